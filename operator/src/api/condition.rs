@@ -1,0 +1,147 @@
+//! Condition types and reasons (spec §1), and how a set of conditions is carried over.
+
+use std::fmt;
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
+
+/// The conditions that the operator writes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum ConditionType {
+    /// Everything the spec asks for is there.
+    Ready,
+    /// The bucket is there and this claim's.
+    BucketCreated,
+    /// The consumer Secret holds a working credential.
+    CredentialsProvisioned,
+    /// kstatus: on its way, nobody need do anything. Present only while true.
+    Reconciling,
+    /// kstatus: somebody has to change something. Present only while true.
+    Stalled,
+}
+
+impl ConditionType {
+    /// Every type that is ours; conditions of other types are kept as they are.
+    pub const ALL: [Self; 5] =
+        [Self::Ready, Self::BucketCreated, Self::CredentialsProvisioned, Self::Reconciling, Self::Stalled];
+
+    /// The word that stands in `type`.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Ready => "Ready",
+            Self::BucketCreated => "BucketCreated",
+            Self::CredentialsProvisioned => "CredentialsProvisioned",
+            Self::Reconciling => "Reconciling",
+            Self::Stalled => "Stalled",
+        }
+    }
+}
+
+/// Reasons of a claim's conditions (spec §1). `Display` gives the word that stands in `reason`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Reason {
+    /// Ready: bucket and credentials are there.
+    Bound,
+    /// The backend is missing, or not Ready for its current generation.
+    BackendNotReady,
+    /// The backend does not allow the claim's namespace, or the namespace is one of the operator's own.
+    BackendNotAllowed,
+    /// The template can't be read or doesn't give a bucket name for this claim.
+    TemplateInvalid,
+    /// Another claim holds the bucket.
+    BucketNameConflict,
+    /// A bucket of that name exists and the adoption policy does not let us take it.
+    BucketExists,
+    /// The bucket was there and is gone.
+    BucketMissing,
+    /// The consumer Secret's name is taken by a Secret that isn't ours.
+    SecretConflict,
+    /// What the operator remembers is damaged.
+    CreationInconsistent,
+    /// The store, or the API server, refused or failed.
+    BackendError,
+    /// Deletion waits: the bucket isn't empty.
+    BucketNotEmpty,
+    /// Deletion goes on: the bucket is being emptied.
+    Purging,
+    /// Deletion waits for somebody.
+    DeletionBlocked,
+    /// The claim is paused.
+    Paused,
+    /// BucketCreated: made for this claim.
+    CreatedOnBackend,
+    /// BucketCreated: taken over.
+    Adopted,
+    /// BucketCreated: the name is held, the bucket not there yet.
+    Creating,
+    /// CredentialsProvisioned: the consumer Secret is written.
+    SecretWritten,
+    /// CredentialsProvisioned: withdrawn, the claim is being deleted.
+    Revoked,
+}
+
+impl Reason {
+    /// Whether a claim that is not Ready for this reason is `Stalled`; every other but `Paused` is `Reconciling`
+    /// (spec §1).
+    pub fn stalls(self) -> bool {
+        matches!(
+            self,
+            Self::BackendNotAllowed
+                | Self::TemplateInvalid
+                | Self::BucketNameConflict
+                | Self::BucketExists
+                | Self::BucketMissing
+                | Self::SecretConflict
+                | Self::CreationInconsistent
+                | Self::BucketNotEmpty
+                | Self::DeletionBlocked
+        )
+    }
+}
+
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // The variants are named as the contract names the reasons.
+        fmt::Debug::fmt(self, f)
+    }
+}
+
+/// Reasons of a backend's `Ready` condition (spec §1).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum BackendReason {
+    /// ListBuckets with the admin credentials succeeded.
+    EndpointReachable,
+    /// No answer from the endpoint.
+    EndpointUnreachable,
+    /// The admin or CA Secret is missing, malformed or not trusted, or the store answered 401 or 403.
+    CredentialsInvalid,
+    /// The bucket name template can't be read.
+    TemplateInvalid,
+    /// The store answered with an error.
+    BackendError,
+}
+
+impl BackendReason {
+    /// Whether somebody has to change something; the others are tried again by themselves.
+    pub fn stalls(self) -> bool {
+        matches!(self, Self::CredentialsInvalid | Self::TemplateInvalid)
+    }
+}
+
+impl fmt::Display for BackendReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // The variants are named as the contract names the reasons.
+        fmt::Debug::fmt(self, f)
+    }
+}
+
+/// `wanted`, with the transition times of `current` where the status did not change, followed by the conditions
+/// in `current` whose type is not ours.
+pub fn merge_conditions(current: &[Condition], wanted: Vec<Condition>, now: &Time) -> Vec<Condition> {
+    let foreign = current.iter().filter(|c| ConditionType::ALL.iter().all(|ours| ours.as_str() != c.type_)).cloned();
+    let ours = wanted.into_iter().map(|mut condition| {
+        let unchanged = current.iter().find(|c| c.type_ == condition.type_ && c.status == condition.status);
+        condition.last_transition_time = unchanged.map_or(now, |c| &c.last_transition_time).clone();
+        condition
+    });
+    ours.chain(foreign).collect()
+}

@@ -1,0 +1,63 @@
+//! The CustomResourceDefinitions, generated from the Rust types.
+
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use kube::CustomResourceExt;
+use serde_json::{Value, json};
+
+use super::{BucketClaim, S3Backend};
+
+/// Both definitions, in the order in which `stowage-operator crds` prints them.
+pub fn crds() -> [CustomResourceDefinition; 2] {
+    [bucket_claim_crd(), s3_backend_crd()]
+}
+
+/// The definition of [`BucketClaim`].
+pub fn bucket_claim_crd() -> CustomResourceDefinition {
+    finish(BucketClaim::crd())
+}
+
+/// The definition of [`S3Backend`].
+pub fn s3_backend_crd() -> CustomResourceDefinition {
+    finish(S3Backend::crd())
+}
+
+/// What the derive can't say: a status default, so that an object nobody has looked at yet counts as in progress
+/// (spec §1); and no `nullable`, because an explicit null is no value here.
+fn finish(crd: CustomResourceDefinition) -> CustomResourceDefinition {
+    let mut value = serde_json::to_value(crd).expect("a CRD is plain data");
+    let versions =
+        value.pointer_mut("/spec/versions").and_then(Value::as_array_mut).expect("the derive makes versions");
+    for version in versions {
+        let schema = version.pointer_mut("/schema/openAPIV3Schema").expect("the derive makes a schema");
+        remove_nullable(schema);
+        schema["properties"]["status"]["default"] = json!({ "observedGeneration": -1 });
+    }
+    serde_json::from_value(value).expect("still a CRD")
+}
+
+fn remove_nullable(schema: &mut Value) {
+    match schema {
+        Value::Object(fields) => {
+            if fields.get("nullable").is_some_and(Value::is_boolean) {
+                fields.remove("nullable");
+            }
+            fields.values_mut().for_each(remove_nullable);
+        }
+        Value::Array(items) => items.iter_mut().for_each(remove_nullable),
+        _ => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_is_nullable_and_the_status_has_its_default() {
+        for crd in crds() {
+            let text = serde_json::to_string(&crd).unwrap();
+            assert!(!text.contains("nullable"));
+            assert!(text.contains(r#""default":{"observedGeneration":-1}"#));
+        }
+    }
+}

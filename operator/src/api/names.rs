@@ -1,0 +1,251 @@
+//! Names that can't be wrong, and identities that are derived rather than drawn.
+
+use std::fmt;
+use std::net::Ipv4Addr;
+
+use data_encoding::BASE32_NOPAD;
+use sha2::{Digest, Sha256};
+use url::Url;
+
+/// Why a text is no such name.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{text:?} is not a valid {what}: {why}")]
+pub struct InvalidName {
+    /// What it should have been.
+    pub what: &'static str,
+    /// What it was.
+    pub text: String,
+    /// The rule that it breaks.
+    pub why: &'static str,
+}
+
+/// A bucket name: 3 to 63 characters of `a-z 0-9 . -`, a letter or digit at both ends, no two dots in a row,
+/// not an IPv4 address (spec §1, `spec.bucketName`).
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct BucketName(String);
+
+impl BucketName {
+    /// Checks `text`.
+    ///
+    /// # Errors
+    /// When it breaks one of the rules.
+    pub fn parse(text: &str) -> Result<Self, InvalidName> {
+        let invalid = |why| Err(InvalidName { what: "bucket name", text: text.to_owned(), why });
+        let inner = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'.' || b == b'-';
+        let edge = |b: Option<&u8>| b.is_some_and(|b| b.is_ascii_lowercase() || b.is_ascii_digit());
+        let bytes = text.as_bytes();
+        if !(3..=63).contains(&bytes.len()) {
+            invalid("it must have 3 to 63 characters")
+        } else if !bytes.iter().all(|b| inner(*b)) {
+            invalid("only a-z 0-9 . - may stand in it")
+        } else if !edge(bytes.first()) || !edge(bytes.last()) {
+            invalid("it must start and end with a letter or digit")
+        } else if text.contains("..") {
+            invalid("it must not contain two dots in a row")
+        } else if looks_like_ipv4(text) {
+            invalid("it must not look like an IP address")
+        } else {
+            Ok(Self(text.to_owned()))
+        }
+    }
+
+    /// The name as text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+/// As the CRD's rule has it: four groups of digits, whatever their values.
+fn looks_like_ipv4(text: &str) -> bool {
+    let groups: Vec<&str> = text.split('.').collect();
+    text.parse::<Ipv4Addr>().is_ok()
+        || (groups.len() == 4 && groups.iter().all(|g| !g.is_empty() && g.bytes().all(|b| b.is_ascii_digit())))
+}
+
+impl fmt::Display for BucketName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// An http or https URL of a host, without user info, path, query or fragment; in one spelling, so that two
+/// backends of one endpoint are seen to be that (spec §3.2).
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Endpoint(String);
+
+impl Endpoint {
+    /// Checks `text` and puts it into its one spelling: host in lower case, default port and trailing slash gone.
+    ///
+    /// # Errors
+    /// When it isn't such a URL.
+    pub fn parse(text: &str) -> Result<Self, InvalidName> {
+        let invalid = |why| InvalidName { what: "endpoint", text: text.to_owned(), why };
+        let url = Url::parse(text).map_err(|_| invalid("it is not a URL"))?;
+        if !matches!(url.scheme(), "http" | "https") {
+            return Err(invalid("its scheme must be http or https"));
+        }
+        if url.host_str().is_none_or(str::is_empty) {
+            return Err(invalid("it needs a host"));
+        }
+        if !url.username().is_empty() || url.password().is_some() {
+            return Err(invalid("credentials don't belong into it"));
+        }
+        if !matches!(url.path(), "" | "/") || url.query().is_some() || url.fragment().is_some() {
+            return Err(invalid("path, query and fragment must be empty"));
+        }
+        Ok(Self(url.origin().ascii_serialization()))
+    }
+
+    /// The URL, without a trailing slash.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for Endpoint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// UID of a claim: what tells it from a later one of the same name.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ClaimUid(String);
+
+impl ClaimUid {
+    /// Wraps a UID as the API server gave it.
+    pub fn new(uid: impl Into<String>) -> Self {
+        Self(uid.into())
+    }
+
+    /// The UID as text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for ClaimUid {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// Namespace and name of a claim.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ClaimRef {
+    /// Its namespace.
+    pub namespace: String,
+    /// Its name.
+    pub name: String,
+}
+
+impl fmt::Display for ClaimRef {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.namespace, self.name)
+    }
+}
+
+/// Name of the record of one (endpoint, bucket): `br-` and the first 40 hex digits of SHA-256 over both
+/// (spec §2). The one thing that Kubernetes makes unique decides who holds the bucket.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct RecordName(String);
+
+impl RecordName {
+    /// The name for this bucket at this endpoint.
+    pub fn of(endpoint: &Endpoint, bucket: &BucketName) -> Self {
+        let digest = hex::encode(Sha256::digest(format!("{endpoint}/{bucket}")));
+        Self(format!("br-{}", &digest[..40]))
+    }
+
+    /// The name as text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for RecordName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// Access key id: `AKIA` and 16 characters of base32, derived from claim UID and rotation generation, so that
+/// two mints of one generation collide on the name instead of leaving two keys (spec §2).
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct AccessKeyId(String);
+
+impl AccessKeyId {
+    /// The id of this claim's credential of this generation.
+    pub fn of(uid: &ClaimUid, generation: u64) -> Self {
+        let digest = Sha256::digest(format!("{uid}/{generation}"));
+        Self(format!("AKIA{}", BASE32_NOPAD.encode(&digest[..10])))
+    }
+
+    /// The id as text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// Name of the internal Secret of this credential: `vc-` and the id in lower case (spec §2).
+    pub fn secret_name(&self) -> String {
+        format!("vc-{}", self.0.to_ascii_lowercase())
+    }
+}
+
+impl fmt::Display for AccessKeyId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+
+    use super::*;
+
+    #[rstest]
+    #[case("abc", true)]
+    #[case("ab", false)]
+    #[case("a.b-c", true)]
+    #[case("Abc", false)]
+    #[case("-abc", false)]
+    #[case("abc.", false)]
+    #[case("a..b", false)]
+    #[case("192.168.1.1", false)]
+    #[case("999.999.999.999", false)]
+    #[case("192.168.1", true)]
+    fn bucket_names(#[case] text: &str, #[case] valid: bool) {
+        assert_eq!(BucketName::parse(text).is_ok(), valid, "{text}");
+    }
+
+    #[test]
+    fn bucket_names_have_63_characters_at_most() {
+        assert!(BucketName::parse(&"a".repeat(63)).is_ok());
+        assert!(BucketName::parse(&"a".repeat(64)).is_err());
+    }
+
+    #[rstest]
+    #[case("http://S3.example:80/", Some("http://s3.example"))]
+    #[case("https://s3.example:9000", Some("https://s3.example:9000"))]
+    #[case("http://[::1]:9000", Some("http://[::1]:9000"))]
+    #[case("ftp://s3.example", None)]
+    #[case("http://u:p@s3.example", None)]
+    #[case("http://s3.example/x", None)]
+    #[case("http://s3.example?x", None)]
+    #[case("s3.example", None)]
+    fn endpoints_have_one_spelling(#[case] text: &str, #[case] spelling: Option<&str>) {
+        assert_eq!(Endpoint::parse(text).ok().as_ref().map(Endpoint::as_str), spelling);
+    }
+
+    #[test]
+    fn an_access_key_id_is_derived_from_uid_and_generation() {
+        let uid = ClaimUid::new("0f7c5b1e-0000-4000-8000-000000000001");
+        let first = AccessKeyId::of(&uid, 1);
+        assert_eq!(first, AccessKeyId::of(&uid, 1));
+        assert_ne!(first, AccessKeyId::of(&uid, 2));
+        assert_eq!(first.as_str().len(), 20);
+        assert!(first.as_str().starts_with("AKIA"));
+        assert_eq!(first.secret_name(), format!("vc-{}", first.as_str().to_lowercase()));
+    }
+}

@@ -1,0 +1,317 @@
+//! Raw objects, parsed once into values that downstream code can rely on.
+
+use std::collections::BTreeMap;
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector as KubeSelector;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelectorRequirement;
+use kube::ResourceExt;
+use kube::core::{Selector, SelectorExt};
+
+use super::backend::{
+    AddressingStyle, AdminCredentialsSecretRef, AdoptionPolicy, AllowedNamespaces, BackendTls, LabelSelector, S3Backend,
+};
+use super::claim::{AnonymousMode, BucketClaim, BucketClaimStatus, DeletionPolicy, RotationMode, Versioning};
+use super::condition::ConditionType;
+use super::names::{BucketName, ClaimRef, ClaimUid, Endpoint};
+use super::quantity::{Bytes, Quantity};
+use super::template::NameTemplate;
+use super::{FINALIZER, wire};
+
+/// A spec that the schema should have refused: stored by an older version, or by a server without the rule.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{field}: {why}")]
+pub struct InvalidSpec {
+    /// Path of the field.
+    pub field: &'static str,
+    /// What is wrong with it.
+    pub why: String,
+}
+
+impl InvalidSpec {
+    fn of(field: &'static str, why: impl ToString) -> Self {
+        Self { field, why: why.to_string() }
+    }
+}
+
+/// Which object, in which version: what updates and deletes are bound to (spec §3).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ObjectId {
+    /// Its UID.
+    pub uid: String,
+    /// Its resourceVersion.
+    pub resource_version: String,
+}
+
+impl ObjectId {
+    /// The identity of an object as the API server answered it; empty texts for one that never was stored.
+    pub fn of(object: &impl ResourceExt) -> Self {
+        Self { uid: object.uid().unwrap_or_default(), resource_version: object.resource_version().unwrap_or_default() }
+    }
+}
+
+/// A claim.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Claim {
+    /// Which object, in which version.
+    pub id: ObjectId,
+    /// Namespace and name.
+    pub at: ClaimRef,
+    /// UID.
+    pub uid: ClaimUid,
+    /// Generation of the spec.
+    pub generation: i64,
+    /// Has a deletion timestamp.
+    pub deleting: bool,
+    /// Every finalizer, in order.
+    pub finalizers: Vec<String>,
+    /// Carries `broker.stowage.io/paused: "true"`.
+    pub paused: bool,
+    /// Value of `broker.stowage.io/rotate`.
+    pub rotate_request: Option<String>,
+    /// Deletion policy, which deletion must know even where the rest of the spec can't be read.
+    pub deletion: Deletion,
+    /// Name of the consumer Secret.
+    pub consumer_secret: String,
+    /// What else the spec asks for.
+    pub desired: Result<Desired, InvalidSpec>,
+    /// The status as it stands: compared with the one that should stand there, never believed.
+    pub status: BucketClaimStatus,
+}
+
+/// What becomes of the bucket on deletion.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Deletion {
+    /// It stays.
+    Retain,
+    /// It is deleted if it is empty.
+    Delete,
+    /// It is emptied and deleted.
+    Force,
+}
+
+/// What a claim asks for.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Desired {
+    /// Name of the S3Backend.
+    pub backend: String,
+    /// Name of the bucket, if the claim gives one.
+    pub bucket: Option<BucketName>,
+    /// When credentials are replaced.
+    pub rotation: Rotation,
+    /// Requests per second of one source address, if the bucket may be read without credentials.
+    pub anonymous: Option<u32>,
+    /// Soft limit on the bytes stored.
+    pub quota_soft: Option<Bytes>,
+    /// Hard limit on the bytes stored.
+    pub quota_hard: Option<Bytes>,
+    /// Versioning, unless it is to be left alone.
+    pub versioning: Option<Versioning>,
+}
+
+/// When credentials are replaced.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rotation {
+    /// Days between two rotations, if they come by themselves.
+    pub interval_days: Option<u32>,
+    /// Seconds for which the old credential goes on working.
+    pub overlap_seconds: u32,
+}
+
+impl Claim {
+    /// Parses a claim. Never fails as a whole: what can't be read of the spec is an error inside, so that deletion
+    /// does not depend on it.
+    pub fn parse(raw: &BucketClaim) -> Self {
+        let annotation = |key: &str| raw.annotations().get(key).cloned();
+        let name = raw.name_any();
+        let secret = raw.spec.write_connection_secret_to_ref.as_ref().and_then(|secret| secret.name.clone());
+        Self {
+            id: ObjectId::of(raw),
+            uid: ClaimUid::new(raw.uid().unwrap_or_default()),
+            generation: raw.metadata.generation.unwrap_or_default(),
+            deleting: raw.metadata.deletion_timestamp.is_some(),
+            finalizers: raw.finalizers().to_vec(),
+            paused: annotation(wire::PAUSED).as_deref() == Some("true"),
+            rotate_request: annotation(wire::ROTATE),
+            deletion: match (raw.spec.deletion_policy, raw.spec.force_delete) {
+                (DeletionPolicy::Retain, _) => Deletion::Retain,
+                (DeletionPolicy::Delete, false) => Deletion::Delete,
+                (DeletionPolicy::Delete, true) => Deletion::Force,
+            },
+            consumer_secret: secret.unwrap_or_else(|| format!("{name}-s3")),
+            desired: Desired::parse(raw),
+            status: raw.status.clone().unwrap_or_default(),
+            at: ClaimRef { namespace: raw.namespace().unwrap_or_default(), name },
+        }
+    }
+
+    /// Whether our finalizer is on it.
+    pub fn has_finalizer(&self) -> bool {
+        self.finalizers.iter().any(|finalizer| finalizer == FINALIZER)
+    }
+}
+
+impl Desired {
+    fn parse(raw: &BucketClaim) -> Result<Self, InvalidSpec> {
+        let spec = &raw.spec;
+        let bucket = spec.bucket_name.as_deref().map(BucketName::parse).transpose();
+        let quota = spec.quota.clone().unwrap_or_default();
+        let bytes = |field, quantity: Option<Quantity>| {
+            quantity.map(|q| q.bytes()).transpose().map_err(|error| InvalidSpec::of(field, error))
+        };
+        let number = |field, value: i32| u32::try_from(value).map_err(|error| InvalidSpec::of(field, error));
+        let days = number("spec.rotationPolicy.intervalDays", spec.rotation_policy.interval_days)?;
+        let rps = number("spec.anonymousAccess.perSourceIPRPS", spec.anonymous_access.per_source_ip_rps)?;
+        Ok(Self {
+            backend: spec.backend_ref.name.clone(),
+            bucket: bucket.map_err(|error| InvalidSpec::of("spec.bucketName", error))?,
+            rotation: Rotation {
+                interval_days: (spec.rotation_policy.mode == RotationMode::TimeBased).then_some(days),
+                overlap_seconds: number("spec.rotationPolicy.overlapSeconds", spec.rotation_policy.overlap_seconds)?,
+            },
+            anonymous: (spec.anonymous_access.mode == AnonymousMode::ReadOnly).then_some(rps),
+            quota_soft: bytes("spec.quota.soft", quota.soft)?,
+            quota_hard: bytes("spec.quota.hard", quota.hard)?,
+            versioning: spec.versioning,
+        })
+    }
+}
+
+/// A backend.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Backend {
+    /// Which object, in which version.
+    pub id: ObjectId,
+    /// Name.
+    pub name: String,
+    /// Generation of the spec.
+    pub generation: i64,
+    /// URL of the store.
+    pub endpoint: Endpoint,
+    /// How bucket names are made.
+    pub template: NameTemplate,
+    /// Who may use it.
+    pub access: BackendAccess,
+    /// What may happen to buckets that are there already.
+    pub adoption: AdoptionPolicy,
+    /// Region that requests are signed for.
+    pub region: String,
+    /// How a bucket's name is put into a URL.
+    pub addressing_style: AddressingStyle,
+    /// The Secret with the admin credentials.
+    pub credentials: AdminCredentialsSecretRef,
+    /// How certificates are checked.
+    pub tls: BackendTls,
+    /// `Ready` is True for the current generation.
+    pub ready: bool,
+}
+
+/// Whose claims may use a backend.
+#[derive(Clone, Debug, PartialEq)]
+pub enum BackendAccess {
+    /// Everybody's.
+    All,
+    /// Those of namespaces by name or by label.
+    Some {
+        /// Names of namespaces.
+        names: Vec<String>,
+        /// Labels of namespaces; `None` matches nothing.
+        selector: Option<Selector>,
+    },
+}
+
+impl Backend {
+    /// Parses a backend.
+    ///
+    /// # Errors
+    /// When endpoint or template can't be read.
+    pub fn parse(raw: &S3Backend) -> Result<Self, InvalidSpec> {
+        let spec = &raw.spec;
+        let generation = raw.metadata.generation.unwrap_or_default();
+        let conditions = raw.status.as_ref().map(|status| status.conditions.as_slice()).unwrap_or_default();
+        let ready = conditions.iter().find(|condition| condition.type_ == ConditionType::Ready.as_str());
+        Ok(Self {
+            id: ObjectId::of(raw),
+            name: raw.name_any(),
+            generation,
+            endpoint: Endpoint::parse(&spec.endpoint).map_err(|error| InvalidSpec::of("spec.endpoint", error))?,
+            template: NameTemplate::parse(&spec.bucket_name_template)
+                .map_err(|error| InvalidSpec::of("spec.bucketNameTemplate", error))?,
+            access: spec.allowed_namespaces.as_ref().map_or(BackendAccess::All, BackendAccess::parse),
+            adoption: spec.adoption_policy,
+            region: spec.region.clone(),
+            addressing_style: spec.addressing_style,
+            credentials: spec.admin_credentials_secret_ref.clone(),
+            tls: spec.tls.clone(),
+            ready: ready.is_some_and(|c| c.status == "True" && c.observed_generation == Some(generation)),
+        })
+    }
+}
+
+impl BackendAccess {
+    fn parse(allowed: &AllowedNamespaces) -> Self {
+        Self::Some {
+            names: allowed.names.clone().unwrap_or_default(),
+            selector: allowed.selector.as_ref().and_then(parse_selector),
+        }
+    }
+
+    /// Whether claims of the namespace `name` with `labels` may use the backend.
+    pub fn allows(&self, name: &str, labels: &BTreeMap<String, String>) -> bool {
+        match self {
+            Self::All => true,
+            Self::Some { names, selector } => {
+                names.iter().any(|allowed| allowed == name)
+                    || selector.as_ref().is_some_and(|selector| selector.matches(labels))
+            }
+        }
+    }
+}
+
+/// `None` for a selector that can't be read: it matches nothing rather than everything.
+fn parse_selector(selector: &LabelSelector) -> Option<Selector> {
+    let expressions = selector.match_expressions.as_ref().map(|requirements| {
+        let requirement = requirements.iter().map(|r| LabelSelectorRequirement {
+            key: r.key.clone(),
+            operator: r.operator.clone(),
+            values: r.values.clone(),
+        });
+        requirement.collect()
+    });
+    KubeSelector { match_labels: selector.match_labels.clone(), match_expressions: expressions }.try_into().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+    use serde_json::json;
+
+    use super::*;
+
+    fn backend(allowed: &serde_json::Value) -> Backend {
+        let mut raw = json!({
+            "apiVersion": "broker.stowage.io/v1alpha1", "kind": "S3Backend", "metadata": {"name": "main"},
+            "spec": {"endpoint": "http://s3.example",
+                     "adminCredentialsSecretRef": {"name": "admin", "namespace": "stowage-system"}},
+        });
+        if !allowed.is_null() {
+            raw["spec"]["allowedNamespaces"] = allowed.clone();
+        }
+        Backend::parse(&serde_json::from_value(raw).unwrap()).unwrap()
+    }
+
+    #[rstest]
+    #[case(json!(null), true)]
+    #[case(json!({}), false)]
+    #[case(json!({"names": ["team-a"]}), true)]
+    #[case(json!({"names": ["team-b"]}), false)]
+    #[case(json!({"selector": {}}), true)]
+    #[case(json!({"selector": {"matchLabels": {"tier": "gold"}}}), true)]
+    #[case(json!({"selector": {"matchLabels": {"tier": "silver"}}}), false)]
+    #[case(json!({"names": ["team-b"], "selector": {"matchLabels": {"tier": "gold"}}}), true)]
+    #[case(json!({"selector": {"matchExpressions": [{"key": "tier", "operator": "Exists"}]}}), true)]
+    #[case(json!({"selector": {"matchExpressions": [{"key": "tier", "operator": "Likes", "values": ["x"]}]}}), false)]
+    fn namespaces_are_allowed_by_name_or_label(#[case] allowed: serde_json::Value, #[case] expected: bool) {
+        let labels = BTreeMap::from([("tier".to_owned(), "gold".to_owned())]);
+        assert_eq!(backend(&allowed).access.allows("team-a", &labels), expected);
+    }
+}

@@ -1,0 +1,115 @@
+//! The wire contract with gateway and tenants: labels, annotations and data keys (spec §2).
+//!
+//! Labels select, they prove nothing: tenants can forge them.
+
+use sha2::{Digest, Sha256};
+
+/// Prefix of every label, annotation and bucket tag of ours.
+pub const PREFIX: &str = "broker.stowage.io/";
+
+/// Label: what a Secret of ours is for; see [`Role`].
+pub const ROLE: &str = "broker.stowage.io/role";
+/// Label: namespace of the claim.
+pub const CLAIM_NAMESPACE: &str = "broker.stowage.io/claim-namespace";
+/// Label: name of the claim.
+pub const CLAIM_NAME: &str = "broker.stowage.io/claim-name";
+/// Label: UID of the claim. Also a bucket tag.
+pub const CLAIM_UID: &str = "broker.stowage.io/claim-uid";
+/// Label: name of the backend.
+pub const BACKEND: &str = "broker.stowage.io/backend";
+/// Label: name of the bucket.
+pub const BUCKET: &str = "broker.stowage.io/bucket";
+/// Label: access key id, on credentials.
+pub const ACCESS_KEY_ID: &str = "broker.stowage.io/access-key-id";
+/// Label: generation of the credential, on credentials.
+pub const ROTATION_GENERATION: &str = "broker.stowage.io/rotation-generation";
+/// Annotation of an internal Secret on its way out: RFC 3339 time from which it must not be accepted.
+pub const EXPIRES_AT: &str = "broker.stowage.io/expires-at";
+
+/// Annotation on a claim: any new value asks for one rotation.
+pub const ROTATE: &str = "broker.stowage.io/rotate";
+/// Annotation on a claim: `"true"` = the operator touches nothing.
+pub const PAUSED: &str = "broker.stowage.io/paused";
+
+/// Bucket tag: the installation that made the bucket.
+pub const TAG_INSTALLATION: &str = "broker.stowage.io/installation";
+/// Bucket tag: `namespace/name` of the claim.
+pub const TAG_CLAIM: &str = "broker.stowage.io/claim";
+/// Bucket tag: UID of the claim.
+pub const TAG_CLAIM_UID: &str = CLAIM_UID;
+
+/// What a Secret of ours is for (label `broker.stowage.io/role`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Role {
+    /// Who holds a bucket, and what the operator remembers of a claim. Operator namespace.
+    BucketRecord,
+    /// One virtual credential. Operator namespace.
+    VirtualCredential,
+    /// Public access to a bucket. Operator namespace.
+    AnonymousBinding,
+    /// The connection. The claim's namespace.
+    ConsumerSecret,
+}
+
+impl Role {
+    /// The label's value.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::BucketRecord => "bucket-record",
+            Self::VirtualCredential => "virtual-credential",
+            Self::AnonymousBinding => "anonymous-binding",
+            Self::ConsumerSecret => "consumer-secret",
+        }
+    }
+}
+
+/// `value` if it fits into a label, else its beginning and a hash: then it stands whole in an annotation of the
+/// label's name.
+pub fn label_value(value: &str) -> String {
+    shorten(value, 63)
+}
+
+/// `value` if it fits into a bucket tag (256 characters, S3 API), else its beginning and a hash.
+pub fn tag_value(value: &str) -> String {
+    shorten(value, 256)
+}
+
+fn shorten(value: &str, limit: usize) -> String {
+    if value.len() <= limit {
+        return value.to_owned();
+    }
+    let digest = hex::encode(Sha256::digest(value));
+    // Names of Kubernetes objects and buckets are ASCII, but a cut inside a character must not panic.
+    let head: String = value.chars().take_while(char::is_ascii).take(limit - 17).collect();
+    format!("{head}-{}", &digest[..16])
+}
+
+/// How a rotate request is remembered: the value up to 63 characters, else its SHA-256 (spec §1, status).
+pub fn rotate_receipt(value: &str) -> String {
+    if value.len() <= 63 { value.to_owned() } else { hex::encode(Sha256::digest(value)) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_that_fit_stay_whole() {
+        assert_eq!(label_value(&"x".repeat(63)), "x".repeat(63));
+    }
+
+    #[test]
+    fn longer_values_are_shortened_and_stay_apart() {
+        let one = label_value(&format!("{}a", "x".repeat(70)));
+        let two = label_value(&format!("{}b", "x".repeat(70)));
+        assert_eq!((one.len(), two.len()), (63, 63));
+        assert_ne!(one, two);
+    }
+
+    #[test]
+    fn a_long_rotate_request_is_remembered_by_its_hash() {
+        assert_eq!(rotate_receipt("2026-01-01"), "2026-01-01");
+        assert_eq!(rotate_receipt(&"x".repeat(64)).len(), 64);
+        assert_ne!(rotate_receipt(&"x".repeat(64)), "x".repeat(64));
+    }
+}
