@@ -6,4 +6,18 @@
 //!
 //! [`api`] is the contract as types, [`plan`] the pure heart: what was observed, and the time, make the next step.
 
+mod act;
+mod admin;
 pub mod api;
+mod cache;
+mod cli;
+mod clock;
+pub mod controller;
+mod kubernetes;
+mod observe;
+pub mod plan;
+pub mod upstream;
+
+pub use cli::{Cli, crds_yaml};
+pub use clock::Clock;
+pub use controller::{Config, Parts, StartError, run};

@@ -167,7 +167,7 @@ pub struct AnonymousAccess {
     /// Requests per second that one source address may make; 0 = the gateway's default.
     #[serde(default, rename = "perSourceIPRPS")]
     #[schemars(range(min = 0))]
-    pub per_source_ip_rps: i32,
+    pub per_source_ip_rps: i64,
 }
 
 /// What may be done without credentials.

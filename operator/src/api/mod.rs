@@ -4,6 +4,7 @@
 //! Raw objects ([`BucketClaim`], [`S3Backend`]) are what the API server stores. They are parsed once,
 //! by [`Claim::parse`] and [`Backend::parse`]; nothing downstream reads the raw ones.
 
+#[expect(clippy::duplicated_attributes, reason = "every printer column is a printcolumn(..)")]
 mod backend;
 mod claim;
 mod condition;
@@ -30,7 +31,8 @@ pub use names::{AccessKeyId, BucketName, ClaimRef, ClaimUid, Endpoint, InvalidNa
 pub use parsed::{Backend, BackendAccess, Claim, Deletion, Desired, InvalidSpec, ObjectId, Rotation};
 pub use quantity::{Bytes, InvalidQuantity, Quantity};
 pub use secrets::{
-    AnonymousBinding, BucketRecord, ConsumerContent, Credential, CredentialFacts, DamagedSecret, Gateway, SecretKey,
+    AnonymousBinding, BucketRecord, ConsumerContent, Credential, CredentialFacts, DamagedSecret, Gateway,
+    SecretContent, SecretKey,
 };
 pub use template::{InvalidTemplate, NameTemplate};
 

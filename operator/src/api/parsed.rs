@@ -28,7 +28,7 @@ pub struct InvalidSpec {
 }
 
 impl InvalidSpec {
-    fn of(field: &'static str, why: impl ToString) -> Self {
+    fn of(field: &'static str, why: &dyn std::fmt::Display) -> Self {
         Self { field, why: why.to_string() }
     }
 }
@@ -156,14 +156,15 @@ impl Desired {
         let bucket = spec.bucket_name.as_deref().map(BucketName::parse).transpose();
         let quota = spec.quota.clone().unwrap_or_default();
         let bytes = |field, quantity: Option<Quantity>| {
-            quantity.map(|q| q.bytes()).transpose().map_err(|error| InvalidSpec::of(field, error))
+            quantity.map(|q| q.bytes()).transpose().map_err(|error| InvalidSpec::of(field, &error))
         };
-        let number = |field, value: i32| u32::try_from(value).map_err(|error| InvalidSpec::of(field, error));
+        let number = |field, value: i32| u32::try_from(value).map_err(|error| InvalidSpec::of(field, &error));
         let days = number("spec.rotationPolicy.intervalDays", spec.rotation_policy.interval_days)?;
-        let rps = number("spec.anonymousAccess.perSourceIPRPS", spec.anonymous_access.per_source_ip_rps)?;
+        // The schema has no maximum here, and no limit that anybody can reach is above this one.
+        let rps = u32::try_from(spec.anonymous_access.per_source_ip_rps.max(0)).unwrap_or(u32::MAX);
         Ok(Self {
             backend: spec.backend_ref.name.clone(),
-            bucket: bucket.map_err(|error| InvalidSpec::of("spec.bucketName", error))?,
+            bucket: bucket.map_err(|error| InvalidSpec::of("spec.bucketName", &error))?,
             rotation: Rotation {
                 interval_days: (spec.rotation_policy.mode == RotationMode::TimeBased).then_some(days),
                 overlap_seconds: number("spec.rotationPolicy.overlapSeconds", spec.rotation_policy.overlap_seconds)?,
@@ -233,9 +234,9 @@ impl Backend {
             id: ObjectId::of(raw),
             name: raw.name_any(),
             generation,
-            endpoint: Endpoint::parse(&spec.endpoint).map_err(|error| InvalidSpec::of("spec.endpoint", error))?,
+            endpoint: Endpoint::parse(&spec.endpoint).map_err(|error| InvalidSpec::of("spec.endpoint", &error))?,
             template: NameTemplate::parse(&spec.bucket_name_template)
-                .map_err(|error| InvalidSpec::of("spec.bucketNameTemplate", error))?,
+                .map_err(|error| InvalidSpec::of("spec.bucketNameTemplate", &error))?,
             access: spec.allowed_namespaces.as_ref().map_or(BackendAccess::All, BackendAccess::parse),
             adoption: spec.adoption_policy,
             region: spec.region.clone(),

@@ -1,0 +1,154 @@
+//! Carries out the effects of a plan, and decides nothing.
+
+use std::sync::Arc;
+
+use data_encoding::BASE64URL_NOPAD;
+use k8s_openapi::api::core::v1::Secret;
+use kube::api::{DeleteParams, Patch, PatchParams, PostParams, Preconditions};
+use kube::{Api, Client};
+use serde_json::{Value, json};
+
+use crate::api::{BucketClaim, Claim, ClaimRef, FINALIZER, ObjectId, SecretContent, SecretKey};
+use crate::cache::{SecretCache, Written};
+use crate::kubernetes;
+use crate::observe::{Observer, upstream_failure};
+use crate::plan::{Act, Answer, Failure, SecretPatch, SecretRef, Stored, preconditions};
+
+/// Carries out effects.
+pub(crate) struct Actor {
+    pub(crate) client: Client,
+    pub(crate) observer: Arc<Observer>,
+    pub(crate) written: Arc<Written<BucketClaim>>,
+}
+
+impl Actor {
+    /// Carries out one effect.
+    pub(crate) async fn perform(&self, claim: &Claim, act: &Act) -> Answer {
+        self.try_perform(claim, act).await.unwrap_or_else(Answer::Failed)
+    }
+
+    async fn try_perform(&self, claim: &Claim, act: &Act) -> Result<Answer, Failure> {
+        let namespace = &self.observer.setting.operator_namespace;
+        match act {
+            Act::AddFinalizer(id) => self.patch_finalizers(claim, id, true).await,
+            Act::RemoveFinalizer(id) => self.patch_finalizers(claim, id, false).await,
+            Act::CreateRecord(record) => self.create(&record.content(namespace)).await,
+            Act::CreateBinding(binding) => self.create(&binding.content(namespace)).await,
+            Act::CreateConsumer(content) => self.create(content).await,
+            Act::Mint(facts) => self.create(&facts.content(namespace, Some(&new_secret_key()?))).await,
+            Act::Patch(patch) => self.patch(patch).await,
+            Act::Delete(secret) => self.delete(secret).await,
+            Act::WriteStatus(id, status) => {
+                let status = serde_json::to_value(status).map_err(|error| Failure::Refused(error.to_string()))?;
+                self.patch_status(&claim.at, id, status).await
+            }
+            Act::CreateBucket(target) => {
+                let answer = self.observer.upstream(target).await?.create(&target.bucket).await;
+                answer.map(Answer::Created).map_err(|error| upstream_failure(&error))
+            }
+            Act::TagBucket(target, tags) => {
+                let answer = self.observer.upstream(target).await?.tag(&target.bucket, tags).await;
+                answer.map(|()| Answer::Done).map_err(|error| upstream_failure(&error))
+            }
+            Act::SetVersioning(target, versioning) => {
+                let answer = self.observer.upstream(target).await?.set_versioning(&target.bucket, *versioning).await;
+                answer.map(|()| Answer::Done).map_err(|error| upstream_failure(&error))
+            }
+        }
+    }
+
+    async fn patch_finalizers(&self, claim: &Claim, id: &ObjectId, present: bool) -> Result<Answer, Failure> {
+        let mut finalizers: Vec<&str> =
+            claim.finalizers.iter().map(String::as_str).filter(|f| *f != FINALIZER).collect();
+        if present {
+            finalizers.push(FINALIZER);
+        }
+        let mut patch = preconditions(id);
+        patch.push(json!({ "op": "add", "path": "/metadata/finalizers", "value": finalizers }));
+        let api: Api<BucketClaim> = Api::namespaced(self.client.clone(), &claim.at.namespace);
+        let answer = api.patch(&claim.at.name, &PatchParams::default(), &json_patch(patch)?).await;
+        self.claim_written(answer)
+    }
+
+    async fn patch_status(&self, at: &ClaimRef, id: &ObjectId, status: Value) -> Result<Answer, Failure> {
+        let mut patch = preconditions(id);
+        patch.push(json!({ "op": "add", "path": "/status", "value": status }));
+        let api: Api<BucketClaim> = Api::namespaced(self.client.clone(), &at.namespace);
+        let answer = api.patch_status(&at.name, &PatchParams::default(), &json_patch(patch)?).await;
+        self.claim_written(answer)
+    }
+
+    fn claim_written(&self, answer: kube::Result<BucketClaim>) -> Result<Answer, Failure> {
+        let raw = answer.map_err(|error| kubernetes::failure(&error))?;
+        let claim = Claim::parse(&raw);
+        self.written.wrote(raw);
+        Ok(Answer::Claim(Some(Box::new(claim))))
+    }
+
+    async fn create(&self, content: &SecretContent) -> Result<Answer, Failure> {
+        match self.secrets(&content.namespace).create(&PostParams::default(), &content.to_secret()).await {
+            Err(kube::Error::Api(status)) if status.is_already_exists() => Ok(Answer::Exists),
+            answer => self.secret_written(answer),
+        }
+    }
+
+    async fn patch(&self, patch: &SecretPatch) -> Result<Answer, Failure> {
+        let operations = serde_json::from_value(patch.json()).map_err(|error| Failure::Refused(error.to_string()))?;
+        let body = Patch::Json::<()>(operations);
+        let target = &patch.target;
+        self.secret_written(self.secrets(&target.namespace).patch(&target.name, &PatchParams::default(), &body).await)
+    }
+
+    fn secret_written(&self, answer: kube::Result<Secret>) -> Result<Answer, Failure> {
+        let secret = Arc::new(answer.map_err(|error| kubernetes::failure(&error))?);
+        self.cache(secret.metadata.namespace.as_deref().unwrap_or_default()).wrote(&secret);
+        Ok(Answer::Secret(Some(Stored(secret))))
+    }
+
+    /// One that is gone already is as good as deleted.
+    async fn delete(&self, secret: &SecretRef) -> Result<Answer, Failure> {
+        let version = secret.id.clone();
+        let params = DeleteParams::default()
+            .preconditions(Preconditions { uid: Some(version.uid), resource_version: Some(version.resource_version) });
+        match self.secrets(&secret.namespace).delete(&secret.name, &params).await {
+            Ok(_) => {}
+            Err(kube::Error::Api(status)) if status.is_not_found() => {}
+            Err(error) => return Err(kubernetes::failure(&error)),
+        }
+        self.cache(&secret.namespace).forget(&secret.namespace, &secret.name);
+        Ok(Answer::Done)
+    }
+
+    fn cache(&self, namespace: &str) -> &SecretCache {
+        let ours = namespace == self.observer.setting.operator_namespace;
+        if ours { &self.observer.internal } else { &self.observer.consumers }
+    }
+
+    fn secrets(&self, namespace: &str) -> Api<Secret> {
+        Api::namespaced(self.client.clone(), namespace)
+    }
+}
+
+fn json_patch(operations: Vec<Value>) -> Result<Patch<()>, Failure> {
+    let patch = serde_json::from_value(Value::Array(operations));
+    patch.map(Patch::Json).map_err(|error| Failure::Refused(error.to_string()))
+}
+
+/// A secret key: 40 characters from a cryptographic generator (spec §2). The alphabet spares shells and URLs.
+fn new_secret_key() -> Result<SecretKey, Failure> {
+    let mut bytes = [0; 30];
+    getrandom::fill(&mut bytes).map_err(|error| Failure::Kubernetes(format!("no random numbers: {error}")))?;
+    Ok(SecretKey::new(BASE64URL_NOPAD.encode(&bytes)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn secret_keys_have_40_characters_and_differ() {
+        let (one, other) = (new_secret_key().unwrap(), new_secret_key().unwrap());
+        assert_eq!(one.expose().len(), 40);
+        assert_ne!(one, other);
+    }
+}

@@ -1,0 +1,28 @@
+//! What the watches have shown, with our own writes on top until the watch has caught up (spec §3).
+//!
+//! Ordered maps throughout: what is read from a cache comes in the same order in every run.
+
+mod backends;
+
+mod namespaces;
+mod secrets;
+mod written;
+
+pub(crate) use backends::BackendCache;
+pub(crate) use namespaces::NamespaceCache;
+pub(crate) use secrets::{SecretCache, claim_of};
+pub(crate) use written::Written;
+
+use kube::ResourceExt;
+
+/// Whether `one` is a later version than `other`.
+///
+/// resourceVersions of one kind are comparable as numbers on every API server that this operator supports
+/// (KEP-5504). One that isn't a number counts as later: then the watch is believed.
+fn is_later(one: &impl ResourceExt, other: &impl ResourceExt) -> bool {
+    let number = |object: Option<String>| object.and_then(|version| version.parse::<u128>().ok());
+    match (number(one.resource_version()), number(other.resource_version())) {
+        (Some(one), Some(other)) => one > other,
+        _ => true,
+    }
+}

@@ -1,0 +1,62 @@
+//! Labels of namespaces, for allow-lists by selector.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Mutex, PoisonError};
+
+use k8s_openapi::api::core::v1::Namespace;
+use kube::ResourceExt;
+use kube::core::PartialObjectMeta;
+use kube::runtime::watcher::Event;
+
+/// Labels of every namespace.
+#[derive(Default)]
+pub(crate) struct NamespaceCache(Mutex<Namespaces>);
+
+type Labels = BTreeMap<String, String>;
+
+#[derive(Default)]
+struct Namespaces {
+    labels: BTreeMap<String, Labels>,
+    listing: Option<BTreeSet<String>>,
+}
+
+impl NamespaceCache {
+    /// Takes in what the watch shows. Returns the names of namespaces whose labels changed.
+    pub(crate) fn apply(&self, event: Event<PartialObjectMeta<Namespace>>) -> Vec<String> {
+        let mut namespaces = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        match event {
+            Event::Init => {
+                namespaces.listing = Some(BTreeSet::new());
+                Vec::new()
+            }
+            Event::InitApply(namespace) | Event::Apply(namespace) => namespaces.put(&namespace),
+            Event::Delete(namespace) => {
+                namespaces.labels.remove(&namespace.name_any());
+                Vec::new()
+            }
+            Event::InitDone => {
+                let listed = namespaces.listing.take().unwrap_or_default();
+                namespaces.labels.retain(|name, _| listed.contains(name));
+                Vec::new()
+            }
+        }
+    }
+
+    /// Labels of a namespace; none if it isn't known.
+    pub(crate) fn labels(&self, namespace: &str) -> Labels {
+        let namespaces = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        namespaces.labels.get(namespace).cloned().unwrap_or_default()
+    }
+}
+
+impl Namespaces {
+    fn put(&mut self, namespace: &PartialObjectMeta<Namespace>) -> Vec<String> {
+        let name = namespace.name_any();
+        if let Some(listing) = &mut self.listing {
+            listing.insert(name.clone());
+        }
+        let labels = namespace.labels().clone();
+        let before = self.labels.insert(name.clone(), labels.clone());
+        if before.as_ref() == Some(&labels) { Vec::new() } else { vec![name] }
+    }
+}

@@ -1,0 +1,215 @@
+//! Secrets of ours, by name and by the claim and bucket that they belong to.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use k8s_openapi::api::core::v1::Secret;
+use kube::ResourceExt;
+use kube::runtime::watcher::Event;
+
+use crate::api::{BucketName, ClaimRef, ClaimUid, wire};
+use crate::plan::Stored;
+
+use super::is_later;
+
+/// Secrets selected by label, as the watch and our own writes have shown them.
+#[derive(Default)]
+pub(crate) struct SecretCache(Mutex<Secrets>);
+
+type Key = (String, String);
+
+#[derive(Default)]
+struct Secrets {
+    by_name: BTreeMap<Key, Arc<Secret>>,
+    by_claim: BTreeMap<String, BTreeSet<Key>>,
+    by_bucket: BTreeMap<String, BTreeSet<Key>>,
+    /// Names seen since a list began; what isn't among them when it ends is gone.
+    listing: Option<BTreeSet<Key>>,
+}
+
+impl SecretCache {
+    /// Takes in what the watch shows. Returns the Secrets that changed since we last knew: not those that only
+    /// echo a write of ours.
+    pub(crate) fn apply(&self, event: Event<Secret>) -> Vec<Arc<Secret>> {
+        let mut secrets = self.lock();
+        match event {
+            Event::Init => {
+                secrets.listing = Some(BTreeSet::new());
+                Vec::new()
+            }
+            Event::InitApply(secret) | Event::Apply(secret) => secrets.put(secret),
+            Event::Delete(secret) => secrets.take(&secret),
+            Event::InitDone => secrets.finish_list(),
+        }
+    }
+
+    /// Takes in the answer to a write of ours.
+    pub(crate) fn wrote(&self, secret: &Arc<Secret>) {
+        self.lock().put(secret.as_ref().clone());
+    }
+
+    /// Forgets a Secret that a live read did not find, or that we deleted.
+    pub(crate) fn forget(&self, namespace: &str, name: &str) {
+        let key = (namespace.to_owned(), name.to_owned());
+        self.lock().remove(&key);
+    }
+
+    /// The Secret of this name.
+    pub(crate) fn get(&self, namespace: &str, name: &str) -> Option<Stored> {
+        let key = (namespace.to_owned(), name.to_owned());
+        self.lock().by_name.get(&key).cloned().map(Stored)
+    }
+
+    /// Secrets of the claim of this UID, by name.
+    pub(crate) fn of_claim(&self, uid: &ClaimUid) -> Vec<Stored> {
+        let secrets = self.lock();
+        secrets.select(secrets.by_claim.get(uid.as_str()))
+    }
+
+    /// Secrets for this bucket, whoever's.
+    pub(crate) fn of_bucket(&self, bucket: &BucketName) -> Vec<Stored> {
+        let secrets = self.lock();
+        secrets.select(secrets.by_bucket.get(bucket.as_str()))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Secrets> {
+        // A panic elsewhere leaves at worst a stale entry, which the next list mends.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Secrets {
+    fn put(&mut self, mut secret: Secret) -> Vec<Arc<Secret>> {
+        secret.metadata.managed_fields = None;
+        let key = key(&secret);
+        if let Some(listing) = &mut self.listing {
+            listing.insert(key.clone());
+        }
+        if self.by_name.get(&key).is_some_and(|present| !is_later(&secret, present.as_ref())) {
+            return Vec::new();
+        }
+        let before = self.remove(&key);
+        let secret = Arc::new(secret);
+        for (index, word) in self.indexes(&secret) {
+            index.entry(word).or_default().insert(key.clone());
+        }
+        self.by_name.insert(key, secret.clone());
+        before.into_iter().chain([secret]).collect()
+    }
+
+    fn take(&mut self, deleted: &Secret) -> Vec<Arc<Secret>> {
+        let key = key(deleted);
+        if let Some(listing) = &mut self.listing {
+            listing.remove(&key);
+        }
+        let gone = self.by_name.get(&key).is_some_and(|present| !is_later(present.as_ref(), deleted));
+        if gone { self.remove(&key).into_iter().collect() } else { Vec::new() }
+    }
+
+    fn finish_list(&mut self) -> Vec<Arc<Secret>> {
+        let listed = self.listing.take().unwrap_or_default();
+        let gone: Vec<Key> = self.by_name.keys().filter(|key| !listed.contains(key)).cloned().collect();
+        gone.iter().filter_map(|key| self.remove(key)).collect()
+    }
+
+    fn remove(&mut self, key: &Key) -> Option<Arc<Secret>> {
+        let secret = self.by_name.remove(key)?;
+        for (index, word) in self.indexes(&secret) {
+            if let Some(keys) = index.get_mut(&word) {
+                keys.remove(key);
+                if keys.is_empty() {
+                    index.remove(&word);
+                }
+            }
+        }
+        Some(secret)
+    }
+
+    /// The indexes that a Secret belongs into, and under which word.
+    fn indexes(&mut self, secret: &Arc<Secret>) -> Vec<(&mut BTreeMap<String, BTreeSet<Key>>, String)> {
+        let stored = Stored(secret.clone());
+        let claim = stored.text("claim_uid").map(str::to_owned).or_else(|| controller(secret));
+        let bucket = stored.text("bucket_name").map(str::to_owned);
+        let by_claim = claim.map(|uid| (&mut self.by_claim, uid));
+        let by_bucket = bucket.map(|bucket| (&mut self.by_bucket, bucket));
+        by_claim.into_iter().chain(by_bucket).collect()
+    }
+
+    fn select(&self, keys: Option<&BTreeSet<Key>>) -> Vec<Stored> {
+        let secrets = keys.into_iter().flatten().filter_map(|key| self.by_name.get(key));
+        secrets.cloned().map(Stored).collect()
+    }
+}
+
+/// UID of the controller, which is what makes a consumer Secret ours.
+fn controller(secret: &Secret) -> Option<String> {
+    let owner = secret.owner_references().iter().find(|owner| owner.controller == Some(true))?;
+    Some(owner.uid.clone())
+}
+
+fn key(secret: &Secret) -> Key {
+    (secret.namespace().unwrap_or_default(), secret.name_any())
+}
+
+/// The claim that a Secret says it belongs to: enough to wake that claim, and no more.
+pub(crate) fn claim_of(secret: &Secret) -> Option<ClaimRef> {
+    let whole = |key: &str| secret.annotations().get(key).or_else(|| secret.labels().get(key)).cloned();
+    Some(ClaimRef { namespace: whole(wire::CLAIM_NAMESPACE)?, name: whole(wire::CLAIM_NAME)? })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::api::{CredentialFacts, SecretKey};
+
+    fn secret(version: u32) -> Secret {
+        let facts = CredentialFacts {
+            claim: ClaimRef { namespace: "team-a".into(), name: "photos".into() },
+            uid: ClaimUid::new("u-1"),
+            backend: "main".into(),
+            bucket: BucketName::parse("photos").unwrap(),
+            generation: 1,
+            quota_soft: None,
+            quota_hard: None,
+        };
+        let mut secret = facts.content("stowage-system", Some(&SecretKey::new("x".into()))).to_secret();
+        secret.metadata.resource_version = Some(version.to_string());
+        secret
+    }
+
+    fn versions(cache: &SecretCache) -> Vec<Option<String>> {
+        cache.of_claim(&ClaimUid::new("u-1")).iter().map(|stored| stored.0.resource_version()).collect()
+    }
+
+    #[test]
+    fn our_own_write_supersedes_the_watch_until_it_has_caught_up() {
+        let cache = SecretCache::default();
+        cache.wrote(&Arc::new(secret(9)));
+        assert!(cache.apply(Event::Apply(secret(7))).is_empty(), "older than what we wrote");
+        assert!(cache.apply(Event::Apply(secret(9))).is_empty(), "the echo of what we wrote");
+        assert_eq!(versions(&cache), [Some("9".to_owned())]);
+        assert_eq!(cache.apply(Event::Apply(secret(10))).len(), 2, "before and after");
+    }
+
+    #[test]
+    fn a_deletion_counts_unless_what_we_know_is_later() {
+        let cache = SecretCache::default();
+        cache.wrote(&Arc::new(secret(9)));
+        assert!(cache.apply(Event::Delete(secret(8))).is_empty());
+        assert_eq!(cache.apply(Event::Delete(secret(10))).len(), 1);
+        assert!(versions(&cache).is_empty());
+        assert!(cache.of_bucket(&BucketName::parse("photos").unwrap()).is_empty());
+    }
+
+    #[test]
+    fn what_a_list_does_not_show_is_gone_but_for_what_we_wrote_meanwhile() {
+        let cache = SecretCache::default();
+        cache.apply(Event::Apply(secret(3)));
+        cache.apply(Event::Init);
+        assert_eq!(cache.apply(Event::InitDone).len(), 1);
+        cache.apply(Event::Init);
+        cache.wrote(&Arc::new(secret(9)));
+        assert!(cache.apply(Event::InitDone).is_empty());
+        assert_eq!(versions(&cache).len(), 1);
+    }
+}

@@ -1,0 +1,264 @@
+//! The command line (spec §5).
+
+use std::collections::BTreeSet;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use kube::Client;
+use kube::config::{KubeConfigOptions, Kubeconfig};
+
+use crate::api::{self, AddressingStyle, Endpoint, Gateway};
+use crate::upstream::{Limits, RustlsConnect};
+use crate::{Clock, Config, Parts, admin};
+
+/// Turns BucketClaims into S3 buckets and scoped, rotating credentials.
+#[derive(Debug, Parser)]
+#[command(name = "stowage-operator", version, max_term_width = 100)]
+pub struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Run the operator until SIGTERM or SIGINT.
+    Run(Box<RunArgs>),
+    /// Print the CustomResourceDefinitions as YAML.
+    Crds,
+}
+
+#[derive(Debug, Args)]
+struct RunArgs {
+    #[command(flatten, next_help_heading = "Cluster")]
+    cluster: ClusterArgs,
+    #[command(flatten, next_help_heading = "Gateway")]
+    gateway: GatewayArgs,
+    #[command(flatten, next_help_heading = "Limits")]
+    limits: LimitArgs,
+    #[command(flatten, next_help_heading = "Process")]
+    process: ProcessArgs,
+}
+
+#[derive(Debug, Args)]
+struct ClusterArgs {
+    /// Kubeconfig file; in-cluster configuration when neither this nor a context is given.
+    #[arg(long, env = "STOWAGE_KUBECONFIG", value_name = "FILE")]
+    kubeconfig: Option<PathBuf>,
+    /// Context of the kubeconfig; its current one by default.
+    #[arg(long, env = "STOWAGE_CONTEXT", value_name = "NAME")]
+    context: Option<String>,
+    /// Operator namespace, where the internal Secrets are; the pod's own by default, else stowage-system.
+    #[arg(long, env = "STOWAGE_NAMESPACE", value_name = "NAMESPACE")]
+    namespace: Option<String>,
+    /// Namespace besides the operator's that may hold admin and CA Secrets of backends; repeatable.
+    #[arg(long, env = "STOWAGE_TRUSTED_SECRET_NAMESPACE", value_name = "NAMESPACE", value_delimiter = ',')]
+    trusted_secret_namespace: Vec<String>,
+    /// What tells this cluster's buckets from another's on the same store; the UID of kube-system by default. A
+    /// restored cluster is given the old one.
+    #[arg(long, env = "STOWAGE_INSTALLATION_ID", value_name = "ID", value_parser = clap::builder::NonEmptyStringValueParser::new())]
+    installation_id: Option<String>,
+}
+
+#[derive(Debug, Args)]
+struct GatewayArgs {
+    /// URL of the S3 gateway that tenants talk to; no claim can be bound without one.
+    #[arg(long, env = "STOWAGE_GATEWAY_ENDPOINT", value_name = "URL", value_parser = |text: &str| Endpoint::parse(text))]
+    gateway_endpoint: Endpoint,
+    /// Region that requests to the gateway are signed for.
+    #[arg(long, env = "STOWAGE_GATEWAY_REGION", value_name = "REGION", default_value = "us-east-1")]
+    gateway_region: String,
+    /// How the gateway wants a bucket's name in a request's URL.
+    #[arg(long, env = "STOWAGE_GATEWAY_ADDRESSING_STYLE", value_name = "STYLE", default_value = "path")]
+    gateway_addressing_style: AddressingStyle,
+}
+
+impl ValueEnum for AddressingStyle {
+    fn value_variants<'a>() -> &'a [Self] {
+        &[Self::Path, Self::Virtual]
+    }
+
+    fn to_possible_value(&self) -> Option<clap::builder::PossibleValue> {
+        Some(clap::builder::PossibleValue::new(self.as_str()))
+    }
+}
+
+#[derive(Debug, Args)]
+struct LimitArgs {
+    /// Claims worked on at once.
+    #[arg(long, env = "STOWAGE_MAX_CONCURRENT_RECONCILES", value_name = "N", default_value_t = 16, value_parser = clap::value_parser!(u16).range(1..))]
+    max_concurrent_reconciles: u16,
+    /// Calls under way at once, per backend.
+    #[arg(long, env = "STOWAGE_MAX_UPSTREAM_CALLS", value_name = "N", default_value_t = 32, value_parser = clap::value_parser!(u16).range(1..))]
+    max_upstream_calls: u16,
+    /// Deadline of each call to a store, in seconds.
+    #[arg(long, env = "STOWAGE_UPSTREAM_TIMEOUT", value_name = "SECONDS", default_value_t = 30, value_parser = clap::value_parser!(u64).range(1..=3600))]
+    upstream_timeout: u64,
+    /// Distance at which everything is looked at again, in seconds, jittered.
+    #[arg(long, env = "STOWAGE_RESYNC_INTERVAL", value_name = "SECONDS", default_value_t = 600, value_parser = clap::value_parser!(u64).range(1..=86400))]
+    resync_interval: u64,
+}
+
+#[derive(Debug, Args)]
+struct ProcessArgs {
+    /// Address of /healthz and /readyz.
+    #[arg(long, env = "STOWAGE_ADMIN_ADDRESS", value_name = "ADDRESS", default_value = "[::]:8080")]
+    admin_address: SocketAddr,
+    /// Form of the log on stderr; RUST_LOG says how much of it.
+    #[arg(long, env = "STOWAGE_LOG_FORMAT", value_name = "FORMAT", default_value = "text")]
+    log_format: LogFormat,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum LogFormat {
+    /// Lines for people.
+    Text,
+    /// One JSON object per line.
+    Json,
+}
+
+impl Cli {
+    /// Does what the command line says.
+    ///
+    /// # Errors
+    /// One sentence: what failed.
+    pub fn execute(self) -> Result<(), String> {
+        match self.command {
+            Command::Crds => crds(),
+            Command::Run(args) => {
+                init_log(args.process.log_format);
+                let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
+                runtime.map_err(|error| format!("can't start: {error}"))?.block_on(run(*args))
+            }
+        }
+    }
+}
+
+/// The CRDs as one YAML stream, as `crds/` holds them too.
+///
+/// # Errors
+/// When they can't be written as YAML, which would be a defect.
+pub fn crds_yaml() -> Result<String, String> {
+    let documents: Result<Vec<String>, _> = api::crds().iter().map(serde_saphyr::to_string).collect();
+    let documents = documents.map_err(|error| format!("can't write the CRDs as YAML: {error}"))?;
+    Ok(documents.iter().map(|document| format!("---\n{}\n", document.trim_end())).collect())
+}
+
+fn crds() -> Result<(), String> {
+    use std::io::Write;
+    let written = std::io::stdout().write_all(crds_yaml()?.as_bytes());
+    written.map_err(|error| format!("can't write to stdout: {error}"))
+}
+
+async fn run(args: RunArgs) -> Result<(), String> {
+    let (client, own_namespace) = client(&args.cluster).await?;
+    let config = Config {
+        operator_namespace: args.cluster.namespace.unwrap_or(own_namespace),
+        trusted_namespaces: args.cluster.trusted_secret_namespace.into_iter().collect::<BTreeSet<_>>(),
+        gateway: Gateway {
+            endpoint: args.gateway.gateway_endpoint,
+            region: args.gateway.gateway_region,
+            addressing_style: args.gateway.gateway_addressing_style,
+        },
+        installation: args.cluster.installation_id,
+        max_concurrent_reconciles: args.limits.max_concurrent_reconciles,
+        limits: Limits {
+            calls: usize::from(args.limits.max_upstream_calls),
+            timeout: Duration::from_secs(args.limits.upstream_timeout),
+        },
+        resync_interval: Duration::from_secs(args.limits.resync_interval),
+    };
+    let (ready, readiness) = tokio::sync::watch::channel(false);
+    let parts = Parts { client, connect: Arc::new(RustlsConnect), clock: Clock::system(), ready: Some(ready) };
+    let admin = admin::serve(args.process.admin_address, readiness);
+    let operator = crate::run(config, parts, terminated());
+    tokio::select! {
+        outcome = operator => outcome.map_err(|error| error.to_string()),
+        outcome = admin => outcome,
+        () = deadline() => Err("work under way did not end within 10 s of the signal and was dropped".to_owned()),
+    }
+}
+
+/// A client for the API server, and the namespace that the operator runs in.
+async fn client(args: &ClusterArgs) -> Result<(Client, String), String> {
+    let explicit = args.kubeconfig.is_some() || args.context.is_some();
+    let mut config = if explicit {
+        let options = KubeConfigOptions { context: args.context.clone(), ..KubeConfigOptions::default() };
+        let file = match &args.kubeconfig {
+            Some(path) => Kubeconfig::read_from(path).map_err(|error| format!("{}: {error}", path.display()))?,
+            None => Kubeconfig::read().map_err(|error| format!("can't read the kubeconfig: {error}"))?,
+        };
+        kube::Config::from_custom_kubeconfig(file, &options).await.map_err(|error| error.to_string())?
+    } else {
+        kube::Config::incluster().map_err(|error| {
+            format!("not in a cluster ({error}); give --kubeconfig or --context to run outside of one")
+        })?
+    };
+    // Retries are the controllers' business: one call held back would hold back a claim.
+    config.default_retry = false;
+    let namespace = if explicit { "stowage-system".to_owned() } else { config.default_namespace.clone() };
+    Ok((Client::try_from(config).map_err(|error| error.to_string())?, namespace))
+}
+
+/// Resolves on SIGTERM or SIGINT.
+async fn terminated() {
+    use tokio::signal::unix::{SignalKind, signal};
+    let wait = |kind| async move {
+        match signal(kind) {
+            Ok(mut signal) => {
+                signal.recv().await;
+            }
+            // Without a handler the default action ends the process.
+            Err(_) => std::future::pending().await,
+        }
+    };
+    tokio::select! {
+        () = wait(SignalKind::terminate()) => {}
+        () = wait(SignalKind::interrupt()) => {}
+    }
+    tracing::info!("told to stop: taking no new work");
+}
+
+/// Resolves a little before 10 s have passed since the signal (spec §5).
+async fn deadline() {
+    terminated().await;
+    tokio::time::sleep(Duration::from_millis(9_500)).await;
+}
+
+fn init_log(format: LogFormat) {
+    use std::io::IsTerminal;
+    use tracing_subscriber::EnvFilter;
+    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("info"));
+    let builder = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
+    match format {
+        LogFormat::Text => builder.with_ansi(std::io::stderr().is_terminal()).init(),
+        LogFormat::Json => builder.json().init(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_well_formed() {
+        use clap::CommandFactory;
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn a_wrong_value_is_refused_with_what_was_expected() {
+        let parse = |args: &[&str]| {
+            let args = [&["stowage-operator", "run"], args].concat();
+            Cli::try_parse_from(args).err().map(|error| error.to_string()).unwrap_or_default()
+        };
+        assert!(parse(&[]).contains("--gateway-endpoint"));
+        assert!(parse(&["--gateway-endpoint", "gateway"]).contains("not a URL"));
+        let gateway = ["--gateway-endpoint", "http://gateway"];
+        assert!(parse(&[&gateway[..], &["--upstream-timeout", "0"]].concat()).contains("1..=3600"));
+        assert!(parse(&[&gateway[..], &["--gateway-addressing-style", "both"]].concat()).contains("path, virtual"));
+        assert_eq!(parse(&gateway), "");
+    }
+}

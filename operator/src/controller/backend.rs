@@ -1,0 +1,227 @@
+//! Passes over backends: probe, judge, write the status where it says something else.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::convert::Infallible;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use futures::StreamExt;
+use futures::future::{BoxFuture, Shared as SharedFuture};
+use futures::stream;
+use kube::api::{Patch, PatchParams};
+use kube::runtime::controller::{self, Action, Controller};
+use kube::runtime::reflector::{ObjectRef, Store};
+use kube::{Api, ResourceExt};
+use serde_json::{Value, json};
+use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
+use tokio::time::Instant;
+use tracing::Instrument;
+
+use crate::api::{self, BackendReason, InvalidSpec, ObjectId, Phase, S3Backend};
+use crate::kubernetes;
+use crate::plan::backend::{self as plan, Health, Verdict};
+use crate::plan::preconditions;
+use crate::upstream::{AccessError, Class, Upstream, UpstreamError};
+
+use super::backoff::Backoff;
+use super::feeds::{self, Backend, Claim, Main};
+use super::secret_watches::{SecretName, SecretWatches};
+use super::{Shared, jittered};
+
+/// How many backends are worked on at once: a hanging one must not keep the others waiting.
+const CONCURRENCY: u16 = 16;
+
+/// Claims come in bursts; the count of buckets follows at this distance.
+const COUNT_INTERVAL: Duration = Duration::from_secs(2);
+
+struct Context {
+    shared: Arc<Shared>,
+    claims: Store<Claim>,
+    watches: SecretWatches,
+    backoff: Backoff,
+    memory: Mutex<BTreeMap<String, Memory>>,
+}
+
+/// What this process knows of a backend, by UID.
+#[derive(Clone)]
+struct Memory {
+    health: Health,
+    upstream: Option<Arc<Upstream>>,
+    next_probe: Instant,
+    counted: Option<(Instant, i64)>,
+}
+
+/// Runs passes until `shutdown`.
+pub(super) async fn run(
+    shared: Arc<Shared>,
+    (stream, store): Main<Backend>,
+    claims: Store<Claim>,
+    wakes: UnboundedReceiver<ObjectRef<Backend>>,
+    shutdown: SharedFuture<BoxFuture<'static, ()>>,
+) {
+    let (changed, changes) = unbounded_channel();
+    let watches = SecretWatches::new(shared.client.clone(), changed);
+    let context = Arc::new(Context { shared, claims, watches, backoff: Backoff::default(), memory: Mutex::default() });
+    Controller::for_stream(stream, store)
+        .with_config(controller::Config::default().concurrency(CONCURRENCY))
+        .reconcile_on(stream::select(feeds::receiver_stream(wakes), feeds::receiver_stream(changes)))
+        .graceful_shutdown_on(shutdown)
+        .run(reconcile, |_, error: &Infallible, _| match *error {}, context)
+        // What went wrong is in the log and in the status; that a woken backend is gone is no error at all.
+        .for_each(|_| std::future::ready(()))
+        .await;
+}
+
+async fn reconcile(backend: Arc<Backend>, context: Arc<Context>) -> Result<Action, Infallible> {
+    let raw = match &backend.0 {
+        Ok(raw) => context.shared.written_backends.latest(raw),
+        Err(error) => {
+            tracing::warn!(backend = backend.name_any(), %error, "this backend can't be decoded and is left alone");
+            return Ok(Action::await_change());
+        }
+    };
+    let span = tracing::info_span!("backend", name = raw.name_any(), generation = raw.metadata.generation);
+    Ok(context.pass(&raw).instrument(span).await)
+}
+
+impl Context {
+    async fn pass(&self, raw: &S3Backend) -> Action {
+        let uid = raw.uid().unwrap_or_default();
+        let memory = match self.examine(raw, &uid).await {
+            Ok(memory) => memory,
+            Err(why) => {
+                tracing::warn!(why, "can't probe the backend, trying again");
+                return Action::requeue(self.backoff.failed(&uid));
+            }
+        };
+        let (count, recount) = self.count(raw, &uid, &memory);
+        let current = raw.status.clone().unwrap_or_default();
+        let generation = raw.metadata.generation.unwrap_or_default();
+        let wanted = plan::status(&current, generation, &memory.health.verdict, count, self.shared.clock.now());
+        if wanted != current
+            && let Err(why) = self.write_status(raw, &wanted).await
+        {
+            tracing::warn!(why, "can't write the status, trying again");
+            return Action::requeue(self.backoff.failed(&uid));
+        }
+        self.backoff.reset(&uid);
+        let probe = memory.next_probe.saturating_duration_since(Instant::now());
+        Action::requeue(recount.map_or(probe, |recount| recount.min(probe)))
+    }
+
+    /// What is known of the backend, after a probe if one is due. Errors are those of the API server: they say
+    /// nothing about the backend.
+    async fn examine(&self, raw: &S3Backend, uid: &str) -> Result<Memory, String> {
+        let before = self.lock().get(uid).cloned();
+        let generation = raw.metadata.generation.unwrap_or_default();
+        let changed = self.watches.take_change(&raw.name_any());
+        let edited = before.as_ref().is_none_or(|memory| memory.health.generation != generation);
+        let periodic = before.as_ref().is_some_and(|memory| memory.next_probe <= Instant::now());
+        if let Some(memory) = before.as_ref().filter(|_| !changed && !edited && !periodic) {
+            return Ok(memory.clone());
+        }
+        let (verdict, upstream) = match api::Backend::parse(raw) {
+            Ok(backend) => {
+                self.watches.set(&backend.name, &secrets_of(&backend));
+                let upstream = self.shared.upstreams.refresh(&backend).await;
+                if let (Ok(now), Some(memory)) = (&upstream, &before)
+                    && !edited
+                    && !periodic
+                    && memory.upstream.as_ref().is_some_and(|then| Arc::ptr_eq(then, now))
+                {
+                    return Ok(memory.clone());
+                }
+                probe(upstream).await?
+            }
+            Err(error) => (unreadable(&error), None),
+        };
+        let tolerant = periodic && !edited && !changed;
+        let health = Health::after(before.as_ref().map(|memory| &memory.health), generation, tolerant, verdict);
+        let wait = jittered(health.next_probe(self.shared.config.resync_interval));
+        let counted = before.and_then(|memory| memory.counted);
+        let memory = Memory { health, upstream, next_probe: Instant::now() + wait, counted };
+        self.lock().insert(uid.to_owned(), memory.clone());
+        Ok(memory)
+    }
+
+    /// Claims in phase `Bound` on this backend; counted at most once in an interval. Also says when to count again,
+    /// if the count at hand may be out of date.
+    fn count(&self, raw: &S3Backend, uid: &str, memory: &Memory) -> (i64, Option<Duration>) {
+        if let Some((at, count)) = memory.counted.filter(|(at, _)| at.elapsed() < COUNT_INTERVAL) {
+            return (count, Some(COUNT_INTERVAL.saturating_sub(at.elapsed())));
+        }
+        let name = raw.name_any();
+        let bound = |claim: &Arc<Claim>| {
+            let status = claim.0.as_ref().ok().and_then(|claim| claim.status.as_ref());
+            status.is_some_and(|status| {
+                status.phase == Some(Phase::Bound)
+                    && status.backend.as_ref().is_some_and(|backend| backend.name == name)
+            })
+        };
+        let count = self.claims.state().iter().filter(|claim| bound(claim)).count();
+        let count = i64::try_from(count).unwrap_or(i64::MAX);
+        if let Some(memory) = self.lock().get_mut(uid) {
+            memory.counted = Some((Instant::now(), count));
+        }
+        (count, None)
+    }
+
+    async fn write_status(&self, raw: &S3Backend, status: &api::S3BackendStatus) -> Result<(), String> {
+        let status = serde_json::to_value(status).map_err(|error| error.to_string())?;
+        let mut operations = preconditions(&ObjectId::of(raw));
+        operations.push(json!({ "op": "add", "path": "/status", "value": status }));
+        let patch = serde_json::from_value(Value::Array(operations)).map_err(|error| error.to_string())?;
+        let api: Api<S3Backend> = Api::all(self.shared.client.clone());
+        let answer = api.patch_status(&raw.name_any(), &PatchParams::default(), &Patch::Json::<()>(patch)).await;
+        self.shared.written_backends.wrote(answer.map_err(|error| kubernetes::describe(&error))?);
+        Ok(())
+    }
+
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<String, Memory>> {
+        // The map is whole whatever happened to a thread that held it.
+        self.memory.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// ListBuckets with the admin credentials (spec §1).
+async fn probe(upstream: Result<Arc<Upstream>, AccessError>) -> Result<(Verdict, Option<Arc<Upstream>>), String> {
+    let upstream = match upstream {
+        Ok(upstream) => upstream,
+        Err(error @ AccessError::Unreadable(..)) => return Err(error.to_string()),
+        Err(error) => {
+            let verdict = Verdict { reason: BackendReason::CredentialsInvalid, message: error.to_string() };
+            return Ok((verdict, None));
+        }
+    };
+    let verdict = judge(upstream.probe().await);
+    Ok((verdict, Some(upstream)))
+}
+
+fn judge(probe: Result<(), UpstreamError>) -> Verdict {
+    match probe {
+        Ok(()) => Verdict {
+            reason: BackendReason::EndpointReachable,
+            message: "ListBuckets with the admin credentials succeeds".to_owned(),
+        },
+        Err(error) => {
+            let reason = match error.class {
+                Class::NoAnswer => BackendReason::EndpointUnreachable,
+                Class::Denied { .. } => BackendReason::CredentialsInvalid,
+                Class::Throttled | Class::Unsupported | Class::Failed { .. } => BackendReason::BackendError,
+            };
+            Verdict { reason, message: error.to_string() }
+        }
+    }
+}
+
+fn unreadable(error: &InvalidSpec) -> Verdict {
+    let template = error.field == "spec.bucketNameTemplate";
+    let reason = if template { BackendReason::TemplateInvalid } else { BackendReason::BackendError };
+    Verdict { reason, message: error.to_string() }
+}
+
+fn secrets_of(backend: &api::Backend) -> BTreeSet<SecretName> {
+    let admin = (backend.credentials.namespace.clone(), backend.credentials.name.clone());
+    let bundle = backend.tls.ca_bundle_secret_ref.as_ref();
+    bundle.map(|bundle| (bundle.namespace.clone(), bundle.name.clone())).into_iter().chain([admin]).collect()
+}

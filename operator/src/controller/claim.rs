@@ -1,0 +1,192 @@
+//! Passes over claims.
+
+use std::collections::BTreeMap;
+use std::convert::Infallible;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use futures::StreamExt;
+use futures::future::{BoxFuture, Shared as SharedFuture};
+use kube::runtime::controller::{self, Action, Controller};
+use kube::runtime::events::{Event, EventType};
+use kube::runtime::reflector::ObjectRef;
+use kube::{Resource, ResourceExt};
+use tokio::sync::mpsc::UnboundedReceiver;
+use tokio::time::{Instant, timeout};
+use tracing::Instrument;
+
+use crate::api::BucketClaim;
+use crate::plan::{self, Announcement, Answer, Failure, Rest, Step, Then, View};
+
+use super::backoff::Backoff;
+use super::feeds::{self, Claim, Main};
+use super::{Shared, jittered};
+
+/// No pass is longer: a store or API server that contradicts itself must not keep a claim in one for ever.
+const MOST_STEPS: usize = 200;
+
+/// How long the API server may take over one call.
+const KUBERNETES_TIMEOUT: Duration = Duration::from_secs(30);
+
+struct Context {
+    shared: Arc<Shared>,
+    backoff: Backoff,
+    looks: Looks,
+}
+
+/// Runs passes until `shutdown`.
+pub(super) async fn run(
+    shared: Arc<Shared>,
+    (stream, store): Main<Claim>,
+    wakes: UnboundedReceiver<ObjectRef<Claim>>,
+    shutdown: SharedFuture<BoxFuture<'static, ()>>,
+) {
+    let config = controller::Config::default().concurrency(shared.config.max_concurrent_reconciles);
+    let context = Arc::new(Context { shared, backoff: Backoff::default(), looks: Looks::default() });
+    Controller::for_stream(stream, store)
+        .with_config(config)
+        .reconcile_on(feeds::receiver_stream(wakes))
+        .graceful_shutdown_on(shutdown)
+        .run(reconcile, |_, error: &Infallible, _| match *error {}, context)
+        // What went wrong is in the log and in the status; that a woken claim is gone is no error at all.
+        .for_each(|_| std::future::ready(()))
+        .await;
+}
+
+async fn reconcile(claim: Arc<Claim>, context: Arc<Context>) -> Result<Action, Infallible> {
+    let raw = match &claim.0 {
+        Ok(raw) => context.shared.written.latest(raw),
+        Err(error) => {
+            tracing::warn!(claim = claim.name_any(), %error, "this claim can't be decoded and is left alone");
+            return Ok(Action::await_change());
+        }
+    };
+    let span = tracing::info_span!(
+        "claim",
+        namespace = raw.namespace().unwrap_or_default(),
+        name = raw.name_any(),
+        generation = raw.metadata.generation
+    );
+    Ok(context.pass(&raw).instrument(span).await)
+}
+
+impl Context {
+    async fn pass(&self, raw: &BucketClaim) -> Action {
+        let uid = raw.uid().unwrap_or_default();
+        let mut view = self.shared.observer.begin(raw);
+        self.looks.recall(&uid, &mut view, self.shared.config.resync_interval);
+        let rest = self.converse(&mut view).await;
+        self.looks.remember(&uid, &view);
+        for announcement in &rest.events {
+            self.announce(raw, announcement).await;
+        }
+        if let Some(record) = &rest.waits_for {
+            self.shared.wait_for(record.as_str(), &view.claim.at);
+        }
+        self.schedule(&uid, &rest.then)
+    }
+
+    /// Asks for the next step and takes it, until the step is to rest.
+    async fn converse(&self, view: &mut View) -> Rest {
+        for _ in 0..MOST_STEPS {
+            let step = plan::next(view, self.shared.clock.now());
+            let answer = match &step {
+                Step::Rest(rest) => return rest.clone(),
+                Step::Look(look) => self.in_time(self.shared.observer.answer(&view.claim, look)).await,
+                Step::Act(act) => {
+                    tracing::info!(step = %act, "acting");
+                    self.in_time(self.shared.actor.perform(&view.claim, act)).await
+                }
+            };
+            if let Answer::Failed(failure) = &answer {
+                tracing::warn!(%step, ?failure, "step failed");
+            }
+            view.learn(&step, answer);
+        }
+        tracing::error!(steps = MOST_STEPS, "the pass does not come to an end");
+        Rest { then: Then::Retry("the pass does not come to an end".to_owned()), events: Vec::new(), waits_for: None }
+    }
+
+    /// Calls to a store have deadlines of their own, which come first.
+    async fn in_time(&self, answer: impl Future<Output = Answer>) -> Answer {
+        let deadline = KUBERNETES_TIMEOUT + 2 * self.shared.config.limits.timeout;
+        let late = |_| Answer::Failed(Failure::Kubernetes("the API server gave no answer in time".to_owned()));
+        timeout(deadline, answer).await.unwrap_or_else(late)
+    }
+
+    fn schedule(&self, uid: &str, then: &Then) -> Action {
+        match then {
+            Then::AwaitChange => {
+                self.backoff.reset(uid);
+                Action::requeue(jittered(self.shared.config.resync_interval))
+            }
+            Then::After(delay) => {
+                self.backoff.reset(uid);
+                Action::requeue(*delay)
+            }
+            Then::Retry(why) => {
+                let delay = self.backoff.failed(uid);
+                tracing::info!(why, seconds = delay.as_secs_f32(), "trying again later");
+                Action::requeue(delay)
+            }
+        }
+    }
+
+    /// Events are best effort, and never fail a pass (spec §3).
+    async fn announce(&self, raw: &BucketClaim, announcement: &Announcement) {
+        let event = Event {
+            type_: if announcement.warning { EventType::Warning } else { EventType::Normal },
+            reason: announcement.reason.clone(),
+            note: Some(announcement.note.chars().take(1024).collect()),
+            action: "Reconcile".to_owned(),
+            secondary: None,
+        };
+        let reference = raw.object_ref(&());
+        let published = timeout(KUBERNETES_TIMEOUT, self.shared.recorder.publish(&event, &reference)).await;
+        if !matches!(published, Ok(Ok(()))) {
+            tracing::debug!(reason = announcement.reason, "event not published");
+        }
+    }
+}
+
+/// When the bucket of each claim is next looked at, and whether it was missing last time.
+#[derive(Default)]
+struct Looks(Mutex<BTreeMap<String, Look>>);
+
+struct Look {
+    due: Instant,
+    missing: bool,
+}
+
+impl Looks {
+    /// Tells the view what earlier passes of this process saw. A claim that this process sees for the first time is
+    /// looked at within one interval, at once if its status tells of trouble: a hint, never a memory.
+    fn recall(&self, uid: &str, view: &mut View, interval: Duration) {
+        let mut looks = self.lock();
+        let look = looks.entry(uid.to_owned()).or_insert_with(|| {
+            let troubled =
+                view.claim.status.conditions.iter().any(|c| c.type_ == "BucketCreated" && c.status == "False");
+            let wait = if troubled { Duration::ZERO } else { interval.mul_f64(fastrand::f64()) };
+            Look { due: Instant::now() + wait, missing: false }
+        });
+        view.known_missing = look.missing;
+        view.look_due = look.due <= Instant::now();
+        if view.look_due {
+            look.due = Instant::now() + jittered(interval);
+        }
+    }
+
+    fn remember(&self, uid: &str, view: &View) {
+        let mut looks = self.lock();
+        if view.released {
+            looks.remove(uid);
+        } else if let Some(look) = looks.get_mut(uid) {
+            look.missing = plan::bucket_is_missing(view);
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<String, Look>> {
+        // The map is whole whatever happened to a thread that held it.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

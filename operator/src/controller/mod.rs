@@ -1,0 +1,179 @@
+//! Wires watches to passes: what changed wakes exactly the objects that depend on it.
+
+mod backend;
+mod backoff;
+mod claim;
+mod feeds;
+mod secret_watches;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use futures::future::{self, BoxFuture, FutureExt};
+use k8s_openapi::api::core::v1::Namespace;
+use kube::runtime::events::{Recorder, Reporter};
+use kube::{Api, Client};
+
+use crate::Clock;
+use crate::act::Actor;
+use crate::api::{BucketClaim, ClaimRef, Gateway, S3Backend};
+use crate::cache::{BackendCache, NamespaceCache, SecretCache, Written};
+use crate::observe::Observer;
+use crate::plan::Setting;
+use crate::upstream::{Access, Connect, Limits, Upstreams};
+
+/// Name of the operator where the field has one for controllers: events, field managers.
+pub const CONTROLLER: &str = "stowage-operator";
+
+/// What an operator is told.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// Namespace of the internal Secrets.
+    pub operator_namespace: String,
+    /// Namespaces besides it that may hold admin and CA Secrets.
+    pub trusted_namespaces: BTreeSet<String>,
+    /// The gateway, as tenants reach it.
+    pub gateway: Gateway,
+    /// What tells this cluster's buckets from another's; the UID of `kube-system` when absent.
+    pub installation: Option<String>,
+    /// Claims worked on at once.
+    pub max_concurrent_reconciles: u16,
+    /// Bounds on calls to each store.
+    pub limits: Limits,
+    /// Distance at which everything is looked at again, jittered.
+    pub resync_interval: Duration,
+}
+
+/// What an operator works with.
+pub struct Parts {
+    /// The API server.
+    pub client: Client,
+    /// HTTP clients for the stores.
+    pub connect: Arc<dyn Connect>,
+    /// The time of day.
+    pub clock: Clock,
+    /// Told when every cache is filled and work begins.
+    pub ready: Option<tokio::sync::watch::Sender<bool>>,
+}
+
+/// Why an operator could not start.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    /// The installation's identity is neither given nor to be had.
+    #[error("can't read namespace kube-system, whose UID identifies this installation: {0}; see --installation-id")]
+    Installation(String),
+}
+
+/// Runs the operator until `shutdown` resolves: takes no new work then, and finishes what is under way.
+///
+/// Everything that it starts ends when the future is dropped.
+///
+/// # Errors
+/// When it can't find out which installation it is.
+pub async fn run(
+    config: Config,
+    parts: Parts,
+    shutdown: impl Future<Output = ()> + Send + 'static,
+) -> Result<(), StartError> {
+    let installation = match config.installation.clone() {
+        Some(installation) => installation,
+        None => installation(&parts.client).await?,
+    };
+    let shared = Arc::new(Shared::new(config, &parts, installation));
+    let (feeds, wakes, main) = feeds::start(&shared);
+    let shutdown: BoxFuture<'static, ()> = shutdown.boxed();
+    let shutdown = shutdown.shared();
+    feeds.ready().await;
+    if let Some(ready) = &parts.ready {
+        ready.send_replace(true);
+    }
+    tracing::info!(installation = shared.observer.setting.installation, "caches are filled, work begins");
+    let store = main.claims.1.clone();
+    let claims = claim::run(shared.clone(), main.claims, wakes.claims, shutdown.clone());
+    let backends = backend::run(shared.clone(), main.backends, store, wakes.backends, shutdown);
+    future::join(claims, backends).await;
+    drop(feeds);
+    Ok(())
+}
+
+async fn installation(client: &Client) -> Result<String, StartError> {
+    let api: Api<Namespace> = Api::all(client.clone());
+    let namespace = api.get("kube-system").await;
+    let namespace = namespace.map_err(|error| StartError::Installation(crate::kubernetes::describe(&error)))?;
+    namespace.metadata.uid.ok_or_else(|| StartError::Installation("it has no UID".to_owned()))
+}
+
+/// What both controllers and all feeds share.
+struct Shared {
+    config: Config,
+    client: Client,
+    clock: Clock,
+    observer: Arc<Observer>,
+    actor: Actor,
+    written: Arc<Written<BucketClaim>>,
+    written_backends: Written<S3Backend>,
+    upstreams: Arc<Upstreams>,
+    recorder: Recorder,
+    /// Claims that wait for a record's holder to let go, by the record's name.
+    waiting: Mutex<BTreeMap<String, BTreeSet<ClaimRef>>>,
+}
+
+impl Shared {
+    fn new(config: Config, parts: &Parts, installation: String) -> Self {
+        let client = parts.client.clone();
+        let mut namespaces: Vec<String> = config.trusted_namespaces.iter().cloned().collect();
+        namespaces.push(config.operator_namespace.clone());
+        let upstreams = Arc::new(Upstreams::new(Access {
+            client: client.clone(),
+            connect: parts.connect.clone(),
+            limits: config.limits,
+            namespaces,
+        }));
+        let observer = Arc::new(Observer {
+            client: client.clone(),
+            setting: Arc::new(Setting {
+                operator_namespace: config.operator_namespace.clone(),
+                trusted_namespaces: config.trusted_namespaces.clone(),
+                gateway: config.gateway.clone(),
+                installation,
+            }),
+            internal: Arc::new(SecretCache::default()),
+            consumers: Arc::new(SecretCache::default()),
+            backends: Arc::new(BackendCache::default()),
+            namespaces: Arc::new(NamespaceCache::default()),
+            upstreams: upstreams.clone(),
+        });
+        let written = Arc::new(Written::default());
+        let actor = Actor { client: client.clone(), observer: observer.clone(), written: written.clone() };
+        let recorder = Recorder::new(client.clone(), Reporter::from(CONTROLLER));
+        Self {
+            config,
+            client,
+            clock: parts.clock.clone(),
+            observer,
+            actor,
+            written,
+            written_backends: Written::default(),
+            upstreams,
+            recorder,
+            waiting: Mutex::default(),
+        }
+    }
+
+    /// Notes that a claim waits for this record.
+    fn wait_for(&self, record: &str, claim: &ClaimRef) {
+        let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+        waiting.entry(record.to_owned()).or_default().insert(claim.clone());
+    }
+
+    /// The claims that wait for this record, oldest names first; from now on they no longer do.
+    fn claims_waiting_for(&self, record: &str) -> BTreeSet<ClaimRef> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner).remove(record).unwrap_or_default()
+    }
+}
+
+/// `interval`, give or take a tenth: so that what was started together does not stay together.
+fn jittered(interval: Duration) -> Duration {
+    interval.mul_f64(0.9 + 0.2 * fastrand::f64())
+}

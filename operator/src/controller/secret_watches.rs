@@ -1,0 +1,143 @@
+//! Watches of single Secrets by name: the admin and CA Secrets of backends (spec §1).
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use futures::StreamExt;
+use k8s_openapi::api::core::v1::Secret;
+use kube::core::PartialObjectMeta;
+use kube::runtime::WatchStreamExt;
+use kube::runtime::reflector::ObjectRef;
+use kube::runtime::watcher::{self, Event};
+use kube::{Api, Client, ResourceExt};
+use tokio::sync::mpsc::UnboundedSender;
+use tokio::task::JoinHandle;
+
+use super::feeds::Backend;
+
+/// Namespace and name of a Secret.
+pub(super) type SecretName = (String, String);
+
+/// One watch per Secret that a backend refers to, of its metadata alone: nothing of it is cached.
+pub(super) struct SecretWatches {
+    client: Client,
+    changes: Arc<Changes>,
+    watches: Mutex<BTreeMap<(String, SecretName), Watch>>,
+}
+
+/// Backends whose Secrets changed since they were last looked at.
+struct Changes {
+    dirty: Mutex<BTreeSet<String>>,
+    wake: UnboundedSender<ObjectRef<Backend>>,
+}
+
+/// Ends with its handle.
+struct Watch(JoinHandle<()>);
+
+impl Drop for Watch {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
+impl SecretWatches {
+    /// No watch yet. `wake` is told which backend to look at.
+    pub(super) fn new(client: Client, wake: UnboundedSender<ObjectRef<Backend>>) -> Self {
+        Self { client, changes: Arc::new(Changes { dirty: Mutex::default(), wake }), watches: Mutex::default() }
+    }
+
+    /// Watches just these Secrets for this backend.
+    pub(super) fn set(&self, backend: &str, secrets: &BTreeSet<SecretName>) {
+        let mut watches = lock(&self.watches);
+        watches.retain(|(owner, secret), _| owner != backend || secrets.contains(secret));
+        for secret in secrets {
+            let key = (backend.to_owned(), secret.clone());
+            watches.entry(key).or_insert_with(|| self.watch(backend, secret));
+        }
+    }
+
+    /// Whether a Secret of this backend changed since this was last asked.
+    pub(super) fn take_change(&self, backend: &str) -> bool {
+        lock(&self.changes.dirty).remove(backend)
+    }
+
+    fn watch(&self, backend: &str, (namespace, name): &SecretName) -> Watch {
+        let api: Api<PartialObjectMeta<Secret>> = Api::namespaced(self.client.clone(), namespace);
+        let config = watcher::Config::default().fields(&format!("metadata.name={name}"));
+        let mut stream = watcher::watcher(api, config).default_backoff().boxed();
+        let (changes, backend) = (self.changes.clone(), backend.to_owned());
+        Watch(tokio::spawn(async move {
+            let mut version = Version::default();
+            while let Some(event) = stream.next().await {
+                if event.is_ok_and(|event| version.follow(&event)) {
+                    changes.note(&backend);
+                }
+            }
+        }))
+    }
+}
+
+impl Changes {
+    fn note(&self, backend: &str) {
+        lock(&self.dirty).insert(backend.to_owned());
+        // Fails only when the controller has ended.
+        let _ = self.wake.send(ObjectRef::new(backend));
+    }
+}
+
+/// The resourceVersion of a Secret as its watch shows it; `None` inside = absent.
+#[derive(Default)]
+struct Version {
+    known: Option<Option<String>>,
+    listed: Option<String>,
+}
+
+impl Version {
+    /// Takes in an event. Whether the Secret is another one now than it was.
+    fn follow<K: ResourceExt>(&mut self, event: &Event<K>) -> bool {
+        let now = match event {
+            Event::Init => {
+                self.listed = None;
+                return false;
+            }
+            Event::InitApply(secret) => {
+                self.listed = secret.resource_version();
+                return false;
+            }
+            Event::InitDone => self.listed.clone(),
+            Event::Apply(secret) => secret.resource_version(),
+            Event::Delete(_) => None,
+        };
+        self.known.replace(now.clone()) != Some(now)
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    // Maps and sets are whole whatever happened to a thread that held them.
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn secret(version: &str) -> Secret {
+        let mut secret = Secret::default();
+        secret.metadata.resource_version = Some(version.to_owned());
+        secret
+    }
+
+    #[test]
+    fn only_what_changes_the_secret_counts() {
+        let mut version = Version::default();
+        assert!(!version.follow::<Secret>(&Event::Init));
+        assert!(version.follow::<Secret>(&Event::InitDone), "the first sight may be later than the probe");
+        assert!(version.follow(&Event::Apply(secret("5"))));
+        assert!(!version.follow(&Event::Apply(secret("5"))));
+        version.follow::<Secret>(&Event::Init);
+        version.follow(&Event::InitApply(secret("5")));
+        assert!(!version.follow::<Secret>(&Event::InitDone), "listed again, unchanged");
+        version.follow::<Secret>(&Event::Init);
+        assert!(version.follow::<Secret>(&Event::InitDone), "gone while nobody watched");
+    }
+}

@@ -1,0 +1,43 @@
+//! What a failed call to the API server means.
+
+use kube::Error;
+use kube::core::Status;
+
+use crate::plan::Failure;
+
+/// The failure that a plan goes on from.
+pub(crate) fn failure(error: &Error) -> Failure {
+    let Error::Api(status) = error else { return Failure::Kubernetes(describe(error)) };
+    if status.is_conflict() || status.is_not_found() || is_failed_test(status) {
+        // The object that the decision was made on is not the one that is there.
+        Failure::Conflict
+    } else if is_namespace_terminating(status) {
+        Failure::NamespaceTerminating
+    } else if status.is_forbidden() || status.is_invalid() || matches!(status.code, 400 | 405 | 413 | 415) {
+        Failure::Refused(describe(error))
+    } else {
+        Failure::Kubernetes(describe(error))
+    }
+}
+
+/// One line for people, stable and without secrets: the server's own message, or that there was no answer.
+pub(crate) fn describe(error: &Error) -> String {
+    match error {
+        Error::Api(status) if !status.message.is_empty() => status.message.clone(),
+        Error::Api(status) => format!("the API server answered {}", status.code),
+        Error::SerdeError(_) => "the API server's answer can't be read".to_owned(),
+        _ => "the API server gave no answer".to_owned(),
+    }
+}
+
+/// A JSON patch whose `test` failed: 422 without causes, no conflict by its reason.
+fn is_failed_test(status: &Status) -> bool {
+    let causes = status.details.as_ref().map_or(0, |details| details.causes.len());
+    status.code == 422 && causes == 0
+}
+
+/// A namespace that is going away refuses creations (spec §3.4).
+fn is_namespace_terminating(status: &Status) -> bool {
+    let causes = status.details.as_ref().map(|details| details.causes.as_slice()).unwrap_or_default();
+    status.is_forbidden() && causes.iter().any(|cause| cause.reason == "NamespaceTerminating")
+}

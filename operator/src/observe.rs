@@ -1,0 +1,159 @@
+//! Answers the questions of a plan. Reads, and never changes anything; absence is a value, an error is an error.
+
+use std::sync::Arc;
+
+use k8s_openapi::api::core::v1::Secret;
+use kube::api::ListParams;
+use kube::{Api, Client};
+
+use crate::api::{BucketClaim, BucketRecord, Claim, ClaimRef, ClaimUid, wire};
+use crate::cache::{BackendCache, NamespaceCache, SecretCache};
+use crate::kubernetes;
+use crate::plan::{Answer, BackendSeen, Failure, Holder, Look, Setting, Stored, Target, View};
+use crate::upstream::{Class, Upstream, UpstreamError, Upstreams};
+
+/// Where answers come from.
+pub(crate) struct Observer {
+    pub(crate) client: Client,
+    pub(crate) setting: Arc<Setting>,
+    pub(crate) internal: Arc<SecretCache>,
+    pub(crate) consumers: Arc<SecretCache>,
+    pub(crate) backends: Arc<BackendCache>,
+    pub(crate) namespaces: Arc<NamespaceCache>,
+    pub(crate) upstreams: Arc<Upstreams>,
+}
+
+impl Observer {
+    /// What the caches know of a claim.
+    pub(crate) fn begin(&self, raw: &BucketClaim) -> View {
+        let claim = Claim::parse(raw);
+        let own = self.internal.of_claim(&claim.uid);
+        let bound = claim.status.bound_secret_name.clone();
+        let mut consumers = self.consumers.of_claim(&claim.uid);
+        // A Secret of the wanted name that is not this claim's is known by name alone.
+        for name in [Some(claim.consumer_secret.clone()), bound].into_iter().flatten() {
+            consumers.extend(self.consumers.get(&claim.at.namespace, &name));
+        }
+        let mut view = View::new(self.setting.clone(), claim, own, consumers);
+        if view.claim.deleting {
+            // Deletion reads live throughout (spec §3.4).
+            view.own.clear();
+            view.consumers.clear();
+        }
+        view
+    }
+
+    /// Answers one question.
+    pub(crate) async fn answer(&self, claim: &Claim, look: &Look) -> Answer {
+        let answer = match look {
+            Look::Backend(name) => Ok(Answer::Backend(self.backend(&claim.at, name))),
+            Look::Holder(target) => Ok(Answer::Holder(self.holder(&claim.uid, target))),
+            Look::Claim => self.claim(&claim.at).await,
+            Look::Own => self.own(&claim.uid).await,
+            Look::Internal(name) => self.secret(&self.setting.operator_namespace, name, &self.internal).await,
+            Look::Consumer(name) => self.secret(&claim.at.namespace, name, &self.consumers).await,
+            Look::CredentialsFor(target) => self.credentials_for(target).await,
+            Look::Bucket(target) => self.bucket(target).await,
+            Look::Contents(target) => self.contents(target).await,
+        };
+        answer.unwrap_or_else(Answer::Failed)
+    }
+
+    fn backend(&self, claim: &ClaimRef, name: &str) -> BackendSeen {
+        match self.backends.get(name) {
+            None => BackendSeen::Missing,
+            Some(Err(why)) => BackendSeen::Invalid(why),
+            Some(Ok(backend)) => {
+                let labels = self.namespaces.labels(&claim.namespace);
+                BackendSeen::Present { allowed: backend.access.allows(&claim.namespace, &labels), backend }
+            }
+        }
+    }
+
+    fn holder(&self, uid: &ClaimUid, target: &Target) -> Holder {
+        let stored = self.internal.get(&self.setting.operator_namespace, target.record().as_str());
+        let others = |secret: &Stored| secret.text("claim_uid") != Some(uid.as_str());
+        match stored.map(|stored| BucketRecord::read(&stored.0)) {
+            Some(Ok(record)) if record.uid != *uid => Holder::Other(record.claim),
+            Some(Err(damage)) => Holder::Damaged(damage.to_string()),
+            _ if self.internal.of_bucket(&target.bucket).iter().any(|s| others(s) && self.is_key_to(s, target)) => {
+                Holder::Suspect
+            }
+            _ => Holder::Unknown,
+        }
+    }
+
+    /// Whether a Secret is a credential for this very bucket. Of a credential whose backend is gone it isn't known
+    /// which endpoint it was for: a conflict too many harms less than one too few.
+    fn is_key_to(&self, secret: &Stored, target: &Target) -> bool {
+        let elsewhere = |name: &str| matches!(self.backends.get(name), Some(Ok(b)) if b.endpoint != target.endpoint);
+        secret.label(wire::ROLE) == Some(wire::Role::VirtualCredential.as_str())
+            && !secret.text("backend").is_some_and(elsewhere)
+    }
+
+    async fn claim(&self, at: &ClaimRef) -> Result<Answer, Failure> {
+        let api: Api<BucketClaim> = Api::namespaced(self.client.clone(), &at.namespace);
+        let claim = api.get_opt(&at.name).await.map_err(|error| kubernetes::failure(&error))?;
+        Ok(Answer::Claim(claim.map(|raw| Box::new(Claim::parse(&raw)))))
+    }
+
+    async fn own(&self, uid: &ClaimUid) -> Result<Answer, Failure> {
+        let secrets = self.list(&format!("{}={}", wire::CLAIM_UID, wire::label_value(uid.as_str()))).await?;
+        Ok(Answer::Secrets(secrets))
+    }
+
+    async fn credentials_for(&self, target: &Target) -> Result<Answer, Failure> {
+        let role = wire::Role::VirtualCredential.as_str();
+        let bucket = wire::label_value(target.bucket.as_str());
+        let mut secrets = self.list(&format!("{}={role},{}={bucket}", wire::ROLE, wire::BUCKET)).await?;
+        secrets.retain(|secret| self.is_key_to(secret, target));
+        Ok(Answer::Secrets(secrets))
+    }
+
+    async fn list(&self, labels: &str) -> Result<Vec<Stored>, Failure> {
+        let api: Api<Secret> = Api::namespaced(self.client.clone(), &self.setting.operator_namespace);
+        let list = api.list(&ListParams::default().labels(labels)).await;
+        let secrets = list.map_err(|error| kubernetes::failure(&error))?.items;
+        Ok(secrets.into_iter().map(|secret| Stored(Arc::new(secret))).collect())
+    }
+
+    async fn secret(&self, namespace: &str, name: &str, cache: &SecretCache) -> Result<Answer, Failure> {
+        let api: Api<Secret> = Api::namespaced(self.client.clone(), namespace);
+        let secret = api.get_opt(name).await.map_err(|error| kubernetes::failure(&error))?;
+        if secret.is_none() {
+            cache.forget(namespace, name);
+        }
+        Ok(Answer::Secret(secret.map(|secret| Stored(Arc::new(secret)))))
+    }
+
+    async fn bucket(&self, target: &Target) -> Result<Answer, Failure> {
+        let seen = self.upstream(target).await?.look(&target.bucket).await;
+        seen.map(Answer::Bucket).map_err(|error| upstream_failure(&error))
+    }
+
+    async fn contents(&self, target: &Target) -> Result<Answer, Failure> {
+        let empty = self.upstream(target).await?.is_empty(&target.bucket).await;
+        empty.map(Answer::Empty).map_err(|error| upstream_failure(&error))
+    }
+
+    /// The client for a target, if its backend still has the endpoint that the plan was made for.
+    pub(crate) async fn upstream(&self, target: &Target) -> Result<Arc<Upstream>, Failure> {
+        let name = &target.backend;
+        match self.backends.get(name) {
+            Some(Ok(backend)) if backend.endpoint == target.endpoint => {
+                self.upstreams.get(&backend).await.map_err(|error| Failure::NoUpstream(error.to_string()))
+            }
+            Some(_) => Err(Failure::NoUpstream(format!("S3Backend {name} no longer points to {}", target.endpoint))),
+            None => Err(Failure::NoUpstream(format!("there is no S3Backend {name}"))),
+        }
+    }
+}
+
+/// The failure that a plan goes on from.
+pub(crate) fn upstream_failure(error: &UpstreamError) -> Failure {
+    match &error.class {
+        Class::Unsupported => Failure::Unsupported,
+        Class::Denied { .. } => Failure::UpstreamDenied(error.to_string()),
+        Class::NoAnswer | Class::Throttled | Class::Failed { .. } => Failure::Upstream(error.to_string()),
+    }
+}

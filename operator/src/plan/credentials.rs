@@ -1,0 +1,146 @@
+//! The credential, the consumer Secret and the anonymous binding of a claim whose bucket is there.
+
+use crate::api::{AnonymousBinding, BucketRecord, ConsumerContent, Credential, CredentialFacts, Desired, Reason, wire};
+
+use super::bind::require_fresh;
+use super::bucket::rewrite;
+use super::repair::{Change, SecretPatch};
+use super::step::{Act, Concern, Halt, Look, Stop};
+use super::view::{Stored, View};
+
+/// Data keys of an internal Secret that go when the quota they come from goes.
+const QUOTA_KEYS: [&str; 2] = ["quota_soft_bytes", "quota_hard_bytes"];
+
+/// Makes sure that the credential aimed at is there, published, and public access as the spec has it.
+pub(super) fn walk(view: &View, desired: &Desired, record: &BucketRecord, stored: &Stored) -> Result<(), Halt> {
+    let facts = facts(desired, record);
+    let credential = credential(view, &facts, record, stored)?;
+    consumer(view, &facts, &credential)?;
+    binding(view, desired, record)
+}
+
+fn facts(desired: &Desired, record: &BucketRecord) -> CredentialFacts {
+    CredentialFacts {
+        claim: record.claim.clone(),
+        uid: record.uid.clone(),
+        backend: record.backend.clone(),
+        bucket: record.bucket.clone(),
+        generation: record.generation,
+        quota_soft: desired.quota_soft,
+        quota_hard: desired.quota_hard,
+    }
+}
+
+/// The credential of the record's generation. Created once, by the pass whose own write made it the target; a
+/// target that is gone raises the target, so that no id is ever given a second secret (spec §3.3).
+fn credential(
+    view: &View,
+    facts: &CredentialFacts,
+    record: &BucketRecord,
+    stored: &Stored,
+) -> Result<Credential, Halt> {
+    let name = facts.access_key_id().secret_name();
+    if let Some(secret) = view.credential(record.generation) {
+        let credential = Credential::read(&secret.0, &record.uid, record.generation).map_err(|damage| {
+            let message = format!("the current credential is damaged: {damage}; a rotate request replaces it");
+            Stop::refused(Reason::CreationInconsistent, Concern::Credentials, message)
+        })?;
+        let content = facts.content(&view.setting.operator_namespace, None);
+        repair(view, SecretPatch::between(&secret.0, &content, &QUOTA_KEYS, Change::Repair))?;
+        return Ok(credential);
+    }
+    require_fresh(view)?;
+    if view.taken.contains(&name) {
+        return Err(Look::Internal(name).into());
+    }
+    if view.own_target {
+        return Err(Act::Mint(facts.clone()).into());
+    }
+    if !view.absent.contains(&name) {
+        return Err(Look::Internal(name).into());
+    }
+    let raised = BucketRecord { generation: record.generation + 1, ..record.clone() };
+    Err(rewrite(view, &raised, stored, Change::RaiseGeneration))
+}
+
+/// The Secret that the tenant reads. Ours only if this claim's UID controls it; a stranger's is left alone.
+fn consumer(view: &View, facts: &CredentialFacts, credential: &Credential) -> Result<(), Halt> {
+    let name = &view.claim.consumer_secret;
+    let wanted = ConsumerContent { facts, credential, gateway: &view.setting.gateway, name }.content();
+    let secret = match view.consumers.get(name) {
+        Some(Some(secret)) => secret,
+        Some(None) => {
+            require_fresh(view)?;
+            return Err(Act::CreateConsumer(wanted).into());
+        }
+        None => {
+            require_fresh(view)?;
+            // Where the last pass met a stranger's Secret, look before asking again.
+            let met_stranger =
+                view.status_before.conditions.iter().any(|c| c.reason == Reason::SecretConflict.to_string());
+            let look = met_stranger || view.taken.contains(name);
+            return Err(if look { Look::Consumer(name.clone()).into() } else { Act::CreateConsumer(wanted).into() });
+        }
+    };
+    refuse_stranger(view, secret)?;
+    let published = secret.label(wire::ROTATION_GENERATION).and_then(|text| text.parse::<u64>().ok());
+    if published.is_some_and(|generation| generation > facts.generation) {
+        return Err(Halt::Stale("the consumer Secret holds a later credential"));
+    }
+    repair(view, SecretPatch::between(&secret.0, &wanted, &ConsumerContent::OPTIONAL_KEYS, Change::Repair))
+}
+
+fn refuse_stranger(view: &View, secret: &Stored) -> Result<(), Halt> {
+    let name = secret.name();
+    let conflict = |why: &str| {
+        let message = format!("Secret {name} {why}; remove it or give writeConnectionSecretToRef another name");
+        Err(Stop::refused(Reason::SecretConflict, Concern::Credentials, message).into())
+    };
+    if !secret.is_controlled_by(&view.claim.uid) {
+        conflict("exists and is not this claim's")
+    } else if secret.0.immutable == Some(true) {
+        conflict("is immutable")
+    } else if secret.0.type_.as_deref().is_some_and(|type_| type_ != "Opaque") {
+        conflict("has a type other than Opaque")
+    } else {
+        Ok(())
+    }
+}
+
+/// Exists exactly while the claim is bound and its mode is not `None` (spec §2).
+fn binding(view: &View, desired: &Desired, record: &BucketRecord) -> Result<(), Halt> {
+    let name = AnonymousBinding::name(&record.uid);
+    let present = view.own.get(&name);
+    let wanted = desired.anonymous.map(|per_source_ip_rps| AnonymousBinding {
+        claim: record.claim.clone(),
+        uid: record.uid.clone(),
+        backend: record.backend.clone(),
+        bucket: record.bucket.clone(),
+        per_source_ip_rps,
+    });
+    match (present, wanted) {
+        (None, None) => Ok(()),
+        (Some(secret), None) => Err(Act::Delete(secret.reference()).into()),
+        (Some(secret), Some(binding)) => {
+            let content = binding.content(&view.setting.operator_namespace);
+            repair(view, SecretPatch::between(&secret.0, &content, &[], Change::Repair))
+        }
+        (None, Some(binding)) => {
+            require_fresh(view)?;
+            let taken = view.taken.contains(&name);
+            Err(if taken { Look::Internal(name).into() } else { Act::CreateBinding(binding).into() })
+        }
+    }
+}
+
+/// Halts with the patch, if there is one. It is bound to the version that was read, so an old cache can't make it
+/// undo what somebody did since.
+fn repair(view: &View, patch: Option<SecretPatch>) -> Result<(), Halt> {
+    match patch {
+        None => Ok(()),
+        Some(patch) => {
+            require_fresh(view)?;
+            Err(Act::Patch(patch).into())
+        }
+    }
+}

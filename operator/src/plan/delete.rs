@@ -1,0 +1,115 @@
+//! From the deletion timestamp to the end of the claim (spec §3.4). Depends on as little as possible: not on the
+//! backend, not on the rest of the spec, not on any cache.
+//!
+//! public access withdrawn → credentials revoked → bucket → Secrets gone → record gone → finalizer removed.
+
+use crate::api::{AccessKeyId, AnonymousBinding, BucketName, BucketRecord, Deletion, Endpoint, Reason, RecordName};
+
+use super::step::{Act, Concern, Halt, Look, Stop};
+use super::view::View;
+
+/// Walks through the steps. `Ok` = nothing is left to do.
+pub(super) fn walk(view: &View) -> Result<Option<Stop>, Halt> {
+    if view.released || !view.claim.has_finalizer() {
+        return Ok(None);
+    }
+    read_live(view)?;
+    withdraw_public_access(view)?;
+    revoke_credentials(view)?;
+    if view.claim.paused {
+        let message = "paused by annotation; access is revoked, the rest of the deletion waits";
+        return Err(Stop::refused(Reason::Paused, Concern::Ready, message).into());
+    }
+    keep_bucket(view)?;
+    remove_consumer_secrets(view)?;
+    remove_record(view)?;
+    if view.own_lists < 2 || !view.own_current {
+        // Right before the finalizer goes, a second live list must be empty.
+        return Err(Look::Own.into());
+    }
+    Err(Act::RemoveFinalizer(view.claim.id.clone()).into())
+}
+
+/// The pass begins with a live read of the claim, its Secrets and its record, so that an old cache can't run a
+/// deletion twice.
+fn read_live(view: &View) -> Result<(), Halt> {
+    if !view.fresh {
+        return Err(Look::Claim.into());
+    }
+    if view.own_lists == 0 {
+        return Err(Look::Own.into());
+    }
+    if view.record().is_none()
+        && let Some(name) = pinned_record(view)
+        && !view.absent.contains(name.as_str())
+        && view.holder.is_none()
+    {
+        // Its labels may have been taken off: then only the name finds it.
+        return Err(Look::Internal(name.to_string()).into());
+    }
+    Ok(())
+}
+
+/// Name of the record that the status speaks of.
+fn pinned_record(view: &View) -> Option<RecordName> {
+    let status = &view.claim.status;
+    let endpoint = Endpoint::parse(&status.backend.as_ref()?.endpoint).ok()?;
+    let bucket = BucketName::parse(status.bucket_name.as_deref()?).ok()?;
+    Some(RecordName::of(&endpoint, &bucket))
+}
+
+fn withdraw_public_access(view: &View) -> Result<(), Halt> {
+    remove_by_name(view, AnonymousBinding::name(&view.claim.uid))
+}
+
+/// By UID, and by computed name for every generation up to the record's.
+fn revoke_credentials(view: &View) -> Result<(), Halt> {
+    if let Some(credential) = view.credentials().next() {
+        return Err(Act::Delete(credential.reference()).into());
+    }
+    let highest = view.record().map_or(0, |(record, _)| record.generation);
+    (1..=highest)
+        .map(|generation| AccessKeyId::of(&view.claim.uid, generation).secret_name())
+        .try_for_each(|name| remove_by_name(view, name))
+}
+
+/// A `Delete` policy on a bucket that was taken over is `Retain`; so is one on a bucket that no record proves ours.
+fn keep_bucket(view: &View) -> Result<(), Halt> {
+    let ours = view.record().is_some_and(|(record, _)| !record.adopted);
+    if view.claim.deletion == Deletion::Retain || !ours {
+        return Ok(());
+    }
+    let message = "this version does not delete buckets; access is revoked. To let the claim go and keep the bucket, \
+                   set forceDelete: false and deletionPolicy: Retain in one patch";
+    Err(Stop::refused(Reason::DeletionBlocked, Concern::Ready, message).into())
+}
+
+/// The consumer Secret under the name that the spec gives and under the one that was bound, if this UID controls it.
+fn remove_consumer_secrets(view: &View) -> Result<(), Halt> {
+    let names = [Some(&view.claim.consumer_secret), view.status_before.bound_secret_name.as_ref()];
+    for name in names.into_iter().flatten() {
+        match view.consumers.get(name) {
+            None => return Err(Look::Consumer(name.clone()).into()),
+            Some(Some(secret)) if secret.is_controlled_by(&view.claim.uid) => {
+                return Err(Act::Delete(secret.reference()).into());
+            }
+            Some(_) => {}
+        }
+    }
+    Ok(())
+}
+
+fn remove_record(view: &View) -> Result<(), Halt> {
+    let left =
+        view.own.values().find(|secret| BucketRecord::read(&secret.0).is_ok() || secret.name().starts_with("br-"));
+    left.map_or(Ok(()), |secret| Err(Act::Delete(secret.reference()).into()))
+}
+
+/// Makes sure that there is no internal Secret of this name, whatever its labels say.
+fn remove_by_name(view: &View, name: String) -> Result<(), Halt> {
+    match view.own.get(&name) {
+        Some(secret) => Err(Act::Delete(secret.reference()).into()),
+        None if view.absent.contains(&name) => Ok(()),
+        None => Err(Look::Internal(name).into()),
+    }
+}

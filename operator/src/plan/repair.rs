@@ -1,0 +1,204 @@
+//! The difference between a Secret that is there and the one that should be, as a JSON patch.
+//!
+//! The patch tests the UID, pins the resourceVersion and touches our keys alone: labels, annotations and data of
+//! others survive (spec §2).
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use k8s_openapi::ByteString;
+use k8s_openapi::api::core::v1::Secret;
+use serde_json::{Value, json};
+
+use crate::api::{ObjectId, SecretContent};
+
+use super::step::SecretRef;
+
+/// A patch of a Secret of ours. Prints without values.
+#[derive(Clone, PartialEq)]
+pub struct SecretPatch {
+    /// The Secret, in the version that the patch was made for.
+    pub target: SecretRef,
+    /// What the patch is for.
+    pub change: Change,
+    operations: Vec<Value>,
+}
+
+/// What a patch is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Change {
+    /// The record notes that the bucket was seen absent.
+    NoteAbsence,
+    /// The record notes that the bucket is taken over.
+    Adopt,
+    /// The record aims at the next credential generation.
+    RaiseGeneration,
+    /// What somebody else changed, or what follows from an edit of the spec.
+    Repair,
+}
+
+impl fmt::Display for Change {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::NoteAbsence => "note that the bucket is absent",
+            Self::Adopt => "note that the bucket is adopted",
+            Self::RaiseGeneration => "aim at the next credential generation",
+            Self::Repair => "bring it up to date",
+        })
+    }
+}
+
+impl SecretPatch {
+    /// The operations of the JSON patch (RFC 6902), preconditions first. Holds secrets.
+    pub fn json(&self) -> Value {
+        let mut patch = preconditions(&self.target.id);
+        patch.extend(self.operations.iter().cloned());
+        Value::Array(patch)
+    }
+
+    /// The patch that turns `current` into `wanted`, or `None` if nothing of ours differs.
+    ///
+    /// `removable` are data keys of ours that go when `wanted` doesn't have them.
+    pub(super) fn between(
+        current: &Secret,
+        wanted: &SecretContent,
+        removable: &[&str],
+        change: Change,
+    ) -> Option<SecretPatch> {
+        let data: Option<BTreeMap<String, String>> =
+            current.data.as_ref().map(|data| data.iter().map(|(key, value)| (key.clone(), encode(value))).collect());
+        let wanted_data = wanted.data.iter().map(|(key, value)| (key.clone(), encode(&ByteString(value.clone()))));
+        let mut operations = Vec::new();
+        diff(&mut operations, "/metadata/labels", current.metadata.labels.as_ref(), wanted.labels.clone());
+        diff(
+            &mut operations,
+            "/metadata/annotations",
+            current.metadata.annotations.as_ref(),
+            wanted.annotations.clone(),
+        );
+        diff(&mut operations, "/data", data.as_ref(), wanted_data.collect());
+        let left_over = |key: &&&str| !wanted.data.contains_key(**key);
+        for key in removable.iter().filter(left_over) {
+            if data.as_ref().is_some_and(|data| data.contains_key(*key)) {
+                operations.push(json!({ "op": "remove", "path": path("/data", key) }));
+            }
+        }
+        let target =
+            SecretRef { namespace: wanted.namespace.clone(), name: wanted.name.clone(), id: ObjectId::of(current) };
+        (!operations.is_empty()).then_some(SecretPatch { target, change, operations })
+    }
+}
+
+impl fmt::Debug for SecretPatch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let paths: Vec<&str> = self.operations.iter().filter_map(|op| op["path"].as_str()).collect();
+        write!(f, "SecretPatch {:?} {:?} {paths:?}", self.target, self.change)
+    }
+}
+
+/// The two operations that bind a patch to the object and version that it was made for: a wrong UID is a failed
+/// test (422), a stale resourceVersion a conflict (409).
+pub(crate) fn preconditions(id: &ObjectId) -> Vec<Value> {
+    vec![
+        json!({ "op": "test", "path": "/metadata/uid", "value": id.uid }),
+        json!({ "op": "replace", "path": "/metadata/resourceVersion", "value": id.resource_version }),
+    ]
+}
+
+/// Operations that give the map at `at` every entry of `wanted`.
+fn diff(
+    operations: &mut Vec<Value>,
+    at: &str,
+    current: Option<&BTreeMap<String, String>>,
+    wanted: BTreeMap<String, String>,
+) {
+    let Some(current) = current else {
+        if !wanted.is_empty() {
+            operations.push(json!({ "op": "add", "path": at, "value": wanted }));
+        }
+        return;
+    };
+    for (key, value) in wanted {
+        if current.get(&key) != Some(&value) {
+            operations.push(json!({ "op": "add", "path": path(at, &key), "value": value }));
+        }
+    }
+}
+
+/// A JSON pointer (RFC 6901).
+fn path(at: &str, key: &str) -> String {
+    format!("{at}/{}", key.replace('~', "~0").replace('/', "~1"))
+}
+
+/// As the API server writes bytes: base64 with padding.
+fn encode(bytes: &ByteString) -> String {
+    data_encoding::BASE64.encode(&bytes.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn wanted() -> SecretContent {
+        let text = |key: &str, value: &str| (key.to_owned(), value.to_owned());
+        SecretContent {
+            namespace: "team-a".into(),
+            name: "photos-s3".into(),
+            labels: BTreeMap::from([text("broker.stowage.io/role", "consumer-secret")]),
+            annotations: BTreeMap::new(),
+            data: BTreeMap::from([("BUCKET_NAME".to_owned(), b"photos".to_vec())]),
+            owner: None,
+        }
+    }
+
+    fn stored() -> Secret {
+        let mut secret = wanted().to_secret();
+        secret.metadata.uid = Some("u".into());
+        secret.metadata.resource_version = Some("7".into());
+        secret
+    }
+
+    fn operations(current: &Secret) -> Vec<Value> {
+        SecretPatch::between(current, &wanted(), &["QUOTA_SOFT_BYTES"], Change::Repair)
+            .map(|patch| patch.operations)
+            .unwrap_or_default()
+    }
+
+    #[test]
+    fn nothing_to_do_is_no_patch() {
+        assert_eq!(operations(&stored()), Vec::<Value>::new());
+    }
+
+    #[test]
+    fn keys_of_others_survive() {
+        let mut secret = stored();
+        secret.data.get_or_insert_default().insert("theirs".into(), ByteString(b"x".to_vec()));
+        secret.metadata.labels.get_or_insert_default().insert("theirs".into(), "x".into());
+        assert_eq!(operations(&secret), Vec::<Value>::new());
+    }
+
+    #[test]
+    fn what_differs_is_written_and_what_is_left_over_removed() {
+        let mut secret = stored();
+        let data = secret.data.get_or_insert_default();
+        data.insert("BUCKET_NAME".into(), ByteString(b"other".to_vec()));
+        data.insert("QUOTA_SOFT_BYTES".into(), ByteString(b"1".to_vec()));
+        secret.metadata.labels = None;
+        let expected = [
+            json!({"op": "add", "path": "/metadata/labels", "value": {"broker.stowage.io/role": "consumer-secret"}}),
+            json!({"op": "add", "path": "/data/BUCKET_NAME", "value": "cGhvdG9z"}),
+            json!({"op": "remove", "path": "/data/QUOTA_SOFT_BYTES"}),
+        ];
+        assert_eq!(operations(&secret), expected);
+    }
+
+    #[test]
+    fn a_patch_is_bound_to_uid_and_resource_version_and_prints_no_values() {
+        let mut secret = stored();
+        secret.data = None;
+        let patch = SecretPatch::between(&secret, &wanted(), &[], Change::Repair).unwrap();
+        assert_eq!(patch.json()[0], json!({"op": "test", "path": "/metadata/uid", "value": "u"}));
+        assert_eq!(patch.json()[1], json!({"op": "replace", "path": "/metadata/resourceVersion", "value": "7"}));
+        assert!(!format!("{patch:?}").contains("cGhvdG9z"));
+    }
+}

@@ -1,0 +1,235 @@
+//! The status that a claim should have, and the events that a change of it makes.
+//!
+//! Derived from what the pass knows, never from the status that is there: that one is only compared with.
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
+use k8s_openapi::jiff::{SignedDuration, Timestamp};
+
+use crate::api::{
+    BucketClaimStatus, BucketOrigin, BucketRecord, ConditionType, Phase, PinnedBackend, Reason, merge_conditions,
+};
+
+use super::bind::target_credential;
+use super::bucket;
+use super::step::{Act, Announcement, Concern, Rest, Step, Stop, Then};
+use super::view::View;
+
+/// Ends a pass: writes the status if it should be another one, then rests. `trouble` is what keeps the claim from
+/// being Ready.
+pub(super) fn conclude(view: &View, trouble: Option<&Stop>, now: Timestamp) -> Step {
+    if view.released || (view.claim.deleting && !view.claim.has_finalizer()) {
+        return Step::Rest(farewell(view));
+    }
+    let status = derive(view, trouble, now);
+    if status != view.claim.status {
+        return Step::Act(Act::WriteStatus(view.claim.id.clone(), Box::new(status)));
+    }
+    Step::Rest(Rest {
+        then: trouble.map_or(Then::AwaitChange, |stop| stop.then.clone()),
+        events: transitions(view, &status),
+        waits_for: trouble.and_then(|stop| stop.waits_for.clone()),
+    })
+}
+
+/// The claim is gone, or not ours to keep.
+fn farewell(view: &View) -> Rest {
+    let mut events = Vec::new();
+    if let Some(bucket) = view.status_before.bucket_name.as_ref().filter(|_| view.released) {
+        let note = format!("bucket {bucket} is kept, access to it is revoked");
+        events.push(Announcement { warning: false, reason: "BucketRetained".to_owned(), note });
+    }
+    Rest { then: Then::AwaitChange, events, waits_for: None }
+}
+
+fn derive(view: &View, trouble: Option<&Stop>, now: Timestamp) -> BucketClaimStatus {
+    let record = view.record().map(|(record, _)| record);
+    let mut facts = Facts::of(view, record.as_ref(), trouble);
+    let now = Time(now);
+    let conditions = merge_conditions(&view.claim.status.conditions, facts.conditions(view, trouble, &now), &now);
+    let mut status = BucketClaimStatus {
+        observed_generation: Some(view.claim.generation),
+        phase: Some(facts.phase(view, trouble, record.is_some())),
+        bound_secret_name: facts.secret_name.take(),
+        // A pass that never came to know the record says nothing new about the bucket.
+        ..previous_pins(view)
+    };
+    if let Some(record) = record {
+        pin(&mut status, view, &record);
+    }
+    status.conditions = conditions;
+    status
+}
+
+/// What the status says of the bucket, for a pass that ended before it read the record.
+fn previous_pins(view: &View) -> BucketClaimStatus {
+    let before = &view.claim.status;
+    BucketClaimStatus {
+        bucket_name: before.bucket_name.clone(),
+        backend: before.backend.clone(),
+        bucket_origin: before.bucket_origin,
+        purge: before.purge.clone(),
+        ..BucketClaimStatus::default()
+    }
+}
+
+fn pin(status: &mut BucketClaimStatus, view: &View, record: &BucketRecord) {
+    status.bucket_name = Some(record.bucket.to_string());
+    status.backend = Some(PinnedBackend { name: record.backend.clone(), endpoint: record.endpoint.to_string() });
+    status.handled_rotate_request.clone_from(&record.handled_rotate_request);
+    let Some(credential) = target_credential(view, record) else { return };
+    status.bucket_origin = Some(if record.adopted { BucketOrigin::Adopted } else { BucketOrigin::Created });
+    status.proxy_endpoint = Some(view.setting.gateway.endpoint.to_string());
+    status.access_key_id = Some(credential.id.to_string());
+    status.rotation_generation = i64::try_from(credential.generation).ok();
+    let made = view.credential(record.generation).and_then(|secret| secret.0.metadata.creation_timestamp.clone());
+    let interval = view.claim.desired.as_ref().ok().and_then(|desired| desired.rotation.interval_days);
+    status.next_rotation_at = interval
+        .zip(made.as_ref())
+        .and_then(|(days, made)| made.0.checked_add(SignedDuration::from_hours(24 * i64::from(days))).ok().map(Time));
+    status.rotated_at = made;
+}
+
+/// What the conditions besides `Ready` say.
+struct Facts {
+    bucket: Option<Fact>,
+    credentials: Option<Fact>,
+    secret_name: Option<String>,
+}
+
+struct Fact {
+    holds: bool,
+    reason: Reason,
+    message: String,
+}
+
+impl Fact {
+    fn yes(reason: Reason, message: String) -> Self {
+        Self { holds: true, reason, message }
+    }
+
+    fn no(reason: Reason, message: String) -> Self {
+        Self { holds: false, reason, message }
+    }
+}
+
+impl Facts {
+    fn of(view: &View, record: Option<&BucketRecord>, trouble: Option<&Stop>) -> Self {
+        let concerns = |concern| trouble.filter(|stop| stop.concerns == concern);
+        let stopped = |stop: &Stop| Fact::no(stop.reason, stop.message.clone());
+        let secret = record.and_then(|record| published(view, record));
+        Self {
+            bucket: concerns(Concern::Bucket)
+                .filter(|stop| !tolerated(view, stop))
+                .map(stopped)
+                .or_else(|| record.map(|record| bucket_fact(view, record))),
+            credentials: match (concerns(Concern::Credentials), &secret) {
+                _ if view.claim.deleting => {
+                    Some(Fact::no(Reason::Revoked, "revoked, the claim is being deleted".to_owned()))
+                }
+                (Some(stop), _) if stop.reason != Reason::BackendError => Some(stopped(stop)),
+                (_, Some(name)) => {
+                    Some(Fact::yes(Reason::SecretWritten, format!("the connection is in Secret {name}")))
+                }
+                (_, None) => None,
+            },
+            secret_name: secret.or_else(|| view.claim.status.bound_secret_name.clone()),
+        }
+    }
+
+    fn conditions(&self, view: &View, trouble: Option<&Stop>, now: &Time) -> Vec<Condition> {
+        let condition = |type_: ConditionType, fact: &Fact| Condition {
+            type_: type_.as_str().to_owned(),
+            status: if fact.holds { "True" } else { "False" }.to_owned(),
+            observed_generation: Some(view.claim.generation),
+            reason: fact.reason.to_string(),
+            message: fact.message.clone(),
+            last_transition_time: now.clone(),
+        };
+        let ready = match trouble {
+            Some(stop) => Fact::no(stop.reason, stop.message.clone()),
+            None => Fact::yes(Reason::Bound, "bucket and credentials are there".to_owned()),
+        };
+        let mut conditions = vec![condition(ConditionType::Ready, &ready)];
+        conditions.extend(self.bucket.iter().map(|fact| condition(ConditionType::BucketCreated, fact)));
+        conditions.extend(self.credentials.iter().map(|fact| condition(ConditionType::CredentialsProvisioned, fact)));
+        if let Some(stop) = trouble.filter(|stop| stop.reason != Reason::Paused) {
+            let type_ = if stop.reason.stalls() { ConditionType::Stalled } else { ConditionType::Reconciling };
+            conditions.push(condition(type_, &Fact::yes(stop.reason, stop.message.clone())));
+        }
+        conditions
+    }
+
+    /// The first that fits (spec §1).
+    fn phase(&self, view: &View, trouble: Option<&Stop>, record_held: bool) -> Phase {
+        let holds = |fact: &Option<Fact>| fact.as_ref().is_some_and(|fact| fact.holds);
+        if view.claim.deleting {
+            Phase::Deleting
+        } else if holds(&self.bucket) && holds(&self.credentials) {
+            Phase::Bound
+        } else if trouble.is_some_and(|stop| stop.reason.stalls()) {
+            Phase::Failed
+        } else if record_held {
+            Phase::Creating
+        } else {
+            Phase::Pending
+        }
+    }
+}
+
+/// Whether a failure to look at the bucket of a claim that was bound says nothing about the bucket itself.
+fn tolerated(view: &View, stop: &Stop) -> bool {
+    stop.reason == Reason::BackendError && view.was_bound()
+}
+
+fn bucket_fact(view: &View, record: &BucketRecord) -> Fact {
+    let bucket = &record.bucket;
+    if bucket::is_missing(view, record) {
+        Fact::no(Reason::BucketMissing, format!("bucket {bucket} is gone"))
+    } else if !view.was_bound() && !view.claim.deleting {
+        Fact::no(Reason::Creating, format!("bucket {bucket} is being created"))
+    } else if record.adopted {
+        Fact::yes(Reason::Adopted, format!("bucket {bucket} was taken over"))
+    } else {
+        Fact::yes(Reason::CreatedOnBackend, format!("bucket {bucket} was created"))
+    }
+}
+
+/// Name of the consumer Secret, if it is there, ours and holds the credential aimed at.
+fn published(view: &View, record: &BucketRecord) -> Option<String> {
+    let credential = target_credential(view, record)?;
+    let secret = view.consumers.get(&view.claim.consumer_secret)?.as_ref()?;
+    let ours = secret.is_controlled_by(&view.claim.uid);
+    (ours && secret.text("AWS_ACCESS_KEY_ID") == Some(credential.id.as_str())).then(|| secret.name().to_owned())
+}
+
+/// One event per transition of `Ready`, by comparison of the status that the pass began with and the one that it
+/// leaves.
+fn transitions(view: &View, after: &BucketClaimStatus) -> Vec<Announcement> {
+    let ready = |status: &BucketClaimStatus| {
+        let condition = status.conditions.iter().find(|c| c.type_ == ConditionType::Ready.as_str());
+        condition.map(|c| (c.status.clone(), c.reason.clone()))
+    };
+    let mut events = Vec::new();
+    if view.remade {
+        let note = "the bucket record had been deleted and was made again".to_owned();
+        events.push(Announcement { warning: true, reason: "RecordRemade".to_owned(), note });
+    }
+    let (before, now) = (ready(&view.status_before), ready(after));
+    if before == now {
+        return events;
+    }
+    let Some(condition) = after.conditions.iter().find(|c| c.type_ == ConditionType::Ready.as_str()) else {
+        return events;
+    };
+    if condition.status == "True" {
+        let note = match (&after.bucket_name, &after.bound_secret_name) {
+            (Some(bucket), Some(secret)) => format!("bucket {bucket} is bound, the connection is in Secret {secret}"),
+            _ => condition.message.clone(),
+        };
+        events.push(Announcement { warning: false, reason: "Bound".to_owned(), note });
+    } else if condition.reason != Reason::Paused.to_string() {
+        let (reason, note) = (condition.reason.clone(), condition.message.clone());
+        events.push(Announcement { warning: true, reason, note });
+    }
+    events
+}

@@ -1,0 +1,278 @@
+//! What a plan is made of: questions, effects and verdicts. Plain data: comparable and printable, never with
+//! a secret in it, complete enough that whoever carries it out has no choice left.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::time::Duration;
+
+use crate::api::{
+    AnonymousBinding, BucketClaimStatus, BucketName, BucketRecord, ClaimRef, CredentialFacts, Endpoint, ObjectId,
+    Reason, RecordName, SecretContent, Versioning,
+};
+
+use super::repair::SecretPatch;
+
+/// The next step of a pass.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Step {
+    /// Find something out; changes nothing.
+    Look(Look),
+    /// Change something.
+    Act(Act),
+    /// The pass is over.
+    Rest(Rest),
+}
+
+/// A question. Where the answer comes from a cache, the question says so; every other one is asked live.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Look {
+    /// The S3Backend of this name and the labels of the claim's namespace, from the caches.
+    Backend(String),
+    /// Who holds this bucket, as far as the caches know.
+    Holder(Target),
+    /// GET the claim.
+    Claim,
+    /// LIST every internal Secret that carries the claim's UID.
+    Own,
+    /// GET an internal Secret by name.
+    Internal(String),
+    /// GET a Secret in the claim's namespace by name.
+    Consumer(String),
+    /// LIST the credentials for this bucket, whoever's they are.
+    CredentialsFor(Target),
+    /// Does the bucket exist, and what do its tags say? (GetBucketTagging, else HeadBucket)
+    Bucket(Target),
+    /// Does the bucket hold an object, a version or an unfinished upload?
+    Contents(Target),
+}
+
+/// A bucket at a backend.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Target {
+    /// Name of the S3Backend.
+    pub backend: String,
+    /// Its endpoint: the call is made only if the backend still has it.
+    pub endpoint: Endpoint,
+    /// The bucket.
+    pub bucket: BucketName,
+}
+
+impl Target {
+    /// Name of the record of this bucket.
+    pub fn record(&self) -> RecordName {
+        RecordName::of(&self.endpoint, &self.bucket)
+    }
+}
+
+/// An effect.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Act {
+    /// PATCH the claim: put our finalizer on.
+    AddFinalizer(ObjectId),
+    /// PATCH the claim: take our finalizer off.
+    RemoveFinalizer(ObjectId),
+    /// POST the bucket record.
+    CreateRecord(BucketRecord),
+    /// CreateBucket.
+    CreateBucket(Target),
+    /// PutBucketTagging with this whole set.
+    TagBucket(Target, BTreeMap<String, String>),
+    /// PutBucketVersioning.
+    SetVersioning(Target, Versioning),
+    /// POST an internal Secret with a new secret key.
+    Mint(CredentialFacts),
+    /// POST the consumer Secret.
+    CreateConsumer(SecretContent),
+    /// POST the anonymous binding.
+    CreateBinding(AnonymousBinding),
+    /// PATCH a Secret of ours.
+    Patch(SecretPatch),
+    /// DELETE a Secret of ours.
+    Delete(SecretRef),
+    /// PATCH the claim's status.
+    WriteStatus(ObjectId, Box<BucketClaimStatus>),
+}
+
+/// A Secret, in the version that a decision was made on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SecretRef {
+    /// Namespace.
+    pub namespace: String,
+    /// Name.
+    pub name: String,
+    /// Which object, in which version.
+    pub id: ObjectId,
+}
+
+impl fmt::Display for Step {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Look(look) => look.fmt(f),
+            Self::Act(act) => act.fmt(f),
+            Self::Rest(rest) => write!(f, "rest: {}", rest.then),
+        }
+    }
+}
+
+impl fmt::Display for Look {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Backend(name) => write!(f, "look up S3Backend {name}"),
+            Self::Holder(target) => write!(f, "look up who holds bucket {}", target.bucket),
+            Self::Claim => write!(f, "read the claim"),
+            Self::Own => write!(f, "list the claim's internal Secrets"),
+            Self::Internal(name) => write!(f, "read internal Secret {name}"),
+            Self::Consumer(name) => write!(f, "read Secret {name}"),
+            Self::CredentialsFor(target) => write!(f, "list the credentials for bucket {}", target.bucket),
+            Self::Bucket(target) => write!(f, "look at bucket {}", target.bucket),
+            Self::Contents(target) => write!(f, "look whether bucket {} is empty", target.bucket),
+        }
+    }
+}
+
+impl fmt::Display for Act {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::AddFinalizer(_) => write!(f, "add the finalizer"),
+            Self::RemoveFinalizer(_) => write!(f, "remove the finalizer"),
+            Self::CreateRecord(record) => write!(f, "create record {}", record.name()),
+            Self::CreateBucket(target) => write!(f, "create bucket {}", target.bucket),
+            Self::TagBucket(target, _) => write!(f, "tag bucket {}", target.bucket),
+            Self::SetVersioning(target, versioning) => {
+                write!(f, "set versioning of bucket {} to {versioning:?}", target.bucket)
+            }
+            Self::Mint(facts) => write!(f, "create credential {}", facts.access_key_id()),
+            Self::CreateConsumer(content) => write!(f, "create Secret {}", content.name),
+            Self::CreateBinding(_) => write!(f, "create the anonymous binding"),
+            Self::Patch(patch) => write!(f, "patch Secret {}: {}", patch.target.name, patch.change),
+            Self::Delete(secret) => write!(f, "delete Secret {}", secret.name),
+            Self::WriteStatus(..) => write!(f, "write the status"),
+        }
+    }
+}
+
+/// The end of a pass.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Rest {
+    /// When the claim is looked at again.
+    pub then: Then,
+    /// Events to publish: transitions only.
+    pub events: Vec<Announcement>,
+    /// The name that the claim waits for: it is woken when its holder lets go.
+    pub waits_for: Option<RecordName>,
+}
+
+/// When the claim is looked at again.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Then {
+    /// When something that it depends on changes, and on the slow resync.
+    AwaitChange,
+    /// At this distance, if nothing changes before.
+    After(Duration),
+    /// After a backoff that grows: something failed that may succeed when tried again. Says what.
+    Retry(String),
+}
+
+impl fmt::Display for Then {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::AwaitChange => write!(f, "nothing to do"),
+            Self::After(delay) => write!(f, "look again in {} s", delay.as_secs()),
+            Self::Retry(why) => write!(f, "try again: {why}"),
+        }
+    }
+}
+
+/// An event on the claim.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Announcement {
+    /// `Warning` rather than `Normal`.
+    pub warning: bool,
+    /// CamelCase word.
+    pub reason: String,
+    /// Sentence for people.
+    pub note: String,
+}
+
+/// Why a pass stops before everything is as it should be.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Stop {
+    /// Reason of `Ready=False`.
+    pub reason: Reason,
+    /// Message of the condition: stable, without request ids or times.
+    pub message: String,
+    /// Which condition besides `Ready` it belongs to.
+    pub concerns: Concern,
+    /// When to look again.
+    pub then: Then,
+    /// The name that the claim waits for.
+    pub waits_for: Option<RecordName>,
+}
+
+/// Which condition besides `Ready` a stop belongs to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Concern {
+    /// None.
+    Ready,
+    /// `BucketCreated`.
+    Bucket,
+    /// `CredentialsProvisioned`.
+    Credentials,
+}
+
+impl Stop {
+    /// Somebody has to change something; the claim is woken when they do.
+    pub(super) fn refused(reason: Reason, concerns: Concern, message: impl Into<String>) -> Self {
+        Self { reason, message: message.into(), concerns, then: Then::AwaitChange, waits_for: None }
+    }
+
+    /// Something failed that may succeed when tried again.
+    pub(super) fn failed(concerns: Concern, message: impl Into<String>) -> Self {
+        let message = message.into();
+        Self { then: Then::Retry(message.clone()), ..Self::refused(Reason::BackendError, concerns, message) }
+    }
+
+    /// Another claim holds the bucket.
+    pub(super) fn held(record: RecordName, holder: &ClaimRef, bucket: &BucketName, own_namespace: &str) -> Self {
+        // Tenants of one namespace don't learn who is in another.
+        let whose = if holder.namespace == own_namespace {
+            format!("claim {}", holder.name)
+        } else {
+            "a claim in another namespace".to_owned()
+        };
+        let message = format!(
+            "bucket {bucket} is held by {whose}; give this claim another bucketName (in a new claim) or delete the other"
+        );
+        let stop = Self::refused(Reason::BucketNameConflict, Concern::Bucket, message);
+        Self { waits_for: Some(record), ..stop }
+    }
+}
+
+/// Why the walk through the steps halts.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Halt {
+    /// There is something to do first.
+    Do(Box<Step>),
+    /// It can't go on; the status says why.
+    Stop(Box<Stop>),
+    /// What the pass reads is old: it ends without a word, and another begins when the caches have caught up.
+    Stale(&'static str),
+}
+
+impl From<Look> for Halt {
+    fn from(look: Look) -> Self {
+        Self::Do(Box::new(Step::Look(look)))
+    }
+}
+
+impl From<Act> for Halt {
+    fn from(act: Act) -> Self {
+        Self::Do(Box::new(Step::Act(act)))
+    }
+}
+
+impl From<Stop> for Halt {
+    fn from(stop: Stop) -> Self {
+        Self::Stop(Box::new(stop))
+    }
+}

@@ -1,0 +1,449 @@
+//! What a pass knows so far: read from caches at its start, and from the answers to its own steps since.
+//!
+//! A cache is never proof of absence or of life (spec §3). So what a cache doesn't hold is *unknown* here, and
+//! only the answer to a live question makes it absent.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::sync::Arc;
+
+use k8s_openapi::api::core::v1::Secret;
+
+use crate::api::{
+    AccessKeyId, AnonymousBinding, Backend, BucketClaimStatus, BucketRecord, Claim, ClaimRef, ClaimUid, Endpoint,
+    Gateway, ObjectId, RecordName,
+};
+
+use super::repair::Change;
+use super::step::{Act, Look, SecretRef, Step};
+
+/// What is the same for every claim of an operator.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Setting {
+    /// Where the internal Secrets are.
+    pub operator_namespace: String,
+    /// Namespaces besides the operator's that may hold admin and CA Secrets.
+    pub trusted_namespaces: BTreeSet<String>,
+    /// The gateway, as tenants reach it.
+    pub gateway: Gateway,
+    /// What tells our buckets from those of another cluster on the same store.
+    pub installation: String,
+}
+
+/// A Secret as it was read. Prints without its data.
+#[derive(Clone, PartialEq)]
+pub struct Stored(pub Arc<Secret>);
+
+impl Stored {
+    /// Name of the Secret.
+    pub fn name(&self) -> &str {
+        self.0.metadata.name.as_deref().unwrap_or_default()
+    }
+
+    /// The Secret, in the version that was read.
+    pub fn reference(&self) -> SecretRef {
+        SecretRef {
+            namespace: self.0.metadata.namespace.clone().unwrap_or_default(),
+            name: self.name().to_owned(),
+            id: ObjectId::of(self.0.as_ref()),
+        }
+    }
+
+    /// A label's value.
+    pub fn label(&self, key: &str) -> Option<&str> {
+        self.0.metadata.labels.as_ref()?.get(key).map(String::as_str)
+    }
+
+    /// A data field as text.
+    pub fn text(&self, key: &str) -> Option<&str> {
+        std::str::from_utf8(&self.0.data.as_ref()?.get(key)?.0).ok()
+    }
+
+    /// Whether the controller owner reference has this UID: what makes a consumer Secret ours (spec §2).
+    pub fn is_controlled_by(&self, uid: &ClaimUid) -> bool {
+        let owners = self.0.metadata.owner_references.as_deref().unwrap_or_default();
+        owners.iter().any(|owner| owner.controller == Some(true) && owner.uid == uid.as_str())
+    }
+}
+
+impl fmt::Debug for Stored {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?}", self.reference())
+    }
+}
+
+/// A backend, as the cache has it.
+#[derive(Clone, Debug, PartialEq)]
+pub enum BackendSeen {
+    /// There is none of that name.
+    Missing,
+    /// Its spec can't be read. Says why.
+    Invalid(String),
+    /// There it is; whether the claim's namespace may use it.
+    Present {
+        /// The backend.
+        backend: Arc<Backend>,
+        /// The allow-list lets the claim's namespace in.
+        allowed: bool,
+    },
+}
+
+/// Who holds the bucket that this claim wants.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Holder {
+    /// Nobody that we know of.
+    Unknown,
+    /// No record that we know of, but another claim has credentials for the bucket: perhaps somebody deleted its
+    /// record.
+    Suspect,
+    /// Another claim.
+    Other(ClaimRef),
+    /// The record can't be read. Says why.
+    Damaged(String),
+}
+
+/// What a look at a bucket showed (spec §3.2).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum BucketSeen {
+    /// There is none.
+    Absent,
+    /// There is one, with these tags; `None` = the store has no tagging.
+    Present(Option<BTreeMap<String, String>>),
+    /// There is one that we may not look at.
+    Forbidden,
+}
+
+/// What CreateBucket answered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CreateAnswer {
+    /// Plain success.
+    Created,
+    /// `BucketAlreadyOwnedByYou`
+    AlreadyOwned,
+    /// `BucketAlreadyExists`
+    AlreadyExists,
+}
+
+/// Why a step did not do what it should.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Failure {
+    /// The object changed since it was read: this pass's view is old.
+    Conflict,
+    /// The API server gave no usable answer; whether the step happened is unknown.
+    Kubernetes(String),
+    /// The API server refuses, and will refuse again.
+    Refused(String),
+    /// The claim's namespace is going away.
+    NamespaceTerminating,
+    /// The store failed or gave no answer; whether the step happened is unknown.
+    Upstream(String),
+    /// The store refuses us. Trying again helps only when somebody changed something.
+    UpstreamDenied(String),
+    /// The store does not know this operation.
+    Unsupported,
+    /// No client for the backend could be made.
+    NoUpstream(String),
+}
+
+/// What a step found out or did.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Answer {
+    /// To [`Look::Backend`].
+    Backend(BackendSeen),
+    /// To [`Look::Holder`].
+    Holder(Holder),
+    /// The claim as it is stored now; `None` = gone.
+    Claim(Option<Box<Claim>>),
+    /// Internal Secrets.
+    Secrets(Vec<Stored>),
+    /// A Secret as it is stored now; `None` = gone, or never was.
+    Secret(Option<Stored>),
+    /// To [`Look::Bucket`].
+    Bucket(BucketSeen),
+    /// To [`Look::Contents`]: whether the bucket is empty.
+    Empty(bool),
+    /// To [`Act::CreateBucket`].
+    Created(CreateAnswer),
+    /// A POST found the name taken.
+    Exists,
+    /// Done; there is nothing more to say.
+    Done,
+    /// Not done.
+    Failed(Failure),
+}
+
+/// What a pass knows so far.
+#[derive(Clone, Debug)]
+pub struct View {
+    /// What is the same for every claim.
+    pub setting: Arc<Setting>,
+    /// The claim.
+    pub claim: Claim,
+    /// The status when the pass began, to see transitions.
+    pub status_before: BucketClaimStatus,
+    /// The claim was read or written live in this pass.
+    pub fresh: bool,
+    /// The finalizer was put on by this pass: before, this claim can have had no record and no credential.
+    pub newborn: bool,
+    /// Backend that the pass has looked up.
+    pub backend: Option<(String, BackendSeen)>,
+    /// Internal Secrets of this claim's UID, by name.
+    pub own: BTreeMap<String, Stored>,
+    /// Live lists of them made in this pass.
+    pub own_lists: u32,
+    /// Nothing of them was deleted since the last live list.
+    pub own_current: bool,
+    /// Names of internal Secrets that a live GET did not find.
+    pub absent: BTreeSet<String>,
+    /// Who holds the bucket that the claim wants.
+    pub holder: Option<(RecordName, Holder)>,
+    /// This pass's own write made the record's generation the target: so nobody minted it yet.
+    pub own_target: bool,
+    /// The record was made again after somebody deleted it.
+    pub remade: bool,
+    /// Credentials of other claims on the wanted bucket, from a live list.
+    pub rivals: Option<Vec<Stored>>,
+    /// The last look at the bucket in this pass.
+    pub bucket: Option<BucketSeen>,
+    /// Whether the bucket is empty.
+    pub bucket_empty: Option<bool>,
+    /// What CreateBucket answered in this pass.
+    pub created: Option<CreateAnswer>,
+    /// The ownership tags were put in this pass, or the store has none.
+    pub tagged: bool,
+    /// Versioning was set in this pass.
+    pub versioned: bool,
+    /// A drift check of the bucket is due.
+    pub look_due: bool,
+    /// An earlier pass of this process saw that the bucket is gone.
+    pub known_missing: bool,
+    /// Secrets in the claim's namespace by name; `None` = absent, seen live.
+    pub consumers: BTreeMap<String, Option<Stored>>,
+    /// Names at which a POST found a Secret: it must be read live.
+    pub taken: BTreeSet<String>,
+    /// Secrets that this pass revoked.
+    pub revoked: u32,
+    /// The finalizer was taken off in this pass.
+    pub released: bool,
+    /// The live claim isn't the one that the pass began with.
+    pub outdated: bool,
+    /// What went wrong last, and at which step.
+    pub failure: Option<(Step, Failure)>,
+}
+
+impl View {
+    /// What is known when a pass begins. `own` and `consumers` come from the caches.
+    pub fn new(setting: Arc<Setting>, claim: Claim, own: Vec<Stored>, consumers: Vec<Stored>) -> Self {
+        let by_name = |secret: Stored| (secret.name().to_owned(), secret);
+        Self {
+            setting,
+            status_before: claim.status.clone(),
+            claim,
+            fresh: false,
+            newborn: false,
+            backend: None,
+            own: own.into_iter().map(by_name).collect(),
+            own_lists: 0,
+            own_current: false,
+            absent: BTreeSet::new(),
+            holder: None,
+            own_target: false,
+            remade: false,
+            rivals: None,
+            bucket: None,
+            bucket_empty: None,
+            created: None,
+            tagged: false,
+            versioned: false,
+            look_due: false,
+            known_missing: false,
+            consumers: consumers.into_iter().map(by_name).map(|(name, secret)| (name, Some(secret))).collect(),
+            taken: BTreeSet::new(),
+            revoked: 0,
+            released: false,
+            outdated: false,
+            failure: None,
+        }
+    }
+
+    /// The claim's record, and the Secret that it was read from. Of several, the one aiming highest.
+    pub fn record(&self) -> Option<(BucketRecord, Stored)> {
+        let records = self.own.values().filter_map(|secret| {
+            let record = BucketRecord::read(&secret.0).ok().filter(|record| record.uid == self.claim.uid)?;
+            Some((record, secret.clone()))
+        });
+        records.max_by_key(|(record, _)| record.generation)
+    }
+
+    /// Credentials among the claim's internal Secrets.
+    pub fn credentials(&self) -> impl Iterator<Item = &Stored> {
+        self.own.values().filter(|secret| secret.name().starts_with("vc-"))
+    }
+
+    /// The claim's internal Secret of this generation.
+    pub fn credential(&self, generation: u64) -> Option<&Stored> {
+        self.own.get(&AccessKeyId::of(&self.claim.uid, generation).secret_name())
+    }
+
+    /// Whether the claim was bound once: a live internal Secret of this UID, or `settled` (spec §2).
+    pub fn was_bound(&self) -> bool {
+        self.credentials().next().is_some() || self.record().is_some_and(|(record, _)| record.settled)
+    }
+
+    /// The backend looked up, if it still has the endpoint that the claim's bucket is held at.
+    pub fn backend_at(&self, endpoint: &Endpoint) -> Option<&Arc<Backend>> {
+        match &self.backend {
+            Some((_, BackendSeen::Present { backend, .. })) if backend.endpoint == *endpoint => Some(backend),
+            _ => None,
+        }
+    }
+
+    /// Takes in what a step found out or did.
+    pub fn learn(&mut self, step: &Step, answer: Answer) {
+        match (step, answer) {
+            (_, Answer::Failed(failure)) => self.fail(step, failure),
+            (Step::Look(look), answer) => self.found(look, answer),
+            (Step::Act(act), answer) => self.did(act, answer),
+            (Step::Rest(_), _) => {}
+        }
+    }
+
+    fn fail(&mut self, step: &Step, failure: Failure) {
+        match (step, failure) {
+            // A store without tagging can't be told whose the bucket is; one without versioning has none to set.
+            (Step::Act(Act::TagBucket(..)), Failure::Unsupported) => self.tagged = true,
+            (step, failure) => self.failure = Some((step.clone(), failure)),
+        }
+    }
+
+    fn found(&mut self, look: &Look, answer: Answer) {
+        match (look, answer) {
+            (Look::Backend(name), Answer::Backend(seen)) => self.backend = Some((name.clone(), seen)),
+            (Look::Holder(target), Answer::Holder(holder)) => self.holder = Some((target.record(), holder)),
+            (Look::Claim, Answer::Claim(claim)) => self.found_claim(claim),
+            (Look::Own, Answer::Secrets(secrets)) => {
+                self.own = secrets.into_iter().map(|secret| (secret.name().to_owned(), secret)).collect();
+                self.own_lists += 1;
+                self.own_current = true;
+            }
+            (Look::Internal(name), Answer::Secret(secret)) => self.found_internal(name, secret),
+            (Look::Consumer(name), Answer::Secret(secret)) => {
+                self.consumers.insert(name.clone(), secret);
+                self.taken.remove(name);
+            }
+            (Look::CredentialsFor(_), Answer::Secrets(secrets)) => {
+                let others = |secret: &Stored| secret.text("claim_uid") != Some(self.claim.uid.as_str());
+                self.rivals = Some(secrets.into_iter().filter(others).collect());
+            }
+            (Look::Bucket(_), Answer::Bucket(seen)) => {
+                self.bucket = Some(seen);
+                self.look_due = false;
+            }
+            (Look::Contents(_), Answer::Empty(empty)) => self.bucket_empty = Some(empty),
+            _ => self.outdated = true,
+        }
+    }
+
+    fn found_claim(&mut self, claim: Option<Box<Claim>>) {
+        match claim {
+            Some(live) if live.uid == self.claim.uid && live.deleting == self.claim.deleting => {
+                // Deletion goes by the very version that it read first (spec §3.4).
+                self.outdated |= live.deleting && live.id != self.claim.id;
+                self.claim = *live;
+                self.fresh = true;
+            }
+            _ => self.outdated = true,
+        }
+    }
+
+    /// An internal Secret read by name: ours by UID, or a record that somebody else holds.
+    fn found_internal(&mut self, name: &str, secret: Option<Stored>) {
+        self.taken.remove(name);
+        let Some(secret) = secret else {
+            self.own.remove(name);
+            self.absent.insert(name.to_owned());
+            return;
+        };
+        match BucketRecord::read(&secret.0) {
+            Ok(record) if record.uid != self.claim.uid => {
+                self.holder = Some((record.name(), Holder::Other(record.claim)));
+            }
+            Err(damage) if name.starts_with("br-") => {
+                if let Some((_, holder)) = self.holder.as_mut().filter(|(held, _)| held.as_str() == name) {
+                    *holder = Holder::Damaged(damage.to_string());
+                }
+            }
+            _ => {
+                self.own.insert(name.to_owned(), secret);
+            }
+        }
+    }
+
+    fn did(&mut self, act: &Act, answer: Answer) {
+        match (act, answer) {
+            (Act::AddFinalizer(_), Answer::Claim(Some(claim))) => {
+                self.claim = *claim;
+                self.fresh = true;
+                self.newborn = true;
+            }
+            (Act::RemoveFinalizer(_), _) => self.released = true,
+            (Act::WriteStatus(..), Answer::Claim(Some(claim))) => self.claim = *claim,
+            (Act::CreateRecord(record), Answer::Secret(Some(secret))) => {
+                self.remade = record.generation > 1;
+                self.own_target = true;
+                self.wrote(secret);
+            }
+            (Act::CreateBucket(_), Answer::Created(answer)) => {
+                self.created = Some(answer);
+                if answer == CreateAnswer::AlreadyOwned {
+                    // The look decides, and the one before is out of date.
+                    self.bucket = None;
+                }
+            }
+            (Act::TagBucket(..), _) => self.tagged = true,
+            (Act::SetVersioning(..), _) => self.versioned = true,
+            (Act::Patch(patch), Answer::Secret(Some(secret))) => {
+                self.own_target |= patch.change == Change::RaiseGeneration;
+                self.wrote(secret);
+            }
+            (Act::Mint(_) | Act::CreateConsumer(_) | Act::CreateBinding(_), Answer::Secret(Some(secret))) => {
+                self.wrote(secret);
+            }
+            (Act::CreateRecord(record), Answer::Exists) => {
+                self.taken.insert(record.name().to_string());
+            }
+            (Act::Mint(facts), Answer::Exists) => {
+                self.taken.insert(facts.access_key_id().secret_name());
+            }
+            (Act::CreateConsumer(content), Answer::Exists) => {
+                self.taken.insert(content.name.clone());
+            }
+            (Act::CreateBinding(binding), Answer::Exists) => {
+                self.taken.insert(AnonymousBinding::name(&binding.uid));
+            }
+            (Act::Delete(secret), _) => self.deleted(secret),
+            _ => self.outdated = true,
+        }
+    }
+
+    fn wrote(&mut self, secret: Stored) {
+        let name = secret.name().to_owned();
+        if secret.reference().namespace == self.setting.operator_namespace {
+            self.absent.remove(&name);
+            self.own.insert(name, secret);
+        } else {
+            self.consumers.insert(name, Some(secret));
+        }
+    }
+
+    fn deleted(&mut self, secret: &SecretRef) {
+        if secret.namespace == self.setting.operator_namespace {
+            self.revoked += u32::from(secret.name.starts_with("vc-"));
+            self.own.remove(&secret.name);
+            self.absent.insert(secret.name.clone());
+            self.own_current = false;
+        } else {
+            self.consumers.insert(secret.name.clone(), None);
+        }
+    }
+}

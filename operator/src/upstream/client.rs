@@ -1,0 +1,220 @@
+//! One client per backend.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use aws_sdk_s3::Client;
+use aws_sdk_s3::config::retry::RetryConfig;
+use aws_sdk_s3::config::timeout::TimeoutConfig;
+use aws_sdk_s3::config::{BehaviorVersion, Credentials, Region, RequestChecksumCalculation, SharedHttpClient};
+use aws_sdk_s3::error::{ProvideErrorMetadata, SdkError};
+use aws_sdk_s3::types::{
+    BucketLocationConstraint, BucketVersioningStatus, CreateBucketConfiguration, Tag, Tagging, VersioningConfiguration,
+};
+use aws_smithy_async::rt::sleep::TokioSleep;
+use aws_smithy_runtime_api::client::orchestrator::HttpResponse;
+use tokio::sync::Semaphore;
+
+use crate::api::{AddressingStyle, Backend, BucketName, SecretKey, Versioning};
+use crate::plan::{BucketSeen, CreateAnswer};
+
+use super::error::{Class, Refusal, UpstreamError};
+
+/// What keeps one store from costing the others anything.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Calls under way at once, per backend.
+    pub calls: usize,
+    /// Deadline of each call.
+    pub timeout: Duration,
+}
+
+/// The store behind one backend.
+#[derive(Debug)]
+pub struct Upstream {
+    client: Client,
+    permits: Semaphore,
+    region: String,
+}
+
+type Outcome<T, E> = Result<T, SdkError<E, HttpResponse>>;
+
+impl Upstream {
+    /// A client with these admin credentials. Makes no call.
+    ///
+    /// The SDK's own retries are off: their budget would be shared by all backends, and a lost answer must be seen.
+    pub fn new(
+        backend: &Backend,
+        access_key_id: &str,
+        secret_key: &SecretKey,
+        http: SharedHttpClient,
+        limits: Limits,
+    ) -> Self {
+        let timeouts = TimeoutConfig::builder().operation_timeout(limits.timeout).build();
+        let config = aws_sdk_s3::Config::builder()
+            .behavior_version(BehaviorVersion::latest())
+            .credentials_provider(Credentials::new(access_key_id, secret_key.expose(), None, None, "s3backend"))
+            .endpoint_url(backend.endpoint.as_str())
+            .force_path_style(backend.addressing_style == AddressingStyle::Path)
+            .http_client(http)
+            .region(Region::new(backend.region.clone()))
+            // Checksums that S3 does not ask for are what some compatible stores trip over.
+            .request_checksum_calculation(RequestChecksumCalculation::WhenRequired)
+            .retry_config(RetryConfig::disabled())
+            .sleep_impl(TokioSleep::new())
+            .timeout_config(timeouts)
+            .build();
+        Self {
+            client: Client::from_conf(config),
+            permits: Semaphore::new(limits.calls),
+            region: backend.region.clone(),
+        }
+    }
+
+    /// Calls once there is room. The semaphore is never closed, so a permit is always had.
+    async fn call<T, E>(&self, call: impl Future<Output = Outcome<T, E>>) -> Result<T, Refusal>
+    where
+        E: ProvideErrorMetadata,
+    {
+        let _permit = self.permits.acquire().await;
+        call.await.map_err(|error| Refusal::of(&error))
+    }
+
+    /// ListBuckets: whether endpoint and credentials work.
+    ///
+    /// # Errors
+    /// When they don't.
+    pub async fn probe(&self) -> Result<(), UpstreamError> {
+        let answer = self.call(self.client.list_buckets().send()).await;
+        answer.map(drop).map_err(|refusal| refusal.error("ListBuckets"))
+    }
+
+    /// GetBucketTagging, or HeadBucket where the store has no tagging (spec §3.2).
+    ///
+    /// # Errors
+    /// Any answer but "exists", "doesn't" and 403: never absence.
+    pub async fn look(&self, bucket: &BucketName) -> Result<BucketSeen, UpstreamError> {
+        match self.call(self.client.get_bucket_tagging().bucket(bucket.as_str()).send()).await {
+            Ok(output) => {
+                let tags = output.tag_set.into_iter().map(|tag| (tag.key, tag.value));
+                Ok(BucketSeen::Present(Some(tags.collect())))
+            }
+            Err(refusal) if refusal.is("NoSuchBucket") => Ok(BucketSeen::Absent),
+            Err(refusal) if refusal.is("NoSuchTagSet") => Ok(BucketSeen::Present(Some(BTreeMap::new()))),
+            Err(refusal) => match refusal.error("GetBucketTagging") {
+                UpstreamError { class: Class::Denied { code }, .. } if is_about_bucket(&code) => {
+                    Ok(BucketSeen::Forbidden)
+                }
+                UpstreamError { class: Class::Unsupported, .. } => self.head(bucket).await,
+                error => Err(error),
+            },
+        }
+    }
+
+    /// HeadBucket: its errors have no body, so the status alone speaks.
+    async fn head(&self, bucket: &BucketName) -> Result<BucketSeen, UpstreamError> {
+        match self.call(self.client.head_bucket().bucket(bucket.as_str()).send()).await {
+            Ok(_) => Ok(BucketSeen::Present(None)),
+            Err(refusal) if refusal.status == Some(404) => Ok(BucketSeen::Absent),
+            Err(refusal) if refusal.status == Some(403) => Ok(BucketSeen::Forbidden),
+            Err(refusal) => Err(refusal.error("HeadBucket")),
+        }
+    }
+
+    /// Whether the bucket holds no version, no delete marker and no unfinished upload.
+    ///
+    /// # Errors
+    /// When one of the two lists fails.
+    pub async fn is_empty(&self, bucket: &BucketName) -> Result<bool, UpstreamError> {
+        Ok(self.has_no_versions(bucket).await? && self.has_no_uploads(bucket).await?)
+    }
+
+    async fn has_no_versions(&self, bucket: &BucketName) -> Result<bool, UpstreamError> {
+        let call = self.client.list_object_versions().bucket(bucket.as_str()).max_keys(1);
+        match self.call(call.send()).await {
+            Ok(output) => Ok(output.versions().is_empty() && output.delete_markers().is_empty()),
+            Err(refusal) => match refusal.error("ListObjectVersions") {
+                UpstreamError { class: Class::Unsupported, .. } => self.has_no_objects(bucket).await,
+                error => Err(error),
+            },
+        }
+    }
+
+    /// For stores without versions.
+    async fn has_no_objects(&self, bucket: &BucketName) -> Result<bool, UpstreamError> {
+        let call = self.client.list_objects_v2().bucket(bucket.as_str()).max_keys(1);
+        let output = self.call(call.send()).await.map_err(|refusal| refusal.error("ListObjectsV2"))?;
+        Ok(output.contents().is_empty())
+    }
+
+    async fn has_no_uploads(&self, bucket: &BucketName) -> Result<bool, UpstreamError> {
+        let call = self.client.list_multipart_uploads().bucket(bucket.as_str()).max_uploads(1);
+        match self.call(call.send()).await {
+            Ok(output) => Ok(output.uploads().is_empty()),
+            Err(refusal) => match refusal.error("ListMultipartUploads") {
+                UpstreamError { class: Class::Unsupported, .. } => Ok(true),
+                error => Err(error),
+            },
+        }
+    }
+
+    /// CreateBucket, in the backend's region.
+    ///
+    /// # Errors
+    /// Any answer but success, `BucketAlreadyOwnedByYou` and `BucketAlreadyExists`.
+    pub async fn create(&self, bucket: &BucketName) -> Result<CreateAnswer, UpstreamError> {
+        // us-east-1 is the region that is not named.
+        let place = (self.region != "us-east-1").then(|| {
+            let region = BucketLocationConstraint::from(self.region.as_str());
+            CreateBucketConfiguration::builder().location_constraint(region).build()
+        });
+        let call = self.client.create_bucket().bucket(bucket.as_str()).set_create_bucket_configuration(place);
+        match self.call(call.send()).await {
+            Ok(_) => Ok(CreateAnswer::Created),
+            Err(refusal) if refusal.is("BucketAlreadyOwnedByYou") => Ok(CreateAnswer::AlreadyOwned),
+            Err(refusal) if refusal.is("BucketAlreadyExists") => Ok(CreateAnswer::AlreadyExists),
+            Err(refusal) => Err(refusal.error("CreateBucket")),
+        }
+    }
+
+    /// PutBucketTagging: replaces the whole set.
+    ///
+    /// # Errors
+    /// When the store refuses or fails.
+    pub async fn tag(&self, bucket: &BucketName, tags: &BTreeMap<String, String>) -> Result<(), UpstreamError> {
+        let tag = |(key, value): (&String, &String)| {
+            Tag::builder().key(key).value(value).build().expect("key and value are given")
+        };
+        let tagging = Tagging::builder().set_tag_set(Some(tags.iter().map(tag).collect())).build();
+        let tagging = tagging.expect("the tag set is given");
+        let call = self.client.put_bucket_tagging().bucket(bucket.as_str()).tagging(tagging);
+        self.call(call.send()).await.map(drop).map_err(|refusal| refusal.error("PutBucketTagging"))
+    }
+
+    /// PutBucketVersioning.
+    ///
+    /// # Errors
+    /// When the store refuses or fails.
+    pub async fn set_versioning(&self, bucket: &BucketName, versioning: Versioning) -> Result<(), UpstreamError> {
+        let status = match versioning {
+            Versioning::Enabled => BucketVersioningStatus::Enabled,
+            Versioning::Suspended => BucketVersioningStatus::Suspended,
+        };
+        let configuration = VersioningConfiguration::builder().status(status).build();
+        let call = self.client.put_bucket_versioning().bucket(bucket.as_str()).versioning_configuration(configuration);
+        self.call(call.send()).await.map(drop).map_err(|refusal| refusal.error("PutBucketVersioning"))
+    }
+}
+
+/// A 403 speaks of the bucket unless its code says that it is our credentials that are refused.
+fn is_about_bucket(code: &str) -> bool {
+    const ABOUT_US: [&str; 6] = [
+        "InvalidAccessKeyId",
+        "SignatureDoesNotMatch",
+        "RequestTimeTooSkewed",
+        "ExpiredToken",
+        "InvalidToken",
+        "AccountProblem",
+    ];
+    !ABOUT_US.contains(&code)
+}

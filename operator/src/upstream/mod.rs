@@ -1,0 +1,12 @@
+//! The S3-compatible store behind a backend: the few operations that the operator needs of it, each with a
+//! deadline, a bound on how many are under way, and an answer in which an error is never an absence (spec §3.5).
+
+mod client;
+mod connect;
+mod error;
+mod registry;
+
+pub use client::{Limits, Upstream};
+pub use connect::{Connect, ConnectError, RustlsConnect, Trust};
+pub use error::{Class, UpstreamError};
+pub use registry::{Access, AccessError, Upstreams};
