@@ -39,7 +39,8 @@ pub(crate) fn apply(kind: &Kind, live: &Value, config: &Value, applier: &Applier
 
     let mut merged = merge(schema, live, config);
     let others: FieldSet = managers.values().flat_map(|owned| owned.fields.iter().cloned()).collect();
-    for path in before.iter().flat_map(|owned| &owned.fields).rev() {
+    // An item of a keyed list goes before its key fields do: without them it can't be found.
+    for path in before.iter().flat_map(|owned| &owned.fields) {
         let kept = |set: &FieldSet| set.range(path.clone()..).next().is_some_and(|next| next.starts_with(path));
         if !kept(&wanted) && !kept(&others) {
             remove(schema, &mut merged, path);

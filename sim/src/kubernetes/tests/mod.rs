@@ -1,7 +1,15 @@
 //! Tests of the API as a real `kube::Client` sees it. One file per topic; this one has the fixture:
 //! a cluster with two kinds of custom resources, and short ways to make requests.
 
+mod apply;
+mod builtins;
+mod controller;
+mod lists;
 mod objects;
+mod owners;
+mod updates;
+mod validation;
+mod watches;
 
 use std::fmt::Debug;
 use std::sync::Arc;
