@@ -1,2 +1,3 @@
 //! Placeholder.
+pub mod gateway;
 pub mod store;
