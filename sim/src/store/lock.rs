@@ -1,0 +1,184 @@
+//! Object lock: retention and legal hold, and what they forbid.
+
+use jiff::{SignedDuration, Timestamp};
+use s3s::{S3ErrorCode, S3Result};
+
+use super::errors::{invalid_argument, refuse_because};
+
+/// How strictly a retention holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RetentionMode {
+    /// May be lifted by requests that say so (`x-amz-bypass-governance-retention`).
+    Governance,
+    /// May be lifted by nobody before its time.
+    Compliance,
+}
+
+/// A time until which a version may not be removed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Retention {
+    /// How strictly it holds.
+    pub mode: RetentionMode,
+    /// Until when; at that instant it has ended.
+    pub until: Timestamp,
+}
+
+/// What keeps a version from being removed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Protection {
+    /// The retention set on it, ended or not.
+    pub retention: Option<Retention>,
+    /// Whether a legal hold is on; it has no end.
+    pub legal_hold: bool,
+}
+
+/// Whether a request asks to lift governance retention.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Release {
+    Normal,
+    BypassGovernance,
+}
+
+impl Release {
+    pub(super) fn from_header(bypass: Option<bool>) -> Self {
+        if bypass == Some(true) { Self::BypassGovernance } else { Self::Normal }
+    }
+}
+
+/// The object lock configuration of a bucket.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct LockConfiguration {
+    pub(super) default: Option<DefaultRetention>,
+}
+
+/// The retention that new objects of a bucket get.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct DefaultRetention {
+    pub(super) mode: RetentionMode,
+    pub(super) period: Period,
+}
+
+/// How long a default retention lasts, kept as it was given.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Period {
+    Days(i32),
+    Years(i32),
+}
+
+impl LockConfiguration {
+    /// The retention that an object written now gets by default.
+    pub(super) fn retention_at(&self, now: Timestamp) -> Option<Retention> {
+        let DefaultRetention { mode, period } = self.default?;
+        let days = match period {
+            Period::Days(days) => i64::from(days),
+            Period::Years(years) => i64::from(years) * 365,
+        };
+        let until = now.checked_add(SignedDuration::from_hours(days * 24)).unwrap_or(Timestamp::MAX);
+        Some(Retention { mode, until })
+    }
+}
+
+impl Protection {
+    /// Whether a version so protected may be removed now.
+    ///
+    /// # Errors
+    /// `AccessDenied` with the text that Amazon S3 sends for locked versions.
+    pub(super) fn check_removal(&self, now: Timestamp, release: Release) -> S3Result<()> {
+        let retained = self.retention.is_some_and(|retention| {
+            retention.until > now && (retention.mode == RetentionMode::Compliance || release == Release::Normal)
+        });
+        if self.legal_hold || retained { Err(locked()) } else { Ok(()) }
+    }
+
+    /// Sets, prolongs or lifts the retention.
+    ///
+    /// # Errors
+    /// `InvalidArgument` for a date that is not in the future; `AccessDenied` where a compliance
+    /// retention would be weakened, or a governance retention without the bypass header.
+    pub(super) fn set_retention(
+        &mut self,
+        retention: Option<Retention>,
+        now: Timestamp,
+        release: Release,
+    ) -> S3Result<()> {
+        if retention.is_some_and(|retention| retention.until <= now) {
+            return Err(invalid_argument("The retain until date must be in the future!"));
+        }
+        if let Some(held) = self.retention.filter(|held| held.until > now) {
+            let weakened = retention.is_none_or(|new| {
+                new.until < held.until
+                    || (held.mode == RetentionMode::Compliance && new.mode == RetentionMode::Governance)
+            });
+            if weakened && (held.mode == RetentionMode::Compliance || release == Release::Normal) {
+                return Err(locked());
+            }
+        }
+        self.retention = retention;
+        Ok(())
+    }
+}
+
+fn locked() -> s3s::S3Error {
+    refuse_because(S3ErrorCode::AccessDenied, "Access Denied because object protected by object lock.")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(seconds: i64) -> Timestamp {
+        Timestamp::from_second(seconds).expect("a time in range")
+    }
+
+    fn until(mode: RetentionMode, seconds: i64) -> Protection {
+        let retention = Some(Retention { mode, until: at(seconds) });
+        Protection { retention, legal_hold: false }
+    }
+
+    #[test]
+    fn retention_ends_at_its_date() {
+        let protection = until(RetentionMode::Compliance, 100);
+        assert!(protection.check_removal(at(99), Release::BypassGovernance).is_err());
+        assert!(protection.check_removal(at(100), Release::Normal).is_ok());
+    }
+
+    #[test]
+    fn only_governance_can_be_bypassed() {
+        let protection = until(RetentionMode::Governance, 100);
+        assert!(protection.check_removal(at(0), Release::Normal).is_err());
+        assert!(protection.check_removal(at(0), Release::BypassGovernance).is_ok());
+    }
+
+    #[test]
+    fn a_legal_hold_has_no_end_and_no_bypass() {
+        let protection = Protection { retention: None, legal_hold: true };
+        assert!(protection.check_removal(Timestamp::MAX, Release::BypassGovernance).is_err());
+    }
+
+    #[test]
+    fn retention_can_be_prolonged_but_not_weakened() {
+        let mut protection = until(RetentionMode::Compliance, 100);
+        let later = Retention { mode: RetentionMode::Compliance, until: at(200) };
+        let softer = Retention { mode: RetentionMode::Governance, until: at(300) };
+        assert!(protection.set_retention(Some(softer), at(0), Release::BypassGovernance).is_err());
+        assert!(protection.set_retention(None, at(0), Release::BypassGovernance).is_err());
+        assert!(protection.set_retention(Some(later), at(0), Release::Normal).is_ok());
+        assert_eq!(protection.retention, Some(later));
+        assert!(protection.set_retention(None, at(200), Release::Normal).is_ok());
+    }
+
+    #[test]
+    fn a_date_in_the_past_is_refused() {
+        let past = Retention { mode: RetentionMode::Governance, until: at(5) };
+        let error = Protection::default().set_retention(Some(past), at(5), Release::Normal);
+        assert_eq!(error.err().map(|e| e.code().clone()), Some(S3ErrorCode::InvalidArgument));
+    }
+
+    #[test]
+    fn default_retention_counts_from_the_write() {
+        let default = DefaultRetention { mode: RetentionMode::Governance, period: Period::Days(2) };
+        let retention = LockConfiguration { default: Some(default) }.retention_at(at(0));
+        assert_eq!(retention.map(|retention| retention.until), Some(at(2 * 86_400)));
+        assert_eq!(LockConfiguration::default().retention_at(at(0)), None);
+    }
+}

@@ -1,0 +1,151 @@
+//! The protocol face as a tower service: signatures, request ids, and complete error answers.
+
+use std::task::{Context, Poll};
+
+use bytes::Bytes;
+use futures::future::BoxFuture;
+use http::{HeaderValue, Method, Request, Response, StatusCode};
+use s3s::auth::{S3Auth, SecretKey};
+use s3s::config::{S3Config, StaticConfigProvider};
+use s3s::service::{S3Service, S3ServiceBuilder};
+use s3s::validation::NameValidation;
+use s3s::{Body, S3ErrorCode, S3Result};
+use tower::BoxError;
+
+use super::Store;
+use super::errors::{message, refuse};
+use super::face::{Face, Identity};
+
+/// The store's protocol face, see [`Store::http`]. Clones serve the same store.
+#[derive(Clone)]
+pub struct StoreService {
+    store: Store,
+    inner: S3Service,
+}
+
+impl StoreService {
+    pub(super) fn new(store: Store) -> Self {
+        let mut builder = S3ServiceBuilder::new(Face { store: store.clone(), identity: Identity::Signer });
+        builder.set_auth(Keys(store.clone()));
+        builder.set_validation(AnyName);
+        builder.set_config(std::sync::Arc::new(StaticConfigProvider::new(std::sync::Arc::new(config()))));
+        Self { store, inner: builder.build() }
+    }
+}
+
+/// Signatures are compared with the wall clock by s3s; the widest allowance takes it out.
+fn config() -> S3Config {
+    let mut config = S3Config::default();
+    config.presigned_url_max_skew_time_secs = u32::MAX;
+    config
+}
+
+impl tower::Service<Request<Body>> for StoreService {
+    type Response = Response<Body>;
+    type Error = BoxError;
+    type Future = BoxFuture<'static, Result<Self::Response, Self::Error>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Self::Error>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: Request<Body>) -> Self::Future {
+        let Self { store, inner } = self.clone();
+        Box::pin(async move {
+            let id = format!("{:016X}", store.next_request());
+            let method = request.method().clone();
+            let mut response = inner.call(request).await.map_err(BoxError::from)?;
+            complete_error(&mut response, &id);
+            let id = HeaderValue::try_from(id).expect("hexadecimal digits are a valid header value");
+            response.headers_mut().insert("x-amz-request-id", id);
+            strip_body(&method, &mut response);
+            Ok(response)
+        })
+    }
+}
+
+/// Takes away the body where HTTP has none: answers to HEAD, and 304 and 204.
+///
+/// A server does this while it writes the answer; in process somebody has to.
+pub(super) fn strip_body(method: &Method, response: &mut Response<Body>) {
+    let bodiless = [StatusCode::NOT_MODIFIED, StatusCode::NO_CONTENT].contains(&response.status());
+    if method == Method::HEAD || bodiless {
+        *response.body_mut() = Body::empty();
+    }
+}
+
+/// Adds message and request id to an error body, which s3s leaves out of errors of its own.
+fn complete_error(response: &mut Response<Body>, id: &str) {
+    if response.status().is_success() {
+        return;
+    }
+    let Some(bytes) = response.body().bytes() else { return };
+    let Some(completed) = std::str::from_utf8(&bytes).ok().and_then(|xml| complete_xml(xml, id)) else {
+        return;
+    };
+    *response.body_mut() = Body::from(Bytes::from(completed));
+    response.headers_mut().remove(http::header::CONTENT_LENGTH);
+}
+
+fn complete_xml(xml: &str, id: &str) -> Option<String> {
+    let (before, rest) = xml.split_once("<Code>")?;
+    let (code, after) = rest.split_once("</Code>")?;
+    let known: S3ErrorCode = code.parse().ok()?;
+    let message = match message(&known) {
+        Some(message) if !after.contains("<Message>") => format!("<Message>{}</Message>", escape(message)),
+        _ => String::new(),
+    };
+    let after = after.replacen("</Error>", &format!("<RequestId>{id}</RequestId></Error>"), 1);
+    Some(format!("{before}<Code>{code}</Code>{message}{after}"))
+}
+
+fn escape(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
+}
+
+/// The keys of all accounts.
+struct Keys(Store);
+
+#[async_trait::async_trait]
+impl S3Auth for Keys {
+    async fn get_secret_key(&self, access_key: &str) -> S3Result<SecretKey> {
+        let state = self.0.state();
+        let key = state.keys.get(access_key).map(|key| key.secret.clone());
+        key.ok_or_else(|| refuse(S3ErrorCode::InvalidAccessKeyId))
+    }
+}
+
+/// Lets every name through: the operations check names themselves, so that both faces answer
+/// alike.
+struct AnyName;
+
+impl NameValidation for AnyName {
+    fn validate_bucket_name(&self, name: &str) -> bool {
+        !name.is_empty()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn errors_get_a_message_and_an_id() {
+        let bare = "<Error><Code>SignatureDoesNotMatch</Code></Error>";
+        let completed = complete_xml(bare, "7").expect("an error document");
+        assert!(completed.contains("<Message>The request signature we calculated"));
+        assert!(completed.ends_with("<RequestId>7</RequestId></Error>"));
+    }
+
+    #[test]
+    fn a_message_that_is_there_stays() {
+        let full = "<Error><Code>AccessDenied</Code><Message>No.</Message></Error>";
+        let completed = complete_xml(full, "7").expect("an error document");
+        assert_eq!(completed.matches("<Message>").count(), 1);
+    }
+
+    #[test]
+    fn other_documents_are_left_alone() {
+        assert_eq!(complete_xml("<html/>", "7"), None);
+    }
+}

@@ -1,0 +1,271 @@
+//! What the store remembers, and the rules of versions: a plain value without I/O or clock.
+
+use std::collections::BTreeMap;
+
+use bytes::Bytes;
+use jiff::Timestamp;
+use s3s::auth::SecretKey;
+use s3s::dto::Checksum;
+use s3s::{S3ErrorCode, S3Result};
+
+use super::errors::{refuse, refuse_marker};
+use super::lock::{LockConfiguration, Protection, Release};
+
+/// Everything in a store.
+#[derive(Default)]
+pub(super) struct State {
+    /// Access key id to the account it signs for.
+    pub(super) keys: BTreeMap<String, AccountKey>,
+    /// Buckets by name; names are shared by all accounts.
+    pub(super) buckets: BTreeMap<String, Bucket>,
+    sequence: u64,
+}
+
+impl State {
+    /// The next number for a version or an upload; never given twice.
+    pub(super) fn next_sequence(&mut self) -> u64 {
+        self.sequence += 1;
+        self.sequence
+    }
+}
+
+/// A pair of keys of an account.
+pub(super) struct AccountKey {
+    pub(super) account: String,
+    pub(super) secret: SecretKey,
+}
+
+/// The versioning state of a bucket.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Versioning {
+    /// Never turned on.
+    #[default]
+    Unversioned,
+    /// Each write makes a version, each delete a delete marker.
+    Enabled,
+    /// Writes and deletes replace the version `null`; older versions stay.
+    Suspended,
+}
+
+/// A bucket.
+pub(super) struct Bucket {
+    pub(super) owner: String,
+    pub(super) region: String,
+    pub(super) created: Timestamp,
+    pub(super) tags: Option<BTreeMap<String, String>>,
+    pub(super) versioning: Versioning,
+    pub(super) lock: Option<LockConfiguration>,
+    /// Versions of each key, oldest first; never an empty list.
+    pub(super) keys: BTreeMap<String, Vec<Version>>,
+    /// Unfinished multipart uploads, in the order in which they are listed.
+    pub(super) uploads: BTreeMap<(String, u64), Upload>,
+}
+
+/// One version of a key.
+#[derive(Clone)]
+pub(super) struct Version {
+    /// The order in which versions were made.
+    pub(super) sequence: u64,
+    /// Made while versioning was not enabled: its id is `null`.
+    pub(super) is_null: bool,
+    pub(super) modified: Timestamp,
+    pub(super) content: Content,
+}
+
+/// What a version holds.
+#[derive(Clone)]
+pub(super) enum Content {
+    Object(Box<Object>),
+    DeleteMarker,
+}
+
+/// An object's data and all that is kept with it.
+#[derive(Clone, Default)]
+pub(super) struct Object {
+    pub(super) bytes: Bytes,
+    /// The entity tag without quotes.
+    pub(super) etag: String,
+    pub(super) checksum: Checksum,
+    pub(super) attributes: Attributes,
+    pub(super) tags: BTreeMap<String, String>,
+    pub(super) protection: Protection,
+}
+
+/// The headers that are stored with an object and sent back with it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Attributes {
+    pub(super) cache_control: Option<String>,
+    pub(super) content_disposition: Option<String>,
+    pub(super) content_encoding: Option<String>,
+    pub(super) content_language: Option<String>,
+    pub(super) content_type: Option<String>,
+    pub(super) metadata: BTreeMap<String, String>,
+}
+
+/// An unfinished multipart upload.
+pub(super) struct Upload {
+    pub(super) initiated: Timestamp,
+    /// What the object will have besides its data.
+    pub(super) template: Object,
+    pub(super) parts: BTreeMap<i32, Part>,
+}
+
+/// An uploaded part.
+pub(super) struct Part {
+    pub(super) bytes: Bytes,
+    pub(super) etag: String,
+    pub(super) modified: Timestamp,
+}
+
+/// What a delete did.
+pub(super) struct Deletion {
+    /// A delete marker was made or removed.
+    pub(super) delete_marker: bool,
+    /// The version made or removed, as far as the bucket shows versions.
+    pub(super) version_id: Option<String>,
+}
+
+impl Version {
+    /// The id by which clients name this version.
+    pub(super) fn id(&self) -> String {
+        if self.is_null { NULL_VERSION.to_owned() } else { version_id(self.sequence) }
+    }
+
+    pub(super) fn object(&self) -> Option<&Object> {
+        match &self.content {
+            Content::Object(object) => Some(object),
+            Content::DeleteMarker => None,
+        }
+    }
+}
+
+/// The id of versions made while versioning was not enabled.
+pub(super) const NULL_VERSION: &str = "null";
+
+/// Version ids tell their sequence, so that a listing can go on after a version that is gone.
+fn version_id(sequence: u64) -> String {
+    format!("v{sequence:016}")
+}
+
+/// The sequence that a version id was made from; `None` for `null` and for foreign ids.
+pub(super) fn version_sequence(id: &str) -> Option<u64> {
+    id.strip_prefix('v')?.parse().ok()
+}
+
+impl Bucket {
+    pub(super) fn new(owner: &str, region: &str, created: Timestamp) -> Self {
+        Self {
+            owner: owner.to_owned(),
+            region: region.to_owned(),
+            created,
+            tags: None,
+            versioning: Versioning::default(),
+            lock: None,
+            keys: BTreeMap::new(),
+            uploads: BTreeMap::new(),
+        }
+    }
+
+    /// The id to show for a version: buckets that never were versioned show none.
+    pub(super) fn shown_id(&self, version: &Version) -> Option<String> {
+        (self.versioning != Versioning::Unversioned).then(|| version.id())
+    }
+
+    /// The version of a key that a request means, marker or not.
+    pub(super) fn version(&self, key: &str, id: Option<&str>) -> S3Result<&Version> {
+        let versions = self.keys.get(key).map(Vec::as_slice).unwrap_or_default();
+        match id {
+            None => versions.last().ok_or_else(|| refuse(S3ErrorCode::NoSuchKey)),
+            Some(id) => {
+                let found = versions.iter().find(|version| version.id() == id);
+                found.ok_or_else(|| refuse(S3ErrorCode::NoSuchVersion))
+            }
+        }
+    }
+
+    /// The version of a key that a read means, and its object.
+    ///
+    /// # Errors
+    /// `NoSuchKey` (also where the newest version is a delete marker), `NoSuchVersion`, and
+    /// `MethodNotAllowed` where a delete marker is asked for by its id.
+    pub(super) fn object(&self, key: &str, id: Option<&str>) -> S3Result<(&Version, &Object)> {
+        let version = self.version(key, id)?;
+        match &version.content {
+            Content::Object(object) => Ok((version, object)),
+            Content::DeleteMarker if id.is_some() => Err(refuse_marker(S3ErrorCode::MethodNotAllowed)),
+            Content::DeleteMarker => Err(refuse_marker(S3ErrorCode::NoSuchKey)),
+        }
+    }
+
+    /// The object of a version, to be changed in place; errors as for [`Bucket::object`].
+    pub(super) fn object_mut(&mut self, key: &str, id: Option<&str>) -> S3Result<&mut Object> {
+        let sequence = self.object(key, id)?.0.sequence;
+        let versions = self.keys.get_mut(key).into_iter().flatten();
+        let found =
+            versions.filter(|version| version.sequence == sequence).find_map(|version| match &mut version.content {
+                Content::Object(object) => Some(&mut **object),
+                Content::DeleteMarker => None,
+            });
+        found.ok_or_else(|| refuse(S3ErrorCode::NoSuchKey))
+    }
+
+    /// Stores content as the newest version of a key, as the versioning state has it.
+    pub(super) fn put(&mut self, key: &str, content: Content, sequence: u64, now: Timestamp) -> &Version {
+        let is_null = self.versioning != Versioning::Enabled;
+        let versions = self.keys.entry(key.to_owned()).or_default();
+        if is_null {
+            versions.retain(|version| !version.is_null);
+        }
+        versions.push(Version { sequence, is_null, modified: now, content });
+        &versions[versions.len() - 1]
+    }
+
+    /// Deletes a key (by a marker where the bucket is versioned) or one version of it for good.
+    /// What is not there counts as deleted.
+    ///
+    /// # Errors
+    /// `AccessDenied` where object lock protects the version.
+    pub(super) fn delete(
+        &mut self,
+        key: &str,
+        id: Option<&str>,
+        sequence: u64,
+        now: Timestamp,
+        release: Release,
+    ) -> S3Result<Deletion> {
+        match (id, self.versioning) {
+            (None, Versioning::Unversioned) => {
+                self.remove(key, NULL_VERSION, now, release)?;
+                Ok(Deletion { delete_marker: false, version_id: None })
+            }
+            (None, Versioning::Enabled | Versioning::Suspended) => {
+                let marker = self.put(key, Content::DeleteMarker, sequence, now);
+                Ok(Deletion { delete_marker: true, version_id: Some(marker.id()) })
+            }
+            (Some(id), _) => {
+                let delete_marker = self.remove(key, id, now, release)?;
+                Ok(Deletion { delete_marker, version_id: Some(id.to_owned()) })
+            }
+        }
+    }
+
+    /// Removes one version for good; tells whether it was a delete marker.
+    fn remove(&mut self, key: &str, id: &str, now: Timestamp, release: Release) -> S3Result<bool> {
+        let Some(versions) = self.keys.get_mut(key) else { return Ok(false) };
+        let Some(position) = versions.iter().position(|version| version.id() == id) else {
+            return Ok(false);
+        };
+        let delete_marker = match versions[position].object() {
+            Some(object) => {
+                object.protection.check_removal(now, release)?;
+                false
+            }
+            None => true,
+        };
+        versions.remove(position);
+        if versions.is_empty() {
+            self.keys.remove(key);
+        }
+        Ok(delete_marker)
+    }
+}
