@@ -1,0 +1,2 @@
+//! Determinism: everything that would differ between two runs, taken from a seed.
+#![allow(unsafe_code)]
