@@ -23,6 +23,8 @@ mod s3_routes;
 pub mod trace;
 
 #[cfg(test)]
+mod replay_tests;
+#[cfg(test)]
 mod tests;
 
 pub use call::{Call, KubeCall, KubeVerb, S3Call, S3Operation};
