@@ -129,11 +129,6 @@ impl Fault {
         };
         if fits { Ok(()) } else { Err(needs) }
     }
-
-    /// Whether the fault breaks off the run of the operator.
-    pub fn is_crash(self) -> bool {
-        matches!(self, Self::Crash(_))
-    }
 }
 
 impl fmt::Display for Fault {

@@ -262,7 +262,7 @@ async fn a_crash_after_the_last_answer_comes_without_a_further_call() {
     let bench = Bench::new("#1 crash(after-answer)");
     let operator = async {
         bench.kube("PATCH", SECRET).await.unwrap();
-        std::future::pending::<()>().await;
+        tokio::time::sleep(Duration::from_secs(3600)).await;
     };
     let start = tokio::time::Instant::now();
     let outcome = run_until_crash(&bench.instance, operator).await;
