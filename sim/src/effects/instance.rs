@@ -1,0 +1,149 @@
+//! One life of the operator: how a fault ends it, and how the harness learns of it.
+//!
+//! # Guarantees
+//!
+//! Once an instance is dead, no call of it reaches the world and none returns: whatever of the operator still runs
+//! until its future is dropped can change nothing.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::watch;
+
+/// How long a life that ends after an answer may go on at most, so that it ends also if no further call comes.
+/// Under tokio's paused clock this passes only when the operator has nothing left to do but wait.
+const LAST_BREATH: Duration = Duration::from_millis(1);
+
+/// One life of the operator, from its start to its end or its crash. Cheap to clone; clones are the same life.
+#[derive(Clone, Debug)]
+pub struct Instance {
+    id: u32,
+    life: Arc<watch::Sender<Life>>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Life {
+    Alive,
+    /// To die at its next call, at the latest after [`LAST_BREATH`].
+    Doomed {
+        effect: u64,
+    },
+    Dead {
+        effect: Option<u64>,
+    },
+}
+
+impl Instance {
+    pub(super) fn new(id: u32) -> Self {
+        Self { id, life: Arc::new(watch::Sender::new(Life::Alive)) }
+    }
+
+    /// Which life of the run this is, counted from 1.
+    pub fn id(&self) -> u32 {
+        self.id
+    }
+
+    /// Whether it has died.
+    pub fn is_dead(&self) -> bool {
+        matches!(*self.life.borrow(), Life::Dead { .. })
+    }
+
+    /// Ends this life now, as SIGKILL would, at no effect in particular. Of the dead, nothing.
+    pub fn kill(&self) {
+        self.die(None);
+    }
+
+    /// Ends this life because of a crash at this effect.
+    pub(super) fn crash(&self, effect: u64) {
+        self.die(Some(effect));
+    }
+
+    /// Lets the caller have its answer and ends this life before anything else is carried out.
+    pub(super) fn doom(&self, effect: u64) {
+        self.life.send_if_modified(|life| {
+            let alive = *life == Life::Alive;
+            if alive {
+                *life = Life::Doomed { effect };
+            }
+            alive
+        });
+    }
+
+    /// Whether a call may go on to the world. To a doomed instance the question is its end.
+    pub(super) fn may_act(&self) -> bool {
+        let life = *self.life.borrow();
+        match life {
+            Life::Alive => true,
+            Life::Doomed { effect } => {
+                self.die(Some(effect));
+                false
+            }
+            Life::Dead { .. } => false,
+        }
+    }
+
+    fn die(&self, effect: Option<u64>) {
+        self.life.send_if_modified(|life| match *life {
+            Life::Dead { .. } => false,
+            Life::Alive | Life::Doomed { .. } => {
+                *life = Life::Dead { effect };
+                true
+            }
+        });
+    }
+
+    /// Ends when the life has; gives the effect it crashed at, or `None` if it was killed.
+    ///
+    /// Waiting here is what lets a life end that was to end after an answer and makes no further call.
+    pub async fn death(&self) -> Option<u64> {
+        let mut life = self.life.subscribe();
+        loop {
+            let now = *life.borrow_and_update();
+            match now {
+                Life::Dead { effect } => return effect,
+                Life::Doomed { effect } => {
+                    // Whether the life ends meanwhile or has to be ended here comes to the same.
+                    let _ = tokio::time::timeout(LAST_BREATH, life.changed()).await;
+                    self.die(Some(effect));
+                }
+                Life::Alive => {
+                    // The sender lives in `self`, so this can't fail.
+                    let _ = life.changed().await;
+                }
+            }
+        }
+    }
+
+    /// Ends when the life has, without hastening it.
+    pub(super) async fn is_over(&self) {
+        let mut life = self.life.subscribe();
+        // The sender lives in `self`, so this can't fail.
+        let _ = life.wait_for(|life| matches!(life, Life::Dead { .. })).await;
+    }
+}
+
+/// How a life of the operator ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome<T> {
+    /// The operator's future came to its own end.
+    Finished(T),
+    /// It was killed: by a crash at this effect, or by [`Instance::kill`] (`None`).
+    Crashed {
+        /// Number of the effect at which the plan had it crash.
+        effect: Option<u64>,
+    },
+}
+
+/// Runs the operator until it ends or its instance dies; on death its future is dropped, and with it all that it has in hand.
+///
+/// # Assumptions
+///
+/// The operator's work lives in its future: a task it has spawned and let go of would outlive it
+/// (without reaching the world, see [`Instance`]).
+pub async fn run_until_crash<F: Future>(instance: &Instance, operator: F) -> Outcome<F::Output> {
+    tokio::select! {
+        biased;
+        effect = instance.death() => Outcome::Crashed { effect },
+        output = operator => Outcome::Finished(output),
+    }
+}

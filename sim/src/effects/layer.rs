@@ -1,0 +1,362 @@
+//! The tower layer between a client and the service behind it: numbers calls, applies the plan, records the trace.
+
+use std::io;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use futures::future::{BoxFuture, pending};
+use http::{Request, Response};
+use tokio::time::Instant;
+use tower::{BoxError, Layer, Service, ServiceExt};
+
+use super::answers::refusal;
+use super::call::{Call, KubeCall, S3Call};
+use super::fault::{Applied, CrashPoint, Fault};
+use super::instance::Instance;
+use super::plan::{EffectPattern, Entry, Plan};
+use super::trace::{Answer, Line, Trace};
+
+/// The effects of one run: its plan, its numbering and its trace. Cheap to clone; clones are the same run.
+#[derive(Clone, Debug)]
+pub struct Effects {
+    start: Instant,
+    state: Arc<Mutex<State>>,
+}
+
+#[derive(Debug)]
+struct State {
+    plan: Vec<Armed>,
+    trace: Trace,
+    instances: u32,
+}
+
+/// A plan's entry and what it has met so far.
+#[derive(Debug)]
+struct Armed {
+    entry: Entry,
+    /// Calls that its pattern has matched.
+    matched: u64,
+    fired: bool,
+}
+
+impl Armed {
+    /// Counts the call, and says whether it is the one that is meant.
+    fn meets(&mut self, number: u64, call: &Call) -> bool {
+        match &self.entry.effect {
+            EffectPattern::Number(wanted) => wanted.get() == number,
+            EffectPattern::Call { call: pattern, .. } if !pattern.matches(call) => false,
+            EffectPattern::Call { occurrence, .. } => {
+                self.matched += 1;
+                occurrence.is_none_or(|k| k.get() == self.matched)
+            }
+        }
+    }
+}
+
+impl Effects {
+    /// A run that begins now, by tokio's clock.
+    pub fn new(plan: Plan) -> Self {
+        let armed = |entry| Armed { entry, matched: 0, fired: false };
+        Self {
+            start: Instant::now(),
+            state: Arc::new(Mutex::new(State {
+                plan: plan.entries.into_iter().map(armed).collect(),
+                trace: Trace::default(),
+                instances: 0,
+            })),
+        }
+    }
+
+    /// The next life of the operator.
+    pub fn instance(&self) -> Instance {
+        let mut state = self.state();
+        state.instances += 1;
+        Instance::new(state.instances)
+    }
+
+    /// The layer between a life's Kubernetes client and the Kubernetes API.
+    pub fn kube_layer(&self, instance: &Instance) -> EffectLayer {
+        self.layer(instance, Api::Kube)
+    }
+
+    /// The layer between a life's S3 clients and an S3 store, addressed in path style.
+    pub fn s3_layer(&self, instance: &Instance) -> EffectLayer {
+        self.layer(instance, Api::S3)
+    }
+
+    fn layer(&self, instance: &Instance, api: Api) -> EffectLayer {
+        EffectLayer { effects: self.clone(), instance: instance.clone(), api }
+    }
+
+    /// The trace up to now.
+    pub fn trace(&self) -> Trace {
+        self.state().trace.clone()
+    }
+
+    /// The entries of the plan that have met no call to which their fault could apply.
+    pub fn unfired(&self) -> Plan {
+        let state = self.state();
+        let unfired = state.plan.iter().filter(|armed| !armed.fired);
+        Plan { entries: unfired.map(|armed| armed.entry.clone()).collect() }
+    }
+
+    /// Gives a call its number, its fault and its line in the trace.
+    fn begin(&self, instance: &Instance, call: Call) -> Effect {
+        let mut state = self.state();
+        let number = state.trace.effects() + 1;
+        let fault = state.fault_for(number, &call);
+        state.trace.push(Line {
+            number,
+            instance: instance.id(),
+            call: call.clone(),
+            fault,
+            world: None,
+            answer: Answer::Pending,
+            began_ms: u64::try_from(self.start.elapsed().as_millis()).unwrap_or(u64::MAX),
+        });
+        Effect { effects: self.clone(), instance: instance.clone(), number, call, fault }
+    }
+
+    fn amend(&self, number: u64, change: impl FnOnce(&mut Line)) {
+        if let Some(line) = self.state().trace.line_mut(number) {
+            change(line);
+        }
+    }
+
+    /// A panic elsewhere leaves the state whole: no code that could panic runs between two changes that belong together.
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    /// The first fault planned for the call that can apply to it. All entries count the call.
+    fn fault_for(&mut self, number: u64, call: &Call) -> Option<Fault> {
+        let mut fault = None;
+        for armed in &mut self.plan {
+            let met = armed.meets(number, call);
+            if met && fault.is_none() && armed.entry.fault.check(call.kind()).is_ok() {
+                armed.fired = true;
+                fault = Some(armed.entry.fault);
+            }
+        }
+        fault
+    }
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Api {
+    Kube,
+    S3,
+}
+
+/// Puts a service behind the faults of a run, for one life of the operator. Made by [`Effects::kube_layer`] and [`Effects::s3_layer`].
+#[derive(Clone, Debug)]
+pub struct EffectLayer {
+    effects: Effects,
+    instance: Instance,
+    api: Api,
+}
+
+impl EffectLayer {
+    /// Numbers the call; `None` if its instance is dead, as the dead make no calls.
+    fn begin<Q>(&self, request: &Request<Q>) -> Option<Effect> {
+        if !self.instance.may_act() {
+            return None;
+        }
+        let call = match self.api {
+            Api::Kube => Call::Kube(KubeCall::read(request.method(), request.uri())),
+            Api::S3 => Call::S3(S3Call::read(request.method(), request.uri(), request.headers())),
+        };
+        Some(self.effects.begin(&self.instance, call))
+    }
+}
+
+impl<S> Layer<S> for EffectLayer {
+    type Service = EffectService<S>;
+
+    fn layer(&self, inner: S) -> Self::Service {
+        EffectService { inner, layer: self.clone() }
+    }
+}
+
+/// A service behind the faults of a run.
+///
+/// # Errors
+///
+/// Those of the service itself; and, where a fault breaks the connection, an [`io::Error`]:
+/// `ConnectionReset` for a lost request or answer, which the caller can't tell apart, and `ConnectionRefused` for `unreachable`.
+#[derive(Clone, Debug)]
+pub struct EffectService<S> {
+    inner: S,
+    layer: EffectLayer,
+}
+
+impl<S, Q, B> Service<Request<Q>> for EffectService<S>
+where
+    S: Service<Request<Q>, Response = Response<B>> + Clone + Send + 'static,
+    S::Future: Send,
+    S::Error: Into<BoxError>,
+    Q: Send + 'static,
+    B: From<Vec<u8>> + Send + 'static,
+{
+    type Response = Response<B>;
+    type Error = BoxError;
+    type Future = BoxFuture<'static, Result<Response<B>, BoxError>>;
+
+    /// Always ready: the service behind is asked when a call gets as far as that.
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: Request<Q>) -> Self::Future {
+        match self.layer.begin(&request) {
+            Some(effect) => Box::pin(effect.run(self.inner.clone(), request)),
+            None => Box::pin(pending()),
+        }
+    }
+}
+
+/// A call on its way. Dropped before its answer, it says so in the trace.
+struct Effect {
+    effects: Effects,
+    instance: Instance,
+    number: u64,
+    call: Call,
+    fault: Option<Fault>,
+}
+
+/// The caller never hears of this call again, because the operator is dead or nobody answers.
+struct Silence;
+
+type Answered<B> = Result<Result<Response<B>, BoxError>, Silence>;
+
+impl Effect {
+    /// The call from beginning to end, unless its instance dies before.
+    async fn run<S, Q, B>(self, inner: S, request: Request<Q>) -> Result<Response<B>, BoxError>
+    where
+        S: Service<Request<Q>, Response = Response<B>>,
+        S::Error: Into<BoxError>,
+        B: From<Vec<u8>>,
+    {
+        let answered = tokio::select! {
+            biased;
+            () = self.instance.is_over() => Err(Silence),
+            answered = self.with_fault(inner, request) => answered,
+        };
+        let Ok(answer) = answered else {
+            return pending().await;
+        };
+        self.effects.amend(self.number, |line| {
+            line.answer = match &answer {
+                Ok(response) => Answer::Status(response.status().as_u16()),
+                Err(_) => Answer::Broken,
+            };
+        });
+        answer
+    }
+
+    async fn with_fault<S, Q, B>(&self, inner: S, request: Request<Q>) -> Answered<B>
+    where
+        S: Service<Request<Q>, Response = Response<B>>,
+        S::Error: Into<BoxError>,
+        B: From<Vec<u8>>,
+    {
+        let Some(fault) = self.fault else {
+            return self.reach_world(inner, request).await;
+        };
+        match fault {
+            Fault::LostRequest => Ok(Err(connection_lost())),
+            Fault::LostAnswer => {
+                // Dropped whatever it is, also an error.
+                let _lost = self.reach_world(inner, request).await?;
+                Ok(Err(connection_lost()))
+            }
+            Fault::Hang => Err(Silence),
+            Fault::Slow { millis } => {
+                tokio::time::sleep(Duration::from_millis(millis)).await;
+                self.reach_world(inner, request).await
+            }
+            Fault::Crash(point) => self.with_crash(point, inner, request).await,
+            Fault::ServerError(Applied::Applied) => {
+                let _hidden = self.reach_world(inner, request).await?;
+                self.refused(fault)
+            }
+            Fault::Unreachable => Ok(Err(io::Error::from(io::ErrorKind::ConnectionRefused).into())),
+            Fault::Conflict
+            | Fault::ServerError(Applied::Not)
+            | Fault::Throttle { .. }
+            | Fault::Forbidden
+            | Fault::Denied
+            | Fault::QuotaExceeded
+            | Fault::NamespaceTerminating
+            | Fault::InternalError
+            | Fault::SlowDown
+            | Fault::AccessDenied
+            | Fault::Head(_) => self.refused(fault),
+        }
+    }
+
+    async fn with_crash<S, Q, B>(&self, point: CrashPoint, inner: S, request: Request<Q>) -> Answered<B>
+    where
+        S: Service<Request<Q>, Response = Response<B>>,
+        S::Error: Into<BoxError>,
+    {
+        match point {
+            CrashPoint::Before => {
+                self.instance.crash(self.number);
+                Err(Silence)
+            }
+            CrashPoint::AfterEffect => {
+                let _unseen = self.reach_world(inner, request).await?;
+                self.instance.crash(self.number);
+                Err(Silence)
+            }
+            CrashPoint::AfterAnswer => {
+                let answer = self.reach_world(inner, request).await?;
+                self.instance.doom(self.number);
+                Ok(answer)
+            }
+        }
+    }
+
+    /// Hands the request to the service behind, unless the instance has died on the way.
+    async fn reach_world<S, Q, B>(&self, inner: S, request: Request<Q>) -> Answered<B>
+    where
+        S: Service<Request<Q>, Response = Response<B>>,
+        S::Error: Into<BoxError>,
+    {
+        if !self.instance.may_act() {
+            return Err(Silence);
+        }
+        let answer = inner.oneshot(request).await.map_err(Into::into);
+        if let Ok(response) = &answer {
+            let status = response.status().as_u16();
+            self.effects.amend(self.number, |line| line.world = Some(status));
+        }
+        Ok(answer)
+    }
+
+    /// The fault's own answer. Faults are given to calls that they can apply to, so there is one.
+    fn refused<B: From<Vec<u8>>>(&self, fault: Fault) -> Answered<B> {
+        let refusal = refusal(fault, &self.call);
+        Ok(refusal.ok_or_else(|| format!("{fault} has no answer to {}", self.call).into()))
+    }
+}
+
+impl Drop for Effect {
+    fn drop(&mut self) {
+        let end = if self.instance.is_dead() { Answer::Died } else { Answer::Dropped };
+        self.effects.amend(self.number, |line| {
+            if line.answer == Answer::Pending {
+                line.answer = end;
+            }
+        });
+    }
+}
+
+/// One error for both directions: from outside, a lost request and a lost answer look alike.
+fn connection_lost() -> BoxError {
+    io::Error::from(io::ErrorKind::ConnectionReset).into()
+}

@@ -1,0 +1,173 @@
+//! S3 requests: from method, path-style URI and headers to operation, bucket and key.
+
+use std::fmt;
+
+use http::{HeaderMap, Method, Uri};
+
+use super::s3_routes::ROUTES;
+
+/// What the path of a request names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Level {
+    /// `/`: the account.
+    Root,
+    /// `/bucket`.
+    Bucket,
+    /// `/bucket/key`.
+    Object,
+}
+
+/// An S3 operation by its name in the AWS service model, such as `CreateBucket`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct S3Operation(&'static str);
+
+/// Told apart from their plain forms by the header `x-amz-copy-source` alone.
+const COPY_OBJECT: &str = "CopyObject";
+const UPLOAD_PART_COPY: &str = "UploadPartCopy";
+
+impl S3Operation {
+    /// A request that is none of the known operations; no plan can name it.
+    pub const UNKNOWN: Self = Self("Unknown");
+
+    /// The operation of this name, if there is one.
+    pub fn named(name: &str) -> Option<Self> {
+        Self::all().find(|operation| operation.0 == name)
+    }
+
+    /// Every operation that a plan can name.
+    pub fn all() -> impl Iterator<Item = Self> {
+        ROUTES.iter().map(|route| route.3).chain([COPY_OBJECT, UPLOAD_PART_COPY]).map(Self)
+    }
+
+    /// Its name in the AWS service model.
+    pub fn name(self) -> &'static str {
+        self.0
+    }
+
+    /// Whether it is a HEAD request, whose answers have no body and so no error code.
+    pub fn is_head(self) -> bool {
+        self.0.starts_with("Head")
+    }
+}
+
+impl fmt::Display for S3Operation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.0)
+    }
+}
+
+/// A request to an S3 store, addressed in path style.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct S3Call {
+    /// What is asked for.
+    pub operation: S3Operation,
+    /// The bucket, where the path names one.
+    pub bucket: Option<String>,
+    /// The object's key as it stands in the URI (percent-encoded, so free of line breaks).
+    pub key: Option<String>,
+}
+
+impl S3Call {
+    /// Reads a request.
+    pub fn read(method: &Method, uri: &Uri, headers: &HeaderMap) -> Self {
+        let path = uri.path().trim_start_matches('/');
+        let (bucket, key) = path.split_once('/').unwrap_or((path, ""));
+        let level = match (bucket, key) {
+            ("", _) => Level::Root,
+            (_, "") => Level::Bucket,
+            _ => Level::Object,
+        };
+        let operation = operation_of(method, level, uri.query().unwrap_or_default());
+        Self { operation: copying(operation, headers), bucket: non_empty(bucket), key: non_empty(key) }
+    }
+}
+
+impl fmt::Display for S3Call {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "s3:{}", self.operation)?;
+        if let Some(bucket) = &self.bucket {
+            write!(f, " {bucket}")?;
+        }
+        if let Some(key) = &self.key {
+            write!(f, "/{key}")?;
+        }
+        Ok(())
+    }
+}
+
+fn operation_of(method: &Method, level: Level, query: &str) -> S3Operation {
+    let keys: Vec<&str> = query.split('&').map(|pair| pair.split_once('=').map_or(pair, |(key, _)| key)).collect();
+    ROUTES
+        .iter()
+        .find(|(m, l, needed, _)| *m == method.as_str() && *l == level && needed.iter().all(|key| keys.contains(key)))
+        .map_or(S3Operation::UNKNOWN, |route| S3Operation(route.3))
+}
+
+fn copying(operation: S3Operation, headers: &HeaderMap) -> S3Operation {
+    match operation.0 {
+        "PutObject" if headers.contains_key("x-amz-copy-source") => S3Operation(COPY_OBJECT),
+        "UploadPart" if headers.contains_key("x-amz-copy-source") => S3Operation(UPLOAD_PART_COPY),
+        _ => operation,
+    }
+}
+
+fn non_empty(part: &str) -> Option<String> {
+    (!part.is_empty()).then(|| part.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rstest::rstest;
+
+    #[rstest]
+    #[case("GET", "http://s3.local/", "s3:ListBuckets")]
+    #[case("PUT", "http://s3.local/photos", "s3:CreateBucket photos")]
+    #[case("PUT", "http://s3.local/photos/", "s3:CreateBucket photos")]
+    #[case("HEAD", "http://s3.local/photos", "s3:HeadBucket photos")]
+    #[case("DELETE", "http://s3.local/photos", "s3:DeleteBucket photos")]
+    #[case("GET", "/photos?tagging", "s3:GetBucketTagging photos")]
+    #[case("PUT", "/photos?tagging=", "s3:PutBucketTagging photos")]
+    #[case("PUT", "/photos?versioning", "s3:PutBucketVersioning photos")]
+    #[case("GET", "/photos?list-type=2&prefix=a", "s3:ListObjectsV2 photos")]
+    #[case("GET", "/photos?prefix=a", "s3:ListObjects photos")]
+    #[case("GET", "/photos?versions&max-keys=5", "s3:ListObjectVersions photos")]
+    #[case("GET", "/photos?uploads", "s3:ListMultipartUploads photos")]
+    #[case("POST", "/photos?delete", "s3:DeleteObjects photos")]
+    #[case("PUT", "/photos/a/b%20c.txt?x-id=PutObject", "s3:PutObject photos/a/b%20c.txt")]
+    #[case("GET", "/photos/a?x-id=GetObject", "s3:GetObject photos/a")]
+    #[case("DELETE", "/photos/a?versionId=7", "s3:DeleteObject photos/a")]
+    #[case("DELETE", "/photos/a?uploadId=7&x-id=AbortMultipartUpload", "s3:AbortMultipartUpload photos/a")]
+    #[case("PUT", "/photos/a?partNumber=1&uploadId=7", "s3:UploadPart photos/a")]
+    #[case("POST", "/photos/a?uploadId=7", "s3:CompleteMultipartUpload photos/a")]
+    #[case("POST", "/photos", "s3:Unknown photos")]
+    fn reads_requests_as_the_service_model_does(#[case] method: &str, #[case] uri: &str, #[case] expected: &str) {
+        let method = method.parse().unwrap();
+        let call = S3Call::read(&method, &uri.parse().unwrap(), &HeaderMap::new());
+        assert_eq!(call.to_string(), expected);
+    }
+
+    #[rstest]
+    #[case("/photos/a", "s3:CopyObject photos/a")]
+    #[case("/photos/a?partNumber=1&uploadId=7", "s3:UploadPartCopy photos/a")]
+    fn a_copy_source_makes_it_a_copy(#[case] uri: &str, #[case] expected: &str) {
+        let headers = HeaderMap::from_iter([(
+            http::HeaderName::from_static("x-amz-copy-source"),
+            http::HeaderValue::from_static("/other/key"),
+        )]);
+        let call = S3Call::read(&Method::PUT, &uri.parse().unwrap(), &headers);
+        assert_eq!(call.to_string(), expected);
+    }
+
+    #[test]
+    fn names_are_unique_and_found() {
+        let mut names: Vec<_> = S3Operation::all().collect();
+        names.sort_unstable();
+        let total = names.len();
+        names.dedup();
+        // `ListBucketAnalyticsConfigurations` and its like share a path with their GET and still have one row each.
+        assert_eq!(names.len(), total);
+        assert!(names.iter().all(|o| S3Operation::named(o.name()) == Some(*o)));
+        assert_eq!(S3Operation::named("Unknown"), None);
+    }
+}
