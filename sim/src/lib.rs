@@ -6,3 +6,4 @@ pub mod effects;
 pub mod gateway;
 pub mod kubernetes;
 pub mod store;
+pub mod world;
