@@ -12,11 +12,12 @@ use kube::runtime::events::{Event, EventType};
 use kube::runtime::reflector::ObjectRef;
 use kube::{Resource, ResourceExt};
 use tokio::sync::mpsc::UnboundedReceiver;
-use tokio::time::{Instant, timeout};
+use tokio::time::Instant;
 use tracing::Instrument;
 
 use crate::api::BucketClaim;
-use crate::plan::{self, Announcement, Answer, Failure, Rest, Step, Then, View};
+use crate::kubernetes;
+use crate::plan::{self, Announcement, Answer, Rest, Step, Then, View};
 
 use super::backoff::Backoff;
 use super::feeds::{self, Claim, Main};
@@ -24,9 +25,6 @@ use super::{Shared, jittered};
 
 /// No pass is longer: a store or API server that contradicts itself must not keep a claim in one for ever.
 const MOST_STEPS: usize = 200;
-
-/// How long the API server may take over one call.
-const KUBERNETES_TIMEOUT: Duration = Duration::from_secs(30);
 
 struct Context {
     shared: Arc<Shared>,
@@ -92,10 +90,10 @@ impl Context {
             let step = plan::next(view, self.shared.clock.now());
             let answer = match &step {
                 Step::Rest(rest) => return rest.clone(),
-                Step::Look(look) => self.in_time(self.shared.observer.answer(&view.claim, look)).await,
+                Step::Look(look) => self.shared.observer.answer(&view.claim, look).await,
                 Step::Act(act) => {
                     tracing::info!(step = %act, "acting");
-                    self.in_time(self.shared.actor.perform(&view.claim, act)).await
+                    self.shared.actor.perform(&view.claim, act).await
                 }
             };
             if let Answer::Failed(failure) = &answer {
@@ -105,13 +103,6 @@ impl Context {
         }
         tracing::error!(steps = MOST_STEPS, "the pass does not come to an end");
         Rest { then: Then::Retry("the pass does not come to an end".to_owned()), events: Vec::new(), waits_for: None }
-    }
-
-    /// Calls to a store have deadlines of their own, which come first.
-    async fn in_time(&self, answer: impl Future<Output = Answer>) -> Answer {
-        let deadline = KUBERNETES_TIMEOUT + 2 * self.shared.config.limits.timeout;
-        let late = |_| Answer::Failed(Failure::Kubernetes("the API server gave no answer in time".to_owned()));
-        timeout(deadline, answer).await.unwrap_or_else(late)
     }
 
     fn schedule(&self, uid: &str, then: &Then) -> Action {
@@ -142,9 +133,8 @@ impl Context {
             secondary: None,
         };
         let reference = raw.object_ref(&());
-        let published = timeout(KUBERNETES_TIMEOUT, self.shared.recorder.publish(&event, &reference)).await;
-        if !matches!(published, Ok(Ok(()))) {
-            tracing::debug!(reason = announcement.reason, "event not published");
+        if let Err(error) = self.shared.recorder.publish(&event, &reference).await {
+            tracing::debug!(reason = announcement.reason, why = kubernetes::describe(&error), "event not published");
         }
     }
 }

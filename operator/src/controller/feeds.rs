@@ -201,13 +201,15 @@ fn backend_stream(shared: &Arc<Shared>, feeds: &mut Feeds, waker: Waker) -> Main
     let (store, writer) = reflector::store();
     let (sender, receiver) = unbounded_channel();
     let api: Api<Backend> = Api::all(shared.client.clone());
-    let cache = shared.observer.backends.clone();
+    let (cache, written) = (shared.observer.backends.clone(), shared.clone());
     let stream = watch(api, watcher::Config::default()).modify(drop_managed_fields).reflect(writer);
     feed(feeds, stream, move |event| {
         for name in cache.apply(&event) {
             waker.wake_all(|claim| depends_on(claim, &name));
         }
-        if let Event::Apply(backend) | Event::InitApply(backend) = event {
+        if let Event::Apply(backend) | Event::InitApply(backend) = event
+            && !backend.0.as_ref().is_ok_and(|backend| written.written_backends.is_echo(backend))
+        {
             // Fails only when the controller has ended.
             let _ = sender.send(Ok(backend));
         }

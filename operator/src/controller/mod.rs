@@ -19,6 +19,7 @@ use crate::Clock;
 use crate::act::Actor;
 use crate::api::{BucketClaim, ClaimRef, Gateway, S3Backend};
 use crate::cache::{BackendCache, NamespaceCache, SecretCache, Written};
+use crate::kubernetes::with_deadline;
 use crate::observe::Observer;
 use crate::plan::Setting;
 use crate::upstream::{Access, Connect, Limits, Upstreams};
@@ -73,9 +74,10 @@ pub enum StartError {
 /// When it can't find out which installation it is.
 pub async fn run(
     config: Config,
-    parts: Parts,
+    mut parts: Parts,
     shutdown: impl Future<Output = ()> + Send + 'static,
 ) -> Result<(), StartError> {
+    parts.client = with_deadline(parts.client);
     let installation = match config.installation.clone() {
         Some(installation) => installation,
         None => installation(&parts.client).await?,

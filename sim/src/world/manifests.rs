@@ -84,8 +84,7 @@ fn documents_begin(text: &str) -> bool {
 /// # Errors
 /// With the API server's own message, when it refuses.
 pub async fn apply(client: &Client, document: &Document) -> Result<DynamicObject, ManifestError> {
-    let failed =
-        |message: String| ManifestError { file: document.file.clone(), number: document.number, message };
+    let failed = |message: String| ManifestError { file: document.file.clone(), number: document.number, message };
     let types = document.object.types.as_ref().ok_or_else(|| failed("it has no kind".to_owned()))?;
     let kind = GroupVersionKind::try_from(types).map_err(|error| failed(error.to_string()))?;
     let resource = ApiResource::from_gvk(&kind);
@@ -110,8 +109,10 @@ mod tests {
     fn documents_are_counted_as_they_stand() {
         let yaml = "# a comment\n---\nkind: A\napiVersion: v1\nmetadata: {name: a}\n---\n# nothing\n---\nkind: B\napiVersion: v1\nmetadata: {name: b}\n";
         let documents = parse("f.yaml", yaml).unwrap();
-        let seen: Vec<_> =
-            documents.iter().map(|document| (document.number, document.object.metadata.name.clone().unwrap())).collect();
+        let seen: Vec<_> = documents
+            .iter()
+            .map(|document| (document.number, document.object.metadata.name.clone().unwrap()))
+            .collect();
         assert_eq!(seen, [(1, "a".to_owned()), (3, "b".to_owned())]);
     }
 
