@@ -1,3 +1,4 @@
 //! Placeholder.
 pub mod gateway;
+pub mod kubernetes;
 pub mod store;

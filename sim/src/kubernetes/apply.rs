@@ -1,0 +1,212 @@
+//! Server-side apply: merge what a manager wants into what is, take back what it no longer wants,
+//! and refuse to overrule other managers unless forced.
+
+use std::collections::BTreeMap;
+
+use kube::core::Status;
+use kube::core::response::{StatusCause, reason};
+use serde_json::{Map, Value};
+
+use super::kind::Kind;
+use super::managed::{self, FieldSet, Manager, Managers, Operation, Owned, Path};
+use super::meta;
+use super::schema::{ListType, Schema};
+use super::status::{Failure, no_details};
+
+/// Who applies, and how.
+pub(crate) struct Applier<'a> {
+    pub(crate) manager: &'a str,
+    pub(crate) subresource: &'a str,
+    pub(crate) force: bool,
+    /// RFC 3339.
+    pub(crate) now: &'a str,
+}
+
+/// The object after the apply, `managedFields` included. `live` is an empty object for a create.
+///
+/// # Errors
+/// 409 with a cause per field that another manager owns and this apply would change.
+pub(crate) fn apply(kind: &Kind, live: &Value, config: &Value, applier: &Applier<'_>) -> Result<Value, Failure> {
+    let schema = &kind.schema;
+    let wanted = managed::fields_of(schema, &managed::without_reset(kind, config, applier.subresource));
+    let me = Manager {
+        operation: Operation::Apply,
+        name: applier.manager.to_owned(),
+        subresource: applier.subresource.to_owned(),
+    };
+    let mut managers = managed::managers(live);
+    let before = managers.remove(&me);
+
+    let mut merged = merge(schema, live, config);
+    let others: FieldSet = managers.values().flat_map(|owned| owned.fields.iter().cloned()).collect();
+    // An item of a keyed list goes before its key fields do: without them it can't be found.
+    for path in before.iter().flat_map(|owned| &owned.fields) {
+        let kept = |set: &FieldSet| set.range(path.clone()..).next().is_some_and(|next| next.starts_with(path));
+        if !kept(&wanted) && !kept(&others) {
+            remove(schema, &mut merged, path);
+        }
+    }
+
+    let found = managed::difference(schema, live, &merged);
+    settle_conflicts(&mut managers, &found.changed, applier.force, &kind.api_version())?;
+    let time = match before {
+        Some(owned) if owned.fields == wanted => owned.time,
+        _ => applier.now.to_owned(),
+    };
+    managers.insert(me, Owned { fields: wanted, time });
+    managed::set_managers(kind, &mut merged, &managers);
+    Ok(merged)
+}
+
+/// Merges by schema: maps key by key, keyed lists item by item, sets by union, the rest whole.
+fn merge(schema: &Schema, live: &Value, config: &Value) -> Value {
+    match (live, config) {
+        (Value::Object(old), Value::Object(new)) if !schema.atomic_map => {
+            let mut merged = old.clone();
+            for (name, value) in new {
+                let below = match (schema.field(name), merged.get(name)) {
+                    (Some(child), Some(current)) => merge(child, current, value),
+                    (None, Some(current)) => merge(&Schema::anything(), current, value),
+                    (_, None) => value.clone(),
+                };
+                merged.insert(name.clone(), below);
+            }
+            Value::Object(merged)
+        }
+        (Value::Array(old), Value::Array(new)) if schema.list_type != ListType::Atomic => {
+            let mut merged = old.clone();
+            let step = |item: &Value| managed::item_step(schema, &schema.list_type, item);
+            for item in new {
+                match merged.iter_mut().find(|other| step(other) == step(item)) {
+                    Some(current) => {
+                        if let Some(child) = &schema.items {
+                            *current = merge(child, current, item);
+                        }
+                    }
+                    None => merged.push(item.clone()),
+                }
+            }
+            Value::Array(merged)
+        }
+        _ => config.clone(),
+    }
+}
+
+/// Removes the value at `path`, and the containers that this empties.
+fn remove(schema: &Schema, value: &mut Value, path: &[String]) {
+    let Some((step, rest)) = path.split_first() else { return };
+    match value {
+        Value::Object(fields) => {
+            let Some(name) = step.strip_prefix("f:") else { return };
+            if rest.is_empty() {
+                fields.remove(name);
+            } else if let Some(child) = fields.get_mut(name) {
+                let free = Schema::anything();
+                remove(schema.field(name).unwrap_or(&free), child, rest);
+                if is_empty(child) {
+                    fields.remove(name);
+                }
+            }
+        }
+        Value::Array(items) => {
+            let found = items.iter().position(|item| managed::item_step(schema, &schema.list_type, item) == *step);
+            let Some(index) = found else { return };
+            if rest.is_empty() {
+                items.remove(index);
+            } else if let Some(child) = &schema.items {
+                remove(child, &mut items[index], rest);
+            }
+        }
+        _ => {}
+    }
+}
+
+fn is_empty(value: &Value) -> bool {
+    match value {
+        Value::Object(fields) => fields.is_empty(),
+        Value::Array(items) => items.is_empty(),
+        _ => false,
+    }
+}
+
+/// Takes the changed fields from their owners if forced, else refuses if there are any.
+fn settle_conflicts(
+    managers: &mut Managers,
+    changed: &FieldSet,
+    force: bool,
+    api_version: &str,
+) -> Result<(), Failure> {
+    let mut conflicts: BTreeMap<String, Vec<Path>> = BTreeMap::new();
+    for (manager, owned) in managers.iter_mut() {
+        let taken: Vec<Path> = owned.fields.intersection(changed).cloned().collect();
+        if taken.is_empty() {
+            continue;
+        }
+        if force {
+            owned.fields.retain(|path| !taken.contains(path));
+        } else {
+            conflicts.entry(describe(manager, owned, api_version)).or_default().extend(taken);
+        }
+    }
+    if conflicts.is_empty() { Ok(()) } else { Err(refusal(&conflicts)) }
+}
+
+fn describe(manager: &Manager, owned: &Owned, api_version: &str) -> String {
+    let mut text = format!("{:?}", manager.name);
+    if !manager.subresource.is_empty() {
+        text.push_str(&format!(" with subresource {:?}", manager.subresource));
+    }
+    match manager.operation {
+        Operation::Apply => text,
+        Operation::Update if owned.time.is_empty() => format!("{text} using {api_version}"),
+        Operation::Update => format!("{text} using {api_version} at {}", owned.time),
+    }
+}
+
+fn refusal(conflicts: &BTreeMap<String, Vec<Path>>) -> Failure {
+    let mut causes = Vec::new();
+    let mut lines = Vec::new();
+    for (manager, paths) in conflicts {
+        lines.push(format!("conflicts with {manager}:"));
+        for path in paths {
+            let field = managed::display(path);
+            lines.push(format!("- {field}"));
+            causes.push(StatusCause {
+                reason: "FieldManagerConflict".into(),
+                message: format!("conflict with {manager}"),
+                field,
+            });
+        }
+    }
+    let message = match causes.as_slice() {
+        [one] => format!("Apply failed with 1 conflict: {}: {}", one.message, one.field),
+        many => format!("Apply failed with {} conflicts: {}", many.len(), lines.join("\n")),
+    };
+    let mut details = no_details();
+    details.causes = causes;
+    Status::failure(&message, reason::CONFLICT).with_code(409).with_details(details).boxed()
+}
+
+/// Drops nulls from what is applied: they say nothing.
+pub(crate) fn without_nulls(value: Value) -> Value {
+    match value {
+        Value::Object(fields) => {
+            let kept = fields.into_iter().filter(|(_, field)| !field.is_null());
+            Value::Object(kept.map(|(name, field)| (name, without_nulls(field))).collect::<Map<_, _>>())
+        }
+        Value::Array(items) => Value::Array(items.into_iter().map(without_nulls).collect()),
+        other => other,
+    }
+}
+
+/// The starting point of an apply that creates: an object with nothing but its name.
+pub(crate) fn blank(kind: &Kind, namespace: &str, name: &str) -> Value {
+    let mut object = Value::Object(Map::new());
+    object["apiVersion"] = kind.api_version().into();
+    object["kind"] = kind.kind.clone().into();
+    meta::set(&mut object, "name", name.into());
+    if !namespace.is_empty() {
+        meta::set(&mut object, "namespace", namespace.into());
+    }
+    object
+}

@@ -1,0 +1,135 @@
+//! What happens to a custom object between decoding and validation: unknown fields are dropped,
+//! nulls that mean nothing are dropped, defaults are filled in
+//! (`k8s.io/apiextensions-apiserver/pkg/apiserver/schema/{pruning,defaulting}`).
+
+use serde_json::Value;
+
+use super::schema::{Additional, Schema};
+use super::validate::child_path;
+
+/// Removes the fields that the schema doesn't know and returns their paths, in order.
+pub(crate) fn prune(schema: &Schema, value: &mut Value) -> Vec<String> {
+    let mut unknown = Vec::new();
+    prune_node(schema, value, "", &mut unknown);
+    unknown
+}
+
+/// The paths that [`prune`] would remove.
+pub(crate) fn unknown_fields(schema: &Schema, value: &Value) -> Vec<String> {
+    prune(schema, &mut value.clone())
+}
+
+fn prune_node(schema: &Schema, value: &mut Value, path: &str, unknown: &mut Vec<String>) {
+    match value {
+        Value::Object(fields) => {
+            let keeps_all = schema.preserve_unknown || matches!(schema.additional, Additional::Any);
+            fields.retain(|name, field| {
+                if schema.embedded && matches!(name.as_str(), "apiVersion" | "kind" | "metadata") {
+                    return true;
+                }
+                match schema.field(name) {
+                    Some(child) => {
+                        prune_node(child, field, &child_path(path, name), unknown);
+                        true
+                    }
+                    None if keeps_all => true,
+                    None => {
+                        unknown.push(child_path(path, name));
+                        false
+                    }
+                }
+            });
+        }
+        Value::Array(items) => {
+            if let Some(child) = &schema.items {
+                for (index, item) in items.iter_mut().enumerate() {
+                    prune_node(child, item, &format!("{path}[{index}]"), unknown);
+                }
+            }
+        }
+        _ => {}
+    }
+}
+
+/// Drops nulls that a non-nullable field can't hold and fills in defaults, also inside defaults.
+pub(crate) fn apply_defaults(schema: &Schema, value: &mut Value) {
+    match value {
+        Value::Object(fields) => {
+            fields.retain(|name, field| !field.is_null() || schema.field(name).is_none_or(|child| child.nullable));
+            for (name, child) in &schema.properties {
+                if let Some(default) = &child.default
+                    && !fields.contains_key(name)
+                {
+                    fields.insert(name.clone(), default.clone());
+                }
+            }
+            for (name, field) in fields {
+                if let Some(child) = schema.field(name) {
+                    apply_defaults(child, field);
+                }
+            }
+        }
+        Value::Array(items) => {
+            if let Some(child) = &schema.items {
+                for item in items {
+                    if item.is_null()
+                        && !child.nullable
+                        && let Some(default) = &child.default
+                    {
+                        *item = default.clone();
+                    }
+                    apply_defaults(child, item);
+                }
+            }
+        }
+        _ => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn schema() -> Schema {
+        Schema::own(json!({
+            "type": "object",
+            "properties": {
+                "policy": {
+                    "type": "object",
+                    "default": {"mode": "Manual"},
+                    "properties": {
+                        "mode": {"type": "string"},
+                        "days": {"type": "integer", "default": 90},
+                    },
+                },
+                "style": {"type": "string", "default": "path"},
+                "free": {"type": "object", "x-kubernetes-preserve-unknown-fields": true},
+                "list": {"type": "array", "items": {"type": "object", "properties": {"a": {"type": "string"}}}},
+                "maybe": {"type": "string", "nullable": true},
+            },
+        }))
+    }
+
+    #[test]
+    fn defaults_reach_into_defaulted_objects() {
+        let mut value = json!({});
+        apply_defaults(&schema(), &mut value);
+        assert_eq!(value, json!({"policy": {"mode": "Manual", "days": 90}, "style": "path"}));
+    }
+
+    #[test]
+    fn null_counts_as_absent_unless_nullable() {
+        let mut value = json!({"style": null, "maybe": null, "policy": {"days": 1, "mode": null}});
+        apply_defaults(&schema(), &mut value);
+        assert_eq!(value, json!({"policy": {"days": 1}, "style": "path", "maybe": null}));
+    }
+
+    #[test]
+    fn unknown_fields_are_dropped_and_named() {
+        let mut value = json!({"x": 1, "list": [{"a": "1"}, {"b": 2}], "free": {"any": {"thing": 1}}});
+        let unknown = prune(&schema(), &mut value);
+        assert_eq!(unknown, ["list[1].b", "x"]);
+        assert_eq!(value, json!({"list": [{"a": "1"}, {}], "free": {"any": {"thing": 1}}}));
+    }
+}

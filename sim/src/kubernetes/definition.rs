@@ -1,0 +1,64 @@
+//! From a CustomResourceDefinition to a served kind.
+
+use std::sync::Arc;
+
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+
+use super::kind::{Family, Kind, Scope, SelectableField, SharedKind};
+use super::schema::Schema;
+use super::status::{self, Failure, FieldError, FieldErrorKind};
+
+/// Reads the served version of a definition. A definition of several versions is read as its
+/// storage version alone: versions aren't converted here.
+///
+/// # Errors
+/// 422 with everything that is wrong with it.
+pub(crate) fn read(definition: &CustomResourceDefinition) -> Result<SharedKind, Failure> {
+    let name = definition.metadata.name.clone().unwrap_or_default();
+    let refuse =
+        |errors: &[FieldError]| status::invalid("apiextensions.k8s.io", "CustomResourceDefinition", &name, errors);
+    let spec = &definition.spec;
+    let expected = format!("{}.{}", spec.names.plural, spec.group);
+    if name != expected {
+        let detail = "must be spec.names.plural+\".\"+spec.group";
+        return Err(refuse(&[FieldError::invalid("metadata.name", name.as_str(), detail)]));
+    }
+    let scope = match spec.scope.as_str() {
+        "Namespaced" => Scope::Namespaced,
+        "Cluster" => Scope::Cluster,
+        other => {
+            let detail = "supported values: \"Cluster\", \"Namespaced\"";
+            return Err(refuse(&[FieldError::new(FieldErrorKind::NotSupported, "spec.scope", other.into(), detail)]));
+        }
+    };
+    let found = spec.versions.iter().enumerate().find(|(_, version)| version.storage);
+    let Some((index, version)) = found else {
+        let detail = "must have exactly one version marked as storage version";
+        return Err(refuse(&[FieldError::invalid("spec.versions", "", detail)]));
+    };
+    let path = format!("spec.versions[{index}].schema.openAPIV3Schema");
+    let Some(props) = version.schema.as_ref().and_then(|schema| schema.open_api_v3_schema.as_ref()) else {
+        return Err(refuse(&[FieldError::required(&path, "schemas are required")]));
+    };
+    if props.type_.as_deref() != Some("object") {
+        let detail = "must be object at the root";
+        let shown = props.type_.clone().unwrap_or_default();
+        return Err(refuse(&[FieldError::invalid(&format!("{path}.type"), shown, detail)]));
+    }
+    let schema = Schema::of_object(props, &path).map_err(|errors| refuse(&errors))?;
+    let selectable = version.selectable_fields.iter().flatten().map(|field| {
+        let label = field.json_path.trim_start_matches('.').to_owned();
+        SelectableField { path: label.split('.').map(str::to_owned).collect(), label }
+    });
+    Ok(Arc::new(Kind {
+        group: spec.group.clone(),
+        version: version.name.clone(),
+        plural: spec.names.plural.clone(),
+        kind: spec.names.kind.clone(),
+        scope,
+        family: Family::Custom,
+        status_subresource: version.subresources.as_ref().is_some_and(|sub| sub.status.is_some()),
+        selectable: selectable.collect(),
+        schema,
+    }))
+}

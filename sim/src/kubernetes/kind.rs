@@ -1,0 +1,98 @@
+//! What the server knows of a resource: names, scope, schema, and which of the rules apply.
+
+use std::sync::Arc;
+
+use super::schema::Schema;
+
+/// Identity of a resource type in the store. Versions share one store, as on a server.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct KindKey {
+    pub(crate) group: String,
+    pub(crate) plural: String,
+}
+
+/// Whether objects live in a namespace.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Scope {
+    Namespaced,
+    Cluster,
+}
+
+/// A field that may stand in a field selector: its label (`spec.backendRef.name`) and its path.
+#[derive(Clone, Debug)]
+pub(crate) struct SelectableField {
+    pub(crate) label: String,
+    pub(crate) path: Vec<String>,
+}
+
+/// Which family of rules a resource follows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Family {
+    /// Defined by a CustomResourceDefinition.
+    Custom,
+    Secret,
+    Namespace,
+    /// `events.k8s.io/v1`.
+    Event,
+    Lease,
+    /// The definitions themselves: readable, and made by `Cluster::install_crd` only.
+    Definition,
+}
+
+/// One served resource type.
+#[derive(Debug)]
+pub(crate) struct Kind {
+    pub(crate) group: String,
+    pub(crate) version: String,
+    pub(crate) plural: String,
+    pub(crate) kind: String,
+    pub(crate) scope: Scope,
+    pub(crate) family: Family,
+    /// Whether `/status` exists and `status` is protected on the main resource.
+    pub(crate) status_subresource: bool,
+    pub(crate) selectable: Vec<SelectableField>,
+    pub(crate) schema: Schema,
+}
+
+/// Kinds are shared between the store, running watches and requests.
+pub(crate) type SharedKind = Arc<Kind>;
+
+impl Kind {
+    pub(crate) fn key(&self) -> KindKey {
+        KindKey { group: self.group.clone(), plural: self.plural.clone() }
+    }
+
+    /// `v1` or `broker.stowage.io/v1alpha1`.
+    pub(crate) fn api_version(&self) -> String {
+        if self.group.is_empty() { self.version.clone() } else { format!("{}/{}", self.group, self.version) }
+    }
+
+    /// `secrets` or `bucketclaims.broker.stowage.io`.
+    pub(crate) fn qualified_resource(&self) -> String {
+        if self.group.is_empty() { self.plural.clone() } else { format!("{}.{}", self.plural, self.group) }
+    }
+
+    pub(crate) fn is_custom(&self) -> bool {
+        self.family == Family::Custom
+    }
+
+    pub(crate) fn is_namespaced(&self) -> bool {
+        self.scope == Scope::Namespaced
+    }
+
+    /// Whether a PUT may leave the resourceVersion out
+    /// (`AllowUnconditionalUpdate` of the resource's strategy).
+    pub(crate) fn allows_unconditional_update(&self) -> bool {
+        matches!(self.family, Family::Secret | Family::Namespace | Family::Event)
+    }
+
+    /// Whether a PUT on a missing name makes the object (`AllowCreateOnUpdate`).
+    pub(crate) fn allows_create_on_update(&self) -> bool {
+        matches!(self.family, Family::Lease | Family::Event)
+    }
+
+    /// Whether `metadata.generation` is kept. Of the built-ins that are served here none has one.
+    pub(crate) fn keeps_generation(&self) -> bool {
+        matches!(self.family, Family::Custom | Family::Definition)
+    }
+}

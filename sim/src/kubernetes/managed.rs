@@ -1,0 +1,377 @@
+//! Who owns which field: the sets behind `metadata.managedFields`
+//! (the ideas of `sigs.k8s.io/structured-merge-diff`, over JSON values).
+//!
+//! A path is a list of steps in the notation of `fieldsV1`: `f:name`, `k:{"type":"Ready"}` for an
+//! item of a keyed list, `v:"x"` for a member of a set. Ownership is per manager, operation and
+//! subresource.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::{Map, Value, json};
+
+use super::kind::Kind;
+use super::meta;
+use super::schema::{ListType, Schema};
+
+/// Steps from the root of an object to a field.
+pub(crate) type Path = Vec<String>;
+
+/// The paths that somebody owns.
+pub(crate) type FieldSet = BTreeSet<Path>;
+
+/// How a manager came to own its fields.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Operation {
+    Apply,
+    Update,
+}
+
+/// Who owns: one entry of `managedFields`.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Manager {
+    pub(crate) operation: Operation,
+    pub(crate) name: String,
+    /// `status`, or empty for the object itself.
+    pub(crate) subresource: String,
+}
+
+/// What a manager owns, and since when.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Owned {
+    pub(crate) fields: FieldSet,
+    /// RFC 3339.
+    pub(crate) time: String,
+}
+
+/// All entries of an object.
+pub(crate) type Managers = BTreeMap<Manager, Owned>;
+
+/// Fields that nobody owns: the server's own.
+const UNOWNED: [&str; 12] = [
+    "name",
+    "namespace",
+    "selfLink",
+    "uid",
+    "clusterName",
+    "generation",
+    "resourceVersion",
+    "managedFields",
+    "creationTimestamp",
+    "deletionTimestamp",
+    "deletionGracePeriodSeconds",
+    "generateName",
+];
+
+/// A copy of the object with only the fields that can be owned.
+fn ownable(object: &Value) -> Value {
+    let mut object = object.clone();
+    if let Some(fields) = object.as_object_mut() {
+        fields.remove("apiVersion");
+        fields.remove("kind");
+    }
+    if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
+        metadata.retain(|name, _| !UNOWNED.contains(&name.as_str()));
+        if metadata.is_empty()
+            && let Some(fields) = object.as_object_mut()
+        {
+            fields.remove("metadata");
+        }
+    }
+    object
+}
+
+/// The paths of all leaves and list items of an object.
+pub(crate) fn fields_of(schema: &Schema, object: &Value) -> FieldSet {
+    let mut set = FieldSet::new();
+    collect(schema, &ownable(object), &mut Vec::new(), &mut set);
+    set
+}
+
+fn collect(schema: &Schema, value: &Value, path: &mut Path, set: &mut FieldSet) {
+    match children(schema, value) {
+        Some(children) if !children.is_empty() || path.is_empty() => {
+            if path.last().is_some_and(|step| step.starts_with("k:")) {
+                set.insert(path.clone());
+            }
+            for (step, child_schema, child) in children {
+                path.push(step);
+                collect(child_schema, child, path, set);
+                path.pop();
+            }
+        }
+        _ => {
+            set.insert(path.clone());
+        }
+    }
+}
+
+/// A node without a schema: everything below is free-form, and maps in it merge by key.
+fn free_form<'a>() -> &'a Schema {
+    static FREE: std::sync::LazyLock<Schema> = std::sync::LazyLock::new(Schema::anything);
+    &FREE
+}
+
+/// The separately owned parts of a value; `None` for a value that is owned as a whole.
+fn children<'a>(schema: &'a Schema, value: &'a Value) -> Option<Vec<(String, &'a Schema, &'a Value)>> {
+    match value {
+        Value::Object(_) if schema.atomic_map => None,
+        Value::Object(fields) => Some(
+            fields
+                .iter()
+                .map(|(name, field)| (format!("f:{name}"), schema.field(name).unwrap_or_else(free_form), field))
+                .collect(),
+        ),
+        Value::Array(items) => match &schema.list_type {
+            ListType::Atomic => None,
+            list_type => {
+                let item_schema = schema.items.as_deref().unwrap_or_else(free_form);
+                Some(items.iter().map(|item| (item_step(schema, list_type, item), item_schema, item)).collect())
+            }
+        },
+        _ => None,
+    }
+}
+
+/// How an item of a keyed list or a set is named in a path.
+pub(crate) fn item_step(schema: &Schema, list_type: &ListType, item: &Value) -> String {
+    match list_type {
+        ListType::Map(keys) => {
+            let values = schema.item_key(keys, item);
+            let pairs = keys.iter().cloned().zip(values).filter_map(|(key, value)| Some((key, value?)));
+            format!("k:{}", Value::Object(pairs.collect::<Map<_, _>>()))
+        }
+        ListType::Set | ListType::Atomic => format!("v:{item}"),
+    }
+}
+
+/// What differs between two states of an object.
+#[derive(Debug, Default)]
+pub(crate) struct Difference {
+    /// Paths that are new or have another value.
+    pub(crate) changed: FieldSet,
+    /// Paths that are gone.
+    pub(crate) removed: FieldSet,
+}
+
+pub(crate) fn difference(schema: &Schema, old: &Value, new: &Value) -> Difference {
+    let mut found = Difference::default();
+    compare(schema, Some(&ownable(old)), Some(&ownable(new)), &mut Vec::new(), &mut found);
+    found
+}
+
+fn compare(schema: &Schema, old: Option<&Value>, new: Option<&Value>, path: &mut Path, out: &mut Difference) {
+    let (old, new) = match (old, new) {
+        (None, None) => return,
+        (None, Some(new)) => return collect(schema, new, path, &mut out.changed),
+        (Some(old), None) => return collect(schema, old, path, &mut out.removed),
+        (Some(old), Some(new)) if old == new => return,
+        (Some(old), Some(new)) => (old, new),
+    };
+    let (Some(old_parts), Some(new_parts)) = (children(schema, old), children(schema, new)) else {
+        out.changed.insert(path.clone());
+        return;
+    };
+    let find = |parts: &[(String, &Schema, &Value)], step: &str| parts.iter().position(|part| part.0 == step);
+    for (step, child_schema, child) in &new_parts {
+        let before = find(&old_parts, step).map(|index| old_parts[index].2);
+        path.push(step.clone());
+        compare(child_schema, before, Some(child), path, out);
+        path.pop();
+    }
+    for (step, child_schema, child) in &old_parts {
+        if find(&new_parts, step).is_none() {
+            path.push(step.clone());
+            compare(child_schema, Some(child), None, path, out);
+            path.pop();
+        }
+    }
+}
+
+/// Reads `managedFields`.
+pub(crate) fn managers(object: &Value) -> Managers {
+    let entries = object["metadata"]["managedFields"].as_array().into_iter().flatten();
+    entries
+        .map(|entry| {
+            let text = |name: &str| entry[name].as_str().unwrap_or_default().to_owned();
+            let operation = if entry["operation"] == "Apply" { Operation::Apply } else { Operation::Update };
+            let manager = Manager { operation, name: text("manager"), subresource: text("subresource") };
+            let mut fields = FieldSet::new();
+            read_fields(&entry["fieldsV1"], &mut Vec::new(), &mut fields);
+            (manager, Owned { fields, time: text("time") })
+        })
+        .collect()
+}
+
+fn read_fields(node: &Value, path: &mut Path, set: &mut FieldSet) {
+    let Value::Object(steps) = node else { return };
+    if steps.is_empty() || steps.contains_key(".") {
+        set.insert(path.clone());
+    }
+    for (step, below) in steps.iter().filter(|(step, _)| *step != ".") {
+        path.push(step.clone());
+        read_fields(below, path, set);
+        path.pop();
+    }
+}
+
+/// Writes `managedFields`; managers that own nothing are left out.
+pub(crate) fn set_managers(kind: &Kind, object: &mut Value, managers: &Managers) {
+    let entries: Vec<Value> = managers
+        .iter()
+        .filter(|(_, owned)| !owned.fields.is_empty())
+        .map(|(manager, owned)| {
+            let mut entry = json!({
+                "manager": manager.name,
+                "operation": match manager.operation { Operation::Apply => "Apply", Operation::Update => "Update" },
+                "apiVersion": kind.api_version(),
+                "time": owned.time,
+                "fieldsType": "FieldsV1",
+                "fieldsV1": write_fields(&owned.fields),
+            });
+            if !manager.subresource.is_empty() {
+                entry["subresource"] = manager.subresource.clone().into();
+            }
+            entry
+        })
+        .collect();
+    let value = if entries.is_empty() { Value::Null } else { Value::Array(entries) };
+    meta::set(object, "managedFields", value);
+}
+
+fn write_fields(fields: &FieldSet) -> Value {
+    let mut root = json!({});
+    for path in fields {
+        let mut at = &mut root;
+        for step in path {
+            at = &mut at[step];
+            if at.is_null() {
+                *at = json!({});
+            }
+        }
+    }
+    // A set member with paths below it says so with a dot.
+    for path in fields {
+        let node = path.iter().fold(&mut root, |at, step| &mut at[step]);
+        if node.as_object().is_some_and(|steps| !steps.is_empty()) {
+            node["."] = json!({});
+        }
+    }
+    root
+}
+
+/// A path as messages show it: `.status.conditions[type="Ready"].status`.
+pub(crate) fn display(path: &Path) -> String {
+    let mut text = String::new();
+    for step in path {
+        if let Some(name) = step.strip_prefix("f:") {
+            text.push('.');
+            text.push_str(name);
+        } else if let Some(key) = step.strip_prefix("k:") {
+            let key: Value = serde_json::from_str(key).unwrap_or_default();
+            let pairs = key.as_object().into_iter().flatten().map(|(name, value)| format!("{name}={value}"));
+            text.push_str(&format!("[{}]", pairs.collect::<Vec<_>>().join(",")));
+        } else if let Some(value) = step.strip_prefix("v:") {
+            text.push_str(&format!("[={value}]"));
+        }
+    }
+    text
+}
+
+/// Records what an update that isn't an apply changed: the manager owns it now, nobody else does.
+/// `object` is the new state and gets the new `managedFields`.
+pub(crate) fn record_update(kind: &Kind, old: &Value, object: &mut Value, manager: &str, subresource: &str, now: &str) {
+    let (reset_old, reset_new) = (without_reset(kind, old, subresource), without_reset(kind, object, subresource));
+    let found = difference(&kind.schema, &reset_old, &reset_new);
+    let mut all = managers(old);
+    for owned in all.values_mut() {
+        owned.fields.retain(|path| !found.changed.contains(path) && !found.removed.contains(path));
+    }
+    if !found.changed.is_empty() {
+        let me =
+            Manager { operation: Operation::Update, name: manager.to_owned(), subresource: subresource.to_owned() };
+        let mine = all.entry(me).or_insert_with(|| Owned { fields: FieldSet::new(), time: String::new() });
+        mine.fields.extend(found.changed);
+        mine.time = now.to_owned();
+    }
+    set_managers(kind, object, &all);
+}
+
+/// The object without the part that a request to this (sub)resource can't change.
+pub(crate) fn without_reset(kind: &Kind, object: &Value, subresource: &str) -> Value {
+    let mut object = object.clone();
+    if let Some(fields) = object.as_object_mut() {
+        match subresource {
+            "status" => {
+                fields.remove("spec");
+            }
+            _ if kind.status_subresource => {
+                fields.remove("status");
+            }
+            _ => {}
+        }
+    }
+    object
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn schema() -> Schema {
+        Schema::own(json!({"type": "object", "properties": {
+            "spec": {"type": "object", "properties": {
+                "a": {"type": "string"},
+                "plain": {"type": "array", "items": {"type": "string"}},
+                "set": {"type": "array", "items": {"type": "string"}, "x-kubernetes-list-type": "set"},
+            }},
+            "status": {"type": "object", "properties": {"conditions": {
+                "type": "array", "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["type"],
+                "items": {"type": "object", "required": ["type"], "properties": {
+                    "type": {"type": "string"}, "status": {"type": "string"},
+                }},
+            }}},
+        }}))
+    }
+
+    fn shown(set: &FieldSet) -> Vec<String> {
+        set.iter().map(display).collect()
+    }
+
+    #[test]
+    fn leaves_are_owned_lists_by_their_kind() {
+        let object = json!({
+            "apiVersion": "v1", "kind": "X", "metadata": {"name": "x"},
+            "spec": {"a": "1", "plain": ["x", "y"], "set": ["x"]},
+            "status": {"conditions": [{"type": "Ready", "status": "True"}]},
+        });
+        assert_eq!(
+            shown(&fields_of(&schema(), &object)),
+            [
+                ".spec.a",
+                ".spec.plain",
+                ".spec.set[=\"x\"]",
+                ".status.conditions[type=\"Ready\"]",
+                ".status.conditions[type=\"Ready\"].status",
+                ".status.conditions[type=\"Ready\"].type",
+            ]
+        );
+    }
+
+    #[test]
+    fn sets_survive_the_wire() {
+        let object = json!({"spec": {"set": ["x", "y"]}, "status": {"conditions": [{"type": "A", "status": "B"}]}});
+        let fields = fields_of(&schema(), &object);
+        let mut back = FieldSet::new();
+        read_fields(&write_fields(&fields), &mut Vec::new(), &mut back);
+        assert_eq!(back, fields);
+    }
+
+    #[test]
+    fn a_difference_tells_changes_from_removals() {
+        let old = json!({"spec": {"a": "1", "plain": ["x"], "set": ["x", "y"]}});
+        let new = json!({"spec": {"a": "2", "plain": ["x"], "set": ["y", "z"]}});
+        let found = difference(&schema(), &old, &new);
+        assert_eq!(shown(&found.changed), [".spec.a", ".spec.set[=\"z\"]"]);
+        assert_eq!(shown(&found.removed), [".spec.set[=\"x\"]"]);
+    }
+}

@@ -1,0 +1,48 @@
+//! The namespace controller: one step of emptying and removing terminating namespaces.
+
+use serde_json::json;
+
+use super::delete::{self, Deletion};
+use super::meta;
+use super::store::{Place, State};
+
+/// The namespaces that every cluster starts with.
+pub(crate) const INITIAL: [&str; 4] = ["default", "kube-node-lease", "kube-public", "kube-system"];
+
+/// For each terminating namespace: deletes what is in it, or, once it is empty, lets it go.
+/// Returns how many objects were changed or removed.
+pub(crate) fn finalize(state: &mut State) -> usize {
+    let namespaces = state.kind("", "v1", "namespaces").expect("namespaces are always served");
+    let terminating: Vec<(Place, _)> = state
+        .objects(&namespaces)
+        .filter(|(_, object)| meta::is_deleting(object))
+        .map(|(place, object)| (place.clone(), object.clone()))
+        .collect();
+    let mut changes = 0;
+    for (place, namespace) in terminating {
+        let content: Vec<_> = state
+            .everything()
+            .filter(|(_, inner, _)| inner.namespace == place.name)
+            .map(|(kind, inner, object)| (kind.clone(), inner.clone(), object.clone()))
+            .collect();
+        for (kind, inner, object) in content.iter().filter(|(_, _, object)| !meta::is_deleting(object)) {
+            let uid = Some(meta::uid(object).to_owned());
+            let deletion = Deletion { uid, ..Deletion::default() };
+            changes += usize::from(delete::delete(state, kind, inner, &deletion).is_ok());
+        }
+        let left = state.everything().any(|(_, inner, _)| inner.namespace == place.name);
+        if left || !content.is_empty() {
+            continue;
+        }
+        let mut namespace = (*namespace).clone();
+        namespace["spec"]["finalizers"] = json!([]);
+        if meta::finalizers(&namespace).is_empty() {
+            state.remove(&namespaces, &place);
+            changes += 1;
+        } else if state.get(&namespaces, &place).is_some_and(|stored| **stored != namespace) {
+            state.put(&namespaces, namespace);
+            changes += 1;
+        }
+    }
+    changes
+}

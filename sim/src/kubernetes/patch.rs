@@ -1,0 +1,207 @@
+//! PUT and PATCH: from a request's body to the object it proposes.
+
+use json_patch::{PatchOperation, jsonptr};
+use kube::core::Status;
+use kube::core::response::reason;
+use serde_json::Value;
+
+use super::apply::{self, Applier};
+use super::decode::{self, Origin};
+use super::kind::Kind;
+use super::managed;
+use super::meta;
+use super::status::{self, Failure, FieldError, bad_request};
+use super::store::{Place, State};
+use super::write::{self, Ownership, Part, WriteOptions, Written};
+
+/// The formats of a patch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum PatchFormat {
+    Json,
+    Merge,
+    /// Treated as a merge patch: none of the kinds that take it here has a list that strategic
+    /// merging would treat otherwise, except `metadata.finalizers` and `ownerReferences`.
+    Strategic,
+    Apply,
+}
+
+impl PatchFormat {
+    /// Reads the content type; strategic merge exists for built-in kinds only.
+    ///
+    /// # Errors
+    /// 415 for anything else.
+    pub(crate) fn parse(kind: &Kind, content_type: &str) -> Result<Self, Failure> {
+        match content_type.split(';').next().unwrap_or_default().trim() {
+            "application/json-patch+json" => Ok(Self::Json),
+            "application/merge-patch+json" => Ok(Self::Merge),
+            "application/apply-patch+yaml" => Ok(Self::Apply),
+            "application/strategic-merge-patch+json" if !kind.is_custom() => Ok(Self::Strategic),
+            _ => Err(status::unsupported_media_type(
+                "application/json-patch+json, application/merge-patch+json, application/apply-patch+yaml",
+            )),
+        }
+    }
+}
+
+/// PUT.
+///
+/// # Errors
+/// 404 for a missing object (unless the kind is made by PUT), 409 for another UID, and what
+/// [`write::update`] and [`write::create`] refuse.
+pub(crate) fn replace(
+    state: &mut State,
+    kind: &Kind,
+    place: &Place,
+    part: Part,
+    body: &[u8],
+    options: &WriteOptions,
+) -> Result<Written, Failure> {
+    let mut object = decode::json_object(body)?;
+    decode::settle_envelope(kind, &place.namespace, &mut object)?;
+    decode::settle_name(&place.name, &mut object)?;
+    let warnings = decode::shape(kind, &mut object, options.validation, Origin::Body)?;
+    let uid = meta::uid(&object).to_owned();
+    let Some(existing) = state.get(kind, place).cloned() else {
+        if part == Part::Status || !kind.allows_create_on_update() {
+            return Err(status::not_found(kind, &place.name));
+        }
+        if !uid.is_empty() {
+            return Err(status::wrong_uid(kind, &place.name, &uid, ""));
+        }
+        meta::set(&mut object, "resourceVersion", Value::Null);
+        return Ok(write::create(state, kind, object, Ownership::Creator, options)?.warned(warnings));
+    };
+    if !uid.is_empty() && uid != meta::uid(&existing) {
+        return Err(status::wrong_uid(kind, &place.name, &uid, meta::uid(&existing)));
+    }
+    let now = state.now();
+    managed::record_update(kind, &existing, &mut object, &options.manager, part.subresource(), &now);
+    Ok(write::update(state, kind, &existing, object, part, options)?.warned(warnings))
+}
+
+/// PATCH in any format but apply.
+///
+/// # Errors
+/// 404 for a missing object, 400 for an unreadable patch, 422 for one that doesn't fit, and what
+/// [`write::update`] refuses.
+pub(crate) fn patch(
+    state: &mut State,
+    kind: &Kind,
+    place: &Place,
+    part: Part,
+    format: PatchFormat,
+    body: &[u8],
+    options: &WriteOptions,
+) -> Result<Written, Failure> {
+    let existing = state.get(kind, place).cloned().ok_or_else(|| status::not_found(kind, &place.name))?;
+    let mut object = (*existing).clone();
+    match format {
+        PatchFormat::Json => apply_json_patch(&mut object, body)?,
+        _ => {
+            let patch: Value =
+                serde_json::from_slice(body).map_err(|error| bad_request(format!("error decoding patch: {error}")))?;
+            if !patch.is_object() {
+                return Err(bad_request("error decoding patch: the patch is not an object"));
+            }
+            json_patch::merge(&mut object, &patch);
+        }
+    }
+    decode::settle_envelope(kind, &place.namespace, &mut object)?;
+    decode::settle_name(&place.name, &mut object)?;
+    let warnings = decode::shape(kind, &mut object, options.validation, Origin::Patch)?;
+    let now = state.now();
+    managed::record_update(kind, &existing, &mut object, &options.manager, part.subresource(), &now);
+    Ok(write::update(state, kind, &existing, object, part, options)?.warned(warnings))
+}
+
+/// Server-side apply; creates what isn't there.
+///
+/// # Errors
+/// 409 for fields that other managers own, for another UID and another resourceVersion; 422 without
+/// a manager; and what [`write::create`] and [`write::update`] refuse.
+pub(crate) fn server_side_apply(
+    state: &mut State,
+    kind: &Kind,
+    place: &Place,
+    part: Part,
+    body: &[u8],
+    force: bool,
+    options: &WriteOptions,
+) -> Result<Written, Failure> {
+    let config = decode::apply_config(kind, &place.namespace, &place.name, body)?;
+    let now = state.now();
+    let applier = Applier { manager: &options.manager, subresource: part.subresource(), force, now: &now };
+    let Some(existing) = state.get(kind, place).cloned() else {
+        if part == Part::Status {
+            return Err(status::not_found(kind, &place.name));
+        }
+        let uid = meta::uid(&config);
+        if !uid.is_empty() {
+            let why =
+                format!("uid mismatch: the provided object specified uid {uid}, and no existing object was found");
+            return Err(status::conflict(kind, &place.name, &why));
+        }
+        let blank = apply::blank(kind, &place.namespace, &place.name);
+        let mut object = apply::apply(kind, &blank, &config, &applier)?;
+        meta::set(&mut object, "resourceVersion", Value::Null);
+        let warnings = decode::shape(kind, &mut object, options.validation, Origin::Body)?;
+        return Ok(write::create(state, kind, object, Ownership::Applied, options)?.warned(warnings));
+    };
+    let mut object = apply::apply(kind, &existing, &config, &applier)?;
+    if meta::version(&config).is_none() {
+        meta::copy(&existing, &mut object, "resourceVersion");
+    }
+    let warnings = decode::shape(kind, &mut object, options.validation, Origin::Body)?;
+    Ok(write::update(state, kind, &existing, object, part, options)?.warned(warnings))
+}
+
+/// Checks the options that only some formats take.
+///
+/// # Errors
+/// 422 in the server's words.
+pub(crate) fn check_options(format: PatchFormat, manager_given: bool, force_given: bool) -> Result<(), Failure> {
+    let error = match format {
+        PatchFormat::Apply if !manager_given => FieldError::required("fieldManager", "is required for apply patch"),
+        PatchFormat::Json | PatchFormat::Merge | PatchFormat::Strategic if force_given => {
+            FieldError::forbidden("force", "may not be specified for non-apply patch")
+        }
+        _ => return Ok(()),
+    };
+    Err(status::invalid("meta.k8s.io", "PatchOptions", "", &[error]))
+}
+
+impl Written {
+    /// Puts warnings from decoding before those of the checks.
+    fn warned(mut self, warnings: Vec<String>) -> Self {
+        self.warnings.splice(0..0, warnings);
+        self
+    }
+}
+
+fn apply_json_patch(object: &mut Value, body: &[u8]) -> Result<(), Failure> {
+    let operations: Vec<PatchOperation> =
+        serde_json::from_slice(body).map_err(|error| bad_request(format!("error decoding patch: {error}")))?;
+    for operation in &operations {
+        if is_absence_test(object, operation) {
+            continue;
+        }
+        json_patch::patch(object, std::slice::from_ref(operation)).map_err(|_| does_not_apply())?;
+    }
+    Ok(())
+}
+
+/// `test` against null holds where the key is missing (its parent has to be there).
+fn is_absence_test(object: &Value, operation: &PatchOperation) -> bool {
+    let PatchOperation::Test(test) = operation else { return false };
+    let missing = object.pointer(test.path.as_str()).is_none();
+    let parent = |pointer: &jsonptr::Pointer| pointer.split_back().map(|(parent, _)| parent.as_str().to_owned());
+    let parent_there = parent(&test.path).is_some_and(|parent| object.pointer(&parent).is_some_and(Value::is_object));
+    test.value.is_null() && missing && parent_there
+}
+
+/// A server says no more than this about a patch that doesn't apply, and gives no causes.
+fn does_not_apply() -> Failure {
+    let text = "the server rejected our request due to an error in our request";
+    let details = status::no_details();
+    Status::failure(text, reason::INVALID).with_code(422).with_details(details).boxed()
+}

@@ -1,0 +1,177 @@
+//! Paths and queries of the Kubernetes API.
+
+use std::collections::BTreeMap;
+
+use super::status::{Failure, bad_request};
+
+/// What a path names.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Route {
+    /// Empty for the core group.
+    pub(crate) group: String,
+    pub(crate) version: String,
+    /// Empty outside any namespace.
+    pub(crate) namespace: String,
+    pub(crate) plural: String,
+    pub(crate) name: Option<String>,
+    pub(crate) subresource: Option<String>,
+}
+
+impl Route {
+    /// Reads a path; `None` for what isn't a resource.
+    pub(crate) fn parse(path: &str) -> Option<Self> {
+        let parts: Vec<&str> = path.split('/').filter(|part| !part.is_empty()).collect();
+        let (group, version, rest) = match parts.as_slice() {
+            ["api", version, rest @ ..] => ("", *version, rest),
+            ["apis", group, version, rest @ ..] => (*group, *version, rest),
+            _ => return None,
+        };
+        let (namespace, rest) = match rest {
+            // `/namespaces/x` and `/namespaces/x/status` are about the namespace itself.
+            ["namespaces", namespace, plural, rest @ ..] if !(group.is_empty() && is_subresource(plural)) => {
+                (*namespace, [&[*plural][..], rest].concat())
+            }
+            rest => ("", rest.to_vec()),
+        };
+        let (plural, name, subresource) = match rest.as_slice() {
+            [plural] => (*plural, None, None),
+            [plural, name] => (*plural, Some(*name), None),
+            [plural, name, subresource] => (*plural, Some(*name), Some(*subresource)),
+            _ => return None,
+        };
+        Some(Self {
+            group: group.to_owned(),
+            version: version.to_owned(),
+            namespace: decode(namespace),
+            plural: plural.to_owned(),
+            name: name.map(decode),
+            subresource: subresource.map(str::to_owned),
+        })
+    }
+}
+
+fn is_subresource(part: &str) -> bool {
+    matches!(part, "status" | "finalize")
+}
+
+/// Undoes percent encoding.
+fn decode(text: &str) -> String {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.bytes();
+    while let Some(byte) = rest.next() {
+        let ahead = rest.as_slice_of_two();
+        match (byte, ahead) {
+            (b'%', Some(value)) => {
+                bytes.push(value);
+                rest.nth(1);
+            }
+            (b'+', _) => bytes.push(b' '),
+            _ => bytes.push(byte),
+        }
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+/// The two hex digits that come next, if they do.
+trait Ahead {
+    fn as_slice_of_two(&self) -> Option<u8>;
+}
+
+impl Ahead for std::str::Bytes<'_> {
+    fn as_slice_of_two(&self) -> Option<u8> {
+        let mut ahead = self.clone();
+        let digits = [ahead.next()?, ahead.next()?];
+        u8::from_str_radix(std::str::from_utf8(&digits).ok()?, 16).ok()
+    }
+}
+
+/// The parameters of a request; of a repeated one the last counts.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Query(BTreeMap<String, String>);
+
+impl Query {
+    /// Reads what stands after the `?`; empty parts (kube sends `?&limit=…`) are skipped.
+    pub(crate) fn parse(text: &str) -> Self {
+        let pairs = text.split('&').filter(|part| !part.is_empty());
+        Self(
+            pairs
+                .map(|part| {
+                    let (name, value) = part.split_once('=').unwrap_or((part, ""));
+                    (decode(name), decode(value))
+                })
+                .collect(),
+        )
+    }
+
+    /// A parameter that is there and not empty.
+    pub(crate) fn get(&self, name: &str) -> Option<&str> {
+        self.0.get(name).map(String::as_str).filter(|value| !value.is_empty())
+    }
+
+    /// Whether a parameter is `true` or `1`.
+    pub(crate) fn flag(&self, name: &str) -> bool {
+        matches!(self.get(name), Some("true" | "1"))
+    }
+
+    /// A number.
+    ///
+    /// # Errors
+    /// 400 for anything else.
+    pub(crate) fn number(&self, name: &str) -> Result<Option<u64>, Failure> {
+        let parse = |text: &str| {
+            text.parse().map_err(|_| bad_request(format!("invalid {name} {text:?}: not a non-negative number")))
+        };
+        self.get(name).map(parse).transpose()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn route(path: &str) -> (String, String, String, Option<String>, Option<String>) {
+        let route = Route::parse(path).expect(path);
+        (route.group, route.namespace, route.plural, route.name, route.subresource)
+    }
+
+    fn some(text: &str) -> Option<String> {
+        Some(text.to_owned())
+    }
+
+    #[test]
+    fn paths() {
+        let (none, empty) = (None, String::new());
+        assert_eq!(route("/api/v1/secrets"), (empty.clone(), empty.clone(), "secrets".into(), None, None));
+        assert_eq!(
+            route("/api/v1/namespaces/a/secrets/b"),
+            (empty.clone(), "a".into(), "secrets".into(), some("b"), none.clone())
+        );
+        assert_eq!(route("/api/v1/namespaces/a"), (empty.clone(), empty.clone(), "namespaces".into(), some("a"), none));
+        assert_eq!(
+            route("/api/v1/namespaces/a/status"),
+            (empty.clone(), empty.clone(), "namespaces".into(), some("a"), some("status"))
+        );
+        assert_eq!(
+            route("/apis/g.io/v1/namespaces/a/things/b/status"),
+            ("g.io".into(), "a".into(), "things".into(), some("b"), some("status"))
+        );
+        assert!(Route::parse("/version").is_none());
+        assert!(Route::parse("/api/v1").is_none());
+    }
+
+    #[test]
+    fn queries() {
+        let query = Query::parse("&limit=500&labelSelector=a%3Db%2Cc&continue=&watch=true");
+        assert_eq!(query.get("labelSelector"), Some("a=b,c"));
+        assert_eq!(query.get("continue"), None);
+        assert_eq!(query.number("limit").ok().flatten(), Some(500));
+        assert!(query.flag("watch"));
+        assert!(query.number("labelSelector").is_err());
+    }
+
+    #[test]
+    fn percent_signs_that_encode_nothing_stay() {
+        assert_eq!(decode("100%"), "100%");
+        assert_eq!(decode("%zz%41"), "%zzA");
+    }
+}

@@ -1,0 +1,248 @@
+//! The API server as a tower service: reads a request, takes the lock once, answers.
+
+use std::convert::Infallible;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use http::{Method, Request, Response, StatusCode, header, request::Parts};
+use http_body_util::StreamBody;
+use kube::client::Body;
+use serde_json::{Value, json};
+
+use super::Cluster;
+use super::decode::{self, FieldValidation, Origin};
+use super::delete::{self, Deleted, Deletion};
+use super::kind::{Family, SharedKind};
+use super::list;
+use super::output::{self, ApiBody, Form};
+use super::patch::{self, PatchFormat};
+use super::route::{Query, Route};
+use super::selector::Filter;
+use super::status::{self, Failure};
+use super::store::Place;
+use super::watch;
+use super::write::{self, Ownership, Part, WriteOptions, Written};
+
+/// The HTTP side of a [`Cluster`]: a [`tower::Service`] that answers as an API server does.
+///
+/// Never fails as a service: what goes wrong is a response with a `Status` body. Requests take
+/// effect one at a time, in the order in which their bodies are complete.
+#[derive(Clone)]
+pub struct ApiService {
+    cluster: Cluster,
+}
+
+impl ApiService {
+    pub(super) fn new(cluster: Cluster) -> Self {
+        Self { cluster }
+    }
+}
+
+impl std::fmt::Debug for ApiService {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ApiService").finish_non_exhaustive()
+    }
+}
+
+impl tower::Service<Request<Body>> for ApiService {
+    type Response = Response<ApiBody>;
+    type Error = Infallible;
+    type Future = Pin<Box<dyn Future<Output = Result<Response<ApiBody>, Infallible>> + Send>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: Request<Body>) -> Self::Future {
+        let cluster = self.cluster.clone();
+        Box::pin(async move {
+            let (head, body) = request.into_parts();
+            let answer = match body.collect_bytes().await {
+                Ok(body) => dispatch(&cluster, &head, &body),
+                Err(error) => Err(status::bad_request(format!("the body of the request broke off: {error}"))),
+            };
+            Ok(answer.unwrap_or_else(|failure| {
+                let code = StatusCode::from_u16(failure.code).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+                output::answer(code, &output::status_object(&failure), &[])
+            }))
+        })
+    }
+}
+
+/// A request that names a served kind.
+struct Call<'a> {
+    cluster: &'a Cluster,
+    kind: SharedKind,
+    route: Route,
+    query: Query,
+    head: &'a Parts,
+    body: &'a [u8],
+    part: Part,
+    form: Form,
+}
+
+fn dispatch(cluster: &Cluster, head: &Parts, body: &[u8]) -> Result<Response<ApiBody>, Failure> {
+    if head.uri.path() == "/version" {
+        let version = json!({"major": "1", "minor": "34", "gitVersion": "v1.34.4", "platform": "simulated"});
+        return Ok(output::answer(StatusCode::OK, &version, &[]));
+    }
+    let route = Route::parse(head.uri.path()).ok_or_else(status::no_such_path)?;
+    let kind = cluster.lock().kind(&route.group, &route.version, &route.plural).ok_or_else(status::no_such_path)?;
+    let part = match route.subresource.as_deref() {
+        None => Part::Main,
+        Some("status") if kind.status_subresource => Part::Status,
+        Some(_) => return Err(status::no_such_path()),
+    };
+    if !route.namespace.is_empty() && !kind.is_namespaced() {
+        return Err(status::no_such_path());
+    }
+    let query = Query::parse(head.uri.query().unwrap_or_default());
+    let form = Form::parse(&head.headers);
+    Call { cluster, kind, route, query, head, body, part, form }.answer()
+}
+
+impl Call<'_> {
+    fn answer(&self) -> Result<Response<ApiBody>, Failure> {
+        let writes = self.head.method != Method::GET;
+        if writes && self.kind.family == Family::Definition {
+            return Err(status::method_not_allowed());
+        }
+        let homeless = self.kind.is_namespaced() && self.route.namespace.is_empty();
+        match (&self.head.method, &self.route.name) {
+            (&Method::GET, None) if self.query.flag("watch") => self.watch(),
+            (&Method::GET, None) => self.list(),
+            (_, _) if homeless => Err(status::method_not_allowed()),
+            (&Method::GET, Some(name)) => self.get(name),
+            (&Method::POST, None) => self.create(),
+            (&Method::PUT, Some(name)) => self.replace(name),
+            (&Method::PATCH, Some(name)) => self.patch(name),
+            (&Method::DELETE, Some(name)) if self.part == Part::Main => self.delete(name),
+            (&Method::DELETE, None) => self.delete_collection(),
+            _ => Err(status::method_not_allowed()),
+        }
+    }
+
+    fn place(&self, name: &str) -> Place {
+        Place::new(&self.route.namespace, name)
+    }
+
+    fn filter(&self) -> Result<Filter, Failure> {
+        let text = |name: &str| self.query.get(name).unwrap_or_default();
+        Filter::parse(&self.kind, &self.route.namespace, text("labelSelector"), text("fieldSelector"))
+    }
+
+    fn dry_run(&self) -> Result<bool, Failure> {
+        match self.query.get("dryRun") {
+            None => Ok(false),
+            Some("All") => Ok(true),
+            Some(other) => Err(status::bad_request(format!("invalid dryRun {other:?}"))),
+        }
+    }
+
+    fn options(&self) -> Result<WriteOptions, Failure> {
+        let validation = match self.query.get("fieldValidation") {
+            None | Some("Warn") => FieldValidation::Warn,
+            Some("Ignore") => FieldValidation::Ignore,
+            Some("Strict") => FieldValidation::Strict,
+            Some(other) => return Err(status::bad_request(format!("invalid fieldValidation {other:?}"))),
+        };
+        let agent = self.head.headers.get(header::USER_AGENT).and_then(|value| value.to_str().ok());
+        let agent = agent.and_then(|text| text.split('/').next()).filter(|name| !name.is_empty());
+        let manager = self.query.get("fieldManager").or(agent).unwrap_or("unknown").to_owned();
+        Ok(WriteOptions { manager, dry_run: self.dry_run()?, validation })
+    }
+
+    fn ok(&self, object: &Value) -> Response<ApiBody> {
+        output::answer(StatusCode::OK, &self.form.object(object), &[])
+    }
+
+    fn written(&self, written: &Written) -> Response<ApiBody> {
+        let code = if written.created { StatusCode::CREATED } else { StatusCode::OK };
+        output::answer(code, &self.form.object(&written.object), &written.warnings)
+    }
+
+    fn get(&self, name: &str) -> Result<Response<ApiBody>, Failure> {
+        let state = self.cluster.lock();
+        match state.get(&self.kind, &self.place(name)) {
+            Some(object) => Ok(self.ok(object)),
+            None => Err(status::not_found(&self.kind, name)),
+        }
+    }
+
+    fn list(&self) -> Result<Response<ApiBody>, Failure> {
+        let list = list::list(&self.cluster.lock(), &self.kind, &self.filter()?, &self.query)?;
+        Ok(output::answer(StatusCode::OK, &self.form.list(list), &[]))
+    }
+
+    fn watch(&self) -> Result<Response<ApiBody>, Failure> {
+        let filter = self.filter()?;
+        let state = self.cluster.lock();
+        let events = watch::watch(self.cluster, &state, self.kind.clone(), filter, self.form, &self.query)?;
+        let mut response = Response::new(ApiBody::new(StreamBody::new(events)));
+        let json = header::HeaderValue::from_static("application/json");
+        response.headers_mut().insert(header::CONTENT_TYPE, json);
+        Ok(response)
+    }
+
+    fn create(&self) -> Result<Response<ApiBody>, Failure> {
+        let options = self.options()?;
+        let mut object = decode::json_object(self.body)?;
+        decode::settle_envelope(&self.kind, &self.route.namespace, &mut object)?;
+        let warnings = decode::shape(&self.kind, &mut object, options.validation, Origin::Body)?;
+        let mut state = self.cluster.lock();
+        let mut written = write::create(&mut state, &self.kind, object, Ownership::Creator, &options)?;
+        written.warnings.splice(0..0, warnings);
+        Ok(self.written(&written))
+    }
+
+    fn replace(&self, name: &str) -> Result<Response<ApiBody>, Failure> {
+        let options = self.options()?;
+        let mut state = self.cluster.lock();
+        let place = self.place(name);
+        let written = patch::replace(&mut state, &self.kind, &place, self.part, self.body, &options)?;
+        Ok(self.written(&written))
+    }
+
+    fn patch(&self, name: &str) -> Result<Response<ApiBody>, Failure> {
+        let options = self.options()?;
+        let content_type = self.head.headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
+        let format = PatchFormat::parse(&self.kind, content_type.unwrap_or_default())?;
+        patch::check_options(format, self.query.get("fieldManager").is_some(), self.query.get("force").is_some())?;
+        let place = self.place(name);
+        let mut state = self.cluster.lock();
+        let (kind, part) = (&self.kind, self.part);
+        let written = match format {
+            PatchFormat::Apply => {
+                let force = self.query.flag("force");
+                patch::server_side_apply(&mut state, kind, &place, part, self.body, force, &options)?
+            }
+            _ => patch::patch(&mut state, kind, &place, part, format, self.body, &options)?,
+        };
+        Ok(self.written(&written))
+    }
+
+    fn deletion(&self) -> Result<Deletion, Failure> {
+        Deletion::parse(self.body, self.query.get("propagationPolicy"), self.dry_run()?)
+    }
+
+    fn delete(&self, name: &str) -> Result<Response<ApiBody>, Failure> {
+        let deletion = self.deletion()?;
+        match delete::delete(&mut self.cluster.lock(), &self.kind, &self.place(name), &deletion)? {
+            Deleted::Marked(object) => Ok(self.ok(&object)),
+            Deleted::Gone(object) => {
+                Ok(output::answer(StatusCode::OK, &output::deleted_status(&self.kind, &object), &[]))
+            }
+        }
+    }
+
+    fn delete_collection(&self) -> Result<Response<ApiBody>, Failure> {
+        let deletion = self.deletion()?;
+        let filter = self.filter()?;
+        let mut state = self.cluster.lock();
+        let list = list::list(&state, &self.kind, &filter, &Query::default())?;
+        for item in list["items"].as_array().into_iter().flatten() {
+            delete::delete(&mut state, &self.kind, &Place::of(item), &deletion)?;
+        }
+        Ok(output::answer(StatusCode::OK, &self.form.list(list), &[]))
+    }
+}

@@ -1,0 +1,319 @@
+//! Failures, in the shape and the words of a real API server.
+//!
+//! Every handler returns a boxed [`Status`]; field errors are collected in a list and become one
+//! `422 Invalid` that names them all. The texts follow `k8s.io/apimachinery` 0.34
+//! (`pkg/api/errors`, `pkg/util/validation/field`), because people and tests read them.
+
+use kube::core::Status;
+use kube::core::response::{StatusCause, StatusDetails, reason};
+use serde_json::Value;
+
+use super::kind::Kind;
+
+/// What every handler fails with: the `Status` object that goes out as the response body.
+pub(crate) type Failure = Box<Status>;
+
+/// The class of a [`FieldError`]; decides its reason and how its text starts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum FieldErrorKind {
+    Required,
+    Invalid,
+    TypeInvalid,
+    NotSupported,
+    Duplicate,
+    Forbidden,
+    TooLong,
+    TooMany,
+}
+
+impl FieldErrorKind {
+    /// The machine-readable reason that a status cause carries.
+    fn reason(self) -> &'static str {
+        match self {
+            Self::Required => "FieldValueRequired",
+            Self::Invalid => "FieldValueInvalid",
+            Self::TypeInvalid => "FieldValueTypeInvalid",
+            Self::NotSupported => "FieldValueNotSupported",
+            Self::Duplicate => "FieldValueDuplicate",
+            Self::Forbidden => "FieldValueForbidden",
+            Self::TooLong => "FieldValueTooLong",
+            Self::TooMany => "FieldValueTooMany",
+        }
+    }
+
+    /// The words a person reads first.
+    fn title(self) -> &'static str {
+        match self {
+            Self::Required => "Required value",
+            Self::Invalid | Self::TypeInvalid => "Invalid value",
+            Self::NotSupported => "Unsupported value",
+            Self::Duplicate => "Duplicate value",
+            Self::Forbidden => "Forbidden",
+            Self::TooLong => "Too long",
+            Self::TooMany => "Too many",
+        }
+    }
+
+    /// While one of these stands, a server doesn't run the CEL rules (`hasBlockingErr`).
+    pub(crate) fn blocks_rules(self) -> bool {
+        matches!(self, Self::Required | Self::TypeInvalid | Self::NotSupported | Self::TooLong | Self::TooMany)
+    }
+}
+
+/// One field that breaks a rule.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct FieldError {
+    pub(crate) kind: FieldErrorKind,
+    /// Path as the server prints it: `spec.names[0]`, `<nil>` for none.
+    pub(crate) path: String,
+    /// The offending value; not shown for the kinds that hide it.
+    pub(crate) value: Value,
+    pub(crate) detail: String,
+}
+
+impl FieldError {
+    pub(crate) fn new(kind: FieldErrorKind, path: &str, value: Value, detail: impl Into<String>) -> Self {
+        let path = if path.is_empty() { "<nil>".to_owned() } else { path.to_owned() };
+        Self { kind, path, value, detail: detail.into() }
+    }
+
+    pub(crate) fn required(path: &str, detail: &str) -> Self {
+        Self::new(FieldErrorKind::Required, path, Value::Null, detail)
+    }
+
+    pub(crate) fn invalid(path: &str, value: impl Into<Value>, detail: impl Into<String>) -> Self {
+        Self::new(FieldErrorKind::Invalid, path, value.into(), detail)
+    }
+
+    pub(crate) fn forbidden(path: &str, detail: impl Into<String>) -> Self {
+        Self::new(FieldErrorKind::Forbidden, path, Value::Null, detail)
+    }
+
+    pub(crate) fn duplicate(path: &str, value: Value) -> Self {
+        Self::new(FieldErrorKind::Duplicate, path, value, "")
+    }
+
+    pub(crate) fn too_long(path: &str, limit: i64) -> Self {
+        let unit = if limit == 1 { "byte" } else { "bytes" };
+        Self::new(FieldErrorKind::TooLong, path, Value::Null, format!("may not be more than {limit} {unit}"))
+    }
+
+    pub(crate) fn too_many(path: &str, actual: usize, limit: i64) -> Self {
+        let unit = if limit == 1 { "item" } else { "items" };
+        Self::new(FieldErrorKind::TooMany, path, actual.into(), format!("must have at most {limit} {unit}"))
+    }
+
+    pub(crate) fn immutable(path: &str, value: Value) -> Self {
+        Self::invalid(path, value, "field is immutable")
+    }
+
+    /// The text without the path.
+    pub(crate) fn body(&self) -> String {
+        use FieldErrorKind as K;
+        let mut text = match self.kind {
+            K::Required | K::Forbidden | K::TooLong => self.kind.title().to_owned(),
+            _ => match &self.value {
+                Value::String(text) => format!("{}: {text:?}", self.kind.title()),
+                other => format!("{}: {other}", self.kind.title()),
+            },
+        };
+        if !self.detail.is_empty() {
+            text.push_str(": ");
+            text.push_str(&self.detail);
+        }
+        text
+    }
+}
+
+impl std::fmt::Display for FieldError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}: {}", self.path, self.body())
+    }
+}
+
+/// `422 Invalid` with every error as a cause. `kind` is the qualified kind, such as
+/// `BucketClaim.broker.stowage.io`.
+pub(crate) fn invalid(group: &str, kind: &str, name: &str, errors: &[FieldError]) -> Failure {
+    let mut texts: Vec<String> = Vec::new();
+    let mut causes = Vec::new();
+    for error in errors {
+        let text = error.to_string();
+        if texts.contains(&text) {
+            continue;
+        }
+        texts.push(text);
+        causes.push(StatusCause {
+            reason: error.kind.reason().into(),
+            message: error.body(),
+            field: error.path.clone(),
+        });
+    }
+    let summary = match texts.as_slice() {
+        [one] => one.clone(),
+        many => format!("[{}]", many.join(", ")),
+    };
+    let qualified = if group.is_empty() { kind.to_owned() } else { format!("{kind}.{group}") };
+    let details = StatusDetails { name: name.into(), group: group.into(), kind: kind.into(), ..no_details() };
+    let details = StatusDetails { causes, ..details };
+    Status::failure(&format!("{qualified} {name:?} is invalid: {summary}"), reason::INVALID)
+        .with_code(422)
+        .with_details(details)
+        .boxed()
+}
+
+/// `422 Invalid` for an object of `kind`.
+pub(crate) fn invalid_object(kind: &Kind, name: &str, errors: &[FieldError]) -> Failure {
+    invalid(&kind.group, &kind.kind, name, errors)
+}
+
+/// Details with nothing in them (the type has no `Default`).
+pub(crate) fn no_details() -> StatusDetails {
+    StatusDetails {
+        name: String::new(),
+        group: String::new(),
+        kind: String::new(),
+        uid: String::new(),
+        causes: Vec::new(),
+        retry_after_seconds: 0,
+    }
+}
+
+fn about(kind: &Kind, name: &str) -> StatusDetails {
+    StatusDetails { name: name.into(), group: kind.group.clone(), kind: kind.plural.clone(), ..no_details() }
+}
+
+/// `404` for an object that isn't there.
+pub(crate) fn not_found(kind: &Kind, name: &str) -> Failure {
+    Status::failure(&format!("{} {name:?} not found", kind.qualified_resource()), reason::NOT_FOUND)
+        .with_code(404)
+        .with_details(about(kind, name))
+        .boxed()
+}
+
+/// `404` for a path that leads nowhere.
+pub(crate) fn no_such_path() -> Failure {
+    let cause = StatusCause {
+        reason: "UnexpectedServerResponse".into(),
+        message: "404 page not found".into(),
+        field: String::new(),
+    };
+    Status::failure("the server could not find the requested resource", reason::NOT_FOUND)
+        .with_code(404)
+        .with_details(StatusDetails { causes: vec![cause], ..no_details() })
+        .boxed()
+}
+
+/// `409 AlreadyExists`: a create on a taken name.
+pub(crate) fn already_exists(kind: &Kind, name: &str) -> Failure {
+    Status::failure(&format!("{} {name:?} already exists", kind.qualified_resource()), reason::ALREADY_EXISTS)
+        .with_code(409)
+        .with_details(about(kind, name))
+        .boxed()
+}
+
+/// `409 Conflict` with the given explanation.
+pub(crate) fn conflict(kind: &Kind, name: &str, why: &str) -> Failure {
+    let message = format!("Operation cannot be fulfilled on {} {name:?}: {why}", kind.qualified_resource());
+    Status::failure(&message, reason::CONFLICT).with_code(409).with_details(about(kind, name)).boxed()
+}
+
+/// `409 Conflict`: the resourceVersion that was sent is not the current one.
+pub(crate) fn stale(kind: &Kind, name: &str) -> Failure {
+    let why = "the object has been modified; please apply your changes to the latest version and try again";
+    conflict(kind, name, why)
+}
+
+/// `409 Conflict`: another object of this name has taken the place of the one meant.
+pub(crate) fn wrong_uid(kind: &Kind, name: &str, expected: &str, actual: &str) -> Failure {
+    let why = format!("Precondition failed: UID in precondition: {expected}, UID in object meta: {actual}");
+    conflict(kind, name, &why)
+}
+
+/// `403 Forbidden` with the given explanation.
+pub(crate) fn forbidden(kind: &Kind, name: &str, why: &str) -> Failure {
+    let message = format!("{} {name:?} is forbidden: {why}", kind.qualified_resource());
+    Status::failure(&message, reason::FORBIDDEN).with_code(403).with_details(about(kind, name)).boxed()
+}
+
+/// `403 Forbidden`: nothing new may be made in a namespace that is going away.
+pub(crate) fn namespace_terminating(kind: &Kind, name: &str, namespace: &str) -> Failure {
+    let why = format!("unable to create new content in namespace {namespace} because it is being terminated");
+    let mut status = forbidden(kind, name, &why);
+    if let Some(details) = &mut status.details {
+        details.causes.push(StatusCause {
+            reason: "NamespaceTerminating".into(),
+            message: format!("namespace {namespace} is being terminated"),
+            field: "metadata.namespace".into(),
+        });
+    }
+    status
+}
+
+/// `400 BadRequest`.
+pub(crate) fn bad_request(message: impl AsRef<str>) -> Failure {
+    Status::failure(message.as_ref(), reason::BAD_REQUEST).with_code(400).boxed()
+}
+
+/// `500 InternalError`, for the few things that a real server answers that way.
+pub(crate) fn internal(message: &str) -> Failure {
+    Status::failure(&format!("Internal error occurred: {message}"), reason::INTERNAL_ERROR).with_code(500).boxed()
+}
+
+/// `405` for a verb that the resource doesn't have.
+pub(crate) fn method_not_allowed() -> Failure {
+    let text = "the server does not allow this method on the requested resource";
+    Status::failure(text, reason::METHOD_NOT_ALLOWED).with_code(405).boxed()
+}
+
+/// `415` for a patch format that the resource doesn't take.
+pub(crate) fn unsupported_media_type(accepted: &str) -> Failure {
+    let text = format!("the body of the request was in an unknown format - accepted media types include: {accepted}");
+    Status::failure(&text, reason::UNSUPPORTED_MEDIA_TYPE).with_code(415).boxed()
+}
+
+/// `410 Expired`: the asked-for version is no longer remembered.
+pub(crate) fn expired(asked: u64, oldest: u64) -> Failure {
+    let text = format!("too old resource version: {asked} ({oldest})");
+    Status::failure(&text, reason::EXPIRED).with_code(410).boxed()
+}
+
+/// `504 Timeout`: the asked-for version lies in the future.
+pub(crate) fn version_too_large(asked: u64, current: u64) -> Failure {
+    let cause = StatusCause {
+        reason: "ResourceVersionTooLarge".into(),
+        message: "Too large resource version".into(),
+        field: String::new(),
+    };
+    let details = StatusDetails { causes: vec![cause], retry_after_seconds: 1, ..no_details() };
+    Status::failure(&format!("Too large resource version: {asked}, current: {current}"), reason::TIMEOUT)
+        .with_code(504)
+        .with_details(details)
+        .boxed()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_error_stands_bare_and_several_stand_in_brackets() {
+        let one = invalid("g.io", "Thing", "x", &[FieldError::required("spec.a", "")]);
+        assert_eq!(one.message, r#"Thing.g.io "x" is invalid: spec.a: Required value"#);
+        assert_eq!(one.code, 422);
+        let two = invalid("", "Secret", "x", &[FieldError::invalid("a", "v", "bad"), FieldError::too_many("b", 3, 1)]);
+        assert_eq!(
+            two.message,
+            r#"Secret "x" is invalid: [a: Invalid value: "v": bad, b: Too many: 3: must have at most 1 item]"#
+        );
+        let causes = two.details.expect("an Invalid status has details").causes;
+        assert_eq!(causes[1].reason, "FieldValueTooMany");
+        assert_eq!(causes[1].field, "b");
+    }
+
+    #[test]
+    fn a_repeated_error_is_told_once() {
+        let error = FieldError::too_long("spec.a", 63);
+        let status = invalid("", "Secret", "x", &[error.clone(), error]);
+        assert_eq!(status.message, r#"Secret "x" is invalid: spec.a: Too long: may not be more than 63 bytes"#);
+    }
+}

@@ -1,0 +1,256 @@
+//! The store: objects, one version counter for all of them, and each kind's history.
+//!
+//! Like etcd under an API server: every write takes the next version, a watch reads the history
+//! from a version on, and old history is forgotten. Objects are immutable values behind `Arc`, so
+//! that lists, histories and watches share them.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
+use tokio::sync::watch;
+
+use super::Clock;
+use super::kind::{Kind, KindKey, SharedKind};
+use super::meta;
+
+/// How many changes of one kind are remembered.
+const HISTORY: usize = 10_000;
+
+/// Where an object of a kind is stored; orders a list.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Place {
+    /// Empty for cluster-scoped kinds.
+    pub(crate) namespace: String,
+    pub(crate) name: String,
+}
+
+impl Place {
+    pub(crate) fn new(namespace: &str, name: &str) -> Self {
+        Self { namespace: namespace.to_owned(), name: name.to_owned() }
+    }
+
+    pub(crate) fn of(object: &Value) -> Self {
+        Self::new(meta::namespace(object), meta::name(object))
+    }
+}
+
+/// A stored object.
+pub(crate) type Shared = Arc<Value>;
+
+/// One write, as a watch sees it.
+#[derive(Clone, Debug)]
+pub(crate) struct Change {
+    pub(crate) version: u64,
+    /// Absent for a create.
+    pub(crate) old: Option<Shared>,
+    /// The object as written; for a removal its last state, under the new version.
+    pub(crate) new: Shared,
+    pub(crate) removed: bool,
+}
+
+/// All objects of one kind with their history.
+#[derive(Debug)]
+struct Table {
+    kind: SharedKind,
+    objects: BTreeMap<Place, Shared>,
+    history: VecDeque<Change>,
+    /// Changes up to this version can't be told any more.
+    forgotten: u64,
+    /// Tells watches of this kind that there is news.
+    news: watch::Sender<u64>,
+}
+
+/// Everything that the simulated API server keeps.
+pub(crate) struct State {
+    tables: BTreeMap<KindKey, Table>,
+    version: u64,
+    clock: Clock,
+    seed: u64,
+    drawn: u64,
+    /// Evaluates CEL rules; here because building one costs more than using it.
+    pub(crate) rules: kube::core::cel::Validator,
+}
+
+impl State {
+    pub(crate) fn new(clock: Clock, seed: u64) -> Self {
+        let rules = kube::core::cel::Validator::new();
+        Self { tables: BTreeMap::new(), version: 1, clock, seed, drawn: 0, rules }
+    }
+
+    /// Serves `kind` from now on; a second call for the same resource replaces its definition and
+    /// keeps its objects.
+    pub(crate) fn serve(&mut self, kind: SharedKind) {
+        let forgotten = self.version;
+        self.tables.entry(kind.key()).and_modify(|table| table.kind = kind.clone()).or_insert_with(|| Table {
+            kind,
+            objects: BTreeMap::new(),
+            history: VecDeque::new(),
+            forgotten,
+            news: watch::Sender::new(forgotten),
+        });
+    }
+
+    pub(crate) fn version(&self) -> u64 {
+        self.version
+    }
+
+    /// The current second as RFC 3339; a server's stamps have steps of one second.
+    pub(crate) fn now(&self) -> String {
+        let whole = Timestamp::from_second((self.clock)().as_second()).unwrap_or(Timestamp::UNIX_EPOCH);
+        whole.to_string()
+    }
+
+    /// The served kind at this group, version and plural.
+    pub(crate) fn kind(&self, group: &str, version: &str, plural: &str) -> Option<SharedKind> {
+        let key = KindKey { group: group.to_owned(), plural: plural.to_owned() };
+        self.tables.get(&key).map(|table| table.kind.clone()).filter(|kind| kind.version == version)
+    }
+
+    /// The served kind of this `apiVersion` and `kind`.
+    pub(crate) fn kind_named(&self, api_version: &str, name: &str) -> Option<SharedKind> {
+        self.kinds().find(|kind| kind.kind == name && kind.api_version() == api_version)
+    }
+
+    pub(crate) fn kinds(&self) -> impl Iterator<Item = SharedKind> + '_ {
+        self.tables.values().map(|table| table.kind.clone())
+    }
+
+    fn table(&self, kind: &Kind) -> &Table {
+        self.tables.get(&kind.key()).expect("a kind is only got from its table, and tables stay")
+    }
+
+    fn table_mut(&mut self, kind: &Kind) -> &mut Table {
+        self.tables.get_mut(&kind.key()).expect("a kind is only got from its table, and tables stay")
+    }
+
+    pub(crate) fn get(&self, kind: &Kind, place: &Place) -> Option<&Shared> {
+        self.table(kind).objects.get(place)
+    }
+
+    /// Objects of a kind in order of namespace and name.
+    pub(crate) fn objects(&self, kind: &Kind) -> impl Iterator<Item = (&Place, &Shared)> {
+        self.table(kind).objects.iter()
+    }
+
+    /// Every object, in order of group, plural, namespace and name.
+    pub(crate) fn everything(&self) -> impl Iterator<Item = (&SharedKind, &Place, &Shared)> {
+        self.tables.values().flat_map(|table| table.objects.iter().map(|(place, object)| (&table.kind, place, object)))
+    }
+
+    /// The objects of a kind as they stood at `version`; `None` if that is forgotten.
+    pub(crate) fn objects_at(&self, kind: &Kind, version: u64) -> Option<BTreeMap<Place, Shared>> {
+        let table = self.table(kind);
+        if version < table.forgotten {
+            return None;
+        }
+        let mut objects = table.objects.clone();
+        for change in table.history.iter().rev().take_while(|change| change.version > version) {
+            let place = Place::of(&change.new);
+            match &change.old {
+                Some(old) => objects.insert(place, old.clone()),
+                None => objects.remove(&place),
+            };
+        }
+        Some(objects)
+    }
+
+    /// The first change of a kind after `version`; an error names the oldest version that could
+    /// still be asked for.
+    pub(crate) fn change_after(&self, kind: &Kind, version: u64) -> Result<Option<&Change>, u64> {
+        let table = self.table(kind);
+        if version < table.forgotten {
+            return Err(table.forgotten);
+        }
+        let index = table.history.partition_point(|change| change.version <= version);
+        Ok(table.history.get(index))
+    }
+
+    /// Wakes when a kind changes.
+    pub(crate) fn subscribe(&self, kind: &Kind) -> watch::Receiver<u64> {
+        self.table(kind).news.subscribe()
+    }
+
+    /// Writes an object under the next version, which it gets, and tells watches.
+    pub(crate) fn put(&mut self, kind: &Kind, mut object: Value) -> Shared {
+        self.version += 1;
+        let version = self.version;
+        meta::set(&mut object, "resourceVersion", version.to_string().into());
+        let object: Shared = Arc::new(object);
+        let table = self.table_mut(kind);
+        let old = table.objects.insert(Place::of(&object), object.clone());
+        table.record(Change { version, old, new: object.clone(), removed: false });
+        object
+    }
+
+    /// Removes an object and tells watches; its last state gets the next version.
+    pub(crate) fn remove(&mut self, kind: &Kind, place: &Place) -> Option<Shared> {
+        let old = self.table_mut(kind).objects.remove(place)?;
+        self.version += 1;
+        let version = self.version;
+        let mut last = (*old).clone();
+        meta::set(&mut last, "resourceVersion", version.to_string().into());
+        let new = Arc::new(last);
+        self.table_mut(kind).record(Change { version, old: Some(old), new: new.clone(), removed: true });
+        Some(new)
+    }
+
+    /// Forgets all history: a watch or a continued list from before gets 410.
+    pub(crate) fn compact(&mut self) {
+        let version = self.version;
+        for table in self.tables.values_mut() {
+            table.history.clear();
+            table.forgotten = version;
+        }
+    }
+
+    /// The next value of the seeded sequence that names are drawn from.
+    fn draw(&mut self, purpose: &str) -> [u8; 32] {
+        self.drawn += 1;
+        let mut hash = Sha256::new();
+        hash.update(purpose.as_bytes());
+        hash.update(self.seed.to_be_bytes());
+        hash.update(self.drawn.to_be_bytes());
+        hash.finalize().into()
+    }
+
+    /// A fresh UID in the form of a random UUID.
+    pub(crate) fn new_uid(&mut self) -> String {
+        let mut bytes = self.draw("uid");
+        bytes[6] = (bytes[6] & 0x0f) | 0x40;
+        bytes[8] = (bytes[8] & 0x3f) | 0x80;
+        let hex = hex::encode(&bytes[..16]);
+        format!("{}-{}-{}-{}-{}", &hex[..8], &hex[8..12], &hex[12..16], &hex[16..20], &hex[20..])
+    }
+
+    /// Five characters for the end of a generated name, of the letters that a server uses.
+    pub(crate) fn new_suffix(&mut self) -> String {
+        const LETTERS: &[u8] = b"bcdfghjklmnpqrstvwxz2456789";
+        let bytes = self.draw("suffix");
+        bytes[..5].iter().map(|byte| char::from(LETTERS[usize::from(*byte) % LETTERS.len()])).collect()
+    }
+}
+
+impl Table {
+    fn record(&mut self, change: Change) {
+        let version = change.version;
+        self.history.push_back(change);
+        if self.history.len() > HISTORY
+            && let Some(oldest) = self.history.pop_front()
+        {
+            self.forgotten = oldest.version;
+        }
+        self.news.send_replace(version);
+    }
+}
+
+/// The object of a bookmark or of any place where only type and version count.
+pub(crate) fn versioned_stub(kind: &Kind, version: u64) -> Value {
+    json!({
+        "kind": kind.kind,
+        "apiVersion": kind.api_version(),
+        "metadata": {"resourceVersion": version.to_string()},
+    })
+}

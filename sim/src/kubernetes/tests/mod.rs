@@ -1,0 +1,201 @@
+//! Tests of the API as a real `kube::Client` sees it. One file per topic; this one has the fixture:
+//! a cluster with two kinds of custom resources, and short ways to make requests.
+
+mod apply;
+mod builtins;
+mod controller;
+mod lists;
+mod objects;
+mod owners;
+mod updates;
+mod validation;
+mod watches;
+
+use std::fmt::Debug;
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use k8s_openapi::api::core::v1::{Namespace, Secret};
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use kube::api::{ApiResource, DynamicObject, GroupVersionKind, PostParams};
+use kube::core::Status;
+use kube::{Api, Client};
+use serde_json::{Value, json};
+
+use super::Cluster;
+
+/// A cluster, a client of it and the namespace `ns`.
+pub(super) struct Fixture {
+    pub(super) cluster: Cluster,
+    pub(super) client: Client,
+}
+
+/// The second at which the clock of every test stands.
+pub(super) const NOW: &str = "2030-01-02T03:04:05Z";
+
+/// A definition with one of each thing that the tests need.
+pub(super) fn definition() -> Value {
+    json!({
+        "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+        "metadata": {"name": "things.example.io"},
+        "spec": {
+            "group": "example.io", "scope": "Namespaced",
+            "names": {"kind": "Thing", "plural": "things", "singular": "thing"},
+            "versions": [{
+                "name": "v1", "served": true, "storage": true,
+                "subresources": {"status": {}},
+                "selectableFields": [{"jsonPath": ".spec.owner"}, {"jsonPath": ".status.phase"}],
+                "schema": {"openAPIV3Schema": {
+                    "type": "object", "required": ["spec"],
+                    "x-kubernetes-validations": [{
+                        "rule": "self.metadata.name != 'forbidden'",
+                        "message": "no thing may be called forbidden",
+                    }],
+                    "properties": {"spec": spec_schema(), "status": status_schema()},
+                }},
+            }],
+        },
+    })
+}
+
+fn spec_schema() -> Value {
+    json!({
+        "type": "object", "required": ["owner"],
+        "x-kubernetes-validations": [
+            {
+                "rule": "has(self.fixed) == has(oldSelf.fixed) && (!has(self.fixed) || self.fixed == oldSelf.fixed)",
+                "message": "fixed is immutable", "fieldPath": ".fixed",
+            },
+            {"rule": "self.low <= self.high", "message": "low must not be above high", "fieldPath": ".low"},
+        ],
+        "properties": {
+            "owner": {"type": "string", "minLength": 1, "maxLength": 10, "pattern": "^[a-z]+$"},
+            "fixed": {"type": "string"},
+            "policy": {"type": "string", "enum": ["Keep", "Drop"], "default": "Keep"},
+            "low": {"type": "integer", "format": "int32", "minimum": 0, "maximum": 100, "default": 1},
+            "high": {"type": "integer", "default": 10},
+            "size": {"x-kubernetes-int-or-string": true},
+            "nested": {
+                "type": "object", "default": {"mode": "A", "days": 90},
+                "properties": {
+                    "mode": {"type": "string", "default": "A"},
+                    "days": {"type": "integer", "default": 90},
+                },
+            },
+            "names": {
+                "type": "array", "maxItems": 3, "x-kubernetes-list-type": "set",
+                "items": {"type": "string", "maxLength": 5},
+            },
+            "plain": {"type": "array", "items": {"type": "string"}},
+            "words": {"type": "object", "additionalProperties": {"type": "string"}},
+        },
+    })
+}
+
+fn status_schema() -> Value {
+    json!({
+        "type": "object", "default": {"observed": -1},
+        "properties": {
+            "observed": {"type": "integer"},
+            "phase": {"type": "string", "enum": ["New", "Done"]},
+            "conditions": {
+                "type": "array", "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["type"],
+                "items": {
+                    "type": "object", "required": ["type", "status"],
+                    "properties": {
+                        "type": {"type": "string"},
+                        "status": {"type": "string", "enum": ["True", "False"]},
+                        "message": {"type": "string"},
+                    },
+                },
+            },
+        },
+    })
+}
+
+pub(super) fn parse(definition: Value) -> CustomResourceDefinition {
+    serde_json::from_value(definition).expect("a definition")
+}
+
+pub(super) fn empty_cluster() -> Cluster {
+    let now: Timestamp = NOW.parse().expect("a time");
+    Cluster::new(Arc::new(move || now), 7)
+}
+
+impl Fixture {
+    pub(super) async fn new() -> Self {
+        let cluster = empty_cluster();
+        cluster.install_crd(&parse(definition())).expect("the definition is sound");
+        let client = cluster.client("ns");
+        let fixture = Self { cluster, client };
+        fixture.make_namespace("ns").await;
+        fixture
+    }
+
+    pub(super) async fn make_namespace(&self, name: &str) {
+        let object = serde_json::from_value(json!({"metadata": {"name": name}})).expect("a namespace");
+        let api: Api<Namespace> = Api::all(self.client.clone());
+        api.create(&PostParams::default(), &object).await.expect("a new namespace");
+    }
+
+    pub(super) fn things(&self) -> Api<DynamicObject> {
+        self.things_in("ns")
+    }
+
+    pub(super) fn things_in(&self, namespace: &str) -> Api<DynamicObject> {
+        let kind = GroupVersionKind::gvk("example.io", "v1", "Thing");
+        Api::namespaced_with(self.client.clone(), namespace, &ApiResource::from_gvk(&kind))
+    }
+
+    pub(super) fn secrets(&self) -> Api<Secret> {
+        Api::namespaced(self.client.clone(), "ns")
+    }
+
+    pub(super) async fn make_thing(&self, name: &str) -> DynamicObject {
+        self.things().create(&PostParams::default(), &thing(name)).await.expect("a new thing")
+    }
+
+    pub(super) async fn make_secret(&self, name: &str) -> Secret {
+        self.secrets().create(&PostParams::default(), &secret(name)).await.expect("a new secret")
+    }
+}
+
+/// A sound thing.
+pub(super) fn thing(name: &str) -> DynamicObject {
+    thing_with(name, json!({"owner": "ann"}))
+}
+
+pub(super) fn thing_with(name: &str, spec: Value) -> DynamicObject {
+    object(json!({
+        "apiVersion": "example.io/v1", "kind": "Thing", "metadata": {"name": name}, "spec": spec,
+    }))
+}
+
+pub(super) fn object(value: Value) -> DynamicObject {
+    serde_json::from_value(value).expect("an object")
+}
+
+pub(super) fn secret(name: &str) -> Secret {
+    secret_from(json!({"metadata": {"name": name}, "stringData": {"key": "value"}}))
+}
+
+pub(super) fn secret_from(value: Value) -> Secret {
+    serde_json::from_value(value).expect("a secret")
+}
+
+/// The `Status` that a request was refused with.
+pub(super) fn refused<T: Debug>(result: Result<T, kube::Error>) -> Status {
+    match result {
+        Err(kube::Error::Api(status)) => *status,
+        other => panic!("expected a refusal, got {other:?}"),
+    }
+}
+
+/// The paths of a refusal's causes.
+pub(super) fn fields(status: &Status) -> Vec<String> {
+    status.details.iter().flat_map(|details| &details.causes).map(|cause| cause.field.clone()).collect()
+}
+
+pub(super) fn version(object: &impl kube::ResourceExt) -> u64 {
+    object.resource_version().expect("a stored object has a version").parse().expect("a number")
+}

@@ -1,0 +1,116 @@
+//! The garbage collector's passes.
+
+use k8s_openapi::api::core::v1::Secret;
+use kube::ResourceExt as _;
+use kube::api::{DeleteParams, PostParams, PropagationPolicy};
+use serde_json::json;
+
+use super::*;
+
+/// A secret in `namespace` that names `owner` (kind, name, uid) as its owners.
+async fn owned(f: &Fixture, namespace: &str, name: &str, owners: &[(&str, &str, &str)]) {
+    let references: Vec<Value> = owners
+        .iter()
+        .map(|(kind, name, uid)| {
+            let api_version = if *kind == "Thing" { "example.io/v1" } else { "v1" };
+            json!({"apiVersion": api_version, "kind": kind, "name": name, "uid": uid, "blockOwnerDeletion": true})
+        })
+        .collect();
+    let sent = secret_from(json!({"metadata": {"name": name, "ownerReferences": references}}));
+    let api: Api<Secret> = Api::namespaced(f.client.clone(), namespace);
+    api.create(&PostParams::default(), &sent).await.expect("created");
+}
+
+async fn secrets(f: &Fixture) -> Vec<String> {
+    let all: Api<Secret> = Api::all(f.client.clone());
+    all.list(&Default::default()).await.expect("a list").iter().map(|secret| secret.name_any()).collect()
+}
+
+fn collect_all(f: &Fixture) {
+    while f.cluster.collect_garbage() > 0 {}
+}
+
+#[tokio::test]
+async fn dependants_go_when_their_owner_is_gone() {
+    let f = Fixture::new().await;
+    let uid = f.make_thing("a").await.uid().expect("a uid");
+    owned(&f, "ns", "mine", &[("Thing", "a", &uid)]).await;
+    owned(&f, "ns", "dangling", &[("Thing", "a", "another-uid")]).await;
+    owned(&f, "ns", "free", &[]).await;
+    assert_eq!(f.cluster.collect_garbage(), 1);
+    assert_eq!(secrets(&f).await, ["free", "mine"]);
+    f.things().delete("a", &DeleteParams::default()).await.expect("deleted");
+    assert_eq!(secrets(&f).await, ["free", "mine"], "nothing goes without a pass");
+    collect_all(&f);
+    assert_eq!(secrets(&f).await, ["free"]);
+}
+
+#[tokio::test]
+async fn an_owner_in_another_namespace_does_not_count() {
+    let f = Fixture::new().await;
+    f.make_namespace("other").await;
+    let uid = f.make_thing("a").await.uid().expect("a uid");
+    owned(&f, "other", "abroad", &[("Thing", "a", &uid)]).await;
+    collect_all(&f);
+    assert!(secrets(&f).await.is_empty());
+}
+
+#[tokio::test]
+async fn one_living_owner_is_enough() {
+    let f = Fixture::new().await;
+    let uid = f.make_thing("a").await.uid().expect("a uid");
+    owned(&f, "ns", "both", &[("Thing", "a", &uid), ("Thing", "b", "gone")]).await;
+    assert_eq!(f.cluster.collect_garbage(), 1);
+    let kept = f.secrets().get("both").await.expect("kept");
+    assert_eq!(kept.owner_references().len(), 1, "the reference to the missing owner is dropped");
+    assert_eq!(f.cluster.collect_garbage(), 0);
+}
+
+#[tokio::test]
+async fn an_owner_of_an_unknown_kind_is_left_alone() {
+    let f = Fixture::new().await;
+    owned(&f, "ns", "s", &[("Gadget", "a", "1")]).await;
+    assert_eq!(f.cluster.collect_garbage(), 0);
+}
+
+#[tokio::test]
+async fn a_custom_object_goes_the_same_way_and_keeps_its_finalizers() {
+    let f = Fixture::new().await;
+    let mut sent = thing("child");
+    sent.metadata.finalizers = Some(vec!["example.io/hold".into()]);
+    sent.metadata.owner_references = Some(
+        serde_json::from_value(json!([{"apiVersion": "v1", "kind": "Secret", "name": "gone", "uid": "1"}]))
+            .expect("references"),
+    );
+    f.things().create(&PostParams::default(), &sent).await.expect("created");
+    assert_eq!(f.cluster.collect_garbage(), 1);
+    let marked = f.things().get("child").await.expect("held by its finalizer");
+    assert!(marked.metadata.deletion_timestamp.is_some());
+    assert_eq!(f.cluster.collect_garbage(), 0);
+}
+
+#[tokio::test]
+async fn foreground_waits_for_dependants() {
+    let f = Fixture::new().await;
+    let uid = f.make_thing("a").await.uid().expect("a uid");
+    owned(&f, "ns", "mine", &[("Thing", "a", &uid)]).await;
+    let foreground =
+        DeleteParams { propagation_policy: Some(PropagationPolicy::Foreground), ..DeleteParams::default() };
+    f.things().delete("a", &foreground).await.expect("accepted");
+    assert!(f.things().get_opt("a").await.expect("an answer").is_some());
+    collect_all(&f);
+    assert!(f.things().get_opt("a").await.expect("an answer").is_none());
+    assert!(secrets(&f).await.is_empty());
+}
+
+#[tokio::test]
+async fn orphaning_lets_dependants_go_free() {
+    let f = Fixture::new().await;
+    let uid = f.make_thing("a").await.uid().expect("a uid");
+    owned(&f, "ns", "mine", &[("Thing", "a", &uid)]).await;
+    let orphan = DeleteParams { propagation_policy: Some(PropagationPolicy::Orphan), ..DeleteParams::default() };
+    f.things().delete("a", &orphan).await.expect("accepted");
+    collect_all(&f);
+    assert!(f.things().get_opt("a").await.expect("an answer").is_none());
+    assert!(f.secrets().get("mine").await.expect("free").owner_references().is_empty());
+}

@@ -1,0 +1,326 @@
+//! Checks a value against a structural schema.
+//!
+//! Words and order of checks follow `k8s.io/kube-openapi` (`pkg/validation`) as the API server turns
+//! them into field errors. Object fields are visited in alphabetical order, so that errors come in
+//! the same order every time (a server's order is random).
+
+use serde_json::Value;
+
+use super::schema::{Additional, JsonType, ListType, Schema, TypeRule};
+use super::status::{FieldError, FieldErrorKind};
+
+/// What a check found: errors that refuse the write, and warnings for what was bad before and is
+/// unchanged (ratcheting).
+#[derive(Debug, Default)]
+pub(crate) struct Findings {
+    pub(crate) errors: Vec<FieldError>,
+    pub(crate) warnings: Vec<String>,
+}
+
+impl Findings {
+    /// Turns every error into a warning: the value that has them was stored like this already.
+    fn forgive(self, into: &mut Findings) {
+        into.warnings.extend(self.warnings);
+        into.warnings.extend(self.errors.iter().map(ToString::to_string));
+    }
+}
+
+/// Checks `value`. With `old`, errors inside parts that equal their old value become warnings.
+/// `path` is the value's path (empty at the root).
+pub(crate) fn validate(schema: &Schema, value: &Value, old: Option<&Value>, path: &str, out: &mut Findings) {
+    Check { prefix: "" }.node(schema, value, old, path, out);
+}
+
+/// As [`validate`], for a value that is checked by itself although it stands at `prefix` in its
+/// object: a server's messages then leave the prefix out, its paths don't.
+pub(crate) fn validate_part(schema: &Schema, value: &Value, old: Option<&Value>, prefix: &str, out: &mut Findings) {
+    Check { prefix }.node(schema, value, old, "", out);
+}
+
+/// The name of a JSON value's type, as the server says it.
+fn type_name(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "boolean",
+        Value::Number(number) if number.is_f64() => "number",
+        Value::Number(_) => "integer",
+        Value::String(_) => "string",
+        Value::Array(_) => "array",
+        Value::Object(_) => "object",
+    }
+}
+
+/// `base.name`, or just `name` at the root.
+pub(crate) fn child_path(base: &str, name: &str) -> String {
+    if base.is_empty() { name.to_owned() } else { format!("{base}.{name}") }
+}
+
+struct Check<'a> {
+    prefix: &'a str,
+}
+
+impl Check<'_> {
+    fn full(&self, path: &str) -> String {
+        match (self.prefix.is_empty(), path.is_empty()) {
+            (true, _) => path.to_owned(),
+            (false, true) => self.prefix.to_owned(),
+            (false, false) => child_path(self.prefix, path),
+        }
+    }
+
+    fn invalid(&self, path: &str, value: &Value, rule: String) -> FieldError {
+        FieldError::invalid(&self.full(path), value.clone(), format!("{path} in body {rule}"))
+    }
+
+    fn node(&self, schema: &Schema, value: &Value, old: Option<&Value>, path: &str, out: &mut Findings) {
+        if old == Some(value) {
+            let mut inner = Findings::default();
+            self.fresh(schema, value, None, path, &mut inner);
+            inner.forgive(out);
+        } else {
+            self.fresh(schema, value, old, path, out);
+        }
+    }
+
+    fn fresh(&self, schema: &Schema, value: &Value, old: Option<&Value>, path: &str, out: &mut Findings) {
+        if let Some(error) = self.wrong_type(schema, value, path) {
+            out.errors.push(error);
+        }
+        match value {
+            Value::String(text) => self.string(schema, text, path, out),
+            Value::Number(number) => self.number(schema, value, number.as_f64().unwrap_or(f64::NAN), path, out),
+            Value::Array(items) => self.array(schema, items, old, path, out),
+            Value::Object(_) => self.object(schema, value, old, path, out),
+            Value::Null if schema.nullable => return,
+            Value::Null | Value::Bool(_) => {}
+        }
+        self.allowed(schema, value, path, out);
+        self.junctors(schema, value, path, out);
+    }
+
+    fn wrong_type(&self, schema: &Schema, value: &Value, path: &str) -> Option<FieldError> {
+        let actual = type_name(value);
+        let wanted = match schema.type_rule {
+            TypeRule::Any => return None,
+            TypeRule::IntOrString => "integer,string",
+            TypeRule::Only(json_type) => json_type.name(),
+        };
+        let fits = match value {
+            Value::Null => schema.nullable,
+            Value::Number(number) => {
+                let whole = number.as_f64().is_some_and(|float| float.fract() == 0.0);
+                wanted == "number" || (wanted.starts_with("integer") && (!number.is_f64() || whole))
+            }
+            Value::String(_) => wanted == "string" || wanted == "integer,string",
+            _ => wanted == actual,
+        };
+        if fits {
+            return None;
+        }
+        // A wrong scalar under a format is told by the format's name.
+        let scalar = matches!(value, Value::Bool(_) | Value::Number(_));
+        let (wanted, actual) = match &schema.format {
+            Some(format) if scalar => (format.as_str(), if actual == "number" { "double" } else { "" }),
+            _ => (wanted, actual),
+        };
+        let detail = format!("{path} in body must be of type {wanted}: {actual:?}");
+        Some(FieldError::new(FieldErrorKind::TypeInvalid, &self.full(path), actual.into(), detail))
+    }
+
+    fn string(&self, schema: &Schema, text: &str, path: &str, out: &mut Findings) {
+        let length = i64::try_from(text.chars().count()).unwrap_or(i64::MAX);
+        if let Some(limit) = schema.bounds.max_length.filter(|limit| length > *limit) {
+            out.errors.push(FieldError::too_long(&self.full(path), limit));
+        }
+        let value = Value::from(text);
+        if let Some(limit) = schema.bounds.min_length.filter(|limit| length < *limit) {
+            out.errors.push(self.invalid(path, &value, format!("should be at least {limit} chars long")));
+        }
+        if let Some(pattern) = schema.pattern.as_ref().filter(|pattern| !pattern.regex.is_match(text)) {
+            out.errors.push(self.invalid(path, &value, format!("should match '{}'", pattern.text)));
+        }
+        if let Some(format) = schema.format.as_deref().filter(|format| !format_holds(format, text)) {
+            out.errors.push(self.invalid(path, &value, format!("must be of type {format}: {text:?}")));
+        }
+    }
+
+    fn number(&self, schema: &Schema, value: &Value, number: f64, path: &str, out: &mut Findings) {
+        let integer = schema.type_rule == TypeRule::Only(JsonType::Integer);
+        if integer
+            && schema.format.as_deref() == Some("int32")
+            && number.fract() == 0.0
+            && i32::try_from(number as i64).is_err()
+        {
+            let detail = format!("Checked value must be of type integer with format int32 in {path}");
+            out.errors.push(FieldError::invalid("", "", detail));
+        }
+        let bounds = &schema.bounds;
+        if let Some(limit) = bounds.multiple_of.filter(|limit| (number / limit).fract() != 0.0) {
+            out.errors.push(self.invalid(path, value, format!("should be a multiple of {limit}")));
+        }
+        if let Some(limit) = bounds.maximum {
+            let (broken, words) = match bounds.exclusive_maximum {
+                true => (number >= limit, "less than"),
+                false => (number > limit, "less than or equal to"),
+            };
+            if broken {
+                out.errors.push(self.invalid(path, value, format!("should be {words} {limit}")));
+            }
+        }
+        if let Some(limit) = bounds.minimum {
+            let (broken, words) = match bounds.exclusive_minimum {
+                true => (number <= limit, "greater than"),
+                false => (number < limit, "greater than or equal to"),
+            };
+            if broken {
+                out.errors.push(self.invalid(path, value, format!("should be {words} {limit}")));
+            }
+        }
+    }
+
+    fn array(&self, schema: &Schema, items: &[Value], old: Option<&Value>, path: &str, out: &mut Findings) {
+        let count = i64::try_from(items.len()).unwrap_or(i64::MAX);
+        if let Some(limit) = schema.bounds.min_items.filter(|limit| count < *limit) {
+            let rule = format!("should have at least {limit} items");
+            out.errors.push(self.invalid(path, &items.len().into(), rule));
+        }
+        if let Some(limit) = schema.bounds.max_items.filter(|limit| count > *limit) {
+            out.errors.push(FieldError::too_many(&self.full(path), items.len(), limit));
+        }
+        let Some(item_schema) = &schema.items else { return };
+        for (index, item) in items.iter().enumerate() {
+            let old_item = schema.matching_item(item, old);
+            self.node(item_schema, item, old_item, &format!("{path}[{index}]"), out);
+        }
+    }
+
+    fn object(&self, schema: &Schema, value: &Value, old: Option<&Value>, path: &str, out: &mut Findings) {
+        let Value::Object(fields) = value else { return };
+        let count = i64::try_from(fields.len()).unwrap_or(i64::MAX);
+        if let Some(limit) = schema.bounds.max_properties.filter(|limit| count > *limit) {
+            out.errors.push(FieldError::too_many(&self.full(path), fields.len(), limit));
+        }
+        if let Some(limit) = schema.bounds.min_properties.filter(|limit| count < *limit) {
+            let rule = format!("should have at least {limit} properties");
+            out.errors.push(self.invalid(path, &fields.len().into(), rule));
+        }
+        for name in schema.required.iter().filter(|name| !fields.contains_key(*name)) {
+            out.errors.push(FieldError::required(&self.full(&child_path(path, name)), ""));
+        }
+        for (name, field) in fields {
+            // The metadata of a whole object has rules of its own.
+            if path.is_empty() && self.prefix.is_empty() && name == "metadata" {
+                continue;
+            }
+            if let Some(child) = schema.field(name) {
+                self.node(child, field, old.and_then(|old| old.get(name)), &child_path(path, name), out);
+            }
+        }
+    }
+
+    fn allowed(&self, schema: &Schema, value: &Value, path: &str, out: &mut Findings) {
+        if schema.allowed.is_empty() || schema.allowed.contains(value) {
+            return;
+        }
+        let quote = |value: &Value| match value {
+            Value::String(text) => format!("{text:?}"),
+            other => format!("{:?}", other.to_string()),
+        };
+        let list: Vec<String> = schema.allowed.iter().map(quote).collect();
+        let detail = format!("supported values: {}", list.join(", "));
+        out.errors.push(FieldError::new(FieldErrorKind::NotSupported, &self.full(path), value.clone(), detail));
+    }
+
+    fn junctors(&self, schema: &Schema, value: &Value, path: &str, out: &mut Findings) {
+        let errors_of = |branch: &Schema| {
+            let mut found = Findings::default();
+            self.fresh(branch, value, None, path, &mut found);
+            found.errors
+        };
+        for branch in &schema.junctors.all_of {
+            out.errors.extend(errors_of(branch));
+        }
+        let any_of = &schema.junctors.any_of;
+        if !any_of.is_empty() && any_of.iter().all(|branch| !errors_of(branch).is_empty()) {
+            let rule = format!("{path:?} must validate at least one schema (anyOf)");
+            out.errors.push(FieldError::invalid(&self.full(path), "", rule));
+        }
+        let one_of = &schema.junctors.one_of;
+        if !one_of.is_empty() {
+            let matching = one_of.iter().filter(|branch| errors_of(branch).is_empty()).count();
+            if matching != 1 {
+                let rule = format!(
+                    "{path:?} must validate one and only one schema (oneOf). Found {matching} valid alternatives"
+                );
+                out.errors.push(FieldError::invalid(&self.full(path), "", rule));
+            }
+        }
+        if let Some(branch) = &schema.junctors.not
+            && errors_of(branch).is_empty()
+        {
+            let rule = format!("{path:?} must not validate the schema (not)");
+            out.errors.push(FieldError::invalid(&self.full(path), "", rule));
+        }
+    }
+}
+
+/// The string formats that a server checks and that occur here; others pass.
+fn format_holds(format: &str, text: &str) -> bool {
+    match format {
+        "date-time" => text.parse::<jiff::Timestamp>().is_ok(),
+        "date" => text.parse::<jiff::civil::Date>().is_ok(),
+        "byte" => {
+            use base64::Engine as _;
+            base64::engine::general_purpose::STANDARD.decode(text).is_ok()
+        }
+        _ => true,
+    }
+}
+
+/// Checks that keyed lists and sets hold each item once (`x-kubernetes-list-type`).
+pub(crate) fn duplicates(schema: &Schema, value: &Value, path: &str, out: &mut Vec<FieldError>) {
+    match value {
+        Value::Object(fields) => {
+            for (name, field) in fields {
+                if let Some(child) = schema.properties.get(name) {
+                    duplicates(child, field, &child_path(path, name), out);
+                } else if let Additional::Schema(child) = &schema.additional {
+                    duplicates(child, field, &format!("{path}[{name}]"), out);
+                }
+            }
+        }
+        Value::Array(items) => {
+            duplicate_items(schema, items, path, out);
+            if let Some(child) = &schema.items {
+                for (index, item) in items.iter().enumerate() {
+                    duplicates(child, item, &format!("{path}[{index}]"), out);
+                }
+            }
+        }
+        _ => {}
+    }
+}
+
+fn duplicate_items(schema: &Schema, items: &[Value], path: &str, out: &mut Vec<FieldError>) {
+    let mut seen: Vec<(Value, usize)> = Vec::new();
+    for (index, item) in items.iter().enumerate() {
+        let identity = match &schema.list_type {
+            ListType::Atomic => return,
+            ListType::Set => item.clone(),
+            ListType::Map(keys) => {
+                let held = keys.iter().filter_map(|key| Some((key.clone(), item.get(key)?.clone())));
+                Value::Object(held.collect())
+            }
+        };
+        match seen.iter_mut().find(|(other, _)| *other == identity) {
+            Some((_, times)) => {
+                *times += 1;
+                // Only the first repetition is told, as on a server.
+                if *times == 2 {
+                    out.push(FieldError::duplicate(&format!("{path}[{index}]"), identity));
+                }
+            }
+            None => seen.push((identity, 1)),
+        }
+    }
+}

@@ -1,0 +1,208 @@
+//! Watches: a stream of lines, each an event, fed from the history of one kind.
+//!
+//! A watch holds a version and asks the store for the change after it; when there is none it sleeps
+//! until the kind changes, its time is up, or a bookmark is due. All waiting is tokio's, so it works
+//! under paused time.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures::stream::{self, Stream};
+use http_body::Frame;
+use serde_json::{Value, json};
+use tokio::sync::watch::Receiver;
+use tokio::time::Instant;
+
+use super::Cluster;
+use super::kind::SharedKind;
+use super::output::Form;
+use super::route::Query;
+use super::selector::Filter;
+use super::status::{self, Failure, FieldError};
+use super::store::{Change, State, versioned_stub};
+
+/// How long a watch without `timeoutSeconds` lasts. A server picks a time from half an hour to an
+/// hour at random.
+const DEFAULT_TIMEOUT: Duration = Duration::from_secs(30 * 60);
+
+/// How often a bookmark comes, to a watch that allows them.
+const BOOKMARK_EVERY: Duration = Duration::from_secs(60);
+
+/// The annotation of the bookmark after which a streamed list is complete.
+const INITIAL_EVENTS_END: &str = "k8s.io/initial-events-end";
+
+/// A running watch.
+struct Watch {
+    cluster: Cluster,
+    kind: SharedKind,
+    filter: Filter,
+    form: Form,
+    /// Everything up to this version was told.
+    version: u64,
+    /// Lines to send before looking at the history again.
+    pending: VecDeque<Value>,
+    news: Receiver<u64>,
+    ends: Instant,
+    bookmarks: bool,
+    next_bookmark: Instant,
+    ended: bool,
+}
+
+/// Starts a watch and returns the body that streams it.
+///
+/// # Errors
+/// 400 and 422 for bad parameters. A version that is forgotten is *not* an error here: the stream
+/// opens and its only event is `ERROR` with code 410, as on a server.
+pub(crate) fn watch(
+    cluster: &Cluster,
+    state: &State,
+    kind: SharedKind,
+    filter: Filter,
+    form: Form,
+    query: &Query,
+) -> Result<impl Stream<Item = Result<Frame<Bytes>, std::convert::Infallible>> + Send + 'static, Failure> {
+    let asked = query.number("resourceVersion")?;
+    let bookmarks = query.flag("allowWatchBookmarks");
+    let streaming = query.flag("sendInitialEvents");
+    check_streaming(query, streaming)?;
+    let timeout = query.number("timeoutSeconds")?.map_or(DEFAULT_TIMEOUT, Duration::from_secs);
+    let started = Instant::now();
+    let mut watch = Watch {
+        news: state.subscribe(&kind),
+        version: asked.unwrap_or(0),
+        cluster: cluster.clone(),
+        kind,
+        filter,
+        form,
+        pending: VecDeque::new(),
+        ends: started + timeout,
+        bookmarks,
+        next_bookmark: started + BOOKMARK_EVERY,
+        ended: false,
+    };
+    if streaming || watch.version == 0 {
+        watch.start_from_now(state, streaming && bookmarks);
+    }
+    Ok(stream::unfold(watch, |mut watch| async move {
+        let event = watch.next().await?;
+        let mut line = event.to_string().into_bytes();
+        line.push(b'\n');
+        Some((Ok(Frame::data(Bytes::from(line))), watch))
+    }))
+}
+
+fn check_streaming(query: &Query, streaming: bool) -> Result<(), Failure> {
+    let refuse = |error| Err(status::invalid("meta.k8s.io", "ListOptions", "", &[error]));
+    match query.get("resourceVersionMatch") {
+        None if query.get("sendInitialEvents").is_some() => {
+            let why = "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan";
+            refuse(FieldError::forbidden("resourceVersionMatch", why))
+        }
+        Some(_) if !streaming && query.get("sendInitialEvents").is_none() => {
+            let why = "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided";
+            refuse(FieldError::forbidden("resourceVersionMatch", why))
+        }
+        Some(other) if other != "NotOlderThan" => {
+            let kind = super::status::FieldErrorKind::NotSupported;
+            let detail = "supported values: \"NotOlderThan\"";
+            refuse(FieldError::new(kind, "resourceVersionMatch", other.into(), detail))
+        }
+        _ => Ok(()),
+    }
+}
+
+impl Watch {
+    /// Tells everything that exists as added, then goes on from the current version.
+    fn start_from_now(&mut self, state: &State, closing_bookmark: bool) {
+        self.version = state.version();
+        let existing = state.objects(&self.kind).filter(|(_, object)| self.filter.matches(object));
+        self.pending = existing.map(|(_, object)| self.event("ADDED", object)).collect();
+        if closing_bookmark {
+            let mut object = versioned_stub(&self.kind, self.version);
+            object["metadata"]["annotations"] = json!({INITIAL_EVENTS_END: "true"});
+            let event = self.event("BOOKMARK", &object);
+            self.pending.push_back(event);
+        }
+    }
+
+    fn event(&self, event_type: &str, object: &Value) -> Value {
+        json!({"type": event_type, "object": self.form.object(object)})
+    }
+
+    /// The next event; `None` when the watch is over.
+    async fn next(&mut self) -> Option<Value> {
+        loop {
+            if let Some(event) = self.pending.pop_front() {
+                return Some(event);
+            }
+            if self.ended {
+                return None;
+            }
+            self.news.mark_unchanged();
+            if let Some(event) = self.from_history() {
+                return Some(event);
+            }
+            let wake = if self.bookmarks { self.ends.min(self.next_bookmark) } else { self.ends };
+            tokio::select! {
+                biased;
+                changed = self.news.changed() => {
+                    // The store is gone with the last handle to the cluster, and we hold one.
+                    self.ended = changed.is_err();
+                }
+                () = tokio::time::sleep_until(wake) => {
+                    self.ended = Instant::now() >= self.ends;
+                    if self.bookmarks {
+                        self.next_bookmark = wake + BOOKMARK_EVERY;
+                        return Some(self.bookmark());
+                    }
+                }
+            }
+        }
+    }
+
+    fn bookmark(&mut self) -> Value {
+        // All of this kind's changes were told, so the watch stands at the store's version.
+        self.version = self.version.max(self.cluster.lock().version());
+        self.event("BOOKMARK", &versioned_stub(&self.kind, self.version))
+    }
+
+    /// The event for the next change that concerns this watch, if there is one.
+    fn from_history(&mut self) -> Option<Value> {
+        let cluster = self.cluster.clone();
+        let state = cluster.lock();
+        loop {
+            match state.change_after(&self.kind, self.version) {
+                Ok(None) => return None,
+                Ok(Some(change)) => {
+                    self.version = change.version;
+                    if let Some(event) = self.translate(change) {
+                        return Some(event);
+                    }
+                }
+                Err(oldest) => {
+                    self.ended = true;
+                    let failure = status::expired(self.version, oldest);
+                    return Some(json!({"type": "ERROR", "object": super::output::status_object(&failure)}));
+                }
+            }
+        }
+    }
+
+    /// What a change looks like through the filter: an object that stops matching is deleted, with
+    /// its old labels and the new version; one that starts to is added.
+    fn translate(&self, change: &Change) -> Option<Value> {
+        let before = change.old.as_deref().filter(|old| self.filter.matches(old));
+        let after = Some(&*change.new).filter(|new| !change.removed && self.filter.matches(new));
+        match (before, after) {
+            (None, None) => None,
+            (None, Some(new)) => Some(self.event("ADDED", new)),
+            (Some(_), Some(new)) => Some(self.event("MODIFIED", new)),
+            (Some(old), None) => {
+                let mut last = old.clone();
+                super::meta::set(&mut last, "resourceVersion", change.version.to_string().into());
+                Some(self.event("DELETED", &last))
+            }
+        }
+    }
+}

@@ -1,0 +1,304 @@
+//! Create and update: the order of steps of the API server's registry
+//! (`k8s.io/apiserver/pkg/registry/{generic/registry,rest}`).
+
+use serde_json::Value;
+
+use super::builtin;
+use super::cel;
+use super::decode::FieldValidation;
+use super::defaulting;
+use super::kind::{Family, Kind};
+use super::managed;
+use super::meta;
+use super::status::{self, Failure, FieldError};
+use super::store::{Place, Shared, State};
+use super::validate::{self, Findings};
+
+/// Which part of an object a request is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Part {
+    Main,
+    Status,
+}
+
+impl Part {
+    /// As `managedFields` and paths name it.
+    pub(crate) fn subresource(self) -> &'static str {
+        match self {
+            Self::Main => "",
+            Self::Status => "status",
+        }
+    }
+}
+
+/// How a write was asked for.
+#[derive(Clone, Debug)]
+pub(crate) struct WriteOptions {
+    /// The field manager.
+    pub(crate) manager: String,
+    /// Whether to check all and change nothing.
+    pub(crate) dry_run: bool,
+    pub(crate) validation: FieldValidation,
+}
+
+/// What came of a write.
+#[derive(Debug)]
+pub(crate) struct Written {
+    pub(crate) object: Value,
+    pub(crate) created: bool,
+    pub(crate) warnings: Vec<String>,
+}
+
+/// Whether the object to be created knows its owners already.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Ownership {
+    /// The creator owns all of it.
+    Creator,
+    /// `managedFields` was made by an apply.
+    Applied,
+}
+
+/// Stores a new object. `object` is decoded and names its namespace.
+///
+/// # Errors
+/// 404 without the namespace, 403 in a terminating one, 422 with every broken rule, 409 on a taken
+/// name.
+pub(crate) fn create(
+    state: &mut State,
+    kind: &Kind,
+    mut object: Value,
+    ownership: Ownership,
+    options: &WriteOptions,
+) -> Result<Written, Failure> {
+    if meta::version(&object).is_some() {
+        return Err(status::internal("resourceVersion should not be set on objects to be created"));
+    }
+    let generated = generate_name(state, kind, &mut object);
+    if kind.is_namespaced() {
+        require_namespace(state, kind, &object)?;
+    }
+    let now = state.now();
+    for field in ["resourceVersion", "selfLink", "deletionTimestamp", "deletionGracePeriodSeconds", "generation"] {
+        meta::set(&mut object, field, Value::Null);
+    }
+    let uid = state.new_uid();
+    meta::set(&mut object, "uid", uid.into());
+    meta::set(&mut object, "creationTimestamp", now.clone().into());
+    if kind.keeps_generation() {
+        meta::set(&mut object, "generation", 1.into());
+    }
+    if kind.status_subresource
+        && let Some(fields) = object.as_object_mut()
+    {
+        fields.remove("status");
+    }
+    builtin::prepare(kind, &mut object, None);
+    if ownership == Ownership::Creator {
+        managed::record_update(kind, &super::decode::empty(), &mut object, &options.manager, "", &now);
+    }
+    let warnings = check(state, kind, &object, None, Part::Main)?;
+    let place = Place::of(&object);
+    if state.get(kind, &place).is_some() {
+        let mut failure = status::already_exists(kind, &place.name);
+        if generated {
+            failure.message.push_str(", the server was not able to generate a unique name for the object");
+        }
+        return Err(failure);
+    }
+    defaulting::apply_defaults(&kind.schema, &mut object);
+    let object = if options.dry_run { object } else { (*state.put(kind, object)).clone() };
+    Ok(Written { object, created: true, warnings })
+}
+
+/// Fills in a name for `generateName`; eight tries, as a server does.
+fn generate_name(state: &mut State, kind: &Kind, object: &mut Value) -> bool {
+    let prefix = meta::text(object, "generateName").to_owned();
+    if prefix.is_empty() || !meta::name(object).is_empty() {
+        return false;
+    }
+    for _ in 0..8 {
+        // 63 characters in all, of which five are the suffix.
+        let cut = (0..=58).rev().find(|at| prefix.is_char_boundary(*at)).unwrap_or(0).min(prefix.len());
+        let name = format!("{}{}", &prefix[..cut], state.new_suffix());
+        meta::set(object, "name", name.into());
+        if state.get(kind, &Place::of(object)).is_none() {
+            break;
+        }
+    }
+    true
+}
+
+fn require_namespace(state: &State, kind: &Kind, object: &Value) -> Result<(), Failure> {
+    let name = meta::namespace(object);
+    let namespaces = state.kind("", "v1", "namespaces").expect("namespaces are always served");
+    match state.get(&namespaces, &Place::new("", name)) {
+        None => Err(status::not_found(&namespaces, name)),
+        Some(namespace) if meta::is_deleting(namespace) => {
+            Err(status::namespace_terminating(kind, meta::name(object), name))
+        }
+        Some(_) => Ok(()),
+    }
+}
+
+/// Stores a new state of an existing object. `object` is decoded and has its `managedFields`.
+///
+/// # Errors
+/// 409 on another resourceVersion, 422 with every broken rule.
+pub(crate) fn update(
+    state: &mut State,
+    kind: &Kind,
+    existing: &Shared,
+    mut object: Value,
+    part: Part,
+    options: &WriteOptions,
+) -> Result<Written, Failure> {
+    settle_version(kind, existing, &mut object)?;
+    let mut object = prepare_update(kind, existing, object, part);
+    let warnings = check(state, kind, &object, Some(existing), part)?;
+    defaulting::apply_defaults(&kind.schema, &mut object);
+    forget_new_times(existing, &mut object);
+    meta::tidy(&mut object);
+    if object == **existing {
+        return Ok(Written { object, created: false, warnings });
+    }
+    let last = meta::is_deleting(&object) && meta::finalizers(&object).is_empty() && !holds_content(kind, &object);
+    if options.dry_run {
+        return Ok(Written { object, created: false, warnings });
+    }
+    if last {
+        // Watches see the stored state go; the caller gets what it asked for.
+        state.remove(kind, &Place::of(&object));
+        return Ok(Written { object, created: false, warnings });
+    }
+    let stored = state.put(kind, object);
+    Ok(Written { object: (*stored).clone(), created: false, warnings })
+}
+
+/// A namespace stays until its controller has emptied it.
+pub(crate) fn holds_content(kind: &Kind, object: &Value) -> bool {
+    kind.family == Family::Namespace
+        && object["spec"]["finalizers"].as_array().is_some_and(|finalizers| !finalizers.is_empty())
+}
+
+fn settle_version(kind: &Kind, existing: &Value, object: &mut Value) -> Result<(), Failure> {
+    let current = meta::text(existing, "resourceVersion");
+    match meta::version(object) {
+        Some(version) if version == current => Ok(()),
+        Some(_) => Err(status::stale(kind, meta::name(existing))),
+        None if kind.allows_unconditional_update() => {
+            meta::copy(existing, object, "resourceVersion");
+            Ok(())
+        }
+        None => {
+            let path = "metadata.resourceVersion";
+            let error = FieldError::invalid(path, 0, "must be specified for an update");
+            // A server names the resource here where it names the kind elsewhere.
+            Err(status::invalid(&kind.group, &kind.plural, meta::name(existing), &[error]))
+        }
+    }
+}
+
+/// Undoes what the request may not change and counts the generation.
+fn prepare_update(kind: &Kind, existing: &Value, mut object: Value, part: Part) -> Value {
+    if part == Part::Status {
+        let mut whole = existing.clone();
+        whole["status"] = object["status"].take();
+        if whole["status"].is_null()
+            && let Some(fields) = whole.as_object_mut()
+        {
+            fields.remove("status");
+        }
+        meta::copy(&object, &mut whole, "managedFields");
+        return whole;
+    }
+    if kind.status_subresource
+        && let Some(fields) = object.as_object_mut()
+    {
+        match existing.get("status") {
+            Some(status) => fields.insert("status".to_owned(), status.clone()),
+            None => fields.remove("status"),
+        };
+    }
+    if meta::uid(&object).is_empty() {
+        meta::copy(existing, &mut object, "uid");
+    }
+    for field in ["creationTimestamp", "generation", "selfLink"] {
+        meta::copy(existing, &mut object, field);
+    }
+    if meta::is_deleting(existing) {
+        for field in ["deletionTimestamp", "deletionGracePeriodSeconds"] {
+            meta::copy(existing, &mut object, field);
+        }
+    }
+    builtin::prepare(kind, &mut object, Some(existing));
+    if kind.keeps_generation() && content(existing) != content(&object) {
+        bump_generation(&mut object);
+    }
+    object
+}
+
+/// All of an object that isn't metadata.
+fn content(object: &Value) -> Vec<(&String, &Value)> {
+    object.as_object().into_iter().flatten().filter(|(name, _)| *name != "metadata").collect()
+}
+
+pub(crate) fn bump_generation(object: &mut Value) {
+    let generation = object["metadata"]["generation"].as_i64().unwrap_or_default();
+    meta::set(object, "generation", (generation + 1).into());
+}
+
+/// If nothing but times in `managedFields` differs, the old entries stay: such a write is none.
+fn forget_new_times(existing: &Value, object: &mut Value) {
+    let timeless = |object: &Value| -> Vec<_> {
+        managed::managers(object).into_iter().map(|(manager, owned)| (manager, owned.fields)).collect()
+    };
+    let mut same = object.clone();
+    meta::copy(existing, &mut same, "managedFields");
+    if same == *existing && timeless(existing) == timeless(object) {
+        *object = same;
+    }
+}
+
+/// Every rule: of metadata, of the schema, of the kind, of CEL. Returns warnings.
+fn check(state: &State, kind: &Kind, object: &Value, old: Option<&Value>, part: Part) -> Result<Vec<String>, Failure> {
+    let mut found = Findings::default();
+    match old {
+        None => meta::check_new(kind, object, &mut found.errors),
+        Some(old) => meta::check_update(object, old, &mut found.errors),
+    }
+    if kind.is_custom() {
+        check_custom(state, kind, object, old, part, &mut found);
+    } else {
+        builtin::check(kind, object, old, &mut found.errors);
+    }
+    if found.errors.is_empty() {
+        Ok(found.warnings)
+    } else {
+        Err(status::invalid_object(kind, meta::name(object), &found.errors))
+    }
+}
+
+fn check_custom(state: &State, kind: &Kind, object: &Value, old: Option<&Value>, part: Part, out: &mut Findings) {
+    let schema = &kind.schema;
+    match part {
+        Part::Main => validate::validate(schema, object, old, "", out),
+        Part::Status => {
+            if let (Some(schema), Some(value)) = (schema.properties.get("status"), object.get("status")) {
+                validate::validate_part(schema, value, old.and_then(|old| old.get("status")), "status", out);
+            }
+        }
+    }
+    let mut before = Vec::new();
+    if let Some(old) = old {
+        validate::duplicates(schema, old, "", &mut before);
+    }
+    if before.is_empty() {
+        validate::duplicates(schema, object, "", &mut out.errors);
+    }
+    if out.errors.iter().any(|error| error.kind.blocks_rules()) {
+        let detail = "some validation rules were not checked because the object was invalid; correct the existing errors to complete validation";
+        out.errors.push(FieldError::invalid("", Value::Null, detail));
+    } else {
+        cel::evaluate(&state.rules, schema, object, old, out);
+    }
+}
