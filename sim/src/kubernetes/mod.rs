@@ -5,13 +5,16 @@
 //! nothing runs by itself: the controllers that a cluster has of its own (garbage collection,
 //! namespace deletion) are steps that the caller takes.
 //!
-//! What a request goes through: [`service`] reads it, [`route`] names its target, [`decode`] shapes
-//! the object ([`defaulting`]), [`patch`] and [`apply`] work out what is proposed, [`write`] and
-//! [`delete`] check it ([`meta`], [`validate`], [`cel`], [`builtin`]) and store it ([`store`]);
-//! [`list`] and [`watch`] read it back.
+//! What a request goes through: `service` reads it, `route` names its target, `decode` shapes the
+//! object (`defaulting`), `patch` and `apply` work out what is proposed, `write` and `delete` check
+//! it (`meta`, `validate`, `cel`, `builtin`) and store it (`store`); `list` and `watch` read it back.
+//! Words and order of checks were compared with kube-apiserver 1.34, request by request.
 //!
 //! Not modelled: authentication and authorization, admission webhooks, conversion between versions,
-//! discovery and tables for `kubectl`, CEL's type checker and cost budget.
+//! writing definitions through the API, discovery and tables for `kubectl`, CEL's type checker and
+//! cost budget, strategic merge of keyed lists, warnings about the style of finalizer names, the
+//! expiry of Events, content rules of special Secret types other than TLS, resetting `managedFields`,
+//! and the exact words for JSON that doesn't decode.
 
 mod apply;
 mod builtin;
@@ -109,8 +112,8 @@ impl Cluster {
     ///
     /// # Errors
     /// The `422 Invalid` that an API server would give for the schema, with paths.
-    pub fn install_crd(&self, definition: &CustomResourceDefinition) -> Result<(), Status> {
-        let kind = definition::read(definition).map_err(|failure| *failure)?;
+    pub fn install_crd(&self, definition: &CustomResourceDefinition) -> Result<(), Box<Status>> {
+        let kind = definition::read(definition)?;
         let mut state = self.lock();
         state.serve(kind);
         let definitions = state
@@ -129,7 +132,6 @@ impl Cluster {
             None => write::create(&mut state, &definitions, object, Ownership::Creator, &own_writes()),
         }
         .map(|_| ())
-        .map_err(|failure| *failure)
     }
 
     /// The API server as a tower service, for [`kube::Client::new`] and for layers that watch or
