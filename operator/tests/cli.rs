@@ -138,6 +138,19 @@ fn run_with_a_kubeconfig_that_is_not_there_names_the_file() {
 }
 
 #[test]
+fn a_broken_kubeconfig_is_not_quoted() {
+    let path = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("broken-kubeconfig");
+    std::fs::write(&path, "apiVersion: v1\nkind: Config\nusers: hush-hush\n").expect("a place for test files");
+    let kubeconfig = path.to_str().expect("the target directory is text");
+    let output = stowage(&["run", "--gateway-endpoint", "http://gateway.example", "--kubeconfig", kubeconfig]);
+    assert_eq!(output.status.code(), Some(1));
+    let said = stderr(&output);
+    assert_eq!(said.lines().count(), 1, "{said}");
+    assert!(said.contains("line 3"), "{said}");
+    assert!(!said.contains("hush"), "{said}");
+}
+
+#[test]
 fn crds_prints_both_definitions_and_nothing_else() {
     let output = stowage(&["crds"]);
     assert_eq!(output.status.code(), Some(0));
