@@ -19,6 +19,8 @@ mod delete;
 mod repair;
 mod status;
 mod step;
+#[cfg(test)]
+mod tests;
 mod view;
 
 use k8s_openapi::jiff::Timestamp;
