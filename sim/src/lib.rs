@@ -5,4 +5,5 @@ pub mod determinism;
 pub mod effects;
 pub mod gateway;
 pub mod kubernetes;
+pub mod objects;
 pub mod store;
