@@ -145,21 +145,20 @@ fn settle_conflicts(
         if force {
             owned.fields.retain(|path| !taken.contains(path));
         } else {
-            conflicts.entry(describe(manager, owned, api_version)).or_default().extend(taken);
+            conflicts.entry(describe(manager, api_version)).or_default().extend(taken);
         }
     }
     if conflicts.is_empty() { Ok(()) } else { Err(refusal(&conflicts)) }
 }
 
-fn describe(manager: &Manager, owned: &Owned, api_version: &str) -> String {
+fn describe(manager: &Manager, api_version: &str) -> String {
     let mut text = format!("{:?}", manager.name);
     if !manager.subresource.is_empty() {
         text.push_str(&format!(" with subresource {:?}", manager.subresource));
     }
     match manager.operation {
         Operation::Apply => text,
-        Operation::Update if owned.time.is_empty() => format!("{text} using {api_version}"),
-        Operation::Update => format!("{text} using {api_version} at {}", owned.time),
+        Operation::Update => format!("{text} using {api_version}"),
     }
 }
 

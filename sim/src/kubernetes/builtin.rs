@@ -28,7 +28,7 @@ pub(crate) fn object_meta_schema() -> Schema {
             "generation": {"type": "integer"}, "deletionGracePeriodSeconds": {"type": "integer"},
             "creationTimestamp": {"type": "string", "format": "date-time"},
             "deletionTimestamp": {"type": "string", "format": "date-time"},
-            "labels": texts.clone(), "annotations": texts,
+            "labels": texts, "annotations": texts,
             "finalizers": {"type": "array", "items": {"type": "string"}, "x-kubernetes-list-type": "set"},
             "ownerReferences": {
                 "type": "array", "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["uid"],
@@ -50,7 +50,7 @@ pub(crate) fn object_meta_schema() -> Schema {
 }
 
 /// A schema of a built-in kind: the given fields beside type and metadata.
-fn built_in_schema(properties: Value) -> Schema {
+fn built_in_schema(properties: &Value) -> Schema {
     let mut schema = Schema::own(json!({"type": "object", "properties": properties}));
     for name in ["apiVersion", "kind"] {
         schema.properties.insert(name.to_owned(), Schema::own(json!({"type": "string"})));
@@ -89,7 +89,7 @@ pub(crate) fn kinds() -> Vec<SharedKind> {
         "customresourcedefinitions",
         "CustomResourceDefinition",
         Scope::Cluster,
-        built_in_schema(json!({
+        built_in_schema(&json!({
             "spec": {"type": "object", "x-kubernetes-preserve-unknown-fields": true},
             "status": {"type": "object", "x-kubernetes-preserve-unknown-fields": true},
         })),
@@ -109,7 +109,7 @@ pub(crate) fn kinds() -> Vec<SharedKind> {
 }
 
 fn secret_schema() -> Schema {
-    built_in_schema(json!({
+    built_in_schema(&json!({
         "type": {"type": "string"},
         "immutable": {"type": "boolean"},
         "data": {"type": "object", "additionalProperties": {"type": "string", "format": "byte"}},
@@ -118,7 +118,7 @@ fn secret_schema() -> Schema {
 }
 
 fn namespace_schema() -> Schema {
-    built_in_schema(json!({
+    built_in_schema(&json!({
         "spec": {"type": "object", "properties": {
             "finalizers": {"type": "array", "items": {"type": "string"}},
         }},
@@ -141,7 +141,7 @@ fn event_schema() -> Schema {
         "namespace": {"type": "string"}, "uid": {"type": "string"}, "resourceVersion": {"type": "string"},
         "fieldPath": {"type": "string"},
     }});
-    built_in_schema(json!({
+    built_in_schema(&json!({
         "eventTime": {"type": "string", "format": "date-time"},
         "series": {"type": "object", "properties": {
             "count": {"type": "integer", "format": "int32"},
@@ -149,7 +149,7 @@ fn event_schema() -> Schema {
         }},
         "reportingController": {"type": "string"}, "reportingInstance": {"type": "string"},
         "action": {"type": "string"}, "reason": {"type": "string"}, "note": {"type": "string"},
-        "type": {"type": "string"}, "regarding": reference.clone(), "related": reference,
+        "type": {"type": "string"}, "regarding": reference, "related": reference,
         "deprecatedSource": {"type": "object", "properties": {
             "component": {"type": "string"}, "host": {"type": "string"},
         }},
@@ -160,7 +160,7 @@ fn event_schema() -> Schema {
 }
 
 fn lease_schema() -> Schema {
-    built_in_schema(json!({
+    built_in_schema(&json!({
         "spec": {"type": "object", "properties": {
             "holderIdentity": {"type": "string"}, "preferredHolder": {"type": "string"},
             "strategy": {"type": "string"},
@@ -172,16 +172,21 @@ fn lease_schema() -> Schema {
     }))
 }
 
-/// Brings a decoded object into the form that is stored, for a create (`old` absent) or an update.
-pub(crate) fn prepare(kind: &Kind, object: &mut Value, old: Option<&Value>) {
-    match kind.family {
-        Family::Secret => prepare_secret(object),
-        Family::Namespace => prepare_namespace(object, old),
-        Family::Custom | Family::Event | Family::Lease | Family::Definition => {}
+/// Does to a decoded object what the kind's own defaults and conversions do.
+pub(crate) fn normalize(kind: &Kind, object: &mut Value) {
+    if kind.family == Family::Secret {
+        normalize_secret(object);
     }
 }
 
-fn prepare_secret(object: &mut Value) {
+/// Sets what only the server sets, for a create (`old` absent) or an update.
+pub(crate) fn prepare(kind: &Kind, object: &mut Value, old: Option<&Value>) {
+    if kind.family == Family::Namespace {
+        prepare_namespace(object, old);
+    }
+}
+
+fn normalize_secret(object: &mut Value) {
     use base64::Engine as _;
     let Some(fields) = object.as_object_mut() else { return };
     if let Some(Value::Object(texts)) = fields.remove("stringData") {
@@ -268,11 +273,10 @@ fn check_secret(object: &Value, old: Option<&Value>, out: &mut Vec<FieldError>) 
 fn check_new_event(event: &Value, out: &mut Vec<FieldError>) {
     let text = |field: &str| event[field].as_str().unwrap_or_default();
     let regarding = event["regarding"]["namespace"].as_str().unwrap_or_default();
-    let home = if regarding.is_empty() { "default" } else { regarding };
-    let namespace = meta::namespace(event);
-    if namespace != home && !(regarding.is_empty() && namespace == "kube-system") {
-        let detail = "does not match event.namespace";
-        out.push(FieldError::invalid("involvedObject.namespace", regarding, detail));
+    // Events about cluster-wide objects live in `default`; that the namespaces of other events agree
+    // with their objects' isn't checked.
+    if regarding.is_empty() && !matches!(meta::namespace(event), "default" | "kube-system") {
+        out.push(FieldError::invalid("involvedObject.namespace", "", "does not match event.namespace"));
     }
     if text("eventTime").is_empty() {
         out.push(FieldError::required("eventTime", ""));
@@ -280,13 +284,13 @@ fn check_new_event(event: &Value, out: &mut Vec<FieldError>) {
     if !matches!(text("type"), "Normal" | "Warning") {
         out.push(FieldError::invalid("type", "", format!("has invalid value: {}", text("type"))));
     }
-    for field in ["reportingController", "reportingInstance", "action", "reason"] {
+    for field in ["reportingInstance", "action", "reason"] {
         if text(field).is_empty() {
             out.push(FieldError::required(field, ""));
         }
     }
     let controller = text("reportingController");
-    for error in names::qualified_name(controller).into_iter().filter(|_| !controller.is_empty()) {
+    for error in names::qualified_name(controller) {
         out.push(FieldError::invalid("reportingController", controller, error));
     }
     for (field, shown, limit) in [

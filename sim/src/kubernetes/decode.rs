@@ -3,11 +3,12 @@
 
 use serde_json::{Map, Value};
 
+use super::builtin;
 use super::defaulting;
 use super::kind::Kind;
 use super::meta;
-use super::status::{Failure, FieldError, bad_request, internal, invalid};
-use super::validate::{Findings, validate_part};
+use super::status::{Failure, FieldError, FieldErrorKind, bad_request, invalid, unclassified};
+use super::validate::{Findings, validate, validate_part};
 
 /// What happens to fields that the schema doesn't know.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -34,17 +35,18 @@ pub(crate) enum Origin {
 ///
 /// # Errors
 /// 400 when it isn't a JSON object.
-pub(crate) fn json_object(body: &[u8]) -> Result<Value, Failure> {
-    let value: Value = serde_json::from_slice(body)
-        .map_err(|error| bad_request(format!("couldn't get version/kind; json parse error: {error}")))?;
-    if value.is_object() {
-        Ok(value)
-    } else {
-        let shown = value.to_string();
-        Err(bad_request(format!(
-            "couldn't get version/kind; json parse error: cannot unmarshal {shown} into an object"
-        )))
-    }
+pub(crate) fn json_object(kind: &Kind, body: &[u8]) -> Result<Value, Failure> {
+    let why = match serde_json::from_slice::<Value>(body) {
+        Ok(value) if value.is_object() => return Ok(value),
+        Ok(_) => "it is not an object".to_owned(),
+        Err(error) => error.to_string(),
+    };
+    Err(unrecognized(kind, body, &format!("couldn't get version/kind; json parse error: {why}")))
+}
+
+fn unrecognized(kind: &Kind, body: &[u8], why: &str) -> Failure {
+    let shown = String::from_utf8_lossy(body);
+    bad_request(format!("the object provided is unrecognized (must be of type {}): {why} ({shown})", kind.kind))
 }
 
 /// Checks that the object is of the kind and the namespace that the path names, and fills in what it
@@ -62,13 +64,11 @@ pub(crate) fn settle_envelope(kind: &Kind, namespace: &str, object: &mut Value) 
     }
     let stated = object["kind"].as_str().unwrap_or_default();
     if stated.is_empty() && kind.is_custom() {
-        return Err(bad_request("Object 'Kind' is missing in the request body"));
+        let body = object.to_string();
+        return Err(unrecognized(kind, body.as_bytes(), &format!("Object 'Kind' is missing in '{body}'")));
     }
     if !stated.is_empty() && stated != kind.kind {
-        let expected = &kind.kind;
-        return Err(bad_request(format!(
-            "{stated} in version {api_version:?} cannot be handled as a {expected}: kinds differ"
-        )));
+        return Err(other_kind(kind, object));
     }
     object["apiVersion"] = api_version.into();
     object["kind"] = kind.kind.clone().into();
@@ -84,18 +84,32 @@ pub(crate) fn settle_envelope(kind: &Kind, namespace: &str, object: &mut Value) 
     Ok(())
 }
 
-/// Checks that the object's name, if stated, is the one in the path, and fills it in.
+fn other_kind(kind: &Kind, object: &Value) -> Failure {
+    let stated = object["kind"].as_str().unwrap_or_default();
+    if kind.is_custom() {
+        let error = FieldError::invalid("kind", stated, format!("must be {}", kind.kind));
+        return invalid(&kind.group, stated, meta::name(object), &[error]);
+    }
+    let (version, expected) = (&kind.version, &kind.kind);
+    bad_request(format!("{stated} in version {version:?} cannot be handled as a {expected}: the object is a {stated}"))
+}
+
+/// Checks that the object states its name and that it is the one in the path.
 ///
 /// # Errors
-/// 400 where they differ.
-pub(crate) fn settle_name(name: &str, object: &mut Value) -> Result<(), Failure> {
+/// 400 where it doesn't.
+pub(crate) fn check_name(name: &str, object: &Value) -> Result<(), Failure> {
     let stated = meta::name(object);
-    if !stated.is_empty() && stated != name {
+    if stated.is_empty() {
+        return Err(bad_request(format!(
+            "the name of the object ({name} based on URL) was undeterminable: name must be provided"
+        )));
+    }
+    if stated != name {
         return Err(bad_request(format!(
             "the name of the object ({stated}) does not match the name on the URL ({name})"
         )));
     }
-    meta::set(object, "name", name.into());
     Ok(())
 }
 
@@ -139,6 +153,7 @@ pub(crate) fn shape(
         return Err(undecodable(kind, object, origin, &error.to_string()));
     }
     meta::tidy(object);
+    builtin::normalize(kind, object);
     Ok(warnings)
 }
 
@@ -158,8 +173,16 @@ fn undecodable(kind: &Kind, object: &Value, origin: Origin, why: &str) -> Failur
 /// Parses and checks the body of an apply.
 ///
 /// # Errors
-/// 400 when it isn't an object or is of another type, 500 (as on a server) for unknown fields.
-pub(crate) fn apply_config(kind: &Kind, namespace: &str, name: &str, body: &[u8]) -> Result<Value, Failure> {
+/// 400 when it isn't an object, is of another type, or doesn't state the name of an object that is to
+/// be created; 500 (as on a server)
+/// for unknown fields and values of the wrong type.
+pub(crate) fn apply_config(
+    kind: &Kind,
+    namespace: &str,
+    name: &str,
+    exists: bool,
+    body: &[u8],
+) -> Result<Value, Failure> {
     let parsed: Option<Value> = serde_json::from_slice(body).ok().or_else(|| {
         let text = std::str::from_utf8(body).ok()?;
         serde_saphyr::from_str(text).ok()
@@ -168,25 +191,41 @@ pub(crate) fn apply_config(kind: &Kind, namespace: &str, name: &str, body: &[u8]
         return Err(bad_request("error decoding YAML: the body is not an object"));
     };
     let mut config = super::apply::without_nulls(config);
-    let stated = config["apiVersion"].as_str().unwrap_or_default();
-    if stated != kind.api_version() {
-        let expected = kind.api_version();
-        return Err(bad_request(format!("invalid object type: apiVersion {stated:?}, expected {expected:?}")));
+    let stated = |field: &str| config[field].as_str().unwrap_or_default();
+    let (api_version, stated_kind) = (stated("apiVersion"), stated("kind"));
+    if api_version != kind.api_version() || stated_kind != kind.kind {
+        return Err(bad_request(format!("invalid object type: {api_version}, Kind={stated_kind}")));
     }
-    settle_envelope(kind, namespace, &mut config)?;
-    settle_name(name, &mut config)?;
     if !config["metadata"]["managedFields"].is_null() {
         return Err(bad_request("metadata.managedFields must be nil"));
     }
-    let unknown = defaulting::unknown_fields(&kind.schema, &config);
-    if let Some(path) = unknown.first() {
-        return Err(internal(&format!(
-            "failed to create typed patch object ({namespace}/{name}; {}, Kind={}): .{path}: field not declared in schema",
-            kind.api_version(),
-            kind.kind,
-        )));
+    check_types(kind, &config)?;
+    settle_envelope(kind, namespace, &mut config)?;
+    // An existing object brings its name along; what the config states still has to agree.
+    if exists && meta::name(&config).is_empty() {
+        meta::set(&mut config, "name", name.into());
     }
+    check_name(name, &config)?;
     Ok(config)
+}
+
+/// An apply is refused for what doesn't fit the schema's structure before anything else.
+fn check_types(kind: &Kind, config: &Value) -> Result<(), Failure> {
+    let mut found = Findings::default();
+    validate(&kind.schema, config, None, "", &mut found);
+    let wrong = found.errors.iter().find(|error| error.kind == FieldErrorKind::TypeInvalid);
+    let why = match (defaulting::unknown_fields(&kind.schema, config).first(), wrong) {
+        (Some(path), _) => format!(".{path}: field not declared in schema"),
+        (None, Some(error)) => format!(".{}: {}", error.path, error.detail),
+        (None, None) => return Ok(()),
+    };
+    Err(unclassified(&format!(
+        "failed to create typed patch object ({}/{}; {}, Kind={}): {why}",
+        meta::namespace(config),
+        meta::name(config),
+        kind.api_version(),
+        kind.kind,
+    )))
 }
 
 /// An empty object, for kinds of patch that start from nothing.

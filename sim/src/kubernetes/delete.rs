@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::kind::{Family, Kind};
 use super::meta::{self, FOREGROUND, ORPHAN};
-use super::status::{self, Failure, bad_request};
+use super::status::{self, Failure, FieldError, FieldErrorKind, bad_request};
 use super::store::{Place, State};
 use super::write;
 
@@ -49,7 +49,7 @@ impl Deletion {
             (Some("Orphan"), _) | (None, Some(true)) => Some(Propagation::Orphan),
             (None, Some(false)) => Some(Propagation::Background),
             (None, None) => None,
-            (Some(other), _) => return Err(bad_request(format!("invalid propagationPolicy {other:?}"))),
+            (Some(other), _) => return Err(unknown_policy(other)),
         };
         let preconditions = options.preconditions.unwrap_or_default();
         Ok(Self {
@@ -59,6 +59,12 @@ impl Deletion {
             dry_run: dry_run || options.dry_run.is_some_and(|list| !list.is_empty()),
         })
     }
+}
+
+fn unknown_policy(policy: &str) -> Failure {
+    let detail = r#"supported values: "Foreground", "Background", "Orphan", "nil""#;
+    let error = FieldError::new(FieldErrorKind::NotSupported, "propagationPolicy", policy.into(), detail);
+    status::invalid("meta.k8s.io", "DeleteOptions", "", &[error])
 }
 
 /// What came of a delete.
@@ -113,14 +119,14 @@ fn check_preconditions(kind: &Kind, existing: &Value, deletion: &Deletion) -> Re
         let why = format!(
             "the UID in the precondition ({expected}) does not match the UID in record ({uid}). The object might have been deleted and then recreated"
         );
-        return Err(status::conflict(kind, name, &why));
+        return Err(status::precondition_failed(kind, name, &why));
     }
     let version = meta::text(existing, "resourceVersion");
     if let Some(expected) = deletion.version.as_deref().filter(|expected| *expected != version) {
         let why = format!(
             "the ResourceVersion in the precondition ({expected}) does not match the ResourceVersion in record ({version}). The object might have been modified"
         );
-        return Err(status::conflict(kind, name, &why));
+        return Err(status::precondition_failed(kind, name, &why));
     }
     Ok(())
 }

@@ -36,6 +36,9 @@ pub(crate) fn list(state: &State, kind: &Kind, filter: &Filter, query: &Query) -
     let page: Vec<_> = if limit == 0 { matching.by_ref().collect() } else { matching.by_ref().take(limit).collect() };
     let rest = matching.count();
     let mut metadata = json!({"resourceVersion": version.to_string()});
+    if kind.is_custom() {
+        metadata["continue"] = "".into();
+    }
     if rest > 0
         && let Some((place, _)) = page.last()
     {
@@ -46,12 +49,23 @@ pub(crate) fn list(state: &State, kind: &Kind, filter: &Filter, query: &Query) -
             metadata["remainingItemCount"] = rest.into();
         }
     }
+    let items = page.into_iter().map(|(_, object)| item(kind, &object));
     Ok(json!({
         "kind": format!("{}List", kind.kind),
         "apiVersion": kind.api_version(),
         "metadata": metadata,
-        "items": page.into_iter().map(|(_, object)| (*object).clone()).collect::<Vec<_>>(),
+        "items": items.collect::<Vec<_>>(),
     }))
+}
+
+/// An object as an item of a list: of built-in kinds without its type.
+fn item(kind: &Kind, object: &Value) -> Value {
+    let mut item = object.clone();
+    if let Some(fields) = item.as_object_mut().filter(|_| !kind.is_custom()) {
+        fields.remove("apiVersion");
+        fields.remove("kind");
+    }
+    item
 }
 
 /// The version to list at, and the place to list from.
@@ -65,7 +79,7 @@ fn start(state: &State, query: &Query) -> Result<(u64, Option<Place>), Failure> 
         }
         let token: Option<Token> =
             URL_SAFE_NO_PAD.decode(token).ok().and_then(|bytes| serde_json::from_slice(&bytes).ok());
-        let token = token.ok_or_else(|| bad_request("continue key is not valid"))?;
+        let token = token.ok_or_else(|| bad_request("invalid continue token: continue key is not valid"))?;
         return Ok((token.version, Some(Place::new(&token.after.0, &token.after.1))));
     }
     let refuse = |why: &str| {
@@ -82,7 +96,7 @@ fn start(state: &State, query: &Query) -> Result<(u64, Option<Place>), Failure> 
         (Some("NotOlderThan") | None, _) => Ok((current, None)),
         (Some(other), _) => {
             let kind = super::status::FieldErrorKind::NotSupported;
-            let detail = "supported values: \"Exact\", \"NotOlderThan\"";
+            let detail = "supported values: \"Exact\", \"NotOlderThan\", \"\"";
             let error = FieldError::new(kind, "resourceVersionMatch", other.into(), detail);
             Err(status::invalid("meta.k8s.io", "ListOptions", "", &[error]))
         }

@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value, json};
 
-use super::kind::Kind;
+use super::kind::{Family, Kind};
 use super::meta;
 use super::schema::{ListType, Schema};
 
@@ -304,10 +304,14 @@ pub(crate) fn without_reset(kind: &Kind, object: &Value, subresource: &str) -> V
             "status" => {
                 fields.remove("spec");
             }
-            _ if kind.status_subresource => {
-                fields.remove("status");
+            _ => {
+                if kind.status_subresource {
+                    fields.remove("status");
+                }
+                if kind.family == Family::Namespace {
+                    fields.remove("spec");
+                }
             }
-            _ => {}
         }
     }
     object

@@ -109,8 +109,8 @@ impl Cluster {
     ///
     /// # Errors
     /// The `422 Invalid` that an API server would give for the schema, with paths.
-    pub fn install_crd(&self, definition: &CustomResourceDefinition) -> Result<(), Status> {
-        let kind = definition::read(definition).map_err(|failure| *failure)?;
+    pub fn install_crd(&self, definition: &CustomResourceDefinition) -> Result<(), Box<Status>> {
+        let kind = definition::read(definition)?;
         let mut state = self.lock();
         state.serve(kind);
         let definitions = state
@@ -129,7 +129,6 @@ impl Cluster {
             None => write::create(&mut state, &definitions, object, Ownership::Creator, &own_writes()),
         }
         .map(|_| ())
-        .map_err(|failure| *failure)
     }
 
     /// The API server as a tower service, for [`kube::Client::new`] and for layers that watch or

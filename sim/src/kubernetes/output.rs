@@ -77,6 +77,16 @@ pub(crate) fn deleted_status(kind: &Kind, object: &Value) -> Value {
     json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "details": details})
 }
 
+/// The answer for a path that leads nowhere: plain text, as on a server.
+pub(crate) fn page_not_found() -> Response<ApiBody> {
+    let body = Full::new(Bytes::from_static(b"404 page not found\n"));
+    let mut response = Response::new(body.boxed_unsync());
+    *response.status_mut() = StatusCode::NOT_FOUND;
+    let text = header::HeaderValue::from_static("text/plain; charset=utf-8");
+    response.headers_mut().insert(header::CONTENT_TYPE, text);
+    response
+}
+
 /// A JSON answer with warnings as headers.
 pub(crate) fn answer(code: StatusCode, body: &Value, warnings: &[String]) -> Response<ApiBody> {
     let bytes = serde_json::to_vec(body).expect("a JSON value serializes");

@@ -1,6 +1,6 @@
 //! PUT and PATCH: from a request's body to the object it proposes.
 
-use json_patch::{PatchOperation, jsonptr};
+use json_patch::{AddOperation, PatchOperation, ReplaceOperation, jsonptr};
 use kube::core::Status;
 use kube::core::response::reason;
 use serde_json::Value;
@@ -56,9 +56,9 @@ pub(crate) fn replace(
     body: &[u8],
     options: &WriteOptions,
 ) -> Result<Written, Failure> {
-    let mut object = decode::json_object(body)?;
+    let mut object = decode::json_object(kind, body)?;
     decode::settle_envelope(kind, &place.namespace, &mut object)?;
-    decode::settle_name(&place.name, &mut object)?;
+    decode::check_name(&place.name, &object)?;
     let warnings = decode::shape(kind, &mut object, options.validation, Origin::Body)?;
     let uid = meta::uid(&object).to_owned();
     let Some(existing) = state.get(kind, place).cloned() else {
@@ -66,13 +66,13 @@ pub(crate) fn replace(
             return Err(status::not_found(kind, &place.name));
         }
         if !uid.is_empty() {
-            return Err(status::wrong_uid(kind, &place.name, &uid, ""));
+            return Err(status::wrong_uid(kind, place, &uid, ""));
         }
         meta::set(&mut object, "resourceVersion", Value::Null);
         return Ok(write::create(state, kind, object, Ownership::Creator, options)?.warned(warnings));
     };
     if !uid.is_empty() && uid != meta::uid(&existing) {
-        return Err(status::wrong_uid(kind, &place.name, &uid, meta::uid(&existing)));
+        return Err(status::wrong_uid(kind, place, &uid, meta::uid(&existing)));
     }
     let now = state.now();
     managed::record_update(kind, &existing, &mut object, &options.manager, part.subresource(), &now);
@@ -107,7 +107,7 @@ pub(crate) fn patch(
         }
     }
     decode::settle_envelope(kind, &place.namespace, &mut object)?;
-    decode::settle_name(&place.name, &mut object)?;
+    decode::check_name(&place.name, &object)?;
     let warnings = decode::shape(kind, &mut object, options.validation, Origin::Patch)?;
     let now = state.now();
     managed::record_update(kind, &existing, &mut object, &options.manager, part.subresource(), &now);
@@ -128,7 +128,8 @@ pub(crate) fn server_side_apply(
     force: bool,
     options: &WriteOptions,
 ) -> Result<Written, Failure> {
-    let config = decode::apply_config(kind, &place.namespace, &place.name, body)?;
+    let exists = state.get(kind, place).is_some();
+    let config = decode::apply_config(kind, &place.namespace, &place.name, exists, body)?;
     let now = state.now();
     let applier = Applier { manager: &options.manager, subresource: part.subresource(), force, now: &now };
     let Some(existing) = state.get(kind, place).cloned() else {
@@ -148,7 +149,7 @@ pub(crate) fn server_side_apply(
         return Ok(write::create(state, kind, object, Ownership::Applied, options)?.warned(warnings));
     };
     let mut object = apply::apply(kind, &existing, &config, &applier)?;
-    if meta::version(&config).is_none() {
+    if meta::text(&config, "resourceVersion").is_empty() {
         meta::copy(&existing, &mut object, "resourceVersion");
     }
     let warnings = decode::shape(kind, &mut object, options.validation, Origin::Body)?;
@@ -182,21 +183,28 @@ fn apply_json_patch(object: &mut Value, body: &[u8]) -> Result<(), Failure> {
     let operations: Vec<PatchOperation> =
         serde_json::from_slice(body).map_err(|error| bad_request(format!("error decoding patch: {error}")))?;
     for operation in &operations {
-        if is_absence_test(object, operation) {
-            continue;
+        if let Some(operation) = as_the_server_reads_it(object, operation) {
+            json_patch::patch(object, &[operation]).map_err(|_| does_not_apply())?;
         }
-        json_patch::patch(object, std::slice::from_ref(operation)).map_err(|_| does_not_apply())?;
     }
     Ok(())
 }
 
-/// `test` against null holds where the key is missing (its parent has to be there).
-fn is_absence_test(object: &Value, operation: &PatchOperation) -> bool {
-    let PatchOperation::Test(test) = operation else { return false };
-    let missing = object.pointer(test.path.as_str()).is_none();
-    let parent = |pointer: &jsonptr::Pointer| pointer.split_back().map(|(parent, _)| parent.as_str().to_owned());
-    let parent_there = parent(&test.path).is_some_and(|parent| object.pointer(&parent).is_some_and(Value::is_object));
-    test.value.is_null() && missing && parent_there
+/// Where the server's patch library differs from RFC 6902: `test` against null holds where the key
+/// is missing, and `replace` of a missing key adds it. The parent has to be there for both.
+fn as_the_server_reads_it(object: &Value, operation: &PatchOperation) -> Option<PatchOperation> {
+    let missing_key = |path: &jsonptr::Pointer| {
+        let parent = path.split_back().and_then(|(parent, _)| object.pointer(parent.as_str()));
+        object.pointer(path.as_str()).is_none() && parent.is_some_and(Value::is_object)
+    };
+    match operation {
+        PatchOperation::Test(test) if test.value.is_null() && missing_key(&test.path) => None,
+        PatchOperation::Replace(replace) if missing_key(&replace.path) => {
+            let ReplaceOperation { path, value } = replace.clone();
+            Some(PatchOperation::Add(AddOperation { path, value }))
+        }
+        other => Some(other.clone()),
+    }
 }
 
 /// A server says no more than this about a patch that doesn't apply, and gives no causes.

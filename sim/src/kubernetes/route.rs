@@ -149,7 +149,7 @@ mod tests {
         assert_eq!(route("/api/v1/namespaces/a"), (empty.clone(), empty.clone(), "namespaces".into(), some("a"), none));
         assert_eq!(
             route("/api/v1/namespaces/a/status"),
-            (empty.clone(), empty.clone(), "namespaces".into(), some("a"), some("status"))
+            (empty.clone(), empty, "namespaces".into(), some("a"), some("status"))
         );
         assert_eq!(
             route("/apis/g.io/v1/namespaces/a/things/b/status"),

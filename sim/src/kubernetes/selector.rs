@@ -87,12 +87,12 @@ impl FieldRequirement {
         for step in &self.path {
             at = at.get(step).unwrap_or(&Value::Null);
         }
-        let equal = match at {
-            Value::Null => self.value.is_empty(),
-            Value::String(text) => *text == self.value,
-            other => other.to_string() == self.value,
+        let text = match at {
+            Value::Null => String::new(),
+            Value::String(text) => text.clone(),
+            other => other.to_string(),
         };
-        equal == self.equal
+        (text == self.value) == self.equal
     }
 }
 
@@ -143,7 +143,16 @@ fn parse_label(text: &str) -> Result<LabelRequirement, String> {
             _ => return Err(format!("found '{}', expected: in, notin", head.trim())),
         }
     } else {
-        (text, LabelTest::Exists)
+        let mut words = text.split_whitespace();
+        match (words.next(), words.next(), words.next()) {
+            (_, Some("in" | "notin"), third) => {
+                return Err(format!("found '{}' expected: '('", third.unwrap_or_default()));
+            }
+            (_, Some(second), _) => {
+                return Err(format!("found '{second}', expected: in, notin, =, ==, !=, gt, lt"));
+            }
+            _ => (text, LabelTest::Exists),
+        }
     };
     match names::qualified_name(key).first() {
         None => Ok(LabelRequirement { key: key.to_owned(), test }),
@@ -194,9 +203,9 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    fn labels_match(selector: &str, labels: Value) -> bool {
+    fn labels_match(selector: &str, labels: &Value) -> bool {
         let parsed = parse_labels(selector).expect(selector);
-        parsed.iter().all(|requirement| requirement.holds(&labels))
+        parsed.iter().all(|requirement| requirement.holds(labels))
     }
 
     #[test]
@@ -218,12 +227,12 @@ mod tests {
             "app=web,empty=",
             "empty",
         ] {
-            assert!(labels_match(selector, labels()), "{selector}");
+            assert!(labels_match(selector, &labels()), "{selector}");
         }
         for selector in
             ["other", "app=db", "app!=web", "!app", "app in (db)", "app notin (web,db)", "app>1", "k8s.io/tier<3"]
         {
-            assert!(!labels_match(selector, labels()), "{selector}");
+            assert!(!labels_match(selector, &labels()), "{selector}");
         }
     }
 

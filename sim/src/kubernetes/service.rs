@@ -86,15 +86,17 @@ fn dispatch(cluster: &Cluster, head: &Parts, body: &[u8]) -> Result<Response<Api
         let version = json!({"major": "1", "minor": "34", "gitVersion": "v1.34.4", "platform": "simulated"});
         return Ok(output::answer(StatusCode::OK, &version, &[]));
     }
-    let route = Route::parse(head.uri.path()).ok_or_else(status::no_such_path)?;
-    let kind = cluster.lock().kind(&route.group, &route.version, &route.plural).ok_or_else(status::no_such_path)?;
+    let Some(route) = Route::parse(head.uri.path()) else { return Ok(output::page_not_found()) };
+    let Some(kind) = cluster.lock().kind(&route.group, &route.version, &route.plural) else {
+        return Ok(output::page_not_found());
+    };
     let part = match route.subresource.as_deref() {
         None => Part::Main,
         Some("status") if kind.status_subresource => Part::Status,
-        Some(_) => return Err(status::no_such_path()),
+        Some(_) => return Err(status::not_found(&kind, route.name.as_deref().unwrap_or_default())),
     };
     if !route.namespace.is_empty() && !kind.is_namespaced() {
-        return Err(status::no_such_path());
+        return Ok(output::page_not_found());
     }
     let query = Query::parse(head.uri.query().unwrap_or_default());
     let form = Form::parse(&head.headers);
@@ -186,7 +188,7 @@ impl Call<'_> {
 
     fn create(&self) -> Result<Response<ApiBody>, Failure> {
         let options = self.options()?;
-        let mut object = decode::json_object(self.body)?;
+        let mut object = decode::json_object(&self.kind, self.body)?;
         decode::settle_envelope(&self.kind, &self.route.namespace, &mut object)?;
         let warnings = decode::shape(&self.kind, &mut object, options.validation, Origin::Body)?;
         let mut state = self.cluster.lock();

@@ -8,7 +8,8 @@ use kube::core::Status;
 use kube::core::response::{StatusCause, StatusDetails, reason};
 use serde_json::Value;
 
-use super::kind::Kind;
+use super::kind::{Family, Kind};
+use super::store::Place;
 
 /// What every handler fails with: the `Status` object that goes out as the response body.
 pub(crate) type Failure = Box<Status>;
@@ -152,7 +153,7 @@ pub(crate) fn invalid(group: &str, kind: &str, name: &str, errors: &[FieldError]
         [one] => one.clone(),
         many => format!("[{}]", many.join(", ")),
     };
-    let qualified = if group.is_empty() { kind.to_owned() } else { format!("{kind}.{group}") };
+    let qualified = qualified_kind(group, kind);
     let details = StatusDetails { name: name.into(), group: group.into(), kind: kind.into(), ..no_details() };
     let details = StatusDetails { causes, ..details };
     Status::failure(&format!("{qualified} {name:?} is invalid: {summary}"), reason::INVALID)
@@ -161,9 +162,15 @@ pub(crate) fn invalid(group: &str, kind: &str, name: &str, errors: &[FieldError]
         .boxed()
 }
 
+fn qualified_kind(group: &str, kind: &str) -> String {
+    if group.is_empty() { kind.to_owned() } else { format!("{kind}.{group}") }
+}
+
 /// `422 Invalid` for an object of `kind`.
 pub(crate) fn invalid_object(kind: &Kind, name: &str, errors: &[FieldError]) -> Failure {
-    invalid(&kind.group, &kind.kind, name, errors)
+    // An event is a core object inside the server, whichever door it came through.
+    let group = if kind.family == Family::Event { "" } else { &kind.group };
+    invalid(group, &kind.kind, name, errors)
 }
 
 /// Details with nothing in them (the type has no `Default`).
@@ -190,19 +197,6 @@ pub(crate) fn not_found(kind: &Kind, name: &str) -> Failure {
         .boxed()
 }
 
-/// `404` for a path that leads nowhere.
-pub(crate) fn no_such_path() -> Failure {
-    let cause = StatusCause {
-        reason: "UnexpectedServerResponse".into(),
-        message: "404 page not found".into(),
-        field: String::new(),
-    };
-    Status::failure("the server could not find the requested resource", reason::NOT_FOUND)
-        .with_code(404)
-        .with_details(StatusDetails { causes: vec![cause], ..no_details() })
-        .boxed()
-}
-
 /// `409 AlreadyExists`: a create on a taken name.
 pub(crate) fn already_exists(kind: &Kind, name: &str) -> Failure {
     Status::failure(&format!("{} {name:?} already exists", kind.qualified_resource()), reason::ALREADY_EXISTS)
@@ -223,10 +217,27 @@ pub(crate) fn stale(kind: &Kind, name: &str) -> Failure {
     conflict(kind, name, why)
 }
 
-/// `409 Conflict`: another object of this name has taken the place of the one meant.
-pub(crate) fn wrong_uid(kind: &Kind, name: &str, expected: &str, actual: &str) -> Failure {
-    let why = format!("Precondition failed: UID in precondition: {expected}, UID in object meta: {actual}");
-    conflict(kind, name, &why)
+/// `409 Conflict`: another object of this name has taken the place of the one meant. The text is
+/// what a server's storage says, its key included.
+pub(crate) fn wrong_uid(kind: &Kind, place: &Place, expected: &str, actual: &str) -> Failure {
+    let group = if kind.is_custom() { format!("{}/", kind.group) } else { String::new() };
+    let namespace = if kind.is_namespaced() { format!("{}/", place.namespace) } else { String::new() };
+    let why = format!(
+        "StorageError: invalid object, Code: 4, Key: /registry/{group}{}/{namespace}{}, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: UID in precondition: {expected}, UID in object meta: {actual}",
+        kind.plural, place.name,
+    );
+    conflict(kind, &place.name, &why)
+}
+
+/// `409 Conflict`: a precondition of a DELETE doesn't hold. A server names the kind here where it
+/// names the resource elsewhere.
+pub(crate) fn precondition_failed(kind: &Kind, name: &str, why: &str) -> Failure {
+    let qualified = qualified_kind(&kind.group, &kind.kind);
+    let details = StatusDetails { kind: kind.kind.clone(), ..about(kind, name) };
+    Status::failure(&format!("Operation cannot be fulfilled on {qualified} {name:?}: {why}"), reason::CONFLICT)
+        .with_code(409)
+        .with_details(details)
+        .boxed()
 }
 
 /// `403 Forbidden` with the given explanation.
@@ -254,9 +265,9 @@ pub(crate) fn bad_request(message: impl AsRef<str>) -> Failure {
     Status::failure(message.as_ref(), reason::BAD_REQUEST).with_code(400).boxed()
 }
 
-/// `500 InternalError`, for the few things that a real server answers that way.
-pub(crate) fn internal(message: &str) -> Failure {
-    Status::failure(&format!("Internal error occurred: {message}"), reason::INTERNAL_ERROR).with_code(500).boxed()
+/// `500` without a reason: what a server makes of an error that it has no class for.
+pub(crate) fn unclassified(message: &str) -> Failure {
+    Status::failure(message, reason::UNKNOWN).with_code(500).boxed()
 }
 
 /// `405` for a verb that the resource doesn't have.
@@ -285,7 +296,7 @@ pub(crate) fn version_too_large(asked: u64, current: u64) -> Failure {
         field: String::new(),
     };
     let details = StatusDetails { causes: vec![cause], retry_after_seconds: 1, ..no_details() };
-    Status::failure(&format!("Too large resource version: {asked}, current: {current}"), reason::TIMEOUT)
+    Status::failure(&format!("Timeout: Too large resource version: {asked}, current: {current}"), reason::TIMEOUT)
         .with_code(504)
         .with_details(details)
         .boxed()

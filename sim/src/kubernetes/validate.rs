@@ -6,7 +6,7 @@
 
 use serde_json::Value;
 
-use super::schema::{Additional, JsonType, ListType, Schema, TypeRule};
+use super::schema::{Additional, ListType, Schema, TypeRule};
 use super::status::{FieldError, FieldErrorKind};
 
 /// What a check found: errors that refuse the write, and warnings for what was bad before and is
@@ -68,7 +68,7 @@ impl Check<'_> {
         }
     }
 
-    fn invalid(&self, path: &str, value: &Value, rule: String) -> FieldError {
+    fn invalid(&self, path: &str, value: &Value, rule: &str) -> FieldError {
         FieldError::invalid(&self.full(path), value.clone(), format!("{path} in body {rule}"))
     }
 
@@ -117,46 +117,33 @@ impl Check<'_> {
         if fits {
             return None;
         }
-        // A wrong scalar under a format is told by the format's name.
-        let scalar = matches!(value, Value::Bool(_) | Value::Number(_));
-        let (wanted, actual) = match &schema.format {
-            Some(format) if scalar => (format.as_str(), if actual == "number" { "double" } else { "" }),
-            _ => (wanted, actual),
-        };
         let detail = format!("{path} in body must be of type {wanted}: {actual:?}");
         Some(FieldError::new(FieldErrorKind::TypeInvalid, &self.full(path), actual.into(), detail))
     }
 
+    /// Of a text's errors only the first is told.
     fn string(&self, schema: &Schema, text: &str, path: &str, out: &mut Findings) {
         let length = i64::try_from(text.chars().count()).unwrap_or(i64::MAX);
-        if let Some(limit) = schema.bounds.max_length.filter(|limit| length > *limit) {
-            out.errors.push(FieldError::too_long(&self.full(path), limit));
-        }
         let value = Value::from(text);
-        if let Some(limit) = schema.bounds.min_length.filter(|limit| length < *limit) {
-            out.errors.push(self.invalid(path, &value, format!("should be at least {limit} chars long")));
-        }
-        if let Some(pattern) = schema.pattern.as_ref().filter(|pattern| !pattern.regex.is_match(text)) {
-            out.errors.push(self.invalid(path, &value, format!("should match '{}'", pattern.text)));
-        }
-        if let Some(format) = schema.format.as_deref().filter(|format| !format_holds(format, text)) {
-            out.errors.push(self.invalid(path, &value, format!("must be of type {format}: {text:?}")));
-        }
+        let error = if let Some(limit) = schema.bounds.max_length.filter(|limit| length > *limit) {
+            FieldError::too_long(&self.full(path), limit)
+        } else if let Some(limit) = schema.bounds.min_length.filter(|limit| length < *limit) {
+            self.invalid(path, &value, &format!("should be at least {limit} chars long"))
+        } else if let Some(pattern) = schema.pattern.as_ref().filter(|it| !it.regex.is_match(text)) {
+            self.invalid(path, &value, &format!("should match '{}'", pattern.text))
+        } else if let Some(format) = schema.format.as_deref().filter(|it| !format_holds(it, text)) {
+            let detail = format!("{path} in body must be of type {format}: {text:?}");
+            FieldError::new(FieldErrorKind::TypeInvalid, &self.full(path), value, detail)
+        } else {
+            return;
+        };
+        out.errors.push(error);
     }
 
     fn number(&self, schema: &Schema, value: &Value, number: f64, path: &str, out: &mut Findings) {
-        let integer = schema.type_rule == TypeRule::Only(JsonType::Integer);
-        if integer
-            && schema.format.as_deref() == Some("int32")
-            && number.fract() == 0.0
-            && i32::try_from(number as i64).is_err()
-        {
-            let detail = format!("Checked value must be of type integer with format int32 in {path}");
-            out.errors.push(FieldError::invalid("", "", detail));
-        }
         let bounds = &schema.bounds;
         if let Some(limit) = bounds.multiple_of.filter(|limit| (number / limit).fract() != 0.0) {
-            out.errors.push(self.invalid(path, value, format!("should be a multiple of {limit}")));
+            out.errors.push(self.invalid(path, value, &format!("should be a multiple of {limit}")));
         }
         if let Some(limit) = bounds.maximum {
             let (broken, words) = match bounds.exclusive_maximum {
@@ -164,7 +151,7 @@ impl Check<'_> {
                 false => (number > limit, "less than or equal to"),
             };
             if broken {
-                out.errors.push(self.invalid(path, value, format!("should be {words} {limit}")));
+                out.errors.push(self.invalid(path, value, &format!("should be {words} {limit}")));
             }
         }
         if let Some(limit) = bounds.minimum {
@@ -173,7 +160,7 @@ impl Check<'_> {
                 false => (number < limit, "greater than or equal to"),
             };
             if broken {
-                out.errors.push(self.invalid(path, value, format!("should be {words} {limit}")));
+                out.errors.push(self.invalid(path, value, &format!("should be {words} {limit}")));
             }
         }
     }
@@ -182,7 +169,7 @@ impl Check<'_> {
         let count = i64::try_from(items.len()).unwrap_or(i64::MAX);
         if let Some(limit) = schema.bounds.min_items.filter(|limit| count < *limit) {
             let rule = format!("should have at least {limit} items");
-            out.errors.push(self.invalid(path, &items.len().into(), rule));
+            out.errors.push(self.invalid(path, &items.len().into(), &rule));
         }
         if let Some(limit) = schema.bounds.max_items.filter(|limit| count > *limit) {
             out.errors.push(FieldError::too_many(&self.full(path), items.len(), limit));
@@ -202,7 +189,7 @@ impl Check<'_> {
         }
         if let Some(limit) = schema.bounds.min_properties.filter(|limit| count < *limit) {
             let rule = format!("should have at least {limit} properties");
-            out.errors.push(self.invalid(path, &fields.len().into(), rule));
+            out.errors.push(self.invalid(path, &fields.len().into(), &rule));
         }
         for name in schema.required.iter().filter(|name| !fields.contains_key(*name)) {
             out.errors.push(FieldError::required(&self.full(&child_path(path, name)), ""));

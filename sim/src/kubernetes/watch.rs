@@ -140,7 +140,7 @@ impl Watch {
                 return None;
             }
             self.news.mark_unchanged();
-            if let Some(event) = self.from_history() {
+            if let Some(event) = self.told_by_history() {
                 return Some(event);
             }
             let wake = if self.bookmarks { self.ends.min(self.next_bookmark) } else { self.ends };
@@ -168,7 +168,7 @@ impl Watch {
     }
 
     /// The event for the next change that concerns this watch, if there is one.
-    fn from_history(&mut self) -> Option<Value> {
+    fn told_by_history(&mut self) -> Option<Value> {
         let cluster = self.cluster.clone();
         let state = cluster.lock();
         loop {

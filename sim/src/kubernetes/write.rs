@@ -71,7 +71,7 @@ pub(crate) fn create(
     options: &WriteOptions,
 ) -> Result<Written, Failure> {
     if meta::version(&object).is_some() {
-        return Err(status::internal("resourceVersion should not be set on objects to be created"));
+        return Err(status::unclassified("resourceVersion should not be set on objects to be created"));
     }
     let generated = generate_name(state, kind, &mut object);
     if kind.is_namespaced() {

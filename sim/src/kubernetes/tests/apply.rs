@@ -6,7 +6,8 @@ use serde_json::json;
 
 use super::*;
 
-fn config(spec: Value) -> Value {
+fn config(spec: impl Into<Value>) -> Value {
+    let spec: Value = spec.into();
     json!({"apiVersion": "example.io/v1", "kind": "Thing", "metadata": {"name": "a"}, "spec": spec})
 }
 
@@ -15,7 +16,7 @@ async fn apply(f: &Fixture, manager: &str, config: &Value) -> Result<DynamicObje
 }
 
 async fn apply_status(f: &Fixture, manager: &str, status: Value) -> Result<DynamicObject, kube::Error> {
-    let config = json!({"apiVersion": "example.io/v1", "kind": "Thing", "status": status});
+    let config = json!({"apiVersion": "example.io/v1", "kind": "Thing", "metadata": {"name": "a"}, "status": status});
     f.things().patch_status("a", &PatchParams::apply(manager), &Patch::Apply(&config)).await
 }
 
@@ -94,7 +95,7 @@ async fn an_update_takes_fields_over_without_asking() {
     let status = refused(apply(&f, "first", &config(json!({"owner": "ann"}))).await);
     assert_eq!(
         status.message,
-        format!(r#"Apply failed with 1 conflict: conflict with "editor" using example.io/v1 at {NOW}: .spec.owner"#)
+        r#"Apply failed with 1 conflict: conflict with "editor" using example.io/v1: .spec.owner"#
     );
 }
 
@@ -127,7 +128,7 @@ async fn a_forced_apply_onto_a_strangers_secret_merges() {
     f.make_secret("s").await;
     let mine = json!({
         "apiVersion": "v1", "kind": "Secret",
-        "metadata": {"ownerReferences": [{"apiVersion": "example.io/v1", "kind": "Thing", "name": "a", "uid": "gone"}]},
+        "metadata": {"name": "s", "ownerReferences": [{"apiVersion": "example.io/v1", "kind": "Thing", "name": "a", "uid": "gone"}]},
         "data": {"mine": "eA=="},
     });
     let merged = f.secrets().patch("s", &PatchParams::apply("m").force(), &Patch::Apply(&mine)).await.expect("merged");
@@ -160,10 +161,21 @@ async fn what_an_apply_may_not_be() {
     );
     assert_eq!(status.code, 500);
     assert!(status.message.contains(".spec.odd: field not declared in schema"), "{}", status.message);
-    let missing = json!({"apiVersion": "example.io/v1", "kind": "Thing", "status": {}});
+    let missing = json!({"apiVersion": "example.io/v1", "kind": "Thing", "metadata": {"name": "b"}, "status": {}});
     assert!(
         refused(f.things().patch_status("b", &PatchParams::apply("m"), &Patch::Apply(&missing)).await).is_not_found()
     );
-    let wrong = json!({"apiVersion": "v2", "kind": "Thing"});
-    assert_eq!(refused(f.things().patch("a", &PatchParams::apply("m"), &Patch::Apply(&wrong)).await).code, 400);
+    let status = refused(apply(&f, "m", &config(json!({"owner": 7}))).await);
+    assert_eq!(status.code, 500);
+    for wrong in [
+        json!({"apiVersion": "v2", "kind": "Thing", "metadata": {"name": "a"}}),
+        json!({"apiVersion": "example.io/v1", "kind": "Other", "metadata": {"name": "a"}}),
+        json!({"apiVersion": "example.io/v1", "kind": "Thing", "metadata": {"name": "b"}}),
+    ] {
+        assert_eq!(refused(apply(&f, "m", &wrong).await).code, 400, "{wrong}");
+    }
+    let nameless = json!({"apiVersion": "example.io/v1", "kind": "Thing", "spec": {"owner": "ann"}});
+    apply(&f, "m", &nameless).await.expect("what exists brings its name along");
+    let create = f.things().patch("new", &PatchParams::apply("m"), &Patch::Apply(&nameless)).await;
+    assert!(refused(create).message.contains("name must be provided"));
 }

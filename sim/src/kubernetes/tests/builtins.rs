@@ -64,12 +64,13 @@ async fn the_type_of_a_secret_is_immutable_and_so_is_all_of_an_immutable_one() {
 }
 
 #[tokio::test]
-async fn a_body_of_the_wrong_type_is_a_bad_request() {
+async fn a_body_of_the_wrong_type_is_refused() {
     let f = Fixture::new().await;
     let things: Api<DynamicObject> = f.things();
     let mut sent = thing("a");
     sent.types.as_mut().expect("types").kind = "Other".into();
-    assert_eq!(refused(things.create(&post(), &sent).await).code, 400);
+    let status = refused(things.create(&post(), &sent).await);
+    assert_eq!(status.message, r#"Other.example.io "a" is invalid: kind: Invalid value: "Other": must be Thing"#);
     let mut sent = thing("a");
     sent.metadata.namespace = Some("elsewhere".into());
     let status = refused(things.create(&post(), &sent).await);
@@ -93,13 +94,15 @@ async fn events_need_their_fields() {
     let events: Api<Event> = Api::namespaced(f.client.clone(), "ns");
     for field in ["action", "reason", "reportingController", "reportingInstance"] {
         let sent = event(|event| event[field] = Value::Null);
-        assert_eq!(fields(&refused(events.create(&post(), &sent).await)), [field]);
+        let status = refused(events.create(&post(), &sent).await);
+        assert_eq!(fields(&status)[0], field);
+        assert!(status.message.starts_with("Event \"e\" is invalid"), "{}", status.message);
     }
     let sent = event(|event| event["note"] = "x".repeat(1025).into());
     assert_eq!(fields(&refused(events.create(&post(), &sent).await)), ["message"]);
     let sent = event(|event| event["type"] = "Odd".into());
     assert_eq!(fields(&refused(events.create(&post(), &sent).await)), ["type"]);
-    let sent = event(|event| event["regarding"]["namespace"] = "other".into());
+    let sent = event(|event| event["regarding"]["namespace"] = Value::Null);
     assert_eq!(fields(&refused(events.create(&post(), &sent).await)), ["involvedObject.namespace"]);
     events.create(&post(), &event(|event| event["note"] = "x".repeat(1024).into())).await.expect("created");
     let status = refused(events.patch("e", &PatchParams::default(), &merge(json!({"reason": "Other"}))).await);

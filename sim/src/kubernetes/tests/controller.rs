@@ -52,7 +52,10 @@ async fn provide(client: &Client, things: &Api<DynamicObject>, thing: &DynamicOb
     let secrets: Api<k8s_openapi::api::core::v1::Secret> = Api::namespaced(client.clone(), "ns");
     let params = PatchParams::apply("controller").force();
     secrets.patch(&thing.name_any(), &params, &Patch::Apply(&secret)).await?;
-    let status = json!({"apiVersion": "example.io/v1", "kind": "Thing", "status": {"phase": "Done"}});
+    let status = json!({
+        "apiVersion": "example.io/v1", "kind": "Thing",
+        "metadata": {"name": thing.name_any()}, "status": {"phase": "Done"},
+    });
     things.patch_status(&thing.name_any(), &params, &Patch::Apply(&status)).await?;
     Ok(Action::requeue(Duration::from_secs(3600)))
 }

@@ -165,7 +165,8 @@ pub(super) fn thing(name: &str) -> DynamicObject {
     thing_with(name, json!({"owner": "ann"}))
 }
 
-pub(super) fn thing_with(name: &str, spec: Value) -> DynamicObject {
+pub(super) fn thing_with(name: &str, spec: impl Into<Value>) -> DynamicObject {
+    let spec: Value = spec.into();
     object(json!({
         "apiVersion": "example.io/v1", "kind": "Thing", "metadata": {"name": name}, "spec": spec,
     }))

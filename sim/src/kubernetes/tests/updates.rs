@@ -77,7 +77,7 @@ async fn another_uid_is_ignored_or_invalid_or_a_conflict() {
     let status = refused(f.things().patch("a", &params(), &Patch::Merge(&other)).await);
     assert_eq!(fields(&status), ["metadata.uid"]);
     assert!(status.message.ends_with("field is immutable"), "{}", status.message);
-    let apply = json!({"apiVersion": "example.io/v1", "kind": "Thing", "metadata": {"uid": "other"}});
+    let apply = json!({"apiVersion": "example.io/v1", "kind": "Thing", "metadata": {"name": "a", "uid": "other"}});
     let status = refused(f.things().patch("a", &PatchParams::apply("m"), &Patch::Apply(&apply)).await);
     assert_eq!(fields(&status), ["metadata.uid"]);
 
@@ -85,7 +85,8 @@ async fn another_uid_is_ignored_or_invalid_or_a_conflict() {
     put.metadata.uid = Some("other".into());
     let status = refused(f.things().replace("a", &post(), &put).await);
     assert!(status.is_conflict(), "{status:?}");
-    let status = refused(f.things().patch("b", &PatchParams::apply("m"), &Patch::Apply(&apply)).await);
+    let missing = json!({"apiVersion": "example.io/v1", "kind": "Thing", "metadata": {"name": "b", "uid": "other"}});
+    let status = refused(f.things().patch("b", &PatchParams::apply("m"), &Patch::Apply(&missing)).await);
     assert!(status.is_conflict(), "{status:?}");
 }
 
@@ -99,17 +100,20 @@ async fn a_stale_version_in_a_patch_is_a_conflict() {
         .expect("patched");
     let stale = json!({
         "apiVersion": "example.io/v1", "kind": "Thing",
-        "metadata": {"resourceVersion": made.resource_version()}, "spec": {"low": 5},
+        "metadata": {"name": "a", "resourceVersion": made.resource_version()}, "spec": {"low": 5},
     });
     assert!(refused(f.things().patch("a", &params(), &Patch::Merge(&stale)).await).is_conflict());
     assert!(refused(f.things().patch("a", &PatchParams::apply("m"), &Patch::Apply(&stale)).await).is_conflict());
     assert!(refused(f.things().patch_status("a", &params(), &Patch::Merge(&stale)).await).is_conflict());
 
     let zero = json!({
-        "apiVersion": "example.io/v1", "kind": "Thing", "metadata": {"resourceVersion": "0"}, "spec": {"size": 5},
+        "apiVersion": "example.io/v1", "kind": "Thing", "metadata": {"name": "a", "resourceVersion": "0"}, "spec": {"size": 5},
     });
-    let applied = f.things().patch("a", &PatchParams::apply("m"), &Patch::Apply(&zero)).await;
-    assert_eq!(applied.expect("\"0\" is none").data["spec"]["size"], 5);
+    let status = refused(f.things().patch("a", &PatchParams::apply("m"), &Patch::Apply(&zero)).await);
+    assert_eq!(fields(&status), ["metadata.resourceVersion"], "\"0\" is none, which this kind doesn't take");
+    f.make_secret("s").await;
+    let zero = json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s", "resourceVersion": "0"}});
+    f.secrets().patch("s", &PatchParams::apply("m"), &Patch::Apply(&zero)).await.expect("a secret takes it");
 }
 
 #[tokio::test]
@@ -131,7 +135,9 @@ async fn only_content_counts_for_the_generation() {
 async fn a_write_that_changes_nothing_is_none() {
     let f = Fixture::new().await;
     let made = f.make_thing("a").await;
-    let apply = json!({"apiVersion": "example.io/v1", "kind": "Thing", "spec": {"owner": "ann"}});
+    let apply = json!({
+        "apiVersion": "example.io/v1", "kind": "Thing", "metadata": {"name": "a"}, "spec": {"owner": "ann"},
+    });
     let apply = Patch::Apply(&apply);
     f.things().patch("a", &PatchParams::apply("m"), &apply).await.expect("applied");
     let version = f.cluster.resource_version();
@@ -202,6 +208,9 @@ async fn null_in_a_test_means_absent_where_the_parent_is_there() {
     assert_eq!(refused(f.things().patch("a", &params(), &deep).await).code, 422);
     let missing = patch(json!([{"op": "remove", "path": "/metadata/labels"}]));
     assert_eq!(refused(f.things().patch("a", &params(), &missing).await).code, 422);
+    let replace = patch(json!([{"op": "replace", "path": "/metadata/labels", "value": {"a": "b"}}]));
+    let patched = f.things().patch("a", &params(), &replace).await.expect("a missing key is added");
+    assert_eq!(patched.labels()["a"], "b");
 }
 
 #[tokio::test]
