@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 
 use crate::api::{BucketClaim, Claim, ClaimRef, FINALIZER, ObjectId, SecretContent, SecretKey};
 use crate::cache::{SecretCache, Written};
+use crate::controller::CONTROLLER;
 use crate::kubernetes;
 use crate::observe::{Observer, upstream_failure};
 use crate::plan::{Act, Answer, Failure, SecretPatch, SecretRef, Stored, preconditions};
@@ -66,7 +67,7 @@ impl Actor {
         let mut patch = preconditions(id);
         patch.push(json!({ "op": "add", "path": "/metadata/finalizers", "value": finalizers }));
         let api: Api<BucketClaim> = Api::namespaced(self.client.clone(), &claim.at.namespace);
-        let answer = api.patch(&claim.at.name, &PatchParams::default(), &json_patch(patch)?).await;
+        let answer = api.patch(&claim.at.name, &patch_params(), &json_patch(patch)?).await;
         self.claim_written(answer)
     }
 
@@ -74,7 +75,7 @@ impl Actor {
         let mut patch = preconditions(id);
         patch.push(json!({ "op": "add", "path": "/status", "value": status }));
         let api: Api<BucketClaim> = Api::namespaced(self.client.clone(), &at.namespace);
-        let answer = api.patch_status(&at.name, &PatchParams::default(), &json_patch(patch)?).await;
+        let answer = api.patch_status(&at.name, &patch_params(), &json_patch(patch)?).await;
         self.claim_written(answer)
     }
 
@@ -86,7 +87,7 @@ impl Actor {
     }
 
     async fn create(&self, content: &SecretContent) -> Result<Answer, Failure> {
-        match self.secrets(&content.namespace).create(&PostParams::default(), &content.to_secret()).await {
+        match self.secrets(&content.namespace).create(&post_params(), &content.to_secret()).await {
             Err(kube::Error::Api(status)) if status.is_already_exists() => Ok(Answer::Exists),
             answer => self.secret_written(answer),
         }
@@ -96,7 +97,7 @@ impl Actor {
         let operations = serde_json::from_value(patch.json()).map_err(|error| Failure::Refused(error.to_string()))?;
         let body = Patch::Json::<()>(operations);
         let target = &patch.target;
-        self.secret_written(self.secrets(&target.namespace).patch(&target.name, &PatchParams::default(), &body).await)
+        self.secret_written(self.secrets(&target.namespace).patch(&target.name, &patch_params(), &body).await)
     }
 
     fn secret_written(&self, answer: kube::Result<Secret>) -> Result<Answer, Failure> {
@@ -127,6 +128,15 @@ impl Actor {
     fn secrets(&self, namespace: &str) -> Api<Secret> {
         Api::namespaced(self.client.clone(), namespace)
     }
+}
+
+/// Who writes, for `managedFields` and audit logs.
+fn patch_params() -> PatchParams {
+    PatchParams { field_manager: Some(CONTROLLER.to_owned()), ..PatchParams::default() }
+}
+
+fn post_params() -> PostParams {
+    PostParams { field_manager: Some(CONTROLLER.to_owned()), ..PostParams::default() }
 }
 
 fn json_patch(operations: Vec<Value>) -> Result<Patch<()>, Failure> {

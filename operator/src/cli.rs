@@ -6,9 +6,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use clap::builder::NonEmptyStringValueParser;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use kube::Client;
-use kube::config::{KubeConfigOptions, Kubeconfig};
+use kube::config::{KubeConfigOptions, Kubeconfig, KubeconfigError};
 
 use crate::api::{self, AddressingStyle, Endpoint, Gateway};
 use crate::upstream::{Limits, RustlsConnect};
@@ -44,21 +45,22 @@ struct RunArgs {
 
 #[derive(Debug, Args)]
 struct ClusterArgs {
-    /// Kubeconfig file; in-cluster configuration when neither this nor a context is given.
+    /// Kubeconfig file; without it and --context, the pod's service account is used.
     #[arg(long, env = "STOWAGE_KUBECONFIG", value_name = "FILE")]
     kubeconfig: Option<PathBuf>,
-    /// Context of the kubeconfig; its current one by default.
-    #[arg(long, env = "STOWAGE_CONTEXT", value_name = "NAME")]
+    /// Context of the kubeconfig, if not its current one.
+    #[arg(long, env = "STOWAGE_CONTEXT", value_name = "NAME", value_parser = NonEmptyStringValueParser::new())]
     context: Option<String>,
-    /// Operator namespace, where the internal Secrets are; the pod's own by default, else stowage-system.
-    #[arg(long, env = "STOWAGE_NAMESPACE", value_name = "NAMESPACE")]
+    /// Namespace where the operator keeps its Secrets; by default the pod's own, outside of a cluster stowage-system.
+    #[arg(long, env = "STOWAGE_NAMESPACE", value_name = "NAMESPACE", value_parser = namespace)]
     namespace: Option<String>,
-    /// Namespace besides the operator's that may hold admin and CA Secrets of backends; repeatable.
-    #[arg(long, env = "STOWAGE_TRUSTED_SECRET_NAMESPACE", value_name = "NAMESPACE", value_delimiter = ',')]
+    /// Another namespace, besides that one, where admin and CA Secrets of backends are read; repeatable, or separated
+    /// by commas.
+    #[arg(long, env = "STOWAGE_TRUSTED_SECRET_NAMESPACE", value_name = "NAMESPACE", value_delimiter = ',', value_parser = namespace)]
     trusted_secret_namespace: Vec<String>,
-    /// What tells this cluster's buckets from another's on the same store; the UID of kube-system by default. A
-    /// restored cluster is given the old one.
-    #[arg(long, env = "STOWAGE_INSTALLATION_ID", value_name = "ID", value_parser = clap::builder::NonEmptyStringValueParser::new())]
+    /// Stands in the tags of buckets and tells this cluster's from another's on the same store; by default the UID of
+    /// kube-system. A restored cluster is given its old one.
+    #[arg(long, env = "STOWAGE_INSTALLATION_ID", value_name = "ID", value_parser = NonEmptyStringValueParser::new())]
     installation_id: Option<String>,
 }
 
@@ -68,7 +70,7 @@ struct GatewayArgs {
     #[arg(long, env = "STOWAGE_GATEWAY_ENDPOINT", value_name = "URL", value_parser = |text: &str| Endpoint::parse(text))]
     gateway_endpoint: Endpoint,
     /// Region that requests to the gateway are signed for.
-    #[arg(long, env = "STOWAGE_GATEWAY_REGION", value_name = "REGION", default_value = "us-east-1")]
+    #[arg(long, env = "STOWAGE_GATEWAY_REGION", value_name = "REGION", default_value = "us-east-1", value_parser = NonEmptyStringValueParser::new())]
     gateway_region: String,
     /// How the gateway wants a bucket's name in a request's URL.
     #[arg(long, env = "STOWAGE_GATEWAY_ADDRESSING_STYLE", value_name = "STYLE", default_value = "path")]
@@ -87,26 +89,26 @@ impl ValueEnum for AddressingStyle {
 
 #[derive(Debug, Args)]
 struct LimitArgs {
-    /// Claims worked on at once.
+    /// How many claims are worked on at once.
     #[arg(long, env = "STOWAGE_MAX_CONCURRENT_RECONCILES", value_name = "N", default_value_t = 16, value_parser = clap::value_parser!(u16).range(1..))]
     max_concurrent_reconciles: u16,
-    /// Calls under way at once, per backend.
+    /// How many calls may be under way at once to each backend.
     #[arg(long, env = "STOWAGE_MAX_UPSTREAM_CALLS", value_name = "N", default_value_t = 32, value_parser = clap::value_parser!(u16).range(1..))]
     max_upstream_calls: u16,
     /// Deadline of each call to a store, in seconds.
     #[arg(long, env = "STOWAGE_UPSTREAM_TIMEOUT", value_name = "SECONDS", default_value_t = 30, value_parser = clap::value_parser!(u64).range(1..=3600))]
     upstream_timeout: u64,
-    /// Distance at which everything is looked at again, in seconds, jittered.
+    /// How often everything is looked at again even if nothing changed, in seconds, jittered.
     #[arg(long, env = "STOWAGE_RESYNC_INTERVAL", value_name = "SECONDS", default_value_t = 600, value_parser = clap::value_parser!(u64).range(1..=86400))]
     resync_interval: u64,
 }
 
 #[derive(Debug, Args)]
 struct ProcessArgs {
-    /// Address of /healthz and /readyz.
+    /// Address to serve /healthz and /readyz on.
     #[arg(long, env = "STOWAGE_ADMIN_ADDRESS", value_name = "ADDRESS", default_value = "[::]:8080")]
     admin_address: SocketAddr,
-    /// Form of the log on stderr; RUST_LOG says how much of it.
+    /// How the log is written to stderr; RUST_LOG says how much, info by default.
     #[arg(long, env = "STOWAGE_LOG_FORMAT", value_name = "FORMAT", default_value = "text")]
     log_format: LogFormat,
 }
@@ -173,7 +175,11 @@ async fn run(args: RunArgs) -> Result<(), String> {
     let (ready, readiness) = tokio::sync::watch::channel(false);
     let parts = Parts { client, connect: Arc::new(RustlsConnect), clock: Clock::system(), ready: Some(ready) };
     let admin = admin::serve(args.process.admin_address, readiness);
-    let operator = crate::run(config, parts, terminated());
+    let shutdown = async {
+        terminated().await;
+        tracing::info!("told to stop: taking no new work");
+    };
+    let operator = crate::run(config, parts, shutdown);
     tokio::select! {
         outcome = operator => outcome.map_err(|error| error.to_string()),
         outcome = admin => outcome,
@@ -186,11 +192,9 @@ async fn client(args: &ClusterArgs) -> Result<(Client, String), String> {
     let explicit = args.kubeconfig.is_some() || args.context.is_some();
     let mut config = if explicit {
         let options = KubeConfigOptions { context: args.context.clone(), ..KubeConfigOptions::default() };
-        let file = match &args.kubeconfig {
-            Some(path) => Kubeconfig::read_from(path).map_err(|error| format!("{}: {error}", path.display()))?,
-            None => Kubeconfig::read().map_err(|error| format!("can't read the kubeconfig: {error}"))?,
-        };
-        kube::Config::from_custom_kubeconfig(file, &options).await.map_err(|error| error.to_string())?
+        let file = args.kubeconfig.as_ref().map_or_else(Kubeconfig::read, Kubeconfig::read_from);
+        let file = file.map_err(|error| unusable(&error))?;
+        kube::Config::from_custom_kubeconfig(file, &options).await.map_err(|error| unusable(&error))?
     } else {
         kube::Config::incluster().map_err(|error| {
             format!("not in a cluster ({error}); give --kubeconfig or --context to run outside of one")
@@ -200,6 +204,29 @@ async fn client(args: &ClusterArgs) -> Result<(Client, String), String> {
     config.default_retry = false;
     let namespace = if explicit { "stowage-system".to_owned() } else { config.default_namespace.clone() };
     Ok((Client::try_from(config).map_err(|error| error.to_string())?, namespace))
+}
+
+/// What is wrong with a kubeconfig, in one line that doesn't quote it: there are credentials in it.
+fn unusable(error: &KubeconfigError) -> String {
+    match error {
+        KubeconfigError::ReadConfig(why, path) => format!("can't read the kubeconfig {}: {why}", path.display()),
+        KubeconfigError::Parse(why) => match why.location() {
+            Some(at) => format!("can't make sense of the kubeconfig at line {}, column {}", at.line(), at.column()),
+            None => "can't make sense of the kubeconfig".to_owned(),
+        },
+        other => format!("can't use the kubeconfig: {other}"),
+    }
+}
+
+/// A namespace's name, as Kubernetes would accept it.
+fn namespace(text: &str) -> Result<String, String> {
+    let outer = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
+    let fits = (1..=63).contains(&text.len())
+        && text.starts_with(outer)
+        && text.ends_with(outer)
+        && text.chars().all(|c| outer(c) || c == '-');
+    let why = "a namespace has 1 to 63 characters of a-z, 0-9 and -, with a letter or digit at both ends";
+    if fits { Ok(text.to_owned()) } else { Err(why.to_owned()) }
 }
 
 /// Resolves on SIGTERM or SIGINT.
@@ -218,7 +245,6 @@ async fn terminated() {
         () = wait(SignalKind::terminate()) => {}
         () = wait(SignalKind::interrupt()) => {}
     }
-    tracing::info!("told to stop: taking no new work");
 }
 
 /// Resolves a little before 10 s have passed since the signal (spec §5).
@@ -259,6 +285,9 @@ mod tests {
         let gateway = ["--gateway-endpoint", "http://gateway"];
         assert!(parse(&[&gateway[..], &["--upstream-timeout", "0"]].concat()).contains("1..=3600"));
         assert!(parse(&[&gateway[..], &["--gateway-addressing-style", "both"]].concat()).contains("path, virtual"));
+        assert!(parse(&[&gateway[..], &["--namespace", ""]].concat()).contains("1 to 63 characters"));
+        assert!(parse(&[&gateway[..], &["--trusted-secret-namespace", "a,B"]].concat()).contains("1 to 63 characters"));
         assert_eq!(parse(&gateway), "");
+        assert_eq!(parse(&[&gateway[..], &["--trusted-secret-namespace", "a,b-1"]].concat()), "");
     }
 }

@@ -1,9 +1,32 @@
-//! What a failed call to the API server means.
+//! Calls to the API server: how long they may take, and what it means when they fail.
 
-use kube::Error;
+use std::time::Duration;
+
+use kube::client::Body;
 use kube::core::Status;
+use kube::{Client, Error};
+use tower::{BoxError, service_fn};
 
 use crate::plan::Failure;
+
+/// How long the API server may take to begin its answer. The body of a watch is no part of that: kube-runtime looks
+/// after those.
+const DEADLINE: Duration = Duration::from_secs(30);
+
+/// A client whose every call ends: kube's own has no deadline, so one lost answer would hold its caller for ever.
+pub(crate) fn with_deadline(client: Client) -> Client {
+    let namespace = client.default_namespace().to_owned();
+    let service = service_fn(move |request: http::Request<Body>| {
+        let client = client.clone();
+        async move {
+            match tokio::time::timeout(DEADLINE, client.send(request)).await {
+                Ok(answer) => answer.map_err(BoxError::from),
+                Err(elapsed) => Err(elapsed.into()),
+            }
+        }
+    });
+    Client::new(service, namespace)
+}
 
 /// The failure that a plan goes on from.
 pub(crate) fn failure(error: &Error) -> Failure {

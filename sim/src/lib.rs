@@ -7,3 +7,4 @@ pub mod gateway;
 pub mod kubernetes;
 pub mod objects;
 pub mod store;
+pub mod world;

@@ -7,13 +7,12 @@ use std::time::Duration;
 
 use futures::StreamExt;
 use futures::future::{BoxFuture, Shared as SharedFuture};
-use futures::stream;
 use kube::api::{Patch, PatchParams};
 use kube::runtime::controller::{self, Action, Controller};
 use kube::runtime::reflector::{ObjectRef, Store};
 use kube::{Api, ResourceExt};
 use serde_json::{Value, json};
-use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
+use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::time::Instant;
 use tracing::Instrument;
 
@@ -25,8 +24,8 @@ use crate::upstream::{AccessError, Class, Upstream, UpstreamError};
 
 use super::backoff::Backoff;
 use super::feeds::{self, Backend, Claim, Main};
-use super::secret_watches::{SecretName, SecretWatches};
-use super::{Shared, jittered};
+use super::secret_watches::SecretName;
+use super::{CONTROLLER, Shared, jittered};
 
 /// How many backends are worked on at once: a hanging one must not keep the others waiting.
 const CONCURRENCY: u16 = 16;
@@ -37,7 +36,6 @@ const COUNT_INTERVAL: Duration = Duration::from_secs(2);
 struct Context {
     shared: Arc<Shared>,
     claims: Store<Claim>,
-    watches: SecretWatches,
     backoff: Backoff,
     memory: Mutex<BTreeMap<String, Memory>>,
 }
@@ -48,7 +46,9 @@ struct Memory {
     health: Health,
     upstream: Option<Arc<Upstream>>,
     next_probe: Instant,
-    counted: Option<(Instant, i64)>,
+    count: Option<i64>,
+    /// When to count again.
+    count_due: Option<Instant>,
 }
 
 /// Runs passes until `shutdown`.
@@ -59,12 +59,10 @@ pub(super) async fn run(
     wakes: UnboundedReceiver<ObjectRef<Backend>>,
     shutdown: SharedFuture<BoxFuture<'static, ()>>,
 ) {
-    let (changed, changes) = unbounded_channel();
-    let watches = SecretWatches::new(shared.client.clone(), changed);
-    let context = Arc::new(Context { shared, claims, watches, backoff: Backoff::default(), memory: Mutex::default() });
+    let context = Arc::new(Context { shared, claims, backoff: Backoff::default(), memory: Mutex::default() });
     Controller::for_stream(stream, store)
         .with_config(controller::Config::default().concurrency(CONCURRENCY))
-        .reconcile_on(stream::select(feeds::receiver_stream(wakes), feeds::receiver_stream(changes)))
+        .reconcile_on(feeds::receiver_stream(wakes))
         .graceful_shutdown_on(shutdown)
         .run(reconcile, |_, error: &Infallible, _| match *error {}, context)
         // What went wrong is in the log and in the status; that a woken backend is gone is no error at all.
@@ -94,7 +92,7 @@ impl Context {
                 return Action::requeue(self.backoff.failed(&uid));
             }
         };
-        let (count, recount) = self.count(raw, &uid, &memory);
+        let (count, recount) = self.count(&raw.name_any(), &uid);
         let current = raw.status.clone().unwrap_or_default();
         let generation = raw.metadata.generation.unwrap_or_default();
         let wanted = plan::status(&current, generation, &memory.health.verdict, count, self.shared.clock.now());
@@ -114,7 +112,7 @@ impl Context {
     async fn examine(&self, raw: &S3Backend, uid: &str) -> Result<Memory, String> {
         let before = self.lock().get(uid).cloned();
         let generation = raw.metadata.generation.unwrap_or_default();
-        let changed = self.watches.take_change(&raw.name_any());
+        let changed = self.shared.secret_watches.take_change(&raw.name_any());
         let edited = before.as_ref().is_none_or(|memory| memory.health.generation != generation);
         let periodic = before.as_ref().is_some_and(|memory| memory.next_probe <= Instant::now());
         if let Some(memory) = before.as_ref().filter(|_| !changed && !edited && !periodic) {
@@ -122,7 +120,7 @@ impl Context {
         }
         let (verdict, upstream) = match api::Backend::parse(raw) {
             Ok(backend) => {
-                self.watches.set(&backend.name, &secrets_of(&backend));
+                self.shared.secret_watches.set(&backend.name, &secrets_of(&backend));
                 let upstream = self.shared.upstreams.refresh(&backend).await;
                 if let (Ok(now), Some(memory)) = (&upstream, &before)
                     && !edited
@@ -135,22 +133,42 @@ impl Context {
             }
             Err(error) => (unreadable(&error), None),
         };
+        if changed && before.is_some() {
+            // Other credentials: what the store refused before, it may do now.
+            self.shared.wakes.claims_on(&raw.name_any());
+        }
         let tolerant = periodic && !edited && !changed;
         let health = Health::after(before.as_ref().map(|memory| &memory.health), generation, tolerant, verdict);
         let wait = jittered(health.next_probe(self.shared.config.resync_interval));
-        let counted = before.and_then(|memory| memory.counted);
-        let memory = Memory { health, upstream, next_probe: Instant::now() + wait, counted };
+        let (count, count_due) = before.map(|memory| (memory.count, memory.count_due)).unwrap_or_default();
+        let memory = Memory { health, upstream, next_probe: Instant::now() + wait, count, count_due };
         self.lock().insert(uid.to_owned(), memory.clone());
         Ok(memory)
     }
 
-    /// Claims in phase `Bound` on this backend; counted at most once in an interval. Also says when to count again,
-    /// if the count at hand may be out of date.
-    fn count(&self, raw: &S3Backend, uid: &str, memory: &Memory) -> (i64, Option<Duration>) {
-        if let Some((at, count)) = memory.counted.filter(|(at, _)| at.elapsed() < COUNT_INTERVAL) {
-            return (count, Some(COUNT_INTERVAL.saturating_sub(at.elapsed())));
+    /// Claims in phase `Bound` on this backend, as last counted; and how long until they are counted again, unless
+    /// they just were. A burst of claims makes one count.
+    fn count(&self, name: &str, uid: &str) -> (i64, Option<Duration>) {
+        let mut memory = self.lock();
+        let Some(memory) = memory.get_mut(uid) else { return (self.count_bound(name), None) };
+        match (memory.count, memory.count_due) {
+            (Some(count), None) => {
+                memory.count_due = Some(Instant::now() + COUNT_INTERVAL);
+                (count, Some(COUNT_INTERVAL))
+            }
+            (Some(count), Some(due)) if due > Instant::now() => {
+                (count, Some(due.saturating_duration_since(Instant::now())))
+            }
+            _ => {
+                let count = self.count_bound(name);
+                memory.count = Some(count);
+                memory.count_due = None;
+                (count, None)
+            }
         }
-        let name = raw.name_any();
+    }
+
+    fn count_bound(&self, name: &str) -> i64 {
         let bound = |claim: &Arc<Claim>| {
             let status = claim.0.as_ref().ok().and_then(|claim| claim.status.as_ref());
             status.is_some_and(|status| {
@@ -159,11 +177,7 @@ impl Context {
             })
         };
         let count = self.claims.state().iter().filter(|claim| bound(claim)).count();
-        let count = i64::try_from(count).unwrap_or(i64::MAX);
-        if let Some(memory) = self.lock().get_mut(uid) {
-            memory.counted = Some((Instant::now(), count));
-        }
-        (count, None)
+        i64::try_from(count).unwrap_or(i64::MAX)
     }
 
     async fn write_status(&self, raw: &S3Backend, status: &api::S3BackendStatus) -> Result<(), String> {
@@ -172,7 +186,8 @@ impl Context {
         operations.push(json!({ "op": "add", "path": "/status", "value": status }));
         let patch = serde_json::from_value(Value::Array(operations)).map_err(|error| error.to_string())?;
         let api: Api<S3Backend> = Api::all(self.shared.client.clone());
-        let answer = api.patch_status(&raw.name_any(), &PatchParams::default(), &Patch::Json::<()>(patch)).await;
+        let params = PatchParams { field_manager: Some(CONTROLLER.to_owned()), ..PatchParams::default() };
+        let answer = api.patch_status(&raw.name_any(), &params, &Patch::Json::<()>(patch)).await;
         self.shared.written_backends.wrote(answer.map_err(|error| kubernetes::describe(&error))?);
         Ok(())
     }

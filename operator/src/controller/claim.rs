@@ -12,11 +12,12 @@ use kube::runtime::events::{Event, EventType};
 use kube::runtime::reflector::ObjectRef;
 use kube::{Resource, ResourceExt};
 use tokio::sync::mpsc::UnboundedReceiver;
-use tokio::time::{Instant, timeout};
+use tokio::time::Instant;
 use tracing::Instrument;
 
 use crate::api::BucketClaim;
-use crate::plan::{self, Announcement, Answer, Failure, Rest, Step, Then, View};
+use crate::kubernetes;
+use crate::plan::{self, Announcement, Answer, Look, Rest, Step, Then, View};
 
 use super::backoff::Backoff;
 use super::feeds::{self, Claim, Main};
@@ -25,13 +26,23 @@ use super::{Shared, jittered};
 /// No pass is longer: a store or API server that contradicts itself must not keep a claim in one for ever.
 const MOST_STEPS: usize = 200;
 
-/// How long the API server may take over one call.
-const KUBERNETES_TIMEOUT: Duration = Duration::from_secs(30);
-
 struct Context {
     shared: Arc<Shared>,
+}
+
+/// What this process remembers of claims, by UID: nothing that it could not do without.
+#[derive(Default)]
+pub(super) struct Memory {
     backoff: Backoff,
     looks: Looks,
+}
+
+impl Memory {
+    /// Forgets a claim that is gone.
+    pub(super) fn forget(&self, uid: &str) {
+        self.backoff.reset(uid);
+        self.looks.lock().remove(uid);
+    }
 }
 
 /// Runs passes until `shutdown`.
@@ -42,7 +53,7 @@ pub(super) async fn run(
     shutdown: SharedFuture<BoxFuture<'static, ()>>,
 ) {
     let config = controller::Config::default().concurrency(shared.config.max_concurrent_reconciles);
-    let context = Arc::new(Context { shared, backoff: Backoff::default(), looks: Looks::default() });
+    let context = Arc::new(Context { shared });
     Controller::for_stream(stream, store)
         .with_config(config)
         .reconcile_on(feeds::receiver_stream(wakes))
@@ -74,14 +85,14 @@ impl Context {
     async fn pass(&self, raw: &BucketClaim) -> Action {
         let uid = raw.uid().unwrap_or_default();
         let mut view = self.shared.observer.begin(raw);
-        self.looks.recall(&uid, &mut view, self.shared.config.resync_interval);
+        self.shared.memory.looks.recall(&uid, &mut view, self.shared.config.resync_interval);
         let rest = self.converse(&mut view).await;
-        self.looks.remember(&uid, &view);
+        self.shared.memory.looks.remember(&uid, &view);
         for announcement in &rest.events {
             self.announce(raw, announcement).await;
         }
-        if let Some(record) = &rest.waits_for {
-            self.shared.wait_for(record.as_str(), &view.claim.at);
+        if let Some((record, _)) = view.holder.as_ref().filter(|_| rest.waits_for.is_none()) {
+            self.shared.wakes.stop_waiting(record.as_str(), &view.claim.at);
         }
         self.schedule(&uid, &rest.then)
     }
@@ -92,10 +103,16 @@ impl Context {
             let step = plan::next(view, self.shared.clock.now());
             let answer = match &step {
                 Step::Rest(rest) => return rest.clone(),
-                Step::Look(look) => self.in_time(self.shared.observer.answer(&view.claim, look)).await,
+                Step::Look(look) => {
+                    if let Look::Holder(target) = look {
+                        // Before the look, so that no change falls between the two.
+                        self.shared.wakes.wait_for(target.record().as_str(), &view.claim.at);
+                    }
+                    self.shared.observer.answer(&view.claim, look).await
+                }
                 Step::Act(act) => {
                     tracing::info!(step = %act, "acting");
-                    self.in_time(self.shared.actor.perform(&view.claim, act)).await
+                    self.shared.actor.perform(&view.claim, act).await
                 }
             };
             if let Answer::Failed(failure) = &answer {
@@ -107,25 +124,18 @@ impl Context {
         Rest { then: Then::Retry("the pass does not come to an end".to_owned()), events: Vec::new(), waits_for: None }
     }
 
-    /// Calls to a store have deadlines of their own, which come first.
-    async fn in_time(&self, answer: impl Future<Output = Answer>) -> Answer {
-        let deadline = KUBERNETES_TIMEOUT + 2 * self.shared.config.limits.timeout;
-        let late = |_| Answer::Failed(Failure::Kubernetes("the API server gave no answer in time".to_owned()));
-        timeout(deadline, answer).await.unwrap_or_else(late)
-    }
-
     fn schedule(&self, uid: &str, then: &Then) -> Action {
         match then {
             Then::AwaitChange => {
-                self.backoff.reset(uid);
+                self.shared.memory.backoff.reset(uid);
                 Action::requeue(jittered(self.shared.config.resync_interval))
             }
             Then::After(delay) => {
-                self.backoff.reset(uid);
+                self.shared.memory.backoff.reset(uid);
                 Action::requeue(*delay)
             }
             Then::Retry(why) => {
-                let delay = self.backoff.failed(uid);
+                let delay = self.shared.memory.backoff.failed(uid);
                 tracing::info!(why, seconds = delay.as_secs_f32(), "trying again later");
                 Action::requeue(delay)
             }
@@ -142,18 +152,17 @@ impl Context {
             secondary: None,
         };
         let reference = raw.object_ref(&());
-        let published = timeout(KUBERNETES_TIMEOUT, self.shared.recorder.publish(&event, &reference)).await;
-        if !matches!(published, Ok(Ok(()))) {
-            tracing::debug!(reason = announcement.reason, "event not published");
+        if let Err(error) = self.shared.recorder.publish(&event, &reference).await {
+            tracing::debug!(reason = announcement.reason, why = kubernetes::describe(&error), "event not published");
         }
     }
 }
 
 /// When the bucket of each claim is next looked at, and whether it was missing last time.
 #[derive(Default)]
-struct Looks(Mutex<BTreeMap<String, Look>>);
+struct Looks(Mutex<BTreeMap<String, LookTime>>);
 
-struct Look {
+struct LookTime {
     due: Instant,
     missing: bool,
 }
@@ -167,7 +176,7 @@ impl Looks {
             let troubled =
                 view.claim.status.conditions.iter().any(|c| c.type_ == "BucketCreated" && c.status == "False");
             let wait = if troubled { Duration::ZERO } else { interval.mul_f64(fastrand::f64()) };
-            Look { due: Instant::now() + wait, missing: false }
+            LookTime { due: Instant::now() + wait, missing: false }
         });
         view.known_missing = look.missing;
         view.look_due = look.due <= Instant::now();
@@ -178,14 +187,12 @@ impl Looks {
 
     fn remember(&self, uid: &str, view: &View) {
         let mut looks = self.lock();
-        if view.released {
-            looks.remove(uid);
-        } else if let Some(look) = looks.get_mut(uid) {
+        if let Some(look) = looks.get_mut(uid) {
             look.missing = plan::bucket_is_missing(view);
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<String, Look>> {
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<String, LookTime>> {
         // The map is whole whatever happened to a thread that held it.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }

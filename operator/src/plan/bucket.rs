@@ -66,13 +66,12 @@ fn create(view: &View, record: &BucketRecord, stored: &Stored) -> Result<(), Hal
         return Err(Stop::refused(Reason::BucketMissing, Concern::Bucket, message).into());
     }
     match view.created {
-        Some(CreateAnswer::Created) => return tag(view, record, &BTreeMap::new()),
         Some(CreateAnswer::AlreadyExists) => return Err(exists(record, "it belongs to somebody else").into()),
         Some(CreateAnswer::AlreadyOwned) => {
             let why = format!("the store says of bucket {} both that it is there and that it is not", record.bucket);
             return Err(Stop::failed(Concern::Bucket, why).into());
         }
-        None => {}
+        Some(CreateAnswer::Created) | None => {}
     }
     require_fresh(view)?;
     if !record.absence {
@@ -92,6 +91,10 @@ fn take(
 ) -> Result<(), Halt> {
     if view.tagged || record.adopted || tags.is_some_and(|tags| names_claim_uid(tags, record)) {
         return Ok(());
+    }
+    if view.created == Some(CreateAnswer::Created) {
+        // A plain success in the pass that saw the bucket absent.
+        return tag(view, record, &BTreeMap::new());
     }
     let untagged = tags.is_none_or(BTreeMap::is_empty);
     if untagged && record.absence {

@@ -19,6 +19,8 @@ mod delete;
 mod repair;
 mod status;
 mod step;
+#[cfg(test)]
+mod tests;
 mod view;
 
 use k8s_openapi::jiff::Timestamp;
@@ -28,6 +30,7 @@ pub use repair::{Change, SecretPatch};
 pub use step::{Act, Announcement, Concern, Look, Rest, SecretRef, Step, Stop, Target, Then};
 pub use view::{Answer, BackendSeen, BucketSeen, CreateAnswer, Failure, Holder, Setting, Stored, View};
 
+use crate::api::Reason;
 use step::Halt;
 
 /// The next step of a pass.
@@ -66,13 +69,18 @@ fn after_failure(view: &View, step: &Step, failure: &Failure, now: Timestamp) ->
         Failure::Kubernetes(why) => return retry(why),
         // Expected: the namespace's deletion reaches the claim next (spec §3.4).
         Failure::NamespaceTerminating => return rest(Then::AwaitChange),
-        Failure::Refused(why) if matches!(step, Step::Act(Act::WriteStatus(..))) => return retry(why),
-        Failure::Refused(why) => Stop::failed(concerns, format!("can't {step}: {why}")),
+        Failure::Refused(_) if matches!(step, Step::Act(Act::WriteStatus(..))) => return rest(Then::AwaitChange),
         Failure::Upstream(why) | Failure::NoUpstream(why) => Stop::failed(concerns, why),
-        Failure::UpstreamDenied(why) => Stop::failed(concerns, why),
-        Failure::Unsupported => Stop::failed(concerns, format!("can't {step}: the store does not implement it")),
+        // Permission and ability: no retry loop, looked at again when something changes (spec §3.5).
+        Failure::Refused(why) => refused(concerns, format!("can't {step}: {why}")),
+        Failure::UpstreamDenied(why) => refused(concerns, why.clone()),
+        Failure::Unsupported => refused(concerns, format!("can't {step}: the store does not implement it")),
     };
     status::conclude(view, Some(&stop), now)
+}
+
+fn refused(concerns: Concern, why: String) -> Stop {
+    Stop::refused(Reason::BackendError, concerns, why)
 }
 
 fn stale(why: &str) -> Step {

@@ -395,12 +395,17 @@ impl View {
             }
             (Act::CreateBucket(_), Answer::Created(answer)) => {
                 self.created = Some(answer);
-                if answer == CreateAnswer::AlreadyOwned {
-                    // The look decides, and the one before is out of date.
-                    self.bucket = None;
+                // The look before is out of date; unless the bucket is new, another one decides.
+                match answer {
+                    CreateAnswer::Created => self.bucket = Some(BucketSeen::Present(Some(BTreeMap::new()))),
+                    CreateAnswer::AlreadyOwned => self.bucket = None,
+                    CreateAnswer::AlreadyExists => {}
                 }
             }
-            (Act::TagBucket(..), _) => self.tagged = true,
+            (Act::TagBucket(_, tags), _) => {
+                self.bucket = Some(BucketSeen::Present(Some(tags.clone())));
+                self.tagged = true;
+            }
             (Act::SetVersioning(..), _) => self.versioned = true,
             (Act::Patch(patch), Answer::Secret(Some(secret))) => {
                 self.own_target |= patch.change == Change::RaiseGeneration;

@@ -71,6 +71,12 @@ pub(crate) fn settle_envelope(kind: &Kind, namespace: &str, object: &mut Value) 
     if !stated.is_empty() && stated != kind.kind {
         return Err(other_kind(kind, object));
     }
+    if !object["metadata"].is_null() && !object["metadata"].is_object() {
+        return Err(bad_request(format!(
+            "{} in version {:?} cannot be handled as a {}: metadata is not an object",
+            kind.kind, kind.version, kind.kind
+        )));
+    }
     object["apiVersion"] = api_version.into();
     object["kind"] = kind.kind.clone().into();
     let stated = meta::namespace(object);
@@ -237,6 +243,9 @@ pub(crate) fn apply_config(
 fn check_types(kind: &Kind, config: &Value) -> Result<(), Failure> {
     let mut found = Findings::default();
     validate(&kind.schema, config, None, "", &mut found);
+    if let (Some(schema), Some(metadata)) = (kind.schema.properties.get("metadata"), config.get("metadata")) {
+        validate_part(schema, metadata, None, "metadata", &mut found);
+    }
     let wrong = found.errors.iter().find(|error| error.kind == FieldErrorKind::TypeInvalid);
     let why = match (defaulting::unknown_fields(&kind.schema, config).first(), wrong) {
         (Some(path), _) => format!(".{path}: field not declared in schema"),

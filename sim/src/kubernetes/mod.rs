@@ -5,13 +5,16 @@
 //! nothing runs by itself: the controllers that a cluster has of its own (garbage collection,
 //! namespace deletion) are steps that the caller takes.
 //!
-//! What a request goes through: [`service`] reads it, [`route`] names its target, [`decode`] shapes
-//! the object ([`defaulting`]), [`patch`] and [`apply`] work out what is proposed, [`write`] and
-//! [`delete`] check it ([`meta`], [`validate`], [`cel`], [`builtin`]) and store it ([`store`]);
-//! [`list`] and [`watch`] read it back.
+//! What a request goes through: `service` reads it, `route` names its target, `decode` shapes the
+//! object (`defaulting`), `patch` and `apply` work out what is proposed, `write` and `delete` check
+//! it (`meta`, `validate`, `cel`, `builtin`) and store it (`store`); `list` and `watch` read it back.
+//! Words and order of checks were compared with kube-apiserver 1.34, request by request.
 //!
 //! Not modelled: authentication and authorization, admission webhooks, conversion between versions,
-//! discovery and tables for `kubectl`, CEL's type checker and cost budget.
+//! writing definitions through the API, discovery and tables for `kubectl`, CEL's type checker and
+//! cost budget, strategic merge of keyed lists, warnings about the style of finalizer names, the
+//! expiry of Events, content rules of special Secret types other than TLS, resetting `managedFields`,
+//! and the exact words for JSON that doesn't decode.
 
 mod apply;
 mod builtin;

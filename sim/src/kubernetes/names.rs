@@ -7,7 +7,7 @@ const SUBDOMAIN_FORM: &str = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9
 const QUALIFIED_FORM: &str = "([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]";
 
 fn too_long(limit: usize) -> String {
-    format!("must be no more than {limit} bytes")
+    format!("must be no more than {limit} characters")
 }
 
 fn is_label(text: &str) -> bool {

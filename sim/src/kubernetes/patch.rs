@@ -106,6 +106,9 @@ pub(crate) fn patch(
             json_patch::merge(&mut object, &patch);
         }
     }
+    if !object["metadata"].is_object() {
+        return Err(does_not_apply());
+    }
     decode::settle_envelope(kind, &place.namespace, &mut object)?;
     decode::check_name(&place.name, &object)?;
     let warnings = decode::shape(kind, &mut object, options.validation, Origin::Patch)?;

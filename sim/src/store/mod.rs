@@ -15,7 +15,8 @@
 //! Policies, ACLs, lifecycle, encryption, storage classes, replication and the other bucket
 //! configurations answer `NotImplemented`, as do reads of one part of an object. Buckets of
 //! another region are served instead of redirected. Signatures are checked, their age is not:
-//! the time in them is the client's, the time here is the simulation's.
+//! the time in them is the client's, the time here is the simulation's. Presigned URLs are the
+//! exception: s3s ends them by the wall clock, so they have no place in a simulation.
 //!
 //! ```
 //! use std::sync::Arc;

@@ -269,6 +269,54 @@ async fn metadata_is_checked_for_every_kind() {
     }
 }
 
+#[tokio::test]
+async fn nonsense_is_refused_and_does_no_harm() {
+    let f = Fixture::new().await;
+    f.make_thing("a").await;
+    let version = f.cluster.resource_version();
+    let head = |rest: Value| {
+        let mut body = json!({"apiVersion": "example.io/v1", "kind": "Thing", "metadata": {"name": "b"}});
+        body.as_object_mut().expect("an object").extend(rest.as_object().cloned().unwrap_or_default());
+        body
+    };
+    let bodies = [
+        json!(null),
+        json!(5),
+        json!("text"),
+        json!([]),
+        json!({}),
+        json!({"kind": 5, "apiVersion": []}),
+        head(json!({"metadata": 5})),
+        head(json!({"metadata": {"name": 5}})),
+        head(json!({"metadata": {"name": "b", "labels": []}})),
+        head(json!({"metadata": {"name": "b", "ownerReferences": {}}})),
+        head(json!({"spec": 5})),
+        head(json!({"spec": []})),
+    ];
+    for body in &bodies {
+        for (method, uri, content_type) in [
+            ("POST", THINGS.to_owned(), "application/json"),
+            ("PUT", format!("{THINGS}/a"), "application/json"),
+            ("PUT", format!("{THINGS}/a/status"), "application/json"),
+            ("PATCH", format!("{THINGS}/a"), "application/json-patch+json"),
+            ("PATCH", format!("{THINGS}/b?fieldManager=m"), "application/apply-patch+yaml"),
+            ("PATCH", format!("{THINGS}/a?fieldManager=m"), "application/nonsense"),
+        ] {
+            if content_type.contains("json-patch") && *body == json!([]) {
+                continue;
+            }
+            let (code, _, status) = raw(&f, method, &uri, content_type, body).await;
+            assert!(code >= 400 && status["kind"] == "Status", "{method} {uri} {body}: {code} {status}");
+        }
+    }
+    for root in [json!(5), json!({}), json!({"metadata": []})] {
+        let patch = json!([{"op": "replace", "path": "", "value": root}]);
+        let (code, ..) = raw(&f, "PATCH", &format!("{THINGS}/a"), "application/json-patch+json", &patch).await;
+        assert!(code >= 400, "{patch}: {code}");
+    }
+    assert_eq!(f.cluster.resource_version(), version);
+}
+
 #[test]
 fn definitions_that_a_server_refuses() {
     let cluster = empty_cluster();

@@ -1,5 +1,7 @@
 //! The gateway as tenants see it: the AWS SDK before it, the simulated store behind it.
 
+mod watch;
+
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicI64, Ordering};
 
@@ -50,6 +52,7 @@ struct Stage {
     seconds: Arc<AtomicI64>,
 }
 
+const NAMESPACE: &str = "stowage-system";
 const START: i64 = 1_800_000_000;
 
 impl Stage {
@@ -63,6 +66,14 @@ impl Stage {
     }
 
     fn unready() -> Self {
+        let nowhere = tower::service_fn(|_: Request<kube::client::Body>| async {
+            Err::<Response<kube::client::Body>, BoxError>("there is no cluster in this test".into())
+        });
+        Self::before(Client::new(nowhere, "default"))
+    }
+
+    /// A gateway that would watch this cluster.
+    fn before(client: Client) -> Self {
         let seconds = Arc::new(AtomicI64::new(START));
         let now = Arc::clone(&seconds);
         let clock: Clock =
@@ -74,10 +85,7 @@ impl Stage {
         }
         let main: Arc<dyn S3> = Arc::new(store.as_account("admin"));
         let backends = BTreeMap::from([("main".to_owned(), main)]);
-        let nowhere = tower::service_fn(|_: Request<kube::client::Body>| async {
-            Err::<Response<kube::client::Body>, BoxError>("there is no cluster in this test".into())
-        });
-        let gateway = Gateway::new(Client::new(nowhere, "default"), "stowage-system", clock, backends);
+        let gateway = Gateway::new(client, NAMESPACE, clock, backends);
         Self { gateway, store, seconds }
     }
 

@@ -1,0 +1,55 @@
+# Recipes for https://just.systems, which is a convenience and never needed: each runs one command that can be typed.
+# What CI runs stands in .ci/run, once; the recipes that check call it, so they can't differ from CI.
+
+# List the recipes.
+default:
+    @just --list --unsorted
+
+# Watch the operator turn claims into buckets, in one process, with nothing installed.
+demo *args:
+    cargo run -p stowage-sim -- demo {{ args }}
+
+# Everything that CI runs.
+ci:
+    .ci/run
+
+# Format all code.
+fmt:
+    cargo fmt --all
+
+# Is all code formatted?
+fmt-check:
+    .ci/run fmt
+
+# Clippy over everything, warnings denied.
+lint:
+    .ci/run lint
+
+# Documentation of the workspace, warnings denied.
+doc:
+    .ci/run doc
+
+# Build everything, tests included.
+build:
+    .ci/run build
+
+# All tests; with arguments, cargo test with these: `just test -p stowage-sim gateway`.
+test *args:
+    {{ if args == "" { ".ci/run test" } else { "cargo test --locked " + args } }}
+
+# Write crds/ anew, after a change to operator/src/api/.
+crds:
+    cargo build --quiet --locked -p stowage-operator
+    cargo run --quiet --locked -p stowage-operator -- crds > crds/crds.yaml
+
+# Does crds/ hold what the operator prints?
+crds-check:
+    .ci/run crds
+
+# Does every step of the demo succeed? Prints its report.
+demo-check:
+    .ci/run demo
+
+# Licences, banned crates, sources, advisories. Not in CI; needs `cargo install cargo-deny`.
+deny:
+    cargo deny check

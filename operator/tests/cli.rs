@@ -1,0 +1,164 @@
+//! The command line as its users meet it: the built binary, its output and its exit codes (spec §5).
+
+use std::process::{Command, Output};
+
+/// Runs the binary in an empty environment: neither a cluster's variables nor a home with a kubeconfig.
+fn stowage(args: &[&str]) -> Output {
+    stowage_with(args, &[])
+}
+
+fn stowage_with(args: &[&str], environment: &[(&str, &str)]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_stowage-operator"))
+        .args(args)
+        .env_clear()
+        .envs(environment.iter().copied())
+        .output()
+        .expect("the binary was built for this test")
+}
+
+fn stdout(output: &Output) -> String {
+    String::from_utf8(output.stdout.clone()).expect("stdout is text")
+}
+
+fn stderr(output: &Output) -> String {
+    String::from_utf8(output.stderr.clone()).expect("stderr is text")
+}
+
+/// `--flag` and the paragraph of `run --help` that explains it, for each flag but `--help`.
+fn flags_of_run() -> Vec<(String, String)> {
+    let mut flags: Vec<(String, String)> = Vec::new();
+    for line in stdout(&stowage(&["run", "--help"])).lines() {
+        let words = line.trim_start();
+        if let Some(start) = words.find("--").filter(|start| *start == 0 || words.starts_with("-h,")) {
+            let flag = words[start..].split_whitespace().next().expect("it starts with --");
+            flags.push((flag.to_owned(), String::new()));
+        }
+        if let Some((_, text)) = flags.last_mut() {
+            text.push_str(line);
+            text.push('\n');
+        }
+    }
+    flags.retain(|(flag, _)| flag != "--help");
+    flags
+}
+
+#[test]
+fn help_names_the_commands() {
+    let help = stowage(&["--help"]);
+    assert_eq!(help.status.code(), Some(0));
+    let text = stdout(&help);
+    for command in ["run", "crds"] {
+        assert!(
+            text.lines().any(|line| line.trim_start().starts_with(&format!("{command} "))),
+            "{command} in:\n{text}"
+        );
+    }
+}
+
+#[test]
+fn help_of_run_is_in_groups() {
+    let help = stowage(&["run", "--help"]);
+    assert_eq!(help.status.code(), Some(0));
+    let text = stdout(&help);
+    let headings: Vec<&str> = text.lines().filter(|line| line.ends_with(':') && !line.starts_with(' ')).collect();
+    for group in ["Cluster:", "Gateway:", "Limits:", "Process:"] {
+        assert!(headings.contains(&group), "{group} in {headings:?}");
+    }
+}
+
+#[test]
+fn each_flag_of_run_is_an_environment_variable_too() {
+    let flags = flags_of_run();
+    assert!(flags.iter().any(|(flag, _)| flag == "--gateway-endpoint"), "the help could be read: {flags:?}");
+    for (flag, text) in flags {
+        let variable = format!("STOWAGE_{}", flag.trim_start_matches('-').replace('-', "_").to_uppercase());
+        assert!(text.contains(&format!("[env: {variable}=")), "{variable} in:\n{text}");
+    }
+}
+
+#[test]
+fn defaults_stand_in_the_help_as_in_the_contract() {
+    let expected = [
+        ("--gateway-region", "us-east-1"),
+        ("--gateway-addressing-style", "path"),
+        ("--max-concurrent-reconciles", "16"),
+        ("--max-upstream-calls", "32"),
+        ("--upstream-timeout", "30"),
+        ("--resync-interval", "600"),
+        ("--admin-address", "[::]:8080"),
+        ("--log-format", "text"),
+    ];
+    let flags = flags_of_run();
+    for (flag, default) in expected {
+        let text = flags.iter().find(|(name, _)| name == flag).map(|(_, text)| text.as_str()).unwrap_or_default();
+        assert!(text.contains(&format!("[default: {default}]")), "{flag} in:\n{text}");
+    }
+}
+
+#[test]
+fn run_without_a_gateway_is_wrong_usage() {
+    let output = stowage(&["run"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(stderr(&output).contains("--gateway-endpoint"), "{}", stderr(&output));
+    assert_eq!(stdout(&output), "");
+}
+
+#[test]
+fn a_wrong_value_is_refused_with_what_was_expected_also_from_the_environment() {
+    let gateway = ("STOWAGE_GATEWAY_ENDPOINT", "http://gateway.example");
+    for (variable, value, expected) in [
+        ("STOWAGE_GATEWAY_ENDPOINT", "gateway.example", "not a URL"),
+        ("STOWAGE_UPSTREAM_TIMEOUT", "0", "1..=3600"),
+        ("STOWAGE_LOG_FORMAT", "xml", "text, json"),
+    ] {
+        let output = stowage_with(&["run"], &[gateway, (variable, value)]);
+        assert_eq!(output.status.code(), Some(2), "{variable}={value}");
+        assert!(stderr(&output).contains(expected), "{variable}={value}: {}", stderr(&output));
+    }
+}
+
+#[test]
+fn run_outside_of_a_cluster_fails_with_one_sentence() {
+    let output = stowage(&["run", "--gateway-endpoint", "http://gateway.example"]);
+    assert_eq!(output.status.code(), Some(1));
+    let said = stderr(&output);
+    assert_eq!(said.lines().count(), 1, "{said}");
+    assert!(said.starts_with("stowage-operator: not in a cluster"), "{said}");
+    assert!(said.contains("--kubeconfig"), "{said}");
+}
+
+#[test]
+fn run_with_a_kubeconfig_that_is_not_there_names_the_file() {
+    let output =
+        stowage(&["run", "--gateway-endpoint", "http://gateway.example", "--kubeconfig", "/nonexistent/config"]);
+    assert_eq!(output.status.code(), Some(1));
+    let said = stderr(&output);
+    assert_eq!(said.lines().count(), 1, "{said}");
+    assert!(said.contains("/nonexistent/config"), "{said}");
+}
+
+#[test]
+fn a_broken_kubeconfig_is_not_quoted() {
+    let path = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("broken-kubeconfig");
+    std::fs::write(&path, "apiVersion: v1\nkind: Config\nusers: hush-hush\n").expect("a place for test files");
+    let kubeconfig = path.to_str().expect("the target directory is text");
+    let output = stowage(&["run", "--gateway-endpoint", "http://gateway.example", "--kubeconfig", kubeconfig]);
+    assert_eq!(output.status.code(), Some(1));
+    let said = stderr(&output);
+    assert_eq!(said.lines().count(), 1, "{said}");
+    assert!(said.contains("line 3"), "{said}");
+    assert!(!said.contains("hush"), "{said}");
+}
+
+#[test]
+fn crds_prints_both_definitions_and_nothing_else() {
+    let output = stowage(&["crds"]);
+    assert_eq!(output.status.code(), Some(0));
+    assert_eq!(stderr(&output), "");
+    let text = stdout(&output);
+    assert_eq!(text, stowage_operator::crds_yaml().expect("the CRDs can be written as YAML"));
+    let documents: Vec<serde_json::Value> = serde_saphyr::from_multiple(&text).expect("YAML documents");
+    let names: Vec<&str> = documents.iter().filter_map(|document| document["metadata"]["name"].as_str()).collect();
+    assert_eq!(names, ["bucketclaims.broker.stowage.io", "s3backends.broker.stowage.io"]);
+    assert!(documents.iter().all(|document| document["kind"] == "CustomResourceDefinition"));
+}

@@ -1,0 +1,124 @@
+//! Manifests, applied as `kubectl apply --server-side` does.
+
+use std::fmt;
+
+use kube::Client;
+use kube::api::{Api, DynamicObject, Patch, PatchParams, ValidationDirective};
+use kube::core::{ApiResource, GroupVersionKind};
+
+/// Field manager of what users apply.
+const MANAGER: &str = "kubectl";
+
+/// One document of a manifest file.
+#[derive(Clone, Debug)]
+pub struct Document {
+    /// The file that it stands in.
+    pub file: String,
+    /// Which of its documents it is, counted from 1.
+    pub number: usize,
+    /// The object.
+    pub object: DynamicObject,
+}
+
+/// A manifest that can't be read or is refused. Says where it stands.
+#[derive(Clone, Debug, thiserror::Error)]
+pub struct ManifestError {
+    file: String,
+    number: usize,
+    message: String,
+}
+
+impl fmt::Display for ManifestError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}, document {}: {}", self.file, self.number, self.message)
+    }
+}
+
+/// Reads the documents of a file; empty ones are passed over, but counted.
+///
+/// # Errors
+/// When a document isn't YAML, or no Kubernetes object.
+pub fn parse(file: &str, yaml: &str) -> Result<Vec<Document>, ManifestError> {
+    let mut documents = Vec::new();
+    for (index, text) in split(yaml).into_iter().enumerate() {
+        let number = index + 1;
+        let invalid = |message: String| ManifestError { file: file.to_owned(), number, message };
+        if text.lines().all(|line| line.trim().is_empty() || line.trim_start().starts_with('#')) {
+            continue;
+        }
+        let value: serde_json::Value = serde_saphyr::from_str(&text).map_err(|error| invalid(error.to_string()))?;
+        let object: DynamicObject = serde_json::from_value(value).map_err(|error| invalid(error.to_string()))?;
+        if object.types.is_none() || object.metadata.name.is_none() {
+            return Err(invalid("a Kubernetes object needs apiVersion, kind and metadata.name".to_owned()));
+        }
+        documents.push(Document { file: file.to_owned(), number, object });
+    }
+    Ok(documents)
+}
+
+/// The documents of a YAML stream: `---` alone at the start of a line begins a new one. One before the first
+/// content begins nothing.
+fn split(yaml: &str) -> Vec<String> {
+    let mut documents = vec![String::new()];
+    for line in yaml.lines() {
+        let begins = line == "---" || line.starts_with("--- ");
+        match documents.last_mut() {
+            Some(last) if !begins => {
+                last.push_str(line);
+                last.push('\n');
+            }
+            Some(last) if documents_begin(last) => last.clear(),
+            _ => documents.push(String::new()),
+        }
+    }
+    documents
+}
+
+/// Whether nothing but comments stands before the first `---`.
+fn documents_begin(text: &str) -> bool {
+    text.lines().all(|line| line.trim().is_empty() || line.starts_with('#'))
+}
+
+/// Applies one document, with strict field validation.
+///
+/// # Errors
+/// With the API server's own message, when it refuses.
+pub async fn apply(client: &Client, document: &Document) -> Result<DynamicObject, ManifestError> {
+    let failed = |message: String| ManifestError { file: document.file.clone(), number: document.number, message };
+    let types = document.object.types.as_ref().ok_or_else(|| failed("it has no kind".to_owned()))?;
+    let kind = GroupVersionKind::try_from(types).map_err(|error| failed(error.to_string()))?;
+    let resource = ApiResource::from_gvk(&kind);
+    let name = document.object.metadata.name.clone().unwrap_or_default();
+    let api: Api<DynamicObject> = match &document.object.metadata.namespace {
+        Some(namespace) => Api::namespaced_with(client.clone(), namespace, &resource),
+        None => Api::all_with(client.clone(), &resource),
+    };
+    let mut params = PatchParams::apply(MANAGER).force();
+    params.field_validation = Some(ValidationDirective::Strict);
+    api.patch(&name, &params, &Patch::Apply(&document.object)).await.map_err(|error| match error {
+        kube::Error::Api(status) => failed(status.message.clone()),
+        error => failed(error.to_string()),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn documents_are_counted_as_they_stand() {
+        let yaml = "# a comment\n---\nkind: A\napiVersion: v1\nmetadata: {name: a}\n---\n# nothing\n---\nkind: B\napiVersion: v1\nmetadata: {name: b}\n";
+        let documents = parse("f.yaml", yaml).unwrap();
+        let seen: Vec<_> = documents
+            .iter()
+            .map(|document| (document.number, document.object.metadata.name.clone().unwrap()))
+            .collect();
+        assert_eq!(seen, [(1, "a".to_owned()), (3, "b".to_owned())]);
+    }
+
+    #[test]
+    fn a_document_that_is_no_object_is_refused_with_its_place() {
+        let error = parse("f.yaml", "kind: A\napiVersion: v1\nmetadata: {name: a}\n---\nkind: B\n").unwrap_err();
+        assert!(error.to_string().starts_with("f.yaml, document 2: "), "{error}");
+    }
+}

@@ -1,0 +1,190 @@
+//! A whole world in one process: a cluster, an S3 store, a gateway, and the operator between them.
+//!
+//! Everything runs on tokio's clock, which in a paused runtime jumps to the next timer: minutes of backoff take no
+//! time. The operator is the production crate, started through its public [`stowage_operator::run`].
+
+mod manifests;
+mod operator;
+mod transport;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use s3s::S3;
+use stowage_operator::api::{AddressingStyle, Endpoint, Gateway as GatewayAddress};
+use stowage_operator::upstream::Limits;
+use stowage_operator::{Config, api};
+use tokio::task::JoinSet;
+
+use crate::determinism::VirtualClock;
+use crate::effects::{Effects, Plan};
+use crate::gateway::Gateway;
+use crate::kubernetes::Cluster;
+use crate::store::{Dialect, InProcess, Store};
+
+pub use manifests::{Document, ManifestError, apply, parse};
+pub use operator::Operator;
+pub use transport::Stores;
+
+/// Namespace that the operator runs in.
+pub const OPERATOR_NAMESPACE: &str = "stowage-system";
+/// Account of the store that the operator's admin credentials belong to.
+pub const ADMIN_ACCOUNT: &str = "stowage-admin";
+/// Access key id of those credentials.
+pub const ADMIN_ACCESS_KEY: &str = "STOWAGEADMIN";
+/// Secret key of those credentials.
+pub const ADMIN_SECRET_KEY: &str = "stowage-admin-secret-key-for-demonstration";
+/// Where tenants reach the gateway.
+pub const GATEWAY_ENDPOINT: &str = "http://gateway.example";
+/// Where the operator reaches the store.
+pub const STORE_ENDPOINT: &str = "http://s3.example:9000";
+
+/// Longest that [`World::until`] waits, in virtual time.
+const PATIENCE: Duration = Duration::from_secs(3600);
+
+/// How often [`World::until`] looks, in virtual time.
+const GLANCE: Duration = Duration::from_millis(50);
+
+/// What a world is made with.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// Seed of everything that the cluster draws: UIDs, generated names.
+    pub seed: u64,
+    /// Faults of the operator's calls.
+    pub plan: Plan,
+    /// The reading of S3 that the store follows.
+    pub dialect: Dialect,
+}
+
+/// A cluster, a store, a gateway; and, once started, the operator.
+pub struct World {
+    /// The simulated Kubernetes API.
+    pub cluster: Cluster,
+    /// The simulated store behind [`STORE_ENDPOINT`].
+    pub store: Store,
+    /// What the operator's calls are numbered and broken by.
+    pub effects: Effects,
+    /// Time of day of everybody.
+    pub clock: VirtualClock,
+    stores: Stores,
+    gateway: Gateway,
+    tasks: JoinSet<()>,
+}
+
+impl World {
+    /// A world with the CRDs installed, the namespaces that every cluster has, and the gateway running. To be called
+    /// in the runtime that it will live in.
+    ///
+    /// The gateway serves the backend named `main`.
+    pub async fn new(options: Options) -> Self {
+        let clock = VirtualClock::new();
+        let cluster = Cluster::new(clock.clock(), options.seed);
+        for crd in api::crds() {
+            cluster.install_crd(&crd).expect("the project's own CRDs are valid");
+        }
+        let store = Store::new(clock.clock(), options.dialect);
+        store.add_account(ADMIN_ACCOUNT, ADMIN_ACCESS_KEY, ADMIN_SECRET_KEY);
+        let backends: BTreeMap<String, Arc<dyn S3>> =
+            BTreeMap::from([("main".to_owned(), Arc::new(store.as_account(ADMIN_ACCOUNT)) as Arc<dyn S3>)]);
+        let gateway = Gateway::new(cluster.client(OPERATOR_NAMESPACE), OPERATOR_NAMESPACE, clock.clock(), backends);
+        let mut tasks = JoinSet::new();
+        tasks.spawn({
+            let gateway = gateway.clone();
+            async move { gateway.run().await }
+        });
+        let stores = Stores::new([(authority(STORE_ENDPOINT), store.clone())]);
+        let world = Self { cluster, store, effects: Effects::new(options.plan), clock, stores, gateway, tasks };
+        world.make_namespaces().await;
+        world
+    }
+
+    async fn make_namespaces(&self) {
+        let client = self.kube();
+        for name in ["kube-system", "default", OPERATOR_NAMESPACE] {
+            let manifest = format!("apiVersion: v1\nkind: Namespace\nmetadata: {{name: {name}}}\n");
+            self.apply(&client, &manifest).await;
+        }
+    }
+
+    /// Applies manifests that are known to be good.
+    ///
+    /// # Panics
+    /// When they aren't.
+    pub async fn apply(&self, client: &kube::Client, yaml: &str) {
+        for document in parse("manifest", yaml).expect("the manifest is YAML") {
+            apply(client, &document).await.expect("the manifest is good");
+        }
+    }
+
+    /// A user's client for the cluster: neither numbered nor broken.
+    pub fn kube(&self) -> kube::Client {
+        self.cluster.client("default")
+    }
+
+    /// A tenant's client for the gateway, with nothing but what a consumer Secret holds.
+    pub fn tenant(&self, access_key: &str, secret_key: &str, region: &str) -> aws_sdk_s3::Client {
+        InProcess::new(self.gateway.http()).client(access_key, secret_key, region)
+    }
+
+    /// What the operator is told.
+    pub fn config(&self) -> Config {
+        Config {
+            operator_namespace: OPERATOR_NAMESPACE.to_owned(),
+            trusted_namespaces: std::collections::BTreeSet::new(),
+            gateway: GatewayAddress {
+                endpoint: Endpoint::parse(GATEWAY_ENDPOINT).expect("it is a URL"),
+                region: "us-east-1".to_owned(),
+                addressing_style: AddressingStyle::Path,
+            },
+            installation: None,
+            max_concurrent_reconciles: 16,
+            limits: Limits { calls: 32, timeout: Duration::from_secs(30) },
+            resync_interval: Duration::from_secs(600),
+        }
+    }
+
+    /// Starts the operator; it is started again a second after each crash, until the world ends or it is stopped.
+    pub fn start_operator(&mut self) -> Operator {
+        let operator = Operator::new(self.config(), self.cluster.service(), self.stores.clone(), self);
+        self.tasks.spawn(operator.clone().live());
+        operator
+    }
+
+    /// Lets the cluster's own controllers (garbage collector, namespace controller) do one round.
+    pub fn run_cluster_controllers(&self) {
+        self.cluster.collect_garbage();
+        self.cluster.finalize_namespaces();
+    }
+
+    /// Waits until `fact` holds, in virtual time, while the cluster's own controllers run.
+    ///
+    /// # Errors
+    /// When it does not come to hold within an hour of virtual time.
+    pub async fn until(&self, fact: impl Fn(&Self) -> bool) -> Result<(), TookTooLong> {
+        let deadline = tokio::time::Instant::now() + PATIENCE;
+        while !fact(self) {
+            if tokio::time::Instant::now() > deadline {
+                return Err(TookTooLong);
+            }
+            tokio::time::sleep(GLANCE).await;
+            self.run_cluster_controllers();
+        }
+        Ok(())
+    }
+
+    /// Lets this much virtual time pass.
+    pub async fn pass(&self, time: Duration) {
+        tokio::time::sleep(time).await;
+    }
+}
+
+/// What was waited for did not come within an hour of virtual time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("it did not happen within an hour of virtual time")]
+pub struct TookTooLong;
+
+/// Host and port of a URL.
+fn authority(url: &str) -> String {
+    url.split("://").nth(1).unwrap_or(url).to_owned()
+}

@@ -1,0 +1,99 @@
+//! The operator's lives.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+use stowage_operator::{Clock, Config, Parts};
+use tokio::sync::watch;
+use tower::{Layer, ServiceExt};
+
+use crate::determinism::VirtualClock;
+use crate::effects::{Effects, Instance, Outcome, run_until_crash};
+use crate::kubernetes::ApiService;
+
+use super::transport::{ApiBody, SimulatedConnect, Stores};
+use super::{OPERATOR_NAMESPACE, World};
+
+/// How long a crashed operator is down.
+const DOWNTIME: Duration = Duration::from_secs(1);
+
+/// The production operator in its successive lives. Clones are the same operator.
+#[derive(Clone)]
+pub struct Operator {
+    config: Config,
+    api: ApiService,
+    stores: Stores,
+    effects: Effects,
+    clock: VirtualClock,
+    crashes: Arc<AtomicU32>,
+    stop: watch::Sender<bool>,
+    ready: watch::Sender<bool>,
+}
+
+impl Operator {
+    pub(super) fn new(config: Config, api: ApiService, stores: Stores, world: &World) -> Self {
+        Self {
+            config,
+            api,
+            stores,
+            effects: world.effects.clone(),
+            clock: world.clock.clone(),
+            crashes: Arc::default(),
+            stop: watch::Sender::new(false),
+            ready: watch::Sender::new(false),
+        }
+    }
+
+    /// Lives until it is stopped, and comes back after each crash.
+    pub(super) async fn live(self) {
+        while !*self.stop.borrow() {
+            let instance = self.effects.instance();
+            match run_until_crash(&instance, self.one_life(&instance)).await {
+                Outcome::Finished(Ok(())) => return,
+                // As a supervisor would: one that can't start is started again.
+                Outcome::Finished(Err(_)) => {}
+                Outcome::Crashed { .. } => {
+                    self.crashes.fetch_add(1, Ordering::Relaxed);
+                }
+            }
+            self.ready.send_replace(false);
+            tokio::time::sleep(DOWNTIME).await;
+        }
+    }
+
+    async fn one_life(&self, instance: &Instance) -> Result<(), stowage_operator::StartError> {
+        let api = self.api.clone().map_response(|response| response.map(ApiBody::from));
+        let service = self.effects.kube_layer(instance).layer(api);
+        let layer = self.effects.s3_layer(instance);
+        let now = self.clock.clock();
+        let parts = Parts {
+            client: kube::Client::new(service, OPERATOR_NAMESPACE),
+            connect: Arc::new(SimulatedConnect { stores: self.stores.clone(), layer }),
+            clock: Clock::new(move || now()),
+            ready: Some(self.ready.clone()),
+        };
+        let mut stop = self.stop.subscribe();
+        let stopped = async move {
+            // The sender outlives the operator, so this can't fail.
+            let _ = stop.wait_for(|stop| *stop).await;
+        };
+        stowage_operator::run(self.config.clone(), parts, stopped).await
+    }
+
+    /// Tells it to finish what is under way and end, as SIGTERM does.
+    pub fn stop(&self) {
+        self.stop.send_replace(true);
+    }
+
+    /// How often it crashed.
+    pub fn crashes(&self) -> u32 {
+        self.crashes.load(Ordering::Relaxed)
+    }
+
+    /// Waits until its caches are filled.
+    pub async fn ready(&self) {
+        // The sender lives in `self`, so this can't fail.
+        let _ = self.ready.subscribe().wait_for(|ready| *ready).await;
+    }
+}

@@ -1,0 +1,101 @@
+//! The network between the operator and the stores: a host name leads to a store, or to nobody.
+
+use std::collections::BTreeMap;
+use std::convert::Infallible;
+use std::io;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use aws_smithy_runtime_api::client::http::SharedHttpClient;
+use bytes::Bytes;
+use futures::future::BoxFuture;
+use http::{Request, Response};
+use http_body::{Frame, SizeHint};
+use http_body_util::combinators::UnsyncBoxBody;
+use http_body_util::{BodyExt, Full};
+use s3s::Body;
+use stowage_operator::upstream::{Connect, ConnectError, Trust};
+use tower::{BoxError, Layer, Service, ServiceExt};
+
+use crate::effects::EffectLayer;
+use crate::store::{InProcess, Store};
+
+/// Stores by host and port.
+#[derive(Clone)]
+pub struct Stores(Arc<BTreeMap<String, Store>>);
+
+impl Stores {
+    /// These stores, by host and port.
+    pub fn new(stores: impl IntoIterator<Item = (String, Store)>) -> Self {
+        Self(Arc::new(stores.into_iter().collect()))
+    }
+}
+
+impl Service<Request<Body>> for Stores {
+    type Response = Response<Body>;
+    type Error = BoxError;
+    type Future = BoxFuture<'static, Result<Self::Response, Self::Error>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Self::Error>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: Request<Body>) -> Self::Future {
+        let authority = request.uri().authority().map(ToString::to_string).unwrap_or_default();
+        let store = self.0.get(&authority).map(Store::http);
+        Box::pin(async move {
+            match store {
+                Some(store) => store.oneshot(request).await,
+                None => Err(io::Error::new(io::ErrorKind::ConnectionRefused, "nobody listens there").into()),
+            }
+        })
+    }
+}
+
+/// What the operator makes its HTTP clients with: the stores, behind the fault layer.
+pub(super) struct SimulatedConnect {
+    pub(super) stores: Stores,
+    pub(super) layer: EffectLayer,
+}
+
+impl Connect for SimulatedConnect {
+    fn connect(&self, _: &Trust) -> Result<SharedHttpClient, ConnectError> {
+        Ok(SharedHttpClient::new(InProcess::new(self.layer.layer(self.stores.clone()))))
+    }
+}
+
+/// Body of an answer of the simulated API: its own, or one that a fault made.
+pub(super) struct ApiBody(UnsyncBoxBody<Bytes, Infallible>);
+
+impl From<UnsyncBoxBody<Bytes, Infallible>> for ApiBody {
+    fn from(body: UnsyncBoxBody<Bytes, Infallible>) -> Self {
+        Self(body)
+    }
+}
+
+impl From<Vec<u8>> for ApiBody {
+    fn from(bytes: Vec<u8>) -> Self {
+        Self(Full::from(bytes).boxed_unsync())
+    }
+}
+
+impl http_body::Body for ApiBody {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Self::Data>, Self::Error>>> {
+        Pin::new(&mut self.0).poll_frame(context)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.0.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.0.size_hint()
+    }
+}

@@ -1,0 +1,5 @@
+//! The production operator in the simulated world. One binary, because each links everything.
+
+mod create;
+mod faults;
+mod support;

@@ -1,0 +1,161 @@
+//! What the tests say again and again.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
+use serde_json::Value;
+use stowage_sim::determinism::run_seeded;
+use stowage_sim::effects::Plan;
+use stowage_sim::world::{OPERATOR_NAMESPACE, Operator, Options, World};
+
+/// Tenants' namespaces, the admin Secret and a backend.
+pub const BASE: &str = "
+{apiVersion: v1, kind: Namespace, metadata: {name: team-a}}
+---
+{apiVersion: v1, kind: Namespace, metadata: {name: team-b, labels: {tier: gold}}}
+---
+apiVersion: v1
+kind: Secret
+metadata: {name: s3-admin, namespace: stowage-system}
+stringData: {AWS_ACCESS_KEY_ID: STOWAGEADMIN, AWS_SECRET_ACCESS_KEY: stowage-admin-secret-key-for-demonstration}
+---
+apiVersion: broker.stowage.io/v1alpha1
+kind: S3Backend
+metadata: {name: main}
+spec:
+  endpoint: http://s3.example:9000
+  adminCredentialsSecretRef: {name: s3-admin, namespace: stowage-system}
+";
+
+/// A world with [`BASE`] applied and the operator at work, quiet.
+pub struct Stage {
+    pub world: World,
+    pub operator: Operator,
+}
+
+impl Stage {
+    pub async fn new(options: Options) -> Self {
+        let mut world = World::new(options).await;
+        world.apply(&world.kube(), BASE).await;
+        let operator = world.start_operator();
+        world
+            .until(|world| condition(&object(world, "s3backends", "", "main"), "Ready") == "EndpointReachable")
+            .await
+            .unwrap();
+        world.pass(Duration::from_secs(5)).await;
+        Self { world, operator }
+    }
+
+    /// Runs `test` on a stage of its own.
+    pub fn run<T: Send>(plan: &str, test: impl AsyncFnOnce(Stage) -> T + Send) -> T {
+        let plan: Plan = plan.parse().expect("the plan is well-formed");
+        run_seeded(1, || async move {
+            let options = Options { seed: 1, plan, ..Options::default() };
+            test(Stage::new(options).await).await
+        })
+    }
+
+    pub async fn apply(&self, yaml: &str) {
+        self.world.apply(&self.world.kube(), yaml).await;
+    }
+
+    /// Waits until the claim's `Ready` has this reason.
+    pub async fn until_ready_is(&self, namespace: &str, name: &str, reason: &str) {
+        let waited =
+            self.world.until(|world| condition(&object(world, "bucketclaims", namespace, name), "Ready") == reason);
+        if waited.await.is_err() {
+            let claim = object(&self.world, "bucketclaims", namespace, name);
+            panic!("Ready never became {reason}; the status is {:#}\n{}", claim["status"], self.trace());
+        }
+    }
+
+    /// Every call so far, a line each.
+    pub fn trace(&self) -> String {
+        self.world.effects.trace().lines().iter().map(|line| format!("{line}\n")).collect()
+    }
+}
+
+/// A claim with nothing but a backend.
+pub fn claim(namespace: &str, name: &str) -> String {
+    claim_with(namespace, name, "")
+}
+
+/// A claim with this in its spec besides the backend: lines of a flow mapping, such as `bucketName: x`.
+pub fn claim_with(namespace: &str, name: &str, spec: &str) -> String {
+    format!(
+        "{{apiVersion: broker.stowage.io/v1alpha1, kind: BucketClaim, metadata: {{name: {name}, namespace: {namespace}}}, \
+         spec: {{backendRef: {{name: main}}, {spec}}}}}"
+    )
+}
+
+/// A stored object; null if there is none.
+pub fn object(world: &World, plural: &str, namespace: &str, name: &str) -> Value {
+    let objects = world.cluster.objects();
+    let found = objects.into_iter().find(|o| o.plural == plural && o.namespace == namespace && o.name == name);
+    found.map_or(Value::Null, |found| found.object.as_ref().clone())
+}
+
+/// Reason of a condition; empty if it isn't there.
+pub fn condition(object: &Value, type_: &str) -> String {
+    let conditions = object["status"]["conditions"].as_array().cloned().unwrap_or_default();
+    let found = conditions.iter().find(|condition| condition["type"] == type_);
+    found.and_then(|condition| condition["reason"].as_str()).unwrap_or_default().to_owned()
+}
+
+/// Names of the Secrets of a role, in a namespace.
+pub fn secrets(world: &World, namespace: &str, role: &str) -> Vec<String> {
+    let of_role = |object: &Value| object["metadata"]["labels"]["broker.stowage.io/role"] == role;
+    let objects = world.cluster.objects();
+    let found = objects.into_iter().filter(|o| o.plural == "secrets" && o.namespace == namespace && of_role(&o.object));
+    found.map(|found| found.name).collect()
+}
+
+/// Data of a Secret, decoded.
+pub fn data(world: &World, namespace: &str, name: &str) -> BTreeMap<String, String> {
+    let secret = object(world, "secrets", namespace, name);
+    let fields = secret["data"].as_object().cloned().unwrap_or_default();
+    let decode = |value: &Value| {
+        let bytes = BASE64_STANDARD.decode(value.as_str().unwrap_or_default()).expect("Secret data is base64");
+        String::from_utf8(bytes).expect("the tests store text")
+    };
+    fields.iter().map(|(key, value)| (key.clone(), decode(value))).collect()
+}
+
+/// A tenant with nothing but the consumer Secret: the client, and the bucket's name.
+pub fn tenant(world: &World, namespace: &str, secret: &str) -> (aws_sdk_s3::Client, String) {
+    let data = data(world, namespace, secret);
+    let client = world.tenant(&data["AWS_ACCESS_KEY_ID"], &data["AWS_SECRET_ACCESS_KEY"], &data["AWS_REGION"]);
+    (client, data["BUCKET_NAME"].clone())
+}
+
+/// Puts an object and reads it back, through the gateway.
+pub async fn tenant_can_work(world: &World, namespace: &str, secret: &str) {
+    let (client, bucket) = tenant(world, namespace, secret);
+    let body = aws_sdk_s3::primitives::ByteStream::from_static(b"hello");
+    client.put_object().bucket(&bucket).key("probe").body(body).send().await.expect("PutObject through the gateway");
+    let answer = client.get_object().bucket(&bucket).key("probe").send().await.expect("GetObject through the gateway");
+    assert_eq!(answer.body.collect().await.expect("the body").into_bytes().as_ref(), b"hello");
+}
+
+/// The one claim `team-a/photos` is bound, and there is exactly one of everything.
+pub async fn assert_bound_once(stage: &Stage) {
+    let world = &stage.world;
+    let claim = object(world, "bucketclaims", "team-a", "photos");
+    assert_eq!(claim["status"]["phase"], "Bound", "{:#}\n{}", claim["status"], stage.trace());
+    assert_eq!(condition(&claim, "Ready"), "Bound");
+    let buckets = world.store.buckets();
+    assert_eq!(buckets.keys().collect::<Vec<_>>(), ["team-a-photos"]);
+    let tags = buckets["team-a-photos"].tags.clone().expect("the bucket is tagged");
+    assert_eq!(Some(tags["broker.stowage.io/claim-uid"].as_str()), claim["metadata"]["uid"].as_str());
+    let record = secrets(world, OPERATOR_NAMESPACE, "bucket-record");
+    let credential = secrets(world, OPERATOR_NAMESPACE, "virtual-credential");
+    assert_eq!((record.len(), credential.len()), (1, 1), "{record:?} {credential:?}\n{}", stage.trace());
+    assert_eq!(secrets(world, "team-a", "consumer-secret"), ["photos-s3"]);
+    let internal = data(world, OPERATOR_NAMESPACE, &credential[0]);
+    let consumer = data(world, "team-a", "photos-s3");
+    assert_eq!(internal["access_key_id"], consumer["AWS_ACCESS_KEY_ID"]);
+    assert_eq!(internal["secret_access_key"], consumer["AWS_SECRET_ACCESS_KEY"]);
+    tenant_can_work(world, "team-a", "photos-s3").await;
+}
