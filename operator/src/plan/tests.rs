@@ -134,9 +134,11 @@ fn a_claim_in_a_namespace_of_secrets_is_refused_and_not_touched(#[case] namespac
 fn a_record_is_made_only_after_a_live_list_unless_the_claim_is_newborn() {
     let mut known = view();
     known.own_lists = 0;
+    assert!(matches!(step(&known), Step::Look(Look::Holder(_))), "who holds it costs nothing to know");
+    known.holder = Some((record(&known).name(), Holder::Unknown));
     assert_eq!(step(&known), Step::Look(Look::Own));
     known.newborn = true;
-    assert!(matches!(step(&known), Step::Look(Look::Holder(_))));
+    assert!(matches!(step(&known), Step::Act(Act::CreateRecord(_))));
 }
 
 #[test]

@@ -312,6 +312,11 @@ impl View {
         match (step, failure) {
             // A store without tagging can't be told whose the bucket is; one without versioning has none to set.
             (Step::Act(Act::TagBucket(..)), Failure::Unsupported) => self.tagged = true,
+            // A drift check that fails says nothing about the bucket; that the backend ails is for its probe to say.
+            (
+                Step::Look(Look::Bucket(_)),
+                Failure::Upstream(_) | Failure::UpstreamDenied(_) | Failure::NoUpstream(_) | Failure::Unsupported,
+            ) if self.was_bound() => self.look_due = false,
             (step, failure) => self.failure = Some((step.clone(), failure)),
         }
     }
