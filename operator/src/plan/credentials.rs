@@ -42,7 +42,9 @@ fn credential(
     let name = facts.access_key_id().secret_name();
     if let Some(secret) = view.credential(record.generation) {
         let credential = Credential::read(&secret.0, &record.uid, record.generation).map_err(|damage| {
-            let message = format!("the current credential is damaged: {damage}; a rotate request replaces it");
+            let namespace = &view.setting.operator_namespace;
+            let message =
+                format!("the current credential is damaged: {damage}; delete it in {namespace} to get another");
             Stop::refused(Reason::CreationInconsistent, Concern::Credentials, message)
         })?;
         let content = facts.content(&view.setting.operator_namespace, None);
