@@ -136,7 +136,7 @@ impl Context {
             }
             Then::After(delay) => {
                 self.shared.memory.backoff.reset(uid);
-                Action::requeue(*delay)
+                Action::requeue((*delay).min(jittered(self.shared.config.resync_interval)))
             }
             Then::Retry(why) => {
                 let delay = self.shared.memory.backoff.failed(uid);

@@ -218,6 +218,8 @@ pub struct View {
     pub known_missing: bool,
     /// Secrets in the claim's namespace by name; `None` = absent, seen live.
     pub consumers: BTreeMap<String, Option<Stored>>,
+    /// A consumer Secret was written in this pass.
+    pub consumer_written: bool,
     /// Names at which a POST found a Secret: it must be read live.
     pub taken: BTreeSet<String>,
     /// Secrets that this pass revoked.
@@ -257,6 +259,7 @@ impl View {
             look_due: false,
             known_missing: false,
             consumers: consumers.into_iter().map(by_name).map(|(name, secret)| (name, Some(secret))).collect(),
+            consumer_written: false,
             taken: BTreeSet::new(),
             revoked: 0,
             released: false,
