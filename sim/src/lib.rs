@@ -7,5 +7,6 @@ pub mod determinism;
 pub mod effects;
 pub mod gateway;
 pub mod kubernetes;
+pub mod objects;
 pub mod store;
 pub mod world;

@@ -17,7 +17,7 @@ use tracing::Instrument;
 
 use crate::api::BucketClaim;
 use crate::kubernetes;
-use crate::plan::{self, Announcement, Answer, Look, Rest, Step, Then, View};
+use crate::plan::{self, Act, Announcement, Answer, Look, Rest, Step, Then, View};
 
 use super::backoff::Backoff;
 use super::feeds::{self, Claim, Main};
@@ -117,6 +117,10 @@ impl Context {
             };
             if let Answer::Failed(failure) = &answer {
                 tracing::warn!(%step, ?failure, "step failed");
+            }
+            if let (Step::Act(Act::Delete(secret)), Answer::Done) = (&step, &answer) {
+                // The watch will show it as the echo of our own write: whoever waits for the name is told here.
+                self.shared.wakes.record_changed(&secret.name);
             }
             view.learn(&step, answer);
         }

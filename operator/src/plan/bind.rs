@@ -99,13 +99,6 @@ fn usable(view: &View, name: &str) -> Result<Arc<Backend>, Halt> {
 /// The step that makes this claim the holder of its bucket.
 fn hold_bucket(view: &View, desired: &Desired) -> Result<Act, Halt> {
     let backend = usable(view, &desired.backend)?;
-    if !view.newborn {
-        // The finalizer was there before this pass: a record may be too, and a cache is no proof that it is not.
-        require_fresh(view)?;
-        if view.own_lists == 0 {
-            return Err(Look::Own.into());
-        }
-    }
     let memory = Memory::of(view);
     let bucket = match &memory.bucket {
         Some(bucket) => bucket.clone(),
@@ -124,6 +117,13 @@ fn hold_bucket(view: &View, desired: &Desired) -> Result<Act, Halt> {
         handled_rotate_request: None,
     };
     let suspicious = refuse_held(view, &record)?;
+    if !view.newborn {
+        // The finalizer was there before this pass: a record may be too, and a cache is no proof that it is not.
+        require_fresh(view)?;
+        if view.own_lists == 0 {
+            return Err(Look::Own.into());
+        }
+    }
     if view.taken.contains(record.name().as_str()) {
         return Err(Look::Internal(record.name().to_string()).into());
     }

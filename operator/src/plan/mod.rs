@@ -16,6 +16,7 @@ mod bind;
 mod bucket;
 mod credentials;
 mod delete;
+mod learn;
 mod repair;
 mod status;
 mod step;

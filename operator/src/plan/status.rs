@@ -33,12 +33,21 @@ pub(super) fn conclude(view: &View, trouble: Option<&Stop>, now: Timestamp) -> S
 
 /// The claim is gone, or not ours to keep.
 fn farewell(view: &View) -> Rest {
-    let mut events = Vec::new();
-    if let Some(bucket) = view.status_before.bucket_name.as_ref().filter(|_| view.released) {
-        let note = format!("bucket {bucket} is kept, access to it is revoked");
+    let mut events = revocation(view);
+    let created = |c: &Condition| c.type_ == ConditionType::BucketCreated.as_str() && c.status == "True";
+    let had_bucket = view.status_before.conditions.iter().any(created);
+    if let Some(bucket) = view.status_before.bucket_name.as_ref().filter(|_| view.released && had_bucket) {
+        let note = format!("bucket {bucket} is kept");
         events.push(Announcement { warning: false, reason: "BucketRetained".to_owned(), note });
     }
     Rest { then: Then::AwaitChange, events, waits_for: None }
+}
+
+/// The pass that deletes the credentials of a claim that goes is the one that says so.
+fn revocation(view: &View) -> Vec<Announcement> {
+    let note = "its credentials are revoked".to_owned();
+    let event = Announcement { warning: false, reason: "Revoked".to_owned(), note };
+    if view.claim.deleting && view.revoked > 0 { vec![event] } else { Vec::new() }
 }
 
 fn derive(view: &View, trouble: Option<&Stop>, now: Timestamp) -> BucketClaimStatus {
@@ -118,10 +127,7 @@ impl Facts {
         let stopped = |stop: &Stop| Fact::no(stop.reason, stop.message.clone());
         let secret = record.and_then(|record| published(view, record));
         Self {
-            bucket: concerns(Concern::Bucket)
-                .filter(|stop| !tolerated(view, stop))
-                .map(stopped)
-                .or_else(|| record.map(|record| bucket_fact(view, record))),
+            bucket: concerns(Concern::Bucket).map(stopped).or_else(|| record.map(|record| bucket_fact(view, record))),
             credentials: match (concerns(Concern::Credentials), &secret) {
                 _ if view.claim.deleting => {
                     Some(Fact::no(Reason::Revoked, "revoked, the claim is being deleted".to_owned()))
@@ -176,11 +182,6 @@ impl Facts {
     }
 }
 
-/// Whether a failure to look at the bucket of a claim that was bound says nothing about the bucket itself.
-fn tolerated(view: &View, stop: &Stop) -> bool {
-    stop.reason == Reason::BackendError && view.was_bound()
-}
-
 fn bucket_fact(view: &View, record: &BucketRecord) -> Fact {
     let bucket = &record.bucket;
     if bucket::is_missing(view, record) {
@@ -209,7 +210,7 @@ fn transitions(view: &View, after: &BucketClaimStatus) -> Vec<Announcement> {
         let condition = status.conditions.iter().find(|c| c.type_ == ConditionType::Ready.as_str());
         condition.map(|c| (c.status.clone(), c.reason.clone()))
     };
-    let mut events = Vec::new();
+    let mut events = revocation(view);
     if view.remade {
         let note = "the bucket record had been deleted and was made again".to_owned();
         events.push(Announcement { warning: true, reason: "RecordRemade".to_owned(), note });

@@ -33,7 +33,7 @@ fn setting() -> Arc<Setting> {
     })
 }
 
-fn claim_in(namespace: &str, spec: Value, finalizer: bool) -> Claim {
+fn claim_in(namespace: &str, spec: &Value, finalizer: bool) -> Claim {
     let mut raw = json!({
         "apiVersion": "broker.stowage.io/v1alpha1", "kind": "BucketClaim",
         "metadata": {"name": "photos", "namespace": namespace, "uid": "u-1", "resourceVersion": "5", "generation": 1,
@@ -81,7 +81,7 @@ fn stored(content: &SecretContent) -> Stored {
 
 /// A claim with its finalizer, read live, on a Ready backend.
 fn view() -> View {
-    let mut view = View::new(setting(), claim_in("team-a", json!({}), true), Vec::new(), Vec::new());
+    let mut view = View::new(setting(), claim_in("team-a", &json!({}), true), Vec::new(), Vec::new());
     view.fresh = true;
     view.own_lists = 1;
     view.backend = Some(("main".into(), backend(AdoptionPolicy::Owned)));
@@ -118,7 +118,7 @@ fn tags(entries: &[(&str, &str)]) -> BTreeMap<String, String> {
 
 #[test]
 fn the_finalizer_comes_before_anything_else() {
-    let view = View::new(setting(), claim_in("team-a", json!({}), false), Vec::new(), Vec::new());
+    let view = View::new(setting(), claim_in("team-a", &json!({}), false), Vec::new(), Vec::new());
     assert!(matches!(step(&view), Step::Act(Act::AddFinalizer(_))));
 }
 
@@ -126,7 +126,7 @@ fn the_finalizer_comes_before_anything_else() {
 #[case(NAMESPACE)]
 #[case("vault")]
 fn a_claim_in_a_namespace_of_secrets_is_refused_and_not_touched(#[case] namespace: &str) {
-    let view = View::new(setting(), claim_in(namespace, json!({}), false), Vec::new(), Vec::new());
+    let view = View::new(setting(), claim_in(namespace, &json!({}), false), Vec::new(), Vec::new());
     assert_eq!(verdict(&view), "BackendNotAllowed");
 }
 
@@ -134,9 +134,11 @@ fn a_claim_in_a_namespace_of_secrets_is_refused_and_not_touched(#[case] namespac
 fn a_record_is_made_only_after_a_live_list_unless_the_claim_is_newborn() {
     let mut known = view();
     known.own_lists = 0;
+    assert!(matches!(step(&known), Step::Look(Look::Holder(_))), "who holds it costs nothing to know");
+    known.holder = Some((record(&known).name(), Holder::Unknown));
     assert_eq!(step(&known), Step::Look(Look::Own));
     known.newborn = true;
-    assert!(matches!(step(&known), Step::Look(Look::Holder(_))));
+    assert!(matches!(step(&known), Step::Act(Act::CreateRecord(_))));
 }
 
 #[test]

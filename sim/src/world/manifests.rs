@@ -43,7 +43,7 @@ pub fn parse(file: &str, yaml: &str) -> Result<Vec<Document>, ManifestError> {
     for (index, text) in split(yaml).into_iter().enumerate() {
         let number = index + 1;
         let invalid = |message: String| ManifestError { file: file.to_owned(), number, message };
-        if text.lines().all(|line| line.trim().is_empty() || line.trim_start().starts_with('#')) {
+        if text.lines().all(is_comment) {
             continue;
         }
         let value: serde_json::Value = serde_saphyr::from_str(&text).map_err(|error| invalid(error.to_string()))?;
@@ -56,27 +56,25 @@ pub fn parse(file: &str, yaml: &str) -> Result<Vec<Document>, ManifestError> {
     Ok(documents)
 }
 
-/// The documents of a YAML stream: `---` alone at the start of a line begins a new one. One before the first
-/// content begins nothing.
+/// The documents of a YAML stream: `---` at the start of a line begins a new one, but for the `---` that nothing but
+/// comments stands before.
 fn split(yaml: &str) -> Vec<String> {
     let mut documents = vec![String::new()];
     for line in yaml.lines() {
         let begins = line == "---" || line.starts_with("--- ");
-        match documents.last_mut() {
-            Some(last) if !begins => {
-                last.push_str(line);
-                last.push('\n');
-            }
-            Some(last) if documents_begin(last) => last.clear(),
-            _ => documents.push(String::new()),
+        let first = documents.len() == 1 && documents[0].lines().all(is_comment);
+        if begins && !first {
+            documents.push(String::new());
+        } else if let Some(last) = documents.last_mut().filter(|_| !begins) {
+            last.push_str(line);
+            last.push('\n');
         }
     }
     documents
 }
 
-/// Whether nothing but comments stands before the first `---`.
-fn documents_begin(text: &str) -> bool {
-    text.lines().all(|line| line.trim().is_empty() || line.starts_with('#'))
+fn is_comment(line: &str) -> bool {
+    line.trim().is_empty() || line.trim_start().starts_with('#')
 }
 
 /// Whether objects of a kind live outside of namespaces. The simulated server has no discovery to ask.
