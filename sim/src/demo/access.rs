@@ -1,7 +1,9 @@
 //! The middle of the tour: what tenants can do with their Secrets, and what not.
 
 use k8s_openapi::api::core::v1::Secret;
-use stowage_operator::api::ClaimRef;
+use stowage_operator::api::{BucketClaim, ClaimRef};
+
+use crate::world::World;
 
 use super::step::{Finding, Page, Span, Step, Tone};
 use super::table::Table;
@@ -20,17 +22,11 @@ pub(super) fn greeting(claim: &ClaimRef) -> String {
 
 /// Shows the first Secret, values hidden, and makes a client of each.
 pub(super) async fn connection_secrets<S: FnMut(&Step)>(tour: &mut Tour<S>, page: &mut Page) -> Finding {
-    let http = tour.world.tenant_http();
     for claim in views::claims(&tour.world).iter().filter(|claim| views::is_bound(claim)) {
-        let at = views::place(claim);
-        let name = claim.status.as_ref().and_then(|status| status.bound_secret_name.clone()).unwrap_or_default();
-        let Some(secret) = views::secret(&tour.world, &at.namespace, &name) else {
-            return Finding::bad(format!("{at} is Bound, but there is no Secret {name}"));
-        };
         if tour.tenants.is_empty() {
-            describe(page, &at, &name, &secret);
+            describe(&tour.world, claim, page);
         }
-        match Tenant::new(at, &name, &secret, http.clone()) {
+        match new_tenant(&tour.world, claim) {
             Ok(tenant) => tour.tenants.push(tenant),
             Err(why) => return Finding::bad(why),
         }
@@ -39,9 +35,28 @@ pub(super) async fn connection_secrets<S: FnMut(&Step)>(tour: &mut Tour<S>, page
     Finding::good(format!("Secrets with all that an S3 client needs: {}", tenants.collect::<Vec<_>>().join(", ")))
 }
 
+/// Name and content of the Secret that a claim is bound to.
+fn bound_secret(world: &World, claim: &BucketClaim) -> Result<(String, Secret), String> {
+    let at = views::place(claim);
+    let name = claim.status.as_ref().and_then(|status| status.bound_secret_name.clone()).unwrap_or_default();
+    let secret = views::secret(world, &at.namespace, &name);
+    let secret = secret.ok_or_else(|| format!("{at} is Bound, but there is no Secret {name}"))?;
+    Ok((name, secret))
+}
+
+/// Who works with nothing but the Secret of a bound claim.
+///
+/// # Errors
+/// With what is missing.
+pub(super) fn new_tenant(world: &World, claim: &BucketClaim) -> Result<Tenant, String> {
+    let (name, secret) = bound_secret(world, claim)?;
+    Tenant::new(views::place(claim), &name, &secret, world.tenant_http())
+}
+
 /// As `kubectl describe` does: keys and sizes, no values.
-fn describe(page: &mut Page, at: &ClaimRef, name: &str, secret: &Secret) {
-    page.command(format!("kubectl describe secret {name} -n {}", at.namespace));
+fn describe(world: &World, claim: &BucketClaim, page: &mut Page) {
+    let Ok((name, secret)) = bound_secret(world, claim) else { return };
+    page.command(format!("kubectl describe secret {name} -n {}", views::place(claim).namespace));
     let owners = secret.metadata.owner_references.iter().flatten();
     for owner in owners {
         page.line(format!("Controlled By:  {}/{}", owner.kind, owner.name));
@@ -129,8 +144,9 @@ pub(super) async fn neighbour_refused<S: FnMut(&Step)>(tour: &mut Tour<S>, page:
     requests.add(tenant, "ListObjectsV2", bucket, said(&list, |keys| keys.join(" ")), is_denied(&list));
     requests.show(page);
     if is_denied(&got) && is_denied(&put) && is_denied(&list) {
-        let whose = stranger.map_or_else(String::new, |other| format!(", which is {}'s", other.claim));
-        Finding::good(format!("{}'s key opens its own bucket, not {bucket}{whose}", tenant.claim))
+        let whose =
+            stranger.map_or_else(|| "anything else".to_owned(), |other| format!("the bucket of {}", other.claim));
+        Finding::good(format!("the key of {} opens its own bucket, not {whose}", tenant.claim))
     } else {
         Finding::bad(format!("bucket {bucket} is not closed to {}", tenant.claim))
     }
@@ -164,6 +180,17 @@ pub(super) async fn try_old_key(tenant: &Tenant, page: &mut Page) -> bool {
     let got = tenant.get(&tenant.bucket, KEY).await;
     let ok = unknown(got.as_ref().err());
     requests.add(tenant, "GetObject", &format!("{}/{KEY}", tenant.bucket), said(&got, Clone::clone), ok);
+    requests.show(page);
+    ok
+}
+
+/// Reads what a tenant of the same claim stored in an earlier life.
+pub(super) async fn read_old_object(tenant: &Tenant, page: &mut Page) -> bool {
+    let mut requests = Requests::new();
+    let got = tenant.get(&tenant.bucket, KEY).await;
+    let ok = got.as_ref() == Ok(&greeting(&tenant.claim));
+    let target = format!("{}/{KEY}", tenant.bucket);
+    requests.add(tenant, "GetObject", &target, said(&got, |text| format!("200, \"{text}\"")), ok);
     requests.show(page);
     ok
 }

@@ -1,13 +1,15 @@
 //! The last part of the tour: a claim is deleted, its bucket stays.
 
+use kube::ResourceExt;
 use kube::api::{Api, DeleteParams};
-use stowage_operator::api::{BucketClaim, ClaimRef, DeletionPolicy, Endpoint};
+use stowage_operator::api::{AdoptionPolicy, BucketClaim, BucketOrigin, ClaimRef, DeletionPolicy, Endpoint};
 
 use crate::store::Store;
+use crate::world::{Document, apply};
 
-use super::access::{KEY, greeting, try_old_key};
+use super::access::{KEY, greeting, new_tenant, read_old_object, try_old_key};
 use super::settle::settle;
-use super::setup::{collect, show_conditions, table_of, watch_claims};
+use super::setup::{applied_line, is_claim, show_conditions};
 use super::step::{Finding, Page, Step};
 use super::table::Table;
 use super::text::PAGE_WIDTH;
@@ -18,6 +20,7 @@ use super::views;
 pub(super) struct Leaving {
     claim: ClaimRef,
     bucket: String,
+    backend: String,
     endpoint: Endpoint,
 }
 
@@ -31,28 +34,39 @@ pub(super) fn leaving<S>(tour: &Tour<S>, preferred: Option<&ClaimRef>) -> Option
     Some(Leaving {
         claim: views::place(wanted),
         bucket: status.bucket_name.clone()?,
+        backend: status.backend.as_ref()?.name.clone(),
         endpoint: Endpoint::parse(&status.backend.as_ref()?.endpoint).ok()?,
     })
 }
 
-/// Deletes the claim, and shows how the table changes.
-pub(super) async fn claim_deleted<S: FnMut(&Step)>(tour: &mut Tour<S>, page: &mut Page, leaving: &Leaving) -> Finding {
-    let ClaimRef { namespace, name } = &leaving.claim;
-    let mut changes = watch_claims(tour);
-    let mut rows = Vec::new();
-    settle(&tour.world).await;
-    collect(tour, &mut changes, &mut rows);
+/// All claims as they are now.
+fn show_claims<S>(tour: &Tour<S>, page: &mut Page) {
+    page.command("kubectl get bucketclaims -A");
+    let mut table = views::claim_table();
+    for claim in views::claims(&tour.world) {
+        table.row(views::claim_row(&tour.world, &claim));
+    }
+    page.lines(table.lines(PAGE_WIDTH));
+}
+
+async fn delete<S>(tour: &Tour<S>, page: &mut Page, claim: &ClaimRef) -> Result<(), String> {
+    let ClaimRef { namespace, name } = claim;
     page.command(format!("kubectl delete bucketclaim {name} -n {namespace}"));
     let api: Api<BucketClaim> = Api::namespaced(tour.world.kube(), namespace);
-    if let Err(error) = api.delete(name, &DeleteParams::default()).await {
-        return Finding::bad(format!("{} can't be deleted: {error}", leaving.claim));
+    let deleted = api.delete(name, &DeleteParams::default()).await;
+    deleted.map_err(|error| format!("{claim} can't be deleted: {error}"))?;
+    page.line(format!("bucketclaim.broker.stowage.io \"{name}\" deleted"));
+    Ok(())
+}
+
+/// Deletes the claim, and shows which are left.
+pub(super) async fn claim_deleted<S: FnMut(&Step)>(tour: &mut Tour<S>, page: &mut Page, leaving: &Leaving) -> Finding {
+    if let Err(why) = delete(tour, page, &leaving.claim).await {
+        return Finding::bad(why);
     }
     settle(&tour.world).await;
-    collect(tour, &mut changes, &mut rows);
-    page.line(format!("bucketclaim.broker.stowage.io \"{name}\" deleted"));
     page.gap();
-    page.command("kubectl get bucketclaims -A --watch");
-    page.lines(table_of(rows));
+    show_claims(tour, page);
     page.gap();
     match views::claim(&tour.world, &leaving.claim) {
         None => Finding::good(format!("{} is gone; its deletion policy was Retain", leaving.claim)),
@@ -123,9 +137,67 @@ pub(super) fn loser_woken<S>(tour: &Tour<S>, page: &mut Page, conflict: &Conflic
     match reason.as_str() {
         "Bound" => Finding::good(format!("{loser} has got bucket {bucket}")),
         "BucketExists" => Finding::good(format!(
-            "nobody holds the name {bucket} any more, but the bucket was {holder}'s and its data is not given to {loser}"
+            "the name {bucket} is free for {loser}, but the bucket there was made for {holder}: its data is not handed over"
         )),
         _ if lost_its_name(&claim) => Finding::bad(format!("{loser} still waits for {bucket}")),
         reason => Finding::bad(format!("{loser} is not Ready: {reason}")),
     }
+}
+
+/// Whether a claim made again under the same name may take over what it left behind.
+pub(super) fn may_return<S>(tour: &Tour<S>, leaving: &Leaving) -> bool {
+    let backends = views::backends(&tour.world);
+    let backend = backends.iter().find(|backend| backend.name_any() == leaving.backend);
+    backend.is_some_and(|backend| backend.spec.adoption_policy != AdoptionPolicy::Never)
+}
+
+/// Applies the deleted claim again, once nobody else waits for its name: the tags say that the bucket was its own.
+pub(super) async fn bucket_returned<S: FnMut(&Step)>(
+    tour: &mut Tour<S>,
+    page: &mut Page,
+    leaving: &Leaving,
+    loser: Option<&ClaimRef>,
+) -> Finding {
+    let returning = &leaving.claim;
+    if let Some(loser) = loser {
+        if let Err(why) = delete(tour, page, loser).await {
+            return Finding::bad(why);
+        }
+        settle(&tour.world).await;
+    }
+    let Some(document) = tour.documents.iter().find(|document| is_of(document, returning)) else {
+        return Finding::bad(format!("{returning} is not among the manifests"));
+    };
+    page.command(format!("kubectl apply --server-side -f {}   # {returning} alone", document.file));
+    if let Err(refusal) = apply(&tour.world.kube(), document).await {
+        return Finding::bad(refusal.to_string());
+    }
+    page.line(applied_line(document));
+    settle(&tour.world).await;
+    page.gap();
+    show_claims(tour, page);
+    page.gap();
+    let Some(claim) = views::claim(&tour.world, returning).filter(views::is_bound) else {
+        return Finding::bad(format!("{returning} was not bound again"));
+    };
+    let found = match new_tenant(&tour.world, &claim) {
+        Ok(tenant) => read_old_object(&tenant, page).await,
+        Err(why) => return Finding::bad(why),
+    };
+    let adopted = claim.status.is_some_and(|status| status.bucket_origin == Some(BucketOrigin::Adopted));
+    match (adopted, found) {
+        (true, true) => Finding::good(format!(
+            "bucket {} is Adopted: its tags name {returning}; the object is there, the key is a new one",
+            leaving.bucket
+        )),
+        (false, _) => Finding::bad(format!("{returning} is bound, but not to the bucket that it left")),
+        (_, false) => Finding::bad(format!("bucket {} came back without its object", leaving.bucket)),
+    }
+}
+
+fn is_of(document: &Document, claim: &ClaimRef) -> bool {
+    let metadata = &document.object.metadata;
+    is_claim(document)
+        && metadata.name.as_deref() == Some(&claim.name)
+        && metadata.namespace.as_deref().unwrap_or("default") == claim.namespace
 }

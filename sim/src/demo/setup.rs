@@ -39,12 +39,13 @@ pub(super) async fn apply_manifests<S: FnMut(&Step)>(tour: &mut Tour<S>, page: &
     Finding::good(format!("{applied} objects are applied; {claims} claims follow, once there is a store for them"))
 }
 
-fn is_claim(document: &Document) -> bool {
+/// Whether a document is a claim.
+pub(super) fn is_claim(document: &Document) -> bool {
     document.object.types.as_ref().is_some_and(|types| types.kind == "BucketClaim")
 }
 
 /// As kubectl says it: `bucketclaim.broker.stowage.io/photos serverside-applied`.
-fn applied_line(document: &Document) -> String {
+pub(super) fn applied_line(document: &Document) -> String {
     let types = document.object.types.clone().unwrap_or_default();
     let group = types.api_version.split_once('/').map(|(group, _)| format!(".{group}")).unwrap_or_default();
     format!("{}{group}/{} serverside-applied", types.kind.to_lowercase(), document.object.name_any())
@@ -63,7 +64,7 @@ pub(super) async fn backends_ready<S: FnMut(&Step)>(tour: &mut Tour<S>, page: &m
         let conditions = backend.status.as_ref().map(|status| status.conditions.as_slice()).unwrap_or_default();
         let Some(condition) = views::ready_of(conditions) else { continue };
         ready += usize::from(condition.status == "True");
-        said.push(format!("{} is {}: {}", backend.name_any(), condition.reason, condition.message));
+        said.push(format!("S3Backend {}: {}, {}", backend.name_any(), condition.reason, condition.message));
     }
     if backends.is_empty() {
         return Finding::bad("the manifests hold no S3Backend that claims could be bound on");
@@ -103,7 +104,7 @@ pub(super) async fn claims_bound<S: FnMut(&Step)>(tour: &mut Tour<S>, page: &mut
 }
 
 /// What a `kubectl get --watch` is told from now on.
-pub(super) fn watch_claims<S>(tour: &Tour<S>) -> mpsc::UnboundedReceiver<BucketClaim> {
+fn watch_claims<S>(tour: &Tour<S>) -> mpsc::UnboundedReceiver<BucketClaim> {
     let (sender, receiver) = mpsc::unbounded_channel();
     let api: Api<BucketClaim> = Api::all(tour.world.kube());
     tokio::spawn(async move {
@@ -119,7 +120,7 @@ pub(super) fn watch_claims<S>(tour: &Tour<S>) -> mpsc::UnboundedReceiver<BucketC
 }
 
 /// Adds the row of each change that can be seen in the table.
-pub(super) fn collect<S>(tour: &Tour<S>, changes: &mut mpsc::UnboundedReceiver<BucketClaim>, rows: &mut Vec<Line>) {
+fn collect<S>(tour: &Tour<S>, changes: &mut mpsc::UnboundedReceiver<BucketClaim>, rows: &mut Vec<Line>) {
     while let Ok(claim) = changes.try_recv() {
         let row = views::claim_row(&tour.world, &claim);
         let age = row.len() - 1;
@@ -131,7 +132,7 @@ pub(super) fn collect<S>(tour: &Tour<S>, changes: &mut mpsc::UnboundedReceiver<B
 }
 
 /// Rows as a table of claims.
-pub(super) fn table_of(rows: Vec<Line>) -> Vec<Line> {
+fn table_of(rows: Vec<Line>) -> Vec<Line> {
     let mut table = views::claim_table();
     for row in rows {
         table.row(row);
@@ -187,11 +188,11 @@ pub(super) fn name_conflict<S>(tour: &Tour<S>, page: &mut Page, conflict: &Confl
     page.gap();
     page.command(format!("kubectl get secret {secret} -n {}", loser.namespace));
     if found {
-        return Finding::bad(format!("{loser} has a Secret {secret}, though bucket {bucket} is {holder}'s"));
+        return Finding::bad(format!("{loser} has a Secret {secret}, though bucket {bucket} belongs to {holder}"));
     }
     page.line(Span::new(Tone::Bad, format!("Error from server (NotFound): secrets \"{secret}\" not found")));
     page.gap();
-    Finding::good(format!("bucket {bucket} is {holder}'s; {loser} waits, without bucket, credential or Secret"))
+    Finding::good(format!("bucket {bucket} belongs to {holder}; {loser} waits, without bucket, credential or Secret"))
 }
 
 /// Name of the connection Secret that a claim asks for.

@@ -57,7 +57,6 @@ impl<S: FnMut(&Step)> Tour<S> {
         if self.others_unbound().next().is_some() {
             self.step("claims-not-bound", "Claims that got no bucket, and why", setup::claims_not_bound).await;
         }
-        self.step("events", "What the events tell", setup::events).await;
         if !self.step("connection-secret", "What a tenant gets", access::connection_secrets).await {
             return;
         }
@@ -65,6 +64,7 @@ impl<S: FnMut(&Step)> Tour<S> {
         self.step("neighbour-refused", "A neighbour's bucket is out of reach", access::neighbour_refused).await;
         self.step("administration-refused", "Tenants make and delete no buckets", access::administration_refused).await;
         self.depart().await;
+        self.step("events", "What the events tell", setup::events).await;
     }
 
     /// One claim is deleted: the one whose name another waits for, if there is such a one.
@@ -78,9 +78,16 @@ impl<S: FnMut(&Step)> Tour<S> {
         self.step("old-key-refused", "Its key has stopped working", body).await;
         let body = async |tour: &mut Self, page: &mut Page| departure::bucket_retained(tour, page, &leaving);
         self.step("bucket-retained", "Its bucket is still there", body).await;
-        if let Some(conflict) = conflict {
-            let body = async |tour: &mut Self, page: &mut Page| departure::loser_woken(tour, page, &conflict);
+        if let Some(conflict) = &conflict {
+            let body = async |tour: &mut Self, page: &mut Page| departure::loser_woken(tour, page, conflict);
             self.step("loser-woken", "The claim that had lost is tried again", body).await;
+        }
+        if departure::may_return(self, &leaving) {
+            let loser = conflict.map(|conflict| conflict.loser);
+            let body = async |tour: &mut Self, page: &mut Page| {
+                departure::bucket_returned(tour, page, &leaving, loser.as_ref()).await
+            };
+            self.step("bucket-returned", "The claim comes back, and finds its bucket", body).await;
         }
     }
 

@@ -107,16 +107,17 @@ pub(super) fn backend_table(world: &World, backends: &[S3Backend]) -> Table {
     table
 }
 
-/// Conditions as in `kubectl describe`.
+/// Conditions as in `kubectl describe`; a message said before isn't said again.
 pub(super) fn condition_table(conditions: &[Condition]) -> Table {
     let mut table = Table::new(&["TYPE", "STATUS", "REASON", "MESSAGE"]);
-    for condition in conditions {
-        let status = Span::new(Tone::Plain, condition.status.clone());
+    for (index, condition) in conditions.iter().enumerate() {
+        let said = conditions[..index].iter().any(|before| before.message == condition.message);
+        let message = if said { Span::new(Tone::Faint, "(the same)") } else { condition.message.clone().into() };
         table.row([
             condition.type_.clone().into(),
-            status,
+            condition.status.clone().into(),
             condition.reason.clone().into(),
-            condition.message.clone().into(),
+            message,
         ]);
     }
     table
