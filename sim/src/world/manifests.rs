@@ -77,7 +77,12 @@ fn is_comment(line: &str) -> bool {
     line.trim().is_empty() || line.trim_start().starts_with('#')
 }
 
-/// Applies one document, with strict field validation.
+/// Whether objects of a kind live outside of namespaces. The simulated server has no discovery to ask.
+fn is_cluster_scoped(kind: &str) -> bool {
+    matches!(kind, "Namespace" | "CustomResourceDefinition" | "S3Backend")
+}
+
+/// Applies one document, with strict field validation, in the client's namespace where it names none.
 ///
 /// # Errors
 /// With the API server's own message, when it refuses.
@@ -88,8 +93,9 @@ pub async fn apply(client: &Client, document: &Document) -> Result<DynamicObject
     let resource = ApiResource::from_gvk(&kind);
     let name = document.object.metadata.name.clone().unwrap_or_default();
     let api: Api<DynamicObject> = match &document.object.metadata.namespace {
+        _ if is_cluster_scoped(&types.kind) => Api::all_with(client.clone(), &resource),
         Some(namespace) => Api::namespaced_with(client.clone(), namespace, &resource),
-        None => Api::all_with(client.clone(), &resource),
+        None => Api::default_namespaced_with(client.clone(), &resource),
     };
     let mut params = PatchParams::apply(MANAGER).force();
     params.field_validation = Some(ValidationDirective::Strict);
