@@ -1,5 +1,6 @@
 //! The watches: each fills a cache and wakes the objects that depend on what changed.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use futures::stream::{self, BoxStream, Stream, StreamExt};
@@ -120,15 +121,23 @@ fn start_secret_feeds(shared: &Arc<Shared>, feeds: &mut Feeds, waker: &Waker) {
 }
 
 fn secrets_changed(waker: &Waker, cache: &SecretCache, event: Event<Secret>) {
+    // Whoever waits for the name of a record that is gone tries again. A record that we deleted ourselves is no news
+    // to the cache, but it is to them; and what was deleted while the watch was down shows in no event.
+    let let_go = match &event {
+        Event::Delete(secret) => waker.shared.claims_waiting_for(&secret.name_any()),
+        Event::InitDone => waker.shared.all_waiting_claims(),
+        Event::Init | Event::InitApply(_) | Event::Apply(_) => BTreeSet::new(),
+    };
     for secret in cache.apply(event) {
         if let Some(claim) = claim_of(&secret) {
             waker.wake(&claim);
         }
-        // A record that changed hands or is gone: whoever waits for the name tries again.
+        // A record that changed hands.
         for claim in waker.shared.claims_waiting_for(&secret.name_any()) {
             waker.wake(&claim);
         }
     }
+    let_go.iter().for_each(|claim| waker.wake(claim));
 }
 
 fn start_namespace_feed(shared: &Arc<Shared>, feeds: &mut Feeds, waker: &Waker) {

@@ -173,6 +173,12 @@ impl Shared {
     fn claims_waiting_for(&self, record: &str) -> BTreeSet<ClaimRef> {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner).remove(record).unwrap_or_default()
     }
+
+    /// The claims that wait for any record; from now on they no longer do.
+    fn all_waiting_claims(&self) -> BTreeSet<ClaimRef> {
+        let waiting = std::mem::take(&mut *self.waiting.lock().unwrap_or_else(PoisonError::into_inner));
+        waiting.into_values().flatten().collect()
+    }
 }
 
 /// `interval`, give or take a tenth: so that what was started together does not stay together.
