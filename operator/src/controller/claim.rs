@@ -75,11 +75,12 @@ impl Context {
         self.looks.recall(&uid, &mut view, self.shared.config.resync_interval);
         let rest = self.converse(&mut view).await;
         self.looks.remember(&uid, &view, self.shared.config.resync_interval);
+        let free = rest.waits_for.as_ref().is_some_and(|record| !self.shared.wait_for(record.as_str(), &view.claim.at));
         for announcement in &rest.events {
             self.announce(raw, announcement).await;
         }
-        if let Some(record) = &rest.waits_for {
-            self.shared.wait_for(record.as_str(), &view.claim.at);
+        if free {
+            return self.schedule(&uid, &Then::Retry("the holder of the bucket has let go meanwhile".to_owned()));
         }
         self.schedule(&uid, &rest.then)
     }

@@ -163,10 +163,13 @@ impl Shared {
         }
     }
 
-    /// Notes that a claim waits for this record.
-    fn wait_for(&self, record: &str, claim: &ClaimRef) {
+    /// Notes that a claim waits for this record. `false` = it need not: the record was there when the pass asked, and
+    /// is not now, so nobody will wake the claim.
+    fn wait_for(&self, record: &str, claim: &ClaimRef) -> bool {
         let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
         waiting.entry(record.to_owned()).or_default().insert(claim.clone());
+        drop(waiting);
+        self.observer.internal.get(&self.config.operator_namespace, record).is_some()
     }
 
     /// The claims that wait for this record, oldest names first; from now on they no longer do.
