@@ -17,7 +17,7 @@ use tracing::Instrument;
 
 use crate::api::BucketClaim;
 use crate::kubernetes;
-use crate::plan::{self, Announcement, Answer, Rest, Step, Then, View};
+use crate::plan::{self, Announcement, Answer, Holder, Rest, Step, Then, View};
 
 use super::backoff::Backoff;
 use super::feeds::{self, Claim, Main};
@@ -75,7 +75,9 @@ impl Context {
         self.looks.recall(&uid, &mut view, self.shared.config.resync_interval);
         let rest = self.converse(&mut view).await;
         self.looks.remember(&uid, &view, self.shared.config.resync_interval);
-        let free = rest.waits_for.as_ref().is_some_and(|record| !self.shared.wait_for(record.as_str(), &view.claim.at));
+        let held = matches!(view.holder, Some((_, Holder::Other(_))));
+        let known = rest.waits_for.as_ref().is_none_or(|record| self.shared.wait_for(record.as_str(), &view.claim.at));
+        let free = held && !known;
         for announcement in &rest.events {
             self.announce(raw, announcement).await;
         }
