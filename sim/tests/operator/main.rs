@@ -2,4 +2,5 @@
 
 mod create;
 mod faults;
+mod ownership;
 mod support;
