@@ -204,7 +204,8 @@ impl Memory {
         let pinned = status.bucket_name.as_deref().filter(|_| status.backend.is_some());
         let bucket = credential.and_then(|secret| secret.text("bucket_name")).or(pinned);
         Self {
-            remake: bucket.is_some(),
+            // A claim that never got its bucket has nothing to be taken up again: the adoption policy decides.
+            remake: credential.is_some() || (pinned.is_some() && status.bucket_origin.is_some()),
             bucket: bucket.and_then(|name| BucketName::parse(name).ok()),
             highest_generation: view.credentials().chain(consumers).filter_map(generation).max().unwrap_or(0),
         }
