@@ -26,6 +26,9 @@ use super::{Shared, jittered};
 /// No pass is longer: a store or API server that contradicts itself must not keep a claim in one for ever.
 const MOST_STEPS: usize = 200;
 
+/// When a drift check that failed is repeated.
+const LOOK_AGAIN: Duration = Duration::from_secs(30);
+
 struct Context {
     shared: Arc<Shared>,
 }
@@ -187,12 +190,15 @@ impl Looks {
         view.look_due = look.due <= Instant::now();
     }
 
-    /// Takes in what a pass saw. A look that failed stays due.
+    /// Takes in what a pass saw. A look that failed is repeated soon; one that had to wait stays due.
     fn remember(&self, uid: &str, view: &View, interval: Duration) {
         let mut looks = self.lock();
         if let Some(look) = looks.get_mut(uid) {
             look.missing = plan::bucket_is_missing(view);
-            if view.bucket.is_some() {
+            let failed = look.due <= Instant::now() && !view.look_due && view.bucket.is_none();
+            if failed {
+                look.due = Instant::now() + jittered(LOOK_AGAIN);
+            } else if view.bucket.is_some() {
                 look.due = Instant::now() + jittered(interval);
             }
         }
