@@ -5,4 +5,5 @@
 mod create;
 mod faults;
 mod ownership;
+mod rotation;
 mod support;
