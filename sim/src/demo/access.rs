@@ -69,7 +69,6 @@ fn describe(world: &World, claim: &BucketClaim, page: &mut Page) {
     for (key, value) in data {
         page.line(format!("{:width$}  {} bytes", format!("{key}:"), value.0.len()));
     }
-    page.gap();
 }
 
 /// Requests and their answers.
@@ -93,7 +92,6 @@ impl Requests {
 
     fn show(self, page: &mut Page) {
         page.lines(self.0.lines(PAGE_WIDTH));
-        page.gap();
     }
 }
 

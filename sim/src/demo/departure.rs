@@ -67,7 +67,6 @@ pub(super) async fn claim_deleted<S: FnMut(&Step)>(tour: &mut Tour<S>, page: &mu
     settle(&tour.world).await;
     page.gap();
     show_claims(tour, page);
-    page.gap();
     match views::claim(&tour.world, &leaving.claim) {
         None => Finding::good(format!("{} is gone; its deletion policy was Retain", leaving.claim)),
         Some(claim) => Finding::bad(format!("{} is still there, {:?}", leaving.claim, views::phase(&claim))),
@@ -132,7 +131,6 @@ pub(super) fn loser_woken<S>(tour: &Tour<S>, page: &mut Page, conflict: &Conflic
         return Finding::bad(format!("{loser} is gone"));
     };
     show_conditions(page, &claim);
-    page.gap();
     let reason = views::ready(&claim).map(|ready| ready.reason.clone()).unwrap_or_default();
     match reason.as_str() {
         "Bound" => Finding::good(format!("{loser} has got bucket {bucket}")),

@@ -11,7 +11,7 @@ use crate::world::{Document, apply};
 use super::settle::settle;
 use super::step::{Finding, Line, Page, Span, Step, Tone};
 use super::text::PAGE_WIDTH;
-use super::tour::{Conflict, Tour, lost_its_name};
+use super::tour::{Conflict, Tour};
 use super::views;
 
 /// Name and heading of the first step.
@@ -35,7 +35,6 @@ pub(super) async fn apply_manifests<S: FnMut(&Step)>(tour: &mut Tour<S>, page: &
         applied += 1;
     }
     let claims = tour.documents.len() - applied;
-    page.gap();
     Finding::good(format!("{applied} objects are applied; {claims} claims follow, once there is a store for them"))
 }
 
@@ -57,7 +56,6 @@ pub(super) async fn backends_ready<S: FnMut(&Step)>(tour: &mut Tour<S>, page: &m
     let backends = views::backends(&tour.world);
     page.command("kubectl get s3backends");
     page.lines(views::backend_table(&tour.world, &backends).lines(PAGE_WIDTH));
-    page.gap();
     let mut said = Vec::new();
     let mut ready = 0;
     for backend in &backends {
@@ -99,7 +97,6 @@ pub(super) async fn claims_bound<S: FnMut(&Step)>(tour: &mut Tour<S>, page: &mut
     page.gap();
     page.command("kubectl get bucketclaims -A --watch");
     page.lines(table_of(rows));
-    page.gap();
     verdict(tour)
 }
 
@@ -191,7 +188,6 @@ pub(super) fn name_conflict<S>(tour: &Tour<S>, page: &mut Page, conflict: &Confl
         return Finding::bad(format!("{loser} has a Secret {secret}, though bucket {bucket} belongs to {holder}"));
     }
     page.line(Span::new(Tone::Bad, format!("Error from server (NotFound): secrets \"{secret}\" not found")));
-    page.gap();
     Finding::good(format!("bucket {bucket} belongs to {holder}; {loser} waits, without bucket, credential or Secret"))
 }
 
@@ -214,12 +210,13 @@ pub(super) fn show_conditions(page: &mut Page, claim: &BucketClaim) {
 pub(super) async fn claims_not_bound<S: FnMut(&Step)>(tour: &mut Tour<S>, page: &mut Page) -> Finding {
     let claims: Vec<BucketClaim> = tour.others_unbound().collect();
     let mut ok = true;
-    for claim in &claims {
+    for (index, claim) in claims.iter().enumerate() {
+        if index > 0 {
+            page.gap();
+        }
         show_conditions(page, claim);
-        page.gap();
         let conditions = claim.status.as_ref().map(|status| status.conditions.as_slice()).unwrap_or_default();
         ok &= !conditions.is_empty() && !conditions.iter().any(|condition| condition.type_ == "Reconciling");
-        debug_assert!(!lost_its_name(claim));
     }
     let reasons: Vec<String> = claims.iter().map(why).collect();
     Finding { ok, detail: reasons.join("; ") }
@@ -230,6 +227,5 @@ pub(super) async fn events<S: FnMut(&Step)>(tour: &mut Tour<S>, page: &mut Page)
     let (table, count) = views::event_table(&tour.world);
     page.command("kubectl get events -A");
     page.lines(table.lines(PAGE_WIDTH));
-    page.gap();
     Finding { ok: count > 0, detail: format!("{count} events, one for each transition") }
 }
