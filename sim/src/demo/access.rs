@@ -142,8 +142,8 @@ pub(super) async fn neighbour_refused<S: FnMut(&Step)>(tour: &mut Tour<S>, page:
     requests.add(tenant, "ListObjectsV2", bucket, said(&list, |keys| keys.join(" ")), is_denied(&list));
     requests.show(page);
     if is_denied(&got) && is_denied(&put) && is_denied(&list) {
-        let whose =
-            stranger.map_or_else(|| "anything else".to_owned(), |other| format!("the bucket of {}", other.claim));
+        let whose = stranger
+            .map_or_else(|| "one of somebody else".to_owned(), |other| format!("the bucket of {}", other.claim));
         Finding::good(format!("the key of {} opens its own bucket, not {whose}", tenant.claim))
     } else {
         Finding::bad(format!("bucket {bucket} is not closed to {}", tenant.claim))

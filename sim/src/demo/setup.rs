@@ -92,7 +92,7 @@ pub(super) async fn claims_bound<S: FnMut(&Step)>(tour: &mut Tour<S>, page: &mut
         }
         page.line(applied_line(document));
         settle(&tour.world).await;
-        collect(tour, &mut changes, &mut rows);
+        collect(&mut changes, &mut rows);
     }
     page.gap();
     page.command("kubectl get bucketclaims -A --watch");
@@ -100,15 +100,16 @@ pub(super) async fn claims_bound<S: FnMut(&Step)>(tour: &mut Tour<S>, page: &mut
     verdict(tour)
 }
 
-/// What a `kubectl get --watch` is told from now on.
-fn watch_claims<S>(tour: &Tour<S>) -> mpsc::UnboundedReceiver<BucketClaim> {
+/// The rows that a `kubectl get --watch` prints from now on.
+fn watch_claims<S>(tour: &Tour<S>) -> mpsc::UnboundedReceiver<Line> {
     let (sender, receiver) = mpsc::unbounded_channel();
     let api: Api<BucketClaim> = Api::all(tour.world.kube());
+    let clock = tour.world.clock.clone();
     tokio::spawn(async move {
         let mut changes = std::pin::pin!(watcher(api, watcher::Config::default()).default_backoff().touched_objects());
         while let Some(change) = changes.next().await {
             // Errors are retried by the watcher; it ends when nobody listens any more.
-            if change.is_ok_and(|claim| sender.send(claim).is_err()) {
+            if change.is_ok_and(|claim| sender.send(views::claim_row(&clock, &claim)).is_err()) {
                 return;
             }
         }
@@ -117,9 +118,8 @@ fn watch_claims<S>(tour: &Tour<S>) -> mpsc::UnboundedReceiver<BucketClaim> {
 }
 
 /// Adds the row of each change that can be seen in the table.
-fn collect<S>(tour: &Tour<S>, changes: &mut mpsc::UnboundedReceiver<BucketClaim>, rows: &mut Vec<Line>) {
-    while let Ok(claim) = changes.try_recv() {
-        let row = views::claim_row(&tour.world, &claim);
+fn collect(changes: &mut mpsc::UnboundedReceiver<Line>, rows: &mut Vec<Line>) {
+    while let Ok(row) = changes.try_recv() {
         let age = row.len() - 1;
         let same = |other: &&Line| other[..2] == row[..2];
         if rows.iter().rev().find(same).is_none_or(|before| before[..age] != row[..age]) {
@@ -219,7 +219,7 @@ pub(super) async fn claims_not_bound<S: FnMut(&Step)>(tour: &mut Tour<S>, page: 
         ok &= !conditions.is_empty() && !conditions.iter().any(|condition| condition.type_ == "Reconciling");
     }
     let reasons: Vec<String> = claims.iter().map(why).collect();
-    Finding { ok, detail: reasons.join("; ") }
+    Finding { ok, detail: format!("not bound: {}", reasons.join("; ")) }
 }
 
 /// The events of all namespaces.
