@@ -1,7 +1,7 @@
 //! Scenarios for the Stowage operator on a real API server and a real S3 store.
 //!
-//! [`Cli`] reads what to do; [`cluster`] and [`store`] hold what the scenarios work on, and take away again what
-//! they made; [`operator`] is the process under test; [`scenarios`] play and check; [`report`] tells.
+//! [`Cli`] reads what to do; `cluster` and `store` hold what the scenarios work on, and take away again what
+//! they made; `operator` is the process under test; `scenarios` play and check; `report` tells.
 
 mod cli;
 mod cluster;

@@ -26,6 +26,9 @@ use super::{Shared, jittered};
 /// No pass is longer: a store or API server that contradicts itself must not keep a claim in one for ever.
 const MOST_STEPS: usize = 200;
 
+/// When a drift check that failed is repeated.
+const LOOK_AGAIN: Duration = Duration::from_secs(30);
+
 struct Context {
     shared: Arc<Shared>,
 }
@@ -87,7 +90,7 @@ impl Context {
         let mut view = self.shared.observer.begin(raw);
         self.shared.memory.looks.recall(&uid, &mut view, self.shared.config.resync_interval);
         let rest = self.converse(&mut view).await;
-        self.shared.memory.looks.remember(&uid, &view);
+        self.shared.memory.looks.remember(&uid, &view, self.shared.config.resync_interval);
         for announcement in &rest.events {
             self.announce(raw, announcement).await;
         }
@@ -132,11 +135,12 @@ impl Context {
         match then {
             Then::AwaitChange => {
                 self.shared.memory.backoff.reset(uid);
-                Action::requeue(jittered(self.shared.config.resync_interval))
+                let resync = jittered(self.shared.config.resync_interval);
+                Action::requeue(self.shared.memory.looks.until_due(uid).map_or(resync, |due| due.min(resync)))
             }
             Then::After(delay) => {
                 self.shared.memory.backoff.reset(uid);
-                Action::requeue(*delay)
+                Action::requeue((*delay).min(jittered(self.shared.config.resync_interval)))
             }
             Then::Retry(why) => {
                 let delay = self.shared.memory.backoff.failed(uid);
@@ -184,16 +188,26 @@ impl Looks {
         });
         view.known_missing = look.missing;
         view.look_due = look.due <= Instant::now();
-        if view.look_due {
-            look.due = Instant::now() + jittered(interval);
-        }
     }
 
-    fn remember(&self, uid: &str, view: &View) {
+    /// Takes in what a pass saw. A look that failed is repeated soon; one that had to wait stays due.
+    fn remember(&self, uid: &str, view: &View, interval: Duration) {
         let mut looks = self.lock();
         if let Some(look) = looks.get_mut(uid) {
             look.missing = plan::bucket_is_missing(view);
+            let failed = look.due <= Instant::now() && !view.look_due && view.bucket.is_none();
+            if failed {
+                look.due = Instant::now() + jittered(LOOK_AGAIN);
+            } else if view.bucket.is_some() {
+                look.due = Instant::now() + jittered(interval);
+            }
         }
+    }
+
+    /// How long until the claim's bucket is to be looked at; `None` if that is overdue, and waits for something else.
+    fn until_due(&self, uid: &str) -> Option<Duration> {
+        let due = self.lock().get(uid)?.due;
+        due.checked_duration_since(Instant::now()).filter(|wait| !wait.is_zero())
     }
 
     fn lock(&self) -> MutexGuard<'_, BTreeMap<String, LookTime>> {

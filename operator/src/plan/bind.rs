@@ -5,6 +5,8 @@
 
 use std::sync::Arc;
 
+use k8s_openapi::jiff::Timestamp;
+
 use crate::api::{Backend, BucketName, BucketRecord, Claim, Credential, Desired, Reason, wire};
 
 use super::bucket;
@@ -14,7 +16,7 @@ use super::view::{BackendSeen, Holder, Stored, View};
 
 /// Walks through the steps. `Ok` = everything is as it should be, but for an impairment that withdraws nothing:
 /// a bound claim whose backend turned not-Ready keeps its keys (spec §1).
-pub(super) fn walk(view: &View) -> Result<Option<Stop>, Halt> {
+pub(super) fn walk(view: &View, now: Timestamp) -> Result<Settled, Halt> {
     let claim = &view.claim;
     refuse_own_namespaces(view)?;
     if claim.paused {
@@ -32,8 +34,16 @@ pub(super) fn walk(view: &View) -> Result<Option<Stop>, Halt> {
         None => return Err(hold_bucket(view, desired)?.into()),
     };
     let impaired = bucket::walk(view, desired, &record, &stored, impaired)?;
-    credentials::walk(view, desired, &record, &stored)?;
-    Ok(impaired)
+    let wake = credentials::walk(view, desired, &record, &stored, now)?;
+    Ok(Settled { impaired, wake })
+}
+
+/// Everything is as it should be.
+pub(super) struct Settled {
+    /// What keeps the claim from being Ready all the same.
+    pub(super) impaired: Option<Stop>,
+    /// When time alone will make something due.
+    pub(super) wake: Option<Timestamp>,
 }
 
 /// A claim in the operator namespace or in a trusted Secret namespace is refused: labels and names there are
@@ -194,7 +204,8 @@ impl Memory {
         let pinned = status.bucket_name.as_deref().filter(|_| status.backend.is_some());
         let bucket = credential.and_then(|secret| secret.text("bucket_name")).or(pinned);
         Self {
-            remake: bucket.is_some(),
+            // A claim that never got its bucket has nothing to be taken up again: the adoption policy decides.
+            remake: credential.is_some() || (pinned.is_some() && status.bucket_origin.is_some()),
             bucket: bucket.and_then(|name| BucketName::parse(name).ok()),
             highest_generation: view.credentials().chain(consumers).filter_map(generation).max().unwrap_or(0),
         }

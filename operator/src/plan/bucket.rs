@@ -193,7 +193,8 @@ pub(super) fn refuse_rivals(view: &View, record: &BucketRecord) -> Result<(), Ha
         return Ok(());
     }
     let message = format!("another claim has credentials for bucket {}", record.bucket);
-    Err(Stop::refused(Reason::BucketNameConflict, Concern::Bucket, message).into())
+    let stop = Stop::refused(Reason::BucketNameConflict, Concern::Bucket, message);
+    Err(Stop { waits_for: Some(record.name()), ..stop }.into())
 }
 
 /// The step that writes `record` over the one that is `stored`.

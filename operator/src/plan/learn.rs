@@ -154,6 +154,7 @@ impl View {
             self.own.insert(name, secret);
         } else {
             self.consumers.insert(name, Some(secret));
+            self.consumer_written = true;
         }
     }
 

@@ -18,6 +18,7 @@ mod credentials;
 mod delete;
 mod learn;
 mod repair;
+mod rotation;
 mod status;
 mod step;
 #[cfg(test)]
@@ -42,11 +43,11 @@ pub fn next(view: &View, now: Timestamp) -> Step {
     if view.outdated {
         return stale("the claim changed meanwhile");
     }
-    let walk = if view.claim.deleting { delete::walk(view) } else { bind::walk(view) };
+    let walk = if view.claim.deleting { delete::walk(view) } else { bind::walk(view, now) };
     match walk {
-        Ok(impaired) => status::conclude(view, impaired.as_ref(), now),
+        Ok(settled) => status::conclude(view, settled.impaired.as_ref(), settled.wake, now),
         Err(Halt::Do(step)) => *step,
-        Err(Halt::Stop(stop)) => status::conclude(view, Some(&stop), now),
+        Err(Halt::Stop(stop)) => status::conclude(view, Some(&stop), None, now),
         Err(Halt::Stale(why)) => stale(why),
     }
 }
@@ -77,7 +78,7 @@ fn after_failure(view: &View, step: &Step, failure: &Failure, now: Timestamp) ->
         Failure::UpstreamDenied(why) => refused(concerns, why.clone()),
         Failure::Unsupported => refused(concerns, format!("can't {step}: the store does not implement it")),
     };
-    status::conclude(view, Some(&stop), now)
+    status::conclude(view, Some(&stop), None, now)
 }
 
 fn refused(concerns: Concern, why: String) -> Stop {

@@ -2,6 +2,8 @@
 //!
 //! Derived from what the pass knows, never from the status that is there: that one is only compared with.
 
+use std::time::Duration;
+
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 use k8s_openapi::jiff::{SignedDuration, Timestamp};
 
@@ -15,8 +17,8 @@ use super::step::{Act, Announcement, Concern, Rest, Step, Stop, Then};
 use super::view::View;
 
 /// Ends a pass: writes the status if it should be another one, then rests. `trouble` is what keeps the claim from
-/// being Ready.
-pub(super) fn conclude(view: &View, trouble: Option<&Stop>, now: Timestamp) -> Step {
+/// being Ready; `wake`, when time alone will make something due.
+pub(super) fn conclude(view: &View, trouble: Option<&Stop>, wake: Option<Timestamp>, now: Timestamp) -> Step {
     if view.released || (view.claim.deleting && !view.claim.has_finalizer()) {
         return Step::Rest(farewell(view));
     }
@@ -25,10 +27,18 @@ pub(super) fn conclude(view: &View, trouble: Option<&Stop>, now: Timestamp) -> S
         return Step::Act(Act::WriteStatus(view.claim.id.clone(), Box::new(status)));
     }
     Step::Rest(Rest {
-        then: trouble.map_or(Then::AwaitChange, |stop| stop.then.clone()),
+        then: match (trouble.map_or(Then::AwaitChange, |stop| stop.then.clone()), wake) {
+            (Then::AwaitChange, Some(wake)) => Then::After(until(now, wake)),
+            (then, _) => then,
+        },
         events: transitions(view, &status),
         waits_for: trouble.and_then(|stop| stop.waits_for.clone()),
     })
+}
+
+/// At least a second, so that nothing is looked at in a loop.
+fn until(now: Timestamp, wake: Timestamp) -> Duration {
+    Duration::try_from(wake.duration_since(now)).unwrap_or_default().max(Duration::from_secs(1))
 }
 
 /// The claim is gone, or not ours to keep.
@@ -214,6 +224,12 @@ fn transitions(view: &View, after: &BucketClaimStatus) -> Vec<Announcement> {
     if view.remade {
         let note = "the bucket record had been deleted and was made again".to_owned();
         events.push(Announcement { warning: true, reason: "RecordRemade".to_owned(), note });
+    }
+    if let (Some(then), Some(now)) = (view.status_before.rotation_generation, after.rotation_generation)
+        && now > then
+    {
+        let note = format!("the credential is replaced, Secret {} holds generation {now}", view.claim.consumer_secret);
+        events.push(Announcement { warning: false, reason: "Rotated".to_owned(), note });
     }
     let (before, now) = (ready(&view.status_before), ready(after));
     if before == now {

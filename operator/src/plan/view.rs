@@ -147,9 +147,9 @@ pub enum Failure {
 /// What a step found out or did.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Answer {
-    /// To [`Look::Backend`].
+    /// To [`Look::Backend`](super::Look::Backend).
     Backend(BackendSeen),
-    /// To [`Look::Holder`].
+    /// To [`Look::Holder`](super::Look::Holder).
     Holder(Holder),
     /// The claim as it is stored now; `None` = gone.
     Claim(Option<Box<Claim>>),
@@ -157,11 +157,11 @@ pub enum Answer {
     Secrets(Vec<Stored>),
     /// A Secret as it is stored now; `None` = gone, or never was.
     Secret(Option<Stored>),
-    /// To [`Look::Bucket`].
+    /// To [`Look::Bucket`](super::Look::Bucket).
     Bucket(BucketSeen),
-    /// To [`Look::Contents`]: whether the bucket is empty.
+    /// To [`Look::Contents`](super::Look::Contents): whether the bucket is empty.
     Empty(bool),
-    /// To [`Act::CreateBucket`].
+    /// To [`Act::CreateBucket`](super::Act::CreateBucket).
     Created(CreateAnswer),
     /// A POST found the name taken.
     Exists,
@@ -218,6 +218,8 @@ pub struct View {
     pub known_missing: bool,
     /// Secrets in the claim's namespace by name; `None` = absent, seen live.
     pub consumers: BTreeMap<String, Option<Stored>>,
+    /// A consumer Secret was written in this pass.
+    pub consumer_written: bool,
     /// Names at which a POST found a Secret: it must be read live.
     pub taken: BTreeSet<String>,
     /// Secrets that this pass revoked.
@@ -257,6 +259,7 @@ impl View {
             look_due: false,
             known_missing: false,
             consumers: consumers.into_iter().map(by_name).map(|(name, secret)| (name, Some(secret))).collect(),
+            consumer_written: false,
             taken: BTreeSet::new(),
             revoked: 0,
             released: false,

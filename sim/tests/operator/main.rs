@@ -4,4 +4,5 @@
 
 mod create;
 mod faults;
+mod ownership;
 mod support;

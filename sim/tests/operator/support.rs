@@ -5,7 +5,10 @@ use std::time::Duration;
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
-use serde_json::Value;
+use kube::Api;
+use kube::api::{ApiResource, DeleteParams, DynamicObject, Patch, PatchParams};
+use kube::core::GroupVersionKind;
+use serde_json::{Value, json};
 use stowage_sim::determinism::run_seeded;
 use stowage_sim::effects::Plan;
 use stowage_sim::world::{OPERATOR_NAMESPACE, Operator, Options, World};
@@ -51,10 +54,68 @@ impl Stage {
     /// Runs `test` on a stage of its own.
     pub fn run<T: Send>(plan: &str, test: impl AsyncFnOnce(Stage) -> T + Send) -> T {
         let plan: Plan = plan.parse().expect("the plan is well-formed");
-        run_seeded(1, || async move {
-            let options = Options { seed: 1, plan, ..Options::default() };
-            test(Stage::new(options).await).await
-        })
+        Self::run_with(Options { plan, ..Options::default() }, test)
+    }
+
+    /// Runs `test` on a stage made with these options, but for the seed.
+    pub fn run_with<T: Send>(options: Options, test: impl AsyncFnOnce(Stage) -> T + Send) -> T {
+        run_seeded(1, || async move { test(Stage::new(Options { seed: 1, ..options }).await).await })
+    }
+
+    /// The objects of a resource, as a user works on them.
+    pub fn api(&self, plural: &str, namespace: &str) -> Api<DynamicObject> {
+        let (group, version, kind) = match plural {
+            "bucketclaims" => ("broker.stowage.io", "v1alpha1", "BucketClaim"),
+            "s3backends" => ("broker.stowage.io", "v1alpha1", "S3Backend"),
+            "secrets" => ("", "v1", "Secret"),
+            "namespaces" => ("", "v1", "Namespace"),
+            other => panic!("the tests know no {other}"),
+        };
+        let resource = ApiResource::from_gvk_with_plural(&GroupVersionKind::gvk(group, version, kind), plural);
+        if namespace.is_empty() {
+            Api::all_with(self.world.kube(), &resource)
+        } else {
+            Api::namespaced_with(self.world.kube(), namespace, &resource)
+        }
+    }
+
+    /// Deletes an object, as a user does.
+    pub async fn delete(&self, plural: &str, namespace: &str, name: &str) {
+        self.api(plural, namespace).delete(name, &DeleteParams::default()).await.expect("the object is there");
+    }
+
+    /// Merges `patch` into an object, as a user does.
+    pub async fn patch(&self, plural: &str, namespace: &str, name: &str, patch: Value) {
+        let api = self.api(plural, namespace);
+        api.patch(name, &PatchParams::default(), &Patch::Merge(&patch)).await.expect("the patch is good");
+    }
+
+    /// Gives the backend `main` an adoption policy, and waits until it is Ready again.
+    pub async fn set_adoption(&self, policy: &str) {
+        self.patch("s3backends", "", "main", json!({"spec": {"adoptionPolicy": policy}})).await;
+        self.world.pass(Duration::from_secs(5)).await;
+    }
+
+    /// Waits until `fact` holds, and says what was waited for if it never does.
+    pub async fn until(&self, what: &str, fact: impl Fn(&World) -> bool) {
+        assert!(self.world.until(fact).await.is_ok(), "it never came to be that {what}\n{}", self.trace());
+    }
+
+    /// Asserts that `fact` comes to hold within this many seconds.
+    pub async fn soon(&self, what: &str, seconds: u64, fact: impl Fn(&World) -> bool) {
+        let start = tokio::time::Instant::now();
+        self.until(what, fact).await;
+        let took = start.elapsed();
+        assert!(took <= Duration::from_secs(seconds), "it took {took:?} until {what}\n{}", self.trace());
+    }
+
+    /// Waits until the claim is gone.
+    pub async fn until_gone(&self, namespace: &str, name: &str) {
+        let gone = self.world.until(|world| object(world, "bucketclaims", namespace, name).is_null()).await;
+        if gone.is_err() {
+            let claim = object(&self.world, "bucketclaims", namespace, name);
+            panic!("the claim never went; it is {claim:#}\n{}", self.trace());
+        }
     }
 
     pub async fn apply(&self, yaml: &str) {
@@ -158,4 +219,35 @@ pub async fn assert_bound_once(stage: &Stage) {
     assert_eq!(internal["access_key_id"], consumer["AWS_ACCESS_KEY_ID"]);
     assert_eq!(internal["secret_access_key"], consumer["AWS_SECRET_ACCESS_KEY"]);
     tenant_can_work(world, "team-a", "photos-s3").await;
+}
+
+/// Reason of a claim's `Ready`.
+pub fn ready(world: &World, namespace: &str, name: &str) -> String {
+    condition(&object(world, "bucketclaims", namespace, name), "Ready")
+}
+
+/// Message of a claim's `Ready`.
+pub fn message(world: &World, namespace: &str, name: &str) -> String {
+    let claim = object(world, "bucketclaims", namespace, name);
+    let conditions = claim["status"]["conditions"].as_array().cloned().unwrap_or_default();
+    let ready = conditions.iter().find(|condition| condition["type"] == "Ready");
+    ready.and_then(|ready| ready["message"].as_str()).unwrap_or_default().to_owned()
+}
+
+/// Type and reason of every event on objects of this name, in the order of their making.
+pub fn events(world: &World, name: &str) -> Vec<(String, String)> {
+    let of_name = |object: &Value| object["regarding"]["name"] == name;
+    let objects = world.cluster.objects();
+    let mut found: Vec<_> = objects.iter().filter(|o| o.plural == "events" && of_name(&o.object)).collect();
+    found.sort_by_key(|o| o.object["metadata"]["resourceVersion"].as_str().and_then(|v| v.parse::<u64>().ok()));
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    found.iter().map(|o| (text(&o.object["type"]), text(&o.object["reason"]))).collect()
+}
+
+/// Internal Secrets that carry the claim's name, whatever their role.
+pub fn internal_of(world: &World, claim: &str) -> Vec<String> {
+    let objects = world.cluster.objects();
+    let internal = objects.iter().filter(|o| o.plural == "secrets" && o.namespace == OPERATOR_NAMESPACE);
+    let of_claim = |object: &Value| object["metadata"]["labels"]["broker.stowage.io/claim-name"] == claim;
+    internal.filter(|o| of_claim(&o.object)).map(|o| o.name.clone()).collect()
 }
