@@ -69,7 +69,6 @@ fn describe(world: &World, claim: &BucketClaim, page: &mut Page) {
     for (key, value) in data {
         page.line(format!("{:width$}  {} bytes", format!("{key}:"), value.0.len()));
     }
-    page.gap();
 }
 
 /// Requests and their answers.
@@ -93,7 +92,6 @@ impl Requests {
 
     fn show(self, page: &mut Page) {
         page.lines(self.0.lines(PAGE_WIDTH));
-        page.gap();
     }
 }
 
@@ -144,8 +142,8 @@ pub(super) async fn neighbour_refused<S: FnMut(&Step)>(tour: &mut Tour<S>, page:
     requests.add(tenant, "ListObjectsV2", bucket, said(&list, |keys| keys.join(" ")), is_denied(&list));
     requests.show(page);
     if is_denied(&got) && is_denied(&put) && is_denied(&list) {
-        let whose =
-            stranger.map_or_else(|| "anything else".to_owned(), |other| format!("the bucket of {}", other.claim));
+        let whose = stranger
+            .map_or_else(|| "one of somebody else".to_owned(), |other| format!("the bucket of {}", other.claim));
         Finding::good(format!("the key of {} opens its own bucket, not {whose}", tenant.claim))
     } else {
         Finding::bad(format!("bucket {bucket} is not closed to {}", tenant.claim))

@@ -11,7 +11,7 @@ use crate::world::{Document, apply};
 use super::settle::settle;
 use super::step::{Finding, Line, Page, Span, Step, Tone};
 use super::text::PAGE_WIDTH;
-use super::tour::{Conflict, Tour, lost_its_name};
+use super::tour::{Conflict, Tour};
 use super::views;
 
 /// Name and heading of the first step.
@@ -35,7 +35,6 @@ pub(super) async fn apply_manifests<S: FnMut(&Step)>(tour: &mut Tour<S>, page: &
         applied += 1;
     }
     let claims = tour.documents.len() - applied;
-    page.gap();
     Finding::good(format!("{applied} objects are applied; {claims} claims follow, once there is a store for them"))
 }
 
@@ -57,7 +56,6 @@ pub(super) async fn backends_ready<S: FnMut(&Step)>(tour: &mut Tour<S>, page: &m
     let backends = views::backends(&tour.world);
     page.command("kubectl get s3backends");
     page.lines(views::backend_table(&tour.world, &backends).lines(PAGE_WIDTH));
-    page.gap();
     let mut said = Vec::new();
     let mut ready = 0;
     for backend in &backends {
@@ -94,24 +92,24 @@ pub(super) async fn claims_bound<S: FnMut(&Step)>(tour: &mut Tour<S>, page: &mut
         }
         page.line(applied_line(document));
         settle(&tour.world).await;
-        collect(tour, &mut changes, &mut rows);
+        collect(&mut changes, &mut rows);
     }
     page.gap();
     page.command("kubectl get bucketclaims -A --watch");
     page.lines(table_of(rows));
-    page.gap();
     verdict(tour)
 }
 
-/// What a `kubectl get --watch` is told from now on.
-fn watch_claims<S>(tour: &Tour<S>) -> mpsc::UnboundedReceiver<BucketClaim> {
+/// The rows that a `kubectl get --watch` prints from now on.
+fn watch_claims<S>(tour: &Tour<S>) -> mpsc::UnboundedReceiver<Line> {
     let (sender, receiver) = mpsc::unbounded_channel();
     let api: Api<BucketClaim> = Api::all(tour.world.kube());
+    let clock = tour.world.clock.clone();
     tokio::spawn(async move {
         let mut changes = std::pin::pin!(watcher(api, watcher::Config::default()).default_backoff().touched_objects());
         while let Some(change) = changes.next().await {
             // Errors are retried by the watcher; it ends when nobody listens any more.
-            if change.is_ok_and(|claim| sender.send(claim).is_err()) {
+            if change.is_ok_and(|claim| sender.send(views::claim_row(&clock, &claim)).is_err()) {
                 return;
             }
         }
@@ -120,9 +118,8 @@ fn watch_claims<S>(tour: &Tour<S>) -> mpsc::UnboundedReceiver<BucketClaim> {
 }
 
 /// Adds the row of each change that can be seen in the table.
-fn collect<S>(tour: &Tour<S>, changes: &mut mpsc::UnboundedReceiver<BucketClaim>, rows: &mut Vec<Line>) {
-    while let Ok(claim) = changes.try_recv() {
-        let row = views::claim_row(&tour.world, &claim);
+fn collect(changes: &mut mpsc::UnboundedReceiver<Line>, rows: &mut Vec<Line>) {
+    while let Ok(row) = changes.try_recv() {
         let age = row.len() - 1;
         let same = |other: &&Line| other[..2] == row[..2];
         if rows.iter().rev().find(same).is_none_or(|before| before[..age] != row[..age]) {
@@ -191,7 +188,6 @@ pub(super) fn name_conflict<S>(tour: &Tour<S>, page: &mut Page, conflict: &Confl
         return Finding::bad(format!("{loser} has a Secret {secret}, though bucket {bucket} belongs to {holder}"));
     }
     page.line(Span::new(Tone::Bad, format!("Error from server (NotFound): secrets \"{secret}\" not found")));
-    page.gap();
     Finding::good(format!("bucket {bucket} belongs to {holder}; {loser} waits, without bucket, credential or Secret"))
 }
 
@@ -214,15 +210,16 @@ pub(super) fn show_conditions(page: &mut Page, claim: &BucketClaim) {
 pub(super) async fn claims_not_bound<S: FnMut(&Step)>(tour: &mut Tour<S>, page: &mut Page) -> Finding {
     let claims: Vec<BucketClaim> = tour.others_unbound().collect();
     let mut ok = true;
-    for claim in &claims {
+    for (index, claim) in claims.iter().enumerate() {
+        if index > 0 {
+            page.gap();
+        }
         show_conditions(page, claim);
-        page.gap();
         let conditions = claim.status.as_ref().map(|status| status.conditions.as_slice()).unwrap_or_default();
         ok &= !conditions.is_empty() && !conditions.iter().any(|condition| condition.type_ == "Reconciling");
-        debug_assert!(!lost_its_name(claim));
     }
     let reasons: Vec<String> = claims.iter().map(why).collect();
-    Finding { ok, detail: reasons.join("; ") }
+    Finding { ok, detail: format!("not bound: {}", reasons.join("; ")) }
 }
 
 /// The events of all namespaces.
@@ -230,6 +227,5 @@ pub(super) async fn events<S: FnMut(&Step)>(tour: &mut Tour<S>, page: &mut Page)
     let (table, count) = views::event_table(&tour.world);
     page.command("kubectl get events -A");
     page.lines(table.lines(PAGE_WIDTH));
-    page.gap();
     Finding { ok: count > 0, detail: format!("{count} events, one for each transition") }
 }

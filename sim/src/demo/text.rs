@@ -49,6 +49,9 @@ pub fn write_step(out: &mut impl Write, number: usize, step: &Step) -> io::Resul
     for line in &step.page.lines {
         write_line(out, line)?;
     }
+    if !step.page.lines.is_empty() {
+        writeln!(out)?;
+    }
     let (mark, style) = mark(step.ok);
     for (index, line) in wrap(&step.detail, PAGE_WIDTH - INDENT).iter().enumerate() {
         let mark = if index == 0 { mark } else { " " };
@@ -111,7 +114,7 @@ mod tests {
     fn a_step_is_a_headed_section_that_ends_with_its_mark() {
         let mut out = Vec::new();
         write_step(&mut out, 2, &step(true)).expect("a vector takes everything");
-        assert_eq!(plain(&out), "\n2. Backends\n\n  $ kubectl get s3backends\n  True   main\n  ✓ seen\n");
+        assert_eq!(plain(&out), "\n2. Backends\n\n  $ kubectl get s3backends\n  True   main\n\n  ✓ seen\n");
         let mut out = Vec::new();
         write_step(&mut out, 2, &step(false)).expect("a vector takes everything");
         assert!(plain(&out).ends_with("  ✗ seen\n"));

@@ -7,6 +7,7 @@ use kube::ResourceExt;
 use serde::de::DeserializeOwned;
 use stowage_operator::api::{BucketClaim, ClaimRef, Phase, S3Backend};
 
+use crate::determinism::VirtualClock;
 use crate::world::World;
 
 use super::step::{Line, Span, Tone};
@@ -70,8 +71,8 @@ pub(super) fn claim_table() -> Table {
     Table::new(&["NAMESPACE", "NAME", "BUCKET", "PHASE", "READY", "BACKEND", "AGE"])
 }
 
-/// A claim's row.
-pub(super) fn claim_row(world: &World, claim: &BucketClaim) -> Line {
+/// A claim's row, at the time that the clock shows.
+pub(super) fn claim_row(clock: &VirtualClock, claim: &BucketClaim) -> Line {
     let status = claim.status.as_ref();
     let phase = phase(claim);
     let tone = phase.map_or(Tone::Plain, |phase| match phase {
@@ -86,7 +87,7 @@ pub(super) fn claim_row(world: &World, claim: &BucketClaim) -> Line {
         Span::new(tone, phase.map(|phase| format!("{phase:?}")).unwrap_or_default()),
         truth(ready(claim)),
         claim.spec.backend_ref.name.clone().into(),
-        age_of(world, claim.metadata.creation_timestamp.as_ref()).into(),
+        age_of(clock, claim.metadata.creation_timestamp.as_ref()).into(),
     ]
 }
 
@@ -101,7 +102,7 @@ pub(super) fn backend_table(world: &World, backends: &[S3Backend]) -> Table {
             backend.spec.endpoint.clone().into(),
             truth(status.and_then(|status| ready_of(&status.conditions))),
             buckets.unwrap_or_default().into(),
-            age_of(world, backend.metadata.creation_timestamp.as_ref()).into(),
+            age_of(&world.clock, backend.metadata.creation_timestamp.as_ref()).into(),
         ]);
     }
     table
@@ -156,6 +157,6 @@ fn truth(condition: Option<&Condition>) -> Span {
     Span::new(tone, status)
 }
 
-fn age_of(world: &World, created: Option<&Time>) -> String {
-    created.map(|created| age(world.clock.now().as_second() - created.0.as_second())).unwrap_or_default()
+fn age_of(clock: &VirtualClock, created: Option<&Time>) -> String {
+    created.map(|created| age(clock.now().as_second() - created.0.as_second())).unwrap_or_default()
 }

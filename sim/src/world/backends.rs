@@ -18,7 +18,7 @@ use super::{ADMIN_ACCESS_KEY, ADMIN_ACCOUNT, ADMIN_SECRET_KEY, Document, STORE_E
 pub struct BackendStore {
     /// Name of the S3Backend: the gateway knows the store by it.
     pub name: String,
-    /// Where the operator reaches the store.
+    /// Where the operator reaches the store; by path only, no bucket has a host name of its own.
     pub endpoint: Endpoint,
     /// Region of the store.
     pub region: String,

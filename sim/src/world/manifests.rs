@@ -46,7 +46,9 @@ pub fn parse(file: &str, yaml: &str) -> Result<Vec<Document>, ManifestError> {
         if text.lines().all(is_comment) {
             continue;
         }
-        let value: serde_json::Value = serde_saphyr::from_str(&text).map_err(|error| invalid(error.to_string()))?;
+        let value: serde_json::Value = serde_saphyr::from_str(&text)
+            // Not with the snippet: it may be a Secret's.
+            .map_err(|error| invalid(error.without_snippet().to_string()))?;
         let object: DynamicObject = serde_json::from_value(value).map_err(|error| invalid(error.to_string()))?;
         if object.types.is_none() || object.metadata.name.is_none() {
             return Err(invalid("a Kubernetes object needs apiVersion, kind and metadata.name".to_owned()));
@@ -57,16 +59,16 @@ pub fn parse(file: &str, yaml: &str) -> Result<Vec<Document>, ManifestError> {
 }
 
 /// The documents of a YAML stream: `---` at the start of a line begins a new one, but for the `---` that nothing but
-/// comments stands before.
+/// comments stands before. Blank lines stand in for all that comes earlier, so that positions are those in the stream.
 fn split(yaml: &str) -> Vec<String> {
     let mut documents = vec![String::new()];
-    for line in yaml.lines() {
+    for (index, line) in yaml.lines().enumerate() {
         let begins = line == "---" || line.starts_with("--- ");
         let first = documents.len() == 1 && documents[0].lines().all(is_comment);
         if begins && !first {
-            documents.push(String::new());
-        } else if let Some(last) = documents.last_mut().filter(|_| !begins) {
-            last.push_str(line);
+            documents.push("\n".repeat(index + 1));
+        } else if let Some(last) = documents.last_mut() {
+            last.push_str(if begins { "" } else { line });
             last.push('\n');
         }
     }
@@ -118,6 +120,14 @@ mod tests {
             .map(|document| (document.number, document.object.metadata.name.clone().unwrap()))
             .collect();
         assert_eq!(seen, [(1, "a".to_owned()), (3, "b".to_owned())]);
+    }
+
+    #[test]
+    fn bad_yaml_is_told_in_one_line_with_its_line_in_the_file_and_without_its_text() {
+        let error = parse("f.yaml", "---\nkind: A\napiVersion: v1\nmetadata: {name: a}\n---\npassword: [tiger\n");
+        let text = error.unwrap_err().to_string();
+        assert!(text.starts_with("f.yaml, document 2: ") && text.contains("line 6"), "{text}");
+        assert!(text.lines().count() == 1 && !text.contains("tiger"), "{text}");
     }
 
     #[test]
