@@ -1,6 +1,8 @@
 //! The production operator in the simulated world. One binary, because each links everything.
 
 mod create;
+mod deletion;
 mod faults;
 mod ownership;
 mod support;
+mod wire;
