@@ -23,8 +23,10 @@ use super::backoff::Backoff;
 use super::feeds::{self, Claim, Main};
 use super::{Shared, jittered};
 
-/// No pass is longer: a store or API server that contradicts itself must not keep a claim in one for ever.
+/// No pass is longer: a store or API server that contradicts itself must not keep a claim in one for ever. Reads of
+/// internal Secrets by name have a bound of their own: a deletion makes one for each generation.
 const MOST_STEPS: usize = 200;
+const MOST_READS_BY_NAME: usize = 100_000;
 
 /// When a drift check that failed is repeated.
 const LOOK_AGAIN: Duration = Duration::from_secs(30);
@@ -102,8 +104,13 @@ impl Context {
 
     /// Asks for the next step and takes it, until the step is to rest.
     async fn converse(&self, view: &mut View) -> Rest {
-        for _ in 0..MOST_STEPS {
+        let (mut steps, mut reads) = (0, 0);
+        while steps < MOST_STEPS && reads < MOST_READS_BY_NAME {
             let step = plan::next(view, self.shared.clock.now());
+            match step {
+                Step::Look(plan::Look::Internal(_)) => reads += 1,
+                _ => steps += 1,
+            }
             let answer = match &step {
                 Step::Rest(rest) => return rest.clone(),
                 Step::Look(look) => {
@@ -127,7 +134,7 @@ impl Context {
             }
             view.learn(&step, answer);
         }
-        tracing::error!(steps = MOST_STEPS, "the pass does not come to an end");
+        tracing::error!(steps, reads, "the pass does not come to an end");
         Rest { then: Then::Retry("the pass does not come to an end".to_owned()), events: Vec::new(), waits_for: None }
     }
 

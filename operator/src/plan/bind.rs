@@ -11,6 +11,7 @@ use crate::api::{Backend, BucketName, BucketRecord, Claim, Credential, Desired, 
 
 use super::bucket;
 use super::credentials;
+use super::repair::Change;
 use super::step::{Act, Concern, Halt, Look, Stop, Target};
 use super::view::{BackendSeen, Holder, Stored, View};
 
@@ -26,13 +27,13 @@ pub(super) fn walk(view: &View, now: Timestamp) -> Result<Settled, Halt> {
     if !claim.has_finalizer() {
         return Err(Act::AddFinalizer(claim.id.clone()).into());
     }
-    let (record, stored, impaired) = match view.record() {
-        Some((record, stored)) => {
-            let impaired = impairment(view, &record)?;
-            (record, stored, impaired)
-        }
-        None => return Err(hold_bucket(view, desired)?.into()),
+    credentials::withdraw_public_access(view, desired)?;
+    let Some((record, stored)) = view.record() else {
+        return Err(hold_bucket(view, desired)?.into());
     };
+    // Its labels: deletion finds it by them.
+    credentials::repair(view, bucket::record_patch(view, &record, &stored, Change::Repair))?;
+    let impaired = impairment(view, &record)?;
     let impaired = bucket::walk(view, desired, &record, &stored, impaired)?;
     let wake = credentials::walk(view, desired, &record, &stored, now)?;
     Ok(Settled { impaired, wake })
@@ -142,7 +143,7 @@ fn hold_bucket(view: &View, desired: &Desired) -> Result<Act, Halt> {
     }
     if memory.remake {
         record.adopted = !bucket::carries_our_tags(view, &record)?;
-        record.generation = memory.highest_generation + 1;
+        record.generation = memory.highest_generation.saturating_add(1);
         record.handled_rotate_request = view.claim.rotate_request.as_deref().map(wire::rotate_receipt);
     }
     Ok(Act::CreateRecord(record))
@@ -201,13 +202,14 @@ impl Memory {
         let credential = view.credentials().next();
         let consumers = view.consumers.values().flatten().filter(|secret| secret.is_controlled_by(&view.claim.uid));
         let generation = |secret: &Stored| secret.label(wire::ROTATION_GENERATION).and_then(|text| text.parse().ok());
+        let published = consumers.filter_map(|secret| credentials::published_generation(view, secret));
         let pinned = status.bucket_name.as_deref().filter(|_| status.backend.is_some());
         let bucket = credential.and_then(|secret| secret.text("bucket_name")).or(pinned);
         Self {
             // A claim that never got its bucket has nothing to be taken up again: the adoption policy decides.
             remake: credential.is_some() || (pinned.is_some() && status.bucket_origin.is_some()),
             bucket: bucket.and_then(|name| BucketName::parse(name).ok()),
-            highest_generation: view.credentials().chain(consumers).filter_map(generation).max().unwrap_or(0),
+            highest_generation: view.credentials().filter_map(generation).chain(published).max().unwrap_or(0),
         }
     }
 }

@@ -197,10 +197,14 @@ pub(super) fn refuse_rivals(view: &View, record: &BucketRecord) -> Result<(), Ha
     Err(Stop { waits_for: Some(record.name()), ..stop }.into())
 }
 
+/// The patch that makes the stored record say what `record` says, labels and annotations included.
+pub(super) fn record_patch(view: &View, record: &BucketRecord, stored: &Stored, change: Change) -> Option<SecretPatch> {
+    SecretPatch::between(&stored.0, &record.content(&view.setting.operator_namespace), &[], change)
+}
+
 /// The step that writes `record` over the one that is `stored`.
 pub(super) fn rewrite(view: &View, record: &BucketRecord, stored: &Stored, change: Change) -> Halt {
-    let content = record.content(&view.setting.operator_namespace);
-    match SecretPatch::between(&stored.0, &content, &[], change) {
+    match record_patch(view, record, stored, change) {
         Some(patch) => Act::Patch(patch).into(),
         None => Halt::Stale("the record says so already"),
     }

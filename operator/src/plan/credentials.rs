@@ -2,7 +2,9 @@
 
 use k8s_openapi::jiff::Timestamp;
 
-use crate::api::{AnonymousBinding, BucketRecord, ConsumerContent, Credential, CredentialFacts, Desired, Reason, wire};
+use crate::api::{
+    AccessKeyId, AnonymousBinding, BucketRecord, ConsumerContent, Credential, CredentialFacts, Desired, Reason, wire,
+};
 
 use super::bind::require_fresh;
 use super::bucket::rewrite;
@@ -74,7 +76,7 @@ fn credential(
     if !view.absent.contains(&name) {
         return Err(Look::Internal(name).into());
     }
-    let raised = BucketRecord { generation: record.generation + 1, ..record.clone() };
+    let raised = BucketRecord { generation: record.generation.saturating_add(1), ..record.clone() };
     Err(rewrite(view, &raised, stored, Change::RaiseGeneration))
 }
 
@@ -98,11 +100,18 @@ fn consumer(view: &View, facts: &CredentialFacts, credential: &Credential) -> Re
         }
     };
     refuse_stranger(view, secret)?;
-    let published = secret.label(wire::ROTATION_GENERATION).and_then(|text| text.parse::<u64>().ok());
-    if published.is_some_and(|generation| generation > facts.generation) {
+    if published_generation(view, secret).is_some_and(|generation| generation > facts.generation) {
         return Err(Halt::Stale("the consumer Secret holds a later credential"));
     }
     repair(view, SecretPatch::between(&secret.0, &wanted, &ConsumerContent::OPTIONAL_KEYS, Change::Repair))
+}
+
+/// The generation of the credential in a consumer Secret. The label is a tenant's to change, so it counts only where
+/// the key id is the one that follows from it.
+pub(super) fn published_generation(view: &View, secret: &Stored) -> Option<u64> {
+    let generation = secret.label(wire::ROTATION_GENERATION)?.parse().ok()?;
+    let id = AccessKeyId::of(&view.claim.uid, generation);
+    (secret.text("AWS_ACCESS_KEY_ID") == Some(id.as_str())).then_some(generation)
 }
 
 fn refuse_stranger(view: &View, secret: &Stored) -> Result<(), Halt> {
@@ -122,6 +131,14 @@ fn refuse_stranger(view: &View, secret: &Stored) -> Result<(), Halt> {
     }
 }
 
+/// Public access that is no longer asked for goes before anything else is looked at: no trouble keeps it.
+pub(super) fn withdraw_public_access(view: &View, desired: &Desired) -> Result<(), Halt> {
+    match view.own.get(&AnonymousBinding::name(&view.claim.uid)) {
+        Some(secret) if desired.anonymous.is_none() => Err(Act::Delete(secret.reference()).into()),
+        _ => Ok(()),
+    }
+}
+
 /// Exists exactly while the claim is bound and its mode is not `None` (spec §2).
 fn binding(view: &View, desired: &Desired, record: &BucketRecord) -> Result<(), Halt> {
     let name = AnonymousBinding::name(&record.uid);
@@ -134,8 +151,8 @@ fn binding(view: &View, desired: &Desired, record: &BucketRecord) -> Result<(), 
         per_source_ip_rps,
     });
     match (present, wanted) {
-        (None, None) => Ok(()),
-        (Some(secret), None) => Err(Act::Delete(secret.reference()).into()),
+        // One that is there was withdrawn when the pass began.
+        (_, None) => Ok(()),
         (Some(secret), Some(binding)) => {
             let content = binding.content(&view.setting.operator_namespace);
             repair(view, SecretPatch::between(&secret.0, &content, &[], Change::Repair))
@@ -150,7 +167,7 @@ fn binding(view: &View, desired: &Desired, record: &BucketRecord) -> Result<(), 
 
 /// Halts with the patch, if there is one. It is bound to the version that was read, so an old cache can't make it
 /// undo what somebody did since.
-fn repair(view: &View, patch: Option<SecretPatch>) -> Result<(), Halt> {
+pub(super) fn repair(view: &View, patch: Option<SecretPatch>) -> Result<(), Halt> {
     match patch {
         None => Ok(()),
         Some(patch) => {

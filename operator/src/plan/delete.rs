@@ -43,6 +43,7 @@ fn read_live(view: &View) -> Result<(), Halt> {
     if view.record().is_none()
         && let Some(name) = pinned_record(view)
         && !view.absent.contains(name.as_str())
+        && !view.own.contains_key(name.as_str())
         && view.holder.is_none()
     {
         // Its labels may have been taken off: then only the name finds it.

@@ -87,6 +87,11 @@ impl View {
             Err(damage) if name.starts_with("br-") => {
                 if let Some((_, holder)) = self.holder.as_mut().filter(|(held, _)| held.as_str() == name) {
                     *holder = Holder::Damaged(damage.to_string());
+                } else if secret.text("claim_uid") == Some(self.claim.uid.as_str()) {
+                    self.own.insert(name.to_owned(), secret);
+                } else {
+                    // Nothing that is known to be this claim's.
+                    self.absent.insert(name.to_owned());
                 }
             }
             _ => {

@@ -19,6 +19,10 @@ use super::view::{Stored, View};
 /// And no rotation starts sooner than this after the last.
 const GRACE: SignedDuration = SignedDuration::from_secs(60);
 
+/// How far below the target the generation of a credential is searched whose label somebody changed: more live at
+/// once only if somebody made them.
+const SEARCHED: usize = 1000;
+
 /// Sees lower generations out, and starts a rotation that is due. To be called when the consumer Secret holds the
 /// target. `Ok` = when to look again, if time alone will make something due.
 pub(super) fn walk(
@@ -47,7 +51,7 @@ pub(super) fn raise(view: &View, record: &BucketRecord, stored: &Stored) -> Halt
     }
     let request = view.claim.rotate_request.as_deref().map(wire::rotate_receipt);
     let raised = BucketRecord {
-        generation: record.generation + 1,
+        generation: record.generation.saturating_add(1),
         handled_rotate_request: request.or_else(|| record.handled_rotate_request.clone()),
         ..record.clone()
     };
@@ -95,7 +99,7 @@ fn retire_lower(
 fn generation(view: &View, secret: &Stored, target: u64) -> Result<u64, Halt> {
     let named = |generation: &u64| AccessKeyId::of(&view.claim.uid, *generation).secret_name() == secret.name();
     let labelled = secret.label(wire::ROTATION_GENERATION).and_then(|text| text.parse().ok()).filter(named);
-    match labelled.or_else(|| (1..=target).rev().find(named)) {
+    match labelled.or_else(|| (1..=target).rev().take(SEARCHED).find(named)) {
         Some(generation) if generation <= target => Ok(generation),
         _ => Err(Halt::Stale("there is a credential of a later generation")),
     }

@@ -144,6 +144,15 @@ impl World {
         self.stores.get(&authority(endpoint.as_str()))
     }
 
+    /// Sends a request to the gateway as it is, signed or not; the status of the answer.
+    ///
+    /// # Panics
+    /// When the gateway gives no answer, which it always does.
+    pub async fn send_to_gateway(&self, request: http::Request<s3s::Body>) -> http::StatusCode {
+        let answer = tower::ServiceExt::oneshot(self.gateway.http(), request).await;
+        answer.expect("the gateway answers").status()
+    }
+
     /// What the operator is told.
     pub fn config(&self) -> Config {
         Config {

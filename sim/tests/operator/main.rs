@@ -3,7 +3,9 @@
 #![expect(clippy::print_stdout, reason = "counts and traces, shown with --nocapture and on failure")]
 
 mod create;
+mod deletion;
 mod faults;
 mod ownership;
 mod rotation;
 mod support;
+mod wire;
