@@ -231,3 +231,18 @@ fn what_is_wrong_with_the_command_line_is_told() {
     let help = stdout(&sim(&["demo", "--help"], ""));
     assert!(help.contains("--filename") && help.contains("Exit codes"), "{help}");
 }
+
+/// What the README shows is what the demo prints, but for how long it took.
+#[test]
+fn the_readme_shows_what_is_printed() {
+    let readme = include_str!("../../README.md");
+    let shown = readme.split("<!-- demo: begin -->\n").nth(1).and_then(|rest| rest.split("<!-- demo: end -->").next());
+    let shown = shown.expect("the README has the demo's block");
+    let took = Regex::new(r", \d+\.\d s$").expect("a pattern");
+    let output = stdout(&sim(&["demo", "--color", "never"], ""));
+    let mut printed = output.lines().map(|line| took.replace(line, "").into_owned());
+    for line in shown.lines().map(|line| line.strip_prefix("    ").unwrap_or(line)) {
+        let line = took.replace(line, "");
+        assert!(printed.any(|printed| printed == line), "the demo no longer prints, at this place: {line:?}");
+    }
+}
