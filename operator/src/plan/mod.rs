@@ -23,6 +23,8 @@ mod view;
 
 use k8s_openapi::jiff::Timestamp;
 
+use crate::api::Reason;
+
 pub(crate) use repair::preconditions;
 pub use repair::{Change, SecretPatch};
 pub use step::{Act, Announcement, Concern, Look, Rest, SecretRef, Step, Stop, Target, Then};
@@ -67,10 +69,14 @@ fn after_failure(view: &View, step: &Step, failure: &Failure, now: Timestamp) ->
         // Expected: the namespace's deletion reaches the claim next (spec §3.4).
         Failure::NamespaceTerminating => return rest(Then::AwaitChange),
         Failure::Refused(why) if matches!(step, Step::Act(Act::WriteStatus(..))) => return retry(why),
-        Failure::Refused(why) => Stop::failed(concerns, format!("can't {step}: {why}")),
         Failure::Upstream(why) | Failure::NoUpstream(why) => Stop::failed(concerns, why),
-        Failure::UpstreamDenied(why) => Stop::failed(concerns, why),
-        Failure::Unsupported => Stop::failed(concerns, format!("can't {step}: the store does not implement it")),
+        // Permanent: not tried again until something changes, or the slow resync (spec §3.5).
+        Failure::Refused(why) => Stop::refused(Reason::BackendError, concerns, format!("can't {step}: {why}")),
+        Failure::UpstreamDenied(why) => Stop::refused(Reason::BackendError, concerns, why),
+        Failure::Unsupported => {
+            let why = format!("can't {step}: the store does not implement it");
+            Stop::refused(Reason::BackendError, concerns, why)
+        }
     };
     status::conclude(view, Some(&stop), now)
 }
