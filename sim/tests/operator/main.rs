@@ -3,6 +3,7 @@
 mod backends;
 mod create;
 mod deletion;
+mod determinism;
 mod faults;
 mod ownership;
 mod support;
