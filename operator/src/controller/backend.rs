@@ -89,6 +89,8 @@ impl Context {
             Ok(memory) => memory,
             Err(why) => {
                 tracing::warn!(why, "can't probe the backend, trying again");
+                // Whatever it was that changed has not been looked at.
+                self.shared.secret_watches.keep_change(&raw.name_any());
                 return Action::requeue(self.backoff.failed(&uid));
             }
         };

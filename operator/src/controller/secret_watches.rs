@@ -59,6 +59,11 @@ impl SecretWatches {
         lock(&self.changes.dirty).remove(backend)
     }
 
+    /// Counts the Secrets of this backend as changed: the look at them failed.
+    pub(super) fn keep_change(&self, backend: &str) {
+        lock(&self.changes.dirty).insert(backend.to_owned());
+    }
+
     fn watch(&self, backend: &str, (namespace, name): &SecretName) -> Watch {
         let api: Api<PartialObjectMeta<Secret>> = Api::namespaced(self.client.clone(), namespace);
         let config = watcher::Config::default().fields(&format!("metadata.name={name}"));

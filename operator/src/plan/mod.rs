@@ -27,12 +27,13 @@ mod view;
 
 use k8s_openapi::jiff::Timestamp;
 
+use crate::api::Reason;
+
 pub(crate) use repair::preconditions;
 pub use repair::{Change, SecretPatch};
 pub use step::{Act, Announcement, Concern, Look, Rest, SecretRef, Step, Stop, Target, Then};
 pub use view::{Answer, BackendSeen, BucketSeen, CreateAnswer, Failure, Holder, Setting, Stored, View};
 
-use crate::api::Reason;
 use step::Halt;
 
 /// The next step of a pass.

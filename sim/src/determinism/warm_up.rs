@@ -9,6 +9,9 @@ use aws_smithy_runtime_api::client::orchestrator::{HttpRequest, HttpResponse};
 use aws_smithy_runtime_api::http::StatusCode;
 use k8s_openapi::api::core::v1::ConfigMap;
 
+use super::VirtualClock;
+use crate::kubernetes::Cluster;
+
 /// An S3 store that is always too busy, which is what brings the SDK's retry buckets to life.
 #[derive(Debug)]
 struct Busy;
@@ -23,6 +26,12 @@ impl HttpConnector for Busy {
 /// Uses each such static, to no other effect.
 pub(super) async fn draw_once() {
     drop(kube::runtime::reflector::store::<ConfigMap>());
+
+    // Rules of a CRD: what compiles them has tables of its own.
+    let cluster = Cluster::new(VirtualClock::new().clock(), 0);
+    for crd in stowage_operator::api::crds() {
+        cluster.install_crd(&crd).expect("the project's own CRDs are valid");
+    }
 
     let config = Config::builder()
         .behavior_version_latest()

@@ -2,10 +2,13 @@
 
 #![expect(clippy::print_stdout, reason = "counts and traces, shown with --nocapture and on failure")]
 
+mod backends;
 mod create;
 mod deletion;
+mod determinism;
 mod faults;
 mod ownership;
 mod rotation;
 mod support;
+mod trouble;
 mod wire;

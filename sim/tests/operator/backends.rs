@@ -1,0 +1,167 @@
+//! Backends (spec §1): what their condition says, and whom a change of it wakes.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use stowage_sim::world::{ADMIN_ACCESS_KEY, ADMIN_ACCOUNT, ADMIN_SECRET_KEY, OPERATOR_NAMESPACE, World};
+
+use crate::support::{Stage, claim, condition, object, ready, secrets, tenant_can_work};
+
+const MINUTE: u64 = 60;
+
+fn backend(world: &World) -> Value {
+    object(world, "s3backends", "", "main")
+}
+
+fn backend_ready(world: &World) -> String {
+    condition(&backend(world), "Ready")
+}
+
+fn admin_secret(key: &str) -> String {
+    format!(
+        "{{apiVersion: v1, kind: Secret, metadata: {{name: s3-admin, namespace: stowage-system}}, stringData: \
+         {{AWS_ACCESS_KEY_ID: {ADMIN_ACCESS_KEY}, AWS_SECRET_ACCESS_KEY: {key}}}}}"
+    )
+}
+
+#[test]
+fn a_ready_backend_says_so_and_is_not_written_again() {
+    Stage::run("", async |stage| {
+        let before = backend(&stage.world);
+        assert_eq!(before["status"]["observedGeneration"], before["metadata"]["generation"]);
+        assert_eq!(before["status"]["bucketCount"], 0);
+        assert_eq!(before["status"]["conditions"].as_array().map(Vec::len), Some(1), "neither Reconciling nor Stalled");
+        stage.world.pass(Duration::from_secs(3 * 3600)).await;
+        assert_eq!(backend(&stage.world), before);
+    });
+}
+
+#[test]
+fn an_endpoint_where_nobody_listens_is_unreachable_and_found_when_it_is_mended() {
+    Stage::run("", async |stage| {
+        let endpoint = |url: &str| json!({"spec": {"endpoint": url}});
+        stage.patch("s3backends", "", "main", endpoint("http://nowhere.example")).await;
+        stage.soon("it is unreachable", MINUTE, |world| backend_ready(world) == "EndpointUnreachable").await;
+        assert_eq!(condition(&backend(&stage.world), "Reconciling"), "EndpointUnreachable");
+        stage.apply(&claim("team-a", "photos")).await;
+        stage.until_ready_is("team-a", "photos", "BackendNotReady").await;
+        assert!(secrets(&stage.world, OPERATOR_NAMESPACE, "bucket-record").is_empty(), "nothing is held meanwhile");
+        stage.patch("s3backends", "", "main", endpoint("http://s3.example:9000")).await;
+        stage.soon("the claim is bound", MINUTE, |world| ready(world, "team-a", "photos") == "Bound").await;
+    });
+}
+
+#[test]
+fn an_admin_secret_that_is_missing_or_wrong_is_told_and_its_change_wakes_backend_and_claims() {
+    Stage::run("", async |stage| {
+        stage.delete("secrets", OPERATOR_NAMESPACE, "s3-admin").await;
+        stage.soon("the Secret is missed", MINUTE, |world| backend_ready(world) == "CredentialsInvalid").await;
+        assert_eq!(condition(&backend(&stage.world), "Stalled"), "CredentialsInvalid");
+        stage.apply(&claim("team-a", "photos")).await;
+        stage.until_ready_is("team-a", "photos", "BackendNotReady").await;
+        stage.apply(&admin_secret("wrong")).await;
+        stage.world.pass(Duration::from_secs(30)).await;
+        assert_eq!(backend_ready(&stage.world), "CredentialsInvalid");
+        stage.apply(&admin_secret(ADMIN_SECRET_KEY)).await;
+        stage.soon("the claim is bound", 10, |world| ready(world, "team-a", "photos") == "Bound").await;
+        tenant_can_work(&stage.world, "team-a", "photos-s3").await;
+    });
+}
+
+#[test]
+fn a_changed_admin_secret_that_can_not_be_read_at_once_is_read_again() {
+    // The second read of a Secret is the one after the change.
+    Stage::run("kube:get secrets@2 lost-answer; kube:get secrets@3 lost-answer", async |stage| {
+        stage.world.store.add_account(ADMIN_ACCOUNT, ADMIN_ACCESS_KEY, "rotated");
+        stage.apply(&admin_secret("rotated")).await;
+        stage.world.pass(Duration::from_secs(30)).await;
+        assert!(stage.world.effects.unfired().is_empty(), "{}", stage.trace());
+        stage.apply(&claim("team-a", "photos")).await;
+        stage.soon("the claim is bound", 10, |world| ready(world, "team-a", "photos") == "Bound").await;
+    });
+}
+
+#[test]
+fn an_admin_secret_in_a_namespace_that_is_not_trusted_is_not_read() {
+    Stage::run("", async |stage| {
+        stage.apply(&admin_secret(ADMIN_SECRET_KEY).replace("stowage-system", "team-a")).await;
+        let reference = json!({"spec": {"adminCredentialsSecretRef": {"namespace": "team-a"}}});
+        let before = stage.world.effects.trace().effects();
+        stage.patch("s3backends", "", "main", reference).await;
+        stage.soon("it is refused", MINUTE, |world| backend_ready(world) == "CredentialsInvalid").await;
+        let reads = |line: &&stowage_sim::effects::Line| {
+            line.number > before && line.call.to_string().starts_with("kube:get secrets")
+        };
+        assert_eq!(stage.world.effects.trace().lines().iter().filter(reads).count(), 0, "{}", stage.trace());
+    });
+}
+
+#[test]
+fn one_failed_periodic_probe_is_tolerated_and_a_run_of_them_is_not() {
+    Stage::run("s3:ListBuckets@2 internal-error", async |stage| {
+        let before = backend(&stage.world);
+        stage.world.pass(Duration::from_secs(3600)).await;
+        assert!(stage.world.effects.unfired().is_empty());
+        assert_eq!(backend(&stage.world), before);
+    });
+    let run: Vec<String> = (2..=6).map(|n| format!("s3:ListBuckets@{n} internal-error")).collect();
+    Stage::run(&run.join("; "), async |stage| {
+        stage.apply(&claim("team-a", "photos")).await;
+        stage.until_ready_is("team-a", "photos", "Bound").await;
+        stage.until("the backend is not Ready", |world| backend_ready(world) == "BackendError").await;
+        stage.until_ready_is("team-a", "photos", "BackendNotReady").await;
+        assert_eq!(object(&stage.world, "bucketclaims", "team-a", "photos")["status"]["phase"], "Bound");
+        tenant_can_work(&stage.world, "team-a", "photos-s3").await;
+        stage.soon("all is well again", 5 * MINUTE, |world| ready(world, "team-a", "photos") == "Bound").await;
+    });
+}
+
+#[test]
+fn an_allow_list_lets_in_by_name_or_label_and_a_change_of_labels_wakes_the_claims() {
+    Stage::run("", async |stage| {
+        let allowed = json!({"spec": {"allowedNamespaces": {"names": ["team-a"], "selector": {"matchLabels": {"tier": "gold"}}}}});
+        stage.patch("s3backends", "", "main", allowed).await;
+        stage.apply("{apiVersion: v1, kind: Namespace, metadata: {name: team-c}}").await;
+        for namespace in ["team-a", "team-b", "team-c"] {
+            stage.apply(&claim(namespace, "photos")).await;
+        }
+        stage.until_ready_is("team-a", "photos", "Bound").await;
+        stage.until_ready_is("team-b", "photos", "Bound").await;
+        stage.until_ready_is("team-c", "photos", "BackendNotAllowed").await;
+        assert_eq!(object(&stage.world, "bucketclaims", "team-c", "photos")["status"]["phase"], "Failed");
+        let tier = |tier: Value| json!({"metadata": {"labels": {"tier": tier}}});
+        stage.patch("namespaces", "", "team-c", tier(json!("gold"))).await;
+        stage.soon("the claim is bound", 10, |world| ready(world, "team-c", "photos") == "Bound").await;
+        // No longer allowed: nothing is withdrawn.
+        stage.patch("namespaces", "", "team-b", tier(Value::Null)).await;
+        stage.soon("it is told", 10, |world| ready(world, "team-b", "photos") == "BackendNotAllowed").await;
+        assert_eq!(object(&stage.world, "bucketclaims", "team-b", "photos")["status"]["phase"], "Bound");
+        tenant_can_work(&stage.world, "team-b", "photos-s3").await;
+        stage
+            .patch("s3backends", "", "main", json!({"spec": {"allowedNamespaces": {"names": null, "selector": null}}}))
+            .await;
+        stage
+            .soon("present and empty is none", 10, |world| ready(world, "team-a", "photos") == "BackendNotAllowed")
+            .await;
+    });
+}
+
+#[test]
+fn buckets_are_counted_and_a_deleted_backend_takes_nothing_away() {
+    Stage::run("", async |stage| {
+        for name in ["one", "two"] {
+            stage.apply(&claim("team-a", name)).await;
+        }
+        stage.soon("both are counted", MINUTE, |world| backend(world)["status"]["bucketCount"] == 2).await;
+        stage.delete("bucketclaims", "team-a", "two").await;
+        stage.soon("one is left", MINUTE, |world| backend(world)["status"]["bucketCount"] == 1).await;
+        stage.delete("s3backends", "", "main").await;
+        stage.soon("the claim tells", 10, |world| ready(world, "team-a", "one") == "BackendNotReady").await;
+        let claim = object(&stage.world, "bucketclaims", "team-a", "one");
+        assert_eq!(
+            (&claim["status"]["phase"], condition(&claim, "Reconciling").as_str()),
+            (&json!("Bound"), "BackendNotReady")
+        );
+        tenant_can_work(&stage.world, "team-a", "one-s3").await;
+    });
+}

@@ -1,0 +1,153 @@
+//! Refusals for good, objects that can't be read, and secrets in logs.
+
+use std::io::Write;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use stowage_operator::api;
+use stowage_sim::determinism::run_seeded;
+use stowage_sim::effects::{EffectPattern, Fault, Plan};
+use stowage_sim::world::{ADMIN_SECRET_KEY, OPERATOR_NAMESPACE, Options};
+use tracing_subscriber::layer::SubscriberExt;
+
+use crate::support::{Stage, assert_bound_once, claim, claim_with, data, message, ready, secrets};
+
+/// Binds a claim with a fault at one effect of the path after the backend is Ready; whether it fired.
+fn refused_once(number: u64, fault: Fault) -> bool {
+    let number = number.try_into().expect("effects are counted from 1");
+    run_seeded(1, || async move {
+        let plan = Plan::single(EffectPattern::Number(number), fault);
+        let stage = Stage::new(Options { seed: 1, plan, ..Options::default() }).await;
+        stage.apply(&claim("team-a", "photos")).await;
+        stage.until_ready_is("team-a", "photos", "Bound").await;
+        stage.world.pass(Duration::from_secs(60)).await;
+        assert_bound_once(&stage).await;
+        stage.world.effects.unfired().is_empty()
+    })
+}
+
+#[test]
+fn a_refusal_at_any_call_is_got_over_with_one_of_everything() {
+    let calls = Stage::run("", async |stage| {
+        let before = stage.world.effects.trace().effects();
+        stage.apply(&claim("team-a", "photos")).await;
+        stage.until_ready_is("team-a", "photos", "Bound").await;
+        let trace = stage.world.effects.trace();
+        let lines = trace.lines().iter().filter(|line| line.number > before);
+        lines.map(|line| (line.number, line.call.kind())).collect::<Vec<_>>()
+    });
+    let mut fired = 0;
+    for word in ["access-denied", "forbidden", "denied", "quota-exceeded"] {
+        let fault = format!("#1 {word}").parse::<Plan>().expect("a fault").entries.remove(0).fault;
+        for (number, _) in calls.iter().filter(|(_, kind)| fault.check(*kind).is_ok()) {
+            fired += u32::from(refused_once(*number, fault));
+        }
+    }
+    assert!(fired >= 15, "{fired}");
+}
+
+#[test]
+fn a_refusal_for_good_is_told_gives_no_access_and_is_not_asked_again_and_again() {
+    for (fault, telling) in
+        [("s3:CreateBucket access-denied", "CreateBucket"), ("s3:PutBucketTagging access-denied", "PutBucketTagging")]
+    {
+        Stage::run(fault, async |stage| {
+            stage.apply(&claim("team-a", "photos")).await;
+            stage.until_ready_is("team-a", "photos", "BackendError").await;
+            assert!(message(&stage.world, "team-a", "photos").contains(telling));
+            let before = stage.world.effects.trace().effects();
+            stage.world.pass(Duration::from_secs(3600)).await;
+            let calls = stage.world.effects.trace().counters_after(before);
+            assert!(calls.s3_calls <= 4 * 8, "an hour holds seven resyncs at most, not {} calls", calls.s3_calls);
+            assert!(secrets(&stage.world, OPERATOR_NAMESPACE, "virtual-credential").is_empty());
+            assert_eq!(ready(&stage.world, "team-a", "photos"), "BackendError");
+        });
+    }
+}
+
+#[test]
+fn an_object_that_can_not_be_decoded_stops_nobody_else() {
+    Stage::run("", async |stage| {
+        for mut crd in api::crds() {
+            let exact = crd.clone();
+            for version in &mut crd.spec.versions {
+                let schema = version.schema.as_mut().and_then(|schema| schema.open_api_v3_schema.as_mut()).unwrap();
+                schema.x_kubernetes_validations = None;
+                schema.properties.as_mut().unwrap().remove("spec");
+                schema.properties.as_mut().unwrap().remove("status");
+                schema.required = None;
+                schema.x_kubernetes_preserve_unknown_fields = Some(true);
+            }
+            stage.world.cluster.install_crd(&crd).expect("the loose definition is valid");
+            let kind = exact.spec.names.kind.as_str();
+            let namespace = if kind == "BucketClaim" { "namespace: team-a" } else { "" };
+            let bad = format!(
+                "{{apiVersion: broker.stowage.io/v1alpha1, kind: {kind}, metadata: {{name: a-bad-one, {namespace}}}, \
+                 spec: {{backendRef: 7, endpoint: [1]}}}}"
+            );
+            stage.apply(&bad).await;
+            stage.world.cluster.install_crd(&exact).expect("the project's own CRDs are valid");
+        }
+        stage.apply(&claim("team-a", "photos")).await;
+        stage.until_ready_is("team-a", "photos", "Bound").await;
+    });
+}
+
+/// Everything that was logged.
+#[derive(Clone, Default)]
+struct Log(Arc<Mutex<Vec<u8>>>);
+
+impl Write for Log {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0.lock().unwrap().extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+#[test]
+fn no_secret_key_is_in_logs_events_or_status() {
+    let plan = "kube:create secrets@3 server-error(applied); kube:create secrets@4 lost-answer; \
+        s3:CreateBucket@1 internal-error; kube:patch secrets@2 conflict";
+    let log = Log::default();
+    Stage::run(plan, async |stage| {
+        let writer = log.clone();
+        let layer = tracing_subscriber::fmt::layer().with_ansi(false).with_writer(move || writer.clone());
+        let filter = tracing_subscriber::filter::Targets::new().with_target("stowage_operator", tracing::Level::TRACE);
+        let _guard = tracing::subscriber::set_default(tracing_subscriber::registry().with(filter).with(layer));
+        stage.apply(&claim_with("team-a", "photos", "quota: {hard: 1Ki}")).await;
+        stage.apply(&claim_with("team-b", "photos", "bucketName: team-a-photos")).await;
+        stage.until_ready_is("team-a", "photos", "Bound").await;
+        let mut minted = vec![ADMIN_SECRET_KEY.to_owned()];
+        for _ in 0..2 {
+            let credential = secrets(&stage.world, OPERATOR_NAMESPACE, "virtual-credential").remove(0);
+            minted.push(data(&stage.world, OPERATOR_NAMESPACE, &credential)["secret_access_key"].clone());
+            let tampered = serde_json::json!({"stringData": {"AWS_SECRET_ACCESS_KEY": "tampered"}});
+            stage.patch("secrets", "team-a", "photos-s3", tampered).await;
+            stage.world.pass(Duration::from_secs(30)).await;
+            stage.delete("secrets", OPERATOR_NAMESPACE, &credential).await;
+            stage.world.pass(Duration::from_secs(30)).await;
+        }
+        let damage = serde_json::json!({"stringData": {"access_key_id": "AKIAFORGED"}});
+        let credential = secrets(&stage.world, OPERATOR_NAMESPACE, "virtual-credential").remove(0);
+        minted.push(data(&stage.world, OPERATOR_NAMESPACE, &credential)["secret_access_key"].clone());
+        stage.patch("secrets", OPERATOR_NAMESPACE, &credential, damage).await;
+        stage.until_ready_is("team-a", "photos", "CreationInconsistent").await;
+        stage.delete("bucketclaims", "team-a", "photos").await;
+        stage.until_gone("team-a", "photos").await;
+        stage.world.pass(Duration::from_secs(30)).await;
+        minted.sort();
+        minted.dedup();
+        assert_eq!(minted.len(), 4);
+        let log = String::from_utf8(log.0.lock().unwrap().clone()).unwrap();
+        assert!(log.contains("create credential"), "the log is not captured: {log}");
+        let shown = stage.world.cluster.objects().into_iter().filter(|object| object.plural != "secrets");
+        let shown: String = shown.map(|object| object.object.to_string()).collect();
+        for key in &minted {
+            assert!(!log.contains(key.as_str()) && !shown.contains(key.as_str()), "a secret key is shown");
+        }
+    });
+}
