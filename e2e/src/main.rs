@@ -1,2 +1,19 @@
-//! Placeholder.
-fn main() {}
+//! `stowage-e2e`: see `--help`.
+
+use std::process::ExitCode;
+
+use clap::Parser;
+use stowage_e2e::Cli;
+
+fn main() -> ExitCode {
+    match Cli::parse().execute() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(why) => {
+            #[expect(clippy::print_stderr, reason = "the one sentence that the contract promises")]
+            {
+                eprintln!("stowage-e2e: {why}");
+            }
+            ExitCode::FAILURE
+        }
+    }
+}

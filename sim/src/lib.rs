@@ -1,9 +1,12 @@
 //! The Stowage operator in one process with everything it talks to: a simulated Kubernetes API, a simulated S3
 //! store, a gateway. Production code throughout; the simulation enters below `kube::Client` and below the AWS SDK.
 
+pub mod cli;
+pub mod demo;
 pub mod determinism;
 pub mod effects;
 pub mod gateway;
 pub mod kubernetes;
+pub mod objects;
 pub mod store;
 pub mod world;

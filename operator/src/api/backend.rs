@@ -27,9 +27,10 @@ use serde::{Deserialize, Serialize};
 #[serde(rename_all = "camelCase")]
 pub struct S3BackendSpec {
     /// URL of the store: http or https and a host, no user info, path or query.
-    #[schemars(length(max = 2048), regex(pattern = "^https?://.+"))]
+    // A rule rather than a pattern, for one message without a regular expression.
+    #[schemars(length(max = 2048))]
     #[x_kube(validation = Rule::new(
-        "isURL(self) && !self.contains('@') && url(self).getHostname() != '' && url(self).getEscapedPath() in ['', '/'] && url(self).getQuery().size() == 0"
+        "self.matches('^https?://[^/?#]+([/?].*)?$') && isURL(self) && !self.contains('@') && url(self).getHostname() != '' && url(self).getEscapedPath() in ['', '/'] && url(self).getQuery().size() == 0"
     ).message("endpoint must be a URL of scheme http or https with a host, no user info, path or query"))]
     pub endpoint: String,
     /// Region that requests are signed for and buckets are made in.

@@ -50,7 +50,10 @@ pub struct BucketClaimSpec {
     pub backend_ref: BackendRef,
     /// Name of the bucket; when absent, the backend's template gives it. Immutable.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(length(min = 3, max = 63), regex(pattern = r"^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$"))]
+    #[schemars(length(min = 3, max = 63))]
+    // A rule rather than a pattern, for a message without a regular expression. minLength speaks for shorter ones.
+    #[x_kube(validation = Rule::new("self.size() < 3 || self.matches('^[a-z0-9][a-z0-9.-]*[a-z0-9]$')")
+        .message("bucketName must be of a-z 0-9 . - and begin and end with a letter or digit"))]
     #[x_kube(validation = Rule::new("!self.contains('..') && !self.matches('^[0-9]+([.][0-9]+){3}$')")
         .message("bucketName must not contain two dots in a row or look like an IP address"))]
     pub bucket_name: Option<String>,
@@ -96,14 +99,14 @@ pub enum DeletionPolicy {
 }
 
 /// Names the Secret that receives the connection.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(KubeSchema, Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ConnectionSecretRef {
     /// Name of the Secret, in the claim's namespace.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(
-        length(min = 1, max = 253),
-        regex(pattern = r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$")
-    )]
+    #[schemars(length(min = 1, max = 253))]
+    #[x_kube(validation = Rule::new(
+        "self.size() == 0 || self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$')"
+    ).message("name must be that of a Secret: parts of a-z 0-9 - between dots, which begin and end with a letter or digit"))]
     pub name: Option<String>,
 }
 

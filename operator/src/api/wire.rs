@@ -53,7 +53,7 @@ pub enum Role {
 
 impl Role {
     /// The label's value.
-    pub fn as_str(self) -> &'static str {
+    pub const fn as_str(self) -> &'static str {
         match self {
             Self::BucketRecord => "bucket-record",
             Self::VirtualCredential => "virtual-credential",

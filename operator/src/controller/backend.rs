@@ -7,13 +7,12 @@ use std::time::Duration;
 
 use futures::StreamExt;
 use futures::future::{BoxFuture, Shared as SharedFuture};
-use futures::stream;
 use kube::api::{Patch, PatchParams};
 use kube::runtime::controller::{self, Action, Controller};
 use kube::runtime::reflector::{ObjectRef, Store};
 use kube::{Api, ResourceExt};
 use serde_json::{Value, json};
-use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
+use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::time::Instant;
 use tracing::Instrument;
 
@@ -25,7 +24,7 @@ use crate::upstream::{AccessError, Class, Upstream, UpstreamError};
 
 use super::backoff::Backoff;
 use super::feeds::{self, Backend, Claim, Main};
-use super::secret_watches::{SecretName, SecretWatches};
+use super::secret_watches::SecretName;
 use super::{CONTROLLER, Shared, jittered};
 
 /// How many backends are worked on at once: a hanging one must not keep the others waiting.
@@ -37,7 +36,6 @@ const COUNT_INTERVAL: Duration = Duration::from_secs(2);
 struct Context {
     shared: Arc<Shared>,
     claims: Store<Claim>,
-    watches: SecretWatches,
     backoff: Backoff,
     memory: Mutex<BTreeMap<String, Memory>>,
 }
@@ -61,12 +59,10 @@ pub(super) async fn run(
     wakes: UnboundedReceiver<ObjectRef<Backend>>,
     shutdown: SharedFuture<BoxFuture<'static, ()>>,
 ) {
-    let (changed, changes) = unbounded_channel();
-    let watches = SecretWatches::new(shared.client.clone(), changed);
-    let context = Arc::new(Context { shared, claims, watches, backoff: Backoff::default(), memory: Mutex::default() });
+    let context = Arc::new(Context { shared, claims, backoff: Backoff::default(), memory: Mutex::default() });
     Controller::for_stream(stream, store)
         .with_config(controller::Config::default().concurrency(CONCURRENCY))
-        .reconcile_on(stream::select(feeds::receiver_stream(wakes), feeds::receiver_stream(changes)))
+        .reconcile_on(feeds::receiver_stream(wakes))
         .graceful_shutdown_on(shutdown)
         .run(reconcile, |_, error: &Infallible, _| match *error {}, context)
         // What went wrong is in the log and in the status; that a woken backend is gone is no error at all.
@@ -94,7 +90,7 @@ impl Context {
             Err(why) => {
                 tracing::warn!(why, "can't probe the backend, trying again");
                 // Whatever it was that changed has not been looked at.
-                self.watches.keep_change(&raw.name_any());
+                self.shared.secret_watches.keep_change(&raw.name_any());
                 return Action::requeue(self.backoff.failed(&uid));
             }
         };
@@ -118,7 +114,7 @@ impl Context {
     async fn examine(&self, raw: &S3Backend, uid: &str) -> Result<Memory, String> {
         let before = self.lock().get(uid).cloned();
         let generation = raw.metadata.generation.unwrap_or_default();
-        let changed = self.watches.take_change(&raw.name_any());
+        let changed = self.shared.secret_watches.take_change(&raw.name_any());
         let edited = before.as_ref().is_none_or(|memory| memory.health.generation != generation);
         let periodic = before.as_ref().is_some_and(|memory| memory.next_probe <= Instant::now());
         if let Some(memory) = before.as_ref().filter(|_| !changed && !edited && !periodic) {
@@ -126,7 +122,7 @@ impl Context {
         }
         let (verdict, upstream) = match api::Backend::parse(raw) {
             Ok(backend) => {
-                self.watches.set(&backend.name, &secrets_of(&backend));
+                self.shared.secret_watches.set(&backend.name, &secrets_of(&backend));
                 let upstream = self.shared.upstreams.refresh(&backend).await;
                 if let (Ok(now), Some(memory)) = (&upstream, &before)
                     && !edited
@@ -139,6 +135,10 @@ impl Context {
             }
             Err(error) => (unreadable(&error), None),
         };
+        if changed && before.is_some() {
+            // Other credentials: what the store refused before, it may do now.
+            self.shared.wakes.claims_on(&raw.name_any());
+        }
         let tolerant = periodic && !edited && !changed;
         let health = Health::after(before.as_ref().map(|memory| &memory.health), generation, tolerant, verdict);
         let wait = jittered(health.next_probe(self.shared.config.resync_interval));

@@ -17,7 +17,7 @@ use tracing::Instrument;
 
 use crate::api::BucketClaim;
 use crate::kubernetes;
-use crate::plan::{self, Announcement, Answer, Holder, Rest, Step, Then, View};
+use crate::plan::{self, Act, Announcement, Answer, Look, Rest, Step, Then, View};
 
 use super::backoff::Backoff;
 use super::feeds::{self, Claim, Main};
@@ -28,10 +28,26 @@ use super::{Shared, jittered};
 const MOST_STEPS: usize = 200;
 const MOST_READS_BY_NAME: usize = 100_000;
 
+/// When a drift check that failed is repeated.
+const LOOK_AGAIN: Duration = Duration::from_secs(30);
+
 struct Context {
     shared: Arc<Shared>,
+}
+
+/// What this process remembers of claims, by UID: nothing that it could not do without.
+#[derive(Default)]
+pub(super) struct Memory {
     backoff: Backoff,
     looks: Looks,
+}
+
+impl Memory {
+    /// Forgets a claim that is gone.
+    pub(super) fn forget(&self, uid: &str) {
+        self.backoff.reset(uid);
+        self.looks.lock().remove(uid);
+    }
 }
 
 /// Runs passes until `shutdown`.
@@ -42,7 +58,7 @@ pub(super) async fn run(
     shutdown: SharedFuture<BoxFuture<'static, ()>>,
 ) {
     let config = controller::Config::default().concurrency(shared.config.max_concurrent_reconciles);
-    let context = Arc::new(Context { shared, backoff: Backoff::default(), looks: Looks::default() });
+    let context = Arc::new(Context { shared });
     Controller::for_stream(stream, store)
         .with_config(config)
         .reconcile_on(feeds::receiver_stream(wakes))
@@ -74,17 +90,14 @@ impl Context {
     async fn pass(&self, raw: &BucketClaim) -> Action {
         let uid = raw.uid().unwrap_or_default();
         let mut view = self.shared.observer.begin(raw);
-        self.looks.recall(&uid, &mut view, self.shared.config.resync_interval);
+        self.shared.memory.looks.recall(&uid, &mut view, self.shared.config.resync_interval);
         let rest = self.converse(&mut view).await;
-        self.looks.remember(&uid, &view, self.shared.config.resync_interval);
-        let held = matches!(view.holder, Some((_, Holder::Other(_))));
-        let known = rest.waits_for.as_ref().is_none_or(|record| self.shared.wait_for(record.as_str(), &view.claim.at));
-        let free = held && !known;
+        self.shared.memory.looks.remember(&uid, &view, self.shared.config.resync_interval);
         for announcement in &rest.events {
             self.announce(raw, announcement).await;
         }
-        if free {
-            return self.schedule(&uid, &Then::Retry("the holder of the bucket has let go meanwhile".to_owned()));
+        if let Some((record, _)) = view.holder.as_ref().filter(|_| rest.waits_for.is_none()) {
+            self.shared.wakes.stop_waiting(record.as_str(), &view.claim.at);
         }
         self.schedule(&uid, &rest.then)
     }
@@ -100,7 +113,13 @@ impl Context {
             }
             let answer = match &step {
                 Step::Rest(rest) => return rest.clone(),
-                Step::Look(look) => self.shared.observer.answer(&view.claim, look).await,
+                Step::Look(look) => {
+                    if let Look::Holder(target) = look {
+                        // Before the look, so that no change falls between the two.
+                        self.shared.wakes.wait_for(target.record().as_str(), &view.claim.at);
+                    }
+                    self.shared.observer.answer(&view.claim, look).await
+                }
                 Step::Act(act) => {
                     tracing::info!(step = %act, "acting");
                     self.shared.actor.perform(&view.claim, act).await
@@ -108,6 +127,10 @@ impl Context {
             };
             if let Answer::Failed(failure) = &answer {
                 tracing::warn!(%step, ?failure, "step failed");
+            }
+            if let (Step::Act(Act::Delete(secret)), Answer::Done) = (&step, &answer) {
+                // The watch will show it as the echo of our own write: whoever waits for the name is told here.
+                self.shared.wakes.record_changed(&secret.name);
             }
             view.learn(&step, answer);
         }
@@ -118,16 +141,16 @@ impl Context {
     fn schedule(&self, uid: &str, then: &Then) -> Action {
         match then {
             Then::AwaitChange => {
-                self.backoff.reset(uid);
+                self.shared.memory.backoff.reset(uid);
                 let resync = jittered(self.shared.config.resync_interval);
-                Action::requeue(self.looks.until_due(uid).map_or(resync, |due| due.min(resync)))
+                Action::requeue(self.shared.memory.looks.until_due(uid).map_or(resync, |due| due.min(resync)))
             }
             Then::After(delay) => {
-                self.backoff.reset(uid);
-                Action::requeue(*delay)
+                self.shared.memory.backoff.reset(uid);
+                Action::requeue((*delay).min(jittered(self.shared.config.resync_interval)))
             }
             Then::Retry(why) => {
-                let delay = self.backoff.failed(uid);
+                let delay = self.shared.memory.backoff.failed(uid);
                 tracing::info!(why, seconds = delay.as_secs_f32(), "trying again later");
                 Action::requeue(delay)
             }
@@ -152,9 +175,9 @@ impl Context {
 
 /// When the bucket of each claim is next looked at, and whether it was missing last time.
 #[derive(Default)]
-struct Looks(Mutex<BTreeMap<String, Look>>);
+struct Looks(Mutex<BTreeMap<String, LookTime>>);
 
-struct Look {
+struct LookTime {
     due: Instant,
     missing: bool,
 }
@@ -168,20 +191,21 @@ impl Looks {
             let troubled =
                 view.claim.status.conditions.iter().any(|c| c.type_ == "BucketCreated" && c.status == "False");
             let wait = if troubled { Duration::ZERO } else { interval.mul_f64(fastrand::f64()) };
-            Look { due: Instant::now() + wait, missing: false }
+            LookTime { due: Instant::now() + wait, missing: false }
         });
         view.known_missing = look.missing;
         view.look_due = look.due <= Instant::now();
     }
 
-    /// Takes in what a pass saw. A look that failed stays due.
+    /// Takes in what a pass saw. A look that failed is repeated soon; one that had to wait stays due.
     fn remember(&self, uid: &str, view: &View, interval: Duration) {
         let mut looks = self.lock();
-        if view.released {
-            looks.remove(uid);
-        } else if let Some(look) = looks.get_mut(uid) {
+        if let Some(look) = looks.get_mut(uid) {
             look.missing = plan::bucket_is_missing(view);
-            if view.bucket.is_some() {
+            let failed = look.due <= Instant::now() && !view.look_due && view.bucket.is_none();
+            if failed {
+                look.due = Instant::now() + jittered(LOOK_AGAIN);
+            } else if view.bucket.is_some() {
                 look.due = Instant::now() + jittered(interval);
             }
         }
@@ -193,7 +217,7 @@ impl Looks {
         due.checked_duration_since(Instant::now()).filter(|wait| !wait.is_zero())
     }
 
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<String, Look>> {
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<String, LookTime>> {
         // The map is whole whatever happened to a thread that held it.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -5,24 +5,29 @@ mod backoff;
 mod claim;
 mod feeds;
 mod secret_watches;
+mod wakes;
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::collections::BTreeSet;
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures::future::{self, BoxFuture, FutureExt};
 use k8s_openapi::api::core::v1::Namespace;
 use kube::runtime::events::{Recorder, Reporter};
+use kube::runtime::reflector;
 use kube::{Api, Client};
 
 use crate::Clock;
 use crate::act::Actor;
-use crate::api::{BucketClaim, ClaimRef, Gateway, S3Backend};
+use crate::api::{BucketClaim, Gateway, S3Backend};
 use crate::cache::{BackendCache, NamespaceCache, SecretCache, Written};
 use crate::kubernetes::with_deadline;
 use crate::observe::Observer;
 use crate::plan::Setting;
 use crate::upstream::{Access, Connect, Limits, Upstreams};
+
+use secret_watches::SecretWatches;
+use wakes::Wakes;
 
 /// Name of the operator where the field has one for controllers: events, field managers.
 pub const CONTROLLER: &str = "stowage-operator";
@@ -82,8 +87,10 @@ pub async fn run(
         Some(installation) => installation,
         None => installation(&parts.client).await?,
     };
-    let shared = Arc::new(Shared::new(config, &parts, installation));
-    let (feeds, wakes, main) = feeds::start(&shared);
+    let (store, writer) = reflector::store();
+    let (wakes, woken) = Wakes::new(store.clone());
+    let shared = Arc::new(Shared::new(config, &parts, installation, Arc::new(wakes)));
+    let (feeds, claims, backends) = feeds::start(&shared, writer, store.clone());
     let shutdown: BoxFuture<'static, ()> = shutdown.boxed();
     let shutdown = shutdown.shared();
     feeds.ready().await;
@@ -91,9 +98,8 @@ pub async fn run(
         ready.send_replace(true);
     }
     tracing::info!(installation = shared.observer.setting.installation, "caches are filled, work begins");
-    let store = main.claims.1.clone();
-    let claims = claim::run(shared.clone(), main.claims, wakes.claims, shutdown.clone());
-    let backends = backend::run(shared.clone(), main.backends, store, wakes.backends, shutdown);
+    let claims = claim::run(shared.clone(), claims, woken.claims, shutdown.clone());
+    let backends = backend::run(shared.clone(), backends, store, woken.backends, shutdown);
     future::join(claims, backends).await;
     drop(feeds);
     Ok(())
@@ -117,12 +123,13 @@ struct Shared {
     written_backends: Written<S3Backend>,
     upstreams: Arc<Upstreams>,
     recorder: Recorder,
-    /// Claims that wait for a record's holder to let go, by the record's name.
-    waiting: Mutex<BTreeMap<String, BTreeSet<ClaimRef>>>,
+    wakes: Arc<Wakes>,
+    secret_watches: SecretWatches,
+    memory: claim::Memory,
 }
 
 impl Shared {
-    fn new(config: Config, parts: &Parts, installation: String) -> Self {
+    fn new(config: Config, parts: &Parts, installation: String, wakes: Arc<Wakes>) -> Self {
         let client = parts.client.clone();
         let mut namespaces: Vec<String> = config.trusted_namespaces.iter().cloned().collect();
         namespaces.push(config.operator_namespace.clone());
@@ -159,28 +166,22 @@ impl Shared {
             written_backends: Written::default(),
             upstreams,
             recorder,
-            waiting: Mutex::default(),
+            secret_watches: SecretWatches::new(parts.client.clone(), wakes.clone()),
+            wakes,
+            memory: claim::Memory::default(),
         }
     }
 
-    /// Notes that a claim waits for this record. `false` = it need not: the record was there when the pass asked, and
-    /// is not now, so nobody will wake the claim.
-    fn wait_for(&self, record: &str, claim: &ClaimRef) -> bool {
-        let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
-        waiting.entry(record.to_owned()).or_default().insert(claim.clone());
-        drop(waiting);
-        self.observer.internal.get(&self.config.operator_namespace, record).is_some()
+    /// Nothing is kept of a claim that is gone.
+    fn forget_claim(&self, claim: &BucketClaim) {
+        self.written.forget(claim);
+        self.memory.forget(claim.metadata.uid.as_deref().unwrap_or_default());
     }
 
-    /// The claims that wait for this record, oldest names first; from now on they no longer do.
-    fn claims_waiting_for(&self, record: &str) -> BTreeSet<ClaimRef> {
-        self.waiting.lock().unwrap_or_else(PoisonError::into_inner).remove(record).unwrap_or_default()
-    }
-
-    /// The claims that wait for any record; from now on they no longer do.
-    fn all_waiting_claims(&self) -> BTreeSet<ClaimRef> {
-        let waiting = std::mem::take(&mut *self.waiting.lock().unwrap_or_else(PoisonError::into_inner));
-        waiting.into_values().flatten().collect()
+    /// Nothing is kept of a backend that is gone.
+    fn forget_backend(&self, name: &str) {
+        self.upstreams.forget(name);
+        self.secret_watches.set(name, &BTreeSet::new());
     }
 }
 

@@ -7,13 +7,11 @@ use futures::StreamExt;
 use k8s_openapi::api::core::v1::Secret;
 use kube::core::PartialObjectMeta;
 use kube::runtime::WatchStreamExt;
-use kube::runtime::reflector::ObjectRef;
 use kube::runtime::watcher::{self, Event};
 use kube::{Api, Client, ResourceExt};
-use tokio::sync::mpsc::UnboundedSender;
 use tokio::task::JoinHandle;
 
-use super::feeds::Backend;
+use super::wakes::Wakes;
 
 /// Namespace and name of a Secret.
 pub(super) type SecretName = (String, String);
@@ -28,7 +26,7 @@ pub(super) struct SecretWatches {
 /// Backends whose Secrets changed since they were last looked at.
 struct Changes {
     dirty: Mutex<BTreeSet<String>>,
-    wake: UnboundedSender<ObjectRef<Backend>>,
+    wakes: Arc<Wakes>,
 }
 
 /// Ends with its handle.
@@ -41,9 +39,9 @@ impl Drop for Watch {
 }
 
 impl SecretWatches {
-    /// No watch yet. `wake` is told which backend to look at.
-    pub(super) fn new(client: Client, wake: UnboundedSender<ObjectRef<Backend>>) -> Self {
-        Self { client, changes: Arc::new(Changes { dirty: Mutex::default(), wake }), watches: Mutex::default() }
+    /// No watch yet. `wakes` is told which backend to look at.
+    pub(super) fn new(client: Client, wakes: Arc<Wakes>) -> Self {
+        Self { client, changes: Arc::new(Changes { dirty: Mutex::default(), wakes }), watches: Mutex::default() }
     }
 
     /// Watches just these Secrets for this backend.
@@ -85,8 +83,7 @@ impl SecretWatches {
 impl Changes {
     fn note(&self, backend: &str) {
         lock(&self.dirty).insert(backend.to_owned());
-        // Fails only when the controller has ended.
-        let _ = self.wake.send(ObjectRef::new(backend));
+        self.wakes.backend(backend);
     }
 }
 

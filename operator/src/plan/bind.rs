@@ -5,6 +5,8 @@
 
 use std::sync::Arc;
 
+use k8s_openapi::jiff::Timestamp;
+
 use crate::api::{Backend, BucketName, BucketRecord, Claim, Credential, Desired, Reason, wire};
 
 use super::bucket;
@@ -15,7 +17,7 @@ use super::view::{BackendSeen, Holder, Stored, View};
 
 /// Walks through the steps. `Ok` = everything is as it should be, but for an impairment that withdraws nothing:
 /// a bound claim whose backend turned not-Ready keeps its keys (spec §1).
-pub(super) fn walk(view: &View) -> Result<Option<Stop>, Halt> {
+pub(super) fn walk(view: &View, now: Timestamp) -> Result<Settled, Halt> {
     let claim = &view.claim;
     refuse_own_namespaces(view)?;
     if claim.paused {
@@ -33,8 +35,16 @@ pub(super) fn walk(view: &View) -> Result<Option<Stop>, Halt> {
     credentials::repair(view, bucket::record_patch(view, &record, &stored, Change::Repair))?;
     let impaired = impairment(view, &record)?;
     let impaired = bucket::walk(view, desired, &record, &stored, impaired)?;
-    credentials::walk(view, desired, &record, &stored)?;
-    Ok(impaired)
+    let wake = credentials::walk(view, desired, &record, &stored, now)?;
+    Ok(Settled { impaired, wake })
+}
+
+/// Everything is as it should be.
+pub(super) struct Settled {
+    /// What keeps the claim from being Ready all the same.
+    pub(super) impaired: Option<Stop>,
+    /// When time alone will make something due.
+    pub(super) wake: Option<Timestamp>,
 }
 
 /// A claim in the operator namespace or in a trusted Secret namespace is refused: labels and names there are
@@ -100,13 +110,6 @@ fn usable(view: &View, name: &str) -> Result<Arc<Backend>, Halt> {
 /// The step that makes this claim the holder of its bucket.
 fn hold_bucket(view: &View, desired: &Desired) -> Result<Act, Halt> {
     let backend = usable(view, &desired.backend)?;
-    if !view.newborn {
-        // The finalizer was there before this pass: a record may be too, and a cache is no proof that it is not.
-        require_fresh(view)?;
-        if view.own_lists == 0 {
-            return Err(Look::Own.into());
-        }
-    }
     let memory = Memory::of(view);
     let bucket = match &memory.bucket {
         Some(bucket) => bucket.clone(),
@@ -125,6 +128,13 @@ fn hold_bucket(view: &View, desired: &Desired) -> Result<Act, Halt> {
         handled_rotate_request: None,
     };
     let suspicious = refuse_held(view, &record)?;
+    if !view.newborn {
+        // The finalizer was there before this pass: a record may be too, and a cache is no proof that it is not.
+        require_fresh(view)?;
+        if view.own_lists == 0 {
+            return Err(Look::Own.into());
+        }
+    }
     if view.taken.contains(record.name().as_str()) {
         return Err(Look::Internal(record.name().to_string()).into());
     }

@@ -1,5 +1,7 @@
 //! The credential, the consumer Secret and the anonymous binding of a claim whose bucket is there.
 
+use k8s_openapi::jiff::Timestamp;
+
 use crate::api::{
     AccessKeyId, AnonymousBinding, BucketRecord, ConsumerContent, Credential, CredentialFacts, Desired, Reason, wire,
 };
@@ -7,21 +9,30 @@ use crate::api::{
 use super::bind::require_fresh;
 use super::bucket::rewrite;
 use super::repair::{Change, SecretPatch};
+use super::rotation;
 use super::step::{Act, Concern, Halt, Look, Stop};
 use super::view::{Stored, View};
 
 /// Data keys of an internal Secret that go when the quota they come from goes.
-const QUOTA_KEYS: [&str; 2] = ["quota_soft_bytes", "quota_hard_bytes"];
+pub(super) const QUOTA_KEYS: [&str; 2] = ["quota_soft_bytes", "quota_hard_bytes"];
 
-/// Makes sure that the credential aimed at is there, published, and public access as the spec has it.
-pub(super) fn walk(view: &View, desired: &Desired, record: &BucketRecord, stored: &Stored) -> Result<(), Halt> {
+/// Makes sure that the credential aimed at is there, published, and public access as the spec has it; then sees to
+/// rotation. `Ok` = when to look again, if time alone will make something due.
+pub(super) fn walk(
+    view: &View,
+    desired: &Desired,
+    record: &BucketRecord,
+    stored: &Stored,
+    now: Timestamp,
+) -> Result<Option<Timestamp>, Halt> {
     let facts = facts(desired, record);
     let credential = credential(view, &facts, record, stored)?;
     consumer(view, &facts, &credential)?;
-    binding(view, desired, record)
+    binding(view, desired, record)?;
+    rotation::walk(view, desired, record, stored, now)
 }
 
-fn facts(desired: &Desired, record: &BucketRecord) -> CredentialFacts {
+pub(super) fn facts(desired: &Desired, record: &BucketRecord) -> CredentialFacts {
     CredentialFacts {
         claim: record.claim.clone(),
         uid: record.uid.clone(),
@@ -43,10 +54,14 @@ fn credential(
 ) -> Result<Credential, Halt> {
     let name = facts.access_key_id().secret_name();
     if let Some(secret) = view.credential(record.generation) {
-        let credential = Credential::read(&secret.0, &record.uid, record.generation).map_err(|damage| {
-            let message = format!("the current credential is damaged: {damage}; a rotate request replaces it");
-            Stop::refused(Reason::CreationInconsistent, Concern::Credentials, message)
-        })?;
+        let credential = match Credential::read(&secret.0, &record.uid, record.generation) {
+            Ok(credential) => credential,
+            Err(_) if rotation::is_requested(view, record) => return Err(rotation::raise(view, record, stored)),
+            Err(damage) => {
+                let message = format!("the current credential is damaged: {damage}; a rotate request replaces it");
+                return Err(Stop::refused(Reason::CreationInconsistent, Concern::Credentials, message).into());
+            }
+        };
         let content = facts.content(&view.setting.operator_namespace, None);
         repair(view, SecretPatch::between(&secret.0, &content, &QUOTA_KEYS, Change::Repair))?;
         return Ok(credential);

@@ -5,13 +5,14 @@
 
 use crate::api::{AccessKeyId, AnonymousBinding, BucketName, BucketRecord, Deletion, Endpoint, Reason, RecordName};
 
+use super::bind::Settled;
 use super::step::{Act, Concern, Halt, Look, Stop};
 use super::view::View;
 
 /// Walks through the steps. `Ok` = nothing is left to do.
-pub(super) fn walk(view: &View) -> Result<Option<Stop>, Halt> {
+pub(super) fn walk(view: &View) -> Result<Settled, Halt> {
     if view.released || !view.claim.has_finalizer() {
-        return Ok(None);
+        return Ok(Settled { impaired: None, wake: None });
     }
     read_live(view)?;
     withdraw_public_access(view)?;

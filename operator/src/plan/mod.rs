@@ -16,20 +16,23 @@ mod bind;
 mod bucket;
 mod credentials;
 mod delete;
+mod learn;
 mod repair;
+mod rotation;
 mod status;
 mod step;
+#[cfg(test)]
+mod tests;
 mod view;
 
 use k8s_openapi::jiff::Timestamp;
-
-use crate::api::Reason;
 
 pub(crate) use repair::preconditions;
 pub use repair::{Change, SecretPatch};
 pub use step::{Act, Announcement, Concern, Look, Rest, SecretRef, Step, Stop, Target, Then};
 pub use view::{Answer, BackendSeen, BucketSeen, CreateAnswer, Failure, Holder, Setting, Stored, View};
 
+use crate::api::Reason;
 use step::Halt;
 
 /// The next step of a pass.
@@ -40,11 +43,11 @@ pub fn next(view: &View, now: Timestamp) -> Step {
     if view.outdated {
         return stale("the claim changed meanwhile");
     }
-    let walk = if view.claim.deleting { delete::walk(view) } else { bind::walk(view) };
+    let walk = if view.claim.deleting { delete::walk(view) } else { bind::walk(view, now) };
     match walk {
-        Ok(impaired) => status::conclude(view, impaired.as_ref(), now),
+        Ok(settled) => status::conclude(view, settled.impaired.as_ref(), settled.wake, now),
         Err(Halt::Do(step)) => *step,
-        Err(Halt::Stop(stop)) => status::conclude(view, Some(&stop), now),
+        Err(Halt::Stop(stop)) => status::conclude(view, Some(&stop), None, now),
         Err(Halt::Stale(why)) => stale(why),
     }
 }
@@ -68,17 +71,18 @@ fn after_failure(view: &View, step: &Step, failure: &Failure, now: Timestamp) ->
         Failure::Kubernetes(why) => return retry(why),
         // Expected: the namespace's deletion reaches the claim next (spec §3.4).
         Failure::NamespaceTerminating => return rest(Then::AwaitChange),
-        Failure::Refused(why) if matches!(step, Step::Act(Act::WriteStatus(..))) => return retry(why),
+        Failure::Refused(_) if matches!(step, Step::Act(Act::WriteStatus(..))) => return rest(Then::AwaitChange),
         Failure::Upstream(why) | Failure::NoUpstream(why) => Stop::failed(concerns, why),
-        // Permanent: not tried again until something changes, or the slow resync (spec §3.5).
-        Failure::Refused(why) => Stop::refused(Reason::BackendError, concerns, format!("can't {step}: {why}")),
-        Failure::UpstreamDenied(why) => Stop::refused(Reason::BackendError, concerns, why),
-        Failure::Unsupported => {
-            let why = format!("can't {step}: the store does not implement it");
-            Stop::refused(Reason::BackendError, concerns, why)
-        }
+        // Permission and ability: no retry loop, looked at again when something changes (spec §3.5).
+        Failure::Refused(why) => refused(concerns, format!("can't {step}: {why}")),
+        Failure::UpstreamDenied(why) => refused(concerns, why.clone()),
+        Failure::Unsupported => refused(concerns, format!("can't {step}: the store does not implement it")),
     };
-    status::conclude(view, Some(&stop), now)
+    status::conclude(view, Some(&stop), None, now)
+}
+
+fn refused(concerns: Concern, why: String) -> Stop {
+    Stop::refused(Reason::BackendError, concerns, why)
 }
 
 fn stale(why: &str) -> Step {

@@ -33,6 +33,8 @@ pub enum Change {
     Adopt,
     /// The record aims at the next credential generation.
     RaiseGeneration,
+    /// A credential on its way out is stamped.
+    Retire,
     /// What somebody else changed, or what follows from an edit of the spec.
     Repair,
 }
@@ -43,6 +45,7 @@ impl fmt::Display for Change {
             Self::NoteAbsence => "note that the bucket is absent",
             Self::Adopt => "note that the bucket is adopted",
             Self::RaiseGeneration => "aim at the next credential generation",
+            Self::Retire => "stamp the time from which it is not accepted",
             Self::Repair => "bring it up to date",
         })
     }

@@ -2,6 +2,8 @@
 //!
 //! Derived from what the pass knows, never from the status that is there: that one is only compared with.
 
+use std::time::Duration;
+
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 use k8s_openapi::jiff::{SignedDuration, Timestamp};
 
@@ -15,8 +17,8 @@ use super::step::{Act, Announcement, Concern, Rest, Step, Stop, Then};
 use super::view::View;
 
 /// Ends a pass: writes the status if it should be another one, then rests. `trouble` is what keeps the claim from
-/// being Ready.
-pub(super) fn conclude(view: &View, trouble: Option<&Stop>, now: Timestamp) -> Step {
+/// being Ready; `wake`, when time alone will make something due.
+pub(super) fn conclude(view: &View, trouble: Option<&Stop>, wake: Option<Timestamp>, now: Timestamp) -> Step {
     if view.released || (view.claim.deleting && !view.claim.has_finalizer()) {
         return Step::Rest(farewell(view));
     }
@@ -25,20 +27,37 @@ pub(super) fn conclude(view: &View, trouble: Option<&Stop>, now: Timestamp) -> S
         return Step::Act(Act::WriteStatus(view.claim.id.clone(), Box::new(status)));
     }
     Step::Rest(Rest {
-        then: trouble.map_or(Then::AwaitChange, |stop| stop.then.clone()),
+        then: match (trouble.map_or(Then::AwaitChange, |stop| stop.then.clone()), wake) {
+            (Then::AwaitChange, Some(wake)) => Then::After(until(now, wake)),
+            (then, _) => then,
+        },
         events: transitions(view, &status),
         waits_for: trouble.and_then(|stop| stop.waits_for.clone()),
     })
 }
 
+/// At least a second, so that nothing is looked at in a loop.
+fn until(now: Timestamp, wake: Timestamp) -> Duration {
+    Duration::try_from(wake.duration_since(now)).unwrap_or_default().max(Duration::from_secs(1))
+}
+
 /// The claim is gone, or not ours to keep.
 fn farewell(view: &View) -> Rest {
-    let mut events = Vec::new();
-    if let Some(bucket) = view.status_before.bucket_name.as_ref().filter(|_| view.released) {
-        let note = format!("bucket {bucket} is kept, access to it is revoked");
+    let mut events = revocation(view);
+    let created = |c: &Condition| c.type_ == ConditionType::BucketCreated.as_str() && c.status == "True";
+    let had_bucket = view.status_before.conditions.iter().any(created);
+    if let Some(bucket) = view.status_before.bucket_name.as_ref().filter(|_| view.released && had_bucket) {
+        let note = format!("bucket {bucket} is kept");
         events.push(Announcement { warning: false, reason: "BucketRetained".to_owned(), note });
     }
     Rest { then: Then::AwaitChange, events, waits_for: None }
+}
+
+/// The pass that deletes the credentials of a claim that goes is the one that says so.
+fn revocation(view: &View) -> Vec<Announcement> {
+    let note = "its credentials are revoked".to_owned();
+    let event = Announcement { warning: false, reason: "Revoked".to_owned(), note };
+    if view.claim.deleting && view.revoked > 0 { vec![event] } else { Vec::new() }
 }
 
 fn derive(view: &View, trouble: Option<&Stop>, now: Timestamp) -> BucketClaimStatus {
@@ -118,10 +137,7 @@ impl Facts {
         let stopped = |stop: &Stop| Fact::no(stop.reason, stop.message.clone());
         let secret = record.and_then(|record| published(view, record));
         Self {
-            bucket: concerns(Concern::Bucket)
-                .filter(|stop| !tolerated(view, stop))
-                .map(stopped)
-                .or_else(|| record.map(|record| bucket_fact(view, record))),
+            bucket: concerns(Concern::Bucket).map(stopped).or_else(|| record.map(|record| bucket_fact(view, record))),
             credentials: match (concerns(Concern::Credentials), &secret) {
                 _ if view.claim.deleting => {
                     Some(Fact::no(Reason::Revoked, "revoked, the claim is being deleted".to_owned()))
@@ -176,11 +192,6 @@ impl Facts {
     }
 }
 
-/// Whether a failure to look at the bucket of a claim that was bound says nothing about the bucket itself.
-fn tolerated(view: &View, stop: &Stop) -> bool {
-    stop.reason == Reason::BackendError && view.was_bound()
-}
-
 fn bucket_fact(view: &View, record: &BucketRecord) -> Fact {
     let bucket = &record.bucket;
     if bucket::is_missing(view, record) {
@@ -209,10 +220,16 @@ fn transitions(view: &View, after: &BucketClaimStatus) -> Vec<Announcement> {
         let condition = status.conditions.iter().find(|c| c.type_ == ConditionType::Ready.as_str());
         condition.map(|c| (c.status.clone(), c.reason.clone()))
     };
-    let mut events = Vec::new();
+    let mut events = revocation(view);
     if view.remade {
         let note = "the bucket record had been deleted and was made again".to_owned();
         events.push(Announcement { warning: true, reason: "RecordRemade".to_owned(), note });
+    }
+    if let (Some(then), Some(now)) = (view.status_before.rotation_generation, after.rotation_generation)
+        && now > then
+    {
+        let note = format!("the credential is replaced, Secret {} holds generation {now}", view.claim.consumer_secret);
+        events.push(Announcement { warning: false, reason: "Rotated".to_owned(), note });
     }
     let (before, now) = (ready(&view.status_before), ready(after));
     if before == now {

@@ -10,12 +10,11 @@ use std::sync::Arc;
 use k8s_openapi::api::core::v1::Secret;
 
 use crate::api::{
-    AccessKeyId, AnonymousBinding, Backend, BucketClaimStatus, BucketRecord, Claim, ClaimRef, ClaimUid, Endpoint,
-    Gateway, ObjectId, RecordName,
+    AccessKeyId, Backend, BucketClaimStatus, BucketRecord, Claim, ClaimRef, ClaimUid, Endpoint, Gateway, ObjectId,
+    RecordName,
 };
 
-use super::repair::Change;
-use super::step::{Act, Look, SecretRef, Step};
+use super::step::{SecretRef, Step};
 
 /// What is the same for every claim of an operator.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -148,9 +147,9 @@ pub enum Failure {
 /// What a step found out or did.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Answer {
-    /// To [`Look::Backend`].
+    /// To [`Look::Backend`](super::Look::Backend).
     Backend(BackendSeen),
-    /// To [`Look::Holder`].
+    /// To [`Look::Holder`](super::Look::Holder).
     Holder(Holder),
     /// The claim as it is stored now; `None` = gone.
     Claim(Option<Box<Claim>>),
@@ -158,11 +157,11 @@ pub enum Answer {
     Secrets(Vec<Stored>),
     /// A Secret as it is stored now; `None` = gone, or never was.
     Secret(Option<Stored>),
-    /// To [`Look::Bucket`].
+    /// To [`Look::Bucket`](super::Look::Bucket).
     Bucket(BucketSeen),
-    /// To [`Look::Contents`]: whether the bucket is empty.
+    /// To [`Look::Contents`](super::Look::Contents): whether the bucket is empty.
     Empty(bool),
-    /// To [`Act::CreateBucket`].
+    /// To [`Act::CreateBucket`](super::Act::CreateBucket).
     Created(CreateAnswer),
     /// A POST found the name taken.
     Exists,
@@ -219,6 +218,8 @@ pub struct View {
     pub known_missing: bool,
     /// Secrets in the claim's namespace by name; `None` = absent, seen live.
     pub consumers: BTreeMap<String, Option<Stored>>,
+    /// A consumer Secret was written in this pass.
+    pub consumer_written: bool,
     /// Names at which a POST found a Secret: it must be read live.
     pub taken: BTreeSet<String>,
     /// Secrets that this pass revoked.
@@ -258,6 +259,7 @@ impl View {
             look_due: false,
             known_missing: false,
             consumers: consumers.into_iter().map(by_name).map(|(name, secret)| (name, Some(secret))).collect(),
+            consumer_written: false,
             taken: BTreeSet::new(),
             revoked: 0,
             released: false,
@@ -295,165 +297,6 @@ impl View {
         match &self.backend {
             Some((_, BackendSeen::Present { backend, .. })) if backend.endpoint == *endpoint => Some(backend),
             _ => None,
-        }
-    }
-
-    /// Takes in what a step found out or did.
-    pub fn learn(&mut self, step: &Step, answer: Answer) {
-        match (step, answer) {
-            (_, Answer::Failed(failure)) => self.fail(step, failure),
-            (Step::Look(look), answer) => self.found(look, answer),
-            (Step::Act(act), answer) => self.did(act, answer),
-            (Step::Rest(_), _) => {}
-        }
-    }
-
-    fn fail(&mut self, step: &Step, failure: Failure) {
-        match (step, failure) {
-            // A store without tagging can't be told whose the bucket is; one without versioning has none to set.
-            (Step::Act(Act::TagBucket(..)), Failure::Unsupported) => self.tagged = true,
-            (step, failure) => self.failure = Some((step.clone(), failure)),
-        }
-    }
-
-    fn found(&mut self, look: &Look, answer: Answer) {
-        match (look, answer) {
-            (Look::Backend(name), Answer::Backend(seen)) => self.backend = Some((name.clone(), seen)),
-            (Look::Holder(target), Answer::Holder(holder)) => self.holder = Some((target.record(), holder)),
-            (Look::Claim, Answer::Claim(claim)) => self.found_claim(claim),
-            (Look::Own, Answer::Secrets(secrets)) => {
-                self.own = secrets.into_iter().map(|secret| (secret.name().to_owned(), secret)).collect();
-                self.own_lists += 1;
-                self.own_current = true;
-            }
-            (Look::Internal(name), Answer::Secret(secret)) => self.found_internal(name, secret),
-            (Look::Consumer(name), Answer::Secret(secret)) => {
-                self.consumers.insert(name.clone(), secret);
-                self.taken.remove(name);
-            }
-            (Look::CredentialsFor(_), Answer::Secrets(secrets)) => {
-                let others = |secret: &Stored| secret.text("claim_uid") != Some(self.claim.uid.as_str());
-                self.rivals = Some(secrets.into_iter().filter(others).collect());
-            }
-            (Look::Bucket(_), Answer::Bucket(seen)) => {
-                self.bucket = Some(seen);
-                self.look_due = false;
-            }
-            (Look::Contents(_), Answer::Empty(empty)) => self.bucket_empty = Some(empty),
-            _ => self.outdated = true,
-        }
-    }
-
-    fn found_claim(&mut self, claim: Option<Box<Claim>>) {
-        match claim {
-            Some(live) if live.uid == self.claim.uid && live.deleting == self.claim.deleting => {
-                // Deletion goes by the very version that it read first (spec §3.4).
-                self.outdated |= live.deleting && live.id != self.claim.id;
-                self.claim = *live;
-                self.fresh = true;
-            }
-            _ => self.outdated = true,
-        }
-    }
-
-    /// An internal Secret read by name: ours by UID, or a record that somebody else holds.
-    fn found_internal(&mut self, name: &str, secret: Option<Stored>) {
-        self.taken.remove(name);
-        let Some(secret) = secret else {
-            self.own.remove(name);
-            self.absent.insert(name.to_owned());
-            return;
-        };
-        match BucketRecord::read(&secret.0) {
-            Ok(record) if record.uid != self.claim.uid => {
-                self.holder = Some((record.name(), Holder::Other(record.claim)));
-            }
-            Err(damage) if name.starts_with("br-") => {
-                if let Some((_, holder)) = self.holder.as_mut().filter(|(held, _)| held.as_str() == name) {
-                    *holder = Holder::Damaged(damage.to_string());
-                } else if secret.text("claim_uid") == Some(self.claim.uid.as_str()) {
-                    self.own.insert(name.to_owned(), secret);
-                } else {
-                    // Nothing that is known to be this claim's.
-                    self.absent.insert(name.to_owned());
-                }
-            }
-            _ => {
-                self.own.insert(name.to_owned(), secret);
-            }
-        }
-    }
-
-    fn did(&mut self, act: &Act, answer: Answer) {
-        match (act, answer) {
-            (Act::AddFinalizer(_), Answer::Claim(Some(claim))) => {
-                self.claim = *claim;
-                self.fresh = true;
-                self.newborn = true;
-            }
-            (Act::RemoveFinalizer(_), _) => self.released = true,
-            (Act::WriteStatus(..), Answer::Claim(Some(claim))) => self.claim = *claim,
-            (Act::CreateRecord(record), Answer::Secret(Some(secret))) => {
-                self.remade = record.generation > 1;
-                self.own_target = true;
-                self.wrote(secret);
-            }
-            (Act::CreateBucket(_), Answer::Created(answer)) => {
-                self.created = Some(answer);
-                // The look before is out of date; unless the bucket is new, another one decides.
-                match answer {
-                    CreateAnswer::Created => self.bucket = Some(BucketSeen::Present(Some(BTreeMap::new()))),
-                    CreateAnswer::AlreadyOwned => self.bucket = None,
-                    CreateAnswer::AlreadyExists => {}
-                }
-            }
-            (Act::TagBucket(_, tags), _) => {
-                self.bucket = Some(BucketSeen::Present(Some(tags.clone())));
-                self.tagged = true;
-            }
-            (Act::SetVersioning(..), _) => self.versioned = true,
-            (Act::Patch(patch), Answer::Secret(Some(secret))) => {
-                self.own_target |= patch.change == Change::RaiseGeneration;
-                self.wrote(secret);
-            }
-            (Act::Mint(_) | Act::CreateConsumer(_) | Act::CreateBinding(_), Answer::Secret(Some(secret))) => {
-                self.wrote(secret);
-            }
-            (Act::CreateRecord(record), Answer::Exists) => {
-                self.taken.insert(record.name().to_string());
-            }
-            (Act::Mint(facts), Answer::Exists) => {
-                self.taken.insert(facts.access_key_id().secret_name());
-            }
-            (Act::CreateConsumer(content), Answer::Exists) => {
-                self.taken.insert(content.name.clone());
-            }
-            (Act::CreateBinding(binding), Answer::Exists) => {
-                self.taken.insert(AnonymousBinding::name(&binding.uid));
-            }
-            (Act::Delete(secret), _) => self.deleted(secret),
-            _ => self.outdated = true,
-        }
-    }
-
-    fn wrote(&mut self, secret: Stored) {
-        let name = secret.name().to_owned();
-        if secret.reference().namespace == self.setting.operator_namespace {
-            self.absent.remove(&name);
-            self.own.insert(name, secret);
-        } else {
-            self.consumers.insert(name, Some(secret));
-        }
-    }
-
-    fn deleted(&mut self, secret: &SecretRef) {
-        if secret.namespace == self.setting.operator_namespace {
-            self.revoked += u32::from(secret.name.starts_with("vc-"));
-            self.own.remove(&secret.name);
-            self.absent.insert(secret.name.clone());
-            self.own_current = false;
-        } else {
-            self.consumers.insert(secret.name.clone(), None);
         }
     }
 }

@@ -1,7 +1,7 @@
 //! The S3 front that tenants talk to: checks virtual credentials and passes requests on.
 //!
 //! It reads the internal Secrets of the operator namespace through two watches (spec §2) and
-//! knows nothing else of Kubernetes, nothing of the operator and nothing of a simulation: the
+//! knows nothing else of Kubernetes, nothing of the operator but the wire contract, and nothing of a simulation: the
 //! backends are any implementation of [`S3`].
 //!
 //! # Rules

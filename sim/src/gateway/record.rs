@@ -7,15 +7,14 @@ use k8s_openapi::ByteString;
 use k8s_openapi::api::core::v1::Secret;
 use s3s::auth::SecretKey;
 use serde::Deserialize;
+use stowage_operator::api::wire::Role;
 
-/// Label that says what an internal Secret is for.
-pub const ROLE_LABEL: &str = "broker.stowage.io/role";
+pub use stowage_operator::api::wire::{EXPIRES_AT, ROLE as ROLE_LABEL};
+
 /// The role of a Secret that holds a [`Credential`].
-pub const CREDENTIAL_ROLE: &str = "virtual-credential";
+pub const CREDENTIAL_ROLE: &str = Role::VirtualCredential.as_str();
 /// The role of a Secret that holds an [`AnonymousBinding`].
-pub const BINDING_ROLE: &str = "anonymous-binding";
-/// Annotation: from this time on (RFC 3339) a credential is refused.
-pub const EXPIRES_AT: &str = "broker.stowage.io/expires-at";
+pub const BINDING_ROLE: &str = Role::AnonymousBinding.as_str();
 
 /// A virtual credential: a key that tenants sign with, and what it is good for.
 ///

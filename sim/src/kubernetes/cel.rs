@@ -4,6 +4,8 @@
 //! that matter: items of keyed lists are compared with the old item of the same key, unchanged
 //! values only warn (ratcheting), and errors show the node's type as their value.
 //! Not modelled: CEL's type checker and cost budget, so a server may refuse a rule that passes here.
+//! Otherwise than on a server, URLs are read as browsers read them, and quantities hold 38 digits; what that means
+//! for objects stands in `tests/object_table.rs`.
 
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::JSONSchemaProps;
 use kube::core::cel::{CompiledSchema, ErrorKind, ValidationError, Validator, compile_schema};

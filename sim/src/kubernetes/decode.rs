@@ -7,6 +7,7 @@ use super::builtin;
 use super::defaulting;
 use super::kind::Kind;
 use super::meta;
+use super::schema::{Additional, Schema, TypeRule};
 use super::status::{Failure, FieldError, FieldErrorKind, bad_request, invalid, unclassified};
 use super::validate::{Findings, validate, validate_part};
 
@@ -147,6 +148,9 @@ pub(crate) fn shape(
     let mut found = Findings::default();
     if let Some(schema) = kind.schema.properties.get("metadata") {
         validate_part(schema, &object["metadata"], None, "metadata", &mut found);
+        if let Some(why) = found.errors.first().and_then(|error| untypable(schema, error)) {
+            return Err(undecodable(kind, object, origin, &why));
+        }
     }
     if !kind.is_custom() {
         for (name, field) in object.as_object().into_iter().flatten().filter(|(name, _)| *name != "metadata") {
@@ -161,6 +165,26 @@ pub(crate) fn shape(
     meta::tidy(object);
     builtin::normalize(kind, object);
     Ok(warnings)
+}
+
+/// Metadata is decoded into a Go struct before any rule is checked: how its decoder tells of a wrong type.
+fn untypable(metadata: &Schema, error: &FieldError) -> Option<String> {
+    let FieldError { kind: FieldErrorKind::TypeInvalid, path, value, .. } = error else { return None };
+    let field = path.strip_prefix("metadata.")?.split(['.', '[']).next()?;
+    let schema = metadata.field(field)?;
+    let wanted = match (&schema.additional, &schema.items) {
+        (Additional::Schema(inner), _) => inner,
+        (_, Some(inner)) => inner,
+        _ => schema,
+    };
+    let TypeRule::Only(wanted) = wanted.type_rule else { return None };
+    let found = match value.as_str()? {
+        "boolean" => "bool",
+        "integer" => "number",
+        other => other,
+    };
+    let wanted = wanted.name();
+    Some(format!("json: cannot unmarshal {found} into Go struct field ObjectMeta.{field} of type {wanted}"))
 }
 
 fn undecodable(kind: &Kind, object: &Value, origin: Origin, why: &str) -> Failure {

@@ -4,7 +4,7 @@
 //! them into field errors. Object fields are visited in alphabetical order, so that errors come in
 //! the same order every time (a server's order is random).
 
-use serde_json::Value;
+use serde_json::{Number, Value};
 
 use super::schema::{Additional, ListType, Schema, TypeRule};
 use super::status::{FieldError, FieldErrorKind};
@@ -42,12 +42,19 @@ fn type_name(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",
         Value::Bool(_) => "boolean",
-        Value::Number(number) if number.is_f64() => "number",
-        Value::Number(_) => "integer",
+        Value::Number(number) if number.is_i64() => "integer",
+        Value::Number(_) => "number",
         Value::String(_) => "string",
         Value::Array(_) => "array",
         Value::Object(_) => "object",
     }
+}
+
+/// Whether a server takes the number for an integer: one of 64 bits, or a float without a fraction that is exact
+/// (`swag.IsFloat64AJSONInteger`). Whole numbers that need more than 64 bits reach it as floats.
+fn is_integer(number: &Number) -> bool {
+    const LARGEST: f64 = 9_007_199_254_740_991.0; // 2^53 - 1
+    number.is_i64() || number.as_f64().is_some_and(|float| float.fract() == 0.0 && float.abs() <= LARGEST)
 }
 
 /// `base.name`, or just `name` at the root.
@@ -107,10 +114,7 @@ impl Check<'_> {
         };
         let fits = match value {
             Value::Null => schema.nullable,
-            Value::Number(number) => {
-                let whole = number.as_f64().is_some_and(|float| float.fract() == 0.0);
-                wanted == "number" || (wanted.starts_with("integer") && (!number.is_f64() || whole))
-            }
+            Value::Number(number) => wanted == "number" || (wanted.starts_with("integer") && is_integer(number)),
             Value::String(_) => wanted == "string" || wanted == "integer,string",
             _ => wanted == actual,
         };

@@ -43,10 +43,12 @@ pub fn parse(file: &str, yaml: &str) -> Result<Vec<Document>, ManifestError> {
     for (index, text) in split(yaml).into_iter().enumerate() {
         let number = index + 1;
         let invalid = |message: String| ManifestError { file: file.to_owned(), number, message };
-        if text.lines().all(|line| line.trim().is_empty() || line.trim_start().starts_with('#')) {
+        if text.lines().all(is_comment) {
             continue;
         }
-        let value: serde_json::Value = serde_saphyr::from_str(&text).map_err(|error| invalid(error.to_string()))?;
+        let value: serde_json::Value = serde_saphyr::from_str(&text)
+            // Not with the snippet: it may be a Secret's.
+            .map_err(|error| invalid(error.without_snippet().to_string()))?;
         let object: DynamicObject = serde_json::from_value(value).map_err(|error| invalid(error.to_string()))?;
         if object.types.is_none() || object.metadata.name.is_none() {
             return Err(invalid("a Kubernetes object needs apiVersion, kind and metadata.name".to_owned()));
@@ -56,30 +58,33 @@ pub fn parse(file: &str, yaml: &str) -> Result<Vec<Document>, ManifestError> {
     Ok(documents)
 }
 
-/// The documents of a YAML stream: `---` alone at the start of a line begins a new one. One before the first
-/// content begins nothing.
+/// The documents of a YAML stream: `---` at the start of a line begins a new one, but for the `---` that nothing but
+/// comments stands before. Blank lines stand in for all that comes earlier, so that positions are those in the stream.
 fn split(yaml: &str) -> Vec<String> {
     let mut documents = vec![String::new()];
-    for line in yaml.lines() {
+    for (index, line) in yaml.lines().enumerate() {
         let begins = line == "---" || line.starts_with("--- ");
-        match documents.last_mut() {
-            Some(last) if !begins => {
-                last.push_str(line);
-                last.push('\n');
-            }
-            Some(last) if documents_begin(last) => last.clear(),
-            _ => documents.push(String::new()),
+        let first = documents.len() == 1 && documents[0].lines().all(is_comment);
+        if begins && !first {
+            documents.push("\n".repeat(index + 1));
+        } else if let Some(last) = documents.last_mut() {
+            last.push_str(if begins { "" } else { line });
+            last.push('\n');
         }
     }
     documents
 }
 
-/// Whether nothing but comments stands before the first `---`.
-fn documents_begin(text: &str) -> bool {
-    text.lines().all(|line| line.trim().is_empty() || line.starts_with('#'))
+fn is_comment(line: &str) -> bool {
+    line.trim().is_empty() || line.trim_start().starts_with('#')
 }
 
-/// Applies one document, with strict field validation.
+/// Whether objects of a kind live outside of namespaces. The simulated server has no discovery to ask.
+fn is_cluster_scoped(kind: &str) -> bool {
+    matches!(kind, "Namespace" | "CustomResourceDefinition" | "S3Backend")
+}
+
+/// Applies one document, with strict field validation, in the client's namespace where it names none.
 ///
 /// # Errors
 /// With the API server's own message, when it refuses.
@@ -90,8 +95,9 @@ pub async fn apply(client: &Client, document: &Document) -> Result<DynamicObject
     let resource = ApiResource::from_gvk(&kind);
     let name = document.object.metadata.name.clone().unwrap_or_default();
     let api: Api<DynamicObject> = match &document.object.metadata.namespace {
+        _ if is_cluster_scoped(&types.kind) => Api::all_with(client.clone(), &resource),
         Some(namespace) => Api::namespaced_with(client.clone(), namespace, &resource),
-        None => Api::all_with(client.clone(), &resource),
+        None => Api::default_namespaced_with(client.clone(), &resource),
     };
     let mut params = PatchParams::apply(MANAGER).force();
     params.field_validation = Some(ValidationDirective::Strict);
@@ -114,6 +120,14 @@ mod tests {
             .map(|document| (document.number, document.object.metadata.name.clone().unwrap()))
             .collect();
         assert_eq!(seen, [(1, "a".to_owned()), (3, "b".to_owned())]);
+    }
+
+    #[test]
+    fn bad_yaml_is_told_in_one_line_with_its_line_in_the_file_and_without_its_text() {
+        let error = parse("f.yaml", "---\nkind: A\napiVersion: v1\nmetadata: {name: a}\n---\npassword: [tiger\n");
+        let text = error.unwrap_err().to_string();
+        assert!(text.starts_with("f.yaml, document 2: ") && text.contains("line 6"), "{text}");
+        assert!(text.lines().count() == 1 && !text.contains("tiger"), "{text}");
     }
 
     #[test]

@@ -3,15 +3,14 @@
 //! Everything runs on tokio's clock, which in a paused runtime jumps to the next timer: minutes of backoff take no
 //! time. The operator is the production crate, started through its public [`stowage_operator::run`].
 
+mod backends;
 mod manifests;
 mod operator;
 mod transport;
 
-use std::collections::BTreeMap;
-use std::sync::Arc;
 use std::time::Duration;
 
-use s3s::S3;
+use aws_smithy_runtime_api::client::http::SharedHttpClient;
 use stowage_operator::api::{AddressingStyle, Endpoint, Gateway as GatewayAddress};
 use stowage_operator::upstream::Limits;
 use stowage_operator::{Config, api};
@@ -23,9 +22,10 @@ use crate::gateway::Gateway;
 use crate::kubernetes::Cluster;
 use crate::store::{Dialect, InProcess, Store};
 
+pub use backends::BackendStore;
 pub use manifests::{Document, ManifestError, apply, parse};
 pub use operator::Operator;
-pub use transport::Stores;
+pub use transport::{Hosts, Stores};
 
 /// Namespace that the operator runs in.
 pub const OPERATOR_NAMESPACE: &str = "stowage-system";
@@ -47,21 +47,30 @@ const PATIENCE: Duration = Duration::from_secs(3600);
 const GLANCE: Duration = Duration::from_millis(50);
 
 /// What a world is made with.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Options {
     /// Seed of everything that the cluster draws: UIDs, generated names.
     pub seed: u64,
     /// Faults of the operator's calls.
     pub plan: Plan,
-    /// The reading of S3 that the store follows.
+    /// The reading of S3 that the stores follow, but for the region, which is that of the backend.
     pub dialect: Dialect,
+    /// The backends that there are stores for, and that the gateway serves: those of one endpoint share a store.
+    pub backends: Vec<BackendStore>,
+}
+
+impl Default for Options {
+    /// No faults, and one backend: `main` at [`STORE_ENDPOINT`] with the keys of [`ADMIN_ACCOUNT`].
+    fn default() -> Self {
+        Self { seed: 0, plan: Plan::default(), dialect: Dialect::default(), backends: vec![BackendStore::main()] }
+    }
 }
 
 /// A cluster, a store, a gateway; and, once started, the operator.
 pub struct World {
     /// The simulated Kubernetes API.
     pub cluster: Cluster,
-    /// The simulated store behind [`STORE_ENDPOINT`].
+    /// The simulated store behind the first backend; one that nobody reaches if there is no backend.
     pub store: Store,
     /// What the operator's calls are numbered and broken by.
     pub effects: Effects,
@@ -75,25 +84,23 @@ pub struct World {
 impl World {
     /// A world with the CRDs installed, the namespaces that every cluster has, and the gateway running. To be called
     /// in the runtime that it will live in.
-    ///
-    /// The gateway serves the backend named `main`.
     pub async fn new(options: Options) -> Self {
         let clock = VirtualClock::new();
         let cluster = Cluster::new(clock.clock(), options.seed);
         for crd in api::crds() {
             cluster.install_crd(&crd).expect("the project's own CRDs are valid");
         }
-        let store = Store::new(clock.clock(), options.dialect);
-        store.add_account(ADMIN_ACCOUNT, ADMIN_ACCESS_KEY, ADMIN_SECRET_KEY);
-        let backends: BTreeMap<String, Arc<dyn S3>> =
-            BTreeMap::from([("main".to_owned(), Arc::new(store.as_account(ADMIN_ACCOUNT)) as Arc<dyn S3>)]);
-        let gateway = Gateway::new(cluster.client(OPERATOR_NAMESPACE), OPERATOR_NAMESPACE, clock.clock(), backends);
+        let stores = backends::stores(&options.backends, &options.dialect, &clock);
+        let served = backends::served(&options.backends, &stores);
+        let gateway = Gateway::new(cluster.client(OPERATOR_NAMESPACE), OPERATOR_NAMESPACE, clock.clock(), served);
         let mut tasks = JoinSet::new();
         tasks.spawn({
             let gateway = gateway.clone();
             async move { gateway.run().await }
         });
-        let stores = Stores::new([(authority(STORE_ENDPOINT), store.clone())]);
+        let first = options.backends.first().and_then(|backend| stores.get(&backend.endpoint)).cloned();
+        let store = first.unwrap_or_else(|| Store::new(clock.clock(), options.dialect));
+        let stores = Stores::new(stores.into_iter().map(|(endpoint, store)| (authority(endpoint.as_str()), store)));
         let world = Self { cluster, store, effects: Effects::new(options.plan), clock, stores, gateway, tasks };
         world.make_namespaces().await;
         world
@@ -125,6 +132,16 @@ impl World {
     /// A tenant's client for the gateway, with nothing but what a consumer Secret holds.
     pub fn tenant(&self, access_key: &str, secret_key: &str, region: &str) -> aws_sdk_s3::Client {
         InProcess::new(self.gateway.http()).client(access_key, secret_key, region)
+    }
+
+    /// A tenant's HTTP client: it reaches the gateway at [`GATEWAY_ENDPOINT`], and nothing else.
+    pub fn tenant_http(&self) -> SharedHttpClient {
+        SharedHttpClient::new(InProcess::new(Hosts::new([(authority(GATEWAY_ENDPOINT), self.gateway.http())])))
+    }
+
+    /// The store behind an endpoint.
+    pub fn store_at(&self, endpoint: &Endpoint) -> Option<&Store> {
+        self.stores.get(&authority(endpoint.as_str()))
     }
 
     /// Sends a request to the gateway as it is, signed or not; the status of the answer.

@@ -1,4 +1,4 @@
-//! The network between the operator and the stores: a host name leads to a store, or to nobody.
+//! The network between clients and S3 services: a host name leads to a service, or to nobody.
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;
@@ -19,20 +19,59 @@ use stowage_operator::upstream::{Connect, ConnectError, Trust};
 use tower::{BoxError, Layer, Service, ServiceExt};
 
 use crate::effects::EffectLayer;
-use crate::store::{InProcess, Store};
+use crate::gateway::GatewayService;
+use crate::store::{InProcess, Store, StoreService};
 
-/// Stores by host and port.
-#[derive(Clone)]
-pub struct Stores(Arc<BTreeMap<String, Store>>);
+/// S3 services by host and port.
+pub struct Hosts<S>(Arc<BTreeMap<String, S>>);
 
-impl Stores {
-    /// These stores, by host and port.
-    pub fn new(stores: impl IntoIterator<Item = (String, Store)>) -> Self {
-        Self(Arc::new(stores.into_iter().collect()))
+/// The network that the operator is in.
+pub type Stores = Hosts<Store>;
+
+impl<S> Hosts<S> {
+    /// These services, by host and port.
+    pub fn new(services: impl IntoIterator<Item = (String, S)>) -> Self {
+        Self(Arc::new(services.into_iter().collect()))
+    }
+
+    /// The service at a host and port.
+    pub fn get(&self, authority: &str) -> Option<&S> {
+        self.0.get(authority)
     }
 }
 
-impl Service<Request<Body>> for Stores {
+impl<S> Clone for Hosts<S> {
+    fn clone(&self) -> Self {
+        Self(self.0.clone())
+    }
+}
+
+/// What answers requests at a host.
+pub trait Host {
+    /// Its HTTP service.
+    type Http: Service<Request<Body>, Response = Response<Body>, Error: Into<BoxError>, Future: Send> + Send + 'static;
+
+    /// One more handle to it.
+    fn http(&self) -> Self::Http;
+}
+
+impl Host for Store {
+    type Http = StoreService;
+
+    fn http(&self) -> StoreService {
+        Self::http(self)
+    }
+}
+
+impl Host for GatewayService {
+    type Http = Self;
+
+    fn http(&self) -> Self {
+        self.clone()
+    }
+}
+
+impl<S: Host> Service<Request<Body>> for Hosts<S> {
     type Response = Response<Body>;
     type Error = BoxError;
     type Future = BoxFuture<'static, Result<Self::Response, Self::Error>>;
@@ -43,10 +82,10 @@ impl Service<Request<Body>> for Stores {
 
     fn call(&mut self, request: Request<Body>) -> Self::Future {
         let authority = request.uri().authority().map(ToString::to_string).unwrap_or_default();
-        let store = self.0.get(&authority).map(Store::http);
+        let service = self.0.get(&authority).map(Host::http);
         Box::pin(async move {
-            match store {
-                Some(store) => store.oneshot(request).await,
+            match service {
+                Some(service) => service.oneshot(request).await.map_err(Into::into),
                 None => Err(io::Error::new(io::ErrorKind::ConnectionRefused, "nobody listens there").into()),
             }
         })

@@ -92,7 +92,7 @@ fn single_faults(words: &[&str]) {
         let fault = format!("#1 {word}").parse::<Plan>().expect("a fault").entries.remove(0).fault;
         for (number, call) in &undisturbed.calls {
             if fault.check(call.kind()).is_ok() {
-                let outcome = create(at(*number, fault.clone()));
+                let outcome = create(at(*number, fault));
                 assert!(outcome.unfired.is_empty(), "#{number} {word} met no call");
                 schedules += 1;
             }

@@ -1,0 +1,102 @@
+//! The operator under test: a child process.
+
+use std::collections::VecDeque;
+use std::process::{ExitStatus, Stdio};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use tokio::io::{AsyncBufReadExt, BufReader};
+use tokio::process::{Child, Command};
+use tokio::time::timeout;
+
+/// How long a terminated operator may take (spec §5).
+const GRACE: Duration = Duration::from_secs(10);
+/// Lines of the log that are kept for a failure's message.
+const KEPT_LINES: usize = 5;
+
+/// A running operator. Killed when dropped.
+pub(crate) struct Operator {
+    child: Child,
+    log: Log,
+}
+
+/// The end of what an operator wrote to stderr.
+#[derive(Clone, Default)]
+pub(crate) struct Log(Arc<Mutex<VecDeque<String>>>);
+
+impl Log {
+    fn push(&self, line: String) {
+        let mut lines = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if lines.len() == KEPT_LINES {
+            lines.pop_front();
+        }
+        lines.push_back(line);
+    }
+
+    /// The last lines, oldest first.
+    pub(crate) fn tail(&self) -> Vec<String> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).iter().cloned().collect()
+    }
+}
+
+impl Operator {
+    /// Starts `command` with further arguments; its last log lines go to `log`.
+    pub(crate) fn start(command: &[String], arguments: &[String], log: &Log) -> Result<Self, String> {
+        let (program, own) = command.split_first().ok_or("the operator command is empty")?;
+        let mut child = Command::new(program)
+            .args(own)
+            .args(arguments)
+            .env("NO_COLOR", "1")
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .kill_on_drop(true)
+            .spawn()
+            .map_err(|error| format!("can't start {program}: {error}"))?;
+        if let Some(stderr) = child.stderr.take() {
+            let log = log.clone();
+            tokio::spawn(async move {
+                let mut lines = BufReader::new(stderr).lines();
+                while let Ok(Some(line)) = lines.next_line().await {
+                    log.push(line);
+                }
+            });
+        }
+        Ok(Self { child, log: log.clone() })
+    }
+
+    /// Resolves when the process ends by itself, with what it said last.
+    pub(crate) async fn ended(&mut self) -> String {
+        let how = describe(self.child.wait().await);
+        format!("the operator ended ({how}): {}", self.log.tail().join(" | "))
+    }
+
+    /// Sends SIGTERM and waits for the end.
+    ///
+    /// # Errors
+    /// When it takes more than 10 s or ends with another code than 0.
+    pub(crate) async fn terminate(mut self) -> Result<(), String> {
+        let id = self.child.id().ok_or("the operator had ended before it was told to")?;
+        let sent = Command::new("kill").args(["-TERM", &id.to_string()]).status().await;
+        if !sent.as_ref().is_ok_and(ExitStatus::success) {
+            return Err(format!("can't send SIGTERM to process {id}"));
+        }
+        match timeout(GRACE, self.child.wait()).await {
+            Ok(Ok(status)) if status.success() => Ok(()),
+            Ok(other) => Err(format!("SIGTERM: {}, not exit code 0", describe(other))),
+            Err(_) => Err(format!("still running {} s after SIGTERM", GRACE.as_secs())),
+        }
+    }
+
+    /// Ends it with SIGKILL, as a crashing node would.
+    pub(crate) async fn kill(mut self) -> Result<(), String> {
+        self.child.kill().await.map_err(|error| format!("can't kill the operator: {error}"))
+    }
+}
+
+fn describe(status: std::io::Result<ExitStatus>) -> String {
+    match status {
+        Ok(status) => status.to_string(),
+        Err(error) => error.to_string(),
+    }
+}

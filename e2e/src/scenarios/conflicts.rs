@@ -1,0 +1,58 @@
+//! What two may not share.
+
+use k8s_openapi::api::core::v1::Secret;
+use kube::api::PostParams;
+use serde_json::json;
+use stowage_operator::api::wire::Role;
+
+use crate::cluster::{Stage, World, check, explain, from_json};
+
+pub(super) async fn name(world: &World) -> Result<String, String> {
+    let stage = world.stage("name").await?;
+    let mut operator = stage.start_operator(&[])?;
+    stage.under(&mut operator, one_name(&stage)).await?;
+    operator.terminate().await?;
+    Ok("the second claim waited, and was bound once the first was gone".to_owned())
+}
+
+async fn one_name(stage: &Stage<'_>) -> Result<(), String> {
+    let bucket = format!("{}-shared", stage.tenant);
+    let spec = json!({"bucketName": bucket});
+    stage.claim("first", spec.clone()).await?;
+    let first = stage.ready("first").await?;
+    let second = stage.claim("second", spec).await?;
+    stage.shows("second", "BucketNameConflict").await?;
+    for role in [Role::BucketRecord, Role::VirtualCredential] {
+        let held = stage.internal(&second, role).await?;
+        check(held.is_empty(), || format!("the loser holds a Secret of role {}", role.as_str()))?;
+    }
+    // Otherwise the retained bucket would be in the second claim's way: its tags name the first.
+    stage.world.store.remove(&bucket).await?;
+    stage.delete(&first).await?;
+    let bound = stage.ready("second").await?;
+    let tags = stage.world.store.tags(&bucket).await?.ok_or("the second claim is bound without a bucket")?;
+    let holder = tags.get(stowage_operator::api::wire::TAG_CLAIM_UID);
+    check(holder == bound.metadata.uid.as_ref(), || format!("the tags of {bucket} are {tags:?}"))
+}
+
+pub(super) async fn secret(world: &World) -> Result<String, String> {
+    let stage = world.stage("secret").await?;
+    let mut operator = stage.start_operator(&[])?;
+    stage.under(&mut operator, foreign_secret(&stage)).await?;
+    operator.terminate().await?;
+    Ok("the other's Secret is as it was; the claim let go of everything when deleted".to_owned())
+}
+
+async fn foreign_secret(stage: &Stage<'_>) -> Result<(), String> {
+    let secrets = stage.secrets(&stage.tenant);
+    let foreign: Secret =
+        from_json(json!({"metadata": {"name": "data-s3"}, "stringData": {"AWS_ACCESS_KEY_ID": "somebody's"}}));
+    let before = explain("can't make the Secret", secrets.create(&PostParams::default(), &foreign).await)?;
+    stage.claim("data", json!({})).await?;
+    let claim = stage.shows("data", "SecretConflict").await?;
+    stage.delete(&claim).await?;
+    let after = explain("the other's Secret is gone", secrets.get("data-s3").await)?;
+    check(after == before, || "the other's Secret was changed".to_owned())?;
+    let left = stage.internal(&claim, Role::VirtualCredential).await?;
+    check(left.is_empty(), || "a credential is left".to_owned())
+}

@@ -1,0 +1,69 @@
+//! The scenarios: each makes its own stage, plays, and checks what can be seen from outside.
+
+mod bind;
+mod conflicts;
+mod crds;
+mod objects;
+mod restart;
+
+use std::time::Instant;
+
+use clap::ValueEnum;
+
+use crate::cluster::World;
+use crate::report::ScenarioReport;
+
+/// What can be played.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Scenario {
+    /// The API server takes the project's CustomResourceDefinitions without a warning.
+    CrdsAccepted,
+    /// It answers the table of good and bad objects as expected.
+    ObjectTable,
+    /// A claim is bound, deleted, and gets its retained bucket back.
+    BindAndDelete,
+    /// Of two claims to one bucket one waits, and is woken when the other lets go.
+    NameConflict,
+    /// A Secret that isn't the claim's is left alone.
+    SecretConflict,
+    /// The operator is killed while it creates 20 claims, and started again.
+    Restart,
+}
+
+impl Scenario {
+    /// As on the command line and in reports.
+    pub fn name(self) -> String {
+        self.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default()
+    }
+
+    /// The disturbance that is part of it.
+    fn plan(self) -> &'static str {
+        match self {
+            Self::Restart => "SIGKILL when the first of 20 claims is Bound",
+            _ => "",
+        }
+    }
+
+    /// Plays it and takes away what it made, also when it fails.
+    pub(crate) async fn run(self, world: &World) -> ScenarioReport {
+        let start = Instant::now();
+        let played = match self {
+            Self::CrdsAccepted => crds::play(world).await,
+            Self::ObjectTable => objects::play(world).await,
+            Self::BindAndDelete => bind::play(world).await,
+            Self::NameConflict => conflicts::name(world).await,
+            Self::SecretConflict => conflicts::secret(world).await,
+            Self::Restart => restart::play(world).await,
+        };
+        let cleaned = world.clean_up().await;
+        let (ok, message) = match (played, cleaned) {
+            (Ok(message), Ok(())) => (true, message),
+            (Err(why), _) | (Ok(_), Err(why)) => (false, why),
+        };
+        let seconds = start.elapsed().as_secs_f64();
+        ScenarioReport { name: self.name(), ok, seconds, plan: self.plan().to_owned(), message }
+    }
+}
+
+/// Makes sure that the cluster has the project's definitions; tells which it didn't have before.
+pub(crate) use crds::{install, uninstall};

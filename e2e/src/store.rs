@@ -1,0 +1,78 @@
+//! The S3 store, looked at past the operator.
+
+use std::collections::BTreeMap;
+
+use aws_sdk_s3::Client;
+use aws_sdk_s3::config::{BehaviorVersion, Credentials, Region};
+use aws_sdk_s3::error::{DisplayErrorContext, ProvideErrorMetadata};
+use stowage_operator::upstream::{Connect, RustlsConnect, Trust};
+
+/// Where the store is, and who its administrator is.
+#[derive(Clone)]
+pub(crate) struct Account {
+    pub(crate) endpoint: String,
+    pub(crate) region: String,
+    pub(crate) access_key: String,
+    pub(crate) secret_key: String,
+}
+
+/// A store as its administrator sees it.
+pub(crate) struct Store {
+    pub(crate) account: Account,
+    client: Client,
+}
+
+impl Store {
+    /// Makes no call.
+    pub(crate) fn new(account: Account) -> Result<Self, String> {
+        // Without TLS there is nobody to trust, and a machine may have no authorities at all.
+        let trust = if account.endpoint.starts_with("https:") { Trust::System } else { Trust::Anything };
+        let http = RustlsConnect.connect(&trust).map_err(|error| error.to_string())?;
+        let key = Credentials::new(&account.access_key, &account.secret_key, None, None, "stowage-e2e");
+        let config = aws_sdk_s3::Config::builder()
+            .behavior_version(BehaviorVersion::latest())
+            .credentials_provider(key)
+            .endpoint_url(&account.endpoint)
+            .force_path_style(true)
+            .region(Region::new(account.region.clone()))
+            .http_client(http)
+            .build();
+        Ok(Self { account, client: Client::from_conf(config) })
+    }
+
+    /// Checks that the store answers.
+    pub(crate) async fn probe(&self) -> Result<(), String> {
+        let answer = self.client.list_buckets().send().await;
+        answer.map(|_| ()).map_err(|error| format!("the store doesn't answer: {}", DisplayErrorContext(error)))
+    }
+
+    /// The tags of a bucket; `None` when there is no such bucket.
+    pub(crate) async fn tags(&self, bucket: &str) -> Result<Option<BTreeMap<String, String>>, String> {
+        match self.client.get_bucket_tagging().bucket(bucket).send().await {
+            Ok(answer) => Ok(Some(answer.tag_set.into_iter().map(|tag| (tag.key, tag.value)).collect())),
+            Err(error) => match error.code() {
+                Some("NoSuchBucket") => Ok(None),
+                Some("NoSuchTagSet") => Ok(Some(BTreeMap::new())),
+                _ => Err(format!("can't read the tags of bucket {bucket}: {}", DisplayErrorContext(error))),
+            },
+        }
+    }
+
+    /// Deletes an empty bucket.
+    pub(crate) async fn remove(&self, bucket: &str) -> Result<(), String> {
+        let answer = self.client.delete_bucket().bucket(bucket).send().await;
+        answer.map(|_| ()).map_err(|error| format!("can't delete bucket {bucket}: {}", DisplayErrorContext(error)))
+    }
+
+    /// Deletes the buckets whose names begin like this. No scenario puts an object into one.
+    pub(crate) async fn remove_all(&self, prefix: &str) -> Result<(), String> {
+        let answer = self.client.list_buckets().send().await;
+        let answer = answer.map_err(|error| format!("can't list the buckets: {}", DisplayErrorContext(error)))?;
+        for name in answer.buckets.unwrap_or_default().into_iter().filter_map(|bucket| bucket.name) {
+            if name.starts_with(prefix) {
+                self.remove(&name).await?;
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,78 @@
+//! The command line, without a cluster.
+
+use std::process::{Command, Output};
+
+/// Every flag of `run`.
+const FLAGS: [&str; 11] = [
+    "--cluster",
+    "--kubeconfig",
+    "--context",
+    "--s3-endpoint",
+    "--s3-region",
+    "--s3-access-key",
+    "--s3-secret-key-file",
+    "--s3-secret-key",
+    "--operator-command",
+    "--timeout",
+    "--output",
+];
+
+fn e2e(arguments: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_stowage-e2e"));
+    command.args(arguments).env_clear();
+    command.output().expect("the binary of this package can be run")
+}
+
+fn stderr(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+/// Arguments that lack nothing, for a cluster and a store that aren't there.
+fn complete() -> Vec<&'static str> {
+    let mut arguments = vec!["run", "--cluster", "existing", "--kubeconfig", "no-such-kubeconfig"];
+    arguments.extend(["--s3-endpoint", "http://127.0.0.1:1", "--s3-access-key", "id", "--s3-secret-key", "key"]);
+    arguments.extend(["--operator-command", "no-such-operator"]);
+    arguments
+}
+
+#[test]
+fn help_names_every_flag_with_its_variable() {
+    let output = e2e(&["run", "--help"]);
+    let help = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert_eq!(output.status.code(), Some(0));
+    for flag in FLAGS {
+        let variable = format!("STOWAGE_{}", flag.trim_start_matches('-').to_uppercase().replace('-', "_"));
+        assert!(help.contains(flag), "{flag} is not in the help");
+        assert!(help.contains(&variable), "{variable} is not in the help");
+    }
+    assert!(help.contains("bind-and-delete"));
+}
+
+#[test]
+fn wrong_usage_ends_with_2_and_says_what_was_expected() {
+    let wrong = |from: &str, to: &'static str| {
+        let arguments: Vec<&str> = complete().into_iter().map(|word| if word == from { to } else { word }).collect();
+        e2e(&arguments)
+    };
+    let cases = [
+        (e2e(&[]), "Usage"),
+        (e2e(&["run"]), "--kubeconfig"),
+        (wrong("existing", "moon"), "existing"),
+        (wrong("no-such-operator", " "), "a program is needed"),
+        (e2e(&[&complete()[..], &["no-such-scenario"]].concat()), "object-table"),
+        (e2e(&[&complete()[..], &["--timeout", "0"]].concat()), "1..=3600"),
+    ];
+    for (output, expected) in &cases {
+        assert_eq!(output.status.code(), Some(2), "{}", stderr(output));
+        assert!(stderr(output).contains(expected), "{expected:?} is not in: {}", stderr(output));
+    }
+}
+
+#[test]
+fn what_fails_is_said_in_one_sentence() {
+    let output = e2e(&complete());
+    assert_eq!(output.status.code(), Some(1));
+    let said = stderr(&output);
+    assert!(said.starts_with("stowage-e2e: no-such-kubeconfig: "), "{said}");
+    assert_eq!(said.trim_end().lines().count(), 1, "{said}");
+}

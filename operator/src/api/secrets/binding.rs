@@ -1,0 +1,47 @@
+//! The anonymous binding: public access to a bucket.
+
+use super::super::names::{BucketName, ClaimRef, ClaimUid};
+use super::super::wire::Role;
+use super::{Data, SecretContent, labels};
+
+/// Public access to a bucket (spec §2).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AnonymousBinding {
+    /// Namespace and name of the claim.
+    pub claim: ClaimRef,
+    /// UID of the claim.
+    pub uid: ClaimUid,
+    /// Name of the S3Backend.
+    pub backend: String,
+    /// The bucket.
+    pub bucket: BucketName,
+    /// Requests per second that one source address may make; 0 = the gateway's default.
+    pub per_source_ip_rps: u32,
+}
+
+impl AnonymousBinding {
+    /// Name of the binding of a claim.
+    pub fn name(uid: &ClaimUid) -> String {
+        format!("ab-{uid}")
+    }
+
+    /// The Secret to write.
+    pub fn content(&self, operator_namespace: &str) -> SecretContent {
+        let mut data = Data::default();
+        data.text("bucket_name", self.bucket.as_str());
+        data.text("backend", &self.backend);
+        data.text("claim_uid", self.uid.as_str());
+        data.text("anonymous_mode", "ReadOnly");
+        data.text("anonymous_per_source_ip_rps", &self.per_source_ip_rps.to_string());
+        let (labels, annotations) =
+            labels(Role::AnonymousBinding, &self.claim, &self.uid, &self.backend, &self.bucket, &[]);
+        SecretContent {
+            namespace: operator_namespace.to_owned(),
+            name: Self::name(&self.uid),
+            labels,
+            annotations,
+            data: data.0,
+            owner: None,
+        }
+    }
+}

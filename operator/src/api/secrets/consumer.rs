@@ -1,0 +1,78 @@
+//! The consumer Secret: the connection, as the tenant reads it.
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
+
+use super::super::backend::AddressingStyle;
+use super::super::names::{ClaimRef, ClaimUid, Endpoint};
+use super::super::wire::{self, Role};
+use super::super::{GROUP, VERSION};
+use super::{Credential, CredentialFacts, Data, SecretContent, labels};
+
+/// The gateway, as tenants reach it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Gateway {
+    /// Its URL.
+    pub endpoint: Endpoint,
+    /// The region that requests to it are signed for.
+    pub region: String,
+    /// How it wants a bucket's name in a request's URL.
+    pub addressing_style: AddressingStyle,
+}
+
+/// The connection that a claim's consumer Secret carries (spec §2).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ConsumerContent<'a> {
+    /// What the credential is for.
+    pub facts: &'a CredentialFacts,
+    /// The credential itself.
+    pub credential: &'a Credential,
+    /// Where it works.
+    pub gateway: &'a Gateway,
+    /// Name of the Secret.
+    pub name: &'a str,
+}
+
+impl ConsumerContent<'_> {
+    /// Keys that may be left over from an earlier spec and are then removed by name.
+    pub const OPTIONAL_KEYS: [&'static str; 2] = ["QUOTA_SOFT_BYTES", "QUOTA_HARD_BYTES"];
+
+    /// The Secret to write.
+    pub fn content(&self) -> SecretContent {
+        let Self { facts, credential, gateway, name } = self;
+        let mut data = Data::default();
+        data.text("AWS_ACCESS_KEY_ID", credential.id.as_str());
+        data.text("AWS_SECRET_ACCESS_KEY", credential.secret.expose());
+        data.text("AWS_REGION", &gateway.region);
+        data.text("AWS_DEFAULT_REGION", &gateway.region);
+        data.text("AWS_ENDPOINT_URL", gateway.endpoint.as_str());
+        data.text("AWS_ENDPOINT_URL_S3", gateway.endpoint.as_str());
+        data.text("BUCKET_NAME", facts.bucket.as_str());
+        data.text("S3_ADDRESSING_STYLE", gateway.addressing_style.as_str());
+        data.flag("QUOTA_SOFT_BYTES", facts.quota_soft.map(|b| b.to_string()).as_deref());
+        data.flag("QUOTA_HARD_BYTES", facts.quota_hard.map(|b| b.to_string()).as_deref());
+        let generation = facts.generation.to_string();
+        let own = [(wire::ACCESS_KEY_ID, credential.id.as_str()), (wire::ROTATION_GENERATION, generation.as_str())];
+        let (labels, annotations) =
+            labels(Role::ConsumerSecret, &facts.claim, &facts.uid, &facts.backend, &facts.bucket, &own);
+        SecretContent {
+            namespace: facts.claim.namespace.clone(),
+            name: (*name).to_owned(),
+            labels,
+            annotations,
+            data: data.0,
+            owner: Some(controller_reference(&facts.claim, &facts.uid)),
+        }
+    }
+}
+
+/// The controller owner reference that makes a consumer Secret this claim's.
+fn controller_reference(claim: &ClaimRef, uid: &ClaimUid) -> OwnerReference {
+    OwnerReference {
+        api_version: format!("{}/{}", GROUP, VERSION),
+        kind: "BucketClaim".to_owned(),
+        name: claim.name.clone(),
+        uid: uid.to_string(),
+        controller: Some(true),
+        block_owner_deletion: Some(true),
+    }
+}

@@ -1,0 +1,99 @@
+//! The internal Secret: one virtual credential.
+
+use k8s_openapi::api::core::v1::Secret;
+use serde::Serialize;
+
+use super::super::names::{AccessKeyId, BucketName, ClaimRef, ClaimUid};
+use super::super::quantity::Bytes;
+use super::super::wire::{self, Role};
+use super::{DamagedSecret, Data, Fields, SecretContent, SecretKey, labels};
+
+/// What a credential is for: everything in an internal Secret that is derived and may be repaired.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CredentialFacts {
+    /// Namespace and name of the claim.
+    pub claim: ClaimRef,
+    /// UID of the claim.
+    pub uid: ClaimUid,
+    /// Name of the S3Backend.
+    pub backend: String,
+    /// The bucket, the only one that the credential is good for.
+    pub bucket: BucketName,
+    /// Generation of the credential.
+    pub generation: u64,
+    /// Soft limit on the bytes stored.
+    pub quota_soft: Option<Bytes>,
+    /// Hard limit on the bytes stored.
+    pub quota_hard: Option<Bytes>,
+}
+
+/// One entry of `bucket_scopes`.
+#[derive(Serialize)]
+struct Scope<'a> {
+    bucket: &'a str,
+    backend: &'a str,
+}
+
+impl CredentialFacts {
+    /// The credential's access key id.
+    pub fn access_key_id(&self) -> AccessKeyId {
+        AccessKeyId::of(&self.uid, self.generation)
+    }
+
+    /// The Secret to write, without the secret key if none is given: that one is never written again.
+    pub fn content(&self, operator_namespace: &str, secret: Option<&SecretKey>) -> SecretContent {
+        let id = self.access_key_id();
+        let scopes = [Scope { bucket: self.bucket.as_str(), backend: &self.backend }];
+        let mut data = Data::default();
+        if let Some(secret) = secret {
+            data.text("access_key_id", id.as_str());
+            data.text("secret_access_key", secret.expose());
+        }
+        data.text("bucket_name", self.bucket.as_str());
+        data.text("backend", &self.backend);
+        data.text("claim_uid", self.uid.as_str());
+        data.text("bucket_scopes", &serde_json::to_string(&scopes).expect("two strings are plain data"));
+        data.flag("quota_soft_bytes", self.quota_soft.map(|b| b.to_string()).as_deref());
+        data.flag("quota_hard_bytes", self.quota_hard.map(|b| b.to_string()).as_deref());
+        let generation = self.generation.to_string();
+        let own = [(wire::ACCESS_KEY_ID, id.as_str()), (wire::ROTATION_GENERATION, generation.as_str())];
+        let (labels, annotations) =
+            labels(Role::VirtualCredential, &self.claim, &self.uid, &self.backend, &self.bucket, &own);
+        SecretContent {
+            namespace: operator_namespace.to_owned(),
+            name: id.secret_name(),
+            labels,
+            annotations,
+            data: data.0,
+            owner: None,
+        }
+    }
+}
+
+/// The part of an internal Secret that is never repaired: damaged, it is `CreationInconsistent`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Credential {
+    /// UID of the claim it belongs to.
+    pub uid: ClaimUid,
+    /// Its access key id.
+    pub id: AccessKeyId,
+    /// Its secret key.
+    pub secret: SecretKey,
+    /// Its generation.
+    pub generation: u64,
+}
+
+impl Credential {
+    /// Reads the credential of `uid` and `generation`: id, secret and owner must be what those two derive to.
+    ///
+    /// # Errors
+    /// When one of them is missing or another's.
+    pub fn read(secret: &Secret, uid: &ClaimUid, generation: u64) -> Result<Self, DamagedSecret> {
+        let fields = Fields(secret);
+        let id = AccessKeyId::of(uid, generation);
+        fields.parse("claim_uid", |text| (text == uid.as_str()).then_some(()))?;
+        fields.parse("access_key_id", |text| (text == id.as_str()).then_some(()))?;
+        let key = fields.parse("secret_access_key", |text| (!text.is_empty()).then(|| text.to_owned()))?;
+        Ok(Self { uid: uid.clone(), id, secret: SecretKey::new(key), generation })
+    }
+}

@@ -1,0 +1,126 @@
+//! The Secrets as typed values, and how they are written and read (spec §2).
+//!
+//! Every type here can be printed: what must stay secret shows as `[REDACTED]`.
+
+mod binding;
+mod consumer;
+mod content;
+mod credential;
+mod record;
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
+
+use k8s_openapi::api::core::v1::Secret;
+use secrecy::{ExposeSecret, SecretString};
+
+use super::names::{BucketName, ClaimRef, ClaimUid};
+use super::wire::{self, Role};
+
+pub use binding::AnonymousBinding;
+pub use consumer::{ConsumerContent, Gateway};
+pub use content::SecretContent;
+pub use credential::{Credential, CredentialFacts};
+pub use record::BucketRecord;
+
+/// A secret key. Prints as `[REDACTED]`.
+#[derive(Clone, Debug)]
+pub struct SecretKey(SecretString);
+
+impl SecretKey {
+    /// Takes over `text`.
+    pub fn new(text: String) -> Self {
+        Self(text.into())
+    }
+
+    /// The key itself, for the one place that writes or uses it.
+    pub fn expose(&self) -> &str {
+        self.0.expose_secret()
+    }
+}
+
+impl PartialEq for SecretKey {
+    fn eq(&self, other: &Self) -> bool {
+        self.expose() == other.expose()
+    }
+}
+
+impl Eq for SecretKey {}
+
+/// A Secret of ours that can't be read.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("Secret {name}: field {field} is missing or damaged")]
+pub struct DamagedSecret {
+    /// Name of the Secret.
+    pub name: String,
+    /// The field that can't be read.
+    pub field: &'static str,
+}
+
+type Texts = BTreeMap<String, String>;
+
+/// The labels that every Secret of ours carries, and an annotation for each value too long for a label.
+fn labels(
+    role: Role,
+    claim: &ClaimRef,
+    uid: &ClaimUid,
+    backend: &str,
+    bucket: &BucketName,
+    own: &[(&str, &str)],
+) -> (Texts, Texts) {
+    let common = [
+        (wire::ROLE, role.as_str()),
+        (wire::CLAIM_NAMESPACE, claim.namespace.as_str()),
+        (wire::CLAIM_NAME, claim.name.as_str()),
+        (wire::CLAIM_UID, uid.as_str()),
+        (wire::BACKEND, backend),
+        (wire::BUCKET, bucket.as_str()),
+    ];
+    let mut labels = Texts::new();
+    let mut annotations = Texts::new();
+    for (key, value) in common.iter().chain(own) {
+        let short = wire::label_value(value);
+        if short != *value {
+            annotations.insert((*key).to_owned(), (*value).to_owned());
+        }
+        labels.insert((*key).to_owned(), short);
+    }
+    (labels, annotations)
+}
+
+#[derive(Default)]
+struct Data(BTreeMap<String, Vec<u8>>);
+
+impl Data {
+    fn text(&mut self, key: &str, value: &str) {
+        self.0.insert(key.to_owned(), value.as_bytes().to_vec());
+    }
+
+    fn flag(&mut self, key: &str, value: Option<&str>) {
+        if let Some(value) = value {
+            self.text(key, value);
+        }
+    }
+}
+
+struct Fields<'a>(&'a Secret);
+
+impl Fields<'_> {
+    fn optional(&self, field: &str) -> Option<String> {
+        let bytes = self.0.data.as_ref()?.get(field)?;
+        String::from_utf8(bytes.0.clone()).ok()
+    }
+
+    fn text(&self, field: &'static str) -> Result<String, DamagedSecret> {
+        self.optional(field).filter(|text| !text.is_empty()).ok_or_else(|| self.damaged(field))
+    }
+
+    fn parse<T>(&self, field: &'static str, parse: impl Fn(&str) -> Option<T>) -> Result<T, DamagedSecret> {
+        parse(&self.text(field)?).ok_or_else(|| self.damaged(field))
+    }
+
+    fn damaged(&self, field: &'static str) -> DamagedSecret {
+        DamagedSecret { name: self.0.metadata.name.clone().unwrap_or_default(), field }
+    }
+}

@@ -1,0 +1,71 @@
+//! Secrets are read as they were written, and show nothing.
+
+use super::super::names::{BucketName, ClaimRef, ClaimUid, Endpoint};
+use super::super::wire;
+use super::*;
+
+fn record() -> BucketRecord {
+    BucketRecord {
+        claim: ClaimRef { namespace: "team-a".into(), name: "photos".into() },
+        uid: ClaimUid::new("u-1"),
+        backend: "main".into(),
+        endpoint: Endpoint::parse("http://s3.example").unwrap(),
+        bucket: BucketName::parse("team-a-photos").unwrap(),
+        absence: true,
+        adopted: false,
+        settled: false,
+        generation: 3,
+        handled_rotate_request: Some("now".into()),
+    }
+}
+
+fn facts() -> CredentialFacts {
+    CredentialFacts {
+        claim: record().claim,
+        uid: record().uid,
+        backend: "main".into(),
+        bucket: record().bucket,
+        generation: 3,
+        quota_soft: None,
+        quota_hard: None,
+    }
+}
+
+#[test]
+fn a_record_is_read_as_it_was_written() {
+    let secret = record().content("stowage-system").to_secret();
+    assert_eq!(BucketRecord::read(&secret), Ok(record()));
+}
+
+#[test]
+fn a_record_under_another_name_is_damaged() {
+    let mut secret = record().content("stowage-system").to_secret();
+    secret.metadata.name = Some("br-0".into());
+    assert!(BucketRecord::read(&secret).is_err());
+}
+
+#[test]
+fn a_credential_is_read_only_as_what_it_derives_to() {
+    let key = SecretKey::new("s3cr3t".into());
+    let secret = facts().content("stowage-system", Some(&key)).to_secret();
+    assert_eq!(Credential::read(&secret, &facts().uid, 3).unwrap().secret, key);
+    assert!(Credential::read(&secret, &facts().uid, 2).is_err());
+    assert!(Credential::read(&secret, &ClaimUid::new("u-2"), 3).is_err());
+}
+
+#[test]
+fn no_debug_output_shows_a_secret_key() {
+    let key = SecretKey::new("s3cr3t".into());
+    let content = facts().content("stowage-system", Some(&key));
+    let credential = Credential::read(&content.to_secret(), &facts().uid, 3).unwrap();
+    assert!(!format!("{key:?} {content:?} {credential:?}").contains("s3cr3t"));
+}
+
+#[test]
+fn values_too_long_for_a_label_stand_whole_in_an_annotation() {
+    let mut record = record();
+    record.claim.name = "x".repeat(200);
+    let content = record.content("stowage-system");
+    assert_eq!(content.labels[wire::CLAIM_NAME].len(), 63);
+    assert_eq!(content.annotations[wire::CLAIM_NAME], record.claim.name);
+}

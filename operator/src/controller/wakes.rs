@@ -1,0 +1,101 @@
+//! Who has to be looked at again when something changes.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use kube::ResourceExt;
+use kube::runtime::reflector::{ObjectRef, Store};
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+
+use crate::api::{BucketClaim, ClaimRef};
+
+use super::feeds::{Backend, Claim};
+
+/// Wakes claims and backends. A send fails only when the controller at the other end has ended, and then nobody has
+/// to be woken.
+pub(super) struct Wakes {
+    claims: UnboundedSender<ObjectRef<Claim>>,
+    backends: UnboundedSender<ObjectRef<Backend>>,
+    store: Store<Claim>,
+    /// Claims that wait for a record's holder to let go, by the record's name.
+    waiting: Mutex<BTreeMap<String, BTreeSet<ClaimRef>>>,
+}
+
+/// The other ends.
+pub(super) struct Woken {
+    pub(super) claims: UnboundedReceiver<ObjectRef<Claim>>,
+    pub(super) backends: UnboundedReceiver<ObjectRef<Backend>>,
+}
+
+impl Wakes {
+    /// Both ends. `store` is where claims are found.
+    pub(super) fn new(store: Store<Claim>) -> (Self, Woken) {
+        let (wake_claims, claims) = unbounded_channel();
+        let (wake_backends, backends) = unbounded_channel();
+        let wakes = Self { claims: wake_claims, backends: wake_backends, store, waiting: Mutex::default() };
+        (wakes, Woken { claims, backends })
+    }
+
+    /// Wakes one claim.
+    pub(super) fn claim(&self, claim: &ClaimRef) {
+        let _ = self.claims.send(ObjectRef::new(&claim.name).within(&claim.namespace));
+    }
+
+    /// Wakes one backend.
+    pub(super) fn backend(&self, name: &str) {
+        let _ = self.backends.send(ObjectRef::new(name));
+    }
+
+    /// Wakes the claims of a namespace.
+    pub(super) fn claims_in(&self, namespace: &str) {
+        self.claims_where(|claim| claim.metadata.namespace.as_deref() == Some(namespace));
+    }
+
+    /// Wakes the claims that ask for this backend or have their bucket on it.
+    pub(super) fn claims_on(&self, backend: &str) {
+        self.claims_where(|claim| {
+            let pinned = claim.status.as_ref().and_then(|status| status.backend.as_ref());
+            claim.spec.backend_ref.name == backend || pinned.is_some_and(|pinned| pinned.name == backend)
+        });
+    }
+
+    /// Sorted, because a store's own order is another one in every run.
+    fn claims_where(&self, concerned: impl Fn(&BucketClaim) -> bool) {
+        let all = self.store.state();
+        let concerned = all.iter().filter_map(|claim| claim.0.as_ref().ok()).filter(|claim| concerned(claim));
+        let claims: BTreeSet<ClaimRef> = concerned.map(claim_ref).collect();
+        claims.iter().for_each(|claim| self.claim(claim));
+    }
+
+    /// From now on, `claim` is woken when the record changes or goes.
+    pub(super) fn wait_for(&self, record: &str, claim: &ClaimRef) {
+        self.waiting().entry(record.to_owned()).or_default().insert(claim.clone());
+    }
+
+    /// `claim` does not wait any more.
+    pub(super) fn stop_waiting(&self, record: &str, claim: &ClaimRef) {
+        let mut waiting = self.waiting();
+        if let Some(claims) = waiting.get_mut(record) {
+            claims.remove(claim);
+            if claims.is_empty() {
+                waiting.remove(record);
+            }
+        }
+    }
+
+    /// Wakes whoever waits for this record; from now on they no longer do.
+    pub(super) fn record_changed(&self, record: &str) {
+        let claims = self.waiting().remove(record).unwrap_or_default();
+        claims.iter().for_each(|claim| self.claim(claim));
+    }
+
+    fn waiting(&self) -> MutexGuard<'_, BTreeMap<String, BTreeSet<ClaimRef>>> {
+        // The map is whole whatever happened to a thread that held it.
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Namespace and name of a claim.
+pub(super) fn claim_ref(claim: &BucketClaim) -> ClaimRef {
+    ClaimRef { namespace: claim.namespace().unwrap_or_default(), name: claim.name_any() }
+}

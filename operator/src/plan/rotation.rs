@@ -1,0 +1,149 @@
+//! When a credential is replaced, and how the one before it goes (spec §3.3).
+//!
+//! One patch of the record raises the generation aimed at. From there on everything is level-based: the consumer
+//! Secret holds the target; every lower generation is stamped with `expires-at`; what has expired is deleted. So
+//! nothing has to be remembered of a rotation under way but what the Secrets say.
+
+use k8s_openapi::jiff::{SignedDuration, Timestamp};
+
+use crate::api::{AccessKeyId, BucketRecord, Desired, Reason, wire};
+
+use super::bind::require_fresh;
+use super::bucket::rewrite;
+use super::credentials::{QUOTA_KEYS, facts};
+use super::repair::{Change, SecretPatch};
+use super::step::{Act, Concern, Halt, Look, Stop};
+use super::view::{Stored, View};
+
+/// After a key has expired, its Secret stays this long: so that a clock stepping forward doesn't cut a key short.
+/// And no rotation starts sooner than this after the last.
+const GRACE: SignedDuration = SignedDuration::from_secs(60);
+
+/// How far below the target the generation of a credential is searched whose label somebody changed: more live at
+/// once only if somebody made them.
+const SEARCHED: usize = 1000;
+
+/// Sees lower generations out, and starts a rotation that is due. To be called when the consumer Secret holds the
+/// target. `Ok` = when to look again, if time alone will make something due.
+pub(super) fn walk(
+    view: &View,
+    desired: &Desired,
+    record: &BucketRecord,
+    stored: &Stored,
+    now: Timestamp,
+) -> Result<Option<Timestamp>, Halt> {
+    let expiry = retire_lower(view, desired, record, now)?;
+    let start = start_due(view, desired, record, stored, now, expiry.is_some())?;
+    Ok(expiry.into_iter().chain(start).min())
+}
+
+/// Whether the rotate annotation carries a value not yet handled.
+pub(super) fn is_requested(view: &View, record: &BucketRecord) -> bool {
+    let request = view.claim.rotate_request.as_deref().map(wire::rotate_receipt);
+    request.is_some() && request != record.handled_rotate_request
+}
+
+/// The step that aims at the next generation and takes the request at hand as handled. Planned on a claim read live:
+/// an old list would ask twice.
+pub(super) fn raise(view: &View, record: &BucketRecord, stored: &Stored) -> Halt {
+    if let Err(halt) = require_fresh(view) {
+        return halt;
+    }
+    let request = view.claim.rotate_request.as_deref().map(wire::rotate_receipt);
+    let raised = BucketRecord {
+        generation: record.generation.saturating_add(1),
+        handled_rotate_request: request.or_else(|| record.handled_rotate_request.clone()),
+        ..record.clone()
+    };
+    rewrite(view, &raised, stored, Change::RaiseGeneration)
+}
+
+/// Stamps what is not stamped, deletes what has expired. `Ok` = when the next of them is due.
+fn retire_lower(
+    view: &View,
+    desired: &Desired,
+    record: &BucketRecord,
+    now: Timestamp,
+) -> Result<Option<Timestamp>, Halt> {
+    let mut due = None;
+    for secret in view.credentials() {
+        let generation = generation(view, secret, record.generation)?;
+        if generation == record.generation {
+            continue;
+        }
+        let mut wanted = facts(desired, record);
+        wanted.generation = generation;
+        let mut content = wanted.content(&view.setting.operator_namespace, None);
+        let at = match expires_at(secret)? {
+            Some(at) if now >= at + GRACE => return Err(Act::Delete(secret.reference()).into()),
+            Some(at) => at + GRACE,
+            // Whoever wrote the consumer Secret has not observed it: the next pass does, and counts from then.
+            None if view.consumer_written || !published_everywhere(view, record) => now + SignedDuration::from_secs(1),
+            None => {
+                let at = now + SignedDuration::from_secs(i64::from(desired.rotation.overlap_seconds));
+                content.annotations.insert(wire::EXPIRES_AT.to_owned(), at.to_string());
+                at + GRACE
+            }
+        };
+        if let Some(patch) = SecretPatch::between(&secret.0, &content, &QUOTA_KEYS, Change::Retire) {
+            require_fresh(view)?;
+            return Err(Act::Patch(patch).into());
+        }
+        due = due.into_iter().chain([at]).min();
+    }
+    Ok(due)
+}
+
+/// The generation of a credential of this claim, proved by its name. One above the target means that this pass's
+/// record is old.
+fn generation(view: &View, secret: &Stored, target: u64) -> Result<u64, Halt> {
+    let named = |generation: &u64| AccessKeyId::of(&view.claim.uid, *generation).secret_name() == secret.name();
+    let labelled = secret.label(wire::ROTATION_GENERATION).and_then(|text| text.parse().ok()).filter(named);
+    match labelled.or_else(|| (1..=target).rev().take(SEARCHED).find(named)) {
+        Some(generation) if generation <= target => Ok(generation),
+        _ => Err(Halt::Stale("there is a credential of a later generation")),
+    }
+}
+
+/// A stamp that can't be read is never written again (spec §2): it might have come earlier.
+fn expires_at(secret: &Stored) -> Result<Option<Timestamp>, Halt> {
+    let annotation = secret.0.metadata.annotations.as_ref().and_then(|all| all.get(wire::EXPIRES_AT));
+    annotation.map(|text| text.parse()).transpose().map_err(|_| {
+        let message = format!("annotation expires-at of Secret {} is damaged; delete that Secret", secret.name());
+        Stop::refused(Reason::CreationInconsistent, Concern::Credentials, message).into()
+    })
+}
+
+/// Whether every consumer Secret of this claim was observed at the target.
+fn published_everywhere(view: &View, record: &BucketRecord) -> bool {
+    let id = AccessKeyId::of(&record.uid, record.generation);
+    let mut ours = view.consumers.values().flatten().filter(|secret| secret.is_controlled_by(&record.uid));
+    ours.all(|secret| secret.text("AWS_ACCESS_KEY_ID") == Some(id.as_str()))
+}
+
+/// Starts a rotation that is due: none while a live list shows a lower generation, none within a minute of the last.
+/// `Ok` = when one will be due.
+fn start_due(
+    view: &View,
+    desired: &Desired,
+    record: &BucketRecord,
+    stored: &Stored,
+    now: Timestamp,
+    retiring: bool,
+) -> Result<Option<Timestamp>, Halt> {
+    let made = view.credential(record.generation).and_then(|secret| secret.0.metadata.creation_timestamp.as_ref());
+    let Some(made) = made.map(|time| time.0) else { return Ok(None) };
+    let interval = desired.rotation.interval_days.map(|days| SignedDuration::from_hours(24 * i64::from(days)));
+    let timed = interval.and_then(|interval| made.checked_add(interval).ok());
+    let due = if is_requested(view, record) { Some(made + GRACE) } else { timed.map(|at| at.max(made + GRACE)) };
+    let Some(due) = due else { return Ok(None) };
+    if retiring || due > now {
+        return Ok((!retiring).then_some(due));
+    }
+    require_fresh(view)?;
+    if view.own_lists == 0 {
+        // Two keys at most: what the cache does not show may live all the same.
+        return Err(Look::Own.into());
+    }
+    Err(raise(view, record, stored))
+}

@@ -1,0 +1,448 @@
+//! Decisions, each on a view made for it.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use k8s_openapi::api::core::v1::Secret;
+use k8s_openapi::jiff::Timestamp;
+use rstest::rstest;
+use serde_json::{Value, json};
+
+use crate::api::{
+    AddressingStyle, AdoptionPolicy, Backend, BucketClaim, BucketRecord, Claim, CredentialFacts, Endpoint, Gateway,
+    Reason, S3Backend, SecretContent, SecretKey, wire,
+};
+
+use super::{
+    Act, Answer, BackendSeen, BucketSeen, Change, CreateAnswer, Failure, Holder, Look, Setting, Step, Stored, Then,
+    View, next,
+};
+
+const NAMESPACE: &str = "stowage-system";
+
+fn setting() -> Arc<Setting> {
+    Arc::new(Setting {
+        operator_namespace: NAMESPACE.into(),
+        trusted_namespaces: BTreeSet::from(["vault".to_owned()]),
+        gateway: Gateway {
+            endpoint: Endpoint::parse("http://gateway.example").unwrap(),
+            region: "us-east-1".into(),
+            addressing_style: AddressingStyle::Path,
+        },
+        installation: "cluster-1".into(),
+    })
+}
+
+fn claim_in(namespace: &str, spec: &Value, finalizer: bool) -> Claim {
+    let mut raw = json!({
+        "apiVersion": "broker.stowage.io/v1alpha1", "kind": "BucketClaim",
+        "metadata": {"name": "photos", "namespace": namespace, "uid": "u-1", "resourceVersion": "5", "generation": 1,
+                     "finalizers": if finalizer { vec![crate::api::FINALIZER] } else { vec![] }},
+        "spec": {"backendRef": {"name": "main"}},
+    });
+    raw["spec"].as_object_mut().unwrap().extend(spec.as_object().unwrap().clone());
+    Claim::parse(&serde_json::from_value::<BucketClaim>(raw).unwrap())
+}
+
+fn backend(adoption: AdoptionPolicy) -> BackendSeen {
+    let raw: S3Backend = serde_json::from_value(json!({
+        "apiVersion": "broker.stowage.io/v1alpha1", "kind": "S3Backend",
+        "metadata": {"name": "main", "uid": "b-1", "generation": 1},
+        "spec": {"endpoint": "http://s3.example", "adoptionPolicy": adoption,
+                 "adminCredentialsSecretRef": {"name": "admin", "namespace": NAMESPACE}},
+        "status": {"conditions": [{"type": "Ready", "status": "True", "reason": "EndpointReachable", "message": "",
+                                   "observedGeneration": 1, "lastTransitionTime": "2030-01-01T00:00:00Z"}]},
+    }))
+    .unwrap();
+    BackendSeen::Present { backend: Arc::new(Backend::parse(&raw).unwrap()), allowed: true }
+}
+
+fn record(view: &View) -> BucketRecord {
+    BucketRecord {
+        claim: view.claim.at.clone(),
+        uid: view.claim.uid.clone(),
+        backend: "main".into(),
+        endpoint: Endpoint::parse("http://s3.example").unwrap(),
+        bucket: crate::api::BucketName::parse("team-a-photos").unwrap(),
+        absence: false,
+        adopted: false,
+        settled: false,
+        generation: 1,
+        handled_rotate_request: None,
+    }
+}
+
+fn stored(content: &SecretContent) -> Stored {
+    let mut secret: Secret = content.to_secret();
+    secret.metadata.uid = Some(format!("uid-of-{}", content.name));
+    secret.metadata.resource_version = Some("9".into());
+    Stored(Arc::new(secret))
+}
+
+/// A claim with its finalizer, read live, on a Ready backend.
+fn view() -> View {
+    let mut view = View::new(setting(), claim_in("team-a", &json!({}), true), Vec::new(), Vec::new());
+    view.fresh = true;
+    view.own_lists = 1;
+    view.backend = Some(("main".into(), backend(AdoptionPolicy::Owned)));
+    view
+}
+
+/// The same, holding this record.
+fn holding(change: impl FnOnce(&mut BucketRecord)) -> View {
+    let mut view = view();
+    let mut record = record(&view);
+    change(&mut record);
+    let secret = stored(&record.content(NAMESPACE));
+    view.own.insert(secret.name().to_owned(), secret);
+    view
+}
+
+fn step(view: &View) -> Step {
+    next(view, Timestamp::UNIX_EPOCH)
+}
+
+/// Reason of `Ready` in the status that the next step writes.
+fn verdict(view: &View) -> String {
+    match step(view) {
+        Step::Act(Act::WriteStatus(_, status)) => {
+            status.conditions.iter().find(|c| c.type_ == "Ready").map(|c| c.reason.clone()).unwrap_or_default()
+        }
+        other => panic!("expected a status, got {other}"),
+    }
+}
+
+fn tags(entries: &[(&str, &str)]) -> BTreeMap<String, String> {
+    entries.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect()
+}
+
+#[test]
+fn the_finalizer_comes_before_anything_else() {
+    let view = View::new(setting(), claim_in("team-a", &json!({}), false), Vec::new(), Vec::new());
+    assert!(matches!(step(&view), Step::Act(Act::AddFinalizer(_))));
+}
+
+#[rstest]
+#[case(NAMESPACE)]
+#[case("vault")]
+fn a_claim_in_a_namespace_of_secrets_is_refused_and_not_touched(#[case] namespace: &str) {
+    let view = View::new(setting(), claim_in(namespace, &json!({}), false), Vec::new(), Vec::new());
+    assert_eq!(verdict(&view), "BackendNotAllowed");
+}
+
+#[test]
+fn a_record_is_made_only_after_a_live_list_unless_the_claim_is_newborn() {
+    let mut known = view();
+    known.own_lists = 0;
+    assert!(matches!(step(&known), Step::Look(Look::Holder(_))), "who holds it costs nothing to know");
+    known.holder = Some((record(&known).name(), Holder::Unknown));
+    assert_eq!(step(&known), Step::Look(Look::Own));
+    known.newborn = true;
+    assert!(matches!(step(&known), Step::Act(Act::CreateRecord(_))));
+}
+
+#[test]
+fn a_name_that_another_claim_holds_is_a_conflict_and_is_waited_for() {
+    let mut view = view();
+    let holder = crate::api::ClaimRef { namespace: "team-b".into(), name: "secret-plans".into() };
+    view.holder = Some((record(&view).name(), Holder::Other(holder)));
+    let Step::Act(Act::WriteStatus(_, status)) = step(&view) else { panic!("no status") };
+    assert!(status.conditions.iter().any(|c| c.reason == Reason::BucketNameConflict.to_string()));
+    assert!(!format!("{status:?}").contains("secret-plans"), "a tenant learns nothing of other namespaces");
+    view.claim.status = *status;
+    let Step::Rest(rest) = step(&view) else { panic!("no rest") };
+    assert_eq!(rest.waits_for, Some(record(&view).name()));
+    assert_eq!(rest.then, Then::AwaitChange);
+}
+
+#[test]
+fn absence_is_in_the_record_before_the_bucket_is_created() {
+    let mut view = holding(|_| {});
+    assert!(matches!(step(&view), Step::Look(Look::Bucket(_))));
+    view.bucket = Some(BucketSeen::Absent);
+    let Step::Act(Act::Patch(patch)) = step(&view) else { panic!("no patch") };
+    assert_eq!(patch.change, Change::NoteAbsence);
+    let mut noted = holding(|record| record.absence = true);
+    noted.bucket = Some(BucketSeen::Absent);
+    assert!(matches!(step(&noted), Step::Act(Act::CreateBucket(_))));
+}
+
+#[test]
+fn a_plain_success_in_the_pass_that_looked_is_ours_and_is_tagged_at_once() {
+    let mut view = holding(|record| record.absence = true);
+    view.bucket = Some(BucketSeen::Absent);
+    let create = step(&view);
+    view.learn(&create, Answer::Created(CreateAnswer::Created));
+    let Step::Act(Act::TagBucket(_, tags)) = step(&view) else { panic!("no tags") };
+    assert_eq!(tags.get(wire::TAG_CLAIM_UID).map(String::as_str), Some("u-1"));
+    assert_eq!(tags.get(wire::TAG_CLAIM).map(String::as_str), Some("team-a/photos"));
+    assert_eq!(tags.get(wire::TAG_INSTALLATION).map(String::as_str), Some("cluster-1"));
+}
+
+#[test]
+fn a_bucket_that_is_there_already_is_looked_at_again() {
+    let mut view = holding(|record| record.absence = true);
+    view.bucket = Some(BucketSeen::Absent);
+    let create = step(&view);
+    view.learn(&create, Answer::Created(CreateAnswer::AlreadyOwned));
+    assert!(matches!(step(&view), Step::Look(Look::Bucket(_))));
+}
+
+const OURS: &[(&str, &str)] = &[(wire::TAG_CLAIM_UID, "u-1")];
+const EARLIER_LIFE: &[(&str, &str)] =
+    &[(wire::TAG_INSTALLATION, "cluster-1"), (wire::TAG_CLAIM, "team-a/photos"), (wire::TAG_CLAIM_UID, "u-0")];
+const OTHER_CLUSTER: &[(&str, &str)] =
+    &[(wire::TAG_INSTALLATION, "cluster-2"), (wire::TAG_CLAIM, "team-a/photos"), (wire::TAG_CLAIM_UID, "u-0")];
+const ANOTHER: &[(&str, &str)] =
+    &[(wire::TAG_INSTALLATION, "cluster-1"), (wire::TAG_CLAIM, "team-b/x"), (wire::TAG_CLAIM_UID, "u-2")];
+const STRANGERS: &[(&str, &str)] = &[("owner", "finance")];
+
+/// What becomes of a bucket that is found there.
+#[derive(Debug, PartialEq)]
+enum Fate {
+    Taken,
+    Refused,
+}
+
+#[rstest]
+#[case(AdoptionPolicy::Never, EARLIER_LIFE, Fate::Refused)]
+#[case(AdoptionPolicy::Never, &[], Fate::Refused)]
+#[case(AdoptionPolicy::Owned, EARLIER_LIFE, Fate::Taken)]
+#[case(AdoptionPolicy::Owned, OTHER_CLUSTER, Fate::Refused)]
+#[case(AdoptionPolicy::Owned, ANOTHER, Fate::Refused)]
+#[case(AdoptionPolicy::Owned, STRANGERS, Fate::Refused)]
+#[case(AdoptionPolicy::Owned, &[], Fate::Refused)]
+#[case(AdoptionPolicy::Any, EARLIER_LIFE, Fate::Taken)]
+#[case(AdoptionPolicy::Any, OTHER_CLUSTER, Fate::Refused)]
+#[case(AdoptionPolicy::Any, ANOTHER, Fate::Refused)]
+#[case(AdoptionPolicy::Any, STRANGERS, Fate::Taken)]
+#[case(AdoptionPolicy::Any, &[], Fate::Taken)]
+fn the_adoption_policy_decides_on_buckets_that_were_there(
+    #[case] policy: AdoptionPolicy,
+    #[case] found: &[(&str, &str)],
+    #[case] fate: Fate,
+) {
+    let mut view = holding(|_| {});
+    view.backend = Some(("main".into(), backend(policy)));
+    view.bucket = Some(BucketSeen::Present(Some(tags(found))));
+    view.rivals = Some(Vec::new());
+    let seen = match step(&view) {
+        Step::Act(Act::Patch(patch)) if patch.change == Change::Adopt => Fate::Taken,
+        Step::Act(Act::WriteStatus(..)) if verdict(&view) == "BucketExists" => Fate::Refused,
+        other => panic!("{other}"),
+    };
+    assert_eq!(seen, fate);
+}
+
+#[test]
+fn a_bucket_is_taken_over_only_if_a_live_list_shows_no_credential_of_another_claim() {
+    let mut view = holding(|_| {});
+    view.bucket = Some(BucketSeen::Present(Some(tags(EARLIER_LIFE))));
+    assert!(matches!(step(&view), Step::Look(Look::CredentialsFor(_))));
+    let mut facts = facts(&view);
+    facts.uid = crate::api::ClaimUid::new("u-9");
+    view.rivals = Some(vec![stored(&facts.content(NAMESPACE, Some(&SecretKey::new("x".into()))))]);
+    assert_eq!(verdict(&view), "BucketNameConflict");
+}
+
+#[test]
+fn an_untagged_bucket_is_ours_only_if_it_was_absent_and_is_empty() {
+    let mut view = holding(|record| record.absence = true);
+    view.bucket = Some(BucketSeen::Present(Some(tags(&[]))));
+    assert!(matches!(step(&view), Step::Look(Look::Contents(_))));
+    view.bucket_empty = Some(true);
+    assert!(matches!(step(&view), Step::Act(Act::TagBucket(..))));
+    view.bucket_empty = Some(false);
+    assert_eq!(verdict(&view), "BucketExists");
+}
+
+#[test]
+fn a_bucket_with_our_tags_needs_no_more_proof() {
+    let mut view = holding(|_| {});
+    view.backend = Some(("main".into(), backend(AdoptionPolicy::Never)));
+    view.bucket = Some(BucketSeen::Present(Some(tags(OURS))));
+    assert!(matches!(step(&view), Step::Look(Look::Internal(_))), "on to the credential");
+}
+
+#[test]
+fn a_bucket_of_somebody_else_is_never_taken() {
+    let mut view = holding(|_| {});
+    view.backend = Some(("main".into(), backend(AdoptionPolicy::Any)));
+    view.bucket = Some(BucketSeen::Forbidden);
+    assert_eq!(verdict(&view), "BucketExists");
+}
+
+#[test]
+fn an_adopted_bucket_that_is_gone_is_not_made_again() {
+    let mut view = holding(|record| record.adopted = true);
+    view.bucket = Some(BucketSeen::Absent);
+    assert_eq!(verdict(&view), "BucketMissing");
+}
+
+fn facts(view: &View) -> CredentialFacts {
+    let record = record(view);
+    CredentialFacts {
+        claim: record.claim,
+        uid: record.uid,
+        backend: record.backend,
+        bucket: record.bucket,
+        generation: 1,
+        quota_soft: None,
+        quota_hard: None,
+    }
+}
+
+#[test]
+fn a_generation_is_minted_only_by_the_pass_that_made_it_the_target() {
+    let mut view = holding(|_| {});
+    view.bucket = Some(BucketSeen::Present(Some(tags(OURS))));
+    view.own_target = true;
+    assert!(matches!(step(&view), Step::Act(Act::Mint(_))));
+    view.own_target = false;
+    let look = step(&view);
+    assert!(matches!(look, Step::Look(Look::Internal(_))), "a cache is no proof of absence");
+    view.learn(&look, Answer::Secret(None));
+    let Step::Act(Act::Patch(patch)) = step(&view) else { panic!("no patch") };
+    assert_eq!(patch.change, Change::RaiseGeneration);
+}
+
+#[test]
+fn a_damaged_credential_is_not_overwritten() {
+    let mut view = holding(|_| {});
+    let mut content = facts(&view).content(NAMESPACE, Some(&SecretKey::new("s3cr3t".into())));
+    content.data.remove("secret_access_key");
+    let secret = stored(&content);
+    view.own.insert(secret.name().to_owned(), secret);
+    assert_eq!(verdict(&view), "CreationInconsistent");
+}
+
+/// A claim that has everything.
+fn bound() -> View {
+    let mut view = holding(|_| {});
+    let facts = facts(&view);
+    let secret = stored(&facts.content(NAMESPACE, Some(&SecretKey::new("s3cr3t".into()))));
+    let credential = crate::api::Credential::read(&secret.0, &facts.uid, 1).unwrap();
+    view.own.insert(secret.name().to_owned(), secret);
+    let gateway = &view.setting.gateway;
+    let consumer = crate::api::ConsumerContent { facts: &facts, credential: &credential, gateway, name: "photos-s3" };
+    let consumer = stored(&consumer.content());
+    view.consumers.insert("photos-s3".into(), Some(consumer));
+    if let Step::Act(Act::WriteStatus(_, status)) = step(&view) {
+        view.claim.status = (*status).clone();
+        view.status_before = *status;
+    }
+    view
+}
+
+#[test]
+fn planning_again_on_a_bound_claim_gives_rest() {
+    let Step::Rest(rest) = step(&bound()) else { panic!("not at rest") };
+    assert_eq!((rest.then, rest.events.len()), (Then::AwaitChange, 0));
+}
+
+#[test]
+fn a_bound_claim_keeps_its_keys_whatever_becomes_of_the_backend() {
+    for (seen, reason) in [
+        (BackendSeen::Missing, "BackendNotReady"),
+        (BackendSeen::Invalid("bad".into()), "BackendNotReady"),
+        (
+            match backend(AdoptionPolicy::Owned) {
+                BackendSeen::Present { backend, .. } => BackendSeen::Present { backend, allowed: false },
+                other => other,
+            },
+            "BackendNotAllowed",
+        ),
+    ] {
+        let mut view = bound();
+        view.backend = Some(("main".into(), seen));
+        let Step::Act(Act::WriteStatus(_, status)) = step(&view) else { panic!("no status") };
+        assert_eq!(status.phase, Some(crate::api::Phase::Bound));
+        let ready = status.conditions.iter().find(|c| c.type_ == "Ready").unwrap();
+        assert_eq!((ready.status.as_str(), ready.reason.as_str()), ("False", reason));
+    }
+}
+
+#[test]
+fn a_bucket_that_vanished_is_missing_until_it_is_back_with_our_tags() {
+    let mut view = bound();
+    view.bucket = Some(BucketSeen::Absent);
+    assert_eq!(verdict(&view), "BucketMissing");
+    view.known_missing = true;
+    view.bucket = Some(BucketSeen::Present(Some(tags(&[]))));
+    assert_eq!(verdict(&view), "BucketMissing", "an untagged one in its place is not it");
+    view.bucket = Some(BucketSeen::Present(Some(tags(OURS))));
+    assert!(matches!(step(&view), Step::Rest(_)));
+}
+
+#[test]
+fn an_error_is_never_absence() {
+    let mut view = holding(|record| record.absence = true);
+    let look = step(&view);
+    view.learn(&look, Answer::Failed(Failure::Upstream("GetBucketTagging: the store failed (InternalError)".into())));
+    let Step::Act(Act::WriteStatus(id, status)) = step(&view) else { panic!("no status") };
+    assert_eq!(status.phase, Some(crate::api::Phase::Creating));
+    view.learn(
+        &Step::Act(Act::WriteStatus(id, status.clone())),
+        Answer::Claim(Some(Box::new(Claim { status: *status, ..view.claim.clone() }))),
+    );
+    assert!(matches!(step(&view), Step::Rest(rest) if matches!(rest.then, Then::Retry(_))));
+}
+
+#[test]
+fn a_paused_claim_is_left_alone_visibly() {
+    let mut view = view();
+    view.claim.paused = true;
+    assert_eq!(verdict(&view), "Paused");
+}
+
+fn deleting(change: impl FnOnce(&mut View)) -> View {
+    let mut view = bound();
+    view.claim.deleting = true;
+    view.fresh = false;
+    view.own_lists = 0;
+    change(&mut view);
+    view
+}
+
+#[test]
+fn deletion_begins_with_live_reads() {
+    let view = deleting(|_| {});
+    assert_eq!(step(&view), Step::Look(Look::Claim));
+    assert_eq!(step(&deleting(|view| view.fresh = true)), Step::Look(Look::Own));
+}
+
+#[test]
+fn deletion_stops_when_the_live_claim_is_another_version() {
+    let mut view = deleting(|_| {});
+    let look = step(&view);
+    let mut live = view.claim.clone();
+    live.id.resource_version = "6".into();
+    view.learn(&look, Answer::Claim(Some(Box::new(live))));
+    assert!(matches!(step(&view), Step::Rest(_)));
+}
+
+#[test]
+fn deletion_revokes_before_it_lets_anything_else_go() {
+    let mut view = deleting(|view| {
+        view.fresh = true;
+        view.own_lists = 1;
+        view.own_current = true;
+    });
+    let mut deleted = Vec::new();
+    for _ in 0..50 {
+        let step = step(&view);
+        let answer = match &step {
+            Step::Look(Look::Own) => Answer::Secrets(view.own.values().cloned().collect()),
+            Step::Look(_) => Answer::Secret(None),
+            Step::Act(Act::Delete(secret)) => {
+                deleted.push(secret.name.chars().take(2).collect::<String>());
+                Answer::Done
+            }
+            Step::Act(Act::RemoveFinalizer(_)) => break,
+            other => panic!("{other}"),
+        };
+        view.learn(&step, answer);
+    }
+    assert_eq!(deleted, ["vc", "ph", "br"], "credential, consumer Secret, record");
+    assert!(view.own_lists >= 2, "a second live list before the finalizer goes");
+}

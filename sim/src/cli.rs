@@ -1,0 +1,144 @@
+//! The command line (spec §5).
+
+use std::io::{self, Write};
+use std::path::PathBuf;
+
+use anstream::{AutoStream, ColorChoice};
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+use crate::demo::{self, Report, Source, Step, json, text};
+
+/// The Stowage operator in a simulated world: a Kubernetes API, an S3 store and a gateway in one process.
+#[derive(Debug, Parser)]
+#[command(name = "stowage-sim", version, max_term_width = 100)]
+pub struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Take the guided tour: manifests become buckets, step by step, in a few seconds.
+    ///
+    /// Applies manifests to a simulated cluster that the production operator works on, then walks through the life
+    /// of their claims and prints what a user would see: tables, events, the connection Secret, requests that the
+    /// gateway answers and refuses, what a deletion leaves behind. The S3Backends among the manifests are given
+    /// simulated stores at their endpoints, which accept the credentials of their admin Secrets. Nothing outside of
+    /// the process is touched.
+    #[command(after_long_help = EXIT_CODES)]
+    Demo(DemoArgs),
+}
+
+const EXIT_CODES: &str = "\
+Examples:
+  stowage-sim demo
+  stowage-sim demo -f namespace.yaml -f backend.yaml -f claims.yaml
+  cat everything.yaml | stowage-sim demo -f - -o json
+
+Exit codes: 0 every step went as it should; 1 one did not, said in one sentence on stderr; 2 wrong usage.";
+
+#[derive(Debug, Args)]
+struct DemoArgs {
+    /// Manifests to apply in place of the project's examples: files, directories, - for standard input; repeatable.
+    #[arg(short, long = "filename", env = "STOWAGE_FILENAME", value_name = "FILE", num_args = 1..)]
+    filename: Vec<PathBuf>,
+    /// What to print: text for people, or one JSON document for machines.
+    #[arg(short, long, env = "STOWAGE_OUTPUT", value_name = "FORMAT", default_value = "text")]
+    output: Output,
+    /// When to use colours; auto: on a terminal, unless NO_COLOR is set.
+    #[arg(long, env = "STOWAGE_COLOR", value_name = "WHEN", default_value = "auto")]
+    color: Color,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Output {
+    /// Sections for people.
+    Text,
+    /// `{steps: [{name, ok, millis, detail}], kubernetes_writes, s3_calls}`.
+    Json,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Color {
+    /// On a terminal, unless NO_COLOR is set.
+    Auto,
+    /// Always.
+    Always,
+    /// Never.
+    Never,
+}
+
+impl From<Color> for ColorChoice {
+    fn from(color: Color) -> Self {
+        match color {
+            Color::Auto => Self::Auto,
+            Color::Always => Self::Always,
+            Color::Never => Self::Never,
+        }
+    }
+}
+
+impl Cli {
+    /// Does what the command line says.
+    ///
+    /// # Errors
+    /// One sentence: what failed.
+    pub fn execute(self) -> Result<(), String> {
+        match self.command {
+            Command::Demo(args) => run_demo(args),
+        }
+    }
+}
+
+fn run_demo(args: DemoArgs) -> Result<(), String> {
+    let source = if args.filename.is_empty() { Source::Examples } else { Source::Paths(args.filename) };
+    let (report, written) = match args.output {
+        Output::Text => print_text(&source, args.color.into()),
+        Output::Json => {
+            let report = demo::run(&source, |_| {});
+            let written = serde_json::to_string_pretty(&json::document(&report))
+                .map_err(io::Error::from)
+                .and_then(|document| writeln!(io::stdout(), "{document}"));
+            (report, written)
+        }
+    };
+    if let Some(error) = written.err().filter(|error| error.kind() != io::ErrorKind::BrokenPipe) {
+        return Err(format!("can't write to stdout: {error}"));
+    }
+    report.failure().map_or(Ok(()), |step| Err(step.detail.clone()))
+}
+
+/// Prints each step as it ends. What goes wrong with the printing doesn't stop the tour, it is told at its end.
+fn print_text(source: &Source, color: ColorChoice) -> (Report, io::Result<()>) {
+    let mut out = AutoStream::new(io::stdout(), color);
+    let mut written = text::write_introduction(&mut out);
+    let mut number = 0;
+    let report = demo::run(source, |step: &Step| {
+        number += 1;
+        if written.is_ok() {
+            written = text::write_step(&mut out, number, step);
+        }
+    });
+    let written = written.and_then(|()| text::write_summary(&mut out, &report));
+    (report, written)
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_well_formed() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn files_can_be_given_one_by_one_or_together() {
+        let cli = Cli::try_parse_from(["stowage-sim", "demo", "-f", "a", "b", "-f", "-", "-o", "json"]);
+        let Command::Demo(args) = cli.expect("it is good usage").command;
+        assert_eq!(args.filename, ["a", "b", "-"].map(PathBuf::from));
+        assert_eq!(args.output, Output::Json);
+    }
+}

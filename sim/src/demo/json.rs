@@ -1,0 +1,17 @@
+//! The tour for machines: one document (spec §5). Fields may be added, never renamed.
+
+use serde_json::{Value, json};
+
+use super::step::{Report, Step};
+
+/// The document: `steps` of `name`, `ok`, `millis` and `detail`; `kubernetes_writes` and `s3_calls` of the operator;
+/// `millis` altogether.
+pub fn document(report: &Report) -> Value {
+    let step = |step: &Step| json!({"name": step.name, "ok": step.ok, "millis": step.millis, "detail": step.detail});
+    json!({
+        "steps": report.steps.iter().map(step).collect::<Vec<Value>>(),
+        "kubernetes_writes": report.kubernetes_writes,
+        "s3_calls": report.s3_calls,
+        "millis": report.millis,
+    })
+}

@@ -1,0 +1,62 @@
+//! The guided tour (spec §5, `stowage-sim demo`): a world, manifests applied to it, and what a user would see.
+//!
+//! [`run`] takes the tour and gives its steps as data; [`text`] and [`json`] render them. The tour only looks at the
+//! world as users can, through the Kubernetes API and the gateway; what a store keeps is looked at as the store's
+//! owner.
+
+mod access;
+mod departure;
+pub mod json;
+mod settle;
+mod setup;
+mod source;
+mod step;
+mod table;
+mod tenant;
+pub mod text;
+mod tour;
+mod views;
+
+use std::time::Instant;
+
+use crate::determinism::run_seeded;
+use crate::world::{BackendStore, Document, Options, World};
+
+pub use source::Source;
+pub use step::{Finding, Line, Page, Report, Span, Step, Tone};
+pub use table::{Table, age};
+
+use tour::Tour;
+
+/// Seed of the tour: every one is the same.
+const SEED: u64 = 1;
+
+/// Takes the tour; `seen` is told of each step as it ends. Manifests that can't be read, or are refused, fail its first
+/// steps.
+pub fn run(source: &Source, seen: impl FnMut(&Step) + Send) -> Report {
+    let began = Instant::now();
+    let mut report = match source.read() {
+        Ok(documents) => run_seeded(SEED, || take(documents, seen)),
+        Err(why) => unreadable(why, seen),
+    };
+    report.millis = millis_since(began);
+    report
+}
+
+async fn take(documents: Vec<Document>, seen: impl FnMut(&Step)) -> Report {
+    let backends = BackendStore::of_manifests(&documents);
+    let world = World::new(Options { seed: SEED, backends, ..Options::default() }).await;
+    Tour::new(world, documents, seen).take().await
+}
+
+fn unreadable(why: String, mut seen: impl FnMut(&Step)) -> Report {
+    let (name, title) = setup::APPLY;
+    let step = Step { name, title, ok: false, millis: 0, detail: why, page: Page::default() };
+    seen(&step);
+    Report { steps: vec![step], kubernetes_writes: 0, s3_calls: 0, millis: 0 }
+}
+
+/// Real time, for display only.
+fn millis_since(began: Instant) -> u64 {
+    u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX)
+}

@@ -1,0 +1,142 @@
+//! What the tour leaves behind: steps as data. How they look is the renderers' business.
+
+/// How a piece of text is meant; renderers decide what that looks like.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Tone {
+    /// As it is.
+    #[default]
+    Plain,
+    /// What the user would have typed, and column heads.
+    Strong,
+    /// A remark.
+    Faint,
+    /// As one would wish.
+    Good,
+    /// Under way.
+    Busy,
+    /// Refused or failed.
+    Bad,
+}
+
+/// Text in one tone.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Span {
+    /// How it is meant.
+    pub tone: Tone,
+    /// The text, without line breaks.
+    pub text: String,
+}
+
+impl Span {
+    /// Text in a tone.
+    pub fn new(tone: Tone, text: impl Into<String>) -> Self {
+        Self { tone, text: text.into() }
+    }
+}
+
+impl From<&str> for Span {
+    fn from(text: &str) -> Self {
+        Self::new(Tone::Plain, text)
+    }
+}
+
+impl From<String> for Span {
+    fn from(text: String) -> Self {
+        Self::new(Tone::Plain, text)
+    }
+}
+
+/// A line of output.
+pub type Line = Vec<Span>;
+
+/// What a step shows, line by line.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Page {
+    /// The lines, top to bottom.
+    pub lines: Vec<Line>,
+}
+
+impl Page {
+    /// What a user would type to see what follows.
+    pub fn command(&mut self, command: impl AsRef<str>) {
+        self.lines.push(vec![Span::new(Tone::Strong, format!("$ {}", command.as_ref()))]);
+    }
+
+    /// A remark of the guide.
+    pub fn remark(&mut self, text: impl AsRef<str>) {
+        self.lines.push(vec![Span::new(Tone::Faint, format!("# {}", text.as_ref()))]);
+    }
+
+    /// A line as a program would print it.
+    pub fn line(&mut self, span: impl Into<Span>) {
+        self.lines.push(vec![span.into()]);
+    }
+
+    /// A blank line.
+    pub fn gap(&mut self) {
+        self.lines.push(Line::new());
+    }
+
+    /// Lines made elsewhere, a table's for example.
+    pub fn lines(&mut self, lines: Vec<Line>) {
+        self.lines.extend(lines);
+    }
+}
+
+/// What a step came to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Finding {
+    /// Whether it went as the contract has it.
+    pub ok: bool,
+    /// One sentence that says what was seen.
+    pub detail: String,
+}
+
+impl Finding {
+    /// What was to be seen was seen.
+    pub fn good(detail: impl Into<String>) -> Self {
+        Self { ok: true, detail: detail.into() }
+    }
+
+    /// Something else was seen.
+    pub fn bad(detail: impl Into<String>) -> Self {
+        Self { ok: false, detail: detail.into() }
+    }
+}
+
+/// A step of the tour.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Step {
+    /// Its stable name, in kebab case.
+    pub name: &'static str,
+    /// Its heading.
+    pub title: &'static str,
+    /// Whether it went as the contract has it.
+    pub ok: bool,
+    /// What it took, in milliseconds of real time.
+    pub millis: u64,
+    /// One sentence that says what was seen.
+    pub detail: String,
+    /// What it shows.
+    pub page: Page,
+}
+
+/// The whole tour.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Report {
+    /// The steps taken, in their order; the tour ends early where going on makes no sense.
+    pub steps: Vec<Step>,
+    /// Writes by the operator that Kubernetes carried out, Events among them.
+    pub kubernetes_writes: u64,
+    /// S3 calls by the operator.
+    pub s3_calls: u64,
+    /// What it took, in milliseconds of real time.
+    pub millis: u64,
+}
+
+impl Report {
+    /// The first step that failed.
+    pub fn failure(&self) -> Option<&Step> {
+        self.steps.iter().find(|step| !step.ok)
+    }
+}

@@ -1,0 +1,111 @@
+//! A tenant: a client of the AWS SDK made of a connection Secret, and what it is answered.
+
+use std::collections::BTreeMap;
+
+use aws_sdk_s3::Client;
+use aws_sdk_s3::config::retry::RetryConfig;
+use aws_sdk_s3::config::{BehaviorVersion, Config, Credentials, Region};
+use aws_sdk_s3::error::{ProvideErrorMetadata, SdkError};
+use aws_sdk_s3::primitives::ByteStream;
+use aws_smithy_runtime_api::client::http::SharedHttpClient;
+use aws_smithy_runtime_api::client::orchestrator::HttpResponse;
+use k8s_openapi::api::core::v1::Secret;
+use stowage_operator::api::ClaimRef;
+
+/// Somebody who has been given a connection Secret, and nothing else.
+pub(super) struct Tenant {
+    /// The claim that it is from.
+    pub(super) claim: ClaimRef,
+    /// Name of the Secret.
+    pub(super) secret: String,
+    /// The bucket that it names.
+    pub(super) bucket: String,
+    client: Client,
+}
+
+/// Why a request had no success.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Refused {
+    /// HTTP status; `None` without an answer.
+    pub(super) status: Option<u16>,
+    /// S3's code, such as `AccessDenied`.
+    pub(super) code: String,
+}
+
+impl std::fmt::Display for Refused {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self.status {
+            Some(status) => write!(f, "{status} {}", self.code),
+            None => f.write_str(&self.code),
+        }
+    }
+}
+
+/// What a request came to.
+pub(super) type Answer<T> = Result<T, Refused>;
+
+fn refused<E: ProvideErrorMetadata>(error: &SdkError<E, HttpResponse>) -> Refused {
+    let status = error.raw_response().map(|response| response.status().as_u16());
+    Refused { status, code: error.code().unwrap_or("no answer").to_owned() }
+}
+
+/// The text fields of a Secret.
+pub(super) fn fields(secret: &Secret) -> BTreeMap<String, String> {
+    let data = secret.data.iter().flatten();
+    data.filter_map(|(key, value)| Some((key.clone(), String::from_utf8(value.0.clone()).ok()?))).collect()
+}
+
+impl Tenant {
+    /// A client with endpoint, region, addressing style and keys from the Secret; without retries, so that a refusal
+    /// is seen as it comes.
+    ///
+    /// # Errors
+    /// With the field that is missing.
+    pub(super) fn new(claim: ClaimRef, name: &str, secret: &Secret, http: SharedHttpClient) -> Result<Self, String> {
+        let fields = fields(secret);
+        let field = |key: &str| fields.get(key).ok_or_else(|| format!("Secret {name} of {claim} has no {key}"));
+        let keys = (field("AWS_ACCESS_KEY_ID")?, field("AWS_SECRET_ACCESS_KEY")?);
+        let config = Config::builder()
+            .behavior_version(BehaviorVersion::latest())
+            .credentials_provider(Credentials::new(keys.0, keys.1, None, None, "connection Secret"))
+            .endpoint_url(field("AWS_ENDPOINT_URL_S3")?)
+            .region(Region::new(field("AWS_REGION")?.clone()))
+            .force_path_style(field("S3_ADDRESSING_STYLE")? == "path")
+            .retry_config(RetryConfig::disabled())
+            .http_client(http)
+            .build();
+        let bucket = field("BUCKET_NAME")?.clone();
+        Ok(Self { bucket, secret: name.to_owned(), client: Client::from_conf(config), claim })
+    }
+
+    /// Stores an object.
+    pub(super) async fn put(&self, bucket: &str, key: &str, text: &str) -> Answer<()> {
+        let body = ByteStream::from(text.as_bytes().to_vec());
+        let sent = self.client.put_object().bucket(bucket).key(key).body(body).send().await;
+        sent.map(drop).map_err(|error| refused(&error))
+    }
+
+    /// Reads an object.
+    pub(super) async fn get(&self, bucket: &str, key: &str) -> Answer<String> {
+        let answer = self.client.get_object().bucket(bucket).key(key).send().await;
+        let body = answer.map_err(|error| refused(&error))?.body.collect().await;
+        let bytes = body.map_err(|error| Refused { status: None, code: error.to_string() })?.into_bytes();
+        Ok(String::from_utf8_lossy(&bytes).into_owned())
+    }
+
+    /// Lists the keys of a bucket, its first page.
+    pub(super) async fn list(&self, bucket: &str) -> Answer<Vec<String>> {
+        let answer = self.client.list_objects_v2().bucket(bucket).send().await.map_err(|error| refused(&error))?;
+        Ok(answer.contents().iter().filter_map(|object| object.key().map(ToOwned::to_owned)).collect())
+    }
+
+    /// Deletes a bucket.
+    pub(super) async fn delete_bucket(&self, bucket: &str) -> Answer<()> {
+        self.client.delete_bucket().bucket(bucket).send().await.map(drop).map_err(|error| refused(&error))
+    }
+
+    /// Makes a bucket.
+    pub(super) async fn create_bucket(&self, bucket: &str) -> Answer<()> {
+        self.client.create_bucket().bucket(bucket).send().await.map(drop).map_err(|error| refused(&error))
+    }
+}

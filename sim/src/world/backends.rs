@@ -1,0 +1,152 @@
+//! The stores of a world, and who may use them.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use k8s_openapi::api::core::v1::Secret;
+use s3s::S3;
+use serde::de::DeserializeOwned;
+use stowage_operator::api::{AdminCredentialsSecretRef, Endpoint, S3Backend};
+
+use crate::determinism::VirtualClock;
+use crate::store::{Dialect, Store};
+
+use super::{ADMIN_ACCESS_KEY, ADMIN_ACCOUNT, ADMIN_SECRET_KEY, Document, STORE_ENDPOINT};
+
+/// A backend that a store is made for.
+#[derive(Clone, Debug)]
+pub struct BackendStore {
+    /// Name of the S3Backend: the gateway knows the store by it.
+    pub name: String,
+    /// Where the operator reaches the store; by path only, no bucket has a host name of its own.
+    pub endpoint: Endpoint,
+    /// Region of the store.
+    pub region: String,
+    /// Account that its buckets belong to.
+    pub account: String,
+    /// Admin credentials, access key id and secret key; without them the operator is turned away.
+    pub keys: Option<(String, String)>,
+}
+
+impl BackendStore {
+    /// Backend `main` at [`STORE_ENDPOINT`].
+    pub fn main() -> Self {
+        Self {
+            name: "main".to_owned(),
+            endpoint: Endpoint::parse(STORE_ENDPOINT).expect("it is a URL"),
+            region: "us-east-1".to_owned(),
+            account: ADMIN_ACCOUNT.to_owned(),
+            keys: Some((ADMIN_ACCESS_KEY.to_owned(), ADMIN_SECRET_KEY.to_owned())),
+        }
+    }
+
+    /// The stores that manifests speak of: one for each S3Backend among them, which accepts the admin credentials
+    /// that its Secret holds, if that is among them too. Equal credentials are one account. What is malformed is
+    /// passed over: to refuse it is the API server's business.
+    pub fn of_manifests(documents: &[Document]) -> Vec<Self> {
+        let backends: Vec<S3Backend> = of_kind(documents, "S3Backend");
+        let secrets: Vec<Secret> = of_kind(documents, "Secret");
+        let store = |backend: S3Backend| {
+            let keys = admin_keys(&secrets, &backend.spec.admin_credentials_secret_ref);
+            Some(Self {
+                name: backend.metadata.name?,
+                endpoint: Endpoint::parse(&backend.spec.endpoint).ok()?,
+                region: backend.spec.region,
+                account: keys.as_ref().map_or_else(|| ADMIN_ACCOUNT.to_owned(), |(id, _)| id.clone()),
+                keys,
+            })
+        };
+        backends.into_iter().filter_map(store).collect()
+    }
+}
+
+/// The documents of a kind, as far as they are well-formed.
+fn of_kind<T: DeserializeOwned>(documents: &[Document], kind: &str) -> Vec<T> {
+    let wanted = |document: &&Document| document.object.types.as_ref().is_some_and(|types| types.kind == kind);
+    let typed = |document: &Document| serde_json::from_value(serde_json::to_value(&document.object).ok()?).ok();
+    documents.iter().filter(wanted).filter_map(typed).collect()
+}
+
+fn admin_keys(secrets: &[Secret], reference: &AdminCredentialsSecretRef) -> Option<(String, String)> {
+    let named = |secret: &&Secret| {
+        secret.metadata.name.as_ref() == Some(&reference.name)
+            && secret.metadata.namespace.as_ref() == Some(&reference.namespace)
+    };
+    let secret = secrets.iter().find(named)?;
+    let field = |name: &str| {
+        let text = secret.string_data.as_ref().and_then(|data| data.get(name)).cloned();
+        let data = || String::from_utf8(secret.data.as_ref()?.get(name)?.0.clone()).ok();
+        text.or_else(data)
+    };
+    Some((field(&reference.access_key_field)?, field(&reference.secret_key_field)?))
+}
+
+/// One store for each endpoint, in the region of the first backend that names it.
+pub(super) fn stores(backends: &[BackendStore], dialect: &Dialect, clock: &VirtualClock) -> BTreeMap<Endpoint, Store> {
+    let mut stores = BTreeMap::new();
+    for backend in backends {
+        let dialect = || Dialect { region: backend.region.clone(), ..dialect.clone() };
+        let store = stores.entry(backend.endpoint.clone()).or_insert_with(|| Store::new(clock.clock(), dialect()));
+        if let Some((id, secret)) = &backend.keys {
+            store.add_account(&backend.account, id, secret);
+        }
+    }
+    stores
+}
+
+/// What the gateway serves: each backend by its name.
+pub(super) fn served(backends: &[BackendStore], stores: &BTreeMap<Endpoint, Store>) -> BTreeMap<String, Arc<dyn S3>> {
+    let serve = |backend: &BackendStore| {
+        let face: Arc<dyn S3> = Arc::new(stores.get(&backend.endpoint)?.as_account(&backend.account));
+        Some((backend.name.clone(), face))
+    };
+    backends.iter().filter_map(serve).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::parse;
+    use super::*;
+
+    const YAML: &str = "
+apiVersion: v1
+kind: Secret
+metadata: {name: admin, namespace: system}
+stringData: {id: key}
+data: {secret: c2VjcmV0}
+---
+apiVersion: broker.stowage.io/v1alpha1
+kind: S3Backend
+metadata: {name: fast}
+spec:
+  endpoint: HTTP://Store.example:80/
+  region: eu-central-1
+  adminCredentialsSecretRef: {name: admin, namespace: system, accessKeyField: id, secretKeyField: secret}
+---
+apiVersion: broker.stowage.io/v1alpha1
+kind: S3Backend
+metadata: {name: locked-out}
+spec:
+  endpoint: http://store.example
+  adminCredentialsSecretRef: {name: other, namespace: system}
+---
+{apiVersion: broker.stowage.io/v1alpha1, kind: S3Backend, metadata: {name: malformed}, spec: {}}
+";
+
+    #[test]
+    fn manifests_say_which_stores_there_are_and_who_may_use_them() {
+        let backends = BackendStore::of_manifests(&parse("f.yaml", YAML).unwrap());
+        let seen: Vec<_> = backends.iter().map(|b| (b.name.as_str(), b.endpoint.as_str(), b.keys.clone())).collect();
+        let keys = ("key".to_owned(), "secret".to_owned());
+        assert_eq!(seen, [("fast", "http://store.example", Some(keys)), ("locked-out", "http://store.example", None)]);
+    }
+
+    #[tokio::test]
+    async fn backends_of_one_endpoint_share_its_store() {
+        let backends = BackendStore::of_manifests(&parse("f.yaml", YAML).unwrap());
+        let stores = stores(&backends, &Dialect::default(), &VirtualClock::new());
+        let regions: Vec<_> = stores.values().map(|store| store.dialect().region.clone()).collect();
+        assert_eq!(regions, ["eu-central-1"]);
+        assert_eq!(served(&backends, &stores).keys().collect::<Vec<_>>(), ["fast", "locked-out"]);
+    }
+}
