@@ -27,8 +27,6 @@ mod view;
 
 use k8s_openapi::jiff::Timestamp;
 
-use crate::api::Reason;
-
 pub(crate) use repair::preconditions;
 pub use repair::{Change, SecretPatch};
 pub use step::{Act, Announcement, Concern, Look, Rest, SecretRef, Step, Stop, Target, Then};
