@@ -17,7 +17,7 @@ use tracing::Instrument;
 
 use crate::api::BucketClaim;
 use crate::kubernetes;
-use crate::plan::{self, Act, Announcement, Answer, Look, Rest, Step, Then, View};
+use crate::plan::{self, Act, Announcement, Answer, Failure, Look, Rest, Step, Then, View};
 
 use super::backoff::Backoff;
 use super::feeds::{self, Claim, Main};
@@ -132,6 +132,9 @@ impl Context {
                 // The watch will show it as the echo of our own write: whoever waits for the name is told here.
                 self.shared.wakes.record_changed(&secret.name);
             }
+            if let (Step::Act(Act::CreateBucket(_)), Answer::Failed(Failure::Upstream(_))) = (&step, &answer) {
+                self.shared.memory.looks.create_unanswered(view.claim.uid.as_str(), self.shared.config.limits.timeout);
+            }
             view.learn(&step, answer);
         }
         tracing::error!(steps, reads, "the pass does not come to an end");
@@ -180,6 +183,8 @@ struct Looks(Mutex<BTreeMap<String, LookTime>>);
 struct LookTime {
     due: Instant,
     missing: bool,
+    /// Until when a CreateBucket that got no answer may still happen.
+    create_pending: Option<Instant>,
 }
 
 impl Looks {
@@ -191,9 +196,11 @@ impl Looks {
             let troubled =
                 view.claim.status.conditions.iter().any(|c| c.type_ == "BucketCreated" && c.status == "False");
             let wait = if troubled { Duration::ZERO } else { interval.mul_f64(fastrand::f64()) };
-            LookTime { due: Instant::now() + wait, missing: false }
+            LookTime { due: Instant::now() + wait, missing: false, create_pending: None }
         });
         view.known_missing = look.missing;
+        view.create_pending = look.create_pending.map(|until| until.saturating_duration_since(Instant::now()));
+        view.create_pending = view.create_pending.filter(|time| !time.is_zero());
         view.look_due = look.due <= Instant::now();
     }
 
@@ -208,6 +215,13 @@ impl Looks {
             } else if view.bucket.is_some() {
                 look.due = Instant::now() + jittered(interval);
             }
+        }
+    }
+
+    /// Notes that a CreateBucket got no answer: it may happen until the call's deadline has passed once more.
+    fn create_unanswered(&self, uid: &str, deadline: Duration) {
+        if let Some(look) = self.lock().get_mut(uid) {
+            look.create_pending = Some(Instant::now() + deadline);
         }
     }
 

@@ -209,7 +209,14 @@ impl Memory {
             // A claim that never got its bucket has nothing to be taken up again: the adoption policy decides.
             remake: credential.is_some() || (pinned.is_some() && status.bucket_origin.is_some()),
             bucket: bucket.and_then(|name| BucketName::parse(name).ok()),
-            highest_generation: view.credentials().filter_map(generation).chain(published).max().unwrap_or(0),
+            // The status is no memory, but a number that it shows was used.
+            highest_generation: view
+                .credentials()
+                .filter_map(generation)
+                .chain(published)
+                .chain(status.rotation_generation.and_then(|shown| u64::try_from(shown).ok()))
+                .max()
+                .unwrap_or(0),
         }
     }
 }

@@ -23,6 +23,7 @@ pub(super) fn walk(view: &View) -> Result<Settled, Halt> {
     }
     keep_bucket(view)?;
     remove_consumer_secrets(view)?;
+    await_lost_create(view)?;
     remove_record(view)?;
     if view.own_lists < 2 || !view.own_current {
         // Right before the finalizer goes, a second live list must be empty.
@@ -99,6 +100,12 @@ fn remove_consumer_secrets(view: &View) -> Result<(), Halt> {
         }
     }
     Ok(())
+}
+
+/// A create that got no answer can still land, and must not hit the name's next holder: until its deadline has
+/// passed the record stays (spec §3.2).
+fn await_lost_create(view: &View) -> Result<(), Halt> {
+    view.create_pending.map_or(Ok(()), |time| Err(Halt::Wait(time)))
 }
 
 fn remove_record(view: &View) -> Result<(), Halt> {

@@ -27,6 +27,8 @@ mod view;
 
 use k8s_openapi::jiff::Timestamp;
 
+use crate::api::Reason;
+
 pub(crate) use repair::preconditions;
 pub use repair::{Change, SecretPatch};
 pub use step::{Act, Announcement, Concern, Look, Rest, SecretRef, Step, Stop, Target, Then};
@@ -47,6 +49,7 @@ pub fn next(view: &View, now: Timestamp) -> Step {
         Ok(settled) => status::conclude(view, settled.impaired.as_ref(), settled.wake, now),
         Err(Halt::Do(step)) => *step,
         Err(Halt::Stop(stop)) => status::conclude(view, Some(&stop), None, now),
+        Err(Halt::Wait(time)) => rest(Then::After(time)),
         Err(Halt::Stale(why)) => stale(why),
     }
 }

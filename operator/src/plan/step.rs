@@ -255,6 +255,8 @@ pub(super) enum Halt {
     Do(Box<Step>),
     /// It can't go on; the status says why.
     Stop(Box<Stop>),
+    /// There is nothing to do for this long; the status has nothing to add.
+    Wait(Duration),
     /// What the pass reads is old: it ends without a word, and another begins when the caches have caught up.
     Stale(&'static str),
 }

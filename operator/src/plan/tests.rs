@@ -446,3 +446,22 @@ fn deletion_revokes_before_it_lets_anything_else_go() {
     assert_eq!(deleted, ["vc", "ph", "br"], "credential, consumer Secret, record");
     assert!(view.own_lists >= 2, "a second live list before the finalizer goes");
 }
+
+#[test]
+fn the_record_stays_while_a_create_without_an_answer_may_still_land() {
+    let time = std::time::Duration::from_secs(7);
+    let mut view = holding(|_| {});
+    view.claim.deleting = true;
+    view.own_lists = 1;
+    view.create_pending = Some(time);
+    for _ in 0..20 {
+        let step = step(&view);
+        let answer = match &step {
+            Step::Look(_) => Answer::Secret(None),
+            Step::Rest(rest) => return assert_eq!(rest.then, Then::After(time)),
+            Step::Act(act) => panic!("{act}"),
+        };
+        view.learn(&step, answer);
+    }
+    panic!("no rest");
+}

@@ -6,6 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 use k8s_openapi::api::core::v1::Secret;
 
@@ -216,6 +217,8 @@ pub struct View {
     pub look_due: bool,
     /// An earlier pass of this process saw that the bucket is gone.
     pub known_missing: bool,
+    /// A CreateBucket of this process got no answer, and may still happen for this long.
+    pub create_pending: Option<Duration>,
     /// Secrets in the claim's namespace by name; `None` = absent, seen live.
     pub consumers: BTreeMap<String, Option<Stored>>,
     /// A consumer Secret was written in this pass.
@@ -258,6 +261,7 @@ impl View {
             versioned: false,
             look_due: false,
             known_missing: false,
+            create_pending: None,
             consumers: consumers.into_iter().map(by_name).map(|(name, secret)| (name, Some(secret))).collect(),
             consumer_written: false,
             taken: BTreeSet::new(),

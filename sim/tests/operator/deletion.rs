@@ -339,3 +339,17 @@ fn no_fault_of_a_single_call_of_a_deletion_leaves_anything() {
 
     assert!(schedules >= 20);
 }
+
+#[test]
+fn after_a_create_without_an_answer_the_record_stays_a_deadline_longer() {
+    Stage::run("s3:CreateBucket@1 lost-answer", async |stage| {
+        stage.apply(&claim("team-a", "photos")).await;
+        stage.until("the create is sent", |world| world.store.bucket("team-a-photos").is_some()).await;
+        stage.delete("bucketclaims", "team-a", "photos").await;
+        stage.world.pass(Duration::from_secs(20)).await;
+        assert_eq!(secrets(&stage.world, OPERATOR_NAMESPACE, "bucket-record").len(), 1, "the call may still land");
+        stage.until_gone("team-a", "photos").await;
+        assert!(secrets(&stage.world, OPERATOR_NAMESPACE, "bucket-record").is_empty());
+        assert!(stage.world.store.bucket("team-a-photos").is_some(), "retained");
+    });
+}
