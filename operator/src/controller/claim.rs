@@ -1,9 +1,7 @@
 //! Passes over claims.
 
-use std::collections::BTreeMap;
 use std::convert::Infallible;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::sync::Arc;
 
 use futures::StreamExt;
 use futures::future::{BoxFuture, Shared as SharedFuture};
@@ -12,7 +10,6 @@ use kube::runtime::events::{Event, EventType};
 use kube::runtime::reflector::ObjectRef;
 use kube::{Resource, ResourceExt};
 use tokio::sync::mpsc::UnboundedReceiver;
-use tokio::time::Instant;
 use tracing::Instrument;
 
 use crate::api::BucketClaim;
@@ -21,15 +18,13 @@ use crate::plan::{self, Act, Announcement, Answer, Failure, Look, Rest, Step, Th
 
 use super::backoff::Backoff;
 use super::feeds::{self, Claim, Main};
+use super::looks::Looks;
 use super::{Shared, jittered};
 
 /// No pass is longer: a store or API server that contradicts itself must not keep a claim in one for ever. Reads of
 /// internal Secrets by name have a bound of their own: a deletion makes one for each generation.
 const MOST_STEPS: usize = 200;
 const MOST_READS_BY_NAME: usize = 100_000;
-
-/// When a drift check that failed is repeated.
-const LOOK_AGAIN: Duration = Duration::from_secs(30);
 
 struct Context {
     shared: Arc<Shared>,
@@ -46,7 +41,7 @@ impl Memory {
     /// Forgets a claim that is gone.
     pub(super) fn forget(&self, uid: &str) {
         self.backoff.reset(uid);
-        self.looks.lock().remove(uid);
+        self.looks.forget(uid);
     }
 }
 
@@ -107,38 +102,45 @@ impl Context {
         let (mut steps, mut reads) = (0, 0);
         while steps < MOST_STEPS && reads < MOST_READS_BY_NAME {
             let step = plan::next(view, self.shared.clock.now());
-            match step {
-                Step::Look(plan::Look::Internal(_)) => reads += 1,
-                _ => steps += 1,
-            }
             let answer = match &step {
                 Step::Rest(rest) => return rest.clone(),
-                Step::Look(look) => {
-                    if let Look::Holder(target) = look {
-                        // Before the look, so that no change falls between the two.
-                        self.shared.wakes.wait_for(target.record().as_str(), &view.claim.at);
-                    }
-                    self.shared.observer.answer(&view.claim, look).await
-                }
-                Step::Act(act) => {
-                    tracing::info!(step = %act, "acting");
-                    self.shared.actor.perform(&view.claim, act).await
-                }
+                Step::Look(look) => self.look(view, look).await,
+                Step::Act(act) => self.act(view, act).await,
             };
             if let Answer::Failed(failure) = &answer {
                 tracing::warn!(%step, ?failure, "step failed");
             }
-            if let (Step::Act(Act::Delete(secret)), Answer::Done) = (&step, &answer) {
-                // The watch will show it as the echo of our own write: whoever waits for the name is told here.
-                self.shared.wakes.record_changed(&secret.name);
-            }
-            if let (Step::Act(Act::CreateBucket(_)), Answer::Failed(Failure::Upstream(_))) = (&step, &answer) {
-                self.shared.memory.looks.create_unanswered(view.claim.uid.as_str(), self.shared.config.limits.timeout);
+            match step {
+                Step::Look(Look::Internal(_)) => reads += 1,
+                _ => steps += 1,
             }
             view.learn(&step, answer);
         }
         tracing::error!(steps, reads, "the pass does not come to an end");
         Rest { then: Then::Retry("the pass does not come to an end".to_owned()), events: Vec::new(), waits_for: None }
+    }
+
+    async fn look(&self, view: &View, look: &Look) -> Answer {
+        if let Look::Holder(target) = look {
+            // Before the look, so that no change falls between the two.
+            self.shared.wakes.wait_for(target.record().as_str(), &view.claim.at);
+        }
+        self.shared.observer.answer(&view.claim, look).await
+    }
+
+    async fn act(&self, view: &View, act: &Act) -> Answer {
+        tracing::info!(step = %act, "acting");
+        let answer = self.shared.actor.perform(&view.claim, act).await;
+        match (act, &answer) {
+            // The watch will show it as the echo of our own write: whoever waits for the name is told here.
+            (Act::Delete(secret), Answer::Done) => self.shared.wakes.record_changed(&secret.name),
+            (Act::CreateBucket(_), Answer::Failed(Failure::Upstream(_))) => {
+                let deadline = self.shared.config.limits.timeout;
+                self.shared.memory.looks.create_unanswered(view.claim.uid.as_str(), deadline);
+            }
+            _ => {}
+        }
+        answer
     }
 
     fn schedule(&self, uid: &str, then: &Then) -> Action {
@@ -173,66 +175,5 @@ impl Context {
         if let Err(error) = self.shared.recorder.publish(&event, &reference).await {
             tracing::debug!(reason = announcement.reason, why = kubernetes::describe(&error), "event not published");
         }
-    }
-}
-
-/// When the bucket of each claim is next looked at, and whether it was missing last time.
-#[derive(Default)]
-struct Looks(Mutex<BTreeMap<String, LookTime>>);
-
-struct LookTime {
-    due: Instant,
-    missing: bool,
-    /// Until when a CreateBucket that got no answer may still happen.
-    create_pending: Option<Instant>,
-}
-
-impl Looks {
-    /// Tells the view what earlier passes of this process saw. A claim that this process sees for the first time is
-    /// looked at within one interval, at once if its status tells of trouble: a hint, never a memory.
-    fn recall(&self, uid: &str, view: &mut View, interval: Duration) {
-        let mut looks = self.lock();
-        let look = looks.entry(uid.to_owned()).or_insert_with(|| {
-            let troubled =
-                view.claim.status.conditions.iter().any(|c| c.type_ == "BucketCreated" && c.status == "False");
-            let wait = if troubled { Duration::ZERO } else { interval.mul_f64(fastrand::f64()) };
-            LookTime { due: Instant::now() + wait, missing: false, create_pending: None }
-        });
-        view.known_missing = look.missing;
-        view.create_pending = look.create_pending.map(|until| until.saturating_duration_since(Instant::now()));
-        view.create_pending = view.create_pending.filter(|time| !time.is_zero());
-        view.look_due = look.due <= Instant::now();
-    }
-
-    /// Takes in what a pass saw. A look that failed is repeated soon; one that had to wait stays due.
-    fn remember(&self, uid: &str, view: &View, interval: Duration) {
-        let mut looks = self.lock();
-        if let Some(look) = looks.get_mut(uid) {
-            look.missing = plan::bucket_is_missing(view);
-            let failed = look.due <= Instant::now() && !view.look_due && view.bucket.is_none();
-            if failed {
-                look.due = Instant::now() + jittered(LOOK_AGAIN);
-            } else if view.bucket.is_some() {
-                look.due = Instant::now() + jittered(interval);
-            }
-        }
-    }
-
-    /// Notes that a CreateBucket got no answer: it may happen until the call's deadline has passed once more.
-    fn create_unanswered(&self, uid: &str, deadline: Duration) {
-        if let Some(look) = self.lock().get_mut(uid) {
-            look.create_pending = Some(Instant::now() + deadline);
-        }
-    }
-
-    /// How long until the claim's bucket is to be looked at; `None` if that is overdue, and waits for something else.
-    fn until_due(&self, uid: &str) -> Option<Duration> {
-        let due = self.lock().get(uid)?.due;
-        due.checked_duration_since(Instant::now()).filter(|wait| !wait.is_zero())
-    }
-
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<String, LookTime>> {
-        // The map is whole whatever happened to a thread that held it.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -4,6 +4,7 @@ mod backend;
 mod backoff;
 mod claim;
 mod feeds;
+mod looks;
 mod secret_watches;
 mod wakes;
 
