@@ -28,6 +28,7 @@ pub(super) fn walk(
     let facts = facts(desired, record);
     let credential = credential(view, &facts, record, stored)?;
     consumer(view, &facts, &credential)?;
+    remove_renamed(view)?;
     binding(view, desired, record)?;
     rotation::walk(view, desired, record, stored, now)
 }
@@ -104,6 +105,19 @@ fn consumer(view: &View, facts: &CredentialFacts, credential: &Credential) -> Re
         return Err(Halt::Stale("the consumer Secret holds a later credential"));
     }
     repair(view, SecretPatch::between(&secret.0, &wanted, &ConsumerContent::OPTIONAL_KEYS, Change::Repair))
+}
+
+/// After `writeConnectionSecretToRef` was edited, and the new Secret is there: the one of the old name goes, if this
+/// claim controls it (spec §3.7). It would go on publishing a key that the next rotation replaces.
+fn remove_renamed(view: &View) -> Result<(), Halt> {
+    let ours = |secret: &&Stored| {
+        secret.is_controlled_by(&view.claim.uid)
+            && secret.label(wire::ROLE) == Some(wire::Role::ConsumerSecret.as_str())
+    };
+    let renamed = |secret: &&Stored| secret.name() != view.claim.consumer_secret;
+    let Some(secret) = view.consumers.values().flatten().filter(ours).find(renamed) else { return Ok(()) };
+    require_fresh(view)?;
+    Err(Act::Delete(secret.reference()).into())
 }
 
 /// The generation of the credential in a consumer Secret. The label is a tenant's to change, so it counts only where

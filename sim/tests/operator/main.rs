@@ -6,6 +6,7 @@ mod backends;
 mod create;
 mod deletion;
 mod determinism;
+mod edits;
 mod faults;
 mod ownership;
 mod rotation;
