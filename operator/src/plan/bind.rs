@@ -143,6 +143,7 @@ fn hold_bucket(view: &View, desired: &Desired) -> Result<Act, Halt> {
     }
     if memory.remake {
         record.adopted = !bucket::carries_our_tags(view, &record)?;
+        bucket::refuse_another_claims(view, &record)?;
         record.generation = memory.highest_generation.saturating_add(1);
         record.handled_rotate_request = view.claim.rotate_request.as_deref().map(wire::rotate_receipt);
     }

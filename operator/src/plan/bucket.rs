@@ -183,6 +183,18 @@ pub(super) fn carries_our_tags(view: &View, record: &BucketRecord) -> Result<boo
     }
 }
 
+/// A record is not made again for a bucket whose tags name another claim: the status that speaks of it may be old.
+pub(super) fn refuse_another_claims(view: &View, record: &BucketRecord) -> Result<(), Halt> {
+    match &view.bucket {
+        Some(BucketSeen::Present(Some(tags)))
+            if !names_claim_uid(tags, record) && matches!(BucketTags::of(view, tags), BucketTags::AnotherClaim) =>
+        {
+            Err(exists(record, "its tags name another claim").into())
+        }
+        _ => Ok(()),
+    }
+}
+
 /// Before a bucket is taken over on the strength of a record that may have been another's until somebody deleted
 /// it: a live list must show no credential of another claim for it (spec §3.2).
 pub(super) fn refuse_rivals(view: &View, record: &BucketRecord) -> Result<(), Halt> {

@@ -465,3 +465,19 @@ fn the_record_stays_while_a_create_without_an_answer_may_still_land() {
     }
     panic!("no rest");
 }
+
+#[test]
+fn a_record_is_not_made_again_for_a_bucket_whose_tags_name_another_claim() {
+    let mut view = view();
+    view.claim.status.bucket_name = Some("team-a-photos".into());
+    let endpoint = "http://s3.example".into();
+    view.claim.status.backend = Some(crate::api::PinnedBackend { name: "main".into(), endpoint });
+    view.claim.status.bucket_origin = Some(crate::api::BucketOrigin::Created);
+    view.holder = Some((record(&view).name(), Holder::Unknown));
+    view.rivals = Some(Vec::new());
+    view.bucket = Some(BucketSeen::Present(Some(tags(ANOTHER))));
+    assert_eq!(verdict(&view), "BucketExists");
+    view.bucket = Some(BucketSeen::Present(Some(tags(EARLIER_LIFE))));
+    let Step::Act(Act::CreateRecord(record)) = step(&view) else { panic!("no record") };
+    assert!(record.adopted);
+}

@@ -31,7 +31,9 @@ fn a_rename_to_a_strangers_secret_is_a_conflict_and_the_old_one_stays() {
         stage.apply(&claim("team-a", "photos")).await;
         stage.until_ready_is("team-a", "photos", "Bound").await;
         stage
-            .apply("{apiVersion: v1, kind: Secret, metadata: {name: theirs, namespace: team-a}, stringData: {x: theirs}}")
+            .apply(
+                "{apiVersion: v1, kind: Secret, metadata: {name: theirs, namespace: team-a}, stringData: {x: theirs}}",
+            )
             .await;
         let renamed = json!({"spec": {"writeConnectionSecretToRef": {"name": "theirs"}}});
         stage.patch("bucketclaims", "team-a", "photos", renamed).await;
