@@ -75,14 +75,16 @@ fn retire_lower(
         wanted.generation = generation;
         let mut content = wanted.content(&view.setting.operator_namespace, None);
         let at = match expires_at(secret)? {
-            Some(at) if now >= at + GRACE => return Err(Act::Delete(secret.reference()).into()),
-            Some(at) => at + GRACE,
+            Some(at) if now >= later(at, GRACE) => return Err(Act::Delete(secret.reference()).into()),
+            Some(at) => later(at, GRACE),
             // Whoever wrote the consumer Secret has not observed it: the next pass does, and counts from then.
-            None if view.consumer_written || !published_everywhere(view, record) => now + SignedDuration::from_secs(1),
+            None if view.consumer_written || !published_everywhere(view, record) => {
+                later(now, SignedDuration::from_secs(1))
+            }
             None => {
-                let at = now + SignedDuration::from_secs(i64::from(desired.rotation.overlap_seconds));
+                let at = later(now, SignedDuration::from_secs(i64::from(desired.rotation.overlap_seconds)));
                 content.annotations.insert(wire::EXPIRES_AT.to_owned(), at.to_string());
-                at + GRACE
+                later(at, GRACE)
             }
         };
         if let Some(patch) = SecretPatch::between(&secret.0, &content, &QUOTA_KEYS, Change::Retire) {
@@ -114,6 +116,11 @@ fn expires_at(secret: &Stored) -> Result<Option<Timestamp>, Halt> {
     })
 }
 
+/// `at` and `time` after it; the end of time where that is beyond it: stamps are read from outside, and may be any.
+fn later(at: Timestamp, time: SignedDuration) -> Timestamp {
+    at.checked_add(time).unwrap_or(Timestamp::MAX)
+}
+
 /// Whether every consumer Secret of this claim was observed at the target.
 fn published_everywhere(view: &View, record: &BucketRecord) -> bool {
     let id = AccessKeyId::of(&record.uid, record.generation);
@@ -134,8 +141,9 @@ fn start_due(
     let made = view.credential(record.generation).and_then(|secret| secret.0.metadata.creation_timestamp.as_ref());
     let Some(made) = made.map(|time| time.0) else { return Ok(None) };
     let interval = desired.rotation.interval_days.map(|days| SignedDuration::from_hours(24 * i64::from(days)));
-    let timed = interval.and_then(|interval| made.checked_add(interval).ok());
-    let due = if is_requested(view, record) { Some(made + GRACE) } else { timed.map(|at| at.max(made + GRACE)) };
+    let earliest = later(made, GRACE);
+    let timed = interval.map(|interval| later(made, interval).max(earliest));
+    let due = if is_requested(view, record) { Some(earliest) } else { timed };
     let Some(due) = due else { return Ok(None) };
     if retiring || due > now {
         return Ok((!retiring).then_some(due));

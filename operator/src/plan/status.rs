@@ -1,6 +1,7 @@
 //! The status that a claim should have, and the events that a change of it makes.
 //!
-//! Derived from what the pass knows, never from the status that is there: that one is only compared with.
+//! Derived from what the pass knows. The status that is there is compared with, and keeps what an earlier pass pinned
+//! where this one ended before it knew better; no decision is made on it.
 
 use std::time::Duration;
 

@@ -481,3 +481,37 @@ fn a_record_is_not_made_again_for_a_bucket_whose_tags_name_another_claim() {
     let Step::Act(Act::CreateRecord(record)) = step(&view) else { panic!("no record") };
     assert!(record.adopted);
 }
+
+#[test]
+fn a_stamp_at_the_end_of_time_is_waited_for_like_any_other() {
+    let mut view = bound();
+    let mut lower = stored(&facts(&view).content(NAMESPACE, Some(&SecretKey::new("old".into()))));
+    let annotations = Arc::make_mut(&mut lower.0).metadata.annotations.get_or_insert_default();
+    annotations.insert(wire::EXPIRES_AT.to_owned(), Timestamp::MAX.to_string());
+    let mut raised = record(&view);
+    raised.generation = 2;
+    let second = stored(
+        &CredentialFacts { generation: 2, ..facts(&view) }.content(NAMESPACE, Some(&SecretKey::new("new".into()))),
+    );
+    let record = stored(&raised.content(NAMESPACE));
+    for secret in [lower, second, record] {
+        view.own.insert(secret.name().to_owned(), secret);
+    }
+    for _ in 0..10 {
+        let step = step(&view);
+        match &step {
+            Step::Act(Act::Patch(_)) => {
+                let new = crate::api::Credential::read(&view.credential(2).unwrap().0, &view.claim.uid, 2);
+                let facts = CredentialFacts { generation: 2, ..facts(&view) };
+                let (credential, gateway) = (new.unwrap(), &view.setting.gateway.clone());
+                let consumer =
+                    crate::api::ConsumerContent { facts: &facts, credential: &credential, gateway, name: "photos-s3" };
+                view.consumers.insert("photos-s3".into(), Some(stored(&consumer.content())));
+            }
+            Step::Act(Act::WriteStatus(_, status)) => view.claim.status = (**status).clone(),
+            Step::Rest(rest) => return assert!(matches!(rest.then, Then::After(_)), "{:?}", rest.then),
+            other => panic!("{other}"),
+        }
+    }
+    panic!("no rest");
+}
