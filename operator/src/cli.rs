@@ -98,6 +98,9 @@ struct LimitArgs {
     /// Deadline of each call to a store, in seconds.
     #[arg(long, env = "STOWAGE_UPSTREAM_TIMEOUT", value_name = "SECONDS", default_value_t = 30, value_parser = clap::value_parser!(u64).range(1..=3600))]
     upstream_timeout: u64,
+    /// How many objects one pass deletes at most from a bucket that is emptied, before others get their turn.
+    #[arg(long, env = "STOWAGE_PURGE_SLICE", value_name = "OBJECTS", default_value_t = 10_000, value_parser = clap::value_parser!(u32).range(1..))]
+    purge_slice: u32,
     /// How often everything is looked at again even if nothing changed, in seconds, jittered.
     #[arg(long, env = "STOWAGE_RESYNC_INTERVAL", value_name = "SECONDS", default_value_t = 600, value_parser = clap::value_parser!(u64).range(1..=86400))]
     resync_interval: u64,
@@ -170,6 +173,7 @@ async fn run(args: RunArgs) -> Result<(), String> {
             calls: usize::from(args.limits.max_upstream_calls),
             timeout: Duration::from_secs(args.limits.upstream_timeout),
         },
+        purge_slice: args.limits.purge_slice,
         resync_interval: Duration::from_secs(args.limits.resync_interval),
     };
     let (ready, readiness) = tokio::sync::watch::channel(false);

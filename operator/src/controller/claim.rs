@@ -14,7 +14,7 @@ use tracing::Instrument;
 
 use crate::api::BucketClaim;
 use crate::kubernetes;
-use crate::plan::{self, Act, Announcement, Answer, Failure, Look, Rest, Step, Then, View};
+use crate::plan::{self, Act, Announcement, Answer, Failure, Look, PurgeEnd, Purged, Rest, Step, Then, View};
 
 use super::backoff::Backoff;
 use super::feeds::{self, Claim, Main};
@@ -85,7 +85,7 @@ impl Context {
     async fn pass(&self, raw: &BucketClaim) -> Action {
         let uid = raw.uid().unwrap_or_default();
         let mut view = self.shared.observer.begin(raw);
-        self.shared.memory.looks.recall(&uid, &mut view, self.shared.config.resync_interval);
+        self.shared.memory.looks.recall(&uid, &mut view, &self.shared.config);
         let rest = self.converse(&mut view).await;
         self.shared.memory.looks.remember(&uid, &view, self.shared.config.resync_interval);
         for announcement in &rest.events {
@@ -134,9 +134,10 @@ impl Context {
         match (act, &answer) {
             // The watch will show it as the echo of our own write: whoever waits for the name is told here.
             (Act::Delete(secret), Answer::Done) => self.shared.wakes.record_changed(&secret.name),
-            (Act::CreateBucket(_), Answer::Failed(Failure::Upstream(_))) => {
+            (Act::CreateBucket(_) | Act::DeleteBucket(_), Answer::Failed(Failure::Upstream(_)))
+            | (Act::Purge(..), Answer::Purged(Purged { end: PurgeEnd::Failed(Failure::Upstream(_)), .. })) => {
                 let deadline = self.shared.config.limits.timeout;
-                self.shared.memory.looks.create_unanswered(view.claim.uid.as_str(), deadline);
+                self.shared.memory.looks.unanswered(view.claim.uid.as_str(), deadline);
             }
             _ => {}
         }
@@ -154,6 +155,7 @@ impl Context {
                 self.shared.memory.backoff.reset(uid);
                 Action::requeue((*delay).min(jittered(self.shared.config.resync_interval)))
             }
+            Then::Wait(delay) => Action::requeue(*delay),
             Then::Retry(why) => {
                 let delay = self.shared.memory.backoff.failed(uid);
                 tracing::info!(why, seconds = delay.as_secs_f32(), "trying again later");

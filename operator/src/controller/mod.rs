@@ -48,6 +48,8 @@ pub struct Config {
     pub max_concurrent_reconciles: u16,
     /// Bounds on calls to each store.
     pub limits: Limits,
+    /// Most objects that one pass deletes from a bucket.
+    pub purge_slice: u32,
     /// Distance at which everything is looked at again, jittered.
     pub resync_interval: Duration,
 }
@@ -147,6 +149,7 @@ impl Shared {
                 trusted_namespaces: config.trusted_namespaces.clone(),
                 gateway: config.gateway.clone(),
                 installation,
+                purge_slice: config.purge_slice,
             }),
             internal: Arc::new(SecretCache::default()),
             consumers: Arc::new(SecretCache::default()),

@@ -170,7 +170,8 @@ fn tag(view: &View, record: &BucketRecord, present: &BTreeMap<String, String>) -
     Err(Act::TagBucket(target(record), all).into())
 }
 
-fn names_claim_uid(tags: &BTreeMap<String, String>, record: &BucketRecord) -> bool {
+/// Whether tags say that the bucket is this claim's.
+pub(super) fn names_claim_uid(tags: &BTreeMap<String, String>, record: &BucketRecord) -> bool {
     tags.get(wire::TAG_CLAIM_UID).map(String::as_str) == Some(record.uid.as_str())
 }
 

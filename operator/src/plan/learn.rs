@@ -6,11 +6,12 @@ use crate::api::{AnonymousBinding, BucketRecord, Claim};
 
 use super::repair::Change;
 use super::step::{Act, Look, SecretRef, Step};
-use super::view::{Answer, BucketSeen, CreateAnswer, Failure, Holder, Stored, View};
+use super::view::{Answer, BucketSeen, CreateAnswer, Failure, Holder, PurgeEnd, Stored, View};
 
 impl View {
     /// Takes in what a step found out or did.
     pub fn learn(&mut self, step: &Step, answer: Answer) {
+        self.confirmed = *step == Step::Look(Look::Claim);
         match (step, answer) {
             (_, Answer::Failed(failure)) => self.fail(step, failure),
             (Step::Look(look), answer) => self.found(look, answer),
@@ -27,7 +28,7 @@ impl View {
             (
                 Step::Look(Look::Bucket(_)),
                 Failure::Upstream(_) | Failure::UpstreamDenied(_) | Failure::NoUpstream(_) | Failure::Unsupported,
-            ) if self.was_bound() => self.look_due = false,
+            ) if self.was_bound() && !self.claim.deleting => self.look_due = false,
             (step, failure) => self.failure = Some((step.clone(), failure)),
         }
     }
@@ -123,6 +124,14 @@ impl View {
                     CreateAnswer::AlreadyExists => {}
                 }
             }
+            (Act::Purge(..), Answer::Purged(purged)) => {
+                self.purged += purged.deleted;
+                if let PurgeEnd::Failed(failure) = &purged.end {
+                    self.failure = Some((Step::Act(act.clone()), failure.clone()));
+                }
+                self.purge = Some(purged.end);
+            }
+            (Act::DeleteBucket(_), Answer::Deleted(answer)) => self.removed = Some(answer),
             (Act::TagBucket(_, tags), _) => {
                 self.bucket = Some(BucketSeen::Present(Some(tags.clone())));
                 self.tagged = true;
@@ -166,7 +175,8 @@ impl View {
     fn deleted(&mut self, secret: &SecretRef) {
         if secret.namespace == self.setting.operator_namespace {
             self.revoked += u32::from(secret.name.starts_with("vc-"));
-            self.own.remove(&secret.name);
+            let removed = self.own.remove(&secret.name);
+            self.let_go = self.let_go.take().or(removed.and_then(|removed| BucketRecord::read(&removed.0).ok()));
             self.absent.insert(secret.name.clone());
             self.own_current = false;
         } else {

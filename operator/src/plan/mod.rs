@@ -17,6 +17,7 @@ mod bucket;
 mod credentials;
 mod delete;
 mod learn;
+mod removal;
 mod repair;
 mod rotation;
 mod status;
@@ -32,7 +33,10 @@ use crate::api::Reason;
 pub(crate) use repair::preconditions;
 pub use repair::{Change, SecretPatch};
 pub use step::{Act, Announcement, Concern, Look, Rest, SecretRef, Step, Stop, Target, Then};
-pub use view::{Answer, BackendSeen, BucketSeen, CreateAnswer, Failure, Holder, Setting, Stored, View};
+pub use view::{
+    Answer, BackendSeen, BucketSeen, CreateAnswer, DeleteAnswer, Failure, Holder, PurgeEnd, Purged, Setting, Stored,
+    View,
+};
 
 use step::Halt;
 
@@ -49,7 +53,7 @@ pub fn next(view: &View, now: Timestamp) -> Step {
         Ok(settled) => status::conclude(view, settled.impaired.as_ref(), settled.wake, now),
         Err(Halt::Do(step)) => *step,
         Err(Halt::Stop(stop)) => status::conclude(view, Some(&stop), None, now),
-        Err(Halt::Wait(time)) => rest(Then::After(time)),
+        Err(Halt::Wait(time)) => rest(Then::Wait(time)),
         Err(Halt::Stale(why)) => stale(why),
     }
 }
@@ -63,6 +67,8 @@ pub fn bucket_is_missing(view: &View) -> bool {
 /// next pass tell the truth. What the store did not do is told.
 fn after_failure(view: &View, step: &Step, failure: &Failure, now: Timestamp) -> Step {
     let concerns = match step {
+        // The bucket that is to go says nothing about itself any more.
+        _ if view.claim.deleting => Concern::Ready,
         Step::Act(Act::Mint(_) | Act::CreateConsumer(_)) => Concern::Credentials,
         Step::Look(Look::Bucket(_) | Look::Contents(_))
         | Step::Act(Act::CreateBucket(_) | Act::TagBucket(..) | Act::SetVersioning(..)) => Concern::Bucket,
@@ -74,13 +80,21 @@ fn after_failure(view: &View, step: &Step, failure: &Failure, now: Timestamp) ->
         // Expected: the namespace's deletion reaches the claim next (spec §3.4).
         Failure::NamespaceTerminating => return rest(Then::AwaitChange),
         Failure::Refused(_) if matches!(step, Step::Act(Act::WriteStatus(..))) => return rest(Then::AwaitChange),
+        Failure::Upstream(why) | Failure::NoUpstream(why) if view.claim.deleting => {
+            Stop::failed(concerns, format!("{why}; {}", removal::WAY_OUT))
+        }
         Failure::Upstream(why) | Failure::NoUpstream(why) => Stop::failed(concerns, why),
         // Permission and ability: no retry loop, looked at again when something changes (spec §3.5).
         Failure::Refused(why) => refused(concerns, format!("can't {step}: {why}")),
-        Failure::UpstreamDenied(why) => refused(concerns, why.clone()),
-        Failure::Unsupported => refused(concerns, format!("can't {step}: the store does not implement it")),
+        Failure::UpstreamDenied(why) => denied(view, concerns, why.clone()),
+        Failure::Unsupported => denied(view, concerns, format!("can't {step}: the store does not implement it")),
     };
     status::conclude(view, Some(&stop), None, now)
+}
+
+/// The store refuses for good: a deletion says how it can be got out of.
+fn denied(view: &View, concerns: Concern, why: String) -> Stop {
+    if view.claim.deleting { removal::blocked(&why) } else { refused(concerns, why) }
 }
 
 fn refused(concerns: Concern, why: String) -> Stop {

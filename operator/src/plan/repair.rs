@@ -31,6 +31,8 @@ pub enum Change {
     NoteAbsence,
     /// The record notes that the bucket is taken over.
     Adopt,
+    /// The record notes that the claim was bound, before its credentials go.
+    Settle,
     /// The record aims at the next credential generation.
     RaiseGeneration,
     /// A credential on its way out is stamped.
@@ -44,6 +46,7 @@ impl fmt::Display for Change {
         f.write_str(match self {
             Self::NoteAbsence => "note that the bucket is absent",
             Self::Adopt => "note that the bucket is adopted",
+            Self::Settle => "note that the claim was bound",
             Self::RaiseGeneration => "aim at the next credential generation",
             Self::Retire => "stamp the time from which it is not accepted",
             Self::Repair => "bring it up to date",

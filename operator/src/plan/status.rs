@@ -9,11 +9,13 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 use k8s_openapi::jiff::{SignedDuration, Timestamp};
 
 use crate::api::{
-    BucketClaimStatus, BucketOrigin, BucketRecord, ConditionType, Phase, PinnedBackend, Reason, merge_conditions,
+    BucketClaimStatus, BucketOrigin, BucketRecord, ConditionType, Deletion, Phase, PinnedBackend, PurgeProgress,
+    Reason, merge_conditions,
 };
 
 use super::bind::target_credential;
 use super::bucket;
+use super::removal;
 use super::step::{Act, Announcement, Concern, Rest, Step, Stop, Then};
 use super::view::View;
 
@@ -45,13 +47,40 @@ fn until(now: Timestamp, wake: Timestamp) -> Duration {
 /// The claim is gone, or not ours to keep.
 fn farewell(view: &View) -> Rest {
     let mut events = revocation(view);
+    events.extend(outcome(view).filter(|_| view.released));
+    Rest { then: Then::AwaitChange, events, waits_for: None }
+}
+
+/// What became of the bucket, for claims that had one.
+fn outcome(view: &View) -> Option<Announcement> {
     let created = |c: &Condition| c.type_ == ConditionType::BucketCreated.as_str() && c.status == "True";
     let had_bucket = view.status_before.conditions.iter().any(created);
-    if let Some(bucket) = view.status_before.bucket_name.as_ref().filter(|_| view.released && had_bucket) {
-        let note = format!("bucket {bucket} is kept");
-        events.push(Announcement { warning: false, reason: "BucketRetained".to_owned(), note });
+    let keep = view.claim.deletion == Deletion::Retain;
+    let kept = |note: String| Some(Announcement { warning: false, reason: "BucketRetained".to_owned(), note });
+    let Some(record) = &view.let_go else {
+        let bucket = view.status_before.bucket_name.as_ref().filter(|_| had_bucket)?;
+        return kept(if keep {
+            format!("bucket {bucket} is kept")
+        } else {
+            format!("there is no record of bucket {bucket}, so nothing is done about it")
+        });
+    };
+    let bucket = &record.bucket;
+    if !keep && removal::is_gone(view) {
+        let objects = view.status_before.purge.as_ref().map_or(0, |purge| purge.objects_deleted);
+        let objects = u64::try_from(objects).unwrap_or_default() + view.purged;
+        let contents = if objects > 0 { format!(" with its {objects} objects") } else { String::new() };
+        let note = format!("bucket {bucket} is deleted{contents}");
+        let event = Announcement { warning: false, reason: "BucketDeleted".to_owned(), note };
+        return (had_bucket || record.settled).then_some(event);
     }
-    Rest { then: Then::AwaitChange, events, waits_for: None }
+    match (keep, record.adopted) {
+        (true, _) if had_bucket => kept(format!("bucket {bucket} is kept")),
+        (true, _) if record.absence => kept(format!("bucket {bucket}, if it came to be, is kept")),
+        (true, _) => None,
+        (false, true) => kept(format!("bucket {bucket} was taken over and is kept")),
+        (false, false) => kept(format!("bucket {bucket} is not proved to be this claim's and is kept")),
+    }
 }
 
 /// The pass that deletes the credentials of a claim that goes is the one that says so.
@@ -76,8 +105,22 @@ fn derive(view: &View, trouble: Option<&Stop>, now: Timestamp) -> BucketClaimSta
     if let Some(record) = record {
         pin(&mut status, view, &record);
     }
+    status.purge = purge_progress(view, now);
     status.conditions = conditions;
     status
+}
+
+/// Counts on from where the status stood when the pass began.
+fn purge_progress(view: &View, now: Time) -> Option<PurgeProgress> {
+    let before = view.status_before.purge.as_ref();
+    if view.purge.is_none() {
+        return before.cloned();
+    }
+    let deleted = i64::try_from(view.purged).unwrap_or(i64::MAX);
+    Some(PurgeProgress {
+        objects_deleted: before.map_or(0, |purge| purge.objects_deleted).saturating_add(deleted),
+        started_at: before.map_or(now, |purge| purge.started_at.clone()),
+    })
 }
 
 /// What the status says of the bucket, for a pass that ended before it read the record.
@@ -87,7 +130,6 @@ fn previous_pins(view: &View) -> BucketClaimStatus {
         bucket_name: before.bucket_name.clone(),
         backend: before.backend.clone(),
         bucket_origin: before.bucket_origin,
-        purge: before.purge.clone(),
         ..BucketClaimStatus::default()
     }
 }
@@ -247,7 +289,7 @@ fn transitions(view: &View, after: &BucketClaimStatus) -> Vec<Announcement> {
         events.push(Announcement { warning: false, reason: "Bound".to_owned(), note });
     } else if condition.reason != Reason::Paused.to_string() {
         let (reason, note) = (condition.reason.clone(), condition.message.clone());
-        events.push(Announcement { warning: true, reason, note });
+        events.push(Announcement { warning: condition.reason != Reason::Purging.to_string(), reason, note });
     }
     events
 }

@@ -75,6 +75,10 @@ pub enum Act {
     CreateRecord(BucketRecord),
     /// CreateBucket.
     CreateBucket(Target),
+    /// Delete what the bucket holds, at most this many versions, delete markers and unfinished uploads.
+    Purge(Target, u32),
+    /// DeleteBucket.
+    DeleteBucket(Target),
     /// PutBucketTagging with this whole set.
     TagBucket(Target, BTreeMap<String, String>),
     /// PutBucketVersioning.
@@ -137,6 +141,8 @@ impl fmt::Display for Act {
             Self::RemoveFinalizer(_) => write!(f, "remove the finalizer"),
             Self::CreateRecord(record) => write!(f, "create record {}", record.name()),
             Self::CreateBucket(target) => write!(f, "create bucket {}", target.bucket),
+            Self::Purge(target, most) => write!(f, "delete up to {most} objects of bucket {}", target.bucket),
+            Self::DeleteBucket(target) => write!(f, "delete bucket {}", target.bucket),
             Self::TagBucket(target, _) => write!(f, "tag bucket {}", target.bucket),
             Self::SetVersioning(target, versioning) => {
                 write!(f, "set versioning of bucket {} to {versioning:?}", target.bucket)
@@ -169,6 +175,8 @@ pub enum Then {
     AwaitChange,
     /// At this distance, if nothing changes before.
     After(Duration),
+    /// At this distance, if nothing changes before; what failed until now still counts towards the backoff.
+    Wait(Duration),
     /// After a backoff that grows: something failed that may succeed when tried again. Says what.
     Retry(String),
 }
@@ -177,7 +185,7 @@ impl fmt::Display for Then {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::AwaitChange => write!(f, "nothing to do"),
-            Self::After(delay) => write!(f, "look again in {} s", delay.as_secs()),
+            Self::After(delay) | Self::Wait(delay) => write!(f, "look again in {} s", delay.as_secs()),
             Self::Retry(why) => write!(f, "try again: {why}"),
         }
     }

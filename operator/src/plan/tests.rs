@@ -30,6 +30,7 @@ fn setting() -> Arc<Setting> {
             addressing_style: AddressingStyle::Path,
         },
         installation: "cluster-1".into(),
+        purge_slice: 10_000,
     })
 }
 
@@ -453,12 +454,12 @@ fn the_record_stays_while_a_create_without_an_answer_may_still_land() {
     let mut view = holding(|_| {});
     view.claim.deleting = true;
     view.own_lists = 1;
-    view.create_pending = Some(time);
+    view.unanswered = Some(time);
     for _ in 0..20 {
         let step = step(&view);
         let answer = match &step {
             Step::Look(_) => Answer::Secret(None),
-            Step::Rest(rest) => return assert_eq!(rest.then, Then::After(time)),
+            Step::Rest(rest) => return assert_eq!(rest.then, Then::Wait(time)),
             Step::Act(act) => panic!("{act}"),
         };
         view.learn(&step, answer);

@@ -28,6 +28,8 @@ pub struct Setting {
     pub gateway: Gateway,
     /// What tells our buckets from those of another cluster on the same store.
     pub installation: String,
+    /// Most objects that one pass deletes from a bucket.
+    pub purge_slice: u32,
 }
 
 /// A Secret as it was read. Prints without its data.
@@ -124,6 +126,39 @@ pub enum CreateAnswer {
     AlreadyExists,
 }
 
+/// What DeleteBucket answered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DeleteAnswer {
+    /// Plain success.
+    Deleted,
+    /// `NoSuchBucket`
+    Absent,
+    /// `BucketNotEmpty`
+    NotEmpty,
+}
+
+/// What became of a bucket's contents in one slice of its emptying.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Purged {
+    /// Versions, delete markers and unfinished uploads that are gone.
+    pub deleted: u64,
+    /// How it ended.
+    pub end: PurgeEnd,
+}
+
+/// How a slice of emptying a bucket ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum PurgeEnd {
+    /// The bucket was empty in the end.
+    Empty,
+    /// There is more to delete.
+    More,
+    /// The store refuses to delete what is left, with this code.
+    Refused(String),
+    /// A request failed.
+    Failed(Failure),
+}
+
 /// Why a step did not do what it should.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Failure {
@@ -164,6 +199,10 @@ pub enum Answer {
     Empty(bool),
     /// To [`Act::CreateBucket`](super::Act::CreateBucket).
     Created(CreateAnswer),
+    /// To [`Act::Purge`](super::Act::Purge).
+    Purged(Purged),
+    /// To [`Act::DeleteBucket`](super::Act::DeleteBucket).
+    Deleted(DeleteAnswer),
     /// A POST found the name taken.
     Exists,
     /// Done; there is nothing more to say.
@@ -183,6 +222,8 @@ pub struct View {
     pub status_before: BucketClaimStatus,
     /// The claim was read or written live in this pass.
     pub fresh: bool,
+    /// Nothing was done since the claim was last read live.
+    pub confirmed: bool,
     /// The finalizer was put on by this pass: before, this claim can have had no record and no credential.
     pub newborn: bool,
     /// Backend that the pass has looked up.
@@ -217,8 +258,16 @@ pub struct View {
     pub look_due: bool,
     /// An earlier pass of this process saw that the bucket is gone.
     pub known_missing: bool,
-    /// A CreateBucket of this process got no answer, and may still happen for this long.
-    pub create_pending: Option<Duration>,
+    /// A call that creates or deletes got no answer, and may still happen for this long.
+    pub unanswered: Option<Duration>,
+    /// Objects of the bucket that this pass deleted.
+    pub purged: u64,
+    /// How the last slice of emptying ended in this pass.
+    pub purge: Option<PurgeEnd>,
+    /// What DeleteBucket answered in this pass.
+    pub removed: Option<DeleteAnswer>,
+    /// The record that this pass removed: the claim has let go of its bucket.
+    pub let_go: Option<BucketRecord>,
     /// Secrets in the claim's namespace by name; `None` = absent, seen live.
     pub consumers: BTreeMap<String, Option<Stored>>,
     /// A consumer Secret was written in this pass.
@@ -244,6 +293,7 @@ impl View {
             status_before: claim.status.clone(),
             claim,
             fresh: false,
+            confirmed: false,
             newborn: false,
             backend: None,
             own: own.into_iter().map(by_name).collect(),
@@ -261,7 +311,11 @@ impl View {
             versioned: false,
             look_due: false,
             known_missing: false,
-            create_pending: None,
+            unanswered: None,
+            purged: 0,
+            purge: None,
+            removed: None,
+            let_go: None,
             consumers: consumers.into_iter().map(by_name).map(|(name, secret)| (name, Some(secret))).collect(),
             consumer_written: false,
             taken: BTreeSet::new(),

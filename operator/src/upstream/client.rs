@@ -16,7 +16,7 @@ use aws_smithy_runtime_api::client::orchestrator::HttpResponse;
 use tokio::sync::Semaphore;
 
 use crate::api::{AddressingStyle, Backend, BucketName, SecretKey, Versioning};
-use crate::plan::{BucketSeen, CreateAnswer};
+use crate::plan::{BucketSeen, CreateAnswer, DeleteAnswer};
 
 use super::error::{Class, Refusal, UpstreamError};
 
@@ -32,7 +32,7 @@ pub struct Limits {
 /// The store behind one backend.
 #[derive(Debug)]
 pub struct Upstream {
-    client: Client,
+    pub(super) client: Client,
     permits: Semaphore,
     region: String,
 }
@@ -72,7 +72,7 @@ impl Upstream {
     }
 
     /// Calls once there is room. The semaphore is never closed, so a permit is always had.
-    async fn call<T, E>(&self, call: impl Future<Output = Outcome<T, E>>) -> Result<T, Refusal>
+    pub(super) async fn call<T, E>(&self, call: impl Future<Output = Outcome<T, E>>) -> Result<T, Refusal>
     where
         E: ProvideErrorMetadata,
     {
@@ -174,6 +174,19 @@ impl Upstream {
             Err(refusal) if refusal.is("BucketAlreadyOwnedByYou") => Ok(CreateAnswer::AlreadyOwned),
             Err(refusal) if refusal.is("BucketAlreadyExists") => Ok(CreateAnswer::AlreadyExists),
             Err(refusal) => Err(refusal.error("CreateBucket")),
+        }
+    }
+
+    /// DeleteBucket.
+    ///
+    /// # Errors
+    /// Any answer but success, `NoSuchBucket` and `BucketNotEmpty`.
+    pub async fn delete(&self, bucket: &BucketName) -> Result<DeleteAnswer, UpstreamError> {
+        match self.call(self.client.delete_bucket().bucket(bucket.as_str()).send()).await {
+            Ok(_) => Ok(DeleteAnswer::Deleted),
+            Err(refusal) if refusal.is("NoSuchBucket") => Ok(DeleteAnswer::Absent),
+            Err(refusal) if refusal.is("BucketNotEmpty") => Ok(DeleteAnswer::NotEmpty),
+            Err(refusal) => Err(refusal.error("DeleteBucket")),
         }
     }
 

@@ -4,9 +4,11 @@
 mod client;
 mod connect;
 mod error;
+mod purge;
 mod registry;
 
 pub use client::{Limits, Upstream};
 pub use connect::{Connect, ConnectError, RustlsConnect, Trust};
 pub use error::{Class, UpstreamError};
+pub use purge::Slice;
 pub use registry::{Access, AccessError, Upstreams};

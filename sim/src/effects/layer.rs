@@ -41,6 +41,10 @@ struct Armed {
 }
 
 impl Armed {
+    fn new(entry: Entry) -> Self {
+        Self { entry, matched: 0, fired: false }
+    }
+
     /// Counts the call, and says whether it is the one that is meant.
     fn meets(&mut self, number: u64, call: &Call) -> bool {
         match &self.entry.effect {
@@ -57,15 +61,19 @@ impl Armed {
 impl Effects {
     /// A run that begins now, by tokio's clock.
     pub fn new(plan: Plan) -> Self {
-        let armed = |entry| Armed { entry, matched: 0, fired: false };
         Self {
             start: Instant::now(),
             state: Arc::new(Mutex::new(State {
-                plan: plan.entries.into_iter().map(armed).collect(),
+                plan: plan.entries.into_iter().map(Armed::new).collect(),
                 trace: Trace::default(),
                 instances: 0,
             })),
         }
+    }
+
+    /// From now on, this is the plan: numbers go on from where they are, patterns count from one.
+    pub fn set_plan(&self, plan: Plan) {
+        self.state().plan = plan.entries.into_iter().map(Armed::new).collect();
     }
 
     /// The next life of the operator.

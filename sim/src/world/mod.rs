@@ -53,6 +53,8 @@ pub struct Options {
     pub seed: u64,
     /// Faults of the operator's calls.
     pub plan: Plan,
+    /// Most objects that the operator deletes from a bucket in one pass.
+    pub purge_slice: u32,
     /// The reading of S3 that the stores follow, but for the region, which is that of the backend.
     pub dialect: Dialect,
     /// The backends that there are stores for, and that the gateway serves: those of one endpoint share a store.
@@ -62,7 +64,13 @@ pub struct Options {
 impl Default for Options {
     /// No faults, and one backend: `main` at [`STORE_ENDPOINT`] with the keys of [`ADMIN_ACCOUNT`].
     fn default() -> Self {
-        Self { seed: 0, plan: Plan::default(), dialect: Dialect::default(), backends: vec![BackendStore::main()] }
+        Self {
+            seed: 0,
+            plan: Plan::default(),
+            purge_slice: 10_000,
+            dialect: Dialect::default(),
+            backends: vec![BackendStore::main()],
+        }
     }
 }
 
@@ -78,6 +86,7 @@ pub struct World {
     pub clock: VirtualClock,
     stores: Stores,
     gateway: Gateway,
+    purge_slice: u32,
     tasks: JoinSet<()>,
 }
 
@@ -101,7 +110,16 @@ impl World {
         let first = options.backends.first().and_then(|backend| stores.get(&backend.endpoint)).cloned();
         let store = first.unwrap_or_else(|| Store::new(clock.clock(), options.dialect));
         let stores = Stores::new(stores.into_iter().map(|(endpoint, store)| (authority(endpoint.as_str()), store)));
-        let world = Self { cluster, store, effects: Effects::new(options.plan), clock, stores, gateway, tasks };
+        let world = Self {
+            cluster,
+            store,
+            effects: Effects::new(options.plan),
+            clock,
+            stores,
+            gateway,
+            purge_slice: options.purge_slice,
+            tasks,
+        };
         world.make_namespaces().await;
         world
     }
@@ -166,6 +184,7 @@ impl World {
             installation: None,
             max_concurrent_reconciles: 16,
             limits: Limits { calls: 32, timeout: Duration::from_secs(30) },
+            purge_slice: self.purge_slice,
             resync_interval: Duration::from_secs(600),
         }
     }

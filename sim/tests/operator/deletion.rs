@@ -196,25 +196,6 @@ fn a_paused_claim_that_is_new_is_not_even_given_a_finalizer() {
 }
 
 #[test]
-fn the_delete_policy_waits_says_how_to_let_go_and_lets_go() {
-    Stage::run("", async |stage| {
-        stage.apply(&claim_with("team-a", "photos", "deletionPolicy: Delete, forceDelete: true")).await;
-        stage.until_ready_is("team-a", "photos", "Bound").await;
-        stage.delete("bucketclaims", "team-a", "photos").await;
-        stage.until_ready_is("team-a", "photos", "DeletionBlocked").await;
-        let way_out = crate::support::message(&stage.world, "team-a", "photos");
-        assert!(way_out.contains("forceDelete: false") && way_out.contains("deletionPolicy: Retain"), "{way_out}");
-        assert!(secrets(&stage.world, OPERATOR_NAMESPACE, "virtual-credential").is_empty());
-        assert_eq!(secrets(&stage.world, OPERATOR_NAMESPACE, "bucket-record").len(), 1);
-        let edit = json!({"spec": {"forceDelete": false, "deletionPolicy": "Retain"}});
-        stage.patch("bucketclaims", "team-a", "photos", edit).await;
-        stage.soon("the claim is gone", 30, |world| object(world, "bucketclaims", "team-a", "photos").is_null()).await;
-        assert_nothing_left(&stage);
-        assert!(stage.world.store.bucket("team-a-photos").is_some());
-    });
-}
-
-#[test]
 fn a_namespace_with_claims_in_it_ends() {
     Stage::run("", async |stage| {
         bind(&stage).await;

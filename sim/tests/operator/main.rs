@@ -9,6 +9,7 @@ mod determinism;
 mod edits;
 mod faults;
 mod ownership;
+mod removal;
 mod rotation;
 mod support;
 mod trouble;
