@@ -10,7 +10,7 @@ use crate::plan::{self, View};
 
 use super::jittered;
 
-/// When a drift check that failed is repeated.
+/// When a drift check that failed is repeated for the first time; then at growing distances, up to the interval.
 const LOOK_AGAIN: Duration = Duration::from_secs(30);
 
 /// When the bucket of each claim is next looked at, and whether it was missing last time.
@@ -19,6 +19,8 @@ pub(super) struct Looks(Mutex<BTreeMap<String, LookTime>>);
 
 struct LookTime {
     due: Instant,
+    /// Looks that failed in a row.
+    failures: u32,
     missing: bool,
     /// Until when a CreateBucket that got no answer may still happen.
     create_pending: Option<Instant>,
@@ -33,7 +35,7 @@ impl Looks {
             let troubled =
                 view.claim.status.conditions.iter().any(|c| c.type_ == "BucketCreated" && c.status == "False");
             let wait = if troubled { Duration::ZERO } else { interval.mul_f64(fastrand::f64()) };
-            LookTime { due: Instant::now() + wait, missing: false, create_pending: None }
+            LookTime { due: Instant::now() + wait, failures: 0, missing: false, create_pending: None }
         });
         view.known_missing = look.missing;
         view.create_pending = look.create_pending.map(|until| until.saturating_duration_since(Instant::now()));
@@ -48,9 +50,12 @@ impl Looks {
             look.missing = plan::bucket_is_missing(view);
             let failed = look.due <= Instant::now() && !view.look_due && view.bucket.is_none();
             if failed {
-                look.due = Instant::now() + jittered(LOOK_AGAIN);
+                let wait = LOOK_AGAIN.saturating_mul(1 << look.failures.min(16)).min(interval);
+                look.due = Instant::now() + jittered(wait);
+                look.failures += 1;
             } else if view.bucket.is_some() {
                 look.due = Instant::now() + jittered(interval);
+                look.failures = 0;
             }
         }
     }
