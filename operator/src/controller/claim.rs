@@ -7,7 +7,7 @@ use futures::StreamExt;
 use futures::future::{BoxFuture, Shared as SharedFuture};
 use kube::runtime::controller::{self, Action, Controller};
 use kube::runtime::events::{Event, EventType};
-use kube::runtime::reflector::ObjectRef;
+use kube::runtime::reflector::{ObjectRef, Store};
 use kube::{Resource, ResourceExt};
 use tokio::sync::mpsc::UnboundedReceiver;
 use tracing::Instrument;
@@ -19,6 +19,7 @@ use crate::plan::{self, Act, Announcement, Answer, Failure, Look, PurgeEnd, Purg
 use super::backoff::Backoff;
 use super::feeds::{self, Claim, Main};
 use super::looks::Looks;
+use super::slots::{Slot, Slots};
 use super::{Shared, jittered};
 
 /// No pass is longer: a store or API server that contradicts itself must not keep a claim in one for ever. Reads of
@@ -28,6 +29,8 @@ const MOST_READS_BY_NAME: usize = 100_000;
 
 struct Context {
     shared: Arc<Shared>,
+    store: Store<Claim>,
+    slots: Slots,
 }
 
 /// What this process remembers of claims, by UID: nothing that it could not do without.
@@ -52,10 +55,11 @@ pub(super) async fn run(
     wakes: UnboundedReceiver<ObjectRef<Claim>>,
     shutdown: SharedFuture<BoxFuture<'static, ()>>,
 ) {
-    let config = controller::Config::default().concurrency(shared.config.max_concurrent_reconciles);
-    let context = Arc::new(Context { shared });
+    let slots = Slots::new(shared.config.max_concurrent_reconciles, shutdown.clone());
+    let context = Arc::new(Context { shared, store: store.clone(), slots });
     Controller::for_stream(stream, store)
-        .with_config(config)
+        // Without a bound: passes wait for a slot, see there.
+        .with_config(controller::Config::default().concurrency(0))
         .reconcile_on(feeds::receiver_stream(wakes))
         .graceful_shutdown_on(shutdown)
         .run(reconcile, |_, error: &Infallible, _| match *error {}, context)
@@ -64,7 +68,12 @@ pub(super) async fn run(
         .await;
 }
 
+/// Waits for a slot, then runs a pass over the claim as it is by then.
 async fn reconcile(claim: Arc<Claim>, context: Arc<Context>) -> Result<Action, Infallible> {
+    let Some(slot) = context.slots.take().await else { return Ok(Action::await_change()) };
+    let Some(claim) = context.store.get(&ObjectRef::from_obj(claim.as_ref())) else {
+        return Ok(Action::await_change());
+    };
     let raw = match &claim.0 {
         Ok(raw) => context.shared.written.latest(raw),
         Err(error) => {
@@ -78,15 +87,16 @@ async fn reconcile(claim: Arc<Claim>, context: Arc<Context>) -> Result<Action, I
         name = raw.name_any(),
         generation = raw.metadata.generation
     );
-    Ok(context.pass(&raw).instrument(span).await)
+    // Boxed, so that those who wait for a slot are small.
+    Ok(Box::pin(context.pass(&raw, slot)).instrument(span).await)
 }
 
 impl Context {
-    async fn pass(&self, raw: &BucketClaim) -> Action {
+    async fn pass(&self, raw: &BucketClaim, mut slot: Slot<'_>) -> Action {
         let uid = raw.uid().unwrap_or_default();
         let mut view = self.shared.observer.begin(raw);
         self.shared.memory.looks.recall(&uid, &mut view, &self.shared.config);
-        let rest = self.converse(&mut view).await;
+        let rest = self.converse(&mut view, &mut slot).await;
         self.shared.memory.looks.remember(&uid, &view, self.shared.config.resync_interval);
         for announcement in &rest.events {
             self.announce(raw, announcement).await;
@@ -98,14 +108,14 @@ impl Context {
     }
 
     /// Asks for the next step and takes it, until the step is to rest.
-    async fn converse(&self, view: &mut View) -> Rest {
+    async fn converse(&self, view: &mut View, slot: &mut Slot<'_>) -> Rest {
         let (mut steps, mut reads) = (0, 0);
         while steps < MOST_STEPS && reads < MOST_READS_BY_NAME {
             let step = plan::next(view, self.shared.clock.now());
             let answer = match &step {
                 Step::Rest(rest) => return rest.clone(),
-                Step::Look(look) => self.look(view, look).await,
-                Step::Act(act) => self.act(view, act).await,
+                Step::Look(look) => self.waiting(&step, slot, self.look(view, look)).await,
+                Step::Act(act) => self.waiting(&step, slot, self.act(view, act)).await,
             };
             if let Answer::Failed(failure) = &answer {
                 tracing::warn!(%step, ?failure, "step failed");
@@ -118,6 +128,16 @@ impl Context {
         }
         tracing::error!(steps, reads, "the pass does not come to an end");
         Rest { then: Then::Retry("the pass does not come to an end".to_owned()), events: Vec::new(), waits_for: None }
+    }
+
+    /// Takes a step: one that calls a store without the slot. Its client is had before, because that may take calls
+    /// to the API server.
+    async fn waiting(&self, step: &Step, slot: &mut Slot<'_>, answer: impl Future<Output = Answer>) -> Answer {
+        let Some(target) = step.upstream() else { return answer.await };
+        match self.shared.observer.upstream(target).await {
+            Ok(_) => slot.aside(answer).await,
+            Err(failure) => Answer::Failed(failure),
+        }
     }
 
     async fn look(&self, view: &View, look: &Look) -> Answer {

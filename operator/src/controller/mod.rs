@@ -6,17 +6,20 @@ mod claim;
 mod feeds;
 mod looks;
 mod secret_watches;
+mod slots;
 mod wakes;
 
 use std::collections::BTreeSet;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures::future::{self, BoxFuture, FutureExt};
+use futures::future::{self, BoxFuture, Either, FutureExt};
 use k8s_openapi::api::core::v1::Namespace;
 use kube::runtime::events::{Recorder, Reporter};
 use kube::runtime::reflector;
 use kube::{Api, Client};
+use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 
 use crate::Clock;
 use crate::act::Actor;
@@ -54,6 +57,10 @@ pub struct Config {
     pub resync_interval: Duration,
 }
 
+/// How long passes under way may go on after the signal to stop: then those that wait for a store are dropped, which
+/// is no more than a crash (spec §5).
+const LAST_PASSES: Duration = Duration::from_secs(8);
+
 /// What an operator works with.
 pub struct Parts {
     /// The API server.
@@ -74,7 +81,8 @@ pub enum StartError {
     Installation(String),
 }
 
-/// Runs the operator until `shutdown` resolves: takes no new work then, and finishes what is under way.
+/// Runs the operator until `shutdown` resolves: takes no new work then, and finishes what is under way, unless that
+/// takes too long.
 ///
 /// Everything that it starts ends when the future is dropped.
 ///
@@ -92,8 +100,9 @@ pub async fn run(
     };
     let (store, writer) = reflector::store();
     let (wakes, woken) = Wakes::new(store.clone());
-    let shared = Arc::new(Shared::new(config, &parts, installation, Arc::new(wakes)));
-    let (feeds, claims, backends) = feeds::start(&shared, writer, store.clone());
+    let (recoveries, recovered) = unbounded_channel();
+    let shared = Arc::new(Shared::new(config, &parts, installation, Arc::new(wakes), recoveries));
+    let (feeds, claims, backends) = feeds::start(&shared, writer, store.clone(), recovered);
     let shutdown: BoxFuture<'static, ()> = shutdown.boxed();
     let shutdown = shutdown.shared();
     feeds.ready().await;
@@ -102,8 +111,14 @@ pub async fn run(
     }
     tracing::info!(installation = shared.observer.setting.installation, "caches are filled, work begins");
     let claims = claim::run(shared.clone(), claims, woken.claims, shutdown.clone());
-    let backends = backend::run(shared.clone(), backends, store, woken.backends, shutdown);
-    future::join(claims, backends).await;
+    let backends = backend::run(shared.clone(), backends, store, woken.backends, shutdown.clone());
+    let patience = async {
+        shutdown.await;
+        tokio::time::sleep(LAST_PASSES).await;
+    };
+    if let Either::Right(_) = future::select(pin!(future::join(claims, backends)), pin!(patience)).await {
+        tracing::info!("passes that wait for a store are dropped; the next start takes them up");
+    }
     drop(feeds);
     Ok(())
 }
@@ -132,7 +147,13 @@ struct Shared {
 }
 
 impl Shared {
-    fn new(config: Config, parts: &Parts, installation: String, wakes: Arc<Wakes>) -> Self {
+    fn new(
+        config: Config,
+        parts: &Parts,
+        installation: String,
+        wakes: Arc<Wakes>,
+        recoveries: UnboundedSender<String>,
+    ) -> Self {
         let client = parts.client.clone();
         let mut namespaces: Vec<String> = config.trusted_namespaces.iter().cloned().collect();
         namespaces.push(config.operator_namespace.clone());
@@ -141,6 +162,7 @@ impl Shared {
             connect: parts.connect.clone(),
             limits: config.limits,
             namespaces,
+            recoveries,
         }));
         let observer = Arc::new(Observer {
             client: client.clone(),
