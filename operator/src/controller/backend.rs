@@ -18,6 +18,7 @@ use tracing::Instrument;
 
 use crate::api::{self, BackendReason, InvalidSpec, ObjectId, Phase, S3Backend};
 use crate::kubernetes;
+use crate::metrics::{ControllerMetrics, PassResult};
 use crate::plan::backend::{self as plan, Health, Verdict};
 use crate::plan::preconditions;
 use crate::upstream::{AccessError, Class, Upstream, UpstreamError};
@@ -38,6 +39,7 @@ struct Context {
     shared: Arc<Shared>,
     store: Store<Backend>,
     slots: Slots,
+    metrics: ControllerMetrics,
     claims: Store<Claim>,
     backoff: Backoff,
     memory: Mutex<BTreeMap<String, Memory>>,
@@ -62,8 +64,10 @@ pub(super) async fn run(
     wakes: UnboundedReceiver<ObjectRef<Backend>>,
     shutdown: SharedFuture<BoxFuture<'static, ()>>,
 ) {
+    let metrics = shared.metrics.controller("s3backend", CONCURRENCY);
     let context = Arc::new(Context {
         shared,
+        metrics,
         store: store.clone(),
         slots: Slots::new(CONCURRENCY, shutdown.clone()),
         claims,
@@ -82,7 +86,9 @@ pub(super) async fn run(
 
 /// Waits for a slot, then runs a pass over the backend as it is by then.
 async fn reconcile(backend: Arc<Backend>, context: Arc<Context>) -> Result<Action, Infallible> {
+    let queued = context.metrics.queued();
     let Some(slot) = context.slots.take().await else { return Ok(Action::await_change()) };
+    let measured = queued.begin();
     let Some(backend) = context.store.get(&ObjectRef::from_obj(backend.as_ref())) else {
         return Ok(Action::await_change());
     };
@@ -94,11 +100,13 @@ async fn reconcile(backend: Arc<Backend>, context: Arc<Context>) -> Result<Actio
         }
     };
     let span = tracing::info_span!("backend", name = raw.name_any(), generation = raw.metadata.generation);
-    Ok(context.pass(&raw, slot).instrument(span).await)
+    let (action, result) = context.pass(&raw, slot).instrument(span).await;
+    measured.end(result);
+    Ok(action)
 }
 
 impl Context {
-    async fn pass(&self, raw: &S3Backend, mut slot: Slot<'_>) -> Action {
+    async fn pass(&self, raw: &S3Backend, mut slot: Slot<'_>) -> (Action, PassResult) {
         let uid = raw.uid().unwrap_or_default();
         let memory = match self.examine(raw, &uid, &mut slot).await {
             Ok(memory) => memory,
@@ -106,7 +114,7 @@ impl Context {
                 tracing::warn!(why, "can't probe the backend, trying again");
                 // Whatever it was that changed has not been looked at.
                 self.shared.secret_watches.keep_change(&raw.name_any());
-                return Action::requeue(self.backoff.failed(&uid));
+                return (Action::requeue(self.backoff.failed(&uid)), PassResult::Error);
             }
         };
         let (count, recount) = self.count(&raw.name_any(), &uid);
@@ -117,11 +125,11 @@ impl Context {
             && let Err(why) = self.write_status(raw, &wanted).await
         {
             tracing::warn!(why, "can't write the status, trying again");
-            return Action::requeue(self.backoff.failed(&uid));
+            return (Action::requeue(self.backoff.failed(&uid)), PassResult::Error);
         }
         self.backoff.reset(&uid);
         let probe = memory.next_probe.saturating_duration_since(Instant::now());
-        Action::requeue(recount.map_or(probe, |recount| recount.min(probe)))
+        (Action::requeue(recount.map_or(probe, |recount| recount.min(probe))), PassResult::Success)
     }
 
     /// What is known of the backend, after a probe if one is due. Errors are those of the API server: they say

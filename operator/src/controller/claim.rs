@@ -2,6 +2,7 @@
 
 use std::convert::Infallible;
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures::StreamExt;
 use futures::future::{BoxFuture, Shared as SharedFuture};
@@ -14,7 +15,10 @@ use tracing::Instrument;
 
 use crate::api::BucketClaim;
 use crate::kubernetes;
-use crate::plan::{self, Act, Announcement, Answer, Failure, Look, PurgeEnd, Purged, Rest, Step, Then, View};
+use crate::metrics::{ControllerMetrics, PassResult};
+use crate::plan::{
+    self, Act, Announcement, Answer, Change, Failure, Look, PurgeEnd, Purged, Rest, SecretPatch, Step, Then, View,
+};
 
 use super::backoff::Backoff;
 use super::feeds::{self, Claim, Main};
@@ -31,6 +35,7 @@ struct Context {
     shared: Arc<Shared>,
     store: Store<Claim>,
     slots: Slots,
+    metrics: ControllerMetrics,
 }
 
 /// What this process remembers of claims, by UID: nothing that it could not do without.
@@ -55,8 +60,10 @@ pub(super) async fn run(
     wakes: UnboundedReceiver<ObjectRef<Claim>>,
     shutdown: SharedFuture<BoxFuture<'static, ()>>,
 ) {
-    let slots = Slots::new(shared.config.max_concurrent_reconciles, shutdown.clone());
-    let context = Arc::new(Context { shared, store: store.clone(), slots });
+    let most = shared.config.max_concurrent_reconciles;
+    let slots = Slots::new(most, shutdown.clone());
+    let metrics = shared.metrics.controller("bucketclaim", most);
+    let context = Arc::new(Context { shared, store: store.clone(), slots, metrics });
     Controller::for_stream(stream, store)
         // Without a bound: passes wait for a slot, see there.
         .with_config(controller::Config::default().concurrency(0))
@@ -70,7 +77,9 @@ pub(super) async fn run(
 
 /// Waits for a slot, then runs a pass over the claim as it is by then.
 async fn reconcile(claim: Arc<Claim>, context: Arc<Context>) -> Result<Action, Infallible> {
+    let queued = context.metrics.queued();
     let Some(slot) = context.slots.take().await else { return Ok(Action::await_change()) };
+    let measured = queued.begin();
     let Some(claim) = context.store.get(&ObjectRef::from_obj(claim.as_ref())) else {
         return Ok(Action::await_change());
     };
@@ -88,11 +97,17 @@ async fn reconcile(claim: Arc<Claim>, context: Arc<Context>) -> Result<Action, I
         generation = raw.metadata.generation
     );
     // Boxed, so that those who wait for a slot are small.
-    Ok(Box::pin(context.pass(&raw, slot)).instrument(span).await)
+    let then = Box::pin(context.pass(&raw, slot)).instrument(span).await;
+    measured.end(match then {
+        Then::AwaitChange => PassResult::Success,
+        Then::After(_) | Then::Wait(_) => PassResult::RequeueAfter,
+        Then::Retry(_) => PassResult::Error,
+    });
+    Ok(context.schedule(&raw.uid().unwrap_or_default(), &then))
 }
 
 impl Context {
-    async fn pass(&self, raw: &BucketClaim, mut slot: Slot<'_>) -> Action {
+    async fn pass(&self, raw: &BucketClaim, mut slot: Slot<'_>) -> Then {
         let uid = raw.uid().unwrap_or_default();
         let mut view = self.shared.observer.begin(raw);
         self.shared.memory.looks.recall(&uid, &mut view, &self.shared.config);
@@ -104,7 +119,11 @@ impl Context {
         if let Some((record, _)) = view.holder.as_ref().filter(|_| rest.waits_for.is_none()) {
             self.shared.wakes.stop_waiting(record.as_str(), &view.claim.at);
         }
-        self.schedule(&uid, &rest.then)
+        if let Some(deleted) = raw.metadata.deletion_timestamp.as_ref().filter(|_| view.released) {
+            let took = self.shared.clock.now().duration_since(deleted.0);
+            self.shared.metrics.finalized(view.claim.deletion, Duration::try_from(took).unwrap_or_default());
+        }
+        rest.then
     }
 
     /// Asks for the next step and takes it, until the step is to rest.
@@ -151,6 +170,7 @@ impl Context {
     async fn act(&self, view: &View, act: &Act) -> Answer {
         tracing::info!(step = %act, "acting");
         let answer = self.shared.actor.perform(&view.claim, act).await;
+        self.count(act, &answer);
         match (act, &answer) {
             // The watch will show it as the echo of our own write: whoever waits for the name is told here.
             (Act::Delete(secret), Answer::Done) => self.shared.wakes.record_changed(&secret.name),
@@ -162,6 +182,18 @@ impl Context {
             _ => {}
         }
         answer
+    }
+
+    fn count(&self, act: &Act, answer: &Answer) {
+        match (act, answer) {
+            (Act::Purge(target, _), Answer::Purged(purged)) => {
+                self.shared.metrics.purged(&target.backend, purged.deleted);
+            }
+            (Act::Patch(SecretPatch { change: Change::RaiseGeneration(trigger), .. }), Answer::Secret(_)) => {
+                self.shared.metrics.rotated(*trigger);
+            }
+            _ => {}
+        }
     }
 
     fn schedule(&self, uid: &str, then: &Then) -> Action {

@@ -4,6 +4,7 @@ mod backend;
 mod backoff;
 mod claim;
 mod feeds;
+mod gauges;
 mod looks;
 mod secret_watches;
 mod slots;
@@ -26,10 +27,12 @@ use crate::act::Actor;
 use crate::api::{BucketClaim, Gateway, S3Backend};
 use crate::cache::{BackendCache, NamespaceCache, SecretCache, Written};
 use crate::kubernetes::with_deadline;
+use crate::metrics::Metrics;
 use crate::observe::Observer;
 use crate::plan::Setting;
 use crate::upstream::{Access, Connect, Limits, Upstreams};
 
+use gauges::Gauges;
 use secret_watches::SecretWatches;
 use wakes::Wakes;
 
@@ -69,6 +72,8 @@ pub struct Parts {
     pub connect: Arc<dyn Connect>,
     /// The time of day.
     pub clock: Clock,
+    /// Where what happens is counted. Of one operator: not to be used twice.
+    pub metrics: Metrics,
     /// Told when every cache is filled and work begins.
     pub ready: Option<tokio::sync::watch::Sender<bool>>,
 }
@@ -109,6 +114,7 @@ pub async fn run(
     if let Some(ready) = &parts.ready {
         ready.send_replace(true);
     }
+    parts.metrics.collect(Gauges { shared: shared.clone(), claims: store.clone() });
     tracing::info!(installation = shared.observer.setting.installation, "caches are filled, work begins");
     let claims = claim::run(shared.clone(), claims, woken.claims, shutdown.clone());
     let backends = backend::run(shared.clone(), backends, store, woken.backends, shutdown.clone());
@@ -141,6 +147,7 @@ struct Shared {
     written_backends: Written<S3Backend>,
     upstreams: Arc<Upstreams>,
     recorder: Recorder,
+    metrics: Metrics,
     wakes: Arc<Wakes>,
     secret_watches: SecretWatches,
     memory: claim::Memory,
@@ -163,6 +170,7 @@ impl Shared {
             limits: config.limits,
             namespaces,
             recoveries,
+            metrics: parts.metrics.clone(),
         }));
         let observer = Arc::new(Observer {
             client: client.clone(),
@@ -192,6 +200,7 @@ impl Shared {
             written_backends: Written::default(),
             upstreams,
             recorder,
+            metrics: parts.metrics.clone(),
             secret_watches: SecretWatches::new(parts.client.clone(), wakes.clone()),
             wakes,
             memory: claim::Memory::default(),
@@ -207,6 +216,7 @@ impl Shared {
     /// Nothing is kept of a backend that is gone.
     fn forget_backend(&self, name: &str) {
         self.upstreams.forget(name);
+        self.metrics.forget_backend(name);
         self.secret_watches.set(name, &BTreeSet::new());
     }
 }

@@ -19,10 +19,12 @@ use tokio::sync::mpsc::UnboundedSender;
 use tokio::time::Instant;
 
 use crate::api::{AddressingStyle, Backend, BucketName, SecretKey, Versioning};
+use crate::metrics::{CallResult, Metrics};
 use crate::plan::{BucketSeen, CreateAnswer, DeleteAnswer};
 
 use super::circuit::{Admission, Circuits};
 use super::error::{Asked, Class, Refusal, UpstreamError};
+use super::registry::Access;
 
 /// What keeps one store from costing the others anything.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,13 +44,13 @@ pub struct Upstream {
     region: String,
     backend: String,
     recoveries: UnboundedSender<String>,
+    metrics: Metrics,
 }
 
 type Outcome<T, E> = Result<T, SdkError<E, HttpResponse>>;
 
 impl Upstream {
-    /// A client with these admin credentials. Makes no call. `recoveries` is told the backend's name when a store
-    /// that was given a rest can be asked again.
+    /// A client with these admin credentials, and the limits and listeners that all have. Makes no call.
     ///
     /// The SDK's own retries are off: their budget would be shared by all backends, and a lost answer must be seen.
     pub fn new(
@@ -56,9 +58,9 @@ impl Upstream {
         access_key_id: &str,
         secret_key: &SecretKey,
         http: SharedHttpClient,
-        limits: Limits,
-        recoveries: UnboundedSender<String>,
+        access: &Access,
     ) -> Self {
+        let limits = access.limits;
         let timeouts = TimeoutConfig::builder().operation_timeout(limits.timeout).build();
         let config = aws_sdk_s3::Config::builder()
             .behavior_version(BehaviorVersion::latest())
@@ -79,7 +81,8 @@ impl Upstream {
             circuits: Mutex::new(Circuits::new(limits.timeout)),
             region: backend.region.clone(),
             backend: backend.name.clone(),
-            recoveries,
+            recoveries: access.recoveries.clone(),
+            metrics: access.metrics.clone(),
         }
     }
 
@@ -100,13 +103,28 @@ impl Upstream {
         if admission == Admission::Refused {
             return Err(Refusal::not_asked(operation));
         }
-        match call.await {
-            Err(error) => Err(self.failed(Refusal::of(operation, &error), admission)),
+        match self.timed(operation, call).await {
+            Err(refusal) => Err(self.failed(refusal, admission)),
             Ok(output) => {
                 self.answered(operation);
                 Ok(output)
             }
         }
+    }
+
+    async fn timed<T, E>(
+        &self,
+        operation: &'static str,
+        call: impl Future<Output = Outcome<T, E>>,
+    ) -> Result<T, Refusal>
+    where
+        E: ProvideErrorMetadata,
+    {
+        let began = Instant::now();
+        let answer = call.await.map_err(|error| Refusal::of(operation, &error));
+        let result = answer.as_ref().map_or_else(Refusal::result, |_| CallResult::Success);
+        self.metrics.called(&self.backend, operation, result, began.elapsed());
+        answer
     }
 
     /// Tells the circuit of a call that failed.
@@ -149,13 +167,13 @@ impl Upstream {
     pub async fn probe(&self) -> Result<(), UpstreamError> {
         let answer = {
             let _permit = self.permits.acquire().await;
-            self.client.list_buckets().send().await
+            self.timed("ListBuckets", self.client.list_buckets().send()).await
         };
         let tried = self.circuits().probed(answer.is_ok(), Instant::now());
         if tried {
             self.recovered();
         }
-        answer.map(drop).map_err(|error| Refusal::of("ListBuckets", &error).error())
+        answer.map(drop).map_err(Refusal::error)
     }
 
     /// GetBucketTagging, or HeadBucket where the store has no tagging (spec §3.2).

@@ -6,6 +6,8 @@ use std::time::Duration;
 use aws_sdk_s3::error::{ProvideErrorMetadata, SdkError};
 use aws_smithy_runtime_api::client::orchestrator::HttpResponse;
 
+use crate::metrics::CallResult;
+
 /// A failed call. Its text is stable: operation and code, without request ids, times or keys.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{operation}: {class}")]
@@ -100,6 +102,19 @@ impl Refusal {
     /// Whether the store could not take the call at all. A plain 500 may be about this very request.
     pub(super) fn is_outage(&self) -> bool {
         matches!(self.status, None | Some(429 | 502..=504)) || self.class() == Class::Throttled
+    }
+
+    /// The word for metrics.
+    pub(super) fn result(&self) -> CallResult {
+        match (self.status, self.class()) {
+            (Some(404), _) => CallResult::NotFound,
+            (Some(409), _) => CallResult::Conflict,
+            (_, Class::NoAnswer | Class::Failing { .. }) => CallResult::NoAnswer,
+            (_, Class::Denied { .. }) => CallResult::Denied,
+            (_, Class::Throttled) => CallResult::Throttled,
+            (_, Class::Unsupported) => CallResult::Unsupported,
+            (_, Class::Failed { .. }) => CallResult::Failed,
+        }
     }
 
     pub(super) fn error(self) -> UpstreamError {

@@ -8,6 +8,7 @@ use kube::{Api, Client, ResourceExt};
 use tokio::sync::mpsc::UnboundedSender;
 
 use crate::api::{Backend, SecretKey};
+use crate::metrics::Metrics;
 
 use super::client::{Limits, Upstream};
 use super::connect::{Connect, ConnectError, Trust};
@@ -44,6 +45,8 @@ pub struct Access {
     pub namespaces: Vec<String>,
     /// Told the name of a backend when its store, having been given a rest, can be asked again.
     pub recoveries: UnboundedSender<String>,
+    /// Where calls are counted.
+    pub metrics: Metrics,
 }
 
 /// What a client is made of.
@@ -101,8 +104,7 @@ impl Upstreams {
             return Ok(upstream.clone());
         }
         let http = self.access.connect.connect(&trust)?;
-        let (limits, recoveries) = (self.access.limits, self.access.recoveries.clone());
-        let upstream = Arc::new(Upstream::new(backend, &key_id, &secret_key, http, limits, recoveries));
+        let upstream = Arc::new(Upstream::new(backend, &key_id, &secret_key, http, &self.access));
         self.lock().insert(backend.name.clone(), (made, upstream.clone()));
         Ok(upstream)
     }
