@@ -6,20 +6,20 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use crate::plan::{self, View};
+use crate::plan::{self, Checked, Target, View};
 
 use super::jittered;
 
 /// When a drift check that failed is repeated.
 const LOOK_AGAIN: Duration = Duration::from_secs(30);
 
-/// When the bucket of each claim is next looked at, and whether it was missing last time.
+/// When the bucket of each claim is next looked at, and where it was missing last time.
 #[derive(Default)]
 pub(super) struct Looks(Mutex<BTreeMap<String, LookTime>>);
 
 struct LookTime {
     due: Instant,
-    missing: bool,
+    missing_at: Option<Target>,
     /// Until when a CreateBucket that got no answer may still happen.
     create_pending: Option<Instant>,
 }
@@ -33,9 +33,9 @@ impl Looks {
             let troubled =
                 view.claim.status.conditions.iter().any(|c| c.type_ == "BucketCreated" && c.status == "False");
             let wait = if troubled { Duration::ZERO } else { interval.mul_f64(fastrand::f64()) };
-            LookTime { due: Instant::now() + wait, missing: false, create_pending: None }
+            LookTime { due: Instant::now() + wait, missing_at: None, create_pending: None }
         });
-        view.known_missing = look.missing;
+        view.missing_at.clone_from(&look.missing_at);
         view.create_pending = look.create_pending.map(|until| until.saturating_duration_since(Instant::now()));
         view.create_pending = view.create_pending.filter(|time| !time.is_zero());
         view.look_due = look.due <= Instant::now();
@@ -45,12 +45,11 @@ impl Looks {
     pub(super) fn remember(&self, uid: &str, view: &View, interval: Duration) {
         let mut looks = self.lock();
         if let Some(look) = looks.get_mut(uid) {
-            look.missing = plan::bucket_is_missing(view);
-            let failed = look.due <= Instant::now() && !view.look_due && view.bucket.is_none();
-            if failed {
-                look.due = Instant::now() + jittered(LOOK_AGAIN);
-            } else if view.bucket.is_some() {
-                look.due = Instant::now() + jittered(interval);
+            look.missing_at = plan::missing_at(view);
+            match view.checked {
+                Checked::No => {}
+                Checked::Failed => look.due = Instant::now() + jittered(LOOK_AGAIN),
+                Checked::Seen => look.due = Instant::now() + jittered(interval),
             }
         }
     }

@@ -33,6 +33,10 @@ pub enum Change {
     Adopt,
     /// The record aims at the next credential generation.
     RaiseGeneration,
+    /// The record of a bucket that the claim has moved away from notes that it is to be left alone.
+    Leave,
+    /// The record names another backend of the same endpoint, or takes over from the one of an earlier endpoint.
+    Follow,
     /// A credential on its way out is stamped.
     Retire,
     /// What somebody else changed, or what follows from an edit of the spec.
@@ -45,6 +49,8 @@ impl fmt::Display for Change {
             Self::NoteAbsence => "note that the bucket is absent",
             Self::Adopt => "note that the bucket is adopted",
             Self::RaiseGeneration => "aim at the next credential generation",
+            Self::Leave => "note that the bucket is left alone",
+            Self::Follow => "follow the backend",
             Self::Retire => "stamp the time from which it is not accepted",
             Self::Repair => "bring it up to date",
         })

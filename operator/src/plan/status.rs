@@ -214,6 +214,21 @@ fn published(view: &View, record: &BucketRecord) -> Option<String> {
     (ours && secret.text("AWS_ACCESS_KEY_ID") == Some(credential.id.as_str())).then(|| secret.name().to_owned())
 }
 
+/// A claim that was bound is bound to another bucket now, and has to be told that it finds none of its data there. A
+/// bucket that its backend only leads to by another endpoint, or a store that has another name, is the same one.
+fn departure(before: &BucketClaimStatus, after: &BucketClaimStatus) -> Option<Announcement> {
+    before.bucket_origin?;
+    let (old, new) = (before.bucket_name.as_ref()?, after.bucket_name.as_ref()?);
+    let (from, to) = (before.backend.as_ref()?, after.backend.as_ref()?);
+    let same_store = from.name == to.name || from.endpoint == to.endpoint;
+    let note = format!(
+        "the claim is bound to bucket {new} at S3Backend {} now; no data was moved, bucket {old} at S3Backend {} is left \
+         as it is",
+        to.name, from.name
+    );
+    (old != new || !same_store).then(|| Announcement { warning: true, reason: "DataNotMoved".to_owned(), note })
+}
+
 /// One event per transition of `Ready`, by comparison of the status that the pass began with and the one that it
 /// leaves.
 fn transitions(view: &View, after: &BucketClaimStatus) -> Vec<Announcement> {
@@ -226,6 +241,7 @@ fn transitions(view: &View, after: &BucketClaimStatus) -> Vec<Announcement> {
         let note = "the bucket record had been deleted and was made again".to_owned();
         events.push(Announcement { warning: true, reason: "RecordRemade".to_owned(), note });
     }
+    events.extend(departure(&view.status_before, after));
     if let (Some(then), Some(now)) = (view.status_before.rotation_generation, after.rotation_generation)
         && now > then
     {

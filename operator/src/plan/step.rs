@@ -44,6 +44,8 @@ pub enum Look {
     Bucket(Target),
     /// Does the bucket hold an object, a version or an unfinished upload?
     Contents(Target),
+    /// GetBucketVersioning.
+    Versioning(Target),
 }
 
 /// A bucket at a backend.
@@ -126,6 +128,7 @@ impl fmt::Display for Look {
             Self::CredentialsFor(target) => write!(f, "list the credentials for bucket {}", target.bucket),
             Self::Bucket(target) => write!(f, "look at bucket {}", target.bucket),
             Self::Contents(target) => write!(f, "look whether bucket {} is empty", target.bucket),
+            Self::Versioning(target) => write!(f, "look at the versioning of bucket {}", target.bucket),
         }
     }
 }

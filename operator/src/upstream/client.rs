@@ -16,7 +16,7 @@ use aws_smithy_runtime_api::client::orchestrator::HttpResponse;
 use tokio::sync::Semaphore;
 
 use crate::api::{AddressingStyle, Backend, BucketName, SecretKey, Versioning};
-use crate::plan::{BucketSeen, CreateAnswer};
+use crate::plan::{BucketSeen, CreateAnswer, VersioningSeen};
 
 use super::error::{Class, Refusal, UpstreamError};
 
@@ -189,6 +189,20 @@ impl Upstream {
         let tagging = tagging.expect("the tag set is given");
         let call = self.client.put_bucket_tagging().bucket(bucket.as_str()).tagging(tagging);
         self.call(call.send()).await.map(drop).map_err(|refusal| refusal.error("PutBucketTagging"))
+    }
+
+    /// GetBucketVersioning.
+    ///
+    /// # Errors
+    /// When the store refuses or fails.
+    pub async fn versioning(&self, bucket: &BucketName) -> Result<VersioningSeen, UpstreamError> {
+        let call = self.client.get_bucket_versioning().bucket(bucket.as_str());
+        let output = self.call(call.send()).await.map_err(|refusal| refusal.error("GetBucketVersioning"))?;
+        Ok(match output.status {
+            Some(BucketVersioningStatus::Enabled) => VersioningSeen::Set(Versioning::Enabled),
+            Some(BucketVersioningStatus::Suspended) => VersioningSeen::Set(Versioning::Suspended),
+            _ => VersioningSeen::Unset,
+        })
     }
 
     /// PutBucketVersioning.
