@@ -55,6 +55,7 @@ impl Observer {
             Look::CredentialsFor(target) => self.credentials_for(target).await,
             Look::Bucket(target) => self.bucket(target).await,
             Look::Contents(target) => self.contents(target).await,
+            Look::Versioning(target) => self.versioning(target).await,
         };
         answer.unwrap_or_else(Answer::Failed)
     }
@@ -134,6 +135,11 @@ impl Observer {
     async fn contents(&self, target: &Target) -> Result<Answer, Failure> {
         let empty = self.upstream(target).await?.is_empty(&target.bucket).await;
         empty.map(Answer::Empty).map_err(|error| upstream_failure(&error))
+    }
+
+    async fn versioning(&self, target: &Target) -> Result<Answer, Failure> {
+        let seen = self.upstream(target).await?.versioning(&target.bucket).await;
+        seen.map(Answer::Versioning).map_err(|error| upstream_failure(&error))
     }
 
     /// The client for a target, if its backend still has the endpoint that the plan was made for.

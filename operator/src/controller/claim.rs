@@ -1,7 +1,8 @@
 //! Passes over claims.
 
+use std::collections::BTreeMap;
 use std::convert::Infallible;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use futures::StreamExt;
@@ -43,6 +44,8 @@ struct Context {
 pub(super) struct Memory {
     backoff: Backoff,
     looks: Looks,
+    /// The backend that each counts on.
+    counted: Mutex<BTreeMap<String, String>>,
 }
 
 impl Memory {
@@ -50,6 +53,18 @@ impl Memory {
     pub(super) fn forget(&self, uid: &str) {
         self.backoff.reset(uid);
         self.looks.forget(uid);
+        self.counted().remove(uid);
+    }
+
+    /// Notes the backend that a claim's status shows. Returns the one that it showed before, if it was another.
+    pub(super) fn counted_on(&self, claim: &BucketClaim) -> Option<String> {
+        let backend = claim.status.as_ref()?.backend.as_ref()?.name.clone();
+        self.counted().insert(claim.uid()?, backend.clone()).filter(|before| *before != backend)
+    }
+
+    fn counted(&self) -> MutexGuard<'_, BTreeMap<String, String>> {
+        // The map is whole whatever happened to a thread that held it.
+        self.counted.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -170,12 +170,19 @@ fn claims(shared: &Arc<Shared>, writer: Writer<Claim>) -> BoxStream<'static, wat
 }
 
 fn claim_seen(shared: &Shared, event: &Event<Claim>) {
-    let (Event::Apply(DeserializeGuard(Ok(claim))) | Event::Delete(DeserializeGuard(Ok(claim)))) = event else {
+    let (Event::InitApply(DeserializeGuard(Ok(claim)))
+    | Event::Apply(DeserializeGuard(Ok(claim)))
+    | Event::Delete(DeserializeGuard(Ok(claim)))) = event
+    else {
         return;
     };
-    if let Some(backend) = claim.status.as_ref().and_then(|status| status.backend.as_ref()) {
-        shared.wakes.backend(&backend.name);
+    // One that has moved counts no longer where it was.
+    let left = shared.memory.counted_on(claim);
+    if matches!(event, Event::InitApply(_)) {
+        return;
     }
+    let backend = claim.status.as_ref().and_then(|status| status.backend.as_ref()).map(|backend| &backend.name);
+    left.iter().chain(backend).for_each(|backend| shared.wakes.backend(backend));
     if matches!(event, Event::Delete(_)) {
         shared.forget_claim(claim);
     }

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
+use jiff::Timestamp;
 use kube::Api;
 use kube::api::{ApiResource, DeleteParams, DynamicObject, Patch, PatchParams};
 use kube::core::GroupVersionKind;
@@ -250,4 +251,24 @@ pub fn internal_of(world: &World, claim: &str) -> Vec<String> {
     let internal = objects.iter().filter(|o| o.plural == "secrets" && o.namespace == OPERATOR_NAMESPACE);
     let of_claim = |object: &Value| object["metadata"]["labels"]["broker.stowage.io/claim-name"] == claim;
     internal.filter(|o| of_claim(&o.object)).map(|o| o.name.clone()).collect()
+}
+
+/// Access key id in the consumer Secret of `team-a/photos`; empty if there is none.
+pub fn published(world: &World) -> String {
+    data(world, "team-a", "photos-s3").get("AWS_ACCESS_KEY_ID").cloned().unwrap_or_default()
+}
+
+/// Access key ids of the internal Secrets, with their stamps.
+pub fn keys(world: &World) -> BTreeMap<String, Option<Timestamp>> {
+    let stamp = |name: &String| {
+        let secret = object(world, "secrets", OPERATOR_NAMESPACE, name);
+        secret["metadata"]["annotations"]["broker.stowage.io/expires-at"].as_str().map(|text| text.parse().unwrap())
+    };
+    let names = secrets(world, OPERATOR_NAMESPACE, "virtual-credential");
+    names.iter().map(|name| (data(world, OPERATOR_NAMESPACE, name)["access_key_id"].clone(), stamp(name))).collect()
+}
+
+/// Whether a credential opens a bucket at the gateway.
+pub async fn works(client: &aws_sdk_s3::Client, bucket: &str) -> bool {
+    client.list_objects_v2().bucket(bucket).send().await.is_ok()
 }
