@@ -48,13 +48,15 @@ impl Looks {
         let mut looks = self.lock();
         if let Some(look) = looks.get_mut(uid) {
             look.missing = plan::bucket_is_missing(view);
-            let failed = look.due <= Instant::now() && !view.look_due && view.bucket.is_none();
-            if failed {
+            let due = look.due <= Instant::now();
+            if due && !view.look_due && view.bucket.is_none() {
                 let wait = LOOK_AGAIN.saturating_mul(1 << look.failures.min(16)).min(interval);
                 look.due = Instant::now() + jittered(wait);
                 look.failures += 1;
             } else if view.bucket.is_some() {
-                look.due = Instant::now() + jittered(interval);
+                // Claims that were bound in one burst are not to be looked at in one for the rest of their lives.
+                let wait = if due { jittered(interval) } else { interval.mul_f64(fastrand::f64()) };
+                look.due = Instant::now() + wait;
                 look.failures = 0;
             }
         }
