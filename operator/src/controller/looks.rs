@@ -58,6 +58,7 @@ impl Looks {
         let mut looks = self.lock();
         if let Some(look) = looks.get_mut(uid) {
             look.missing_at = plan::missing_at(view);
+            let due = look.due <= Instant::now();
             match view.checked {
                 Checked::No => {}
                 Checked::Failed => {
@@ -66,7 +67,9 @@ impl Looks {
                     look.failures += 1;
                 }
                 Checked::Seen => {
-                    look.due = Instant::now() + jittered(interval);
+                    // Claims that were bound in one burst are not to be looked at in one for the rest of their lives.
+                    let wait = if due { jittered(interval) } else { interval.mul_f64(fastrand::f64()) };
+                    look.due = Instant::now() + wait;
                     look.failures = 0;
                 }
             }

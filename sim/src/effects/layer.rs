@@ -6,6 +6,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use futures::future::{BoxFuture, pending};
+use http::uri::Authority;
 use http::{Request, Response};
 use tokio::time::Instant;
 use tower::{BoxError, Layer, Service, ServiceExt};
@@ -14,6 +15,7 @@ use super::answers::refusal;
 use super::call::{Call, KubeCall, S3Call};
 use super::fault::{Applied, CrashPoint, Fault};
 use super::instance::Instance;
+use super::outage::Outage;
 use super::plan::{EffectPattern, Entry, Plan};
 use super::trace::{Answer, Line, Trace};
 
@@ -27,6 +29,7 @@ pub struct Effects {
 #[derive(Debug)]
 struct State {
     plan: Vec<Armed>,
+    outages: Vec<Outage>,
     trace: Trace,
     instances: u32,
 }
@@ -65,6 +68,7 @@ impl Effects {
             start: Instant::now(),
             state: Arc::new(Mutex::new(State {
                 plan: plan.entries.into_iter().map(Armed::new).collect(),
+                outages: Vec::new(),
                 trace: Trace::default(),
                 instances: 0,
             })),
@@ -97,6 +101,11 @@ impl Effects {
         EffectLayer { effects: self.clone(), instance: instance.clone(), api }
     }
 
+    /// Milliseconds of the run's clock since the start of the run.
+    pub fn elapsed_ms(&self) -> u64 {
+        u64::try_from(self.start.elapsed().as_millis()).unwrap_or(u64::MAX)
+    }
+
     /// The trace up to now.
     pub fn trace(&self) -> Trace {
         self.state().trace.clone()
@@ -109,11 +118,21 @@ impl Effects {
         Plan { entries: unfired.map(|armed| armed.entry.clone()).collect() }
     }
 
+    /// From now on, calls that the plan has no fault for meet this outage. Of several, the first one counts.
+    pub fn begin_outage(&self, outage: Outage) {
+        self.state().outages.push(outage);
+    }
+
+    /// Ends all outages of a host. Calls that hang go on hanging.
+    pub fn end_outages(&self, host: &str) {
+        self.state().outages.retain(|outage| outage.host != host);
+    }
+
     /// Gives a call its number, its fault and its line in the trace.
-    fn begin(&self, instance: &Instance, call: Call) -> Effect {
+    fn begin(&self, instance: &Instance, host: &str, call: Call) -> Effect {
         let mut state = self.state();
         let number = state.trace.effects() + 1;
-        let fault = state.fault_for(number, &call);
+        let fault = state.fault_for(number, &call).or_else(|| state.outage_of(host, &call));
         state.trace.push(Line {
             number,
             instance: instance.id(),
@@ -121,7 +140,7 @@ impl Effects {
             fault,
             world: None,
             answer: Answer::Pending,
-            began_ms: u64::try_from(self.start.elapsed().as_millis()).unwrap_or(u64::MAX),
+            began_ms: self.elapsed_ms(),
         });
         Effect { effects: self.clone(), instance: instance.clone(), number, call, fault }
     }
@@ -151,6 +170,10 @@ impl State {
         }
         fault
     }
+
+    fn outage_of(&self, host: &str, call: &Call) -> Option<Fault> {
+        self.outages.iter().find(|outage| outage.meets(host, call)).map(|outage| outage.fault)
+    }
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -177,7 +200,8 @@ impl EffectLayer {
             Api::Kube => Call::Kube(KubeCall::read(request.method(), request.uri())),
             Api::S3 => Call::S3(S3Call::read(request.method(), request.uri(), request.headers())),
         };
-        Some(self.effects.begin(&self.instance, call))
+        let host = request.uri().authority().map_or("", Authority::as_str);
+        Some(self.effects.begin(&self.instance, host, call))
     }
 }
 

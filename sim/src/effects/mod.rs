@@ -4,6 +4,7 @@
 //!
 //! - [`call`]: what a request *is* ([`Call`]), read from its method and URI alone;
 //! - [`fault`] and [`plan`]: what can be done to it, and the text form in which that is written down;
+//! - [`Outage`]: a fault that befalls a host for as long as the harness wants;
 //! - [`layer`]: the tower layer that numbers calls, applies the plan and records the [`trace`];
 //! - [`instance`]: one life of the operator, and how it ends.
 //!
@@ -16,6 +17,7 @@ pub mod fault;
 pub mod instance;
 mod kube_call;
 pub mod layer;
+mod outage;
 mod parse;
 pub mod plan;
 mod s3_call;
@@ -31,5 +33,6 @@ pub use call::{Call, KubeCall, KubeVerb, S3Call, S3Operation};
 pub use fault::{Applied, CrashPoint, Fault, HeadStatus};
 pub use instance::{Instance, Outcome, run_until_crash};
 pub use layer::{EffectLayer, EffectService, Effects};
+pub use outage::Outage;
 pub use plan::{CallPattern, EffectPattern, Entry, Plan, PlanError};
 pub use trace::{Answer, Counters, Line, Trace};
