@@ -22,7 +22,7 @@ use super::tour::Tour;
 use super::views;
 
 /// Objects that the tenant makes for the forced deletion to remove; each is overwritten once, every third deleted.
-const OBJECTS: usize = 12;
+const OBJECTS: usize = 9;
 
 /// How a bucket with `deletionPolicy: Delete` may end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -33,7 +33,7 @@ const REREAD: Duration = Duration::from_secs(60);
 const MARGIN: Duration = Duration::from_secs(120);
 
 /// How often the pod writes and reads in all that time, about.
-const ROUNDS: u32 = 120;
+const ROUNDS: u32 = 80;
 
 /// A claim whose key can be replaced, and for how long the old one then works on.
 pub(super) struct Rotating {

@@ -6,6 +6,7 @@ use k8s_openapi::api::core::v1::Secret;
 use k8s_openapi::api::events::v1::Event;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 use kube::ResourceExt;
+use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use stowage_operator::api::{BucketClaim, ClaimRef, Phase, S3Backend};
 
@@ -39,8 +40,9 @@ pub(super) fn backends(world: &World) -> Vec<S3Backend> {
 
 /// One Secret.
 pub(super) fn secret(world: &World, namespace: &str, name: &str) -> Option<Secret> {
-    let secrets: Vec<Secret> = objects(world, "", "secrets");
-    secrets.into_iter().find(|s| s.name_any() == name && s.namespace().as_deref() == Some(namespace))
+    let objects = world.cluster.objects().into_iter();
+    let mut found = objects.filter(|o| o.plural == "secrets" && o.namespace == namespace && o.name == name);
+    Secret::deserialize(found.next()?.object.as_ref()).ok()
 }
 
 /// Namespace and name of a claim.
@@ -125,7 +127,7 @@ pub(super) fn all_told(world: &World) -> Finding {
     for reason in events(world).into_iter().filter_map(|event| event.reason) {
         *counts.entry(reason).or_default() += 1;
     }
-    let told: Vec<String> = counts.into_iter().map(|(reason, count)| format!("{reason} × {count}")).collect();
+    let told: Vec<String> = counts.into_iter().map(|(reason, count)| format!("{count} {reason}")).collect();
     if told.is_empty() {
         Err("there are none".to_owned())
     } else {
