@@ -8,6 +8,7 @@ mod deletion;
 mod determinism;
 mod edits;
 mod faults;
+mod metrics;
 mod ownership;
 mod removal;
 mod rotation;
