@@ -102,8 +102,10 @@ pub(super) async fn forced_deletion<S: FnMut(&Step)>(
         counts.push(count.to_string());
     }
     counts.dedup();
-    page.remark(format!("status.purge.objectsDeleted, in slices of {PURGE_SLICE}: {}", counts.join(", ")));
-    page.lines(views::event_table(&views::events_on(world, &leaving.claim)[told..]).lines(PAGE_WIDTH));
+    if !counts.is_empty() {
+        page.remark(format!("status.purge.objectsDeleted, in slices of {PURGE_SLICE}: {}", counts.join(", ")));
+    }
+    show_news(world, page, &leaving.claim, told);
     is_gone(tour, leaving)?;
     if store.bucket(&leaving.bucket).is_some() {
         return Err(format!("bucket {} is still there", leaving.bucket));
@@ -159,7 +161,7 @@ pub(super) async fn adopted_kept<S: FnMut(&Step)>(tour: &mut Tour<S>, page: &mut
     let told = views::events_on(world, &leaving.claim).len();
     kubectl::delete(world, page, &leaving.claim).await?;
     settle(world).await;
-    page.lines(views::event_table(&views::events_on(world, &leaving.claim)[told..]).lines(PAGE_WIDTH));
+    show_news(world, page, &leaving.claim, told);
     is_gone(tour, leaving)?;
     let after = leaving.store(tour)?.objects(&leaving.bucket);
     if leaving.store(tour)?.bucket(&leaving.bucket).is_none() || after != before {
@@ -167,6 +169,12 @@ pub(super) async fn adopted_kept<S: FnMut(&Step)>(tour: &mut Tour<S>, page: &mut
     }
     let keys: Vec<String> = after.into_keys().collect();
     Ok(format!("{} keeps all that was in it: {}", leaving.bucket, keys.join(", ")))
+}
+
+/// The events on a claim, but for the first ones, which were there before.
+fn show_news(world: &World, page: &mut Page, claim: &ClaimRef, before: usize) {
+    let events = views::events_on(world, claim);
+    page.lines(views::event_table(events.get(before..).unwrap_or_default()).lines(PAGE_WIDTH));
 }
 
 fn is_gone<S>(tour: &Tour<S>, leaving: &Leaving) -> Result<(), String> {

@@ -72,11 +72,6 @@ impl Page {
         self.lines.push(vec![span.into()]);
     }
 
-    /// A blank line.
-    pub fn gap(&mut self) {
-        self.lines.push(Line::new());
-    }
-
     /// Lines made elsewhere, a table's for example.
     pub fn lines(&mut self, lines: Vec<Line>) {
         self.lines.extend(lines);
