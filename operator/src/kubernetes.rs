@@ -43,6 +43,13 @@ pub(crate) fn failure(error: &Error) -> Failure {
     }
 }
 
+/// Whether an error is the server's word that there is no object of this name. A 404 for any other reason is not: the
+/// whole kind may be unknown for a moment.
+pub(crate) fn is_absence_of(error: &Error, name: &str) -> bool {
+    let Error::Api(status) = error else { return false };
+    status.code == 404 && status.details.as_ref().is_some_and(|details| details.name == name)
+}
+
 /// One line for people, stable and without secrets: the server's own message, or that there was no answer.
 pub(crate) fn describe(error: &Error) -> String {
     match error {

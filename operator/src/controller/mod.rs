@@ -5,6 +5,7 @@ mod backoff;
 mod claim;
 mod feeds;
 mod looks;
+mod orphans;
 mod secret_watches;
 mod wakes;
 
@@ -27,6 +28,7 @@ use crate::observe::Observer;
 use crate::plan::Setting;
 use crate::upstream::{Access, Connect, Limits, Upstreams};
 
+use orphans::Orphans;
 use secret_watches::SecretWatches;
 use wakes::Wakes;
 
@@ -90,7 +92,8 @@ pub async fn run(
     };
     let (store, writer) = reflector::store();
     let (wakes, woken) = Wakes::new(store.clone());
-    let shared = Arc::new(Shared::new(config, &parts, installation, Arc::new(wakes)));
+    let (orphans, clues) = Orphans::new(store.clone());
+    let shared = Arc::new(Shared::new(config, &parts, installation, Arc::new(wakes), orphans));
     let (feeds, claims, backends) = feeds::start(&shared, writer, store.clone());
     let shutdown: BoxFuture<'static, ()> = shutdown.boxed();
     let shutdown = shutdown.shared();
@@ -100,8 +103,9 @@ pub async fn run(
     }
     tracing::info!(installation = shared.observer.setting.installation, "caches are filled, work begins");
     let claims = claim::run(shared.clone(), claims, woken.claims, shutdown.clone());
+    let sweeps = orphans::run(shared.clone(), store.clone(), clues, shutdown.clone());
     let backends = backend::run(shared.clone(), backends, store, woken.backends, shutdown);
-    future::join(claims, backends).await;
+    future::join3(claims, backends, sweeps).await;
     drop(feeds);
     Ok(())
 }
@@ -125,12 +129,13 @@ struct Shared {
     upstreams: Arc<Upstreams>,
     recorder: Recorder,
     wakes: Arc<Wakes>,
+    orphans: Orphans,
     secret_watches: SecretWatches,
     memory: claim::Memory,
 }
 
 impl Shared {
-    fn new(config: Config, parts: &Parts, installation: String, wakes: Arc<Wakes>) -> Self {
+    fn new(config: Config, parts: &Parts, installation: String, wakes: Arc<Wakes>, orphans: Orphans) -> Self {
         let client = parts.client.clone();
         let mut namespaces: Vec<String> = config.trusted_namespaces.iter().cloned().collect();
         namespaces.push(config.operator_namespace.clone());
@@ -169,6 +174,7 @@ impl Shared {
             recorder,
             secret_watches: SecretWatches::new(parts.client.clone(), wakes.clone()),
             wakes,
+            orphans,
             memory: claim::Memory::default(),
         }
     }

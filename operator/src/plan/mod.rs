@@ -17,6 +17,7 @@ mod bucket;
 mod credentials;
 mod delete;
 mod learn;
+pub mod orphans;
 mod repair;
 mod rotation;
 mod status;
