@@ -8,6 +8,7 @@ mod deletion;
 mod determinism;
 mod edits;
 mod faults;
+mod orphans;
 mod ownership;
 mod rotation;
 mod support;
