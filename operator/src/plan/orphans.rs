@@ -277,3 +277,7 @@ impl fmt::Display for Step {
         }
     }
 }
+
+#[cfg(test)]
+#[path = "orphans_tests.rs"]
+mod tests;

@@ -13,4 +13,5 @@ mod ownership;
 mod rotation;
 mod support;
 mod trouble;
+mod two;
 mod wire;
