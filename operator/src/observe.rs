@@ -50,7 +50,7 @@ impl Observer {
             Look::Holder(target) => Ok(Answer::Holder(self.holder(&claim.uid, target))),
             Look::Claim => self.claim(&claim.at).await,
             Look::Own => self.own(&claim.uid).await,
-            Look::Internal(name) => self.secret(&self.setting.operator_namespace, name, &self.internal).await,
+            Look::Internal(name) => self.internal_secret(name).await,
             Look::Consumer(name) => self.secret(&claim.at.namespace, name, &self.consumers).await,
             Look::CredentialsFor(target) => self.credentials_for(target).await,
             Look::Bucket(target) => self.bucket(target).await,
@@ -98,7 +98,8 @@ impl Observer {
         Ok(Answer::Claim(claim.map(|raw| Box::new(Claim::parse(&raw)))))
     }
 
-    async fn own(&self, uid: &ClaimUid) -> Result<Answer, Failure> {
+    /// LIST the internal Secrets that carry a claim's UID.
+    pub(crate) async fn own(&self, uid: &ClaimUid) -> Result<Answer, Failure> {
         let secrets = self.list(&format!("{}={}", wire::CLAIM_UID, wire::label_value(uid.as_str()))).await?;
         Ok(Answer::Secrets(secrets))
     }
@@ -116,6 +117,11 @@ impl Observer {
         let list = api.list(&ListParams::default().labels(labels)).await;
         let secrets = list.map_err(|error| kubernetes::failure(&error))?.items;
         Ok(secrets.into_iter().map(|secret| Stored(Arc::new(secret))).collect())
+    }
+
+    /// GET an internal Secret by name.
+    pub(crate) async fn internal_secret(&self, name: &str) -> Result<Answer, Failure> {
+        self.secret(&self.setting.operator_namespace, name, &self.internal).await
     }
 
     async fn secret(&self, namespace: &str, name: &str, cache: &SecretCache) -> Result<Answer, Failure> {

@@ -18,6 +18,7 @@ mod credentials;
 mod delete;
 mod learn;
 mod moves;
+pub mod orphans;
 mod records;
 mod removal;
 mod repair;

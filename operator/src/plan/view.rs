@@ -12,7 +12,7 @@ use k8s_openapi::api::core::v1::Secret;
 
 use crate::api::{
     AccessKeyId, Backend, BucketClaimStatus, BucketRecord, Claim, ClaimRef, ClaimUid, Gateway, ObjectId, RecordName,
-    Versioning,
+    Versioning, wire,
 };
 
 use super::step::{SecretRef, Step, Target};
@@ -54,6 +54,13 @@ impl Stored {
     /// A label's value.
     pub fn label(&self, key: &str) -> Option<&str> {
         self.0.metadata.labels.as_ref()?.get(key).map(String::as_str)
+    }
+
+    /// The claim that labels and annotations name: enough to wake that claim or to ask for it, and no more.
+    pub fn claim(&self) -> Option<ClaimRef> {
+        let annotation = |key: &str| self.0.metadata.annotations.as_ref()?.get(key).map(String::as_str);
+        let whole = |key: &str| annotation(key).or_else(|| self.label(key)).map(str::to_owned);
+        Some(ClaimRef { namespace: whole(wire::CLAIM_NAMESPACE)?, name: whole(wire::CLAIM_NAME)? })
     }
 
     /// A data field as text.

@@ -144,7 +144,11 @@ fn followed(plan: &Plan) -> (u64, u64, u32) {
         let effects = world.effects.trace().effects();
         world.pass(Duration::from_secs(120)).await;
         assert!(is_ready_at(world, NEW), "[{text}]\n{}", stage.trace());
-        assert_eq!(keys(world).into_keys().collect::<Vec<_>>(), *std::slice::from_ref(&key), "[{text}] nothing is minted");
+        assert_eq!(
+            keys(world).into_keys().collect::<Vec<_>>(),
+            *std::slice::from_ref(&key),
+            "[{text}] nothing is minted"
+        );
         assert_eq!(published(world), key);
         assert_eq!(status(world)["rotationGeneration"], 1);
         let odd = events(world, "photos").into_iter().filter(|(_, reason)| reason == "RecordRemade");

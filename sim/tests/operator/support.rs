@@ -176,7 +176,11 @@ pub fn secrets(world: &World, namespace: &str, role: &str) -> Vec<String> {
 
 /// Data of a Secret, decoded.
 pub fn data(world: &World, namespace: &str, name: &str) -> BTreeMap<String, String> {
-    let secret = object(world, "secrets", namespace, name);
+    decoded(&object(world, "secrets", namespace, name))
+}
+
+/// Data of a Secret as it is stored, decoded.
+pub fn decoded(secret: &Value) -> BTreeMap<String, String> {
     let fields = secret["data"].as_object().cloned().unwrap_or_default();
     let decode = |value: &Value| {
         let bytes = BASE64_STANDARD.decode(value.as_str().unwrap_or_default()).expect("Secret data is base64");
