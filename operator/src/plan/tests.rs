@@ -1,5 +1,7 @@
 //! Decisions, each on a view made for it.
 
+mod moves;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
