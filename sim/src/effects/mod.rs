@@ -5,6 +5,7 @@
 //! - [`call`]: what a request *is* ([`Call`]), read from its method and URI alone;
 //! - [`fault`] and [`plan`]: what can be done to it, and the text form in which that is written down;
 //! - [`layer`]: the tower layer that numbers calls, applies the plan and records the [`trace`];
+//! - [`surroundings`]: how faults reach the world behind the services, where the world lets them;
 //! - [`instance`]: one life of the operator, and how it ends.
 //!
 //! It knows nothing of the simulated services it wraps, and nothing of the operator.
@@ -16,11 +17,14 @@ pub mod fault;
 pub mod instance;
 mod kube_call;
 pub mod layer;
+mod outage;
 mod parse;
 pub mod plan;
 mod s3_call;
 mod s3_routes;
+pub mod surroundings;
 pub mod trace;
+mod words;
 
 #[cfg(test)]
 mod replay_tests;
@@ -28,8 +32,9 @@ mod replay_tests;
 mod tests;
 
 pub use call::{Call, KubeCall, KubeVerb, S3Call, S3Operation};
-pub use fault::{Applied, CrashPoint, Fault, HeadStatus};
+pub use fault::{Applied, CrashPoint, Edit, Fault, Feature, HeadStatus, Rival, Tampering};
 pub use instance::{Instance, Outcome, run_until_crash};
 pub use layer::{EffectLayer, EffectService, Effects};
 pub use plan::{CallPattern, EffectPattern, Entry, Plan, PlanError};
+pub use surroundings::Surroundings;
 pub use trace::{Answer, Counters, Line, Trace};
