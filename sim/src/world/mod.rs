@@ -6,6 +6,8 @@
 mod backends;
 mod manifests;
 mod operator;
+#[cfg(test)]
+mod tests;
 mod third_parties;
 mod transport;
 
