@@ -9,6 +9,7 @@ mod determinism;
 mod edits;
 mod faults;
 mod metrics;
+mod matrix;
 mod ownership;
 mod removal;
 mod rotation;
