@@ -70,7 +70,7 @@ fn run(scenario: &Scenario, plan: Plan) -> Run {
         oracles::assert_sound(&stage, fault).await;
         if !other {
             assert!(
-                (scenario.wanted)(&stage.world) || ends::has_come(&stage.world, fault),
+                (scenario.wanted)(&stage.world) || ends::has_come(scenario, &stage.world, fault),
                 "it did not stay so\n{}",
                 stage.trace()
             );
@@ -89,7 +89,7 @@ async fn until_end(scenario: &Scenario, stage: &Stage, fault: Option<Fault>) -> 
         if (scenario.wanted)(&stage.world) {
             return false;
         }
-        if ends::has_come(&stage.world, fault) {
+        if ends::has_come(scenario, &stage.world, fault) {
             return true;
         }
         assert!(
@@ -111,7 +111,8 @@ fn matrix(scenario: &Scenario, faults: impl Fn(&Fault) -> bool) {
     for fault in Fault::all_single().into_iter().filter(faults) {
         for (number, call) in &undisturbed.calls {
             let watch = matches!(call, Call::Kube(call) if call.verb == KubeVerb::Watch);
-            let earlier = *number <= undisturbed.before && !(watch && is_of_watches(fault));
+            let from = if by_hand(&fault) { first_about_claim(&undisturbed) } else { undisturbed.before + 1 };
+            let earlier = *number < from && !(watch && is_of_watches(fault));
             if earlier || fault.check(call.kind()).is_err() {
                 continue;
             }
@@ -138,6 +139,13 @@ fn is_of_watches(fault: Fault) -> bool {
 fn first_line(panic: &(dyn std::any::Any + Send)) -> String {
     let text = panic.downcast_ref::<String>().map(String::as_str).or(panic.downcast_ref::<&str>().copied());
     text.unwrap_or("panicked").lines().next().unwrap_or_default().to_owned()
+}
+
+/// The first call after the user's act that names the claim: hands that come earlier have nothing to meet.
+fn first_about_claim(undisturbed: &Run) -> u64 {
+    let about = |call: &Call| matches!(call, Call::Kube(call) if call.name.as_deref() == Some("photos"));
+    let later = undisturbed.calls.iter().filter(|(number, _)| *number > undisturbed.before);
+    later.clone().find(|(_, call)| about(call)).or(later.clone().next()).map_or(0, |(number, _)| *number)
 }
 
 /// The faults that are somebody's hands in the world, and the others: two halves of about one size.

@@ -4,6 +4,7 @@ use serde_json::Value;
 use stowage_sim::effects::Fault;
 use stowage_sim::world::{ADMIN_SECRET_KEY, OPERATOR_NAMESPACE, World};
 
+use super::ends::most_keys;
 use crate::support::{Stage, data, object, ready, secrets, tenant_can_work};
 
 const BUCKET: &str = "team-a-photos";
@@ -39,12 +40,10 @@ pub(super) fn summary(world: &World) -> String {
 /// Asserts that nothing of others was touched, that no key is left over or to be seen, and that the status is true.
 pub(super) async fn assert_sound(stage: &Stage, fault: Option<Fault>) {
     let world = &stage.world;
-    let recreated = fault == Some(Fault::Recreate);
     assert_strangers_untouched(stage, fault);
     assert_no_key_shows(world);
     let keys = current_keys(world);
-    // Of a claim that was made again, the former UID's key goes with its record.
-    assert!(keys.len() <= 1 || recreated, "several keys without an end: {}", summary(world));
+    assert!(keys.len() <= most_keys(fault), "several keys without an end: {}", summary(world));
     if ready(world, "team-a", "photos") == "Bound" {
         assert_eq!(keys.len(), 1, "a bound claim has one key: {}", summary(world));
         let consumer = bound_secret(world);
