@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;
+use std::fmt;
 use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -35,9 +36,20 @@ impl<S> Hosts<S> {
         Self(Arc::new(services.into_iter().collect()))
     }
 
+    /// All services.
+    pub fn services(&self) -> impl Iterator<Item = &S> {
+        self.0.values()
+    }
+
     /// The service at a host and port.
     pub fn get(&self, authority: &str) -> Option<&S> {
         self.0.get(authority)
+    }
+}
+
+impl<S> fmt::Debug for Hosts<S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_set().entries(self.0.keys()).finish()
     }
 }
 

@@ -9,6 +9,7 @@ mod determinism;
 mod edits;
 mod endpoints;
 mod faults;
+mod matrix;
 mod metrics;
 mod moves;
 mod neighbours;
