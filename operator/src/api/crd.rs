@@ -52,6 +52,7 @@ fn remove_nullable(schema: &mut Value) {
 mod tests {
     use super::*;
 
+    // covers: 1.crd.status
     #[test]
     fn nothing_is_nullable_and_the_status_has_its_default() {
         for crd in crds() {

@@ -5,6 +5,7 @@ use stowage_sim::world::World;
 
 use crate::support::{Stage, claim, data, object, secrets, tenant_can_work};
 
+// covers: 1.status.boundSecretName, 3.7.rename
 #[test]
 fn a_renamed_consumer_secret_is_written_first_and_the_old_one_removed_then() {
     Stage::run("", async |stage| {
@@ -25,6 +26,7 @@ fn a_renamed_consumer_secret_is_written_first_and_the_old_one_removed_then() {
     });
 }
 
+// covers: 2.consumer.conflict, 3.7.rename.foreign
 #[test]
 fn a_rename_to_a_strangers_secret_is_a_conflict_and_the_old_one_stays() {
     Stage::run("", async |stage| {

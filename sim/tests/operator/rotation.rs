@@ -47,6 +47,8 @@ async fn works(client: &Client, bucket: &str) -> bool {
     client.list_objects_v2().bucket(bucket).send().await.is_ok()
 }
 
+// covers: 1.annotation.rotate, 1.status.rotationGeneration, 1.status.handledRotateRequest, 3.3.due.request, 3.3.stamp
+// covers: 3.3.stamp.enforced, 4.event.Rotated
 #[test]
 fn a_request_rotates_once_and_the_old_key_works_for_the_overlap() {
     Stage::run("", async |stage| {
@@ -81,6 +83,7 @@ fn a_request_rotates_once_and_the_old_key_works_for_the_overlap() {
     });
 }
 
+// covers: 1.annotation.rotate, 3.3.twoKeys, 3.3.coalesced
 #[test]
 fn requests_during_a_rotation_count_as_one() {
     Stage::run("", async |stage| {
@@ -97,6 +100,7 @@ fn requests_during_a_rotation_count_as_one() {
     });
 }
 
+// covers: 1.status.rotatedAt, 1.status.nextRotationAt, 3.3.due.time, 3.3.twoKeys
 #[test]
 fn time_rotates_at_the_interval_and_a_tenant_that_rereads_the_secret_never_fails() {
     Stage::run("", async |stage| {
@@ -121,6 +125,7 @@ fn time_rotates_at_the_interval_and_a_tenant_that_rereads_the_secret_never_fails
     });
 }
 
+// covers: 3.3.stamp.enforced
 #[test]
 fn without_overlap_the_old_key_stops_at_once() {
     Stage::run("", async |stage| {
@@ -134,6 +139,7 @@ fn without_overlap_the_old_key_stops_at_once() {
     });
 }
 
+// covers: 2.internal.healed
 #[test]
 fn a_damaged_credential_is_replaced_on_request() {
     Stage::run("", async |stage| {
@@ -187,6 +193,7 @@ fn rotate(plan: Plan) -> (u64, u64, u32) {
     })
 }
 
+// covers: 1.credentialsProvisioned.SecretWritten, 3.3.resumed, 3.3.stamp.fixed, 3.3.neverEarly, 3.3.noStray
 #[test]
 fn a_crash_at_every_effect_of_a_rotation_costs_nobody_a_key() {
     let (before, effects, _) = rotate(Plan::default());
@@ -201,6 +208,7 @@ fn a_crash_at_every_effect_of_a_rotation_costs_nobody_a_key() {
     assert_eq!(crashes, 3 * (effects - before));
 }
 
+// covers: 3.3.resumed, 3.3.neverEarly, 3.3.noStray
 #[test]
 fn a_lost_answer_or_conflict_at_every_effect_of_a_rotation_costs_nobody_a_key() {
     let (before, effects, _) = rotate(Plan::default());

@@ -26,6 +26,7 @@ fn refused_once(number: u64, fault: Fault) -> bool {
     })
 }
 
+// covers: 3.5.permanent.recovers
 #[test]
 fn a_refusal_at_any_call_is_got_over_with_one_of_everything() {
     let calls = Stage::run("", async |stage| {
@@ -46,6 +47,7 @@ fn a_refusal_at_any_call_is_got_over_with_one_of_everything() {
     assert!(fired >= 15, "{fired}");
 }
 
+// covers: 1.ready.BackendError, 3.5.permanent
 #[test]
 fn a_refusal_for_good_is_told_gives_no_access_and_is_not_asked_again_and_again() {
     for (fault, telling) in
@@ -65,6 +67,7 @@ fn a_refusal_for_good_is_told_gives_no_access_and_is_not_asked_again_and_again()
     }
 }
 
+// covers: 3.5.undecodable
 #[test]
 fn an_object_that_can_not_be_decoded_stops_nobody_else() {
     Stage::run("", async |stage| {
@@ -108,6 +111,7 @@ impl Write for Log {
     }
 }
 
+// covers: 4.secrecy
 #[test]
 fn no_secret_key_is_in_logs_events_or_status() {
     let plan = "kube:create secrets@3 server-error(applied); kube:create secrets@4 lost-answer; \
