@@ -53,8 +53,9 @@ fn farewell(view: &View) -> Rest {
 
 /// What became of the bucket, for claims that had one.
 fn outcome(view: &View) -> Option<Announcement> {
-    let created = |c: &Condition| c.type_ == ConditionType::BucketCreated.as_str() && c.status == "True";
-    let had_bucket = view.status_before.conditions.iter().any(created);
+    let created = view.status_before.conditions.iter().find(|c| c.type_ == ConditionType::BucketCreated.as_str());
+    // A pass that did not find the record says nothing of the bucket.
+    let had_bucket = created.map_or(view.status_before.bucket_origin.is_some(), |c| c.status == "True");
     let keep = view.claim.deletion == Deletion::Retain;
     let kept = |note: String| Some(Announcement { warning: false, reason: "BucketRetained".to_owned(), note });
     let Some(record) = &view.let_go else {

@@ -14,27 +14,27 @@ use crate::support::{Stage, claim_with, condition, data, object, ready, secrets,
 const OVERLAP: u64 = 300;
 
 /// A Bound claim with this rotation policy, a good while after its first credential was made.
-async fn bound(stage: &Stage, policy: &str) {
+pub async fn bound(stage: &Stage, policy: &str) {
     stage.apply(&claim_with("team-a", "photos", &format!("rotationPolicy: {{{policy}}}"))).await;
     stage.until_ready_is("team-a", "photos", "Bound").await;
     stage.world.pass(Duration::from_secs(120)).await;
 }
 
-async fn request(stage: &Stage, value: &str) {
+pub async fn request(stage: &Stage, value: &str) {
     let patch = json!({"metadata": {"annotations": {"broker.stowage.io/rotate": value}}});
     stage.patch("bucketclaims", "team-a", "photos", patch).await;
 }
 
-fn status(world: &World) -> Value {
+pub fn status(world: &World) -> Value {
     object(world, "bucketclaims", "team-a", "photos")["status"].clone()
 }
 
-fn published(world: &World) -> String {
+pub fn published(world: &World) -> String {
     data(world, "team-a", "photos-s3").get("AWS_ACCESS_KEY_ID").cloned().unwrap_or_default()
 }
 
 /// Access key ids of the internal Secrets, with their stamps.
-fn keys(world: &World) -> BTreeMap<String, Option<Timestamp>> {
+pub fn keys(world: &World) -> BTreeMap<String, Option<Timestamp>> {
     let stamp = |name: &String| {
         let secret = object(world, "secrets", OPERATOR_NAMESPACE, name);
         secret["metadata"]["annotations"]["broker.stowage.io/expires-at"].as_str().map(|text| text.parse().unwrap())
@@ -43,7 +43,7 @@ fn keys(world: &World) -> BTreeMap<String, Option<Timestamp>> {
     names.iter().map(|name| (data(world, OPERATOR_NAMESPACE, name)["access_key_id"].clone(), stamp(name))).collect()
 }
 
-async fn works(client: &Client, bucket: &str) -> bool {
+pub async fn works(client: &Client, bucket: &str) -> bool {
     client.list_objects_v2().bucket(bucket).send().await.is_ok()
 }
 

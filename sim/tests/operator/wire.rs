@@ -157,7 +157,7 @@ fn values_too_long_for_a_label_stand_whole_in_an_annotation() {
     });
 }
 
-// covers: 2.internal.repaired
+// covers: 2.internal.repaired, 3.5.wake.secret
 #[rstest]
 #[case("bucket-record", json!({"metadata": {"labels": {"broker.stowage.io/claim-uid": "forged", "broker.stowage.io/bucket": null}}}))]
 #[case("bucket-record", json!({"metadata": {"labels": {"broker.stowage.io/role": null}}}))]
@@ -177,7 +177,7 @@ fn what_somebody_changed_in_a_secret_of_ours_is_repaired(#[case] role: &str, #[c
         let name = if role == "consumer-secret" { "photos-s3".to_owned() } else { internal(&stage, role) };
         let before = ours(&stage, namespace, &name);
         stage.patch("secrets", namespace, &name, change).await;
-        stage.soon("it is repaired", MINUTE, |_| ours(&stage, namespace, &name) == before).await;
+        stage.soon("it is repaired", 1, |_| ours(&stage, namespace, &name) == before).await;
         stage.world.pass(Duration::from_secs(10)).await;
         assert_eq!(ready(&stage.world, "team-a", "photos"), "Bound");
         assert_eq!(secrets(&stage.world, OPERATOR_NAMESPACE, "virtual-credential").len(), 1);
