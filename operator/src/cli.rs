@@ -13,7 +13,7 @@ use kube::config::{KubeConfigOptions, Kubeconfig, KubeconfigError};
 
 use crate::api::{self, AddressingStyle, Endpoint, Gateway};
 use crate::upstream::{Limits, RustlsConnect};
-use crate::{Clock, Config, Parts, admin};
+use crate::{Clock, Config, Metrics, Parts, admin};
 
 /// Turns BucketClaims into S3 buckets and scoped, rotating credentials.
 #[derive(Debug, Parser)]
@@ -108,7 +108,7 @@ struct LimitArgs {
 
 #[derive(Debug, Args)]
 struct ProcessArgs {
-    /// Address to serve /healthz and /readyz on.
+    /// Address to serve /metrics, /healthz and /readyz on.
     #[arg(long, env = "STOWAGE_ADMIN_ADDRESS", value_name = "ADDRESS", default_value = "[::]:8080")]
     admin_address: SocketAddr,
     /// How the log is written to stderr; RUST_LOG says how much, info by default.
@@ -177,8 +177,9 @@ async fn run(args: RunArgs) -> Result<(), String> {
         resync_interval: Duration::from_secs(args.limits.resync_interval),
     };
     let (ready, readiness) = tokio::sync::watch::channel(false);
-    let parts = Parts { client, connect: Arc::new(RustlsConnect), clock: Clock::system(), ready: Some(ready) };
-    let admin = admin::serve(args.process.admin_address, readiness);
+    let metrics = Metrics::new();
+    let admin = admin::serve(args.process.admin_address, readiness, metrics.clone());
+    let parts = Parts { client, connect: Arc::new(RustlsConnect), clock: Clock::system(), metrics, ready: Some(ready) };
     let shutdown = async {
         terminated().await;
         tracing::info!("told to stop: taking no new work");

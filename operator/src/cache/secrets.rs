@@ -72,6 +72,13 @@ impl SecretCache {
         secrets.select(secrets.by_bucket.get(bucket.as_str()))
     }
 
+    /// Secrets of this role.
+    pub(crate) fn of_role(&self, role: wire::Role) -> Vec<Stored> {
+        let secrets = self.lock();
+        let of_role = |secret: &&Arc<Secret>| secret.labels().get(wire::ROLE).is_some_and(|l| l == role.as_str());
+        secrets.by_name.values().filter(of_role).cloned().map(Stored).collect()
+    }
+
     fn lock(&self) -> MutexGuard<'_, Secrets> {
         // A panic elsewhere leaves at worst a stale entry, which the next list mends.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)

@@ -69,15 +69,17 @@ impl Feeds {
     }
 }
 
-/// Starts every watch. `writer` fills the store of claims.
+/// Starts every watch. `writer` fills the store of claims; `recovered` says whose store can be asked again.
 pub(super) fn start(
     shared: &Arc<Shared>,
     writer: Writer<Claim>,
     store: Store<Claim>,
+    recovered: UnboundedReceiver<String>,
 ) -> (Feeds, Main<Claim>, Main<Backend>) {
     let mut feeds = Feeds { tasks: JoinSet::new(), ready: Vec::new() };
     feed_secrets(shared, &mut feeds);
     feed_namespaces(shared, &mut feeds);
+    feed_recoveries(shared, &mut feeds, recovered);
     let backends = feed_backends(shared, &mut feeds);
     (feeds, (claims(shared, writer), store), backends)
 }
@@ -115,6 +117,16 @@ fn feed_namespaces(shared: &Arc<Shared>, feeds: &mut Feeds) {
     feeds.run(watcher(api, Config::default()), move |event| {
         for namespace in shared.observer.namespaces.apply(event) {
             shared.wakes.claims_in(&namespace);
+        }
+    });
+}
+
+/// A store that answers again wakes the claims that wait for it.
+fn feed_recoveries(shared: &Arc<Shared>, feeds: &mut Feeds, mut recovered: UnboundedReceiver<String>) {
+    let wakes = shared.wakes.clone();
+    feeds.tasks.spawn(async move {
+        while let Some(backend) = recovered.recv().await {
+            wakes.claims_on(&backend);
         }
     });
 }

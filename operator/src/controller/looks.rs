@@ -11,7 +11,7 @@ use crate::plan::{self, View};
 
 use super::{Config, jittered};
 
-/// When a drift check that failed is repeated.
+/// When a drift check that failed is repeated for the first time; then at growing distances, up to the interval.
 const LOOK_AGAIN: Duration = Duration::from_secs(30);
 
 /// When the bucket of each claim is next looked at, and whether it was missing last time.
@@ -28,6 +28,8 @@ impl Default for Looks {
 
 struct LookTime {
     due: Instant,
+    /// Looks that failed in a row.
+    failures: u32,
     missing: bool,
     /// Until when a call that creates or deletes, and got no answer, may still happen.
     unanswered: Option<Instant>,
@@ -43,7 +45,7 @@ impl Looks {
                 view.claim.status.conditions.iter().any(|c| c.type_ == "BucketCreated" && c.status == "False");
             let wait = if troubled { Duration::ZERO } else { config.resync_interval.mul_f64(fastrand::f64()) };
             let unanswered = may_be_under_way(view).then(|| self.began + config.limits.timeout);
-            LookTime { due: Instant::now() + wait, missing: false, unanswered }
+            LookTime { due: Instant::now() + wait, failures: 0, missing: false, unanswered }
         });
         view.known_missing = look.missing;
         let left = look.unanswered.map(|until| until.saturating_duration_since(Instant::now()));
@@ -58,9 +60,12 @@ impl Looks {
             look.missing = plan::bucket_is_missing(view);
             let failed = look.due <= Instant::now() && !view.look_due && view.bucket.is_none();
             if failed {
-                look.due = Instant::now() + jittered(LOOK_AGAIN);
+                let wait = LOOK_AGAIN.saturating_mul(1 << look.failures.min(16)).min(interval);
+                look.due = Instant::now() + jittered(wait);
+                look.failures += 1;
             } else if view.bucket.is_some() {
                 look.due = Instant::now() + jittered(interval);
+                look.failures = 0;
             }
         }
     }

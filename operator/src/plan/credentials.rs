@@ -8,7 +8,7 @@ use crate::api::{
 
 use super::bind::require_fresh;
 use super::bucket::rewrite;
-use super::repair::{Change, SecretPatch};
+use super::repair::{Change, SecretPatch, Trigger};
 use super::rotation;
 use super::step::{Act, Concern, Halt, Look, Stop};
 use super::view::{Stored, View};
@@ -78,7 +78,7 @@ fn credential(
         return Err(Look::Internal(name).into());
     }
     let raised = BucketRecord { generation: record.generation.saturating_add(1), ..record.clone() };
-    Err(rewrite(view, &raised, stored, Change::RaiseGeneration))
+    Err(rewrite(view, &raised, stored, Change::RaiseGeneration(Trigger::Repair)))
 }
 
 /// The Secret that the tenant reads. Ours only if this claim's UID controls it; a stranger's is left alone.

@@ -138,7 +138,7 @@ impl View {
             }
             (Act::SetVersioning(..), _) => self.versioned = true,
             (Act::Patch(patch), Answer::Secret(Some(secret))) => {
-                self.own_target |= patch.change == Change::RaiseGeneration;
+                self.own_target |= matches!(patch.change, Change::RaiseGeneration(_));
                 self.wrote(secret);
             }
             (Act::Mint(_) | Act::CreateConsumer(_) | Act::CreateBinding(_), Answer::Secret(Some(secret))) => {

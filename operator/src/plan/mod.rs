@@ -31,7 +31,7 @@ use k8s_openapi::jiff::Timestamp;
 use crate::api::Reason;
 
 pub(crate) use repair::preconditions;
-pub use repair::{Change, SecretPatch};
+pub use repair::{Change, SecretPatch, Trigger};
 pub use step::{Act, Announcement, Concern, Look, Rest, SecretRef, Step, Stop, Target, Then};
 pub use view::{
     Answer, BackendSeen, BucketSeen, CreateAnswer, DeleteAnswer, Failure, Holder, PurgeEnd, Purged, Setting, Stored,

@@ -34,10 +34,21 @@ pub enum Change {
     /// The record notes that the claim was bound, before its credentials go.
     Settle,
     /// The record aims at the next credential generation.
-    RaiseGeneration,
+    RaiseGeneration(Trigger),
     /// A credential on its way out is stamped.
     Retire,
     /// What somebody else changed, or what follows from an edit of the spec.
+    Repair,
+}
+
+/// Why a credential is replaced.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Trigger {
+    /// Its time has come: `rotationPolicy.mode: TimeBased`.
+    Interval,
+    /// The rotate annotation.
+    Request,
+    /// It was deleted by hand, or never came to be.
     Repair,
 }
 
@@ -47,7 +58,7 @@ impl fmt::Display for Change {
             Self::NoteAbsence => "note that the bucket is absent",
             Self::Adopt => "note that the bucket is adopted",
             Self::Settle => "note that the claim was bound",
-            Self::RaiseGeneration => "aim at the next credential generation",
+            Self::RaiseGeneration(_) => "aim at the next credential generation",
             Self::Retire => "stamp the time from which it is not accepted",
             Self::Repair => "bring it up to date",
         })

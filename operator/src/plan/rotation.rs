@@ -11,7 +11,7 @@ use crate::api::{AccessKeyId, BucketRecord, Desired, Reason, wire};
 use super::bind::require_fresh;
 use super::bucket::rewrite;
 use super::credentials::{QUOTA_KEYS, facts};
-use super::repair::{Change, SecretPatch};
+use super::repair::{Change, SecretPatch, Trigger};
 use super::step::{Act, Concern, Halt, Look, Stop};
 use super::view::{Stored, View};
 
@@ -49,13 +49,14 @@ pub(super) fn raise(view: &View, record: &BucketRecord, stored: &Stored) -> Halt
     if let Err(halt) = require_fresh(view) {
         return halt;
     }
+    let trigger = if is_requested(view, record) { Trigger::Request } else { Trigger::Interval };
     let request = view.claim.rotate_request.as_deref().map(wire::rotate_receipt);
     let raised = BucketRecord {
         generation: record.generation.saturating_add(1),
         handled_rotate_request: request.or_else(|| record.handled_rotate_request.clone()),
         ..record.clone()
     };
-    rewrite(view, &raised, stored, Change::RaiseGeneration)
+    rewrite(view, &raised, stored, Change::RaiseGeneration(trigger))
 }
 
 /// Stamps what is not stamped, deletes what has expired. `Ok` = when the next of them is due.

@@ -23,6 +23,23 @@ pub enum Step {
     Rest(Rest),
 }
 
+impl Step {
+    /// The bucket that this step calls a store about; `None` if it calls none.
+    pub fn upstream(&self) -> Option<&Target> {
+        match self {
+            Self::Look(Look::Bucket(target) | Look::Contents(target))
+            | Self::Act(
+                Act::CreateBucket(target)
+                | Act::Purge(target, _)
+                | Act::DeleteBucket(target)
+                | Act::TagBucket(target, _)
+                | Act::SetVersioning(target, _),
+            ) => Some(target),
+            Self::Look(_) | Self::Act(_) | Self::Rest(_) => None,
+        }
+    }
+}
+
 /// A question. Where the answer comes from a cache, the question says so; every other one is asked live.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Look {

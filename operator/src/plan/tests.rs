@@ -15,7 +15,7 @@ use crate::api::{
 
 use super::{
     Act, Answer, BackendSeen, BucketSeen, Change, CreateAnswer, Failure, Holder, Look, Setting, Step, Stored, Then,
-    View, next,
+    Trigger, View, next,
 };
 
 const NAMESPACE: &str = "stowage-system";
@@ -318,7 +318,7 @@ fn a_generation_is_minted_only_by_the_pass_that_made_it_the_target() {
     assert!(matches!(look, Step::Look(Look::Internal(_))), "a cache is no proof of absence");
     view.learn(&look, Answer::Secret(None));
     let Step::Act(Act::Patch(patch)) = step(&view) else { panic!("no patch") };
-    assert_eq!(patch.change, Change::RaiseGeneration);
+    assert_eq!(patch.change, Change::RaiseGeneration(Trigger::Repair));
 }
 
 // covers: 2.internal.damaged

@@ -176,7 +176,7 @@ pub enum Failure {
     UpstreamDenied(String),
     /// The store does not know this operation.
     Unsupported,
-    /// No client for the backend could be made.
+    /// The store was not asked: no client for the backend could be made, or the store is given a rest.
     NoUpstream(String),
 }
 

@@ -8,7 +8,7 @@ use futures::stream::{self, Stream, StreamExt};
 use crate::api::BucketName;
 
 use super::client::Upstream;
-use super::error::{Class, UpstreamError};
+use super::error::{Class, Refusal, UpstreamError};
 
 /// What S3 lists and deletes in one request at most.
 const PAGE: u32 = 1000;
@@ -38,7 +38,12 @@ impl Slice {
         self.deleted += batch.deleted;
         self.complete |= batch.complete;
         self.refused = self.refused.take().into_iter().chain(batch.refused).min();
-        self.failed = self.failed.take().or(batch.failed);
+        // One that may have happened weighs more than one that was not sent.
+        let sent = |error: &UpstreamError| error.class != Class::Failing { asked: false };
+        self.failed = match (self.failed.take(), batch.failed) {
+            (Some(first), Some(other)) if sent(&other) && !sent(&first) => Some(other),
+            (first, other) => first.or(other),
+        };
     }
 
     /// A bucket that is gone holds nothing.
@@ -131,10 +136,10 @@ impl Upstream {
     ) -> Result<Page<ObjectIdentifier, Marker>, UpstreamError> {
         let call = self.client.list_object_versions().bucket(bucket.as_str()).max_keys(size);
         let call = call.set_key_marker(marker.key.clone()).set_version_id_marker(marker.id.clone());
-        let output = match self.call(call.send()).await {
+        let output = match self.call("ListObjectVersions", call.send()).await {
             Ok(output) => output,
             Err(refusal) => {
-                return match refusal.error("ListObjectVersions") {
+                return match refusal.error() {
                     UpstreamError { class: Class::Unsupported, .. } => self.objects(bucket, marker, size).await,
                     error => Err(error),
                 };
@@ -154,8 +159,8 @@ impl Upstream {
         size: i32,
     ) -> Result<Page<ObjectIdentifier, Marker>, UpstreamError> {
         let call = self.client.list_objects_v2().bucket(bucket.as_str()).max_keys(size);
-        let output = self.call(call.set_continuation_token(marker.id).send()).await;
-        let output = output.map_err(|refusal| refusal.error("ListObjectsV2"))?;
+        let output = self.call("ListObjectsV2", call.set_continuation_token(marker.id).send()).await;
+        let output = output.map_err(|refusal| refusal.error())?;
         let items = output.contents.unwrap_or_default().into_iter().filter_map(|o| identifier(o.key?, None)).collect();
         let next = Marker { key: None, id: output.next_continuation_token };
         Ok(Page { items, next: (output.is_truncated == Some(true)).then_some(next) })
@@ -169,7 +174,7 @@ impl Upstream {
     ) -> Result<Page<(String, String), Marker>, UpstreamError> {
         let call = self.client.list_multipart_uploads().bucket(bucket.as_str()).max_uploads(size);
         let call = call.set_key_marker(marker.key).set_upload_id_marker(marker.id);
-        let output = self.call(call.send()).await.map_err(|refusal| refusal.error("ListMultipartUploads"))?;
+        let output = self.call("ListMultipartUploads", call.send()).await.map_err(Refusal::error)?;
         let next = Marker { key: output.next_key_marker, id: output.next_upload_id_marker };
         let items = output.uploads.unwrap_or_default().into_iter().filter_map(|u| Some((u.key?, u.upload_id?)));
         Ok(Page { items: items.collect(), next: (output.is_truncated == Some(true)).then_some(next) })
@@ -183,23 +188,24 @@ impl Upstream {
         }
         let asked = objects.len() as u64;
         let delete = Delete::builder().set_objects(Some(objects)).quiet(true).build().expect("the objects are given");
-        match self.call(self.client.delete_objects().bucket(bucket.as_str()).delete(delete).send()).await {
+        let call = self.client.delete_objects().bucket(bucket.as_str()).delete(delete);
+        match self.call("DeleteObjects", call.send()).await {
             Ok(output) => {
                 let errors = output.errors();
                 batch.deleted = asked.saturating_sub(errors.len() as u64);
                 errors.iter().for_each(|error| batch.judge("DeleteObjects", error.code().unwrap_or("no code")));
                 batch
             }
-            Err(refusal) => Slice::broken(refusal.error("DeleteObjects")),
+            Err(refusal) => Slice::broken(refusal.error()),
         }
     }
 
     async fn abort(&self, bucket: &BucketName, key: String, id: String) -> Slice {
         let call = self.client.abort_multipart_upload().bucket(bucket.as_str()).key(key).upload_id(id);
-        match self.call(call.send()).await {
+        match self.call("AbortMultipartUpload", call.send()).await {
             Ok(_) => Slice { deleted: 1, ..Slice::default() },
             Err(refusal) if refusal.is("NoSuchUpload") => Slice { deleted: 1, ..Slice::default() },
-            Err(refusal) => Slice::broken(refusal.error("AbortMultipartUpload")),
+            Err(refusal) => Slice::broken(refusal.error()),
         }
     }
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use stowage_operator::{Clock, Config, Parts};
+use stowage_operator::{Clock, Config, Metrics, Parts};
 use tokio::sync::watch;
 use tower::{Layer, ServiceExt};
 
@@ -29,6 +29,7 @@ pub struct Operator {
     crashes: Arc<AtomicU32>,
     stop: watch::Sender<bool>,
     ready: watch::Sender<bool>,
+    metrics: watch::Sender<Metrics>,
 }
 
 impl Operator {
@@ -42,6 +43,7 @@ impl Operator {
             crashes: Arc::default(),
             stop: watch::Sender::new(false),
             ready: watch::Sender::new(false),
+            metrics: watch::Sender::new(Metrics::new()),
         }
     }
 
@@ -67,10 +69,13 @@ impl Operator {
         let service = self.effects.kube_layer(instance).layer(api);
         let layer = self.effects.s3_layer(instance);
         let now = self.clock.clock();
+        let metrics = Metrics::new();
+        self.metrics.send_replace(metrics.clone());
         let parts = Parts {
             client: kube::Client::new(service, OPERATOR_NAMESPACE),
             connect: Arc::new(SimulatedConnect { stores: self.stores.clone(), layer }),
             clock: Clock::new(move || now()),
+            metrics,
             ready: Some(self.ready.clone()),
         };
         let mut stop = self.stop.subscribe();
@@ -84,6 +89,11 @@ impl Operator {
     /// Tells it to finish what is under way and end, as SIGTERM does.
     pub fn stop(&self) {
         self.stop.send_replace(true);
+    }
+
+    /// What a scrape of this life's `/metrics` gives.
+    pub fn metrics(&self) -> String {
+        self.metrics.borrow().encode()
     }
 
     /// How often it crashed.

@@ -11,6 +11,7 @@ mod edits;
 mod events;
 mod faults;
 mod memory;
+mod metrics;
 mod ownership;
 mod policies;
 mod probes;

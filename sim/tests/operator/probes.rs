@@ -1,25 +1,29 @@
 //! How the operator reaches the store behind a backend, and when it tries whether it can (spec §1).
 
 use std::collections::BTreeSet;
+use std::future::pending;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use aws_smithy_runtime_api::client::http::SharedHttpClient;
-use http::{Request, Response};
+use futures::future;
+use http::{Request, Response, StatusCode};
 use rstest::rstest;
 use s3s::Body;
 use serde_json::{Value, json};
-use stowage_operator::api::{self, Backend, BucketName, S3Backend, SecretKey};
-use stowage_operator::upstream::{Access, AccessError, Connect, ConnectError, Limits, Trust, Upstream, Upstreams};
+use stowage_operator::Metrics;
+use stowage_operator::api::{self, Backend, BucketName, S3Backend};
+use stowage_operator::upstream::{Access, AccessError, Connect, ConnectError, Limits, Trust, Upstreams};
 use stowage_sim::determinism::run_seeded;
 use stowage_sim::store::InProcess;
 use stowage_sim::world::{BackendStore, OPERATOR_NAMESPACE, Options, World};
+use tokio::sync::mpsc::unbounded_channel;
+use tokio::time::Instant;
 use tower::service_fn;
 
 use crate::support::{BASE, Stage, claim, condition, object};
 
 const MINUTE: u64 = 60;
-const LIMITS: Limits = Limits { calls: 1, timeout: Duration::from_secs(5) };
 
 fn backend(spec: Value) -> Backend {
     let mut raw = json!({
@@ -41,29 +45,117 @@ fn probes(world: &World) -> Vec<u64> {
     lines.map(|line| line.began_ms).collect()
 }
 
+/// A store that notes who asks for what, and answers nothing but this; nothing at all without it.
+#[derive(Clone, Default)]
+struct Noting {
+    trusts: Arc<Mutex<Vec<Trust>>>,
+    /// URI and signature of each request.
+    requests: Arc<Mutex<Vec<(String, String)>>>,
+    answer: Option<StatusCode>,
+}
+
+impl Noting {
+    fn answering(code: StatusCode) -> Self {
+        Self { answer: Some(code), ..Self::default() }
+    }
+}
+
+impl Connect for Noting {
+    fn connect(&self, trust: &Trust) -> Result<SharedHttpClient, ConnectError> {
+        self.trusts.lock().unwrap().push(trust.clone());
+        let noting = self.clone();
+        let service = service_fn(move |request: Request<Body>| {
+            let signature = request.headers()["authorization"].to_str().unwrap_or_default().to_owned();
+            noting.requests.lock().unwrap().push((request.uri().to_string(), signature));
+            let answer = noting.answer;
+            async move {
+                let Some(code) = answer else { return pending().await };
+                let mut response = Response::new(Body::empty());
+                *response.status_mut() = code;
+                Ok::<_, std::io::Error>(response)
+            }
+        });
+        Ok(SharedHttpClient::new(InProcess::new(service)))
+    }
+}
+
+/// A world with admin Secrets in the operator's namespace, in `vault`, which it trusts, and in `elsewhere`; and the
+/// clients that an operator makes there.
+async fn clients(store: &Noting) -> (World, Upstreams) {
+    let world = World::new(Options { seed: 1, ..Options::default() }).await;
+    world.apply(&world.kube(), BASE).await;
+    for namespace in ["vault", "elsewhere"] {
+        let secrets = format!(
+            "{{apiVersion: v1, kind: Namespace, metadata: {{name: {namespace}}}}}\n---\n\
+             {{apiVersion: v1, kind: Secret, metadata: {{name: admin, namespace: {namespace}}}, stringData: \
+             {{AWS_ACCESS_KEY_ID: a, AWS_SECRET_ACCESS_KEY: b, ca.crt: default-key, other: another-key}}}}"
+        );
+        world.apply(&world.kube(), &secrets).await;
+    }
+    let upstreams = Upstreams::new(Access {
+        client: world.kube(),
+        connect: Arc::new(store.clone()),
+        limits: Limits { calls: 2, timeout: Duration::from_secs(5) },
+        namespaces: vec![OPERATOR_NAMESPACE.to_owned(), "vault".to_owned()],
+        recoveries: unbounded_channel().0,
+        metrics: Metrics::new(),
+    });
+    (world, upstreams)
+}
+
+fn photos() -> BucketName {
+    BucketName::parse("photos").expect("a good name")
+}
+
 // covers: 1.backend.addressingStyle.used, 1.backend.region.used
 #[rstest]
-#[case::path("path", "http://s3.example:9000/photos/")]
-#[case::virtual_host("virtual", "http://photos.s3.example:9000/")]
-#[tokio::test]
-async fn calls_name_the_bucket_and_the_region_as_the_backend_says(#[case] style: &str, #[case] uri: &str) {
-    let seen = Arc::new(Mutex::new(Vec::new()));
-    let service = service_fn({
-        let seen = seen.clone();
-        move |request: Request<Body>| {
-            let signed = request.headers()["authorization"].to_str().unwrap_or_default().to_owned();
-            seen.lock().unwrap().push((request.uri().to_string(), signed));
-            async { Ok::<_, std::io::Error>(Response::new(Body::empty())) }
-        }
+#[case::path("path", "http://s3.example:9000/photos")]
+#[case::virtual_host("virtual", "http://photos.s3.example:9000")]
+fn calls_name_the_bucket_and_the_region_as_the_backend_says(#[case] style: &str, #[case] uri: &str) {
+    let store = Noting::answering(StatusCode::NO_CONTENT);
+    run_seeded(1, || async {
+        let (_world, upstreams) = clients(&store).await;
+        let upstream = upstreams.get(&backend(json!({"addressingStyle": style, "region": "eu-central-1"}))).await;
+        upstream.expect("a client").delete(&photos()).await.expect("the answer is good");
     });
-    let backend = backend(json!({"addressingStyle": style, "region": "eu-central-1"}));
-    let http = SharedHttpClient::new(InProcess::new(service));
-    let upstream = Upstream::new(&backend, "AKIAADMIN", &SecretKey::new("key".to_owned()), http, LIMITS);
-    upstream.delete(&BucketName::parse("photos").unwrap()).await.expect("the answer is good");
-    let seen = seen.lock().unwrap();
-    assert_eq!(seen.len(), 1);
-    assert_eq!(seen[0].0.split('?').next().unwrap().trim_end_matches('/'), uri.trim_end_matches('/'));
-    assert!(seen[0].1.contains("Credential=AKIAADMIN/") && seen[0].1.contains("/eu-central-1/s3/"), "{}", seen[0].1);
+    let requests = store.requests.lock().unwrap();
+    assert_eq!(requests.len(), 1);
+    let (asked, signature) = &requests[0];
+    assert_eq!(asked.split('?').next().unwrap().trim_end_matches('/'), uri);
+    assert!(signature.contains("Credential=STOWAGEADMIN/") && signature.contains("/eu-central-1/s3/"), "{signature}");
+}
+
+// covers: 3.5.noSdkRetries
+#[test]
+fn a_call_that_fails_is_made_once() {
+    let store = Noting::answering(StatusCode::SERVICE_UNAVAILABLE);
+    run_seeded(1, || async {
+        let (_world, upstreams) = clients(&store).await;
+        let upstream = upstreams.get(&backend(json!({}))).await.expect("a client");
+        upstream.delete(&photos()).await.expect_err("the store is unavailable");
+    });
+    assert_eq!(store.requests.lock().unwrap().len(), 1);
+}
+
+// covers: 3.5.deadline, 3.5.bound
+#[test]
+fn a_store_that_says_nothing_is_given_up_and_asked_no_more_than_so_much_at_once() {
+    let store = Noting::default();
+    run_seeded(1, || async {
+        let (_world, upstreams) = clients(&store).await;
+        let upstream = upstreams.get(&backend(json!({}))).await.expect("a client");
+        let bucket = photos();
+        let asked = || store.requests.lock().unwrap().len();
+        let began = Instant::now();
+        let calls = future::join3(upstream.delete(&bucket), upstream.create(&bucket), upstream.look(&bucket));
+        let watch = async {
+            tokio::time::sleep(Duration::from_secs(4)).await;
+            assert_eq!(asked(), 2, "the third stands in line");
+        };
+        let ((deleted, created, looked), ()) = future::join(calls, watch).await;
+        assert!(deleted.is_err() && created.is_err() && looked.is_err());
+        assert_eq!((asked(), began.elapsed().as_secs()), (3, 10), "five seconds for the two, five for the third");
+    });
 }
 
 // covers: 1.backend.region.used
@@ -81,44 +173,17 @@ fn buckets_are_made_in_the_region_of_the_backend() {
     });
 }
 
-/// Notes whose certificates each client believes.
-#[derive(Clone, Default)]
-struct Noting(Arc<Mutex<Vec<Trust>>>);
-
-impl Connect for Noting {
-    fn connect(&self, trust: &Trust) -> Result<SharedHttpClient, ConnectError> {
-        self.0.lock().unwrap().push(trust.clone());
-        let service = service_fn(|_: Request<Body>| async { Ok::<_, std::io::Error>(Response::new(Body::empty())) });
-        Ok(SharedHttpClient::new(InProcess::new(service)))
-    }
-}
-
-/// What the client of a backend with this spec believes, made by an operator that trusts namespace `vault`.
+/// What the client of a backend with this spec believes.
 fn trust(spec: Value) -> Result<Trust, AccessError> {
+    let store = Noting::default();
     run_seeded(1, || async {
-        let world = World::new(Options { seed: 1, ..Options::default() }).await;
-        world.apply(&world.kube(), BASE).await;
-        for namespace in ["vault", "elsewhere"] {
-            let secrets = format!(
-                "{{apiVersion: v1, kind: Namespace, metadata: {{name: {namespace}}}}}\n---\n\
-                 {{apiVersion: v1, kind: Secret, metadata: {{name: admin, namespace: {namespace}}}, stringData: \
-                 {{AWS_ACCESS_KEY_ID: a, AWS_SECRET_ACCESS_KEY: b, ca.crt: default-key, other: another-key}}}}"
-            );
-            world.apply(&world.kube(), &secrets).await;
-        }
-        let noting = Noting::default();
-        let upstreams = Upstreams::new(Access {
-            client: world.kube(),
-            connect: Arc::new(noting.clone()),
-            limits: LIMITS,
-            namespaces: vec![OPERATOR_NAMESPACE.to_owned(), "vault".to_owned()],
-        });
+        let (_world, upstreams) = clients(&store).await;
         let backend = backend(spec);
         let first = upstreams.get(&backend).await?;
         // The probe refreshes, calls for claims get: one client for both.
         assert!(Arc::ptr_eq(&first, &upstreams.refresh(&backend).await?));
         assert!(Arc::ptr_eq(&first, &upstreams.get(&backend).await?));
-        let made = noting.0.lock().unwrap().clone();
+        let made = store.trusts.lock().unwrap().clone();
         assert_eq!(made.len(), 1);
         Ok(made[0].clone())
     })

@@ -9,7 +9,7 @@ use http::Method;
 use kube::client::Body;
 use serde_json::{Value, json};
 use stowage_operator::upstream::{Connect, ConnectError, Trust};
-use stowage_operator::{Clock, Parts};
+use stowage_operator::{Clock, Metrics, Parts};
 use stowage_sim::determinism::run_seeded;
 use stowage_sim::store::{InProcess, Store};
 use stowage_sim::world::{OPERATOR_NAMESPACE, Options, World};
@@ -95,6 +95,7 @@ fn a_whole_life() -> Vec<Sent> {
             client: noting(&world, &sent),
             connect: Arc::new(OneStore(world.store.clone())),
             clock: Clock::new(move || now()),
+            metrics: Metrics::new(),
             ready: None,
         };
         let operator = tokio::spawn(stowage_operator::run(world.config(), parts, pending()));
