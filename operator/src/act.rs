@@ -175,6 +175,7 @@ fn new_secret_key() -> Result<SecretKey, Failure> {
 mod tests {
     use super::*;
 
+    // covers: 2.credential.secretKey
     #[test]
     fn secret_keys_have_40_characters_and_differ() {
         let (one, other) = (new_secret_key().unwrap(), new_secret_key().unwrap());

@@ -236,6 +236,7 @@ fn colours_can_be_had_and_switched_off() {
 }
 
 /// Secret keys are 40 characters of the alphabet of base64 for URLs; ids, names and UIDs of the tour are shorter.
+// covers: 4.secrecy
 #[test]
 fn no_secret_key_is_printed() {
     let secret = Regex::new("[A-Za-z0-9_-]{40}").expect("a pattern");
@@ -260,6 +261,7 @@ fn two_runs_print_the_same() {
     assert_eq!(timeless(&EXAMPLES.json), timeless(&sim(&["demo", "-o", "json"], "")));
 }
 
+// covers: 1.backend.credentials.fields
 #[test]
 fn own_manifests_have_their_own_store_and_fewer_steps() {
     let (_directory, path) = file(OWN);

@@ -300,6 +300,7 @@ mod tests {
         Backend::parse(&serde_json::from_value(raw).unwrap()).unwrap()
     }
 
+    // covers: 1.backend.allowed.absent, 1.backend.allowed.or, 1.backend.allowed.empty
     #[rstest]
     #[case(json!(null), true)]
     #[case(json!({}), false)]

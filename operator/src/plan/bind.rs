@@ -209,7 +209,7 @@ fn wanted_bucket(claim: &Claim, desired: &Desired, backend: &Backend) -> Result<
     }
     backend.template.render(&claim.at.namespace, &claim.at.name).map_err(|error| {
         let message = format!("the template of S3Backend {} gives this claim no bucket: {error}", backend.name);
-        Stop::refused(Reason::TemplateInvalid, Concern::Bucket, message).into()
+        Stop::refused(Reason::TemplateInvalid, Concern::Ready, message).into()
     })
 }
 
@@ -224,7 +224,7 @@ fn refuse_held(view: &View, record: &BucketRecord) -> Result<bool, Halt> {
             Holder::Other(claim) => Err(Stop::held(name, claim, bucket, &view.claim.at.namespace).into()),
             Holder::Damaged(why) => {
                 let message = format!("the record of bucket {bucket} is damaged: {why}");
-                Err(Stop::refused(Reason::CreationInconsistent, Concern::Bucket, message).into())
+                Err(Stop::refused(Reason::CreationInconsistent, Concern::Ready, message).into())
             }
         },
         _ => Err(Look::Holder(target(record)).into()),

@@ -189,11 +189,13 @@ mod tests {
             .unwrap_or_default()
     }
 
+    // covers: 2.consumer.patch.none
     #[test]
     fn nothing_to_do_is_no_patch() {
         assert_eq!(operations(&stored()), Vec::<Value>::new());
     }
 
+    // covers: 2.consumer.patch
     #[test]
     fn keys_of_others_survive() {
         let mut secret = stored();
@@ -202,6 +204,7 @@ mod tests {
         assert_eq!(operations(&secret), Vec::<Value>::new());
     }
 
+    // covers: 2.consumer.patch.removed
     #[test]
     fn what_differs_is_written_and_what_is_left_over_removed() {
         let mut secret = stored();
@@ -217,6 +220,7 @@ mod tests {
         assert_eq!(operations(&secret), expected);
     }
 
+    // covers: 2.consumer.patch, 4.secrecy
     #[test]
     fn a_patch_is_bound_to_uid_and_resource_version_and_prints_no_values() {
         let mut secret = stored();

@@ -73,8 +73,10 @@ fn retained_or_deleted((deleted, note): (bool, String)) -> Announcement {
 }
 
 fn had_bucket(view: &View) -> bool {
-    let created = |c: &Condition| c.type_ == ConditionType::BucketCreated.as_str() && c.status == "True";
-    view.status_before.conditions.iter().any(created)
+    let before = &view.status_before;
+    let created = before.conditions.iter().find(|c| c.type_ == ConditionType::BucketCreated.as_str());
+    // A pass that did not find the record says nothing of the bucket.
+    created.map_or(before.bucket_origin.is_some(), |c| c.status == "True")
 }
 
 /// Whether a bucket was deleted, and what to say of it.

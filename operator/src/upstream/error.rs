@@ -143,6 +143,7 @@ mod tests {
 
     use super::*;
 
+    // covers: 1.backend.reason.CredentialsInvalid
     #[rstest]
     #[case(None, None, Class::NoAnswer)]
     #[case(Some(503), Some("SlowDown"), Class::Throttled)]

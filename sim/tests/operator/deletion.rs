@@ -46,6 +46,7 @@ fn stripped() -> Value {
     json!({"metadata": {"labels": labels}})
 }
 
+// covers: 3.4.retain, 4.event.BucketRetained
 #[test]
 fn a_bound_claim_goes_its_bucket_stays_and_an_event_says_so() {
     Stage::run("", async |stage| {
@@ -60,6 +61,7 @@ fn a_bound_claim_goes_its_bucket_stays_and_an_event_says_so() {
     });
 }
 
+// covers: 3.4.retain
 #[test]
 fn what_keeps_a_backend_from_working_does_not_keep_a_claim_from_going() {
     for unusable in ["deleted", "credentials", "secret"] {
@@ -79,6 +81,7 @@ fn what_keeps_a_backend_from_working_does_not_keep_a_claim_from_going() {
     }
 }
 
+// covers: 3.4.neverBound
 #[test]
 fn a_claim_that_was_never_bound_goes() {
     Stage::run("", async |stage| {
@@ -104,6 +107,7 @@ fn a_claim_that_was_never_bound_goes() {
     });
 }
 
+// covers: 3.4.revocation.byName
 #[rstest]
 #[case("bucket-record")]
 #[case("virtual-credential")]
@@ -123,6 +127,7 @@ fn a_secret_whose_labels_were_stripped_while_nobody_looked_goes_too(#[case] role
     });
 }
 
+// covers: 1.claim.finalizer, 3.4.noFinalizer
 #[test]
 fn a_strangers_secret_and_a_strangers_finalizer_are_left_alone() {
     Stage::run("", async |stage| {
@@ -154,6 +159,8 @@ fn a_strangers_secret_and_a_strangers_finalizer_are_left_alone() {
     });
 }
 
+// covers: 1.annotation.paused, 1.annotation.paused.deleted, 1.annotation.paused.name, 1.phase.Deleting
+// covers: 1.ready.Paused
 #[test]
 fn a_paused_claim_is_not_touched_and_deleted_loses_its_access_at_once() {
     Stage::run("", async |stage| {
@@ -181,6 +188,7 @@ fn a_paused_claim_is_not_touched_and_deleted_loses_its_access_at_once() {
     });
 }
 
+// covers: 1.annotation.paused
 #[test]
 fn a_paused_claim_that_is_new_is_not_even_given_a_finalizer() {
     Stage::run("", async |stage| {
@@ -195,6 +203,7 @@ fn a_paused_claim_that_is_new_is_not_even_given_a_finalizer() {
     });
 }
 
+// covers: 3.4.namespace
 #[test]
 fn a_namespace_with_claims_in_it_ends() {
     Stage::run("", async |stage| {
@@ -223,6 +232,7 @@ fn a_claim_made_again_under_its_name_while_the_old_one_goes_gets_credentials_of_
     });
 }
 
+// covers: 3.4.revocation.byName
 #[test]
 fn a_claim_of_many_generations_goes() {
     Stage::run("", async |stage| {
@@ -293,6 +303,7 @@ fn single(number: u64, fault: Fault) -> Plan {
     Plan::single(EffectPattern::Number(number.try_into().expect("effects are counted from 1")), fault)
 }
 
+// covers: 3.4.interrupted
 #[test]
 fn a_crash_at_every_effect_of_a_deletion_leaves_nothing() {
     let mut crashes = 0;
@@ -306,6 +317,7 @@ fn a_crash_at_every_effect_of_a_deletion_leaves_nothing() {
     assert_eq!(crashes as usize, 3 * calls.len());
 }
 
+// covers: 3.4.interrupted
 #[test]
 fn no_fault_of_a_single_call_of_a_deletion_leaves_anything() {
     let calls = deletion(Plan::default()).calls;
@@ -321,6 +333,7 @@ fn no_fault_of_a_single_call_of_a_deletion_leaves_anything() {
     assert!(schedules >= 20);
 }
 
+// covers: 3.2.lateCall
 #[test]
 fn after_a_create_without_an_answer_the_record_stays_a_deadline_longer() {
     Stage::run("s3:CreateBucket@1 lost-answer", async |stage| {

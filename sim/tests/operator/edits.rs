@@ -12,6 +12,7 @@ use crate::support::{
 
 const RESYNC: Duration = Duration::from_secs(660);
 
+// covers: 1.status.boundSecretName, 3.7.rename
 #[test]
 fn a_renamed_consumer_secret_is_written_first_and_the_old_one_removed_then() {
     Stage::run("", async |stage| {
@@ -32,6 +33,7 @@ fn a_renamed_consumer_secret_is_written_first_and_the_old_one_removed_then() {
     });
 }
 
+// covers: 2.consumer.conflict, 3.7.rename.foreign
 #[test]
 fn a_rename_to_a_strangers_secret_is_a_conflict_and_the_old_one_stays() {
     Stage::run("", async |stage| {

@@ -31,6 +31,11 @@ fn present(samples: &BTreeMap<String, f64>, series: &str) -> f64 {
     *samples.get(series).unwrap_or_else(|| panic!("no series {series} among {samples:#?}"))
 }
 
+// covers: 4.metric.stowage_claims, 4.metric.stowage_backend_ready, 4.metric.stowage_upstream_request_duration_seconds
+// covers: 4.metric.stowage_credential_age_seconds_max, 4.metric.controller_runtime_reconcile_total
+// covers: 4.metric.controller_runtime_reconcile_time_seconds, 4.metric.controller_runtime_active_workers
+// covers: 4.metric.controller_runtime_max_concurrent_reconciles, 4.metric.workqueue_depth
+// covers: 4.metric.workqueue_adds_total
 #[test]
 fn a_bound_a_waiting_and_a_failing_claim_show_in_every_family() {
     Stage::run("", async |stage| {
@@ -75,6 +80,8 @@ fn a_bound_a_waiting_and_a_failing_claim_show_in_every_family() {
     });
 }
 
+// covers: 4.metric.controller_runtime_reconcile_errors_total, 4.metric.controller_runtime_reconcile_total
+// covers: 4.metric.workqueue_retries_total, 4.metric.stowage_upstream_request_duration_seconds
 #[test]
 fn passes_that_fail_are_counted_as_errors_and_retries() {
     Stage::run("s3:CreateBucket internal-error", async |stage| {
@@ -92,6 +99,7 @@ fn passes_that_fail_are_counted_as_errors_and_retries() {
     });
 }
 
+// covers: 4.metric.controller_runtime_active_workers
 #[test]
 fn a_pass_that_waits_for_its_store_is_active() {
     Stage::run("s3:CreateBucket hang", async |stage| {
@@ -106,6 +114,7 @@ fn a_pass_that_waits_for_its_store_is_active() {
     });
 }
 
+// covers: 4.metric.stowage_rotations_total, 4.metric.stowage_credential_age_seconds_max
 #[test]
 fn rotations_are_counted_by_what_asked_for_them() {
     Stage::run("", async |stage| {
@@ -130,6 +139,7 @@ fn rotations_are_counted_by_what_asked_for_them() {
     });
 }
 
+// covers: 4.metric.stowage_purged_objects_total, 4.metric.stowage_finalizer_duration_seconds
 #[test]
 fn deletions_are_timed_by_policy_and_objects_counted() {
     Stage::run_with(Options { purge_slice: 1000, ..Options::default() }, async |stage| {
@@ -155,6 +165,7 @@ fn deletions_are_timed_by_policy_and_objects_counted() {
     });
 }
 
+// covers: 4.metric.closed
 #[test]
 fn the_series_of_a_backend_go_with_it_and_no_label_names_a_claim_or_a_bucket() {
     Stage::run("", async |stage| {
@@ -174,6 +185,7 @@ fn the_series_of_a_backend_go_with_it_and_no_label_names_a_claim_or_a_bucket() {
     });
 }
 
+// covers: 4.metric.help
 #[test]
 fn every_family_has_a_help_text_and_the_name_that_the_contract_gives_it() {
     Stage::run("", async |stage| {

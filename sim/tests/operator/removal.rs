@@ -89,6 +89,7 @@ fn fill(stage: &Stage, keys: usize) {
     store.start_upload(BUCKET, "unfinished");
 }
 
+// covers: 3.4.delete, 4.event.BucketDeleted
 #[test]
 fn an_empty_bucket_goes_with_its_claim_and_an_event_says_so() {
     Stage::run("", async |stage| {
@@ -101,6 +102,7 @@ fn an_empty_bucket_goes_with_its_claim_and_an_event_says_so() {
     });
 }
 
+// covers: 1.phase.Deleting, 1.ready.BucketNotEmpty, 3.4.notEmpty
 #[rstest]
 #[case::object(|stage: &Stage| { stage.world.store.put_object(BUCKET, "a", "x"); })]
 #[case::upload(|stage: &Stage| { stage.world.store.start_upload(BUCKET, "a"); })]
@@ -127,6 +129,7 @@ fn a_bucket_that_is_not_empty_keeps_its_claim_which_says_how_to_go_on(#[case] fi
     });
 }
 
+// covers: 1.claim.forceDelete.deleting, 3.4.notEmpty.forced, 3.4.emptying
 #[test]
 fn a_bucket_that_is_not_empty_goes_once_forced() {
     Stage::run("", async |stage| {
@@ -141,6 +144,7 @@ fn a_bucket_that_is_not_empty_goes_once_forced() {
     });
 }
 
+// covers: 3.4.notEmpty.letGo, 4.event.BucketRetained
 #[test]
 fn a_bucket_that_is_not_empty_is_kept_once_let_go() {
     Stage::run("", async |stage| {
@@ -156,6 +160,7 @@ fn a_bucket_that_is_not_empty_is_kept_once_let_go() {
     });
 }
 
+// covers: 1.annotation.reconcile
 #[test]
 fn a_bucket_emptied_by_hand_goes() {
     Stage::run("", async |stage| {
@@ -170,6 +175,7 @@ fn a_bucket_emptied_by_hand_goes() {
     });
 }
 
+// covers: 1.status.purge, 1.ready.Purging, 3.4.emptying.slices, 3.4.emptying.parallel, 4.event.transitions
 #[test]
 fn a_big_bucket_is_emptied_in_slices_that_show_progress_and_let_others_work() {
     let plan = "s3:DeleteObjects slow(100)".parse().expect("a plan");
@@ -201,6 +207,7 @@ fn a_big_bucket_is_emptied_in_slices_that_show_progress_and_let_others_work() {
     });
 }
 
+// covers: 3.4.emptying.parallel
 #[test]
 fn requests_of_one_slice_are_under_way_together() {
     // Every DeleteObjects takes a second to arrive: one after the other, ten of them would take ten.
@@ -213,6 +220,7 @@ fn requests_of_one_slice_are_under_way_together() {
     });
 }
 
+// covers: 3.2.adoption.kept, 3.4.unproved
 #[rstest]
 #[case("Owned")]
 #[case("Any")]
@@ -241,6 +249,7 @@ fn another_claims() -> Option<BTreeMap<String, String>> {
     Some(tags.map(|(key, value)| (format!("broker.stowage.io/{key}"), value.to_owned())).into())
 }
 
+// covers: 3.2.proof, 3.4.unproved
 #[rstest]
 #[case::taken_off(None)]
 #[case::another_claims(another_claims())]
@@ -257,6 +266,7 @@ fn a_bucket_whose_tags_do_not_say_that_it_is_ours_is_kept(#[case] tags: Option<B
     });
 }
 
+// covers: 3.2.proof.untaggable
 #[test]
 fn without_tagging_a_bucket_goes_if_its_claim_was_bound() {
     let options = Options { dialect: Dialect { tagging: false, ..Dialect::default() }, ..Options::default() };
@@ -270,6 +280,7 @@ fn without_tagging_a_bucket_goes_if_its_claim_was_bound() {
     });
 }
 
+// covers: 3.2.proof
 #[test]
 fn a_claim_that_was_refused_a_strangers_bucket_does_not_touch_it() {
     for tagging in [true, false] {
@@ -286,6 +297,7 @@ fn a_claim_that_was_refused_a_strangers_bucket_does_not_touch_it() {
     }
 }
 
+// covers: 3.2.proof.unfinished
 #[rstest]
 #[case::empty(false)]
 #[case::filled_by_somebody(true)]
@@ -304,6 +316,7 @@ fn a_bucket_made_but_never_tagged_goes_only_if_it_is_empty(#[case] filled: bool)
     });
 }
 
+// covers: 1.ready.DeletionBlocked, 3.4.emptying.locked
 #[test]
 fn objects_under_lock_block_a_deletion_until_they_are_free() {
     Stage::run("", async |stage| {
@@ -324,6 +337,7 @@ fn objects_under_lock_block_a_deletion_until_they_are_free() {
     });
 }
 
+// covers: 3.4.noBackend, 3.5.wake.backend
 #[test]
 fn without_the_backend_object_a_deletion_waits_says_how_to_let_go_and_goes_on_when_it_is_back() {
     Stage::run("", async |stage| {
@@ -339,6 +353,7 @@ fn without_the_backend_object_a_deletion_waits_says_how_to_let_go_and_goes_on_wh
     });
 }
 
+// covers: 3.4.moved
 #[test]
 fn a_backend_that_points_elsewhere_blocks_a_deletion() {
     Stage::run("", async |stage| {
@@ -357,6 +372,7 @@ fn a_backend_that_points_elsewhere_blocks_a_deletion() {
     });
 }
 
+// covers: 1.condition.message, 3.5.backoff
 #[rstest]
 #[case::unreachable("s3:DeleteBucket unreachable")]
 #[case::failing("s3:DeleteBucket internal-error")]
@@ -401,6 +417,7 @@ fn a_deletion_whose_admin_secret_is_gone_waits_for_it() {
     });
 }
 
+// covers: 3.4.live.slice
 #[rstest]
 #[case::retain(json!({"forceDelete": false, "deletionPolicy": "Retain"}))]
 #[case::no_force(json!({"forceDelete": false}))]
@@ -421,6 +438,7 @@ fn an_edit_is_seen_before_the_next_slice(#[case] spec: Value) {
     });
 }
 
+// covers: 3.4.gone
 #[test]
 fn a_bucket_gone_already_counts_as_done() {
     Stage::run("", async |stage| {
@@ -432,6 +450,7 @@ fn a_bucket_gone_already_counts_as_done() {
     });
 }
 
+// covers: 3.2.proof
 #[test]
 fn a_bucket_made_again_by_another_is_kept() {
     Stage::run("", async |stage| {
@@ -458,6 +477,7 @@ fn a_bucket_of_another_account_blocks_rather_than_passing_for_gone() {
     });
 }
 
+// covers: 3.2.lateCall
 #[test]
 fn after_a_deletion_without_an_answer_the_record_stays_a_deadline_longer() {
     Stage::run("s3:DeleteBucket@1 lost-answer", async |stage| {
@@ -471,6 +491,7 @@ fn after_a_deletion_without_an_answer_the_record_stays_a_deadline_longer() {
     });
 }
 
+// covers: 1.annotation.paused.deleted
 #[test]
 fn a_paused_claim_loses_its_access_and_keeps_its_bucket_until_it_goes_on() {
     Stage::run("", async |stage| {
@@ -510,6 +531,7 @@ fn the_policy_can_be_changed_to_delete_while_deleting(#[case] tagging: bool) {
     });
 }
 
+// covers: 3.4.namespace
 #[test]
 fn a_namespace_with_buckets_to_delete_ends() {
     Stage::run("", async |stage| {
@@ -563,6 +585,7 @@ fn single(number: u64, fault: Fault) -> Plan {
     Plan::single(EffectPattern::Number(number.try_into().expect("effects are counted from 1")), fault)
 }
 
+// covers: 3.4.interrupted
 #[rstest]
 #[case(Case::Empty)]
 #[case(Case::Forced)]
@@ -578,6 +601,7 @@ fn a_crash_at_every_effect_leaves_nothing(#[case] case: Case) {
     assert_eq!(crashes as usize, 3 * calls.len());
 }
 
+// covers: 3.4.interrupted
 #[rstest]
 #[case(Case::Empty)]
 #[case(Case::Forced)]
