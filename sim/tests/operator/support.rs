@@ -154,9 +154,7 @@ pub fn claim_with(namespace: &str, name: &str, spec: &str) -> String {
 
 /// A stored object; null if there is none.
 pub fn object(world: &World, plural: &str, namespace: &str, name: &str) -> Value {
-    let objects = world.cluster.objects();
-    let found = objects.into_iter().find(|o| o.plural == plural && o.namespace == namespace && o.name == name);
-    found.map_or(Value::Null, |found| found.object.as_ref().clone())
+    world.cluster.object(plural, namespace, name).map_or(Value::Null, |found| found.as_ref().clone())
 }
 
 /// Reason of a condition; empty if it isn't there.

@@ -20,7 +20,7 @@ use crate::support::Stage;
 /// Longest that a scenario may take, in virtual time.
 const PATIENCE: Duration = Duration::from_secs(2 * 3600);
 /// How often a scenario's end is looked for, in virtual time.
-const GLANCE: Duration = Duration::from_secs(1);
+const GLANCE: Duration = Duration::from_secs(5);
 /// What has gone wrong by halves shows in later passes.
 const AFTERMATH: Duration = Duration::from_secs(100);
 /// Longer than the interval of drift checks and resyncs, jitter included: what a look at the bucket has to show.
