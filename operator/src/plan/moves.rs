@@ -7,7 +7,7 @@
 
 use k8s_openapi::jiff::{SignedDuration, Timestamp};
 
-use crate::api::{Backend, BucketRecord, Desired, Reason};
+use crate::api::{AccessKeyId, Backend, BucketRecord, Desired, Reason};
 
 use super::bind::{blank, hold, require_fresh, target, wanted};
 use super::bucket::{self, record_patch, rewrite};
@@ -61,11 +61,11 @@ fn advance(view: &View, desired: &Desired, from: &BucketRecord, stored: &Stored)
         let handled_rotate_request = from.handled_rotate_request.clone();
         return hold(view, BucketRecord { handled_rotate_request, ..blank(view, to, view.next_generation()) });
     };
+    if has_other_key(view, from) {
+        return Err(wait_for_expiry(&to).into());
+    }
     if held.backend != to.backend {
         // Left by an earlier move, under another name of the same store.
-        if view.keys_to(&held).next().is_some() {
-            return Err(wait_for_expiry(&to).into());
-        }
         require_fresh(view)?;
         return Err(rewrite(view, &BucketRecord { backend: to.backend, ..held }, &held_in, Change::Follow));
     }
@@ -73,14 +73,13 @@ fn advance(view: &View, desired: &Desired, from: &BucketRecord, stored: &Stored)
     mint(view, desired, from, &held, &held_in)
 }
 
-/// The first credential for the new bucket. Not while a generation below the current one lives: two keys at most.
+/// The first credential for the new bucket, unless a live list shows a key besides the current one.
 fn mint(view: &View, desired: &Desired, from: &BucketRecord, to: &BucketRecord, stored: &Stored) -> Result<(), Halt> {
     require_fresh(view)?;
     if view.own_lists == 0 {
         return Err(Look::Own.into());
     }
-    let current = facts(desired, from).access_key_id().secret_name();
-    if view.credentials().any(|secret| secret.name() != current) {
+    if has_other_key(view, from) {
         return Err(wait_for_expiry(&target(to)).into());
     }
     let facts = facts(desired, to);
@@ -102,6 +101,12 @@ fn mint(view: &View, desired: &Desired, from: &BucketRecord, to: &BucketRecord, 
         ..to.clone()
     };
     Err(rewrite(view, &raised, stored, Change::RaiseGeneration(Trigger::Move)))
+}
+
+/// Whether there is a key besides the current one. Two live at most.
+fn has_other_key(view: &View, current: &BucketRecord) -> bool {
+    let current = AccessKeyId::of(&current.uid, current.generation).secret_name();
+    view.credentials().any(|secret| secret.name() != current)
 }
 
 fn wait_for_expiry(to: &Target) -> Stop {
