@@ -25,6 +25,7 @@ use crate::plan::{BucketSeen, CreateAnswer, DeleteAnswer, VersioningSeen};
 use super::circuit::{Admission, Circuits};
 use super::error::{Asked, Class, Refusal, UpstreamError};
 use super::registry::Access;
+use super::whole::Whole;
 
 /// What keeps one store from costing the others anything.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -68,6 +69,7 @@ impl Upstream {
             .endpoint_url(backend.endpoint.as_str())
             .force_path_style(backend.addressing_style == AddressingStyle::Path)
             .http_client(http)
+            .interceptor(Whole)
             .region(Region::new(backend.region.clone()))
             // Checksums that S3 does not ask for are what some compatible stores trip over.
             .request_checksum_calculation(RequestChecksumCalculation::WhenRequired)

@@ -7,6 +7,7 @@ mod connect;
 mod error;
 mod purge;
 mod registry;
+mod whole;
 
 pub use client::{Limits, Upstream};
 pub use connect::{Connect, ConnectError, RustlsConnect, Trust};
