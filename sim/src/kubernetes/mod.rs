@@ -179,6 +179,12 @@ impl Cluster {
         stored.collect()
     }
 
+    /// Every state that an object of a resource had and that watches can still be told of, oldest first: also of
+    /// objects that are gone.
+    pub fn past_objects(&self, plural: &str) -> Vec<Arc<Value>> {
+        self.lock().past(plural).cloned().collect()
+    }
+
     /// The version of the last write.
     pub fn resource_version(&self) -> u64 {
         self.lock().version()

@@ -216,6 +216,12 @@ impl State {
         Some(new)
     }
 
+    /// What the history of a resource still holds, oldest first.
+    pub(crate) fn past(&self, plural: &str) -> impl Iterator<Item = &Shared> {
+        let tables = self.tables.values().filter(move |table| table.kind.plural == plural);
+        tables.flat_map(|table| table.history.iter().map(|change| &change.new))
+    }
+
     /// Forgets all history: a watch or a continued list from before gets 410.
     pub(crate) fn compact(&mut self) {
         let version = self.version;

@@ -17,7 +17,7 @@ fn create(plan: Plan) -> Outcome {
         world.apply(&world.kube(), BASE).await;
         world.apply(&world.kube(), &claim("team-a", "photos")).await;
         let operator = world.start_operator();
-        let stage = Stage { world, operator };
+        let stage = Stage::of(world, operator);
         println!("{text}");
         stage.until_ready_is("team-a", "photos", "Bound").await;
         // What has gone wrong by halves shows later: the next passes must change nothing.

@@ -25,6 +25,7 @@ mod requests;
 mod rest;
 mod rotation;
 mod rotation_limits;
+mod secrecy;
 mod status;
 mod support;
 mod trouble;

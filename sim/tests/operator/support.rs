@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use crate::secrecy::Secrecy;
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use jiff::Timestamp;
@@ -34,9 +35,20 @@ spec:
 ";
 
 /// A world with [`BASE`] applied and the operator at work, quiet.
+///
+/// Whatever a test is about: in its end no secret key stands anywhere but in Secrets (oracle I11), see [`Secrecy`].
 pub struct Stage {
     pub world: World,
     pub operator: Operator,
+    pub secrecy: Secrecy,
+}
+
+impl Drop for Stage {
+    fn drop(&mut self) {
+        if !std::thread::panicking() {
+            self.secrecy.assert_kept(&self.world, &self.operator);
+        }
+    }
 }
 
 impl Stage {
@@ -44,12 +56,19 @@ impl Stage {
         let mut world = World::new(options).await;
         world.apply(&world.kube(), BASE).await;
         let operator = world.start_operator();
-        world
+        let stage = Self::of(world, operator);
+        stage
+            .world
             .until(|world| condition(&object(world, "s3backends", "", "main"), "Ready") == "EndpointReachable")
             .await
             .unwrap();
-        world.pass(Duration::from_secs(5)).await;
-        Self { world, operator }
+        stage.world.pass(Duration::from_secs(5)).await;
+        stage
+    }
+
+    /// A stage of a world whose operator was just started.
+    pub fn of(world: World, operator: Operator) -> Self {
+        Self { world, operator, secrecy: Secrecy::watch() }
     }
 
     /// Runs `test` on a stage of its own.

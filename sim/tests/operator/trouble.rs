@@ -1,15 +1,13 @@
 //! Refusals for good, objects that can't be read, and secrets in logs.
 
-use std::io::Write;
-use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use stowage_operator::api;
 use stowage_sim::determinism::run_seeded;
 use stowage_sim::effects::{EffectPattern, Fault, Plan};
 use stowage_sim::world::{ADMIN_SECRET_KEY, OPERATOR_NAMESPACE, Options, World};
-use tracing_subscriber::layer::SubscriberExt;
 
+use crate::secrecy::secret_keys;
 use crate::support::{Stage, assert_bound_once, claim, claim_with, data, message, ready, secrets};
 
 /// Binds a claim with a fault at one effect of the path after the backend is Ready; whether it fired.
@@ -129,38 +127,13 @@ fn a_name_that_is_taken_is_looked_at_once() {
     });
 }
 
-/// Everything that was logged.
-#[derive(Clone, Default)]
-struct Log(Arc<Mutex<Vec<u8>>>);
-
-impl Write for Log {
-    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        self.0.lock().unwrap().extend_from_slice(bytes);
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> std::io::Result<()> {
-        Ok(())
-    }
-}
-
-/// Keeps what the operator logs, from now on until the guard is dropped.
-fn logged(log: &Log) -> tracing::subscriber::DefaultGuard {
-    let writer = log.clone();
-    let layer = tracing_subscriber::fmt::layer().with_ansi(false).with_writer(move || writer.clone());
-    let filter = tracing_subscriber::filter::Targets::new().with_target("stowage_operator", tracing::Level::TRACE);
-    tracing::subscriber::set_default(tracing_subscriber::registry().with(filter).with(layer))
-}
-
 // covers: 4.span
 #[test]
 fn what_is_logged_names_claim_generation_and_step() {
-    let log = Log::default();
     Stage::run("", async |stage| {
-        let _guard = logged(&log);
         stage.apply(&claim("team-a", "photos")).await;
         stage.until_ready_is("team-a", "photos", "Bound").await;
-        let log = String::from_utf8(log.0.lock().unwrap().clone()).unwrap();
+        let log = stage.secrecy.log();
         let span = "claim{namespace=\"team-a\" name=\"photos\" generation=1}";
         let acts: Vec<&str> = log.lines().filter(|line| line.contains("acting step=")).collect();
         assert!(acts.len() >= 6 && acts.iter().all(|line| line.contains(span)), "{log}");
@@ -172,9 +145,7 @@ fn what_is_logged_names_claim_generation_and_step() {
 fn no_secret_key_is_in_logs_events_or_status() {
     let plan = "kube:create secrets@3 server-error(applied); kube:create secrets@4 lost-answer; \
         s3:CreateBucket@1 internal-error; kube:patch secrets@2 conflict";
-    let log = Log::default();
     Stage::run(plan, async |stage| {
-        let _guard = logged(&log);
         stage.apply(&claim_with("team-a", "photos", "quota: {hard: 1Ki}")).await;
         stage.apply(&claim_with("team-b", "photos", "bucketName: team-a-photos")).await;
         stage.until_ready_is("team-a", "photos", "Bound").await;
@@ -199,12 +170,9 @@ fn no_secret_key_is_in_logs_events_or_status() {
         minted.sort();
         minted.dedup();
         assert_eq!(minted.len(), 4);
-        let log = String::from_utf8(log.0.lock().unwrap().clone()).unwrap();
-        assert!(log.contains("create credential"), "the log is not captured: {log}");
-        let shown = stage.world.cluster.objects().into_iter().filter(|object| object.plural != "secrets");
-        let shown: String = shown.map(|object| object.object.to_string()).collect();
-        for key in &minted {
-            assert!(!log.contains(key.as_str()) && !shown.contains(key.as_str()), "a secret key is shown");
-        }
+        assert!(stage.secrecy.log().contains("create credential"), "the log is not captured");
+        // That none of them is shown is asserted when the stage is left, as in every test.
+        let known = secret_keys(&stage.world);
+        assert!(minted.iter().all(|key| known.contains(key)), "also those of Secrets that are gone");
     });
 }

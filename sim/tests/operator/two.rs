@@ -235,7 +235,7 @@ async fn stage(seed: u64, plan: Plan) -> Stage {
     );
     world.apply(&world.kube(), &foreign).await;
     let operator = world.start_operator();
-    Stage { world, operator }
+    Stage::of(world, operator)
 }
 
 /// The run with one operator and no faults: what is compared with.
