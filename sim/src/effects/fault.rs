@@ -291,7 +291,15 @@ impl Fault {
         faults.extend(Edit::ALL.map(Self::Edit));
         faults.extend([Self::Unreachable, Self::InternalError, Self::SlowDown, Self::AccessDenied]);
         faults.extend(HeadStatus::ALL.map(Self::Head));
-        let vital = ["ListBuckets", "GetBucketTagging", "CreateBucket", "PutBucketTagging", "DeleteBucket"];
+        let vital = [
+            "ListBuckets",
+            "GetBucketTagging",
+            "CreateBucket",
+            "PutBucketTagging",
+            "ListObjectVersions",
+            "DeleteObjects",
+            "DeleteBucket",
+        ];
         faults.extend(vital.into_iter().filter_map(S3Operation::named).map(Self::VerbDown));
         faults.extend([Self::AlreadyOwned, Self::BucketExists, Self::OkOnExisting, Self::PartialDelete, Self::Locked]);
         faults.extend([Self::LateWrite, Self::Vanish, Self::Usurp, Self::CredentialsRevoked, Self::ClockSkew]);

@@ -21,7 +21,8 @@ fn reasons(fault: Fault) -> &'static [&'static str] {
         Fault::Recreate => &["BucketNameConflict"],
         Fault::Edit(Edit::Pause) => &["Paused"],
         // While the claim goes, without force: somebody has to decide.
-        Fault::Edit(Edit::Delete) => &["BucketNotEmpty"],
+        Fault::Edit(Edit::Delete | Edit::NoForce) | Fault::LateWrite => &["BucketNotEmpty"],
+        Fault::Locked => &["DeletionBlocked"],
         _ => &[],
     }
 }
@@ -31,7 +32,7 @@ pub(super) fn has_come(scenario: &Scenario, world: &World, fault: Option<Fault>)
     let Some(fault) = fault else { return false };
     let claim = object(world, "bucketclaims", "team-a", "photos");
     let reason = ready(world, "team-a", "photos");
-    let goes = scenario.name == "delete";
+    let goes = scenario.name.starts_with("delete");
     reasons(fault).contains(&reason.as_str())
         || match fault {
             Fault::Tamper(Tampering::StripFinalizers) => claim.is_null(),

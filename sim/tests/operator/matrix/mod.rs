@@ -57,7 +57,7 @@ fn run(scenario: &Scenario, plan: Plan) -> Run {
         let mut world = World::new(Options { seed: 1, plan, ..Options::default() }).await;
         world.apply(&world.kube(), &(scenario.manifests)()).await;
         let operator = world.start_operator();
-        let stage = Stage { world, operator };
+        let stage = Stage::of(world, operator);
         (scenario.setup)(&stage).await;
         let before = stage.world.effects.trace().effects();
         (scenario.act)(&stage).await;
@@ -107,7 +107,8 @@ async fn until_end(scenario: &Scenario, stage: &Stage, fault: Option<Fault>) -> 
 fn matrix(scenario: &Scenario, faults: impl Fn(&Fault) -> bool) {
     let start = Instant::now();
     let undisturbed = run(scenario, Plan::default());
-    let (mut schedules, mut failures) = (0, Vec::new());
+    let effects = undisturbed.calls.iter().filter(|(number, _)| *number > undisturbed.before).count();
+    let (mut schedules, mut crashes, mut failures) = (0, 0, Vec::new());
     for fault in Fault::all_single().into_iter().filter(faults) {
         for (number, call) in &undisturbed.calls {
             let watch = matches!(call, Call::Kube(call) if call.verb == KubeVerb::Watch);
@@ -119,13 +120,19 @@ fn matrix(scenario: &Scenario, faults: impl Fn(&Fault) -> bool) {
             let number = (*number).try_into().expect("effects are counted from 1");
             let plan = Plan::single(EffectPattern::Number(number), fault);
             schedules += 1;
+            crashes += usize::from(matches!(fault, Fault::Crash(_)));
             match catch_unwind(AssertUnwindSafe(|| run(scenario, plan.clone()))) {
                 Ok(run) => assert!(run.unfired.is_empty(), "{plan} met no call"),
                 Err(panic) => failures.push(format!("{plan} ({call}): {}", first_line(&*panic))),
             }
         }
     }
-    println!("{}: {schedules} schedules in {:?}", scenario.name, start.elapsed());
+    println!(
+        "{}: {schedules} schedules over {effects} effects, {crashes} of them crashes, in {:?}",
+        scenario.name,
+        start.elapsed()
+    );
+    assert!(crashes == 0 || crashes == 3 * effects, "every effect x before, after the effect, after the answer");
     assert!(schedules > 0, "no fault applied to anything");
     assert!(failures.is_empty(), "{} of {schedules} failed:\n{}", failures.len(), failures.join("\n"));
 }
@@ -173,6 +180,8 @@ matrices! {
     CREATE: a_claim_is_bound_whatever_others_do, a_claim_is_bound_whatever_fails;
     ROTATE: a_key_is_rotated_whatever_others_do, a_key_is_rotated_whatever_fails;
     DELETE: a_claim_goes_whatever_others_do, a_claim_goes_whatever_fails;
+    DELETE_EMPTY: an_empty_bucket_goes_whatever_others_do, an_empty_bucket_goes_whatever_fails;
+    DELETE_FORCED: a_full_bucket_goes_whatever_others_do, a_full_bucket_goes_whatever_fails;
     QUOTA: a_quota_takes_effect_whatever_others_do, a_quota_takes_effect_whatever_fails;
     RENAME: a_secret_is_renamed_whatever_others_do, a_secret_is_renamed_whatever_fails;
     ADOPT: a_bucket_is_adopted_whatever_others_do, a_bucket_is_adopted_whatever_fails;

@@ -6,6 +6,7 @@ use futures::FutureExt;
 use futures::future::BoxFuture;
 use serde_json::{Value, json};
 use stowage_sim::effects::{Edit, Fault, Feature, Tampering};
+use stowage_sim::store::Versioning;
 use stowage_sim::world::{ADMIN_ACCOUNT, OPERATOR_NAMESPACE, World};
 
 use super::Scenario;
@@ -49,6 +50,37 @@ pub(super) const DELETE: Scenario = Scenario {
     act: |stage| async { stage.delete("bucketclaims", "team-a", "photos").await }.boxed(),
     wanted: |world| claim_object(world).is_null() && secrets(world, "team-a", "consumer-secret").is_empty(),
     check: |stage, fault| async move { assert_gone(stage, fault) }.boxed(),
+};
+
+/// The deletion of a bound claim with its bucket, which is empty.
+pub(super) const DELETE_EMPTY: Scenario = Scenario {
+    name: "delete-empty",
+    manifests: base,
+    setup: |stage| bound_to_delete(stage, "deletionPolicy: Delete"),
+    act: DELETE.act,
+    wanted: DELETE.wanted,
+    check: |stage, fault| async move { assert_gone_with_bucket(stage, fault) }.boxed(),
+};
+
+/// The deletion of a bound claim with its bucket, which holds versions, delete markers and an unfinished upload.
+pub(super) const DELETE_FORCED: Scenario = Scenario {
+    name: "delete-forced",
+    manifests: base,
+    setup: |stage| {
+        async {
+            bound_to_delete(stage, "deletionPolicy: Delete, forceDelete: true").await;
+            let store = &stage.world.store;
+            store.set_versioning(BUCKET, Versioning::Enabled);
+            for key in ["one", "two", "two"] {
+                store.put_object(BUCKET, key, "data");
+            }
+            store.start_upload(BUCKET, "three");
+        }
+        .boxed()
+    },
+    act: DELETE.act,
+    wanted: DELETE.wanted,
+    check: |stage, fault| async move { assert_gone_with_bucket(stage, fault) }.boxed(),
 };
 
 /// The edit of a quota.
@@ -110,6 +142,16 @@ fn bound(stage: &Stage) -> BoxFuture<'_, ()> {
     .boxed()
 }
 
+fn bound_to_delete<'a>(stage: &'a Stage, spec: &'static str) -> BoxFuture<'a, ()> {
+    async move {
+        stage.world.pass(Duration::from_secs(5)).await;
+        stage.apply(&claim_with("team-a", "photos", spec)).await;
+        stage.until_ready_is("team-a", "photos", "Bound").await;
+        stage.world.pass(Duration::from_secs(120)).await;
+    }
+    .boxed()
+}
+
 fn patch(stage: &Stage, patch: Value) -> BoxFuture<'_, ()> {
     async move { stage.patch("bucketclaims", "team-a", "photos", patch).await }.boxed()
 }
@@ -157,6 +199,21 @@ fn assert_gone(stage: &Stage, fault: Option<Fault>) {
     let deleted = matches!(fault, Some(Fault::Vanish | Fault::Usurp | Fault::Edit(Edit::Force)));
     if !deleted {
         assert!(world.store.objects(BUCKET).contains_key("data"), "the bucket is retained\n{}", stage.trace());
+    }
+}
+
+/// Nothing of the claim is left, nor its bucket; unless somebody's hands made it another's, or the claim let go of it.
+fn assert_gone_with_bucket(stage: &Stage, fault: Option<Fault>) {
+    let world = &stage.world;
+    assert_eq!(internal_of(world, "photos"), Vec::<String>::new(), "{}", stage.trace());
+    let kept = match fault {
+        Some(Fault::Usurp | Fault::Edit(Edit::Retain)) => true,
+        // Without a record, or with tags that don't show, nothing proves it ours.
+        Some(Fault::Tamper(Tampering::DeleteRecord | Tampering::StripFinalizers) | Fault::StaleRead) => true,
+        _ => false,
+    };
+    if !kept {
+        assert!(world.store.bucket(BUCKET).is_none(), "the bucket is still there\n{}", stage.trace());
     }
 }
 
