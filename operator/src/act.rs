@@ -115,8 +115,8 @@ impl Actor {
         Ok(Answer::Secret(Some(Stored(secret))))
     }
 
-    /// One that is gone already is as good as deleted.
-    async fn delete(&self, secret: &SecretRef) -> Result<Answer, Failure> {
+    /// Deletes a Secret of ours. One that is gone already is as good as deleted.
+    pub(crate) async fn delete(&self, secret: &SecretRef) -> Result<Answer, Failure> {
         let version = secret.id.clone();
         let params = DeleteParams::default()
             .preconditions(Preconditions { uid: Some(version.uid), resource_version: Some(version.resource_version) });

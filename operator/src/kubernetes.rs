@@ -43,6 +43,13 @@ pub(crate) fn failure(error: &Error) -> Failure {
     }
 }
 
+/// Whether an error is the server's word that there is no object of this name. A 404 for any other reason is not: the
+/// whole kind may be unknown for a moment.
+pub(crate) fn is_absence_of(error: &Error, name: &str) -> bool {
+    let Error::Api(status) = error else { return false };
+    status.code == 404 && status.details.as_ref().is_some_and(|details| details.name == name)
+}
+
 /// One line for people, stable and without secrets: the server's own message, or that there was no answer.
 pub(crate) fn describe(error: &Error) -> String {
     match error {
@@ -63,4 +70,25 @@ fn is_failed_test(status: &Status) -> bool {
 fn is_namespace_terminating(status: &Status) -> bool {
     let causes = status.details.as_ref().map(|details| details.causes.as_slice()).unwrap_or_default();
     status.is_forbidden() && causes.iter().any(|cause| cause.reason == "NamespaceTerminating")
+}
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    #[rstest]
+    #[case(json!({"code": 404, "reason": "NotFound", "details": {"name": "photos", "kind": "bucketclaims"}}), true)]
+    #[case(json!({"code": 404, "reason": "NotFound", "details": {"name": "other", "kind": "bucketclaims"}}), false)]
+    #[case(json!({"code": 404, "reason": "NotFound", "message": "the server could not find the requested resource"}), false)]
+    #[case(json!({"code": 404, "message": "404 page not found"}), false)]
+    #[case(json!({"code": 403, "reason": "Forbidden", "details": {"name": "photos"}}), false)]
+    #[case(json!({"code": 500, "reason": "InternalError", "details": {"name": "photos"}}), false)]
+    #[case(json!({"code": 410, "reason": "Expired", "details": {"name": "photos"}}), false)]
+    fn only_a_404_about_the_very_object_is_absence(#[case] status: Value, #[case] expected: bool) {
+        let status: Status = serde_json::from_value(status).unwrap();
+        assert_eq!(is_absence_of(&Error::Api(Box::new(status)), "photos"), expected);
+    }
 }

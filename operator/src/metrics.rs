@@ -134,7 +134,7 @@ label_value!(CallResult {
     Failed => "failed",
     NoAnswer => "no_answer",
 });
-label_value!(Trigger { Interval => "interval", Request => "request", Repair => "repair" });
+label_value!(Trigger { Interval => "interval", Request => "request", Repair => "repair", Move => "move" });
 
 impl CallResult {
     const ALL: [Self; 8] = [
@@ -226,7 +226,7 @@ impl Metrics {
             registry: Mutex::new(registry),
         };
         // What has not happened yet is 0, not unknown.
-        for trigger in [Trigger::Interval, Trigger::Request, Trigger::Repair] {
+        for trigger in [Trigger::Interval, Trigger::Request, Trigger::Repair, Trigger::Move] {
             drop(inner.rotations.get_or_create(&TriggerLabels { trigger }));
         }
         for policy in ["Retain", "Delete"] {

@@ -50,11 +50,12 @@ impl Observer {
             Look::Holder(target) => Ok(Answer::Holder(self.holder(&claim.uid, target))),
             Look::Claim => self.claim(&claim.at).await,
             Look::Own => self.own(&claim.uid).await,
-            Look::Internal(name) => self.secret(&self.setting.operator_namespace, name, &self.internal).await,
+            Look::Internal(name) => self.internal_secret(name).await,
             Look::Consumer(name) => self.secret(&claim.at.namespace, name, &self.consumers).await,
             Look::CredentialsFor(target) => self.credentials_for(target).await,
             Look::Bucket(target) => self.bucket(target).await,
             Look::Contents(target) => self.contents(target).await,
+            Look::Versioning(target) => self.versioning(target).await,
         };
         answer.unwrap_or_else(Answer::Failed)
     }
@@ -97,7 +98,8 @@ impl Observer {
         Ok(Answer::Claim(claim.map(|raw| Box::new(Claim::parse(&raw)))))
     }
 
-    async fn own(&self, uid: &ClaimUid) -> Result<Answer, Failure> {
+    /// LIST the internal Secrets that carry a claim's UID.
+    pub(crate) async fn own(&self, uid: &ClaimUid) -> Result<Answer, Failure> {
         let secrets = self.list(&format!("{}={}", wire::CLAIM_UID, wire::label_value(uid.as_str()))).await?;
         Ok(Answer::Secrets(secrets))
     }
@@ -117,6 +119,11 @@ impl Observer {
         Ok(secrets.into_iter().map(|secret| Stored(Arc::new(secret))).collect())
     }
 
+    /// GET an internal Secret by name.
+    pub(crate) async fn internal_secret(&self, name: &str) -> Result<Answer, Failure> {
+        self.secret(&self.setting.operator_namespace, name, &self.internal).await
+    }
+
     async fn secret(&self, namespace: &str, name: &str, cache: &SecretCache) -> Result<Answer, Failure> {
         let api: Api<Secret> = Api::namespaced(self.client.clone(), namespace);
         let secret = api.get_opt(name).await.map_err(|error| kubernetes::failure(&error))?;
@@ -134,6 +141,11 @@ impl Observer {
     async fn contents(&self, target: &Target) -> Result<Answer, Failure> {
         let empty = self.upstream(target).await?.is_empty(&target.bucket).await;
         empty.map(Answer::Empty).map_err(|error| upstream_failure(&error))
+    }
+
+    async fn versioning(&self, target: &Target) -> Result<Answer, Failure> {
+        let seen = self.upstream(target).await?.versioning(&target.bucket).await;
+        seen.map(Answer::Versioning).map_err(|error| upstream_failure(&error))
     }
 
     /// The client for a target, if its backend still has the endpoint that the plan was made for.

@@ -10,7 +10,7 @@ mod written;
 
 pub(crate) use backends::BackendCache;
 pub(crate) use namespaces::NamespaceCache;
-pub(crate) use secrets::{SecretCache, claim_of};
+pub(crate) use secrets::SecretCache;
 pub(crate) use written::Written;
 
 use kube::ResourceExt;

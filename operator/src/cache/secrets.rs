@@ -7,7 +7,7 @@ use k8s_openapi::api::core::v1::Secret;
 use kube::ResourceExt;
 use kube::runtime::watcher::Event;
 
-use crate::api::{BucketName, ClaimRef, ClaimUid, wire};
+use crate::api::{BucketName, ClaimUid};
 use crate::plan::Stored;
 
 use super::is_later;
@@ -60,6 +60,11 @@ impl SecretCache {
         self.lock().by_name.get(&key).cloned().map(Stored)
     }
 
+    /// All Secrets, by name.
+    pub(crate) fn all(&self) -> Vec<Stored> {
+        self.lock().by_name.values().cloned().map(Stored).collect()
+    }
+
     /// Secrets of the claim of this UID, by name.
     pub(crate) fn of_claim(&self, uid: &ClaimUid) -> Vec<Stored> {
         let secrets = self.lock();
@@ -70,13 +75,6 @@ impl SecretCache {
     pub(crate) fn of_bucket(&self, bucket: &BucketName) -> Vec<Stored> {
         let secrets = self.lock();
         secrets.select(secrets.by_bucket.get(bucket.as_str()))
-    }
-
-    /// Secrets of this role.
-    pub(crate) fn of_role(&self, role: wire::Role) -> Vec<Stored> {
-        let secrets = self.lock();
-        let of_role = |secret: &&Arc<Secret>| secret.labels().get(wire::ROLE).is_some_and(|l| l == role.as_str());
-        secrets.by_name.values().filter(of_role).cloned().map(Stored).collect()
     }
 
     fn lock(&self) -> MutexGuard<'_, Secrets> {
@@ -158,16 +156,10 @@ fn key(secret: &Secret) -> Key {
     (secret.namespace().unwrap_or_default(), secret.name_any())
 }
 
-/// The claim that a Secret says it belongs to: enough to wake that claim, and no more.
-pub(crate) fn claim_of(secret: &Secret) -> Option<ClaimRef> {
-    let whole = |key: &str| secret.annotations().get(key).or_else(|| secret.labels().get(key)).cloned();
-    Some(ClaimRef { namespace: whole(wire::CLAIM_NAMESPACE)?, name: whole(wire::CLAIM_NAME)? })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::api::{CredentialFacts, SecretKey};
+    use crate::api::{ClaimRef, CredentialFacts, SecretKey};
 
     fn secret(version: u32) -> Secret {
         let facts = CredentialFacts {

@@ -1,7 +1,8 @@
 //! Passes over claims.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::convert::Infallible;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use futures::StreamExt;
@@ -43,6 +44,10 @@ struct Context {
 pub(super) struct Memory {
     backoff: Backoff,
     looks: Looks,
+    /// The backend that each counts on.
+    counted: Mutex<BTreeMap<String, String>>,
+    /// Claims that a pass is under way over.
+    under_way: Mutex<BTreeSet<String>>,
 }
 
 impl Memory {
@@ -50,6 +55,45 @@ impl Memory {
     pub(super) fn forget(&self, uid: &str) {
         self.backoff.reset(uid);
         self.looks.forget(uid);
+        self.counted().remove(uid);
+    }
+
+    /// Notes the backend that a claim's status shows. Returns the one that it showed before, if it was another.
+    pub(super) fn counted_on(&self, claim: &BucketClaim) -> Option<String> {
+        let backend = claim.status.as_ref()?.backend.as_ref()?.name.clone();
+        self.counted().insert(claim.uid()?, backend.clone()).filter(|before| *before != backend)
+    }
+
+    fn counted(&self) -> MutexGuard<'_, BTreeMap<String, String>> {
+        // The map is whole whatever happened to a thread that held it.
+        self.counted.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether a pass over the claim is under way: also one that is gone may have one.
+    pub(super) fn is_under_way(&self, uid: &str) -> bool {
+        self.under_way().contains(uid)
+    }
+
+    fn begin(&self, uid: &str) -> UnderWay<'_> {
+        self.under_way().insert(uid.to_owned());
+        UnderWay { memory: self, uid: uid.to_owned() }
+    }
+
+    fn under_way(&self) -> MutexGuard<'_, BTreeSet<String>> {
+        // The set is whole whatever happened to a thread that held it.
+        self.under_way.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A pass, until it is dropped.
+struct UnderWay<'a> {
+    memory: &'a Memory,
+    uid: String,
+}
+
+impl Drop for UnderWay<'_> {
+    fn drop(&mut self) {
+        self.memory.under_way().remove(&self.uid);
     }
 }
 
@@ -109,6 +153,7 @@ async fn reconcile(claim: Arc<Claim>, context: Arc<Context>) -> Result<Action, I
 impl Context {
     async fn pass(&self, raw: &BucketClaim, mut slot: Slot<'_>) -> Then {
         let uid = raw.uid().unwrap_or_default();
+        let _under_way = self.shared.memory.begin(&uid);
         let mut view = self.shared.observer.begin(raw);
         self.shared.memory.looks.recall(&uid, &mut view, &self.shared.config);
         let rest = self.converse(&mut view, &mut slot).await;
@@ -164,7 +209,12 @@ impl Context {
             // Before the look, so that no change falls between the two.
             self.shared.wakes.wait_for(target.record().as_str(), &view.claim.at);
         }
-        self.shared.observer.answer(&view.claim, look).await
+        let answer = self.shared.observer.answer(&view.claim, look).await;
+        if let (Look::Internal(_), Answer::Secret(Some(secret))) = (look, &answer) {
+            // Whoever holds the bucket may be gone, and the cache may not have the record.
+            self.shared.orphans.in_the_way(secret);
+        }
+        answer
     }
 
     async fn act(&self, view: &View, act: &Act) -> Answer {

@@ -16,7 +16,8 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 
 use crate::api::{BucketClaim, S3Backend, wire};
-use crate::cache::{SecretCache, claim_of};
+use crate::cache::SecretCache;
+use crate::plan::Stored;
 
 use super::Shared;
 
@@ -97,13 +98,28 @@ fn feed_secrets(shared: &Arc<Shared>, feeds: &mut Feeds) {
     for (api, labels, cache) in caches {
         let shared = shared.clone();
         let stream = watcher(api, Config::default().labels(&labels));
-        feeds.run(stream, move |event| secrets_changed(&shared, &cache, event));
+        let is_internal = Arc::ptr_eq(&cache, &shared.observer.internal);
+        feeds.run(stream, move |event| {
+            if is_internal {
+                internal_seen(&shared, &event);
+            }
+            secrets_changed(&shared, &cache, event);
+        });
+    }
+}
+
+/// Also the echo of our own write may be an orphan: its claim may have gone while the write was under way.
+fn internal_seen(shared: &Shared, event: &Event<Secret>) {
+    match event {
+        Event::Apply(secret) => shared.orphans.seen(&Stored(Arc::new(secret.clone()))),
+        Event::InitDone => shared.orphans.suspect_everything(),
+        Event::Init | Event::InitApply(_) | Event::Delete(_) => {}
     }
 }
 
 fn secrets_changed(shared: &Shared, cache: &SecretCache, event: Event<Secret>) {
     for secret in cache.apply(event) {
-        if let Some(claim) = claim_of(&secret) {
+        if let Some(claim) = Stored(secret.clone()).claim() {
             shared.wakes.claim(&claim);
         }
         // A record that changed hands or is gone: whoever waits for the name tries again.
@@ -170,12 +186,25 @@ fn claims(shared: &Arc<Shared>, writer: Writer<Claim>) -> BoxStream<'static, wat
 }
 
 fn claim_seen(shared: &Shared, event: &Event<Claim>) {
-    let (Event::Apply(DeserializeGuard(Ok(claim))) | Event::Delete(DeserializeGuard(Ok(claim)))) = event else {
+    match event {
+        Event::Delete(claim) => shared.orphans.claim_gone(&claim.uid().unwrap_or_default()),
+        // What went while nobody watched is no longer in the list.
+        Event::InitDone => shared.orphans.suspect_everything(),
+        Event::Init | Event::InitApply(_) | Event::Apply(_) => {}
+    }
+    let (Event::InitApply(DeserializeGuard(Ok(claim)))
+    | Event::Apply(DeserializeGuard(Ok(claim)))
+    | Event::Delete(DeserializeGuard(Ok(claim)))) = event
+    else {
         return;
     };
-    if let Some(backend) = claim.status.as_ref().and_then(|status| status.backend.as_ref()) {
-        shared.wakes.backend(&backend.name);
+    // One that has moved counts no longer where it was.
+    let left = shared.memory.counted_on(claim);
+    if matches!(event, Event::InitApply(_)) {
+        return;
     }
+    let backend = claim.status.as_ref().and_then(|status| status.backend.as_ref()).map(|backend| &backend.name);
+    left.iter().chain(backend).for_each(|backend| shared.wakes.backend(backend));
     if matches!(event, Event::Delete(_)) {
         shared.forget_claim(claim);
     }

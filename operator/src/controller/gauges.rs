@@ -67,8 +67,10 @@ impl Gauges {
     fn oldest_credentials(&self) -> BTreeMap<String, i64> {
         let now = self.shared.clock.now();
         let mut oldest: BTreeMap<String, i64> = BTreeMap::new();
-        for secret in self.shared.observer.internal.of_role(wire::Role::VirtualCredential) {
-            let (Some(backend), Some(age)) = (secret.text("backend"), age(&secret, now)) else { continue };
+        let role = wire::Role::VirtualCredential.as_str();
+        let internal = self.shared.observer.internal.all();
+        for secret in internal.iter().filter(|secret| secret.label(wire::ROLE) == Some(role)) {
+            let (Some(backend), Some(age)) = (secret.text("backend"), age(secret, now)) else { continue };
             let entry = oldest.entry(backend.to_owned()).or_default();
             *entry = age.max(*entry);
         }

@@ -7,14 +7,14 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use crate::api::Deletion;
-use crate::plan::{self, View};
+use crate::plan::{self, Checked, Target, View};
 
 use super::{Config, jittered};
 
 /// When a drift check that failed is repeated for the first time; then at growing distances, up to the interval.
 const LOOK_AGAIN: Duration = Duration::from_secs(30);
 
-/// When the bucket of each claim is next looked at, and whether it was missing last time.
+/// When the bucket of each claim is next looked at, and where it was missing last time.
 pub(super) struct Looks {
     began: Instant,
     claims: Mutex<BTreeMap<String, LookTime>>,
@@ -30,7 +30,7 @@ struct LookTime {
     due: Instant,
     /// Looks that failed in a row.
     failures: u32,
-    missing: bool,
+    missing_at: Option<Target>,
     /// Until when a call that creates or deletes, and got no answer, may still happen.
     unanswered: Option<Instant>,
 }
@@ -45,9 +45,9 @@ impl Looks {
                 view.claim.status.conditions.iter().any(|c| c.type_ == "BucketCreated" && c.status == "False");
             let wait = if troubled { Duration::ZERO } else { config.resync_interval.mul_f64(fastrand::f64()) };
             let unanswered = may_be_under_way(view).then(|| self.began + config.limits.timeout);
-            LookTime { due: Instant::now() + wait, failures: 0, missing: false, unanswered }
+            LookTime { due: Instant::now() + wait, failures: 0, missing_at: None, unanswered }
         });
-        view.known_missing = look.missing;
+        view.missing_at.clone_from(&look.missing_at);
         let left = look.unanswered.map(|until| until.saturating_duration_since(Instant::now()));
         view.unanswered = left.filter(|left| !left.is_zero());
         view.look_due = look.due <= Instant::now();
@@ -57,15 +57,21 @@ impl Looks {
     pub(super) fn remember(&self, uid: &str, view: &View, interval: Duration) {
         let mut looks = self.lock();
         if let Some(look) = looks.get_mut(uid) {
-            look.missing = plan::bucket_is_missing(view);
-            let failed = look.due <= Instant::now() && !view.look_due && view.bucket.is_none();
-            if failed {
-                let wait = LOOK_AGAIN.saturating_mul(1 << look.failures.min(16)).min(interval);
-                look.due = Instant::now() + jittered(wait);
-                look.failures += 1;
-            } else if view.bucket.is_some() {
-                look.due = Instant::now() + jittered(interval);
-                look.failures = 0;
+            look.missing_at = plan::missing_at(view);
+            let due = look.due <= Instant::now();
+            match view.checked {
+                Checked::No => {}
+                Checked::Failed => {
+                    let wait = LOOK_AGAIN.saturating_mul(1 << look.failures.min(16)).min(interval);
+                    look.due = Instant::now() + jittered(wait);
+                    look.failures += 1;
+                }
+                Checked::Seen => {
+                    // Claims that were bound in one burst are not to be looked at in one for the rest of their lives.
+                    let wait = if due { jittered(interval) } else { interval.mul_f64(fastrand::f64()) };
+                    look.due = Instant::now() + wait;
+                    look.failures = 0;
+                }
             }
         }
     }

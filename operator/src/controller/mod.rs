@@ -6,6 +6,7 @@ mod claim;
 mod feeds;
 mod gauges;
 mod looks;
+mod orphans;
 mod secret_watches;
 mod slots;
 mod wakes;
@@ -33,6 +34,7 @@ use crate::plan::Setting;
 use crate::upstream::{Access, Connect, Limits, Upstreams};
 
 use gauges::Gauges;
+use orphans::Orphans;
 use secret_watches::SecretWatches;
 use wakes::Wakes;
 
@@ -105,8 +107,9 @@ pub async fn run(
     };
     let (store, writer) = reflector::store();
     let (wakes, woken) = Wakes::new(store.clone());
+    let (orphans, clues) = Orphans::new(store.clone());
     let (recoveries, recovered) = unbounded_channel();
-    let shared = Arc::new(Shared::new(config, &parts, installation, Arc::new(wakes), recoveries));
+    let shared = Arc::new(Shared::new(config, &parts, installation, Arc::new(wakes), orphans, recoveries));
     let (feeds, claims, backends) = feeds::start(&shared, writer, store.clone(), recovered);
     let shutdown: BoxFuture<'static, ()> = shutdown.boxed();
     let shutdown = shutdown.shared();
@@ -117,12 +120,13 @@ pub async fn run(
     parts.metrics.collect(Gauges { shared: shared.clone(), claims: store.clone() });
     tracing::info!(installation = shared.observer.setting.installation, "caches are filled, work begins");
     let claims = claim::run(shared.clone(), claims, woken.claims, shutdown.clone());
+    let sweeps = orphans::run(shared.clone(), store.clone(), clues, shutdown.clone());
     let backends = backend::run(shared.clone(), backends, store, woken.backends, shutdown.clone());
     let patience = async {
         shutdown.await;
         tokio::time::sleep(LAST_PASSES).await;
     };
-    if let Either::Right(_) = future::select(pin!(future::join(claims, backends)), pin!(patience)).await {
+    if let Either::Right(_) = future::select(pin!(future::join3(claims, backends, sweeps)), pin!(patience)).await {
         tracing::info!("passes that wait for a store are dropped; the next start takes them up");
     }
     drop(feeds);
@@ -149,6 +153,7 @@ struct Shared {
     recorder: Recorder,
     metrics: Metrics,
     wakes: Arc<Wakes>,
+    orphans: Orphans,
     secret_watches: SecretWatches,
     memory: claim::Memory,
 }
@@ -159,6 +164,7 @@ impl Shared {
         parts: &Parts,
         installation: String,
         wakes: Arc<Wakes>,
+        orphans: Orphans,
         recoveries: UnboundedSender<String>,
     ) -> Self {
         let client = parts.client.clone();
@@ -203,6 +209,7 @@ impl Shared {
             metrics: parts.metrics.clone(),
             secret_watches: SecretWatches::new(parts.client.clone(), wakes.clone()),
             wakes,
+            orphans,
             memory: claim::Memory::default(),
         }
     }

@@ -89,6 +89,12 @@ impl Wakes {
         claims.iter().for_each(|claim| self.claim(claim));
     }
 
+    /// Wakes whoever waits for any record.
+    pub(super) fn all_waiting(&self) {
+        let waiting = std::mem::take(&mut *self.waiting());
+        waiting.values().flatten().for_each(|claim| self.claim(claim));
+    }
+
     fn waiting(&self) -> MutexGuard<'_, BTreeMap<String, BTreeSet<ClaimRef>>> {
         // The map is whole whatever happened to a thread that held it.
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)

@@ -71,13 +71,13 @@ fn credential(
     if view.taken.contains(&name) {
         return Err(Look::Internal(name).into());
     }
-    if view.own_target {
+    if view.own_target == Some(record.generation) {
         return Err(Act::Mint(facts.clone()).into());
     }
     if !view.absent.contains(&name) {
         return Err(Look::Internal(name).into());
     }
-    let raised = BucketRecord { generation: record.generation.saturating_add(1), ..record.clone() };
+    let raised = BucketRecord { generation: view.next_generation(), ..record.clone() };
     Err(rewrite(view, &raised, stored, Change::RaiseGeneration(Trigger::Repair)))
 }
 

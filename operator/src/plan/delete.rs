@@ -73,7 +73,7 @@ fn revoke_credentials(view: &View) -> Result<(), Halt> {
     if let Some(credential) = view.credentials().next() {
         return Err(Act::Delete(credential.reference()).into());
     }
-    let highest = view.record().map_or(0, |(record, _)| record.generation);
+    let highest = view.records().map(|(record, _)| record.generation).max().unwrap_or(0);
     (1..=highest)
         .map(|generation| AccessKeyId::of(&view.claim.uid, generation).secret_name())
         .try_for_each(|name| remove_by_name(view, name))

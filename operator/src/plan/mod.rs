@@ -17,6 +17,9 @@ mod bucket;
 mod credentials;
 mod delete;
 mod learn;
+mod moves;
+pub mod orphans;
+mod records;
 mod removal;
 mod repair;
 mod rotation;
@@ -30,12 +33,13 @@ use k8s_openapi::jiff::Timestamp;
 
 use crate::api::Reason;
 
+pub use records::missing_at;
 pub(crate) use repair::preconditions;
 pub use repair::{Change, SecretPatch, Trigger};
 pub use step::{Act, Announcement, Concern, Look, Rest, SecretRef, Step, Stop, Target, Then};
 pub use view::{
-    Answer, BackendSeen, BucketSeen, CreateAnswer, DeleteAnswer, Failure, Holder, PurgeEnd, Purged, Setting, Stored,
-    View,
+    Answer, BackendSeen, BucketSeen, Checked, CreateAnswer, DeleteAnswer, Failure, Holder, PurgeEnd, Purged, Setting,
+    Stored, VersioningSeen, View,
 };
 
 use step::Halt;
@@ -58,11 +62,6 @@ pub fn next(view: &View, now: Timestamp) -> Step {
     }
 }
 
-/// Whether the bucket of a claim that was bound is missing, as far as this pass and those before it saw.
-pub fn bucket_is_missing(view: &View) -> bool {
-    view.record().is_some_and(|(record, _)| bucket::is_missing(view, &record))
-}
-
 /// What the API server did not do leaves no trace in the status, unless it refuses for good: the caches and the
 /// next pass tell the truth. What the store did not do is told.
 fn after_failure(view: &View, step: &Step, failure: &Failure, now: Timestamp) -> Step {
@@ -70,6 +69,8 @@ fn after_failure(view: &View, step: &Step, failure: &Failure, now: Timestamp) ->
         // The bucket that is to go says nothing about itself any more.
         _ if view.claim.deleting => Concern::Ready,
         Step::Act(Act::Mint(_) | Act::CreateConsumer(_)) => Concern::Credentials,
+        // The bucket that the claim is bound to is there, whatever becomes of the one that it is to move to.
+        _ if view.was_bound() => Concern::Ready,
         Step::Look(Look::Bucket(_) | Look::Contents(_))
         | Step::Act(Act::CreateBucket(_) | Act::TagBucket(..) | Act::SetVersioning(..)) => Concern::Bucket,
         _ => Concern::Ready,

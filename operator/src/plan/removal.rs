@@ -7,7 +7,7 @@ use std::time::Duration;
 use crate::api::{BucketRecord, Deletion, Reason};
 
 use super::bind::target;
-use super::bucket::names_claim_uid;
+use super::bucket::{self, names_claim_uid};
 use super::step::{Act, Concern, Halt, Look, Stop, Target, Then};
 use super::view::{BackendSeen, BucketSeen, DeleteAnswer, PurgeEnd, View};
 
@@ -15,17 +15,32 @@ use super::view::{BackendSeen, BucketSeen, DeleteAnswer, PurgeEnd, View};
 pub(super) const WAY_OUT: &str =
     "to let the claim go and keep the bucket, set forceDelete: false and deletionPolicy: Retain in one patch";
 
-/// Deletes the bucket if the policy says so and it is proved ours. `Ok` = nothing is left to do about it.
+/// Sees to every bucket that the claim holds: mostly one, two in the middle of a move. `Ok` = nothing is left to do
+/// about the last of them.
 pub(super) fn walk(view: &View) -> Result<(), Halt> {
-    let Some((record, _)) = view.record() else { return Ok(()) };
-    let removed = matches!(view.removed, Some(DeleteAnswer::Deleted | DeleteAnswer::Absent));
-    if view.claim.deletion == Deletion::Retain || record.adopted || removed {
+    let records: Vec<_> = view.records().collect();
+    if view.claim.deletion == Deletion::Retain {
+        return Ok(());
+    }
+    for (record, stored) in &records {
+        see_to(view, record)?;
+        if records.len() > 1 {
+            // What this pass knows of a bucket is of one at a time.
+            return Err(Act::Delete(stored.reference()).into());
+        }
+    }
+    Ok(())
+}
+
+/// Deletes the bucket if it is proved ours. `Ok` = nothing is left to do about it.
+fn see_to(view: &View, record: &BucketRecord) -> Result<(), Halt> {
+    if record.adopted || is_deleted(view, record) {
         return Ok(());
     }
     // A call without an answer may still change what the look below would show.
     await_unanswered(view)?;
-    let target = reach(view, &record)?;
-    match prove(view, &record, &target)? {
+    let target = reach(view, record)?;
+    match prove(view, record, &target)? {
         Proof::Ours if view.claim.deletion == Deletion::Force => empty_and_delete(view, target),
         Proof::Ours => delete_empty(view, target),
         Proof::OursIfEmpty if view.removed.is_none() && is_empty(view, &target)? => Err(delete(view, target)),
@@ -33,10 +48,14 @@ pub(super) fn walk(view: &View) -> Result<(), Halt> {
     }
 }
 
-/// Whether this pass saw that there is no bucket, or deleted it.
-pub(super) fn is_gone(view: &View) -> bool {
-    view.bucket == Some(BucketSeen::Absent)
-        || matches!(view.removed, Some(DeleteAnswer::Deleted | DeleteAnswer::Absent))
+/// Whether this pass saw that there is no such bucket, or deleted it.
+pub(super) fn is_gone(view: &View, record: &BucketRecord) -> bool {
+    let seen_absent = view.bucket == Some(BucketSeen::Absent) && view.bucket_at == Some(target(record));
+    seen_absent || is_deleted(view, record)
+}
+
+fn is_deleted(view: &View, record: &BucketRecord) -> bool {
+    matches!(view.removed, Some(DeleteAnswer::Deleted | DeleteAnswer::Absent)) && view.asked_about_bound(record)
 }
 
 /// A call without an answer can still happen, and must not hit the name's next holder: until its deadline has passed
@@ -47,18 +66,18 @@ pub(super) fn await_unanswered(view: &View) -> Result<(), Halt> {
 
 /// Where the bucket is: at the backend that the record names, wherever that points to now.
 fn reach(view: &View, record: &BucketRecord) -> Result<Target, Halt> {
-    let name = &record.backend;
-    match &view.backend {
-        Some((seen, backend)) if seen == name => match backend {
-            BackendSeen::Present { backend, .. } => Ok(Target { endpoint: backend.endpoint.clone(), ..target(record) }),
-            BackendSeen::Missing => {
-                Err(blocked(&format!("there is no S3Backend {name} to delete bucket {} with", record.bucket)).into())
-            }
-            BackendSeen::Invalid(why) => {
-                Err(blocked(&format!("bucket {} can't be deleted, S3Backend {name}: {why}", record.bucket)).into())
-            }
-        },
-        _ => Err(Look::Backend(name.clone()).into()),
+    let (name, bucket) = (&record.backend, &record.bucket);
+    match view.backends.get(name) {
+        Some(BackendSeen::Present { backend, .. }) => {
+            Ok(Target { endpoint: backend.endpoint.clone(), ..target(record) })
+        }
+        Some(BackendSeen::Missing) => {
+            Err(blocked(&format!("there is no S3Backend {name} to delete bucket {bucket} with")).into())
+        }
+        Some(BackendSeen::Invalid(why)) => {
+            Err(blocked(&format!("bucket {bucket} can't be deleted, S3Backend {name}: {why}")).into())
+        }
+        None => Err(Look::Backend(name.clone()).into()),
     }
 }
 
@@ -75,26 +94,25 @@ enum Proof {
 
 fn prove(view: &View, record: &BucketRecord, target: &Target) -> Result<Proof, Halt> {
     let moved = target.endpoint != record.endpoint;
-    match &view.bucket {
-        None => Err(Look::Bucket(target.clone()).into()),
-        Some(BucketSeen::Present(Some(tags))) if names_claim_uid(tags, record) => Ok(Proof::Ours),
-        Some(_) if moved => {
+    match bucket::look(view, target)? {
+        BucketSeen::Present(Some(tags)) if names_claim_uid(tags, record) => Ok(Proof::Ours),
+        _ if moved => {
             let (bucket, name) = (&record.bucket, &record.backend);
             let (then, now) = (&record.endpoint, &target.endpoint);
             Err(blocked(&format!("bucket {bucket} is at {then}, S3Backend {name} now points to {now}")).into())
         }
         // Perhaps only our right to look was taken away: what can't be seen is neither ours nor another's.
-        Some(BucketSeen::Forbidden) => {
+        BucketSeen::Forbidden => {
             Err(blocked(&format!("the store does not let us see whose bucket {} is", record.bucket)).into())
         }
-        Some(BucketSeen::Present(None)) if record.settled => Ok(Proof::Ours),
-        Some(BucketSeen::Present(tags)) => {
+        BucketSeen::Present(None) if record.settled => Ok(Proof::Ours),
+        BucketSeen::Present(tags) => {
             let untagged = tags.as_ref().is_none_or(BTreeMap::is_empty);
             let unfinished = untagged && record.absence && !record.settled;
             Ok(if unfinished { Proof::OursIfEmpty } else { Proof::None })
         }
         // A bucket already gone counts as done, and is not asked about.
-        Some(BucketSeen::Absent) => Ok(Proof::None),
+        BucketSeen::Absent => Ok(Proof::None),
     }
 }
 

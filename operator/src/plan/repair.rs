@@ -35,6 +35,10 @@ pub enum Change {
     Settle,
     /// The record aims at the next credential generation.
     RaiseGeneration(Trigger),
+    /// The record of a bucket that the claim has moved away from notes that it is to be left alone.
+    Leave,
+    /// The record names another backend of the same endpoint, or takes over from the one of an earlier endpoint.
+    Follow,
     /// A credential on its way out is stamped.
     Retire,
     /// What somebody else changed, or what follows from an edit of the spec.
@@ -50,6 +54,8 @@ pub enum Trigger {
     Request,
     /// It was deleted by hand, or never came to be.
     Repair,
+    /// The claim moves to another bucket.
+    Move,
 }
 
 impl fmt::Display for Change {
@@ -59,6 +65,8 @@ impl fmt::Display for Change {
             Self::Adopt => "note that the bucket is adopted",
             Self::Settle => "note that the claim was bound",
             Self::RaiseGeneration(_) => "aim at the next credential generation",
+            Self::Leave => "note that the bucket is left alone",
+            Self::Follow => "follow the backend",
             Self::Retire => "stamp the time from which it is not accepted",
             Self::Repair => "bring it up to date",
         })

@@ -15,9 +15,8 @@ use crate::api::{
 
 use super::bind::target_credential;
 use super::bucket;
-use super::removal;
 use super::step::{Act, Announcement, Concern, Rest, Step, Stop, Then};
-use super::view::View;
+use super::view::{LetGo, View};
 
 /// Ends a pass: writes the status if it should be another one, then rests. `trouble` is what keeps the claim from
 /// being Ready; `wake`, when time alone will make something due.
@@ -47,40 +46,61 @@ fn until(now: Timestamp, wake: Timestamp) -> Duration {
 /// The claim is gone, or not ours to keep.
 fn farewell(view: &View) -> Rest {
     let mut events = revocation(view);
-    events.extend(outcome(view).filter(|_| view.released));
+    if view.released {
+        events.extend(outcomes(view));
+    }
     Rest { then: Then::AwaitChange, events, waits_for: None }
 }
 
-/// What became of the bucket, for claims that had one.
-fn outcome(view: &View) -> Option<Announcement> {
-    let created = view.status_before.conditions.iter().find(|c| c.type_ == ConditionType::BucketCreated.as_str());
-    // A pass that did not find the record says nothing of the bucket.
-    let had_bucket = created.map_or(view.status_before.bucket_origin.is_some(), |c| c.status == "True");
-    let keep = view.claim.deletion == Deletion::Retain;
-    let kept = |note: String| Some(Announcement { warning: false, reason: "BucketRetained".to_owned(), note });
-    let Some(record) = &view.let_go else {
-        let bucket = view.status_before.bucket_name.as_ref().filter(|_| had_bucket)?;
-        return kept(if keep {
-            format!("bucket {bucket} is kept")
-        } else {
-            format!("there is no record of bucket {bucket}, so nothing is done about it")
-        });
-    };
-    let bucket = &record.bucket;
-    if !keep && removal::is_gone(view) {
-        let objects = view.status_before.purge.as_ref().map_or(0, |purge| purge.objects_deleted);
-        let objects = u64::try_from(objects).unwrap_or_default() + view.purged;
-        let contents = if objects > 0 { format!(" with its {objects} objects") } else { String::new() };
-        let note = format!("bucket {bucket} is deleted{contents}");
-        let event = Announcement { warning: false, reason: "BucketDeleted".to_owned(), note };
-        return (had_bucket || record.settled).then_some(event);
+/// What became of the buckets, for claims that had one.
+fn outcomes(view: &View) -> Vec<Announcement> {
+    if !view.let_go.is_empty() {
+        return view.let_go.iter().filter_map(|bucket| outcome(view, bucket)).map(retained_or_deleted).collect();
     }
-    match (keep, record.adopted) {
-        (true, _) if had_bucket => kept(format!("bucket {bucket} is kept")),
-        (true, _) if record.absence => kept(format!("bucket {bucket}, if it came to be, is kept")),
-        (true, _) => None,
-        (false, true) => kept(format!("bucket {bucket} was taken over and is kept")),
-        (false, false) => kept(format!("bucket {bucket} is not proved to be this claim's and is kept")),
+    let Some(bucket) = view.status_before.bucket_name.as_ref().filter(|_| had_bucket(view)) else { return Vec::new() };
+    let note = match view.claim.deletion {
+        Deletion::Retain => format!("bucket {bucket} is kept"),
+        Deletion::Delete | Deletion::Force => {
+            format!("there is no record of bucket {bucket}, so nothing is done about it")
+        }
+    };
+    vec![retained_or_deleted((false, note))]
+}
+
+fn retained_or_deleted((deleted, note): (bool, String)) -> Announcement {
+    let reason = if deleted { "BucketDeleted" } else { "BucketRetained" };
+    Announcement { warning: false, reason: reason.to_owned(), note }
+}
+
+fn had_bucket(view: &View) -> bool {
+    let before = &view.status_before;
+    let created = before.conditions.iter().find(|c| c.type_ == ConditionType::BucketCreated.as_str());
+    // A pass that did not find the record says nothing of the bucket.
+    created.map_or(before.bucket_origin.is_some(), |c| c.status == "True")
+}
+
+/// Whether a bucket was deleted, and what to say of it.
+fn outcome(view: &View, LetGo { record, gone }: &LetGo) -> Option<(bool, String)> {
+    let bucket = &record.bucket;
+    let before = &view.status_before;
+    let current = before.bucket_name.as_deref() == Some(bucket.as_str())
+        && before.backend.as_ref().is_some_and(|backend| backend.name == record.backend);
+    let had = current && had_bucket(view);
+    let kept = |why: &str| Some((false, format!("bucket {bucket} {why}")));
+    match view.claim.deletion {
+        Deletion::Retain if had || record.adopted => kept("is kept"),
+        Deletion::Retain if record.absence => kept("is kept if it came to be"),
+        Deletion::Retain => None,
+        _ if *gone && (had || record.settled) => {
+            let objects = before.purge.as_ref().map_or(0, |purge| purge.objects_deleted);
+            let objects = u64::try_from(objects).unwrap_or_default() + view.purged;
+            let contents = if objects > 0 { format!(" with its {objects} objects") } else { String::new() };
+            Some((true, format!("bucket {bucket} is deleted{contents}")))
+        }
+        _ if *gone => None,
+        _ if record.adopted && current => kept("was taken over and is kept"),
+        _ if record.adopted => kept("was left when the claim moved, and is kept"),
+        _ => kept("is not proved to be this claim's and is kept"),
     }
 }
 
@@ -257,6 +277,21 @@ fn published(view: &View, record: &BucketRecord) -> Option<String> {
     (ours && secret.text("AWS_ACCESS_KEY_ID") == Some(credential.id.as_str())).then(|| secret.name().to_owned())
 }
 
+/// A claim that was bound is bound to another bucket now, and has to be told that it finds none of its data there. A
+/// bucket that its backend only leads to by another endpoint, or a store that has another name, is the same one.
+fn departure(before: &BucketClaimStatus, after: &BucketClaimStatus) -> Option<Announcement> {
+    before.bucket_origin?;
+    let (old, new) = (before.bucket_name.as_ref()?, after.bucket_name.as_ref()?);
+    let (from, to) = (before.backend.as_ref()?, after.backend.as_ref()?);
+    let same_store = from.name == to.name || from.endpoint == to.endpoint;
+    let note = format!(
+        "the claim is bound to bucket {new} at S3Backend {} now; no data was moved, bucket {old} at S3Backend {} is left \
+         as it is",
+        to.name, from.name
+    );
+    (old != new || !same_store).then(|| Announcement { warning: true, reason: "DataNotMoved".to_owned(), note })
+}
+
 /// One event per transition of `Ready`, by comparison of the status that the pass began with and the one that it
 /// leaves.
 fn transitions(view: &View, after: &BucketClaimStatus) -> Vec<Announcement> {
@@ -269,6 +304,7 @@ fn transitions(view: &View, after: &BucketClaimStatus) -> Vec<Announcement> {
         let note = "the bucket record had been deleted and was made again".to_owned();
         events.push(Announcement { warning: true, reason: "RecordRemade".to_owned(), note });
     }
+    events.extend(departure(&view.status_before, after));
     if let (Some(then), Some(now)) = (view.status_before.rotation_generation, after.rotation_generation)
         && now > then
     {

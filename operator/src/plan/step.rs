@@ -27,7 +27,7 @@ impl Step {
     /// The bucket that this step calls a store about; `None` if it calls none.
     pub fn upstream(&self) -> Option<&Target> {
         match self {
-            Self::Look(Look::Bucket(target) | Look::Contents(target))
+            Self::Look(Look::Bucket(target) | Look::Contents(target) | Look::Versioning(target))
             | Self::Act(
                 Act::CreateBucket(target)
                 | Act::Purge(target, _)
@@ -61,6 +61,8 @@ pub enum Look {
     Bucket(Target),
     /// Does the bucket hold an object, a version or an unfinished upload?
     Contents(Target),
+    /// GetBucketVersioning.
+    Versioning(Target),
 }
 
 /// A bucket at a backend.
@@ -147,6 +149,7 @@ impl fmt::Display for Look {
             Self::CredentialsFor(target) => write!(f, "list the credentials for bucket {}", target.bucket),
             Self::Bucket(target) => write!(f, "look at bucket {}", target.bucket),
             Self::Contents(target) => write!(f, "look whether bucket {} is empty", target.bucket),
+            Self::Versioning(target) => write!(f, "look at the versioning of bucket {}", target.bucket),
         }
     }
 }

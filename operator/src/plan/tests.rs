@@ -1,5 +1,7 @@
 //! Decisions, each on a view made for it.
 
+mod moves;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -85,7 +87,7 @@ fn view() -> View {
     let mut view = View::new(setting(), claim_in("team-a", &json!({}), true), Vec::new(), Vec::new());
     view.fresh = true;
     view.own_lists = 1;
-    view.backend = Some(("main".into(), backend(AdoptionPolicy::Owned)));
+    view.backends.insert("main".into(), backend(AdoptionPolicy::Owned));
     view
 }
 
@@ -232,7 +234,7 @@ fn the_adoption_policy_decides_on_buckets_that_were_there(
     #[case] fate: Fate,
 ) {
     let mut view = holding(|_| {});
-    view.backend = Some(("main".into(), backend(policy)));
+    view.backends.insert("main".into(), backend(policy));
     view.bucket = Some(BucketSeen::Present(Some(tags(found))));
     view.rivals = Some(Vec::new());
     let seen = match step(&view) {
@@ -271,7 +273,7 @@ fn an_untagged_bucket_is_ours_only_if_it_was_absent_and_is_empty() {
 #[test]
 fn a_bucket_with_our_tags_needs_no_more_proof() {
     let mut view = holding(|_| {});
-    view.backend = Some(("main".into(), backend(AdoptionPolicy::Never)));
+    view.backends.insert("main".into(), backend(AdoptionPolicy::Never));
     view.bucket = Some(BucketSeen::Present(Some(tags(OURS))));
     assert!(matches!(step(&view), Step::Look(Look::Internal(_))), "on to the credential");
 }
@@ -280,7 +282,7 @@ fn a_bucket_with_our_tags_needs_no_more_proof() {
 #[test]
 fn a_bucket_of_somebody_else_is_never_taken() {
     let mut view = holding(|_| {});
-    view.backend = Some(("main".into(), backend(AdoptionPolicy::Any)));
+    view.backends.insert("main".into(), backend(AdoptionPolicy::Any));
     view.bucket = Some(BucketSeen::Forbidden);
     assert_eq!(verdict(&view), "BucketExists");
 }
@@ -311,9 +313,9 @@ fn facts(view: &View) -> CredentialFacts {
 fn a_generation_is_minted_only_by_the_pass_that_made_it_the_target() {
     let mut view = holding(|_| {});
     view.bucket = Some(BucketSeen::Present(Some(tags(OURS))));
-    view.own_target = true;
+    view.own_target = Some(1);
     assert!(matches!(step(&view), Step::Act(Act::Mint(_))));
-    view.own_target = false;
+    view.own_target = None;
     let look = step(&view);
     assert!(matches!(look, Step::Look(Look::Internal(_))), "a cache is no proof of absence");
     view.learn(&look, Answer::Secret(None));
@@ -372,7 +374,7 @@ fn a_bound_claim_keeps_its_keys_whatever_becomes_of_the_backend() {
         ),
     ] {
         let mut view = bound();
-        view.backend = Some(("main".into(), seen));
+        view.backends.insert("main".into(), seen);
         let Step::Act(Act::WriteStatus(_, status)) = step(&view) else { panic!("no status") };
         assert_eq!(status.phase, Some(crate::api::Phase::Bound));
         let ready = status.conditions.iter().find(|c| c.type_ == "Ready").unwrap();
@@ -386,7 +388,7 @@ fn a_bucket_that_vanished_is_missing_until_it_is_back_with_our_tags() {
     let mut view = bound();
     view.bucket = Some(BucketSeen::Absent);
     assert_eq!(verdict(&view), "BucketMissing");
-    view.known_missing = true;
+    view.missing_at = Some(super::bind::target(&record(&view)));
     view.bucket = Some(BucketSeen::Present(Some(tags(&[]))));
     assert_eq!(verdict(&view), "BucketMissing", "an untagged one in its place is not it");
     view.bucket = Some(BucketSeen::Present(Some(tags(OURS))));

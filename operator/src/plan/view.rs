@@ -11,11 +11,11 @@ use std::time::Duration;
 use k8s_openapi::api::core::v1::Secret;
 
 use crate::api::{
-    AccessKeyId, Backend, BucketClaimStatus, BucketRecord, Claim, ClaimRef, ClaimUid, Endpoint, Gateway, ObjectId,
-    RecordName,
+    AccessKeyId, Backend, BucketClaimStatus, BucketRecord, Claim, ClaimRef, ClaimUid, Gateway, ObjectId, RecordName,
+    Versioning, wire,
 };
 
-use super::step::{SecretRef, Step};
+use super::step::{SecretRef, Step, Target};
 
 /// What is the same for every claim of an operator.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -54,6 +54,13 @@ impl Stored {
     /// A label's value.
     pub fn label(&self, key: &str) -> Option<&str> {
         self.0.metadata.labels.as_ref()?.get(key).map(String::as_str)
+    }
+
+    /// The claim that labels and annotations name: enough to wake that claim or to ask for it, and no more.
+    pub fn claim(&self) -> Option<ClaimRef> {
+        let annotation = |key: &str| self.0.metadata.annotations.as_ref()?.get(key).map(String::as_str);
+        let whole = |key: &str| annotation(key).or_else(|| self.label(key)).map(str::to_owned);
+        Some(ClaimRef { namespace: whole(wire::CLAIM_NAMESPACE)?, name: whole(wire::CLAIM_NAME)? })
     }
 
     /// A data field as text.
@@ -159,6 +166,26 @@ pub enum PurgeEnd {
     Failed(Failure),
 }
 
+/// What GetBucketVersioning answered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum VersioningSeen {
+    /// It was never set.
+    Unset,
+    /// It was set to this.
+    Set(Versioning),
+}
+
+/// What came of a look at the bucket that the claim is bound to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Checked {
+    /// This pass did not look.
+    No,
+    /// The store gave no usable answer, which says nothing about the bucket.
+    Failed,
+    /// It showed whether the bucket is there.
+    Seen,
+}
+
 /// Why a step did not do what it should.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Failure {
@@ -197,6 +224,8 @@ pub enum Answer {
     Bucket(BucketSeen),
     /// To [`Look::Contents`](super::Look::Contents): whether the bucket is empty.
     Empty(bool),
+    /// To [`Look::Versioning`](super::Look::Versioning).
+    Versioning(VersioningSeen),
     /// To [`Act::CreateBucket`](super::Act::CreateBucket).
     Created(CreateAnswer),
     /// To [`Act::Purge`](super::Act::Purge).
@@ -209,6 +238,15 @@ pub enum Answer {
     Done,
     /// Not done.
     Failed(Failure),
+}
+
+/// A bucket that a claim has let go of.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LetGo {
+    /// Its record.
+    pub record: BucketRecord,
+    /// It is gone, as this pass saw or saw to.
+    pub gone: bool,
 }
 
 /// What a pass knows so far.
@@ -226,8 +264,8 @@ pub struct View {
     pub confirmed: bool,
     /// The finalizer was put on by this pass: before, this claim can have had no record and no credential.
     pub newborn: bool,
-    /// Backend that the pass has looked up.
-    pub backend: Option<(String, BackendSeen)>,
+    /// Backends that the pass has looked up, by name.
+    pub backends: BTreeMap<String, BackendSeen>,
     /// Internal Secrets of this claim's UID, by name.
     pub own: BTreeMap<String, Stored>,
     /// Live lists of them made in this pass.
@@ -238,26 +276,30 @@ pub struct View {
     pub absent: BTreeSet<String>,
     /// Who holds the bucket that the claim wants.
     pub holder: Option<(RecordName, Holder)>,
-    /// This pass's own write made the record's generation the target: so nobody minted it yet.
-    pub own_target: bool,
+    /// The generation that this pass's own write made a record's target: so nobody minted it yet.
+    pub own_target: Option<u64>,
     /// The record was made again after somebody deleted it.
     pub remade: bool,
-    /// Credentials of other claims on the wanted bucket, from a live list.
+    /// The bucket that this pass asked about last: what follows, down to `versioning`, is about that one.
+    pub bucket_at: Option<Target>,
+    /// Credentials of other claims on it, from a live list.
     pub rivals: Option<Vec<Stored>>,
-    /// The last look at the bucket in this pass.
+    /// The last look at it in this pass.
     pub bucket: Option<BucketSeen>,
-    /// Whether the bucket is empty.
+    /// Whether it is empty.
     pub bucket_empty: Option<bool>,
     /// What CreateBucket answered in this pass.
     pub created: Option<CreateAnswer>,
     /// The ownership tags were put in this pass, or the store has none.
     pub tagged: bool,
-    /// Versioning was set in this pass.
-    pub versioned: bool,
-    /// A drift check of the bucket is due.
+    /// Its versioning, as this pass read or set it.
+    pub versioning: Option<VersioningSeen>,
+    /// A drift check of the claim's bucket is due.
     pub look_due: bool,
-    /// An earlier pass of this process saw that the bucket is gone.
-    pub known_missing: bool,
+    /// What came of the look at the claim's bucket in this pass.
+    pub checked: Checked,
+    /// The claim's bucket was missing when it was last looked at, and that was here.
+    pub missing_at: Option<Target>,
     /// A call that creates or deletes got no answer, and may still happen for this long.
     pub unanswered: Option<Duration>,
     /// Objects of the bucket that this pass deleted.
@@ -266,8 +308,8 @@ pub struct View {
     pub purge: Option<PurgeEnd>,
     /// What DeleteBucket answered in this pass.
     pub removed: Option<DeleteAnswer>,
-    /// The record that this pass removed: the claim has let go of its bucket.
-    pub let_go: Option<BucketRecord>,
+    /// Records that this pass removed: the claim has let go of these buckets.
+    pub let_go: Vec<LetGo>,
     /// Secrets in the claim's namespace by name; `None` = absent, seen live.
     pub consumers: BTreeMap<String, Option<Stored>>,
     /// A consumer Secret was written in this pass.
@@ -295,27 +337,29 @@ impl View {
             fresh: false,
             confirmed: false,
             newborn: false,
-            backend: None,
+            backends: BTreeMap::new(),
             own: own.into_iter().map(by_name).collect(),
             own_lists: 0,
             own_current: false,
             absent: BTreeSet::new(),
             holder: None,
-            own_target: false,
+            own_target: None,
             remade: false,
+            bucket_at: None,
             rivals: None,
             bucket: None,
             bucket_empty: None,
             created: None,
             tagged: false,
-            versioned: false,
+            versioning: None,
             look_due: false,
-            known_missing: false,
+            checked: Checked::No,
+            missing_at: None,
             unanswered: None,
             purged: 0,
             purge: None,
             removed: None,
-            let_go: None,
+            let_go: Vec::new(),
             consumers: consumers.into_iter().map(by_name).map(|(name, secret)| (name, Some(secret))).collect(),
             consumer_written: false,
             taken: BTreeSet::new(),
@@ -324,15 +368,6 @@ impl View {
             outdated: false,
             failure: None,
         }
-    }
-
-    /// The claim's record, and the Secret that it was read from. Of several, the one aiming highest.
-    pub fn record(&self) -> Option<(BucketRecord, Stored)> {
-        let records = self.own.values().filter_map(|secret| {
-            let record = BucketRecord::read(&secret.0).ok().filter(|record| record.uid == self.claim.uid)?;
-            Some((record, secret.clone()))
-        });
-        records.max_by_key(|(record, _)| record.generation)
     }
 
     /// Credentials among the claim's internal Secrets.
@@ -347,14 +382,6 @@ impl View {
 
     /// Whether the claim was bound once: a live internal Secret of this UID, or `settled` (spec §2).
     pub fn was_bound(&self) -> bool {
-        self.credentials().next().is_some() || self.record().is_some_and(|(record, _)| record.settled)
-    }
-
-    /// The backend looked up, if it still has the endpoint that the claim's bucket is held at.
-    pub fn backend_at(&self, endpoint: &Endpoint) -> Option<&Arc<Backend>> {
-        match &self.backend {
-            Some((_, BackendSeen::Present { backend, .. })) if backend.endpoint == *endpoint => Some(backend),
-            _ => None,
-        }
+        self.credentials().next().is_some() || self.records().any(|(record, _)| record.settled)
     }
 }

@@ -20,7 +20,7 @@ use tokio::time::Instant;
 
 use crate::api::{AddressingStyle, Backend, BucketName, SecretKey, Versioning};
 use crate::metrics::{CallResult, Metrics};
-use crate::plan::{BucketSeen, CreateAnswer, DeleteAnswer};
+use crate::plan::{BucketSeen, CreateAnswer, DeleteAnswer, VersioningSeen};
 
 use super::circuit::{Admission, Circuits};
 use super::error::{Asked, Class, Refusal, UpstreamError};
@@ -289,6 +289,20 @@ impl Upstream {
         let tagging = tagging.expect("the tag set is given");
         let call = self.client.put_bucket_tagging().bucket(bucket.as_str()).tagging(tagging);
         self.call("PutBucketTagging", call.send()).await.map(drop).map_err(|refusal| refusal.error())
+    }
+
+    /// GetBucketVersioning.
+    ///
+    /// # Errors
+    /// When the store refuses or fails.
+    pub async fn versioning(&self, bucket: &BucketName) -> Result<VersioningSeen, UpstreamError> {
+        let call = self.client.get_bucket_versioning().bucket(bucket.as_str());
+        let output = self.call("GetBucketVersioning", call.send()).await.map_err(Refusal::error)?;
+        Ok(match output.status {
+            Some(BucketVersioningStatus::Enabled) => VersioningSeen::Set(Versioning::Enabled),
+            Some(BucketVersioningStatus::Suspended) => VersioningSeen::Set(Versioning::Suspended),
+            _ => VersioningSeen::Unset,
+        })
     }
 
     /// PutBucketVersioning.

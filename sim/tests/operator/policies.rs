@@ -6,8 +6,9 @@ use jiff::Timestamp;
 use serde_json::json;
 use stowage_sim::world::{OPERATOR_NAMESPACE, World};
 
-use crate::rotation::{bound, keys, published, request, status};
+use crate::rotation::{bound, request, status};
 use crate::support::{Stage, claim_with, data, secrets};
+use crate::support::{keys, published};
 
 const WEEK: Duration = Duration::from_secs(7 * 86_400);
 

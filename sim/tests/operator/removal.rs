@@ -48,8 +48,8 @@ fn told(stage: &Stage, reason: &str) -> bool {
 /// Note of the last event with this reason.
 fn note(stage: &Stage, reason: &str) -> String {
     let objects = stage.world.cluster.objects();
-    let of_reason = objects.iter().filter(|o| o.plural == "events" && o.object["reason"] == reason);
-    of_reason.last().and_then(|event| event.object["note"].as_str()).unwrap_or_default().to_owned()
+    let mut of_reason = objects.iter().filter(|o| o.plural == "events" && o.object["reason"] == reason);
+    of_reason.next_back().and_then(|event| event.object["note"].as_str()).unwrap_or_default().to_owned()
 }
 
 fn access_is_revoked(world: &World) -> bool {

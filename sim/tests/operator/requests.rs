@@ -115,8 +115,7 @@ fn a_whole_life() -> Vec<Sent> {
         world.kube().request::<Value>(delete).await.expect("the claim is there");
         until(&world, "it is gone", |world| object(world, "bucketclaims", "team-a", "photos").is_null()).await;
         operator.abort();
-        let sent = sent.lock().unwrap().clone();
-        sent
+        Vec::clone(&sent.lock().unwrap())
     })
 }
 

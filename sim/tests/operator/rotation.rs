@@ -1,15 +1,13 @@
 //! Credentials are replaced under a tenant that never stops working (spec §3.3).
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
-use aws_sdk_s3::Client;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 use stowage_sim::effects::{CrashPoint, EffectPattern, Fault, Plan};
 use stowage_sim::world::{OPERATOR_NAMESPACE, World};
 
-use crate::support::{Stage, claim_with, condition, data, object, ready, secrets, tenant};
+use crate::support::{Stage, claim_with, condition, keys, object, published, ready, secrets, tenant, works};
 
 const OVERLAP: u64 = 300;
 
@@ -27,24 +25,6 @@ pub async fn request(stage: &Stage, value: &str) {
 
 pub fn status(world: &World) -> Value {
     object(world, "bucketclaims", "team-a", "photos")["status"].clone()
-}
-
-pub fn published(world: &World) -> String {
-    data(world, "team-a", "photos-s3").get("AWS_ACCESS_KEY_ID").cloned().unwrap_or_default()
-}
-
-/// Access key ids of the internal Secrets, with their stamps.
-pub fn keys(world: &World) -> BTreeMap<String, Option<Timestamp>> {
-    let stamp = |name: &String| {
-        let secret = object(world, "secrets", OPERATOR_NAMESPACE, name);
-        secret["metadata"]["annotations"]["broker.stowage.io/expires-at"].as_str().map(|text| text.parse().unwrap())
-    };
-    let names = secrets(world, OPERATOR_NAMESPACE, "virtual-credential");
-    names.iter().map(|name| (data(world, OPERATOR_NAMESPACE, name)["access_key_id"].clone(), stamp(name))).collect()
-}
-
-pub async fn works(client: &Client, bucket: &str) -> bool {
-    client.list_objects_v2().bucket(bucket).send().await.is_ok()
 }
 
 // covers: 1.annotation.rotate, 1.status.rotationGeneration, 1.status.handledRotateRequest, 3.3.due.request, 3.3.stamp

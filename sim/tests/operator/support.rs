@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
+use jiff::Timestamp;
 use kube::Api;
 use kube::api::{ApiResource, DeleteParams, DynamicObject, Patch, PatchParams};
 use kube::core::GroupVersionKind;
@@ -153,9 +154,7 @@ pub fn claim_with(namespace: &str, name: &str, spec: &str) -> String {
 
 /// A stored object; null if there is none.
 pub fn object(world: &World, plural: &str, namespace: &str, name: &str) -> Value {
-    let objects = world.cluster.objects();
-    let found = objects.into_iter().find(|o| o.plural == plural && o.namespace == namespace && o.name == name);
-    found.map_or(Value::Null, |found| found.object.as_ref().clone())
+    world.cluster.object(plural, namespace, name).map_or(Value::Null, |found| found.as_ref().clone())
 }
 
 /// Reason of a condition; empty if it isn't there.
@@ -175,7 +174,11 @@ pub fn secrets(world: &World, namespace: &str, role: &str) -> Vec<String> {
 
 /// Data of a Secret, decoded.
 pub fn data(world: &World, namespace: &str, name: &str) -> BTreeMap<String, String> {
-    let secret = object(world, "secrets", namespace, name);
+    decoded(&object(world, "secrets", namespace, name))
+}
+
+/// Data of a Secret as it is stored, decoded.
+pub fn decoded(secret: &Value) -> BTreeMap<String, String> {
     let fields = secret["data"].as_object().cloned().unwrap_or_default();
     let decode = |value: &Value| {
         let bytes = BASE64_STANDARD.decode(value.as_str().unwrap_or_default()).expect("Secret data is base64");
@@ -250,4 +253,24 @@ pub fn internal_of(world: &World, claim: &str) -> Vec<String> {
     let internal = objects.iter().filter(|o| o.plural == "secrets" && o.namespace == OPERATOR_NAMESPACE);
     let of_claim = |object: &Value| object["metadata"]["labels"]["broker.stowage.io/claim-name"] == claim;
     internal.filter(|o| of_claim(&o.object)).map(|o| o.name.clone()).collect()
+}
+
+/// Access key id in the consumer Secret of `team-a/photos`; empty if there is none.
+pub fn published(world: &World) -> String {
+    data(world, "team-a", "photos-s3").get("AWS_ACCESS_KEY_ID").cloned().unwrap_or_default()
+}
+
+/// Access key ids of the internal Secrets, with their stamps.
+pub fn keys(world: &World) -> BTreeMap<String, Option<Timestamp>> {
+    let stamp = |name: &String| {
+        let secret = object(world, "secrets", OPERATOR_NAMESPACE, name);
+        secret["metadata"]["annotations"]["broker.stowage.io/expires-at"].as_str().map(|text| text.parse().unwrap())
+    };
+    let names = secrets(world, OPERATOR_NAMESPACE, "virtual-credential");
+    names.iter().map(|name| (data(world, OPERATOR_NAMESPACE, name)["access_key_id"].clone(), stamp(name))).collect()
+}
+
+/// Whether a credential opens a bucket at the gateway.
+pub async fn works(client: &aws_sdk_s3::Client, bucket: &str) -> bool {
+    client.list_objects_v2().bucket(bucket).send().await.is_ok()
 }

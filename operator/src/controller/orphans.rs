@@ -1,0 +1,337 @@
+//! Sweeps of internal Secrets whose claim is no more (spec §3.4).
+//!
+//! A UID is suspected when a Secret of it is cached and no claim of it is: after the caches were filled, when a claim
+//! disappears, when such a Secret turns up, and on the slow resync. To suspect costs nothing; only a suspect that
+//! stays one for a moment is asked for.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::StreamExt;
+use futures::future::{BoxFuture, FutureExt, Shared as SharedFuture};
+use futures::stream::FuturesUnordered;
+use kube::api::ListParams;
+use kube::runtime::reflector::{ObjectRef, Store};
+use kube::{Api, Resource};
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+use tokio::time::{Instant, sleep_until};
+use tracing::Instrument;
+
+use crate::api::{BucketClaim, ClaimRef, ClaimUid};
+use crate::kubernetes;
+use crate::plan::orphans::{Answer, Rest, Step, Sweep, owner};
+use crate::plan::{self, Failure, SecretRef, Stored};
+
+use super::backoff::Backoff;
+use super::feeds::Claim;
+use super::{Shared, jittered};
+
+/// How many UIDs are swept at once: it is no hurry, and claims need the API server too.
+const CONCURRENCY: usize = 4;
+
+/// So long a suspect is left alone: what is only late shows until then.
+const DEBOUNCE: Duration = Duration::from_secs(2);
+
+/// When a pass over the claim that was under way is asked after again.
+const PASS_ENDS: Duration = Duration::from_secs(5);
+
+/// No sweep takes more steps.
+const MOST_STEPS: usize = 10_000;
+
+/// Page size of the list of all claims.
+const PAGE: u32 = 500;
+
+/// Where suspicions are reported.
+pub(super) struct Orphans {
+    clues: UnboundedSender<Clue>,
+    claims: Store<Claim>,
+}
+
+/// A suspicion. Checked before anything is done about it.
+pub(super) enum Clue {
+    /// Any cached Secret.
+    Everything,
+    /// Secrets of this UID; and one that the cache does not have.
+    Of(ClaimUid, Option<String>),
+}
+
+impl Orphans {
+    /// Both ends. `claims` is where claims are found.
+    pub(super) fn new(claims: Store<Claim>) -> (Self, UnboundedReceiver<Clue>) {
+        let (sender, receiver) = unbounded_channel();
+        (Self { clues: sender, claims }, receiver)
+    }
+
+    /// Whole caches may hold orphans: they were filled anew.
+    pub(super) fn suspect_everything(&self) {
+        self.send(Clue::Everything);
+    }
+
+    /// The claim of this UID disappeared.
+    pub(super) fn claim_gone(&self, uid: &str) {
+        self.send(Clue::Of(ClaimUid::new(uid), None));
+    }
+
+    /// A Secret turned up in the cache.
+    pub(super) fn seen(&self, secret: &Stored) {
+        self.suspect(secret, None);
+    }
+
+    /// A Secret stands in a claim's way. The cache may not have it: its labels may be damaged.
+    pub(super) fn in_the_way(&self, secret: &Stored) {
+        self.suspect(secret, Some(secret.name().to_owned()));
+    }
+
+    fn suspect(&self, secret: &Stored, name: Option<String>) {
+        let Some(uid) = owner(secret) else { return };
+        let at = secret.claim().map(|claim| ObjectRef::new(&claim.name).within(&claim.namespace));
+        let claim = at.and_then(|at| self.claims.get(&at));
+        if claim.is_none_or(|claim| claim.meta().uid.as_deref() != Some(uid.as_str())) {
+            self.send(Clue::Of(uid, name));
+        }
+    }
+
+    fn send(&self, clue: Clue) {
+        // Fails only when the operator has ended.
+        let _ = self.clues.send(clue);
+    }
+}
+
+/// Sweeps until `shutdown`; one that is under way then is let go: the next start takes it up.
+pub(super) async fn run(
+    shared: Arc<Shared>,
+    claims: Store<Claim>,
+    clues: UnboundedReceiver<Clue>,
+    shutdown: SharedFuture<BoxFuture<'static, ()>>,
+) {
+    let work = async {
+        if claims.wait_until_ready().await.is_ok() {
+            Sweeper::new(shared, claims).run(clues).await;
+        }
+    };
+    tokio::select! {
+        biased;
+        () = shutdown => {}
+        () = work => {}
+    }
+}
+
+struct Sweeper {
+    shared: Arc<Shared>,
+    claims: Store<Claim>,
+    suspects: BTreeMap<ClaimUid, Suspect>,
+    /// Those that are being swept. What is learnt of them meanwhile is among the suspects.
+    under_way: BTreeMap<ClaimUid, Suspect>,
+    sweeps: FuturesUnordered<BoxFuture<'static, (ClaimUid, Rest)>>,
+    backoff: Backoff,
+    next_scan: Instant,
+}
+
+struct Suspect {
+    due: Instant,
+    /// Names of Secrets of it.
+    names: BTreeSet<String>,
+    /// Since when the claim has been known gone, with no pass over it under way.
+    alone_since: Option<Instant>,
+}
+
+impl Sweeper {
+    fn new(shared: Arc<Shared>, claims: Store<Claim>) -> Self {
+        let next_scan = Instant::now() + jittered(shared.config.resync_interval);
+        let (suspects, under_way) = (BTreeMap::new(), BTreeMap::new());
+        let (sweeps, backoff) = (FuturesUnordered::new(), Backoff::default());
+        Self { shared, claims, suspects, under_way, sweeps, backoff, next_scan }
+    }
+
+    async fn run(mut self, mut clues: UnboundedReceiver<Clue>) {
+        loop {
+            self.start_due();
+            let due = self.next_due();
+            tokio::select! {
+                biased;
+                Some(clue) = clues.recv() => self.take(clue),
+                Some((uid, rest)) = self.sweeps.next() => self.finish(uid, rest),
+                () = sleep_until(due) => {}
+            }
+        }
+    }
+
+    fn take(&mut self, clue: Clue) {
+        match clue {
+            Clue::Everything => self.scan(),
+            Clue::Of(uid, name) => self.suspect(uid, name),
+        }
+    }
+
+    fn suspect(&mut self, uid: ClaimUid, name: Option<String>) {
+        let due = Instant::now() + DEBOUNCE;
+        let new = || Suspect { due, names: BTreeSet::new(), alone_since: None };
+        let suspect = self.suspects.entry(uid).or_insert_with(new);
+        suspect.names.extend(name);
+        if suspect.alone_since.is_some() {
+            // It only waits for a call to end; what turned up meanwhile does not.
+            suspect.due = suspect.due.min(due);
+        }
+    }
+
+    fn scan(&mut self) {
+        let live = self.live();
+        for uid in self.shared.observer.internal.all().iter().filter_map(owner) {
+            if !live.contains(uid.as_str()) {
+                self.suspect(uid, None);
+            }
+        }
+    }
+
+    /// UIDs of the cached claims, also of those that can't be decoded.
+    fn live(&self) -> BTreeSet<String> {
+        self.claims.state().iter().filter_map(|claim| claim.meta().uid.clone()).collect()
+    }
+
+    fn start_due(&mut self) {
+        let now = Instant::now();
+        if self.next_scan <= now {
+            self.next_scan = now + jittered(self.shared.config.resync_interval);
+            self.scan();
+        }
+        let due = |(uid, suspect): (&ClaimUid, &Suspect)| {
+            (suspect.due <= now && !self.under_way.contains_key(uid)).then(|| uid.clone())
+        };
+        let due: Vec<ClaimUid> = self.suspects.iter().filter_map(due).collect();
+        if due.is_empty() || self.sweeps.len() >= CONCURRENCY {
+            return;
+        }
+        let live = self.live();
+        for uid in due {
+            if self.sweeps.len() >= CONCURRENCY {
+                return;
+            }
+            if let Some(suspect) = self.suspects.remove(&uid)
+                && !live.contains(uid.as_str())
+            {
+                self.start(uid, suspect);
+            }
+        }
+    }
+
+    /// Starts a sweep, if there is anything to be swept.
+    fn start(&mut self, uid: ClaimUid, suspect: Suspect) {
+        let mut seen = self.shared.observer.internal.of_claim(&uid);
+        seen.retain(|secret| owner(secret).as_ref() == Some(&uid));
+        if seen.is_empty() && suspect.names.is_empty() {
+            return self.backoff.reset(uid.as_str());
+        }
+        let deadline = self.shared.config.limits.timeout;
+        let landed = suspect.alone_since.is_some_and(|since| since.elapsed() >= deadline);
+        let sweep = Sweep::new(uid.clone(), &seen, suspect.names.clone(), !landed);
+        let span = tracing::info_span!("orphans", claim_uid = uid.as_str());
+        let shared = self.shared.clone();
+        let run = {
+            let uid = uid.clone();
+            async move { (uid, converse(&shared, sweep).await) }
+        };
+        self.sweeps.push(run.instrument(span).boxed());
+        self.under_way.insert(uid, suspect);
+    }
+
+    fn finish(&mut self, uid: ClaimUid, rest: Rest) {
+        let Some(mut suspect) = self.under_way.remove(&uid) else { return };
+        let now = Instant::now();
+        match rest {
+            Rest::Done => {
+                // A credential without a record keeps others from the bucket too.
+                self.shared.wakes.all_waiting();
+                return self.backoff.reset(uid.as_str());
+            }
+            Rest::Alive => return self.backoff.reset(uid.as_str()),
+            Rest::Held if self.shared.memory.is_under_way(uid.as_str()) => {
+                suspect.alone_since = None;
+                suspect.due = now + PASS_ENDS;
+            }
+            Rest::Held => suspect.due = *suspect.alone_since.get_or_insert(now) + self.shared.config.limits.timeout,
+            Rest::Retry(why) => {
+                suspect.due = now + self.backoff.failed(uid.as_str());
+                tracing::warn!(claim_uid = uid.as_str(), why, "sweep failed, trying again later");
+            }
+        }
+        if let Some(learnt) = self.suspects.remove(&uid) {
+            suspect.names.extend(learnt.names);
+        }
+        self.suspects.insert(uid, suspect);
+    }
+
+    fn next_due(&self) -> Instant {
+        let full = self.sweeps.len() >= CONCURRENCY;
+        let waiting = self.suspects.iter().filter(|(uid, _)| !full && !self.under_way.contains_key(uid));
+        waiting.map(|(_, suspect)| suspect.due).chain([self.next_scan]).min().unwrap_or(self.next_scan)
+    }
+}
+
+/// Asks for the next step and takes it, until the step is to rest.
+async fn converse(shared: &Shared, mut sweep: Sweep) -> Rest {
+    for _ in 0..MOST_STEPS {
+        let step = sweep.next();
+        let answer = match &step {
+            Step::Rest(rest) => return rest.clone(),
+            Step::Claim(claim) => uid_of(shared, claim).await,
+            Step::Claims => is_listed(shared, sweep.uid()).await,
+            Step::Own => read(shared.observer.own(sweep.uid())).await,
+            Step::Internal(name) => read(shared.observer.internal_secret(name)).await,
+            Step::Delete(secret) => delete(shared, secret).await,
+        };
+        sweep.learn(&step, answer.unwrap_or_else(Answer::Failed));
+    }
+    Rest::Retry("the sweep does not come to an end".to_owned())
+}
+
+/// Only the object is asked for, not what it says: it counts also where it can't be decoded.
+async fn uid_of(shared: &Shared, claim: &ClaimRef) -> Result<Answer, String> {
+    let api: Api<BucketClaim> = Api::namespaced(shared.client.clone(), &claim.namespace);
+    match api.get_metadata(&claim.name).await {
+        Ok(live) => live.metadata.uid.map(|uid| Answer::Claim(Some(ClaimUid::new(uid)))).ok_or_else(no_uid),
+        Err(error) if kubernetes::is_absence_of(&error, &claim.name) => Ok(Answer::Claim(None)),
+        Err(error) => Err(kubernetes::describe(&error)),
+    }
+}
+
+async fn is_listed(shared: &Shared, uid: &ClaimUid) -> Result<Answer, String> {
+    let api: Api<BucketClaim> = Api::all(shared.client.clone());
+    let mut params = ListParams::default().limit(PAGE);
+    loop {
+        let page = api.list_metadata(&params).await.map_err(|error| kubernetes::describe(&error))?;
+        if page.items.iter().any(|claim| claim.metadata.uid.as_deref() == Some(uid.as_str())) {
+            return Ok(Answer::Claims(true));
+        }
+        match page.metadata.continue_.filter(|token| !token.is_empty()) {
+            Some(token) => params = params.continue_token(&token),
+            None => return Ok(Answer::Claims(false)),
+        }
+    }
+}
+
+async fn read(answer: impl Future<Output = Result<plan::Answer, Failure>>) -> Result<Answer, String> {
+    match answer.await.map_err(describe)? {
+        plan::Answer::Secrets(secrets) => Ok(Answer::Secrets(secrets)),
+        plan::Answer::Secret(secret) => Ok(Answer::Secret(secret)),
+        other => Err(format!("the answer is about something else: {other:?}")),
+    }
+}
+
+async fn delete(shared: &Shared, secret: &SecretRef) -> Result<Answer, String> {
+    shared.actor.delete(secret).await.map_err(describe)?;
+    tracing::info!(secret = secret.name, "deleted an orphan");
+    shared.wakes.record_changed(&secret.name);
+    Ok(Answer::Deleted)
+}
+
+fn no_uid() -> String {
+    "the claim has no UID".to_owned()
+}
+
+fn describe(failure: Failure) -> String {
+    match failure {
+        Failure::Kubernetes(why) | Failure::Refused(why) => why,
+        other => format!("{other:?}"),
+    }
+}

@@ -1,0 +1,283 @@
+//! Internal Secrets whose claim is no more: finalizer stripped by hand, a late second operator, a restored backup
+//! (spec §3.4).
+//!
+//! A sweep is a conversation about one claim UID, as a pass is about a claim: [`Sweep::next`] names a step, the sweep
+//! learns the answer. A UID that is gone never comes back, so what was proved once stays true. Buckets are not spoken
+//! of: they are retained.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+
+use crate::api::{AccessKeyId, AnonymousBinding, BucketRecord, ClaimRef, ClaimUid, wire};
+
+use super::step::SecretRef;
+use super::view::Stored;
+
+/// How far below a record's generation credentials are searched by name: more live at once only if somebody made
+/// them.
+const SEARCHED: u64 = 1000;
+
+/// The next step of a sweep.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Step {
+    /// GET the claim of this name: which UID does it have?
+    Claim(ClaimRef),
+    /// LIST the claims of all namespaces: is the UID among them?
+    Claims,
+    /// LIST the internal Secrets that carry the UID.
+    Own,
+    /// GET an internal Secret by name.
+    Internal(String),
+    /// DELETE a Secret.
+    Delete(SecretRef),
+    /// The sweep is over.
+    Rest(Rest),
+}
+
+/// The end of a sweep.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Rest {
+    /// Nothing of the UID is left.
+    Done,
+    /// The claim lives.
+    Alive,
+    /// Nothing but the record is left, and it has to stay while a CreateBucket of the claim may still land.
+    Held,
+    /// Something failed that may succeed when tried again. Says what.
+    Retry(String),
+}
+
+/// What a step found out or did.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Answer {
+    /// The UID of the claim; `None` = there is none of that name.
+    Claim(Option<ClaimUid>),
+    /// Whether any claim has the UID.
+    Claims(bool),
+    /// Internal Secrets.
+    Secrets(Vec<Stored>),
+    /// An internal Secret; `None` = there is none of that name.
+    Secret(Option<Stored>),
+    /// The Secret is deleted.
+    Deleted,
+    /// An error, which is never absence. Says what.
+    Failed(String),
+}
+
+/// What a sweep knows so far.
+#[derive(Clone, Debug)]
+pub struct Sweep {
+    uid: ClaimUid,
+    /// A CreateBucket of the claim may still land.
+    create_pending: bool,
+    /// The claims that Secrets of this UID name, and whether they were asked for.
+    claims: BTreeMap<ClaimRef, bool>,
+    /// A record says which claim it is. Labels alone don't prove it.
+    recorded: bool,
+    claims_listed: bool,
+    alive: bool,
+    /// Names that follow from the UID: whatever bears them is its.
+    derived: BTreeSet<String>,
+    /// Names to be read, unless a list shows them.
+    unread: BTreeSet<String>,
+    own: BTreeMap<String, Stored>,
+    listed: bool,
+    /// No Secret was deleted since the list.
+    current: bool,
+    failure: Option<String>,
+}
+
+impl Sweep {
+    /// Begins a sweep. `seen` are Secrets of the UID from the cache, `names` those of others that may be its.
+    pub fn new(uid: ClaimUid, seen: &[Stored], names: BTreeSet<String>, create_pending: bool) -> Self {
+        let mut sweep = Self {
+            create_pending,
+            claims: BTreeMap::new(),
+            recorded: false,
+            claims_listed: false,
+            alive: false,
+            derived: BTreeSet::new(),
+            unread: names,
+            own: BTreeMap::new(),
+            listed: false,
+            current: false,
+            failure: None,
+            uid,
+        };
+        sweep.derive(AnonymousBinding::name(&sweep.uid));
+        for secret in seen {
+            sweep.unread.insert(secret.name().to_owned());
+            sweep.heed(secret);
+        }
+        sweep
+    }
+
+    /// The claim in question.
+    pub fn uid(&self) -> &ClaimUid {
+        &self.uid
+    }
+
+    /// The next step: the claim is asked for, then its Secrets are read, then public access goes, then credentials,
+    /// then the record.
+    pub fn next(&self) -> Step {
+        if let Some(why) = &self.failure {
+            return Step::Rest(Rest::Retry(why.clone()));
+        }
+        if self.alive {
+            return Step::Rest(Rest::Alive);
+        }
+        if let Some((claim, _)) = self.claims.iter().find(|(_, asked)| !**asked) {
+            return Step::Claim(claim.clone());
+        }
+        if !self.recorded && !self.claims_listed {
+            return Step::Claims;
+        }
+        if !self.listed {
+            return Step::Own;
+        }
+        if let Some(name) = self.unread.first() {
+            return Step::Internal(name.clone());
+        }
+        self.remove()
+    }
+
+    fn remove(&self) -> Step {
+        let first = |prefix: &str| self.own.values().find(|secret| secret.name().starts_with(prefix));
+        if let Some(secret) = first(BINDING).or_else(|| first(CREDENTIAL)) {
+            return Step::Delete(secret.reference());
+        }
+        let Some(record) = first(RECORD) else { return Step::Rest(Rest::Done) };
+        if !self.current {
+            // Right before the record goes: a pass that was under way may have minted meanwhile.
+            return Step::Own;
+        }
+        let may_create = BucketRecord::read(&record.0).map_or(true, |record| record.absence && !record.adopted);
+        if may_create && self.create_pending {
+            return Step::Rest(Rest::Held);
+        }
+        Step::Delete(record.reference())
+    }
+
+    /// Takes in what a step found out or did.
+    pub fn learn(&mut self, step: &Step, answer: Answer) {
+        match (step, answer) {
+            (Step::Claim(claim), Answer::Claim(uid)) => {
+                self.alive |= uid.as_ref() == Some(&self.uid);
+                self.claims.insert(claim.clone(), true);
+            }
+            (Step::Claims, Answer::Claims(alive)) => {
+                self.alive |= alive;
+                self.claims_listed = true;
+            }
+            (Step::Own, Answer::Secrets(secrets)) => {
+                secrets.into_iter().for_each(|secret| self.found(secret));
+                self.listed = true;
+                self.current = true;
+            }
+            (Step::Internal(name), Answer::Secret(secret)) => {
+                self.unread.remove(name);
+                secret.into_iter().for_each(|secret| self.found(secret));
+            }
+            (Step::Delete(secret), Answer::Deleted) => {
+                self.own.remove(&secret.name);
+                self.current = false;
+            }
+            (step, Answer::Failed(why)) => self.failure = Some(format!("can't {step}: {why}")),
+            (step, _) => self.failure = Some(format!("the answer does not fit: {step}")),
+        }
+    }
+
+    /// A Secret read live: this UID's, or none of our business.
+    fn found(&mut self, secret: Stored) {
+        if self.derived.contains(secret.name()) || owner(&secret).as_ref() == Some(&self.uid) {
+            self.heed(&secret);
+            self.unread.remove(secret.name());
+            self.own.insert(secret.name().to_owned(), secret);
+        }
+    }
+
+    /// What a Secret of this UID says of its claim and of other Secrets.
+    fn heed(&mut self, secret: &Stored) {
+        let record = BucketRecord::read(&secret.0).ok().filter(|record| record.uid == self.uid);
+        if let Some(claim) = record.as_ref().map(|record| record.claim.clone()).filter(can_be_asked_for) {
+            self.claims.entry(claim).or_default();
+            self.recorded = true;
+        }
+        if let Some(claim) = secret.claim().filter(can_be_asked_for) {
+            self.claims.entry(claim).or_default();
+        }
+        let highest = record.map_or(0, |record| record.generation);
+        for generation in highest.saturating_sub(SEARCHED - 1).max(1)..=highest {
+            self.derive(AccessKeyId::of(&self.uid, generation).secret_name());
+        }
+    }
+
+    fn derive(&mut self, name: String) {
+        if self.derived.insert(name.clone()) && !self.own.contains_key(&name) {
+            self.unread.insert(name);
+        }
+    }
+}
+
+/// Whose an internal Secret is: the UID that its data carry, where its name is one that we give. Where the data are
+/// damaged, a name that follows from the UID in the label. Labels alone prove nothing (spec §2).
+pub fn owner(secret: &Stored) -> Option<ClaimUid> {
+    let uid = |text: Option<&str>| text.filter(|text| is_uid(text)).map(ClaimUid::new);
+    let name = secret.name();
+    let follows = |uid: &ClaimUid| {
+        let generation = secret.label(wire::ROTATION_GENERATION).and_then(|text| text.parse().ok());
+        let credential = generation.map(|generation| AccessKeyId::of(uid, generation).secret_name());
+        name == AnonymousBinding::name(uid) || credential.is_some_and(|credential| name == credential)
+    };
+    let ours = |uid: &ClaimUid| match name.get(..3) {
+        Some(BINDING) => name == AnonymousBinding::name(uid),
+        Some(CREDENTIAL) => is_credential(name),
+        Some(RECORD) => is_record(name),
+        _ => false,
+    };
+    uid(secret.text("claim_uid")).filter(ours).or_else(|| uid(secret.label(wire::CLAIM_UID)).filter(follows))
+}
+
+const BINDING: &str = "ab-";
+const CREDENTIAL: &str = "vc-";
+const RECORD: &str = "br-";
+
+fn is_credential(name: &str) -> bool {
+    let base32 = |id: &str| id.len() == 16 && id.bytes().all(|b| matches!(b, b'a'..=b'z' | b'2'..=b'7'));
+    name.strip_prefix("vc-akia").is_some_and(base32)
+}
+
+fn is_record(name: &str) -> bool {
+    let hash = |hash: &str| hash.len() == 40 && hash.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'));
+    name.strip_prefix(RECORD).is_some_and(hash)
+}
+
+/// As the API server makes them; whatever else stands there becomes part of no request.
+fn is_uid(text: &str) -> bool {
+    (1..=63).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-')
+}
+
+fn can_be_asked_for(claim: &ClaimRef) -> bool {
+    let name = |text: &str| {
+        let inner = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || matches!(b, b'-' | b'.');
+        (1..=253).contains(&text.len()) && text.bytes().all(inner) && !text.starts_with('.')
+    };
+    name(&claim.namespace) && name(&claim.name)
+}
+
+impl fmt::Display for Step {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Claim(claim) => write!(f, "read claim {claim}"),
+            Self::Claims => write!(f, "list all claims"),
+            Self::Own => write!(f, "list the claim's internal Secrets"),
+            Self::Internal(name) => write!(f, "read internal Secret {name}"),
+            Self::Delete(secret) => write!(f, "delete Secret {}", secret.name),
+            Self::Rest(rest) => write!(f, "rest: {rest:?}"),
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "orphans_tests.rs"]
+mod tests;

@@ -1,0 +1,246 @@
+//! Decisions of sweeps, each on answers made for it.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use k8s_openapi::ByteString;
+use k8s_openapi::api::core::v1::Secret;
+use rstest::rstest;
+
+use crate::api::{
+    AccessKeyId, AnonymousBinding, BucketName, BucketRecord, ClaimRef, ClaimUid, CredentialFacts, Endpoint,
+    SecretContent, SecretKey, wire,
+};
+
+use super::super::view::Stored;
+use super::{Answer, Rest, Step, Sweep, owner};
+
+const NAMESPACE: &str = "stowage-system";
+
+fn uid() -> ClaimUid {
+    ClaimUid::new("u-1")
+}
+
+fn claim() -> ClaimRef {
+    ClaimRef { namespace: "team-a".into(), name: "photos".into() }
+}
+
+fn bucket() -> BucketName {
+    BucketName::parse("photos").unwrap()
+}
+
+fn stored(content: &SecretContent) -> Stored {
+    let mut secret = content.to_secret();
+    secret.metadata.uid = Some(format!("uid of {}", content.name));
+    secret.metadata.resource_version = Some("7".into());
+    Stored(Arc::new(secret))
+}
+
+fn record(absence: bool, generation: u64) -> Stored {
+    let record = BucketRecord {
+        claim: claim(),
+        uid: uid(),
+        backend: "main".into(),
+        endpoint: Endpoint::parse("http://s3.example").unwrap(),
+        bucket: bucket(),
+        absence,
+        adopted: false,
+        settled: false,
+        generation,
+        handled_rotate_request: None,
+    };
+    stored(&record.content(NAMESPACE))
+}
+
+fn credential(generation: u64) -> Stored {
+    let facts = CredentialFacts {
+        claim: claim(),
+        uid: uid(),
+        backend: "main".into(),
+        bucket: bucket(),
+        generation,
+        quota_soft: None,
+        quota_hard: None,
+    };
+    stored(&facts.content(NAMESPACE, Some(&SecretKey::new("s".into()))))
+}
+
+fn binding() -> Stored {
+    let binding =
+        AnonymousBinding { claim: claim(), uid: uid(), backend: "main".into(), bucket: bucket(), per_source_ip_rps: 0 };
+    stored(&binding.content(NAMESPACE))
+}
+
+fn edited(secret: &Stored, edit: impl Fn(&mut Secret)) -> Stored {
+    let mut secret = secret.0.as_ref().clone();
+    edit(&mut secret);
+    Stored(Arc::new(secret))
+}
+
+fn without_labels(secret: &Stored) -> Stored {
+    edited(secret, |secret| secret.metadata.labels = None)
+}
+
+/// Runs a sweep on a namespace with these Secrets. `claim` is what the live claim answers. Gives the names deleted, in
+/// order, and how it ends.
+fn run(mut sweep: Sweep, mut secrets: Vec<Stored>, claim: Option<&str>, listed: bool) -> (Vec<String>, Rest) {
+    let mut deleted = Vec::new();
+    for _ in 0..5000 {
+        let step = sweep.next();
+        let answer = match &step {
+            Step::Rest(rest) => return (deleted, rest.clone()),
+            Step::Claim(_) => Answer::Claim(claim.map(ClaimUid::new)),
+            Step::Claims => Answer::Claims(listed),
+            Step::Own => {
+                let labelled = |secret: &&Stored| secret.label(wire::CLAIM_UID) == Some("u-1");
+                Answer::Secrets(secrets.iter().filter(labelled).cloned().collect())
+            }
+            Step::Internal(name) => Answer::Secret(secrets.iter().find(|secret| secret.name() == name).cloned()),
+            Step::Delete(reference) => {
+                assert_eq!(reference.id.resource_version, "7", "bound to what was read");
+                secrets.retain(|secret| secret.name() != reference.name);
+                deleted.push(reference.name.clone());
+                Answer::Deleted
+            }
+        };
+        sweep.learn(&step, answer);
+    }
+    panic!("the sweep does not come to an end")
+}
+
+fn sweep(seen: &[Stored]) -> Sweep {
+    Sweep::new(uid(), seen, BTreeSet::new(), false)
+}
+
+#[rstest]
+#[case(None)]
+#[case(Some("u-2"))]
+fn everything_of_a_claim_that_is_gone_goes_the_record_last(#[case] live: Option<&str>) {
+    let secrets = vec![record(true, 2), credential(1), credential(2), binding()];
+    let (deleted, rest) = run(sweep(&secrets), secrets.clone(), live, false);
+    let (mut credentials, ends) = (deleted[1..3].to_vec(), [&deleted[0], &deleted[3]]);
+    credentials.sort();
+    let mut expected = [1, 2].map(|generation| AccessKeyId::of(&uid(), generation).secret_name());
+    expected.sort();
+    assert_eq!(ends, [binding().name(), record(true, 2).name()]);
+    assert_eq!((credentials, rest), (expected.to_vec(), Rest::Done));
+}
+
+#[test]
+fn nothing_of_a_living_claim_is_touched() {
+    let secrets = vec![record(true, 1), credential(1)];
+    assert_eq!(run(sweep(&secrets), secrets, Some("u-1"), true), (Vec::new(), Rest::Alive));
+}
+
+#[test]
+fn labels_alone_do_not_prove_a_claim_gone() {
+    let other = edited(&credential(1), |secret| {
+        secret.metadata.labels.get_or_insert_default().insert(wire::CLAIM_NAME.into(), "other".into());
+    });
+    for seen in [other, without_labels(&credential(1))] {
+        let alive = run(sweep(std::slice::from_ref(&seen)), vec![seen.clone()], None, true);
+        assert_eq!(alive, (Vec::new(), Rest::Alive), "another claim's absence says nothing");
+        let gone = run(sweep(std::slice::from_ref(&seen)), vec![seen.clone()], None, false);
+        assert_eq!(gone, (vec![seen.name().to_owned()], Rest::Done));
+    }
+}
+
+#[test]
+fn an_error_ends_the_sweep_whatever_was_asked() {
+    let secrets = [record(true, 1), without_labels(&credential(1))];
+    let mut steps = 0;
+    let mut fine = sweep(&secrets);
+    while !matches!(fine.next(), Step::Rest(_)) {
+        let step = fine.next();
+        let mut broken = fine.clone();
+        broken.learn(&step, Answer::Failed("no answer".into()));
+        assert!(matches!(broken.next(), Step::Rest(Rest::Retry(_))), "{step}");
+        let answer = match &step {
+            Step::Claim(_) => Answer::Claim(None),
+            Step::Own => Answer::Secrets(vec![secrets[0].clone()]),
+            Step::Internal(name) => Answer::Secret(secrets.iter().find(|secret| secret.name() == name).cloned()),
+            Step::Delete(_) => Answer::Deleted,
+            other => panic!("unexpected: {other}"),
+        };
+        fine.learn(&step, answer);
+        steps += 1;
+    }
+    assert!(steps >= 6, "{steps}");
+}
+
+#[test]
+fn a_record_leads_to_credentials_that_nothing_else_shows() {
+    let hidden = [1, 2, 3].map(|generation| without_labels(&credential(generation)));
+    let seen = [record(true, 3)];
+    let (deleted, rest) = run(sweep(&seen), seen.iter().chain(&hidden).cloned().collect(), None, false);
+    assert_eq!((deleted.len(), rest), (4, Rest::Done));
+}
+
+#[rstest]
+#[case(true, Rest::Held)]
+#[case(false, Rest::Done)]
+fn the_record_stays_while_a_create_may_still_land(#[case] absence: bool, #[case] expected: Rest) {
+    let secrets = vec![record(absence, 1), credential(1)];
+    let pending = Sweep::new(uid(), &secrets, BTreeSet::new(), true);
+    let (deleted, rest) = run(pending, secrets, None, false);
+    assert_eq!(rest, expected);
+    assert_eq!(deleted.contains(&record(true, 1).name().to_owned()), rest == Rest::Done);
+    assert!(deleted.contains(&credential(1).name().to_owned()), "credentials don't wait");
+}
+
+#[test]
+fn what_is_minted_during_the_sweep_goes_before_the_record() {
+    let mut sweep = sweep(&[record(true, 1)]);
+    let mut lists = 0;
+    let mut deleted = Vec::new();
+    loop {
+        let step = sweep.next();
+        let answer = match &step {
+            Step::Rest(rest) => break assert_eq!(*rest, Rest::Done),
+            Step::Claim(_) => Answer::Claim(None),
+            Step::Own => {
+                lists += 1;
+                let late = [binding(), credential(1)];
+                Answer::Secrets(late.into_iter().take(lists).chain([record(true, 1)]).skip(deleted.len()).collect())
+            }
+            Step::Delete(secret) => {
+                deleted.push(secret.name.clone());
+                Answer::Deleted
+            }
+            _ => Answer::Secret(None),
+        };
+        sweep.learn(&step, answer);
+    }
+    assert_eq!(deleted, [binding(), credential(1), record(true, 1)].map(|secret| secret.name().to_owned()));
+}
+
+#[test]
+fn a_name_and_the_uid_in_the_data_prove_whose_a_secret_is() {
+    for secret in [record(true, 1), credential(4), binding()] {
+        assert_eq!(owner(&secret), Some(uid()), "{secret:?}");
+        assert_eq!(owner(&without_labels(&secret)), Some(uid()), "{secret:?}");
+        let renamed = edited(&secret, |secret| secret.metadata.name = Some("something-else".into()));
+        assert_eq!(owner(&renamed), None, "{secret:?}");
+    }
+}
+
+#[test]
+fn where_the_data_are_damaged_only_a_name_that_follows_from_the_uid_proves_it() {
+    let damaged = |secret: &Stored| edited(secret, |secret| secret.data = None);
+    assert_eq!(owner(&damaged(&credential(4))), Some(uid()));
+    assert_eq!(owner(&damaged(&binding())), Some(uid()));
+    assert_eq!(owner(&damaged(&record(true, 1))), None);
+    assert_eq!(owner(&without_labels(&damaged(&credential(4)))), None);
+}
+
+#[rstest]
+#[case("")]
+#[case("../../secrets/x")]
+#[case("u 1")]
+fn what_is_no_uid_is_nobodys(#[case] text: &str) {
+    let secret = edited(&without_labels(&credential(1)), |secret| {
+        let text = ByteString(text.as_bytes().to_vec());
+        secret.data.get_or_insert_default().insert("claim_uid".into(), text);
+    });
+    assert_eq!(owner(&secret), None);
+}
