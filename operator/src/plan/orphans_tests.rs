@@ -145,6 +145,7 @@ fn labels_alone_do_not_prove_a_claim_gone() {
     }
 }
 
+// covers: 3.4.orphans.error
 #[test]
 fn an_error_ends_the_sweep_whatever_was_asked() {
     let secrets = [record(true, 1), without_labels(&credential(1))];
