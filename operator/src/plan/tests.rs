@@ -548,7 +548,7 @@ fn a_stamp_at_the_end_of_time_is_waited_for_like_any_other() {
 #[test]
 fn a_bucket_that_exists_and_is_anothers_is_never_taken() {
     let mut view = holding(|record| record.absence = true);
-    view.backend = Some(("main".into(), backend(AdoptionPolicy::Any)));
+    view.backends.insert("main".into(), backend(AdoptionPolicy::Any));
     view.bucket = Some(BucketSeen::Absent);
     let create = step(&view);
     view.learn(&create, Answer::Created(CreateAnswer::AlreadyExists));
