@@ -132,6 +132,7 @@ fn nothing_of_a_living_claim_is_touched() {
     assert_eq!(run(sweep(&secrets), secrets, Some("u-1"), true), (Vec::new(), Rest::Alive));
 }
 
+// covers: 2.labels.noProof
 #[test]
 fn labels_alone_do_not_prove_a_claim_gone() {
     let other = edited(&credential(1), |secret| {

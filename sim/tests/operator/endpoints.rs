@@ -119,7 +119,7 @@ fn a_bucket_that_comes_to_the_new_endpoint_later_is_found() {
     });
 }
 
-// covers: 3.2.moved.found
+// covers: 3.2.moved.found, 2.record.origin
 #[rstest]
 #[case("Owned", "Created")]
 #[case("Any", "Adopted")]

@@ -380,6 +380,7 @@ fn damaged_labels_do_not_keep_orphans(
     });
 }
 
+// covers: 2.labels.noProof
 #[test]
 fn a_secret_that_only_looks_like_ours_is_not_touched() {
     Stage::run("", async |mut stage| {

@@ -154,6 +154,7 @@ fn stamp(view: &mut View, generation: u64) {
     annotations.insert(wire::EXPIRES_AT.to_owned(), "2030-01-01T00:00:00Z".to_owned());
 }
 
+// covers: 3.3.twoKeys
 #[test]
 fn nothing_is_minted_while_a_live_list_shows_a_key_besides_the_current_one() {
     let mut view = arrived();
