@@ -70,7 +70,11 @@ fn markers() -> (Covered, Vec<String>) {
     for path in found {
         let name = path.strip_prefix(root()).expect("it is below the root").display().to_string();
         let text = fs::read_to_string(&path).unwrap_or_else(|error| panic!("can't read {name}: {error}"));
-        match markers_in(&text, name.ends_with(".yaml")) {
+        let yaml = name.ends_with(".yaml");
+        match markers_in(&text, yaml) {
+            Ok(markers) if !markers.is_empty() && !yaml && !is_compiled(&path) => {
+                problems.push(format!("{name} is no module of anything: its tests are not run"));
+            }
             Ok(markers) => {
                 for (id, test) in markers {
                     covered.entry(id).or_default().insert(format!("{name}::{test}"));
@@ -80,6 +84,24 @@ fn markers() -> (Covered, Vec<String>) {
         }
     }
     (covered, problems)
+}
+
+/// Whether a file of Rust is part of a crate: its root, or declared as a module by a file beside it or above it.
+fn is_compiled(path: &Path) -> bool {
+    let (Some(stem), Some(folder)) = (path.file_stem().and_then(|stem| stem.to_str()), path.parent()) else {
+        return false;
+    };
+    let of_crate = folder.ends_with("tests") && folder.with_file_name("Cargo.toml").exists();
+    if of_crate || matches!(stem, "main" | "lib" | "mod") {
+        return true;
+    }
+    let declares = |file: PathBuf| {
+        let text = fs::read_to_string(file).unwrap_or_default();
+        let (module, by_path) = (format!("mod {stem};"), format!("#[path = \"{stem}.rs\"]"));
+        text.lines().any(|line| line.trim_start_matches("pub ") == module || line.trim() == by_path)
+    };
+    let beside = fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
+    beside.chain([folder.with_extension("rs")]).any(declares)
 }
 
 /// Rules and the tests that they stand above.

@@ -57,7 +57,9 @@ fn credential(
     if let Some(secret) = view.credential(record.generation) {
         let credential = match Credential::read(&secret.0, &record.uid, record.generation) {
             Ok(credential) => credential,
-            Err(_) if rotation::is_requested(view, record) => return Err(rotation::raise(view, record, stored)),
+            Err(_) if rotation::is_requested(view, record) => {
+                return Err(rotation::raise(view, record, stored, Trigger::Request));
+            }
             Err(damage) => {
                 let message = format!("the current credential is damaged: {damage}; a rotate request replaces it");
                 return Err(Stop::refused(Reason::CreationInconsistent, Concern::Credentials, message).into());

@@ -46,12 +46,12 @@ pub(super) fn is_requested(view: &View, record: &BucketRecord) -> bool {
 }
 
 /// The step that aims at the next generation and takes the request at hand as handled. Planned on a claim read live:
-/// an old list would ask twice.
-pub(super) fn raise(view: &View, record: &BucketRecord, stored: &Stored) -> Halt {
+/// an old list would ask twice. `unasked` says why it is aimed at if nobody asks.
+pub(super) fn raise(view: &View, record: &BucketRecord, stored: &Stored, unasked: Trigger) -> Halt {
     if let Err(halt) = require_fresh(view) {
         return halt;
     }
-    let trigger = if is_requested(view, record) { Trigger::Request } else { Trigger::Interval };
+    let trigger = if is_requested(view, record) { Trigger::Request } else { unasked };
     let request = view.claim.rotate_request.as_deref().map(wire::rotate_receipt);
     let raised = BucketRecord {
         generation: view.next_generation(),
@@ -70,7 +70,7 @@ fn overtake(view: &View, record: &BucketRecord, stored: &Stored) -> Result<(), H
     } else if view.own_lists == 0 {
         Err(Look::Own.into())
     } else {
-        Err(raise(view, record, stored))
+        Err(raise(view, record, stored, Trigger::Repair))
     }
 }
 
@@ -173,5 +173,5 @@ fn start_due(
         // Two keys at most: what the cache does not show may live all the same.
         return Err(Look::Own.into());
     }
-    Err(raise(view, record, stored))
+    Err(raise(view, record, stored, Trigger::Interval))
 }

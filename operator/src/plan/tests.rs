@@ -548,7 +548,7 @@ fn a_stamp_at_the_end_of_time_is_waited_for_like_any_other() {
 #[test]
 fn a_bucket_that_exists_and_is_anothers_is_never_taken() {
     let mut view = holding(|record| record.absence = true);
-    view.backend = Some(("main".into(), backend(AdoptionPolicy::Any)));
+    view.backends.insert("main".into(), backend(AdoptionPolicy::Any));
     view.bucket = Some(BucketSeen::Absent);
     let create = step(&view);
     view.learn(&create, Answer::Created(CreateAnswer::AlreadyExists));
@@ -566,4 +566,47 @@ fn a_consumer_secret_that_holds_a_later_credential_is_not_written_over() {
     let consumer = crate::api::ConsumerContent { facts: &facts, credential: &credential, gateway, name: "photos-s3" };
     view.consumers.insert("photos-s3".into(), Some(stored(&consumer.content())));
     assert!(matches!(step(&view), Step::Rest(rest) if matches!(rest.then, Then::Retry(_))), "this view is old");
+}
+
+/// A bound claim whose credential is old enough, and whose annotation asks for another.
+fn asked() -> (View, Timestamp) {
+    let mut view = bound();
+    view.claim.rotate_request = Some("now".into());
+    for secret in view.own.values_mut().filter(|secret| secret.name().starts_with("vc-")) {
+        let made = k8s_openapi::apimachinery::pkg::apis::meta::v1::Time(Timestamp::UNIX_EPOCH);
+        Arc::make_mut(&mut secret.0).metadata.creation_timestamp = Some(made);
+    }
+    (view, Timestamp::from_second(3600).unwrap())
+}
+
+// covers: 3.3.request.live, 3.3.twoKeys, 3.3.onePatch
+#[test]
+fn a_rotation_is_planned_on_a_claim_and_a_list_read_live_and_begins_with_one_patch() {
+    let (mut view, now) = asked();
+    view.fresh = false;
+    assert_eq!(next(&view, now), Step::Look(Look::Claim), "an old list would ask twice");
+    view.fresh = true;
+    view.own_lists = 0;
+    assert_eq!(next(&view, now), Step::Look(Look::Own), "a lower generation may live");
+    view.own_lists = 1;
+    let step = next(&view, now);
+    let Step::Act(Act::Patch(patch)) = &step else { panic!("{step}") };
+    assert_eq!(patch.change, Change::RaiseGeneration(Trigger::Request));
+    let raised = BucketRecord { generation: 2, handled_rotate_request: Some("now".into()), ..record(&view) };
+    view.learn(&step, Answer::Secret(Some(stored(&raised.content(NAMESPACE)))));
+    let Step::Act(Act::Mint(minted)) = next(&view, now) else { panic!("the same pass mints it") };
+    assert_eq!(minted.generation, 2);
+}
+
+// covers: 3.3.target.found
+#[test]
+fn a_target_that_only_a_live_read_finds_is_used() {
+    let mut view = bound();
+    let name = facts(&view).access_key_id().secret_name();
+    let credential = view.own.remove(&name).unwrap();
+    view.bucket = Some(BucketSeen::Present(Some(tags(OURS))));
+    let look = step(&view);
+    assert_eq!(look, Step::Look(Look::Internal(name)));
+    view.learn(&look, Answer::Secret(Some(credential)));
+    assert!(matches!(step(&view), Step::Rest(_) | Step::Act(Act::WriteStatus(..))), "no other one is made");
 }

@@ -267,6 +267,25 @@ fn a_damaged_record_does_not_keep_a_claim_from_going(#[case] damage: Value) {
     });
 }
 
+// covers: 3.4.order, 2.record.last
+#[test]
+fn public_access_goes_first_then_keys_then_the_rest_and_the_finalizer_last() {
+    Stage::run("", async |stage| {
+        bind(&stage).await;
+        let before = stage.world.effects.trace().effects();
+        delete_and_check(&stage).await;
+        let trace = stage.world.effects.trace();
+        let lines = trace.lines().iter().filter(|line| line.number > before).map(|line| line.call.to_string());
+        let changes: Vec<String> = lines
+            .filter(|call| ["kube:delete", "kube:patch bucketclaims team-a"].iter().any(|c| call.starts_with(c)))
+            .collect();
+        let kinds: Vec<&str> =
+            changes.iter().map(|call| call.rsplit('/').next().unwrap().split('-').next().unwrap()).collect();
+        // Binding, credential, consumer Secret, record; the claim's finalizer.
+        assert_eq!(kinds, ["ab", "vc", "photos", "br", "photos"], "{changes:#?}");
+    });
+}
+
 struct Outcome {
     calls: Vec<(u64, Call)>,
     crashes: u32,

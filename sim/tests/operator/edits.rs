@@ -79,6 +79,7 @@ fn calls(world: &World, operation: &str) -> usize {
     world.effects.trace().lines().iter().filter(|line| line.to_string().contains(&name)).count()
 }
 
+// covers: 3.7.versioning, 1.claim.versioning.unset
 #[test]
 fn versioning_is_set_once_for_each_edit_and_left_alone_when_it_is_taken_back() {
     Stage::run("", async |stage| {
@@ -111,6 +112,7 @@ fn versioning_that_somebody_else_changed_is_put_right_by_the_drift_check_and_not
     });
 }
 
+// covers: 3.7.versioning
 #[test]
 fn an_edit_of_versioning_outlives_every_failure_of_the_store() {
     for fault in ["lost-answer", "internal-error", "lost-request", "crash(before)", "crash(after-effect)"] {
@@ -127,6 +129,7 @@ fn an_edit_of_versioning_outlives_every_failure_of_the_store() {
     }
 }
 
+// covers: 1.claim.versioning.adopted
 #[test]
 fn versioning_is_never_set_on_a_bucket_that_was_taken_over() {
     Stage::run("", async |stage| {
@@ -162,6 +165,7 @@ fn versioning_that_the_store_does_not_have_is_told_without_a_loop_and_costs_nobo
     });
 }
 
+// covers: 3.7.quota, 3.3.stamp.fixed
 #[test]
 fn a_quota_edited_in_mid_rotation_reaches_both_keys_and_moves_no_stamp() {
     Stage::run("", async |stage| {
@@ -188,6 +192,7 @@ fn a_quota_edited_in_mid_rotation_reaches_both_keys_and_moves_no_stamp() {
     });
 }
 
+// covers: 3.7.anonymous
 #[test]
 fn the_rate_of_anonymous_access_follows_the_spec() {
     Stage::run("", async |stage| {
@@ -202,6 +207,7 @@ fn the_rate_of_anonymous_access_follows_the_spec() {
     });
 }
 
+// covers: 3.7.rotationPolicy, 1.status.nextRotationAt, 3.3.due.time
 #[test]
 fn a_rotation_policy_edited_counts_for_the_key_that_is_there() {
     Stage::run("", async |stage| {
@@ -218,6 +224,7 @@ fn a_rotation_policy_edited_counts_for_the_key_that_is_there() {
     });
 }
 
+// covers: 1.annotation.paused
 #[test]
 fn edits_of_a_paused_claim_take_effect_when_the_pause_ends() {
     Stage::run("", async |stage| {

@@ -65,6 +65,7 @@ fn migrate(world: &World) {
     new_store(world).set_tags("team-a-photos", tags);
 }
 
+// covers: 3.2.moved, 1.status.backend, 1.bucketCreated.BucketMissing
 #[test]
 fn where_the_bucket_is_not_it_is_missing_and_ready_again_when_the_edit_is_taken_back() {
     run("", "Owned", async |stage| {
@@ -90,6 +91,7 @@ fn where_the_bucket_is_not_it_is_missing_and_ready_again_when_the_edit_is_taken_
     });
 }
 
+// covers: 3.2.look.error
 #[test]
 fn a_store_that_does_not_answer_says_nothing_about_the_bucket() {
     run("", "Owned", async |stage| {
@@ -103,6 +105,7 @@ fn a_store_that_does_not_answer_says_nothing_about_the_bucket() {
     });
 }
 
+// covers: 3.2.moved.found
 #[test]
 fn a_bucket_that_comes_to_the_new_endpoint_later_is_found() {
     run("", "Owned", async |stage| {
@@ -116,6 +119,7 @@ fn a_bucket_that_comes_to_the_new_endpoint_later_is_found() {
     });
 }
 
+// covers: 3.2.moved.found, 2.record.origin
 #[rstest]
 #[case("Owned", "Created")]
 #[case("Any", "Adopted")]
@@ -157,6 +161,7 @@ fn followed(plan: &Plan) -> (u64, u64, u32) {
     })
 }
 
+// covers: 3.2.moved.found
 #[test]
 fn a_crash_at_every_effect_of_a_stores_move_costs_nobody_a_key() {
     let (before, effects, _) = followed(&Plan::default());
@@ -171,6 +176,7 @@ fn a_crash_at_every_effect_of_a_stores_move_costs_nobody_a_key() {
     assert_eq!(crashes, 3 * (effects - before));
 }
 
+// covers: 3.2.moved.found
 #[test]
 fn a_fault_at_every_effect_of_a_stores_move_costs_nobody_a_key() {
     let (before, effects, _) = followed(&Plan::default());
@@ -190,6 +196,7 @@ async fn rename_buckets(stage: &Stage) {
     stage.patch("s3backends", "", "main", json!({"spec": {"bucketNameTemplate": "new-{{ .Name }}"}})).await;
 }
 
+// covers: 1.status.bucketName
 #[test]
 fn an_edited_template_never_moves_a_bound_claim() {
     run("", "Owned", async |stage| {

@@ -18,7 +18,6 @@ mod moves;
 mod neighbours;
 mod orphans;
 mod ownership;
-mod policies;
 mod probes;
 mod removal;
 mod requests;

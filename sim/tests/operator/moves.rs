@@ -96,6 +96,7 @@ async fn anonymous(stage: &Stage, path: &str) -> u16 {
     stage.world.send_to_gateway(request.body(s3s::Body::empty()).unwrap()).await.as_u16()
 }
 
+// covers: 3.7.backendRef, 3.7.backendRef.event
 #[test]
 fn a_claim_moves_with_a_new_key_and_the_old_one_opens_the_old_bucket_for_the_overlap() {
     run("", "anonymousAccess: {mode: ReadOnly}", async |stage| {
@@ -135,6 +136,7 @@ fn a_claim_moves_with_a_new_key_and_the_old_one_opens_the_old_bucket_for_the_ove
     });
 }
 
+// covers: 1.backend.status.bucketCount
 #[test]
 fn the_count_of_buckets_follows_a_claim() {
     run("", "", async |stage| {
@@ -151,6 +153,7 @@ fn the_count_of_buckets_follows_a_claim() {
 }
 
 /// What keeps a claim from moving, and what helps.
+// covers: 3.7.backendRef.held
 #[rstest]
 #[case::no_backend(json!({}), "BackendNotReady")]
 #[case::not_ready(json!({"endpoint": "http://nowhere.example"}), "BackendNotReady")]
@@ -211,6 +214,7 @@ fn a_claim_moves_when_what_kept_it_is_out_of_the_way_and_a_rotation_meanwhile_co
     });
 }
 
+// covers: 3.7.backendRef.back, 3.3.twoKeys
 #[test]
 fn a_second_move_waits_for_the_first_ones_old_key() {
     run("", "", async |stage| {
@@ -230,6 +234,7 @@ fn a_second_move_waits_for_the_first_ones_old_key() {
     });
 }
 
+// covers: 3.7.backendRef.back
 #[test]
 fn a_claim_that_goes_back_later_finds_its_bucket_and_adopts_it() {
     run("", "rotationPolicy: {overlapSeconds: 0}, versioning: Enabled", async |stage| {
@@ -262,6 +267,7 @@ fn a_claim_that_is_sent_on_in_the_middle_of_a_move_goes_to_the_last_place() {
     });
 }
 
+// covers: 3.2.record.endpoint
 #[test]
 fn two_backends_with_one_endpoint_are_one_bucket_and_nothing_is_moved() {
     run("", "", async |stage| {
@@ -319,6 +325,7 @@ fn a_claim_that_goes_in_the_middle_of_a_move_leaves_nothing_but_the_buckets() {
     }
 }
 
+// covers: 3.7.backendRef.deleting
 #[test]
 fn a_claim_on_its_way_out_does_not_move() {
     run("", "", async |stage| {
@@ -366,6 +373,7 @@ fn moved(plan: &Plan) -> (u64, u64, u32) {
     })
 }
 
+// covers: 3.7.backendRef, 3.3.neverEarly
 #[test]
 fn a_crash_at_every_effect_of_a_move_costs_nobody_a_key() {
     let (before, effects, _) = moved(&Plan::default());
@@ -380,6 +388,7 @@ fn a_crash_at_every_effect_of_a_move_costs_nobody_a_key() {
     assert_eq!(crashes, 3 * (effects - before));
 }
 
+// covers: 3.7.backendRef, 3.3.neverEarly
 #[test]
 fn a_fault_at_every_effect_of_a_move_costs_nobody_a_key() {
     let (before, effects, _) = moved(&Plan::default());

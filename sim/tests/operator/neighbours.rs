@@ -137,6 +137,7 @@ fn mean(times: &[Duration]) -> Duration {
     times.iter().sum::<Duration>() / u32::try_from(times.len()).expect("few")
 }
 
+// covers: 3.5.isolation
 #[rstest]
 #[case::hangs(Trouble::Hangs)]
 #[case::throttles(Trouble::Throttles)]
@@ -192,6 +193,7 @@ fn most_calls(trouble: Trouble, claims: usize) -> usize {
     }
 }
 
+// covers: 3.5.backoff, 1.condition.message
 #[rstest]
 #[case::hangs(Trouble::Hangs, 500, "BackendNotReady", 60)]
 #[case::unreachable(Trouble::Unreachable, 500, "BackendNotReady", 60)]

@@ -203,6 +203,7 @@ fn secrets_are_read_from_trusted_namespaces_only() {
 }
 
 // covers: 1.backend.tls.caBundle, 1.backend.tls.caBundle.everyClient, 1.backend.tls.insecureSkipVerify
+// covers: 3.5.oneClient
 #[test]
 fn the_one_client_of_a_backend_believes_its_bundle() {
     let bundle = |text: &str| Ok(Trust::Bundle(text.as_bytes().to_vec()));

@@ -267,6 +267,7 @@ fn a_bucket_whose_tags_do_not_say_that_it_is_ours_is_kept(#[case] tags: Option<B
 }
 
 // covers: 3.2.proof.untaggable
+// covers: 2.record.settled
 #[test]
 fn without_tagging_a_bucket_goes_if_its_claim_was_bound() {
     let options = Options { dialect: Dialect { tagging: false, ..Dialect::default() }, ..Options::default() };
@@ -510,6 +511,7 @@ fn a_paused_claim_loses_its_access_and_keeps_its_bucket_until_it_goes_on() {
     });
 }
 
+// covers: 3.4.policyEdit
 #[rstest]
 #[case::proved_by_its_tags(true)]
 #[case::not_provable(false)]

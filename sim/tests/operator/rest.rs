@@ -33,6 +33,7 @@ async fn bind(stage: &Stage, claims: usize) {
 
 /// A day of few claims, and some hours of many: together they show what a day of many costs, in a hundredth of the
 /// S3 calls. In an optimized build, the day of many as well.
+// covers: 3.idle, 3.driftCheck, 1.status.atRest
 #[rstest]
 #[case::a_day(30, 24)]
 #[case::many(1000, if cfg!(debug_assertions) { 1 } else { 24 })]
@@ -105,6 +106,7 @@ fn received_beside(foreign: usize) -> u64 {
 }
 
 /// Two thousand rather than twenty: what is counted does not grow with their number, and the simulator holds them all.
+// covers: 3.8.lists
 #[test]
 fn secrets_of_others_cost_nothing() {
     const FOREIGN: usize = 2_000;

@@ -6,8 +6,7 @@ use serde_json::json;
 use stowage_sim::world::{OPERATOR_NAMESPACE, World};
 
 use crate::rotation::{bound, request, status};
-use crate::support::{Stage, claim, object, ready, secrets, tenant};
-use crate::support::{keys, published, works};
+use crate::support::{Stage, claim, keys, object, published, ready, secrets, tenant, works};
 use crate::troubles::RESYNC;
 
 fn credential(world: &World, id: &str) -> serde_json::Value {

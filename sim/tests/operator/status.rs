@@ -7,8 +7,8 @@ use rstest::rstest;
 use serde_json::{Value, json};
 use stowage_sim::world::{ADMIN_ACCOUNT, GATEWAY_ENDPOINT, OPERATOR_NAMESPACE, STORE_ENDPOINT, World};
 
-use crate::support::{Stage, claim, claim_with, condition, data, internal_of, object, ready, secrets, tenant_can_work};
-use crate::troubles::{RESYNC, Trouble};
+use crate::support::{Stage, claim, claim_with, condition, data, internal_of, object, secrets, tenant_can_work};
+use crate::troubles::Trouble;
 
 const MINUTE: u64 = 60;
 
@@ -222,24 +222,6 @@ fn a_bucket_that_was_taken_over_is_shown_as_such() {
             (condition(&claim, "BucketCreated").as_str(), &claim["status"]["bucketOrigin"]),
             ("Adopted", &json!("Adopted"))
         );
-    });
-}
-
-// covers: 1.status.bucketName
-#[test]
-fn an_edit_of_the_template_moves_no_claim_that_has_its_bucket() {
-    Stage::run("", async |stage| {
-        stage.apply(&claim("team-a", "photos")).await;
-        stage.until_ready_is("team-a", "photos", "Bound").await;
-        let other = json!({"spec": {"bucketNameTemplate": "moved-{{ .Name }}"}});
-        stage.patch("s3backends", "", "main", other).await;
-        stage.world.pass(RESYNC).await;
-        assert_eq!(photos(&stage.world)["status"]["bucketName"], "team-a-photos");
-        assert_eq!(ready(&stage.world, "team-a", "photos"), "Bound");
-        assert_eq!(stage.world.store.buckets().keys().collect::<Vec<_>>(), ["team-a-photos"]);
-        stage.apply(&claim("team-b", "new")).await;
-        stage.until_ready_is("team-b", "new", "Bound").await;
-        assert!(stage.world.store.bucket("moved-new").is_some(), "a new claim goes by the new one");
     });
 }
 

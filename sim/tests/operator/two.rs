@@ -313,6 +313,7 @@ async fn finish(stage: &Stage, watcher: &mut Watcher, stays: &Operator, goes: &O
     Outcome { crashes: stays.crashes() + goes.crashes(), end: canonical(&stage.world) }
 }
 
+// covers: 3.6.twoOperators
 #[rstest]
 fn two_operators_break_nothing_and_end_as_one(#[values(0, 1, 2, 3)] part: u64) {
     let alone = alone();

@@ -129,6 +129,33 @@ fn each_secret_has_exactly_the_fields_of_the_contract() {
     });
 }
 
+// covers: 2.labels
+#[test]
+fn each_secret_of_ours_says_what_it_is_and_for_whom() {
+    Stage::run("", async |stage| {
+        bind(&stage, "anonymousAccess: {mode: ReadOnly}").await;
+        let claim = object(&stage.world, "bucketclaims", "team-a", "photos");
+        for role in ["bucket-record", "virtual-credential", "anonymous-binding", "consumer-secret"] {
+            let namespace = if role == "consumer-secret" { "team-a" } else { OPERATOR_NAMESPACE };
+            let name = secrets(&stage.world, namespace, role).remove(0);
+            let labels = object(&stage.world, "secrets", namespace, &name)["metadata"]["labels"].clone();
+            let mut expected = json!({
+                "broker.stowage.io/role": role,
+                "broker.stowage.io/claim-namespace": "team-a",
+                "broker.stowage.io/claim-name": "photos",
+                "broker.stowage.io/claim-uid": claim["metadata"]["uid"],
+                "broker.stowage.io/backend": "main",
+                "broker.stowage.io/bucket": "team-a-photos",
+            });
+            if ["virtual-credential", "consumer-secret"].contains(&role) {
+                expected["broker.stowage.io/access-key-id"] = claim["status"]["accessKeyId"].clone();
+                expected["broker.stowage.io/rotation-generation"] = json!("1");
+            }
+            assert_eq!(labels, expected, "{role}");
+        }
+    });
+}
+
 // covers: 2.labels.long
 #[test]
 fn values_too_long_for_a_label_stand_whole_in_an_annotation() {
@@ -263,6 +290,28 @@ fn a_secret_of_ours_that_is_immutable_or_of_another_type_is_a_conflict() {
         stage.delete("secrets", "team-a", "photos-s3").await;
         stage.until_ready_is("team-a", "photos", "Bound").await;
         tenant_can_work(&stage.world, "team-a", "photos-s3").await;
+    });
+}
+
+// covers: 2.consumer.unusable
+#[test]
+fn a_secret_of_ours_that_somebody_made_anew_with_another_type_is_a_conflict() {
+    Stage::run("", async |stage| {
+        bind(&stage, "").await;
+        let paused = |on: Value| json!({"metadata": {"annotations": {"broker.stowage.io/paused": on}}});
+        stage.patch("bucketclaims", "team-a", "photos", paused(json!("true"))).await;
+        stage.until_ready_is("team-a", "photos", "Paused").await;
+        let owners = object(&stage.world, "secrets", "team-a", "photos-s3")["metadata"]["ownerReferences"].clone();
+        stage.delete("secrets", "team-a", "photos-s3").await;
+        let typed = json!({
+            "apiVersion": "v1", "kind": "Secret", "type": "example.org/typed", "data": {"a": "Yg=="},
+            "metadata": {"name": "photos-s3", "namespace": "team-a", "ownerReferences": owners},
+        });
+        stage.apply(&typed.to_string()).await;
+        stage.patch("bucketclaims", "team-a", "photos", paused(Value::Null)).await;
+        stage.until_ready_is("team-a", "photos", "SecretConflict").await;
+        stage.world.pass(RESYNC).await;
+        assert_eq!(object(&stage.world, "secrets", "team-a", "photos-s3")["data"], json!({"a": "Yg=="}));
     });
 }
 

@@ -131,7 +131,7 @@ fn the_first_key_for_the_new_bucket_is_minted_by_the_pass_that_aimed_at_it() {
     assert!(matches!(look, Step::Look(Look::Internal(_))), "{look}");
     view.learn(&look, Answer::Secret(None));
     let Step::Act(Act::Patch(patch)) = step(&view) else { panic!("{}", step(&view)) };
-    assert_eq!(patch.change, Change::RaiseGeneration);
+    assert_eq!(patch.change, Change::RaiseGeneration(Trigger::Move));
 }
 
 #[test]
@@ -143,7 +143,7 @@ fn a_generation_that_a_rotation_has_passed_meanwhile_is_not_minted() {
     publish(&mut view, OLD, 3);
     view.own_target = Some(2);
     let Step::Act(Act::Patch(patch)) = step(&view) else { panic!("{}", step(&view)) };
-    assert_eq!(patch.change, Change::RaiseGeneration);
+    assert_eq!(patch.change, Change::RaiseGeneration(Trigger::Move));
     assert_eq!(patch.target.name, held(&view).name().to_string());
 }
 
@@ -154,6 +154,7 @@ fn stamp(view: &mut View, generation: u64) {
     annotations.insert(wire::EXPIRES_AT.to_owned(), "2030-01-01T00:00:00Z".to_owned());
 }
 
+// covers: 3.3.twoKeys
 #[test]
 fn nothing_is_minted_while_a_live_list_shows_a_key_besides_the_current_one() {
     let mut view = arrived();
@@ -186,7 +187,7 @@ fn a_key_of_a_later_generation_than_any_record_aims_at_is_passed_after_a_live_li
     view.learn(&look, Answer::Secrets(view.own.values().cloned().collect()));
     let raise = step(&view);
     let Step::Act(Act::Patch(patch)) = &raise else { panic!("{raise}") };
-    assert_eq!(patch.change, Change::RaiseGeneration);
+    assert_eq!(patch.change, Change::RaiseGeneration(Trigger::Repair));
     assert!(
         format!("{:?}", patch.json()).contains(&data_encoding::BASE64.encode(b"5")),
         "numbers are never used again"
