@@ -103,10 +103,12 @@ fn a_namespace_that_is_going_away_is_not_asked_again() {
         let refused = |world: &World| !world.effects.trace().lines().iter().all(|line| line.fault.is_none());
         stage.until("the Secret is refused", refused).await;
         let before = stage.world.effects.trace().effects();
-        // Up to the next drift check, for which other reasons speak.
         stage.world.pass(Duration::from_secs(60)).await;
-        let counters = stage.world.effects.trace().counters_after(before);
-        assert_eq!((counters.kubernetes_requests, counters.s3_calls), (0, 0), "{}", stage.trace());
+        let trace = stage.world.effects.trace();
+        let later = trace.lines().iter().filter(|line| line.number > before).map(|line| line.call.to_string());
+        // A drift check may come any time within its interval, and a pass with it.
+        let but_looks: Vec<String> = later.filter(|call| !call.starts_with("s3:GetBucketTagging")).collect();
+        assert!(but_looks.is_empty(), "{but_looks:?}\n{}", stage.trace());
         stage.delete("bucketclaims", "team-a", "photos").await;
         stage.until_gone("team-a", "photos").await;
     });
