@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
+use crate::api::Reason;
 use crate::plan::{self, View};
 
 use super::jittered;
@@ -24,6 +25,11 @@ struct LookTime {
     create_pending: Option<Instant>,
 }
 
+fn tells_of_a_missing_bucket(view: &View) -> bool {
+    let missing = Reason::BucketMissing.to_string();
+    view.claim.status.conditions.iter().any(|c| c.type_ == "BucketCreated" && c.reason == missing)
+}
+
 impl Looks {
     /// Tells the view what earlier passes of this process saw. A claim that this process sees for the first time is
     /// looked at within one interval, at once if its status tells of trouble: a hint, never a memory.
@@ -35,6 +41,13 @@ impl Looks {
             let wait = if troubled { Duration::ZERO } else { interval.mul_f64(fastrand::f64()) };
             LookTime { due: Instant::now() + wait, missing: false, create_pending: None }
         });
+        let told = tells_of_a_missing_bucket(view);
+        if look.missing != told {
+            // Another operator saw something else: the store decides. Until it answers the status stands, or the two
+            // would write it over each other's for ever.
+            look.missing = told;
+            look.due = Instant::now();
+        }
         view.known_missing = look.missing;
         view.create_pending = look.create_pending.map(|until| until.saturating_duration_since(Instant::now()));
         view.create_pending = view.create_pending.filter(|time| !time.is_zero());

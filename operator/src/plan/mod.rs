@@ -57,7 +57,8 @@ pub fn next(view: &View, now: Timestamp) -> Step {
 
 /// Whether the bucket of a claim that was bound is missing, as far as this pass and those before it saw.
 pub fn bucket_is_missing(view: &View) -> bool {
-    view.record().is_some_and(|(record, _)| bucket::is_missing(view, &record))
+    // One that is not made yet is not missing: it may be another operator that makes it.
+    view.was_bound() && view.record().is_some_and(|(record, _)| bucket::is_missing(view, &record))
 }
 
 /// What the API server did not do leaves no trace in the status, unless it refuses for good: the caches and the
