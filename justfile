@@ -46,6 +46,10 @@ crds:
 crds-check:
     .ci/run crds
 
+# Write docs/coverage.md anew, after a change to docs/rules.yaml or to what a test says that it covers.
+coverage:
+    UPDATE_DOCS=1 cargo test --quiet --locked -p stowage-sim --test coverage
+
 # Does every step of the demo succeed? Prints its report.
 demo-check:
     .ci/run demo

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use aws_sdk_s3::Client;
 use aws_sdk_s3::config::{BehaviorVersion, Credentials, Region};
 use aws_sdk_s3::error::{DisplayErrorContext, ProvideErrorMetadata};
+use aws_sdk_s3::primitives::ByteStream;
 use stowage_operator::upstream::{Connect, RustlsConnect, Trust};
 
 /// Where the store is, and who its administrator is.
@@ -58,13 +59,34 @@ impl Store {
         }
     }
 
-    /// Deletes an empty bucket.
+    /// Puts a small object whose key tells this number.
+    pub(crate) async fn put(&self, bucket: &str, number: usize) -> Result<(), String> {
+        let put = self.client.put_object().bucket(bucket).key(format!("objects/{number:05}"));
+        let answer = put.body(ByteStream::from_static(b"data")).send().await;
+        answer.map(|_| ()).map_err(|error| format!("can't put into bucket {bucket}: {}", DisplayErrorContext(error)))
+    }
+
+    /// Begins a multipart upload that nobody will end.
+    pub(crate) async fn begin_upload(&self, bucket: &str) -> Result<(), String> {
+        let answer = self.client.create_multipart_upload().bucket(bucket).key("unfinished").send().await;
+        answer.map(|_| ()).map_err(|error| format!("can't upload to bucket {bucket}: {}", DisplayErrorContext(error)))
+    }
+
+    /// Deletes a bucket with the few objects that a scenario may have left in it.
     pub(crate) async fn remove(&self, bucket: &str) -> Result<(), String> {
+        let mut objects = self.client.list_objects_v2().bucket(bucket).into_paginator().send();
+        while let Some(page) = objects.next().await {
+            let page = page.map_err(|error| format!("can't list bucket {bucket}: {}", DisplayErrorContext(error)))?;
+            for key in page.contents().iter().filter_map(|object| object.key()) {
+                let answer = self.client.delete_object().bucket(bucket).key(key).send().await;
+                answer.map_err(|error| format!("can't empty bucket {bucket}: {}", DisplayErrorContext(error)))?;
+            }
+        }
         let answer = self.client.delete_bucket().bucket(bucket).send().await;
         answer.map(|_| ()).map_err(|error| format!("can't delete bucket {bucket}: {}", DisplayErrorContext(error)))
     }
 
-    /// Deletes the buckets whose names begin like this. No scenario puts an object into one.
+    /// Deletes the buckets whose names begin like this.
     pub(crate) async fn remove_all(&self, prefix: &str) -> Result<(), String> {
         let answer = self.client.list_buckets().send().await;
         let answer = answer.map_err(|error| format!("can't list the buckets: {}", DisplayErrorContext(error)))?;

@@ -13,7 +13,8 @@ use crate::cache::{SecretCache, Written};
 use crate::controller::CONTROLLER;
 use crate::kubernetes;
 use crate::observe::{Observer, upstream_failure};
-use crate::plan::{Act, Answer, Failure, SecretPatch, SecretRef, Stored, preconditions};
+use crate::plan::{Act, Answer, Failure, PurgeEnd, Purged, SecretPatch, SecretRef, Stored, preconditions};
+use crate::upstream::Slice;
 
 /// Carries out effects.
 pub(crate) struct Actor {
@@ -46,6 +47,14 @@ impl Actor {
             Act::CreateBucket(target) => {
                 let answer = self.observer.upstream(target).await?.create(&target.bucket).await;
                 answer.map(Answer::Created).map_err(|error| upstream_failure(&error))
+            }
+            Act::Purge(target, most) => {
+                let slice = self.observer.upstream(target).await?.purge(&target.bucket, *most).await;
+                Ok(Answer::Purged(purged(slice)))
+            }
+            Act::DeleteBucket(target) => {
+                let answer = self.observer.upstream(target).await?.delete(&target.bucket).await;
+                answer.map(Answer::Deleted).map_err(|error| upstream_failure(&error))
             }
             Act::TagBucket(target, tags) => {
                 let answer = self.observer.upstream(target).await?.tag(&target.bucket, tags).await;
@@ -130,6 +139,17 @@ impl Actor {
     }
 }
 
+/// What a slice means for the deletion. Objects that are refused stop it once nothing else is left to delete.
+fn purged(slice: Slice) -> Purged {
+    let end = match slice {
+        Slice { failed: Some(error), .. } => PurgeEnd::Failed(upstream_failure(&error)),
+        Slice { refused: Some(code), complete, deleted, .. } if complete || deleted == 0 => PurgeEnd::Refused(code),
+        Slice { complete: true, .. } => PurgeEnd::Empty,
+        _ => PurgeEnd::More,
+    };
+    Purged { deleted: slice.deleted, end }
+}
+
 /// Who writes, for `managedFields` and audit logs.
 fn patch_params() -> PatchParams {
     PatchParams { field_manager: Some(CONTROLLER.to_owned()), ..PatchParams::default() }
@@ -155,6 +175,7 @@ fn new_secret_key() -> Result<SecretKey, Failure> {
 mod tests {
     use super::*;
 
+    // covers: 2.credential.secretKey
     #[test]
     fn secret_keys_have_40_characters_and_differ() {
         let (one, other) = (new_secret_key().unwrap(), new_secret_key().unwrap());

@@ -13,7 +13,7 @@ use kube::config::{KubeConfigOptions, Kubeconfig, KubeconfigError};
 
 use crate::api::{self, AddressingStyle, Endpoint, Gateway};
 use crate::upstream::{Limits, RustlsConnect};
-use crate::{Clock, Config, Parts, admin};
+use crate::{Clock, Config, Metrics, Parts, admin};
 
 /// Turns BucketClaims into S3 buckets and scoped, rotating credentials.
 #[derive(Debug, Parser)]
@@ -98,6 +98,9 @@ struct LimitArgs {
     /// Deadline of each call to a store, in seconds.
     #[arg(long, env = "STOWAGE_UPSTREAM_TIMEOUT", value_name = "SECONDS", default_value_t = 30, value_parser = clap::value_parser!(u64).range(1..=3600))]
     upstream_timeout: u64,
+    /// How many objects one pass deletes at most from a bucket that is emptied, before others get their turn.
+    #[arg(long, env = "STOWAGE_PURGE_SLICE", value_name = "OBJECTS", default_value_t = 10_000, value_parser = clap::value_parser!(u32).range(1..))]
+    purge_slice: u32,
     /// How often everything is looked at again even if nothing changed, in seconds, jittered.
     #[arg(long, env = "STOWAGE_RESYNC_INTERVAL", value_name = "SECONDS", default_value_t = 600, value_parser = clap::value_parser!(u64).range(1..=86400))]
     resync_interval: u64,
@@ -105,7 +108,7 @@ struct LimitArgs {
 
 #[derive(Debug, Args)]
 struct ProcessArgs {
-    /// Address to serve /healthz and /readyz on.
+    /// Address to serve /metrics, /healthz and /readyz on.
     #[arg(long, env = "STOWAGE_ADMIN_ADDRESS", value_name = "ADDRESS", default_value = "[::]:8080")]
     admin_address: SocketAddr,
     /// How the log is written to stderr; RUST_LOG says how much, info by default.
@@ -170,11 +173,13 @@ async fn run(args: RunArgs) -> Result<(), String> {
             calls: usize::from(args.limits.max_upstream_calls),
             timeout: Duration::from_secs(args.limits.upstream_timeout),
         },
+        purge_slice: args.limits.purge_slice,
         resync_interval: Duration::from_secs(args.limits.resync_interval),
     };
     let (ready, readiness) = tokio::sync::watch::channel(false);
-    let parts = Parts { client, connect: Arc::new(RustlsConnect), clock: Clock::system(), ready: Some(ready) };
-    let admin = admin::serve(args.process.admin_address, readiness);
+    let metrics = Metrics::new();
+    let admin = admin::serve(args.process.admin_address, readiness, metrics.clone());
+    let parts = Parts { client, connect: Arc::new(RustlsConnect), clock: Clock::system(), metrics, ready: Some(ready) };
     let shutdown = async {
         terminated().await;
         tracing::info!("told to stop: taking no new work");

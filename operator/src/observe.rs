@@ -55,6 +55,7 @@ impl Observer {
             Look::CredentialsFor(target) => self.credentials_for(target).await,
             Look::Bucket(target) => self.bucket(target).await,
             Look::Contents(target) => self.contents(target).await,
+            Look::Versioning(target) => self.versioning(target).await,
         };
         answer.unwrap_or_else(Answer::Failed)
     }
@@ -142,6 +143,11 @@ impl Observer {
         empty.map(Answer::Empty).map_err(|error| upstream_failure(&error))
     }
 
+    async fn versioning(&self, target: &Target) -> Result<Answer, Failure> {
+        let seen = self.upstream(target).await?.versioning(&target.bucket).await;
+        seen.map(Answer::Versioning).map_err(|error| upstream_failure(&error))
+    }
+
     /// The client for a target, if its backend still has the endpoint that the plan was made for.
     pub(crate) async fn upstream(&self, target: &Target) -> Result<Arc<Upstream>, Failure> {
         let name = &target.backend;
@@ -160,6 +166,9 @@ pub(crate) fn upstream_failure(error: &UpstreamError) -> Failure {
     match &error.class {
         Class::Unsupported => Failure::Unsupported,
         Class::Denied { .. } => Failure::UpstreamDenied(error.to_string()),
-        Class::NoAnswer | Class::Throttled | Class::Failed { .. } => Failure::Upstream(error.to_string()),
+        Class::Failing { asked: false } => Failure::NoUpstream(error.to_string()),
+        Class::NoAnswer | Class::Failing { asked: true } | Class::Throttled | Class::Failed { .. } => {
+            Failure::Upstream(error.to_string())
+        }
     }
 }

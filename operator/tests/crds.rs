@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+// covers: 1.crd.printed
 #[test]
 fn the_manifests_in_the_repository_are_what_the_operator_prints() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../crds/crds.yaml");

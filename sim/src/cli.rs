@@ -22,9 +22,11 @@ enum Command {
     ///
     /// Applies manifests to a simulated cluster that the production operator works on, then walks through the life
     /// of their claims and prints what a user would see: tables, events, the connection Secret, requests that the
-    /// gateway answers and refuses, what a deletion leaves behind. The S3Backends among the manifests are given
-    /// simulated stores at their endpoints, which accept the credentials of their admin Secrets. Nothing outside of
-    /// the process is touched.
+    /// gateway answers and refuses, a key replaced under a tenant at work, what each kind of deletion takes and what it
+    /// leaves behind. The S3Backends among the manifests are given simulated stores at their endpoints, which accept
+    /// the credentials of their admin Secrets. Steps that the manifests give no occasion for are left out. A claim with
+    /// a bucketName and deletionPolicy Delete on a backend with adoptionPolicy Any finds its bucket there already.
+    /// Nothing outside of the process is touched.
     #[command(after_long_help = EXIT_CODES)]
     Demo(DemoArgs),
 }

@@ -49,6 +49,7 @@ fn assert_all_agree(rules: Rules, outcomes: &[Outcome]) {
     assert!(differences.is_empty(), "{} differ:\n{}", differences.len(), differences.join("\n"));
 }
 
+// covers: 1.crd.rules
 #[tokio::test]
 async fn every_object_is_answered_as_expected_with_the_projects_definitions() {
     assert_all_agree(Rules::Project, &play(Rules::Project, &stowage_operator::api::crds()).await);
@@ -126,6 +127,7 @@ fn schema_facts(path: &str, schema: &Value, facts: &mut BTreeMap<String, Value>)
     }
 }
 
+// covers: 1.backend.definition, 1.claim.definition
 #[test]
 fn the_definitions_agree_with_the_reference_in_structure() {
     let mut departed = BTreeSet::new();

@@ -3,6 +3,7 @@
 mod bind;
 mod conflicts;
 mod crds;
+mod departure;
 mod objects;
 mod restart;
 
@@ -22,6 +23,12 @@ pub enum Scenario {
     ObjectTable,
     /// A claim is bound, deleted, and gets its retained bucket back.
     BindAndDelete,
+    /// A bucket with objects and an unfinished upload is emptied and deleted with its claim.
+    ForcedDeletion,
+    /// A bucket that is not empty keeps its claim until that is let go.
+    RefusedDeletion,
+    /// What is left of a claim whose finalizer was stripped by hand is revoked.
+    StrippedFinalizer,
     /// Of two claims to one bucket one waits, and is woken when the other lets go.
     NameConflict,
     /// A Secret that isn't the claim's is left alone.
@@ -51,6 +58,9 @@ impl Scenario {
             Self::CrdsAccepted => crds::play(world).await,
             Self::ObjectTable => objects::play(world).await,
             Self::BindAndDelete => bind::play(world).await,
+            Self::ForcedDeletion => departure::forced(world).await,
+            Self::RefusedDeletion => departure::refused(world).await,
+            Self::StrippedFinalizer => departure::stripped(world).await,
             Self::NameConflict => conflicts::name(world).await,
             Self::SecretConflict => conflicts::secret(world).await,
             Self::Restart => restart::play(world).await,

@@ -173,7 +173,7 @@ pub struct AllowedNamespaces {
 pub struct LabelSelector {
     /// Labels that must have just these values.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(extend("maxProperties" = 1000))]
+    #[schemars(extend("maxProperties" = 1000, "additionalProperties" = { "type": "string", "maxLength": 63 }))]
     pub match_labels: Option<BTreeMap<String, String>>,
     /// Requirements that must all hold.
     #[serde(default, skip_serializing_if = "Option::is_none")]

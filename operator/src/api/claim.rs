@@ -284,6 +284,22 @@ pub enum Phase {
     Failed,
 }
 
+impl Phase {
+    /// Every phase.
+    pub const ALL: [Self; 5] = [Self::Pending, Self::Creating, Self::Bound, Self::Deleting, Self::Failed];
+
+    /// The word that stands in the status.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Pending => "Pending",
+            Self::Creating => "Creating",
+            Self::Bound => "Bound",
+            Self::Deleting => "Deleting",
+            Self::Failed => "Failed",
+        }
+    }
+}
+
 /// The backend that a bucket is on, as it was when the bucket was held.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct PinnedBackend {

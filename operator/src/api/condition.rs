@@ -145,3 +145,53 @@ pub fn merge_conditions(current: &[Condition], wanted: Vec<Condition>, now: &Tim
     });
     ours.chain(foreign).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use k8s_openapi::jiff::Timestamp;
+
+    use super::*;
+
+    // covers: 1.condition.stalled
+    #[test]
+    fn the_reasons_that_somebody_must_do_something_about_are_those_of_the_contract() {
+        use Reason::*;
+        let stalled = [
+            BackendNotAllowed,
+            TemplateInvalid,
+            BucketNameConflict,
+            BucketExists,
+            BucketMissing,
+            SecretConflict,
+            CreationInconsistent,
+            BucketNotEmpty,
+            DeletionBlocked,
+        ];
+        assert!(stalled.iter().all(|reason| reason.stalls()));
+        assert!(![BackendNotReady, BackendError, Purging, Paused].iter().any(|reason| reason.stalls()));
+    }
+
+    fn condition(type_: &str, status: &str, second: i64) -> Condition {
+        Condition {
+            type_: type_.to_owned(),
+            status: status.to_owned(),
+            observed_generation: None,
+            reason: "Reason".to_owned(),
+            message: String::new(),
+            last_transition_time: Time(Timestamp::from_second(second).unwrap()),
+        }
+    }
+
+    // covers: 1.condition.foreign, 1.status.atRest
+    #[test]
+    fn times_are_kept_where_the_status_is_and_conditions_of_others_always() {
+        let current = [condition("Ready", "True", 1), condition("Stalled", "True", 1), condition("theirs", "True", 1)];
+        let wanted = vec![condition("Ready", "True", 5), condition("BucketCreated", "False", 5)];
+        let now = Time(Timestamp::from_second(5).unwrap());
+        let merged = merge_conditions(&current, wanted, &now);
+        let expected =
+            [condition("Ready", "True", 1), condition("BucketCreated", "False", 5), condition("theirs", "True", 1)];
+        assert_eq!(merged, expected);
+        assert_eq!(merge_conditions(&current, vec![condition("Ready", "False", 9)], &now)[0].last_transition_time, now);
+    }
+}

@@ -52,6 +52,7 @@ fn remove_nullable(schema: &mut Value) {
 mod tests {
     use super::*;
 
+    // covers: 1.crd.status
     #[test]
     fn nothing_is_nullable_and_the_status_has_its_default() {
         for crd in crds() {
@@ -59,5 +60,39 @@ mod tests {
             assert!(!text.contains("nullable"));
             assert!(text.contains(r#""default":{"observedGeneration":-1}"#));
         }
+    }
+    /// Paths below which something has no maximum.
+    fn unbounded(path: &str, schema: &Value, found: &mut Vec<String>) {
+        let has = |word: &str| !schema[word].is_null();
+        let bounded = match schema["type"].as_str() {
+            Some("string") => has("maxLength") || has("enum"),
+            Some("array") => has("maxItems"),
+            Some("object") if has("additionalProperties") => has("maxProperties"),
+            _ => true,
+        };
+        if !bounded {
+            found.push(path.to_owned());
+        }
+        for (name, child) in schema["properties"].as_object().into_iter().flatten() {
+            unbounded(&format!("{path}.{name}"), child, found);
+        }
+        for word in ["items", "additionalProperties"] {
+            if schema[word].is_object() {
+                unbounded(&format!("{path}.{word}"), &schema[word], found);
+            }
+        }
+    }
+
+    // covers: 1.crd.bounds
+    #[test]
+    fn every_list_map_and_string_of_a_spec_has_a_maximum() {
+        let mut found = Vec::new();
+        for crd in crds() {
+            let crd = serde_json::to_value(&crd).unwrap();
+            let spec = &crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"];
+            assert!(spec["properties"].is_object());
+            unbounded(crd["spec"]["names"]["kind"].as_str().unwrap(), spec, &mut found);
+        }
+        assert!(found.is_empty(), "{found:#?}");
     }
 }

@@ -204,6 +204,7 @@ mod tests {
 
     use super::*;
 
+    // covers: 1.claim.bucketName
     #[rstest]
     #[case("abc", true)]
     #[case("ab", false)]
@@ -219,12 +220,14 @@ mod tests {
         assert_eq!(BucketName::parse(text).is_ok(), valid, "{text}");
     }
 
+    // covers: 1.claim.bucketName
     #[test]
     fn bucket_names_have_63_characters_at_most() {
         assert!(BucketName::parse(&"a".repeat(63)).is_ok());
         assert!(BucketName::parse(&"a".repeat(64)).is_err());
     }
 
+    // covers: 1.backend.endpoint
     #[rstest]
     #[case("http://S3.example:80/", Some("http://s3.example"))]
     #[case("https://s3.example:9000", Some("https://s3.example:9000"))]
@@ -238,6 +241,7 @@ mod tests {
         assert_eq!(Endpoint::parse(text).ok().as_ref().map(Endpoint::as_str), spelling);
     }
 
+    // covers: 2.credential.id
     #[test]
     fn an_access_key_id_is_derived_from_uid_and_generation() {
         let uid = ClaimUid::new("0f7c5b1e-0000-4000-8000-000000000001");

@@ -300,6 +300,27 @@ mod tests {
         Backend::parse(&serde_json::from_value(raw).unwrap()).unwrap()
     }
 
+    // covers: 3.1.generation
+    #[rstest]
+    #[case("True", 2, true)]
+    #[case("True", 1, false)]
+    #[case("False", 2, false)]
+    fn a_backend_is_ready_for_its_current_generation_only(
+        #[case] status: &str,
+        #[case] observed: i64,
+        #[case] ready: bool,
+    ) {
+        let raw = json!({
+            "apiVersion": "broker.stowage.io/v1alpha1", "kind": "S3Backend", "metadata": {"name": "main", "generation": 2},
+            "spec": {"endpoint": "http://s3.example",
+                     "adminCredentialsSecretRef": {"name": "admin", "namespace": "stowage-system"}},
+            "status": {"conditions": [{"type": "Ready", "status": status, "reason": "R", "message": "",
+                       "observedGeneration": observed, "lastTransitionTime": "2030-01-01T00:00:00Z"}]},
+        });
+        assert_eq!(Backend::parse(&serde_json::from_value(raw).unwrap()).unwrap().ready, ready);
+    }
+
+    // covers: 1.backend.allowed.absent, 1.backend.allowed.or, 1.backend.allowed.empty
     #[rstest]
     #[case(json!(null), true)]
     #[case(json!({}), false)]

@@ -134,6 +134,7 @@ mod tests {
 
     use super::*;
 
+    // covers: 1.claim.quota, 1.claim.quota.fraction
     #[rstest]
     #[case("0", Some(0))]
     #[case("1", Some(1))]
@@ -158,6 +159,7 @@ mod tests {
         assert_eq!(Quantity::Text(text.to_owned()).bytes().ok().map(Bytes::get), bytes);
     }
 
+    // covers: 1.claim.quota
     #[test]
     fn an_integer_is_a_number_of_bytes() {
         assert_eq!(Quantity::Int(42).bytes().map(Bytes::get), Ok(42));

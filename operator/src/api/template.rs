@@ -112,6 +112,7 @@ mod tests {
 
     use super::*;
 
+    // covers: 1.backend.template
     #[rstest]
     #[case("{{ .Namespace }}-{{ .Name }}", "team-a-photos")]
     #[case("{{.Name}}", "photos")]
@@ -121,12 +122,14 @@ mod tests {
         assert_eq!(name.as_str(), bucket);
     }
 
+    // covers: 1.backend.template.hash
     #[test]
     fn the_hash_is_that_of_the_contract() {
         // printf team-a/photos | sha256sum
         assert_eq!(short_hash("team-a", "photos"), "06175a4c");
     }
 
+    // covers: 1.backend.template
     #[rstest]
     #[case("", InvalidTemplate::Empty)]
     #[case("a{{ .Name", InvalidTemplate::Unclosed(1))]
@@ -140,6 +143,7 @@ mod tests {
         assert_eq!(NameTemplate::parse(template), Err(error));
     }
 
+    // covers: 1.claim.bucketName.rendered
     #[test]
     fn a_rendered_name_obeys_the_rules_of_bucket_names() {
         let template = NameTemplate::parse("{{ .Namespace }}-{{ .Name }}").unwrap();

@@ -98,6 +98,7 @@ mod tests {
         assert_eq!(label_value(&"x".repeat(63)), "x".repeat(63));
     }
 
+    // covers: 2.labels.long
     #[test]
     fn longer_values_are_shortened_and_stay_apart() {
         let one = label_value(&format!("{}a", "x".repeat(70)));
@@ -106,6 +107,7 @@ mod tests {
         assert_ne!(one, two);
     }
 
+    // covers: 1.status.handledRotateRequest
     #[test]
     fn a_long_rotate_request_is_remembered_by_its_hash() {
         assert_eq!(rotate_receipt("2026-01-01"), "2026-01-01");

@@ -50,6 +50,11 @@ impl BackendCache {
         self.lock().parsed.get(name).cloned()
     }
 
+    /// Every backend, by name.
+    pub(crate) fn all(&self) -> BTreeMap<String, Parsed> {
+        self.lock().parsed.clone()
+    }
+
     fn lock(&self) -> MutexGuard<'_, Backends> {
         // A panic elsewhere leaves at worst a stale entry, which the next list mends.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)

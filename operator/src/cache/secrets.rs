@@ -180,6 +180,7 @@ mod tests {
         cache.of_claim(&ClaimUid::new("u-1")).iter().map(|stored| stored.0.resource_version()).collect()
     }
 
+    // covers: 3.ownWrites
     #[test]
     fn our_own_write_supersedes_the_watch_until_it_has_caught_up() {
         let cache = SecretCache::default();
@@ -190,6 +191,7 @@ mod tests {
         assert_eq!(cache.apply(Event::Apply(secret(10))).len(), 2, "before and after");
     }
 
+    // covers: 3.ownWrites
     #[test]
     fn a_deletion_counts_unless_what_we_know_is_later() {
         let cache = SecretCache::default();
@@ -200,6 +202,7 @@ mod tests {
         assert!(cache.of_bucket(&BucketName::parse("photos").unwrap()).is_empty());
     }
 
+    // covers: 3.ownWrites
     #[test]
     fn what_a_list_does_not_show_is_gone_but_for_what_we_wrote_meanwhile() {
         let cache = SecretCache::default();

@@ -7,7 +7,10 @@ use kube::ResourceExt;
 
 use super::is_later;
 
-/// Answers to our own writes of one kind. Holds an entry only while the watch is behind, or was when last asked.
+/// Answers to our own writes of one kind. Holds an entry only until the watch has caught up with it.
+///
+/// Whoever asks for the latest of an object asks with what its reflector's store holds at that moment: the store is
+/// filled before the watch is said to have caught up.
 pub(crate) struct Written<K>(Mutex<BTreeMap<Key, Arc<K>>>);
 
 type Key = (Option<String>, String);
@@ -20,7 +23,8 @@ impl<K> Default for Written<K> {
 
 impl<K: ResourceExt + Clone> Written<K> {
     /// Notes the answer to a write of ours.
-    pub(crate) fn wrote(&self, object: K) {
+    pub(crate) fn wrote(&self, mut object: K) {
+        object.managed_fields_mut().clear();
         self.lock().insert(key(&object), Arc::new(object));
     }
 
@@ -38,9 +42,16 @@ impl<K: ResourceExt + Clone> Written<K> {
         }
     }
 
-    /// Whether what the watch shows is what we wrote ourselves, or older.
+    /// Whether what the watch shows is what we wrote ourselves, or older. To be asked once for each event.
     pub(crate) fn is_echo(&self, seen: &K) -> bool {
-        self.lock().get(&key(seen)).is_some_and(|ours| !is_later(seen, ours.as_ref()))
+        let mut written = self.lock();
+        let key = key(seen);
+        let Some(ours) = written.get(&key) else { return false };
+        let (echo, caught_up) = (!is_later(seen, ours.as_ref()), !is_later(ours.as_ref(), seen));
+        if caught_up {
+            written.remove(&key);
+        }
+        echo
     }
 
     /// Forgets an object that is gone.
@@ -56,4 +67,48 @@ impl<K: ResourceExt + Clone> Written<K> {
 
 fn key(object: &impl ResourceExt) -> Key {
     (object.namespace(), object.name_any())
+}
+
+#[cfg(test)]
+mod tests {
+    use k8s_openapi::api::core::v1::ConfigMap;
+    use k8s_openapi::apimachinery::pkg::apis::meta::v1::ManagedFieldsEntry;
+
+    use super::*;
+
+    fn object(version: u32) -> ConfigMap {
+        let mut object = ConfigMap::default();
+        object.metadata.name = Some("one".to_owned());
+        object.metadata.resource_version = Some(version.to_string());
+        object.metadata.managed_fields = Some(vec![ManagedFieldsEntry::default()]);
+        object
+    }
+
+    fn written() -> Written<ConfigMap> {
+        let written = Written::default();
+        written.wrote(object(9));
+        written
+    }
+
+    #[test]
+    fn our_own_write_is_the_latest_until_the_watch_has_caught_up() {
+        let written = written();
+        assert!(written.is_echo(&object(8)), "older than what we wrote");
+        let latest = written.latest(&object(8));
+        assert_eq!(latest.resource_version().as_deref(), Some("9"));
+        assert!(latest.managed_fields().is_empty());
+        assert!(written.is_echo(&object(9)));
+        assert!(written.lock().is_empty(), "nothing is kept twice");
+        assert!(!written.is_echo(&object(10)));
+    }
+
+    #[test]
+    fn somebody_elses_later_write_is_no_echo() {
+        let written = written();
+        assert!(!written.is_echo(&object(10)));
+        assert!(written.lock().is_empty());
+        written.wrote(object(9));
+        assert_eq!(written.latest(&object(10)).resource_version().as_deref(), Some("10"));
+        assert!(written.lock().is_empty());
+    }
 }

@@ -18,6 +18,7 @@ use tracing::Instrument;
 
 use crate::api::{self, BackendReason, InvalidSpec, ObjectId, Phase, S3Backend};
 use crate::kubernetes;
+use crate::metrics::{ControllerMetrics, PassResult};
 use crate::plan::backend::{self as plan, Health, Verdict};
 use crate::plan::preconditions;
 use crate::upstream::{AccessError, Class, Upstream, UpstreamError};
@@ -25,9 +26,10 @@ use crate::upstream::{AccessError, Class, Upstream, UpstreamError};
 use super::backoff::Backoff;
 use super::feeds::{self, Backend, Claim, Main};
 use super::secret_watches::SecretName;
+use super::slots::{Slot, Slots};
 use super::{CONTROLLER, Shared, jittered};
 
-/// How many backends are worked on at once: a hanging one must not keep the others waiting.
+/// How many backends are worked on at once, not counting those whose probe is under way.
 const CONCURRENCY: u16 = 16;
 
 /// Claims come in bursts; the count of buckets follows at this distance.
@@ -35,6 +37,9 @@ const COUNT_INTERVAL: Duration = Duration::from_secs(2);
 
 struct Context {
     shared: Arc<Shared>,
+    store: Store<Backend>,
+    slots: Slots,
+    metrics: ControllerMetrics,
     claims: Store<Claim>,
     backoff: Backoff,
     memory: Mutex<BTreeMap<String, Memory>>,
@@ -59,9 +64,18 @@ pub(super) async fn run(
     wakes: UnboundedReceiver<ObjectRef<Backend>>,
     shutdown: SharedFuture<BoxFuture<'static, ()>>,
 ) {
-    let context = Arc::new(Context { shared, claims, backoff: Backoff::default(), memory: Mutex::default() });
+    let metrics = shared.metrics.controller("s3backend", CONCURRENCY);
+    let context = Arc::new(Context {
+        shared,
+        metrics,
+        store: store.clone(),
+        slots: Slots::new(CONCURRENCY, shutdown.clone()),
+        claims,
+        backoff: Backoff::default(),
+        memory: Mutex::default(),
+    });
     Controller::for_stream(stream, store)
-        .with_config(controller::Config::default().concurrency(CONCURRENCY))
+        .with_config(controller::Config::default().concurrency(0))
         .reconcile_on(feeds::receiver_stream(wakes))
         .graceful_shutdown_on(shutdown)
         .run(reconcile, |_, error: &Infallible, _| match *error {}, context)
@@ -70,7 +84,14 @@ pub(super) async fn run(
         .await;
 }
 
+/// Waits for a slot, then runs a pass over the backend as it is by then.
 async fn reconcile(backend: Arc<Backend>, context: Arc<Context>) -> Result<Action, Infallible> {
+    let queued = context.metrics.queued();
+    let Some(slot) = context.slots.take().await else { return Ok(Action::await_change()) };
+    let measured = queued.begin();
+    let Some(backend) = context.store.get(&ObjectRef::from_obj(backend.as_ref())) else {
+        return Ok(Action::await_change());
+    };
     let raw = match &backend.0 {
         Ok(raw) => context.shared.written_backends.latest(raw),
         Err(error) => {
@@ -79,19 +100,21 @@ async fn reconcile(backend: Arc<Backend>, context: Arc<Context>) -> Result<Actio
         }
     };
     let span = tracing::info_span!("backend", name = raw.name_any(), generation = raw.metadata.generation);
-    Ok(context.pass(&raw).instrument(span).await)
+    let (action, result) = context.pass(&raw, slot).instrument(span).await;
+    measured.end(result);
+    Ok(action)
 }
 
 impl Context {
-    async fn pass(&self, raw: &S3Backend) -> Action {
+    async fn pass(&self, raw: &S3Backend, mut slot: Slot<'_>) -> (Action, PassResult) {
         let uid = raw.uid().unwrap_or_default();
-        let memory = match self.examine(raw, &uid).await {
+        let memory = match self.examine(raw, &uid, &mut slot).await {
             Ok(memory) => memory,
             Err(why) => {
                 tracing::warn!(why, "can't probe the backend, trying again");
                 // Whatever it was that changed has not been looked at.
                 self.shared.secret_watches.keep_change(&raw.name_any());
-                return Action::requeue(self.backoff.failed(&uid));
+                return (Action::requeue(self.backoff.failed(&uid)), PassResult::Error);
             }
         };
         let (count, recount) = self.count(&raw.name_any(), &uid);
@@ -104,16 +127,16 @@ impl Context {
             && let Err(why) = self.write_status(raw, &wanted).await
         {
             tracing::warn!(why, "can't write the status, trying again");
-            return Action::requeue(self.backoff.failed(&uid));
+            return (Action::requeue(self.backoff.failed(&uid)), PassResult::Error);
         }
         self.backoff.reset(&uid);
         let probe = memory.next_probe.saturating_duration_since(Instant::now());
-        Action::requeue(recount.map_or(probe, |recount| recount.min(probe)))
+        (Action::requeue(recount.map_or(probe, |recount| recount.min(probe))), PassResult::Success)
     }
 
     /// What is known of the backend, after a probe if one is due. Errors are those of the API server: they say
     /// nothing about the backend.
-    async fn examine(&self, raw: &S3Backend, uid: &str) -> Result<Memory, String> {
+    async fn examine(&self, raw: &S3Backend, uid: &str, slot: &mut Slot<'_>) -> Result<Memory, String> {
         let before = self.lock().get(uid).cloned();
         let generation = raw.metadata.generation.unwrap_or_default();
         let changed = self.shared.secret_watches.take_change(&raw.name_any());
@@ -133,7 +156,7 @@ impl Context {
                 {
                     return Ok(memory.clone());
                 }
-                probe(upstream).await?
+                probe(upstream, slot).await?
             }
             Err(error) => (unreadable(&error), None),
         };
@@ -203,7 +226,10 @@ impl Context {
 }
 
 /// ListBuckets with the admin credentials (spec §1).
-async fn probe(upstream: Result<Arc<Upstream>, AccessError>) -> Result<(Verdict, Option<Arc<Upstream>>), String> {
+async fn probe(
+    upstream: Result<Arc<Upstream>, AccessError>,
+    slot: &mut Slot<'_>,
+) -> Result<(Verdict, Option<Arc<Upstream>>), String> {
     let upstream = match upstream {
         Ok(upstream) => upstream,
         Err(error @ AccessError::Unreadable(..)) => return Err(error.to_string()),
@@ -212,7 +238,7 @@ async fn probe(upstream: Result<Arc<Upstream>, AccessError>) -> Result<(Verdict,
             return Ok((verdict, None));
         }
     };
-    let verdict = judge(upstream.probe().await);
+    let verdict = judge(slot.aside(upstream.probe()).await);
     Ok((verdict, Some(upstream)))
 }
 
@@ -226,7 +252,9 @@ fn judge(probe: Result<(), UpstreamError>) -> Verdict {
             let reason = match error.class {
                 Class::NoAnswer => BackendReason::EndpointUnreachable,
                 Class::Denied { .. } => BackendReason::CredentialsInvalid,
-                Class::Throttled | Class::Unsupported | Class::Failed { .. } => BackendReason::BackendError,
+                Class::Failing { .. } | Class::Throttled | Class::Unsupported | Class::Failed { .. } => {
+                    BackendReason::BackendError
+                }
             };
             Verdict { reason, message: error.to_string() }
         }

@@ -36,6 +36,7 @@ fn delay(count: u32, chance: f64) -> Duration {
 mod tests {
     use super::*;
 
+    // covers: 3.5.backoff
     #[test]
     fn waits_grow_to_a_cap() {
         let waits: Vec<Duration> = (1..20).map(|count| delay(count, 0.5)).collect();
@@ -44,12 +45,14 @@ mod tests {
         assert_eq!(waits[18], CAP);
     }
 
+    // covers: 3.5.backoff
     #[test]
     fn waits_are_jittered() {
         assert_eq!(delay(1, 0.0), Duration::from_millis(375));
         assert_eq!(delay(1, 1.0), Duration::from_millis(625));
     }
 
+    // covers: 3.5.backoff
     #[test]
     fn success_starts_over() {
         let backoff = Backoff::default();

@@ -1,25 +1,30 @@
 //! Passes over claims.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::convert::Infallible;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use futures::StreamExt;
 use futures::future::{BoxFuture, Shared as SharedFuture};
 use kube::runtime::controller::{self, Action, Controller};
 use kube::runtime::events::{Event, EventType};
-use kube::runtime::reflector::ObjectRef;
+use kube::runtime::reflector::{ObjectRef, Store};
 use kube::{Resource, ResourceExt};
 use tokio::sync::mpsc::UnboundedReceiver;
 use tracing::Instrument;
 
 use crate::api::BucketClaim;
 use crate::kubernetes;
-use crate::plan::{self, Act, Announcement, Answer, Failure, Look, Rest, Step, Then, View};
+use crate::metrics::{ControllerMetrics, PassResult};
+use crate::plan::{
+    self, Act, Announcement, Answer, Change, Failure, Look, PurgeEnd, Purged, Rest, SecretPatch, Step, Then, View,
+};
 
 use super::backoff::Backoff;
 use super::feeds::{self, Claim, Main};
 use super::looks::Looks;
+use super::slots::{Slot, Slots};
 use super::{Shared, jittered};
 
 /// No pass is longer: a store or API server that contradicts itself must not keep a claim in one for ever. Reads of
@@ -29,6 +34,9 @@ const MOST_READS_BY_NAME: usize = 100_000;
 
 struct Context {
     shared: Arc<Shared>,
+    store: Store<Claim>,
+    slots: Slots,
+    metrics: ControllerMetrics,
 }
 
 /// What this process remembers of claims, by UID: nothing that it could not do without.
@@ -36,6 +44,8 @@ struct Context {
 pub(super) struct Memory {
     backoff: Backoff,
     looks: Looks,
+    /// The backend that each counts on.
+    counted: Mutex<BTreeMap<String, String>>,
     /// Claims that a pass is under way over.
     under_way: Mutex<BTreeSet<String>>,
 }
@@ -45,6 +55,18 @@ impl Memory {
     pub(super) fn forget(&self, uid: &str) {
         self.backoff.reset(uid);
         self.looks.forget(uid);
+        self.counted().remove(uid);
+    }
+
+    /// Notes the backend that a claim's status shows. Returns the one that it showed before, if it was another.
+    pub(super) fn counted_on(&self, claim: &BucketClaim) -> Option<String> {
+        let backend = claim.status.as_ref()?.backend.as_ref()?.name.clone();
+        self.counted().insert(claim.uid()?, backend.clone()).filter(|before| *before != backend)
+    }
+
+    fn counted(&self) -> MutexGuard<'_, BTreeMap<String, String>> {
+        // The map is whole whatever happened to a thread that held it.
+        self.counted.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Whether a pass over the claim is under way: also one that is gone may have one.
@@ -82,10 +104,13 @@ pub(super) async fn run(
     wakes: UnboundedReceiver<ObjectRef<Claim>>,
     shutdown: SharedFuture<BoxFuture<'static, ()>>,
 ) {
-    let config = controller::Config::default().concurrency(shared.config.max_concurrent_reconciles);
-    let context = Arc::new(Context { shared });
+    let most = shared.config.max_concurrent_reconciles;
+    let slots = Slots::new(most, shutdown.clone());
+    let metrics = shared.metrics.controller("bucketclaim", most);
+    let context = Arc::new(Context { shared, store: store.clone(), slots, metrics });
     Controller::for_stream(stream, store)
-        .with_config(config)
+        // Without a bound: passes wait for a slot, see there.
+        .with_config(controller::Config::default().concurrency(0))
         .reconcile_on(feeds::receiver_stream(wakes))
         .graceful_shutdown_on(shutdown)
         .run(reconcile, |_, error: &Infallible, _| match *error {}, context)
@@ -94,7 +119,14 @@ pub(super) async fn run(
         .await;
 }
 
+/// Waits for a slot, then runs a pass over the claim as it is by then.
 async fn reconcile(claim: Arc<Claim>, context: Arc<Context>) -> Result<Action, Infallible> {
+    let queued = context.metrics.queued();
+    let Some(slot) = context.slots.take().await else { return Ok(Action::await_change()) };
+    let measured = queued.begin();
+    let Some(claim) = context.store.get(&ObjectRef::from_obj(claim.as_ref())) else {
+        return Ok(Action::await_change());
+    };
     let raw = match &claim.0 {
         Ok(raw) => context.shared.written.latest(raw),
         Err(error) => {
@@ -108,16 +140,23 @@ async fn reconcile(claim: Arc<Claim>, context: Arc<Context>) -> Result<Action, I
         name = raw.name_any(),
         generation = raw.metadata.generation
     );
-    Ok(context.pass(&raw).instrument(span).await)
+    // Boxed, so that those who wait for a slot are small.
+    let then = Box::pin(context.pass(&raw, slot)).instrument(span).await;
+    measured.end(match then {
+        Then::AwaitChange => PassResult::Success,
+        Then::After(_) | Then::Wait(_) => PassResult::RequeueAfter,
+        Then::Retry(_) => PassResult::Error,
+    });
+    Ok(context.schedule(&raw.uid().unwrap_or_default(), &then))
 }
 
 impl Context {
-    async fn pass(&self, raw: &BucketClaim) -> Action {
+    async fn pass(&self, raw: &BucketClaim, mut slot: Slot<'_>) -> Then {
         let uid = raw.uid().unwrap_or_default();
         let _under_way = self.shared.memory.begin(&uid);
         let mut view = self.shared.observer.begin(raw);
-        self.shared.memory.looks.recall(&uid, &mut view, self.shared.config.resync_interval);
-        let rest = self.converse(&mut view).await;
+        self.shared.memory.looks.recall(&uid, &mut view, &self.shared.config);
+        let rest = self.converse(&mut view, &mut slot).await;
         self.shared.memory.looks.remember(&uid, &view, self.shared.config.resync_interval);
         for announcement in &rest.events {
             self.announce(raw, announcement).await;
@@ -125,18 +164,22 @@ impl Context {
         if let Some((record, _)) = view.holder.as_ref().filter(|_| rest.waits_for.is_none()) {
             self.shared.wakes.stop_waiting(record.as_str(), &view.claim.at);
         }
-        self.schedule(&uid, &rest.then)
+        if let Some(deleted) = raw.metadata.deletion_timestamp.as_ref().filter(|_| view.released) {
+            let took = self.shared.clock.now().duration_since(deleted.0);
+            self.shared.metrics.finalized(view.claim.deletion, Duration::try_from(took).unwrap_or_default());
+        }
+        rest.then
     }
 
     /// Asks for the next step and takes it, until the step is to rest.
-    async fn converse(&self, view: &mut View) -> Rest {
+    async fn converse(&self, view: &mut View, slot: &mut Slot<'_>) -> Rest {
         let (mut steps, mut reads) = (0, 0);
         while steps < MOST_STEPS && reads < MOST_READS_BY_NAME {
             let step = plan::next(view, self.shared.clock.now());
             let answer = match &step {
                 Step::Rest(rest) => return rest.clone(),
-                Step::Look(look) => self.look(view, look).await,
-                Step::Act(act) => self.act(view, act).await,
+                Step::Look(look) => self.waiting(&step, slot, self.look(view, look)).await,
+                Step::Act(act) => self.waiting(&step, slot, self.act(view, act)).await,
             };
             if let Answer::Failed(failure) = &answer {
                 tracing::warn!(%step, ?failure, "step failed");
@@ -149,6 +192,16 @@ impl Context {
         }
         tracing::error!(steps, reads, "the pass does not come to an end");
         Rest { then: Then::Retry("the pass does not come to an end".to_owned()), events: Vec::new(), waits_for: None }
+    }
+
+    /// Takes a step: one that calls a store without the slot. Its client is had before, because that may take calls
+    /// to the API server.
+    async fn waiting(&self, step: &Step, slot: &mut Slot<'_>, answer: impl Future<Output = Answer>) -> Answer {
+        let Some(target) = step.upstream() else { return answer.await };
+        match self.shared.observer.upstream(target).await {
+            Ok(_) => slot.aside(answer).await,
+            Err(failure) => Answer::Failed(failure),
+        }
     }
 
     async fn look(&self, view: &View, look: &Look) -> Answer {
@@ -167,16 +220,30 @@ impl Context {
     async fn act(&self, view: &View, act: &Act) -> Answer {
         tracing::info!(step = %act, "acting");
         let answer = self.shared.actor.perform(&view.claim, act).await;
+        self.count(act, &answer);
         match (act, &answer) {
             // The watch will show it as the echo of our own write: whoever waits for the name is told here.
             (Act::Delete(secret), Answer::Done) => self.shared.wakes.record_changed(&secret.name),
-            (Act::CreateBucket(_), Answer::Failed(Failure::Upstream(_))) => {
+            (Act::CreateBucket(_) | Act::DeleteBucket(_), Answer::Failed(Failure::Upstream(_)))
+            | (Act::Purge(..), Answer::Purged(Purged { end: PurgeEnd::Failed(Failure::Upstream(_)), .. })) => {
                 let deadline = self.shared.config.limits.timeout;
-                self.shared.memory.looks.create_unanswered(view.claim.uid.as_str(), deadline);
+                self.shared.memory.looks.unanswered(view.claim.uid.as_str(), deadline);
             }
             _ => {}
         }
         answer
+    }
+
+    fn count(&self, act: &Act, answer: &Answer) {
+        match (act, answer) {
+            (Act::Purge(target, _), Answer::Purged(purged)) => {
+                self.shared.metrics.purged(&target.backend, purged.deleted);
+            }
+            (Act::Patch(SecretPatch { change: Change::RaiseGeneration(trigger), .. }), Answer::Secret(_)) => {
+                self.shared.metrics.rotated(*trigger);
+            }
+            _ => {}
+        }
     }
 
     fn schedule(&self, uid: &str, then: &Then) -> Action {
@@ -190,6 +257,7 @@ impl Context {
                 self.shared.memory.backoff.reset(uid);
                 Action::requeue((*delay).min(jittered(self.shared.config.resync_interval)))
             }
+            Then::Wait(delay) => Action::requeue(*delay),
             Then::Retry(why) => {
                 let delay = self.shared.memory.backoff.failed(uid);
                 tracing::info!(why, seconds = delay.as_secs_f32(), "trying again later");

@@ -70,15 +70,17 @@ impl Feeds {
     }
 }
 
-/// Starts every watch. `writer` fills the store of claims.
+/// Starts every watch. `writer` fills the store of claims; `recovered` says whose store can be asked again.
 pub(super) fn start(
     shared: &Arc<Shared>,
     writer: Writer<Claim>,
     store: Store<Claim>,
+    recovered: UnboundedReceiver<String>,
 ) -> (Feeds, Main<Claim>, Main<Backend>) {
     let mut feeds = Feeds { tasks: JoinSet::new(), ready: Vec::new() };
     feed_secrets(shared, &mut feeds);
     feed_namespaces(shared, &mut feeds);
+    feed_recoveries(shared, &mut feeds, recovered);
     let backends = feed_backends(shared, &mut feeds);
     (feeds, (claims(shared, writer), store), backends)
 }
@@ -135,6 +137,16 @@ fn feed_namespaces(shared: &Arc<Shared>, feeds: &mut Feeds) {
     });
 }
 
+/// A store that answers again wakes the claims that wait for it.
+fn feed_recoveries(shared: &Arc<Shared>, feeds: &mut Feeds, mut recovered: UnboundedReceiver<String>) {
+    let wakes = shared.wakes.clone();
+    feeds.tasks.spawn(async move {
+        while let Some(backend) = recovered.recv().await {
+            wakes.claims_on(&backend);
+        }
+    });
+}
+
 /// Backends: fills store and cache, wakes the claims on a backend that changed in what they depend on, and passes on
 /// what isn't the echo of our own write.
 fn feed_backends(shared: &Arc<Shared>, feeds: &mut Feeds) -> Main<Backend> {
@@ -180,12 +192,19 @@ fn claim_seen(shared: &Shared, event: &Event<Claim>) {
         Event::InitDone => shared.orphans.suspect_everything(),
         Event::Init | Event::InitApply(_) | Event::Apply(_) => {}
     }
-    let (Event::Apply(DeserializeGuard(Ok(claim))) | Event::Delete(DeserializeGuard(Ok(claim)))) = event else {
+    let (Event::InitApply(DeserializeGuard(Ok(claim)))
+    | Event::Apply(DeserializeGuard(Ok(claim)))
+    | Event::Delete(DeserializeGuard(Ok(claim)))) = event
+    else {
         return;
     };
-    if let Some(backend) = claim.status.as_ref().and_then(|status| status.backend.as_ref()) {
-        shared.wakes.backend(&backend.name);
+    // One that has moved counts no longer where it was.
+    let left = shared.memory.counted_on(claim);
+    if matches!(event, Event::InitApply(_)) {
+        return;
     }
+    let backend = claim.status.as_ref().and_then(|status| status.backend.as_ref()).map(|backend| &backend.name);
+    left.iter().chain(backend).for_each(|backend| shared.wakes.backend(backend));
     if matches!(event, Event::Delete(_)) {
         shared.forget_claim(claim);
     }

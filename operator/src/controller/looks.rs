@@ -6,51 +6,56 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use crate::api::Reason;
-use crate::plan::{self, View};
+use crate::api::{Deletion, Reason};
+use crate::plan::{self, Checked, Target, View};
 
-use super::jittered;
+use super::{Config, jittered};
 
-/// When a drift check that failed is repeated.
+/// When a drift check that failed is repeated for the first time; then at growing distances, up to the interval.
 const LOOK_AGAIN: Duration = Duration::from_secs(30);
 
-/// When the bucket of each claim is next looked at, and whether it was missing last time.
-#[derive(Default)]
-pub(super) struct Looks(Mutex<BTreeMap<String, LookTime>>);
+/// When the bucket of each claim is next looked at, and where it was missing last time.
+pub(super) struct Looks {
+    began: Instant,
+    claims: Mutex<BTreeMap<String, LookTime>>,
+}
+
+impl Default for Looks {
+    fn default() -> Self {
+        Self { began: Instant::now(), claims: Mutex::default() }
+    }
+}
 
 struct LookTime {
     due: Instant,
-    missing: bool,
-    /// Until when a CreateBucket that got no answer may still happen.
-    create_pending: Option<Instant>,
-}
-
-fn tells_of_a_missing_bucket(view: &View) -> bool {
-    let missing = Reason::BucketMissing.to_string();
-    view.claim.status.conditions.iter().any(|c| c.type_ == "BucketCreated" && c.reason == missing)
+    /// Looks that failed in a row.
+    failures: u32,
+    missing_at: Option<Target>,
+    /// Until when a call that creates or deletes, and got no answer, may still happen.
+    unanswered: Option<Instant>,
 }
 
 impl Looks {
     /// Tells the view what earlier passes of this process saw. A claim that this process sees for the first time is
     /// looked at within one interval, at once if its status tells of trouble: a hint, never a memory.
-    pub(super) fn recall(&self, uid: &str, view: &mut View, interval: Duration) {
+    pub(super) fn recall(&self, uid: &str, view: &mut View, config: &Config) {
         let mut looks = self.lock();
         let look = looks.entry(uid.to_owned()).or_insert_with(|| {
             let troubled =
                 view.claim.status.conditions.iter().any(|c| c.type_ == "BucketCreated" && c.status == "False");
-            let wait = if troubled { Duration::ZERO } else { interval.mul_f64(fastrand::f64()) };
-            LookTime { due: Instant::now() + wait, missing: false, create_pending: None }
+            let wait = if troubled { Duration::ZERO } else { config.resync_interval.mul_f64(fastrand::f64()) };
+            let unanswered = may_be_under_way(view).then(|| self.began + config.limits.timeout);
+            LookTime { due: Instant::now() + wait, failures: 0, missing_at: None, unanswered }
         });
-        let told = tells_of_a_missing_bucket(view);
-        if look.missing != told {
+        if look.missing_at.is_some() != tells_of_a_missing_bucket(view) {
             // Another operator saw something else: the store decides. Until it answers the status stands, or the two
             // would write it over each other's for ever.
-            look.missing = told;
+            look.missing_at = if look.missing_at.is_some() { None } else { plan::bucket_of(view) };
             look.due = Instant::now();
         }
-        view.known_missing = look.missing;
-        view.create_pending = look.create_pending.map(|until| until.saturating_duration_since(Instant::now()));
-        view.create_pending = view.create_pending.filter(|time| !time.is_zero());
+        view.missing_at.clone_from(&look.missing_at);
+        let left = look.unanswered.map(|until| until.saturating_duration_since(Instant::now()));
+        view.unanswered = left.filter(|left| !left.is_zero());
         view.look_due = look.due <= Instant::now();
     }
 
@@ -58,20 +63,29 @@ impl Looks {
     pub(super) fn remember(&self, uid: &str, view: &View, interval: Duration) {
         let mut looks = self.lock();
         if let Some(look) = looks.get_mut(uid) {
-            look.missing = plan::bucket_is_missing(view);
-            let failed = look.due <= Instant::now() && !view.look_due && view.bucket.is_none();
-            if failed {
-                look.due = Instant::now() + jittered(LOOK_AGAIN);
-            } else if view.bucket.is_some() {
-                look.due = Instant::now() + jittered(interval);
+            look.missing_at = plan::missing_at(view);
+            let due = look.due <= Instant::now();
+            match view.checked {
+                Checked::No => {}
+                Checked::Failed => {
+                    let wait = LOOK_AGAIN.saturating_mul(1 << look.failures.min(16)).min(interval);
+                    look.due = Instant::now() + jittered(wait);
+                    look.failures += 1;
+                }
+                Checked::Seen => {
+                    // Claims that were bound in one burst are not to be looked at in one for the rest of their lives.
+                    let wait = if due { jittered(interval) } else { interval.mul_f64(fastrand::f64()) };
+                    look.due = Instant::now() + wait;
+                    look.failures = 0;
+                }
             }
         }
     }
 
-    /// Notes that a CreateBucket got no answer: it may happen until the call's deadline has passed once more.
-    pub(super) fn create_unanswered(&self, uid: &str, deadline: Duration) {
+    /// Notes that a call that creates or deletes got no answer: it may happen until its deadline has passed once more.
+    pub(super) fn unanswered(&self, uid: &str, deadline: Duration) {
         if let Some(look) = self.lock().get_mut(uid) {
-            look.create_pending = Some(Instant::now() + deadline);
+            look.unanswered = Some(Instant::now() + deadline);
         }
     }
 
@@ -88,6 +102,18 @@ impl Looks {
 
     fn lock(&self) -> MutexGuard<'_, BTreeMap<String, LookTime>> {
         // The map is whole whatever happened to a thread that held it.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.claims.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+fn tells_of_a_missing_bucket(view: &View) -> bool {
+    let missing = Reason::BucketMissing.to_string();
+    view.claim.status.conditions.iter().any(|c| c.type_ == "BucketCreated" && c.reason == missing)
+}
+
+/// Whether a process before this one may have died with a call under way that creates or deletes the bucket: the claim
+/// was on its way out already when this one began, and more than its access is at stake.
+fn may_be_under_way(view: &View) -> bool {
+    let never_bound = view.claim.status.bound_secret_name.is_none();
+    view.claim.deleting && (view.claim.deletion != Deletion::Retain || never_bound)
 }

@@ -4,30 +4,36 @@ mod backend;
 mod backoff;
 mod claim;
 mod feeds;
+mod gauges;
 mod looks;
 mod orphans;
 mod secret_watches;
+mod slots;
 mod wakes;
 
 use std::collections::BTreeSet;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures::future::{self, BoxFuture, FutureExt};
+use futures::future::{self, BoxFuture, Either, FutureExt};
 use k8s_openapi::api::core::v1::Namespace;
 use kube::runtime::events::{Recorder, Reporter};
 use kube::runtime::reflector;
 use kube::{Api, Client};
+use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 
 use crate::Clock;
 use crate::act::Actor;
 use crate::api::{BucketClaim, Gateway, S3Backend};
 use crate::cache::{BackendCache, NamespaceCache, SecretCache, Written};
 use crate::kubernetes::with_deadline;
+use crate::metrics::Metrics;
 use crate::observe::Observer;
 use crate::plan::Setting;
 use crate::upstream::{Access, Connect, Limits, Upstreams};
 
+use gauges::Gauges;
 use orphans::Orphans;
 use secret_watches::SecretWatches;
 use wakes::Wakes;
@@ -50,9 +56,15 @@ pub struct Config {
     pub max_concurrent_reconciles: u16,
     /// Bounds on calls to each store.
     pub limits: Limits,
+    /// Most objects that one pass deletes from a bucket.
+    pub purge_slice: u32,
     /// Distance at which everything is looked at again, jittered.
     pub resync_interval: Duration,
 }
+
+/// How long passes under way may go on after the signal to stop: then those that wait for a store are dropped, which
+/// is no more than a crash (spec §5).
+const LAST_PASSES: Duration = Duration::from_secs(8);
 
 /// What an operator works with.
 pub struct Parts {
@@ -62,6 +74,8 @@ pub struct Parts {
     pub connect: Arc<dyn Connect>,
     /// The time of day.
     pub clock: Clock,
+    /// Where what happens is counted. Of one operator: not to be used twice.
+    pub metrics: Metrics,
     /// Told when every cache is filled and work begins.
     pub ready: Option<tokio::sync::watch::Sender<bool>>,
 }
@@ -74,7 +88,8 @@ pub enum StartError {
     Installation(String),
 }
 
-/// Runs the operator until `shutdown` resolves: takes no new work then, and finishes what is under way.
+/// Runs the operator until `shutdown` resolves: takes no new work then, and finishes what is under way, unless that
+/// takes too long.
 ///
 /// Everything that it starts ends when the future is dropped.
 ///
@@ -93,19 +108,27 @@ pub async fn run(
     let (store, writer) = reflector::store();
     let (wakes, woken) = Wakes::new(store.clone());
     let (orphans, clues) = Orphans::new(store.clone());
-    let shared = Arc::new(Shared::new(config, &parts, installation, Arc::new(wakes), orphans));
-    let (feeds, claims, backends) = feeds::start(&shared, writer, store.clone());
+    let (recoveries, recovered) = unbounded_channel();
+    let shared = Arc::new(Shared::new(config, &parts, installation, Arc::new(wakes), orphans, recoveries));
+    let (feeds, claims, backends) = feeds::start(&shared, writer, store.clone(), recovered);
     let shutdown: BoxFuture<'static, ()> = shutdown.boxed();
     let shutdown = shutdown.shared();
     feeds.ready().await;
     if let Some(ready) = &parts.ready {
         ready.send_replace(true);
     }
+    parts.metrics.collect(Gauges { shared: shared.clone(), claims: store.clone() });
     tracing::info!(installation = shared.observer.setting.installation, "caches are filled, work begins");
     let claims = claim::run(shared.clone(), claims, woken.claims, shutdown.clone());
     let sweeps = orphans::run(shared.clone(), store.clone(), clues, shutdown.clone());
-    let backends = backend::run(shared.clone(), backends, store, woken.backends, shutdown);
-    future::join3(claims, backends, sweeps).await;
+    let backends = backend::run(shared.clone(), backends, store, woken.backends, shutdown.clone());
+    let patience = async {
+        shutdown.await;
+        tokio::time::sleep(LAST_PASSES).await;
+    };
+    if let Either::Right(_) = future::select(pin!(future::join3(claims, backends, sweeps)), pin!(patience)).await {
+        tracing::info!("passes that wait for a store are dropped; the next start takes them up");
+    }
     drop(feeds);
     Ok(())
 }
@@ -128,6 +151,7 @@ struct Shared {
     written_backends: Written<S3Backend>,
     upstreams: Arc<Upstreams>,
     recorder: Recorder,
+    metrics: Metrics,
     wakes: Arc<Wakes>,
     orphans: Orphans,
     secret_watches: SecretWatches,
@@ -135,7 +159,14 @@ struct Shared {
 }
 
 impl Shared {
-    fn new(config: Config, parts: &Parts, installation: String, wakes: Arc<Wakes>, orphans: Orphans) -> Self {
+    fn new(
+        config: Config,
+        parts: &Parts,
+        installation: String,
+        wakes: Arc<Wakes>,
+        orphans: Orphans,
+        recoveries: UnboundedSender<String>,
+    ) -> Self {
         let client = parts.client.clone();
         let mut namespaces: Vec<String> = config.trusted_namespaces.iter().cloned().collect();
         namespaces.push(config.operator_namespace.clone());
@@ -144,6 +175,8 @@ impl Shared {
             connect: parts.connect.clone(),
             limits: config.limits,
             namespaces,
+            recoveries,
+            metrics: parts.metrics.clone(),
         }));
         let observer = Arc::new(Observer {
             client: client.clone(),
@@ -152,6 +185,7 @@ impl Shared {
                 trusted_namespaces: config.trusted_namespaces.clone(),
                 gateway: config.gateway.clone(),
                 installation,
+                purge_slice: config.purge_slice,
             }),
             internal: Arc::new(SecretCache::default()),
             consumers: Arc::new(SecretCache::default()),
@@ -172,6 +206,7 @@ impl Shared {
             written_backends: Written::default(),
             upstreams,
             recorder,
+            metrics: parts.metrics.clone(),
             secret_watches: SecretWatches::new(parts.client.clone(), wakes.clone()),
             wakes,
             orphans,
@@ -188,6 +223,7 @@ impl Shared {
     /// Nothing is kept of a backend that is gone.
     fn forget_backend(&self, name: &str) {
         self.upstreams.forget(name);
+        self.metrics.forget_backend(name);
         self.secret_watches.set(name, &BTreeSet::new());
     }
 }

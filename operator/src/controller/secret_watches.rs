@@ -129,6 +129,7 @@ mod tests {
         secret
     }
 
+    // covers: 3.5.wake.adminSecret
     #[test]
     fn only_what_changes_the_secret_counts() {
         let mut version = Version::default();

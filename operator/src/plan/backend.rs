@@ -97,6 +97,7 @@ mod tests {
         Verdict { reason: BackendReason::EndpointUnreachable, message: "no answer".into() }
     }
 
+    // covers: 1.backend.probe.hysteresis
     #[test]
     fn one_failed_periodic_probe_is_tolerated_a_run_of_them_is_not() {
         let mut health = Health::after(None, 1, false, good());
@@ -109,6 +110,7 @@ mod tests {
         assert!(Health::after(Some(&health), 1, true, good()).verdict.is_ready());
     }
 
+    // covers: 1.backend.probe.edit
     #[test]
     fn a_probe_after_an_edit_counts_at_once() {
         let ready = Health::after(None, 1, false, good());
@@ -130,6 +132,7 @@ mod tests {
         assert_eq!(last, interval);
     }
 
+    // covers: 1.status.atRest
     #[test]
     fn a_status_that_says_the_same_keeps_its_times() {
         let first = status(&S3BackendStatus::default(), 1, &good(), 0, Timestamp::UNIX_EPOCH);

@@ -11,6 +11,7 @@ use crate::api::{Backend, BucketName, BucketRecord, Claim, Credential, Desired, 
 
 use super::bucket;
 use super::credentials;
+use super::moves;
 use super::repair::Change;
 use super::step::{Act, Concern, Halt, Look, Stop, Target};
 use super::view::{BackendSeen, Holder, Stored, View};
@@ -29,14 +30,61 @@ pub(super) fn walk(view: &View, now: Timestamp) -> Result<Settled, Halt> {
     }
     credentials::withdraw_public_access(view, desired)?;
     let Some((record, stored)) = view.record() else {
-        return Err(hold_bucket(view, desired)?.into());
+        return Err(hold_first(view, desired)?.into());
     };
-    // Its labels: deletion finds it by them.
-    credentials::repair(view, bucket::record_patch(view, &record, &stored, Change::Repair))?;
-    let impaired = impairment(view, &record)?;
-    let impaired = bucket::walk(view, desired, &record, &stored, impaired)?;
-    let wake = credentials::walk(view, desired, &record, &stored, now)?;
-    Ok(Settled { impaired, wake })
+    for (record, stored) in view.records() {
+        // Its labels: deletion finds it by them.
+        credentials::repair(view, bucket::record_patch(view, &record, &stored, Change::Repair))?;
+    }
+    if view.was_bound() {
+        keep(view, desired, &record, &stored, now)
+    } else {
+        moves::choose(view, desired, &record, &stored)?;
+        bucket::obtain(view, desired, &record, &stored)?;
+        let wake = credentials::walk(view, desired, &record, &stored, now)?;
+        Ok(Settled { impaired: None, wake })
+    }
+}
+
+/// Keeps a claim bound. What is wrong with bucket or backend, and what keeps an edit from taking effect, withdraws
+/// nothing: keys and rotation go on.
+fn keep(
+    view: &View,
+    desired: &Desired,
+    record: &BucketRecord,
+    stored: &Stored,
+    now: Timestamp,
+) -> Result<Settled, Halt> {
+    let impaired = tolerate(check(view, record, stored))?;
+    let wake = credentials::walk(view, desired, record, stored, now)?;
+    let edited = if desired.backend != record.backend {
+        tolerate(moves::walk(view, desired, record, stored))?
+    } else if impaired.is_none() {
+        tolerate(bucket::keep_versioning(view, desired, record))?
+    } else {
+        None
+    };
+    let left = moves::leave(view, desired, record, now)?;
+    Ok(Settled { impaired: edited.or(impaired), wake: wake.into_iter().chain(left).min() })
+}
+
+/// What a bound claim bears: `Ok` carries why it isn't Ready.
+fn tolerate(outcome: Result<(), Halt>) -> Result<Option<Stop>, Halt> {
+    match outcome {
+        Ok(()) => Ok(None),
+        Err(Halt::Stop(stop)) => Ok(Some(*stop)),
+        Err(halt) => Err(halt),
+    }
+}
+
+/// Backend and bucket of a bound claim.
+fn check(view: &View, record: &BucketRecord, stored: &Stored) -> Result<(), Halt> {
+    let backend = usable(view, &record.backend)?;
+    if backend.endpoint == record.endpoint {
+        bucket::drift(view, record)
+    } else {
+        moves::follow(view, record, stored, &backend)
+    }
 }
 
 /// Everything is as it should be.
@@ -65,69 +113,83 @@ fn desired(claim: &Claim) -> Result<&Desired, Halt> {
     })
 }
 
-/// What is wrong with the backend that the claim's bucket is held at. Halts the walk unless the claim was bound.
-fn impairment(view: &View, record: &BucketRecord) -> Result<Option<Stop>, Halt> {
-    match usable(view, &record.backend) {
-        Ok(backend) if backend.endpoint == record.endpoint => Ok(None),
-        Ok(backend) => tolerate(view, moved(&backend, record)),
-        Err(Halt::Stop(stop)) => tolerate(view, *stop),
-        Err(halt) => Err(halt),
-    }
-}
-
-fn tolerate(view: &View, stop: Stop) -> Result<Option<Stop>, Halt> {
-    if view.was_bound() { Ok(Some(stop)) } else { Err(stop.into()) }
-}
-
-fn moved(backend: &Backend, record: &BucketRecord) -> Stop {
-    let message = format!(
-        "S3Backend {} now points to {}, the bucket is held at {}",
-        backend.name, backend.endpoint, record.endpoint
-    );
-    Stop::refused(Reason::BackendNotReady, Concern::Ready, message)
-}
-
 /// The backend of this name, if it is there, lets the claim's namespace in and is Ready.
-fn usable(view: &View, name: &str) -> Result<Arc<Backend>, Halt> {
+pub(super) fn usable(view: &View, name: &str) -> Result<Arc<Backend>, Halt> {
     let refused = |reason, message: String| Err(Stop::refused(reason, Concern::Ready, message).into());
-    match &view.backend {
-        Some((seen, backend)) if seen == name => match backend {
-            BackendSeen::Missing => refused(Reason::BackendNotReady, format!("there is no S3Backend {name}")),
-            BackendSeen::Invalid(why) => refused(Reason::BackendNotReady, format!("S3Backend {name}: {why}")),
-            BackendSeen::Present { allowed: false, .. } => {
-                let namespace = &view.claim.at.namespace;
-                refused(Reason::BackendNotAllowed, format!("S3Backend {name} does not allow namespace {namespace}"))
-            }
-            BackendSeen::Present { backend, .. } if !backend.ready => {
-                refused(Reason::BackendNotReady, format!("S3Backend {name} is not Ready"))
-            }
-            BackendSeen::Present { backend, .. } => Ok(backend.clone()),
-        },
-        _ => Err(Look::Backend(name.to_owned()).into()),
+    match view.backends.get(name) {
+        None => Err(Look::Backend(name.to_owned()).into()),
+        Some(BackendSeen::Missing) => refused(Reason::BackendNotReady, format!("there is no S3Backend {name}")),
+        Some(BackendSeen::Invalid(why)) => refused(Reason::BackendNotReady, format!("S3Backend {name}: {why}")),
+        Some(BackendSeen::Present { allowed: false, .. }) => {
+            let namespace = &view.claim.at.namespace;
+            refused(Reason::BackendNotAllowed, format!("S3Backend {name} does not allow namespace {namespace}"))
+        }
+        Some(BackendSeen::Present { backend, .. }) if !backend.ready => {
+            refused(Reason::BackendNotReady, format!("S3Backend {name} is not Ready"))
+        }
+        Some(BackendSeen::Present { backend, .. }) => Ok(backend.clone()),
     }
 }
 
-/// The step that makes this claim the holder of its bucket.
-fn hold_bucket(view: &View, desired: &Desired) -> Result<Act, Halt> {
-    let backend = usable(view, &desired.backend)?;
+/// The step that makes a claim without a record the holder of its bucket.
+fn hold_first(view: &View, desired: &Desired) -> Result<Act, Halt> {
     let memory = Memory::of(view);
-    let bucket = match &memory.bucket {
-        Some(bucket) => bucket.clone(),
-        None => wanted_bucket(&view.claim, desired, &backend)?,
+    let target = match memory.bucket {
+        Some((name, bucket)) => {
+            let backend = usable(view, &name)?;
+            Target { backend: name, endpoint: backend.endpoint.clone(), bucket }
+        }
+        None => wanted(view, desired)?,
     };
-    let mut record = BucketRecord {
+    let mut record = blank(view, target, 1);
+    let suspicious = is_suspicious(view, &record)?;
+    if suspicious || memory.remake {
+        bucket::refuse_rivals(view, &record)?;
+    }
+    if memory.remake {
+        record.adopted = !bucket::carries_our_tags(view, &record)?;
+        bucket::refuse_another_claims(view, &record)?;
+        record.generation = view.next_generation();
+        record.handled_rotate_request = view.claim.rotate_request.as_deref().map(wire::rotate_receipt);
+    }
+    Ok(Act::CreateRecord(record))
+}
+
+/// The halt whose step makes this claim the holder of one more bucket, or says why it can't be that.
+pub(super) fn hold(view: &View, record: BucketRecord) -> Result<(), Halt> {
+    if is_suspicious(view, &record)? {
+        bucket::refuse_rivals(view, &record)?;
+    }
+    require_fresh(view)?;
+    Err(Act::CreateRecord(record).into())
+}
+
+/// A record that says nothing yet but whose the bucket is.
+pub(super) fn blank(view: &View, target: Target, generation: u64) -> BucketRecord {
+    BucketRecord {
         claim: view.claim.at.clone(),
         uid: view.claim.uid.clone(),
-        backend: backend.name.clone(),
-        endpoint: backend.endpoint.clone(),
-        bucket,
+        backend: target.backend,
+        endpoint: target.endpoint,
+        bucket: target.bucket,
         absence: false,
         adopted: false,
         settled: false,
-        generation: 1,
+        generation,
         handled_rotate_request: None,
-    };
-    let suspicious = refuse_held(view, &record)?;
+    }
+}
+
+/// The bucket that the spec asks for, at a backend that can be used.
+pub(super) fn wanted(view: &View, desired: &Desired) -> Result<Target, Halt> {
+    let backend = usable(view, &desired.backend)?;
+    let bucket = wanted_bucket(&view.claim, desired, &backend)?;
+    Ok(Target { backend: backend.name.clone(), endpoint: backend.endpoint.clone(), bucket })
+}
+
+/// Halts unless a record may be made. `Ok(true)` = nobody holds the bucket, but somebody has credentials for it.
+fn is_suspicious(view: &View, record: &BucketRecord) -> Result<bool, Halt> {
+    let suspicious = refuse_held(view, record)?;
     if !view.newborn {
         // The finalizer was there before this pass: a record may be too, and a cache is no proof that it is not.
         require_fresh(view)?;
@@ -138,16 +200,7 @@ fn hold_bucket(view: &View, desired: &Desired) -> Result<Act, Halt> {
     if view.taken.contains(record.name().as_str()) {
         return Err(Look::Internal(record.name().to_string()).into());
     }
-    if suspicious || memory.remake {
-        bucket::refuse_rivals(view, &record)?;
-    }
-    if memory.remake {
-        record.adopted = !bucket::carries_our_tags(view, &record)?;
-        bucket::refuse_another_claims(view, &record)?;
-        record.generation = memory.highest_generation.saturating_add(1);
-        record.handled_rotate_request = view.claim.rotate_request.as_deref().map(wire::rotate_receipt);
-    }
-    Ok(Act::CreateRecord(record))
+    Ok(suspicious)
 }
 
 fn wanted_bucket(claim: &Claim, desired: &Desired, backend: &Backend) -> Result<BucketName, Halt> {
@@ -156,7 +209,7 @@ fn wanted_bucket(claim: &Claim, desired: &Desired, backend: &Backend) -> Result<
     }
     backend.template.render(&claim.at.namespace, &claim.at.name).map_err(|error| {
         let message = format!("the template of S3Backend {} gives this claim no bucket: {error}", backend.name);
-        Stop::refused(Reason::TemplateInvalid, Concern::Bucket, message).into()
+        Stop::refused(Reason::TemplateInvalid, Concern::Ready, message).into()
     })
 }
 
@@ -171,7 +224,7 @@ fn refuse_held(view: &View, record: &BucketRecord) -> Result<bool, Halt> {
             Holder::Other(claim) => Err(Stop::held(name, claim, bucket, &view.claim.at.namespace).into()),
             Holder::Damaged(why) => {
                 let message = format!("the record of bucket {bucket} is damaged: {why}");
-                Err(Stop::refused(Reason::CreationInconsistent, Concern::Bucket, message).into())
+                Err(Stop::refused(Reason::CreationInconsistent, Concern::Ready, message).into())
             }
         },
         _ => Err(Look::Holder(target(record)).into()),
@@ -193,31 +246,23 @@ pub(super) fn target(record: &BucketRecord) -> Target {
 /// it is made again (spec §3.2).
 struct Memory {
     remake: bool,
-    bucket: Option<BucketName>,
-    highest_generation: u64,
+    /// Name of the backend, and the bucket.
+    bucket: Option<(String, BucketName)>,
 }
 
 impl Memory {
     fn of(view: &View) -> Self {
         let status = &view.claim.status;
-        let credential = view.credentials().next();
-        let consumers = view.consumers.values().flatten().filter(|secret| secret.is_controlled_by(&view.claim.uid));
-        let generation = |secret: &Stored| secret.label(wire::ROTATION_GENERATION).and_then(|text| text.parse().ok());
-        let published = consumers.filter_map(|secret| credentials::published_generation(view, secret));
-        let pinned = status.bucket_name.as_deref().filter(|_| status.backend.is_some());
-        let bucket = credential.and_then(|secret| secret.text("bucket_name")).or(pinned);
+        let credential = view.credentials().max_by_key(|secret| view.labelled_generation(secret));
+        let named =
+            |secret: &Stored| Some((secret.text("backend")?.to_owned(), secret.text("bucket_name")?.to_owned()));
+        let backend = status.backend.as_ref().map(|backend| backend.name.clone());
+        // A claim that never got its bucket has nothing to be taken up again: the adoption policy decides.
+        let pinned = backend.zip(status.bucket_name.clone()).filter(|_| status.bucket_origin.is_some());
+        let bucket = credential.and_then(named).or_else(|| pinned.clone());
         Self {
-            // A claim that never got its bucket has nothing to be taken up again: the adoption policy decides.
-            remake: credential.is_some() || (pinned.is_some() && status.bucket_origin.is_some()),
-            bucket: bucket.and_then(|name| BucketName::parse(name).ok()),
-            // The status is no memory, but a number that it shows was used.
-            highest_generation: view
-                .credentials()
-                .filter_map(generation)
-                .chain(published)
-                .chain(status.rotation_generation.and_then(|shown| u64::try_from(shown).ok()))
-                .max()
-                .unwrap_or(0),
+            remake: credential.is_some() || pinned.is_some(),
+            bucket: bucket.and_then(|(backend, bucket)| Some((backend, BucketName::parse(&bucket).ok()?))),
         }
     }
 }

@@ -2,60 +2,114 @@
 
 use std::collections::BTreeMap;
 
-use crate::api::{AdoptionPolicy, BucketRecord, Desired, Reason, wire};
+use crate::api::{AdoptionPolicy, BucketRecord, ConditionType, Desired, Reason, wire};
 
-use super::bind::{require_fresh, target};
+use super::bind::{require_fresh, target, usable};
+use super::records::leads_to;
 use super::repair::{Change, SecretPatch};
-use super::step::{Act, Concern, Halt, Look, Stop};
-use super::view::{BucketSeen, CreateAnswer, Stored, View};
+use super::step::{Act, Concern, Halt, Look, Stop, Target};
+use super::view::{BackendSeen, BucketSeen, Checked, CreateAnswer, Stored, VersioningSeen, View};
 
-/// Makes sure that the bucket is there and this claim's. `Ok` carries what impairs a claim that was bound.
-pub(super) fn walk(
-    view: &View,
-    desired: &Desired,
-    record: &BucketRecord,
-    stored: &Stored,
-    impaired: Option<Stop>,
-) -> Result<Option<Stop>, Halt> {
-    if view.was_bound() {
-        return drift(view, record, impaired);
-    }
-    let Some(look) = &view.bucket else {
-        return Err(Look::Bucket(target(record)).into());
-    };
-    match look {
+/// Makes sure that the bucket is there and this claim's, for a claim that was never bound to it.
+pub(super) fn obtain(view: &View, desired: &Desired, record: &BucketRecord, stored: &Stored) -> Result<(), Halt> {
+    match look(view, &target(record))? {
         BucketSeen::Absent => create(view, record, stored)?,
         BucketSeen::Forbidden => return Err(exists(record, "it belongs to somebody else").into()),
         BucketSeen::Present(tags) => take(view, record, stored, tags.as_ref())?,
     }
-    if let Some(versioning) = desired.versioning.filter(|_| !record.adopted && !view.versioned) {
-        return Err(Act::SetVersioning(target(record), versioning).into());
+    match desired.versioning.filter(|_| !record.adopted) {
+        Some(versioning) if view.versioning != Some(VersioningSeen::Set(versioning)) => {
+            Err(Act::SetVersioning(target(record), versioning).into())
+        }
+        _ => Ok(()),
     }
-    Ok(None)
+}
+
+/// What this pass saw of a bucket; the look, if it has not looked at that one.
+pub(super) fn look<'a>(view: &'a View, at: &Target) -> Result<&'a BucketSeen, Halt> {
+    let seen = view.bucket.as_ref().filter(|_| view.asked_about(at));
+    seen.ok_or_else(|| Look::Bucket(at.clone()).into())
 }
 
 /// The bucket of a claim that was bound is trusted between drift checks, and never replaced by an empty one.
-fn drift(view: &View, record: &BucketRecord, impaired: Option<Stop>) -> Result<Option<Stop>, Halt> {
-    if impaired.is_some() {
-        return Ok(impaired);
+pub(super) fn drift(view: &View, record: &BucketRecord) -> Result<(), Halt> {
+    check(view, record, target(record))?;
+    if is_missing(view, record) {
+        Err(missing(record, "is gone; it is not replaced by an empty one").into())
+    } else {
+        Ok(())
     }
-    if view.look_due {
-        return Err(Look::Bucket(target(record)).into());
+}
+
+/// Why a claim that was bound has no bucket.
+pub(super) fn missing(record: &BucketRecord, why: &str) -> Stop {
+    let message = format!("bucket {} was there and {why}", record.bucket);
+    Stop::refused(Reason::BucketMissing, Concern::Bucket, message)
+}
+
+/// Looks at the bucket of a claim that was bound, once in a pass: when a drift check is due, and when its backend
+/// points to another endpoint than that of the last look.
+pub(super) fn check(view: &View, record: &BucketRecord, at: Target) -> Result<(), Halt> {
+    let missed = view.missing_at.as_ref().filter(|missed| leads_to(missed, record));
+    let elsewhere = *missed.map_or(&record.endpoint, |missed| &missed.endpoint) != at.endpoint;
+    if view.checked == Checked::No && (view.look_due || elsewhere) {
+        return Err(Look::Bucket(at).into());
     }
-    let message = format!("bucket {} was there and is gone; it is not replaced by an empty one", record.bucket);
-    Ok(is_missing(view, record).then(|| Stop::refused(Reason::BucketMissing, Concern::Bucket, message)))
+    Ok(())
 }
 
 /// Whether the bucket of a claim that was bound is missing: seen in this pass or, without a look, in an earlier
-/// one. One that is back counts as the claim's only if its tags say so.
+/// one. One that is back, or at another endpoint, counts as the claim's only if its tags say so.
 pub(super) fn is_missing(view: &View, record: &BucketRecord) -> bool {
-    match &view.bucket {
+    let points_to = match view.backends.get(&record.backend) {
+        Some(BackendSeen::Present { backend, .. }) => Some(&backend.endpoint),
+        _ => None,
+    };
+    let missed = view.missing_at.as_ref().filter(|missed| leads_to(missed, record));
+    let was_missing = missed.is_some_and(|missed| points_to.is_none_or(|now| *now == missed.endpoint));
+    let moved = view.bucket_at.as_ref().is_some_and(|at| at.endpoint != record.endpoint);
+    match view.bucket.as_ref().filter(|_| view.asked_about_bound(record)) {
         Some(BucketSeen::Absent) => true,
         Some(BucketSeen::Present(Some(tags))) => {
-            view.known_missing && !record.adopted && !names_claim_uid(tags, record)
+            (moved || (was_missing && !record.adopted)) && !names_claim_uid(tags, record)
         }
-        Some(BucketSeen::Present(None)) => false,
-        Some(BucketSeen::Forbidden) | None => view.known_missing,
+        Some(BucketSeen::Present(None)) => moved,
+        Some(BucketSeen::Forbidden) => moved || was_missing,
+        None => was_missing,
+    }
+}
+
+/// Whether a bucket that the claim was never bound to is one that it made or took over all the same.
+pub(super) fn is_made(view: &View, record: &BucketRecord) -> Result<bool, Halt> {
+    if record.adopted {
+        return Ok(true);
+    }
+    let at = target(record);
+    match look(view, &at)? {
+        BucketSeen::Present(Some(tags)) if names_claim_uid(tags, record) => Ok(true),
+        BucketSeen::Present(tags) if record.absence && tags.as_ref().is_none_or(BTreeMap::is_empty) => {
+            view.bucket_empty.ok_or_else(|| Look::Contents(at).into())
+        }
+        BucketSeen::Present(_) | BucketSeen::Absent | BucketSeen::Forbidden => Ok(false),
+    }
+}
+
+/// Makes an edit of `versioning` take effect on the bucket of a claim that is bound. What the bucket has is asked only
+/// after an edit, while the claim is in trouble, and with a drift check: at rest nothing is asked.
+pub(super) fn keep_versioning(view: &View, desired: &Desired, record: &BucketRecord) -> Result<(), Halt> {
+    let Some(wanted) = desired.versioning.filter(|_| !record.adopted) else { return Ok(()) };
+    let status = &view.claim.status;
+    let edited = status.observed_generation != Some(view.claim.generation);
+    let ready = status.conditions.iter().any(|c| c.type_ == ConditionType::Ready.as_str() && c.status == "True");
+    let at = target(record);
+    match view.versioning.filter(|_| view.asked_about(&at)) {
+        Some(VersioningSeen::Set(set)) if set == wanted => Ok(()),
+        Some(_) => {
+            require_fresh(view)?;
+            Err(Act::SetVersioning(at, wanted).into())
+        }
+        None if edited || !ready || view.checked == Checked::Seen => Err(Look::Versioning(at).into()),
+        None => Ok(()),
     }
 }
 
@@ -89,7 +143,12 @@ fn take(
     stored: &Stored,
     tags: Option<&BTreeMap<String, String>>,
 ) -> Result<(), Halt> {
-    if view.tagged || record.adopted || tags.is_some_and(|tags| names_claim_uid(tags, record)) {
+    let tagged_ours = tags.is_some_and(|tags| names_claim_uid(tags, record));
+    if tagged_ours && view.was_bound() && !record.absence && !record.adopted {
+        // The claim comes back to a bucket that it left: whatever was put into it since is not to be lost with it.
+        return Err(take_over(view, record, stored));
+    }
+    if view.tagged || record.adopted || tagged_ours {
         return Ok(());
     }
     if view.created == Some(CreateAnswer::Created) {
@@ -108,9 +167,7 @@ fn take(
 }
 
 fn adopt(view: &View, record: &BucketRecord, stored: &Stored, tags: &BTreeMap<String, String>) -> Result<(), Halt> {
-    let Some(backend) = view.backend_at(&record.endpoint) else {
-        return Err(Look::Backend(record.backend.clone()).into());
-    };
+    let backend = usable(view, &record.backend)?;
     let whose = BucketTags::of(view, tags);
     match (backend.adoption, whose) {
         (AdoptionPolicy::Never, _) => Err(exists(record, "the backend's adoptionPolicy is Never").into()),
@@ -118,13 +175,17 @@ fn adopt(view: &View, record: &BucketRecord, stored: &Stored, tags: &BTreeMap<St
         (AdoptionPolicy::Owned, BucketTags::Nobody) => {
             Err(exists(record, "its tags don't name this claim, and the backend's adoptionPolicy is Owned").into())
         }
-        (AdoptionPolicy::Owned | AdoptionPolicy::Any, _) => {
-            require_fresh(view)?;
-            refuse_rivals(view, record)?;
-            let adopted = BucketRecord { adopted: true, ..record.clone() };
-            Err(rewrite(view, &adopted, stored, Change::Adopt))
-        }
+        (AdoptionPolicy::Owned | AdoptionPolicy::Any, _) => Err(take_over(view, record, stored)),
     }
+}
+
+/// `origin: Adopted` is in the record before anything else is done with the bucket.
+fn take_over(view: &View, record: &BucketRecord, stored: &Stored) -> Halt {
+    if let Err(halt) = require_fresh(view).and_then(|()| refuse_rivals(view, record)) {
+        return halt;
+    }
+    let adopted = BucketRecord { adopted: true, ..record.clone() };
+    rewrite(view, &adopted, stored, Change::Adopt)
 }
 
 /// Whom a bucket's tags name.
@@ -149,7 +210,7 @@ impl BucketTags {
     }
 }
 
-fn exists(record: &BucketRecord, why: &str) -> Stop {
+pub(super) fn exists(record: &BucketRecord, why: &str) -> Stop {
     let message = format!("bucket {} exists and is not taken over: {why}", record.bucket);
     Stop::refused(Reason::BucketExists, Concern::Bucket, message)
 }
@@ -170,16 +231,16 @@ fn tag(view: &View, record: &BucketRecord, present: &BTreeMap<String, String>) -
     Err(Act::TagBucket(target(record), all).into())
 }
 
-fn names_claim_uid(tags: &BTreeMap<String, String>, record: &BucketRecord) -> bool {
+/// Whether tags say that the bucket is this claim's.
+pub(super) fn names_claim_uid(tags: &BTreeMap<String, String>, record: &BucketRecord) -> bool {
     tags.get(wire::TAG_CLAIM_UID).map(String::as_str) == Some(record.uid.as_str())
 }
 
 /// For a record that is made again: whether tags read in this pass carry this UID.
 pub(super) fn carries_our_tags(view: &View, record: &BucketRecord) -> Result<bool, Halt> {
-    match &view.bucket {
-        None => Err(Look::Bucket(target(record)).into()),
-        Some(BucketSeen::Present(Some(tags))) => Ok(names_claim_uid(tags, record)),
-        Some(_) => Ok(false),
+    match look(view, &target(record))? {
+        BucketSeen::Present(Some(tags)) => Ok(names_claim_uid(tags, record)),
+        _ => Ok(false),
     }
 }
 
@@ -198,8 +259,9 @@ pub(super) fn refuse_another_claims(view: &View, record: &BucketRecord) -> Resul
 /// Before a bucket is taken over on the strength of a record that may have been another's until somebody deleted
 /// it: a live list must show no credential of another claim for it (spec §3.2).
 pub(super) fn refuse_rivals(view: &View, record: &BucketRecord) -> Result<(), Halt> {
-    let Some(rivals) = &view.rivals else {
-        return Err(Look::CredentialsFor(target(record)).into());
+    let at = target(record);
+    let Some(rivals) = view.rivals.as_ref().filter(|_| view.asked_about(&at)) else {
+        return Err(Look::CredentialsFor(at).into());
     };
     if rivals.is_empty() {
         return Ok(());

@@ -8,7 +8,7 @@ use crate::api::{
 
 use super::bind::require_fresh;
 use super::bucket::rewrite;
-use super::repair::{Change, SecretPatch};
+use super::repair::{Change, SecretPatch, Trigger};
 use super::rotation;
 use super::step::{Act, Concern, Halt, Look, Stop};
 use super::view::{Stored, View};
@@ -57,7 +57,9 @@ fn credential(
     if let Some(secret) = view.credential(record.generation) {
         let credential = match Credential::read(&secret.0, &record.uid, record.generation) {
             Ok(credential) => credential,
-            Err(_) if rotation::is_requested(view, record) => return Err(rotation::raise(view, record, stored)),
+            Err(_) if rotation::is_requested(view, record) => {
+                return Err(rotation::raise(view, record, stored, Trigger::Request));
+            }
             Err(damage) => {
                 let message = format!("the current credential is damaged: {damage}; a rotate request replaces it");
                 return Err(Stop::refused(Reason::CreationInconsistent, Concern::Credentials, message).into());
@@ -71,14 +73,14 @@ fn credential(
     if view.taken.contains(&name) {
         return Err(Look::Internal(name).into());
     }
-    if view.own_target {
+    if view.own_target == Some(record.generation) {
         return Err(Act::Mint(facts.clone()).into());
     }
     if !view.absent.contains(&name) {
         return Err(Look::Internal(name).into());
     }
-    let raised = BucketRecord { generation: record.generation.saturating_add(1), ..record.clone() };
-    Err(rewrite(view, &raised, stored, Change::RaiseGeneration))
+    let raised = BucketRecord { generation: view.next_generation(), ..record.clone() };
+    Err(rewrite(view, &raised, stored, Change::RaiseGeneration(Trigger::Repair)))
 }
 
 /// The Secret that the tenant reads. Ours only if this claim's UID controls it; a stranger's is left alone.

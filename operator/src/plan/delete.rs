@@ -6,8 +6,10 @@
 use crate::api::{AccessKeyId, AnonymousBinding, BucketName, BucketRecord, Deletion, Endpoint, Reason, RecordName};
 
 use super::bind::Settled;
+use super::repair::Change;
 use super::step::{Act, Concern, Halt, Look, Stop};
 use super::view::View;
+use super::{bucket, removal};
 
 /// Walks through the steps. `Ok` = nothing is left to do.
 pub(super) fn walk(view: &View) -> Result<Settled, Halt> {
@@ -16,14 +18,15 @@ pub(super) fn walk(view: &View) -> Result<Settled, Halt> {
     }
     read_live(view)?;
     withdraw_public_access(view)?;
+    settle(view)?;
     revoke_credentials(view)?;
     if view.claim.paused {
         let message = "paused by annotation; access is revoked, the rest of the deletion waits";
         return Err(Stop::refused(Reason::Paused, Concern::Ready, message).into());
     }
-    keep_bucket(view)?;
+    removal::walk(view)?;
     remove_consumer_secrets(view)?;
-    await_lost_create(view)?;
+    removal::await_unanswered(view)?;
     remove_record(view)?;
     if view.own_lists < 2 || !view.own_current {
         // Right before the finalizer goes, a second live list must be empty.
@@ -70,21 +73,21 @@ fn revoke_credentials(view: &View) -> Result<(), Halt> {
     if let Some(credential) = view.credentials().next() {
         return Err(Act::Delete(credential.reference()).into());
     }
-    let highest = view.record().map_or(0, |(record, _)| record.generation);
+    let highest = view.records().map(|(record, _)| record.generation).max().unwrap_or(0);
     (1..=highest)
         .map(|generation| AccessKeyId::of(&view.claim.uid, generation).secret_name())
         .try_for_each(|name| remove_by_name(view, name))
 }
 
-/// A `Delete` policy on a bucket that was taken over is `Retain`; so is one on a bucket that no record proves ours.
-fn keep_bucket(view: &View) -> Result<(), Halt> {
-    let ours = view.record().is_some_and(|(record, _)| !record.adopted);
-    if view.claim.deletion == Deletion::Retain || !ours {
+/// That the claim was bound is noted before the credentials go, which are the only other sign of it (spec §2).
+fn settle(view: &View) -> Result<(), Halt> {
+    let Some((record, stored)) = view.record() else { return Ok(()) };
+    let bound = view.credentials().next().is_some();
+    if view.claim.deletion == Deletion::Retain || record.adopted || record.settled || !bound {
         return Ok(());
     }
-    let message = "this version does not delete buckets; access is revoked. To let the claim go and keep the bucket, \
-                   set forceDelete: false and deletionPolicy: Retain in one patch";
-    Err(Stop::refused(Reason::DeletionBlocked, Concern::Ready, message).into())
+    let settled = BucketRecord { settled: true, ..record };
+    Err(bucket::rewrite(view, &settled, &stored, Change::Settle))
 }
 
 /// The consumer Secret under the name that the spec gives and under the one that was bound, if this UID controls it.
@@ -100,12 +103,6 @@ fn remove_consumer_secrets(view: &View) -> Result<(), Halt> {
         }
     }
     Ok(())
-}
-
-/// A create that got no answer can still land, and must not hit the name's next holder: until its deadline has
-/// passed the record stays (spec §3.2).
-fn await_lost_create(view: &View) -> Result<(), Halt> {
-    view.create_pending.map_or(Ok(()), |time| Err(Halt::Wait(time)))
 }
 
 fn remove_record(view: &View) -> Result<(), Halt> {

@@ -4,13 +4,18 @@ use std::collections::BTreeMap;
 
 use crate::api::{AnonymousBinding, BucketRecord, Claim};
 
+use super::records::leads_to;
+use super::removal;
 use super::repair::Change;
-use super::step::{Act, Look, SecretRef, Step};
-use super::view::{Answer, BucketSeen, CreateAnswer, Failure, Holder, Stored, View};
+use super::step::{Act, Look, SecretRef, Step, Target};
+use super::view::{
+    Answer, BucketSeen, Checked, CreateAnswer, Failure, Holder, LetGo, PurgeEnd, Stored, VersioningSeen, View,
+};
 
 impl View {
     /// Takes in what a step found out or did.
     pub fn learn(&mut self, step: &Step, answer: Answer) {
+        self.confirmed = *step == Step::Look(Look::Claim);
         match (step, answer) {
             (_, Answer::Failed(failure)) => self.fail(step, failure),
             (Step::Look(look), answer) => self.found(look, answer),
@@ -25,16 +30,21 @@ impl View {
             (Step::Act(Act::TagBucket(..)), Failure::Unsupported) => self.tagged = true,
             // A drift check that fails says nothing about the bucket; that the backend ails is for its probe to say.
             (
-                Step::Look(Look::Bucket(_)),
+                Step::Look(Look::Bucket(at)),
                 Failure::Upstream(_) | Failure::UpstreamDenied(_) | Failure::NoUpstream(_) | Failure::Unsupported,
-            ) if self.was_bound() => self.look_due = false,
+            ) if self.was_bound() && !self.claim.deleting && self.is_bound_to(at) => {
+                self.look_due = false;
+                self.checked = Checked::Failed;
+            }
             (step, failure) => self.failure = Some((step.clone(), failure)),
         }
     }
 
     fn found(&mut self, look: &Look, answer: Answer) {
         match (look, answer) {
-            (Look::Backend(name), Answer::Backend(seen)) => self.backend = Some((name.clone(), seen)),
+            (Look::Backend(name), Answer::Backend(seen)) => {
+                self.backends.insert(name.clone(), seen);
+            }
             (Look::Holder(target), Answer::Holder(holder)) => self.holder = Some((target.record(), holder)),
             (Look::Claim, Answer::Claim(claim)) => self.found_claim(claim),
             (Look::Own, Answer::Secrets(secrets)) => {
@@ -47,15 +57,27 @@ impl View {
                 self.consumers.insert(name.clone(), secret);
                 self.taken.remove(name);
             }
-            (Look::CredentialsFor(_), Answer::Secrets(secrets)) => {
+            (Look::CredentialsFor(at), Answer::Secrets(secrets)) => {
+                self.turn_to(at);
                 let others = |secret: &Stored| secret.text("claim_uid") != Some(self.claim.uid.as_str());
                 self.rivals = Some(secrets.into_iter().filter(others).collect());
             }
-            (Look::Bucket(_), Answer::Bucket(seen)) => {
+            (Look::Bucket(at), Answer::Bucket(seen)) => {
+                self.turn_to(at);
                 self.bucket = Some(seen);
-                self.look_due = false;
+                if self.is_bound_to(at) {
+                    self.look_due = false;
+                    self.checked = Checked::Seen;
+                }
             }
-            (Look::Contents(_), Answer::Empty(empty)) => self.bucket_empty = Some(empty),
+            (Look::Contents(at), Answer::Empty(empty)) => {
+                self.turn_to(at);
+                self.bucket_empty = Some(empty);
+            }
+            (Look::Versioning(at), Answer::Versioning(seen)) => {
+                self.turn_to(at);
+                self.versioning = Some(seen);
+            }
             _ => self.outdated = true,
         }
     }
@@ -110,8 +132,11 @@ impl View {
             (Act::RemoveFinalizer(_), _) => self.released = true,
             (Act::WriteStatus(..), Answer::Claim(Some(claim))) => self.claim = *claim,
             (Act::CreateRecord(record), Answer::Secret(Some(secret))) => {
-                self.remade = record.generation > 1;
-                self.own_target = true;
+                self.remade |= record.generation > 1 && self.record().is_none();
+                // A record that follows its bucket to another endpoint aims at a generation that is there.
+                if self.records().all(|(other, _)| other.generation < record.generation) {
+                    self.own_target = Some(record.generation);
+                }
                 self.wrote(secret);
             }
             (Act::CreateBucket(_), Answer::Created(answer)) => {
@@ -123,13 +148,23 @@ impl View {
                     CreateAnswer::AlreadyExists => {}
                 }
             }
+            (Act::Purge(..), Answer::Purged(purged)) => {
+                self.purged += purged.deleted;
+                if let PurgeEnd::Failed(failure) = &purged.end {
+                    self.failure = Some((Step::Act(act.clone()), failure.clone()));
+                }
+                self.purge = Some(purged.end);
+            }
+            (Act::DeleteBucket(_), Answer::Deleted(answer)) => self.removed = Some(answer),
             (Act::TagBucket(_, tags), _) => {
                 self.bucket = Some(BucketSeen::Present(Some(tags.clone())));
                 self.tagged = true;
             }
-            (Act::SetVersioning(..), _) => self.versioned = true,
+            (Act::SetVersioning(_, versioning), _) => self.versioning = Some(VersioningSeen::Set(*versioning)),
             (Act::Patch(patch), Answer::Secret(Some(secret))) => {
-                self.own_target |= patch.change == Change::RaiseGeneration;
+                if let Change::RaiseGeneration(_) = patch.change {
+                    self.own_target = BucketRecord::read(&secret.0).ok().map(|record| record.generation);
+                }
                 self.wrote(secret);
             }
             (Act::Mint(_) | Act::CreateConsumer(_) | Act::CreateBinding(_), Answer::Secret(Some(secret))) => {
@@ -139,6 +174,8 @@ impl View {
                 self.taken.insert(record.name().to_string());
             }
             (Act::Mint(facts), Answer::Exists) => {
+                // Somebody minted it: if it is gone again by the time of the look, it is not minted a second time.
+                self.own_target = None;
                 self.taken.insert(facts.access_key_id().secret_name());
             }
             (Act::CreateConsumer(content), Answer::Exists) => {
@@ -150,6 +187,11 @@ impl View {
             (Act::Delete(secret), _) => self.deleted(secret),
             _ => self.outdated = true,
         }
+    }
+
+    /// Whether this is the bucket that the claim is bound to, at whatever endpoint its backend has now.
+    fn is_bound_to(&self, at: &Target) -> bool {
+        self.record().is_none_or(|(record, _)| leads_to(at, &record))
     }
 
     fn wrote(&mut self, secret: Stored) {
@@ -166,7 +208,11 @@ impl View {
     fn deleted(&mut self, secret: &SecretRef) {
         if secret.namespace == self.setting.operator_namespace {
             self.revoked += u32::from(secret.name.starts_with("vc-"));
-            self.own.remove(&secret.name);
+            let removed = self.own.remove(&secret.name);
+            if let Some(record) = removed.and_then(|removed| BucketRecord::read(&removed.0).ok()) {
+                let gone = removal::is_gone(self, &record);
+                self.let_go.push(LetGo { record, gone });
+            }
             self.absent.insert(secret.name.clone());
             self.own_current = false;
         } else {

@@ -17,7 +17,10 @@ mod bucket;
 mod credentials;
 mod delete;
 mod learn;
+mod moves;
 pub mod orphans;
+mod records;
+mod removal;
 mod repair;
 mod rotation;
 mod status;
@@ -30,10 +33,14 @@ use k8s_openapi::jiff::Timestamp;
 
 use crate::api::Reason;
 
+pub use records::{bucket_of, missing_at};
 pub(crate) use repair::preconditions;
-pub use repair::{Change, SecretPatch};
+pub use repair::{Change, SecretPatch, Trigger};
 pub use step::{Act, Announcement, Concern, Look, Rest, SecretRef, Step, Stop, Target, Then};
-pub use view::{Answer, BackendSeen, BucketSeen, CreateAnswer, Failure, Holder, Setting, Stored, View};
+pub use view::{
+    Answer, BackendSeen, BucketSeen, Checked, CreateAnswer, DeleteAnswer, Failure, Holder, PurgeEnd, Purged, Setting,
+    Stored, VersioningSeen, View,
+};
 
 use step::Halt;
 
@@ -50,22 +57,20 @@ pub fn next(view: &View, now: Timestamp) -> Step {
         Ok(settled) => status::conclude(view, settled.impaired.as_ref(), settled.wake, now),
         Err(Halt::Do(step)) => *step,
         Err(Halt::Stop(stop)) => status::conclude(view, Some(&stop), None, now),
-        Err(Halt::Wait(time)) => rest(Then::After(time)),
+        Err(Halt::Wait(time)) => rest(Then::Wait(time)),
         Err(Halt::Stale(why)) => stale(why),
     }
-}
-
-/// Whether the bucket of a claim that was bound is missing, as far as this pass and those before it saw.
-pub fn bucket_is_missing(view: &View) -> bool {
-    // One that is not made yet is not missing: it may be another operator that makes it.
-    view.was_bound() && view.record().is_some_and(|(record, _)| bucket::is_missing(view, &record))
 }
 
 /// What the API server did not do leaves no trace in the status, unless it refuses for good: the caches and the
 /// next pass tell the truth. What the store did not do is told.
 fn after_failure(view: &View, step: &Step, failure: &Failure, now: Timestamp) -> Step {
     let concerns = match step {
+        // The bucket that is to go says nothing about itself any more.
+        _ if view.claim.deleting => Concern::Ready,
         Step::Act(Act::Mint(_) | Act::CreateConsumer(_)) => Concern::Credentials,
+        // The bucket that the claim is bound to is there, whatever becomes of the one that it is to move to.
+        _ if view.was_bound() => Concern::Ready,
         Step::Look(Look::Bucket(_) | Look::Contents(_))
         | Step::Act(Act::CreateBucket(_) | Act::TagBucket(..) | Act::SetVersioning(..)) => Concern::Bucket,
         _ => Concern::Ready,
@@ -76,13 +81,21 @@ fn after_failure(view: &View, step: &Step, failure: &Failure, now: Timestamp) ->
         // Expected: the namespace's deletion reaches the claim next (spec §3.4).
         Failure::NamespaceTerminating => return rest(Then::AwaitChange),
         Failure::Refused(_) if matches!(step, Step::Act(Act::WriteStatus(..))) => return rest(Then::AwaitChange),
+        Failure::Upstream(why) | Failure::NoUpstream(why) if view.claim.deleting => {
+            Stop::failed(concerns, format!("{why}; {}", removal::WAY_OUT))
+        }
         Failure::Upstream(why) | Failure::NoUpstream(why) => Stop::failed(concerns, why),
         // Permission and ability: no retry loop, looked at again when something changes (spec §3.5).
         Failure::Refused(why) => refused(concerns, format!("can't {step}: {why}")),
-        Failure::UpstreamDenied(why) => refused(concerns, why.clone()),
-        Failure::Unsupported => refused(concerns, format!("can't {step}: the store does not implement it")),
+        Failure::UpstreamDenied(why) => denied(view, concerns, why.clone()),
+        Failure::Unsupported => denied(view, concerns, format!("can't {step}: the store does not implement it")),
     };
     status::conclude(view, Some(&stop), None, now)
+}
+
+/// The store refuses for good: a deletion says how it can be got out of.
+fn denied(view: &View, concerns: Concern, why: String) -> Stop {
+    if view.claim.deleting { removal::blocked(&why) } else { refused(concerns, why) }
 }
 
 fn refused(concerns: Concern, why: String) -> Stop {

@@ -132,6 +132,7 @@ fn nothing_of_a_living_claim_is_touched() {
     assert_eq!(run(sweep(&secrets), secrets, Some("u-1"), true), (Vec::new(), Rest::Alive));
 }
 
+// covers: 2.labels.noProof
 #[test]
 fn labels_alone_do_not_prove_a_claim_gone() {
     let other = edited(&credential(1), |secret| {
@@ -145,6 +146,7 @@ fn labels_alone_do_not_prove_a_claim_gone() {
     }
 }
 
+// covers: 3.4.orphans.error
 #[test]
 fn an_error_ends_the_sweep_whatever_was_asked() {
     let secrets = [record(true, 1), without_labels(&credential(1))];

@@ -31,12 +31,31 @@ pub enum Change {
     NoteAbsence,
     /// The record notes that the bucket is taken over.
     Adopt,
+    /// The record notes that the claim was bound, before its credentials go.
+    Settle,
     /// The record aims at the next credential generation.
-    RaiseGeneration,
+    RaiseGeneration(Trigger),
+    /// The record of a bucket that the claim has moved away from notes that it is to be left alone.
+    Leave,
+    /// The record names another backend of the same endpoint, or takes over from the one of an earlier endpoint.
+    Follow,
     /// A credential on its way out is stamped.
     Retire,
     /// What somebody else changed, or what follows from an edit of the spec.
     Repair,
+}
+
+/// Why a credential is replaced.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Trigger {
+    /// Its time has come: `rotationPolicy.mode: TimeBased`.
+    Interval,
+    /// The rotate annotation.
+    Request,
+    /// It was deleted by hand, or never came to be.
+    Repair,
+    /// The claim moves to another bucket.
+    Move,
 }
 
 impl fmt::Display for Change {
@@ -44,7 +63,10 @@ impl fmt::Display for Change {
         f.write_str(match self {
             Self::NoteAbsence => "note that the bucket is absent",
             Self::Adopt => "note that the bucket is adopted",
-            Self::RaiseGeneration => "aim at the next credential generation",
+            Self::Settle => "note that the claim was bound",
+            Self::RaiseGeneration(_) => "aim at the next credential generation",
+            Self::Leave => "note that the bucket is left alone",
+            Self::Follow => "follow the backend",
             Self::Retire => "stamp the time from which it is not accepted",
             Self::Repair => "bring it up to date",
         })
@@ -167,11 +189,13 @@ mod tests {
             .unwrap_or_default()
     }
 
+    // covers: 2.consumer.patch.none
     #[test]
     fn nothing_to_do_is_no_patch() {
         assert_eq!(operations(&stored()), Vec::<Value>::new());
     }
 
+    // covers: 2.consumer.patch
     #[test]
     fn keys_of_others_survive() {
         let mut secret = stored();
@@ -180,6 +204,7 @@ mod tests {
         assert_eq!(operations(&secret), Vec::<Value>::new());
     }
 
+    // covers: 2.consumer.patch.removed
     #[test]
     fn what_differs_is_written_and_what_is_left_over_removed() {
         let mut secret = stored();
@@ -195,6 +220,7 @@ mod tests {
         assert_eq!(operations(&secret), expected);
     }
 
+    // covers: 2.consumer.patch, 4.secrecy
     #[test]
     fn a_patch_is_bound_to_uid_and_resource_version_and_prints_no_values() {
         let mut secret = stored();

@@ -11,7 +11,8 @@ use crate::api::{AccessKeyId, BucketRecord, Desired, Reason, wire};
 use super::bind::require_fresh;
 use super::bucket::rewrite;
 use super::credentials::{QUOTA_KEYS, facts};
-use super::repair::{Change, SecretPatch};
+use super::records::names;
+use super::repair::{Change, SecretPatch, Trigger};
 use super::step::{Act, Concern, Halt, Look, Stop};
 use super::view::{Stored, View};
 
@@ -32,6 +33,7 @@ pub(super) fn walk(
     stored: &Stored,
     now: Timestamp,
 ) -> Result<Option<Timestamp>, Halt> {
+    overtake(view, record, stored)?;
     let expiry = retire_lower(view, desired, record, now)?;
     let start = start_due(view, desired, record, stored, now, expiry.is_some())?;
     Ok(expiry.into_iter().chain(start).min())
@@ -44,18 +46,32 @@ pub(super) fn is_requested(view: &View, record: &BucketRecord) -> bool {
 }
 
 /// The step that aims at the next generation and takes the request at hand as handled. Planned on a claim read live:
-/// an old list would ask twice.
-pub(super) fn raise(view: &View, record: &BucketRecord, stored: &Stored) -> Halt {
+/// an old list would ask twice. `unasked` says why it is aimed at if nobody asks.
+pub(super) fn raise(view: &View, record: &BucketRecord, stored: &Stored, unasked: Trigger) -> Halt {
     if let Err(halt) = require_fresh(view) {
         return halt;
     }
+    let trigger = if is_requested(view, record) { Trigger::Request } else { unasked };
     let request = view.claim.rotate_request.as_deref().map(wire::rotate_receipt);
     let raised = BucketRecord {
-        generation: record.generation.saturating_add(1),
+        generation: view.next_generation(),
         handled_rotate_request: request.or_else(|| record.handled_rotate_request.clone()),
         ..record.clone()
     };
-    rewrite(view, &raised, stored, Change::RaiseGeneration)
+    rewrite(view, &raised, stored, Change::RaiseGeneration(trigger))
+}
+
+/// A mint that got no answer can land after its record was let go, or was aimed elsewhere: a later generation that no
+/// record aims at is passed, so that it is seen out like any other.
+fn overtake(view: &View, record: &BucketRecord, stored: &Stored) -> Result<(), Halt> {
+    let aimed = view.records().map(|(record, _)| record.generation).max().unwrap_or(record.generation);
+    if !view.credentials().any(|secret| view.labelled_generation(secret).is_some_and(|stray| stray > aimed)) {
+        Ok(())
+    } else if view.own_lists == 0 {
+        Err(Look::Own.into())
+    } else {
+        Err(raise(view, record, stored, Trigger::Repair))
+    }
 }
 
 /// Stamps what is not stamped, deletes what has expired. `Ok` = when the next of them is due.
@@ -71,7 +87,7 @@ fn retire_lower(
         if generation == record.generation {
             continue;
         }
-        let mut wanted = facts(desired, record);
+        let mut wanted = facts(desired, &opens(view, secret).unwrap_or_else(|| record.clone()));
         wanted.generation = generation;
         let mut content = wanted.content(&view.setting.operator_namespace, None);
         let at = match expires_at(secret)? {
@@ -96,12 +112,16 @@ fn retire_lower(
     Ok(due)
 }
 
+/// The record of the bucket that a credential is for: after a move the one that the claim left (spec §3.7).
+fn opens(view: &View, secret: &Stored) -> Option<BucketRecord> {
+    view.records().map(|(record, _)| record).find(|record| names(secret, record))
+}
+
 /// The generation of a credential of this claim, proved by its name. One above the target means that this pass's
 /// record is old.
 fn generation(view: &View, secret: &Stored, target: u64) -> Result<u64, Halt> {
     let named = |generation: &u64| AccessKeyId::of(&view.claim.uid, *generation).secret_name() == secret.name();
-    let labelled = secret.label(wire::ROTATION_GENERATION).and_then(|text| text.parse().ok()).filter(named);
-    match labelled.or_else(|| (1..=target).rev().take(SEARCHED).find(named)) {
+    match view.labelled_generation(secret).or_else(|| (1..=target).rev().take(SEARCHED).find(named)) {
         Some(generation) if generation <= target => Ok(generation),
         _ => Err(Halt::Stale("there is a credential of a later generation")),
     }
@@ -153,5 +173,5 @@ fn start_due(
         // Two keys at most: what the cache does not show may live all the same.
         return Err(Look::Own.into());
     }
-    Err(raise(view, record, stored))
+    Err(raise(view, record, stored, Trigger::Interval))
 }

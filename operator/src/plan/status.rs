@@ -9,13 +9,14 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 use k8s_openapi::jiff::{SignedDuration, Timestamp};
 
 use crate::api::{
-    BucketClaimStatus, BucketOrigin, BucketRecord, ConditionType, Phase, PinnedBackend, Reason, merge_conditions,
+    BucketClaimStatus, BucketOrigin, BucketRecord, ConditionType, Deletion, Phase, PinnedBackend, PurgeProgress,
+    Reason, merge_conditions,
 };
 
 use super::bind::target_credential;
 use super::bucket;
 use super::step::{Act, Announcement, Concern, Rest, Step, Stop, Then};
-use super::view::View;
+use super::view::{LetGo, View};
 
 /// Ends a pass: writes the status if it should be another one, then rests. `trouble` is what keeps the claim from
 /// being Ready; `wake`, when time alone will make something due.
@@ -45,13 +46,62 @@ fn until(now: Timestamp, wake: Timestamp) -> Duration {
 /// The claim is gone, or not ours to keep.
 fn farewell(view: &View) -> Rest {
     let mut events = revocation(view);
-    let created = |c: &Condition| c.type_ == ConditionType::BucketCreated.as_str() && c.status == "True";
-    let had_bucket = view.status_before.conditions.iter().any(created);
-    if let Some(bucket) = view.status_before.bucket_name.as_ref().filter(|_| view.released && had_bucket) {
-        let note = format!("bucket {bucket} is kept");
-        events.push(Announcement { warning: false, reason: "BucketRetained".to_owned(), note });
+    if view.released {
+        events.extend(outcomes(view));
     }
     Rest { then: Then::AwaitChange, events, waits_for: None }
+}
+
+/// What became of the buckets, for claims that had one.
+fn outcomes(view: &View) -> Vec<Announcement> {
+    if !view.let_go.is_empty() {
+        return view.let_go.iter().filter_map(|bucket| outcome(view, bucket)).map(retained_or_deleted).collect();
+    }
+    let Some(bucket) = view.status_before.bucket_name.as_ref().filter(|_| had_bucket(view)) else { return Vec::new() };
+    let note = match view.claim.deletion {
+        Deletion::Retain => format!("bucket {bucket} is kept"),
+        Deletion::Delete | Deletion::Force => {
+            format!("there is no record of bucket {bucket}, so nothing is done about it")
+        }
+    };
+    vec![retained_or_deleted((false, note))]
+}
+
+fn retained_or_deleted((deleted, note): (bool, String)) -> Announcement {
+    let reason = if deleted { "BucketDeleted" } else { "BucketRetained" };
+    Announcement { warning: false, reason: reason.to_owned(), note }
+}
+
+fn had_bucket(view: &View) -> bool {
+    let before = &view.status_before;
+    let created = before.conditions.iter().find(|c| c.type_ == ConditionType::BucketCreated.as_str());
+    // A pass that did not find the record says nothing of the bucket.
+    created.map_or(before.bucket_origin.is_some(), |c| c.status == "True")
+}
+
+/// Whether a bucket was deleted, and what to say of it.
+fn outcome(view: &View, LetGo { record, gone }: &LetGo) -> Option<(bool, String)> {
+    let bucket = &record.bucket;
+    let before = &view.status_before;
+    let current = before.bucket_name.as_deref() == Some(bucket.as_str())
+        && before.backend.as_ref().is_some_and(|backend| backend.name == record.backend);
+    let had = current && had_bucket(view);
+    let kept = |why: &str| Some((false, format!("bucket {bucket} {why}")));
+    match view.claim.deletion {
+        Deletion::Retain if had || record.adopted => kept("is kept"),
+        Deletion::Retain if record.absence => kept("is kept if it came to be"),
+        Deletion::Retain => None,
+        _ if *gone && (had || record.settled) => {
+            let objects = before.purge.as_ref().map_or(0, |purge| purge.objects_deleted);
+            let objects = u64::try_from(objects).unwrap_or_default() + view.purged;
+            let contents = if objects > 0 { format!(" with its {objects} objects") } else { String::new() };
+            Some((true, format!("bucket {bucket} is deleted{contents}")))
+        }
+        _ if *gone => None,
+        _ if record.adopted && current => kept("was taken over and is kept"),
+        _ if record.adopted => kept("was left when the claim moved, and is kept"),
+        _ => kept("is not proved to be this claim's and is kept"),
+    }
 }
 
 /// The pass that deletes the credentials of a claim that goes is the one that says so.
@@ -76,8 +126,22 @@ fn derive(view: &View, trouble: Option<&Stop>, now: Timestamp) -> BucketClaimSta
     if let Some(record) = record {
         pin(&mut status, view, &record);
     }
+    status.purge = purge_progress(view, now);
     status.conditions = conditions;
     status
+}
+
+/// Counts on from where the status stood when the pass began.
+fn purge_progress(view: &View, now: Time) -> Option<PurgeProgress> {
+    let before = view.status_before.purge.as_ref();
+    if view.purge.is_none() {
+        return before.cloned();
+    }
+    let deleted = i64::try_from(view.purged).unwrap_or(i64::MAX);
+    Some(PurgeProgress {
+        objects_deleted: before.map_or(0, |purge| purge.objects_deleted).saturating_add(deleted),
+        started_at: before.map_or(now, |purge| purge.started_at.clone()),
+    })
 }
 
 /// What the status says of the bucket, for a pass that ended before it read the record.
@@ -87,7 +151,6 @@ fn previous_pins(view: &View) -> BucketClaimStatus {
         bucket_name: before.bucket_name.clone(),
         backend: before.backend.clone(),
         bucket_origin: before.bucket_origin,
-        purge: before.purge.clone(),
         ..BucketClaimStatus::default()
     }
 }
@@ -214,6 +277,21 @@ fn published(view: &View, record: &BucketRecord) -> Option<String> {
     (ours && secret.text("AWS_ACCESS_KEY_ID") == Some(credential.id.as_str())).then(|| secret.name().to_owned())
 }
 
+/// A claim that was bound is bound to another bucket now, and has to be told that it finds none of its data there. A
+/// bucket that its backend only leads to by another endpoint, or a store that has another name, is the same one.
+fn departure(before: &BucketClaimStatus, after: &BucketClaimStatus) -> Option<Announcement> {
+    before.bucket_origin?;
+    let (old, new) = (before.bucket_name.as_ref()?, after.bucket_name.as_ref()?);
+    let (from, to) = (before.backend.as_ref()?, after.backend.as_ref()?);
+    let same_store = from.name == to.name || from.endpoint == to.endpoint;
+    let note = format!(
+        "the claim is bound to bucket {new} at S3Backend {} now; no data was moved, bucket {old} at S3Backend {} is left \
+         as it is",
+        to.name, from.name
+    );
+    (old != new || !same_store).then(|| Announcement { warning: true, reason: "DataNotMoved".to_owned(), note })
+}
+
 /// One event per transition of `Ready`, by comparison of the status that the pass began with and the one that it
 /// leaves.
 fn transitions(view: &View, after: &BucketClaimStatus) -> Vec<Announcement> {
@@ -226,6 +304,7 @@ fn transitions(view: &View, after: &BucketClaimStatus) -> Vec<Announcement> {
         let note = "the bucket record had been deleted and was made again".to_owned();
         events.push(Announcement { warning: true, reason: "RecordRemade".to_owned(), note });
     }
+    events.extend(departure(&view.status_before, after));
     if let (Some(then), Some(now)) = (view.status_before.rotation_generation, after.rotation_generation)
         && now > then
     {
@@ -247,7 +326,7 @@ fn transitions(view: &View, after: &BucketClaimStatus) -> Vec<Announcement> {
         events.push(Announcement { warning: false, reason: "Bound".to_owned(), note });
     } else if condition.reason != Reason::Paused.to_string() {
         let (reason, note) = (condition.reason.clone(), condition.message.clone());
-        events.push(Announcement { warning: true, reason, note });
+        events.push(Announcement { warning: condition.reason != Reason::Purging.to_string(), reason, note });
     }
     events
 }

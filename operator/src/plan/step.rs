@@ -23,6 +23,23 @@ pub enum Step {
     Rest(Rest),
 }
 
+impl Step {
+    /// The bucket that this step calls a store about; `None` if it calls none.
+    pub fn upstream(&self) -> Option<&Target> {
+        match self {
+            Self::Look(Look::Bucket(target) | Look::Contents(target) | Look::Versioning(target))
+            | Self::Act(
+                Act::CreateBucket(target)
+                | Act::Purge(target, _)
+                | Act::DeleteBucket(target)
+                | Act::TagBucket(target, _)
+                | Act::SetVersioning(target, _),
+            ) => Some(target),
+            Self::Look(_) | Self::Act(_) | Self::Rest(_) => None,
+        }
+    }
+}
+
 /// A question. Where the answer comes from a cache, the question says so; every other one is asked live.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Look {
@@ -44,6 +61,8 @@ pub enum Look {
     Bucket(Target),
     /// Does the bucket hold an object, a version or an unfinished upload?
     Contents(Target),
+    /// GetBucketVersioning.
+    Versioning(Target),
 }
 
 /// A bucket at a backend.
@@ -75,6 +94,10 @@ pub enum Act {
     CreateRecord(BucketRecord),
     /// CreateBucket.
     CreateBucket(Target),
+    /// Delete what the bucket holds, at most this many versions, delete markers and unfinished uploads.
+    Purge(Target, u32),
+    /// DeleteBucket.
+    DeleteBucket(Target),
     /// PutBucketTagging with this whole set.
     TagBucket(Target, BTreeMap<String, String>),
     /// PutBucketVersioning.
@@ -126,6 +149,7 @@ impl fmt::Display for Look {
             Self::CredentialsFor(target) => write!(f, "list the credentials for bucket {}", target.bucket),
             Self::Bucket(target) => write!(f, "look at bucket {}", target.bucket),
             Self::Contents(target) => write!(f, "look whether bucket {} is empty", target.bucket),
+            Self::Versioning(target) => write!(f, "look at the versioning of bucket {}", target.bucket),
         }
     }
 }
@@ -137,6 +161,8 @@ impl fmt::Display for Act {
             Self::RemoveFinalizer(_) => write!(f, "remove the finalizer"),
             Self::CreateRecord(record) => write!(f, "create record {}", record.name()),
             Self::CreateBucket(target) => write!(f, "create bucket {}", target.bucket),
+            Self::Purge(target, most) => write!(f, "delete up to {most} objects of bucket {}", target.bucket),
+            Self::DeleteBucket(target) => write!(f, "delete bucket {}", target.bucket),
             Self::TagBucket(target, _) => write!(f, "tag bucket {}", target.bucket),
             Self::SetVersioning(target, versioning) => {
                 write!(f, "set versioning of bucket {} to {versioning:?}", target.bucket)
@@ -169,6 +195,8 @@ pub enum Then {
     AwaitChange,
     /// At this distance, if nothing changes before.
     After(Duration),
+    /// At this distance, if nothing changes before; what failed until now still counts towards the backoff.
+    Wait(Duration),
     /// After a backoff that grows: something failed that may succeed when tried again. Says what.
     Retry(String),
 }
@@ -177,7 +205,7 @@ impl fmt::Display for Then {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::AwaitChange => write!(f, "nothing to do"),
-            Self::After(delay) => write!(f, "look again in {} s", delay.as_secs()),
+            Self::After(delay) | Self::Wait(delay) => write!(f, "look again in {} s", delay.as_secs()),
             Self::Retry(why) => write!(f, "try again: {why}"),
         }
     }

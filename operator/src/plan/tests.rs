@@ -1,5 +1,7 @@
 //! Decisions, each on a view made for it.
 
+mod moves;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -15,7 +17,7 @@ use crate::api::{
 
 use super::{
     Act, Answer, BackendSeen, BucketSeen, Change, CreateAnswer, Failure, Holder, Look, Setting, Step, Stored, Then,
-    View, next,
+    Trigger, View, next,
 };
 
 const NAMESPACE: &str = "stowage-system";
@@ -30,6 +32,7 @@ fn setting() -> Arc<Setting> {
             addressing_style: AddressingStyle::Path,
         },
         installation: "cluster-1".into(),
+        purge_slice: 10_000,
     })
 }
 
@@ -84,7 +87,7 @@ fn view() -> View {
     let mut view = View::new(setting(), claim_in("team-a", &json!({}), true), Vec::new(), Vec::new());
     view.fresh = true;
     view.own_lists = 1;
-    view.backend = Some(("main".into(), backend(AdoptionPolicy::Owned)));
+    view.backends.insert("main".into(), backend(AdoptionPolicy::Owned));
     view
 }
 
@@ -116,12 +119,14 @@ fn tags(entries: &[(&str, &str)]) -> BTreeMap<String, String> {
     entries.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect()
 }
 
+// covers: 3.1.finalizer
 #[test]
 fn the_finalizer_comes_before_anything_else() {
     let view = View::new(setting(), claim_in("team-a", &json!({}), false), Vec::new(), Vec::new());
     assert!(matches!(step(&view), Step::Act(Act::AddFinalizer(_))));
 }
 
+// covers: 2.namespaces
 #[rstest]
 #[case(NAMESPACE)]
 #[case("vault")]
@@ -130,6 +135,7 @@ fn a_claim_in_a_namespace_of_secrets_is_refused_and_not_touched(#[case] namespac
     assert_eq!(verdict(&view), "BackendNotAllowed");
 }
 
+// covers: 3.live.claim
 #[test]
 fn a_record_is_made_only_after_a_live_list_unless_the_claim_is_newborn() {
     let mut known = view();
@@ -141,6 +147,7 @@ fn a_record_is_made_only_after_a_live_list_unless_the_claim_is_newborn() {
     assert!(matches!(step(&known), Step::Act(Act::CreateRecord(_))));
 }
 
+// covers: 3.2.record.decides
 #[test]
 fn a_name_that_another_claim_holds_is_a_conflict_and_is_waited_for() {
     let mut view = view();
@@ -155,6 +162,7 @@ fn a_name_that_another_claim_holds_is_a_conflict_and_is_waited_for() {
     assert_eq!(rest.then, Then::AwaitChange);
 }
 
+// covers: 3.2.create.absence
 #[test]
 fn absence_is_in_the_record_before_the_bucket_is_created() {
     let mut view = holding(|_| {});
@@ -167,6 +175,7 @@ fn absence_is_in_the_record_before_the_bucket_is_created() {
     assert!(matches!(step(&noted), Step::Act(Act::CreateBucket(_))));
 }
 
+// covers: 3.2.create.success, 3.2.tags
 #[test]
 fn a_plain_success_in_the_pass_that_looked_is_ours_and_is_tagged_at_once() {
     let mut view = holding(|record| record.absence = true);
@@ -179,6 +188,7 @@ fn a_plain_success_in_the_pass_that_looked_is_ours_and_is_tagged_at_once() {
     assert_eq!(tags.get(wire::TAG_INSTALLATION).map(String::as_str), Some("cluster-1"));
 }
 
+// covers: 3.2.create.again
 #[test]
 fn a_bucket_that_is_there_already_is_looked_at_again() {
     let mut view = holding(|record| record.absence = true);
@@ -204,6 +214,7 @@ enum Fate {
     Refused,
 }
 
+// covers: 3.2.adoption, 3.2.adoption.first
 #[rstest]
 #[case(AdoptionPolicy::Never, EARLIER_LIFE, Fate::Refused)]
 #[case(AdoptionPolicy::Never, &[], Fate::Refused)]
@@ -223,7 +234,7 @@ fn the_adoption_policy_decides_on_buckets_that_were_there(
     #[case] fate: Fate,
 ) {
     let mut view = holding(|_| {});
-    view.backend = Some(("main".into(), backend(policy)));
+    view.backends.insert("main".into(), backend(policy));
     view.bucket = Some(BucketSeen::Present(Some(tags(found))));
     view.rivals = Some(Vec::new());
     let seen = match step(&view) {
@@ -234,6 +245,7 @@ fn the_adoption_policy_decides_on_buckets_that_were_there(
     assert_eq!(seen, fate);
 }
 
+// covers: 3.2.rivals
 #[test]
 fn a_bucket_is_taken_over_only_if_a_live_list_shows_no_credential_of_another_claim() {
     let mut view = holding(|_| {});
@@ -245,6 +257,7 @@ fn a_bucket_is_taken_over_only_if_a_live_list_shows_no_credential_of_another_cla
     assert_eq!(verdict(&view), "BucketNameConflict");
 }
 
+// covers: 3.2.create.untagged
 #[test]
 fn an_untagged_bucket_is_ours_only_if_it_was_absent_and_is_empty() {
     let mut view = holding(|record| record.absence = true);
@@ -256,22 +269,25 @@ fn an_untagged_bucket_is_ours_only_if_it_was_absent_and_is_empty() {
     assert_eq!(verdict(&view), "BucketExists");
 }
 
+// covers: 3.2.create.tagged
 #[test]
 fn a_bucket_with_our_tags_needs_no_more_proof() {
     let mut view = holding(|_| {});
-    view.backend = Some(("main".into(), backend(AdoptionPolicy::Never)));
+    view.backends.insert("main".into(), backend(AdoptionPolicy::Never));
     view.bucket = Some(BucketSeen::Present(Some(tags(OURS))));
     assert!(matches!(step(&view), Step::Look(Look::Internal(_))), "on to the credential");
 }
 
+// covers: 3.2.look.forbidden
 #[test]
 fn a_bucket_of_somebody_else_is_never_taken() {
     let mut view = holding(|_| {});
-    view.backend = Some(("main".into(), backend(AdoptionPolicy::Any)));
+    view.backends.insert("main".into(), backend(AdoptionPolicy::Any));
     view.bucket = Some(BucketSeen::Forbidden);
     assert_eq!(verdict(&view), "BucketExists");
 }
 
+// covers: 3.2.create.neverAgain
 #[test]
 fn an_adopted_bucket_that_is_gone_is_not_made_again() {
     let mut view = holding(|record| record.adopted = true);
@@ -292,20 +308,22 @@ fn facts(view: &View) -> CredentialFacts {
     }
 }
 
+// covers: 2.credential.once, 3.live.credential, 3.3.target.gone
 #[test]
 fn a_generation_is_minted_only_by_the_pass_that_made_it_the_target() {
     let mut view = holding(|_| {});
     view.bucket = Some(BucketSeen::Present(Some(tags(OURS))));
-    view.own_target = true;
+    view.own_target = Some(1);
     assert!(matches!(step(&view), Step::Act(Act::Mint(_))));
-    view.own_target = false;
+    view.own_target = None;
     let look = step(&view);
     assert!(matches!(look, Step::Look(Look::Internal(_))), "a cache is no proof of absence");
     view.learn(&look, Answer::Secret(None));
     let Step::Act(Act::Patch(patch)) = step(&view) else { panic!("no patch") };
-    assert_eq!(patch.change, Change::RaiseGeneration);
+    assert_eq!(patch.change, Change::RaiseGeneration(Trigger::Repair));
 }
 
+// covers: 2.internal.damaged
 #[test]
 fn a_damaged_credential_is_not_overwritten() {
     let mut view = holding(|_| {});
@@ -334,12 +352,14 @@ fn bound() -> View {
     view
 }
 
+// covers: 3.idle
 #[test]
 fn planning_again_on_a_bound_claim_gives_rest() {
     let Step::Rest(rest) = step(&bound()) else { panic!("not at rest") };
     assert_eq!((rest.then, rest.events.len()), (Then::AwaitChange, 0));
 }
 
+// covers: 1.phase.Bound, 1.bound.impaired
 #[test]
 fn a_bound_claim_keeps_its_keys_whatever_becomes_of_the_backend() {
     for (seen, reason) in [
@@ -354,7 +374,7 @@ fn a_bound_claim_keeps_its_keys_whatever_becomes_of_the_backend() {
         ),
     ] {
         let mut view = bound();
-        view.backend = Some(("main".into(), seen));
+        view.backends.insert("main".into(), seen);
         let Step::Act(Act::WriteStatus(_, status)) = step(&view) else { panic!("no status") };
         assert_eq!(status.phase, Some(crate::api::Phase::Bound));
         let ready = status.conditions.iter().find(|c| c.type_ == "Ready").unwrap();
@@ -362,18 +382,20 @@ fn a_bound_claim_keeps_its_keys_whatever_becomes_of_the_backend() {
     }
 }
 
+// covers: 3.2.missing
 #[test]
 fn a_bucket_that_vanished_is_missing_until_it_is_back_with_our_tags() {
     let mut view = bound();
     view.bucket = Some(BucketSeen::Absent);
     assert_eq!(verdict(&view), "BucketMissing");
-    view.known_missing = true;
+    view.missing_at = Some(super::bind::target(&record(&view)));
     view.bucket = Some(BucketSeen::Present(Some(tags(&[]))));
     assert_eq!(verdict(&view), "BucketMissing", "an untagged one in its place is not it");
     view.bucket = Some(BucketSeen::Present(Some(tags(OURS))));
     assert!(matches!(step(&view), Step::Rest(_)));
 }
 
+// covers: 1.phase.Creating, 3.2.look.error
 #[test]
 fn an_error_is_never_absence() {
     let mut view = holding(|record| record.absence = true);
@@ -388,6 +410,7 @@ fn an_error_is_never_absence() {
     assert!(matches!(step(&view), Step::Rest(rest) if matches!(rest.then, Then::Retry(_))));
 }
 
+// covers: 1.annotation.paused
 #[test]
 fn a_paused_claim_is_left_alone_visibly() {
     let mut view = view();
@@ -404,6 +427,7 @@ fn deleting(change: impl FnOnce(&mut View)) -> View {
     view
 }
 
+// covers: 3.4.live
 #[test]
 fn deletion_begins_with_live_reads() {
     let view = deleting(|_| {});
@@ -411,6 +435,7 @@ fn deletion_begins_with_live_reads() {
     assert_eq!(step(&deleting(|view| view.fresh = true)), Step::Look(Look::Own));
 }
 
+// covers: 3.4.live
 #[test]
 fn deletion_stops_when_the_live_claim_is_another_version() {
     let mut view = deleting(|_| {});
@@ -421,6 +446,7 @@ fn deletion_stops_when_the_live_claim_is_another_version() {
     assert!(matches!(step(&view), Step::Rest(_)));
 }
 
+// covers: 2.record.last, 3.4.order, 3.4.secondList
 #[test]
 fn deletion_revokes_before_it_lets_anything_else_go() {
     let mut view = deleting(|view| {
@@ -447,18 +473,19 @@ fn deletion_revokes_before_it_lets_anything_else_go() {
     assert!(view.own_lists >= 2, "a second live list before the finalizer goes");
 }
 
+// covers: 3.2.lateCall
 #[test]
 fn the_record_stays_while_a_create_without_an_answer_may_still_land() {
     let time = std::time::Duration::from_secs(7);
     let mut view = holding(|_| {});
     view.claim.deleting = true;
     view.own_lists = 1;
-    view.create_pending = Some(time);
+    view.unanswered = Some(time);
     for _ in 0..20 {
         let step = step(&view);
         let answer = match &step {
             Step::Look(_) => Answer::Secret(None),
-            Step::Rest(rest) => return assert_eq!(rest.then, Then::After(time)),
+            Step::Rest(rest) => return assert_eq!(rest.then, Then::Wait(time)),
             Step::Act(act) => panic!("{act}"),
         };
         view.learn(&step, answer);
@@ -466,6 +493,7 @@ fn the_record_stays_while_a_create_without_an_answer_may_still_land() {
     panic!("no rest");
 }
 
+// covers: 3.2.remade.adopted
 #[test]
 fn a_record_is_not_made_again_for_a_bucket_whose_tags_name_another_claim() {
     let mut view = view();
@@ -514,4 +542,71 @@ fn a_stamp_at_the_end_of_time_is_waited_for_like_any_other() {
         }
     }
     panic!("no rest");
+}
+
+// covers: 3.2.create.alreadyExists
+#[test]
+fn a_bucket_that_exists_and_is_anothers_is_never_taken() {
+    let mut view = holding(|record| record.absence = true);
+    view.backends.insert("main".into(), backend(AdoptionPolicy::Any));
+    view.bucket = Some(BucketSeen::Absent);
+    let create = step(&view);
+    view.learn(&create, Answer::Created(CreateAnswer::AlreadyExists));
+    assert_eq!(verdict(&view), "BucketExists");
+}
+
+// covers: 3.3.consumer.neverBack
+#[test]
+fn a_consumer_secret_that_holds_a_later_credential_is_not_written_over() {
+    let mut view = bound();
+    let facts = CredentialFacts { generation: 2, ..facts(&view) };
+    let later = facts.content(NAMESPACE, Some(&SecretKey::new("new".into()))).to_secret();
+    let credential = crate::api::Credential::read(&later, &facts.uid, 2).unwrap();
+    let gateway = &view.setting.gateway.clone();
+    let consumer = crate::api::ConsumerContent { facts: &facts, credential: &credential, gateway, name: "photos-s3" };
+    view.consumers.insert("photos-s3".into(), Some(stored(&consumer.content())));
+    assert!(matches!(step(&view), Step::Rest(rest) if matches!(rest.then, Then::Retry(_))), "this view is old");
+}
+
+/// A bound claim whose credential is old enough, and whose annotation asks for another.
+fn asked() -> (View, Timestamp) {
+    let mut view = bound();
+    view.claim.rotate_request = Some("now".into());
+    for secret in view.own.values_mut().filter(|secret| secret.name().starts_with("vc-")) {
+        let made = k8s_openapi::apimachinery::pkg::apis::meta::v1::Time(Timestamp::UNIX_EPOCH);
+        Arc::make_mut(&mut secret.0).metadata.creation_timestamp = Some(made);
+    }
+    (view, Timestamp::from_second(3600).unwrap())
+}
+
+// covers: 3.3.request.live, 3.3.twoKeys, 3.3.onePatch
+#[test]
+fn a_rotation_is_planned_on_a_claim_and_a_list_read_live_and_begins_with_one_patch() {
+    let (mut view, now) = asked();
+    view.fresh = false;
+    assert_eq!(next(&view, now), Step::Look(Look::Claim), "an old list would ask twice");
+    view.fresh = true;
+    view.own_lists = 0;
+    assert_eq!(next(&view, now), Step::Look(Look::Own), "a lower generation may live");
+    view.own_lists = 1;
+    let step = next(&view, now);
+    let Step::Act(Act::Patch(patch)) = &step else { panic!("{step}") };
+    assert_eq!(patch.change, Change::RaiseGeneration(Trigger::Request));
+    let raised = BucketRecord { generation: 2, handled_rotate_request: Some("now".into()), ..record(&view) };
+    view.learn(&step, Answer::Secret(Some(stored(&raised.content(NAMESPACE)))));
+    let Step::Act(Act::Mint(minted)) = next(&view, now) else { panic!("the same pass mints it") };
+    assert_eq!(minted.generation, 2);
+}
+
+// covers: 3.3.target.found
+#[test]
+fn a_target_that_only_a_live_read_finds_is_used() {
+    let mut view = bound();
+    let name = facts(&view).access_key_id().secret_name();
+    let credential = view.own.remove(&name).unwrap();
+    view.bucket = Some(BucketSeen::Present(Some(tags(OURS))));
+    let look = step(&view);
+    assert_eq!(look, Step::Look(Look::Internal(name)));
+    view.learn(&look, Answer::Secret(Some(credential)));
+    assert!(matches!(step(&view), Step::Rest(_) | Step::Act(Act::WriteStatus(..))), "no other one is made");
 }

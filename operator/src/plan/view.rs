@@ -11,11 +11,11 @@ use std::time::Duration;
 use k8s_openapi::api::core::v1::Secret;
 
 use crate::api::{
-    AccessKeyId, Backend, BucketClaimStatus, BucketRecord, Claim, ClaimRef, ClaimUid, Endpoint, Gateway, ObjectId,
-    RecordName, wire,
+    AccessKeyId, Backend, BucketClaimStatus, BucketRecord, Claim, ClaimRef, ClaimUid, Gateway, ObjectId, RecordName,
+    Versioning, wire,
 };
 
-use super::step::{SecretRef, Step};
+use super::step::{SecretRef, Step, Target};
 
 /// What is the same for every claim of an operator.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -28,6 +28,8 @@ pub struct Setting {
     pub gateway: Gateway,
     /// What tells our buckets from those of another cluster on the same store.
     pub installation: String,
+    /// Most objects that one pass deletes from a bucket.
+    pub purge_slice: u32,
 }
 
 /// A Secret as it was read. Prints without its data.
@@ -131,6 +133,59 @@ pub enum CreateAnswer {
     AlreadyExists,
 }
 
+/// What DeleteBucket answered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DeleteAnswer {
+    /// Plain success.
+    Deleted,
+    /// `NoSuchBucket`
+    Absent,
+    /// `BucketNotEmpty`
+    NotEmpty,
+}
+
+/// What became of a bucket's contents in one slice of its emptying.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Purged {
+    /// Versions, delete markers and unfinished uploads that are gone.
+    pub deleted: u64,
+    /// How it ended.
+    pub end: PurgeEnd,
+}
+
+/// How a slice of emptying a bucket ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum PurgeEnd {
+    /// The bucket was empty in the end.
+    Empty,
+    /// There is more to delete.
+    More,
+    /// The store refuses to delete what is left, with this code.
+    Refused(String),
+    /// A request failed.
+    Failed(Failure),
+}
+
+/// What GetBucketVersioning answered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum VersioningSeen {
+    /// It was never set.
+    Unset,
+    /// It was set to this.
+    Set(Versioning),
+}
+
+/// What came of a look at the bucket that the claim is bound to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Checked {
+    /// This pass did not look.
+    No,
+    /// The store gave no usable answer, which says nothing about the bucket.
+    Failed,
+    /// It showed whether the bucket is there.
+    Seen,
+}
+
 /// Why a step did not do what it should.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Failure {
@@ -148,7 +203,7 @@ pub enum Failure {
     UpstreamDenied(String),
     /// The store does not know this operation.
     Unsupported,
-    /// No client for the backend could be made.
+    /// The store was not asked: no client for the backend could be made, or the store is given a rest.
     NoUpstream(String),
 }
 
@@ -169,14 +224,29 @@ pub enum Answer {
     Bucket(BucketSeen),
     /// To [`Look::Contents`](super::Look::Contents): whether the bucket is empty.
     Empty(bool),
+    /// To [`Look::Versioning`](super::Look::Versioning).
+    Versioning(VersioningSeen),
     /// To [`Act::CreateBucket`](super::Act::CreateBucket).
     Created(CreateAnswer),
+    /// To [`Act::Purge`](super::Act::Purge).
+    Purged(Purged),
+    /// To [`Act::DeleteBucket`](super::Act::DeleteBucket).
+    Deleted(DeleteAnswer),
     /// A POST found the name taken.
     Exists,
     /// Done; there is nothing more to say.
     Done,
     /// Not done.
     Failed(Failure),
+}
+
+/// A bucket that a claim has let go of.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LetGo {
+    /// Its record.
+    pub record: BucketRecord,
+    /// It is gone, as this pass saw or saw to.
+    pub gone: bool,
 }
 
 /// What a pass knows so far.
@@ -190,10 +260,12 @@ pub struct View {
     pub status_before: BucketClaimStatus,
     /// The claim was read or written live in this pass.
     pub fresh: bool,
+    /// Nothing was done since the claim was last read live.
+    pub confirmed: bool,
     /// The finalizer was put on by this pass: before, this claim can have had no record and no credential.
     pub newborn: bool,
-    /// Backend that the pass has looked up.
-    pub backend: Option<(String, BackendSeen)>,
+    /// Backends that the pass has looked up, by name.
+    pub backends: BTreeMap<String, BackendSeen>,
     /// Internal Secrets of this claim's UID, by name.
     pub own: BTreeMap<String, Stored>,
     /// Live lists of them made in this pass.
@@ -204,28 +276,40 @@ pub struct View {
     pub absent: BTreeSet<String>,
     /// Who holds the bucket that the claim wants.
     pub holder: Option<(RecordName, Holder)>,
-    /// This pass's own write made the record's generation the target: so nobody minted it yet.
-    pub own_target: bool,
+    /// The generation that this pass's own write made a record's target: so nobody minted it yet.
+    pub own_target: Option<u64>,
     /// The record was made again after somebody deleted it.
     pub remade: bool,
-    /// Credentials of other claims on the wanted bucket, from a live list.
+    /// The bucket that this pass asked about last: what follows, down to `versioning`, is about that one.
+    pub bucket_at: Option<Target>,
+    /// Credentials of other claims on it, from a live list.
     pub rivals: Option<Vec<Stored>>,
-    /// The last look at the bucket in this pass.
+    /// The last look at it in this pass.
     pub bucket: Option<BucketSeen>,
-    /// Whether the bucket is empty.
+    /// Whether it is empty.
     pub bucket_empty: Option<bool>,
     /// What CreateBucket answered in this pass.
     pub created: Option<CreateAnswer>,
     /// The ownership tags were put in this pass, or the store has none.
     pub tagged: bool,
-    /// Versioning was set in this pass.
-    pub versioned: bool,
-    /// A drift check of the bucket is due.
+    /// Its versioning, as this pass read or set it.
+    pub versioning: Option<VersioningSeen>,
+    /// A drift check of the claim's bucket is due.
     pub look_due: bool,
-    /// An earlier pass of this process saw that the bucket is gone.
-    pub known_missing: bool,
-    /// A CreateBucket of this process got no answer, and may still happen for this long.
-    pub create_pending: Option<Duration>,
+    /// What came of the look at the claim's bucket in this pass.
+    pub checked: Checked,
+    /// The claim's bucket was missing when it was last looked at, and that was here.
+    pub missing_at: Option<Target>,
+    /// A call that creates or deletes got no answer, and may still happen for this long.
+    pub unanswered: Option<Duration>,
+    /// Objects of the bucket that this pass deleted.
+    pub purged: u64,
+    /// How the last slice of emptying ended in this pass.
+    pub purge: Option<PurgeEnd>,
+    /// What DeleteBucket answered in this pass.
+    pub removed: Option<DeleteAnswer>,
+    /// Records that this pass removed: the claim has let go of these buckets.
+    pub let_go: Vec<LetGo>,
     /// Secrets in the claim's namespace by name; `None` = absent, seen live.
     pub consumers: BTreeMap<String, Option<Stored>>,
     /// A consumer Secret was written in this pass.
@@ -251,24 +335,31 @@ impl View {
             status_before: claim.status.clone(),
             claim,
             fresh: false,
+            confirmed: false,
             newborn: false,
-            backend: None,
+            backends: BTreeMap::new(),
             own: own.into_iter().map(by_name).collect(),
             own_lists: 0,
             own_current: false,
             absent: BTreeSet::new(),
             holder: None,
-            own_target: false,
+            own_target: None,
             remade: false,
+            bucket_at: None,
             rivals: None,
             bucket: None,
             bucket_empty: None,
             created: None,
             tagged: false,
-            versioned: false,
+            versioning: None,
             look_due: false,
-            known_missing: false,
-            create_pending: None,
+            checked: Checked::No,
+            missing_at: None,
+            unanswered: None,
+            purged: 0,
+            purge: None,
+            removed: None,
+            let_go: Vec::new(),
             consumers: consumers.into_iter().map(by_name).map(|(name, secret)| (name, Some(secret))).collect(),
             consumer_written: false,
             taken: BTreeSet::new(),
@@ -277,15 +368,6 @@ impl View {
             outdated: false,
             failure: None,
         }
-    }
-
-    /// The claim's record, and the Secret that it was read from. Of several, the one aiming highest.
-    pub fn record(&self) -> Option<(BucketRecord, Stored)> {
-        let records = self.own.values().filter_map(|secret| {
-            let record = BucketRecord::read(&secret.0).ok().filter(|record| record.uid == self.claim.uid)?;
-            Some((record, secret.clone()))
-        });
-        records.max_by_key(|(record, _)| record.generation)
     }
 
     /// Credentials among the claim's internal Secrets.
@@ -300,14 +382,6 @@ impl View {
 
     /// Whether the claim was bound once: a live internal Secret of this UID, or `settled` (spec §2).
     pub fn was_bound(&self) -> bool {
-        self.credentials().next().is_some() || self.record().is_some_and(|(record, _)| record.settled)
-    }
-
-    /// The backend looked up, if it still has the endpoint that the claim's bucket is held at.
-    pub fn backend_at(&self, endpoint: &Endpoint) -> Option<&Arc<Backend>> {
-        match &self.backend {
-            Some((_, BackendSeen::Present { backend, .. })) if backend.endpoint == *endpoint => Some(backend),
-            _ => None,
-        }
+        self.credentials().next().is_some() || self.records().any(|(record, _)| record.settled)
     }
 }

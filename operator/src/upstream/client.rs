@@ -1,6 +1,7 @@
 //! One client per backend.
 
 use std::collections::BTreeMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use aws_sdk_s3::Client;
@@ -14,11 +15,17 @@ use aws_sdk_s3::types::{
 use aws_smithy_async::rt::sleep::TokioSleep;
 use aws_smithy_runtime_api::client::orchestrator::HttpResponse;
 use tokio::sync::Semaphore;
+use tokio::sync::mpsc::UnboundedSender;
+use tokio::time::Instant;
 
 use crate::api::{AddressingStyle, Backend, BucketName, SecretKey, Versioning};
-use crate::plan::{BucketSeen, CreateAnswer};
+use crate::metrics::{CallResult, Metrics};
+use crate::plan::{BucketSeen, CreateAnswer, DeleteAnswer, VersioningSeen};
 
-use super::error::{Class, Refusal, UpstreamError};
+use super::circuit::{Admission, Circuits};
+use super::error::{Asked, Class, Refusal, UpstreamError};
+use super::registry::Access;
+use super::whole::Whole;
 
 /// What keeps one store from costing the others anything.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,15 +39,19 @@ pub struct Limits {
 /// The store behind one backend.
 #[derive(Debug)]
 pub struct Upstream {
-    client: Client,
+    pub(super) client: Client,
     permits: Semaphore,
+    circuits: Mutex<Circuits>,
     region: String,
+    backend: String,
+    recoveries: UnboundedSender<String>,
+    metrics: Metrics,
 }
 
 type Outcome<T, E> = Result<T, SdkError<E, HttpResponse>>;
 
 impl Upstream {
-    /// A client with these admin credentials. Makes no call.
+    /// A client with these admin credentials, and the limits and listeners that all have. Makes no call.
     ///
     /// The SDK's own retries are off: their budget would be shared by all backends, and a lost answer must be seen.
     pub fn new(
@@ -48,8 +59,9 @@ impl Upstream {
         access_key_id: &str,
         secret_key: &SecretKey,
         http: SharedHttpClient,
-        limits: Limits,
+        access: &Access,
     ) -> Self {
+        let limits = access.limits;
         let timeouts = TimeoutConfig::builder().operation_timeout(limits.timeout).build();
         let config = aws_sdk_s3::Config::builder()
             .behavior_version(BehaviorVersion::latest())
@@ -57,6 +69,7 @@ impl Upstream {
             .endpoint_url(backend.endpoint.as_str())
             .force_path_style(backend.addressing_style == AddressingStyle::Path)
             .http_client(http)
+            .interceptor(Whole)
             .region(Region::new(backend.region.clone()))
             // Checksums that S3 does not ask for are what some compatible stores trip over.
             .request_checksum_calculation(RequestChecksumCalculation::WhenRequired)
@@ -67,26 +80,102 @@ impl Upstream {
         Self {
             client: Client::from_conf(config),
             permits: Semaphore::new(limits.calls),
+            circuits: Mutex::new(Circuits::new(limits.timeout)),
             region: backend.region.clone(),
+            backend: backend.name.clone(),
+            recoveries: access.recoveries.clone(),
+            metrics: access.metrics.clone(),
         }
     }
 
-    /// Calls once there is room. The semaphore is never closed, so a permit is always had.
-    async fn call<T, E>(&self, call: impl Future<Output = Outcome<T, E>>) -> Result<T, Refusal>
+    /// Calls once there is room, unless the operation fails so often that it is given a rest.
+    ///
+    /// The semaphore is never closed, so a permit is always had. The circuit is asked after that: who stood in line
+    /// while it opened does not call.
+    pub(super) async fn call<T, E>(
+        &self,
+        operation: &'static str,
+        call: impl Future<Output = Outcome<T, E>>,
+    ) -> Result<T, Refusal>
     where
         E: ProvideErrorMetadata,
     {
         let _permit = self.permits.acquire().await;
-        call.await.map_err(|error| Refusal::of(&error))
+        let admission = self.circuits().admit(operation, Instant::now());
+        if admission == Admission::Refused {
+            return Err(Refusal::not_asked(operation));
+        }
+        match self.timed(operation, call).await {
+            Err(refusal) => Err(self.failed(refusal, admission)),
+            Ok(output) => {
+                self.answered(operation);
+                Ok(output)
+            }
+        }
     }
 
-    /// ListBuckets: whether endpoint and credentials work.
+    async fn timed<T, E>(
+        &self,
+        operation: &'static str,
+        call: impl Future<Output = Outcome<T, E>>,
+    ) -> Result<T, Refusal>
+    where
+        E: ProvideErrorMetadata,
+    {
+        let began = Instant::now();
+        let answer = call.await.map_err(|error| Refusal::of(operation, &error));
+        let result = answer.as_ref().map_or_else(Refusal::result, |_| CallResult::Success);
+        self.metrics.called(&self.backend, operation, result, began.elapsed());
+        answer
+    }
+
+    /// Tells the circuit of a call that failed.
+    fn failed(&self, mut refusal: Refusal, admission: Admission) -> Refusal {
+        if refusal.is_outage() {
+            let (asked, chance) = (refusal.retry_after, fastrand::f64());
+            let open = self.circuits().failed(refusal.operation, admission, asked, Instant::now(), chance);
+            if open {
+                tracing::debug!(operation = refusal.operation, class = ?refusal.class(), "the store is given a rest");
+                refusal.failing = Some(Asked(true));
+            }
+        } else {
+            self.answered(refusal.operation);
+        }
+        refusal
+    }
+
+    fn answered(&self, operation: &'static str) {
+        if self.circuits().answered(operation) {
+            tracing::info!(operation, "the store answers again");
+            self.recovered();
+        }
+    }
+
+    /// Tells whoever waits for this store. Fails only when nobody listens any more.
+    fn recovered(&self) {
+        let _ = self.recoveries.send(self.backend.clone());
+    }
+
+    fn circuits(&self) -> MutexGuard<'_, Circuits> {
+        // The circuits are whole whatever happened to a thread that held them.
+        self.circuits.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// ListBuckets: whether endpoint and credentials work. It is made whatever the circuits say, and if it succeeds
+    /// after a failure, what is given a rest is tried at once.
     ///
     /// # Errors
     /// When they don't.
     pub async fn probe(&self) -> Result<(), UpstreamError> {
-        let answer = self.call(self.client.list_buckets().send()).await;
-        answer.map(drop).map_err(|refusal| refusal.error("ListBuckets"))
+        let answer = {
+            let _permit = self.permits.acquire().await;
+            self.timed("ListBuckets", self.client.list_buckets().send()).await
+        };
+        let tried = self.circuits().probed(answer.is_ok(), Instant::now());
+        if tried {
+            self.recovered();
+        }
+        answer.map(drop).map_err(Refusal::error)
     }
 
     /// GetBucketTagging, or HeadBucket where the store has no tagging (spec §3.2).
@@ -94,14 +183,14 @@ impl Upstream {
     /// # Errors
     /// Any answer but "exists", "doesn't" and 403: never absence.
     pub async fn look(&self, bucket: &BucketName) -> Result<BucketSeen, UpstreamError> {
-        match self.call(self.client.get_bucket_tagging().bucket(bucket.as_str()).send()).await {
+        match self.call("GetBucketTagging", self.client.get_bucket_tagging().bucket(bucket.as_str()).send()).await {
             Ok(output) => {
                 let tags = output.tag_set.into_iter().map(|tag| (tag.key, tag.value));
                 Ok(BucketSeen::Present(Some(tags.collect())))
             }
             Err(refusal) if refusal.is("NoSuchBucket") => Ok(BucketSeen::Absent),
             Err(refusal) if refusal.is("NoSuchTagSet") => Ok(BucketSeen::Present(Some(BTreeMap::new()))),
-            Err(refusal) => match refusal.error("GetBucketTagging") {
+            Err(refusal) => match refusal.error() {
                 UpstreamError { class: Class::Denied { code }, .. } if is_about_bucket(&code) => {
                     Ok(BucketSeen::Forbidden)
                 }
@@ -113,11 +202,11 @@ impl Upstream {
 
     /// HeadBucket: its errors have no body, so the status alone speaks.
     async fn head(&self, bucket: &BucketName) -> Result<BucketSeen, UpstreamError> {
-        match self.call(self.client.head_bucket().bucket(bucket.as_str()).send()).await {
+        match self.call("HeadBucket", self.client.head_bucket().bucket(bucket.as_str()).send()).await {
             Ok(_) => Ok(BucketSeen::Present(None)),
             Err(refusal) if refusal.status == Some(404) => Ok(BucketSeen::Absent),
             Err(refusal) if refusal.status == Some(403) => Ok(BucketSeen::Forbidden),
-            Err(refusal) => Err(refusal.error("HeadBucket")),
+            Err(refusal) => Err(refusal.error()),
         }
     }
 
@@ -131,9 +220,9 @@ impl Upstream {
 
     async fn has_no_versions(&self, bucket: &BucketName) -> Result<bool, UpstreamError> {
         let call = self.client.list_object_versions().bucket(bucket.as_str()).max_keys(1);
-        match self.call(call.send()).await {
+        match self.call("ListObjectVersions", call.send()).await {
             Ok(output) => Ok(output.versions().is_empty() && output.delete_markers().is_empty()),
-            Err(refusal) => match refusal.error("ListObjectVersions") {
+            Err(refusal) => match refusal.error() {
                 UpstreamError { class: Class::Unsupported, .. } => self.has_no_objects(bucket).await,
                 error => Err(error),
             },
@@ -143,15 +232,15 @@ impl Upstream {
     /// For stores without versions.
     async fn has_no_objects(&self, bucket: &BucketName) -> Result<bool, UpstreamError> {
         let call = self.client.list_objects_v2().bucket(bucket.as_str()).max_keys(1);
-        let output = self.call(call.send()).await.map_err(|refusal| refusal.error("ListObjectsV2"))?;
+        let output = self.call("ListObjectsV2", call.send()).await.map_err(|refusal| refusal.error())?;
         Ok(output.contents().is_empty())
     }
 
     async fn has_no_uploads(&self, bucket: &BucketName) -> Result<bool, UpstreamError> {
         let call = self.client.list_multipart_uploads().bucket(bucket.as_str()).max_uploads(1);
-        match self.call(call.send()).await {
+        match self.call("ListMultipartUploads", call.send()).await {
             Ok(output) => Ok(output.uploads().is_empty()),
-            Err(refusal) => match refusal.error("ListMultipartUploads") {
+            Err(refusal) => match refusal.error() {
                 UpstreamError { class: Class::Unsupported, .. } => Ok(true),
                 error => Err(error),
             },
@@ -169,11 +258,24 @@ impl Upstream {
             CreateBucketConfiguration::builder().location_constraint(region).build()
         });
         let call = self.client.create_bucket().bucket(bucket.as_str()).set_create_bucket_configuration(place);
-        match self.call(call.send()).await {
+        match self.call("CreateBucket", call.send()).await {
             Ok(_) => Ok(CreateAnswer::Created),
             Err(refusal) if refusal.is("BucketAlreadyOwnedByYou") => Ok(CreateAnswer::AlreadyOwned),
             Err(refusal) if refusal.is("BucketAlreadyExists") => Ok(CreateAnswer::AlreadyExists),
-            Err(refusal) => Err(refusal.error("CreateBucket")),
+            Err(refusal) => Err(refusal.error()),
+        }
+    }
+
+    /// DeleteBucket.
+    ///
+    /// # Errors
+    /// Any answer but success, `NoSuchBucket` and `BucketNotEmpty`.
+    pub async fn delete(&self, bucket: &BucketName) -> Result<DeleteAnswer, UpstreamError> {
+        match self.call("DeleteBucket", self.client.delete_bucket().bucket(bucket.as_str()).send()).await {
+            Ok(_) => Ok(DeleteAnswer::Deleted),
+            Err(refusal) if refusal.is("NoSuchBucket") => Ok(DeleteAnswer::Absent),
+            Err(refusal) if refusal.is("BucketNotEmpty") => Ok(DeleteAnswer::NotEmpty),
+            Err(refusal) => Err(refusal.error()),
         }
     }
 
@@ -188,7 +290,21 @@ impl Upstream {
         let tagging = Tagging::builder().set_tag_set(Some(tags.iter().map(tag).collect())).build();
         let tagging = tagging.expect("the tag set is given");
         let call = self.client.put_bucket_tagging().bucket(bucket.as_str()).tagging(tagging);
-        self.call(call.send()).await.map(drop).map_err(|refusal| refusal.error("PutBucketTagging"))
+        self.call("PutBucketTagging", call.send()).await.map(drop).map_err(|refusal| refusal.error())
+    }
+
+    /// GetBucketVersioning.
+    ///
+    /// # Errors
+    /// When the store refuses or fails.
+    pub async fn versioning(&self, bucket: &BucketName) -> Result<VersioningSeen, UpstreamError> {
+        let call = self.client.get_bucket_versioning().bucket(bucket.as_str());
+        let output = self.call("GetBucketVersioning", call.send()).await.map_err(Refusal::error)?;
+        Ok(match output.status {
+            Some(BucketVersioningStatus::Enabled) => VersioningSeen::Set(Versioning::Enabled),
+            Some(BucketVersioningStatus::Suspended) => VersioningSeen::Set(Versioning::Suspended),
+            _ => VersioningSeen::Unset,
+        })
     }
 
     /// PutBucketVersioning.
@@ -202,7 +318,7 @@ impl Upstream {
         };
         let configuration = VersioningConfiguration::builder().status(status).build();
         let call = self.client.put_bucket_versioning().bucket(bucket.as_str()).versioning_configuration(configuration);
-        self.call(call.send()).await.map(drop).map_err(|refusal| refusal.error("PutBucketVersioning"))
+        self.call("PutBucketVersioning", call.send()).await.map(drop).map_err(|refusal| refusal.error())
     }
 }
 

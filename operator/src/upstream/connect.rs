@@ -179,12 +179,14 @@ impl ServerCertVerifier for AcceptAnything {
 mod tests {
     use super::*;
 
+    // covers: 1.backend.tls.caBundle
     #[test]
     fn a_bundle_without_a_certificate_is_refused() {
         assert_eq!(RustlsConnect.connect(&Trust::Bundle(b"no pem".to_vec())).err(), Some(ConnectError::Bundle));
         assert_eq!(RustlsConnect.connect(&Trust::Bundle(Vec::new())).err(), Some(ConnectError::Bundle));
     }
 
+    // covers: 1.backend.tls.insecureSkipVerify
     #[test]
     fn skipping_verification_needs_no_authorities() {
         assert!(RustlsConnect.connect(&Trust::Anything).is_ok());

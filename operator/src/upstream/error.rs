@@ -1,9 +1,12 @@
 //! What a failed call to the store means.
 
 use std::fmt;
+use std::time::Duration;
 
 use aws_sdk_s3::error::{ProvideErrorMetadata, SdkError};
 use aws_smithy_runtime_api::client::orchestrator::HttpResponse;
+
+use crate::metrics::CallResult;
 
 /// A failed call. Its text is stable: operation and code, without request ids, times or keys.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -20,6 +23,11 @@ pub struct UpstreamError {
 pub enum Class {
     /// No answer: whether it happened is unknown.
     NoAnswer,
+    /// The store gives no usable answer to this operation again and again, and is asked only now and then.
+    Failing {
+        /// Whether it was asked this time: then it is unknown whether it happened, else it did not.
+        asked: bool,
+    },
     /// 401 or 403.
     Denied {
         /// S3's error code; the status where there was no body.
@@ -40,6 +48,8 @@ impl fmt::Display for Class {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NoAnswer => write!(f, "the store gave no answer"),
+            // The same text whether asked or not: the status must not change with every trial.
+            Self::Failing { .. } => write!(f, "the store fails again and again and is given a rest between trials"),
             Self::Denied { code } => write!(f, "the store refuses us ({code})"),
             Self::Throttled => write!(f, "the store asks to slow down"),
             Self::Unsupported => write!(f, "the store does not implement it"),
@@ -48,16 +58,40 @@ impl fmt::Display for Class {
     }
 }
 
-/// What the SDK says of a failed call: its HTTP status, if there was an answer, and S3's code, if that had a body.
+/// What is known of a failed call: its HTTP status, if there was an answer, and S3's code, if that had a body.
+#[derive(Debug)]
 pub(super) struct Refusal {
+    pub(super) operation: &'static str,
     pub(super) status: Option<u16>,
     pub(super) code: Option<String>,
+    /// How long the store asks to be left alone.
+    pub(super) retry_after: Option<Duration>,
+    /// The circuit is open; whether the store was asked all the same.
+    pub(super) failing: Option<Asked>,
 }
 
+/// Whether the store was asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Asked(pub(super) bool);
+
 impl Refusal {
-    pub(super) fn of<E: ProvideErrorMetadata>(error: &SdkError<E, HttpResponse>) -> Self {
+    /// What the SDK says of it.
+    pub(super) fn of<E: ProvideErrorMetadata>(operation: &'static str, error: &SdkError<E, HttpResponse>) -> Self {
         let code = error.as_service_error().and_then(ProvideErrorMetadata::code).map(str::to_owned);
-        Self { status: error.raw_response().map(|response| response.status().as_u16()), code }
+        let response = error.raw_response();
+        let retry_after = response.and_then(|response| response.headers().get("retry-after")?.parse().ok());
+        Self {
+            operation,
+            status: response.map(|response| response.status().as_u16()),
+            code,
+            retry_after: retry_after.map(Duration::from_secs),
+            failing: None,
+        }
+    }
+
+    /// A call that was not made, because the circuit is open.
+    pub(super) fn not_asked(operation: &'static str) -> Self {
+        Self { operation, status: None, code: None, retry_after: None, failing: Some(Asked(false)) }
     }
 
     /// Whether S3's code is this one.
@@ -65,13 +99,34 @@ impl Refusal {
         self.code.as_deref() == Some(code)
     }
 
-    pub(super) fn error(self, operation: &'static str) -> UpstreamError {
-        UpstreamError { operation, class: self.class() }
+    /// Whether the store could not take the call at all. A plain 500 may be about this very request.
+    pub(super) fn is_outage(&self) -> bool {
+        matches!(self.status, None | Some(429 | 502..=504)) || self.class() == Class::Throttled
     }
 
-    fn class(self) -> Class {
+    /// The word for metrics.
+    pub(super) fn result(&self) -> CallResult {
+        match (self.status, self.class()) {
+            (Some(404), _) => CallResult::NotFound,
+            (Some(409), _) => CallResult::Conflict,
+            (_, Class::NoAnswer | Class::Failing { .. }) => CallResult::NoAnswer,
+            (_, Class::Denied { .. }) => CallResult::Denied,
+            (_, Class::Throttled) => CallResult::Throttled,
+            (_, Class::Unsupported) => CallResult::Unsupported,
+            (_, Class::Failed { .. }) => CallResult::Failed,
+        }
+    }
+
+    pub(super) fn error(self) -> UpstreamError {
+        UpstreamError { operation: self.operation, class: self.class() }
+    }
+
+    pub(super) fn class(&self) -> Class {
+        if let Some(Asked(asked)) = self.failing {
+            return Class::Failing { asked };
+        }
         let Some(status) = self.status else { return Class::NoAnswer };
-        let code = self.code.unwrap_or_else(|| format!("HTTP {status}"));
+        let code = self.code.clone().unwrap_or_else(|| format!("HTTP {status}"));
         match (status, code.as_str()) {
             (_, "SlowDown" | "Throttling" | "ThrottlingException" | "TooManyRequests") | (429, _) => Class::Throttled,
             (501, _) | (_, "NotImplemented") => Class::Unsupported,
@@ -88,6 +143,7 @@ mod tests {
 
     use super::*;
 
+    // covers: 1.backend.reason.CredentialsInvalid
     #[rstest]
     #[case(None, None, Class::NoAnswer)]
     #[case(Some(503), Some("SlowDown"), Class::Throttled)]
@@ -98,7 +154,34 @@ mod tests {
     #[case(Some(404), Some("NoSuchBucket"), Class::Failed { code: "NoSuchBucket".into() })]
     #[case(Some(500), Some("InternalError"), Class::Failed { code: "InternalError".into() })]
     fn answers_are_classified(#[case] status: Option<u16>, #[case] code: Option<&str>, #[case] class: Class) {
-        let refusal = Refusal { status, code: code.map(str::to_owned) };
-        assert_eq!(refusal.error("CreateBucket"), UpstreamError { operation: "CreateBucket", class });
+        let refusal = Refusal { status, code: code.map(str::to_owned), ..Refusal::not_asked("CreateBucket") };
+        let refusal = Refusal { failing: None, ..refusal };
+        assert_eq!(refusal.error(), UpstreamError { operation: "CreateBucket", class });
+    }
+
+    #[rstest]
+    #[case(None, None, true)]
+    #[case(Some(503), Some("SlowDown"), true)]
+    #[case(Some(400), Some("SlowDown"), true)]
+    #[case(Some(429), None, true)]
+    #[case(Some(502), None, true)]
+    #[case(Some(504), None, true)]
+    #[case(Some(500), Some("InternalError"), false)]
+    #[case(Some(501), Some("NotImplemented"), false)]
+    #[case(Some(403), Some("AccessDenied"), false)]
+    #[case(Some(404), Some("NoSuchBucket"), false)]
+    fn an_outage_is_a_store_that_takes_no_calls(
+        #[case] status: Option<u16>,
+        #[case] code: Option<&str>,
+        #[case] outage: bool,
+    ) {
+        let refusal = Refusal { status, code: code.map(str::to_owned), ..Refusal::not_asked("CreateBucket") };
+        assert_eq!(Refusal { failing: None, ..refusal }.is_outage(), outage);
+    }
+
+    #[test]
+    fn the_text_is_the_same_whether_a_failing_store_was_asked_or_not() {
+        let text = |asked| Class::Failing { asked }.to_string();
+        assert_eq!(text(true), text(false));
     }
 }

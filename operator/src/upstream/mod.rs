@@ -1,12 +1,16 @@
 //! The S3-compatible store behind a backend: the few operations that the operator needs of it, each with a
-//! deadline, a bound on how many are under way, and an answer in which an error is never an absence (spec §3.5).
+//! deadline, a bound on how many are under way, a rest where they fail again and again, and an answer in which an error is never an absence (spec §3.5).
 
+mod circuit;
 mod client;
 mod connect;
 mod error;
+mod purge;
 mod registry;
+mod whole;
 
 pub use client::{Limits, Upstream};
 pub use connect::{Connect, ConnectError, RustlsConnect, Trust};
 pub use error::{Class, UpstreamError};
+pub use purge::Slice;
 pub use registry::{Access, AccessError, Upstreams};

@@ -5,8 +5,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use k8s_openapi::api::core::v1::Secret;
 use kube::{Api, Client, ResourceExt};
+use tokio::sync::mpsc::UnboundedSender;
 
 use crate::api::{Backend, SecretKey};
+use crate::metrics::Metrics;
 
 use super::client::{Limits, Upstream};
 use super::connect::{Connect, ConnectError, Trust};
@@ -41,6 +43,10 @@ pub struct Access {
     pub limits: Limits,
     /// Namespaces that admin and CA Secrets may be in.
     pub namespaces: Vec<String>,
+    /// Told the name of a backend when its store, having been given a rest, can be asked again.
+    pub recoveries: UnboundedSender<String>,
+    /// Where calls are counted.
+    pub metrics: Metrics,
 }
 
 /// What a client is made of.
@@ -98,7 +104,7 @@ impl Upstreams {
             return Ok(upstream.clone());
         }
         let http = self.access.connect.connect(&trust)?;
-        let upstream = Arc::new(Upstream::new(backend, &key_id, &secret_key, http, self.access.limits));
+        let upstream = Arc::new(Upstream::new(backend, &key_id, &secret_key, http, &self.access));
         self.lock().insert(backend.name.clone(), (made, upstream.clone()));
         Ok(upstream)
     }

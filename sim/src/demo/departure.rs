@@ -1,141 +1,100 @@
-//! The last part of the tour: a claim is deleted, its bucket stays.
+//! A claim is deleted and its bucket retained, as is the default; the claim comes back and finds it.
 
 use kube::ResourceExt;
-use kube::api::{Api, DeleteParams};
+use stowage_operator::api::wire::TAG_CLAIM;
 use stowage_operator::api::{AdoptionPolicy, BucketClaim, BucketOrigin, ClaimRef, DeletionPolicy, Endpoint};
 
 use crate::store::Store;
-use crate::world::{Document, apply};
 
-use super::access::{KEY, greeting, new_tenant, read_old_object, try_old_key};
+use super::access::{KEY, greeting, key_is_unknown, new_tenant, said};
+use super::kubectl::{self, is_this_claim};
 use super::settle::settle;
-use super::setup::{applied_line, is_claim, show_conditions};
 use super::step::{Finding, Page, Step};
-use super::table::Table;
-use super::text::PAGE_WIDTH;
 use super::tour::{Conflict, Tour, lost_its_name};
 use super::views;
 
-/// The claim that is about to go, and what must outlive it.
+/// A claim that is about to go, and its bucket.
 pub(super) struct Leaving {
-    claim: ClaimRef,
-    bucket: String,
+    pub(super) claim: ClaimRef,
+    pub(super) bucket: String,
     backend: String,
     endpoint: Endpoint,
 }
 
+impl Leaving {
+    /// A claim that is bound, and its bucket.
+    pub(super) fn of(claim: &BucketClaim) -> Option<Self> {
+        let status = claim.status.as_ref().filter(|_| views::is_bound(claim))?;
+        let backend = status.backend.as_ref()?;
+        Some(Self {
+            claim: views::place(claim),
+            bucket: status.bucket_name.clone()?,
+            backend: backend.name.clone(),
+            endpoint: Endpoint::parse(&backend.endpoint).ok()?,
+        })
+    }
+
+    /// The store that the bucket is in, as its owner sees it.
+    pub(super) fn store<'a, S>(&self, tour: &'a Tour<S>) -> Result<&'a Store, String> {
+        tour.world.store_at(&self.endpoint).ok_or_else(|| format!("there is no store at {}", self.endpoint))
+    }
+}
+
 /// The claim to delete: this one, else the last that is bound; only one whose bucket is to be retained.
-pub(super) fn leaving<S>(tour: &Tour<S>, preferred: Option<&ClaimRef>) -> Option<Leaving> {
-    let retains = |claim: &BucketClaim| claim.spec.deletion_policy == DeletionPolicy::Retain && views::is_bound(claim);
+pub(super) fn retaining<S>(tour: &Tour<S>, preferred: Option<&ClaimRef>) -> Option<Leaving> {
     let mut claims = views::claims(&tour.world);
-    claims.retain(retains);
+    claims.retain(|claim| claim.spec.deletion_policy == DeletionPolicy::Retain && views::is_bound(claim));
     let wanted = claims.iter().find(|claim| Some(&views::place(claim)) == preferred).or_else(|| claims.last())?;
-    let status = wanted.status.as_ref()?;
-    Some(Leaving {
-        claim: views::place(wanted),
-        bucket: status.bucket_name.clone()?,
-        backend: status.backend.as_ref()?.name.clone(),
-        endpoint: Endpoint::parse(&status.backend.as_ref()?.endpoint).ok()?,
-    })
+    Leaving::of(wanted)
 }
 
-/// All claims as they are now.
-fn show_claims<S>(tour: &Tour<S>, page: &mut Page) {
-    page.command("kubectl get bucketclaims -A");
-    let mut table = views::claim_table();
-    for claim in views::claims(&tour.world) {
-        table.row(views::claim_row(&tour.world.clock, &claim));
-    }
-    page.lines(table.lines(PAGE_WIDTH));
-}
-
-async fn delete<S>(tour: &Tour<S>, page: &mut Page, claim: &ClaimRef) -> Result<(), String> {
-    let ClaimRef { namespace, name } = claim;
-    page.command(format!("kubectl delete bucketclaim {name} -n {namespace}"));
-    let api: Api<BucketClaim> = Api::namespaced(tour.world.kube(), namespace);
-    let deleted = api.delete(name, &DeleteParams::default()).await;
-    deleted.map_err(|error| format!("{claim} can't be deleted: {error}"))?;
-    page.line(format!("bucketclaim.broker.stowage.io \"{name}\" deleted"));
-    Ok(())
-}
-
-/// Deletes the claim, and shows which are left.
+/// Deletes the claim.
 pub(super) async fn claim_deleted<S: FnMut(&Step)>(tour: &mut Tour<S>, page: &mut Page, leaving: &Leaving) -> Finding {
-    if let Err(why) = delete(tour, page, &leaving.claim).await {
-        return Finding::bad(why);
-    }
+    kubectl::delete(&tour.world, page, &leaving.claim).await?;
     settle(&tour.world).await;
-    page.gap();
-    show_claims(tour, page);
     match views::claim(&tour.world, &leaving.claim) {
-        None => Finding::good(format!("{} is gone; its deletion policy was Retain", leaving.claim)),
-        Some(claim) => Finding::bad(format!("{} is still there, {:?}", leaving.claim, views::phase(&claim))),
+        None => Ok(format!("{} is gone; its deletion policy was Retain", leaving.claim)),
+        Some(claim) => Err(format!("{} is still there, {:?}", leaving.claim, views::phase(&claim))),
     }
 }
 
-/// Tries the key that the claim had.
-pub(super) async fn old_key_refused<S: FnMut(&Step)>(
-    tour: &mut Tour<S>,
-    page: &mut Page,
-    leaving: &Leaving,
-) -> Finding {
-    let Some(tenant) = tour.tenants.iter().find(|tenant| tenant.claim == leaving.claim) else {
-        return Finding::bad(format!("{} never had a key", leaving.claim));
-    };
-    page.remark("with a copy of the Secret that is gone");
-    if try_old_key(tenant, page).await {
-        Finding::good("the gateway doesn't know the key any more")
-    } else {
-        Finding::bad(format!("the key of {} was not refused as unknown", leaving.claim))
-    }
+/// Tries the key that the claim had, from a copy of the Secret that is gone.
+pub(super) async fn old_key_refused<S: FnMut(&Step)>(tour: &mut Tour<S>, leaving: &Leaving) -> Finding {
+    let tenant = tour.tenants.iter().find(|tenant| tenant.claim == leaving.claim);
+    let tenant = tenant.ok_or_else(|| format!("{} never had a key", leaving.claim))?;
+    let got = tenant.get(&tenant.bucket, KEY).await;
+    let told = format!("GetObject with the key of {}: {}", leaving.claim, said(&got, |_| "200".to_owned()));
+    if key_is_unknown(&got) { Ok(told) } else { Err(told) }
 }
 
 /// Looks into the store, as its owner.
-pub(super) fn bucket_retained<S>(tour: &Tour<S>, page: &mut Page, leaving: &Leaving) -> Finding {
+pub(super) fn bucket_retained<S>(tour: &Tour<S>, leaving: &Leaving) -> Finding {
     let bucket = &leaving.bucket;
-    let store: Option<&Store> = tour.world.store_at(&leaving.endpoint);
-    let Some((store, snapshot)) = store.and_then(|store| Some((store, store.bucket(bucket)?))) else {
-        return Finding::bad(format!("bucket {bucket} is gone"));
-    };
-    page.remark(format!("the store's owner looks into bucket {bucket}"));
-    let objects = store.objects(bucket);
-    let mut listing = Table::new(&["KEY", "SIZE"]);
-    for (key, bytes) in &objects {
-        listing.row([key.clone().into(), bytes.len().to_string().into()]);
-    }
-    page.lines(listing.lines(PAGE_WIDTH));
-    page.gap();
-    let tags = snapshot.tags.unwrap_or_default();
-    let mut table = Table::new(&["TAG", "VALUE"]);
-    for (tag, value) in &tags {
-        table.row([tag.clone().into(), value.clone().into()]);
-    }
-    page.lines(table.lines(PAGE_WIDTH));
-    let kept = objects.get(KEY).is_some_and(|bytes| bytes.as_ref() == greeting(&leaving.claim).as_bytes());
-    let named = tags.get("broker.stowage.io/claim") == Some(&leaving.claim.to_string());
-    if kept && named {
-        Finding::good(format!("bucket {bucket} keeps its object and says whose it was"))
+    let store = leaving.store(tour)?;
+    let snapshot = store.bucket(bucket).ok_or_else(|| format!("bucket {bucket} is gone"))?;
+    let kept =
+        store.objects(bucket).get(KEY).is_some_and(|bytes| bytes.as_ref() == greeting(&leaving.claim).as_bytes());
+    let owner = snapshot.tags.and_then(|mut tags| tags.remove(TAG_CLAIM));
+    if kept && owner.as_ref() == Some(&leaving.claim.to_string()) {
+        Ok(format!("{bucket} keeps {KEY}, and the tag {TAG_CLAIM} = {}", leaving.claim))
     } else {
-        Finding::bad(format!("bucket {bucket} lost its object or its tags"))
+        Err(format!("bucket {bucket} lost its object or its tags"))
     }
 }
 
 /// The claim that had lost the name was woken. That the name is free doesn't make the bucket its own: the tags on it
 /// still name the claim that it was made for.
-pub(super) fn loser_woken<S>(tour: &Tour<S>, page: &mut Page, conflict: &Conflict) -> Finding {
+pub(super) fn loser_woken<S>(tour: &Tour<S>, conflict: &Conflict) -> Finding {
     let Conflict { holder, loser, bucket } = conflict;
-    let Some(claim) = views::claim(&tour.world, loser) else {
-        return Finding::bad(format!("{loser} is gone"));
-    };
-    show_conditions(page, &claim);
+    let claim = views::claim(&tour.world, loser).ok_or_else(|| format!("{loser} is gone"))?;
     let reason = views::ready(&claim).map(|ready| ready.reason.clone()).unwrap_or_default();
     match reason.as_str() {
-        "Bound" => Finding::good(format!("{loser} has got bucket {bucket}")),
-        "BucketExists" => Finding::good(format!(
-            "the name {bucket} is free for {loser}, but the bucket there was made for {holder}: its data is not handed over"
-        )),
-        _ if lost_its_name(&claim) => Finding::bad(format!("{loser} still waits for {bucket}")),
-        reason => Finding::bad(format!("{loser} is not Ready: {reason}")),
+        "Bound" => Ok(format!("{loser} has got bucket {bucket}")),
+        "BucketExists" => {
+            Ok(format!("BucketExists: {bucket} was made for {holder}, its data is not handed over to {loser}"))
+        }
+        _ if lost_its_name(&claim) => Err(format!("{loser} still waits for {bucket}")),
+        reason => Err(format!("{loser} is not Ready: {reason}")),
     }
 }
 
@@ -153,46 +112,21 @@ pub(super) async fn bucket_returned<S: FnMut(&Step)>(
     leaving: &Leaving,
     loser: Option<&ClaimRef>,
 ) -> Finding {
-    let returning = &leaving.claim;
+    let (world, returning, bucket) = (&tour.world, &leaving.claim, &leaving.bucket);
     if let Some(loser) = loser {
-        if let Err(why) = delete(tour, page, loser).await {
-            return Finding::bad(why);
-        }
-        settle(&tour.world).await;
+        kubectl::delete(world, page, loser).await?;
+        settle(world).await;
     }
-    let Some(document) = tour.documents.iter().find(|document| is_of(document, returning)) else {
-        return Finding::bad(format!("{returning} is not among the manifests"));
-    };
-    page.command(format!("kubectl apply --server-side -f {}   # {returning} alone", document.file));
-    if let Err(refusal) = apply(&tour.world.kube(), document).await {
-        return Finding::bad(refusal.to_string());
-    }
-    page.line(applied_line(document));
-    settle(&tour.world).await;
-    page.gap();
-    show_claims(tour, page);
-    page.gap();
-    let Some(claim) = views::claim(&tour.world, returning).filter(views::is_bound) else {
-        return Finding::bad(format!("{returning} was not bound again"));
-    };
-    let found = match new_tenant(&tour.world, &claim) {
-        Ok(tenant) => read_old_object(&tenant, page).await,
-        Err(why) => return Finding::bad(why),
-    };
+    let documents = tour.documents.iter().filter(|document| is_this_claim(document, returning));
+    kubectl::apply_all(world, page, documents, async || settle(world).await).await?;
+    let claim = views::claim(world, returning).filter(views::is_bound);
+    let claim = claim.ok_or_else(|| format!("{returning} was not bound again"))?;
+    let tenant = new_tenant(world, &claim)?;
+    let found = tenant.get(&tenant.bucket, KEY).await == Ok(greeting(returning));
     let adopted = claim.status.is_some_and(|status| status.bucket_origin == Some(BucketOrigin::Adopted));
     match (adopted, found) {
-        (true, true) => Finding::good(format!(
-            "bucket {} is Adopted: its tags name {returning}; the object is there, the key is a new one",
-            leaving.bucket
-        )),
-        (false, _) => Finding::bad(format!("{returning} is bound, but not to the bucket that it left")),
-        (_, false) => Finding::bad(format!("bucket {} came back without its object", leaving.bucket)),
+        (true, true) => Ok(format!("{bucket} is Adopted, its tags name {returning}; a new key reads the old object")),
+        (false, _) => Err(format!("{returning} is bound, but not to the bucket that it left")),
+        (_, false) => Err(format!("bucket {bucket} came back without its object")),
     }
-}
-
-fn is_of(document: &Document, claim: &ClaimRef) -> bool {
-    let metadata = &document.object.metadata;
-    is_claim(document)
-        && metadata.name.as_deref() == Some(&claim.name)
-        && metadata.namespace.as_deref().unwrap_or("default") == claim.namespace
 }

@@ -1,12 +1,15 @@
 //! The guided tour (spec §5, `stowage-sim demo`): a world, manifests applied to it, and what a user would see.
 //!
 //! [`run`] takes the tour and gives its steps as data; [`text`] and [`json`] render them. The tour only looks at the
-//! world as users can, through the Kubernetes API and the gateway; what a store keeps is looked at as the store's
-//! owner.
+//! world as people can: tenants through the Kubernetes API and the gateway, administrators into the operator's
+//! namespace, the store's owner into the store.
 
 mod access;
 mod departure;
 pub mod json;
+mod kubectl;
+mod removal;
+mod rotation;
 mod settle;
 mod setup;
 mod source;
@@ -31,6 +34,9 @@ use tour::Tour;
 /// Seed of the tour: every one is the same.
 const SEED: u64 = 1;
 
+/// Objects that the operator deletes from a bucket in one pass: few, so that there is progress to be seen.
+const PURGE_SLICE: u32 = 10;
+
 /// Takes the tour; `seen` is told of each step as it ends. Manifests that can't be read, or are refused, fail its first
 /// steps.
 pub fn run(source: &Source, seen: impl FnMut(&Step) + Send) -> Report {
@@ -45,7 +51,7 @@ pub fn run(source: &Source, seen: impl FnMut(&Step) + Send) -> Report {
 
 async fn take(documents: Vec<Document>, seen: impl FnMut(&Step)) -> Report {
     let backends = BackendStore::of_manifests(&documents);
-    let world = World::new(Options { seed: SEED, backends, ..Options::default() }).await;
+    let world = World::new(Options { seed: SEED, backends, purge_slice: PURGE_SLICE, ..Options::default() }).await;
     Tour::new(world, documents, seen).take().await
 }
 

@@ -78,11 +78,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_examples_are_a_namespace_file_a_backend_and_three_claims() {
+    fn the_examples_are_a_namespace_file_two_backends_and_six_claims() {
         let documents = Source::Examples.read().expect("the examples are well-formed");
         let kinds: Vec<String> = documents.iter().filter_map(|d| Some(d.object.types.as_ref()?.kind.clone())).collect();
-        assert_eq!(kinds.iter().filter(|kind| *kind == "BucketClaim").count(), 3);
-        assert_eq!(kinds.iter().filter(|kind| *kind == "S3Backend").count(), 1);
+        assert_eq!(kinds.iter().filter(|kind| *kind == "BucketClaim").count(), 6);
+        assert_eq!(kinds.iter().filter(|kind| *kind == "S3Backend").count(), 2);
         assert_eq!(documents[0].file, "examples/00-namespace.yaml");
     }
 

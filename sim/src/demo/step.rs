@@ -72,37 +72,14 @@ impl Page {
         self.lines.push(vec![span.into()]);
     }
 
-    /// A blank line.
-    pub fn gap(&mut self) {
-        self.lines.push(Line::new());
-    }
-
     /// Lines made elsewhere, a table's for example.
     pub fn lines(&mut self, lines: Vec<Line>) {
         self.lines.extend(lines);
     }
 }
 
-/// What a step came to.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Finding {
-    /// Whether it went as the contract has it.
-    pub ok: bool,
-    /// One sentence that says what was seen.
-    pub detail: String,
-}
-
-impl Finding {
-    /// What was to be seen was seen.
-    pub fn good(detail: impl Into<String>) -> Self {
-        Self { ok: true, detail: detail.into() }
-    }
-
-    /// Something else was seen.
-    pub fn bad(detail: impl Into<String>) -> Self {
-        Self { ok: false, detail: detail.into() }
-    }
-}
+/// What a step came to, in one sentence: what was seen, or what was seen in place of it.
+pub type Finding = Result<String, String>;
 
 /// A step of the tour.
 #[derive(Clone, Debug, PartialEq, Eq)]

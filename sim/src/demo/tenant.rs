@@ -20,6 +20,8 @@ pub(super) struct Tenant {
     pub(super) secret: String,
     /// The bucket that it names.
     pub(super) bucket: String,
+    /// The access key id that it holds.
+    pub(super) key: String,
     client: Client,
 }
 
@@ -74,8 +76,19 @@ impl Tenant {
             .retry_config(RetryConfig::disabled())
             .http_client(http)
             .build();
-        let bucket = field("BUCKET_NAME")?.clone();
-        Ok(Self { bucket, secret: name.to_owned(), client: Client::from_conf(config), claim })
+        let (bucket, key) = (field("BUCKET_NAME")?.clone(), keys.0.clone());
+        Ok(Self { bucket, key, secret: name.to_owned(), client: Client::from_conf(config), claim })
+    }
+
+    /// Namespace and name of the Secret.
+    pub(super) fn secret_place(&self) -> String {
+        format!("{}/{}", self.claim.namespace, self.secret)
+    }
+
+    /// Beginning and end of the access key id.
+    pub(super) fn short_key(&self) -> String {
+        let tail = self.key.get(self.key.len().saturating_sub(4)..).unwrap_or_default();
+        format!("{}…{tail}", self.key.get(..4).unwrap_or_default())
     }
 
     /// Stores an object.
@@ -97,6 +110,17 @@ impl Tenant {
     pub(super) async fn list(&self, bucket: &str) -> Answer<Vec<String>> {
         let answer = self.client.list_objects_v2().bucket(bucket).send().await.map_err(|error| refused(&error))?;
         Ok(answer.contents().iter().filter_map(|object| object.key().map(ToOwned::to_owned)).collect())
+    }
+
+    /// Deletes an object; where there are versions, that leaves a delete marker.
+    pub(super) async fn delete(&self, bucket: &str, key: &str) -> Answer<()> {
+        self.client.delete_object().bucket(bucket).key(key).send().await.map(drop).map_err(|error| refused(&error))
+    }
+
+    /// Begins a multipart upload, and leaves it at that.
+    pub(super) async fn start_upload(&self, bucket: &str, key: &str) -> Answer<()> {
+        let sent = self.client.create_multipart_upload().bucket(bucket).key(key).send().await;
+        sent.map(drop).map_err(|error| refused(&error))
     }
 
     /// Deletes a bucket.

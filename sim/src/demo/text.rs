@@ -1,4 +1,5 @@
-//! The tour for people: a headed section for each step. Colours are escapes, which the stream given may strip.
+//! The tour for people: each step says what it came to, then shows it. Colours are escapes, which the stream given may
+//! strip.
 
 use std::io::{self, Write};
 
@@ -11,10 +12,16 @@ use super::table::wrap;
 pub const WIDTH: usize = 100;
 
 /// Blanks before what a step shows.
-const INDENT: usize = 2;
+const INDENT: usize = MARGIN.len();
+
+/// Those blanks: as wide as a step's mark and number.
+const MARGIN: &str = "      ";
 
 /// Width of what a step shows, in characters.
 pub const PAGE_WIDTH: usize = WIDTH - INDENT;
+
+/// Lines up to which a page is taken for a command alone, and no blank line stands below it.
+const COMMAND: usize = 2;
 
 const HEADING: Style = AnsiColor::Cyan.on_default().bold();
 
@@ -35,34 +42,32 @@ fn style(tone: Tone) -> Style {
 /// Those of the stream.
 pub fn write_introduction(out: &mut impl Write) -> io::Result<()> {
     writeln!(out, "{HEADING}Stowage: from a BucketClaim to a bucket with credentials of its own{HEADING:#}")?;
-    writeln!(out)?;
     writeln!(out, "A Kubernetes API, an S3 store, a gateway and the production operator, all in this process.")?;
-    writeln!(out, "Their time is simulated: waiting takes none. Nothing outside of this process is touched.")
+    writeln!(out, "Their time is simulated: waiting takes none. Nothing outside of this process is touched.\n")
 }
 
-/// Writes a step, the `number`th.
+/// Writes a step, the `number`th: its mark, its title and what it came to, and below that what it shows.
 ///
 /// # Errors
 /// Those of the stream.
 pub fn write_step(out: &mut impl Write, number: usize, step: &Step) -> io::Result<()> {
-    writeln!(out, "\n{HEADING}{number}. {}{HEADING:#}\n", step.title)?;
+    let (mark, style) = mark(step.ok);
+    let title = format!("{}:", step.title);
+    let told = wrap(&format!("{title} {}", step.detail), PAGE_WIDTH).join(&format!("\n{MARGIN}"));
+    let told = told.strip_prefix(&title).unwrap_or(&told);
+    writeln!(out, "{style}{mark}{style:#} {HEADING}{number:>2}. {title}{HEADING:#}{told}")?;
     for line in &step.page.lines {
         write_line(out, line)?;
     }
-    if !step.page.lines.is_empty() {
+    if step.page.lines.len() > COMMAND {
         writeln!(out)?;
-    }
-    let (mark, style) = mark(step.ok);
-    for (index, line) in wrap(&step.detail, PAGE_WIDTH - INDENT).iter().enumerate() {
-        let mark = if index == 0 { mark } else { " " };
-        writeln!(out, "{:INDENT$}{style}{mark} {line}{style:#}", "")?;
     }
     out.flush()
 }
 
 fn write_line(out: &mut impl Write, line: &Line) -> io::Result<()> {
     if !line.is_empty() {
-        write!(out, "{:INDENT$}", "")?;
+        write!(out, "{MARGIN}")?;
     }
     for span in line {
         let style = style(span.tone);
@@ -84,7 +89,7 @@ pub fn write_summary(out: &mut impl Write, report: &Report) -> io::Result<()> {
         0 => format!("all {} steps went as they should", report.steps.len()),
         failed => format!("{failed} of {} steps failed", report.steps.len()),
     };
-    writeln!(out, "\n{style}{mark} {verdict}{style:#}")?;
+    writeln!(out, "{style}{mark} {verdict}{style:#}")?;
     let tenths = (report.millis + 50) / 100;
     let (writes, calls) = (report.kubernetes_writes, report.s3_calls);
     writeln!(out, "{writes} Kubernetes writes and {calls} S3 calls by the operator, {}.{} s", tenths / 10, tenths % 10)
@@ -102,7 +107,7 @@ mod tests {
     fn step(ok: bool) -> Step {
         let mut page = Page::default();
         page.command("kubectl get s3backends");
-        page.lines(vec![vec![Span::new(Tone::Good, "True   "), Span::from("main")]]);
+        page.lines(vec![vec![Span::new(Tone::Good, "True   "), Span::from("main")]; 2]);
         Step { name: "backend-ready", title: "Backends", ok, millis: 7, detail: "seen".to_owned(), page }
     }
 
@@ -111,20 +116,35 @@ mod tests {
     }
 
     #[test]
-    fn a_step_is_a_headed_section_that_ends_with_its_mark() {
+    fn a_step_says_what_it_came_to_and_shows_it() {
         let mut out = Vec::new();
         write_step(&mut out, 2, &step(true)).expect("a vector takes everything");
-        assert_eq!(plain(&out), "\n2. Backends\n\n  $ kubectl get s3backends\n  True   main\n\n  ✓ seen\n");
+        assert_eq!(
+            plain(&out),
+            "✓  2. Backends: seen\n      $ kubectl get s3backends\n      True   main\n      True   main\n\n"
+        );
         let mut out = Vec::new();
-        write_step(&mut out, 2, &step(false)).expect("a vector takes everything");
-        assert!(plain(&out).ends_with("  ✗ seen\n"));
+        let page = Page::default();
+        write_step(&mut out, 12, &Step { page, ..step(false) }).expect("a vector takes everything");
+        assert_eq!(plain(&out), "✗ 12. Backends: seen\n");
+    }
+
+    #[test]
+    fn what_is_too_long_goes_on_below_itself() {
+        let detail = ["word"; 30].join(" ");
+        let mut out = Vec::new();
+        write_step(&mut out, 2, &Step { detail, page: Page::default(), ..step(true) }).expect("a vector");
+        let text = plain(&out);
+        let lines: Vec<&str> = text.lines().collect();
+        assert!(lines.len() == 2 && lines[1].starts_with("      word"), "{text}");
+        assert!(lines.iter().all(|line| line.chars().count() <= WIDTH), "{text}");
     }
 
     #[test]
     fn colours_end_before_the_blanks_between_columns() {
         let mut out = Vec::new();
         write_line(&mut out, &step(true).page.lines[1]).expect("a vector takes everything");
-        assert_eq!(String::from_utf8(out).expect("UTF-8"), "  \u{1b}[32mTrue\u{1b}[0m   main\n");
+        assert_eq!(String::from_utf8(out).expect("UTF-8"), "      \u{1b}[32mTrue\u{1b}[0m   main\n");
     }
 
     #[test]

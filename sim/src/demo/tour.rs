@@ -7,12 +7,13 @@ use stowage_operator::api::{BucketClaim, ClaimRef};
 use crate::world::{Document, Operator, World};
 
 use super::millis_since;
+use super::removal::End;
 use super::settle::settle;
 use super::setup;
 use super::step::{Finding, Page, Report, Step};
 use super::tenant::Tenant;
 use super::views::{self, is_bound, ready};
-use super::{access, departure};
+use super::{access, departure, removal, rotation};
 
 /// A tour under way.
 pub(super) struct Tour<S> {
@@ -55,31 +56,51 @@ impl<S: FnMut(&Step)> Tour<S> {
             self.step("name-conflict", "Two claims, one bucket name", body).await;
         }
         if self.others_unbound().next().is_some() {
-            self.step("claims-not-bound", "Claims that got no bucket, and why", setup::claims_not_bound).await;
+            let body = async |tour: &mut Self, page: &mut Page| setup::claims_not_bound(tour, page);
+            self.step("claims-not-bound", "Claims that got no bucket", body).await;
         }
-        if !self.step("connection-secret", "What a tenant gets", access::connection_secrets).await {
-            return;
+        if self.access().await {
+            self.rotate().await;
+            self.depart().await;
+            self.remove().await;
+            self.step("events", "Events", async |tour: &mut Self, _: &mut Page| views::all_told(&tour.world)).await;
         }
-        self.step("put-get-list", "The AWS SDK, with nothing but that Secret", access::put_get_list).await;
-        self.step("neighbour-refused", "A neighbour's bucket is out of reach", access::neighbour_refused).await;
-        self.step("administration-refused", "Tenants make and delete no buckets", access::administration_refused).await;
-        self.depart().await;
-        self.step("events", "What the events tell", setup::events).await;
     }
 
-    /// One claim is deleted: the one whose name another waits for, if there is such a one.
+    /// What tenants can do and what not; tells whether there are any.
+    async fn access(&mut self) -> bool {
+        let body = async |tour: &mut Self, _: &mut Page| access::connection_secrets(tour);
+        if !self.step("connection-secret", "What a tenant gets", body).await {
+            return false;
+        }
+        self.step("put-get-list", "The AWS SDK, with nothing but that Secret", access::put_get_list).await;
+        let body = async |tour: &mut Self, _: &mut Page| access::neighbour_refused(tour).await;
+        self.step("neighbour-refused", "A neighbour's bucket is out of reach", body).await;
+        let body = async |tour: &mut Self, _: &mut Page| access::administration_refused(tour).await;
+        self.step("administration-refused", "Tenants make and delete no buckets", body).await;
+        true
+    }
+
+    /// A key is replaced, if there is a claim whose overlap can be sat out.
+    async fn rotate(&mut self) {
+        let Some(rotating) = rotation::rotating(self) else { return };
+        let body = async |tour: &mut Self, page: &mut Page| rotation::rotation(tour, page, &rotating).await;
+        self.step("rotation", "A key is replaced under a tenant that never stops", body).await;
+    }
+
+    /// A claim with the policy `Retain` is deleted: the one whose name another waits for, if there is such a one.
     async fn depart(&mut self) {
         let conflict = self.conflict();
         let holder = conflict.as_ref().map(|conflict| &conflict.holder);
-        let Some(leaving) = departure::leaving(self, holder) else { return };
+        let Some(leaving) = departure::retaining(self, holder) else { return };
         let body = async |tour: &mut Self, page: &mut Page| departure::claim_deleted(tour, page, &leaving).await;
         self.step("claim-deleted", "A claim is deleted", body).await;
-        let body = async |tour: &mut Self, page: &mut Page| departure::old_key_refused(tour, page, &leaving).await;
+        let body = async |tour: &mut Self, _: &mut Page| departure::old_key_refused(tour, &leaving).await;
         self.step("old-key-refused", "Its key has stopped working", body).await;
-        let body = async |tour: &mut Self, page: &mut Page| departure::bucket_retained(tour, page, &leaving);
+        let body = async |tour: &mut Self, _: &mut Page| departure::bucket_retained(tour, &leaving);
         self.step("bucket-retained", "Its bucket is still there", body).await;
         if let Some(conflict) = &conflict {
-            let body = async |tour: &mut Self, page: &mut Page| departure::loser_woken(tour, page, conflict);
+            let body = async |tour: &mut Self, _: &mut Page| departure::loser_woken(tour, conflict);
             self.step("loser-woken", "The claim that had lost is tried again", body).await;
         }
         if departure::may_return(self, &leaving) {
@@ -88,6 +109,24 @@ impl<S: FnMut(&Step)> Tour<S> {
                 departure::bucket_returned(tour, page, &leaving, loser.as_ref()).await
             };
             self.step("bucket-returned", "The claim comes back, and finds its bucket", body).await;
+        }
+    }
+
+    /// Claims with the policy `Delete` are deleted, one of each kind that there is.
+    async fn remove(&mut self) {
+        if let Some(leaving) = removal::ending(self, End::OnlyEmpty) {
+            let body = async |tour: &mut Self, page: &mut Page| removal::deletion_refused(tour, page, &leaving).await;
+            self.step("deletion-refused", "Delete, and the bucket is not empty", body).await;
+            let body = async |tour: &mut Self, page: &mut Page| removal::let_go(tour, page, &leaving).await;
+            self.step("deletion-let-go", "The way out that it names", body).await;
+        }
+        if let Some(leaving) = removal::ending(self, End::Emptied) {
+            let body = async |tour: &mut Self, page: &mut Page| removal::forced_deletion(tour, page, &leaving).await;
+            self.step("deletion-forced", "Delete with forceDelete", body).await;
+        }
+        if let Some(leaving) = removal::ending(self, End::Kept) {
+            let body = async |tour: &mut Self, page: &mut Page| removal::adopted_kept(tour, page, &leaving).await;
+            self.step("adopted-kept", "The same, for a bucket that was there before", body).await;
         }
     }
 
@@ -100,7 +139,9 @@ impl<S: FnMut(&Step)> Tour<S> {
     ) -> bool {
         let began = Instant::now();
         let mut page = Page::default();
-        let Finding { ok, detail } = body(self, &mut page).await;
+        let finding = body(self, &mut page).await;
+        let ok = finding.is_ok();
+        let detail = finding.unwrap_or_else(|why| why);
         let step = Step { name, title, ok, millis: millis_since(began), detail, page };
         (self.seen)(&step);
         self.steps.push(step);

@@ -1,16 +1,19 @@
-//! What kubectl would print of the cluster: tables of claims, backends, events and conditions.
+//! What kubectl would print of the cluster: tables of claims, backends and events.
+
+use std::collections::BTreeMap;
 
 use k8s_openapi::api::core::v1::Secret;
 use k8s_openapi::api::events::v1::Event;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 use kube::ResourceExt;
+use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use stowage_operator::api::{BucketClaim, ClaimRef, Phase, S3Backend};
 
 use crate::determinism::VirtualClock;
 use crate::world::World;
 
-use super::step::{Line, Span, Tone};
+use super::step::{Finding, Line, Span, Tone};
 use super::table::{Table, age};
 
 /// All objects of a kind, by namespace and name.
@@ -37,8 +40,9 @@ pub(super) fn backends(world: &World) -> Vec<S3Backend> {
 
 /// One Secret.
 pub(super) fn secret(world: &World, namespace: &str, name: &str) -> Option<Secret> {
-    let secrets: Vec<Secret> = objects(world, "", "secrets");
-    secrets.into_iter().find(|s| s.name_any() == name && s.namespace().as_deref() == Some(namespace))
+    let objects = world.cluster.objects().into_iter();
+    let mut found = objects.filter(|o| o.plural == "secrets" && o.namespace == namespace && o.name == name);
+    Secret::deserialize(found.next()?.object.as_ref()).ok()
 }
 
 /// Namespace and name of a claim.
@@ -66,85 +70,92 @@ pub(super) fn ready_of(conditions: &[Condition]) -> Option<&Condition> {
     conditions.iter().find(|condition| condition.type_ == "Ready")
 }
 
-/// `kubectl get bucketclaims -A`, rows to be added.
-pub(super) fn claim_table() -> Table {
-    Table::new(&["NAMESPACE", "NAME", "BUCKET", "PHASE", "READY", "BACKEND", "AGE"])
+/// `kubectl get bucketclaims -A`.
+pub(super) fn claim_table(world: &World) -> Table {
+    let mut table = Table::new(&["NAMESPACE", "NAME", "BUCKET", "PHASE", "READY", "BACKEND", "AGE"]);
+    for claim in claims(world) {
+        table.row(claim_row(&world.clock, &claim));
+    }
+    table
 }
 
-/// A claim's row, at the time that the clock shows.
-pub(super) fn claim_row(clock: &VirtualClock, claim: &BucketClaim) -> Line {
+fn claim_row(clock: &VirtualClock, claim: &BucketClaim) -> Line {
     let status = claim.status.as_ref();
-    let phase = phase(claim);
-    let tone = phase.map_or(Tone::Plain, |phase| match phase {
-        Phase::Bound => Tone::Good,
-        Phase::Failed => Tone::Bad,
-        Phase::Creating | Phase::Deleting | Phase::Pending => Tone::Busy,
-    });
     vec![
         claim.namespace().unwrap_or_default().into(),
         claim.name_any().into(),
         status.and_then(|status| status.bucket_name.clone()).unwrap_or_default().into(),
-        Span::new(tone, phase.map(|phase| format!("{phase:?}")).unwrap_or_default()),
+        phase_cell(claim),
         truth(ready(claim)),
         claim.spec.backend_ref.name.clone().into(),
         age_of(clock, claim.metadata.creation_timestamp.as_ref()).into(),
     ]
 }
 
-/// `kubectl get s3backends`.
-pub(super) fn backend_table(world: &World, backends: &[S3Backend]) -> Table {
-    let mut table = Table::new(&["NAME", "ENDPOINT", "READY", "BUCKETS", "AGE"]);
-    for backend in backends {
-        let status = backend.status.as_ref();
-        let buckets = status.and_then(|status| status.bucket_count).map(|count| count.to_string());
-        table.row([
-            backend.name_any().into(),
-            backend.spec.endpoint.clone().into(),
-            truth(status.and_then(|status| ready_of(&status.conditions))),
-            buckets.unwrap_or_default().into(),
-            age_of(&world.clock, backend.metadata.creation_timestamp.as_ref()).into(),
-        ]);
+/// The `Ready` conditions of some claims.
+pub(super) fn readiness_table(claims: &[&BucketClaim]) -> Table {
+    let mut table = Table::new(&["CLAIM", "READY", "REASON", "MESSAGE"]);
+    for claim in claims {
+        let (reason, message) =
+            ready(claim).map(|ready| (ready.reason.clone(), ready.message.clone())).unwrap_or_default();
+        table.row([place(claim).to_string().into(), truth(ready(claim)), reason.into(), message.into()]);
     }
     table
 }
 
-/// Conditions as in `kubectl describe`; a message said before isn't said again.
-pub(super) fn condition_table(conditions: &[Condition]) -> Table {
-    let mut table = Table::new(&["TYPE", "STATUS", "REASON", "MESSAGE"]);
-    for (index, condition) in conditions.iter().enumerate() {
-        let said = conditions[..index].iter().any(|before| before.message == condition.message);
-        let message = if said { Span::new(Tone::Faint, "(the same)") } else { condition.message.clone().into() };
-        table.row([
-            condition.type_.clone().into(),
-            condition.status.clone().into(),
-            condition.reason.clone().into(),
-            message,
-        ]);
-    }
-    table
+fn phase_cell(claim: &BucketClaim) -> Span {
+    let Some(phase) = phase(claim) else { return Span::default() };
+    let tone = match phase {
+        Phase::Bound => Tone::Good,
+        Phase::Failed => Tone::Bad,
+        Phase::Creating | Phase::Deleting | Phase::Pending => Tone::Busy,
+    };
+    Span::new(tone, format!("{phase:?}"))
 }
 
-/// `kubectl get events -A`, in the order in which they were written.
-pub(super) fn event_table(world: &World) -> (Table, usize) {
+/// All events, in the order in which they were written. Their names and times are the client's and come from the wall
+/// clock.
+pub(super) fn events(world: &World) -> Vec<Event> {
     let mut events: Vec<Event> = objects(world, "events.k8s.io", "events");
-    // Their names and times are the client's and come from the wall clock.
-    let version = |event: &Event| event.resource_version().and_then(|version| version.parse::<u64>().ok());
-    events.sort_by_key(version);
-    let mut table = Table::new(&["NAMESPACE", "TYPE", "REASON", "OBJECT", "NOTE"]);
-    for event in &events {
-        let object = event.regarding.clone().unwrap_or_default();
-        let kind = object.kind.unwrap_or_default().to_lowercase();
+    events.sort_by_key(|event| event.resource_version().and_then(|version| version.parse::<u64>().ok()));
+    events
+}
+
+/// How many events of each reason there are.
+pub(super) fn all_told(world: &World) -> Finding {
+    let mut counts: BTreeMap<String, usize> = BTreeMap::new();
+    for reason in events(world).into_iter().filter_map(|event| event.reason) {
+        *counts.entry(reason).or_default() += 1;
+    }
+    let told: Vec<String> = counts.into_iter().map(|(reason, count)| format!("{count} {reason}")).collect();
+    if told.is_empty() {
+        Err("there are none".to_owned())
+    } else {
+        Ok(format!("one for each transition: {}", told.join(", ")))
+    }
+}
+
+/// The events on a claim, as `kubectl events --for` has them.
+pub(super) fn events_on(world: &World, claim: &ClaimRef) -> Vec<Event> {
+    let mut events = events(world);
+    events.retain(|event| {
+        let object = event.regarding.as_ref();
+        object
+            .is_some_and(|on| on.namespace.as_ref() == Some(&claim.namespace) && on.name.as_ref() == Some(&claim.name))
+    });
+    events
+}
+
+/// Events by type, reason and note.
+pub(super) fn event_table(events: &[Event]) -> Table {
+    let mut table = Table::new(&["TYPE", "REASON", "NOTE"]);
+    for event in events {
         let type_ = event.type_.clone().unwrap_or_default();
         let tone = if type_ == "Warning" { Tone::Busy } else { Tone::Plain };
-        table.row([
-            event.namespace().unwrap_or_default().into(),
-            Span::new(tone, type_),
-            event.reason.clone().unwrap_or_default().into(),
-            format!("{kind}/{}", object.name.unwrap_or_default()).into(),
-            event.note.clone().unwrap_or_default().into(),
-        ]);
+        let (reason, note) = (event.reason.clone().unwrap_or_default(), event.note.clone().unwrap_or_default());
+        table.row([Span::new(tone, type_), reason.into(), note.into()]);
     }
-    (table, events.len())
+    table
 }
 
 fn truth(condition: Option<&Condition>) -> Span {

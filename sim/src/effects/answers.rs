@@ -73,16 +73,17 @@ fn kube_refusal(fault: Fault, call: &KubeCall) -> Option<KubeRefusal> {
                 ),
             )
         },
-        Fault::LostRequest
-        | Fault::LostAnswer
-        | Fault::Hang
-        | Fault::Slow { .. }
-        | Fault::Crash(_)
-        | Fault::Unreachable
-        | Fault::InternalError
-        | Fault::SlowDown
-        | Fault::AccessDenied
-        | Fault::Head(_) => return None,
+        Fault::WebhookTimeout => KubeRefusal::new(
+            500,
+            "InternalError",
+            "Internal error occurred: failed calling webhook \"policy.example.org\": failed to call webhook: Post \"https://policy.example.svc:443/validate?timeout=10s\": context deadline exceeded".to_owned(),
+        ),
+        Fault::ExpiredContinue => KubeRefusal::new(
+            410,
+            "Expired",
+            "The provided continue parameter is too old to display a consistent list result. You must start a new list without the continue parameter.".to_owned(),
+        ),
+        _ => return None,
     })
 }
 
@@ -150,7 +151,29 @@ fn s3_refusal<B: From<Vec<u8>>>(fault: Fault, call: &S3Call) -> Option<Response<
         Fault::InternalError => (500, "InternalError", "We encountered an internal error. Please try again."),
         Fault::SlowDown => (503, "SlowDown", "Please reduce your request rate."),
         Fault::AccessDenied => (403, "AccessDenied", "Access Denied"),
+        Fault::VerbDown(_) => (503, "ServiceUnavailable", "Service is unable to handle request."),
+        Fault::AlreadyOwned => (
+            409,
+            "BucketAlreadyOwnedByYou",
+            "Your previous request to create the named bucket succeeded and you already own it.",
+        ),
+        Fault::BucketExists => (
+            409,
+            "BucketAlreadyExists",
+            "The requested bucket name is not available. The bucket namespace is shared by all users of the system. Please select a different name and try again.",
+        ),
+        Fault::CredentialsRevoked => {
+            (403, "InvalidAccessKeyId", "The AWS Access Key Id you provided does not exist in our records.")
+        }
+        Fault::ClockSkew => {
+            (403, "RequestTimeTooSkewed", "The difference between the request time and the current time is too large.")
+        }
+        Fault::ErrorIn200 => (200, "InternalError", "We encountered an internal error. Please try again."),
+        Fault::NotImplemented(_) => {
+            (501, "NotImplemented", "A header you provided implies functionality that is not implemented.")
+        }
         Fault::Head(status) => return Some(without_body(status.code())),
+        Fault::OkOnExisting => return Some(without_body(200)),
         _ => return None,
     };
     if call.operation.is_head() {

@@ -1,10 +1,10 @@
-//! The faults that are decided on a single call, from the outside.
+//! The faults, and the calls that they can happen to.
 //!
-//! Faults that need a world with a past (stale reads, third parties, partial deletes) belong to the worlds themselves.
-
-use std::fmt;
+//! Most are decided on a single call, from the outside. Those that need a world with a past or with other people in it
+//! are handed to the [`Surroundings`](super::Surroundings); a few last for a while, see [`super::lasting`].
 
 use super::call::CallKind;
+use super::s3_call::S3Operation;
 
 /// What is done to a call. Names and meaning are those of a plan's words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,6 +25,8 @@ pub enum Fault {
 
     /// A Kubernetes write is refused because a rival wrote first: 409, reason `Conflict`, not carried out.
     Conflict,
+    /// A create finds its name taken by an object that was made a moment before: 409, reason `AlreadyExists`.
+    AlreadyExists(Rival),
     /// A Kubernetes write is answered with 500, reason `InternalError`.
     ServerError(Applied),
     /// A Kubernetes write is answered with 429 and a `Retry-After`, not carried out.
@@ -36,10 +38,46 @@ pub enum Fault {
     Forbidden,
     /// A Kubernetes write is refused by an admission webhook that names no code of its own: 400, the API server's default.
     Denied,
+    /// An admission webhook doesn't answer: ten seconds later 500, reason `InternalError`, not carried out.
+    WebhookTimeout,
     /// Something can't be created because a ResourceQuota is used up: 403, reason `Forbidden`.
     QuotaExceeded,
     /// Something can't be created because its namespace is going away: 403 with the cause `NamespaceTerminating`.
     NamespaceTerminating,
+
+    /// A GET or LIST is answered as the kind stood this many of its changes ago, own writes included, under that time's
+    /// version. A watch tells each event once this many further changes of its kind are stored, or five seconds late.
+    Stale {
+        /// Changes that the answer is behind.
+        changes: u32,
+    },
+    /// A LIST is answered as the kind stood half of its history ago, under that time's version.
+    Rewind,
+    /// A watch gathers changes for five seconds and tells one for each object: an object added and deleted meanwhile is
+    /// never seen, one deleted and made again is modified.
+    Collapse,
+    /// A watch ends where its first event would have come.
+    WatchCut,
+    /// A watch begins with 410: its version is forgotten.
+    WatchGone,
+    /// A watch tells nothing and never ends; only the caller's own deadline ends it.
+    WatchSilent,
+    /// A watch tells each event twice.
+    WatchDuplicate,
+    /// A LIST is answered with 410, reason `Expired`, as one is whose continue token is too old.
+    ExpiredContinue,
+    /// A LIST is answered in reverse order.
+    Shuffle,
+    /// From this write on the cluster's own controllers (garbage collector, namespace controller) do nothing for a minute.
+    GcLate,
+
+    /// Right before the call, the claim that it concerns is deleted by hand, its finalizers stripped, and made again:
+    /// same name and spec, new UID.
+    Recreate,
+    /// Right before the call, a third party lays hands on what belongs to the claim that the call concerns.
+    Tamper(Tampering),
+    /// Right before the call, its user edits the claim that the call concerns.
+    Edit(Edit),
 
     /// Nothing listens at the S3 endpoint: the connection is refused.
     Unreachable,
@@ -51,42 +89,164 @@ pub enum Fault {
     AccessDenied,
     /// An S3 HEAD request is answered with this status and, as HEAD is, without a body or an error code.
     Head(HeadStatus),
+    /// From this S3 call on, and for a minute, this operation is answered with 503 `ServiceUnavailable`, not carried out.
+    VerbDown(S3Operation),
+    /// CreateBucket is answered with 409 `BucketAlreadyOwnedByYou`. There is such a bucket: if need be one is made, untagged.
+    AlreadyOwned,
+    /// CreateBucket is answered with 409 `BucketAlreadyExists`. There is such a bucket: if need be another account's.
+    BucketExists,
+    /// CreateBucket is answered with 200 although there is such a bucket: if need be one is made, untagged.
+    OkOnExisting,
+    /// DeleteObjects is answered with 200; in it the first key has an error of its own, and stays.
+    PartialDelete,
+    /// Right before the call, a legal hold is put on the first object of the bucket, for the rest of the run.
+    Locked,
+    /// Right before the call, an object and a multipart upload arrive in the bucket.
+    LateWrite,
+    /// Right before the call, the bucket is deleted by somebody else, with all that is in it.
+    Vanish,
+    /// Right before the call, the bucket is deleted and made again for another claim by the same account: it holds an
+    /// object, and tags that name that claim.
+    Usurp,
+    /// From this S3 call on, and for a minute, all of them are answered with 403 `InvalidAccessKeyId`.
+    CredentialsRevoked,
+    /// The S3 store answers 403 `RequestTimeTooSkewed`, not carried out.
+    ClockSkew,
+    /// An S3 read is answered from the state before the last write.
+    StaleRead,
+    /// The S3 store answers 200 with an error document, `InternalError`; not carried out.
+    ErrorIn200,
+    /// The second half of the answer's XML document is missing, and nothing else tells.
+    Truncated,
+    /// From this S3 call on, for the rest of the run, the store has no such feature: 501 `NotImplemented`.
+    NotImplemented(Feature),
 }
 
-/// Where in a call the operator dies.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum CrashPoint {
-    /// Before the request reaches the world.
-    Before,
-    /// After it is carried out, before the answer is back.
-    AfterEffect,
-    /// After the answer is back, before the next call of this life is carried out.
-    AfterAnswer,
+/// A closed set of words that may stand in the brackets of a fault.
+macro_rules! parameter {
+    ($(#[$doc:meta])* $name:ident { $($(#[$variant_doc:meta])* $variant:ident = $word:literal,)* }) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum $name {
+            $($(#[$variant_doc])* $variant,)*
+        }
+
+        impl $name {
+            /// All of them, in the order in which a person reads them.
+            pub const ALL: [Self; [$($word,)*].len()] = [$(Self::$variant,)*];
+
+            /// As a plan writes it.
+            pub fn word(self) -> &'static str {
+                match self {
+                    $(Self::$variant => $word,)*
+                }
+            }
+        }
+    };
 }
 
-impl CrashPoint {
-    /// All three, in order of time: the crash points of one effect.
-    pub const ALL: [Self; 3] = [Self::Before, Self::AfterEffect, Self::AfterAnswer];
+parameter! {
+    /// Where in a call the operator dies.
+    CrashPoint {
+        /// Before the request reaches the world.
+        Before = "before",
+        /// After it is carried out, before the answer is back.
+        AfterEffect = "after-effect",
+        /// After the answer is back, before the next call of this life is carried out.
+        AfterAnswer = "after-answer",
+    }
 }
 
-/// Whether a request that is answered with an error was carried out nevertheless.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Applied {
-    /// It was.
-    Applied,
-    /// It was not.
-    Not,
+parameter! {
+    /// Whether a request that is answered with an error was carried out nevertheless.
+    Applied {
+        /// It was.
+        Applied = "applied",
+        /// It was not.
+        Not = "not",
+    }
 }
 
-/// Status of a HEAD answer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum HeadStatus {
-    /// 301: the bucket is in another region.
-    Moved,
-    /// 400: among others, what some stores send for a wrong region.
-    BadRequest,
-    /// 403: somebody else's bucket, or no right to look.
-    Forbidden,
+parameter! {
+    /// Whose object it is that took a name.
+    Rival {
+        /// A stranger's, with other content and nobody's labels.
+        Foreign = "foreign",
+        /// The very object that the request wanted, as if an earlier attempt had landed.
+        Own = "own",
+    }
+}
+
+parameter! {
+    /// Status of a HEAD answer.
+    HeadStatus {
+        /// The bucket is in another region.
+        Moved = "301",
+        /// Among others, what some stores send for a wrong region.
+        BadRequest = "400",
+        /// Somebody else's bucket, or no right to look.
+        Forbidden = "403",
+    }
+}
+
+parameter! {
+    /// What a third party does. Where there is no such object it does nothing.
+    Tampering {
+        /// Overwrites the key in the consumer Secret.
+        EditConsumer = "edit-consumer",
+        /// Takes all data out of the consumer Secret.
+        EmptyConsumer = "empty-consumer",
+        /// Deletes the consumer Secret.
+        DeleteConsumer = "delete-consumer",
+        /// Takes all labels off the consumer Secret.
+        RelabelConsumer = "relabel-consumer",
+        /// Takes the owner references off the consumer Secret.
+        DisownConsumer = "disown-consumer",
+        /// Takes all labels off the claim's internal Secrets.
+        RelabelInternal = "relabel-internal",
+        /// Deletes the claim's internal Secrets that hold credentials.
+        DeleteCredential = "delete-credential",
+        /// Deletes the claim's bucket record.
+        DeleteRecord = "delete-record",
+        /// Takes all finalizers off the claim.
+        StripFinalizers = "strip-finalizers",
+    }
+}
+
+parameter! {
+    /// What the user of a claim changes in it.
+    Edit {
+        /// `deletionPolicy: Retain`, without force.
+        Retain = "retain",
+        /// `deletionPolicy: Delete`.
+        Delete = "delete",
+        /// `deletionPolicy: Delete` with `forceDelete`.
+        Force = "force",
+        /// `forceDelete: false`.
+        NoForce = "no-force",
+        /// A new value of the annotation that asks for a rotation.
+        Rotate = "rotate",
+        /// Another quota.
+        Quota = "quota",
+        /// Another name for the consumer Secret.
+        Rename = "rename",
+        /// The annotation that has the operator touch nothing.
+        Pause = "pause",
+        /// That annotation gone.
+        Resume = "resume",
+    }
+}
+
+parameter! {
+    /// What a store may be without.
+    Feature {
+        /// Bucket tagging.
+        Tagging = "tagging",
+        /// Versioning, and with it the list of versions.
+        Versioning = "versioning",
+        /// Multipart uploads.
+        Uploads = "uploads",
+    }
 }
 
 impl HeadStatus {
@@ -100,18 +260,75 @@ impl HeadStatus {
     }
 }
 
+impl Feature {
+    /// Whether an operation is a part of it.
+    pub fn has(self, operation: S3Operation) -> bool {
+        match self {
+            Self::Tagging => operation.name().ends_with("BucketTagging"),
+            Self::Versioning => {
+                operation.name().ends_with("BucketVersioning") || operation.name() == "ListObjectVersions"
+            }
+            Self::Uploads => operation.name().contains("MultipartUpload"),
+        }
+    }
+}
+
 impl Fault {
+    /// Every fault once, those with a parameter for each word or for one number that is worth trying. A matrix of all
+    /// single faults goes through these.
+    pub fn all_single() -> Vec<Self> {
+        let mut faults = vec![Self::LostRequest, Self::LostAnswer, Self::Hang, Self::Slow { millis: 2000 }];
+        faults.extend(CrashPoint::ALL.map(Self::Crash));
+        faults.push(Self::Conflict);
+        faults.extend(Rival::ALL.map(Self::AlreadyExists));
+        faults.extend(Applied::ALL.map(Self::ServerError));
+        faults.push(Self::Throttle { seconds: 3 });
+        faults.extend([Self::Forbidden, Self::Denied, Self::WebhookTimeout, Self::QuotaExceeded]);
+        faults.extend([Self::NamespaceTerminating, Self::Stale { changes: 1 }, Self::Stale { changes: 5 }]);
+        faults.extend([Self::Rewind, Self::Collapse, Self::WatchCut, Self::WatchGone, Self::WatchSilent]);
+        faults.extend([Self::WatchDuplicate, Self::ExpiredContinue, Self::Shuffle, Self::GcLate, Self::Recreate]);
+        faults.extend(Tampering::ALL.map(Self::Tamper));
+        faults.extend(Edit::ALL.map(Self::Edit));
+        faults.extend([Self::Unreachable, Self::InternalError, Self::SlowDown, Self::AccessDenied]);
+        faults.extend(HeadStatus::ALL.map(Self::Head));
+        let vital = [
+            "ListBuckets",
+            "GetBucketTagging",
+            "CreateBucket",
+            "PutBucketTagging",
+            "ListObjectVersions",
+            "DeleteObjects",
+            "DeleteBucket",
+        ];
+        faults.extend(vital.into_iter().filter_map(S3Operation::named).map(Self::VerbDown));
+        faults.extend([Self::AlreadyOwned, Self::BucketExists, Self::OkOnExisting, Self::PartialDelete, Self::Locked]);
+        faults.extend([Self::LateWrite, Self::Vanish, Self::Usurp, Self::CredentialsRevoked, Self::ClockSkew]);
+        faults.extend([Self::StaleRead, Self::ErrorIn200, Self::Truncated]);
+        faults.extend(Feature::ALL.map(Self::NotImplemented));
+        faults
+    }
+
     /// Whether the fault makes sense for a call of this kind.
     ///
     /// # Errors
     ///
     /// Says which calls the fault is for.
     pub fn check(self, kind: CallKind) -> Result<(), &'static str> {
+        use super::call::KubeVerb::{Create, Get, List, Watch};
+        let kube = |fits: &[super::KubeVerb]| matches!(kind, CallKind::Kube(verb) if fits.contains(&verb));
+        let s3 = |fits: fn(S3Operation) -> bool| matches!(kind, CallKind::S3(operation) if fits(operation));
         let (fits, needs) = match self {
             Self::LostRequest | Self::LostAnswer | Self::Hang | Self::Slow { .. } | Self::Crash(_) => {
                 (true, "any call")
             }
-            Self::Conflict | Self::ServerError(_) | Self::Throttle { .. } | Self::Forbidden | Self::Denied => (
+            Self::Recreate | Self::Tamper(_) | Self::Edit(_) => (true, "any call"),
+            Self::Conflict
+            | Self::ServerError(_)
+            | Self::Throttle { .. }
+            | Self::Forbidden
+            | Self::Denied
+            | Self::WebhookTimeout
+            | Self::GcLate => (
                 matches!(kind, CallKind::Kube(verb) if verb.is_write()),
                 "Kubernetes writes (create, update, patch, delete, deletecollection)",
             ),
@@ -119,42 +336,35 @@ impl Fault {
                 matches!(kind, CallKind::Kube(verb) if verb.may_create()),
                 "Kubernetes writes that may create (create, patch)",
             ),
-            Self::Unreachable | Self::InternalError | Self::SlowDown | Self::AccessDenied => {
-                (matches!(kind, CallKind::S3(_)), "S3 calls")
+            Self::AlreadyExists(_) => (kube(&[Create]), "Kubernetes creates"),
+            Self::Stale { .. } => (kube(&[Get, List, Watch]), "Kubernetes reads (get, list, watch)"),
+            Self::Rewind | Self::ExpiredContinue | Self::Shuffle => (kube(&[List]), "Kubernetes lists"),
+            Self::Collapse | Self::WatchCut | Self::WatchGone | Self::WatchSilent | Self::WatchDuplicate => {
+                (kube(&[Watch]), "Kubernetes watches")
             }
-            Self::Head(_) => (
-                matches!(kind, CallKind::S3(operation) if operation.is_head()),
-                "HEAD requests (HeadBucket, HeadObject)",
-            ),
+            Self::Unreachable
+            | Self::InternalError
+            | Self::SlowDown
+            | Self::AccessDenied
+            | Self::VerbDown(_)
+            | Self::CredentialsRevoked
+            | Self::ClockSkew => (s3(|_| true), "S3 calls"),
+            Self::Head(_) => (s3(S3Operation::is_head), "HEAD requests (HeadBucket, HeadObject)"),
+            Self::AlreadyOwned | Self::BucketExists | Self::OkOnExisting => {
+                (s3(|operation| operation.name() == "CreateBucket"), "CreateBucket")
+            }
+            Self::PartialDelete => (s3(|operation| operation.name() == "DeleteObjects"), "DeleteObjects"),
+            Self::Locked => (s3(S3Operation::deletes_objects), "DeleteObject and DeleteObjects"),
+            Self::LateWrite => (s3(S3Operation::empties), "S3 calls that list or delete objects, and DeleteBucket"),
+            Self::Vanish | Self::Usurp => (s3(S3Operation::is_on_bucket), "S3 calls on a bucket"),
+            Self::StaleRead => (s3(S3Operation::is_read), "S3 reads"),
+            Self::ErrorIn200 | Self::Truncated => {
+                (s3(S3Operation::answers_in_xml), "S3 calls that are answered with an XML document")
+            }
+            Self::NotImplemented(feature) => {
+                (matches!(kind, CallKind::S3(operation) if feature.has(operation)), "the S3 operations of that feature")
+            }
         };
         if fits { Ok(()) } else { Err(needs) }
-    }
-}
-
-impl fmt::Display for Fault {
-    /// The fault as a plan writes it.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::LostRequest => f.write_str("lost-request"),
-            Self::LostAnswer => f.write_str("lost-answer"),
-            Self::Hang => f.write_str("hang"),
-            Self::Slow { millis } => write!(f, "slow({millis})"),
-            Self::Crash(CrashPoint::Before) => f.write_str("crash(before)"),
-            Self::Crash(CrashPoint::AfterEffect) => f.write_str("crash(after-effect)"),
-            Self::Crash(CrashPoint::AfterAnswer) => f.write_str("crash(after-answer)"),
-            Self::Conflict => f.write_str("conflict"),
-            Self::ServerError(Applied::Applied) => f.write_str("server-error(applied)"),
-            Self::ServerError(Applied::Not) => f.write_str("server-error(not)"),
-            Self::Throttle { seconds } => write!(f, "throttle({seconds})"),
-            Self::Forbidden => f.write_str("forbidden"),
-            Self::Denied => f.write_str("denied"),
-            Self::QuotaExceeded => f.write_str("quota-exceeded"),
-            Self::NamespaceTerminating => f.write_str("namespace-terminating"),
-            Self::Unreachable => f.write_str("unreachable"),
-            Self::InternalError => f.write_str("internal-error"),
-            Self::SlowDown => f.write_str("slow-down"),
-            Self::AccessDenied => f.write_str("access-denied"),
-            Self::Head(status) => write!(f, "head({})", status.code()),
-        }
     }
 }

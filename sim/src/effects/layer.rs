@@ -6,6 +6,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use futures::future::{BoxFuture, pending};
+use http::uri::Authority;
 use http::{Request, Response};
 use tokio::time::Instant;
 use tower::{BoxError, Layer, Service, ServiceExt};
@@ -14,19 +15,28 @@ use super::answers::refusal;
 use super::call::{Call, KubeCall, S3Call};
 use super::fault::{Applied, CrashPoint, Fault};
 use super::instance::Instance;
+use super::lasting::Lasting;
+use super::outage::Outage;
 use super::plan::{EffectPattern, Entry, Plan};
+use super::surroundings::Surroundings;
 use super::trace::{Answer, Line, Trace};
+
+/// How long the API server waits for an admission webhook.
+const WEBHOOK_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The effects of one run: its plan, its numbering and its trace. Cheap to clone; clones are the same run.
 #[derive(Clone, Debug)]
 pub struct Effects {
     start: Instant,
+    surroundings: Option<Arc<dyn Surroundings>>,
     state: Arc<Mutex<State>>,
 }
 
 #[derive(Debug)]
 struct State {
     plan: Vec<Armed>,
+    outages: Vec<Outage>,
+    lasting: Vec<Lasting>,
     trace: Trace,
     instances: u32,
 }
@@ -41,6 +51,10 @@ struct Armed {
 }
 
 impl Armed {
+    fn new(entry: Entry) -> Self {
+        Self { entry, matched: 0, fired: false }
+    }
+
     /// Counts the call, and says whether it is the one that is meant.
     fn meets(&mut self, number: u64, call: &Call) -> bool {
         match &self.entry.effect {
@@ -55,17 +69,39 @@ impl Armed {
 }
 
 impl Effects {
-    /// A run that begins now, by tokio's clock.
+    /// A run that begins now, by tokio's clock. Calls whose faults need a world break: there is none.
     pub fn new(plan: Plan) -> Self {
-        let armed = |entry| Armed { entry, matched: 0, fired: false };
+        Self::beginning(plan, None)
+    }
+
+    /// A run that begins now, by tokio's clock, in this world.
+    pub fn within(plan: Plan, surroundings: Arc<dyn Surroundings>) -> Self {
+        Self::beginning(plan, Some(surroundings))
+    }
+
+    fn beginning(plan: Plan, surroundings: Option<Arc<dyn Surroundings>>) -> Self {
+        if let Some(surroundings) = &surroundings {
+            surroundings.expect(&plan);
+        }
         Self {
             start: Instant::now(),
+            surroundings,
             state: Arc::new(Mutex::new(State {
-                plan: plan.entries.into_iter().map(armed).collect(),
+                plan: plan.entries.into_iter().map(Armed::new).collect(),
+                outages: Vec::new(),
+                lasting: Vec::new(),
                 trace: Trace::default(),
                 instances: 0,
             })),
         }
+    }
+
+    /// From now on, this is the plan: numbers go on from where they are, patterns count from one.
+    pub fn set_plan(&self, plan: Plan) {
+        if let Some(surroundings) = &self.surroundings {
+            surroundings.expect(&plan);
+        }
+        self.state().plan = plan.entries.into_iter().map(Armed::new).collect();
     }
 
     /// The next life of the operator.
@@ -89,6 +125,11 @@ impl Effects {
         EffectLayer { effects: self.clone(), instance: instance.clone(), api }
     }
 
+    /// Milliseconds of the run's clock since the start of the run.
+    pub fn elapsed_ms(&self) -> u64 {
+        u64::try_from(self.start.elapsed().as_millis()).unwrap_or(u64::MAX)
+    }
+
     /// The trace up to now.
     pub fn trace(&self) -> Trace {
         self.state().trace.clone()
@@ -101,11 +142,21 @@ impl Effects {
         Plan { entries: unfired.map(|armed| armed.entry.clone()).collect() }
     }
 
+    /// From now on, calls that the plan has no fault for meet this outage. Of several, the first one counts.
+    pub fn begin_outage(&self, outage: Outage) {
+        self.state().outages.push(outage);
+    }
+
+    /// Ends all outages of a host. Calls that hang go on hanging.
+    pub fn end_outages(&self, host: &str) {
+        self.state().outages.retain(|outage| outage.host != host);
+    }
+
     /// Gives a call its number, its fault and its line in the trace.
-    fn begin(&self, instance: &Instance, call: Call) -> Effect {
+    fn begin(&self, instance: &Instance, host: &str, call: Call) -> Effect {
         let mut state = self.state();
         let number = state.trace.effects() + 1;
-        let fault = state.fault_for(number, &call);
+        let fault = state.fault_for(number, &call).or_else(|| state.outage_of(host, &call));
         state.trace.push(Line {
             number,
             instance: instance.id(),
@@ -113,7 +164,7 @@ impl Effects {
             fault,
             world: None,
             answer: Answer::Pending,
-            began_ms: u64::try_from(self.start.elapsed().as_millis()).unwrap_or(u64::MAX),
+            began_ms: self.elapsed_ms(),
         });
         Effect { effects: self.clone(), instance: instance.clone(), number, call, fault }
     }
@@ -131,7 +182,7 @@ impl Effects {
 }
 
 impl State {
-    /// The first fault planned for the call that can apply to it. All entries count the call.
+    /// The first fault planned for the call that can apply to it, else one that lasts. All entries count the call.
     fn fault_for(&mut self, number: u64, call: &Call) -> Option<Fault> {
         let mut fault = None;
         for armed in &mut self.plan {
@@ -141,7 +192,12 @@ impl State {
                 fault = Some(armed.entry.fault);
             }
         }
-        fault
+        self.lasting.extend(fault.and_then(Lasting::of));
+        fault.or_else(|| self.lasting.iter().find_map(|lasting| lasting.met_by(call)))
+    }
+
+    fn outage_of(&self, host: &str, call: &Call) -> Option<Fault> {
+        self.outages.iter().find(|outage| outage.meets(host, call)).map(|outage| outage.fault)
     }
 }
 
@@ -169,7 +225,8 @@ impl EffectLayer {
             Api::Kube => Call::Kube(KubeCall::read(request.method(), request.uri())),
             Api::S3 => Call::S3(S3Call::read(request.method(), request.uri(), request.headers())),
         };
-        Some(self.effects.begin(&self.instance, call))
+        let host = request.uri().authority().map_or("", Authority::as_str);
+        Some(self.effects.begin(&self.instance, host, call))
     }
 }
 
@@ -263,8 +320,12 @@ impl Effect {
         S::Error: Into<BoxError>,
         B: From<Vec<u8>>,
     {
-        let Some(fault) = self.fault else {
+        let Some(fault) = self.fault.filter(|fault| fault.concerns(&self.call)) else {
             return self.reach_world(inner, request).await;
+        };
+        let request = match self.befall(fault, request) {
+            Ok(request) => request,
+            Err(nowhere) => return Ok(Err(nowhere)),
         };
         match fault {
             Fault::LostRequest => Ok(Err(connection_lost())),
@@ -283,6 +344,10 @@ impl Effect {
                 let _hidden = self.reach_world(inner, request).await?;
                 self.refused(fault)
             }
+            Fault::WebhookTimeout => {
+                tokio::time::sleep(WEBHOOK_TIMEOUT).await;
+                self.refused(fault)
+            }
             Fault::Unreachable => Ok(Err(io::Error::from(io::ErrorKind::ConnectionRefused).into())),
             Fault::Conflict
             | Fault::ServerError(Applied::Not)
@@ -291,11 +356,52 @@ impl Effect {
             | Fault::Denied
             | Fault::QuotaExceeded
             | Fault::NamespaceTerminating
+            | Fault::ExpiredContinue
             | Fault::InternalError
             | Fault::SlowDown
             | Fault::AccessDenied
-            | Fault::Head(_) => self.refused(fault),
+            | Fault::Head(_)
+            | Fault::VerbDown(_)
+            | Fault::AlreadyOwned
+            | Fault::BucketExists
+            | Fault::OkOnExisting
+            | Fault::CredentialsRevoked
+            | Fault::ClockSkew
+            | Fault::ErrorIn200
+            | Fault::NotImplemented(_) => self.refused(fault),
+            Fault::AlreadyExists(_)
+            | Fault::Stale { .. }
+            | Fault::Rewind
+            | Fault::Collapse
+            | Fault::WatchCut
+            | Fault::WatchGone
+            | Fault::WatchSilent
+            | Fault::WatchDuplicate
+            | Fault::Shuffle
+            | Fault::GcLate
+            | Fault::Recreate
+            | Fault::Tamper(_)
+            | Fault::Edit(_)
+            | Fault::PartialDelete
+            | Fault::Locked
+            | Fault::LateWrite
+            | Fault::Vanish
+            | Fault::Usurp
+            | Fault::StaleRead
+            | Fault::Truncated => self.reach_world(inner, request).await,
         }
+    }
+
+    /// Lets what happens in the world happen.
+    fn befall<Q>(&self, fault: Fault, request: Request<Q>) -> Result<Request<Q>, BoxError> {
+        if !fault.needs_surroundings() {
+            return Ok(request);
+        }
+        let surroundings = self.effects.surroundings.as_ref();
+        let surroundings = surroundings.ok_or_else(|| format!("{fault} has no world to happen in"))?;
+        let (mut head, body) = request.into_parts();
+        surroundings.befall(fault, &self.call, &mut head);
+        Ok(Request::from_parts(head, body))
     }
 
     async fn with_crash<S, Q, B>(&self, point: CrashPoint, inner: S, request: Request<Q>) -> Answered<B>

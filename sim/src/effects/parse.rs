@@ -3,12 +3,10 @@
 use std::num::NonZeroU64;
 
 use super::call::{CallKind, KubeVerb, S3Operation};
-use super::fault::{Applied, CrashPoint, Fault, HeadStatus};
+use super::fault::Fault;
 use super::plan::{CallPattern, EffectPattern, Entry, Plan, PlanError};
+use super::words::Misspelt;
 
-const FAULT_NAMES: &str = "a fault is one of lost-request, lost-answer, hang, slow(ms), \
-    crash(before|after-effect|after-answer), conflict, server-error(applied|not), throttle(s), forbidden, denied, \
-    quota-exceeded, namespace-terminating, unreachable, internal-error, slow-down, access-denied, head(301|400|403)";
 const EFFECT_FORMS: &str = "an effect is #N, kube:<verb> <resource>[/<subresource>][@k] or s3:<Operation>[@k]";
 const OCCURRENCE_FORM: &str = "after @ stands a whole number from 1";
 
@@ -71,7 +69,7 @@ fn entry(source: &Source<'_>, words: &[Word<'_>], end: usize) -> Result<Entry, P
         (one_word_pattern(source, first)?, &words[1..])
     };
     match rest {
-        [] => Err(missing("the fault", FAULT_NAMES)),
+        [] => Err(missing("the fault", &fault_names())),
         [word] => {
             let fault = fault(source, *word)?;
             fits(source, *word, &effect, fault)?;
@@ -177,44 +175,15 @@ fn fault(source: &Source<'_>, word: Word<'_>) -> Result<Fault, PlanError> {
         None => (word.text, None),
         Some((name, rest)) => match rest.strip_suffix(')') {
             Some(parameter) => (name, Some(parameter)),
-            None => return Err(source.unknown(word, "no closing bracket in", FAULT_NAMES)),
+            None => return Err(source.unknown(word, "no closing bracket in", fault_names())),
         },
     };
-    let wrong = |allowed: &str| source.unknown(word, "bad parameter in", allowed);
-    match (name, parameter) {
-        ("lost-request", None) => Ok(Fault::LostRequest),
-        ("lost-answer", None) => Ok(Fault::LostAnswer),
-        ("hang", None) => Ok(Fault::Hang),
-        ("conflict", None) => Ok(Fault::Conflict),
-        ("forbidden", None) => Ok(Fault::Forbidden),
-        ("denied", None) => Ok(Fault::Denied),
-        ("quota-exceeded", None) => Ok(Fault::QuotaExceeded),
-        ("namespace-terminating", None) => Ok(Fault::NamespaceTerminating),
-        ("unreachable", None) => Ok(Fault::Unreachable),
-        ("internal-error", None) => Ok(Fault::InternalError),
-        ("slow-down", None) => Ok(Fault::SlowDown),
-        ("access-denied", None) => Ok(Fault::AccessDenied),
-        ("slow", Some(ms)) => match ms.parse() {
-            Ok(millis) => Ok(Fault::Slow { millis }),
-            Err(_) => Err(wrong("it is slow(ms), in whole milliseconds")),
-        },
-        ("throttle", Some(s)) => match s.parse() {
-            Ok(seconds) => Ok(Fault::Throttle { seconds }),
-            Err(_) => Err(wrong("it is throttle(s), in whole seconds")),
-        },
-        ("crash", Some("before")) => Ok(Fault::Crash(CrashPoint::Before)),
-        ("crash", Some("after-effect")) => Ok(Fault::Crash(CrashPoint::AfterEffect)),
-        ("crash", Some("after-answer")) => Ok(Fault::Crash(CrashPoint::AfterAnswer)),
-        ("crash", _) => Err(wrong("it is crash(before), crash(after-effect) or crash(after-answer)")),
-        ("server-error", Some("applied")) => Ok(Fault::ServerError(Applied::Applied)),
-        ("server-error", Some("not")) => Ok(Fault::ServerError(Applied::Not)),
-        ("server-error", _) => Err(wrong("it is server-error(applied) or server-error(not)")),
-        ("head", Some("301")) => Ok(Fault::Head(HeadStatus::Moved)),
-        ("head", Some("400")) => Ok(Fault::Head(HeadStatus::BadRequest)),
-        ("head", Some("403")) => Ok(Fault::Head(HeadStatus::Forbidden)),
-        ("head", _) => Err(wrong("it is head(301), head(400) or head(403)")),
-        ("slow", None) => Err(wrong("it is slow(ms), in whole milliseconds")),
-        ("throttle", None) => Err(wrong("it is throttle(s), in whole seconds")),
-        _ => Err(source.unknown(word, "unknown fault", FAULT_NAMES)),
-    }
+    Fault::read(name, parameter).map_err(|misspelt| match misspelt {
+        Misspelt::Name => source.unknown(word, "unknown fault", fault_names()),
+        Misspelt::Parameter => source.unknown(word, "bad parameter in", format!("it is {}", Fault::forms(Some(name)))),
+    })
+}
+
+fn fault_names() -> String {
+    format!("a fault is one of {}", Fault::forms(None))
 }

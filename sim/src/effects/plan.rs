@@ -165,28 +165,15 @@ mod tests {
     use rstest::rstest;
 
     use super::*;
-    use crate::effects::fault::{Applied, CrashPoint, HeadStatus};
 
     fn fault() -> impl Strategy<Value = Fault> {
+        let operations: Vec<_> = S3Operation::all().collect();
         prop_oneof![
-            Just(Fault::LostRequest),
-            Just(Fault::LostAnswer),
-            Just(Fault::Hang),
-            any::<u64>().prop_map(|millis| Fault::Slow { millis }),
-            prop::sample::select(CrashPoint::ALL.to_vec()).prop_map(Fault::Crash),
-            Just(Fault::Conflict),
-            prop::sample::select(vec![Applied::Applied, Applied::Not]).prop_map(Fault::ServerError),
-            any::<u32>().prop_map(|seconds| Fault::Throttle { seconds }),
-            Just(Fault::Forbidden),
-            Just(Fault::Denied),
-            Just(Fault::QuotaExceeded),
-            Just(Fault::NamespaceTerminating),
-            Just(Fault::Unreachable),
-            Just(Fault::InternalError),
-            Just(Fault::SlowDown),
-            Just(Fault::AccessDenied),
-            prop::sample::select(vec![HeadStatus::Moved, HeadStatus::BadRequest, HeadStatus::Forbidden])
-                .prop_map(Fault::Head),
+            10 => prop::sample::select(Fault::all_single()),
+            1 => any::<u64>().prop_map(|millis| Fault::Slow { millis }),
+            1 => any::<u32>().prop_map(|seconds| Fault::Throttle { seconds }),
+            1 => any::<u32>().prop_map(|changes| Fault::Stale { changes }),
+            1 => prop::sample::select(operations).prop_map(Fault::VerbDown),
         ]
     }
 
@@ -259,13 +246,17 @@ mod tests {
     #[case("kube:get secrets@0 hang", 10, "bad occurrence in `secrets@0`", "from 1")]
     #[case("s3:createbucket hang", 1, "unknown S3 operation", "CreateBucket")]
     #[case("#1 hang hang", 9, "unexpected `hang`", "`;`")]
-    #[case("#1 crash(now)", 4, "bad parameter in `crash(now)`", "crash(after-answer)")]
-    #[case("#1 slow(5s)", 4, "bad parameter in `slow(5s)`", "milliseconds")]
+    #[case("#1 crash(now)", 4, "bad parameter in `crash(now)`", "crash(before|after-effect|after-answer)")]
+    #[case("#1 slow(5s)", 4, "bad parameter in `slow(5s)`", "slow(ms)")]
     #[case("#1 slow", 4, "bad parameter in `slow`", "slow(ms)")]
     #[case("#1 slow(5", 4, "no closing bracket", "slow(ms)")]
     #[case("#1 hang(5)", 4, "unknown fault `hang(5)`", "hang")]
-    #[case("#1 head(404)", 4, "bad parameter", "head(403)")]
-    #[case("#1 stale(2)", 4, "unknown fault `stale(2)`", "lost-request")]
+    #[case("#1 head(404)", 4, "bad parameter", "head(301|400|403)")]
+    #[case("#1 stale", 4, "bad parameter in `stale`", "stale(n)")]
+    #[case("#1 stall(2)", 4, "unknown fault `stall(2)`", "lost-request")]
+    #[case("#1 verb-down(Create)", 4, "bad parameter", "verb-down(operation)")]
+    #[case("kube:create secrets already-exists", 21, "`already-exists`", "CreateBucket")]
+    #[case("kube:list secrets watch-cut", 19, "`watch-cut`", "Kubernetes watches")]
     #[case("s3:CreateBucket conflict", 17, "`conflict` can't happen to S3's CreateBucket", "Kubernetes writes")]
     #[case("kube:get secrets conflict", 18, "can't happen to a Kubernetes get", "Kubernetes writes")]
     #[case("kube:delete secrets quota-exceeded", 21, "`quota-exceeded`", "may create")]

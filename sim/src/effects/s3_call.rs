@@ -48,6 +48,35 @@ impl S3Operation {
     pub fn is_head(self) -> bool {
         self.0.starts_with("Head")
     }
+
+    /// Whether it changes nothing.
+    pub fn is_read(self) -> bool {
+        self.is_head() || self.0.starts_with("Get") || self.0.starts_with("List")
+    }
+
+    /// Whether its path names a bucket.
+    pub fn is_on_bucket(self) -> bool {
+        self != Self::UNKNOWN && self.0 != "ListBuckets"
+    }
+
+    /// Whether an answer of 200 has an XML document for a body.
+    pub fn answers_in_xml(self) -> bool {
+        const NOT_XML: [&str; 3] = ["GetObject", "GetObjectTorrent", "GetBucketPolicy"];
+        const WRITES: [&str; 5] =
+            ["DeleteObjects", "CreateMultipartUpload", "CompleteMultipartUpload", COPY_OBJECT, UPLOAD_PART_COPY];
+        (self.is_read() && !self.is_head() && !NOT_XML.contains(&self.0)) || WRITES.contains(&self.0)
+    }
+
+    /// Whether it removes objects or versions.
+    pub fn deletes_objects(self) -> bool {
+        matches!(self.0, "DeleteObject" | "DeleteObjects")
+    }
+
+    /// Whether a bucket is emptied and deleted by it.
+    pub fn empties(self) -> bool {
+        const LISTS: [&str; 4] = ["ListObjects", "ListObjectsV2", "ListObjectVersions", "ListMultipartUploads"];
+        self.deletes_objects() || LISTS.contains(&self.0) || matches!(self.0, "AbortMultipartUpload" | "DeleteBucket")
+    }
 }
 
 impl fmt::Display for S3Operation {

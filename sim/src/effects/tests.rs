@@ -18,6 +18,7 @@ const SECRETS: &str = "/api/v1/namespaces/team-a/secrets";
 const SECRET: &str = "/api/v1/namespaces/team-a/secrets/photos";
 const STATUS: &str = "/apis/broker.stowage.io/v1alpha1/namespaces/team-a/bucketclaims/photos/status";
 const BUCKET: &str = "http://s3.local/photos";
+const TAGGING: &str = "http://s3.local/photos?tagging";
 
 /// The world and one operator in front of it.
 struct Bench {
@@ -203,6 +204,72 @@ async fn a_store_refuses_with_its_code(#[case] fault: &str, #[case] code: u16, #
     assert_eq!(head.status(), code);
     assert!(head.body().is_empty(), "HEAD has no body to put a code in");
     assert_eq!(bench.applied(), 0);
+}
+
+#[rstest]
+#[case("clock-skew", 403, "<Code>RequestTimeTooSkewed</Code>")]
+#[case("error-in-200", 200, "<Code>InternalError</Code>")]
+#[tokio::test(start_paused = true)]
+async fn a_store_refuses_one_call(#[case] fault: &str, #[case] code: u16, #[case] xml: &str) {
+    let bench = Bench::new(&format!("s3:GetBucketTagging@1 {fault}"));
+    let answer = bench.s3("GET", TAGGING).await.unwrap();
+    assert_eq!(answer.status(), code);
+    assert!(String::from_utf8_lossy(answer.body()).contains(xml));
+    assert_eq!(bench.s3("GET", TAGGING).await.unwrap().into_body(), b"done");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_verb_is_down_for_a_minute() {
+    let bench = Bench::new("#1 verb-down(CreateBucket)");
+    assert_eq!(bench.s3("GET", TAGGING).await.unwrap().status(), 200, "another verb");
+    let down = bench.s3("PUT", BUCKET).await.unwrap();
+    assert_eq!(down.status(), 503);
+    assert!(String::from_utf8_lossy(down.body()).contains("<Code>ServiceUnavailable</Code>"));
+    assert!(bench.line(2).contains("[verb-down(CreateBucket)]"), "{}", bench.line(2));
+    tokio::time::sleep(Duration::from_secs(60)).await;
+    assert_eq!(bench.s3("PUT", BUCKET).await.unwrap().status(), 200);
+}
+
+#[tokio::test(start_paused = true)]
+async fn revoked_credentials_are_good_for_nothing_for_a_minute() {
+    let bench = Bench::new("s3:CreateBucket@1 credentials-revoked");
+    assert_eq!(bench.s3("GET", TAGGING).await.unwrap().status(), 200);
+    for (method, uri) in [("PUT", BUCKET), ("GET", TAGGING), ("PUT", BUCKET)] {
+        let answer = bench.s3(method, uri).await.unwrap();
+        assert_eq!(answer.status(), 403);
+        assert!(String::from_utf8_lossy(answer.body()).contains("<Code>InvalidAccessKeyId</Code>"));
+    }
+    assert_eq!(bench.kube("PATCH", SECRET).await.unwrap().status(), 200);
+    tokio::time::sleep(Duration::from_secs(60)).await;
+    assert_eq!(bench.s3("PUT", BUCKET).await.unwrap().status(), 200);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_not_implemented_stays_so() {
+    let bench = Bench::new("s3:PutBucketTagging@1 not-implemented(tagging)");
+    assert_eq!(bench.s3("GET", TAGGING).await.unwrap().status(), 200);
+    assert_eq!(bench.s3("PUT", TAGGING).await.unwrap().status(), 501);
+    tokio::time::sleep(Duration::from_secs(86_400)).await;
+    assert_eq!(bench.s3("GET", TAGGING).await.unwrap().status(), 501);
+    assert_eq!(bench.s3("PUT", BUCKET).await.unwrap().status(), 200);
+    assert_eq!(bench.applied(), 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_webhook_that_does_not_answer_takes_its_time() {
+    let bench = Bench::new("kube:create secrets webhook-timeout");
+    let start = tokio::time::Instant::now();
+    let answer = bench.kube("POST", SECRETS).await.unwrap();
+    assert_eq!((answer.status().as_u16(), start.elapsed()), (500, Duration::from_secs(10)));
+    assert!(String::from_utf8_lossy(answer.body()).contains("context deadline exceeded"));
+    assert_eq!(bench.applied(), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_fault_of_the_world_does_not_go_by_where_there_is_no_world() {
+    let bench = Bench::new("s3:CreateBucket vanish");
+    let error = bench.s3("PUT", BUCKET).await.expect_err("it can't happen");
+    assert_eq!(error.to_string(), "vanish has no world to happen in");
 }
 
 #[rstest]

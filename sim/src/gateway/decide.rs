@@ -169,6 +169,7 @@ mod tests {
         assert_eq!(signed(operation, None, 0), DENIED);
     }
 
+    // covers: 3.2.gateway
     #[rstest]
     #[case("CreateBucket")]
     #[case("DeleteBucket")]

@@ -27,9 +27,23 @@ struct Token {
 /// 400 for bad parameters, 410 for a version (or token) that is forgotten, 504 for one that lies in
 /// the future.
 pub(crate) fn list(state: &State, kind: &Kind, filter: &Filter, query: &Query) -> Result<Value, Failure> {
+    list_at(state, state.version(), kind, filter, query)
+}
+
+/// A list of a server for which `current` is the newest version there is.
+///
+/// # Errors
+/// As of [`list`].
+pub(crate) fn list_at(
+    state: &State,
+    current: u64,
+    kind: &Kind,
+    filter: &Filter,
+    query: &Query,
+) -> Result<Value, Failure> {
     let limit = query.number("limit")?.unwrap_or(0) as usize;
-    let (version, after) = start(state, query)?;
-    let objects = state.objects_at(kind, version).ok_or_else(|| forgotten(query, version, state.version()))?;
+    let (version, after) = start(current, query)?;
+    let objects = state.objects_at(kind, version).ok_or_else(|| forgotten(query, version, current))?;
     let mut matching = objects
         .into_iter()
         .filter(|(place, object)| after.as_ref().is_none_or(|after| place > after) && filter.matches(object));
@@ -69,8 +83,7 @@ fn item(kind: &Kind, object: &Value) -> Value {
 }
 
 /// The version to list at, and the place to list from.
-fn start(state: &State, query: &Query) -> Result<(u64, Option<Place>), Failure> {
-    let current = state.version();
+fn start(current: u64, query: &Query) -> Result<(u64, Option<Place>), Failure> {
     let asked = query.number("resourceVersion")?;
     let matching = query.get("resourceVersionMatch");
     if let Some(token) = query.get("continue") {

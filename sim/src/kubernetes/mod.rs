@@ -16,6 +16,7 @@
 //! expiry of Events, content rules of special Secret types other than TLS, resetting `managedFields`,
 //! and the exact words for JSON that doesn't decode.
 
+mod admin;
 mod apply;
 mod builtin;
 mod cel;
@@ -23,6 +24,7 @@ mod decode;
 mod defaulting;
 mod definition;
 mod delete;
+mod disturbance;
 mod gc;
 mod kind;
 mod list;
@@ -52,6 +54,7 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomRe
 use kube::core::Status;
 use serde_json::{Value, json};
 
+pub use disturbance::Disturbance;
 pub use output::ApiBody;
 pub use service::ApiService;
 
@@ -174,6 +177,12 @@ impl Cluster {
             object: object.clone(),
         });
         stored.collect()
+    }
+
+    /// Every state that an object of a resource had and that watches can still be told of, oldest first: also of
+    /// objects that are gone.
+    pub fn past_objects(&self, plural: &str) -> Vec<Arc<Value>> {
+        self.lock().past(plural).cloned().collect()
     }
 
     /// The version of the last write.

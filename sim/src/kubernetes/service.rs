@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 use super::Cluster;
 use super::decode::{self, FieldValidation, Origin};
 use super::delete::{self, Deleted, Deletion};
+use super::disturbance::Disturbance;
 use super::kind::{Family, SharedKind};
 use super::list;
 use super::output::{self, ApiBody, Form};
@@ -19,7 +20,7 @@ use super::patch::{self, PatchFormat};
 use super::route::{Query, Route};
 use super::selector::Filter;
 use super::status::{self, Failure};
-use super::store::Place;
+use super::store::{Place, State};
 use super::watch;
 use super::write::{self, Ownership, Part, WriteOptions, Written};
 
@@ -79,6 +80,7 @@ struct Call<'a> {
     body: &'a [u8],
     part: Part,
     form: Form,
+    disturbance: Option<Disturbance>,
 }
 
 fn dispatch(cluster: &Cluster, head: &Parts, body: &[u8]) -> Result<Response<ApiBody>, Failure> {
@@ -100,7 +102,8 @@ fn dispatch(cluster: &Cluster, head: &Parts, body: &[u8]) -> Result<Response<Api
     }
     let query = Query::parse(head.uri.query().unwrap_or_default());
     let form = Form::parse(&head.headers);
-    Call { cluster, kind, route, query, head, body, part, form }.answer()
+    let disturbance = head.extensions.get().copied();
+    Call { cluster, kind, route, query, head, body, part, form, disturbance }.answer()
 }
 
 impl Call<'_> {
@@ -165,21 +168,39 @@ impl Call<'_> {
 
     fn get(&self, name: &str) -> Result<Response<ApiBody>, Failure> {
         let state = self.cluster.lock();
-        match state.get(&self.kind, &self.place(name)) {
-            Some(object) => Ok(self.ok(object)),
+        let place = self.place(name);
+        let object = match self.version_read(&state) {
+            None => state.get(&self.kind, &place).cloned(),
+            Some(version) => state.objects_at(&self.kind, version).and_then(|mut objects| objects.remove(&place)),
+        };
+        match object {
+            Some(object) => Ok(self.ok(&object)),
             None => Err(status::not_found(&self.kind, name)),
         }
     }
 
+    /// The version that a read is answered from, where it isn't the current one.
+    fn version_read(&self, state: &State) -> Option<u64> {
+        self.disturbance.and_then(|disturbance| disturbance.version_read(state, &self.kind))
+    }
+
     fn list(&self) -> Result<Response<ApiBody>, Failure> {
-        let list = list::list(&self.cluster.lock(), &self.kind, &self.filter()?, &self.query)?;
+        let state = self.cluster.lock();
+        let current = self.version_read(&state).unwrap_or_else(|| state.version());
+        let mut list = list::list_at(&state, current, &self.kind, &self.filter()?, &self.query)?;
+        if self.disturbance == Some(Disturbance::Shuffled)
+            && let Some(items) = list["items"].as_array_mut()
+        {
+            items.reverse();
+        }
         Ok(output::answer(StatusCode::OK, &self.form.list(list), &[]))
     }
 
     fn watch(&self) -> Result<Response<ApiBody>, Failure> {
         let filter = self.filter()?;
         let state = self.cluster.lock();
-        let events = watch::watch(self.cluster, &state, self.kind.clone(), filter, self.form, &self.query)?;
+        let events =
+            watch::watch(self.cluster, &state, self.kind.clone(), filter, self.form, &self.query, self.disturbance)?;
         let mut response = Response::new(ApiBody::new(StreamBody::new(events)));
         let json = header::HeaderValue::from_static("application/json");
         response.headers_mut().insert(header::CONTENT_TYPE, json);
@@ -192,6 +213,10 @@ impl Call<'_> {
         decode::settle_envelope(&self.kind, &self.route.namespace, &mut object)?;
         let warnings = decode::shape(&self.kind, &mut object, options.validation, Origin::Body)?;
         let mut state = self.cluster.lock();
+        if let Some(rival) = self.disturbance.and_then(|disturbance| disturbance.rival(&self.kind, &object)) {
+            // What the server refuses the rival it will refuse the caller too.
+            let _ = write::create(&mut state, &self.kind, rival, Ownership::Creator, &options);
+        }
         let mut written = write::create(&mut state, &self.kind, object, Ownership::Creator, &options)?;
         written.warnings.splice(0..0, warnings);
         Ok(self.written(&written))

@@ -157,15 +157,34 @@ impl State {
         Some(objects)
     }
 
-    /// The first change of a kind after `version`; an error names the oldest version that could
-    /// still be asked for.
-    pub(crate) fn change_after(&self, kind: &Kind, version: u64) -> Result<Option<&Change>, u64> {
+    /// The changes of a kind after `version`, oldest first; an error names the oldest version that
+    /// could still be asked for.
+    pub(crate) fn changes_after(
+        &self,
+        kind: &Kind,
+        version: u64,
+    ) -> Result<impl ExactSizeIterator<Item = &Change> + use<'_>, u64> {
         let table = self.table(kind);
         if version < table.forgotten {
             return Err(table.forgotten);
         }
         let index = table.history.partition_point(|change| change.version <= version);
-        Ok(table.history.get(index))
+        Ok(table.history.range(index..))
+    }
+
+    /// How many changes of a kind are remembered.
+    pub(crate) fn remembered(&self, kind: &Kind) -> u64 {
+        self.table(kind).history.len() as u64
+    }
+
+    /// The last version before the last `changes` changes of a kind; the oldest that is remembered
+    /// if there were fewer.
+    pub(crate) fn version_before(&self, kind: &Kind, changes: u64) -> u64 {
+        let table = self.table(kind);
+        let Some(back) = usize::try_from(changes).ok().and_then(|back| back.checked_sub(1)) else {
+            return if changes == 0 { self.version } else { table.forgotten };
+        };
+        table.history.iter().rev().nth(back).map_or(table.forgotten, |change| change.version - 1)
     }
 
     /// Wakes when a kind changes.
@@ -195,6 +214,12 @@ impl State {
         let new = Arc::new(last);
         self.table_mut(kind).record(Change { version, old: Some(old), new: new.clone(), removed: true });
         Some(new)
+    }
+
+    /// What the history of a resource still holds, oldest first.
+    pub(crate) fn past(&self, plural: &str) -> impl Iterator<Item = &Shared> {
+        let tables = self.tables.values().filter(move |table| table.kind.plural == plural);
+        tables.flat_map(|table| table.history.iter().map(|change| &change.new))
     }
 
     /// Forgets all history: a watch or a continued list from before gets 410.

@@ -4,7 +4,7 @@
 //! until the kind changes, its time is up, or a bookmark is due. All waiting is tokio's, so it works
 //! under paused time.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -15,12 +15,13 @@ use tokio::sync::watch::Receiver;
 use tokio::time::Instant;
 
 use super::Cluster;
+use super::disturbance::{Disturbance, LAG};
 use super::kind::SharedKind;
 use super::output::Form;
 use super::route::Query;
 use super::selector::Filter;
 use super::status::{self, Failure, FieldError};
-use super::store::{Change, State, versioned_stub};
+use super::store::{Change, Place, State, versioned_stub};
 
 /// How long a watch without `timeoutSeconds` lasts. A server picks a time from half an hour to an
 /// hour at random.
@@ -47,6 +48,11 @@ struct Watch {
     bookmarks: bool,
     next_bookmark: Instant,
     ended: bool,
+    disturbance: Option<Disturbance>,
+    /// Since when there has been something that the disturbance keeps from being told.
+    behind_since: Option<Instant>,
+    /// The event that is to be told once more.
+    again: Option<Value>,
 }
 
 /// Starts a watch and returns the body that streams it.
@@ -61,6 +67,7 @@ pub(crate) fn watch(
     filter: Filter,
     form: Form,
     query: &Query,
+    disturbance: Option<Disturbance>,
 ) -> Result<impl Stream<Item = Result<Frame<Bytes>, std::convert::Infallible>> + Send + 'static, Failure> {
     let asked = query.number("resourceVersion")?;
     let bookmarks = query.flag("allowWatchBookmarks");
@@ -80,12 +87,15 @@ pub(crate) fn watch(
         bookmarks,
         next_bookmark: started + BOOKMARK_EVERY,
         ended: false,
+        disturbance,
+        behind_since: None,
+        again: None,
     };
     if streaming || watch.version == 0 {
         watch.start_from_now(state, streaming && bookmarks);
     }
     Ok(stream::unfold(watch, |mut watch| async move {
-        let event = watch.next().await?;
+        let event = watch.next_disturbed().await?;
         let mut line = event.to_string().into_bytes();
         line.push(b'\n');
         Some((Ok(Frame::data(Bytes::from(line))), watch))
@@ -130,6 +140,36 @@ impl Watch {
         json!({"type": event_type, "object": self.form.object(object)})
     }
 
+    /// The next event as the disturbance has it; `None` when the watch is over.
+    async fn next_disturbed(&mut self) -> Option<Value> {
+        match self.disturbance {
+            Some(Disturbance::Silent) => std::future::pending().await,
+            Some(Disturbance::Gone) if !self.ended => {
+                let current = self.cluster.lock().version();
+                Some(self.expired(current))
+            }
+            Some(Disturbance::Cut) => {
+                self.next().await;
+                None
+            }
+            Some(Disturbance::Duplicated) => match self.again.take() {
+                Some(event) => Some(event),
+                None => {
+                    self.again = self.next().await;
+                    self.again.clone()
+                }
+            },
+            _ => self.next().await,
+        }
+    }
+
+    /// The last event of a watch whose version is forgotten.
+    fn expired(&mut self, oldest: u64) -> Value {
+        self.ended = true;
+        let failure = status::expired(self.version, oldest);
+        json!({"type": "ERROR", "object": super::output::status_object(&failure)})
+    }
+
     /// The next event; `None` when the watch is over.
     async fn next(&mut self) -> Option<Value> {
         loop {
@@ -143,7 +183,9 @@ impl Watch {
             if let Some(event) = self.told_by_history() {
                 return Some(event);
             }
-            let wake = if self.bookmarks { self.ends.min(self.next_bookmark) } else { self.ends };
+            let bookmark = self.bookmarks.then_some(self.next_bookmark);
+            let held_back = self.behind_since.map(|since| since + LAG);
+            let wake = [bookmark, held_back].into_iter().flatten().fold(self.ends, Instant::min);
             tokio::select! {
                 biased;
                 changed = self.news.changed() => {
@@ -152,7 +194,7 @@ impl Watch {
                 }
                 () = tokio::time::sleep_until(wake) => {
                     self.ended = Instant::now() >= self.ends;
-                    if self.bookmarks {
+                    if self.bookmarks && (self.ended || Instant::now() >= self.next_bookmark) {
                         self.next_bookmark = wake + BOOKMARK_EVERY;
                         return Some(self.bookmark());
                     }
@@ -162,8 +204,10 @@ impl Watch {
     }
 
     fn bookmark(&mut self) -> Value {
-        // All of this kind's changes were told, so the watch stands at the store's version.
-        self.version = self.version.max(self.cluster.lock().version());
+        // Unless some are held back, all of this kind's changes were told: the watch stands at the store's version.
+        if self.behind_since.is_none() {
+            self.version = self.version.max(self.cluster.lock().version());
+        }
         self.event("BOOKMARK", &versioned_stub(&self.kind, self.version))
     }
 
@@ -172,21 +216,52 @@ impl Watch {
         let cluster = self.cluster.clone();
         let state = cluster.lock();
         loop {
-            match state.change_after(&self.kind, self.version) {
-                Ok(None) => return None,
-                Ok(Some(change)) => {
-                    self.version = change.version;
-                    if let Some(event) = self.translate(change) {
-                        return Some(event);
-                    }
-                }
-                Err(oldest) => {
-                    self.ended = true;
-                    let failure = status::expired(self.version, oldest);
-                    return Some(json!({"type": "ERROR", "object": super::output::status_object(&failure)}));
-                }
+            let mut changes = match state.changes_after(&self.kind, self.version) {
+                Ok(changes) => changes,
+                Err(oldest) => return Some(self.expired(oldest)),
+            };
+            if self.holds_back(changes.len()) {
+                return None;
+            }
+            if self.disturbance == Some(Disturbance::Collapsed) {
+                self.gather(changes);
+                return self.pending.pop_front();
+            }
+            let change = changes.next()?;
+            self.version = change.version;
+            if let Some(event) = self.translate(change) {
+                return Some(event);
             }
         }
+    }
+
+    /// Whether, with so many changes untold, the first of them is not to be told yet.
+    fn holds_back(&mut self, untold: usize) -> bool {
+        let enough = match self.disturbance {
+            Some(Disturbance::Behind(changes)) => untold as u64 > changes,
+            Some(Disturbance::Collapsed) => false,
+            _ => return false,
+        };
+        if untold == 0 {
+            self.behind_since = None;
+            return false;
+        }
+        let since = *self.behind_since.get_or_insert_with(Instant::now);
+        !enough && since.elapsed() < LAG
+    }
+
+    /// Makes one event for each object out of all its changes.
+    fn gather<'a>(&mut self, changes: impl Iterator<Item = &'a Change>) {
+        let mut whole: BTreeMap<Place, Change> = BTreeMap::new();
+        for change in changes {
+            self.version = change.version;
+            let old = |first: &Change| first.old.clone();
+            let place = Place::of(&change.new);
+            let old = whole.get(&place).map_or_else(|| old(change), old);
+            whole.insert(place, Change { old, ..change.clone() });
+        }
+        self.behind_since = None;
+        self.pending = whole.values().filter_map(|change| self.translate(change)).collect();
     }
 
     /// What a change looks like through the filter: an object that stops matching is deleted, with

@@ -5,6 +5,7 @@ use s3s::dto::*;
 use s3s::{S3, S3ErrorCode, S3Request, S3Response, S3Result};
 
 use super::dialect::Dialect;
+use super::disturbance::Disturbance;
 use super::errors::{refuse, refuse_because};
 use super::payload::Payload;
 use super::state::{Bucket, State};
@@ -33,6 +34,8 @@ pub(super) struct Call<'a> {
     pub(super) now: Timestamp,
     /// The account that asks.
     pub(super) account: &'a str,
+    /// What is wrong with the answer.
+    pub(super) disturbance: Option<Disturbance>,
 }
 
 impl Call<'_> {
@@ -51,19 +54,45 @@ impl Call<'_> {
 }
 
 impl Face {
+    fn read<I, O>(
+        &self,
+        request: S3Request<I>,
+        handler: impl FnOnce(&mut Call<'_>, I) -> S3Result<O>,
+    ) -> S3Result<S3Response<O>> {
+        match self.store.state_read(request.extensions.get().copied()) {
+            Some(mut past) => self.serve(&mut past, request, handler),
+            None => self.serve(&mut self.store.state(), request, handler),
+        }
+    }
+
+    fn write<I, O>(
+        &self,
+        request: S3Request<I>,
+        handler: impl FnOnce(&mut Call<'_>, I) -> S3Result<O>,
+    ) -> S3Result<S3Response<O>> {
+        let mut state = self.store.state();
+        let past = self.store.past_of(&state);
+        let answer = self.serve(&mut state, request, handler);
+        if answer.is_ok() {
+            self.store.keep_past(past);
+        }
+        answer
+    }
+
     fn serve<I, O>(
         &self,
+        state: &mut State,
         request: S3Request<I>,
         handler: impl FnOnce(&mut Call<'_>, I) -> S3Result<O>,
     ) -> S3Result<S3Response<O>> {
         let shared = &self.store.shared;
         let now = (shared.clock)();
-        let mut state = self.store.state();
         let account = match &self.identity {
             Identity::Account(account) => account.clone(),
-            Identity::Signer => signer(&request, &state, &shared.dialect)?,
+            Identity::Signer => signer(&request, state, &shared.dialect)?,
         };
-        let mut call = Call { state: &mut state, dialect: &shared.dialect, now, account: &account };
+        let disturbance = request.extensions.get().copied();
+        let mut call = Call { state, dialect: &shared.dialect, now, account: &account, disturbance };
         handler(&mut call, request.input).map(S3Response::new)
     }
 }
@@ -91,20 +120,26 @@ fn signer<I>(request: &S3Request<I>, state: &State, dialect: &Dialect) -> S3Resu
 
 macro_rules! operations {
     (
-        plain { $($plain:ident($plain_input:ident) -> $plain_output:ident = $plain_handler:path;)* }
+        reads { $($read:ident($read_input:ident) -> $read_output:ident = $read_handler:path;)* }
+        writes { $($write:ident($write_input:ident) -> $write_output:ident = $write_handler:path;)* }
         with_body { $($body:ident($body_input:ident) -> $body_output:ident = $body_handler:path;)* }
     ) => {
         #[async_trait::async_trait]
         impl S3 for Face {
             $(
-                async fn $plain(&self, request: S3Request<$plain_input>) -> S3Result<S3Response<$plain_output>> {
-                    self.serve(request, $plain_handler)
+                async fn $read(&self, request: S3Request<$read_input>) -> S3Result<S3Response<$read_output>> {
+                    self.read(request, $read_handler)
+                }
+            )*
+            $(
+                async fn $write(&self, request: S3Request<$write_input>) -> S3Result<S3Response<$write_output>> {
+                    self.write(request, $write_handler)
                 }
             )*
             $(
                 async fn $body(&self, mut request: S3Request<$body_input>) -> S3Result<S3Response<$body_output>> {
                     let payload = Payload::receive(&mut request).await?;
-                    self.serve(request, |call, input| $body_handler(call, input, payload))
+                    self.write(request, |call, input| $body_handler(call, input, payload))
                 }
             )*
         }
@@ -112,39 +147,41 @@ macro_rules! operations {
 }
 
 operations! {
-    plain {
+    reads {
         list_buckets(ListBucketsInput) -> ListBucketsOutput = buckets::list;
-        create_bucket(CreateBucketInput) -> CreateBucketOutput = buckets::create;
         head_bucket(HeadBucketInput) -> HeadBucketOutput = buckets::head;
-        delete_bucket(DeleteBucketInput) -> DeleteBucketOutput = buckets::delete;
         get_bucket_location(GetBucketLocationInput) -> GetBucketLocationOutput = buckets::location;
         get_bucket_tagging(GetBucketTaggingInput) -> GetBucketTaggingOutput = buckets::get_tagging;
-        put_bucket_tagging(PutBucketTaggingInput) -> PutBucketTaggingOutput = buckets::put_tagging;
-        delete_bucket_tagging(DeleteBucketTaggingInput) -> DeleteBucketTaggingOutput = buckets::delete_tagging;
         get_bucket_versioning(GetBucketVersioningInput) -> GetBucketVersioningOutput = buckets::get_versioning;
-        put_bucket_versioning(PutBucketVersioningInput) -> PutBucketVersioningOutput = buckets::put_versioning;
         get_object(GetObjectInput) -> GetObjectOutput = objects::get;
         head_object(HeadObjectInput) -> HeadObjectOutput = objects::head;
-        copy_object(CopyObjectInput) -> CopyObjectOutput = objects::copy;
-        delete_object(DeleteObjectInput) -> DeleteObjectOutput = objects::delete;
-        delete_objects(DeleteObjectsInput) -> DeleteObjectsOutput = objects::delete_many;
         get_object_tagging(GetObjectTaggingInput) -> GetObjectTaggingOutput = objects::get_tagging;
-        put_object_tagging(PutObjectTaggingInput) -> PutObjectTaggingOutput = objects::put_tagging;
-        delete_object_tagging(DeleteObjectTaggingInput) -> DeleteObjectTaggingOutput = objects::delete_tagging;
         list_objects(ListObjectsInput) -> ListObjectsOutput = pages::objects;
         list_objects_v2(ListObjectsV2Input) -> ListObjectsV2Output = pages::objects_v2;
         list_object_versions(ListObjectVersionsInput) -> ListObjectVersionsOutput = pages::versions;
         list_multipart_uploads(ListMultipartUploadsInput) -> ListMultipartUploadsOutput = pages::uploads;
+        list_parts(ListPartsInput) -> ListPartsOutput = multipart::parts;
+        get_object_lock_configuration(GetObjectLockConfigurationInput) -> GetObjectLockConfigurationOutput = locks::get_configuration;
+        get_object_retention(GetObjectRetentionInput) -> GetObjectRetentionOutput = locks::get_retention;
+        get_object_legal_hold(GetObjectLegalHoldInput) -> GetObjectLegalHoldOutput = locks::get_legal_hold;
+    }
+    writes {
+        create_bucket(CreateBucketInput) -> CreateBucketOutput = buckets::create;
+        delete_bucket(DeleteBucketInput) -> DeleteBucketOutput = buckets::delete;
+        put_bucket_tagging(PutBucketTaggingInput) -> PutBucketTaggingOutput = buckets::put_tagging;
+        delete_bucket_tagging(DeleteBucketTaggingInput) -> DeleteBucketTaggingOutput = buckets::delete_tagging;
+        put_bucket_versioning(PutBucketVersioningInput) -> PutBucketVersioningOutput = buckets::put_versioning;
+        copy_object(CopyObjectInput) -> CopyObjectOutput = objects::copy;
+        delete_object(DeleteObjectInput) -> DeleteObjectOutput = objects::delete;
+        delete_objects(DeleteObjectsInput) -> DeleteObjectsOutput = objects::delete_many;
+        put_object_tagging(PutObjectTaggingInput) -> PutObjectTaggingOutput = objects::put_tagging;
+        delete_object_tagging(DeleteObjectTaggingInput) -> DeleteObjectTaggingOutput = objects::delete_tagging;
         create_multipart_upload(CreateMultipartUploadInput) -> CreateMultipartUploadOutput = multipart::create;
         upload_part_copy(UploadPartCopyInput) -> UploadPartCopyOutput = multipart::copy_part;
         complete_multipart_upload(CompleteMultipartUploadInput) -> CompleteMultipartUploadOutput = multipart::complete;
         abort_multipart_upload(AbortMultipartUploadInput) -> AbortMultipartUploadOutput = multipart::abort;
-        list_parts(ListPartsInput) -> ListPartsOutput = multipart::parts;
-        get_object_lock_configuration(GetObjectLockConfigurationInput) -> GetObjectLockConfigurationOutput = locks::get_configuration;
         put_object_lock_configuration(PutObjectLockConfigurationInput) -> PutObjectLockConfigurationOutput = locks::put_configuration;
-        get_object_retention(GetObjectRetentionInput) -> GetObjectRetentionOutput = locks::get_retention;
         put_object_retention(PutObjectRetentionInput) -> PutObjectRetentionOutput = locks::put_retention;
-        get_object_legal_hold(GetObjectLegalHoldInput) -> GetObjectLegalHoldOutput = locks::get_legal_hold;
         put_object_legal_hold(PutObjectLegalHoldInput) -> PutObjectLegalHoldOutput = locks::put_legal_hold;
     }
     with_body {

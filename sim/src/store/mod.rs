@@ -35,6 +35,7 @@ mod conditions;
 mod connector;
 mod convert;
 mod dialect;
+mod disturbance;
 mod errors;
 mod face;
 mod listing;
@@ -60,10 +61,12 @@ use s3s::S3;
 pub use self::admin::{BucketSnapshot, VersionSnapshot};
 pub use self::connector::InProcess;
 pub use self::dialect::{Dialect, ExistingOwnBucket};
+pub use self::disturbance::Disturbance;
 pub use self::lock::{Protection, Retention, RetentionMode};
 pub use self::service::StoreService;
 pub use self::state::Versioning;
 
+use self::disturbance::Past;
 use self::face::{Face, Identity};
 use self::state::State;
 
@@ -81,6 +84,8 @@ struct Shared {
     dialect: Dialect,
     requests: AtomicU64,
     state: Mutex<State>,
+    /// The state before the last write, if that is to be remembered.
+    past: Mutex<Past>,
 }
 
 impl Store {
@@ -88,7 +93,8 @@ impl Store {
     #[must_use]
     pub fn new(clock: Clock, dialect: Dialect) -> Self {
         let state = Mutex::new(State::default());
-        Self { shared: Arc::new(Shared { clock, dialect, requests: AtomicU64::new(0), state }) }
+        let past = Mutex::new(Past::default());
+        Self { shared: Arc::new(Shared { clock, dialect, requests: AtomicU64::new(0), state, past }) }
     }
 
     /// The reading of the protocol that this store follows.
@@ -116,6 +122,10 @@ impl Store {
     /// before its last fallible step.
     fn state(&self) -> MutexGuard<'_, State> {
         self.shared.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn past(&self) -> MutexGuard<'_, Past> {
+        self.shared.past.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn next_request(&self) -> u64 {

@@ -6,6 +6,7 @@ use s3s::{S3ErrorCode, S3Result};
 
 use super::conditions::{ReadConditions, check_write};
 use super::convert::{self, OBJECT_TAGS, attributes, length, mode_name, tag_set, to_wire};
+use super::disturbance::Disturbance;
 use super::errors::{refuse, refuse_because};
 use super::face::Call;
 use super::lock::Release;
@@ -266,8 +267,14 @@ pub(super) fn delete_many(call: &mut Call<'_>, input: DeleteObjectsInput) -> S3R
     let (mut deleted, mut errors) = (Vec::new(), Vec::new());
     for ObjectIdentifier { key, version_id, .. } in objects {
         let (sequence, now) = (call.state.next_sequence(), call.now);
+        let stays = call.disturbance.take() == Some(Disturbance::PartialDelete);
         let bucket = call.bucket(&input.bucket)?;
-        match bucket.delete(&key, version_id.as_deref(), sequence, now, release) {
+        let deletion = if stays {
+            Err(refuse(S3ErrorCode::InternalError))
+        } else {
+            bucket.delete(&key, version_id.as_deref(), sequence, now, release)
+        };
+        match deletion {
             Ok(deletion) => deleted.push(deleted_entry(key, version_id, deletion)),
             Err(error) => errors.push(Error {
                 code: Some(error.code().as_str().to_owned()),

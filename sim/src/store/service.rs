@@ -13,6 +13,7 @@ use s3s::{Body, S3ErrorCode, S3Result};
 use tower::BoxError;
 
 use super::Store;
+use super::disturbance::{Disturbance, truncate};
 use super::errors::{message, refuse};
 use super::face::{Face, Identity};
 
@@ -54,11 +55,15 @@ impl tower::Service<Request<Body>> for StoreService {
         Box::pin(async move {
             let id = format!("{:016X}", store.next_request());
             let method = request.method().clone();
+            let disturbance = request.extensions().get::<Disturbance>().copied();
             let mut response = inner.call(request).await.map_err(BoxError::from)?;
             complete_error(&mut response, &id);
             let id = HeaderValue::try_from(id).expect("hexadecimal digits are a valid header value");
             response.headers_mut().insert("x-amz-request-id", id);
             strip_body(&method, &mut response);
+            if disturbance == Some(Disturbance::Truncated) {
+                truncate(&mut response);
+            }
             Ok(response)
         })
     }

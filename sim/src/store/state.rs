@@ -12,7 +12,7 @@ use super::errors::{refuse, refuse_marker};
 use super::lock::{LockConfiguration, Protection, Release};
 
 /// Everything in a store.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(super) struct State {
     /// Access key id to the account it signs for.
     pub(super) keys: BTreeMap<String, AccountKey>,
@@ -30,6 +30,7 @@ impl State {
 }
 
 /// A pair of keys of an account.
+#[derive(Clone)]
 pub(super) struct AccountKey {
     pub(super) account: String,
     pub(super) secret: SecretKey,
@@ -48,6 +49,7 @@ pub enum Versioning {
 }
 
 /// A bucket.
+#[derive(Clone)]
 pub(super) struct Bucket {
     pub(super) owner: String,
     pub(super) region: String,
@@ -103,6 +105,7 @@ pub(super) struct Attributes {
 }
 
 /// An unfinished multipart upload.
+#[derive(Clone)]
 pub(super) struct Upload {
     pub(super) initiated: Timestamp,
     /// What the object will have besides its data.
@@ -111,6 +114,7 @@ pub(super) struct Upload {
 }
 
 /// An uploaded part.
+#[derive(Clone)]
 pub(super) struct Part {
     pub(super) bytes: Bytes,
     pub(super) etag: String,

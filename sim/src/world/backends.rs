@@ -11,7 +11,7 @@ use stowage_operator::api::{AdminCredentialsSecretRef, Endpoint, S3Backend};
 use crate::determinism::VirtualClock;
 use crate::store::{Dialect, Store};
 
-use super::{ADMIN_ACCESS_KEY, ADMIN_ACCOUNT, ADMIN_SECRET_KEY, Document, STORE_ENDPOINT};
+use super::{ADMIN_ACCESS_KEY, ADMIN_ACCOUNT, ADMIN_SECRET_KEY, Document, STORE_ENDPOINT, authority};
 
 /// A backend that a store is made for.
 #[derive(Clone, Debug)]
@@ -92,6 +92,15 @@ pub(super) fn stores(backends: &[BackendStore], dialect: &Dialect, clock: &Virtu
         }
     }
     stores
+}
+
+/// The account that the operator's buckets belong to, by host and port of the store; the first backend's that names it.
+pub(super) fn accounts(backends: &[BackendStore]) -> BTreeMap<String, String> {
+    let mut accounts = BTreeMap::new();
+    for backend in backends {
+        accounts.entry(authority(backend.endpoint.as_str())).or_insert_with(|| backend.account.clone());
+    }
+    accounts
 }
 
 /// What the gateway serves: each backend by its name.

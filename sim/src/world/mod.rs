@@ -6,8 +6,12 @@
 mod backends;
 mod manifests;
 mod operator;
+#[cfg(test)]
+mod tests;
+mod third_parties;
 mod transport;
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use aws_smithy_runtime_api::client::http::SharedHttpClient;
@@ -26,6 +30,8 @@ pub use backends::BackendStore;
 pub use manifests::{Document, ManifestError, apply, parse};
 pub use operator::Operator;
 pub use transport::{Hosts, Stores};
+
+use third_parties::{Rest, ThirdParties};
 
 /// Namespace that the operator runs in.
 pub const OPERATOR_NAMESPACE: &str = "stowage-system";
@@ -53,6 +59,8 @@ pub struct Options {
     pub seed: u64,
     /// Faults of the operator's calls.
     pub plan: Plan,
+    /// Most objects that the operator deletes from a bucket in one pass.
+    pub purge_slice: u32,
     /// The reading of S3 that the stores follow, but for the region, which is that of the backend.
     pub dialect: Dialect,
     /// The backends that there are stores for, and that the gateway serves: those of one endpoint share a store.
@@ -62,7 +70,13 @@ pub struct Options {
 impl Default for Options {
     /// No faults, and one backend: `main` at [`STORE_ENDPOINT`] with the keys of [`ADMIN_ACCOUNT`].
     fn default() -> Self {
-        Self { seed: 0, plan: Plan::default(), dialect: Dialect::default(), backends: vec![BackendStore::main()] }
+        Self {
+            seed: 0,
+            plan: Plan::default(),
+            purge_slice: 10_000,
+            dialect: Dialect::default(),
+            backends: vec![BackendStore::main()],
+        }
     }
 }
 
@@ -78,6 +92,8 @@ pub struct World {
     pub clock: VirtualClock,
     stores: Stores,
     gateway: Gateway,
+    purge_slice: u32,
+    controllers_rest: Rest,
     tasks: JoinSet<()>,
 }
 
@@ -101,7 +117,16 @@ impl World {
         let first = options.backends.first().and_then(|backend| stores.get(&backend.endpoint)).cloned();
         let store = first.unwrap_or_else(|| Store::new(clock.clock(), options.dialect));
         let stores = Stores::new(stores.into_iter().map(|(endpoint, store)| (authority(endpoint.as_str()), store)));
-        let world = Self { cluster, store, effects: Effects::new(options.plan), clock, stores, gateway, tasks };
+        let controllers_rest = Rest::default();
+        let others = ThirdParties {
+            cluster: cluster.clone(),
+            stores: stores.clone(),
+            accounts: backends::accounts(&options.backends),
+            rest: controllers_rest.clone(),
+        };
+        let effects = Effects::within(options.plan, Arc::new(others));
+        let purge_slice = options.purge_slice;
+        let world = Self { cluster, store, effects, clock, stores, gateway, purge_slice, controllers_rest, tasks };
         world.make_namespaces().await;
         world
     }
@@ -166,6 +191,7 @@ impl World {
             installation: None,
             max_concurrent_reconciles: 16,
             limits: Limits { calls: 32, timeout: Duration::from_secs(30) },
+            purge_slice: self.purge_slice,
             resync_interval: Duration::from_secs(600),
         }
     }
@@ -177,8 +203,12 @@ impl World {
         operator
     }
 
-    /// Lets the cluster's own controllers (garbage collector, namespace controller) do one round.
+    /// Lets the cluster's own controllers (garbage collector, namespace controller) do one round, unless a fault has
+    /// them rest.
     pub fn run_cluster_controllers(&self) {
+        if self.controllers_rest.is_on() {
+            return;
+        }
         self.cluster.collect_garbage();
         self.cluster.finalize_namespaces();
     }

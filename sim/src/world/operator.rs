@@ -1,10 +1,10 @@
 //! The operator's lives.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
 
-use stowage_operator::{Clock, Config, Parts};
+use stowage_operator::{Clock, Config, Metrics, Parts};
 use tokio::sync::watch;
 use tower::{Layer, ServiceExt};
 
@@ -27,8 +27,10 @@ pub struct Operator {
     effects: Effects,
     clock: VirtualClock,
     crashes: Arc<AtomicU32>,
+    received: Arc<AtomicU64>,
     stop: watch::Sender<bool>,
     ready: watch::Sender<bool>,
+    metrics: watch::Sender<Metrics>,
 }
 
 impl Operator {
@@ -40,8 +42,10 @@ impl Operator {
             effects: world.effects.clone(),
             clock: world.clock.clone(),
             crashes: Arc::default(),
+            received: Arc::default(),
             stop: watch::Sender::new(false),
             ready: watch::Sender::new(false),
+            metrics: watch::Sender::new(Metrics::new()),
         }
     }
 
@@ -63,14 +67,21 @@ impl Operator {
     }
 
     async fn one_life(&self, instance: &Instance) -> Result<(), stowage_operator::StartError> {
-        let api = self.api.clone().map_response(|response| response.map(ApiBody::from));
+        let received = self.received.clone();
+        let api = self
+            .api
+            .clone()
+            .map_response(move |response| response.map(|body| ApiBody::counted(body, received.clone())));
         let service = self.effects.kube_layer(instance).layer(api);
         let layer = self.effects.s3_layer(instance);
         let now = self.clock.clock();
+        let metrics = Metrics::new();
+        self.metrics.send_replace(metrics.clone());
         let parts = Parts {
             client: kube::Client::new(service, OPERATOR_NAMESPACE),
             connect: Arc::new(SimulatedConnect { stores: self.stores.clone(), layer }),
             clock: Clock::new(move || now()),
+            metrics,
             ready: Some(self.ready.clone()),
         };
         let mut stop = self.stop.subscribe();
@@ -86,9 +97,19 @@ impl Operator {
         self.stop.send_replace(true);
     }
 
+    /// What a scrape of this life's `/metrics` gives.
+    pub fn metrics(&self) -> String {
+        self.metrics.borrow().encode()
+    }
+
     /// How often it crashed.
     pub fn crashes(&self) -> u32 {
         self.crashes.load(Ordering::Relaxed)
+    }
+
+    /// How many bytes of objects, lists and watches the API server has sent it.
+    pub fn received(&self) -> u64 {
+        self.received.load(Ordering::Relaxed)
     }
 
     /// Waits until its caches are filled.

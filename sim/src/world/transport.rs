@@ -2,10 +2,12 @@
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;
+use std::fmt;
 use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::task::{Context, Poll, ready};
 
 use aws_smithy_runtime_api::client::http::SharedHttpClient;
 use bytes::Bytes;
@@ -34,9 +36,20 @@ impl<S> Hosts<S> {
         Self(Arc::new(services.into_iter().collect()))
     }
 
+    /// All services.
+    pub fn services(&self) -> impl Iterator<Item = &S> {
+        self.0.values()
+    }
+
     /// The service at a host and port.
     pub fn get(&self, authority: &str) -> Option<&S> {
         self.0.get(authority)
+    }
+}
+
+impl<S> fmt::Debug for Hosts<S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_set().entries(self.0.keys()).finish()
     }
 }
 
@@ -105,17 +118,22 @@ impl Connect for SimulatedConnect {
 }
 
 /// Body of an answer of the simulated API: its own, or one that a fault made.
-pub(super) struct ApiBody(UnsyncBoxBody<Bytes, Infallible>);
+pub(super) struct ApiBody {
+    body: UnsyncBoxBody<Bytes, Infallible>,
+    /// Counts the bytes of the API's own.
+    received: Arc<AtomicU64>,
+}
 
-impl From<UnsyncBoxBody<Bytes, Infallible>> for ApiBody {
-    fn from(body: UnsyncBoxBody<Bytes, Infallible>) -> Self {
-        Self(body)
+impl ApiBody {
+    /// The API's own body, whose bytes are counted.
+    pub(super) fn counted(body: UnsyncBoxBody<Bytes, Infallible>, received: Arc<AtomicU64>) -> Self {
+        Self { body, received }
     }
 }
 
 impl From<Vec<u8>> for ApiBody {
     fn from(bytes: Vec<u8>) -> Self {
-        Self(Full::from(bytes).boxed_unsync())
+        Self { body: Full::from(bytes).boxed_unsync(), received: Arc::default() }
     }
 }
 
@@ -127,14 +145,18 @@ impl http_body::Body for ApiBody {
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Self::Data>, Self::Error>>> {
-        Pin::new(&mut self.0).poll_frame(context)
+        let frame = ready!(Pin::new(&mut self.body).poll_frame(context));
+        if let Some(data) = frame.as_ref().and_then(|frame| frame.as_ref().ok()?.data_ref()) {
+            self.received.fetch_add(data.len() as u64, Ordering::Relaxed);
+        }
+        Poll::Ready(frame)
     }
 
     fn is_end_stream(&self) -> bool {
-        self.0.is_end_stream()
+        self.body.is_end_stream()
     }
 
     fn size_hint(&self) -> SizeHint {
-        self.0.size_hint()
+        self.body.size_hint()
     }
 }

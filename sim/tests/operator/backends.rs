@@ -24,6 +24,7 @@ fn admin_secret(key: &str) -> String {
     )
 }
 
+// covers: 1.backend.status.observedGeneration, 1.backend.status.kstatus, 1.backend.reason.EndpointReachable
 #[test]
 fn a_ready_backend_says_so_and_is_not_written_again() {
     Stage::run("", async |stage| {
@@ -36,6 +37,8 @@ fn a_ready_backend_says_so_and_is_not_written_again() {
     });
 }
 
+// covers: 1.backend.status.kstatus, 1.backend.reason.EndpointUnreachable, 1.backend.probe.edit
+// covers: 1.ready.BackendNotReady, 3.5.wake.backend
 #[test]
 fn an_endpoint_where_nobody_listens_is_unreachable_and_found_when_it_is_mended() {
     Stage::run("", async |stage| {
@@ -51,6 +54,8 @@ fn an_endpoint_where_nobody_listens_is_unreachable_and_found_when_it_is_mended()
     });
 }
 
+// covers: 1.backend.status.kstatus, 1.backend.reason.CredentialsInvalid, 1.backend.probe.adminSecret
+// covers: 3.5.wake.adminSecret
 #[test]
 fn an_admin_secret_that_is_missing_or_wrong_is_told_and_its_change_wakes_backend_and_claims() {
     Stage::run("", async |stage| {
@@ -68,6 +73,7 @@ fn an_admin_secret_that_is_missing_or_wrong_is_told_and_its_change_wakes_backend
     });
 }
 
+// covers: 1.backend.probe.adminSecret
 #[test]
 fn a_changed_admin_secret_that_can_not_be_read_at_once_is_read_again() {
     // The second read of a Secret is the one after the change.
@@ -81,6 +87,7 @@ fn a_changed_admin_secret_that_can_not_be_read_at_once_is_read_again() {
     });
 }
 
+// covers: 1.backend.credentials.namespace
 #[test]
 fn an_admin_secret_in_a_namespace_that_is_not_trusted_is_not_read() {
     Stage::run("", async |stage| {
@@ -96,6 +103,7 @@ fn an_admin_secret_in_a_namespace_that_is_not_trusted_is_not_read() {
     });
 }
 
+// covers: 1.backend.reason.BackendError, 1.backend.probe, 1.backend.probe.hysteresis, 1.phase.Bound, 1.bound.impaired
 #[test]
 fn one_failed_periodic_probe_is_tolerated_and_a_run_of_them_is_not() {
     Stage::run("s3:ListBuckets@2 internal-error", async |stage| {
@@ -116,6 +124,7 @@ fn one_failed_periodic_probe_is_tolerated_and_a_run_of_them_is_not() {
     });
 }
 
+// covers: 1.backend.allowed.or, 1.backend.allowed.empty, 1.ready.BackendNotAllowed, 1.bound.impaired, 3.5.wake.labels
 #[test]
 fn an_allow_list_lets_in_by_name_or_label_and_a_change_of_labels_wakes_the_claims() {
     Stage::run("", async |stage| {
@@ -146,6 +155,7 @@ fn an_allow_list_lets_in_by_name_or_label_and_a_change_of_labels_wakes_the_claim
     });
 }
 
+// covers: 1.backend.status.bucketCount, 1.backend.noFinalizer, 1.bound.impaired
 #[test]
 fn buckets_are_counted_and_a_deleted_backend_takes_nothing_away() {
     Stage::run("", async |stage| {

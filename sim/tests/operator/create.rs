@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use crate::support::{Stage, assert_bound_once, claim};
 
+// covers: 1.claim.bucketName.absent, 1.ready.Bound, 2.record.first, 3.1.order, 3.1.cost, 3.2.create.absence
 #[test]
 fn binding_a_claim_costs_seven_kubernetes_requests_and_three_s3_calls() {
     Stage::run("", async |stage| {
@@ -34,6 +35,7 @@ fn binding_a_claim_costs_seven_kubernetes_requests_and_three_s3_calls() {
     });
 }
 
+// covers: 3.idle
 #[test]
 fn looking_at_a_bound_claim_again_costs_nothing() {
     Stage::run("", async |stage| {
@@ -59,6 +61,7 @@ fn looking_at_a_bound_claim_again_costs_nothing() {
     });
 }
 
+// covers: 1.status.atRest, 3.driftCheck
 #[test]
 fn an_hour_at_rest_writes_nothing_and_looks_at_the_bucket_at_most_once_in_an_interval() {
     Stage::run("", async |stage| {

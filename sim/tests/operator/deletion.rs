@@ -46,6 +46,7 @@ fn stripped() -> Value {
     json!({"metadata": {"labels": labels}})
 }
 
+// covers: 3.4.retain, 4.event.BucketRetained
 #[test]
 fn a_bound_claim_goes_its_bucket_stays_and_an_event_says_so() {
     Stage::run("", async |stage| {
@@ -60,6 +61,7 @@ fn a_bound_claim_goes_its_bucket_stays_and_an_event_says_so() {
     });
 }
 
+// covers: 3.4.retain
 #[test]
 fn what_keeps_a_backend_from_working_does_not_keep_a_claim_from_going() {
     for unusable in ["deleted", "credentials", "secret"] {
@@ -79,6 +81,7 @@ fn what_keeps_a_backend_from_working_does_not_keep_a_claim_from_going() {
     }
 }
 
+// covers: 3.4.neverBound
 #[test]
 fn a_claim_that_was_never_bound_goes() {
     Stage::run("", async |stage| {
@@ -104,6 +107,7 @@ fn a_claim_that_was_never_bound_goes() {
     });
 }
 
+// covers: 3.4.revocation.byName
 #[rstest]
 #[case("bucket-record")]
 #[case("virtual-credential")]
@@ -123,6 +127,7 @@ fn a_secret_whose_labels_were_stripped_while_nobody_looked_goes_too(#[case] role
     });
 }
 
+// covers: 1.claim.finalizer, 3.4.noFinalizer
 #[test]
 fn a_strangers_secret_and_a_strangers_finalizer_are_left_alone() {
     Stage::run("", async |stage| {
@@ -154,6 +159,8 @@ fn a_strangers_secret_and_a_strangers_finalizer_are_left_alone() {
     });
 }
 
+// covers: 1.annotation.paused, 1.annotation.paused.deleted, 1.annotation.paused.name, 1.phase.Deleting
+// covers: 1.ready.Paused
 #[test]
 fn a_paused_claim_is_not_touched_and_deleted_loses_its_access_at_once() {
     Stage::run("", async |stage| {
@@ -181,6 +188,7 @@ fn a_paused_claim_is_not_touched_and_deleted_loses_its_access_at_once() {
     });
 }
 
+// covers: 1.annotation.paused
 #[test]
 fn a_paused_claim_that_is_new_is_not_even_given_a_finalizer() {
     Stage::run("", async |stage| {
@@ -195,25 +203,7 @@ fn a_paused_claim_that_is_new_is_not_even_given_a_finalizer() {
     });
 }
 
-#[test]
-fn the_delete_policy_waits_says_how_to_let_go_and_lets_go() {
-    Stage::run("", async |stage| {
-        stage.apply(&claim_with("team-a", "photos", "deletionPolicy: Delete, forceDelete: true")).await;
-        stage.until_ready_is("team-a", "photos", "Bound").await;
-        stage.delete("bucketclaims", "team-a", "photos").await;
-        stage.until_ready_is("team-a", "photos", "DeletionBlocked").await;
-        let way_out = crate::support::message(&stage.world, "team-a", "photos");
-        assert!(way_out.contains("forceDelete: false") && way_out.contains("deletionPolicy: Retain"), "{way_out}");
-        assert!(secrets(&stage.world, OPERATOR_NAMESPACE, "virtual-credential").is_empty());
-        assert_eq!(secrets(&stage.world, OPERATOR_NAMESPACE, "bucket-record").len(), 1);
-        let edit = json!({"spec": {"forceDelete": false, "deletionPolicy": "Retain"}});
-        stage.patch("bucketclaims", "team-a", "photos", edit).await;
-        stage.soon("the claim is gone", 30, |world| object(world, "bucketclaims", "team-a", "photos").is_null()).await;
-        assert_nothing_left(&stage);
-        assert!(stage.world.store.bucket("team-a-photos").is_some());
-    });
-}
-
+// covers: 3.4.namespace
 #[test]
 fn a_namespace_with_claims_in_it_ends() {
     Stage::run("", async |stage| {
@@ -242,6 +232,7 @@ fn a_claim_made_again_under_its_name_while_the_old_one_goes_gets_credentials_of_
     });
 }
 
+// covers: 3.4.revocation.byName
 #[test]
 fn a_claim_of_many_generations_goes() {
     Stage::run("", async |stage| {
@@ -273,6 +264,25 @@ fn a_damaged_record_does_not_keep_a_claim_from_going(#[case] damage: Value) {
         stage.patch("bucketclaims", "team-a", "photos", paused(false)).await;
         stage.until_gone("team-a", "photos").await;
         assert_nothing_left(&stage);
+    });
+}
+
+// covers: 3.4.order, 2.record.last
+#[test]
+fn public_access_goes_first_then_keys_then_the_rest_and_the_finalizer_last() {
+    Stage::run("", async |stage| {
+        bind(&stage).await;
+        let before = stage.world.effects.trace().effects();
+        delete_and_check(&stage).await;
+        let trace = stage.world.effects.trace();
+        let lines = trace.lines().iter().filter(|line| line.number > before).map(|line| line.call.to_string());
+        let changes: Vec<String> = lines
+            .filter(|call| ["kube:delete", "kube:patch bucketclaims team-a"].iter().any(|c| call.starts_with(c)))
+            .collect();
+        let kinds: Vec<&str> =
+            changes.iter().map(|call| call.rsplit('/').next().unwrap().split('-').next().unwrap()).collect();
+        // Binding, credential, consumer Secret, record; the claim's finalizer.
+        assert_eq!(kinds, ["ab", "vc", "photos", "br", "photos"], "{changes:#?}");
     });
 }
 
@@ -312,6 +322,7 @@ fn single(number: u64, fault: Fault) -> Plan {
     Plan::single(EffectPattern::Number(number.try_into().expect("effects are counted from 1")), fault)
 }
 
+// covers: 3.4.interrupted
 #[test]
 fn a_crash_at_every_effect_of_a_deletion_leaves_nothing() {
     let mut crashes = 0;
@@ -325,6 +336,7 @@ fn a_crash_at_every_effect_of_a_deletion_leaves_nothing() {
     assert_eq!(crashes as usize, 3 * calls.len());
 }
 
+// covers: 3.4.interrupted
 #[test]
 fn no_fault_of_a_single_call_of_a_deletion_leaves_anything() {
     let calls = deletion(Plan::default()).calls;
@@ -340,6 +352,7 @@ fn no_fault_of_a_single_call_of_a_deletion_leaves_anything() {
     assert!(schedules >= 20);
 }
 
+// covers: 3.2.lateCall
 #[test]
 fn after_a_create_without_an_answer_the_record_stays_a_deadline_longer() {
     Stage::run("s3:CreateBucket@1 lost-answer", async |stage| {

@@ -17,7 +17,7 @@ fn create(plan: Plan) -> Outcome {
         world.apply(&world.kube(), BASE).await;
         world.apply(&world.kube(), &claim("team-a", "photos")).await;
         let operator = world.start_operator();
-        let stage = Stage { world, operator };
+        let stage = Stage::of(world, operator);
         println!("{text}");
         stage.until_ready_is("team-a", "photos", "Bound").await;
         // What has gone wrong by halves shows later: the next passes must change nothing.
@@ -50,6 +50,7 @@ fn at(number: u64, fault: Fault) -> Plan {
     Plan::single(EffectPattern::Number(number), fault)
 }
 
+// covers: 3.1.interrupted
 #[test]
 fn a_crash_at_every_effect_leaves_one_of_everything() {
     let effects = create(Plan::default()).effects;
@@ -64,11 +65,13 @@ fn a_crash_at_every_effect_leaves_one_of_everything() {
     assert_eq!(crashes, 3 * effects);
 }
 
+// covers: 3.1.interrupted
 #[test]
 fn a_lost_answer_or_a_conflict_at_every_write_leaves_one_of_everything() {
     single_faults(&["lost-answer", "conflict"]);
 }
 
+// covers: 3.1.interrupted
 #[test]
 fn every_other_fault_of_a_single_call_at_every_effect_leaves_one_of_everything() {
     single_faults(&[

@@ -3,15 +3,32 @@
 #![expect(clippy::print_stdout, reason = "counts and traces, shown with --nocapture and on failure")]
 
 mod backends;
+mod concurrency;
 mod create;
 mod deletion;
 mod determinism;
 mod edits;
+mod endpoints;
+mod events;
 mod faults;
+mod matrix;
+mod memory;
+mod metrics;
+mod moves;
+mod neighbours;
 mod orphans;
 mod ownership;
+mod probes;
+mod removal;
+mod requests;
+mod rest;
 mod rotation;
+mod rotation_limits;
+mod secrecy;
+mod status;
 mod support;
 mod trouble;
+mod troubles;
 mod two;
+mod wakes;
 mod wire;

@@ -97,6 +97,7 @@ async fn restore(stage: &Stage, backup: &[Value]) {
     }
 }
 
+// covers: 3.4.orphans.gone, 3.4.orphans.bucket
 #[test]
 fn a_claim_whose_finalizer_was_stripped_loses_all_access_and_keeps_its_bucket() {
     Stage::run("", async |stage| {
@@ -125,6 +126,7 @@ fn a_claim_whose_finalizer_was_stripped_loses_all_access_and_keeps_its_bucket() 
     });
 }
 
+// covers: 3.4.orphans.start, 3.4.orphans.bucket
 #[test]
 fn what_happened_while_the_operator_was_down_is_swept_at_its_start() {
     Stage::run("", async |mut stage| {
@@ -216,6 +218,7 @@ fn single(number: u64, fault: Fault) -> Plan {
     Plan::single(EffectPattern::Number(number.try_into().expect("effects are counted from 1")), fault)
 }
 
+// covers: 3.4.orphans.gone
 #[test]
 fn a_crash_at_every_effect_of_a_sweep_leaves_nothing() {
     let calls = sweep(Plan::default()).calls;
@@ -229,6 +232,7 @@ fn a_crash_at_every_effect_of_a_sweep_leaves_nothing() {
     assert_eq!(crashes as usize, 3 * calls.len());
 }
 
+// covers: 3.4.orphans.gone
 #[test]
 fn no_fault_of_a_single_call_of_a_sweep_leaves_anything() {
     let calls = sweep(Plan::default()).calls;
@@ -246,6 +250,7 @@ fn no_fault_of_a_single_call_of_a_sweep_leaves_anything() {
     assert!(schedules >= 40, "{schedules}");
 }
 
+// covers: 3.4.orphans.error
 #[rstest]
 #[case("hang")]
 #[case("lost-request")]
@@ -289,6 +294,7 @@ fn a_claim_made_again_under_its_name_gets_its_bucket_back_and_the_old_keys_are_g
     });
 }
 
+// covers: 3.4.orphans.gone
 #[rstest]
 #[case(false)]
 #[case(true)]
@@ -374,6 +380,7 @@ fn damaged_labels_do_not_keep_orphans(
     });
 }
 
+// covers: 2.labels.noProof
 #[test]
 fn a_secret_that_only_looks_like_ours_is_not_touched() {
     Stage::run("", async |mut stage| {

@@ -48,6 +48,8 @@ async fn settle(stage: &Stage, pair: [(&str, &str); 2]) {
         .await;
 }
 
+// covers: 1.phase.Failed, 1.ready.BucketNameConflict, 2.record.createOnly, 3.2.record.decides, 3.2.record.woken
+// covers: 3.5.wake.name
 #[rstest]
 #[case("Owned")]
 #[case("Any")]
@@ -78,6 +80,7 @@ fn of_two_claims_to_one_bucket_the_loser_gets_nothing_and_is_woken_when_the_hold
     });
 }
 
+// covers: 3.2.record.template
 #[test]
 fn claims_whose_default_names_render_alike_collide() {
     Stage::run("", async |stage| {
@@ -92,6 +95,7 @@ fn claims_whose_default_names_render_alike_collide() {
     });
 }
 
+// covers: 2.record.createOnly, 3.2.record.endpoint
 #[test]
 fn two_backends_with_one_endpoint_are_one_name_space_of_buckets() {
     Stage::run("", async |stage| {
@@ -121,6 +125,8 @@ enum Before {
     OfAnotherAccount,
 }
 
+// covers: 1.claim.versioning.adopted, 1.status.bucketOrigin, 1.ready.BucketExists, 3.2.look.forbidden, 3.2.adoption
+// covers: 3.2.adoption.brownfield
 #[rstest]
 fn a_bucket_that_is_there_is_taken_as_the_adoption_policy_says(
     #[values(
@@ -176,6 +182,7 @@ fn a_bucket_that_is_there_is_taken_as_the_adoption_policy_says(
     });
 }
 
+// covers: 3.2.adoption, 3.2.tags.neverRepaired
 #[rstest]
 #[case("Owned", "Bound")]
 #[case("Never", "BucketExists")]
@@ -200,6 +207,7 @@ fn a_retained_bucket_comes_back_to_a_claim_of_its_name(#[case] policy: &str, #[c
     });
 }
 
+// covers: 1.status.bucketOrigin, 3.2.create.untagged
 #[rstest]
 #[case("before")]
 #[case("after-effect")]
@@ -222,6 +230,7 @@ enum Trace {
     Upload,
 }
 
+// covers: 3.2.create.untagged
 #[rstest]
 fn a_bucket_made_by_an_interrupted_pass_and_used_since_is_for_the_adoption_policy(
     #[values(("Never", false), ("Owned", false), ("Any", true))] policy: (&str, bool),
@@ -259,6 +268,7 @@ fn a_bucket_made_by_an_interrupted_pass_and_used_since_is_for_the_adoption_polic
     });
 }
 
+// covers: 3.2.look.untaggable, 3.2.create.again
 #[rstest]
 fn every_dialect_of_stores_binds_a_claim_whatever_happens_to_the_create(
     #[values(ExistingOwnBucket::Ok, ExistingOwnBucket::AlreadyOwnedByYou)] existing_own_bucket: ExistingOwnBucket,
@@ -276,6 +286,7 @@ fn every_dialect_of_stores_binds_a_claim_whatever_happens_to_the_create(
     });
 }
 
+// covers: 3.2.look.untaggable
 #[rstest]
 #[case("Owned", "BucketExists")]
 #[case("Any", "Bound")]
@@ -289,6 +300,7 @@ fn without_tagging_a_bucket_with_data_is_nobodys(#[case] policy: &str, #[case] r
     });
 }
 
+// covers: 1.claim.versioning
 #[test]
 fn versioning_is_set_on_a_bucket_that_is_made() {
     Stage::run("s3:PutBucketVersioning@1 lost-answer", async |stage| {
@@ -309,6 +321,7 @@ fn versioning_that_the_store_does_not_have_is_told_and_gives_no_credential() {
     });
 }
 
+// covers: 2.credential.neverReused, 3.2.remade
 #[test]
 fn a_record_deleted_by_hand_is_remade_with_the_next_generation_and_a_warning() {
     Stage::run("", async |stage| {
@@ -331,6 +344,7 @@ fn a_record_deleted_by_hand_is_remade_with_the_next_generation_and_a_warning() {
     });
 }
 
+// covers: 3.2.remade.adopted
 #[test]
 fn a_record_remade_over_a_bucket_without_our_tags_says_adopted() {
     Stage::run("", async |stage| {
@@ -348,6 +362,7 @@ fn a_record_remade_over_a_bucket_without_our_tags_says_adopted() {
     });
 }
 
+// covers: 3.2.remade.refused
 #[test]
 fn a_record_deleted_by_hand_gives_a_refused_claim_no_right_to_the_bucket() {
     Stage::run("", async |stage| {
@@ -363,6 +378,7 @@ fn a_record_deleted_by_hand_gives_a_refused_claim_no_right_to_the_bucket() {
     });
 }
 
+// covers: 3.2.rivals
 #[test]
 fn nobody_takes_a_bucket_that_another_claim_has_credentials_for() {
     Stage::run("", async |stage| {
@@ -388,6 +404,7 @@ fn nobody_takes_a_bucket_that_another_claim_has_credentials_for() {
     });
 }
 
+// covers: 3.2.record.woken
 #[test]
 fn a_claim_that_learns_of_the_holder_while_it_lets_go_is_woken() {
     // The loser's events take a minute to publish; meanwhile the holder goes.
@@ -404,6 +421,7 @@ fn a_claim_that_learns_of_the_holder_while_it_lets_go_is_woken() {
     });
 }
 
+// covers: 1.ready.BucketMissing, 3.2.create.neverAgain, 3.2.missing
 #[test]
 fn a_bound_bucket_that_vanishes_is_missing_and_ready_again_when_it_is_back() {
     Stage::run("", async |stage| {
@@ -424,6 +442,7 @@ fn a_bound_bucket_that_vanishes_is_missing_and_ready_again_when_it_is_back() {
     });
 }
 
+// covers: 3.2.create.neverAgain
 #[test]
 fn an_adopted_bucket_that_is_gone_is_not_made_again() {
     Stage::run("", async |stage| {
@@ -441,6 +460,7 @@ fn an_adopted_bucket_that_is_gone_is_not_made_again() {
     });
 }
 
+// covers: 3.2.look.error
 #[test]
 fn a_failed_drift_check_is_made_again_and_finds_the_bucket_missing() {
     // One look when it is bound, one at the next drift check, which fails.

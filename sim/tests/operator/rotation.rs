@@ -1,52 +1,34 @@
 //! Credentials are replaced under a tenant that never stops working (spec §3.3).
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
-use aws_sdk_s3::Client;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 use stowage_sim::effects::{CrashPoint, EffectPattern, Fault, Plan};
 use stowage_sim::world::{OPERATOR_NAMESPACE, World};
 
-use crate::support::{Stage, claim_with, condition, data, object, ready, secrets, tenant};
+use crate::support::{Stage, claim_with, condition, keys, object, published, ready, secrets, tenant, works};
 
 const OVERLAP: u64 = 300;
 
 /// A Bound claim with this rotation policy, a good while after its first credential was made.
-async fn bound(stage: &Stage, policy: &str) {
+pub async fn bound(stage: &Stage, policy: &str) {
     stage.apply(&claim_with("team-a", "photos", &format!("rotationPolicy: {{{policy}}}"))).await;
     stage.until_ready_is("team-a", "photos", "Bound").await;
     stage.world.pass(Duration::from_secs(120)).await;
 }
 
-async fn request(stage: &Stage, value: &str) {
+pub async fn request(stage: &Stage, value: &str) {
     let patch = json!({"metadata": {"annotations": {"broker.stowage.io/rotate": value}}});
     stage.patch("bucketclaims", "team-a", "photos", patch).await;
 }
 
-fn status(world: &World) -> Value {
+pub fn status(world: &World) -> Value {
     object(world, "bucketclaims", "team-a", "photos")["status"].clone()
 }
 
-fn published(world: &World) -> String {
-    data(world, "team-a", "photos-s3").get("AWS_ACCESS_KEY_ID").cloned().unwrap_or_default()
-}
-
-/// Access key ids of the internal Secrets, with their stamps.
-fn keys(world: &World) -> BTreeMap<String, Option<Timestamp>> {
-    let stamp = |name: &String| {
-        let secret = object(world, "secrets", OPERATOR_NAMESPACE, name);
-        secret["metadata"]["annotations"]["broker.stowage.io/expires-at"].as_str().map(|text| text.parse().unwrap())
-    };
-    let names = secrets(world, OPERATOR_NAMESPACE, "virtual-credential");
-    names.iter().map(|name| (data(world, OPERATOR_NAMESPACE, name)["access_key_id"].clone(), stamp(name))).collect()
-}
-
-async fn works(client: &Client, bucket: &str) -> bool {
-    client.list_objects_v2().bucket(bucket).send().await.is_ok()
-}
-
+// covers: 1.annotation.rotate, 1.status.rotationGeneration, 1.status.handledRotateRequest, 3.3.due.request, 3.3.stamp
+// covers: 3.3.stamp.enforced, 4.event.Rotated
 #[test]
 fn a_request_rotates_once_and_the_old_key_works_for_the_overlap() {
     Stage::run("", async |stage| {
@@ -81,6 +63,7 @@ fn a_request_rotates_once_and_the_old_key_works_for_the_overlap() {
     });
 }
 
+// covers: 1.annotation.rotate, 3.3.twoKeys, 3.3.coalesced
 #[test]
 fn requests_during_a_rotation_count_as_one() {
     Stage::run("", async |stage| {
@@ -97,6 +80,7 @@ fn requests_during_a_rotation_count_as_one() {
     });
 }
 
+// covers: 1.status.rotatedAt, 1.status.nextRotationAt, 3.3.due.time, 3.3.twoKeys
 #[test]
 fn time_rotates_at_the_interval_and_a_tenant_that_rereads_the_secret_never_fails() {
     Stage::run("", async |stage| {
@@ -121,6 +105,7 @@ fn time_rotates_at_the_interval_and_a_tenant_that_rereads_the_secret_never_fails
     });
 }
 
+// covers: 3.3.stamp.enforced
 #[test]
 fn without_overlap_the_old_key_stops_at_once() {
     Stage::run("", async |stage| {
@@ -134,6 +119,7 @@ fn without_overlap_the_old_key_stops_at_once() {
     });
 }
 
+// covers: 2.internal.healed
 #[test]
 fn a_damaged_credential_is_replaced_on_request() {
     Stage::run("", async |stage| {
@@ -187,6 +173,7 @@ fn rotate(plan: Plan) -> (u64, u64, u32) {
     })
 }
 
+// covers: 1.credentialsProvisioned.SecretWritten, 3.3.resumed, 3.3.stamp.fixed, 3.3.neverEarly, 3.3.noStray
 #[test]
 fn a_crash_at_every_effect_of_a_rotation_costs_nobody_a_key() {
     let (before, effects, _) = rotate(Plan::default());
@@ -201,6 +188,7 @@ fn a_crash_at_every_effect_of_a_rotation_costs_nobody_a_key() {
     assert_eq!(crashes, 3 * (effects - before));
 }
 
+// covers: 3.3.resumed, 3.3.neverEarly, 3.3.noStray
 #[test]
 fn a_lost_answer_or_conflict_at_every_effect_of_a_rotation_costs_nobody_a_key() {
     let (before, effects, _) = rotate(Plan::default());

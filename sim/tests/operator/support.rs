@@ -3,8 +3,10 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use crate::secrecy::Secrecy;
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
+use jiff::Timestamp;
 use kube::Api;
 use kube::api::{ApiResource, DeleteParams, DynamicObject, Patch, PatchParams};
 use kube::core::GroupVersionKind;
@@ -33,9 +35,20 @@ spec:
 ";
 
 /// A world with [`BASE`] applied and the operator at work, quiet.
+///
+/// Whatever a test is about: in its end no secret key stands anywhere but in Secrets (oracle I11), see [`Secrecy`].
 pub struct Stage {
     pub world: World,
     pub operator: Operator,
+    pub secrecy: Secrecy,
+}
+
+impl Drop for Stage {
+    fn drop(&mut self) {
+        if !std::thread::panicking() {
+            self.secrecy.assert_kept(&self.world, &self.operator);
+        }
+    }
 }
 
 impl Stage {
@@ -43,12 +56,19 @@ impl Stage {
         let mut world = World::new(options).await;
         world.apply(&world.kube(), BASE).await;
         let operator = world.start_operator();
-        world
+        let stage = Self::of(world, operator);
+        stage
+            .world
             .until(|world| condition(&object(world, "s3backends", "", "main"), "Ready") == "EndpointReachable")
             .await
             .unwrap();
-        world.pass(Duration::from_secs(5)).await;
-        Self { world, operator }
+        stage.world.pass(Duration::from_secs(5)).await;
+        stage
+    }
+
+    /// A stage of a world whose operator was just started.
+    pub fn of(world: World, operator: Operator) -> Self {
+        Self { world, operator, secrecy: Secrecy::watch() }
     }
 
     /// Runs `test` on a stage of its own.
@@ -153,9 +173,7 @@ pub fn claim_with(namespace: &str, name: &str, spec: &str) -> String {
 
 /// A stored object; null if there is none.
 pub fn object(world: &World, plural: &str, namespace: &str, name: &str) -> Value {
-    let objects = world.cluster.objects();
-    let found = objects.into_iter().find(|o| o.plural == plural && o.namespace == namespace && o.name == name);
-    found.map_or(Value::Null, |found| found.object.as_ref().clone())
+    world.cluster.object(plural, namespace, name).map_or(Value::Null, |found| found.as_ref().clone())
 }
 
 /// Reason of a condition; empty if it isn't there.
@@ -254,4 +272,24 @@ pub fn internal_of(world: &World, claim: &str) -> Vec<String> {
     let internal = objects.iter().filter(|o| o.plural == "secrets" && o.namespace == OPERATOR_NAMESPACE);
     let of_claim = |object: &Value| object["metadata"]["labels"]["broker.stowage.io/claim-name"] == claim;
     internal.filter(|o| of_claim(&o.object)).map(|o| o.name.clone()).collect()
+}
+
+/// Access key id in the consumer Secret of `team-a/photos`; empty if there is none.
+pub fn published(world: &World) -> String {
+    data(world, "team-a", "photos-s3").get("AWS_ACCESS_KEY_ID").cloned().unwrap_or_default()
+}
+
+/// Access key ids of the internal Secrets, with their stamps.
+pub fn keys(world: &World) -> BTreeMap<String, Option<Timestamp>> {
+    let stamp = |name: &String| {
+        let secret = object(world, "secrets", OPERATOR_NAMESPACE, name);
+        secret["metadata"]["annotations"]["broker.stowage.io/expires-at"].as_str().map(|text| text.parse().unwrap())
+    };
+    let names = secrets(world, OPERATOR_NAMESPACE, "virtual-credential");
+    names.iter().map(|name| (data(world, OPERATOR_NAMESPACE, name)["access_key_id"].clone(), stamp(name))).collect()
+}
+
+/// Whether a credential opens a bucket at the gateway.
+pub async fn works(client: &aws_sdk_s3::Client, bucket: &str) -> bool {
+    client.list_objects_v2().bucket(bucket).send().await.is_ok()
 }

@@ -1,15 +1,13 @@
 //! Refusals for good, objects that can't be read, and secrets in logs.
 
-use std::io::Write;
-use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use stowage_operator::api;
 use stowage_sim::determinism::run_seeded;
 use stowage_sim::effects::{EffectPattern, Fault, Plan};
-use stowage_sim::world::{ADMIN_SECRET_KEY, OPERATOR_NAMESPACE, Options};
-use tracing_subscriber::layer::SubscriberExt;
+use stowage_sim::world::{ADMIN_SECRET_KEY, OPERATOR_NAMESPACE, Options, World};
 
+use crate::secrecy::secret_keys;
 use crate::support::{Stage, assert_bound_once, claim, claim_with, data, message, ready, secrets};
 
 /// Binds a claim with a fault at one effect of the path after the backend is Ready; whether it fired.
@@ -26,6 +24,7 @@ fn refused_once(number: u64, fault: Fault) -> bool {
     })
 }
 
+// covers: 3.5.permanent.recovers
 #[test]
 fn a_refusal_at_any_call_is_got_over_with_one_of_everything() {
     let calls = Stage::run("", async |stage| {
@@ -46,6 +45,7 @@ fn a_refusal_at_any_call_is_got_over_with_one_of_everything() {
     assert!(fired >= 15, "{fired}");
 }
 
+// covers: 1.ready.BackendError, 3.5.permanent
 #[test]
 fn a_refusal_for_good_is_told_gives_no_access_and_is_not_asked_again_and_again() {
     for (fault, telling) in
@@ -65,6 +65,7 @@ fn a_refusal_for_good_is_told_gives_no_access_and_is_not_asked_again_and_again()
     }
 }
 
+// covers: 3.5.undecodable
 #[test]
 fn an_object_that_can_not_be_decoded_stops_nobody_else() {
     Stage::run("", async |stage| {
@@ -93,31 +94,59 @@ fn an_object_that_can_not_be_decoded_stops_nobody_else() {
     });
 }
 
-/// Everything that was logged.
-#[derive(Clone, Default)]
-struct Log(Arc<Mutex<Vec<u8>>>);
-
-impl Write for Log {
-    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        self.0.lock().unwrap().extend_from_slice(bytes);
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> std::io::Result<()> {
-        Ok(())
-    }
+// covers: 3.4.terminating
+#[test]
+fn a_namespace_that_is_going_away_is_not_asked_again() {
+    // The third Secret that is made is the tenant's.
+    Stage::run("kube:create secrets@3 namespace-terminating", async |stage| {
+        stage.apply(&claim("team-a", "photos")).await;
+        let refused = |world: &World| !world.effects.trace().lines().iter().all(|line| line.fault.is_none());
+        stage.until("the Secret is refused", refused).await;
+        let before = stage.world.effects.trace().effects();
+        // Up to the next drift check, for which other reasons speak.
+        stage.world.pass(Duration::from_secs(60)).await;
+        let counters = stage.world.effects.trace().counters_after(before);
+        assert_eq!((counters.kubernetes_requests, counters.s3_calls), (0, 0), "{}", stage.trace());
+        stage.delete("bucketclaims", "team-a", "photos").await;
+        stage.until_gone("team-a", "photos").await;
+    });
 }
 
+// covers: 3.live.conflict
+#[test]
+fn a_name_that_is_taken_is_looked_at_once() {
+    Stage::run("", async |stage| {
+        stage
+            .apply("{apiVersion: v1, kind: Secret, metadata: {name: photos-s3, namespace: team-a}, stringData: {a: b}}")
+            .await;
+        stage.apply(&claim("team-a", "photos")).await;
+        stage.until_ready_is("team-a", "photos", "SecretConflict").await;
+        let trace = stage.world.effects.trace();
+        let lines = trace.lines().iter().map(|line| line.call.to_string());
+        let of_secret: Vec<String> = lines.filter(|call| call.contains("secrets team-a/")).collect();
+        assert_eq!(of_secret, ["kube:create secrets team-a/", "kube:get secrets team-a/photos-s3"]);
+    });
+}
+
+// covers: 4.span
+#[test]
+fn what_is_logged_names_claim_generation_and_step() {
+    Stage::run("", async |stage| {
+        stage.apply(&claim("team-a", "photos")).await;
+        stage.until_ready_is("team-a", "photos", "Bound").await;
+        let log = stage.secrecy.log();
+        let span = "claim{namespace=\"team-a\" name=\"photos\" generation=1}";
+        let acts: Vec<&str> = log.lines().filter(|line| line.contains("acting step=")).collect();
+        assert!(acts.len() >= 6 && acts.iter().all(|line| line.contains(span)), "{log}");
+    });
+}
+
+// covers: 4.secrecy
 #[test]
 fn no_secret_key_is_in_logs_events_or_status() {
     let plan = "kube:create secrets@3 server-error(applied); kube:create secrets@4 lost-answer; \
         s3:CreateBucket@1 internal-error; kube:patch secrets@2 conflict";
-    let log = Log::default();
     Stage::run(plan, async |stage| {
-        let writer = log.clone();
-        let layer = tracing_subscriber::fmt::layer().with_ansi(false).with_writer(move || writer.clone());
-        let filter = tracing_subscriber::filter::Targets::new().with_target("stowage_operator", tracing::Level::TRACE);
-        let _guard = tracing::subscriber::set_default(tracing_subscriber::registry().with(filter).with(layer));
         stage.apply(&claim_with("team-a", "photos", "quota: {hard: 1Ki}")).await;
         stage.apply(&claim_with("team-b", "photos", "bucketName: team-a-photos")).await;
         stage.until_ready_is("team-a", "photos", "Bound").await;
@@ -142,12 +171,9 @@ fn no_secret_key_is_in_logs_events_or_status() {
         minted.sort();
         minted.dedup();
         assert_eq!(minted.len(), 4);
-        let log = String::from_utf8(log.0.lock().unwrap().clone()).unwrap();
-        assert!(log.contains("create credential"), "the log is not captured: {log}");
-        let shown = stage.world.cluster.objects().into_iter().filter(|object| object.plural != "secrets");
-        let shown: String = shown.map(|object| object.object.to_string()).collect();
-        for key in &minted {
-            assert!(!log.contains(key.as_str()) && !shown.contains(key.as_str()), "a secret key is shown");
-        }
+        assert!(stage.secrecy.log().contains("create credential"), "the log is not captured");
+        // That none of them is shown is asserted when the stage is left, as in every test.
+        let known = secret_keys(&stage.world);
+        assert!(minted.iter().all(|key| known.contains(key)), "also those of Secrets that are gone");
     });
 }

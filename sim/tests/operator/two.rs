@@ -235,7 +235,7 @@ async fn stage(seed: u64, plan: Plan) -> Stage {
     );
     world.apply(&world.kube(), &foreign).await;
     let operator = world.start_operator();
-    Stage { world, operator }
+    Stage::of(world, operator)
 }
 
 /// The run with one operator and no faults: what is compared with.
@@ -313,6 +313,7 @@ async fn finish(stage: &Stage, watcher: &mut Watcher, stays: &Operator, goes: &O
     Outcome { crashes: stays.crashes() + goes.crashes(), end: canonical(&stage.world) }
 }
 
+// covers: 3.6.twoOperators
 #[rstest]
 fn two_operators_break_nothing_and_end_as_one(#[values(0, 1, 2, 3)] part: u64) {
     let alone = alone();

@@ -40,6 +40,8 @@ fn ours(stage: &Stage, namespace: &str, name: &str) -> (Value, Value, Value) {
     (secret["data"].clone(), secret["metadata"]["labels"].clone(), secret["metadata"]["annotations"].clone())
 }
 
+// covers: 1.claim.secretName, 1.claim.quota.fraction, 1.status.accessKeyId, 2.labels, 2.record, 2.credential
+// covers: 2.credential.id, 2.credential.secretKey, 2.binding, 2.consumer, 2.consumer.owner
 #[test]
 fn each_secret_has_exactly_the_fields_of_the_contract() {
     Stage::run("", async |stage| {
@@ -127,6 +129,34 @@ fn each_secret_has_exactly_the_fields_of_the_contract() {
     });
 }
 
+// covers: 2.labels
+#[test]
+fn each_secret_of_ours_says_what_it_is_and_for_whom() {
+    Stage::run("", async |stage| {
+        bind(&stage, "anonymousAccess: {mode: ReadOnly}").await;
+        let claim = object(&stage.world, "bucketclaims", "team-a", "photos");
+        for role in ["bucket-record", "virtual-credential", "anonymous-binding", "consumer-secret"] {
+            let namespace = if role == "consumer-secret" { "team-a" } else { OPERATOR_NAMESPACE };
+            let name = secrets(&stage.world, namespace, role).remove(0);
+            let labels = object(&stage.world, "secrets", namespace, &name)["metadata"]["labels"].clone();
+            let mut expected = json!({
+                "broker.stowage.io/role": role,
+                "broker.stowage.io/claim-namespace": "team-a",
+                "broker.stowage.io/claim-name": "photos",
+                "broker.stowage.io/claim-uid": claim["metadata"]["uid"],
+                "broker.stowage.io/backend": "main",
+                "broker.stowage.io/bucket": "team-a-photos",
+            });
+            if ["virtual-credential", "consumer-secret"].contains(&role) {
+                expected["broker.stowage.io/access-key-id"] = claim["status"]["accessKeyId"].clone();
+                expected["broker.stowage.io/rotation-generation"] = json!("1");
+            }
+            assert_eq!(labels, expected, "{role}");
+        }
+    });
+}
+
+// covers: 2.labels.long
 #[test]
 fn values_too_long_for_a_label_stand_whole_in_an_annotation() {
     Stage::run("", async |stage| {
@@ -154,6 +184,7 @@ fn values_too_long_for_a_label_stand_whole_in_an_annotation() {
     });
 }
 
+// covers: 2.internal.repaired, 3.5.wake.secret
 #[rstest]
 #[case("bucket-record", json!({"metadata": {"labels": {"broker.stowage.io/claim-uid": "forged", "broker.stowage.io/bucket": null}}}))]
 #[case("bucket-record", json!({"metadata": {"labels": {"broker.stowage.io/role": null}}}))]
@@ -173,7 +204,7 @@ fn what_somebody_changed_in_a_secret_of_ours_is_repaired(#[case] role: &str, #[c
         let name = if role == "consumer-secret" { "photos-s3".to_owned() } else { internal(&stage, role) };
         let before = ours(&stage, namespace, &name);
         stage.patch("secrets", namespace, &name, change).await;
-        stage.soon("it is repaired", MINUTE, |_| ours(&stage, namespace, &name) == before).await;
+        stage.soon("it is repaired", 1, |_| ours(&stage, namespace, &name) == before).await;
         stage.world.pass(Duration::from_secs(10)).await;
         assert_eq!(ready(&stage.world, "team-a", "photos"), "Bound");
         assert_eq!(secrets(&stage.world, OPERATOR_NAMESPACE, "virtual-credential").len(), 1);
@@ -181,6 +212,7 @@ fn what_somebody_changed_in_a_secret_of_ours_is_repaired(#[case] role: &str, #[c
     });
 }
 
+// covers: 2.consumer.patch
 #[test]
 fn keys_and_labels_of_others_survive_a_repair() {
     Stage::run("", async |stage| {
@@ -204,6 +236,7 @@ fn keys_and_labels_of_others_survive_a_repair() {
     });
 }
 
+// covers: 2.consumer.patch.removed
 #[test]
 fn a_quota_that_is_taken_back_takes_its_keys_along() {
     Stage::run("", async |stage| {
@@ -221,6 +254,8 @@ fn a_quota_that_is_taken_back_takes_its_keys_along() {
     });
 }
 
+// covers: 1.phase.Failed, 1.ready.SecretConflict, 1.credentialsProvisioned.SecretConflict, 2.labels.noProof
+// covers: 2.consumer.conflict
 #[test]
 fn a_strangers_secret_is_left_alone_and_taken_over_by_nobody() {
     Stage::run("", async |stage| {
@@ -245,6 +280,7 @@ fn a_strangers_secret_is_left_alone_and_taken_over_by_nobody() {
     });
 }
 
+// covers: 2.consumer.unusable
 #[test]
 fn a_secret_of_ours_that_is_immutable_or_of_another_type_is_a_conflict() {
     Stage::run("", async |stage| {
@@ -257,6 +293,29 @@ fn a_secret_of_ours_that_is_immutable_or_of_another_type_is_a_conflict() {
     });
 }
 
+// covers: 2.consumer.unusable
+#[test]
+fn a_secret_of_ours_that_somebody_made_anew_with_another_type_is_a_conflict() {
+    Stage::run("", async |stage| {
+        bind(&stage, "").await;
+        let paused = |on: Value| json!({"metadata": {"annotations": {"broker.stowage.io/paused": on}}});
+        stage.patch("bucketclaims", "team-a", "photos", paused(json!("true"))).await;
+        stage.until_ready_is("team-a", "photos", "Paused").await;
+        let owners = object(&stage.world, "secrets", "team-a", "photos-s3")["metadata"]["ownerReferences"].clone();
+        stage.delete("secrets", "team-a", "photos-s3").await;
+        let typed = json!({
+            "apiVersion": "v1", "kind": "Secret", "type": "example.org/typed", "data": {"a": "Yg=="},
+            "metadata": {"name": "photos-s3", "namespace": "team-a", "ownerReferences": owners},
+        });
+        stage.apply(&typed.to_string()).await;
+        stage.patch("bucketclaims", "team-a", "photos", paused(Value::Null)).await;
+        stage.until_ready_is("team-a", "photos", "SecretConflict").await;
+        stage.world.pass(RESYNC).await;
+        assert_eq!(object(&stage.world, "secrets", "team-a", "photos-s3")["data"], json!({"a": "Yg=="}));
+    });
+}
+
+// covers: 1.ready.CreationInconsistent, 2.internal.damaged
 #[rstest]
 #[case(json!({"data": {"secret_access_key": null}}))]
 #[case(json!({"stringData": {"access_key_id": "AKIAFORGED"}}))]
@@ -273,6 +332,7 @@ fn a_damaged_credential_is_told_and_not_overwritten(#[case] damage: Value) {
     });
 }
 
+// covers: 2.credential.neverReused, 3.3.target.gone, 3.3.byHand
 #[test]
 fn an_internal_secret_deleted_by_hand_revokes_and_the_next_generation_follows_within_seconds() {
     Stage::run("", async |stage| {
@@ -291,6 +351,7 @@ fn an_internal_secret_deleted_by_hand_revokes_and_the_next_generation_follows_wi
     });
 }
 
+// covers: 2.namespaces
 #[test]
 fn a_claim_in_the_operators_namespace_is_refused() {
     Stage::run("", async |stage| {
@@ -309,6 +370,7 @@ async fn anonymous_status(stage: &Stage, method: http::Method) -> u16 {
     stage.world.send_to_gateway(request.body(s3s::Body::empty()).unwrap()).await.as_u16()
 }
 
+// covers: 2.binding.exactlyWhile, 3.7.anonymous
 #[test]
 fn public_access_is_there_exactly_while_the_claim_is_bound_and_asks_for_it() {
     Stage::run("", async |stage| {
@@ -334,6 +396,7 @@ fn public_access_is_there_exactly_while_the_claim_is_bound_and_asks_for_it() {
     });
 }
 
+// covers: 2.binding.exactlyWhile
 #[rstest]
 #[case("stranger")]
 #[case("damaged")]
@@ -355,6 +418,7 @@ fn public_access_is_withdrawn_even_where_the_credential_is_in_trouble(#[case] tr
     });
 }
 
+// covers: 3.2.gateway
 #[test]
 fn a_consumers_key_opens_its_own_bucket_and_nothing_else() {
     Stage::run("", async |stage| {

@@ -31,12 +31,14 @@ fn facts() -> CredentialFacts {
     }
 }
 
+// covers: 2.record
 #[test]
 fn a_record_is_read_as_it_was_written() {
     let secret = record().content("stowage-system").to_secret();
     assert_eq!(BucketRecord::read(&secret), Ok(record()));
 }
 
+// covers: 2.record.name
 #[test]
 fn a_record_under_another_name_is_damaged() {
     let mut secret = record().content("stowage-system").to_secret();
@@ -44,6 +46,7 @@ fn a_record_under_another_name_is_damaged() {
     assert!(BucketRecord::read(&secret).is_err());
 }
 
+// covers: 2.internal.damaged
 #[test]
 fn a_credential_is_read_only_as_what_it_derives_to() {
     let key = SecretKey::new("s3cr3t".into());
@@ -53,6 +56,7 @@ fn a_credential_is_read_only_as_what_it_derives_to() {
     assert!(Credential::read(&secret, &ClaimUid::new("u-2"), 3).is_err());
 }
 
+// covers: 4.secrecy
 #[test]
 fn no_debug_output_shows_a_secret_key() {
     let key = SecretKey::new("s3cr3t".into());
@@ -61,6 +65,7 @@ fn no_debug_output_shows_a_secret_key() {
     assert!(!format!("{key:?} {content:?} {credential:?}").contains("s3cr3t"));
 }
 
+// covers: 2.labels.long
 #[test]
 fn values_too_long_for_a_label_stand_whole_in_an_annotation() {
     let mut record = record();

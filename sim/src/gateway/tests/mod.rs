@@ -163,6 +163,7 @@ async fn a_neighbours_bucket_is_denied() {
     assert_eq!(names, ["photos"]);
 }
 
+// covers: 3.2.gateway
 #[tokio::test(start_paused = true)]
 async fn buckets_are_not_the_tenants_to_administer() {
     let stage = Stage::new();
@@ -182,6 +183,7 @@ async fn buckets_are_not_the_tenants_to_administer() {
     assert_eq!(stage.store.objects("photos").len(), 1);
 }
 
+// covers: 3.3.stamp.enforced
 #[tokio::test(start_paused = true)]
 async fn a_key_works_until_its_time() {
     let stage = Stage::new();
@@ -196,6 +198,7 @@ async fn a_key_works_until_its_time() {
     assert_eq!(refused(client.list_buckets().send().await), unknown_key());
 }
 
+// covers: 3.3.byHand
 #[tokio::test(start_paused = true)]
 async fn a_deleted_secret_revokes_its_key() {
     let stage = Stage::new();

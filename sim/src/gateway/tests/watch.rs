@@ -89,6 +89,7 @@ async fn a_stamp_ends_a_key_at_its_time() {
     assert_eq!(watched.reads("AKIAONE").await, None);
 }
 
+// covers: 2.labels.noProof
 #[tokio::test(start_paused = true)]
 async fn only_internal_secrets_of_the_operator_namespace_count() {
     let watched = Watched::new().await;

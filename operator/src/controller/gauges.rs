@@ -1,0 +1,104 @@
+//! What a scrape reads off the caches (spec §4): claims by phase, backends that are Ready, the oldest credential.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+
+use k8s_openapi::jiff::Timestamp;
+use kube::runtime::reflector::Store;
+use prometheus_client::collector::Collector;
+use prometheus_client::encoding::{DescriptorEncoder, EncodeLabelSet, EncodeMetric};
+use prometheus_client::metrics::MetricType;
+use prometheus_client::metrics::gauge::ConstGauge;
+
+use crate::api::{Phase, wire};
+use crate::metrics::BackendLabels;
+use crate::plan::Stored;
+
+use super::Shared;
+use super::feeds::Claim;
+
+/// Reads the gauges off the caches of one operator.
+pub(super) struct Gauges {
+    pub(super) shared: Arc<Shared>,
+    pub(super) claims: Store<Claim>,
+}
+
+impl fmt::Debug for Gauges {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Gauges")
+    }
+}
+
+#[derive(EncodeLabelSet)]
+struct PhaseLabels {
+    phase: &'static str,
+}
+
+impl Collector for Gauges {
+    fn encode(&self, mut encoder: DescriptorEncoder) -> fmt::Result {
+        let phases = self.phases().into_iter().map(|(phase, count)| (PhaseLabels { phase }, count));
+        gauge(&mut encoder, "stowage_claims", "Claims by phase", phases)?;
+        let ready = by_backend(self.backends_ready());
+        gauge(&mut encoder, "stowage_backend_ready", "Whether a backend is Ready: 1 or 0", ready)?;
+        let (name, help) =
+            ("stowage_credential_age_seconds_max", "Age of the oldest credential that is not on its way out");
+        gauge(&mut encoder, name, help, by_backend(self.oldest_credentials()))
+    }
+}
+
+impl Gauges {
+    /// Every phase, also one that no claim is in.
+    fn phases(&self) -> BTreeMap<&'static str, i64> {
+        let mut counts: BTreeMap<_, _> = Phase::ALL.iter().map(|phase| (phase.as_str(), 0)).collect();
+        for claim in self.claims.state() {
+            let status = claim.0.as_ref().ok().and_then(|claim| claim.status.as_ref());
+            let phase = status.and_then(|status| status.phase).unwrap_or(Phase::Pending);
+            *counts.entry(phase.as_str()).or_default() += 1;
+        }
+        counts
+    }
+
+    fn backends_ready(&self) -> BTreeMap<String, i64> {
+        let backends = self.shared.observer.backends.all().into_iter();
+        backends.map(|(name, backend)| (name, i64::from(backend.is_ok_and(|backend| backend.ready)))).collect()
+    }
+
+    fn oldest_credentials(&self) -> BTreeMap<String, i64> {
+        let now = self.shared.clock.now();
+        let mut oldest: BTreeMap<String, i64> = BTreeMap::new();
+        let role = wire::Role::VirtualCredential.as_str();
+        let internal = self.shared.observer.internal.all();
+        for secret in internal.iter().filter(|secret| secret.label(wire::ROLE) == Some(role)) {
+            let (Some(backend), Some(age)) = (secret.text("backend"), age(secret, now)) else { continue };
+            let entry = oldest.entry(backend.to_owned()).or_default();
+            *entry = age.max(*entry);
+        }
+        oldest
+    }
+}
+
+/// In seconds; `None` for a credential on its way out.
+fn age(secret: &Stored, now: Timestamp) -> Option<i64> {
+    let metadata = &secret.0.metadata;
+    let expires = metadata.annotations.as_ref().is_some_and(|all| all.contains_key(wire::EXPIRES_AT));
+    let made = metadata.creation_timestamp.as_ref().filter(|_| !expires)?;
+    Some(now.duration_since(made.0).as_secs().max(0))
+}
+
+fn by_backend(values: BTreeMap<String, i64>) -> impl Iterator<Item = (BackendLabels, i64)> {
+    values.into_iter().map(|(backend, value)| (BackendLabels { backend }, value))
+}
+
+fn gauge<L: EncodeLabelSet>(
+    encoder: &mut DescriptorEncoder,
+    name: &str,
+    help: &str,
+    values: impl Iterator<Item = (L, i64)>,
+) -> fmt::Result {
+    let mut family = encoder.encode_descriptor(name, help, None, MetricType::Gauge)?;
+    for (labels, value) in values {
+        ConstGauge::new(value).encode(family.encode_family(&labels)?)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,215 @@
+//! From one bucket to another: `backendRef` edited, a backend's endpoint edited (spec §3.7, §3.2).
+//!
+//! A move goes by records. The one of the new bucket is held beside the one that the claim is bound by, and aims at a
+//! later generation; with the first credential of that generation the claim is bound by it, and everything else
+//! follows as in a rotation. The record that was left stays until the last key to its bucket is gone, so that nobody
+//! else takes that bucket while an old key reaches it.
+
+use k8s_openapi::jiff::{SignedDuration, Timestamp};
+
+use crate::api::{AccessKeyId, Backend, BucketRecord, Desired, Reason};
+
+use super::bind::{blank, hold, require_fresh, target, wanted};
+use super::bucket::{self, record_patch, rewrite};
+use super::credentials::facts;
+use super::repair::{Change, Trigger};
+use super::step::{Act, Concern, Halt, Look, Stop, Target};
+use super::view::{BucketSeen, Checked, Stored, View};
+
+/// For a claim that was never bound: makes sure that it holds the bucket that spec and template ask for now, and no
+/// other. One that was made already under an earlier template stays.
+pub(super) fn choose(view: &View, desired: &Desired, record: &BucketRecord, stored: &Stored) -> Result<(), Halt> {
+    let (at, to) = (target(record), wanted(view, desired)?);
+    let same_store = at.backend == to.backend && at.endpoint == to.endpoint;
+    let mut kept = record.name();
+    if at != to && !(same_store && bucket::is_made(view, record)?) {
+        if to.record() == kept {
+            let renamed = BucketRecord { backend: to.backend, ..record.clone() };
+            require_fresh(view)?;
+            return Err(rewrite(view, &renamed, stored, Change::Follow));
+        }
+        if view.record_named(&to.record()).is_none() {
+            return hold(view, blank(view, to, view.next_generation()));
+        }
+        kept = to.record();
+    }
+    match view.records().find(|(other, _)| other.name() != kept) {
+        Some((_, left)) => match view.unanswered {
+            // A create without an answer may still land (spec §3.2).
+            Some(time) => Err(Halt::Wait(time)),
+            None => let_go(view, &left),
+        },
+        None => Ok(()),
+    }
+}
+
+/// For a bound claim whose `backendRef` was changed: holds the new bucket, makes it, and mints its first credential.
+/// Whatever stops that leaves the claim bound as it is.
+pub(super) fn walk(view: &View, desired: &Desired, from: &BucketRecord, stored: &Stored) -> Result<(), Halt> {
+    advance(view, desired, from, stored).map_err(|halt| match halt {
+        Halt::Stop(stop) => Stop { concerns: Concern::Ready, ..*stop }.into(),
+        halt => halt,
+    })
+}
+
+fn advance(view: &View, desired: &Desired, from: &BucketRecord, stored: &Stored) -> Result<(), Halt> {
+    let to = wanted(view, desired)?;
+    if to.record() == from.name() {
+        return rename(view, from, stored, &to);
+    }
+    let Some((held, held_in)) = view.record_named(&to.record()) else {
+        let handled_rotate_request = from.handled_rotate_request.clone();
+        return hold(view, BucketRecord { handled_rotate_request, ..blank(view, to, view.next_generation()) });
+    };
+    if has_other_key(view, from) {
+        return Err(wait_for_expiry(&to).into());
+    }
+    if held.backend != to.backend {
+        // Left by an earlier move, under another name of the same store.
+        require_fresh(view)?;
+        return Err(rewrite(view, &BucketRecord { backend: to.backend, ..held }, &held_in, Change::Follow));
+    }
+    bucket::obtain(view, desired, &held, &held_in)?;
+    mint(view, desired, from, &held, &held_in)
+}
+
+/// The first credential for the new bucket, unless a live list shows a key besides the current one.
+fn mint(view: &View, desired: &Desired, from: &BucketRecord, to: &BucketRecord, stored: &Stored) -> Result<(), Halt> {
+    require_fresh(view)?;
+    if view.own_lists == 0 {
+        return Err(Look::Own.into());
+    }
+    if has_other_key(view, from) {
+        return Err(wait_for_expiry(&target(to)).into());
+    }
+    let facts = facts(desired, to);
+    let name = facts.access_key_id().secret_name();
+    // A rotation meanwhile aimed higher, or took a request as handled.
+    let overtaken = to.generation <= from.generation || to.handled_rotate_request != from.handled_rotate_request;
+    if view.taken.contains(&name) {
+        return Err(Look::Internal(name).into());
+    }
+    if !overtaken && view.own_target == Some(to.generation) {
+        return Err(Act::Mint(facts).into());
+    }
+    if !overtaken && !view.absent.contains(&name) {
+        return Err(Look::Internal(name).into());
+    }
+    let raised = BucketRecord {
+        generation: view.next_generation(),
+        handled_rotate_request: from.handled_rotate_request.clone(),
+        ..to.clone()
+    };
+    Err(rewrite(view, &raised, stored, Change::RaiseGeneration(Trigger::Move)))
+}
+
+/// Whether there is a key besides the current one. Two live at most.
+fn has_other_key(view: &View, current: &BucketRecord) -> bool {
+    let current = AccessKeyId::of(&current.uid, current.generation).secret_name();
+    view.credentials().any(|secret| secret.name() != current)
+}
+
+fn wait_for_expiry(to: &Target) -> Stop {
+    let message = format!(
+        "the move to bucket {} at S3Backend {} waits until the credential before the current one has expired",
+        to.bucket, to.backend
+    );
+    Stop::refused(Reason::BackendNotReady, Concern::Ready, message)
+}
+
+/// Two backends with one endpoint: the bucket is the same and nothing has to be moved. The record names the new
+/// backend, if that one sees the bucket as the other does; what names the backend in the other Secrets is repaired.
+fn rename(view: &View, record: &BucketRecord, stored: &Stored, to: &Target) -> Result<(), Halt> {
+    match bucket::look(view, to)? {
+        BucketSeen::Present(Some(tags)) if !record.adopted && !bucket::names_claim_uid(tags, record) => {
+            Err(bucket::exists(record, "its tags don't name this claim").into())
+        }
+        BucketSeen::Present(_) => {
+            require_fresh(view)?;
+            Err(rewrite(view, &BucketRecord { backend: to.backend.clone(), ..record.clone() }, stored, Change::Follow))
+        }
+        BucketSeen::Absent => Err(bucket::missing(record, "is not to be seen through the new backend").into()),
+        BucketSeen::Forbidden => Err(bucket::exists(record, "it is not the new backend's to use").into()),
+    }
+}
+
+/// The backend of a bound claim points to another endpoint: if the bucket is there, tagged as this claim's, the record
+/// is made again for it and aims at the same generation; the keys go on working.
+pub(super) fn follow(view: &View, record: &BucketRecord, stored: &Stored, backend: &Backend) -> Result<(), Halt> {
+    let there = Target { endpoint: backend.endpoint.clone(), ..target(record) };
+    bucket::check(view, record, there.clone())?;
+    let seen = view.bucket.as_ref().filter(|_| view.asked_about(&there) && view.checked == Checked::Seen);
+    match seen {
+        Some(BucketSeen::Present(Some(tags))) if bucket::names_claim_uid(tags, record) => {}
+        _ if bucket::is_missing(view, record) => {
+            let why = format!("is not at {}, where S3Backend {} points to now", backend.endpoint, backend.name);
+            return Err(bucket::missing(record, &why).into());
+        }
+        _ => return Err(moved(backend, record).into()),
+    }
+    let Some((made, made_in)) = view.record_named(&there.record()) else {
+        return hold(view, BucketRecord { endpoint: there.endpoint, absence: false, ..record.clone() });
+    };
+    let taken_over = BucketRecord {
+        backend: record.backend.clone(),
+        adopted: record.adopted || made.adopted,
+        settled: record.settled || made.settled,
+        generation: record.generation,
+        handled_rotate_request: record.handled_rotate_request.clone(),
+        ..made
+    };
+    require_fresh(view)?;
+    match record_patch(view, &taken_over, &made_in, Change::Follow) {
+        Some(patch) => Err(Act::Patch(patch).into()),
+        None => Err(Act::Delete(stored.reference()).into()),
+    }
+}
+
+fn moved(backend: &Backend, record: &BucketRecord) -> Stop {
+    let message = format!(
+        "S3Backend {} now points to {}, the bucket is held at {}",
+        backend.name, backend.endpoint, record.endpoint
+    );
+    Stop::refused(Reason::BackendNotReady, Concern::Ready, message)
+}
+
+/// Lets go of records that the claim is no longer bound by and doesn't want. One whose bucket still has a key notes
+/// first that the bucket is to be left alone, whatever becomes of the claim, and waits for the key to go.
+/// `Ok` = when time alone will let it go.
+pub(super) fn leave(
+    view: &View,
+    desired: &Desired,
+    current: &BucketRecord,
+    now: Timestamp,
+) -> Result<Option<Timestamp>, Halt> {
+    let pending = |other: &BucketRecord| {
+        desired.backend != current.backend
+            && wanted(view, desired).map_or(other.backend == desired.backend, |to| to.record() == other.name())
+    };
+    let mut due = None;
+    for (record, stored) in view.records().filter(|(record, _)| record.name() != current.name()) {
+        // After its backend's endpoint was edited: the keys to it are those to the current one.
+        let followed = record.backend == current.backend && record.bucket == current.bucket;
+        if !followed && view.keys_to(&record).next().is_some() {
+            if !record.adopted {
+                require_fresh(view)?;
+                return Err(rewrite(view, &BucketRecord { adopted: true, ..record }, &stored, Change::Leave));
+            }
+        } else if !pending(&record) {
+            match view.unanswered {
+                Some(time) => due = SignedDuration::try_from(time).ok().and_then(|time| now.checked_add(time).ok()),
+                None => let_go(view, &stored)?,
+            }
+        }
+    }
+    Ok(due)
+}
+
+/// A live list has shown that there is no key to its bucket.
+fn let_go(view: &View, stored: &Stored) -> Result<(), Halt> {
+    require_fresh(view)?;
+    if view.own_lists == 0 {
+        return Err(Look::Own.into());
+    }
+    Err(Act::Delete(stored.reference()).into())
+}

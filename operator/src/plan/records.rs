@@ -1,0 +1,117 @@
+//! The records of a claim: mostly one, two while it moves from one bucket to another (spec §3.7).
+
+use crate::api::{AccessKeyId, BucketRecord, RecordName, wire};
+
+use super::bind::target;
+use super::bucket;
+use super::credentials::published_generation;
+use super::step::Target;
+use super::view::{Stored, View};
+
+impl View {
+    /// Every record of this claim, by name.
+    pub fn records(&self) -> impl Iterator<Item = (BucketRecord, Stored)> {
+        self.own.values().filter_map(|secret| {
+            let record = BucketRecord::read(&secret.0).ok().filter(|record| record.uid == self.claim.uid)?;
+            Some((record, secret.clone()))
+        })
+    }
+
+    /// The record of this name.
+    pub fn record_named(&self, name: &RecordName) -> Option<(BucketRecord, Stored)> {
+        self.records().find(|(record, _)| record.name() == *name)
+    }
+
+    /// The record that the claim is bound by, and the Secret that it was read from: of those with a key to their
+    /// bucket the one that aims highest. Without any key, one on the backend that the spec names goes first.
+    ///
+    /// The generation alone won't do: a record that is held for a move aims higher from the start.
+    pub fn record(&self) -> Option<(BucketRecord, Stored)> {
+        let asked_for = self.claim.desired.as_ref().ok().map(|desired| desired.backend.as_str());
+        self.records().max_by_key(|(record, _)| {
+            let bound = self.has_key(record);
+            (bound, !bound && Some(record.backend.as_str()) == asked_for, record.generation)
+        })
+    }
+
+    /// Whether there is a key to the record's bucket, or was one.
+    fn has_key(&self, record: &BucketRecord) -> bool {
+        let published = |secret: &Stored| {
+            secret.is_controlled_by(&record.uid)
+                && secret.text("BUCKET_NAME") == Some(record.bucket.as_str())
+                && secret.label(wire::BACKEND) == Some(wire::label_value(&record.backend).as_str())
+        };
+        record.settled
+            || self.credential(record.generation).is_some()
+            || self.keys_to(record).next().is_some()
+            || self.consumers.values().flatten().any(published)
+    }
+
+    /// Whether what this pass knows of a bucket is about this one.
+    pub(super) fn asked_about(&self, at: &Target) -> bool {
+        self.bucket_at.as_ref().is_none_or(|asked| asked == at)
+    }
+
+    /// Whether it is about the record's bucket, at whatever endpoint its backend has now.
+    pub(super) fn asked_about_bound(&self, record: &BucketRecord) -> bool {
+        self.bucket_at.as_ref().is_none_or(|asked| leads_to(asked, record))
+    }
+
+    /// From now on, what this pass knows of a bucket is about this one.
+    pub(super) fn turn_to(&mut self, at: &Target) {
+        if self.bucket_at.as_ref() == Some(at) {
+            return;
+        }
+        self.missing_at = missing_at(self);
+        self.bucket_at = Some(at.clone());
+        (self.rivals, self.bucket, self.bucket_empty, self.created) = (None, None, None, None);
+        (self.tagged, self.versioning) = (false, None);
+        (self.purge, self.removed) = (None, None);
+    }
+
+    /// The claim's credentials that name the record's bucket.
+    pub(super) fn keys_to(&self, record: &BucketRecord) -> impl Iterator<Item = &Stored> {
+        self.credentials().filter(|secret| names(secret, record))
+    }
+
+    /// The generation that a credential's label gives, if its name is the one that follows from it.
+    pub(super) fn labelled_generation(&self, secret: &Stored) -> Option<u64> {
+        let generation = secret.label(wire::ROTATION_GENERATION)?.parse().ok()?;
+        (AccessKeyId::of(&self.claim.uid, generation).secret_name() == secret.name()).then_some(generation)
+    }
+
+    /// A generation above any that was aimed at or used, as far as this pass knows.
+    pub(super) fn next_generation(&self) -> u64 {
+        let used = self.credentials().filter_map(|secret| self.labelled_generation(secret));
+        let ours = self.consumers.values().flatten().filter(|secret| secret.is_controlled_by(&self.claim.uid));
+        let published = ours.filter_map(|secret| published_generation(self, secret));
+        // The status is no memory, but a number that it shows was used.
+        let shown = self.claim.status.rotation_generation.and_then(|shown| u64::try_from(shown).ok());
+        let aimed = self.records().map(|(record, _)| record.generation);
+        used.chain(published).chain(shown).chain(aimed).max().unwrap_or(0).saturating_add(1)
+    }
+}
+
+/// Where the bucket of a claim that was bound is missing, as far as this pass and those before it saw.
+pub fn missing_at(view: &View) -> Option<Target> {
+    // One that was never bound is not missing: it may be another operator that makes it just now.
+    let (record, _) = view.record().filter(|(record, _)| view.was_bound() && bucket::is_missing(view, record))?;
+    let asked = view.bucket_at.as_ref().filter(|_| view.bucket.is_some() && view.asked_about_bound(&record));
+    asked.or(view.missing_at.as_ref()).cloned().or_else(|| Some(target(&record)))
+}
+
+/// The bucket that the claim's record is about.
+pub fn bucket_of(view: &View) -> Option<Target> {
+    view.record().map(|(record, _)| target(&record))
+}
+
+/// Whether this is the record's bucket, at whatever endpoint its backend has now.
+pub(super) fn leads_to(at: &Target, record: &BucketRecord) -> bool {
+    at.backend == record.backend && at.bucket == record.bucket
+}
+
+/// Whether a credential is for the record's bucket.
+pub(super) fn names(secret: &Stored, record: &BucketRecord) -> bool {
+    secret.text("backend") == Some(record.backend.as_str())
+        && secret.text("bucket_name") == Some(record.bucket.as_str())
+}

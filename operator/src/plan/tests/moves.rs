@@ -1,0 +1,240 @@
+//! Which record counts while a claim moves, and what a move waits for.
+
+use super::*;
+use crate::api::{AccessKeyId, ConsumerContent, Credential};
+
+/// Backend and bucket of the two places.
+const OLD: (&str, &str) = ("main", "team-a-photos");
+const NEW: (&str, &str) = ("second", "team-a-photos");
+
+fn second() -> BackendSeen {
+    let BackendSeen::Present { backend, allowed } = backend(AdoptionPolicy::Owned) else { panic!("it is there") };
+    let endpoint = Endpoint::parse("http://second.example").unwrap();
+    BackendSeen::Present {
+        backend: Arc::new(Backend { name: "second".into(), endpoint, ..(*backend).clone() }),
+        allowed,
+    }
+}
+
+/// A claim that was bound on `main` and asks for `second`.
+fn sent_on() -> View {
+    let mut view = bound();
+    view.claim =
+        Claim { status: view.claim.status, ..claim_in("team-a", &json!({"backendRef": {"name": "second"}}), true) };
+    view.backends.insert("second".into(), second());
+    view
+}
+
+fn facts_at(view: &View, at: (&str, &str), generation: u64) -> CredentialFacts {
+    let bucket = crate::api::BucketName::parse(at.1).unwrap();
+    CredentialFacts { backend: at.0.into(), bucket, generation, ..facts(view) }
+}
+
+fn put(view: &mut View, secret: Stored) {
+    view.own.insert(secret.name().to_owned(), secret);
+}
+
+fn put_record(view: &mut View, at: (&str, &str), generation: u64) {
+    let endpoint = if at.0 == "main" { "http://s3.example" } else { "http://second.example" };
+    let record = BucketRecord {
+        backend: at.0.into(),
+        endpoint: Endpoint::parse(endpoint).unwrap(),
+        generation,
+        absence: true,
+        ..record(view)
+    };
+    put(view, stored(&record.content(NAMESPACE)));
+}
+
+fn put_key(view: &mut View, at: (&str, &str), generation: u64) {
+    let content = facts_at(view, at, generation).content(NAMESPACE, Some(&SecretKey::new("s3cr3t".into())));
+    put(view, stored(&content));
+}
+
+fn remove_key(view: &mut View, generation: u64) {
+    view.own.remove(&AccessKeyId::of(&view.claim.uid, generation).secret_name());
+}
+
+fn publish(view: &mut View, at: (&str, &str), generation: u64) {
+    let facts = facts_at(view, at, generation);
+    let credential = Credential {
+        uid: facts.uid.clone(),
+        id: facts.access_key_id(),
+        secret: SecretKey::new("s3cr3t".into()),
+        generation,
+    };
+    let gateway = &view.setting.gateway.clone();
+    let content = ConsumerContent { facts: &facts, credential: &credential, gateway, name: "photos-s3" }.content();
+    view.consumers.insert("photos-s3".into(), Some(stored(&content)));
+}
+
+fn current(view: &View) -> (String, u64) {
+    view.record().map(|(record, _)| (record.backend, record.generation)).unwrap()
+}
+
+#[test]
+fn a_record_that_is_only_held_does_not_count_however_high_it_aims() {
+    let mut view = sent_on();
+    put_record(&mut view, NEW, 2);
+    assert_eq!(current(&view), ("main".into(), 1));
+    put_record(&mut view, OLD, 3);
+    assert_eq!(current(&view), ("main".into(), 3), "nor does it while the old one is between two keys");
+    put_record(&mut view, OLD, 1);
+    put_key(&mut view, NEW, 2);
+    assert_eq!(current(&view), ("second".into(), 2), "its first key decides");
+}
+
+#[test]
+fn a_key_deleted_by_hand_does_not_send_the_claim_back_or_on() {
+    let mut view = sent_on();
+    put_record(&mut view, NEW, 2);
+    remove_key(&mut view, 1);
+    assert_eq!(current(&view), ("main".into(), 1), "the consumer Secret is still there");
+    publish(&mut view, NEW, 2);
+    assert_eq!(current(&view), ("second".into(), 2), "it was switched before the key was deleted");
+}
+
+#[test]
+fn of_records_without_any_key_the_one_that_the_spec_asks_for_counts() {
+    let mut view = sent_on();
+    remove_key(&mut view, 1);
+    view.consumers.clear();
+    put_record(&mut view, OLD, 5);
+    put_record(&mut view, NEW, 2);
+    assert_eq!(current(&view), ("second".into(), 2));
+}
+
+/// The record of the new place.
+fn held(view: &View) -> BucketRecord {
+    let found = view.records().map(|(record, _)| record).find(|record| record.backend == "second");
+    found.expect("it is held")
+}
+
+/// A view in which the new bucket is there and tagged, seen in this pass.
+fn arrived() -> View {
+    let mut view = sent_on();
+    put_record(&mut view, NEW, 2);
+    let held = held(&view);
+    view.bucket_at = Some(crate::plan::bind::target(&held));
+    view.bucket = Some(BucketSeen::Present(Some(tags(OURS))));
+    view
+}
+
+#[test]
+fn the_first_key_for_the_new_bucket_is_minted_by_the_pass_that_aimed_at_it() {
+    let mut view = arrived();
+    view.own_target = Some(2);
+    let Step::Act(Act::Mint(facts)) = step(&view) else { panic!("{}", step(&view)) };
+    assert_eq!((facts.backend.as_str(), facts.generation), ("second", 2));
+    view.own_target = None;
+    let look = step(&view);
+    assert!(matches!(look, Step::Look(Look::Internal(_))), "{look}");
+    view.learn(&look, Answer::Secret(None));
+    let Step::Act(Act::Patch(patch)) = step(&view) else { panic!("{}", step(&view)) };
+    assert_eq!(patch.change, Change::RaiseGeneration(Trigger::Move));
+}
+
+#[test]
+fn a_generation_that_a_rotation_has_passed_meanwhile_is_not_minted() {
+    let mut view = arrived();
+    put_record(&mut view, OLD, 3);
+    put_key(&mut view, OLD, 3);
+    remove_key(&mut view, 1);
+    publish(&mut view, OLD, 3);
+    view.own_target = Some(2);
+    let Step::Act(Act::Patch(patch)) = step(&view) else { panic!("{}", step(&view)) };
+    assert_eq!(patch.change, Change::RaiseGeneration(Trigger::Move));
+    assert_eq!(patch.target.name, held(&view).name().to_string());
+}
+
+fn stamp(view: &mut View, generation: u64) {
+    let name = AccessKeyId::of(&view.claim.uid, generation).secret_name();
+    let annotations =
+        Arc::make_mut(&mut view.own.get_mut(&name).unwrap().0).metadata.annotations.get_or_insert_default();
+    annotations.insert(wire::EXPIRES_AT.to_owned(), "2030-01-01T00:00:00Z".to_owned());
+}
+
+// covers: 3.3.twoKeys
+#[test]
+fn nothing_is_minted_while_a_live_list_shows_a_key_besides_the_current_one() {
+    let mut view = arrived();
+    put_record(&mut view, OLD, 2);
+    put_record(&mut view, NEW, 3);
+    put_key(&mut view, OLD, 2);
+    publish(&mut view, OLD, 2);
+    stamp(&mut view, 1);
+    let live = view.own.values().cloned().collect();
+    // The cache has lost the key on its way out.
+    remove_key(&mut view, 1);
+    view.own_target = Some(3);
+    assert!(matches!(step(&view), Step::Act(Act::Mint(_))), "{}", step(&view));
+    view.own_lists = 0;
+    let look = step(&view);
+    assert_eq!(look, Step::Look(Look::Own));
+    view.learn(&look, Answer::Secrets(live));
+    assert_eq!(verdict(&view), "BackendNotReady");
+    let Step::Act(Act::WriteStatus(_, status)) = step(&view) else { panic!("{}", step(&view)) };
+    assert_eq!(status.phase, Some(crate::api::Phase::Bound));
+}
+
+#[test]
+fn a_key_of_a_later_generation_than_any_record_aims_at_is_passed_after_a_live_list() {
+    let mut view = bound();
+    put_key(&mut view, OLD, 4);
+    view.own_lists = 0;
+    let look = step(&view);
+    assert_eq!(look, Step::Look(Look::Own), "the record may be old");
+    view.learn(&look, Answer::Secrets(view.own.values().cloned().collect()));
+    let raise = step(&view);
+    let Step::Act(Act::Patch(patch)) = &raise else { panic!("{raise}") };
+    assert_eq!(patch.change, Change::RaiseGeneration(Trigger::Repair));
+    assert!(
+        format!("{:?}", patch.json()).contains(&data_encoding::BASE64.encode(b"5")),
+        "numbers are never used again"
+    );
+}
+
+#[test]
+fn an_old_key_is_stamped_and_keeps_its_bucket() {
+    let mut view = sent_on();
+    put_record(&mut view, NEW, 2);
+    put_key(&mut view, NEW, 2);
+    publish(&mut view, NEW, 2);
+    let Step::Act(Act::Patch(patch)) = step(&view) else { panic!("{}", step(&view)) };
+    assert_eq!((patch.change, patch.target.name.as_str()), (Change::Retire, view.credential(1).unwrap().name()));
+    let touched = patch.json().to_string();
+    assert!(touched.contains("expires-at") && !touched.contains("/data"), "{touched}");
+}
+
+#[test]
+fn a_record_that_was_left_is_marked_while_a_key_opens_its_bucket_and_goes_after_a_live_list() {
+    let mut view = sent_on();
+    put_record(&mut view, NEW, 2);
+    put_key(&mut view, NEW, 2);
+    publish(&mut view, NEW, 2);
+    stamp(&mut view, 1);
+    let Step::Act(Act::Patch(patch)) = step(&view) else { panic!("{}", step(&view)) };
+    assert_eq!(patch.change, Change::Leave);
+    remove_key(&mut view, 1);
+    view.own_lists = 0;
+    assert_eq!(step(&view), Step::Look(Look::Own));
+    view.own_lists = 1;
+    let Step::Act(Act::Delete(secret)) = step(&view) else { panic!("{}", step(&view)) };
+    assert_eq!(secret.name, record(&view).name().to_string());
+}
+
+#[test]
+fn the_versioning_of_a_bound_bucket_is_asked_after_an_edit_and_not_at_rest() {
+    let mut view = bound();
+    let versioned = claim_in("team-a", &json!({"versioning": "Enabled"}), true);
+    view.claim = Claim { status: view.claim.status, ..versioned };
+    assert!(matches!(step(&view), Step::Rest(_)), "{}", step(&view));
+    view.claim.generation = 2;
+    let look = step(&view);
+    assert!(matches!(look, Step::Look(Look::Versioning(_))), "{look}");
+    view.learn(&look, Answer::Versioning(super::super::VersioningSeen::Unset));
+    let set = step(&view);
+    assert!(matches!(set, Step::Act(Act::SetVersioning(..))), "{set}");
+    view.learn(&set, Answer::Done);
+    assert!(matches!(step(&view), Step::Act(Act::WriteStatus(..))), "{}", step(&view));
+}

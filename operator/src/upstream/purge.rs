@@ -1,0 +1,251 @@
+//! Emptying a bucket, a slice at a time (spec §3.4): unfinished uploads, versions and delete markers.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use aws_sdk_s3::types::{Delete, ObjectIdentifier};
+use futures::stream::{self, Stream, StreamExt};
+
+use crate::api::BucketName;
+
+use super::client::Upstream;
+use super::error::{Class, Refusal, UpstreamError};
+
+/// What S3 lists and deletes in one request at most.
+const PAGE: u32 = 1000;
+
+/// Requests of one slice that may be under way at once: enough to hide the way to the store, few enough to leave room
+/// for other claims within the backend's own bound.
+const IN_FLIGHT: usize = 4;
+
+/// Codes of per-key errors that pass by themselves.
+const PASSING: [&str; 5] = ["InternalError", "SlowDown", "ServiceUnavailable", "RequestTimeout", "OperationAborted"];
+
+/// What deleting a slice of a bucket's contents came to.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Slice {
+    /// Versions, delete markers and unfinished uploads that are gone.
+    pub deleted: u64,
+    /// Everything that the bucket held was listed.
+    pub complete: bool,
+    /// S3's code for objects that the store refuses to delete, under object lock for instance; the first in order.
+    pub refused: Option<String>,
+    /// A request failed; what it was to delete may be there or gone.
+    pub failed: Option<UpstreamError>,
+}
+
+impl Slice {
+    fn add(&mut self, batch: Slice) {
+        self.deleted += batch.deleted;
+        self.complete |= batch.complete;
+        self.refused = self.refused.take().into_iter().chain(batch.refused).min();
+        // One that may have happened weighs more than one that was not sent.
+        let sent = |error: &UpstreamError| error.class != Class::Failing { asked: false };
+        self.failed = match (self.failed.take(), batch.failed) {
+            (Some(first), Some(other)) if sent(&other) && !sent(&first) => Some(other),
+            (first, other) => first.or(other),
+        };
+    }
+
+    /// A bucket that is gone holds nothing.
+    fn broken(error: UpstreamError) -> Self {
+        match &error.class {
+            Class::Failed { code } if code == "NoSuchBucket" => Self { complete: true, ..Self::default() },
+            _ => Self { failed: Some(error), ..Self::default() },
+        }
+    }
+
+    /// Takes in what the store said of one key.
+    fn judge(&mut self, operation: &'static str, code: &str) {
+        match code {
+            "NoSuchKey" | "NoSuchVersion" | "NoSuchUpload" => self.deleted += 1,
+            code if PASSING.contains(&code) => {
+                self.failed = Some(UpstreamError { operation, class: Class::Failed { code: code.to_owned() } });
+            }
+            code => self.refused = self.refused.take().into_iter().chain([code.to_owned()]).min(),
+        }
+    }
+}
+
+/// A page of a list, and where the next one begins; `next` is `None` after the last.
+struct Page<T, C> {
+    items: Vec<T>,
+    next: Option<C>,
+}
+
+/// Where a list of versions, objects or uploads goes on.
+#[derive(Clone, Default)]
+struct Marker {
+    key: Option<String>,
+    id: Option<String>,
+}
+
+impl Upstream {
+    /// Deletes at most about `most` of what the bucket holds, uploads first: one that is completed later would make a
+    /// version. Requests under way are let finish when one fails, so that the count is true.
+    pub async fn purge(&self, bucket: &BucketName, most: u32) -> Slice {
+        let uploads = self.abort_uploads(bucket, most).await;
+        let left = most.saturating_sub(u32::try_from(uploads.deleted).unwrap_or(u32::MAX));
+        if uploads.failed.is_some() || !uploads.complete || left == 0 {
+            return Slice { complete: false, ..uploads };
+        }
+        let mut slice = self.delete_versions(bucket, left).await;
+        let complete = slice.complete;
+        slice.add(uploads);
+        Slice { complete, ..slice }
+    }
+
+    async fn delete_versions(&self, bucket: &BucketName, most: u32) -> Slice {
+        let failed = AtomicBool::new(false);
+        let pages = pages(most, &failed, |marker, size| self.versions(bucket, marker, size));
+        let batches = pages.map(|page| async {
+            match page {
+                Ok(page) => {
+                    let batch = self.delete_objects(bucket, page.items).await;
+                    Slice { complete: page.next.is_none(), ..batch }
+                }
+                Err(error) => Slice::broken(error),
+            }
+        });
+        gather(batches.buffer_unordered(IN_FLIGHT), &failed).await
+    }
+
+    async fn abort_uploads(&self, bucket: &BucketName, most: u32) -> Slice {
+        let failed = AtomicBool::new(false);
+        let pages = pages(most, &failed, |marker, size| self.uploads(bucket, marker, size));
+        let batches = pages.then(|page| async {
+            match page {
+                Ok(page) => {
+                    let complete = page.next.is_none();
+                    let aborts = stream::iter(page.items).map(|(key, id)| self.abort(bucket, key, id));
+                    let batch = gather(aborts.buffer_unordered(IN_FLIGHT), &failed).await;
+                    Slice { complete, ..batch }
+                }
+                Err(UpstreamError { class: Class::Unsupported, .. }) => Slice { complete: true, ..Slice::default() },
+                Err(error) => Slice::broken(error),
+            }
+        });
+        gather(batches, &failed).await
+    }
+
+    /// A page of versions and delete markers; of objects, where the store has no versions.
+    async fn versions(
+        &self,
+        bucket: &BucketName,
+        marker: Marker,
+        size: i32,
+    ) -> Result<Page<ObjectIdentifier, Marker>, UpstreamError> {
+        let call = self.client.list_object_versions().bucket(bucket.as_str()).max_keys(size);
+        let call = call.set_key_marker(marker.key.clone()).set_version_id_marker(marker.id.clone());
+        let output = match self.call("ListObjectVersions", call.send()).await {
+            Ok(output) => output,
+            Err(refusal) => {
+                return match refusal.error() {
+                    UpstreamError { class: Class::Unsupported, .. } => self.objects(bucket, marker, size).await,
+                    error => Err(error),
+                };
+            }
+        };
+        let versions = output.versions.unwrap_or_default().into_iter().map(|v| (v.key, v.version_id));
+        let markers = output.delete_markers.unwrap_or_default().into_iter().map(|m| (m.key, m.version_id));
+        let next = Marker { key: output.next_key_marker, id: output.next_version_id_marker };
+        let items = versions.chain(markers).filter_map(|(key, version)| identifier(key?, version)).collect();
+        Ok(Page { items, next: (output.is_truncated == Some(true)).then_some(next) })
+    }
+
+    async fn objects(
+        &self,
+        bucket: &BucketName,
+        marker: Marker,
+        size: i32,
+    ) -> Result<Page<ObjectIdentifier, Marker>, UpstreamError> {
+        let call = self.client.list_objects_v2().bucket(bucket.as_str()).max_keys(size);
+        let output = self.call("ListObjectsV2", call.set_continuation_token(marker.id).send()).await;
+        let output = output.map_err(|refusal| refusal.error())?;
+        let items = output.contents.unwrap_or_default().into_iter().filter_map(|o| identifier(o.key?, None)).collect();
+        let next = Marker { key: None, id: output.next_continuation_token };
+        Ok(Page { items, next: (output.is_truncated == Some(true)).then_some(next) })
+    }
+
+    async fn uploads(
+        &self,
+        bucket: &BucketName,
+        marker: Marker,
+        size: i32,
+    ) -> Result<Page<(String, String), Marker>, UpstreamError> {
+        let call = self.client.list_multipart_uploads().bucket(bucket.as_str()).max_uploads(size);
+        let call = call.set_key_marker(marker.key).set_upload_id_marker(marker.id);
+        let output = self.call("ListMultipartUploads", call.send()).await.map_err(Refusal::error)?;
+        let next = Marker { key: output.next_key_marker, id: output.next_upload_id_marker };
+        let items = output.uploads.unwrap_or_default().into_iter().filter_map(|u| Some((u.key?, u.upload_id?)));
+        Ok(Page { items: items.collect(), next: (output.is_truncated == Some(true)).then_some(next) })
+    }
+
+    /// One DeleteObjects. An answer of 200 says nothing yet: each key has its own.
+    async fn delete_objects(&self, bucket: &BucketName, objects: Vec<ObjectIdentifier>) -> Slice {
+        let mut batch = Slice::default();
+        if objects.is_empty() {
+            return batch;
+        }
+        let asked = objects.len() as u64;
+        let delete = Delete::builder().set_objects(Some(objects)).quiet(true).build().expect("the objects are given");
+        let call = self.client.delete_objects().bucket(bucket.as_str()).delete(delete);
+        match self.call("DeleteObjects", call.send()).await {
+            Ok(output) => {
+                let errors = output.errors();
+                batch.deleted = asked.saturating_sub(errors.len() as u64);
+                errors.iter().for_each(|error| batch.judge("DeleteObjects", error.code().unwrap_or("no code")));
+                batch
+            }
+            Err(refusal) => Slice::broken(refusal.error()),
+        }
+    }
+
+    async fn abort(&self, bucket: &BucketName, key: String, id: String) -> Slice {
+        let call = self.client.abort_multipart_upload().bucket(bucket.as_str()).key(key).upload_id(id);
+        match self.call("AbortMultipartUpload", call.send()).await {
+            Ok(_) => Slice { deleted: 1, ..Slice::default() },
+            Err(refusal) if refusal.is("NoSuchUpload") => Slice { deleted: 1, ..Slice::default() },
+            Err(refusal) => Slice::broken(refusal.error()),
+        }
+    }
+}
+
+fn identifier(key: String, version: Option<String>) -> Option<ObjectIdentifier> {
+    ObjectIdentifier::builder().key(key).set_version_id(version).build().ok()
+}
+
+/// The pages of a list, until there are no more, about `most` items were listed, or something failed.
+fn pages<'a, T, F>(
+    most: u32,
+    failed: &'a AtomicBool,
+    mut list: impl FnMut(Marker, i32) -> F + 'a,
+) -> impl Stream<Item = Result<Page<T, Marker>, UpstreamError>> + 'a
+where
+    F: Future<Output = Result<Page<T, Marker>, UpstreamError>> + 'a,
+{
+    stream::unfold(Some((Marker::default(), most)), move |at| {
+        let listing = at.filter(|(_, left)| *left > 0 && !failed.load(Ordering::Relaxed)).map(|(marker, left)| {
+            let size = left.min(PAGE);
+            (list(marker, i32::try_from(size).unwrap_or(i32::MAX)), left - size)
+        });
+        async move {
+            let (listing, left) = listing?;
+            let page = listing.await;
+            let next = page.as_ref().ok().and_then(|page| page.next.clone()).map(|marker| (marker, left));
+            Some((page, next))
+        }
+    })
+}
+
+/// Adds up; says so when something failed, so that no more is begun.
+async fn gather(batches: impl Stream<Item = Slice>, failed: &AtomicBool) -> Slice {
+    batches
+        .fold(Slice::default(), |mut total, batch| {
+            if batch.failed.is_some() {
+                failed.store(true, Ordering::Relaxed);
+            }
+            total.add(batch);
+            std::future::ready(total)
+        })
+        .await
+}

@@ -1,0 +1,227 @@
+//! The key of a tenant is replaced while it works. Its pod reads and writes all the time, with the key that it last
+//! read from its Secret, and reads that again only now and then, as pods do.
+
+use std::cell::Cell;
+use std::ops::RangeInclusive;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use kube::ResourceExt;
+use stowage_operator::api::wire::{EXPIRES_AT, ROTATE};
+use stowage_operator::api::{BucketClaim, ClaimRef};
+use tokio::time::Instant;
+
+use crate::world::{OPERATOR_NAMESPACE, World};
+
+use super::access::{KEY, key_is_unknown, new_tenant, said, toned};
+use super::kubectl;
+use super::step::{Finding, Line, Page, Step};
+use super::table::Table;
+use super::tenant::{Answer, Tenant};
+use super::text::PAGE_WIDTH;
+use super::tour::Tour;
+use super::views;
+
+/// Overlaps, in seconds, that the tour can show: long enough for a pod to be given the new key, and to be sat out.
+const OVERLAPS: RangeInclusive<i32> = 10..=3600;
+
+/// Until a changed Secret has come to a pod, at most.
+const REREAD: Duration = Duration::from_secs(60);
+
+/// What a rotation takes besides the overlap: it doesn't begin earlier than a minute after the key was made, and the
+/// old key's Secret is removed a minute after its end.
+const MARGIN: Duration = Duration::from_secs(120);
+
+/// How often the pod writes and reads in all that time, about.
+const ROUNDS: u32 = 80;
+
+/// A claim whose key can be replaced, and for how long the old one then works on.
+pub(super) struct Rotating {
+    claim: ClaimRef,
+    overlap: Duration,
+}
+
+/// The first bound claim that the tour can show it with.
+pub(super) fn rotating<S>(tour: &Tour<S>) -> Option<Rotating> {
+    let overlap = |claim: &BucketClaim| claim.spec.rotation_policy.overlap_seconds;
+    let fits = |claim: &BucketClaim| views::is_bound(claim) && OVERLAPS.contains(&overlap(claim));
+    let claim = views::claims(&tour.world).into_iter().find(fits)?;
+    let overlap = Duration::from_secs(overlap(&claim).unsigned_abs().into());
+    Some(Rotating { claim: views::place(&claim), overlap })
+}
+
+/// Asks for a rotation while a pod works, and sees it through until the old key is gone.
+pub(super) async fn rotation<S: FnMut(&Step)>(tour: &mut Tour<S>, page: &mut Page, rotating: &Rotating) -> Finding {
+    let (world, claim) = (&tour.world, &rotating.claim);
+    let over = Cell::new(false);
+    let story = async {
+        let told = replace(world, page, claim).await;
+        over.set(true);
+        told
+    };
+    let (used, retired) = futures::join!(work(world, rotating, &over), story);
+    let (mut used, retired) = (used?, retired?);
+    let (Some(new), Some(old), true) = (used.pop(), used.pop(), used.is_empty()) else {
+        return Err(format!("the pod of {claim} was not given one new key"));
+    };
+    let window = Window::of(world, &new.tenant)?;
+    let now = new.tenant.get(&new.tenant.bucket, KEY).await;
+    let mut table = Table::new(&["KEY", "VALID FROM", "UNTIL", "PUTS", "GETS", "FAILED", "GET AFTER THAT"]);
+    table.row(old.row(&retired.window, &retired.afterwards, key_is_unknown(&retired.afterwards)));
+    table.row(new.row(&window, &now, now.is_ok()));
+    page.lines(table.lines(PAGE_WIDTH));
+
+    let found = verdict(rotating, [&old, &new], &retired.window, &window);
+    if !key_is_unknown(&retired.afterwards) || now.is_err() {
+        return Err(format!("of the keys of {claim} the old one still works, or the new one doesn't"));
+    }
+    if let Some(tenant) = tour.tenants.iter_mut().find(|tenant| tenant.claim == *claim) {
+        *tenant = new.tenant;
+    }
+    found
+}
+
+/// What came of the requests, and whether the old key had the time that it was promised.
+fn verdict(rotating: &Rotating, used: [&Used; 2], old: &Window, new: &Window) -> Finding {
+    let (claim, overlap) = (&rotating.claim, rotating.overlap.as_secs());
+    let requests: u32 = used.iter().map(|used| used.puts + used.gets).sum();
+    let failed: Vec<&String> = used.iter().flat_map(|used| &used.failed).collect();
+    if let Some(first) = failed.first() {
+        return Err(format!("{} of {requests} requests by a pod of {claim} failed, first with {first}", failed.len()));
+    }
+    if old.until.is_none_or(|until| until.duration_since(new.from).unsigned_abs() < rotating.overlap) {
+        return Err(format!("the old key of {claim} ended before its overlap of {overlap} s"));
+    }
+    let reread = rotating.reread().as_secs();
+    Ok(format!(
+        "{requests} requests by a pod of {claim}, 0 failed, though it rereads its Secret only every {reread} s; \
+         both keys worked for {overlap} s"
+    ))
+}
+
+impl Rotating {
+    /// How often the pod is given what its Secret holds.
+    fn reread(&self) -> Duration {
+        REREAD.min(self.overlap / 4)
+    }
+
+    /// How often the pod writes and reads.
+    fn pace(&self) -> Duration {
+        (self.overlap + MARGIN) / ROUNDS
+    }
+}
+
+/// A key that the pod worked with, and what came of it.
+struct Used {
+    tenant: Tenant,
+    puts: u32,
+    gets: u32,
+    failed: Vec<String>,
+}
+
+/// The pod at work, until it is over.
+async fn work(world: &World, rotating: &Rotating, over: &Cell<bool>) -> Result<Vec<Used>, String> {
+    let mut used: Vec<Used> = Vec::new();
+    let mut reread = Instant::now();
+    while !over.get() {
+        if reread <= Instant::now() {
+            let tenant = tenant_of(world, &rotating.claim)?;
+            if used.last().is_none_or(|last| last.tenant.key != tenant.key) {
+                used.push(Used { tenant, puts: 0, gets: 0, failed: Vec::new() });
+            }
+            reread += rotating.reread();
+        }
+        if let Some(current) = used.last_mut() {
+            current.put_and_get().await;
+        }
+        world.pass(rotating.pace()).await;
+    }
+    Ok(used)
+}
+
+impl Used {
+    /// Writes something new, and reads it back.
+    async fn put_and_get(&mut self) {
+        let (bucket, key, text) = (&self.tenant.bucket, "pulse.txt", format!("{} {}", self.tenant.key, self.puts));
+        self.puts += 1;
+        self.failed.extend(self.tenant.put(bucket, key, &text).await.err().map(|refused| refused.to_string()));
+        self.gets += 1;
+        match self.tenant.get(bucket, key).await {
+            Ok(read) if read == text => {}
+            Ok(_) => self.failed.push("an object that is not what was written".to_owned()),
+            Err(refused) => self.failed.push(refused.to_string()),
+        }
+    }
+
+    fn row(&self, window: &Window, afterwards: &Answer<String>, as_due: bool) -> Line {
+        let time = |time: Timestamp| time.strftime("%H:%M:%S").to_string();
+        vec![
+            self.tenant.short_key().into(),
+            time(window.from).into(),
+            window.until.map(time).unwrap_or_default().into(),
+            self.puts.to_string().into(),
+            self.gets.to_string().into(),
+            toned(self.failed.len().to_string(), self.failed.is_empty()),
+            toned(said(afterwards, |_| "200".to_owned()), as_due),
+        ]
+    }
+}
+
+fn tenant_of(world: &World, claim: &ClaimRef) -> Result<Tenant, String> {
+    let found = views::claim(world, claim).ok_or_else(|| format!("{claim} is gone"))?;
+    new_tenant(world, &found)
+}
+
+/// When a key works: from when it was made, until its stamp if it has one.
+struct Window {
+    from: Timestamp,
+    until: Option<Timestamp>,
+}
+
+impl Window {
+    /// As the key's internal Secret has it.
+    fn of(world: &World, tenant: &Tenant) -> Result<Self, String> {
+        let secret = views::secret(world, OPERATOR_NAMESPACE, &internal_name(tenant));
+        let secret = secret.ok_or_else(|| format!("there is no internal Secret of key {}", tenant.short_key()))?;
+        let from = secret.creation_timestamp().ok_or("a Secret has no creation timestamp")?.0;
+        let until = secret.annotations().get(EXPIRES_AT).and_then(|stamp| stamp.parse().ok());
+        Ok(Self { from, until })
+    }
+}
+
+fn internal_name(tenant: &Tenant) -> String {
+    format!("vc-{}", tenant.key.to_ascii_lowercase())
+}
+
+/// An old key: when it worked, and what it was answered right after.
+struct Retired {
+    window: Window,
+    afterwards: Answer<String>,
+}
+
+/// Asks for a new key, waits for the end of the old one and tries it once more, and waits until its Secret is gone.
+async fn replace(world: &World, page: &mut Page, claim: &ClaimRef) -> Result<Retired, String> {
+    let old = tenant_of(world, claim)?;
+    let request = world.clock.now().as_second().to_string();
+    kubectl::annotate(world, page, claim, ROTATE, &request).await?;
+    let stamped = |world: &World| Window::of(world, &old).is_ok_and(|window| window.until.is_some());
+    wait(world, stamped).await.map_err(|()| format!("the old key of {claim} was not given an end"))?;
+    let window = Window::of(world, &old)?;
+    let until = window.until.map(|until| until.duration_since(world.clock.now()).unsigned_abs());
+    world.pass(until.unwrap_or_default()).await;
+    let afterwards = old.get(&old.bucket, KEY).await;
+    let gone = |world: &World| views::secret(world, OPERATOR_NAMESPACE, &internal_name(&old)).is_none();
+    wait(world, gone).await.map_err(|()| format!("the Secret of the old key of {claim} is still there"))?;
+    Ok(Retired { window, afterwards })
+}
+
+/// Waits until something holds, for as long as it should take at most, and a while.
+async fn wait(world: &World, holds: impl Fn(&World) -> bool) -> Result<(), ()> {
+    for _ in 0..2 * MARGIN.as_secs() {
+        if holds(world) {
+            return Ok(());
+        }
+        world.pass(Duration::from_secs(1)).await;
+    }
+    Err(())
+}

@@ -1,0 +1,143 @@
+//! How faults are written: a name, and what stands in brackets after it.
+
+use std::fmt;
+
+use super::fault::{Applied, CrashPoint, Edit, Fault, Feature, HeadStatus, Rival, Tampering};
+use super::s3_call::S3Operation;
+
+/// Why a word is no fault.
+pub(super) enum Misspelt {
+    /// There is no fault of that name.
+    Name,
+    /// There is, but not with this in its brackets.
+    Parameter,
+}
+
+/// What stands in a fault's brackets.
+enum Parameter {
+    None,
+    Word(&'static str),
+    Number(u64),
+}
+
+impl Fault {
+    /// Name and parameter.
+    fn words(self) -> (&'static str, Parameter) {
+        use Parameter::{None, Number, Word};
+        match self {
+            Self::LostRequest => ("lost-request", None),
+            Self::LostAnswer => ("lost-answer", None),
+            Self::Hang => ("hang", None),
+            Self::Slow { millis } => ("slow", Number(millis)),
+            Self::Crash(point) => ("crash", Word(point.word())),
+            Self::Conflict => ("conflict", None),
+            Self::AlreadyExists(rival) => ("already-exists", Word(rival.word())),
+            Self::ServerError(applied) => ("server-error", Word(applied.word())),
+            Self::Throttle { seconds } => ("throttle", Number(seconds.into())),
+            Self::Forbidden => ("forbidden", None),
+            Self::Denied => ("denied", None),
+            Self::WebhookTimeout => ("webhook-timeout", None),
+            Self::QuotaExceeded => ("quota-exceeded", None),
+            Self::NamespaceTerminating => ("namespace-terminating", None),
+            Self::Stale { changes } => ("stale", Number(changes.into())),
+            Self::Rewind => ("rewind", None),
+            Self::Collapse => ("collapse", None),
+            Self::WatchCut => ("watch-cut", None),
+            Self::WatchGone => ("watch-gone", None),
+            Self::WatchSilent => ("watch-silent", None),
+            Self::WatchDuplicate => ("watch-duplicate", None),
+            Self::ExpiredContinue => ("expired-continue", None),
+            Self::Shuffle => ("shuffle", None),
+            Self::GcLate => ("gc-late", None),
+            Self::Recreate => ("recreate", None),
+            Self::Tamper(what) => ("tamper", Word(what.word())),
+            Self::Edit(what) => ("edit", Word(what.word())),
+            Self::Unreachable => ("unreachable", None),
+            Self::InternalError => ("internal-error", None),
+            Self::SlowDown => ("slow-down", None),
+            Self::AccessDenied => ("access-denied", None),
+            Self::Head(status) => ("head", Word(status.word())),
+            Self::VerbDown(operation) => ("verb-down", Word(operation.name())),
+            Self::AlreadyOwned => ("already-owned", None),
+            Self::BucketExists => ("already-exists", None),
+            Self::OkOnExisting => ("ok-on-existing", None),
+            Self::PartialDelete => ("partial-delete", None),
+            Self::Locked => ("locked", None),
+            Self::LateWrite => ("late-write", None),
+            Self::Vanish => ("vanish", None),
+            Self::Usurp => ("usurp", None),
+            Self::CredentialsRevoked => ("credentials-revoked", None),
+            Self::ClockSkew => ("clock-skew", None),
+            Self::StaleRead => ("stale-read", None),
+            Self::ErrorIn200 => ("error-in-200", None),
+            Self::Truncated => ("truncated", None),
+            Self::NotImplemented(feature) => ("not-implemented", Word(feature.word())),
+        }
+    }
+
+    /// Reads a fault as a plan writes it; the brackets are told apart from the name already.
+    pub(super) fn read(name: &str, parameter: Option<&str>) -> Result<Self, Misspelt> {
+        let known: Vec<Self> = Self::all_single().into_iter().filter(|fault| fault.words().0 == name).collect();
+        let Some(first) = known.first() else { return Err(Misspelt::Name) };
+        let found = match (first, parameter) {
+            (Self::Slow { .. }, Some(number)) => number.parse().ok().map(|millis| Self::Slow { millis }),
+            (Self::Throttle { .. }, Some(number)) => number.parse().ok().map(|seconds| Self::Throttle { seconds }),
+            (Self::Stale { .. }, Some(number)) => number.parse().ok().map(|changes| Self::Stale { changes }),
+            (Self::VerbDown(_), Some(operation)) => S3Operation::named(operation).map(Self::VerbDown),
+            (_, Some(word)) => {
+                known.iter().copied().find(|fault| matches!(fault.words().1, Parameter::Word(known) if known == word))
+            }
+            (_, None) => known.iter().copied().find(|fault| matches!(fault.words().1, Parameter::None)),
+        };
+        let takes_none = known.iter().all(|fault| matches!(fault.words().1, Parameter::None));
+        found.ok_or(if takes_none { Misspelt::Name } else { Misspelt::Parameter })
+    }
+
+    /// What may stand in the brackets, such as `before|after-effect`; empty for a fault without.
+    fn choices(self) -> String {
+        fn words<T: Copy>(all: &[T], word: impl Fn(T) -> &'static str) -> String {
+            all.iter().map(|one| word(*one)).collect::<Vec<_>>().join("|")
+        }
+        match self {
+            Self::Slow { .. } => "ms".to_owned(),
+            Self::Throttle { .. } => "s".to_owned(),
+            Self::Stale { .. } => "n".to_owned(),
+            Self::VerbDown(_) => "operation".to_owned(),
+            Self::Crash(_) => words(&CrashPoint::ALL, CrashPoint::word),
+            Self::AlreadyExists(_) => words(&Rival::ALL, Rival::word),
+            Self::ServerError(_) => words(&Applied::ALL, Applied::word),
+            Self::Head(_) => words(&HeadStatus::ALL, HeadStatus::word),
+            Self::Tamper(_) => words(&Tampering::ALL, Tampering::word),
+            Self::Edit(_) => words(&Edit::ALL, Edit::word),
+            Self::NotImplemented(_) => words(&Feature::ALL, Feature::word),
+            _ => String::new(),
+        }
+    }
+
+    /// The forms of a name, or all there are: `crash(before|after-effect|after-answer), conflict`.
+    pub(super) fn forms(of: Option<&str>) -> String {
+        let mut forms: Vec<String> = Vec::new();
+        for fault in Self::all_single() {
+            let name = fault.words().0;
+            let form = match fault.choices() {
+                none if none.is_empty() => name.to_owned(),
+                choices => format!("{name}({choices})"),
+            };
+            if of.is_none_or(|of| of == name) && !forms.contains(&form) {
+                forms.push(form);
+            }
+        }
+        forms.join(", ")
+    }
+}
+
+impl fmt::Display for Fault {
+    /// The fault as a plan writes it.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.words() {
+            (name, Parameter::None) => f.write_str(name),
+            (name, Parameter::Word(word)) => write!(f, "{name}({word})"),
+            (name, Parameter::Number(number)) => write!(f, "{name}({number})"),
+        }
+    }
+}

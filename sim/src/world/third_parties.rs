@@ -1,0 +1,257 @@
+//! Everybody else: what the world does around the operator's calls, where a plan says so.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use http::request::Parts;
+use serde_json::{Value, json};
+use stowage_operator::api::wire::{self, Role};
+use tokio::time::Instant;
+
+use crate::effects::{Call, Edit, Fault, Plan, Rival, S3Call, Surroundings, Tampering};
+use crate::kubernetes::{Cluster, Disturbance, StoredObject};
+use crate::store::{self, Protection, Store};
+
+use super::OPERATOR_NAMESPACE;
+use super::transport::Stores;
+
+const CLAIMS: &str = "bucketclaims";
+const SECRETS: &str = "secrets";
+/// Account of buckets that are nobody's in particular.
+const STRANGER: &str = "stranger";
+/// How long the cluster's controllers rest.
+const REST: Duration = Duration::from_secs(60);
+
+/// Namespace and name.
+type Name = (String, String);
+
+/// People and programs that have their hands in cluster and stores besides the operator.
+#[derive(Debug)]
+pub(super) struct ThirdParties {
+    pub(super) cluster: Cluster,
+    pub(super) stores: Stores,
+    /// The account that the operator's buckets belong to, by host and port.
+    pub(super) accounts: BTreeMap<String, String>,
+    pub(super) rest: Rest,
+}
+
+/// Whether the cluster's own controllers are at rest. Clones are the same.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Rest(Arc<Mutex<Option<Instant>>>);
+
+impl Rest {
+    fn begin(&self) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now() + REST);
+    }
+
+    /// Whether they are.
+    pub(super) fn is_on(&self) -> bool {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).is_some_and(|until| Instant::now() < until)
+    }
+}
+
+impl Surroundings for ThirdParties {
+    fn expect(&self, plan: &Plan) {
+        if plan.entries.iter().any(|entry| entry.fault == Fault::StaleRead) {
+            self.stores.services().for_each(Store::remember_past);
+        }
+    }
+
+    fn befall(&self, fault: Fault, call: &Call, request: &mut Parts) {
+        if let Some(disturbance) = of_cluster(fault) {
+            request.extensions.insert(disturbance);
+        }
+        if let Some(disturbance) = of_store(fault) {
+            request.extensions.insert(disturbance);
+        }
+        match (fault, call) {
+            (Fault::GcLate, _) => self.rest.begin(),
+            (Fault::Recreate | Fault::Tamper(_) | Fault::Edit(_), _) => {
+                if let Some(claim) = self.claim_of(call) {
+                    self.lay_hands_on(&claim, fault);
+                }
+            }
+            (_, Call::S3(call)) => {
+                let host = request.uri.authority().map(ToString::to_string).unwrap_or_default();
+                self.change_bucket(fault, call, &host);
+            }
+            (_, Call::Kube(_)) => {}
+        }
+    }
+}
+
+/// What the API server does to a request.
+fn of_cluster(fault: Fault) -> Option<Disturbance> {
+    Some(match fault {
+        Fault::AlreadyExists(Rival::Foreign) => Disturbance::TakenByStranger,
+        Fault::AlreadyExists(Rival::Own) => Disturbance::TakenByTwin,
+        Fault::Stale { changes } => Disturbance::Behind(changes.into()),
+        Fault::Rewind => Disturbance::Rewound,
+        Fault::Collapse => Disturbance::Collapsed,
+        Fault::WatchCut => Disturbance::Cut,
+        Fault::WatchGone => Disturbance::Gone,
+        Fault::WatchSilent => Disturbance::Silent,
+        Fault::WatchDuplicate => Disturbance::Duplicated,
+        Fault::Shuffle => Disturbance::Shuffled,
+        _ => return None,
+    })
+}
+
+/// What the store does to a request.
+fn of_store(fault: Fault) -> Option<store::Disturbance> {
+    Some(match fault {
+        Fault::StaleRead => store::Disturbance::Stale,
+        Fault::PartialDelete => store::Disturbance::PartialDelete,
+        Fault::Truncated => store::Disturbance::Truncated,
+        _ => return None,
+    })
+}
+
+impl ThirdParties {
+    /// The claim that a call concerns: the one that it names, or whose Secret or bucket it names; else the first.
+    fn claim_of(&self, call: &Call) -> Option<Name> {
+        let objects = self.cluster.objects();
+        let named = match call {
+            Call::Kube(call) => match (&call.namespace, &call.name) {
+                (Some(namespace), Some(name)) => find(&objects, &call.resource, namespace, name),
+                _ => None,
+            },
+            Call::S3(call) => {
+                let bucket = call.bucket.as_deref().map(wire::label_value);
+                objects.iter().find(|object| bucket.is_some() && label(object, wire::BUCKET) == bucket.as_deref())
+            }
+        };
+        let first = objects.iter().find(|object| object.plural == CLAIMS);
+        named.and_then(claim_named_by).or_else(|| claim_named_by(first?))
+    }
+
+    fn lay_hands_on(&self, (namespace, name): &Name, fault: Fault) {
+        match fault {
+            Fault::Recreate => {
+                self.cluster.recreate(CLAIMS, namespace, name);
+            }
+            Fault::Edit(what) => {
+                self.cluster.change(CLAIMS, namespace, name, |claim| edit(claim, what));
+            }
+            Fault::Tamper(Tampering::StripFinalizers) => {
+                self.cluster.change(CLAIMS, namespace, name, |claim| claim["metadata"]["finalizers"] = Value::Null);
+            }
+            Fault::Tamper(what) => self.tamper(namespace, name, what),
+            _ => {}
+        }
+    }
+
+    /// Does what is to be done to the claim's Secrets, to each of those that are meant.
+    fn tamper(&self, namespace: &str, claim: &str, what: Tampering) {
+        for object in self.cluster.objects() {
+            let ours = object.plural == SECRETS
+                && label(&object, wire::CLAIM_NAMESPACE) == Some(&wire::label_value(namespace))
+                && label(&object, wire::CLAIM_NAME) == Some(&wire::label_value(claim));
+            let Some(role) = label(&object, wire::ROLE).filter(|_| ours) else { continue };
+            let deleted = match what {
+                Tampering::DeleteConsumer => role == Role::ConsumerSecret.as_str(),
+                Tampering::DeleteCredential => role == Role::VirtualCredential.as_str(),
+                Tampering::DeleteRecord => role == Role::BucketRecord.as_str(),
+                _ => false,
+            };
+            let internal = object.namespace == OPERATOR_NAMESPACE;
+            if deleted {
+                self.cluster.remove(SECRETS, &object.namespace, &object.name);
+            } else if internal == (what == Tampering::RelabelInternal) {
+                self.cluster.change(SECRETS, &object.namespace, &object.name, |secret| spoil(secret, what));
+            }
+        }
+    }
+
+    fn change_bucket(&self, fault: Fault, call: &S3Call, host: &str) {
+        let (Some(store), Some(bucket)) = (self.stores.get(host), call.bucket.as_deref()) else { return };
+        let account = self.accounts.get(host).map_or(STRANGER, String::as_str);
+        let make = |account| {
+            if store.bucket(bucket).is_none() {
+                store.put_bucket(account, bucket);
+            }
+        };
+        match fault {
+            Fault::AlreadyOwned | Fault::OkOnExisting => make(account),
+            Fault::BucketExists => make(STRANGER),
+            Fault::Locked => lock_first(store, bucket),
+            Fault::LateWrite => {
+                store.put_object(bucket, "late", "late");
+                store.start_upload(bucket, "late");
+            }
+            Fault::Vanish => {
+                store.remove_bucket(bucket);
+            }
+            Fault::Usurp => usurp(store, bucket, account),
+            _ => {}
+        }
+    }
+}
+
+fn find<'a>(objects: &'a [StoredObject], plural: &str, namespace: &str, name: &str) -> Option<&'a StoredObject> {
+    objects.iter().find(|object| object.plural == plural && object.namespace == namespace && object.name == name)
+}
+
+fn label<'a>(object: &'a StoredObject, label: &str) -> Option<&'a str> {
+    object.object["metadata"]["labels"][label].as_str()
+}
+
+/// The claim that an object is, or that its labels name.
+fn claim_named_by(object: &StoredObject) -> Option<Name> {
+    if object.plural == CLAIMS {
+        return Some((object.namespace.clone(), object.name.clone()));
+    }
+    Some((label(object, wire::CLAIM_NAMESPACE)?.to_owned(), label(object, wire::CLAIM_NAME)?.to_owned()))
+}
+
+/// What a third party leaves of a Secret.
+fn spoil(secret: &mut Value, what: Tampering) {
+    match what {
+        Tampering::EditConsumer => secret["data"]["AWS_SECRET_ACCESS_KEY"] = json!("dGFtcGVyZWQ="),
+        Tampering::EmptyConsumer => secret["data"] = Value::Null,
+        Tampering::RelabelConsumer | Tampering::RelabelInternal => secret["metadata"]["labels"] = Value::Null,
+        Tampering::DisownConsumer => secret["metadata"]["ownerReferences"] = Value::Null,
+        Tampering::DeleteConsumer
+        | Tampering::DeleteCredential
+        | Tampering::DeleteRecord
+        | Tampering::StripFinalizers => {}
+    }
+}
+
+/// What a user does to a claim.
+fn edit(claim: &mut Value, what: Edit) {
+    let spec = |claim: &mut Value, policy: &str, force: bool| {
+        claim["spec"]["deletionPolicy"] = json!(policy);
+        claim["spec"]["forceDelete"] = json!(force);
+    };
+    match what {
+        Edit::Retain => spec(claim, "Retain", false),
+        Edit::Delete => claim["spec"]["deletionPolicy"] = json!("Delete"),
+        Edit::Force => spec(claim, "Delete", true),
+        Edit::NoForce => claim["spec"]["forceDelete"] = json!(false),
+        Edit::Rotate => claim["metadata"]["annotations"][wire::ROTATE] = json!("by-edit"),
+        Edit::Quota => claim["spec"]["quota"] = json!({"soft": "1Gi", "hard": "2Gi"}),
+        Edit::Rename => claim["spec"]["writeConnectionSecretToRef"] = json!({"name": "renamed-by-edit"}),
+        Edit::Pause => claim["metadata"]["annotations"][wire::PAUSED] = json!("true"),
+        Edit::Resume => {
+            if let Some(annotations) = claim["metadata"]["annotations"].as_object_mut() {
+                annotations.remove(wire::PAUSED);
+            }
+        }
+    }
+}
+
+fn lock_first(store: &Store, bucket: &str) {
+    if let Some(key) = store.objects(bucket).into_keys().next() {
+        store.protect(bucket, &key, Protection { retention: None, legal_hold: true });
+    }
+}
+
+/// Another claim's bucket of that name, in use.
+fn usurp(store: &Store, bucket: &str, account: &str) {
+    let tags = [(wire::TAG_INSTALLATION, "elsewhere"), (wire::TAG_CLAIM, "another/claim"), (wire::TAG_CLAIM_UID, "u")];
+    store.put_bucket(account, bucket);
+    store.set_tags(bucket, Some(tags.into_iter().map(|(key, value)| (key.to_owned(), value.to_owned())).collect()));
+    store.put_object(bucket, "theirs", "theirs");
+}

@@ -1,0 +1,216 @@
+//! What a scrape gives after something happened (spec §4): every series, with the values that follow from it.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use serde_json::json;
+use stowage_sim::store::Versioning;
+use stowage_sim::world::{OPERATOR_NAMESPACE, Options};
+
+use crate::support::{Stage, claim, claim_with, object, secrets};
+
+/// The samples of a scrape: series (name and labels, as they stand there) and value.
+fn scrape(stage: &Stage) -> BTreeMap<String, f64> {
+    let page = stage.operator.metrics();
+    let samples = page.lines().filter(|line| !line.starts_with('#'));
+    samples
+        .map(|line| {
+            let (series, value) = line.rsplit_once(' ').expect("a sample is a series and a value");
+            (series.to_owned(), value.parse().expect("a value is a number"))
+        })
+        .collect()
+}
+
+/// The value of a series; 0 if there is none, as a query would have it.
+fn value(samples: &BTreeMap<String, f64>, series: &str) -> f64 {
+    samples.get(series).copied().unwrap_or_default()
+}
+
+/// The value of a series that must be there.
+fn present(samples: &BTreeMap<String, f64>, series: &str) -> f64 {
+    *samples.get(series).unwrap_or_else(|| panic!("no series {series} among {samples:#?}"))
+}
+
+// covers: 4.metric.stowage_claims, 4.metric.stowage_backend_ready, 4.metric.stowage_upstream_request_duration_seconds
+// covers: 4.metric.stowage_credential_age_seconds_max, 4.metric.controller_runtime_reconcile_total
+// covers: 4.metric.controller_runtime_reconcile_time_seconds, 4.metric.controller_runtime_active_workers
+// covers: 4.metric.controller_runtime_max_concurrent_reconciles, 4.metric.workqueue_depth
+// covers: 4.metric.workqueue_adds_total
+#[test]
+fn a_bound_a_waiting_and_a_failing_claim_show_in_every_family() {
+    Stage::run("", async |stage| {
+        stage.apply(&claim("team-a", "photos")).await;
+        stage.apply(&claim("team-b", "nowhere").replace("name: main", "name: missing")).await;
+        stage.apply(&claim_with("team-b", "rival", "bucketName: team-a-photos")).await;
+        stage.until_ready_is("team-a", "photos", "Bound").await;
+        stage.until_ready_is("team-b", "rival", "BucketNameConflict").await;
+        stage.until_ready_is("team-b", "nowhere", "BackendNotReady").await;
+        stage.world.pass(Duration::from_secs(100)).await;
+        let samples = scrape(&stage);
+
+        assert_eq!(present(&samples, r#"stowage_claims{phase="Bound"}"#), 1.0);
+        assert_eq!(present(&samples, r#"stowage_claims{phase="Pending"}"#), 1.0);
+        assert_eq!(present(&samples, r#"stowage_claims{phase="Failed"}"#), 1.0);
+        assert_eq!(present(&samples, r#"stowage_claims{phase="Creating"}"#), 0.0);
+        assert_eq!(present(&samples, r#"stowage_claims{phase="Deleting"}"#), 0.0);
+        assert_eq!(present(&samples, r#"stowage_backend_ready{backend="main"}"#), 1.0);
+        let age = present(&samples, r#"stowage_credential_age_seconds_max{backend="main"}"#);
+        assert!((100.0..110.0).contains(&age), "{age}");
+        let call = |operation: &str, result: &str| {
+            let labels = format!(r#"{{backend="main",operation="{operation}",result="{result}"}}"#);
+            present(&samples, &format!("stowage_upstream_request_duration_seconds_count{labels}"))
+        };
+        assert_eq!(call("CreateBucket", "success"), 1.0);
+        assert_eq!(call("PutBucketTagging", "success"), 1.0);
+        assert_eq!(call("GetBucketTagging", "not_found"), 1.0);
+        assert!(call("ListBuckets", "success") >= 1.0);
+
+        for controller in ["bucketclaim", "s3backend"] {
+            let of = |name: &str| present(&samples, &format!(r#"{name}{{controller="{controller}"}}"#));
+            assert_eq!(of("controller_runtime_active_workers"), 0.0);
+            assert_eq!(of("controller_runtime_max_concurrent_reconciles"), 16.0);
+            let success =
+                format!(r#"controller_runtime_reconcile_total{{controller="{controller}",result="success"}}"#);
+            let passes = of("controller_runtime_reconcile_time_seconds_count");
+            assert!(passes >= 1.0 && present(&samples, &success) == passes, "nothing failed");
+            assert_eq!(present(&samples, &format!(r#"workqueue_depth{{name="{controller}"}}"#)), 0.0);
+            assert_eq!(present(&samples, &format!(r#"workqueue_adds_total{{name="{controller}"}}"#)), passes);
+            assert_eq!(present(&samples, &format!(r#"workqueue_retries_total{{name="{controller}"}}"#)), 0.0);
+        }
+    });
+}
+
+// covers: 4.metric.controller_runtime_reconcile_errors_total, 4.metric.controller_runtime_reconcile_total
+// covers: 4.metric.workqueue_retries_total, 4.metric.stowage_upstream_request_duration_seconds
+#[test]
+fn passes_that_fail_are_counted_as_errors_and_retries() {
+    Stage::run("s3:CreateBucket internal-error", async |stage| {
+        stage.apply(&claim("team-a", "photos")).await;
+        stage.world.pass(Duration::from_secs(60)).await;
+        let samples = scrape(&stage);
+        let errors = present(&samples, r#"controller_runtime_reconcile_errors_total{controller="bucketclaim"}"#);
+        assert!(errors >= 2.0);
+        let results = r#"controller_runtime_reconcile_total{controller="bucketclaim",result="error"}"#;
+        assert_eq!(present(&samples, results), errors);
+        assert_eq!(present(&samples, r#"workqueue_retries_total{name="bucketclaim"}"#), errors);
+        let failed = r#"{backend="main",operation="CreateBucket",result="failed"}"#;
+        assert_eq!(present(&samples, &format!("stowage_upstream_request_duration_seconds_count{failed}")), errors);
+        assert_eq!(present(&samples, r#"stowage_claims{phase="Creating"}"#), 1.0);
+    });
+}
+
+// covers: 4.metric.controller_runtime_active_workers
+#[test]
+fn a_pass_that_waits_for_its_store_is_active() {
+    Stage::run("s3:CreateBucket hang", async |stage| {
+        stage.apply(&claim("team-a", "photos")).await;
+        stage.world.pass(Duration::from_secs(5)).await;
+        let samples = scrape(&stage);
+        assert_eq!(present(&samples, r#"controller_runtime_active_workers{controller="bucketclaim"}"#), 1.0);
+        stage.world.pass(Duration::from_secs(60)).await;
+        let slowest = r#"_bucket{le="10.0",backend="main",operation="CreateBucket",result="no_answer"}"#;
+        let samples = scrape(&stage);
+        assert_eq!(present(&samples, &format!("stowage_upstream_request_duration_seconds{slowest}")), 0.0);
+    });
+}
+
+// covers: 4.metric.stowage_rotations_total, 4.metric.stowage_credential_age_seconds_max
+#[test]
+fn rotations_are_counted_by_what_asked_for_them() {
+    Stage::run("", async |stage| {
+        let timed = "rotationPolicy: {mode: TimeBased, intervalDays: 7, overlapSeconds: 60}";
+        stage.apply(&claim_with("team-a", "photos", timed)).await;
+        stage.until_ready_is("team-a", "photos", "Bound").await;
+        stage.world.pass(Duration::from_secs(100)).await;
+        let ask = json!({"metadata": {"annotations": {"broker.stowage.io/rotate": "please"}}});
+        stage.patch("bucketclaims", "team-a", "photos", ask).await;
+        stage.world.pass(Duration::from_secs(1000)).await;
+        stage.world.pass(Duration::from_secs(8 * 24 * 3600)).await;
+        let current = object(&stage.world, "bucketclaims", "team-a", "photos")["status"]["accessKeyId"].clone();
+        let name = format!("vc-{}", current.as_str().expect("it has one").to_lowercase());
+        stage.delete("secrets", OPERATOR_NAMESPACE, &name).await;
+        stage.world.pass(Duration::from_secs(1000)).await;
+        let samples = scrape(&stage);
+        for trigger in ["request", "interval", "repair"] {
+            assert_eq!(present(&samples, &format!(r#"stowage_rotations_total{{trigger="{trigger}"}}"#)), 1.0);
+        }
+        let age = present(&samples, r#"stowage_credential_age_seconds_max{backend="main"}"#);
+        assert!((990.0..1010.0).contains(&age), "the one that is left: {age}");
+    });
+}
+
+// covers: 4.metric.stowage_purged_objects_total, 4.metric.stowage_finalizer_duration_seconds
+#[test]
+fn deletions_are_timed_by_policy_and_objects_counted() {
+    Stage::run_with(Options { purge_slice: 1000, ..Options::default() }, async |stage| {
+        stage.apply(&claim("team-a", "kept")).await;
+        stage.apply(&claim_with("team-a", "photos", "deletionPolicy: Delete, forceDelete: true")).await;
+        stage.until_ready_is("team-a", "photos", "Bound").await;
+        stage.until_ready_is("team-a", "kept", "Bound").await;
+        stage.world.store.set_versioning("team-a-photos", Versioning::Enabled);
+        for key in 0..1500 {
+            stage.world.store.put_object("team-a-photos", &format!("key-{key}"), "x");
+        }
+        for name in ["photos", "kept"] {
+            stage.delete("bucketclaims", "team-a", name).await;
+            stage.until_gone("team-a", name).await;
+        }
+        let samples = scrape(&stage);
+        assert_eq!(present(&samples, r#"stowage_purged_objects_total{backend="main"}"#), 1500.0);
+        assert_eq!(present(&samples, r#"stowage_finalizer_duration_seconds_count{policy="Delete"}"#), 1.0);
+        assert_eq!(present(&samples, r#"stowage_finalizer_duration_seconds_count{policy="Retain"}"#), 1.0);
+        assert_eq!(present(&samples, r#"stowage_claims{phase="Bound"}"#), 0.0);
+        assert!(secrets(&stage.world, OPERATOR_NAMESPACE, "virtual-credential").is_empty());
+        assert_eq!(value(&samples, r#"stowage_credential_age_seconds_max{backend="main"}"#), 0.0);
+    });
+}
+
+// covers: 4.metric.closed
+#[test]
+fn the_series_of_a_backend_go_with_it_and_no_label_names_a_claim_or_a_bucket() {
+    Stage::run("", async |stage| {
+        stage.apply(&claim("team-a", "photos")).await;
+        stage.until_ready_is("team-a", "photos", "Bound").await;
+        let page = stage.operator.metrics();
+        assert!(page.contains(r#"backend="main""#));
+        for word in ["photos", "team-a", "AKIA"] {
+            assert!(!page.contains(word), "{word} in {page}");
+        }
+        stage.delete("s3backends", "", "main").await;
+        stage.world.pass(Duration::from_secs(5)).await;
+        let page = stage.operator.metrics();
+        let left: Vec<&str> = page.lines().filter(|line| line.contains(r#"backend="main""#)).collect();
+        // The credential lives on, and its age with it.
+        assert!(left.iter().all(|line| line.starts_with("stowage_credential_age_seconds_max")), "{left:?}");
+    });
+}
+
+// covers: 4.metric.help
+#[test]
+fn every_family_has_a_help_text_and_the_name_that_the_contract_gives_it() {
+    Stage::run("", async |stage| {
+        let page = stage.operator.metrics();
+        let families = [
+            "controller_runtime_reconcile",
+            "controller_runtime_reconcile_errors",
+            "controller_runtime_reconcile_time_seconds",
+            "controller_runtime_active_workers",
+            "controller_runtime_max_concurrent_reconciles",
+            "workqueue_depth",
+            "workqueue_adds",
+            "workqueue_retries",
+            "stowage_claims",
+            "stowage_backend_ready",
+            "stowage_upstream_request_duration_seconds",
+            "stowage_finalizer_duration_seconds",
+            "stowage_purged_objects",
+            "stowage_rotations",
+            "stowage_credential_age_seconds_max",
+        ];
+        for family in families {
+            assert!(page.lines().any(|line| line.starts_with(&format!("# HELP {family} "))), "{family} in {page}");
+        }
+        let described = page.lines().filter(|line| line.starts_with("# HELP ")).count();
+        assert_eq!(described, families.len(), "no family that the contract does not know: {page}");
+    });
+}

@@ -1,0 +1,275 @@
+//! How the operator reaches the store behind a backend, and when it tries whether it can (spec §1).
+
+use std::collections::BTreeSet;
+use std::future::pending;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use aws_smithy_runtime_api::client::http::SharedHttpClient;
+use futures::future;
+use http::{Request, Response, StatusCode};
+use rstest::rstest;
+use s3s::Body;
+use serde_json::{Value, json};
+use stowage_operator::Metrics;
+use stowage_operator::api::{self, Backend, BucketName, S3Backend};
+use stowage_operator::upstream::{Access, AccessError, Connect, ConnectError, Limits, Trust, Upstreams};
+use stowage_sim::determinism::run_seeded;
+use stowage_sim::store::InProcess;
+use stowage_sim::world::{BackendStore, OPERATOR_NAMESPACE, Options, World};
+use tokio::sync::mpsc::unbounded_channel;
+use tokio::time::Instant;
+use tower::service_fn;
+
+use crate::support::{BASE, Stage, claim, condition, object};
+
+const MINUTE: u64 = 60;
+
+fn backend(spec: Value) -> Backend {
+    let mut raw = json!({
+        "apiVersion": "broker.stowage.io/v1alpha1", "kind": "S3Backend", "metadata": {"name": "main", "uid": "b-1"},
+        "spec": {"endpoint": "http://s3.example:9000",
+                 "adminCredentialsSecretRef": {"name": "s3-admin", "namespace": OPERATOR_NAMESPACE}},
+    });
+    raw["spec"].as_object_mut().unwrap().extend(spec.as_object().unwrap().clone());
+    Backend::parse(&serde_json::from_value::<S3Backend>(raw).expect("a backend")).expect("a good one")
+}
+
+fn backend_ready(world: &World) -> String {
+    condition(&object(world, "s3backends", "", "main"), "Ready")
+}
+
+fn probes(world: &World) -> Vec<u64> {
+    let trace = world.effects.trace();
+    let lines = trace.lines().iter().filter(|line| line.call.to_string().starts_with("s3:ListBuckets"));
+    lines.map(|line| line.began_ms).collect()
+}
+
+/// A store that notes who asks for what, and answers nothing but this; nothing at all without it.
+#[derive(Clone, Default)]
+struct Noting {
+    trusts: Arc<Mutex<Vec<Trust>>>,
+    /// URI and signature of each request.
+    requests: Arc<Mutex<Vec<(String, String)>>>,
+    answer: Option<StatusCode>,
+}
+
+impl Noting {
+    fn answering(code: StatusCode) -> Self {
+        Self { answer: Some(code), ..Self::default() }
+    }
+}
+
+impl Connect for Noting {
+    fn connect(&self, trust: &Trust) -> Result<SharedHttpClient, ConnectError> {
+        self.trusts.lock().unwrap().push(trust.clone());
+        let noting = self.clone();
+        let service = service_fn(move |request: Request<Body>| {
+            let signature = request.headers()["authorization"].to_str().unwrap_or_default().to_owned();
+            noting.requests.lock().unwrap().push((request.uri().to_string(), signature));
+            let answer = noting.answer;
+            async move {
+                let Some(code) = answer else { return pending().await };
+                let mut response = Response::new(Body::empty());
+                *response.status_mut() = code;
+                Ok::<_, std::io::Error>(response)
+            }
+        });
+        Ok(SharedHttpClient::new(InProcess::new(service)))
+    }
+}
+
+/// A world with admin Secrets in the operator's namespace, in `vault`, which it trusts, and in `elsewhere`; and the
+/// clients that an operator makes there.
+async fn clients(store: &Noting) -> (World, Upstreams) {
+    let world = World::new(Options { seed: 1, ..Options::default() }).await;
+    world.apply(&world.kube(), BASE).await;
+    for namespace in ["vault", "elsewhere"] {
+        let secrets = format!(
+            "{{apiVersion: v1, kind: Namespace, metadata: {{name: {namespace}}}}}\n---\n\
+             {{apiVersion: v1, kind: Secret, metadata: {{name: admin, namespace: {namespace}}}, stringData: \
+             {{AWS_ACCESS_KEY_ID: a, AWS_SECRET_ACCESS_KEY: b, ca.crt: default-key, other: another-key}}}}"
+        );
+        world.apply(&world.kube(), &secrets).await;
+    }
+    let upstreams = Upstreams::new(Access {
+        client: world.kube(),
+        connect: Arc::new(store.clone()),
+        limits: Limits { calls: 2, timeout: Duration::from_secs(5) },
+        namespaces: vec![OPERATOR_NAMESPACE.to_owned(), "vault".to_owned()],
+        recoveries: unbounded_channel().0,
+        metrics: Metrics::new(),
+    });
+    (world, upstreams)
+}
+
+fn photos() -> BucketName {
+    BucketName::parse("photos").expect("a good name")
+}
+
+// covers: 1.backend.addressingStyle.used, 1.backend.region.used
+#[rstest]
+#[case::path("path", "http://s3.example:9000/photos")]
+#[case::virtual_host("virtual", "http://photos.s3.example:9000")]
+fn calls_name_the_bucket_and_the_region_as_the_backend_says(#[case] style: &str, #[case] uri: &str) {
+    let store = Noting::answering(StatusCode::NO_CONTENT);
+    run_seeded(1, || async {
+        let (_world, upstreams) = clients(&store).await;
+        let upstream = upstreams.get(&backend(json!({"addressingStyle": style, "region": "eu-central-1"}))).await;
+        upstream.expect("a client").delete(&photos()).await.expect("the answer is good");
+    });
+    let requests = store.requests.lock().unwrap();
+    assert_eq!(requests.len(), 1);
+    let (asked, signature) = &requests[0];
+    assert_eq!(asked.split('?').next().unwrap().trim_end_matches('/'), uri);
+    assert!(signature.contains("Credential=STOWAGEADMIN/") && signature.contains("/eu-central-1/s3/"), "{signature}");
+}
+
+// covers: 3.5.noSdkRetries
+#[test]
+fn a_call_that_fails_is_made_once() {
+    let store = Noting::answering(StatusCode::SERVICE_UNAVAILABLE);
+    run_seeded(1, || async {
+        let (_world, upstreams) = clients(&store).await;
+        let upstream = upstreams.get(&backend(json!({}))).await.expect("a client");
+        upstream.delete(&photos()).await.expect_err("the store is unavailable");
+    });
+    assert_eq!(store.requests.lock().unwrap().len(), 1);
+}
+
+// covers: 3.5.deadline, 3.5.bound
+#[test]
+fn a_store_that_says_nothing_is_given_up_and_asked_no_more_than_so_much_at_once() {
+    let store = Noting::default();
+    run_seeded(1, || async {
+        let (_world, upstreams) = clients(&store).await;
+        let upstream = upstreams.get(&backend(json!({}))).await.expect("a client");
+        let bucket = photos();
+        let asked = || store.requests.lock().unwrap().len();
+        let began = Instant::now();
+        let calls = future::join3(upstream.delete(&bucket), upstream.create(&bucket), upstream.look(&bucket));
+        let watch = async {
+            tokio::time::sleep(Duration::from_secs(4)).await;
+            assert_eq!(asked(), 2, "the third stands in line");
+        };
+        let ((deleted, created, looked), ()) = future::join(calls, watch).await;
+        assert!(deleted.is_err() && created.is_err() && looked.is_err());
+        assert_eq!((asked(), began.elapsed().as_secs()), (3, 10), "five seconds for the two, five for the third");
+    });
+}
+
+// covers: 1.backend.region.used
+#[test]
+fn buckets_are_made_in_the_region_of_the_backend() {
+    let eu = BackendStore { region: "eu-central-1".to_owned(), ..BackendStore::main() };
+    run_seeded(1, || async {
+        let mut world = World::new(Options { seed: 1, backends: vec![eu], ..Options::default() }).await;
+        world.apply(&world.kube(), &BASE.replace("spec:\n", "spec:\n  region: eu-central-1\n")).await;
+        let _operator = world.start_operator();
+        world.apply(&world.kube(), &claim("team-a", "photos")).await;
+        let bound = |world: &World| condition(&object(world, "bucketclaims", "team-a", "photos"), "Ready") == "Bound";
+        assert!(world.until(bound).await.is_ok(), "{}", world.effects.trace());
+        assert_eq!(world.store.bucket("team-a-photos").unwrap().region, "eu-central-1");
+    });
+}
+
+/// What the client of a backend with this spec believes.
+fn trust(spec: Value) -> Result<Trust, AccessError> {
+    let store = Noting::default();
+    run_seeded(1, || async {
+        let (_world, upstreams) = clients(&store).await;
+        let backend = backend(spec);
+        let first = upstreams.get(&backend).await?;
+        // The probe refreshes, calls for claims get: one client for both.
+        assert!(Arc::ptr_eq(&first, &upstreams.refresh(&backend).await?));
+        assert!(Arc::ptr_eq(&first, &upstreams.get(&backend).await?));
+        let made = store.trusts.lock().unwrap().clone();
+        assert_eq!(made.len(), 1);
+        Ok(made[0].clone())
+    })
+}
+
+fn admin(namespace: &str) -> Value {
+    json!({"name": "admin", "namespace": namespace})
+}
+
+// covers: 1.backend.credentials.trusted, 1.backend.credentials.namespace, 1.backend.credentials.caNamespace
+#[test]
+fn secrets_are_read_from_trusted_namespaces_only() {
+    assert_eq!(trust(json!({"adminCredentialsSecretRef": admin("vault")})), Ok(Trust::System));
+    let untrusted = Err(AccessError::Untrusted("elsewhere".to_owned(), "admin".to_owned()));
+    assert_eq!(trust(json!({"adminCredentialsSecretRef": admin("elsewhere")})), untrusted);
+    assert_eq!(trust(json!({"tls": {"caBundleSecretRef": admin("elsewhere")}})), untrusted);
+}
+
+// covers: 1.backend.tls.caBundle, 1.backend.tls.caBundle.everyClient, 1.backend.tls.insecureSkipVerify
+// covers: 3.5.oneClient
+#[test]
+fn the_one_client_of_a_backend_believes_its_bundle() {
+    let bundle = |text: &str| Ok(Trust::Bundle(text.as_bytes().to_vec()));
+    assert_eq!(trust(json!({"tls": {"caBundleSecretRef": admin("vault")}})), bundle("default-key"));
+    let mut named = admin("vault");
+    named["key"] = json!("other");
+    assert_eq!(trust(json!({"tls": {"caBundleSecretRef": named}})), bundle("another-key"));
+    assert_eq!(trust(json!({"tls": {"insecureSkipVerify": true}})), Ok(Trust::Anything));
+    assert_eq!(trust(json!({})), Ok(Trust::System));
+}
+
+// covers: 1.backend.probe.caSecret, 1.backend.reason.CredentialsInvalid
+#[test]
+fn a_change_of_the_ca_secret_is_probed_at_once() {
+    let ca = |text: &str| {
+        format!(
+            "{{apiVersion: v1, kind: Secret, metadata: {{name: ca, namespace: {OPERATOR_NAMESPACE}}}, stringData: {{ca.crt: {text}}}}}"
+        )
+    };
+    Stage::run("", async |stage| {
+        let bundle = json!({"spec": {"tls": {"caBundleSecretRef": {"name": "ca", "namespace": OPERATOR_NAMESPACE}}}});
+        stage.patch("s3backends", "", "main", bundle).await;
+        stage.soon("the Secret is missed", 5, |world| backend_ready(world) == "CredentialsInvalid").await;
+        stage.apply(&ca("one")).await;
+        stage.soon("it is found", 5, |world| backend_ready(world) == "EndpointReachable").await;
+        stage.world.pass(Duration::from_secs(5)).await;
+        let before = probes(&stage.world).len();
+        stage.apply(&ca("two")).await;
+        stage.soon("it is probed", 2, |world| probes(world).len() == before + 1).await;
+        stage.patch("secrets", OPERATOR_NAMESPACE, "ca", json!({"data": {"ca.crt": null}})).await;
+        stage.soon("it is told", 5, |world| backend_ready(world) == "CredentialsInvalid").await;
+    });
+}
+
+// covers: 1.backend.probe.periodic, 1.backend.probe
+#[test]
+fn probes_come_at_a_jittered_interval() {
+    Stage::run("", async |stage| {
+        stage.world.pass(Duration::from_secs(6 * 3600)).await;
+        let times = probes(&stage.world);
+        let distances: Vec<u64> = times.windows(2).map(|pair| (pair[1] - pair[0]) / 1000).collect();
+        assert!(distances.len() >= 30, "{distances:?}");
+        // Ten minutes, give or take a tenth.
+        assert!(distances.iter().all(|seconds| (539..=661).contains(seconds)), "{distances:?}");
+        assert!(distances.iter().collect::<BTreeSet<_>>().len() > 20, "{distances:?}");
+    });
+}
+
+// covers: 1.backend.reason.TemplateInvalid, 1.ready.BackendNotReady
+#[test]
+fn a_template_that_an_older_definition_let_through_is_told() {
+    Stage::run("", async |stage| {
+        let [_, exact] = api::crds();
+        let mut loose = serde_json::to_value(&exact).unwrap();
+        let template = "/spec/versions/0/schema/openAPIV3Schema/properties/spec/properties/bucketNameTemplate";
+        let rules = loose.pointer_mut(template).and_then(Value::as_object_mut).expect("the template's schema");
+        assert!(rules.remove("x-kubernetes-validations").is_some());
+        stage.world.cluster.install_crd(&serde_json::from_value(loose).unwrap()).expect("it is valid");
+        let piped = json!({"spec": {"bucketNameTemplate": "{{ .Name | upper }}"}});
+        stage.patch("s3backends", "", "main", piped).await;
+        stage.soon("it is told", MINUTE, |world| backend_ready(world) == "TemplateInvalid").await;
+        assert_eq!(condition(&object(&stage.world, "s3backends", "", "main"), "Stalled"), "TemplateInvalid");
+        stage.apply(&claim("team-a", "photos")).await;
+        stage.until_ready_is("team-a", "photos", "BackendNotReady").await;
+        let good = json!({"spec": {"bucketNameTemplate": "{{ .Name }}"}});
+        stage.patch("s3backends", "", "main", good).await;
+        stage.until_ready_is("team-a", "photos", "Bound").await;
+    });
+}

@@ -1,0 +1,116 @@
+//! What wakes a claim (spec §3.5): what it depends on, at once; nothing else.
+
+use std::time::Duration;
+
+use rstest::rstest;
+use serde_json::{Value, json};
+use stowage_sim::world::{ADMIN_ACCESS_KEY, ADMIN_ACCOUNT, OPERATOR_NAMESPACE};
+
+use crate::support::{BASE, Stage, claim, claim_with, data, object, ready, secrets};
+
+/// The store refuses the canary's bucket once, and for good as far as the operator can know: the next pass over the
+/// claim, whatever begins it, gets it.
+const REFUSED_ONCE: &str = "s3:CreateBucket@1 access-denied";
+
+async fn canary(stage: &Stage) {
+    stage.apply(&claim("team-a", "canary")).await;
+    stage.until_ready_is("team-a", "canary", "BackendError").await;
+    stage.world.pass(Duration::from_secs(5)).await;
+}
+
+fn secret(namespace: &str, name: &str, value: &str) -> String {
+    format!(
+        "{{apiVersion: v1, kind: Secret, metadata: {{name: {name}, namespace: {namespace}}}, stringData: {{a: {value}}}}}"
+    )
+}
+
+// covers: 3.5.wake.nobodyElse
+#[test]
+fn what_a_claim_does_not_depend_on_does_not_wake_it() {
+    Stage::run(REFUSED_ONCE, async |stage| {
+        canary(&stage).await;
+        for namespace in ["team-a", OPERATOR_NAMESPACE] {
+            stage.apply(&secret(namespace, "theirs", "one")).await;
+            stage.apply(&secret(namespace, "theirs", "two")).await;
+            stage.delete("secrets", namespace, "theirs").await;
+        }
+        stage.patch("namespaces", "", "team-b", json!({"metadata": {"labels": {"tier": "silver"}}})).await;
+        let other = BASE.split("---").last().expect("the backend").replace("name: main", "name: other");
+        stage.apply(&other).await;
+        stage.patch("s3backends", "", "other", json!({"spec": {"adoptionPolicy": "Any"}})).await;
+        stage.world.pass(Duration::from_secs(5)).await;
+        stage.delete("s3backends", "", "other").await;
+        // A neighbour's whole life, on the same backend and in the same namespace: its count of buckets changes too.
+        stage.apply(&claim("team-a", "neighbour")).await;
+        stage.until_ready_is("team-a", "neighbour", "Bound").await;
+        stage.patch("secrets", "team-a", "neighbour-s3", json!({"data": {"BUCKET_NAME": null}})).await;
+        stage.world.pass(Duration::from_secs(5)).await;
+        assert_eq!(object(&stage.world, "s3backends", "", "main")["status"]["bucketCount"], 1);
+        stage.delete("bucketclaims", "team-a", "neighbour").await;
+        stage.until_gone("team-a", "neighbour").await;
+        stage.world.pass(Duration::from_secs(60)).await;
+        assert_eq!(ready(&stage.world, "team-a", "canary"), "BackendError", "{}", stage.trace());
+    });
+}
+
+// covers: 3.5.wake.backend, 3.5.wake.labels, 3.5.wake.adminSecret, 3.5.permanent.recovers, 1.annotation.reconcile
+#[rstest]
+#[case::nudge("bucketclaims", "team-a", "canary", json!({"metadata": {"annotations": {"broker.stowage.io/reconcile": "1"}}}))]
+#[case::spec("bucketclaims", "team-a", "canary", json!({"spec": {"quota": {"hard": "1Ki"}}}))]
+#[case::labels("namespaces", "", "team-a", json!({"metadata": {"labels": {"tier": "gold"}}}))]
+#[case::backend("s3backends", "", "main", json!({"spec": {"adoptionPolicy": "Any"}}))]
+fn what_a_claim_depends_on_wakes_it_at_once(
+    #[case] plural: &str,
+    #[case] namespace: &str,
+    #[case] name: &str,
+    #[case] change: Value,
+) {
+    Stage::run(REFUSED_ONCE, async |stage| {
+        canary(&stage).await;
+        stage.patch(plural, namespace, name, change).await;
+        stage.soon("the claim is bound", 2, |world| ready(world, "team-a", "canary") == "Bound").await;
+    });
+}
+
+// covers: 3.5.wake.adminSecret, 3.5.permanent.recovers
+#[test]
+fn other_admin_credentials_wake_the_claims_of_the_backend() {
+    Stage::run(REFUSED_ONCE, async |stage| {
+        canary(&stage).await;
+        stage.world.store.add_account(ADMIN_ACCOUNT, ADMIN_ACCESS_KEY, "rotated");
+        stage
+            .patch(
+                "secrets",
+                OPERATOR_NAMESPACE,
+                "s3-admin",
+                json!({"stringData": {"AWS_SECRET_ACCESS_KEY": "rotated"}}),
+            )
+            .await;
+        stage.soon("the claim is bound", 2, |world| ready(world, "team-a", "canary") == "Bound").await;
+    });
+}
+
+// covers: 3.5.wake.secret, 2.binding.exactlyWhile
+#[rstest]
+#[case("consumer-secret", "team-a")]
+#[case("anonymous-binding", OPERATOR_NAMESPACE)]
+#[case("bucket-record", OPERATOR_NAMESPACE)]
+fn a_secret_of_ours_that_somebody_deletes_is_back_within_a_watch_event(#[case] role: &str, #[case] namespace: &str) {
+    Stage::run("", async |stage| {
+        stage.apply(&claim_with("team-a", "photos", "anonymousAccess: {mode: ReadOnly}")).await;
+        stage.until_ready_is("team-a", "photos", "Bound").await;
+        stage.world.pass(Duration::from_secs(5)).await;
+        let name = secrets(&stage.world, namespace, role).remove(0);
+        let before = object(&stage.world, "secrets", namespace, &name)["metadata"]["uid"].clone();
+        stage.delete("secrets", namespace, &name).await;
+        stage
+            .soon("it is back", 1, |world| {
+                let uid = object(world, "secrets", namespace, &name)["metadata"]["uid"].clone();
+                uid.is_string() && uid != before
+            })
+            .await;
+        stage.world.pass(Duration::from_secs(5)).await;
+        assert_eq!(data(&stage.world, "team-a", "photos-s3")["BUCKET_NAME"], "team-a-photos");
+        assert_eq!(ready(&stage.world, "team-a", "photos"), "Bound");
+    });
+}
