@@ -119,6 +119,8 @@ impl Context {
         };
         let (count, recount) = self.count(&raw.name_any(), &uid);
         let current = raw.status.clone().unwrap_or_default();
+        // Until the next count, what another operator has counted is as good: or the two write over each other's.
+        let count = recount.and(current.bucket_count).unwrap_or(count);
         let generation = raw.metadata.generation.unwrap_or_default();
         let wanted = plan::status(&current, generation, &memory.health.verdict, count, self.shared.clock.now());
         if wanted != current

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use crate::api::Deletion;
+use crate::api::{Deletion, Reason};
 use crate::plan::{self, Checked, Target, View};
 
 use super::{Config, jittered};
@@ -47,6 +47,12 @@ impl Looks {
             let unanswered = may_be_under_way(view).then(|| self.began + config.limits.timeout);
             LookTime { due: Instant::now() + wait, failures: 0, missing_at: None, unanswered }
         });
+        if look.missing_at.is_some() != tells_of_a_missing_bucket(view) {
+            // Another operator saw something else: the store decides. Until it answers the status stands, or the two
+            // would write it over each other's for ever.
+            look.missing_at = if look.missing_at.is_some() { None } else { plan::bucket_of(view) };
+            look.due = Instant::now();
+        }
         view.missing_at.clone_from(&look.missing_at);
         let left = look.unanswered.map(|until| until.saturating_duration_since(Instant::now()));
         view.unanswered = left.filter(|left| !left.is_zero());
@@ -98,6 +104,11 @@ impl Looks {
         // The map is whole whatever happened to a thread that held it.
         self.claims.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+fn tells_of_a_missing_bucket(view: &View) -> bool {
+    let missing = Reason::BucketMissing.to_string();
+    view.claim.status.conditions.iter().any(|c| c.type_ == "BucketCreated" && c.reason == missing)
 }
 
 /// Whether a process before this one may have died with a call under way that creates or deletes the bucket: the claim

@@ -33,7 +33,7 @@ use k8s_openapi::jiff::Timestamp;
 
 use crate::api::Reason;
 
-pub use records::missing_at;
+pub use records::{bucket_of, missing_at};
 pub(crate) use repair::preconditions;
 pub use repair::{Change, SecretPatch, Trigger};
 pub use step::{Act, Announcement, Concern, Look, Rest, SecretRef, Step, Stop, Target, Then};

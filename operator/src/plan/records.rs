@@ -94,9 +94,15 @@ impl View {
 
 /// Where the bucket of a claim that was bound is missing, as far as this pass and those before it saw.
 pub fn missing_at(view: &View) -> Option<Target> {
-    let (record, _) = view.record().filter(|(record, _)| bucket::is_missing(view, record))?;
+    // One that was never bound is not missing: it may be another operator that makes it just now.
+    let (record, _) = view.record().filter(|(record, _)| view.was_bound() && bucket::is_missing(view, record))?;
     let asked = view.bucket_at.as_ref().filter(|_| view.bucket.is_some() && view.asked_about_bound(&record));
     asked.or(view.missing_at.as_ref()).cloned().or_else(|| Some(target(&record)))
+}
+
+/// The bucket that the claim's record is about.
+pub fn bucket_of(view: &View) -> Option<Target> {
+    view.record().map(|(record, _)| target(&record))
 }
 
 /// Whether this is the record's bucket, at whatever endpoint its backend has now.
