@@ -128,9 +128,15 @@ fn delete_empty(view: &View, target: Target) -> Result<(), Halt> {
 /// In slices, so that other claims get their turn and an edit of the policy is seen in between.
 fn empty_and_delete(view: &View, target: Target) -> Result<(), Halt> {
     let bucket = &target.bucket;
-    let purging = |then| Stop { then, ..Stop::refused(Reason::Purging, Concern::Ready, "the bucket is being emptied") };
+    let purging = |message: &str, then| Stop { then, ..Stop::refused(Reason::Purging, Concern::Ready, message) };
     match (&view.purge, view.removed) {
-        (_, Some(_)) => Err(purging(Then::Retry(format!("bucket {bucket} was filled again"))).into()),
+        (_, Some(_)) => {
+            let message = format!(
+                "all that bucket {bucket} showed is deleted, and it is not empty: somebody writes to it, or the store hides \
+                 what it holds; {WAY_OUT}"
+            );
+            Err(purging(&message, Then::Retry("the bucket is not empty".to_owned())).into())
+        }
         (None, None) => {
             let most = view.setting.purge_slice;
             Err(confirmed(view, Act::Purge(target, most)))
@@ -140,7 +146,9 @@ fn empty_and_delete(view: &View, target: Target) -> Result<(), Halt> {
             "bucket {bucket} holds objects that the store refuses to delete ({code}), perhaps under object lock"
         ))
         .into()),
-        (Some(PurgeEnd::More | PurgeEnd::Failed(_)), None) => Err(purging(Then::After(Duration::ZERO)).into()),
+        (Some(PurgeEnd::More | PurgeEnd::Failed(_)), None) => {
+            Err(purging("the bucket is being emptied", Then::After(Duration::ZERO)).into())
+        }
     }
 }
 

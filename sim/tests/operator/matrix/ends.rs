@@ -1,6 +1,6 @@
 //! What a fault may make of a scenario's end, where that can't or need not be what the user wanted first.
 
-use stowage_sim::effects::{Edit, Fault, Rival, Tampering};
+use stowage_sim::effects::{Edit, Fault, Feature, Rival, Tampering};
 use stowage_sim::world::World;
 
 use super::Scenario;
@@ -23,6 +23,8 @@ fn reasons(fault: Fault) -> &'static [&'static str] {
         // While the claim goes, without force: somebody has to decide.
         Fault::Edit(Edit::Delete | Edit::NoForce) | Fault::LateWrite => &["BucketNotEmpty"],
         Fault::Locked => &["DeletionBlocked"],
+        // Versions that can't be listed can't be deleted.
+        Fault::NotImplemented(Feature::Versioning) => &["Purging"],
         _ => &[],
     }
 }
