@@ -26,7 +26,8 @@ pub(crate) struct Actor {
 impl Actor {
     /// Carries out one effect.
     pub(crate) async fn perform(&self, claim: &Claim, act: &Act) -> Answer {
-        self.try_perform(claim, act).await.unwrap_or_else(Answer::Failed)
+        // In a box: it is as large as the largest of its arms.
+        Box::pin(self.try_perform(claim, act)).await.unwrap_or_else(Answer::Failed)
     }
 
     async fn try_perform(&self, claim: &Claim, act: &Act) -> Result<Answer, Failure> {

@@ -33,8 +33,8 @@ use std::sync::{Arc, Once};
 use jiff::{SignedDuration, Timestamp};
 use tokio::time::Instant;
 
-/// Stack of a scenario's thread: futures of debug builds are large, and pages that aren't touched cost nothing.
-const STACK_BYTES: usize = 16 << 20;
+/// Stack of a scenario's thread: what tokio gives its workers, so that what fits here fits there.
+const STACK_BYTES: usize = 2 << 20;
 
 thread_local! {
     /// State of the generator that stands in for the kernel's; `None` on threads without a seed.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::Arc;
+use std::sync::Weak;
 
 use k8s_openapi::jiff::Timestamp;
 use kube::runtime::reflector::Store;
@@ -20,7 +20,8 @@ use super::feeds::Claim;
 
 /// Reads the gauges off the caches of one operator.
 pub(super) struct Gauges {
-    pub(super) shared: Arc<Shared>,
+    /// Weak, because what is shared has the metrics, which have this: a scrape after the end shows no gauges.
+    pub(super) shared: Weak<Shared>,
     pub(super) claims: Store<Claim>,
 }
 
@@ -39,11 +40,12 @@ impl Collector for Gauges {
     fn encode(&self, mut encoder: DescriptorEncoder) -> fmt::Result {
         let phases = self.phases().into_iter().map(|(phase, count)| (PhaseLabels { phase }, count));
         gauge(&mut encoder, "stowage_claims", "Claims by phase", phases)?;
-        let ready = by_backend(self.backends_ready());
+        let Some(shared) = self.shared.upgrade() else { return Ok(()) };
+        let ready = by_backend(backends_ready(&shared));
         gauge(&mut encoder, "stowage_backend_ready", "Whether a backend is Ready: 1 or 0", ready)?;
         let (name, help) =
             ("stowage_credential_age_seconds_max", "Age of the oldest credential that is not on its way out");
-        gauge(&mut encoder, name, help, by_backend(self.oldest_credentials()))
+        gauge(&mut encoder, name, help, by_backend(oldest_credentials(&shared)))
     }
 }
 
@@ -58,24 +60,24 @@ impl Gauges {
         }
         counts
     }
+}
 
-    fn backends_ready(&self) -> BTreeMap<String, i64> {
-        let backends = self.shared.observer.backends.all().into_iter();
-        backends.map(|(name, backend)| (name, i64::from(backend.is_ok_and(|backend| backend.ready)))).collect()
-    }
+fn backends_ready(shared: &Shared) -> BTreeMap<String, i64> {
+    let backends = shared.observer.backends.all().into_iter();
+    backends.map(|(name, backend)| (name, i64::from(backend.is_ok_and(|backend| backend.ready)))).collect()
+}
 
-    fn oldest_credentials(&self) -> BTreeMap<String, i64> {
-        let now = self.shared.clock.now();
-        let mut oldest: BTreeMap<String, i64> = BTreeMap::new();
-        let role = wire::Role::VirtualCredential.as_str();
-        let internal = self.shared.observer.internal.all();
-        for secret in internal.iter().filter(|secret| secret.label(wire::ROLE) == Some(role)) {
-            let (Some(backend), Some(age)) = (secret.text("backend"), age(secret, now)) else { continue };
-            let entry = oldest.entry(backend.to_owned()).or_default();
-            *entry = age.max(*entry);
-        }
-        oldest
+fn oldest_credentials(shared: &Shared) -> BTreeMap<String, i64> {
+    let now = shared.clock.now();
+    let mut oldest: BTreeMap<String, i64> = BTreeMap::new();
+    let role = wire::Role::VirtualCredential.as_str();
+    let internal = shared.observer.internal.all();
+    for secret in internal.iter().filter(|secret| secret.label(wire::ROLE) == Some(role)) {
+        let (Some(backend), Some(age)) = (secret.text("backend"), age(secret, now)) else { continue };
+        let entry = oldest.entry(backend.to_owned()).or_default();
+        *entry = age.max(*entry);
     }
+    oldest
 }
 
 /// In seconds; `None` for a credential on its way out.

@@ -117,7 +117,7 @@ pub async fn run(
     if let Some(ready) = &parts.ready {
         ready.send_replace(true);
     }
-    parts.metrics.collect(Gauges { shared: shared.clone(), claims: store.clone() });
+    parts.metrics.collect(Gauges { shared: Arc::downgrade(&shared), claims: store.clone() });
     tracing::info!(installation = shared.observer.setting.installation, "caches are filled, work begins");
     let claims = claim::run(shared.clone(), claims, woken.claims, shutdown.clone());
     let sweeps = orphans::run(shared.clone(), store.clone(), clues, shutdown.clone());

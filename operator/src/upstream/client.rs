@@ -14,6 +14,7 @@ use aws_sdk_s3::types::{
 };
 use aws_smithy_async::rt::sleep::TokioSleep;
 use aws_smithy_runtime_api::client::orchestrator::HttpResponse;
+use futures::future::BoxFuture;
 use tokio::sync::Semaphore;
 use tokio::sync::mpsc::UnboundedSender;
 use tokio::time::Instant;
@@ -92,14 +93,22 @@ impl Upstream {
     ///
     /// The semaphore is never closed, so a permit is always had. The circuit is asked after that: who stood in line
     /// while it opened does not call.
-    pub(super) async fn call<T, E>(
+    ///
+    /// The SDK's futures are large, and nested ones larger: in a box they don't fill the stack of a worker thread.
+    pub(super) fn call<'a, T: 'a, E: ProvideErrorMetadata + 'a>(
+        &'a self,
+        operation: &'static str,
+        call: impl Future<Output = Outcome<T, E>> + Send + 'a,
+    ) -> BoxFuture<'a, Result<T, Refusal>> {
+        let call: BoxFuture<'a, Outcome<T, E>> = Box::pin(call);
+        Box::pin(self.admitted(operation, call))
+    }
+
+    async fn admitted<T, E: ProvideErrorMetadata>(
         &self,
         operation: &'static str,
-        call: impl Future<Output = Outcome<T, E>>,
-    ) -> Result<T, Refusal>
-    where
-        E: ProvideErrorMetadata,
-    {
+        call: BoxFuture<'_, Outcome<T, E>>,
+    ) -> Result<T, Refusal> {
         let _permit = self.permits.acquire().await;
         let admission = self.circuits().admit(operation, Instant::now());
         if admission == Admission::Refused {
@@ -114,14 +123,11 @@ impl Upstream {
         }
     }
 
-    async fn timed<T, E>(
+    async fn timed<T, E: ProvideErrorMetadata>(
         &self,
         operation: &'static str,
-        call: impl Future<Output = Outcome<T, E>>,
-    ) -> Result<T, Refusal>
-    where
-        E: ProvideErrorMetadata,
-    {
+        call: BoxFuture<'_, Outcome<T, E>>,
+    ) -> Result<T, Refusal> {
         let began = Instant::now();
         let answer = call.await.map_err(|error| Refusal::of(operation, &error));
         let result = answer.as_ref().map_or_else(Refusal::result, |_| CallResult::Success);
@@ -169,7 +175,7 @@ impl Upstream {
     pub async fn probe(&self) -> Result<(), UpstreamError> {
         let answer = {
             let _permit = self.permits.acquire().await;
-            self.timed("ListBuckets", self.client.list_buckets().send()).await
+            self.timed("ListBuckets", Box::pin(self.client.list_buckets().send())).await
         };
         let tried = self.circuits().probed(answer.is_ok(), Instant::now());
         if tried {
