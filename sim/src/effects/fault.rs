@@ -1,7 +1,7 @@
 //! The faults, and the calls that they can happen to.
 //!
 //! Most are decided on a single call, from the outside. Those that need a world with a past or with other people in it
-//! are handed to the [`Surroundings`](super::Surroundings); a few last for a while, see [`super::lasting`].
+//! are handed to the [`Surroundings`](super::Surroundings); a few last for a while, see `lasting`.
 
 use super::call::CallKind;
 use super::s3_call::S3Operation;

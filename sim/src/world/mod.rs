@@ -12,6 +12,7 @@ mod third_parties;
 mod transport;
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use aws_smithy_runtime_api::client::http::SharedHttpClient;
@@ -94,6 +95,8 @@ pub struct World {
     gateway: Gateway,
     purge_slice: u32,
     controllers_rest: Rest,
+    /// Version of the last write that the cluster's own controllers have seen.
+    controllers_saw: AtomicU64,
     tasks: JoinSet<()>,
 }
 
@@ -126,7 +129,19 @@ impl World {
         };
         let effects = Effects::within(options.plan, Arc::new(others));
         let purge_slice = options.purge_slice;
-        let world = Self { cluster, store, effects, clock, stores, gateway, purge_slice, controllers_rest, tasks };
+        let controllers_saw = AtomicU64::new(0);
+        let world = Self {
+            cluster,
+            store,
+            effects,
+            clock,
+            stores,
+            gateway,
+            purge_slice,
+            controllers_rest,
+            controllers_saw,
+            tasks,
+        };
         world.make_namespaces().await;
         world
     }
@@ -207,6 +222,11 @@ impl World {
     /// them rest.
     pub fn run_cluster_controllers(&self) {
         if self.controllers_rest.is_on() {
+            return;
+        }
+        // They act on what is stored: if nothing was written since their last round, they would find nothing.
+        let version = self.cluster.resource_version();
+        if self.controllers_saw.swap(version, Ordering::Relaxed) == version {
             return;
         }
         self.cluster.collect_garbage();
