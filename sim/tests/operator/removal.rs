@@ -6,8 +6,7 @@ use std::time::Duration;
 
 use rstest::rstest;
 use serde_json::{Value, json};
-use stowage_sim::determinism::run_seeded;
-use stowage_sim::effects::{Call, CrashPoint, EffectPattern, Fault, Plan};
+use stowage_sim::effects::Plan;
 use stowage_sim::store::{Dialect, Protection, Versioning};
 use stowage_sim::world::{ADMIN_ACCOUNT, OPERATOR_NAMESPACE, Options, World};
 
@@ -16,15 +15,15 @@ use crate::support::{Stage, claim, claim_with, events, internal_of, message, obj
 const BUCKET: &str = "team-a-photos";
 const LEGAL_HOLD: Protection = Protection { retention: None, legal_hold: true };
 const RESYNC: Duration = Duration::from_secs(700);
-const DELETE: &str = "deletionPolicy: Delete";
-const FORCE: &str = "deletionPolicy: Delete, forceDelete: true";
+pub const DELETE: &str = "deletionPolicy: Delete";
+pub const FORCE: &str = "deletionPolicy: Delete, forceDelete: true";
 
-async fn bind(stage: &Stage, spec: &str) {
+pub async fn bind(stage: &Stage, spec: &str) {
     stage.apply(&claim_with("team-a", "photos", spec)).await;
     stage.until_ready_is("team-a", "photos", "Bound").await;
 }
 
-async fn delete(stage: &Stage) {
+pub async fn delete(stage: &Stage) {
     stage.delete("bucketclaims", "team-a", "photos").await;
 }
 
@@ -36,7 +35,11 @@ fn nudge() -> Value {
     json!({"metadata": {"annotations": {"broker.stowage.io/reconcile": "now"}}})
 }
 
-fn bucket_exists(stage: &Stage) -> bool {
+fn paused(on: Value) -> Value {
+    json!({"metadata": {"annotations": {"broker.stowage.io/paused": on}}})
+}
+
+pub fn bucket_exists(stage: &Stage) -> bool {
     stage.world.store.bucket(BUCKET).is_some()
 }
 
@@ -72,14 +75,14 @@ fn destructive_calls(stage: &Stage) -> usize {
 }
 
 /// The claim goes, and nothing of ours is left in the cluster.
-async fn goes(stage: &Stage) {
+pub async fn goes(stage: &Stage) {
     stage.until_gone("team-a", "photos").await;
     stage.until("the garbage is collected", |world| secrets(world, "team-a", "consumer-secret").is_empty()).await;
     assert_eq!(internal_of(&stage.world, "photos"), Vec::<String>::new(), "{}", stage.trace());
 }
 
 /// Versions, delete markers and an unfinished upload.
-fn fill(stage: &Stage, keys: usize) {
+pub fn fill(stage: &Stage, keys: usize) {
     let store = &stage.world.store;
     store.set_versioning(BUCKET, Versioning::Enabled);
     for key in 0..keys {
@@ -498,7 +501,6 @@ fn a_paused_claim_loses_its_access_and_keeps_its_bucket_until_it_goes_on() {
     Stage::run("", async |stage| {
         bind(&stage, &format!("{FORCE}, anonymousAccess: {{mode: ReadOnly}}")).await;
         fill(&stage, 1);
-        let paused = |on: Value| json!({"metadata": {"annotations": {"broker.stowage.io/paused": on}}});
         stage.patch("bucketclaims", "team-a", "photos", paused(json!("true"))).await;
         stage.until_ready_is("team-a", "photos", "Paused").await;
         delete(&stage).await;
@@ -522,7 +524,6 @@ fn the_policy_can_be_changed_to_delete_while_deleting(#[case] tagging: bool) {
         if !tagging {
             stage.world.store.put_object(BUCKET, "a", "x");
         }
-        let paused = |on: Value| json!({"metadata": {"annotations": {"broker.stowage.io/paused": on}}});
         stage.patch("bucketclaims", "team-a", "photos", paused(json!("true"))).await;
         delete(&stage).await;
         stage.until("access is revoked", access_is_revoked).await;
@@ -544,92 +545,4 @@ fn a_namespace_with_buckets_to_delete_ends() {
         assert!(!bucket_exists(&stage));
         assert_eq!(internal_of(&stage.world, "photos"), Vec::<String>::new());
     });
-}
-
-/// What is deleted in the exhaustive runs below.
-#[derive(Clone, Copy, Debug)]
-enum Case {
-    Empty,
-    Forced,
-}
-
-struct Outcome {
-    calls: Vec<(u64, Call)>,
-    crashes: u32,
-    unfired: Plan,
-}
-
-fn deletion(case: Case, plan: Plan) -> Outcome {
-    run_seeded(1, || async move {
-        let stage = Stage::new(Options { seed: 1, plan, purge_slice: 4, ..Options::default() }).await;
-        bind(&stage, if matches!(case, Case::Empty) { DELETE } else { FORCE }).await;
-        if matches!(case, Case::Forced) {
-            fill(&stage, 4);
-        }
-        stage.world.pass(Duration::from_secs(10)).await;
-        let before = stage.world.effects.trace().effects();
-        delete(&stage).await;
-        goes(&stage).await;
-        stage.world.pass(Duration::from_secs(60)).await;
-        assert!(!bucket_exists(&stage), "{}", stage.trace());
-        let trace = stage.world.effects.trace();
-        let is_watch = |call: &Call| call.to_string().starts_with("kube:watch");
-        let calls = trace.lines().iter().filter(|line| line.number > before && !is_watch(&line.call));
-        Outcome {
-            calls: calls.map(|line| (line.number, line.call.clone())).collect(),
-            crashes: stage.operator.crashes(),
-            unfired: stage.world.effects.unfired(),
-        }
-    })
-}
-
-fn single(number: u64, fault: Fault) -> Plan {
-    Plan::single(EffectPattern::Number(number.try_into().expect("effects are counted from 1")), fault)
-}
-
-// covers: 3.4.interrupted
-#[rstest]
-#[case(Case::Empty)]
-#[case(Case::Forced)]
-fn a_crash_at_every_effect_leaves_nothing(#[case] case: Case) {
-    let calls = deletion(case, Plan::default()).calls;
-    let mut crashes = 0;
-    for (number, _) in &calls {
-        for point in CrashPoint::ALL {
-            crashes += deletion(case, single(*number, Fault::Crash(point))).crashes;
-        }
-    }
-    println!("{case:?}: {} effects, {crashes} crashes", calls.len());
-    assert_eq!(crashes as usize, 3 * calls.len());
-}
-
-// covers: 3.4.interrupted
-#[rstest]
-#[case(Case::Empty)]
-#[case(Case::Forced)]
-fn no_fault_of_a_single_call_leaves_anything(#[case] case: Case) {
-    let calls = deletion(case, Plan::default()).calls;
-    let mut schedules = 0;
-    for word in [
-        "lost-answer",
-        "conflict",
-        "lost-request",
-        "server-error(applied)",
-        "forbidden",
-        "throttle(3)",
-        "unreachable",
-        "internal-error",
-        "slow-down",
-        "access-denied",
-        "hang",
-        "slow(5000)",
-    ] {
-        let fault = format!("#1 {word}").parse::<Plan>().expect("a fault").entries.remove(0).fault;
-        for (number, call) in calls.iter().filter(|(_, call)| fault.check(call.kind()).is_ok()) {
-            assert!(deletion(case, single(*number, fault)).unfired.is_empty(), "#{number} {word} met no call: {call}");
-            schedules += 1;
-        }
-    }
-    println!("{case:?}: {} effects, {schedules} schedules", calls.len());
-    assert!(schedules >= 100);
 }

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use futures::future::BoxFuture;
 use stowage_sim::determinism::run_seeded;
-use stowage_sim::effects::{Call, EffectPattern, Fault, KubeVerb, Plan};
+use stowage_sim::effects::{Call, CrashPoint, EffectPattern, Fault, KubeVerb, Plan};
 use stowage_sim::world::{Options, World};
 
 use crate::support::Stage;
@@ -108,6 +108,7 @@ fn matrix(scenario: &Scenario, faults: impl Fn(&Fault) -> bool) {
     let start = Instant::now();
     let undisturbed = run(scenario, Plan::default());
     let effects = undisturbed.calls.iter().filter(|(number, _)| *number > undisturbed.before).count();
+    let with_crashes = faults(&Fault::Crash(CrashPoint::Before));
     let (mut schedules, mut crashes, mut limits, mut failures) = (0, 0, 0, Vec::new());
     for fault in Fault::all_single().into_iter().filter(faults) {
         for (number, call) in &undisturbed.calls {
@@ -136,7 +137,8 @@ fn matrix(scenario: &Scenario, faults: impl Fn(&Fault) -> bool) {
         scenario.name,
         start.elapsed()
     );
-    assert!(crashes == 0 || crashes == 3 * effects, "every effect x before, after the effect, after the answer");
+    let crash_points = if with_crashes { 3 * effects } else { 0 };
+    assert_eq!(crashes, crash_points, "every effect x before, after the effect, after the answer");
     assert!(schedules > 0, "no fault applied to anything");
     assert!(failures.is_empty(), "{} of {schedules} failed:\n{}", failures.len(), failures.join("\n"));
 }
