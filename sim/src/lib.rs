@@ -6,6 +6,7 @@ pub mod demo;
 pub mod determinism;
 pub mod effects;
 pub mod gateway;
+pub mod history;
 pub mod kubernetes;
 pub mod objects;
 pub mod store;

@@ -436,12 +436,24 @@ impl Effect {
         if !self.instance.may_act() {
             return Err(Silence);
         }
-        let answer = inner.oneshot(request).await.map_err(Into::into);
+        let host = request.uri().authority().map(ToString::to_string).unwrap_or_default();
+        let answer = inner.oneshot(self.arrives(request)).await.map_err(Into::into);
         if let Ok(response) = &answer {
             let status = response.status().as_u16();
             self.effects.amend(self.number, |line| line.world = Some(status));
+            if let Some(surroundings) = &self.effects.surroundings {
+                surroundings.carried_out(self.number, &self.call, &host, status);
+            }
         }
         Ok(answer)
+    }
+
+    /// Tells the world of the request.
+    fn arrives<Q>(&self, request: Request<Q>) -> Request<Q> {
+        let Some(surroundings) = &self.effects.surroundings else { return request };
+        let (mut head, body) = request.into_parts();
+        surroundings.arrives(self.number, &self.call, &mut head);
+        Request::from_parts(head, body)
     }
 
     /// The fault's own answer. Faults are given to calls that they can apply to, so there is one.

@@ -18,6 +18,12 @@ pub trait Surroundings: fmt::Debug + Send + Sync {
     /// Lets a fault happen right before its call is carried out: changes the world, or marks the request with what its
     /// service is to do to it. Called once for a call, and only for faults for which [`Fault::needs_surroundings`] holds.
     fn befall(&self, fault: Fault, call: &Call, request: &mut Parts);
+
+    /// A call is about to be carried out, with or without a fault: the world may mark it with its number.
+    fn arrives(&self, effect: u64, call: &Call, request: &mut Parts);
+
+    /// A call was carried out, or refused, by the service at `host`, with this status.
+    fn carried_out(&self, effect: u64, call: &Call, host: &str, status: u16);
 }
 
 impl Fault {

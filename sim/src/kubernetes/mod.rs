@@ -32,6 +32,7 @@ mod managed;
 mod meta;
 mod names;
 mod namespace;
+mod observer;
 mod output;
 mod patch;
 mod route;
@@ -55,6 +56,7 @@ use kube::core::Status;
 use serde_json::{Value, json};
 
 pub use disturbance::Disturbance;
+pub use observer::{Asked, Author, Observer, Stored};
 pub use output::ApiBody;
 pub use service::ApiService;
 
@@ -190,9 +192,21 @@ impl Cluster {
         self.lock().version()
     }
 
+    /// Tells an observer of everything from now on; of several the last one set.
+    pub fn observe(&self, observer: Arc<dyn Observer>) {
+        self.lock().observer = Some(observer);
+    }
+
     fn lock(&self) -> MutexGuard<'_, State> {
+        self.lock_for(None)
+    }
+
+    /// The state, to be changed in the name of this author.
+    fn lock_for(&self, author: Option<Author>) -> MutexGuard<'_, State> {
         // A panic under the lock is a bug in this module; its state is still the best there is.
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        state.author = author;
+        state
     }
 }
 

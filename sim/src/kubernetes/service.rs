@@ -2,8 +2,10 @@
 
 use std::convert::Infallible;
 use std::pin::Pin;
+use std::sync::MutexGuard;
 use std::task::{Context, Poll};
 
+use bytes::Bytes;
 use http::{Method, Request, Response, StatusCode, header, request::Parts};
 use http_body_util::StreamBody;
 use kube::client::Body;
@@ -15,6 +17,7 @@ use super::delete::{self, Deleted, Deletion};
 use super::disturbance::Disturbance;
 use super::kind::{Family, SharedKind};
 use super::list;
+use super::observer::{Asked, Author};
 use super::output::{self, ApiBody, Form};
 use super::patch::{self, PatchFormat};
 use super::route::{Query, Route};
@@ -77,13 +80,14 @@ struct Call<'a> {
     route: Route,
     query: Query,
     head: &'a Parts,
-    body: &'a [u8],
+    body: &'a Bytes,
     part: Part,
     form: Form,
     disturbance: Option<Disturbance>,
+    author: Option<Author>,
 }
 
-fn dispatch(cluster: &Cluster, head: &Parts, body: &[u8]) -> Result<Response<ApiBody>, Failure> {
+fn dispatch(cluster: &Cluster, head: &Parts, body: &Bytes) -> Result<Response<ApiBody>, Failure> {
     if head.uri.path() == "/version" {
         let version = json!({"major": "1", "minor": "34", "gitVersion": "v1.34.4", "platform": "simulated"});
         return Ok(output::answer(StatusCode::OK, &version, &[]));
@@ -102,8 +106,8 @@ fn dispatch(cluster: &Cluster, head: &Parts, body: &[u8]) -> Result<Response<Api
     }
     let query = Query::parse(head.uri.query().unwrap_or_default());
     let form = Form::parse(&head.headers);
-    let disturbance = head.extensions.get().copied();
-    Call { cluster, kind, route, query, head, body, part, form, disturbance }.answer()
+    let (disturbance, author) = (head.extensions.get().copied(), head.extensions.get().copied());
+    Call { cluster, kind, route, query, head, body, part, form, disturbance, author }.answer()
 }
 
 impl Call<'_> {
@@ -111,6 +115,9 @@ impl Call<'_> {
         let writes = self.head.method != Method::GET;
         if writes && self.kind.family == Family::Definition {
             return Err(status::method_not_allowed());
+        }
+        if writes {
+            self.tell();
         }
         let homeless = self.kind.is_namespaced() && self.route.namespace.is_empty();
         match (&self.head.method, &self.route.name) {
@@ -125,6 +132,29 @@ impl Call<'_> {
             (&Method::DELETE, None) => self.delete_collection(),
             _ => Err(status::method_not_allowed()),
         }
+    }
+
+    /// The cluster's state, to be changed in the name of who sent this.
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.cluster.lock_for(self.author)
+    }
+
+    /// Tells the observer that a write is asked for.
+    fn tell(&self) {
+        let Some(observer) = self.state().observer.clone() else { return };
+        let content_type = self.head.headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
+        observer.asked(
+            self.author,
+            Asked {
+                method: self.head.method.clone(),
+                plural: self.kind.plural.clone(),
+                subresource: self.route.subresource.clone(),
+                namespace: self.route.namespace.clone(),
+                name: self.route.name.clone().unwrap_or_default(),
+                content_type: content_type.unwrap_or_default().to_owned(),
+                body: self.body.clone(),
+            },
+        );
     }
 
     fn place(&self, name: &str) -> Place {
@@ -167,7 +197,7 @@ impl Call<'_> {
     }
 
     fn get(&self, name: &str) -> Result<Response<ApiBody>, Failure> {
-        let state = self.cluster.lock();
+        let state = self.state();
         let place = self.place(name);
         let object = match self.version_read(&state) {
             None => state.get(&self.kind, &place).cloned(),
@@ -185,7 +215,7 @@ impl Call<'_> {
     }
 
     fn list(&self) -> Result<Response<ApiBody>, Failure> {
-        let state = self.cluster.lock();
+        let state = self.state();
         let current = self.version_read(&state).unwrap_or_else(|| state.version());
         let mut list = list::list_at(&state, current, &self.kind, &self.filter()?, &self.query)?;
         if self.disturbance == Some(Disturbance::Shuffled)
@@ -198,7 +228,7 @@ impl Call<'_> {
 
     fn watch(&self) -> Result<Response<ApiBody>, Failure> {
         let filter = self.filter()?;
-        let state = self.cluster.lock();
+        let state = self.state();
         let events =
             watch::watch(self.cluster, &state, self.kind.clone(), filter, self.form, &self.query, self.disturbance)?;
         let mut response = Response::new(ApiBody::new(StreamBody::new(events)));
@@ -212,7 +242,7 @@ impl Call<'_> {
         let mut object = decode::json_object(&self.kind, self.body)?;
         decode::settle_envelope(&self.kind, &self.route.namespace, &mut object)?;
         let warnings = decode::shape(&self.kind, &mut object, options.validation, Origin::Body)?;
-        let mut state = self.cluster.lock();
+        let mut state = self.state();
         if let Some(rival) = self.disturbance.and_then(|disturbance| disturbance.rival(&self.kind, &object)) {
             // What the server refuses the rival it will refuse the caller too.
             let _ = write::create(&mut state, &self.kind, rival, Ownership::Creator, &options);
@@ -224,7 +254,7 @@ impl Call<'_> {
 
     fn replace(&self, name: &str) -> Result<Response<ApiBody>, Failure> {
         let options = self.options()?;
-        let mut state = self.cluster.lock();
+        let mut state = self.state();
         let place = self.place(name);
         let written = patch::replace(&mut state, &self.kind, &place, self.part, self.body, &options)?;
         Ok(self.written(&written))
@@ -236,7 +266,7 @@ impl Call<'_> {
         let format = PatchFormat::parse(&self.kind, content_type.unwrap_or_default())?;
         patch::check_options(format, self.query.get("fieldManager").is_some(), self.query.get("force").is_some())?;
         let place = self.place(name);
-        let mut state = self.cluster.lock();
+        let mut state = self.state();
         let (kind, part) = (&self.kind, self.part);
         let written = match format {
             PatchFormat::Apply => {
@@ -254,7 +284,7 @@ impl Call<'_> {
 
     fn delete(&self, name: &str) -> Result<Response<ApiBody>, Failure> {
         let deletion = self.deletion()?;
-        match delete::delete(&mut self.cluster.lock(), &self.kind, &self.place(name), &deletion)? {
+        match delete::delete(&mut self.state(), &self.kind, &self.place(name), &deletion)? {
             Deleted::Marked(object) => Ok(self.ok(&object)),
             Deleted::Gone(object) => {
                 Ok(output::answer(StatusCode::OK, &output::deleted_status(&self.kind, &object), &[]))
@@ -265,7 +295,7 @@ impl Call<'_> {
     fn delete_collection(&self) -> Result<Response<ApiBody>, Failure> {
         let deletion = self.deletion()?;
         let filter = self.filter()?;
-        let mut state = self.cluster.lock();
+        let mut state = self.state();
         let list = list::list(&state, &self.kind, &filter, &Query::default())?;
         for item in list["items"].as_array().into_iter().flatten() {
             delete::delete(&mut state, &self.kind, &Place::of(item), &deletion)?;

@@ -15,6 +15,7 @@ use tokio::sync::watch;
 use super::Clock;
 use super::kind::{Kind, KindKey, SharedKind};
 use super::meta;
+use super::observer::{Author, Observer, Stored};
 
 /// How many changes of one kind are remembered.
 const HISTORY: usize = 10_000;
@@ -72,12 +73,16 @@ pub(crate) struct State {
     drawn: u64,
     /// Evaluates CEL rules; here because building one costs more than using it.
     pub(crate) rules: kube::core::cel::Validator,
+    /// Told of every change.
+    pub(crate) observer: Option<Arc<dyn Observer>>,
+    /// Who makes the changes now.
+    pub(crate) author: Option<Author>,
 }
 
 impl State {
     pub(crate) fn new(clock: Clock, seed: u64) -> Self {
         let rules = kube::core::cel::Validator::new();
-        Self { tables: BTreeMap::new(), version: 1, clock, seed, drawn: 0, rules }
+        Self { tables: BTreeMap::new(), version: 1, clock, seed, drawn: 0, rules, observer: None, author: None }
     }
 
     /// Serves `kind` from now on; a second call for the same resource replaces its definition and
@@ -200,7 +205,8 @@ impl State {
         let object: Shared = Arc::new(object);
         let table = self.table_mut(kind);
         let old = table.objects.insert(Place::of(&object), object.clone());
-        table.record(Change { version, old, new: object.clone(), removed: false });
+        table.record(Change { version, old: old.clone(), new: object.clone(), removed: false });
+        self.tell(kind, &Place::of(&object), old, Some(object.clone()));
         object
     }
 
@@ -212,8 +218,16 @@ impl State {
         let mut last = (*old).clone();
         meta::set(&mut last, "resourceVersion", version.to_string().into());
         let new = Arc::new(last);
-        self.table_mut(kind).record(Change { version, old: Some(old), new: new.clone(), removed: true });
+        self.table_mut(kind).record(Change { version, old: Some(old.clone()), new: new.clone(), removed: true });
+        self.tell(kind, place, Some(old), None);
         Some(new)
+    }
+
+    fn tell(&self, kind: &Kind, place: &Place, old: Option<Shared>, new: Option<Shared>) {
+        if let Some(observer) = &self.observer {
+            let Place { namespace, name } = place.clone();
+            observer.stored(self.author, Stored { plural: kind.plural.clone(), namespace, name, old, new });
+        }
     }
 
     /// What the history of a resource still holds, oldest first.

@@ -24,6 +24,7 @@ use tokio::task::JoinSet;
 use crate::determinism::VirtualClock;
 use crate::effects::{Effects, Plan};
 use crate::gateway::Gateway;
+use crate::history::{Chronicle, Facts, History, What};
 use crate::kubernetes::Cluster;
 use crate::store::{Dialect, InProcess, Store};
 
@@ -64,6 +65,8 @@ pub struct Options {
     pub purge_slice: u32,
     /// The reading of S3 that the stores follow, but for the region, which is that of the backend.
     pub dialect: Dialect,
+    /// Whether what happens is noted, for [`World::history`].
+    pub history: bool,
     /// The backends that there are stores for, and that the gateway serves: those of one endpoint share a store.
     pub backends: Vec<BackendStore>,
 }
@@ -76,6 +79,7 @@ impl Default for Options {
             plan: Plan::default(),
             purge_slice: 10_000,
             dialect: Dialect::default(),
+            history: false,
             backends: vec![BackendStore::main()],
         }
     }
@@ -95,6 +99,7 @@ pub struct World {
     gateway: Gateway,
     purge_slice: u32,
     controllers_rest: Rest,
+    chronicle: Option<Chronicle>,
     /// Version of the last write that the cluster's own controllers have seen.
     controllers_saw: AtomicU64,
     tasks: JoinSet<()>,
@@ -121,11 +126,16 @@ impl World {
         let store = first.unwrap_or_else(|| Store::new(clock.clock(), options.dialect));
         let stores = Stores::new(stores.into_iter().map(|(endpoint, store)| (authority(endpoint.as_str()), store)));
         let controllers_rest = Rest::default();
+        let chronicle = options.history.then(|| Chronicle::new(clock.clone()));
+        if let Some(chronicle) = &chronicle {
+            cluster.observe(Arc::new(chronicle.clone()));
+        }
         let others = ThirdParties {
             cluster: cluster.clone(),
             stores: stores.clone(),
             accounts: backends::accounts(&options.backends),
             rest: controllers_rest.clone(),
+            chronicle: chronicle.clone(),
         };
         let effects = Effects::within(options.plan, Arc::new(others));
         let purge_slice = options.purge_slice;
@@ -139,6 +149,7 @@ impl World {
             gateway,
             purge_slice,
             controllers_rest,
+            chronicle,
             controllers_saw,
             tasks,
         };
@@ -247,6 +258,35 @@ impl World {
             self.run_cluster_controllers();
         }
         Ok(())
+    }
+
+    /// Notes in the history what somebody does.
+    pub fn note(&self, what: What) {
+        if let Some(chronicle) = &self.chronicle {
+            chronicle.note(what);
+        }
+    }
+
+    /// What has happened so far; without [`Options::history`], only the operator's calls.
+    pub fn history(&self) -> History {
+        let trace = self.effects.trace();
+        match &self.chronicle {
+            Some(chronicle) => chronicle.history(trace),
+            None => History { events: Vec::new(), trace },
+        }
+    }
+
+    /// How everything stands.
+    pub fn facts(&self) -> Facts {
+        let objects = self.cluster.objects().into_iter();
+        let buckets = self.stores.iter().flat_map(|(host, store)| {
+            store.buckets().into_iter().map(move |(name, bucket)| ((host.to_owned(), name), bucket))
+        });
+        Facts {
+            at: self.clock.now(),
+            objects: objects.map(|stored| ((stored.plural, stored.namespace, stored.name), stored.object)).collect(),
+            buckets: buckets.collect(),
+        }
     }
 
     /// Lets this much virtual time pass.

@@ -10,8 +10,9 @@ use stowage_operator::api::wire::{self, Role};
 use tokio::time::Instant;
 
 use crate::effects::{Call, Edit, Fault, Plan, Rival, S3Call, Surroundings, Tampering};
-use crate::kubernetes::{Cluster, Disturbance, StoredObject};
-use crate::store::{self, Protection, Store};
+use crate::history::{Called, Chronicle};
+use crate::kubernetes::{Author, Cluster, Disturbance, StoredObject};
+use crate::store::{self, BucketSnapshot, Protection, Store};
 
 use super::OPERATOR_NAMESPACE;
 use super::transport::Stores;
@@ -34,6 +35,8 @@ pub(super) struct ThirdParties {
     /// The account that the operator's buckets belong to, by host and port.
     pub(super) accounts: BTreeMap<String, String>,
     pub(super) rest: Rest,
+    /// Where what happens is noted, if it is.
+    pub(super) chronicle: Option<Chronicle>,
 }
 
 /// Whether the cluster's own controllers are at rest. Clones are the same.
@@ -77,6 +80,21 @@ impl Surroundings for ThirdParties {
                 self.change_bucket(fault, call, &host);
             }
             (_, Call::Kube(_)) => {}
+        }
+    }
+
+    fn arrives(&self, effect: u64, call: &Call, request: &mut Parts) {
+        request.extensions.insert(Author(effect));
+        if let (Some(chronicle), Call::S3(call)) = (&self.chronicle, call) {
+            let host = request.uri.authority().map(ToString::to_string).unwrap_or_default();
+            chronicle.arrives(effect, self.bucket(&host, call));
+        }
+    }
+
+    fn carried_out(&self, effect: u64, call: &Call, host: &str, status: u16) {
+        if let (Some(chronicle), Call::S3(call)) = (&self.chronicle, call) {
+            let (operation, bucket, after) = (call.operation, call.bucket.clone(), self.bucket(host, call));
+            chronicle.called(effect, Called { host: host.to_owned(), operation, bucket, before: None, after, status });
         }
     }
 }
@@ -124,6 +142,11 @@ impl ThirdParties {
         };
         let first = objects.iter().find(|object| object.plural == CLAIMS);
         named.and_then(claim_named_by).or_else(|| claim_named_by(first?))
+    }
+
+    /// The bucket of a call as it is.
+    fn bucket(&self, host: &str, call: &S3Call) -> Option<BucketSnapshot> {
+        self.stores.get(host)?.bucket(call.bucket.as_deref()?)
     }
 
     fn lay_hands_on(&self, (namespace, name): &Name, fault: Fault) {

@@ -41,6 +41,11 @@ impl<S> Hosts<S> {
         self.0.values()
     }
 
+    /// All services, each with its host and port.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &S)> {
+        self.0.iter().map(|(host, service)| (host.as_str(), service))
+    }
+
     /// The service at a host and port.
     pub fn get(&self, authority: &str) -> Option<&S> {
         self.0.get(authority)
