@@ -9,5 +9,6 @@ pub mod gateway;
 pub mod history;
 pub mod kubernetes;
 pub mod objects;
+pub mod oracles;
 pub mod store;
 pub mod world;

@@ -38,6 +38,7 @@ use http::{Request, Response};
 use k8s_openapi::api::core::v1::Secret;
 use kube::runtime::{WatchStreamExt as _, watcher};
 use kube::{Api, Client};
+use s3s::auth::SecretKey;
 use s3s::config::{S3Config, StaticConfigProvider};
 use s3s::service::{S3Service, S3ServiceBuilder};
 use s3s::{Body, S3};
@@ -114,6 +115,16 @@ impl Gateway {
         builder.set_access(front);
         builder.set_config(Arc::new(StaticConfigProvider::new(Arc::new(config))));
         GatewayService(builder.build())
+    }
+
+    /// What would be done with a request signed by this pair of keys; `None` where nobody with such a pair is known.
+    #[must_use]
+    pub fn verdict(&self, id: &str, secret: &str, operation: Operation, bucket: &str) -> Option<Verdict> {
+        let now = (self.shared.clock)();
+        let registry = self.shared.registry();
+        let credential =
+            registry.credential(id).filter(|credential| credential.secret_access_key == SecretKey::from(secret))?;
+        Some(decide(Caller::Signed(credential), operation, Some(bucket), now))
     }
 
     /// Whether both watches have delivered their first list.

@@ -3,8 +3,7 @@
 //! Plain data. [`Chronicle`] gathers it while a world runs; oracles judge it afterwards, and a timeline draws it.
 
 mod chronicle;
-
-use std::collections::BTreeMap;
+pub mod facts;
 
 use jiff::Timestamp;
 
@@ -13,6 +12,7 @@ pub use crate::kubernetes::{Asked, Stored};
 use crate::store::BucketSnapshot;
 
 pub use chronicle::Chronicle;
+pub use facts::Facts;
 
 /// What happened, in order.
 #[derive(Clone, Debug, Default)]
@@ -124,15 +124,4 @@ impl History {
     pub fn at_rest(&self) -> Option<Timestamp> {
         self.events.iter().rev().find(|event| matches!(event.what, What::AtRest)).map(|event| event.at)
     }
-}
-
-/// How a world stands at one moment: what scenarios look for and oracles compare.
-#[derive(Clone, Debug, Default)]
-pub struct Facts {
-    /// The moment.
-    pub at: Timestamp,
-    /// Every object, by resource, namespace and name.
-    pub objects: BTreeMap<(String, String, String), std::sync::Arc<serde_json::Value>>,
-    /// Every bucket, by host and port of its store and by name.
-    pub buckets: BTreeMap<(String, String), BucketSnapshot>,
 }

@@ -1,0 +1,69 @@
+//! The promises, by the names that everybody uses for them.
+
+use std::fmt;
+
+/// A closed list of promises with what each says.
+macro_rules! promises {
+    ($($name:ident: $words:literal,)*) => {
+        /// What the operator promises.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub enum Promise {
+            $(#[doc = $words] $name,)*
+        }
+
+        impl Promise {
+            /// All of them.
+            pub const ALL: [Self; [$($words,)*].len()] = [$(Self::$name,)*];
+
+            /// Its name: `I1`.
+            pub fn name(self) -> &'static str {
+                match self {
+                    $(Self::$name => stringify!($name),)*
+                }
+            }
+
+            /// What it says, in words.
+            pub fn words(self) -> &'static str {
+                match self {
+                    $(Self::$name => $words,)*
+                }
+            }
+        }
+    };
+}
+
+promises! {
+    I1: "nothing is destroyed that isn't ours",
+    I2: "nothing is destroyed after the edit to Retain, beyond one slice in flight",
+    I3: "nothing is emptied after the edit to forceDelete: false",
+    I4: "one bucket has at most one claim, and a claim that lost it gets no key",
+    I5: "keys without an end: at most one for each claim, exactly one when it is bound; at most two live",
+    I6: "a key that could be read works until its own end; a bound claim is never without one",
+    I7: "no key works after its end, or after its claim",
+    I8: "the end of a key never moves earlier or vanishes, and is at least the overlap after the switch",
+    I9: "the key in the consumer Secret is valid at the gateway, or becomes so within its lag",
+    I10: "id and secret of a key are never torn; an id never gets a second secret",
+    I11: "no secret key shows anywhere but in the Secrets that are for it",
+    I12: "finalizer and record come before the first outside effect; the finalizer goes last",
+    I13: "writes carry UID and version of what was decided on; nobody else's Secret is written",
+    I14: "nothing is left that belongs to no claim",
+    I15: "a key opens its own bucket and no other",
+    I16: "the status is true",
+    L1: "what is asked for is reached",
+    L2: "a deletion comes to its end, or a condition names what blocks it",
+    L3: "a rotation comes within its bound",
+    L4: "time and calls after the faults stop are bounded",
+    L5: "no claim starves another",
+    L6: "a mended spec or cluster recovers without a restart",
+    E1: "at rest nothing is written and no store is called",
+    E2: "under a lasting error calls are bounded",
+    E3: "without deletes each object is created once and never deleted",
+    D1: "the end is that of a run without faults",
+    D2: "the order of a user's acts does not change the end",
+}
+
+impl fmt::Display for Promise {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
