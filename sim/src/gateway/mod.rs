@@ -38,7 +38,6 @@ use http::{Request, Response};
 use k8s_openapi::api::core::v1::Secret;
 use kube::runtime::{WatchStreamExt as _, watcher};
 use kube::{Api, Client};
-use s3s::auth::SecretKey;
 use s3s::config::{S3Config, StaticConfigProvider};
 use s3s::service::{S3Service, S3ServiceBuilder};
 use s3s::{Body, S3};
@@ -123,7 +122,7 @@ impl Gateway {
         let now = (self.shared.clock)();
         let registry = self.shared.registry();
         let credential =
-            registry.credential(id).filter(|credential| credential.secret_access_key == SecretKey::from(secret))?;
+            registry.credential(id).filter(|credential| credential.secret_access_key.expose() == secret)?;
         Some(decide(Caller::Signed(credential), operation, Some(bucket), now))
     }
 
