@@ -7,6 +7,7 @@
 
 use std::collections::BTreeMap;
 
+use jiff::Timestamp;
 use stowage_operator::api::wire::TAG_CLAIM_UID;
 
 use crate::effects::{Answer, Call, Fault, KubeVerb, S3Operation};
@@ -26,9 +27,17 @@ pub(super) struct Buckets {
     looks: BTreeMap<u64, Option<BucketSnapshot>>,
     /// Records that are gone, by bucket: the last one, and who deleted it.
     past: BTreeMap<String, (Record, Hand)>,
-    /// Buckets that the operator's own call made, by host and name; with the time of their making, which tells one
-    /// bucket of a name from the next.
-    made: BTreeMap<(String, String), jiff::Timestamp>,
+    /// Buckets that the operator's own call made, by host and name.
+    made: BTreeMap<(String, String), Made>,
+}
+
+/// A bucket that the operator's own call made.
+#[derive(Debug)]
+struct Made {
+    /// When: that tells one bucket of a name from the next.
+    created: Timestamp,
+    /// UID of the claim that held the bucket then.
+    uid: String,
 }
 
 /// The look that a call goes by, and the read of the claim that it was planned on.
@@ -50,7 +59,7 @@ impl Buckets {
             Seen::Called(called) => {
                 if let Hand::Operator(number) = step.hand {
                     self.judge_call(state, step, number, called, found);
-                    self.remember_call(number, called);
+                    self.remember_call(state, number, called);
                 }
             }
             Seen::Secret(place, new) => {
@@ -70,19 +79,25 @@ impl Buckets {
         }
     }
 
-    fn remember_call(&mut self, number: u64, called: &Called) {
+    fn remember_call(&mut self, state: &State<'_>, number: u64, called: &Called) {
         if is_look(called.operation) {
             self.looks.insert(number, called.before.clone());
         }
         let made = called.operation.name() == "CreateBucket" && called.status < 300 && called.before.is_none();
         if let (true, Some(bucket), Some(after)) = (made, &called.bucket, &called.after) {
-            self.made.insert((called.host.clone(), bucket.clone()), after.created);
+            let uid = record_of(state, called).map(|record| record.uid.clone()).unwrap_or_default();
+            self.made.insert((called.host.clone(), bucket.clone()), Made { created: after.created, uid });
         }
     }
 
     fn is_made_by_us(&self, called: &Called, snapshot: &BucketSnapshot) -> bool {
-        let key = (called.host.clone(), called.bucket.clone().unwrap_or_default());
-        self.made.get(&key) == Some(&snapshot.created)
+        called.bucket.as_ref().is_some_and(|bucket| self.maker(&called.host, bucket, snapshot).is_some())
+    }
+
+    /// UID of the claim that a bucket was made for, if the operator made it.
+    pub(super) fn maker(&self, host: &str, bucket: &str, snapshot: &BucketSnapshot) -> Option<&str> {
+        let made = self.made.get(&(host.to_owned(), bucket.to_owned()))?;
+        (made.created == snapshot.created).then_some(made.uid.as_str())
     }
 
     fn judge_call(&self, state: &State<'_>, step: &Step<'_>, number: u64, called: &Called, found: &mut Findings) {
@@ -120,6 +135,14 @@ impl Buckets {
         found: &mut Findings,
     ) {
         let (what, claim) = (described(called), life.claim.full_name());
+        if !life.claim.is_deleting() && life.gone.is_none() && !life.meddling.any() {
+            found.broken(
+                Promise::I1,
+                step,
+                format!("{what} is called, and nobody deletes claim {claim}, which holds it"),
+            );
+            return;
+        }
         if record.adopted {
             found.broken(Promise::I1, step, format!("{what} is called for claim {claim}, which took that bucket over"));
             return;
@@ -178,7 +201,6 @@ impl Buckets {
         } else {
             found.broken(Promise::I1, step, message);
         }
-        let _ = state;
     }
 
     /// A key is made for a claim that holds its bucket, and while nobody else has a key to it.

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 
 use crate::effects::{Line, Trace};
-use crate::history::{Called, Event, Used, What};
+use crate::history::{Called, Event, Tried, Used, What};
 use crate::kubernetes::{Asked, Stored};
 
 use super::views::{Claim, Policy, Secret};
@@ -45,6 +45,7 @@ pub(super) enum Seen<'a> {
     Asked(&'a Asked),
     Called(&'a Called),
     Used(&'a Used),
+    Tried(&'a Tried),
     AtRest,
     /// What no oracle asks for.
     Else,
@@ -73,6 +74,8 @@ pub(super) struct Life<'a> {
     pub(super) gone: Option<Hand>,
     /// The shortest overlap that its spec ever asked for.
     pub(super) least_overlap: i64,
+    /// How often its user gave a reason for another key: a rotate request, a rotation by time, another backend.
+    pub(super) requests: Requests,
     /// What others did to it and its Secrets.
     pub(super) meddling: Meddling,
     /// When the policy ceased to be `Delete`, if it is not.
@@ -98,6 +101,15 @@ impl Meddling {
     pub(super) fn any(self) -> bool {
         self.finalizer || self.record || self.keys
     }
+}
+
+/// Reasons for another key.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Requests {
+    /// New values of the rotate annotation, and moves to another backend.
+    pub(super) asked: usize,
+    /// Whether it was ever to be rotated by time.
+    pub(super) timed: bool,
 }
 
 /// A change of a claim, by its place among the operator's calls.
@@ -159,6 +171,7 @@ impl<'a> State<'a> {
             What::Asked(asked) => Seen::Asked(asked),
             What::Called(called) => Seen::Called(called),
             What::Used(used) => Seen::Used(used),
+            What::Tried(tried) => Seen::Tried(tried),
             What::AtRest => Seen::AtRest,
             What::Acted(_) | What::Began { .. } | What::Ended { .. } | What::Quiet => Seen::Else,
         };
@@ -207,12 +220,17 @@ impl<'a> State<'a> {
             claim: new,
             gone: None,
             least_overlap: i64::MAX,
+            requests: Requests { asked: usize::from(new.rotate_request().is_some()), timed: false },
             meddling: Meddling::default(),
             retained: None,
             unforced: None,
             deleting: None,
         });
         life.meddling.finalizer |= hand == Hand::Other && life.claim.has_finalizer() && !new.has_finalizer();
+        let asked = new.rotate_request().is_some() && new.rotate_request() != life.claim.rotate_request();
+        let moved = new.backend() != life.claim.backend();
+        life.requests.asked += usize::from(asked) + usize::from(moved);
+        life.requests.timed |= new.rotates_by_time();
         life.claim = new;
         life.least_overlap = life.least_overlap.min(new.overlap());
         let note = |edit: &mut Option<Edit>, holds: bool| {

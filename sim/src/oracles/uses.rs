@@ -51,6 +51,10 @@ impl Uses {
                 }
             }
             Seen::Used(used) => self.judge(state, step, used, found),
+            Seen::Tried(tried) if tried.allowed => {
+                let (id, operation, bucket) = (&tried.access_key_id, &tried.operation, &tried.bucket);
+                found.broken(Promise::I15, step, format!("key {id} is let do {operation} on bucket {bucket}"));
+            }
             _ => {}
         }
     }

@@ -61,6 +61,20 @@ impl<'a> Claim<'a> {
         }
     }
 
+    /// Value of the annotation that asks for a rotation.
+    pub(super) fn rotate_request(&self) -> Option<&'a str> {
+        self.object["metadata"]["annotations"][wire::ROTATE].as_str()
+    }
+
+    pub(super) fn rotates_by_time(&self) -> bool {
+        self.object["spec"]["rotationPolicy"]["mode"] == "TimeBased"
+    }
+
+    /// Name of the S3Backend that the spec asks for.
+    pub(super) fn backend(&self) -> &'a str {
+        self.object["spec"]["backendRef"]["name"].as_str().unwrap_or_default()
+    }
+
     /// Seconds that an old key works on after a rotation.
     pub(super) fn overlap(&self) -> i64 {
         self.object["spec"]["rotationPolicy"]["overlapSeconds"].as_i64().unwrap_or(DEFAULT_OVERLAP)
@@ -101,6 +115,7 @@ pub(super) struct Record {
     /// Host and port of the store.
     pub(super) host: String,
     pub(super) bucket: String,
+    pub(super) backend: String,
     pub(super) absence: bool,
     pub(super) adopted: bool,
     pub(super) settled: bool,
@@ -202,6 +217,7 @@ impl Record {
             uid: text(secret, "claim_uid")?,
             host: host.to_owned(),
             bucket: text(secret, "bucket_name")?,
+            backend: text(secret, "backend").unwrap_or_default(),
             absence: is("absence", "true"),
             adopted: is("origin", "Adopted"),
             settled: is("settled", "true"),
