@@ -114,7 +114,7 @@ impl Buckets {
             self.judge_destruction(state, step, (called, before), (record, life), ground, found);
             judge_policy(state, step, called, life, ground, found);
         } else if matches!(called.operation.name(), "PutBucketTagging" | "PutBucketVersioning") {
-            self.judge_claiming(state, step, called, before, found);
+            self.judge_claiming(state, step, number, (called, before), found);
         }
     }
 
@@ -178,29 +178,49 @@ impl Buckets {
         }
     }
 
-    /// Tags and settings are put on buckets of our own making; on an empty untagged one, where the record has its
-    /// absence, because it can't be told from one.
+    /// Tags and settings are put on buckets of our own making. A stranger's that stands in the place of one can't be told
+    /// from it where the store said that it was made just now, or where it is empty and untagged and the record has its
+    /// absence.
     fn judge_claiming(
         &self,
         state: &State<'_>,
         step: &Step<'_>,
-        called: &Called,
-        before: &BucketSnapshot,
+        number: u64,
+        (called, before): (&Called, &BucketSnapshot),
         found: &mut Findings,
     ) {
         let Some(record) = record_of(state, called) else { return };
-        if names(before, &record.uid) && !record.adopted || self.is_made_by_us(called, before) {
+        if (names(before, &record.uid) && !record.adopted) || self.is_made_by_us(called, before) {
             return;
         }
         let message = format!("{} is called on a bucket that {}", described(called), described_owner(before));
-        let empty = before.objects == 0 && before.versions == 0 && before.uploads == 0;
-        let last = self.looks.values().next_back().and_then(Option::as_ref);
-        let changed_since = last.is_none_or(|last| last != before);
-        if !record.adopted && record.absence && ((is_untagged(before) && empty) || changed_since) {
+        let (look, created) = self.last_look(state, number, called);
+        let unfinished = record.absence && is_untagged(before) && is_empty(before);
+        let excused = match look {
+            None => created,
+            Some(seen) => created || unfinished || seen != before,
+        };
+        if excused && !record.adopted {
             found.limit(Promise::I1, step, message);
         } else {
             found.broken(Promise::I1, step, message);
         }
+    }
+
+    /// What the last look at the bucket of a call showed, and whether a store said since that it made the bucket.
+    fn last_look(&self, state: &State<'_>, number: u64, called: &Called) -> (Option<&BucketSnapshot>, bool) {
+        let mut created = false;
+        for line in state.before(number) {
+            let Call::S3(call) = &line.call else { continue };
+            if call.bucket != called.bucket {
+                continue;
+            }
+            created |= call.operation.name() == "CreateBucket" && line.answer == Answer::Status(200);
+            if is_look(call.operation) {
+                return (self.looks.get(&line.number).and_then(Option::as_ref), created);
+            }
+        }
+        (None, created)
     }
 
     /// A key is made for a claim that holds its bucket, and while nobody else has a key to it.
@@ -289,12 +309,9 @@ fn judge_policy(
 /// Walks back from a call that destroys.
 fn ground(state: &State<'_>, number: u64, called: &Called, claim: &Claim<'_>) -> Ground {
     let mut ground = Ground::default();
-    let Some(line) = state.line(number) else { return ground };
-    let index = usize::try_from(number).unwrap_or_default().saturating_sub(1);
-    let earlier = state.trace.lines().iter().take(index).rev().filter(|earlier| earlier.instance == line.instance);
     let begun = state.lives.get(claim.uid).and_then(|life| life.deleting);
     let (mut reads, mut same_slice) = (0, true);
-    for earlier in earlier {
+    for earlier in state.before(number) {
         if begun.is_none_or(|begun: Edit| !begun.precedes(earlier.number)) {
             return ground;
         }
@@ -339,6 +356,10 @@ fn destroys(operation: S3Operation) -> bool {
 
 fn names(bucket: &BucketSnapshot, uid: &str) -> bool {
     bucket.tags.as_ref().and_then(|tags| tags.get(TAG_CLAIM_UID)).is_some_and(|tag| tag == uid)
+}
+
+pub(super) fn is_empty(bucket: &BucketSnapshot) -> bool {
+    bucket.versions + bucket.delete_markers + bucket.uploads == 0
 }
 
 fn is_untagged(bucket: &BucketSnapshot) -> bool {

@@ -2,9 +2,10 @@
 //! what it is. A UID is that of its object, the first key of a claim is its key #1, a time is told by what happened
 //! then.
 //!
-//! Left out are events, which are best effort (spec §3), and versions of objects.
+//! Left out are events, which are best effort (spec §3), and versions of objects; of `managedFields` it is told who
+//! manages what part, not which field.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use base64::Engine;
@@ -151,9 +152,19 @@ impl Names {
             Some(uid) => uid,
             None => object["metadata"]["uid"].as_str().unwrap_or_default(),
         };
+        lines.push(format!("{place} .metadata.managedFields = {}", managers(object)));
         let teller = Teller { names: self, uid, object };
         teller.tell(place, &mut String::new(), object, lines);
     }
+}
+
+/// Who manages an object, in order.
+fn managers(object: &Value) -> String {
+    let text = |entry: &Value, field: &str| entry[field].as_str().unwrap_or_default().to_owned();
+    let words = |entry| ["manager", "operation", "subresource"].map(|field| text(entry, field)).join(" ");
+    let entries = object["metadata"]["managedFields"].as_array().into_iter().flatten();
+    let all: BTreeSet<String> = entries.map(|entry| words(entry).trim_end().to_owned()).collect();
+    all.into_iter().collect::<Vec<_>>().join(", ")
 }
 
 /// Tells one object.

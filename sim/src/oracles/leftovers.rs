@@ -3,9 +3,8 @@
 use stowage_operator::api::wire::TAG_CLAIM_UID;
 
 use crate::history::Facts;
-use crate::store::BucketSnapshot;
 
-use super::buckets::Buckets;
+use super::buckets::{Buckets, is_empty};
 use super::findings::Findings;
 use super::state::{Hand, Held, Life, Place, State};
 use super::views::{Policy, Secret};
@@ -72,8 +71,4 @@ fn is_retained(end: &Facts, life: &Life<'_>) -> bool {
         })
     };
     life.claim.policy() == Policy::Retain || life.meddling.any() || told()
-}
-
-fn is_empty(bucket: &BucketSnapshot) -> bool {
-    bucket.versions + bucket.delete_markers + bucket.uploads == 0
 }

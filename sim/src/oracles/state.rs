@@ -143,6 +143,8 @@ pub(super) struct State<'a> {
     pub(super) secrets: BTreeMap<Place<'a>, Held<'a>>,
     /// The highest number of a call so far.
     latest: u64,
+    /// Whether an edit waits for the next call.
+    unsettled: bool,
 }
 
 impl<'a> State<'a> {
@@ -153,6 +155,7 @@ impl<'a> State<'a> {
             lives: BTreeMap::new(),
             secrets: BTreeMap::new(),
             latest: 0,
+            unsettled: false,
         }
     }
 
@@ -160,11 +163,7 @@ impl<'a> State<'a> {
     pub(super) fn read(&mut self, index: usize, event: &'a Event) -> Step<'a> {
         if let Some(number) = event.effect.filter(|number| *number > self.latest) {
             self.latest = number;
-            for life in self.lives.values_mut() {
-                for edit in [&mut life.retained, &mut life.unforced, &mut life.deleting] {
-                    Edit::settle(edit, number - 1);
-                }
-            }
+            self.settle_edits(number - 1);
         }
         let seen = match &event.what {
             What::Stored(stored) => read_change(stored),
@@ -176,6 +175,17 @@ impl<'a> State<'a> {
             What::Acted(_) | What::Began { .. } | What::Ended { .. } | What::Quiet => Seen::Else,
         };
         Step { index, at: event.at, hand: self.hand(event), seen }
+    }
+
+    fn settle_edits(&mut self, number: u64) {
+        if !std::mem::take(&mut self.unsettled) {
+            return;
+        }
+        for life in self.lives.values_mut() {
+            for edit in [&mut life.retained, &mut life.unforced, &mut life.deleting] {
+                Edit::settle(edit, number);
+            }
+        }
     }
 
     /// A change under a call that the server refused is that of the rival because of whom it did.
@@ -193,6 +203,14 @@ impl<'a> State<'a> {
         self.trace.lines().get(usize::try_from(number).ok()?.checked_sub(1)?)
     }
 
+    /// The earlier calls of the same life of the operator, latest first.
+    pub(super) fn before(&self, number: u64) -> impl Iterator<Item = &'a Line> + use<'a> {
+        let instance = self.line(number).map(|line| line.instance);
+        let index = usize::try_from(number).unwrap_or_default().saturating_sub(1);
+        let earlier = self.trace.lines().iter().take(index).rev();
+        earlier.filter(move |earlier| Some(earlier.instance) == instance)
+    }
+
     /// The Secrets of a claim's UID.
     pub(super) fn of(&self, uid: &str) -> impl Iterator<Item = (&Place<'a>, &Held<'a>)> {
         self.secrets.iter().filter(move |(_, held)| held.secret.uid() == Some(uid))
@@ -208,6 +226,7 @@ impl<'a> State<'a> {
     }
 
     fn take_in_claim(&mut self, hand: Hand, stored: &'a Stored, new: Option<Claim<'a>>) {
+        self.unsettled = true;
         let Some(new) = new else {
             let old = stored.old.as_deref().and_then(Claim::read);
             if let Some(life) = old.and_then(|old| self.lives.get_mut(old.uid)) {

@@ -155,14 +155,20 @@ fn a_store_that_shows_its_past_is_a_limit() {
 
 #[test]
 fn a_bucket_of_others_is_not_tagged() {
-    let mut story = Story::bound("Retain");
-    story.bucket = Some(BucketSnapshot { objects: 1, versions: 1, ..empty_bucket(story.now) });
-    story.wait(1);
-    story.s3("GetBucketTagging", |_| {});
-    story.bucket = story.bucket.take().map(|bucket| BucketSnapshot { created: story.now, ..bucket });
-    story.s3("GetBucketTagging", |_| {});
-    story.s3("PutBucketTagging", |bucket| tag(bucket, UID));
-    story.assert_broken(Promise::I1, "carries no claim's tags");
+    let foreign = |objects: usize, looked_at: bool| {
+        let mut story = Story::bound("Retain");
+        story.wait(1);
+        story.s3("GetBucketTagging", |_| {});
+        story.bucket = Some(BucketSnapshot { objects, versions: objects, ..empty_bucket(story.now) });
+        if looked_at {
+            story.s3("GetBucketTagging", |_| {});
+        }
+        story.s3("PutBucketTagging", |bucket| tag(bucket, UID));
+        story
+    };
+    foreign(1, true).assert_broken(Promise::I1, "carries no claim's tags");
+    foreign(1, false).assert_limit(Promise::I1);
+    foreign(0, true).assert_limit(Promise::I1);
 }
 
 #[test]
