@@ -1,5 +1,7 @@
 //! The command line (spec §5).
 
+mod explore;
+
 use std::io::{self, Write};
 use std::path::PathBuf;
 
@@ -29,6 +31,10 @@ enum Command {
     /// Nothing outside of the process is touched.
     #[command(after_long_help = EXIT_CODES)]
     Demo(DemoArgs),
+    /// Play scenarios under every fault, and judge what comes of it.
+    Explore(explore::ExploreArgs),
+    /// Play one schedule again, and show what happens.
+    Replay(explore::ReplayArgs),
 }
 
 const EXIT_CODES: &str = "\
@@ -88,6 +94,8 @@ impl Cli {
     pub fn execute(self) -> Result<(), String> {
         match self.command {
             Command::Demo(args) => run_demo(args),
+            Command::Explore(args) => explore::explore_command(args),
+            Command::Replay(args) => explore::replay_command(args),
         }
     }
 }
@@ -139,7 +147,7 @@ mod tests {
     #[test]
     fn files_can_be_given_one_by_one_or_together() {
         let cli = Cli::try_parse_from(["stowage-sim", "demo", "-f", "a", "b", "-f", "-", "-o", "json"]);
-        let Command::Demo(args) = cli.expect("it is good usage").command;
+        let Command::Demo(args) = cli.expect("it is good usage").command else { panic!("it is the demo") };
         assert_eq!(args.filename, ["a", "b", "-"].map(PathBuf::from));
         assert_eq!(args.output, Output::Json);
     }
