@@ -25,7 +25,7 @@ pub(super) fn judge(case: &Case<'_>, state: &State<'_>, buckets: &Buckets, found
         }
         let message =
             format!("bucket {name} is left of claim {}, which was to be deleted with it", life.claim.full_name());
-        if state.setting.operators > 1 {
+        if !state.alone {
             // One may make a bucket while the other lets go (spec §3.2).
             found.limit_in_the_end(Promise::I14, message);
         } else {

@@ -13,7 +13,8 @@ use super::order::record_of;
 use super::state::{Hand, Place, Seen, State, Step};
 use super::views::{End, Key, Secret};
 
-/// At rest a bucket is looked at, and a backend probed, once in ten minutes, give or take a tenth (spec §1, §5).
+/// At rest a bucket is looked at, and a backend probed, once in ten minutes, give or take a tenth (spec §1, §5); but that
+/// of a claim in trouble also when somebody touches the claim.
 const BETWEEN_LOOKS: SignedDuration = SignedDuration::from_secs(9 * 60);
 
 /// What is remembered of calls and objects.
@@ -45,7 +46,7 @@ impl<'a> Rest<'a> {
                 let operation = called.operation.name();
                 let last = self.calls.insert((called.host.as_str(), bucket, operation), step.at);
                 let often = last.is_none_or(|last| step.at.duration_since(last) < BETWEEN_LOOKS);
-                if self.at_rest && (!called.operation.is_read() || often) {
+                if self.at_rest && (!called.operation.is_read() || (often && is_calm(state))) {
                     found.broken(Promise::E1, step, format!("at rest {operation} {bucket} is called"));
                 }
                 if operation == "CreateBucket" {
@@ -96,6 +97,11 @@ impl<'a> Rest<'a> {
     }
 }
 
+/// Whether every claim is as its user wants it.
+fn is_calm(state: &State<'_>) -> bool {
+    state.lives.values().filter(|life| life.gone.is_none()).all(|life| life.claim.is_ready())
+}
+
 /// Whether a Secret has had its time: because its claim goes, or because the claim has moved on from it.
 fn may_go(state: &State<'_>, step: &Step<'_>, (_, name): Place<'_>, secret: &Secret<'_>) -> bool {
     let Some(life) = secret.uid().and_then(|uid| state.lives.get(uid)) else { return true };
@@ -119,7 +125,7 @@ fn may_go(state: &State<'_>, step: &Step<'_>, (_, name): Place<'_>, secret: &Sec
 fn judge_reason(state: &State<'_>, step: &Step<'_>, key: &Key<'_>, number: usize, found: &mut Findings) {
     let Some(life) = state.lives.get(key.uid.as_str()) else { return };
     let reasons = 1 + life.requests.asked;
-    let excused = life.requests.timed || life.meddling.any() || state.setting.operators > 1 || life.gone.is_some();
+    let excused = life.requests.timed || life.meddling.any() || !state.alone || life.gone.is_some();
     let is_good = |secret: &Secret<'_>| matches!(secret, Secret::Key(other) if other.counts && other.end == End::Open);
     if number <= reasons || excused || !state.of(&key.uid).any(|(_, held)| is_good(&held.secret)) {
         return;

@@ -137,6 +137,8 @@ impl Edit {
 pub(super) struct State<'a> {
     pub(super) setting: &'a Setting,
     pub(super) trace: &'a Trace,
+    /// Whether no two operators ever ran at once, to get into each other's way.
+    pub(super) alone: bool,
     /// Every claim that ever was, by UID.
     pub(super) lives: BTreeMap<&'a str, Life<'a>>,
     /// The Secrets that there are.
@@ -152,6 +154,7 @@ impl<'a> State<'a> {
         Self {
             setting: case.setting,
             trace: &case.history.trace,
+            alone: case.setting.operators < 2 && is_one_after_the_other(&case.history.trace),
             lives: BTreeMap::new(),
             secrets: BTreeMap::new(),
             latest: 0,
@@ -277,6 +280,11 @@ impl<'a> State<'a> {
             None => self.secrets.remove(&place),
         };
     }
+}
+
+/// Whether each life of the operator made its calls after those of the life before.
+fn is_one_after_the_other(trace: &Trace) -> bool {
+    trace.lines().windows(2).all(|pair| pair[0].instance <= pair[1].instance)
 }
 
 fn read_change(stored: &Stored) -> Seen<'_> {

@@ -1,7 +1,5 @@
 //! The status is true at rest (I16), and a claim that is bound has its key, and only one (I5).
 
-use serde_json::Value;
-
 use crate::history::facts::condition;
 
 use super::findings::Findings;
@@ -31,11 +29,11 @@ pub(super) fn judge(case: &Case<'_>, state: &State<'_>, found: &mut Findings) {
         let open = open_keys(state, life);
         let claim = life.claim.full_name();
         // A claim in trouble may have stopped in the middle of a rotation.
-        let most = if is_ready(life) { 1 } else { 2 };
-        if open > most || (is_ready(life) && open == 0) {
+        let most = if life.claim.is_ready() { 1 } else { 2 };
+        if open > most || (life.claim.is_ready() && open == 0) {
             found.broken_in_the_end(Promise::I5, format!("claim {claim} has {open} keys without an end"));
         }
-        if is_ready(life)
+        if life.claim.is_ready()
             && let Err(why) = works(case, state, life)
         {
             found.broken_in_the_end(Promise::I16, format!("claim {claim} says that it is Ready, but {why}"));
@@ -52,20 +50,6 @@ pub(super) fn judge(case: &Case<'_>, state: &State<'_>, found: &mut Findings) {
             found.broken_in_the_end(Promise::I16, message);
         }
     }
-}
-
-/// Whether a claim says that it is Ready, of its spec as it is.
-fn is_ready(life: &Life<'_>) -> bool {
-    let object = life.claim.object;
-    let ready = find(object, "Ready");
-    ready.is_some_and(|ready| {
-        ready["status"] == "True" && ready["observedGeneration"] == object["metadata"]["generation"]
-    })
-}
-
-fn find<'a>(object: &'a Value, kind: &str) -> Option<&'a Value> {
-    let conditions = object["status"]["conditions"].as_array()?;
-    conditions.iter().find(|condition| condition["type"] == *kind)
 }
 
 fn open_keys(state: &State<'_>, life: &Life<'_>) -> usize {
@@ -111,9 +95,10 @@ fn works(case: &Case<'_>, state: &State<'_>, life: &Life<'_>) -> Result<(), Stri
 /// The conditions and the phase agree with each other (spec §1).
 fn judge_conditions(state: &State<'_>, life: &Life<'_>, found: &mut Findings) {
     let (claim, object) = (life.claim.full_name(), life.claim.object);
-    let Some(ready) = find(object, "Ready") else { return };
+    let Some(ready) = life.claim.condition("Ready") else { return };
     let (reason, holds) = (condition(object, "Ready"), ready["status"] == "True");
-    let (stalled, reconciling) = (find(object, "Stalled").is_some(), find(object, "Reconciling").is_some());
+    let (stalled, reconciling) =
+        (life.claim.condition("Stalled").is_some(), life.claim.condition("Reconciling").is_some());
     let expected = match (holds, reason) {
         (true, _) | (_, "Paused") => (false, false),
         (false, reason) => (STALLED.contains(&reason), !STALLED.contains(&reason)),
@@ -122,7 +107,7 @@ fn judge_conditions(state: &State<'_>, life: &Life<'_>, found: &mut Findings) {
         let message = format!("claim {claim}, {reason}, is Stalled: {stalled} and Reconciling: {reconciling}");
         found.broken_in_the_end(Promise::I16, message);
     }
-    let is_true = |kind: &str| find(object, kind).is_some_and(|condition| condition["status"] == "True");
+    let is_true = |kind: &str| life.claim.condition(kind).is_some_and(|condition| condition["status"] == "True");
     let held = || state.of(life.claim.uid).any(|(_, held)| matches!(held.secret, Secret::Record(_)));
     let phase = match () {
         () if life.claim.is_deleting() => "Deleting",

@@ -91,6 +91,19 @@ impl<'a> Claim<'a> {
         self.object["spec"]["anonymousAccess"]["mode"].as_str().is_some_and(|mode| mode != "None")
     }
 
+    /// A condition of its status.
+    pub(super) fn condition(&self, kind: &str) -> Option<&'a Value> {
+        let conditions = self.object["status"]["conditions"].as_array()?;
+        conditions.iter().find(|condition| condition["type"] == *kind)
+    }
+
+    /// Whether it says that it is Ready, of its spec as it is.
+    pub(super) fn is_ready(&self) -> bool {
+        let generation = &self.object["metadata"]["generation"];
+        let ready = self.condition("Ready");
+        ready.is_some_and(|ready| ready["status"] == "True" && ready["observedGeneration"] == *generation)
+    }
+
     /// `namespace/name`.
     pub(super) fn full_name(&self) -> String {
         format!("{}/{}", self.namespace, self.name)

@@ -1,7 +1,7 @@
 //! The history of each key as tenants meet it: I6 and I7.
 
 use super::super::Promise;
-use super::story::{BUCKET, By, Story, key_id, key_name};
+use super::story::{BUCKET, By, Story, encode, key_id, key_name};
 use crate::history::{Tried, What};
 use crate::world::OPERATOR_NAMESPACE;
 
@@ -35,6 +35,17 @@ fn a_good_key_is_not_refused() {
     story.wait(119);
     story.used(1, false);
     story.assert_broken(Promise::I6, "which is good");
+}
+
+#[test]
+fn who_reads_a_spoilt_key_is_refused() {
+    let mut story = Story::bound("Retain");
+    story.change(By::Other, "secrets", "team-a", "photos-s3", |secret| {
+        secret["data"]["AWS_SECRET_ACCESS_KEY"] = encode("tampered").into();
+    });
+    story.wait(10);
+    story.used(1, false);
+    story.assert_kept();
 }
 
 #[test]
