@@ -70,14 +70,11 @@ pub(crate) struct State {
     clock: Clock,
     seed: u64,
     drawn: u64,
-    /// Evaluates CEL rules; here because building one costs more than using it.
-    pub(crate) rules: kube::core::cel::Validator,
 }
 
 impl State {
     pub(crate) fn new(clock: Clock, seed: u64) -> Self {
-        let rules = kube::core::cel::Validator::new();
-        Self { tables: BTreeMap::new(), version: 1, clock, seed, drawn: 0, rules }
+        Self { tables: BTreeMap::new(), version: 1, clock, seed, drawn: 0 }
     }
 
     /// Serves `kind` from now on; a second call for the same resource replaces its definition and
