@@ -7,6 +7,7 @@ use anstream::{AutoStream, ColorChoice};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::demo::{self, Report, Source, Step, json, text};
+use crate::mutants::{self, MutantsArgs};
 
 /// The Stowage operator in a simulated world: a Kubernetes API, an S3 store and a gateway in one process.
 #[derive(Debug, Parser)]
@@ -29,6 +30,13 @@ enum Command {
     /// Nothing outside of the process is touched.
     #[command(after_long_help = EXIT_CODES)]
     Demo(DemoArgs),
+    /// Put known bugs into the operator, one at a time, and see whether the exploration finds each.
+    ///
+    /// Applies each patch of sim/mutants to a copy of the sources, builds that, and explores it until a promise is
+    /// broken: first the scenarios that the patch names, then all. Needs the sources and cargo; they are only read. The
+    /// first run builds everything once, which takes minutes, each mutant about half of one.
+    #[command(after_long_help = MUTANTS_EXIT_CODES)]
+    Mutants(MutantsArgs),
 }
 
 const EXIT_CODES: &str = "\
@@ -38,6 +46,14 @@ Examples:
   cat everything.yaml | stowage-sim demo -f - -o json
 
 Exit codes: 0 every step went as it should; 1 one did not, said in one sentence on stderr; 2 wrong usage.";
+
+const MUTANTS_EXIT_CODES: &str = "\
+Examples:
+  stowage-sim mutants
+  stowage-sim mutants forbidden-is-absent remade-at-one
+  stowage-sim mutants -o markdown > docs/mutants.md
+
+Exit codes: 0 every mutant is killed; 1 one is not, does not apply or does not build; 2 wrong usage.";
 
 #[derive(Debug, Args)]
 struct DemoArgs {
@@ -88,6 +104,7 @@ impl Cli {
     pub fn execute(self) -> Result<(), String> {
         match self.command {
             Command::Demo(args) => run_demo(args),
+            Command::Mutants(args) => mutants::execute(args),
         }
     }
 }
@@ -139,7 +156,7 @@ mod tests {
     #[test]
     fn files_can_be_given_one_by_one_or_together() {
         let cli = Cli::try_parse_from(["stowage-sim", "demo", "-f", "a", "b", "-f", "-", "-o", "json"]);
-        let Command::Demo(args) = cli.expect("it is good usage").command;
+        let Command::Demo(args) = cli.expect("it is good usage").command else { panic!("it is the demo") };
         assert_eq!(args.filename, ["a", "b", "-"].map(PathBuf::from));
         assert_eq!(args.output, Output::Json);
     }

@@ -8,6 +8,7 @@ pub mod effects;
 pub mod gateway;
 pub mod history;
 pub mod kubernetes;
+pub mod mutants;
 pub mod objects;
 pub mod oracles;
 pub mod store;
