@@ -1,5 +1,7 @@
 //! The command line (spec §5).
 
+mod explore;
+
 use std::io::{self, Write};
 use std::path::PathBuf;
 
@@ -30,6 +32,10 @@ enum Command {
     /// Nothing outside of the process is touched.
     #[command(after_long_help = EXIT_CODES)]
     Demo(DemoArgs),
+    /// Play scenarios under every fault, and judge what comes of it.
+    Explore(explore::ExploreArgs),
+    /// Play one schedule again, and show what happens.
+    Replay(explore::ReplayArgs),
     /// Put known bugs into the operator, one at a time, and see whether the exploration finds each.
     ///
     /// Applies each patch of sim/mutants to a copy of the sources, builds that, and explores it until a promise is
@@ -104,6 +110,8 @@ impl Cli {
     pub fn execute(self) -> Result<(), String> {
         match self.command {
             Command::Demo(args) => run_demo(args),
+            Command::Explore(args) => explore::explore_command(args),
+            Command::Replay(args) => explore::replay_command(args),
             Command::Mutants(args) => mutants::execute(args),
         }
     }

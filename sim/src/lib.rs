@@ -5,6 +5,7 @@ pub mod cli;
 pub mod demo;
 pub mod determinism;
 pub mod effects;
+pub mod explorer;
 pub mod gateway;
 pub mod history;
 pub mod kubernetes;

@@ -21,6 +21,11 @@ enum Parameter {
 }
 
 impl Fault {
+    /// Its name, without what may stand in brackets.
+    pub fn name(self) -> &'static str {
+        self.words().0
+    }
+
     /// Name and parameter.
     fn words(self) -> (&'static str, Parameter) {
         use Parameter::{None, Number, Word};

@@ -260,6 +260,21 @@ impl World {
         Ok(())
     }
 
+    /// Has somebody work in this world until it ends.
+    pub fn spawn(&mut self, work: impl Future<Output = ()> + Send + 'static) {
+        self.tasks.spawn(work);
+    }
+
+    /// The gateway.
+    pub fn gateway(&self) -> Gateway {
+        self.gateway.clone()
+    }
+
+    /// Where what happens is noted; `None` without [`Options::history`].
+    pub fn chronicle(&self) -> Option<Chronicle> {
+        self.chronicle.clone()
+    }
+
     /// Notes in the history what somebody does.
     pub fn note(&self, what: What) {
         if let Some(chronicle) = &self.chronicle {

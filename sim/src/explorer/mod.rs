@@ -1,0 +1,22 @@
+//! The explorer: plays scenarios under every fault, and judges what comes of it.
+
+pub mod campaign;
+pub mod corpus;
+mod log;
+mod others;
+pub mod plans;
+mod quick;
+pub mod report;
+pub mod run;
+pub mod scenario;
+pub mod scenarios;
+pub mod schedule;
+pub mod shrink;
+mod stage;
+mod tenants;
+
+pub use campaign::{Campaign, Profile, Progress, Shard, explore};
+pub use report::{Failure, Report};
+pub use run::{Outcome, run};
+pub use scenario::{Phase, Scenario};
+pub use schedule::{Schedule, ScheduleError};

@@ -1,0 +1,76 @@
+//! What others' hands may make of a scenario's end, where that can't or need not be what the user wanted first.
+
+use serde_json::Value;
+
+use crate::effects::{Edit, Fault, Feature, Rival, Tampering};
+use crate::history::Facts;
+
+use super::scenario::{Phase, Scenario};
+
+/// The claim that every scenario is about.
+pub(super) const NAMESPACE: &str = "team-a";
+/// Its name.
+pub(super) const CLAIM: &str = "photos";
+/// The bucket that it comes to.
+pub(super) const BUCKET: &str = "team-a-photos";
+
+/// Reasons of `Ready` with which a claim may rest after a fault, besides what the user wanted.
+fn reasons(fault: Fault) -> &'static [&'static str] {
+    match fault {
+        // A stranger has the name: of the bucket, the record, the credential or the consumer Secret.
+        Fault::BucketExists => &["BucketExists"],
+        Fault::AlreadyExists(Rival::Foreign) => &["BucketNameConflict", "CreationInconsistent", "SecretConflict"],
+        Fault::Usurp => &["BucketExists", "BucketMissing", "BucketNameConflict"],
+        // A bucket that was bound is never replaced by an empty one.
+        Fault::Vanish => &["BucketMissing"],
+        // Without its owner reference it is nobody's.
+        Fault::Tamper(Tampering::DisownConsumer) => &["SecretConflict"],
+        // Until the former UID's record is swept.
+        Fault::Recreate => &["BucketNameConflict"],
+        Fault::Edit(Edit::Pause) => &["Paused"],
+        // While the claim goes, without force: somebody has to decide.
+        Fault::Edit(Edit::Delete | Edit::NoForce) | Fault::LateWrite => &["BucketNotEmpty"],
+        Fault::Locked => &["DeletionBlocked"],
+        // Versions that can't be listed can't be deleted.
+        Fault::NotImplemented(Feature::Versioning) => &["Purging"],
+        _ => &[],
+    }
+}
+
+/// Whether all rests as one of these faults may leave it.
+pub(super) fn may_rest(scenario: &Scenario, facts: &Facts, faults: &[Fault]) -> bool {
+    let claim = facts.claim(NAMESPACE, CLAIM);
+    let reason = facts.ready(NAMESPACE, CLAIM);
+    let goes = matches!(scenario.phase, Phase::Delete | Phase::Purge);
+    faults.iter().any(|fault| reasons(*fault).contains(&reason) || leaves(*fault, claim, reason, goes))
+}
+
+fn leaves(fault: Fault, claim: &Value, reason: &str, goes: bool) -> bool {
+    match fault {
+        Fault::Tamper(Tampering::StripFinalizers) => claim.is_null(),
+        // What is nobody's stays where it is.
+        Fault::Tamper(Tampering::DisownConsumer) if goes => claim.is_null(),
+        Fault::Tamper(Tampering::DisownConsumer) => {
+            let wanted = &claim["spec"]["writeConnectionSecretToRef"]["name"];
+            wanted.is_string() && claim["status"]["boundSecretName"] == *wanted
+        }
+        // The one that was made again is nobody's to delete.
+        Fault::Recreate => goes && reason == "Bound" && claim["metadata"]["deletionTimestamp"].is_null(),
+        _ => false,
+    }
+}
+
+/// Whether somebody has done something in the world, so that it can't end as it does without that.
+pub(super) fn is_somebodys_doing(fault: Fault) -> bool {
+    match fault {
+        Fault::Recreate | Fault::Tamper(_) | Fault::Edit(_) => true,
+        Fault::AlreadyExists(Rival::Foreign) | Fault::AlreadyOwned | Fault::BucketExists | Fault::OkOnExisting => true,
+        Fault::Locked | Fault::LateWrite | Fault::Vanish | Fault::Usurp | Fault::NotImplemented(_) => true,
+        _ => false,
+    }
+}
+
+/// Whether what has become of the bucket shows only at the next drift check.
+pub(super) fn is_about_bucket(fault: Fault) -> bool {
+    matches!(fault, Fault::Vanish | Fault::Usurp)
+}

@@ -1,0 +1,193 @@
+//! Runs one schedule, and judges it.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::time::Duration;
+
+use crate::determinism::run_seeded;
+use crate::effects::{Call, Fault, Plan};
+use crate::history::{Facts, History, What};
+use crate::oracles::{Case, Judgement, Promise, Setting, Shown, Violation, judge};
+
+use super::log::Log;
+use super::others;
+use super::scenario::{Scenario, Step};
+use super::schedule::Schedule;
+use super::stage::Stage;
+
+/// What has gone wrong by halves shows in later passes.
+const AFTERMATH: Duration = Duration::from_secs(100);
+/// Longer than the interval of drift checks and resyncs, jitter included: what a look at the bucket has to show.
+const RESYNC: Duration = Duration::from_secs(700);
+/// How long a third party's touch of all claims is given to have consequences.
+const TOUCH: Duration = Duration::from_secs(3);
+/// How far the gateway of the simulated world may be behind the Secrets.
+const GATEWAY_LAG: Duration = Duration::from_secs(5);
+
+/// What came of a schedule.
+#[derive(Clone, Debug)]
+pub struct Outcome {
+    /// Hash of the calls: the same for the same schedule, always.
+    pub hash: String,
+    /// Effects before faults could happen.
+    pub before: u64,
+    /// Everything that happened.
+    pub history: History,
+    /// How all stood in the end.
+    pub end: Facts,
+    /// Faults of the plan that met a call.
+    pub faults: Vec<Fault>,
+    /// What of the plan met no call.
+    pub unfired: Plan,
+    /// Promises that were broken.
+    pub violations: Vec<Violation>,
+    /// What looks like a broken promise and is one of the limits that the contract states (spec §3.2).
+    pub limits: Vec<Violation>,
+    /// Virtual time from the start of the world to its rest.
+    pub took: Duration,
+    /// Whether it came to what the user wanted, rather than to what others' hands may make of it.
+    pub reached: bool,
+}
+
+impl Outcome {
+    /// The calls that the plan could have met, with their numbers: those after faults could begin.
+    pub fn calls(&self) -> impl Iterator<Item = (u64, &Call)> {
+        let lines = self.history.trace.lines().iter();
+        lines.filter(|line| line.number > self.before).map(|line| (line.number, &line.call))
+    }
+}
+
+/// Runs a schedule in a world of its own, on a thread of its own. A panic breaks a promise too.
+pub fn run(schedule: &Schedule) -> Outcome {
+    let (scenario, seed, plan) = (schedule.scenario, schedule.seed, schedule.plan.clone());
+    let played = catch_unwind(AssertUnwindSafe(|| run_seeded(seed, || play(scenario, seed, plan))));
+    played.unwrap_or_else(|panic| {
+        let text = panic.downcast_ref::<String>().map(String::as_str).or(panic.downcast_ref::<&str>().copied());
+        let message = format!("a panic: {}", text.unwrap_or("without words"));
+        Outcome {
+            hash: String::new(),
+            before: 0,
+            history: History::default(),
+            end: Facts::default(),
+            faults: Vec::new(),
+            unfired: Plan::default(),
+            violations: vec![Violation { promise: Promise::L1, message, event: None }],
+            limits: Vec::new(),
+            took: Duration::ZERO,
+            reached: false,
+        }
+    })
+}
+
+async fn play(scenario: &'static Scenario, seed: u64, plan: Plan) -> Outcome {
+    let start = tokio::time::Instant::now();
+    let log = Log::keep();
+    let mut stage = Stage::new(scenario, seed, plan.clone()).await;
+    let mut violations = Vec::new();
+    let ended = until_end(scenario, &mut stage, &plan).await;
+    stage.world.note(What::Quiet);
+    let faults = fired(&stage, &plan);
+    let reached = match ended {
+        Ok(end) => settle(scenario, &stage, end, &faults, &mut violations).await,
+        Err(violation) => {
+            violations.push(violation);
+            false
+        }
+    };
+    let took = start.elapsed();
+    if violations.is_empty() {
+        stage.world.note(What::AtRest);
+        stage.touch_claims(&stage.world.facts());
+        stage.world.pass(TOUCH).await;
+    }
+    let (history, end, unfired) = (stage.world.history(), stage.world.facts(), stage.world.effects.unfired());
+    let setting = Setting {
+        faults: faults.clone(),
+        operators: u32::try_from(stage.operators.len()).unwrap_or(u32::MAX),
+        gateway_lag: GATEWAY_LAG,
+        patience_of_tenants: Duration::from_secs(60),
+    };
+    let mut shown = vec![Shown { place: "the log".to_owned(), text: log.text() }];
+    shown.extend(stage.operators.iter().map(|it| Shown { place: "the metrics".to_owned(), text: it.metrics() }));
+    let Judgement { violations: judged, limits } =
+        judge(&Case { history: &history, end: &end, setting: &setting, shown: &shown });
+    violations.extend(judged);
+    let hash = history.trace.hash();
+    Outcome { hash, before: stage.before, history, end, faults, unfired, violations, limits, took, reached }
+}
+
+/// What a run came to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum End {
+    /// What the user wanted.
+    Wanted,
+    /// What others' hands may make of it.
+    Otherwise,
+}
+
+/// Takes the scenario's steps and waits for what it comes to.
+async fn until_end(scenario: &Scenario, stage: &mut Stage, plan: &Plan) -> Result<End, Violation> {
+    for step in (scenario.script)() {
+        if stage.take(&step).await.is_ok() {
+            continue;
+        }
+        let Step::Until(goal) = step else { continue };
+        if others::may_rest(scenario, &stage.world.facts(), &fired(stage, plan)) {
+            return Ok(End::Otherwise);
+        }
+        return Err(never(goal.what, stage));
+    }
+    let goal = scenario.goal;
+    let rests = |facts: &Facts| (goal.holds)(facts) || others::may_rest(scenario, facts, &fired(stage, plan));
+    match stage.until(rests).await {
+        Err(_) => Err(never(goal.what, stage)),
+        Ok(()) if (goal.holds)(&stage.world.facts()) => Ok(End::Wanted),
+        Ok(()) => Ok(End::Otherwise),
+    }
+}
+
+fn never(what: &str, stage: &Stage) -> Violation {
+    let facts = stage.world.facts();
+    let claims: Vec<String> = facts
+        .all("bucketclaims")
+        .map(|(namespace, name, claim)| {
+            let ready = claim["status"]["conditions"].as_array().into_iter().flatten().find(|it| it["type"] == "Ready");
+            let message = ready.and_then(|ready| ready["message"].as_str()).unwrap_or_default();
+            format!("{namespace}/{name} is {} ({message})", facts.ready(namespace, name))
+        })
+        .collect();
+    let message = format!("it never came to be that {what}; {}", claims.join("; "));
+    Violation { promise: Promise::L1, message, event: None }
+}
+
+/// Lets what has gone wrong by halves show; then all must be as it was wanted, or as others' hands may make it.
+async fn settle(
+    scenario: &Scenario,
+    stage: &Stage,
+    end: End,
+    faults: &[Fault],
+    violations: &mut Vec<Violation>,
+) -> bool {
+    let about_bucket = faults.iter().any(|fault| others::is_about_bucket(*fault));
+    stage.pass(if about_bucket { RESYNC } else { AFTERMATH }).await;
+    let facts = stage.world.facts();
+    let reached = (scenario.goal.holds)(&facts);
+    let mut broken = |promise, message| violations.push(Violation { promise, message, event: None });
+    if reached {
+        if let Err(message) = (scenario.check)(&facts, faults) {
+            broken(Promise::L1, message);
+        }
+    } else if end == End::Wanted && !others::may_rest(scenario, &facts, faults) {
+        broken(Promise::L1, format!("it did not stay so that {}", scenario.goal.what));
+    }
+    for message in stage.probe(&facts).await {
+        broken(Promise::I16, message);
+    }
+    reached
+}
+
+/// The faults of the plan that have met a call.
+fn fired(stage: &Stage, plan: &Plan) -> Vec<Fault> {
+    let unfired = stage.world.effects.unfired().entries;
+    let fired = plan.entries.iter().filter(|entry| !unfired.contains(entry));
+    fired.map(|entry| entry.fault).collect()
+}

@@ -1,0 +1,224 @@
+//! A scenario: what people do, step by step, and what is to come of it.
+//!
+//! Plain data, so that one scenario can be played on any stage: in the simulated world, and against a real API server.
+
+use std::fmt;
+use std::time::Duration;
+
+use serde_json::Value;
+
+use crate::effects::Fault;
+use crate::history::Facts;
+use crate::world::Options;
+
+/// What people do, and what is to come of it.
+#[derive(Debug)]
+pub struct Scenario {
+    /// Its name on the command line.
+    pub name: &'static str,
+    /// What it is about, in one line.
+    pub about: &'static str,
+    /// The phase of a claim's life that faults meet.
+    pub phase: Phase,
+    /// The world that it plays in.
+    pub world: fn() -> Options,
+    /// What people do, in order.
+    pub script: fn() -> Vec<Step>,
+    /// What it comes to.
+    pub goal: Goal,
+    /// What else must hold where it has come to its goal, in spite of these faults; says in one sentence what doesn't.
+    pub check: fn(&Facts, &[Fault]) -> Result<(), String>,
+}
+
+/// A phase of a claim's life.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Phase {
+    /// From a claim to a bound claim.
+    Create,
+    /// The same with a bucket that was there before.
+    Adopt,
+    /// A key is replaced.
+    Rotate,
+    /// The spec of a bound claim changes.
+    Edit,
+    /// A claim goes.
+    Delete,
+    /// A claim goes with its bucket.
+    Purge,
+    /// What was lost or broken comes back.
+    Recover,
+}
+
+impl fmt::Display for Phase {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Create => "create",
+            Self::Adopt => "adopt",
+            Self::Rotate => "rotate",
+            Self::Edit => "edit",
+            Self::Delete => "delete",
+            Self::Purge => "purge",
+            Self::Recover => "recover",
+        })
+    }
+}
+
+/// Something that is to come to hold.
+#[derive(Clone, Copy)]
+pub struct Goal {
+    /// In words: `the claim is bound`.
+    pub what: &'static str,
+    /// Whether it holds.
+    pub holds: fn(&Facts) -> bool,
+}
+
+impl fmt::Debug for Goal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.what)
+    }
+}
+
+/// One thing that somebody does, or waits for.
+#[derive(Clone, Debug)]
+pub enum Step {
+    /// A user applies manifests.
+    Apply(String),
+    /// A user merges a patch into an object.
+    Patch(Target, Value),
+    /// A user deletes an object.
+    Delete(Target),
+    /// Somebody does something at the store.
+    Store(StoreStep),
+    /// A tenant begins to work with the consumer Secret of a claim: namespace and name.
+    Tenant(&'static str, &'static str),
+    /// One more operator starts. It is started again after each crash.
+    StartOperator,
+    /// The operator that was started last is stopped as SIGTERM does.
+    StopOperator,
+    /// From here on the plan's faults meet calls.
+    Begin,
+    /// Nothing is done until this holds.
+    Until(Goal),
+    /// Nothing is done for this long.
+    Pass(Duration),
+}
+
+/// An object that a user works on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Target {
+    /// Its kind.
+    pub kind: TargetKind,
+    /// Empty for cluster-scoped kinds.
+    pub namespace: &'static str,
+    /// Its name.
+    pub name: &'static str,
+}
+
+/// Kinds of objects that users work on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TargetKind {
+    /// A BucketClaim.
+    Claim,
+    /// An S3Backend.
+    Backend,
+    /// A Secret.
+    Secret,
+    /// A Namespace.
+    Namespace,
+}
+
+/// What somebody does at the store, past the operator.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum StoreStep {
+    /// Makes a bucket for an account.
+    PutBucket {
+        /// The account.
+        account: &'static str,
+        /// The bucket.
+        bucket: &'static str,
+    },
+    /// Writes an object.
+    PutObject {
+        /// The bucket.
+        bucket: &'static str,
+        /// The key.
+        key: &'static str,
+    },
+    /// Turns versioning on.
+    EnableVersioning {
+        /// The bucket.
+        bucket: &'static str,
+    },
+    /// Begins an upload in parts and leaves it.
+    StartUpload {
+        /// The bucket.
+        bucket: &'static str,
+        /// The key.
+        key: &'static str,
+    },
+    /// Puts a legal hold on an object.
+    Hold {
+        /// The bucket.
+        bucket: &'static str,
+        /// The key.
+        key: &'static str,
+    },
+    /// Takes it off again.
+    Release {
+        /// The bucket.
+        bucket: &'static str,
+        /// The key.
+        key: &'static str,
+    },
+    /// Deletes a bucket with all that is in it.
+    RemoveBucket {
+        /// The bucket.
+        bucket: &'static str,
+    },
+}
+
+impl fmt::Display for Target {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let kind = match self.kind {
+            TargetKind::Claim => "bucketclaim",
+            TargetKind::Backend => "s3backend",
+            TargetKind::Secret => "secret",
+            TargetKind::Namespace => "namespace",
+        };
+        match self.namespace {
+            "" => write!(f, "{kind} {}", self.name),
+            namespace => write!(f, "{kind} {namespace}/{}", self.name),
+        }
+    }
+}
+
+impl fmt::Display for StoreStep {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::PutBucket { account, bucket } => write!(f, "{account} makes bucket {bucket}"),
+            Self::PutObject { bucket, key } => write!(f, "somebody writes {bucket}/{key}"),
+            Self::EnableVersioning { bucket } => write!(f, "somebody turns versioning of {bucket} on"),
+            Self::StartUpload { bucket, key } => write!(f, "somebody begins an upload of {bucket}/{key}"),
+            Self::Hold { bucket, key } => write!(f, "somebody puts a legal hold on {bucket}/{key}"),
+            Self::Release { bucket, key } => write!(f, "somebody takes the legal hold off {bucket}/{key}"),
+            Self::RemoveBucket { bucket } => write!(f, "somebody deletes bucket {bucket} and all in it"),
+        }
+    }
+}
+
+impl fmt::Display for Step {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Apply(yaml) => write!(f, "a user applies {}", yaml.trim().replace('\n', " ")),
+            Self::Patch(target, patch) => write!(f, "a user patches {target}: {patch}"),
+            Self::Delete(target) => write!(f, "a user deletes {target}"),
+            Self::Store(step) => step.fmt(f),
+            Self::Tenant(namespace, name) => write!(f, "a tenant of {namespace}/{name} begins to work"),
+            Self::StartOperator => f.write_str("an operator is started"),
+            Self::StopOperator => f.write_str("an operator is stopped"),
+            Self::Begin => f.write_str("from here on faults happen"),
+            Self::Until(goal) => write!(f, "until {}", goal.what),
+            Self::Pass(time) => write!(f, "{} s pass", time.as_secs()),
+        }
+    }
+}

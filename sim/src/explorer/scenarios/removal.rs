@@ -1,0 +1,112 @@
+//! A claim goes, and what it takes with it.
+
+use stowage_operator::api::wire::Role;
+
+use super::super::others::{CLAIM, NAMESPACE};
+use super::super::scenario::{Goal, Phase, Scenario, Step, StoreStep};
+use super::words::{BASE, BOUND, BUCKET, PHOTOS, bound, consumers, give_claim, pass, usual};
+use crate::effects::{Edit, Fault, Tampering};
+use crate::history::Facts;
+
+/// Nothing is left of the claim where users see it.
+const GONE: Goal = Goal::new("the claim and its consumer Secret are gone", |facts| {
+    facts.claim(NAMESPACE, CLAIM).is_null() && consumers(facts).is_empty()
+});
+
+/// The deletion of a bound claim whose bucket is retained.
+pub(super) static DELETE: Scenario = Scenario {
+    name: "delete",
+    about: "a claim goes, its bucket stays",
+    phase: Phase::Delete,
+    world: usual,
+    script: || [bound(""), vec![Step::Delete(PHOTOS)]].concat(),
+    goal: GONE,
+    check: check_retained,
+};
+
+/// The deletion of a bound claim with its bucket, which is empty.
+pub(super) static DELETE_EMPTY: Scenario = Scenario {
+    name: "delete-empty",
+    about: "a claim goes with its bucket, which is empty",
+    phase: Phase::Delete,
+    world: usual,
+    script: || [bound_to_delete("deletionPolicy: Delete"), vec![Step::Begin, Step::Delete(PHOTOS)]].concat(),
+    goal: GONE,
+    check: check_gone,
+};
+
+/// The deletion of a bound claim with its bucket, which holds versions, delete markers and an unfinished upload.
+pub(super) static DELETE_FORCED: Scenario = Scenario {
+    name: "delete-forced",
+    about: "a claim goes with its bucket, in which there are versions and an unfinished upload",
+    phase: Phase::Purge,
+    world: usual,
+    script: || {
+        let put = |key| Step::Store(StoreStep::PutObject { bucket: BUCKET, key });
+        let content = vec![
+            Step::Store(StoreStep::EnableVersioning { bucket: BUCKET }),
+            put("one"),
+            put("two"),
+            put("two"),
+            Step::Store(StoreStep::StartUpload { bucket: BUCKET, key: "three" }),
+            Step::Begin,
+            Step::Delete(PHOTOS),
+        ];
+        [bound_to_delete("deletionPolicy: Delete, forceDelete: true"), content].concat()
+    },
+    goal: GONE,
+    check: check_gone,
+};
+
+fn bound_to_delete(spec: &str) -> Vec<Step> {
+    vec![
+        Step::Apply(BASE.to_owned()),
+        Step::StartOperator,
+        pass(5),
+        give_claim(spec),
+        Step::Until(BOUND),
+        Step::Tenant(NAMESPACE, CLAIM),
+        pass(120),
+    ]
+}
+
+/// The internal Secrets of the claim, of whichever role.
+fn internal(facts: &Facts) -> Vec<&str> {
+    let roles = [Role::BucketRecord, Role::VirtualCredential, Role::AnonymousBinding];
+    let all = roles.into_iter().flat_map(|role| facts.internal(role, NAMESPACE, CLAIM));
+    all.map(|(name, _)| name).collect()
+}
+
+/// Nothing of the claim is left but its bucket with the data in it.
+fn check_retained(facts: &Facts, faults: &[Fault]) -> Result<(), String> {
+    let any = |of: fn(&Fault) -> bool| faults.iter().any(of);
+    let by_hand = any(|fault| matches!(fault, Fault::Tamper(Tampering::StripFinalizers)));
+    let left = internal(facts);
+    if !by_hand && !left.is_empty() {
+        return Err(format!("the claim is gone, but {left:?} are left"));
+    }
+    let deleted = any(|fault| matches!(fault, Fault::Vanish | Fault::Usurp | Fault::Edit(Edit::Force)));
+    if !deleted && facts.bucket(BUCKET).is_none_or(|bucket| bucket.objects == 0) {
+        return Err("the bucket was to be retained with its data, and is not".to_owned());
+    }
+    Ok(())
+}
+
+/// Nothing of the claim is left, nor its bucket; unless somebody's hands made it another's, or the claim let go of it.
+fn check_gone(facts: &Facts, faults: &[Fault]) -> Result<(), String> {
+    let left = internal(facts);
+    if !left.is_empty() {
+        return Err(format!("the claim is gone, but {left:?} are left"));
+    }
+    let keeps = |fault: &Fault| match fault {
+        Fault::Usurp | Fault::Edit(Edit::Retain) => true,
+        // Without a record, or with tags that don't show, nothing proves it ours.
+        Fault::Tamper(Tampering::DeleteRecord | Tampering::StripFinalizers) | Fault::StaleRead => true,
+        _ => false,
+    };
+    if faults.iter().any(keeps) || facts.bucket(BUCKET).is_none() {
+        Ok(())
+    } else {
+        Err("the bucket was to be deleted, and is still there".to_owned())
+    }
+}

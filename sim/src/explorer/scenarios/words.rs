@@ -1,0 +1,133 @@
+//! What the scenarios say again and again.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use stowage_operator::api::wire::Role;
+
+use super::super::others::{CLAIM, NAMESPACE};
+use super::super::scenario::{Goal, Step, StoreStep, Target, TargetKind};
+use crate::effects::{Fault, Feature};
+use crate::history::Facts;
+use crate::history::facts::field;
+use crate::world::Options;
+
+pub(super) use super::super::others::BUCKET;
+
+/// Tenants' namespaces, the admin Secret and a backend.
+pub(super) const BASE: &str = "
+{apiVersion: v1, kind: Namespace, metadata: {name: team-a}}
+---
+{apiVersion: v1, kind: Namespace, metadata: {name: team-b}}
+---
+apiVersion: v1
+kind: Secret
+metadata: {name: s3-admin, namespace: stowage-system}
+stringData: {AWS_ACCESS_KEY_ID: STOWAGEADMIN, AWS_SECRET_ACCESS_KEY: stowage-admin-secret-key-for-demonstration}
+---
+apiVersion: broker.stowage.io/v1alpha1
+kind: S3Backend
+metadata: {name: main}
+spec:
+  endpoint: http://s3.example:9000
+  adminCredentialsSecretRef: {name: s3-admin, namespace: stowage-system}
+";
+
+/// The claim that every scenario is about.
+pub(super) const PHOTOS: Target = Target { kind: TargetKind::Claim, namespace: NAMESPACE, name: CLAIM };
+
+/// The claim is bound, and its status speaks of the spec as it is.
+pub(super) const BOUND: Goal = Goal::new("the claim is bound", |facts| facts.is_bound(NAMESPACE, CLAIM));
+
+/// The usual world.
+pub(super) fn usual() -> Options {
+    Options::default()
+}
+
+/// A claim with this in its spec besides the backend, as lines of a flow mapping.
+pub(super) fn claim(namespace: &str, name: &str, spec: &str) -> String {
+    format!(
+        "{{apiVersion: broker.stowage.io/v1alpha1, kind: BucketClaim, metadata: {{name: {name}, namespace: {namespace}}}, \
+         spec: {{backendRef: {{name: main}}, {spec}}}}}"
+    )
+}
+
+/// A user gives the claim of the scenario, with this in its spec.
+pub(super) fn give_claim(spec: &str) -> Step {
+    Step::Apply(claim(NAMESPACE, CLAIM, spec))
+}
+
+/// Seconds pass.
+pub(super) fn pass(seconds: u64) -> Step {
+    Step::Pass(Duration::from_secs(seconds))
+}
+
+/// A user merges this into the claim.
+pub(super) fn patch(patch: Value) -> Step {
+    Step::Patch(PHOTOS, patch)
+}
+
+/// A user asks for a rotation.
+pub(super) fn ask_to_rotate(value: &str) -> Step {
+    patch(json!({"metadata": {"annotations": {"broker.stowage.io/rotate": value}}}))
+}
+
+/// An operator at work in the base, with the claim bound for two minutes, data in its bucket and a tenant at work.
+pub(super) fn bound(spec: &str) -> Vec<Step> {
+    vec![
+        Step::Apply(BASE.to_owned()),
+        Step::StartOperator,
+        pass(5),
+        give_claim(spec),
+        Step::Until(BOUND),
+        Step::Tenant(NAMESPACE, CLAIM),
+        Step::Store(StoreStep::PutObject { bucket: BUCKET, key: "data" }),
+        pass(120),
+        Step::Begin,
+    ]
+}
+
+/// One bucket, tagged for this claim; one record; one consumer Secret; one key, in both places.
+pub(super) fn check_bound(facts: &Facts, faults: &[Fault]) -> Result<(), String> {
+    let claim = facts.claim(NAMESPACE, CLAIM);
+    let bucket = facts.bucket(BUCKET).ok_or("the claim is bound, but there is no bucket")?;
+    let others =
+        |fault: &Fault| matches!(fault, Fault::Recreate | Fault::Usurp | Fault::NotImplemented(Feature::Tagging));
+    let tag = bucket.tags.as_ref().and_then(|tags| tags.get("broker.stowage.io/claim-uid"));
+    if !faults.iter().any(others) && tag.map(String::as_str) != claim["metadata"]["uid"].as_str() {
+        return Err(format!("the claim is bound, but its bucket has the tags {:?}", bucket.tags));
+    }
+    check_keys(facts)?;
+    let records = facts.internal(Role::BucketRecord, NAMESPACE, CLAIM);
+    let bound = claim["status"]["boundSecretName"].as_str().unwrap_or_default();
+    let consumers: Vec<&str> = consumers(facts);
+    if records.len() == 1 && consumers == [bound] {
+        Ok(())
+    } else {
+        Err(format!("the claim is bound with {} records and the consumer Secrets {consumers:?}", records.len()))
+    }
+}
+
+/// The consumer Secrets in the claim's namespace.
+pub(super) fn consumers(facts: &Facts) -> Vec<&str> {
+    let all = facts.secrets(Role::ConsumerSecret).filter(|(namespace, ..)| *namespace == NAMESPACE);
+    all.map(|(_, name, _)| name).collect()
+}
+
+/// A bound claim has one key without an end, and it is the one that is published.
+pub(super) fn check_keys(facts: &Facts) -> Result<(), String> {
+    let claim = facts.claim(NAMESPACE, CLAIM);
+    let bound = claim["status"]["boundSecretName"].as_str().unwrap_or_default();
+    let published = facts.object("secrets", NAMESPACE, bound);
+    let keys = facts.current_keys(NAMESPACE, CLAIM);
+    let [key] = keys.as_slice() else {
+        return Err(format!("the claim is bound with {} keys that have no end", keys.len()));
+    };
+    let same =
+        |internal, consumer| field(key, internal).is_some() && field(key, internal) == field(published, consumer);
+    if same("access_key_id", "AWS_ACCESS_KEY_ID") && same("secret_access_key", "AWS_SECRET_ACCESS_KEY") {
+        Ok(())
+    } else {
+        Err(format!("the consumer Secret {bound} does not hold the key that counts"))
+    }
+}

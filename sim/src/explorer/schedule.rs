@@ -1,0 +1,81 @@
+//! A schedule: one scenario with one seed and one plan. The line that it prints replays it.
+
+use std::fmt;
+use std::str::FromStr;
+
+use crate::effects::{Plan, PlanError};
+
+use super::scenario::Scenario;
+use super::scenarios;
+
+/// One scenario with one seed and one plan of faults.
+#[derive(Clone, Debug)]
+pub struct Schedule {
+    /// What people do.
+    pub scenario: &'static Scenario,
+    /// What everything that is drawn is drawn from.
+    pub seed: u64,
+    /// What goes wrong.
+    pub plan: Plan,
+}
+
+impl fmt::Display for Schedule {
+    /// `create 1 #17 crash(before)`: what `stowage-sim replay` takes.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.scenario.name, self.seed)?;
+        if self.plan.is_empty() { Ok(()) } else { write!(f, " {}", self.plan) }
+    }
+}
+
+impl FromStr for Schedule {
+    type Err = ScheduleError;
+
+    /// Reads the text form: scenario, seed, plan.
+    fn from_str(text: &str) -> Result<Self, ScheduleError> {
+        let text = text.trim();
+        let (name, rest) = text.split_once(' ').unwrap_or((text, ""));
+        let scenario = scenarios::named(name).ok_or_else(|| ScheduleError::Scenario(name.to_owned()))?;
+        let (seed, plan) = rest.trim_start().split_once(' ').unwrap_or((rest.trim_start(), ""));
+        let seed = seed.parse().map_err(|_| ScheduleError::Seed(seed.to_owned()))?;
+        Ok(Self { scenario, seed, plan: plan.parse()? })
+    }
+}
+
+/// Why a text is no schedule.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ScheduleError {
+    /// There is no such scenario.
+    #[error("there is no scenario `{0}`; there are: {known}", known = scenarios::names().join(", "))]
+    Scenario(String),
+    /// The second word is no seed.
+    #[error("`{0}` is no seed; expected `SCENARIO SEED PLAN`, the seed a number from 0 to 18446744073709551615")]
+    Seed(String),
+    /// The rest is no plan.
+    #[error(transparent)]
+    Plan(#[from] PlanError),
+}
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+
+    use super::*;
+
+    #[rstest]
+    #[case("create 1")]
+    #[case("rotate 18446744073709551615 #17 crash(before); s3:CreateBucket@1 lost-answer")]
+    fn a_line_is_read_as_it_is_printed(#[case] line: &str) {
+        assert_eq!(line.parse::<Schedule>().map(|schedule| schedule.to_string()), Ok(line.to_owned()));
+    }
+
+    #[rstest]
+    #[case("", "no scenario ``")]
+    #[case("creat 1", "there are: ")]
+    #[case("create", "`` is no seed")]
+    #[case("create one", "`one` is no seed")]
+    #[case("create 1 #1 lost-anser", "unknown fault `lost-anser`")]
+    fn what_is_wrong_is_said(#[case] line: &str, #[case] problem: &str) {
+        let error = line.parse::<Schedule>().expect_err("no schedule").to_string();
+        assert!(error.contains(problem), "{error}");
+    }
+}

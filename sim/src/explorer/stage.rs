@@ -1,0 +1,204 @@
+//! The stage in the simulated world: takes the steps of a scenario.
+
+use std::time::Duration;
+
+use aws_sdk_s3::primitives::ByteStream;
+use kube::Api;
+use kube::api::{ApiResource, DeleteParams, DynamicObject, Patch, PatchParams};
+use kube::core::GroupVersionKind;
+use serde_json::Value;
+use stowage_operator::api::wire::Role;
+
+use crate::effects::Plan;
+use crate::history::facts::field;
+use crate::history::{Facts, What};
+use crate::store::{Protection, Versioning};
+use crate::world::{Operator, Options, World};
+
+use super::scenario::{Goal, Scenario, Step, StoreStep, Target, TargetKind};
+use super::tenants::Tenant;
+
+/// How often a goal is looked for, in virtual time.
+const GLANCE: Duration = Duration::from_secs(5);
+/// Longest that a scenario may take to come to a goal, in virtual time.
+const PATIENCE: Duration = Duration::from_secs(2 * 3600);
+
+/// What a goal never came to.
+pub(super) struct NeverCame;
+
+/// A simulated world with the operators in it.
+pub(super) struct Stage {
+    pub(super) world: World,
+    pub(super) operators: Vec<Operator>,
+    /// Effects before faults could happen.
+    pub(super) before: u64,
+    seed: u64,
+    tenants: u64,
+}
+
+impl Stage {
+    pub(super) async fn new(scenario: &Scenario, seed: u64, plan: Plan) -> Self {
+        let world = World::new(Options { seed, plan, history: true, ..(scenario.world)() }).await;
+        Self { world, operators: Vec::new(), before: 0, seed, tenants: 0 }
+    }
+
+    /// Takes a step.
+    pub(super) async fn take(&mut self, step: &Step) -> Result<(), NeverCame> {
+        if !matches!(step, Step::Until(_) | Step::Pass(_)) {
+            self.world.note(What::Acted(step.to_string()));
+        }
+        match step {
+            Step::Apply(yaml) => self.world.apply(&self.world.kube(), yaml).await,
+            Step::Patch(target, patch) => self.patch(*target, patch).await,
+            Step::Delete(target) => self.delete(*target).await,
+            Step::Store(step) => self.at_store(step),
+            Step::Tenant(namespace, claim) => self.hire(namespace, claim),
+            Step::StartOperator => {
+                let operator = self.world.start_operator();
+                self.operators.push(operator);
+            }
+            Step::StopOperator => {
+                if let Some(operator) = self.operators.pop() {
+                    operator.stop();
+                }
+            }
+            Step::Begin => self.before = self.world.effects.trace().effects(),
+            Step::Until(goal) => return self.until(|facts| (goal.holds)(facts)).await,
+            Step::Pass(time) => self.pass(*time).await,
+        }
+        Ok(())
+    }
+
+    /// Waits until something holds, while the cluster's own controllers run.
+    pub(super) async fn until(&self, holds: impl Fn(&Facts) -> bool) -> Result<(), NeverCame> {
+        let deadline = tokio::time::Instant::now() + PATIENCE;
+        while !holds(&self.world.facts()) {
+            if tokio::time::Instant::now() > deadline {
+                return Err(NeverCame);
+            }
+            self.pass(GLANCE).await;
+        }
+        Ok(())
+    }
+
+    /// Lets time pass, while the cluster's own controllers run.
+    pub(super) async fn pass(&self, time: Duration) {
+        let end = tokio::time::Instant::now() + time;
+        while tokio::time::Instant::now() < end {
+            let left = end - tokio::time::Instant::now();
+            self.world.pass(left.min(GLANCE)).await;
+            self.world.run_cluster_controllers();
+        }
+    }
+
+    /// A user's patch. That the object is gone meanwhile, or that the API server refuses it, is the user's problem.
+    async fn patch(&self, target: Target, patch: &Value) {
+        let answer = self.api(target).patch(target.name, &PatchParams::default(), &Patch::Merge(patch)).await;
+        if let Err(error) = answer {
+            self.world.note(What::Acted(format!("the user is told: {error}")));
+        }
+    }
+
+    async fn delete(&self, target: Target) {
+        if let Err(error) = self.api(target).delete(target.name, &DeleteParams::default()).await {
+            self.world.note(What::Acted(format!("the user is told: {error}")));
+        }
+    }
+
+    fn api(&self, target: Target) -> Api<DynamicObject> {
+        let (group, version, kind) = match target.kind {
+            TargetKind::Claim => ("broker.stowage.io", "v1alpha1", "BucketClaim"),
+            TargetKind::Backend => ("broker.stowage.io", "v1alpha1", "S3Backend"),
+            TargetKind::Secret => ("", "v1", "Secret"),
+            TargetKind::Namespace => ("", "v1", "Namespace"),
+        };
+        let resource = ApiResource::from_gvk(&GroupVersionKind::gvk(group, version, kind));
+        match target.namespace {
+            "" => Api::all_with(self.world.kube(), &resource),
+            namespace => Api::namespaced_with(self.world.kube(), namespace, &resource),
+        }
+    }
+
+    fn at_store(&self, step: &StoreStep) {
+        let store = &self.world.store;
+        let protect = |bucket: &str, key: &str, legal_hold| {
+            store.protect(bucket, key, Protection { retention: None, legal_hold });
+        };
+        match step {
+            StoreStep::PutBucket { account, bucket } => {
+                store.put_bucket(account, bucket);
+            }
+            StoreStep::PutObject { bucket, key } => {
+                store.put_object(bucket, key, "data");
+            }
+            StoreStep::EnableVersioning { bucket } => {
+                store.set_versioning(bucket, Versioning::Enabled);
+            }
+            StoreStep::StartUpload { bucket, key } => {
+                store.start_upload(bucket, key);
+            }
+            StoreStep::Hold { bucket, key } => protect(bucket, key, true),
+            StoreStep::Release { bucket, key } => protect(bucket, key, false),
+            StoreStep::RemoveBucket { bucket } => {
+                store.remove_bucket(bucket);
+            }
+        }
+    }
+
+    fn hire(&mut self, namespace: &'static str, claim: &'static str) {
+        let Some(chronicle) = self.world.chronicle() else { return };
+        let world = &self.world;
+        let (cluster, gateway, clock) = (world.cluster.clone(), world.gateway(), world.clock.clone());
+        self.tenants += 1;
+        let tenant = Tenant { cluster, gateway, chronicle, clock, namespace, claim };
+        let seed = self.seed.wrapping_mul(0x9E37_79B9_7F4A_7C15).wrapping_add(self.tenants);
+        self.world.spawn(tenant.work(seed));
+    }
+
+    /// Puts an object with the key of each bound claim and reads it back, through the gateway: whom it doesn't work
+    /// for, and why.
+    pub(super) async fn probe(&self, facts: &Facts) -> Vec<String> {
+        let mut failed = Vec::new();
+        for (namespace, name, _) in facts.all("bucketclaims").filter(|(space, name, _)| facts.is_bound(space, name)) {
+            if let Err(why) = self.probe_claim(facts, namespace, name).await {
+                failed.push(format!("the claim {namespace}/{name} is Ready, but its tenant {why}"));
+            }
+        }
+        failed
+    }
+
+    async fn probe_claim(&self, facts: &Facts, namespace: &str, name: &str) -> Result<(), String> {
+        let bound = facts.claim(namespace, name)["status"]["boundSecretName"].as_str().unwrap_or_default();
+        let secret = facts.object("secrets", namespace, bound);
+        let read = |key: &str| field(secret, key).ok_or_else(|| format!("finds no {key} in the Secret {bound}"));
+        let client =
+            self.world.tenant(&read("AWS_ACCESS_KEY_ID")?, &read("AWS_SECRET_ACCESS_KEY")?, &read("AWS_REGION")?);
+        let bucket = read("BUCKET_NAME")?;
+        let body = ByteStream::from_static(b"probe");
+        let put = client.put_object().bucket(&bucket).key("probe").body(body).send().await;
+        put.map_err(|error| format!("can't put an object into {bucket}: {error:?}"))?;
+        let got = client.get_object().bucket(&bucket).key("probe").send().await;
+        got.map(|_| ()).map_err(|error| format!("can't read an object of {bucket}: {error:?}"))
+    }
+
+    /// A third party touches every claim, which changes nothing and has the operator look at all of them again.
+    pub(super) fn touch_claims(&self, facts: &Facts) {
+        for (namespace, name, _) in facts.all("bucketclaims") {
+            self.world.cluster.change("bucketclaims", namespace, name, |claim| {
+                claim["metadata"]["annotations"]["example.org/touched"] = "yes".into();
+            });
+        }
+    }
+
+    /// Whether a Secret of the operator's own is left in the cluster.
+    pub(super) fn has_credentials(facts: &Facts) -> bool {
+        facts.secrets(Role::VirtualCredential).next().is_some()
+    }
+}
+
+impl Goal {
+    /// A goal in words and as a question.
+    pub const fn new(what: &'static str, holds: fn(&Facts) -> bool) -> Self {
+        Self { what, holds }
+    }
+}
