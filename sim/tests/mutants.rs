@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
+use stowage_sim::explorer::scenarios;
 use stowage_sim::mutants::{Mutant, load};
 
 /// How many there are at least.
@@ -28,6 +29,17 @@ fn every_mutant_applies_to_the_operator_as_it_stands() {
         .filter_map(|mutant| mutant.apply(&workspace()).err().map(|why| format!("{}: {why}", mutant.name)))
         .collect();
     assert!(problems.is_empty(), "{}", problems.join("\n"));
+}
+
+#[test]
+fn every_mutant_is_first_looked_for_in_scenarios_that_there_are() {
+    let unknown: Vec<String> = catalogue()
+        .iter()
+        .flat_map(|mutant| mutant.scenarios.iter().map(move |scenario| (mutant, scenario)))
+        .filter(|(_, scenario)| scenarios::named(scenario).is_none())
+        .map(|(mutant, scenario)| format!("{}: {scenario}", mutant.name))
+        .collect();
+    assert!(unknown.is_empty(), "{}", unknown.join("\n"));
 }
 
 #[test]

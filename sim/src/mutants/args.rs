@@ -86,7 +86,7 @@ fn sentence(outcome: &Outcome) -> String {
     let (seconds, build) = (outcome.seconds, outcome.build.as_secs_f64());
     match &outcome.verdict {
         Verdict::Killed(kill) => {
-            format!("{name}: {} after {seconds:.2} s (built in {build:.0} s): {}", kill.promise, kill.line)
+            format!("{name}: {} after {seconds:.2} s (built in {build:.0} s): {}", kill.promise, kill.fault())
         }
         Verdict::Survived => format!("{name}: survives {} schedules in {seconds:.0} s", outcome.schedules),
         Verdict::Failed(why) => format!("{name}: not tried: {why}"),

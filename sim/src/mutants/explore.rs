@@ -31,6 +31,16 @@ pub struct Kill {
     pub promise: String,
     /// What was seen.
     pub message: String,
+    /// The line of the smallest plan that breaks the promise too, where one was found.
+    #[serde(default)]
+    pub shrunk: Option<String>,
+}
+
+impl Kill {
+    /// The smallest line known.
+    pub fn fault(&self) -> &str {
+        self.shrunk.as_ref().unwrap_or(&self.line)
+    }
 }
 
 /// What an exploration came to; a part of what `explore -o json` prints (spec §5).

@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use crate::demo::Table;
 
+use super::explore::Kill;
 use super::run::{Outcome, Report, Verdict};
 
 /// Width of the table on a terminal: replay lines are long.
@@ -22,7 +23,7 @@ pub fn document(report: &Report) -> Value {
         json!({
             "name": outcome.mutant.name,
             "killed": kill.is_some(),
-            "fault": kill.map(|kill| &kill.line),
+            "fault": kill.map(Kill::fault),
             "seconds": outcome.seconds,
             "promise": kill.map(|kill| &kill.promise),
             "message": kill.map(|kill| &kill.message),
@@ -67,7 +68,7 @@ pub fn text(report: &Report) -> String {
 /// The promise and what broke it, or a dash and why none was.
 fn verdict(outcome: &Outcome) -> (String, String) {
     match &outcome.verdict {
-        Verdict::Killed(kill) => (kill.promise.clone(), kill.line.clone()),
+        Verdict::Killed(kill) => (kill.promise.clone(), kill.fault().to_owned()),
         Verdict::Survived => ("-".to_owned(), "it survives".to_owned()),
         Verdict::Failed(why) => ("-".to_owned(), format!("not tried: {why}")),
     }
@@ -113,7 +114,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::mutants::{Kill, Mutant};
+    use crate::mutants::Mutant;
 
     fn outcome(name: &str, seconds: f64, verdict: Verdict) -> Outcome {
         let text = format!("Mutant: {name}\nBug: B | b.\nFrom: F\nOracles: I1\nScenarios: s\n\ndiff");
@@ -126,6 +127,7 @@ mod tests {
             line: "create 1 #3 lost-answer".to_owned(),
             promise: promise.to_owned(),
             message: "gone".to_owned(),
+            shrunk: None,
         };
         Report {
             outcomes: vec![

@@ -124,8 +124,8 @@ impl Trial<'_> {
             outcome.seconds += explored.seconds;
             outcome.schedules += explored.schedules;
             let Some(kill) = explored.failures.into_iter().next() else { continue };
-            if !is_kept(sane, &kill.line)? {
-                return Err(format!("{} is broken without the mutant too: {}", kill.promise, kill.line));
+            if !is_kept(sane, kill.fault())? {
+                return Err(format!("a promise is broken without the mutant too: {}", kill.fault()));
             }
             return Ok(Some(kill));
         }
