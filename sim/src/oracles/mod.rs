@@ -2,26 +2,38 @@
 //!
 //! Pure functions over plain data. An oracle knows the contract and nothing of how the operator keeps it, so that it
 //! can be wrong neither in the same way nor for the same reason.
+//!
+//! The history is gone through once. [`state`] keeps what is known at each moment, read by [`views`] in the words of
+//! the contract; each oracle is shown every step before the state takes it in, and has a memory of its own. What only
+//! the end can show is judged from the end, and only of a run that came to rest ([`What::AtRest`]).
+//!
+//! What others did is told from the history: a change that no call of the operator made is somebody else's, and some
+//! promises end where others' hands begin.
+//!
+//! [`What::AtRest`]: crate::history::What::AtRest
 
+mod buckets;
+mod findings;
+mod keys;
+mod order;
+mod preconditions;
 mod promise;
+mod rest;
+mod secrecy;
+mod state;
+mod uses;
+mod views;
 
 use std::time::Duration;
 
 use crate::effects::Fault;
 use crate::history::{Facts, History};
 
+pub use findings::{Judgement, Violation};
 pub use promise::Promise;
 
-/// A promise that was broken.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Violation {
-    /// Which one.
-    pub promise: Promise,
-    /// What was seen, in one sentence with names and times; never a secret key.
-    pub message: String,
-    /// Index of the event in the history at which it shows; `None` for what only the end shows.
-    pub event: Option<usize>,
-}
+use findings::Findings;
+use state::State;
 
 /// A run, as an oracle sees it.
 #[derive(Clone, Copy, Debug)]
@@ -32,6 +44,17 @@ pub struct Case<'a> {
     pub end: &'a Facts,
     /// What must be known of the run to judge it fairly.
     pub setting: &'a Setting,
+    /// What the operator let be seen besides objects: logs, metrics.
+    pub shown: &'a [Shown],
+}
+
+/// Text that the operator let be seen.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Shown {
+    /// Where, such as `the log`.
+    pub place: String,
+    /// All of it.
+    pub text: String,
 }
 
 /// What must be known of a run to judge it fairly: some promises end where others' hands begin.
@@ -48,7 +71,23 @@ pub struct Setting {
 }
 
 /// Judges a run by every oracle, in the order of their promises.
-pub fn judge(case: &Case<'_>) -> Vec<Violation> {
-    let _ = case;
-    Vec::new()
+pub fn judge(case: &Case<'_>) -> Judgement {
+    let mut findings = Findings::default();
+    let mut state = State::new(case);
+    let mut buckets = buckets::Buckets::default();
+    let mut keys = keys::Keys::default();
+    let mut uses = uses::Uses::default();
+    let mut rest = rest::Rest::default();
+    for (index, event) in case.history.events.iter().enumerate() {
+        let step = state.read(index, event);
+        buckets.see(&state, &step, &mut findings);
+        keys.see(&state, &step, &mut findings);
+        uses.see(&state, &step, &mut findings);
+        order::see(&state, &step, &mut findings);
+        preconditions::see(&state, &step, &mut findings);
+        rest.see(&state, &step, &mut findings);
+        state.take_in(step);
+    }
+    secrecy::judge(case, &state, &mut findings);
+    findings.judgement()
 }

@@ -1,0 +1,335 @@
+//! Buckets: nothing is destroyed that isn't ours (I1), nor what is to be kept (I2, I3); one bucket, one claim (I4).
+//!
+//! What a pass knew is told from the calls before: walking back from a call that destroys, over the calls of the same
+//! life, to the look at the bucket that it goes by. A pass over a claim that is deleted begins with a read of the claim
+//! and reads it once more before it destroys anything (spec §3.4); so two reads with nothing destroyed between them are
+//! where another pass began.
+
+use std::collections::BTreeMap;
+
+use stowage_operator::api::wire::TAG_CLAIM_UID;
+
+use crate::effects::{Answer, Call, Fault, KubeVerb, S3Operation};
+use crate::history::Called;
+use crate::store::BucketSnapshot;
+
+use super::Promise;
+use super::findings::Findings;
+use super::order::record_of;
+use super::state::{Edit, Hand, Life, Seen, State, Step};
+use super::views::{Claim, Key, Policy, Record, Secret};
+
+/// What is remembered of buckets.
+#[derive(Debug, Default)]
+pub(super) struct Buckets {
+    /// As each was last looked at, by the number of the call.
+    looks: BTreeMap<u64, Option<BucketSnapshot>>,
+    /// Records that are gone, by bucket: the last one, and who deleted it.
+    past: BTreeMap<String, (Record, Hand)>,
+    /// Buckets that the operator's own call made, by host and name; with the time of their making, which tells one
+    /// bucket of a name from the next.
+    made: BTreeMap<(String, String), jiff::Timestamp>,
+}
+
+/// The look that a call goes by, and the read of the claim that it was planned on.
+#[derive(Clone, Copy, Debug, Default)]
+struct Ground {
+    look: Option<u64>,
+    /// Another pass began after the look.
+    stale: bool,
+    /// The last read of the claim before the call.
+    read: Option<u64>,
+    /// Whether the claim was read again after the look, or after what was destroyed before.
+    confirmed: bool,
+}
+
+impl Buckets {
+    /// Looks at a step.
+    pub(super) fn see(&mut self, state: &State<'_>, step: &Step<'_>, found: &mut Findings) {
+        match &step.seen {
+            Seen::Called(called) => {
+                if let Hand::Operator(number) = step.hand {
+                    self.judge_call(state, step, number, called, found);
+                    self.remember_call(number, called);
+                }
+            }
+            Seen::Secret(place, new) => {
+                let old = state.secrets.get(place).map(|held| &held.secret);
+                match (old, new) {
+                    (_, Some(Secret::Record(record))) => one_holder(state, step, place.1, record, found),
+                    (Some(Secret::Record(record)), None) => {
+                        self.past.insert(record.bucket.clone(), (record.clone(), step.hand));
+                    }
+                    (None, Some(Secret::Key(key))) if step.by_operator() => {
+                        self.key_of_holder(state, step, key, found);
+                    }
+                    _ => {}
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn remember_call(&mut self, number: u64, called: &Called) {
+        if is_look(called.operation) {
+            self.looks.insert(number, called.before.clone());
+        }
+        let made = called.operation.name() == "CreateBucket" && called.status < 300 && called.before.is_none();
+        if let (true, Some(bucket), Some(after)) = (made, &called.bucket, &called.after) {
+            self.made.insert((called.host.clone(), bucket.clone()), after.created);
+        }
+    }
+
+    fn is_made_by_us(&self, called: &Called, snapshot: &BucketSnapshot) -> bool {
+        let key = (called.host.clone(), called.bucket.clone().unwrap_or_default());
+        self.made.get(&key) == Some(&snapshot.created)
+    }
+
+    fn judge_call(&self, state: &State<'_>, step: &Step<'_>, number: u64, called: &Called, found: &mut Findings) {
+        let (Some(bucket), Some(before)) = (called.bucket.as_deref(), &called.before) else { return };
+        if destroys(called.operation) {
+            let what = format!("{} {bucket}", called.operation);
+            let record = record_of(state, called).or_else(|| self.lost_record(state, bucket));
+            let Some(record) = record else {
+                let message = format!("{what} is called, and no claim ever held that bucket");
+                return found.broken(Promise::I1, step, message);
+            };
+            let Some(life) = state.lives.get(record.uid.as_str()) else { return };
+            let ground = ground(state, number, called, &life.claim);
+            self.judge_destruction(state, step, (called, before), (record, life), ground, found);
+            judge_policy(state, step, called, life, ground, found);
+        } else if matches!(called.operation.name(), "PutBucketTagging" | "PutBucketVersioning") {
+            self.judge_claiming(state, step, called, before, found);
+        }
+    }
+
+    /// The record of a bucket that somebody deleted while a pass went by it.
+    fn lost_record(&self, state: &State<'_>, bucket: &str) -> Option<&Record> {
+        let (record, hand) = self.past.get(bucket)?;
+        let meddled = state.lives.get(record.uid.as_str()).is_some_and(|life| life.meddling.any());
+        (*hand == Hand::Other || meddled).then_some(record)
+    }
+
+    fn judge_destruction(
+        &self,
+        state: &State<'_>,
+        step: &Step<'_>,
+        (called, before): (&Called, &BucketSnapshot),
+        (record, life): (&Record, &Life<'_>),
+        ground: Ground,
+        found: &mut Findings,
+    ) {
+        let (what, claim) = (described(called), life.claim.full_name());
+        if record.adopted {
+            found.broken(Promise::I1, step, format!("{what} is called for claim {claim}, which took that bucket over"));
+            return;
+        }
+        let ours_now = names(before, &record.uid);
+        let Some(look) = ground.look.filter(|_| !ground.stale || ours_now) else {
+            let message = format!("{what} is called for claim {claim} without a look at the bucket in the same pass");
+            found.broken(Promise::I1, step, message);
+            return;
+        };
+        // A look that no store saw was refused, or is not told of: what the store would have shown is not known.
+        let seen = self.looks.get(&look).and_then(Option::as_ref);
+        let without_tags = state.line(look).is_some_and(|line| {
+            line.answer == Answer::Status(501) || matches!(&line.call, Call::S3(call) if call.operation.is_head())
+        });
+        let was_ours = seen.is_some_and(|seen| names(seen, &record.uid));
+        let from_the_past = state.line(look).is_some_and(|line| line.fault == Some(Fault::StaleRead));
+        let unfinished = called.operation.name() == "DeleteBucket" && record.absence && !record.settled;
+        let untagged = seen.is_some_and(is_untagged) && is_untagged(before);
+        let whose = || format!("{what} is called for claim {claim}, and the bucket {}", described_owner(before));
+        match () {
+            () if was_ours && ours_now => {}
+            () if was_ours => {
+                found.limit(Promise::I1, step, format!("{}, which it was not when looked at", whose()));
+            }
+            () if from_the_past => found.limit(Promise::I1, step, format!("{}: the store showed its past", whose())),
+            () if (untagged && unfinished) || (without_tags && (record.settled || unfinished)) => {
+                if !self.is_made_by_us(called, before) && !ours_now {
+                    found.limit(Promise::I1, step, format!("{}, which can't be told from its own", whose()));
+                }
+            }
+            () => found.broken(Promise::I1, step, whose()),
+        }
+    }
+
+    /// Tags and settings are put on buckets of our own making; on an empty untagged one, where the record has its
+    /// absence, because it can't be told from one.
+    fn judge_claiming(
+        &self,
+        state: &State<'_>,
+        step: &Step<'_>,
+        called: &Called,
+        before: &BucketSnapshot,
+        found: &mut Findings,
+    ) {
+        let Some(record) = record_of(state, called) else { return };
+        if names(before, &record.uid) && !record.adopted || self.is_made_by_us(called, before) {
+            return;
+        }
+        let message = format!("{} is called on a bucket that {}", described(called), described_owner(before));
+        let empty = before.objects == 0 && before.versions == 0 && before.uploads == 0;
+        let last = self.looks.values().next_back().and_then(Option::as_ref);
+        let changed_since = last.is_none_or(|last| last != before);
+        if !record.adopted && record.absence && ((is_untagged(before) && empty) || changed_since) {
+            found.limit(Promise::I1, step, message);
+        } else {
+            found.broken(Promise::I1, step, message);
+        }
+        let _ = state;
+    }
+
+    /// A key is made for a claim that holds its bucket, and while nobody else has a key to it.
+    fn key_of_holder(&self, state: &State<'_>, step: &Step<'_>, key: &Key<'_>, found: &mut Findings) {
+        let meddled = |uid: &str| state.lives.get(uid).is_none_or(|life| life.meddling.any());
+        let holders = || {
+            state.secrets.values().filter_map(|held| match &held.secret {
+                Secret::Record(record) if record.bucket == key.bucket => Some(record),
+                _ => None,
+            })
+        };
+        if !holders().any(|record| record.uid == key.uid) && !meddled(&key.uid) {
+            let message = format!("key {} is made for bucket {}, which its claim does not hold", key.id, key.bucket);
+            found.broken(Promise::I4, step, message);
+        }
+        let rival = state.secrets.values().find_map(|held| match &held.secret {
+            Secret::Key(other) if is_rival(key, other) && !other.is_over(step.at) => Some(other),
+            _ => None,
+        });
+        if let Some(rival) = rival.filter(|rival| !meddled(&rival.uid) && !meddled(&key.uid)) {
+            let message = format!(
+                "key {} is made for bucket {}, and key {} of another claim opens it",
+                key.id, key.bucket, rival.id
+            );
+            found.broken(Promise::I4, step, message);
+        }
+    }
+}
+
+fn is_rival(key: &Key<'_>, other: &Key<'_>) -> bool {
+    other.counts && other.uid != key.uid && other.bucket == key.bucket && other.backend == key.backend
+}
+
+/// Of two records for one bucket both are of one claim.
+fn one_holder(state: &State<'_>, step: &Step<'_>, name: &str, record: &Record, found: &mut Findings) {
+    let same = |other: &Record| other.host == record.host && other.bucket == record.bucket && other.uid != record.uid;
+    let other = state.secrets.iter().find_map(|((_, other), held)| match &held.secret {
+        Secret::Record(held) if same(held) => Some(*other),
+        _ => None,
+    });
+    if let Some(other) = other.filter(|_| step.by_operator()) {
+        let message = if other == name {
+            format!("record {name} of bucket {} is given to another claim", record.bucket)
+        } else {
+            format!("bucket {} is held by two claims, in records {other} and {name}", record.bucket)
+        };
+        found.broken(Promise::I4, step, message);
+    }
+}
+
+/// I2 and I3: what is destroyed was to be destroyed in the version of the claim that was read last before the slice.
+fn judge_policy(
+    state: &State<'_>,
+    step: &Step<'_>,
+    called: &Called,
+    life: &Life<'_>,
+    ground: Ground,
+    found: &mut Findings,
+) {
+    let policy = life.claim.policy();
+    let (promise, edit) = match policy {
+        Policy::Retain => (Promise::I2, life.retained),
+        Policy::Delete if empties(called.operation) => (Promise::I3, life.unforced),
+        Policy::Delete | Policy::Force => return,
+    };
+    let Some(edit) = edit else { return };
+    let what = described(called);
+    let claim = life.claim.full_name();
+    let wanted = if promise == Promise::I2 { "whose policy is Retain" } else { "which does not force it" };
+    let read = ground.read;
+    let read_after = read.is_some_and(|read| edit.precedes(read));
+    let read_live = read.and_then(|read| state.line(read)).is_none_or(|line| line.fault.is_none());
+    match (read_after, ground.confirmed) {
+        (true, _) if read_live => found.broken(promise, step, format!("{what} is called for claim {claim}, {wanted}")),
+        (true, _) => {
+            found.limit(promise, step, format!("{what} is called for claim {claim}, {wanted}: it was read old"))
+        }
+        (false, false) => {
+            let message = format!("{what} is called for claim {claim}, {wanted}, without reading it again before");
+            found.broken(promise, step, message);
+        }
+        (false, true) => {}
+    }
+}
+
+/// Walks back from a call that destroys.
+fn ground(state: &State<'_>, number: u64, called: &Called, claim: &Claim<'_>) -> Ground {
+    let mut ground = Ground::default();
+    let Some(line) = state.line(number) else { return ground };
+    let index = usize::try_from(number).unwrap_or_default().saturating_sub(1);
+    let earlier = state.trace.lines().iter().take(index).rev().filter(|earlier| earlier.instance == line.instance);
+    let begun = state.lives.get(claim.uid).and_then(|life| life.deleting);
+    let (mut reads, mut same_slice) = (0, true);
+    for earlier in earlier {
+        if begun.is_none_or(|begun: Edit| !begun.precedes(earlier.number)) {
+            return ground;
+        }
+        match &earlier.call {
+            Call::Kube(call)
+                if call.verb == KubeVerb::Get
+                    && call.resource == "bucketclaims"
+                    && call.name.as_deref() == Some(claim.name)
+                    && call.namespace.as_deref() == Some(claim.namespace) =>
+            {
+                reads += 1;
+                ground.stale |= reads > 1;
+                ground.confirmed |= same_slice;
+                ground.read.get_or_insert(earlier.number);
+            }
+            Call::S3(call) if call.bucket == called.bucket && is_look(call.operation) => {
+                ground.look = Some(earlier.number);
+                return ground;
+            }
+            Call::S3(call) if call.bucket == called.bucket && destroys(call.operation) => {
+                // A slice goes on; deleting the bucket is a step of its own.
+                same_slice &= empties(called.operation) && reads == 0;
+                reads = 0;
+            }
+            _ => {}
+        }
+    }
+    ground
+}
+
+fn is_look(operation: S3Operation) -> bool {
+    matches!(operation.name(), "GetBucketTagging" | "HeadBucket")
+}
+
+fn empties(operation: S3Operation) -> bool {
+    operation.deletes_objects() || operation.name() == "AbortMultipartUpload"
+}
+
+fn destroys(operation: S3Operation) -> bool {
+    empties(operation) || operation.name() == "DeleteBucket"
+}
+
+fn names(bucket: &BucketSnapshot, uid: &str) -> bool {
+    bucket.tags.as_ref().and_then(|tags| tags.get(TAG_CLAIM_UID)).is_some_and(|tag| tag == uid)
+}
+
+fn is_untagged(bucket: &BucketSnapshot) -> bool {
+    bucket.tags.as_ref().is_none_or(BTreeMap::is_empty)
+}
+
+fn described(called: &Called) -> String {
+    format!("{} {}", called.operation, called.bucket.as_deref().unwrap_or_default())
+}
+
+fn described_owner(bucket: &BucketSnapshot) -> String {
+    match bucket.tags.as_ref().and_then(|tags| tags.get(TAG_CLAIM_UID)) {
+        Some(uid) => format!("is tagged for claim UID {uid}"),
+        None => format!("carries no claim's tags and holds {} objects", bucket.objects),
+    }
+}

@@ -1,0 +1,268 @@
+//! Keys as they are stored: I5 to I10, and the scope of I15.
+
+use std::collections::BTreeMap;
+
+use jiff::{SignedDuration, Timestamp};
+
+use super::findings::Findings;
+use super::state::{Hand, Place, Seen, State, Step};
+use super::views::{Consumer, End, Key, Secret};
+use super::{Promise, views};
+
+/// An expired key's Secret stays this long, so that a clock stepping forward doesn't cut it short (spec §3.3).
+const GRACE: SignedDuration = SignedDuration::from_secs(60);
+
+/// Most keys of a claim that live at once.
+const MOST_LIVE: usize = 2;
+
+/// What is remembered of keys, by id.
+#[derive(Debug, Default)]
+pub(super) struct Keys<'a> {
+    ids: BTreeMap<String, Past<'a>>,
+}
+
+/// What is remembered of an id: also when its Secret is gone.
+#[derive(Debug, Default)]
+struct Past<'a> {
+    /// The secret key that it was made with.
+    secret: &'a str,
+    /// Whether somebody other than the operator changed or removed its Secret.
+    meddled: bool,
+    /// Whether it ever stood in a consumer Secret.
+    published: bool,
+    /// When the last consumer Secret that held it ceased to.
+    replaced: Option<Timestamp>,
+}
+
+impl<'a> Keys<'a> {
+    /// Looks at a step.
+    pub(super) fn see(&mut self, state: &State<'a>, step: &Step<'a>, found: &mut Findings) {
+        match &step.seen {
+            Seen::Secret(place, new) => {
+                let old = state.secrets.get(place).map(|held| &held.secret);
+                if step.by_operator() {
+                    self.judge(state, step, *place, (old, new.as_ref()), found);
+                }
+                self.remember(step, old, new.as_ref());
+            }
+            Seen::Claim(stored, None) if step.by_operator() => {
+                let old = stored.old.as_deref().and_then(views::Claim::read);
+                old.into_iter().for_each(|claim| nothing_works_after(state, step, &claim, found));
+            }
+            _ => {}
+        }
+    }
+
+    fn judge(
+        &self,
+        state: &State<'a>,
+        step: &Step<'a>,
+        place: Place<'a>,
+        change: (Option<&Secret<'a>>, Option<&Secret<'a>>),
+        found: &mut Findings,
+    ) {
+        match change {
+            (None | Some(Secret::Other), Some(Secret::Key(key))) => self.minted(state, step, key, found),
+            (Some(Secret::Key(old)), Some(Secret::Key(new))) => self.changed(state, step, old, new, found),
+            (Some(Secret::Key(old)), _) => self.revoked(state, step, old, found),
+            (old, Some(Secret::Consumer(new))) => self.published(state, step, place, (old, new), found),
+            (Some(Secret::Consumer(old)), None) => withdrawn(state, step, place, old, found),
+            _ => {}
+        }
+    }
+
+    /// A key is made.
+    fn minted(&self, state: &State<'a>, step: &Step<'a>, key: &Key<'a>, found: &mut Findings) {
+        let id = &key.id;
+        if self.ids.get(id).is_some_and(|past| past.secret != key.secret) {
+            found.broken(Promise::I10, step, format!("key {id} is made a second time, with another secret"));
+        }
+        if !key.scoped {
+            found.broken(
+                Promise::I15,
+                step,
+                format!("key {id} is made with a scope that is not bucket {}", key.bucket),
+            );
+        }
+        let Some(life) = state.lives.get(key.uid.as_str()) else { return };
+        if life.gone.is_some() && state.setting.operators == 1 {
+            let claim = life.claim.full_name();
+            found.broken(Promise::I7, step, format!("key {id} is made for claim {claim}, which is gone"));
+        }
+        let live = state.of(&key.uid).filter(|(_, held)| is_live(&held.secret, step.at)).count() + 1;
+        if live > MOST_LIVE && state.setting.operators == 1 && !life.meddling.any() {
+            let claim = life.claim.full_name();
+            found.broken(Promise::I5, step, format!("claim {claim} has {live} live keys, the latest {id}"));
+        }
+    }
+
+    /// A key's Secret is written again.
+    fn changed(&self, state: &State<'a>, step: &Step<'a>, old: &Key<'a>, new: &Key<'a>, found: &mut Findings) {
+        let id = &old.id;
+        if (&old.id, old.secret) != (&new.id, new.secret) {
+            found.broken(Promise::I10, step, format!("id or secret of key {id} is overwritten"));
+        }
+        if !new.scoped {
+            found.broken(Promise::I15, step, format!("key {id} gets a scope that is not bucket {}", new.bucket));
+        }
+        if old.works(step.at) && !new.counts {
+            found.broken(Promise::I6, step, format!("key {id} is changed so that the gateway refuses it"));
+        }
+        match (old.end, new.end) {
+            (End::Open, End::At(end)) => self.stamped(state, step, new, end, found),
+            (End::At(before), End::At(end)) if end < before => {
+                found.broken(Promise::I8, step, format!("the end of key {id} moves from {before} to {end}"));
+            }
+            (End::At(before), End::Open) => {
+                found.broken(Promise::I8, step, format!("the end of key {id}, {before}, vanishes"));
+            }
+            (before, after) if before != after && (before == End::Damaged || after == End::Damaged) => {
+                found.broken(Promise::I8, step, format!("a damaged end of key {id} is written"));
+            }
+            _ => {}
+        }
+    }
+
+    /// A key is given its end.
+    fn stamped(&self, state: &State<'a>, step: &Step<'a>, key: &Key<'a>, end: Timestamp, found: &mut Findings) {
+        let id = &key.id;
+        let holder = state.of(&key.uid).find(|(_, held)| {
+            matches!(&held.secret, Secret::Consumer(consumer) if consumer.id == *id) && held.hand != Hand::Other
+        });
+        if let Some(((namespace, name), _)) = holder {
+            let message = format!("key {id} is given an end while Secret {namespace}/{name} holds it");
+            found.broken(Promise::I6, step, message);
+            return;
+        }
+        let Some(life) = state.lives.get(key.uid.as_str()) else { return };
+        let Some(replaced) = self.ids.get(id).and_then(|past| past.replaced) else { return };
+        let least = replaced.checked_add(SignedDuration::from_secs(life.least_overlap)).unwrap_or(Timestamp::MAX);
+        if end < least {
+            let overlap = life.least_overlap;
+            let message =
+                format!("key {id}, replaced at {replaced}, is to end at {end}: sooner than {overlap} s after");
+            found.broken(Promise::I8, step, message);
+        }
+    }
+
+    /// A key's Secret is deleted, or made into something else.
+    fn revoked(&self, state: &State<'a>, step: &Step<'a>, key: &Key<'a>, found: &mut Findings) {
+        let may_go =
+            state.lives.get(key.uid.as_str()).is_none_or(|life| life.gone.is_some() || life.claim.is_deleting());
+        let expired = match key.end {
+            End::At(end) => end.checked_add(GRACE).is_ok_and(|end| end <= step.at),
+            End::Open | End::Damaged => false,
+        };
+        let published = self.ids.get(&key.id).is_some_and(|past| past.published);
+        if published && key.counts && !expired && !may_go {
+            let end = match key.end {
+                End::At(end) => format!("its end is {end}, and a minute of grace"),
+                End::Open | End::Damaged => "it has no end".to_owned(),
+            };
+            found.broken(Promise::I6, step, format!("key {} is revoked while its claim lives: {end}", key.id));
+        }
+    }
+
+    /// A consumer Secret is written.
+    fn published(
+        &self,
+        state: &State<'a>,
+        step: &Step<'a>,
+        (namespace, name): Place<'a>,
+        (old, new): (Option<&Secret<'a>>, &Consumer<'a>),
+        found: &mut Findings,
+    ) {
+        let (id, place) = (&new.id, format!("{namespace}/{name}"));
+        let Some(past) = self.ids.get(id) else {
+            found.broken(Promise::I9, step, format!("Secret {place} is given key {id:?}, which was never made"));
+            return;
+        };
+        if past.secret != new.secret {
+            found.broken(Promise::I10, step, format!("Secret {place} holds key {id} with another secret than its own"));
+        }
+        let is_new = !matches!(old, Some(Secret::Consumer(old)) if old.id == *id);
+        let doomed = new.owner.and_then(|uid| state.lives.get(uid)).is_none_or(|life| life.gone.is_some());
+        if past.meddled || doomed || !is_new {
+            return;
+        }
+        match key_of(state, id) {
+            Some(key) if key.works(step.at) && key.end != End::Open => {
+                found.broken(Promise::I6, step, format!("Secret {place} is given key {id}, which is on its way out"));
+            }
+            Some(key) if key.works(step.at) && key.bucket == new.bucket => {}
+            Some(key) if key.works(step.at) => {
+                let message = format!(
+                    "Secret {place} is given key {id} for bucket {}, whose bucket is {}",
+                    new.bucket, key.bucket
+                );
+                found.broken(Promise::I9, step, message);
+            }
+            _ => found.broken(Promise::I9, step, format!("Secret {place} is given key {id}, which does not work")),
+        }
+    }
+
+    fn remember(&mut self, step: &Step<'a>, old: Option<&Secret<'a>>, new: Option<&Secret<'a>>) {
+        for key in [old, new].into_iter().flatten() {
+            if let Secret::Key(key) = key {
+                let past =
+                    self.ids.entry(key.id.clone()).or_insert_with(|| Past { secret: key.secret, ..Past::default() });
+                past.meddled |= !step.by_operator();
+            }
+        }
+        let held = |secret: Option<&Secret<'a>>| match secret {
+            Some(Secret::Consumer(consumer)) => consumer.id.clone(),
+            _ => String::new(),
+        };
+        let (before, after) = (held(old), held(new));
+        if before != after
+            && let Some(past) = self.ids.get_mut(&before)
+        {
+            past.replaced = Some(step.at);
+        }
+        if let Some(past) = self.ids.get_mut(&after) {
+            past.published = true;
+        }
+    }
+}
+
+/// A consumer Secret is deleted: only one of a claim that has another, or that goes.
+fn withdrawn<'a>(state: &State<'a>, step: &Step<'a>, place: Place<'a>, old: &Consumer<'a>, found: &mut Findings) {
+    let Some(life) = old.owner.and_then(|uid| state.lives.get(uid)) else { return };
+    if life.gone.is_some() || life.claim.is_deleting() {
+        return;
+    }
+    let another = state.of(life.claim.uid).any(|(other, held)| {
+        let works = |consumer: &Consumer<'_>| key_of(state, &consumer.id).is_some_and(|key| key.works(step.at));
+        *other != place && matches!(&held.secret, Secret::Consumer(consumer) if works(consumer))
+    });
+    if !another && !life.meddling.keys {
+        let (namespace, name) = place;
+        let message = format!("Secret {namespace}/{name} is deleted, and no other holds a key that works");
+        found.broken(Promise::I6, step, message);
+    }
+}
+
+/// A claim goes by the operator's own hand: with it everything that opens its bucket.
+fn nothing_works_after(state: &State<'_>, step: &Step<'_>, claim: &views::Claim<'_>, found: &mut Findings) {
+    if state.setting.operators > 1 {
+        return;
+    }
+    for ((_, name), held) in state.of(claim.uid) {
+        if matches!(held.secret, Secret::Key(_) | Secret::Binding(_)) {
+            let message = format!("claim {} goes, and Secret {name} is still there", claim.full_name());
+            found.broken(Promise::I7, step, message);
+        }
+    }
+}
+
+/// The key of an id, if its Secret is there.
+pub(super) fn key_of<'s, 'a>(state: &'s State<'a>, id: &str) -> Option<&'s Key<'a>> {
+    state.secrets.values().find_map(|held| match &held.secret {
+        Secret::Key(key) if key.id == id => Some(key),
+        _ => None,
+    })
+}
+
+fn is_live(secret: &Secret<'_>, now: Timestamp) -> bool {
+    matches!(secret, Secret::Key(key) if !key.is_over(now))
+}

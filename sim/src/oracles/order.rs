@@ -1,0 +1,78 @@
+//! What comes before what (I12): finalizer and record before the first effect outside of Kubernetes; the finalizer
+//! goes when the bucket's outcome and the revocation are stored.
+
+use crate::history::Called;
+
+use super::Promise;
+use super::findings::Findings;
+use super::state::{Seen, State, Step};
+use super::views::{Claim, Record, Secret};
+
+/// Looks at a step.
+pub(super) fn see(state: &State<'_>, step: &Step<'_>, found: &mut Findings) {
+    if !step.by_operator() {
+        return;
+    }
+    match &step.seen {
+        Seen::Called(called) if !called.operation.is_read() => before_effect(state, step, called, found),
+        Seen::Claim(stored, new) => {
+            let Some(old) = stored.old.as_deref().and_then(Claim::read) else { return };
+            if old.has_finalizer() && !new.is_some_and(|new| new.has_finalizer()) {
+                before_finalizer_goes(state, step, &old, found);
+            }
+        }
+        _ => {}
+    }
+}
+
+fn before_effect(state: &State<'_>, step: &Step<'_>, called: &Called, found: &mut Findings) {
+    let Some(bucket) = called.bucket.as_deref() else { return };
+    let what = format!("{} {bucket}", called.operation);
+    let Some(record) = record_of(state, called) else {
+        // Somebody may have deleted the record, or the whole claim, while the call was on its way.
+        if !state.lives.values().any(|life| life.meddling.record || life.meddling.finalizer) {
+            found.broken(Promise::I12, step, format!("{what} is called without a bucket record"));
+        }
+        return;
+    };
+    let Some(life) = state.lives.get(record.uid.as_str()) else { return };
+    if !(life.gone.is_none() && life.claim.has_finalizer()) && !life.meddling.finalizer {
+        let claim = life.claim.full_name();
+        found.broken(Promise::I12, step, format!("{what} is called while claim {claim} has no finalizer"));
+    }
+    if called.operation.name() == "CreateBucket" && !record.absence && !life.meddling.record {
+        found.broken(Promise::I12, step, format!("{what} is called before its absence is in the record"));
+    }
+}
+
+/// The record of the bucket of a call; else one of a bucket of that name at another store: its backend may have moved.
+pub(super) fn record_of<'s>(state: &'s State<'_>, called: &Called) -> Option<&'s Record> {
+    let bucket = called.bucket.as_deref()?;
+    let records = || {
+        state.secrets.values().filter_map(|held| match &held.secret {
+            Secret::Record(record) if record.bucket == bucket => Some(record),
+            _ => None,
+        })
+    };
+    records().find(|record| record.host == called.host).or_else(|| records().next())
+}
+
+fn before_finalizer_goes(state: &State<'_>, step: &Step<'_>, claim: &Claim<'_>, found: &mut Findings) {
+    let name = claim.full_name();
+    if !claim.is_deleting() {
+        found.broken(Promise::I12, step, format!("claim {name} loses its finalizer while nobody deletes it"));
+    }
+    if state.setting.operators > 1 {
+        // What the other made meanwhile is swept.
+        return;
+    }
+    for ((_, secret), held) in state.of(claim.uid) {
+        let what = match held.secret {
+            Secret::Record(_) => "record",
+            Secret::Key(_) => "key",
+            Secret::Binding(_) => "binding",
+            Secret::Consumer(_) | Secret::Other => continue,
+        };
+        found.broken(Promise::I12, step, format!("claim {name} loses its finalizer before {what} {secret} is gone"));
+    }
+}

@@ -1,0 +1,98 @@
+//! Secret keys show nowhere but in the Secrets that are for them (I11).
+
+use std::collections::BTreeSet;
+
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
+use serde_json::Value;
+
+use crate::history::{Event, What};
+use crate::world::OPERATOR_NAMESPACE;
+
+use super::findings::{Findings, Violation};
+use super::state::State;
+use super::{Case, Promise};
+
+/// Data fields of Secrets that hold a secret key.
+const SECRET_FIELDS: [&str; 2] = ["secret_access_key", "AWS_SECRET_ACCESS_KEY"];
+
+/// Anything shorter is no key that anybody made: what a third party put in the place of one.
+const SHORTEST: usize = 16;
+
+/// Secret keys, each as it is and as the API writes it.
+#[derive(Debug, Default)]
+struct Secrets<'a> {
+    encoded: BTreeSet<&'a str>,
+    plain: BTreeSet<String>,
+    /// Those of stores.
+    admin: BTreeSet<&'a str>,
+}
+
+/// Looks for every secret key of the run in everything that the operator wrote and let be seen.
+pub(super) fn judge(case: &Case<'_>, state: &State<'_>, found: &mut Findings) {
+    let secrets = Secrets::of(&case.history.events);
+    let _ = state;
+    for (index, event) in case.history.events.iter().enumerate().filter(|(_, event)| event.effect.is_some()) {
+        let shown = match &event.what {
+            What::Asked(asked) if asked.plural != "secrets" => {
+                let text = std::str::from_utf8(&asked.body).unwrap_or_default();
+                secrets.is_in(text).then(|| format!("{} {}/{}", asked.plural, asked.namespace, asked.name))
+            }
+            What::Stored(stored) if stored.plural == "secrets" => {
+                let new = stored.new.as_deref().unwrap_or(&Value::Null);
+                let place = || format!("Secret {}/{}", stored.namespace, stored.name);
+                secrets.show_in_secret(&stored.namespace, new).map(|where_| format!("{where_} of {}", place()))
+            }
+            _ => None,
+        };
+        if let Some(place) = shown {
+            let message = format!("at {}, a secret key is shown by {place}", event.at);
+            found.add(Violation { promise: Promise::I11, message, event: Some(index) });
+        }
+    }
+    for shown in case.shown.iter().filter(|shown| secrets.is_in(&shown.text)) {
+        found.broken_in_the_end(Promise::I11, format!("a secret key is shown by {}", shown.place));
+    }
+}
+
+impl<'a> Secrets<'a> {
+    fn of(events: &'a [Event]) -> Self {
+        let mut secrets = Self::default();
+        for event in events {
+            let What::Stored(stored) = &event.what else { continue };
+            let Some(secret) = stored.new.as_deref().filter(|_| stored.plural == "secrets") else { continue };
+            let ours = !secret["metadata"]["labels"].is_null() || secret["data"].get("claim_uid").is_some();
+            for field in SECRET_FIELDS {
+                let Some(encoded) = secret["data"].get(field).and_then(Value::as_str) else { continue };
+                if encoded.len() > SHORTEST && secrets.encoded.insert(encoded) {
+                    let plain = BASE64_STANDARD.decode(encoded).ok().and_then(|bytes| String::from_utf8(bytes).ok());
+                    secrets.plain.extend(plain);
+                    if !ours && field == "AWS_SECRET_ACCESS_KEY" && stored.namespace == OPERATOR_NAMESPACE {
+                        secrets.admin.insert(encoded);
+                    }
+                }
+            }
+        }
+        secrets
+    }
+
+    fn is_in(&self, text: &str) -> bool {
+        self.plain.iter().any(|key| text.contains(key.as_str())) || self.encoded.iter().any(|key| text.contains(key))
+    }
+
+    /// Where a Secret shows a key that it is not for.
+    fn show_in_secret(&self, namespace: &str, secret: &Value) -> Option<&'static str> {
+        let texts = |field: &str| secret["metadata"][field].as_object().into_iter().flatten();
+        let shown = |field: &str| texts(field).any(|(_, value)| self.is_in(value.as_str().unwrap_or_default()));
+        if shown("labels") || shown("annotations") {
+            return Some("the metadata");
+        }
+        let mut data = secret["data"].as_object().into_iter().flatten();
+        let wrong = data.any(|(field, value)| {
+            let value = value.as_str().unwrap_or_default();
+            let admin = self.admin.contains(value) && namespace != OPERATOR_NAMESPACE;
+            admin || (!SECRET_FIELDS.contains(&field.as_str()) && self.encoded.contains(value))
+        });
+        wrong.then_some("the data")
+    }
+}

@@ -1,0 +1,255 @@
+//! What is known at each moment of a history: claims in all their lives, and the Secrets that there are.
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+
+use crate::effects::{Line, Trace};
+use crate::history::{Called, Event, Used, What};
+use crate::kubernetes::{Asked, Stored};
+
+use super::views::{Claim, Policy, Secret};
+use super::{Case, Setting};
+
+/// Namespace and name.
+pub(super) type Place<'a> = (&'a str, &'a str);
+
+/// One event, read.
+#[derive(Debug)]
+pub(super) struct Step<'a> {
+    /// Its index in the history.
+    pub(super) index: usize,
+    pub(super) at: Timestamp,
+    pub(super) hand: Hand,
+    pub(super) seen: Seen<'a>,
+}
+
+/// Who did something.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Hand {
+    /// The operator, by this call.
+    Operator(u64),
+    /// Anybody else.
+    Other,
+}
+
+/// What happened.
+#[derive(Debug)]
+pub(super) enum Seen<'a> {
+    /// A claim changed; before it was as the state has it. `None` if it is gone.
+    Claim(&'a Stored, Option<Claim<'a>>),
+    /// A Secret changed; before it was as the state has it. `None` if it is gone.
+    Secret(Place<'a>, Option<Secret<'a>>),
+    /// Another object changed.
+    Object,
+    Asked(&'a Asked),
+    Called(&'a Called),
+    Used(&'a Used),
+    AtRest,
+    /// What no oracle asks for.
+    Else,
+}
+
+impl Step<'_> {
+    pub(super) fn by_operator(&self) -> bool {
+        matches!(self.hand, Hand::Operator(_))
+    }
+}
+
+/// A Secret that there is.
+#[derive(Debug)]
+pub(super) struct Held<'a> {
+    pub(super) secret: Secret<'a>,
+    /// Who changed it last.
+    pub(super) hand: Hand,
+}
+
+/// A claim in one of its lives: what happened to it so far.
+#[derive(Debug)]
+pub(super) struct Life<'a> {
+    /// As it is, or was last.
+    pub(super) claim: Claim<'a>,
+    /// Who removed it, if it is gone.
+    pub(super) gone: Option<Hand>,
+    /// The shortest overlap that its spec ever asked for.
+    pub(super) least_overlap: i64,
+    /// What others did to it and its Secrets.
+    pub(super) meddling: Meddling,
+    /// When the policy ceased to be `Delete`, if it is not.
+    pub(super) retained: Option<Edit>,
+    /// When emptying ceased to be wanted, if it is not.
+    pub(super) unforced: Option<Edit>,
+    /// When its deletion began.
+    pub(super) deleting: Option<Edit>,
+}
+
+/// What others did to a claim and its Secrets.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Meddling {
+    /// Its finalizer was taken off, or it was removed.
+    pub(super) finalizer: bool,
+    /// A record of it was changed or deleted.
+    pub(super) record: bool,
+    /// A key or a consumer Secret of it was changed or deleted.
+    pub(super) keys: bool,
+}
+
+impl Meddling {
+    pub(super) fn any(self) -> bool {
+        self.finalizer || self.record || self.keys
+    }
+}
+
+/// A change of a claim, by its place among the operator's calls.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Edit {
+    /// Calls up to this number may have come before; those above it came after. Known once a later call is.
+    pub(super) after: Option<u64>,
+}
+
+impl Edit {
+    /// Whether a call surely came after the edit.
+    pub(super) fn precedes(self, number: u64) -> bool {
+        self.after.is_some_and(|after| number > after)
+    }
+
+    fn settle(edit: &mut Option<Self>, number: u64) {
+        if let Some(edit) = edit {
+            edit.after.get_or_insert(number);
+        }
+    }
+}
+
+/// What is known at a moment.
+#[derive(Debug)]
+pub(super) struct State<'a> {
+    pub(super) setting: &'a Setting,
+    pub(super) trace: &'a Trace,
+    /// Every claim that ever was, by UID.
+    pub(super) lives: BTreeMap<&'a str, Life<'a>>,
+    /// The Secrets that there are.
+    pub(super) secrets: BTreeMap<Place<'a>, Held<'a>>,
+    /// The highest number of a call so far.
+    latest: u64,
+}
+
+impl<'a> State<'a> {
+    pub(super) fn new(case: &Case<'a>) -> Self {
+        Self {
+            setting: case.setting,
+            trace: &case.history.trace,
+            lives: BTreeMap::new(),
+            secrets: BTreeMap::new(),
+            latest: 0,
+        }
+    }
+
+    /// Reads an event. What it changed is not yet part of the state.
+    pub(super) fn read(&mut self, index: usize, event: &'a Event) -> Step<'a> {
+        if let Some(number) = event.effect.filter(|number| *number > self.latest) {
+            self.latest = number;
+            for life in self.lives.values_mut() {
+                for edit in [&mut life.retained, &mut life.unforced, &mut life.deleting] {
+                    Edit::settle(edit, number - 1);
+                }
+            }
+        }
+        let seen = match &event.what {
+            What::Stored(stored) => read_change(stored),
+            What::Asked(asked) => Seen::Asked(asked),
+            What::Called(called) => Seen::Called(called),
+            What::Used(used) => Seen::Used(used),
+            What::AtRest => Seen::AtRest,
+            What::Acted(_) | What::Began { .. } | What::Ended { .. } | What::Quiet => Seen::Else,
+        };
+        Step { index, at: event.at, hand: self.hand(event), seen }
+    }
+
+    /// A change under a call that the server refused is that of the rival because of whom it did.
+    fn hand(&self, event: &Event) -> Hand {
+        let Some(number) = event.effect else { return Hand::Other };
+        let refused = self.line(number).and_then(|line| line.world).is_some_and(|status| status >= 400);
+        match event.what {
+            What::Stored(_) if refused => Hand::Other,
+            _ => Hand::Operator(number),
+        }
+    }
+
+    /// The line of a call in the trace.
+    pub(super) fn line(&self, number: u64) -> Option<&'a Line> {
+        self.trace.lines().get(usize::try_from(number).ok()?.checked_sub(1)?)
+    }
+
+    /// The Secrets of a claim's UID.
+    pub(super) fn of(&self, uid: &str) -> impl Iterator<Item = (&Place<'a>, &Held<'a>)> {
+        self.secrets.iter().filter(move |(_, held)| held.secret.uid() == Some(uid))
+    }
+
+    /// Takes in what a step changed.
+    pub(super) fn take_in(&mut self, step: Step<'a>) {
+        match step.seen {
+            Seen::Claim(stored, new) => self.take_in_claim(step.hand, stored, new),
+            Seen::Secret(place, new) => self.take_in_secret(step.hand, place, new),
+            _ => {}
+        }
+    }
+
+    fn take_in_claim(&mut self, hand: Hand, stored: &'a Stored, new: Option<Claim<'a>>) {
+        let Some(new) = new else {
+            let old = stored.old.as_deref().and_then(Claim::read);
+            if let Some(life) = old.and_then(|old| self.lives.get_mut(old.uid)) {
+                life.gone = Some(hand);
+                life.meddling.finalizer |= hand == Hand::Other && life.claim.has_finalizer();
+            }
+            return;
+        };
+        let life = self.lives.entry(new.uid).or_insert_with(|| Life {
+            claim: new,
+            gone: None,
+            least_overlap: i64::MAX,
+            meddling: Meddling::default(),
+            retained: None,
+            unforced: None,
+            deleting: None,
+        });
+        life.meddling.finalizer |= hand == Hand::Other && life.claim.has_finalizer() && !new.has_finalizer();
+        life.claim = new;
+        life.least_overlap = life.least_overlap.min(new.overlap());
+        let note = |edit: &mut Option<Edit>, holds: bool| {
+            *edit = if holds { edit.or(Some(Edit { after: None })) } else { None };
+        };
+        note(&mut life.retained, new.policy() == Policy::Retain);
+        note(&mut life.unforced, new.policy() != Policy::Force);
+        note(&mut life.deleting, new.is_deleting());
+    }
+
+    fn take_in_secret(&mut self, hand: Hand, place: Place<'a>, new: Option<Secret<'a>>) {
+        if hand == Hand::Other {
+            let old = self.secrets.get(&place).map(|held| &held.secret);
+            for secret in [old, new.as_ref()].into_iter().flatten() {
+                let Some(life) = secret.uid().and_then(|uid| self.lives.get_mut(uid)) else { continue };
+                match secret {
+                    Secret::Record(_) => life.meddling.record = true,
+                    Secret::Key(_) | Secret::Consumer(_) => life.meddling.keys = true,
+                    Secret::Binding(_) | Secret::Other => {}
+                }
+            }
+        }
+        match new {
+            Some(secret) => self.secrets.insert(place, Held { secret, hand }),
+            None => self.secrets.remove(&place),
+        };
+    }
+}
+
+fn read_change(stored: &Stored) -> Seen<'_> {
+    match stored.plural.as_str() {
+        "bucketclaims" => Seen::Claim(stored, stored.new.as_deref().and_then(Claim::read)),
+        "secrets" => {
+            let (namespace, name) = (stored.namespace.as_str(), stored.name.as_str());
+            let new = stored.new.as_deref().map(|object| Secret::read(namespace, name, object));
+            Seen::Secret((namespace, name), new)
+        }
+        _ => Seen::Object,
+    }
+}

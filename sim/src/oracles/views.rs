@@ -1,0 +1,256 @@
+//! Objects in the words of the contract (spec §1, §2): read from JSON, without the operator's own types.
+
+use std::borrow::Cow;
+
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
+use jiff::Timestamp;
+use serde_json::Value;
+use stowage_operator::api::FINALIZER;
+use stowage_operator::api::wire::{self, Role};
+
+use crate::history::facts::label;
+use crate::world::OPERATOR_NAMESPACE;
+
+/// Overlap of a rotation where the spec names none (spec §1).
+const DEFAULT_OVERLAP: i64 = 300;
+
+/// A claim in one of its versions.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Claim<'a> {
+    pub(super) uid: &'a str,
+    pub(super) namespace: &'a str,
+    pub(super) name: &'a str,
+    pub(super) object: &'a Value,
+}
+
+/// What is to become of the bucket of a claim that is deleted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Policy {
+    Retain,
+    Delete,
+    Force,
+}
+
+impl<'a> Claim<'a> {
+    pub(super) fn read(object: &'a Value) -> Option<Self> {
+        let metadata = object.get("metadata")?;
+        let text = |field: &str| metadata.get(field)?.as_str();
+        Some(Self { uid: text("uid")?, namespace: text("namespace")?, name: text("name")?, object })
+    }
+
+    pub(super) fn is_deleting(&self) -> bool {
+        self.object["metadata"]["deletionTimestamp"].is_string()
+    }
+
+    pub(super) fn has_finalizer(&self) -> bool {
+        let finalizers = self.object["metadata"]["finalizers"].as_array();
+        finalizers.is_some_and(|all| all.iter().any(|finalizer| finalizer == FINALIZER))
+    }
+
+    pub(super) fn is_paused(&self) -> bool {
+        self.object["metadata"]["annotations"][wire::PAUSED] == "true"
+    }
+
+    pub(super) fn policy(&self) -> Policy {
+        let spec = &self.object["spec"];
+        match (spec["deletionPolicy"].as_str(), spec["forceDelete"].as_bool()) {
+            (Some("Delete"), Some(true)) => Policy::Force,
+            (Some("Delete"), _) => Policy::Delete,
+            _ => Policy::Retain,
+        }
+    }
+
+    /// Seconds that an old key works on after a rotation.
+    pub(super) fn overlap(&self) -> i64 {
+        self.object["spec"]["rotationPolicy"]["overlapSeconds"].as_i64().unwrap_or(DEFAULT_OVERLAP)
+    }
+
+    /// Name of the consumer Secret that the spec asks for.
+    pub(super) fn secret_name(&self) -> Cow<'a, str> {
+        let named = self.object["spec"]["writeConnectionSecretToRef"]["name"].as_str();
+        named.map_or_else(|| Cow::Owned(format!("{}-s3", self.name)), Cow::Borrowed)
+    }
+
+    /// Whether the spec asks for public access.
+    pub(super) fn wants_public_access(&self) -> bool {
+        self.object["spec"]["anonymousAccess"]["mode"].as_str().is_some_and(|mode| mode != "None")
+    }
+
+    /// `namespace/name`.
+    pub(super) fn full_name(&self) -> String {
+        format!("{}/{}", self.namespace, self.name)
+    }
+}
+
+/// A Secret, by what it is for.
+#[derive(Clone, Debug)]
+pub(super) enum Secret<'a> {
+    Record(Record),
+    Key(Key<'a>),
+    Binding(Binding),
+    Consumer(Consumer<'a>),
+    /// None of ours.
+    Other,
+}
+
+/// Who holds a bucket.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Record {
+    pub(super) uid: String,
+    /// Host and port of the store.
+    pub(super) host: String,
+    pub(super) bucket: String,
+    pub(super) absence: bool,
+    pub(super) adopted: bool,
+    pub(super) settled: bool,
+}
+
+/// A virtual credential.
+#[derive(Clone, Debug)]
+pub(super) struct Key<'a> {
+    pub(super) uid: String,
+    pub(super) id: String,
+    /// The secret key as it is stored: compared, never shown.
+    pub(super) secret: &'a str,
+    pub(super) bucket: String,
+    pub(super) backend: String,
+    /// Whether its scope is its own bucket and nothing else.
+    pub(super) scoped: bool,
+    pub(super) end: End,
+    /// Whether the gateway accepts it, its end aside.
+    pub(super) counts: bool,
+}
+
+/// When a key ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum End {
+    /// Not at any known time.
+    Open,
+    /// From this time on it is refused.
+    At(Timestamp),
+    /// Nobody can tell: the gateway refuses it.
+    Damaged,
+}
+
+impl Key<'_> {
+    /// Whether the gateway lets it in, once it has seen this version of it.
+    pub(super) fn works(&self, now: Timestamp) -> bool {
+        self.counts && !self.is_over(now)
+    }
+
+    /// Whether its end has come.
+    pub(super) fn is_over(&self, now: Timestamp) -> bool {
+        matches!(self.end, End::At(end) if end <= now)
+    }
+}
+
+/// Public access to a bucket.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Binding {
+    pub(super) uid: String,
+}
+
+/// The connection, as the tenant reads it.
+#[derive(Clone, Debug)]
+pub(super) struct Consumer<'a> {
+    /// UID of the claim that controls it, if one does.
+    pub(super) owner: Option<&'a str>,
+    pub(super) id: String,
+    /// The secret key as it is stored: compared, never shown.
+    pub(super) secret: &'a str,
+    pub(super) bucket: String,
+}
+
+impl<'a> Secret<'a> {
+    pub(super) fn read(namespace: &str, name: &str, secret: &'a Value) -> Self {
+        let role = label(secret, wire::ROLE);
+        if namespace != OPERATOR_NAMESPACE {
+            let owner = controller(secret);
+            let ours = owner.is_some() || role == Some(Role::ConsumerSecret.as_str());
+            return if ours { Self::Consumer(Consumer::read(secret, owner)) } else { Self::Other };
+        }
+        // Somebody may have taken the labels off: the name still tells.
+        match name.get(..3) {
+            Some("br-") => Record::read(secret).map_or(Self::Other, Self::Record),
+            Some("vc-") => Key::read(name, secret, role).map_or(Self::Other, Self::Key),
+            _ if role == Some(Role::AnonymousBinding.as_str()) || name.starts_with("ab-") => {
+                text(secret, "claim_uid").map_or(Self::Other, |uid| Self::Binding(Binding { uid }))
+            }
+            _ => Self::Other,
+        }
+    }
+
+    /// UID of the claim that it belongs to.
+    pub(super) fn uid(&self) -> Option<&str> {
+        match self {
+            Self::Record(record) => Some(&record.uid),
+            Self::Key(key) => Some(&key.uid),
+            Self::Binding(binding) => Some(&binding.uid),
+            Self::Consumer(consumer) => consumer.owner,
+            Self::Other => None,
+        }
+    }
+}
+
+impl Record {
+    fn read(secret: &Value) -> Option<Self> {
+        let is = |field: &str, value: &str| text(secret, field).as_deref() == Some(value);
+        let endpoint = text(secret, "endpoint")?;
+        let (_, host) = endpoint.split_once("://")?;
+        Some(Self {
+            uid: text(secret, "claim_uid")?,
+            host: host.to_owned(),
+            bucket: text(secret, "bucket_name")?,
+            absence: is("absence", "true"),
+            adopted: is("origin", "Adopted"),
+            settled: is("settled", "true"),
+        })
+    }
+}
+
+impl<'a> Key<'a> {
+    /// `None` for what doesn't say whose it is.
+    fn read(name: &str, secret: &'a Value, role: Option<&str>) -> Option<Self> {
+        let uid = text(secret, "claim_uid")?;
+        let field = |name: &str| text(secret, name).unwrap_or_default();
+        let (id, bucket, backend) = (field("access_key_id"), field("bucket_name"), field("backend"));
+        let key = secret["data"]["secret_access_key"].as_str().unwrap_or_default();
+        let scopes: Option<Value> = serde_json::from_str(&field("bucket_scopes")).ok();
+        let scoped = scopes.as_ref().and_then(Value::as_array).is_some_and(
+            |all| matches!(all.as_slice(), [only] if only["bucket"] == *bucket && only["backend"] == *backend),
+        );
+        let end = match secret["metadata"]["annotations"].get(wire::EXPIRES_AT) {
+            None => End::Open,
+            Some(stamp) => stamp.as_str().and_then(|text| text.parse().ok()).map_or(End::Damaged, End::At),
+        };
+        let named = name.strip_prefix("vc-").is_some_and(|rest| !id.is_empty() && rest == id.to_lowercase());
+        let role_fits = role == Some(Role::VirtualCredential.as_str());
+        let counts = named && role_fits && !key.is_empty() && scopes.is_some() && end != End::Damaged;
+        Some(Self { uid, id, secret: key, bucket, backend, scoped, end, counts })
+    }
+}
+
+impl<'a> Consumer<'a> {
+    fn read(secret: &'a Value, owner: Option<&'a str>) -> Self {
+        Self {
+            owner,
+            id: text(secret, "AWS_ACCESS_KEY_ID").unwrap_or_default(),
+            secret: secret["data"]["AWS_SECRET_ACCESS_KEY"].as_str().unwrap_or_default(),
+            bucket: text(secret, "BUCKET_NAME").unwrap_or_default(),
+        }
+    }
+}
+
+/// UID of the claim that controls an object.
+pub(super) fn controller(object: &Value) -> Option<&str> {
+    let owners = object["metadata"]["ownerReferences"].as_array()?;
+    let owner = owners.iter().find(|owner| owner["controller"] == true && owner["kind"] == "BucketClaim")?;
+    owner["uid"].as_str()
+}
+
+/// A data field of a Secret, decoded; `None` if it is missing, empty or no text.
+pub(super) fn text(secret: &Value, field: &str) -> Option<String> {
+    let encoded = secret["data"].get(field)?.as_str().filter(|encoded| !encoded.is_empty())?;
+    String::from_utf8(BASE64_STANDARD.decode(encoded).ok()?).ok()
+}
