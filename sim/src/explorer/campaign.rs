@@ -1,9 +1,13 @@
 //! A campaign: many schedules on several threads, and what came of them.
 
 use std::collections::BTreeMap;
+use std::fmt;
+use std::str::FromStr;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
+
+use serde::{Deserialize, Serialize};
 
 use crate::effects::Plan;
 
@@ -32,10 +36,12 @@ pub struct Campaign {
     pub shard: Shard,
     /// Whether to stop at the first failure.
     pub fail_fast: bool,
+    /// Whether to keep the trace hash of each schedule.
+    pub hashes: bool,
 }
 
 /// How much is explored.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, serde::Serialize, serde::Deserialize, clap::ValueEnum)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, clap::ValueEnum)]
 #[serde(rename_all = "lowercase")]
 pub enum Profile {
     /// Every fault in every phase once, in under a minute.
@@ -47,7 +53,8 @@ pub enum Profile {
 }
 
 /// One of so many equal parts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(into = "String", try_from = "String")]
 pub struct Shard {
     /// Which, counted from 0.
     pub index: usize,
@@ -64,6 +71,39 @@ impl Shard {
     }
 }
 
+impl fmt::Display for Shard {
+    /// `0/4`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.index, self.of)
+    }
+}
+
+impl FromStr for Shard {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let read = || {
+            let (index, of) = text.split_once('/')?;
+            Some(Self { index: index.parse().ok()?, of: of.parse().ok()? })
+        };
+        read().filter(|shard| shard.index < shard.of).ok_or("expected I/N with I from 0 to N-1, such as 0/4")
+    }
+}
+
+impl From<Shard> for String {
+    fn from(shard: Shard) -> Self {
+        shard.to_string()
+    }
+}
+
+impl TryFrom<String> for Shard {
+    type Error = &'static str;
+
+    fn try_from(text: String) -> Result<Self, Self::Error> {
+        text.parse()
+    }
+}
+
 /// How far a campaign is.
 #[derive(Clone, Copy, Debug)]
 pub struct Progress {
@@ -73,6 +113,10 @@ pub struct Progress {
     pub total: usize,
     /// Failures so far.
     pub failures: usize,
+    /// Pairs of fault and phase that were met so far.
+    pub cells: usize,
+    /// Pairs of fault and phase that there are.
+    pub cells_total: usize,
 }
 
 /// Something to run.
@@ -96,16 +140,21 @@ pub fn explore(campaign: &Campaign, mut progress: impl FnMut(Progress)) -> Repor
     let mine: Vec<&Task> =
         tasks.iter().enumerate().filter(|(n, _)| campaign.shard.has(*n)).map(|(_, task)| task).collect();
     let deadline = campaign.time_limit.map(|limit| start + limit);
+    let cells_total = report.cells_expected().len();
     let mut done = 0;
     report.complete = at_once(campaign.jobs, &mine, deadline, |result| {
         let Done { task, outcome, took } = result;
         done += 1;
-        let task = mine[task];
+        let (place, task) = (task, mine[task]);
+        if campaign.hashes {
+            report.hashes.insert(place, format!("{} {}", outcome.hash, task.schedule));
+        }
         note(&mut report, task, &outcome, took);
         if let Some(violation) = outcome.violations.first() {
             report.failures.push(Failure::of(&task.schedule, violation));
         }
-        progress(Progress { done, total: mine.len(), failures: report.failures.len() });
+        let (failures, cells) = (report.failures.len(), report.cells().len());
+        progress(Progress { done, total: mine.len(), failures, cells, cells_total });
         !(campaign.fail_fast && !report.failures.is_empty())
     });
     for failure in report.failures.iter_mut().take(MOST_SHRUNK) {
@@ -187,13 +236,9 @@ fn at_once(jobs: usize, tasks: &[&Task], deadline: Option<Instant>, mut receive:
 }
 
 fn note(report: &mut Report, task: &Task, outcome: &Outcome, took: Duration) {
-    report.schedules += 1;
-    for fault in &outcome.faults {
-        *report.cells.entry((fault.name().to_owned(), task.schedule.scenario.phase)).or_default() += 1;
-    }
-    report.note_reasons(&outcome.history);
-    let Some(row) = report.scenarios.get_mut(task.schedule.scenario.name) else { return };
-    row.schedules += 1;
+    let name = task.schedule.scenario.name;
+    report.note(name, outcome);
+    let Some(row) = report.scenarios.get_mut(name) else { return };
     row.crash_points += usize::from(task.crash);
     let line = || task.schedule.to_string();
     Slow::keep(&mut row.slowest, took, line);

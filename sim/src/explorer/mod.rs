@@ -13,6 +13,8 @@ pub mod schedule;
 pub mod shrink;
 mod stage;
 mod tenants;
+pub mod timeline;
+mod told;
 
 pub use campaign::{Campaign, Profile, Progress, Shard, explore};
 pub use report::{Failure, Report};

@@ -11,6 +11,8 @@ use crate::effects::Fault;
 use crate::history::Facts;
 use crate::world::Options;
 
+use super::told;
+
 /// What people do, and what is to come of it.
 #[derive(Debug)]
 pub struct Scenario {
@@ -31,7 +33,8 @@ pub struct Scenario {
 }
 
 /// A phase of a claim's life.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Phase {
     /// From a claim to a bound claim.
     Create,
@@ -209,8 +212,8 @@ impl fmt::Display for StoreStep {
 impl fmt::Display for Step {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Apply(yaml) => write!(f, "a user applies {}", yaml.trim().replace('\n', " ")),
-            Self::Patch(target, patch) => write!(f, "a user patches {target}: {patch}"),
+            Self::Apply(yaml) => f.write_str(&told::applied(yaml)),
+            Self::Patch(target, patch) => f.write_str(&told::patched(*target, patch)),
             Self::Delete(target) => write!(f, "a user deletes {target}"),
             Self::Store(step) => step.fmt(f),
             Self::Tenant(namespace, name) => write!(f, "a tenant of {namespace}/{name} begins to work"),
