@@ -2,6 +2,7 @@
 
 pub mod campaign;
 pub mod corpus;
+mod log;
 mod others;
 pub mod plans;
 mod quick;

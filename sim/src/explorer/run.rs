@@ -6,8 +6,9 @@ use std::time::Duration;
 use crate::determinism::run_seeded;
 use crate::effects::{Call, Fault, Plan};
 use crate::history::{Facts, History, What};
-use crate::oracles::{Case, Promise, Setting, Violation, judge};
+use crate::oracles::{Case, Judgement, Promise, Setting, Shown, Violation, judge};
 
+use super::log::Log;
 use super::others;
 use super::scenario::{Scenario, Step};
 use super::schedule::Schedule;
@@ -39,6 +40,8 @@ pub struct Outcome {
     pub unfired: Plan,
     /// Promises that were broken.
     pub violations: Vec<Violation>,
+    /// What looks like a broken promise and is one of the limits that the contract states (spec §3.2).
+    pub limits: Vec<Violation>,
     /// Virtual time from the start of the world to its rest.
     pub took: Duration,
     /// Whether it came to what the user wanted, rather than to what others' hands may make of it.
@@ -68,6 +71,7 @@ pub fn run(schedule: &Schedule) -> Outcome {
             faults: Vec::new(),
             unfired: Plan::default(),
             violations: vec![Violation { promise: Promise::L1, message, event: None }],
+            limits: Vec::new(),
             took: Duration::ZERO,
             reached: false,
         }
@@ -76,13 +80,14 @@ pub fn run(schedule: &Schedule) -> Outcome {
 
 async fn play(scenario: &'static Scenario, seed: u64, plan: Plan) -> Outcome {
     let start = tokio::time::Instant::now();
+    let log = Log::keep();
     let mut stage = Stage::new(scenario, seed, plan.clone()).await;
     let mut violations = Vec::new();
     let ended = until_end(scenario, &mut stage, &plan).await;
     stage.world.note(What::Quiet);
     let faults = fired(&stage, &plan);
     let reached = match ended {
-        Ok(()) => settle(scenario, &stage, &faults, &mut violations).await,
+        Ok(end) => settle(scenario, &stage, end, &faults, &mut violations).await,
         Err(violation) => {
             violations.push(violation);
             false
@@ -101,31 +106,43 @@ async fn play(scenario: &'static Scenario, seed: u64, plan: Plan) -> Outcome {
         gateway_lag: GATEWAY_LAG,
         patience_of_tenants: Duration::from_secs(60),
     };
-    violations.extend(judge(&Case { history: &history, end: &end, setting: &setting }));
+    let mut shown = vec![Shown { place: "the log".to_owned(), text: log.text() }];
+    shown.extend(stage.operators.iter().map(|it| Shown { place: "the metrics".to_owned(), text: it.metrics() }));
+    let Judgement { violations: judged, limits } =
+        judge(&Case { history: &history, end: &end, setting: &setting, shown: &shown });
+    violations.extend(judged);
     let hash = history.trace.hash();
-    Outcome { hash, before: stage.before, history, end, faults, unfired, violations, took, reached }
+    Outcome { hash, before: stage.before, history, end, faults, unfired, violations, limits, took, reached }
+}
+
+/// What a run came to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum End {
+    /// What the user wanted.
+    Wanted,
+    /// What others' hands may make of it.
+    Otherwise,
 }
 
 /// Takes the scenario's steps and waits for what it comes to.
-async fn until_end(scenario: &Scenario, stage: &mut Stage, plan: &Plan) -> Result<(), Violation> {
+async fn until_end(scenario: &Scenario, stage: &mut Stage, plan: &Plan) -> Result<End, Violation> {
     for step in (scenario.script)() {
         if stage.take(&step).await.is_ok() {
             continue;
         }
         let Step::Until(goal) = step else { continue };
-        if rests_otherwise(scenario, stage, plan) {
-            return Ok(());
+        if others::may_rest(scenario, &stage.world.facts(), &fired(stage, plan)) {
+            return Ok(End::Otherwise);
         }
         return Err(never(goal.what, stage));
     }
     let goal = scenario.goal;
-    let faults = |stage: &Stage| fired(stage, plan);
-    let ended = stage.until(|facts| (goal.holds)(facts) || others::may_rest(scenario, facts, &faults(stage))).await;
-    ended.map_err(|_| never(goal.what, stage))
-}
-
-fn rests_otherwise(scenario: &Scenario, stage: &Stage, plan: &Plan) -> bool {
-    others::may_rest(scenario, &stage.world.facts(), &fired(stage, plan))
+    let rests = |facts: &Facts| (goal.holds)(facts) || others::may_rest(scenario, facts, &fired(stage, plan));
+    match stage.until(rests).await {
+        Err(_) => Err(never(goal.what, stage)),
+        Ok(()) if (goal.holds)(&stage.world.facts()) => Ok(End::Wanted),
+        Ok(()) => Ok(End::Otherwise),
+    }
 }
 
 fn never(what: &str, stage: &Stage) -> Violation {
@@ -143,7 +160,13 @@ fn never(what: &str, stage: &Stage) -> Violation {
 }
 
 /// Lets what has gone wrong by halves show; then all must be as it was wanted, or as others' hands may make it.
-async fn settle(scenario: &Scenario, stage: &Stage, faults: &[Fault], violations: &mut Vec<Violation>) -> bool {
+async fn settle(
+    scenario: &Scenario,
+    stage: &Stage,
+    end: End,
+    faults: &[Fault],
+    violations: &mut Vec<Violation>,
+) -> bool {
     let about_bucket = faults.iter().any(|fault| others::is_about_bucket(*fault));
     stage.pass(if about_bucket { RESYNC } else { AFTERMATH }).await;
     let facts = stage.world.facts();
@@ -153,7 +176,7 @@ async fn settle(scenario: &Scenario, stage: &Stage, faults: &[Fault], violations
         if let Err(message) = (scenario.check)(&facts, faults) {
             broken(Promise::L1, message);
         }
-    } else if !others::may_rest(scenario, &facts, faults) {
+    } else if end == End::Wanted && !others::may_rest(scenario, &facts, faults) {
         broken(Promise::L1, format!("it did not stay so that {}", scenario.goal.what));
     }
     for message in stage.probe(&facts).await {
