@@ -12,6 +12,8 @@ use serde::Serialize;
 use super::run::Outcome;
 use super::schedule::Schedule;
 
+pub(super) use build::since_start;
+
 /// A run as people read it.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Timeline {

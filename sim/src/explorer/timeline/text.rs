@@ -82,14 +82,16 @@ fn natural(heads: &[String], table: &[[String; 8]], shown: &[Shown<'_>], column:
 }
 
 /// A row that is shown, and those that it stands for.
-struct Shown<'a> {
-    row: &'a Row,
+pub struct Shown<'a> {
+    /// The first of them.
+    pub row: &'a Row,
     /// Indexes of the rows that it stands for.
-    places: std::ops::Range<usize>,
+    pub places: std::ops::Range<usize>,
 }
 
 impl Shown<'_> {
-    fn cells(&self) -> [String; 8] {
+    /// Time, call, and what stands in each column.
+    pub fn cells(&self) -> [String; 8] {
         let row = self.row;
         let time = clock(row.at_ms);
         let many = self.places.len();
@@ -118,7 +120,7 @@ impl Shown<'_> {
 }
 
 /// Rows as they are shown: one for all routine in between, and one for the same use again and again.
-fn fold(rows: &[Row], all: bool) -> Vec<Shown<'_>> {
+pub fn fold(rows: &[Row], all: bool) -> Vec<Shown<'_>> {
     let mut shown: Vec<Shown<'_>> = Vec::new();
     for (place, row) in rows.iter().enumerate() {
         match shown.last_mut().filter(|_| !all) {
