@@ -1,11 +1,11 @@
 //! What a report shows besides its figures: schedules that are played again to be drawn.
 
+use crate::effects::Plan;
 use crate::explorer::run::run;
 use crate::explorer::scenario::Phase;
-use crate::explorer::schedule::Schedule;
 use crate::explorer::scenarios;
+use crate::explorer::schedule::Schedule;
 use crate::explorer::timeline::Timeline;
-use crate::effects::Plan;
 
 use super::{KeyChart, Report};
 

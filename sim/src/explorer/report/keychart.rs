@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use jiff::Timestamp;
 use serde_json::Value;
 use stowage_operator::api::wire::{self, Role};
 
@@ -168,6 +167,7 @@ pub(super) mod tests {
 
     use base64::Engine;
     use base64::prelude::BASE64_STANDARD;
+    use jiff::Timestamp;
     use serde_json::json;
 
     use super::*;

@@ -19,26 +19,23 @@ pub fn widths(natural: &[usize], width: usize) -> Vec<usize> {
 /// Breaks text into lines of at most `width` characters: between words, and within those that are longer. At least
 /// one line.
 pub fn wrap(text: &str, width: usize) -> Vec<String> {
-    let width = width.max(1);
-    let mut lines = vec![String::new()];
+    let (width, mut lines, mut line) = (width.max(1), Vec::new(), String::new());
     for word in text.split_whitespace() {
         let mut word: Vec<char> = word.chars().collect();
-        let used = lines.last().map_or(0, |line| line.chars().count());
+        let used = line.chars().count();
         if used > 0 && used + 1 + word.len() <= width {
-            lines.extend(lines.pop().map(|line| format!("{line} {}", String::from_iter(&word))));
-            continue;
-        }
-        if used > 0 {
-            lines.push(String::new());
+            line.push(' ');
+        } else if used > 0 {
+            lines.push(std::mem::take(&mut line));
         }
         while word.len() > width {
             let rest = word.split_off(width);
-            lines.extend(lines.pop().map(|line| line + &String::from_iter(&word)));
-            lines.push(String::new());
+            lines.push(String::from_iter(word));
             word = rest;
         }
-        lines.extend(lines.pop().map(|line| line + &String::from_iter(&word)));
+        line.extend(word);
     }
+    lines.push(line);
     lines
 }
 

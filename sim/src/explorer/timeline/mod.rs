@@ -3,7 +3,9 @@
 //! Plain data, in the order of events. [`words`] says what changed, [`text`] prints it in columns; never a secret key.
 
 mod build;
-pub mod columns;
+mod columns;
+#[cfg(test)]
+pub(super) mod samples;
 pub mod text;
 mod words;
 

@@ -96,7 +96,16 @@ impl Shown<'_> {
         let time = clock(row.at_ms);
         let many = self.places.len();
         if row.is_routine() && many > 1 {
-            return [time, String::new(), String::new(), format!("… {many} lists, watches, Events"), String::new(), String::new(), String::new(), String::new()];
+            return [
+                time,
+                String::new(),
+                String::new(),
+                format!("… {many} lists, watches, Events"),
+                String::new(),
+                String::new(),
+                String::new(),
+                String::new(),
+            ];
         }
         let call = row.effect.map_or_else(String::new, |effect| format!("#{effect}"));
         let [user, operator, kubernetes, store, gateway, mut tenant] = row.cells().map(str::to_owned);
@@ -124,7 +133,9 @@ pub fn fold(rows: &[Row], all: bool) -> Vec<Shown<'_>> {
     let mut shown: Vec<Shown<'_>> = Vec::new();
     for (place, row) in rows.iter().enumerate() {
         match shown.last_mut().filter(|_| !all) {
-            Some(last) if last.row.is_routine() && row.is_routine() || last.row.repeats(row) => last.places.end = place + 1,
+            Some(last) if last.row.is_routine() && row.is_routine() || last.row.repeats(row) => {
+                last.places.end = place + 1
+            }
             _ => shown.push(Shown { row, places: place..place + 1 }),
         }
     }
@@ -141,5 +152,48 @@ pub fn clock(at_ms: i64) -> String {
         (0, 0) => format!("{sign}{minutes}:{seconds:02}.{millis:03}"),
         (0, _) => format!("{sign}{hours}:{minutes:02}:{seconds:02}.{millis:03}"),
         _ => format!("{sign}{days}d {hours:02}:{minutes:02}:{seconds:02}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+
+    use super::super::samples;
+    use super::*;
+
+    fn plain(layout: Layout) -> String {
+        let mut out = Vec::new();
+        write(&mut out, &samples::timeline(), layout).expect("a vector takes everything");
+        anstream::adapter::strip_bytes(&out).into_vec().try_into().expect("UTF-8")
+    }
+
+    #[test]
+    fn people_read_columns() {
+        insta::assert_snapshot!(plain(Layout { width: 140, all: false }));
+    }
+
+    #[test]
+    fn narrow_columns_go_on_below_themselves() {
+        let text = plain(Layout { width: 90, all: false });
+        assert!(text.lines().all(|line| line.chars().count() <= 90), "{text}");
+        assert!(text.contains("✗ I6 is broken"), "{text}");
+    }
+
+    #[test]
+    fn all_is_shown_where_it_is_asked_for() {
+        let text = plain(Layout { width: 140, all: true });
+        assert_eq!(text.matches("list secrets").count(), 2, "{text}");
+        assert_eq!(text.matches("allowed").count(), 2, "{text}");
+    }
+
+    #[rstest]
+    #[case(0, "0:00.000")]
+    #[case(61_250, "1:01.250")]
+    #[case(7_384_000, "2:03:04.000")]
+    #[case(93_784_000, "1d 02:03:04")]
+    #[case(-1, "-0:00.001")]
+    fn moments_are_short(#[case] at: i64, #[case] expected: &str) {
+        assert_eq!(clock(at), expected);
     }
 }

@@ -28,7 +28,9 @@ impl Words {
     pub(in super::super) fn of(history: &History) -> Self {
         let mut keys = BTreeMap::new();
         for (_, stored) in history.changes("secrets") {
-            let Some(secret) = stored.new.as_deref().filter(|it| has_role(it, Role::VirtualCredential)) else { continue };
+            let Some(secret) = stored.new.as_deref().filter(|it| has_role(it, Role::VirtualCredential)) else {
+                continue;
+            };
             if let Some(id) = field(secret, "access_key_id") {
                 let next = keys.len() + 1;
                 keys.entry(id).or_insert(next);
@@ -46,7 +48,9 @@ impl Words {
     pub(super) fn asked(&self, call: &Call) -> String {
         let text = call.to_string();
         let text = text.split_once(':').map_or(text.as_str(), |(_, rest)| rest);
-        self.keys.keys().fold(text.to_owned(), |text, id| text.replace(&format!("vc-{}", id.to_lowercase()), &self.key(id)))
+        self.keys
+            .keys()
+            .fold(text.to_owned(), |text, id| text.replace(&format!("vc-{}", id.to_lowercase()), &self.key(id)))
     }
 
     /// What the world answered, where that isn't plain success.
@@ -212,10 +216,18 @@ fn conditions(old: &Value, new: &Value, told: &mut Vec<String>) {
     let all = |object: &Value| -> BTreeMap<String, String> {
         let conditions = object["status"]["conditions"].as_array().cloned().unwrap_or_default();
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-        conditions.iter().map(|it| (text(&it["type"]), format!("{} {}", text(&it["status"]), text(&it["reason"])))).collect()
+        conditions
+            .iter()
+            .map(|it| (text(&it["type"]), format!("{} {}", text(&it["status"]), text(&it["reason"]))))
+            .collect()
     };
     let (before, after) = (all(old), all(new));
-    told.extend(after.iter().filter(|(name, state)| before.get(*name) != Some(*state)).map(|(name, state)| format!("{name}={state}")));
+    told.extend(
+        after
+            .iter()
+            .filter(|(name, state)| before.get(*name) != Some(*state))
+            .map(|(name, state)| format!("{name}={state}")),
+    );
     told.extend(before.keys().filter(|name| !after.contains_key(*name)).map(|name| format!("{name} no more")));
 }
 

@@ -106,12 +106,8 @@ fn key(scale: &Scale, top: f64, index: usize, key: &Key) -> Markup {
     let end = key.removed.unwrap_or(scale.to);
     let stamped = key.stamped.unwrap_or(end).min(end);
     let expires = key.expires.unwrap_or(end).clamp(stamped, end);
-    let events = [
-        (Some(key.minted), "minted"),
-        (key.stamped, "given an end"),
-        (key.expires, "ends"),
-        (key.removed, "removed"),
-    ];
+    let events =
+        [(Some(key.minted), "minted"), (key.stamped, "given an end"), (key.expires, "ends"), (key.removed, "removed")];
     html! {
         (name(top, &format!("{called} {}", key.id)))
         (bar(scale, top, (key.minted, stamped), &colour, &format!("{called} has no end")))

@@ -140,7 +140,7 @@ fn rotations(drawings: &Drawings) -> Markup {
                 h2 { "Keys and tenants" }
                 p {
                     "Each rotation without faults. A key is minted, given an end (lighter from there on), refused from \
-                     that end on (hatched), then removed. Dots are uses that the gateway allowed, crosses those that it \
+                     that end on (palest), then removed. Dots are uses that the gateway allowed, crosses those that it \
                      refused, in the colour of their key."
                 }
                 @for (name, chart) in &drawings.charts {
