@@ -11,6 +11,7 @@ use k8s_openapi::api::core::v1::ConfigMap;
 
 use super::VirtualClock;
 use crate::kubernetes::Cluster;
+use crate::world::definitions;
 
 /// An S3 store that is always too busy, which is what brings the SDK's retry buckets to life.
 #[derive(Debug)]
@@ -31,10 +32,10 @@ pub(super) async fn draw_once() {
 
     drop(kube::runtime::reflector::store::<ConfigMap>());
 
-    // Rules of a CRD: what compiles them has tables of its own.
+    // The schemas that all clusters share, and the tables of what compiles their rules.
     let cluster = Cluster::new(VirtualClock::new().clock(), 0);
-    for crd in stowage_operator::api::crds() {
-        cluster.install_crd(&crd).expect("the project's own CRDs are valid");
+    for definition in definitions() {
+        cluster.serve(definition).expect("the project's own CRDs are valid");
     }
 
     let config = Config::builder()

@@ -92,6 +92,10 @@ pub enum Step {
     Delete(Target),
     /// Somebody does something at the store.
     Store(StoreStep),
+    /// An object comes back from a backup, under a new UID.
+    Restore(Target),
+    /// The internal Secrets are made to be those of an older version of the operator.
+    Age,
     /// A tenant begins to work with the consumer Secret of a claim: namespace and name.
     Tenant(&'static str, &'static str),
     /// One more operator starts. It is started again after each crash.
@@ -216,6 +220,8 @@ impl fmt::Display for Step {
             Self::Patch(target, patch) => f.write_str(&told::patched(*target, patch)),
             Self::Delete(target) => write!(f, "a user deletes {target}"),
             Self::Store(step) => step.fmt(f),
+            Self::Restore(target) => write!(f, "{target} comes back from a backup"),
+            Self::Age => f.write_str("the internal Secrets are an older version's"),
             Self::Tenant(namespace, name) => write!(f, "a tenant of {namespace}/{name} begins to work"),
             Self::StartOperator => f.write_str("an operator is started"),
             Self::StopOperator => f.write_str("an operator is stopped"),

@@ -7,13 +7,13 @@ use kube::Api;
 use kube::api::{ApiResource, DeleteParams, DynamicObject, Patch, PatchParams};
 use kube::core::GroupVersionKind;
 use serde_json::Value;
-use stowage_operator::api::wire::Role;
+use stowage_operator::api::wire::{self, Role};
 
 use crate::effects::Plan;
-use crate::history::facts::field;
+use crate::history::facts::{field, label};
 use crate::history::{Facts, What};
 use crate::store::{Protection, Versioning};
-use crate::world::{Operator, Options, World};
+use crate::world::{OPERATOR_NAMESPACE, Operator, Options, World};
 
 use super::scenario::{Goal, Scenario, Step, StoreStep, Target, TargetKind};
 use super::tenants::Tenant;
@@ -22,6 +22,9 @@ use super::tenants::Tenant;
 const GLANCE: Duration = Duration::from_secs(5);
 /// Longest that a scenario may take to come to a goal, in virtual time.
 const PATIENCE: Duration = Duration::from_secs(2 * 3600);
+
+/// Fields of internal Secrets that can be derived from the claim.
+const DERIVED: [&str; 2] = ["quota_soft_bytes", "quota_hard_bytes"];
 
 /// What a goal never came to.
 pub(super) struct NeverCame;
@@ -52,6 +55,8 @@ impl Stage {
             Step::Patch(target, patch) => self.patch(*target, patch).await,
             Step::Delete(target) => self.delete(*target).await,
             Step::Store(step) => self.at_store(step),
+            Step::Restore(target) => self.restore(*target),
+            Step::Age => self.age(),
             Step::Tenant(namespace, claim) => self.hire(namespace, claim),
             Step::StartOperator => {
                 let operator = self.world.start_operator();
@@ -112,10 +117,30 @@ impl Stage {
             TargetKind::Secret => ("", "v1", "Secret"),
             TargetKind::Namespace => ("", "v1", "Namespace"),
         };
-        let resource = ApiResource::from_gvk(&GroupVersionKind::gvk(group, version, kind));
+        let resource =
+            ApiResource::from_gvk_with_plural(&GroupVersionKind::gvk(group, version, kind), plural(target.kind));
         match target.namespace {
             "" => Api::all_with(self.world.kube(), &resource),
             namespace => Api::namespaced_with(self.world.kube(), namespace, &resource),
+        }
+    }
+
+    /// What a restore from a backup makes of an object: the same, but for its UID, its status and its finalizers.
+    fn restore(&self, target: Target) {
+        self.world.cluster.recreate(plural(target.kind), target.namespace, target.name);
+    }
+
+    /// Leaves of the internal Secrets what an older version would have written: nothing that can be derived.
+    fn age(&self) {
+        for (namespace, name, secret) in self.world.facts().all("secrets") {
+            let internal = label(secret, wire::ROLE).is_some_and(|role| role != Role::ConsumerSecret.as_str());
+            if internal && namespace == OPERATOR_NAMESPACE {
+                self.world.cluster.change("secrets", namespace, name, |secret| {
+                    if let Some(data) = secret["data"].as_object_mut() {
+                        data.retain(|field, _| !DERIVED.contains(&field.as_str()));
+                    }
+                });
+            }
         }
     }
 
@@ -189,10 +214,14 @@ impl Stage {
             });
         }
     }
+}
 
-    /// Whether a Secret of the operator's own is left in the cluster.
-    pub(super) fn has_credentials(facts: &Facts) -> bool {
-        facts.secrets(Role::VirtualCredential).next().is_some()
+fn plural(kind: TargetKind) -> &'static str {
+    match kind {
+        TargetKind::Claim => "bucketclaims",
+        TargetKind::Backend => "s3backends",
+        TargetKind::Secret => "secrets",
+        TargetKind::Namespace => "namespaces",
     }
 }
 

@@ -4,7 +4,7 @@
 //! for reading. Each rule follows the validation of the API server's own package for the kind
 //! (`k8s.io/kubernetes/pkg/apis/{core,events,coordination}`), with its words.
 
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use serde_json::{Value, json};
 
@@ -77,8 +77,13 @@ fn selectable(label: &str) -> SelectableField {
     SelectableField { label: label.to_owned(), path: label.split('.').map(str::to_owned).collect() }
 }
 
-/// Every built-in kind.
-pub(crate) fn kinds() -> Vec<SharedKind> {
+/// Every built-in kind. Read once in a process.
+pub(crate) fn kinds() -> &'static [SharedKind] {
+    static KINDS: LazyLock<Vec<SharedKind>> = LazyLock::new(read_kinds);
+    &KINDS
+}
+
+fn read_kinds() -> Vec<SharedKind> {
     let secret = kind(Family::Secret, "", "secrets", "Secret", Scope::Namespaced, secret_schema());
     let namespace = kind(Family::Namespace, "", "namespaces", "Namespace", Scope::Cluster, namespace_schema());
     let event = kind(Family::Event, "events.k8s.io", "events", "Event", Scope::Namespaced, event_schema());

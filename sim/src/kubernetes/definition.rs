@@ -3,17 +3,39 @@
 use std::sync::Arc;
 
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use kube::core::Status;
+use serde_json::Value;
 
 use super::kind::{Family, Kind, Scope, SelectableField, SharedKind};
 use super::schema::Schema;
 use super::status::{self, Failure, FieldError, FieldErrorKind};
+
+/// A definition that was read and found good, for any number of clusters: to read one takes much longer than to serve
+/// it. Cheap to clone.
+#[derive(Clone, Debug)]
+pub struct ReadDefinition {
+    pub(super) kind: SharedKind,
+    /// The definition as an object.
+    pub(super) object: Arc<Value>,
+}
+
+impl ReadDefinition {
+    /// Reads a definition.
+    ///
+    /// # Errors
+    /// The `422 Invalid` that an API server would give for the schema, with paths.
+    pub fn new(definition: &CustomResourceDefinition) -> Result<Self, Box<Status>> {
+        let object = serde_json::to_value(definition).expect("a definition is JSON");
+        Ok(Self { kind: read(definition)?, object: Arc::new(object) })
+    }
+}
 
 /// Reads the served version of a definition. A definition of several versions is read as its
 /// storage version alone: versions aren't converted here.
 ///
 /// # Errors
 /// 422 with everything that is wrong with it.
-pub(crate) fn read(definition: &CustomResourceDefinition) -> Result<SharedKind, Failure> {
+fn read(definition: &CustomResourceDefinition) -> Result<SharedKind, Failure> {
     let name = definition.metadata.name.clone().unwrap_or_default();
     let refuse =
         |errors: &[FieldError]| status::invalid("apiextensions.k8s.io", "CustomResourceDefinition", &name, errors);

@@ -55,6 +55,7 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomRe
 use kube::core::Status;
 use serde_json::{Value, json};
 
+pub use definition::ReadDefinition;
 pub use disturbance::Disturbance;
 pub use observer::{Asked, Author, Observer, Stored};
 pub use output::ApiBody;
@@ -101,7 +102,7 @@ impl Cluster {
     pub fn new(clock: Clock, seed: u64) -> Self {
         let mut state = State::new(clock, seed);
         for kind in builtin::kinds() {
-            state.serve(kind);
+            state.serve(kind.clone());
         }
         let namespaces = state.kind("", "v1", "namespaces").expect("it was just served");
         for name in namespace::INITIAL {
@@ -118,13 +119,20 @@ impl Cluster {
     /// # Errors
     /// The `422 Invalid` that an API server would give for the schema, with paths.
     pub fn install_crd(&self, definition: &CustomResourceDefinition) -> Result<(), Box<Status>> {
-        let kind = definition::read(definition)?;
+        self.serve(&ReadDefinition::new(definition)?)
+    }
+
+    /// Serves a custom resource from now on, as [`Cluster::install_crd`] does, of a definition that was read before.
+    ///
+    /// # Errors
+    /// Where the definition as an object is refused, as for its name.
+    pub fn serve(&self, definition: &ReadDefinition) -> Result<(), Box<Status>> {
         let mut state = self.lock();
-        state.serve(kind);
+        state.serve(definition.kind.clone());
         let definitions = state
             .kind("apiextensions.k8s.io", "v1", "customresourcedefinitions")
             .expect("definitions are always served");
-        let mut object = serde_json::to_value(definition).expect("a definition is JSON");
+        let mut object = (*definition.object).clone();
         let place = Place::of(&object);
         match state.get(&definitions, &place).cloned() {
             Some(existing) => {

@@ -11,8 +11,8 @@ mod tests;
 mod third_parties;
 mod transport;
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use aws_smithy_runtime_api::client::http::SharedHttpClient;
@@ -25,7 +25,7 @@ use crate::determinism::VirtualClock;
 use crate::effects::{Effects, Plan};
 use crate::gateway::Gateway;
 use crate::history::{Chronicle, Facts, History, What};
-use crate::kubernetes::Cluster;
+use crate::kubernetes::{Cluster, ReadDefinition};
 use crate::store::{Dialect, InProcess, Store};
 
 pub use backends::BackendStore;
@@ -111,8 +111,8 @@ impl World {
     pub async fn new(options: Options) -> Self {
         let clock = VirtualClock::new();
         let cluster = Cluster::new(clock.clock(), options.seed);
-        for crd in api::crds() {
-            cluster.install_crd(&crd).expect("the project's own CRDs are valid");
+        for definition in definitions() {
+            cluster.serve(definition).expect("the project's own CRDs are valid");
         }
         let stores = backends::stores(&options.backends, &options.dialect, &clock);
         let served = backends::served(&options.backends, &stores);
@@ -308,6 +308,15 @@ impl World {
     pub async fn pass(&self, time: Duration) {
         tokio::time::sleep(time).await;
     }
+}
+
+/// The operator's CRDs, read once in a process.
+pub(crate) fn definitions() -> &'static [ReadDefinition] {
+    static DEFINITIONS: LazyLock<Vec<ReadDefinition>> = LazyLock::new(|| {
+        let read = |crd| ReadDefinition::new(crd).expect("the project's own CRDs are valid");
+        api::crds().iter().map(read).collect()
+    });
+    &DEFINITIONS
 }
 
 /// What was waited for did not come within an hour of virtual time.

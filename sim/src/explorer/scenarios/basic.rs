@@ -6,8 +6,8 @@ use stowage_operator::api::wire::Role;
 use super::super::others::{CLAIM, NAMESPACE};
 use super::super::scenario::{Goal, Phase, Scenario, Step, StoreStep};
 use super::words::{
-    BASE, BOUND, BUCKET, ask_to_rotate, bound, check_bound, check_keys, claim, consumers, give_claim, pass, patch,
-    usual,
+    BASE, BOUND, BUCKET, ask_to_rotate, base_with, bound, check_bound, check_keys, claim, consumers, give_claim, pass,
+    patch, usual,
 };
 use crate::effects::Fault;
 use crate::history::Facts;
@@ -15,7 +15,7 @@ use crate::history::facts::field;
 use crate::world::ADMIN_ACCOUNT;
 
 /// From the operator's start to a claim that is bound.
-pub(super) static CREATE: Scenario = Scenario {
+pub(in super::super) static CREATE: Scenario = Scenario {
     name: "create",
     about: "a claim waits when the operator starts, and is bound",
     phase: Phase::Create,
@@ -29,14 +29,14 @@ pub(super) static CREATE: Scenario = Scenario {
 };
 
 /// A claim to a bucket that is there, with data of its own.
-pub(super) static ADOPT: Scenario = Scenario {
+pub(in super::super) static ADOPT: Scenario = Scenario {
     name: "adopt",
     about: "a claim is given a bucket with data in it, by adoptionPolicy Any",
     phase: Phase::Adopt,
     world: usual,
     script: || {
         vec![
-            Step::Apply(BASE.replace("  adminCredentials", "  adoptionPolicy: Any\n  adminCredentials")),
+            Step::Apply(base_with("adoptionPolicy: Any")),
             Step::StartOperator,
             Step::Store(StoreStep::PutBucket { account: ADMIN_ACCOUNT, bucket: BUCKET }),
             Step::Store(StoreStep::PutObject { bucket: BUCKET, key: "data" }),
@@ -50,7 +50,7 @@ pub(super) static ADOPT: Scenario = Scenario {
 };
 
 /// A rotation by request, to the end of the overlap.
-pub(super) static ROTATE: Scenario = Scenario {
+pub(in super::super) static ROTATE: Scenario = Scenario {
     name: "rotate",
     about: "a user asks for a new key, under a tenant at work",
     phase: Phase::Rotate,
@@ -68,7 +68,7 @@ pub(super) static ROTATE: Scenario = Scenario {
 };
 
 /// The edit of a quota.
-pub(super) static QUOTA: Scenario = Scenario {
+pub(in super::super) static QUOTA: Scenario = Scenario {
     name: "quota",
     about: "a user changes the quota of a bound claim",
     phase: Phase::Edit,
@@ -81,7 +81,7 @@ pub(super) static QUOTA: Scenario = Scenario {
 };
 
 /// Another name for the consumer Secret.
-pub(super) static RENAME: Scenario = Scenario {
+pub(in super::super) static RENAME: Scenario = Scenario {
     name: "rename",
     about: "a user gives the consumer Secret another name",
     phase: Phase::Edit,

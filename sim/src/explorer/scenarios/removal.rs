@@ -4,9 +4,10 @@ use stowage_operator::api::wire::Role;
 
 use super::super::others::{CLAIM, NAMESPACE};
 use super::super::scenario::{Goal, Phase, Scenario, Step, StoreStep};
-use super::words::{BASE, BOUND, BUCKET, PHOTOS, bound, consumers, give_claim, pass, usual};
+use super::words::{BASE, BOUND, BUCKET, PHOTOS, at_work, bound, consumers, give_claim, pass, patch, usual};
 use crate::effects::{Edit, Fault, Tampering};
 use crate::history::Facts;
+use serde_json::json;
 
 /// Nothing is left of the claim where users see it.
 const GONE: Goal = Goal::new("the claim and its consumer Secret are gone", |facts| {
@@ -14,7 +15,7 @@ const GONE: Goal = Goal::new("the claim and its consumer Secret are gone", |fact
 });
 
 /// The deletion of a bound claim whose bucket is retained.
-pub(super) static DELETE: Scenario = Scenario {
+pub(in super::super) static DELETE: Scenario = Scenario {
     name: "delete",
     about: "a claim goes, its bucket stays",
     phase: Phase::Delete,
@@ -25,7 +26,7 @@ pub(super) static DELETE: Scenario = Scenario {
 };
 
 /// The deletion of a bound claim with its bucket, which is empty.
-pub(super) static DELETE_EMPTY: Scenario = Scenario {
+pub(in super::super) static DELETE_EMPTY: Scenario = Scenario {
     name: "delete-empty",
     about: "a claim goes with its bucket, which is empty",
     phase: Phase::Delete,
@@ -36,7 +37,7 @@ pub(super) static DELETE_EMPTY: Scenario = Scenario {
 };
 
 /// The deletion of a bound claim with its bucket, which holds versions, delete markers and an unfinished upload.
-pub(super) static DELETE_FORCED: Scenario = Scenario {
+pub(in super::super) static DELETE_FORCED: Scenario = Scenario {
     name: "delete-forced",
     about: "a claim goes with its bucket, in which there are versions and an unfinished upload",
     phase: Phase::Purge,
@@ -58,16 +59,45 @@ pub(super) static DELETE_FORCED: Scenario = Scenario {
     check: check_gone,
 };
 
+/// The deletion of a claim whose bucket is not empty; the user lets go of it.
+pub(in super::super) static DELETE_FULL: Scenario = Scenario {
+    name: "delete-full",
+    about: "a claim can't go with its bucket, which is not empty, until the user lets the bucket stay",
+    phase: Phase::Delete,
+    world: usual,
+    script: || {
+        let let_go = patch(json!({"spec": {"forceDelete": false, "deletionPolicy": "Retain"}}));
+        [bound("deletionPolicy: Delete"), vec![Step::Delete(PHOTOS), pass(60), let_go]].concat()
+    },
+    goal: GONE,
+    check: check_retained,
+};
+
+/// The deletion of a bucket in which an object is locked, until it isn't.
+pub(in super::super) static DELETE_LOCKED: Scenario = Scenario {
+    name: "delete-locked",
+    about: "a claim can't go with its bucket, in which an object is locked, until the lock is taken off",
+    phase: Phase::Purge,
+    world: usual,
+    script: || {
+        [
+            bound("deletionPolicy: Delete, forceDelete: true"),
+            vec![
+                Step::Store(StoreStep::Hold { bucket: BUCKET, key: "data" }),
+                Step::Delete(PHOTOS),
+                pass(60),
+                Step::Store(StoreStep::Release { bucket: BUCKET, key: "data" }),
+            ],
+        ]
+        .concat()
+    },
+    goal: GONE,
+    check: check_gone,
+};
+
 fn bound_to_delete(spec: &str) -> Vec<Step> {
-    vec![
-        Step::Apply(BASE.to_owned()),
-        Step::StartOperator,
-        pass(5),
-        give_claim(spec),
-        Step::Until(BOUND),
-        Step::Tenant(NAMESPACE, CLAIM),
-        pass(120),
-    ]
+    let bound = vec![give_claim(spec), Step::Until(BOUND), Step::Tenant(NAMESPACE, CLAIM), pass(120)];
+    [at_work(BASE), bound].concat()
 }
 
 /// The internal Secrets of the claim, of whichever role.

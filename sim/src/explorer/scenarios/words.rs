@@ -72,19 +72,32 @@ pub(super) fn ask_to_rotate(value: &str) -> Step {
     patch(json!({"metadata": {"annotations": {"broker.stowage.io/rotate": value}}}))
 }
 
+/// The base with this in the spec of its backend.
+pub(super) fn base_with(spec: &str) -> String {
+    BASE.replace("  adminCredentials", &format!("  {spec}\n  adminCredentials"))
+}
+
+/// An operator at work where these manifests are.
+pub(super) fn at_work(manifests: &str) -> Vec<Step> {
+    vec![Step::Apply(manifests.to_owned()), Step::StartOperator, pass(5)]
+}
+
+/// Nothing is to hold besides the goal and what always has to.
+pub(super) fn nothing_more(_: &Facts, _: &[Fault]) -> Result<(), String> {
+    Ok(())
+}
+
 /// An operator at work in the base, with the claim bound for two minutes, data in its bucket and a tenant at work.
 pub(super) fn bound(spec: &str) -> Vec<Step> {
-    vec![
-        Step::Apply(BASE.to_owned()),
-        Step::StartOperator,
-        pass(5),
+    let bound = vec![
         give_claim(spec),
         Step::Until(BOUND),
         Step::Tenant(NAMESPACE, CLAIM),
         Step::Store(StoreStep::PutObject { bucket: BUCKET, key: "data" }),
         pass(120),
         Step::Begin,
-    ]
+    ];
+    [at_work(BASE), bound].concat()
 }
 
 /// One bucket, tagged for this claim; one record; one consumer Secret; one key, in both places.

@@ -1,0 +1,124 @@
+//! Claims that come to one name, and buckets that were there before.
+
+use super::super::others::{BUCKET, CLAIM, NAMESPACE};
+use super::super::scenario::{Goal, Phase, Scenario, Step, StoreStep, Target, TargetKind};
+use super::words::{
+    BASE, BOUND, PHOTOS, at_work, base_with, check_bound, claim, give_claim, nothing_more, pass, usual,
+};
+use crate::effects::Fault;
+use crate::history::Facts;
+use crate::world::ADMIN_ACCOUNT;
+
+/// A namespace whose claims can come to the same names.
+const TEAM: &str = "{apiVersion: v1, kind: Namespace, metadata: {name: team}}";
+
+/// The claim that comes to the same name by the template: `team` and `a-photos`, `team-a` and `photos`.
+const RIVAL: Target = Target { kind: TargetKind::Claim, namespace: "team", name: "a-photos" };
+
+/// A name that is taken, and let go of.
+pub(in super::super) static CONFLICT: Scenario = Scenario {
+    name: "conflict",
+    about: "another claim holds the name, until it goes",
+    phase: Phase::Create,
+    world: usual,
+    script: || {
+        let rival = claim(RIVAL.namespace, RIVAL.name, "deletionPolicy: Delete");
+        [
+            at_work(&format!("{BASE}\n---\n{TEAM}")),
+            vec![
+                Step::Apply(rival),
+                Step::Until(Goal::new("the other claim is bound", |facts| facts.is_bound(RIVAL.namespace, RIVAL.name))),
+                pass(30),
+                Step::Begin,
+                give_claim(""),
+                pass(60),
+                Step::Delete(RIVAL),
+            ],
+        ]
+        .concat()
+    },
+    goal: Goal::new("the other claim is gone and the claim is bound", |facts| {
+        facts.claim(RIVAL.namespace, RIVAL.name).is_null() && facts.is_bound(NAMESPACE, CLAIM)
+    }),
+    check: check_bound,
+};
+
+/// Two claims want one name in the same second.
+pub(in super::super) static RACE: Scenario = Scenario {
+    name: "race",
+    about: "two claims want one name at once",
+    phase: Phase::Create,
+    world: usual,
+    script: || {
+        let both = format!("{}\n---\n{}", claim(NAMESPACE, CLAIM, ""), claim(RIVAL.namespace, RIVAL.name, ""));
+        [at_work(&format!("{BASE}\n---\n{TEAM}")), vec![Step::Begin, Step::Apply(both)]].concat()
+    },
+    goal: Goal::new("one claim is bound and the other is told so", |facts| {
+        let mut reasons = [facts.ready(NAMESPACE, CLAIM), facts.ready(RIVAL.namespace, RIVAL.name)];
+        reasons.sort_unstable();
+        reasons == ["Bound", "BucketNameConflict"]
+    }),
+    check: nothing_more,
+};
+
+/// A bucket that was there before is nobody's to take.
+pub(in super::super) static ADOPT_NEVER: Scenario = Scenario {
+    name: "adopt-never",
+    about: "a bucket with data is there, and adoptionPolicy is Never",
+    phase: Phase::Adopt,
+    world: usual,
+    script: || {
+        [
+            at_work(&base_with("adoptionPolicy: Never")),
+            vec![
+                Step::Store(StoreStep::PutBucket { account: ADMIN_ACCOUNT, bucket: BUCKET }),
+                Step::Store(StoreStep::PutObject { bucket: BUCKET, key: "data" }),
+                Step::Begin,
+                give_claim("deletionPolicy: Delete, forceDelete: true"),
+                pass(30),
+                Step::Delete(PHOTOS),
+            ],
+        ]
+        .concat()
+    },
+    goal: Goal::new("the claim is gone", |facts| facts.claim(NAMESPACE, CLAIM).is_null()),
+    check: check_untouched,
+};
+
+/// A bucket that was retained comes back to the claim of its name.
+pub(in super::super) static ADOPT_OWNED: Scenario = Scenario {
+    name: "adopt-owned",
+    about: "a claim is made again, and gets its retained bucket back by adoptionPolicy Owned",
+    phase: Phase::Adopt,
+    world: usual,
+    script: || {
+        [
+            at_work(BASE),
+            vec![
+                give_claim(""),
+                Step::Until(BOUND),
+                Step::Store(StoreStep::PutObject { bucket: BUCKET, key: "data" }),
+                Step::Delete(PHOTOS),
+                Step::Until(Goal::new("the claim is gone", |facts| facts.claim(NAMESPACE, CLAIM).is_null())),
+                pass(60),
+                Step::Begin,
+                give_claim("deletionPolicy: Delete, forceDelete: true"),
+                pass(60),
+                Step::Delete(PHOTOS),
+            ],
+        ]
+        .concat()
+    },
+    goal: Goal::new("the claim is gone", |facts| facts.claim(NAMESPACE, CLAIM).is_null()),
+    check: check_untouched,
+};
+
+/// The bucket is there with its data: nobody had the right to empty it.
+fn check_untouched(facts: &Facts, faults: &[Fault]) -> Result<(), String> {
+    let others = |fault: &Fault| matches!(fault, Fault::Vanish | Fault::Usurp);
+    if faults.iter().any(others) || facts.bucket(BUCKET).is_some_and(|bucket| bucket.objects > 0) {
+        Ok(())
+    } else {
+        Err("the bucket that was there before, or its data, is gone".to_owned())
+    }
+}

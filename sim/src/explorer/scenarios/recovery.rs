@@ -1,0 +1,228 @@
+//! What was lost, refused or broken comes right again.
+
+use serde_json::json;
+use stowage_operator::api::wire::Role;
+
+use super::super::others::{BUCKET, CLAIM, NAMESPACE};
+use super::super::scenario::{Goal, Phase, Scenario, Step, StoreStep, Target, TargetKind};
+use super::words::{
+    BASE, BOUND, PHOTOS, ask_to_rotate, at_work, base_with, bound, check_bound, check_keys, claim, give_claim,
+    nothing_more, pass, patch, usual,
+};
+use crate::effects::Fault;
+use crate::history::Facts;
+use crate::history::facts::field;
+
+const MAIN: Target = Target { kind: TargetKind::Backend, namespace: "", name: "main" };
+const NAMESPACE_OBJECT: Target = Target { kind: TargetKind::Namespace, namespace: "", name: NAMESPACE };
+const CONSUMER: Target = Target { kind: TargetKind::Secret, namespace: NAMESPACE, name: "photos-s3" };
+
+/// A claim whose backend is gone goes nevertheless.
+pub(in super::super) static BACKEND_FIRST: Scenario = Scenario {
+    name: "backend-first",
+    about: "the backend is deleted, then the claim",
+    phase: Phase::Delete,
+    world: usual,
+    script: || [bound(""), vec![Step::Delete(MAIN), pass(30), Step::Delete(PHOTOS)]].concat(),
+    goal: Goal::new("the claim is gone", |facts| facts.claim(NAMESPACE, CLAIM).is_null()),
+    check: nothing_more,
+};
+
+/// A namespace goes with the claim in it.
+pub(in super::super) static NAMESPACE_GONE: Scenario = Scenario {
+    name: "namespace",
+    about: "a namespace is deleted, with claims in it",
+    phase: Phase::Delete,
+    world: usual,
+    script: || {
+        let second = claim(NAMESPACE, "second", "").replace("name: main", "name: nowhere");
+        let mut steps = bound("deletionPolicy: Delete, forceDelete: true");
+        steps.insert(steps.len() - 1, Step::Apply(second));
+        steps.push(Step::Delete(NAMESPACE_OBJECT));
+        steps
+    },
+    goal: Goal::new("the namespace is gone", |facts| facts.object("namespaces", "", NAMESPACE).is_null()),
+    check: nothing_more,
+};
+
+/// A claim comes back from a backup under a new UID.
+pub(in super::super) static RESTORE: Scenario = Scenario {
+    name: "restore",
+    about: "a claim comes back from a backup, under a new UID",
+    phase: Phase::Recover,
+    world: usual,
+    script: || {
+        let mut steps = bound("");
+        steps.insert(steps.len() - 1, Step::StopOperator);
+        steps.push(Step::Restore(PHOTOS));
+        steps.push(Step::StartOperator);
+        steps
+    },
+    goal: BOUND,
+    check: |facts, _| check_keys(facts),
+};
+
+/// A claim is deleted and made again, twice, without a pause.
+pub(in super::super) static BURST: Scenario = Scenario {
+    name: "burst",
+    about: "a claim is deleted and made again, again and again",
+    phase: Phase::Delete,
+    world: usual,
+    script: || {
+        let spec = "deletionPolicy: Delete, forceDelete: true";
+        let again = || [Step::Delete(PHOTOS), pass(2), give_claim(spec), pass(1)];
+        [bound(spec), (0..3).flat_map(|_| again()).collect(), vec![pass(20), give_claim(spec)]].concat()
+    },
+    goal: BOUND,
+    check: |facts, faults| {
+        // Whoever holds tags that don't show, or a bucket that others made, is told so.
+        if faults.is_empty() { check_bound(facts, faults) } else { check_keys(facts) }
+    },
+};
+
+/// Two operators over a claim's whole life.
+pub(in super::super) static TWO_OPERATORS: Scenario = Scenario {
+    name: "two-operators",
+    about: "two operators work on a claim at once, then one of them",
+    phase: Phase::Create,
+    world: usual,
+    script: || {
+        vec![
+            Step::Apply(BASE.to_owned()),
+            Step::StartOperator,
+            Step::StartOperator,
+            pass(10),
+            Step::Begin,
+            give_claim("rotationPolicy: {overlapSeconds: 30}"),
+            Step::Tenant(NAMESPACE, CLAIM),
+            pass(120),
+            ask_to_rotate("now"),
+            pass(300),
+            Step::StopOperator,
+            // One sweep.
+            pass(800),
+        ]
+    },
+    goal: BOUND,
+    check: |facts, _| check_keys(facts),
+};
+
+/// Objects that an older version of the operator stored.
+pub(in super::super) static OLDER_VERSION: Scenario = Scenario {
+    name: "older-version",
+    about: "the operator finds what an older version of it has written",
+    phase: Phase::Recover,
+    world: usual,
+    script: || {
+        let mut steps = bound("quota: {hard: 1Gi}");
+        steps.pop();
+        steps.extend([Step::StopOperator, pass(5), Step::Age, Step::Begin, Step::StartOperator, pass(30)]);
+        steps
+    },
+    goal: Goal::new("the claim is bound and its key complete", |facts| {
+        let keys = facts.current_keys(NAMESPACE, CLAIM);
+        facts.is_bound(NAMESPACE, CLAIM)
+            && keys.first().is_some_and(|key| field(key, "quota_hard_bytes").as_deref() == Some("1073741824"))
+    }),
+    check: check_bound,
+};
+
+/// A namespace that the backend is not for, until it is.
+pub(in super::super) static NOT_ALLOWED: Scenario = Scenario {
+    name: "not-allowed",
+    about: "the backend is for other namespaces and its template fits no name, until it is mended",
+    phase: Phase::Recover,
+    world: usual,
+    script: || {
+        let names = |names: &[&str]| Step::Patch(MAIN, json!({"spec": {"allowedNamespaces": {"names": names}}}));
+        let template = |text: &str| Step::Patch(MAIN, json!({"spec": {"bucketNameTemplate": text}}));
+        [
+            at_work(&base_with("allowedNamespaces: {names: [team-b]}")),
+            vec![
+                Step::Begin,
+                give_claim(""),
+                pass(20),
+                template("{{ .Name }}..{{ .Namespace }}"),
+                names(&["team-a"]),
+                pass(20),
+                template("{{ .Namespace }}-{{ .Name }}"),
+            ],
+        ]
+        .concat()
+    },
+    goal: BOUND,
+    check: check_bound,
+};
+
+/// A Secret of somebody else's in the place of the consumer Secret, until it goes.
+pub(in super::super) static SECRET_TAKEN: Scenario = Scenario {
+    name: "secret-taken",
+    about: "somebody's Secret has the name of the consumer Secret, until it is deleted",
+    phase: Phase::Recover,
+    world: usual,
+    script: || {
+        let theirs =
+            "{apiVersion: v1, kind: Secret, metadata: {name: photos-s3, namespace: team-a}, stringData: {stranger: x}}";
+        [
+            at_work(BASE),
+            vec![Step::Apply(theirs.to_owned()), Step::Begin, give_claim(""), pass(30), Step::Delete(CONSUMER)],
+        ]
+        .concat()
+    },
+    goal: BOUND,
+    check: check_bound,
+};
+
+/// A claim whose bucket was deleted by somebody else.
+pub(in super::super) static BUCKET_LOST: Scenario = Scenario {
+    name: "bucket-lost",
+    about: "somebody deletes the bucket of a bound claim",
+    phase: Phase::Recover,
+    world: usual,
+    script: || {
+        let mut steps = bound("");
+        steps.extend([Step::Store(StoreStep::RemoveBucket { bucket: BUCKET }), pass(900)]);
+        steps
+    },
+    goal: Goal::new("the loss is told", |facts| facts.ready(NAMESPACE, CLAIM) == "BucketMissing"),
+    check: check_not_replaced,
+};
+
+/// A claim that is paused while a rotation is asked for, and resumed.
+pub(in super::super) static PAUSED: Scenario = Scenario {
+    name: "paused",
+    about: "a claim is paused, a new key is asked for, and the claim is resumed",
+    phase: Phase::Recover,
+    world: usual,
+    script: || {
+        let pause =
+            |value: serde_json::Value| patch(json!({"metadata": {"annotations": {"broker.stowage.io/paused": value}}}));
+        [
+            bound("rotationPolicy: {overlapSeconds: 30}"),
+            vec![pause("true".into()), pass(10), ask_to_rotate("now"), pass(60), pause(serde_json::Value::Null)],
+        ]
+        .concat()
+    },
+    goal: Goal::new("the claim is bound by a new key alone", |facts| {
+        let claim = facts.claim(NAMESPACE, CLAIM);
+        facts.is_bound(NAMESPACE, CLAIM)
+            && claim["status"]["handledRotateRequest"] == claim["metadata"]["annotations"]["broker.stowage.io/rotate"]
+            && facts.internal(Role::VirtualCredential, NAMESPACE, CLAIM).len() == 1
+    }),
+    check: check_bound,
+};
+
+/// A bucket that was lost is never replaced by an empty one.
+fn check_not_replaced(facts: &Facts, faults: &[Fault]) -> Result<(), String> {
+    let others = |fault: &Fault| {
+        matches!(
+            fault,
+            Fault::Usurp | Fault::AlreadyOwned | Fault::OkOnExisting | Fault::BucketExists | Fault::Recreate
+        )
+    };
+    if faults.iter().any(others) || facts.bucket(BUCKET).is_none() {
+        Ok(())
+    } else {
+        Err("a bucket that was lost was replaced by an empty one".to_owned())
+    }
+}

@@ -1,0 +1,70 @@
+//! A key is replaced: by time, by many requests, and public access is given and taken.
+
+use serde_json::json;
+use stowage_operator::api::wire::Role;
+
+use super::super::others::{CLAIM, NAMESPACE};
+use super::super::scenario::{Goal, Phase, Scenario, Step};
+use super::words::{ask_to_rotate, bound, check_bound, pass, patch, usual};
+use crate::history::Facts;
+
+/// One key is left, and the status' generation is at least this.
+fn rotated(facts: &Facts, generation: u64) -> bool {
+    let claim = facts.claim(NAMESPACE, CLAIM);
+    facts.is_bound(NAMESPACE, CLAIM)
+        && claim["status"]["rotationGeneration"].as_u64().is_some_and(|reached| reached >= generation)
+        && facts.internal(Role::VirtualCredential, NAMESPACE, CLAIM).len() == 1
+}
+
+/// A rotation by time: a week after the first key was made.
+pub(in super::super) static BY_TIME: Scenario = Scenario {
+    name: "rotate-by-time",
+    about: "a key is a week old, and is replaced",
+    phase: Phase::Rotate,
+    world: usual,
+    script: || {
+        // The policy is edited when the key is nearly a week old: a week of idle has nothing to show.
+        let weekly = json!({"spec": {"rotationPolicy": {"mode": "TimeBased", "intervalDays": 7}}});
+        [
+            bound("rotationPolicy: {overlapSeconds: 60}"),
+            vec![Step::StopOperator, pass(7 * 86_400 - 300), Step::StartOperator, patch(weekly), pass(30), Step::Begin],
+        ]
+        .concat()
+    },
+    goal: Goal::new("the key is replaced and the old one gone", |facts| rotated(facts, 2)),
+    check: check_bound,
+};
+
+/// Many requests, one after the other.
+pub(in super::super) static SPAMMED: Scenario = Scenario {
+    name: "rotate-spammed",
+    about: "a user asks for a new key again and again",
+    phase: Phase::Rotate,
+    world: usual,
+    script: || {
+        let asked = ["one", "two", "three", "four"].into_iter().flat_map(|value| [ask_to_rotate(value), pass(7)]);
+        [bound("rotationPolicy: {overlapSeconds: 30}"), asked.collect()].concat()
+    },
+    goal: Goal::new("the last request is handled and one key left", |facts| {
+        let claim = facts.claim(NAMESPACE, CLAIM);
+        let handled = &claim["status"]["handledRotateRequest"];
+        rotated(facts, 2) && *handled == claim["metadata"]["annotations"]["broker.stowage.io/rotate"]
+    }),
+    check: check_bound,
+};
+
+/// Public access is given, and taken again.
+pub(in super::super) static ANONYMOUS: Scenario = Scenario {
+    name: "anonymous",
+    about: "a user gives public access to a bucket, and takes it again",
+    phase: Phase::Edit,
+    world: usual,
+    script: || {
+        let access = |mode| patch(json!({"spec": {"anonymousAccess": {"mode": mode}}}));
+        [bound(""), vec![access("ReadOnly"), pass(30), access("None")]].concat()
+    },
+    goal: Goal::new("the claim is bound and public access is gone", |facts| {
+        facts.is_bound(NAMESPACE, CLAIM) && facts.internal(Role::AnonymousBinding, NAMESPACE, CLAIM).is_empty()
+    }),
+    check: check_bound,
+};
