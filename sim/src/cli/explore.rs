@@ -113,13 +113,14 @@ fn list(scenarios: &[&Scenario], printing: Printing) -> Result<(), String> {
 #[cfg(test)]
 mod tests {
     use clap::Parser;
+    use k8s_openapi::api::batch::v1::Job;
     use rstest::rstest;
 
     use super::super::{Cli, Command};
     use super::*;
 
     fn parse(arguments: &[&str]) -> Result<ExploreArgs, String> {
-        match Cli::try_parse_from([&["stowage-sim", "explore"], arguments].concat()) {
+        match Cli::try_parse_from([&["stowage-sim", "explore"][..], arguments].concat()) {
             Ok(Cli { command: Command::Explore(args) }) => Ok(args),
             Ok(other) => panic!("it is another command: {other:?}"),
             Err(error) => Err(error.to_string()),
@@ -149,5 +150,25 @@ mod tests {
     fn wrong_values_are_refused_with_what_was_expected(#[case] arguments: &[&str], #[case] problem: &str) {
         let error = parse(arguments).expect_err("it is wrong usage");
         assert!(error.contains(problem), "{error}");
+    }
+
+    #[test]
+    fn the_pods_of_the_job_share_a_run_among_them() {
+        let job: Job = serde_saphyr::from_str(include_str!("../../../docs/explore-job.yaml")).expect("it is a Job");
+        let spec = job.spec.expect("it has a spec");
+        let container = &spec.template.spec.expect("it has pods").containers[0];
+        let written = container.args.clone().expect("it has arguments");
+        assert_eq!(spec.completion_mode.as_deref(), Some("Indexed"));
+        let pods = spec.completions.expect("it says how many");
+        for index in 0..pods {
+            let filled: Vec<String> =
+                written.iter().map(|it| it.replace("$(JOB_COMPLETION_INDEX)", &index.to_string())).collect();
+            let filled: Vec<&str> = filled.iter().map(String::as_str).collect();
+            let args = parse(&filled[1..]).expect("it is good usage");
+            assert_eq!(args.shard.to_string(), format!("{index}/{pods}"));
+            assert_eq!((args.profile, args.printing.output), (Profile::Deep, Output::Json));
+        }
+        assert_eq!(container.command.as_deref(), Some(&["stowage-sim".to_owned()][..]));
+        assert_eq!(written[0], "explore");
     }
 }

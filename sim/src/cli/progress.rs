@@ -1,9 +1,10 @@
 //! How far an exploration is, on stderr: a bar on a terminal, else a line now and then.
 
+use std::fmt;
 use std::io::{self, Write};
 use std::time::{Duration, Instant};
 
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::{ProgressBar, ProgressState, ProgressStyle};
 
 use crate::explorer;
 
@@ -11,7 +12,7 @@ use crate::explorer;
 const PAUSE: Duration = Duration::from_secs(30);
 
 /// What the bar shows.
-const TEMPLATE: &str = "{bar:24} {pos}/{len} schedules, {per_sec:.0}, {msg}, {eta} left";
+const TEMPLATE: &str = "{bar:24} {pos}/{len} schedules, {rate}, {msg}, {eta} left";
 
 /// Tells how far an exploration is.
 pub(super) struct Progress {
@@ -25,7 +26,10 @@ impl Progress {
     pub(super) fn begin() -> Self {
         let bar = ProgressBar::no_length();
         if let Ok(style) = ProgressStyle::with_template(TEMPLATE) {
-            bar.set_style(style);
+            bar.set_style(style.with_key("rate", |state: &ProgressState, out: &mut dyn fmt::Write| {
+                // There is nobody to be told that a bar can't be drawn.
+                let _ = write!(out, "{:.0}/s", state.per_sec());
+            }));
         }
         let now = Instant::now();
         Self { bar, start: now, told: now }

@@ -175,3 +175,95 @@ fn millis(line: &Line) -> i64 {
 pub(in super::super) fn since_start(at: Timestamp) -> i64 {
     at.as_millisecond() - VirtualClock::epoch().as_millisecond()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::explorer::run::{Outcome, run};
+    use crate::explorer::timeline::Timeline;
+    use crate::explorer::timeline::text::{Layout, write};
+    use crate::history::facts::field;
+    use crate::oracles::{Promise, Violation};
+    use crate::world::ADMIN_SECRET_KEY;
+
+    fn played(line: &str) -> (Outcome, Timeline) {
+        let schedule = line.parse().expect("it is a schedule");
+        let outcome = run(&schedule);
+        let timeline = Timeline::of(&schedule, &outcome);
+        (outcome, timeline)
+    }
+
+    fn printed(timeline: &Timeline) -> String {
+        let mut out = Vec::new();
+        write(&mut out, timeline, Layout { width: 200, all: true }).expect("a vector takes everything");
+        String::from_utf8(out).expect("UTF-8")
+    }
+
+    #[test]
+    fn a_call_stands_with_its_fault_and_with_what_came_of_it() {
+        let (_, timeline) = played("create 1 s3:CreateBucket@1 lost-answer");
+        let row = timeline.events.iter().find(|row| row.operator.starts_with("CreateBucket")).expect("it was called");
+        assert_eq!(row.fault.as_deref(), Some("lost-answer"));
+        assert!(row.operator.ends_with("the connection breaks"), "{row:?}");
+        assert_eq!(row.store, "200; bucket made");
+        assert_eq!((row.life, row.kubernetes.as_str()), (Some(1), ""));
+        let told = |text: &str| timeline.events.iter().any(|row| row.kubernetes.contains(text));
+        assert!(told("record of bucket team-a-photos made") && told("key #1 made (AKIA"), "{}", printed(&timeline));
+        assert!(told("consumer Secret team-a/photos-s3 made with key #1") && told("Ready=True Bound"));
+    }
+
+    #[test]
+    fn a_crash_ends_a_life_and_another_begins() {
+        let (_, timeline) = played("create 1 s3:CreateBucket@1 crash(after-effect)");
+        let row = timeline.events.iter().find(|row| row.operator.starts_with("CreateBucket")).expect("it was called");
+        assert!(row.operator.ends_with("dies"), "{row:?}");
+        let lives = timeline.events.iter().filter(|row| row.weight == Weight::Part && row.operator.contains("begins"));
+        assert_eq!(lives.count(), 2);
+    }
+
+    #[test]
+    fn each_event_has_a_row_and_calls_keep_their_order() {
+        let (outcome, timeline) = played("rotate 1");
+        let (rows, places) = rows(&outcome.history);
+        assert_eq!(places.len(), outcome.history.events.len());
+        assert!(places.iter().all(|place| *place < rows.len()));
+        let calls: Vec<u64> = outcome.history.trace.lines().iter().map(|line| line.number).collect();
+        let mut shown: Vec<u64> = timeline.events.iter().filter_map(|row| row.effect).collect();
+        shown.dedup();
+        shown.retain(|number| calls.contains(number));
+        let mut whole = shown.clone();
+        whole.sort_unstable();
+        whole.dedup();
+        assert_eq!(whole, calls, "no call is left out");
+        assert!(timeline.events.iter().any(|row| row.tenant == "team-a uses key #2" && row.gateway == "allowed"));
+    }
+
+    #[test]
+    fn no_secret_is_told() {
+        for line in ["create 1", "rotate 1 kube:patch secrets@2 lost-answer"] {
+            let (outcome, timeline) = played(line);
+            let told = printed(&timeline) + &serde_json::to_string(&timeline).expect("it can be written");
+            let stored = outcome.history.changes("secrets").filter_map(|(_, stored)| stored.new.as_deref());
+            let fields = ["secret_access_key", "AWS_SECRET_ACCESS_KEY"];
+            let mut secrets: Vec<String> = stored.flat_map(|it| fields.map(|name| field(it, name))).flatten().collect();
+            assert!(secrets.len() > 2, "there are secrets");
+            secrets.push(ADMIN_SECRET_KEY.to_owned());
+            assert!(secrets.iter().all(|secret| !told.contains(secret)), "{line}");
+        }
+    }
+
+    #[test]
+    fn a_broken_promise_stands_where_it_shows_and_at_the_end() {
+        let schedule = "create 1".parse().expect("it is a schedule");
+        let mut outcome = run(&schedule);
+        let event = outcome.history.calls().map(|(event, _)| event.effect).next().flatten().expect("a store is called");
+        let index = outcome.history.events.iter().position(|it| it.effect == Some(event)).expect("it is there");
+        outcome.violations.push(Violation { promise: Promise::I1, message: "seen".to_owned(), event: Some(index) });
+        let text = printed(&Timeline::of(&schedule, &outcome));
+        let lines: Vec<&str> = text.lines().collect();
+        let places: Vec<usize> = (0..lines.len()).filter(|place| lines[*place].contains("I1 is broken")).collect();
+        assert_eq!(places.len(), 2, "{text}");
+        assert!(lines[places[0] - 1].contains(&format!("#{event} ")), "{text}");
+        assert!(lines.last().is_some_and(|line| line.contains("I1 is broken")), "{text}");
+    }
+}
