@@ -1,6 +1,10 @@
 //! The command line (spec §5).
 
 mod explore;
+mod merge;
+mod progress;
+mod replay;
+mod report;
 
 use std::io::{self, Write};
 use std::path::PathBuf;
@@ -33,9 +37,26 @@ enum Command {
     #[command(after_long_help = EXIT_CODES)]
     Demo(DemoArgs),
     /// Play scenarios under every fault, and judge what comes of it.
+    ///
+    /// A scenario is what people do to one claim or a few. It is played once undisturbed, which numbers every call of the
+    /// production operator, and then again and again with a fault at each call that the fault makes sense for. All of
+    /// it happens in this process, with simulated time; each run is judged by every promise of the operator. A run that
+    /// broke one is a line that `stowage-sim replay` plays again, and is made as small as it can be.
+    #[command(after_long_help = explore::EXAMPLES)]
     Explore(explore::ExploreArgs),
     /// Play one schedule again, and show what happens.
-    Replay(explore::ReplayArgs),
+    ///
+    /// Prints who did what when: users, the operator's calls by their numbers, what the Kubernetes API and the store
+    /// answered and what changed there, the gateway, the tenants. Faults are marked, and a broken promise stands where
+    /// it shows and at the end. The same line gives the same run, always.
+    #[command(after_long_help = replay::EXAMPLES)]
+    Replay(replay::ReplayArgs),
+    /// Merge the JSON documents of all shards of an exploration into one.
+    ///
+    /// Each shard is `stowage-sim explore --shard I/N -o json`, on whatever machine. Documents that don't belong
+    /// together are refused: of another profile, seed, set of scenarios or build, a shard twice or missing.
+    #[command(after_long_help = merge::EXAMPLES)]
+    Merge(merge::MergeArgs),
     /// Put known bugs into the operator, one at a time, and see whether the exploration finds each.
     ///
     /// Applies each patch of sim/mutants to a copy of the sources, builds that, and explores it until a promise is
@@ -50,6 +71,8 @@ Examples:
   stowage-sim demo
   stowage-sim demo -f namespace.yaml -f backend.yaml -f claims.yaml
   cat everything.yaml | stowage-sim demo -f - -o json
+
+With -o json: {steps: [{name, ok, millis, detail}], kubernetes_writes, s3_calls}.
 
 Exit codes: 0 every step went as it should; 1 one did not, said in one sentence on stderr; 2 wrong usage.";
 
@@ -66,6 +89,13 @@ struct DemoArgs {
     /// Manifests to apply in place of the project's examples: files, directories, - for standard input; repeatable.
     #[arg(short, long = "filename", env = "STOWAGE_FILENAME", value_name = "FILE", num_args = 1..)]
     filename: Vec<PathBuf>,
+    #[command(flatten)]
+    printing: Printing,
+}
+
+/// How a command prints what it found.
+#[derive(Clone, Copy, Debug, Args)]
+struct Printing {
     /// What to print: text for people, or one JSON document for machines.
     #[arg(short, long, env = "STOWAGE_OUTPUT", value_name = "FORMAT", default_value = "text")]
     output: Output,
@@ -76,9 +106,9 @@ struct DemoArgs {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Output {
-    /// Sections for people.
+    /// For people.
     Text,
-    /// `{steps: [{name, ok, millis, detail}], kubernetes_writes, s3_calls}`.
+    /// One document and nothing else.
     Json,
 }
 
@@ -110,8 +140,9 @@ impl Cli {
     pub fn execute(self) -> Result<(), String> {
         match self.command {
             Command::Demo(args) => run_demo(args),
-            Command::Explore(args) => explore::explore_command(args),
-            Command::Replay(args) => explore::replay_command(args),
+            Command::Explore(args) => explore::run_explore(args),
+            Command::Replay(args) => replay::run_replay(args),
+            Command::Merge(args) => merge::run_merge(args),
             Command::Mutants(args) => mutants::execute(args),
         }
     }
@@ -119,20 +150,33 @@ impl Cli {
 
 fn run_demo(args: DemoArgs) -> Result<(), String> {
     let source = if args.filename.is_empty() { Source::Examples } else { Source::Paths(args.filename) };
-    let (report, written) = match args.output {
-        Output::Text => print_text(&source, args.color.into()),
+    let report = match args.printing.output {
+        Output::Text => {
+            let (report, written) = print_text(&source, args.printing.color.into());
+            printed(written)?;
+            report
+        }
         Output::Json => {
             let report = demo::run(&source, |_| {});
-            let written = serde_json::to_string_pretty(&json::document(&report))
-                .map_err(io::Error::from)
-                .and_then(|document| writeln!(io::stdout(), "{document}"));
-            (report, written)
+            print_json(&json::document(&report))?;
+            report
         }
     };
-    if let Some(error) = written.err().filter(|error| error.kind() != io::ErrorKind::BrokenPipe) {
-        return Err(format!("can't write to stdout: {error}"));
-    }
     report.failure().map_or(Ok(()), |step| Err(step.detail.clone()))
+}
+
+/// Whether what was to be printed was. Who reads no further is no failure.
+fn printed(written: io::Result<()>) -> Result<(), String> {
+    match written {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(format!("can't write to stdout: {error}")),
+        _ => Ok(()),
+    }
+}
+
+/// Prints a document as JSON.
+fn print_json(document: &impl serde::Serialize) -> Result<(), String> {
+    let text = serde_json::to_string_pretty(document).map_err(io::Error::from);
+    printed(text.and_then(|text| writeln!(io::stdout(), "{text}")))
 }
 
 /// Prints each step as it ends. What goes wrong with the printing doesn't stop the tour, it is told at its end.
@@ -166,6 +210,6 @@ mod tests {
         let cli = Cli::try_parse_from(["stowage-sim", "demo", "-f", "a", "b", "-f", "-", "-o", "json"]);
         let Command::Demo(args) = cli.expect("it is good usage").command else { panic!("it is the demo") };
         assert_eq!(args.filename, ["a", "b", "-"].map(PathBuf::from));
-        assert_eq!(args.output, Output::Json);
+        assert_eq!(args.printing.output, Output::Json);
     }
 }

@@ -155,10 +155,14 @@ impl VirtualClock {
         Self { start, origin: Instant::now() }
     }
 
-    /// A clock that shows 2030-01-01T00:00:00Z now: later than any certificate or date that comes with the code.
+    /// A clock that shows [`Self::epoch`] now.
     pub fn new() -> Self {
-        let start = Timestamp::from_second(1_893_456_000).expect("well within a timestamp's range");
-        Self::starting_at(start)
+        Self::starting_at(Self::epoch())
+    }
+
+    /// 2030-01-01T00:00:00Z: later than any certificate or date that comes with the code.
+    pub fn epoch() -> Timestamp {
+        Timestamp::from_second(1_893_456_000).expect("well within a timestamp's range")
     }
 
     /// What it shows. Stops at the last timestamp there is (the year 9999).

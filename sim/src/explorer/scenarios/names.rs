@@ -2,7 +2,7 @@
 
 use super::super::others::{BUCKET, CLAIM, NAMESPACE};
 use super::super::scenario::{Goal, Phase, Scenario, Step, StoreStep, Target, TargetKind};
-use super::words::{
+use super::words::{no_other, 
     BASE, BOUND, PHOTOS, at_work, base_with, check_bound, claim, give_claim, nothing_more, pass, usual,
 };
 use crate::effects::Fault;
@@ -40,6 +40,7 @@ pub(in super::super) static CONFLICT: Scenario = Scenario {
     goal: Goal::new("the other claim is gone and the claim is bound", |facts| {
         facts.claim(RIVAL.namespace, RIVAL.name).is_null() && facts.is_bound(NAMESPACE, CLAIM)
     }),
+    otherwise: no_other,
     check: check_bound,
 };
 
@@ -58,6 +59,7 @@ pub(in super::super) static RACE: Scenario = Scenario {
         reasons.sort_unstable();
         reasons == ["Bound", "BucketNameConflict"]
     }),
+    otherwise: no_other,
     check: nothing_more,
 };
 
@@ -82,6 +84,7 @@ pub(in super::super) static ADOPT_NEVER: Scenario = Scenario {
         .concat()
     },
     goal: Goal::new("the claim is gone", |facts| facts.claim(NAMESPACE, CLAIM).is_null()),
+    otherwise: no_other,
     check: check_untouched,
 };
 
@@ -110,6 +113,7 @@ pub(in super::super) static ADOPT_OWNED: Scenario = Scenario {
         .concat()
     },
     goal: Goal::new("the claim is gone", |facts| facts.claim(NAMESPACE, CLAIM).is_null()),
+    otherwise: no_other,
     check: check_untouched,
 };
 
