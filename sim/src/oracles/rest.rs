@@ -1,6 +1,6 @@
 //! What the operator does not do: anything at rest (E1), and things twice or in vain (E3).
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::{SignedDuration, Timestamp};
 
@@ -24,7 +24,7 @@ pub(super) struct Rest<'a> {
     /// When each operation was last called on each bucket.
     calls: BTreeMap<(&'a str, &'a str, &'a str), Timestamp>,
     /// Secrets that the operator made, and has not been given a reason to make again.
-    made: BTreeMap<Place<'a>, ()>,
+    made: BTreeSet<Place<'a>>,
     /// How many keys each claim was given, by UID.
     keys: BTreeMap<String, usize>,
 }
@@ -73,7 +73,7 @@ impl<'a> Rest<'a> {
                 self.made.remove(&place);
             }
             (Hand::Operator(_), None, Some(_)) => {
-                if self.made.insert(place, ()).is_some() {
+                if !self.made.insert(place) {
                     found.broken(Promise::E3, step, format!("Secret {namespace}/{name} is made a second time"));
                 }
                 if let Some(Secret::Key(key)) = new {
@@ -82,16 +82,14 @@ impl<'a> Rest<'a> {
                     judge_reason(state, step, key, *number, found);
                 }
             }
-            (Hand::Operator(_), Some(old), None) => match may_go(state, step, place, old) {
-                // What had a reason to go may have one to come back.
-                true => {
-                    self.made.remove(&place);
-                }
-                false => {
-                    let message = format!("Secret {namespace}/{name} is deleted while its claim lives and needs it");
-                    found.broken(Promise::E3, step, message);
-                }
-            },
+            // What had a reason to go may have one to come back.
+            (Hand::Operator(_), Some(old), None) if may_go(state, step, place, old) => {
+                self.made.remove(&place);
+            }
+            (Hand::Operator(_), Some(_), None) => {
+                let message = format!("Secret {namespace}/{name} is deleted while its claim lives and needs it");
+                found.broken(Promise::E3, step, message);
+            }
             _ => {}
         }
     }
