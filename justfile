@@ -54,6 +54,10 @@ coverage:
 demo-check:
     .ci/run demo
 
+# Does the exploration find the bugs of sim/mutants? Takes about half a minute for each; `just mutants NAME…` tries these.
+mutants *args:
+    cargo run --locked --bin stowage-sim -- mutants {{ args }}
+
 # Licences, banned crates, sources, advisories. Not in CI; needs `cargo install cargo-deny`.
 deny:
     cargo deny check

@@ -13,6 +13,7 @@ use anstream::{AutoStream, ColorChoice};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::demo::{self, Report, Source, Step, json, text};
+use crate::mutants::{self, MutantsArgs};
 
 /// The Stowage operator in a simulated world: a Kubernetes API, an S3 store and a gateway in one process.
 #[derive(Debug, Parser)]
@@ -56,6 +57,13 @@ enum Command {
     /// together are refused: of another profile, seed, set of scenarios or build, a shard twice or missing.
     #[command(after_long_help = merge::EXAMPLES)]
     Merge(merge::MergeArgs),
+    /// Put known bugs into the operator, one at a time, and see whether the exploration finds each.
+    ///
+    /// Applies each patch of sim/mutants to a copy of the sources, builds that, and explores it until a promise is
+    /// broken: first the scenarios that the patch names, then all. Needs the sources and cargo; they are only read. The
+    /// first run builds everything once, which takes minutes, each mutant about half of one.
+    #[command(after_long_help = MUTANTS_EXIT_CODES)]
+    Mutants(MutantsArgs),
 }
 
 const EXIT_CODES: &str = "\
@@ -67,6 +75,14 @@ Examples:
 With -o json: {steps: [{name, ok, millis, detail}], kubernetes_writes, s3_calls}.
 
 Exit codes: 0 every step went as it should; 1 one did not, said in one sentence on stderr; 2 wrong usage.";
+
+const MUTANTS_EXIT_CODES: &str = "\
+Examples:
+  stowage-sim mutants
+  stowage-sim mutants forbidden-is-absent remade-at-one
+  stowage-sim mutants -o markdown > docs/mutants.md
+
+Exit codes: 0 every mutant is killed; 1 one is not, does not apply or does not build; 2 wrong usage.";
 
 #[derive(Debug, Args)]
 struct DemoArgs {
@@ -127,6 +143,7 @@ impl Cli {
             Command::Explore(args) => explore::run_explore(args),
             Command::Replay(args) => replay::run_replay(args),
             Command::Merge(args) => merge::run_merge(args),
+            Command::Mutants(args) => mutants::execute(args),
         }
     }
 }

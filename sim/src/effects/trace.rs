@@ -130,6 +130,13 @@ impl Counters {
     }
 }
 
+impl FromIterator<Line> for Trace {
+    /// The trace of these lines; each stands at the place that its number says.
+    fn from_iter<I: IntoIterator<Item = Line>>(lines: I) -> Self {
+        Self { lines: lines.into_iter().collect() }
+    }
+}
+
 impl fmt::Display for Trace {
     /// One line per effect.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -45,6 +45,8 @@ pub enum What {
     Called(Called),
     /// A tenant used a key.
     Used(Used),
+    /// Somebody tried what a key is not for.
+    Tried(Tried),
     /// Somebody did something that is part of the scenario, in words.
     Acted(String),
     /// A life of the operator began.
@@ -93,6 +95,19 @@ pub struct Used {
     pub bucket: String,
     /// When it read the Secret.
     pub read_at: Timestamp,
+    /// Whether the gateway let it.
+    pub allowed: bool,
+}
+
+/// An attempt to do at the gateway what a key is not for: on another bucket, or with a bucket itself.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Tried {
+    /// The key's id.
+    pub access_key_id: String,
+    /// The operation, by its name in the AWS service model.
+    pub operation: String,
+    /// The bucket.
+    pub bucket: String,
     /// Whether the gateway let it.
     pub allowed: bool,
 }

@@ -3,12 +3,19 @@
 //! Evaluation is kube's (`kube::core::cel`). The walk is ours, because the server's has three things
 //! that matter: items of keyed lists are compared with the old item of the same key, unchanged
 //! values only warn (ratcheting), and errors show the node's type as their value.
+//! As on a server, rules of a whole object see of its metadata no more than the name.
+//! What passed is remembered, see [`Passed`].
 //! Not modelled: CEL's type checker and cost budget, so a server may refuse a rule that passes here.
 //! Otherwise than on a server, URLs are read as browsers read them, and quantities hold 38 digits; what that means
 //! for objects stands in `tests/object_table.rs`.
 
+use std::collections::BTreeMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::panic::resume_unwind;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::JSONSchemaProps;
-use kube::core::cel::{CompiledSchema, ErrorKind, ValidationError, Validator, compile_schema};
+use kube::core::cel::{CompiledSchema, ErrorKind, ValidationError, ValidationErrors, Validator, compile_schema};
 use serde_json::Value;
 
 use super::schema::{Schema, TypeRule};
@@ -19,6 +26,42 @@ use super::validate::{Findings, child_path};
 #[derive(Debug, Default)]
 pub(crate) struct RuleSet {
     compiled: Option<CompiledSchema>,
+    passed: Passed,
+}
+
+/// Most pairs that a node remembers; then it begins anew.
+const REMEMBERED: usize = 1024;
+
+/// Pairs of a value and its old value that have passed the rules of a node, by a hash of both.
+///
+/// A rule is a function of the two, takes long (it compiles its patterns each time), and sees the same objects again
+/// and again: in the writes of one cluster, and in clusters that share their definitions.
+#[derive(Debug, Default)]
+struct Passed(Mutex<BTreeMap<u64, (Value, Option<Value>)>>);
+
+impl Passed {
+    fn key(value: &Value, old: Option<&Value>) -> u64 {
+        let mut hasher = DefaultHasher::new();
+        (value, old).hash(&mut hasher);
+        hasher.finish()
+    }
+
+    fn contains(&self, key: u64, value: &Value, old: Option<&Value>) -> bool {
+        self.lock().get(&key).is_some_and(|(one, other)| one == value && other.as_ref() == old)
+    }
+
+    fn insert(&self, key: u64, value: &Value, old: Option<&Value>) {
+        let mut pairs = self.lock();
+        if pairs.len() >= REMEMBERED {
+            pairs.clear();
+        }
+        pairs.insert(key, (value.clone(), old.cloned()));
+    }
+
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<u64, (Value, Option<Value>)>> {
+        // The map is whole whatever happened to a thread that held it.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 impl RuleSet {
@@ -41,7 +84,21 @@ impl RuleSet {
                 return Err((index, rule, error.to_string()));
             }
         }
-        Ok(Self { compiled: Some(compiled) })
+        Ok(Self { compiled: Some(compiled), passed: Passed::default() })
+    }
+
+    /// Whether a value passes. On a thread of its own: what evaluation draws for its hash maps must not depend on what
+    /// was evaluated before, in other runs of the process.
+    fn judge(&self, value: &Value, old: Option<&Value>) -> Result<(), ValidationErrors> {
+        let Some(compiled) = &self.compiled else { return Ok(()) };
+        let key = Passed::key(value, old);
+        if self.passed.contains(key, value, old) {
+            return Ok(());
+        }
+        let evaluate = || Validator::new().validate_compiled(compiled, value, old);
+        std::thread::scope(|scope| scope.spawn(evaluate).join()).unwrap_or_else(|panic| resume_unwind(panic))?;
+        self.passed.insert(key, value, old);
+        Ok(())
     }
 
     /// Whether the rule with this text compares with the old value.
@@ -71,24 +128,42 @@ fn strip(schema: &mut Value, top: bool) {
     }
 }
 
-/// Runs every rule of `schema` over `value`; transition rules only where there is an old value.
-pub(crate) fn evaluate(validator: &Validator, schema: &Schema, value: &Value, old: Option<&Value>, out: &mut Findings) {
-    node(validator, schema, value, old, "", out);
+/// Runs every rule of `schema` over an object; transition rules only where there is an old one.
+pub(crate) fn evaluate(schema: &Schema, object: &Value, old: Option<&Value>, out: &mut Findings) {
+    if schema.rules.compiled.is_some() {
+        own_rules(schema, &visible(object), old.map(visible).as_ref(), "", out);
+    }
+    below(schema, object, old, "", out);
 }
 
-fn node(validator: &Validator, schema: &Schema, value: &Value, old: Option<&Value>, path: &str, out: &mut Findings) {
+/// What the rules of a whole object see of it.
+fn visible(object: &Value) -> Value {
+    let fields = object.as_object().into_iter().flatten().filter(|(name, _)| *name != "metadata");
+    let mut seen: Value = fields.map(|(name, field)| (name.clone(), field.clone())).collect();
+    let metadata = object["metadata"].as_object().into_iter().flatten();
+    let named = metadata.filter(|(name, _)| matches!(name.as_str(), "name" | "generateName"));
+    seen["metadata"] = named.map(|(name, field)| (name.clone(), field.clone())).collect();
+    seen
+}
+
+fn node(schema: &Schema, value: &Value, old: Option<&Value>, path: &str, out: &mut Findings) {
     if value.is_null() {
         return;
     }
-    own_rules(validator, schema, value, old, path, out);
+    own_rules(schema, value, old, path, out);
+    below(schema, value, old, path, out);
+}
+
+/// The rules of all that a value holds.
+fn below(schema: &Schema, value: &Value, old: Option<&Value>, path: &str, out: &mut Findings) {
     match value {
         Value::Object(fields) => {
             for (name, field) in fields {
                 let old_field = old.and_then(|old| old.get(name)).filter(|old| !old.is_null());
                 if let Some(child) = schema.properties.get(name) {
-                    node(validator, child, field, old_field, &child_path(path, name), out);
+                    node(child, field, old_field, &child_path(path, name), out);
                 } else if let Some(child) = schema.field(name) {
-                    node(validator, child, field, old_field, &format!("{path}[{name}]"), out);
+                    node(child, field, old_field, &format!("{path}[{name}]"), out);
                 }
             }
         }
@@ -96,23 +171,15 @@ fn node(validator: &Validator, schema: &Schema, value: &Value, old: Option<&Valu
             let Some(child) = &schema.items else { return };
             for (index, item) in items.iter().enumerate() {
                 let old_item = schema.matching_item(item, old);
-                node(validator, child, item, old_item, &format!("{path}[{index}]"), out);
+                node(child, item, old_item, &format!("{path}[{index}]"), out);
             }
         }
         _ => {}
     }
 }
 
-fn own_rules(
-    validator: &Validator,
-    schema: &Schema,
-    value: &Value,
-    old: Option<&Value>,
-    path: &str,
-    out: &mut Findings,
-) {
-    let Some(compiled) = &schema.rules.compiled else { return };
-    let Err(failures) = validator.validate_compiled(compiled, value, old) else { return };
+fn own_rules(schema: &Schema, value: &Value, old: Option<&Value>, path: &str, out: &mut Findings) {
+    let Err(failures) = schema.rules.judge(value, old) else { return };
     for failure in failures {
         let unchanged = old == Some(value) && !schema.rules.is_transition(&failure.rule);
         let error = field_error(schema, &failure, path);

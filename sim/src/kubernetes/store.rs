@@ -71,8 +71,6 @@ pub(crate) struct State {
     clock: Clock,
     seed: u64,
     drawn: u64,
-    /// Evaluates CEL rules; here because building one costs more than using it.
-    pub(crate) rules: kube::core::cel::Validator,
     /// Told of every change.
     pub(crate) observer: Option<Arc<dyn Observer>>,
     /// Who makes the changes now.
@@ -81,8 +79,7 @@ pub(crate) struct State {
 
 impl State {
     pub(crate) fn new(clock: Clock, seed: u64) -> Self {
-        let rules = kube::core::cel::Validator::new();
-        Self { tables: BTreeMap::new(), version: 1, clock, seed, drawn: 0, rules, observer: None, author: None }
+        Self { tables: BTreeMap::new(), version: 1, clock, seed, drawn: 0, observer: None, author: None }
     }
 
     /// Serves `kind` from now on; a second call for the same resource replaces its definition and

@@ -96,7 +96,7 @@ pub(crate) fn create(
     if ownership == Ownership::Creator {
         managed::record_update(kind, &super::decode::empty(), &mut object, &options.manager, "", &now);
     }
-    let warnings = check(state, kind, &object, None, Part::Main)?;
+    let warnings = check(kind, &object, None, Part::Main)?;
     let place = Place::of(&object);
     if state.get(kind, &place).is_some() {
         let mut failure = status::already_exists(kind, &place.name);
@@ -154,7 +154,7 @@ pub(crate) fn update(
 ) -> Result<Written, Failure> {
     settle_version(kind, existing, &mut object)?;
     let mut object = prepare_update(kind, existing, object, part);
-    let warnings = check(state, kind, &object, Some(existing), part)?;
+    let warnings = check(kind, &object, Some(existing), part)?;
     defaulting::apply_defaults(&kind.schema, &mut object);
     forget_new_times(existing, &mut object);
     meta::tidy(&mut object);
@@ -260,14 +260,14 @@ fn forget_new_times(existing: &Value, object: &mut Value) {
 }
 
 /// Every rule: of metadata, of the schema, of the kind, of CEL. Returns warnings.
-fn check(state: &State, kind: &Kind, object: &Value, old: Option<&Value>, part: Part) -> Result<Vec<String>, Failure> {
+fn check(kind: &Kind, object: &Value, old: Option<&Value>, part: Part) -> Result<Vec<String>, Failure> {
     let mut found = Findings::default();
     match old {
         None => meta::check_new(kind, object, &mut found.errors),
         Some(old) => meta::check_update(object, old, &mut found.errors),
     }
     if kind.is_custom() {
-        check_custom(state, kind, object, old, part, &mut found);
+        check_custom(kind, object, old, part, &mut found);
     } else {
         builtin::check(kind, object, old, &mut found.errors);
     }
@@ -278,7 +278,7 @@ fn check(state: &State, kind: &Kind, object: &Value, old: Option<&Value>, part: 
     }
 }
 
-fn check_custom(state: &State, kind: &Kind, object: &Value, old: Option<&Value>, part: Part, out: &mut Findings) {
+fn check_custom(kind: &Kind, object: &Value, old: Option<&Value>, part: Part, out: &mut Findings) {
     let schema = &kind.schema;
     match part {
         Part::Main => validate::validate(schema, object, old, "", out),
@@ -299,6 +299,6 @@ fn check_custom(state: &State, kind: &Kind, object: &Value, old: Option<&Value>,
         let detail = "some validation rules were not checked because the object was invalid; correct the existing errors to complete validation";
         out.errors.push(FieldError::invalid("", Value::Null, detail));
     } else {
-        cel::evaluate(&state.rules, schema, object, old, out);
+        cel::evaluate(schema, object, old, out);
     }
 }

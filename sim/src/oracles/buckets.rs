@@ -7,6 +7,7 @@
 
 use std::collections::BTreeMap;
 
+use jiff::Timestamp;
 use stowage_operator::api::wire::TAG_CLAIM_UID;
 
 use crate::effects::{Answer, Call, Fault, KubeVerb, S3Operation};
@@ -26,9 +27,17 @@ pub(super) struct Buckets {
     looks: BTreeMap<u64, Option<BucketSnapshot>>,
     /// Records that are gone, by bucket: the last one, and who deleted it.
     past: BTreeMap<String, (Record, Hand)>,
-    /// Buckets that the operator's own call made, by host and name; with the time of their making, which tells one
-    /// bucket of a name from the next.
-    made: BTreeMap<(String, String), jiff::Timestamp>,
+    /// Buckets that the operator's own call made, by host and name.
+    made: BTreeMap<(String, String), Made>,
+}
+
+/// A bucket that the operator's own call made.
+#[derive(Debug)]
+struct Made {
+    /// When: that tells one bucket of a name from the next.
+    created: Timestamp,
+    /// UID of the claim that held the bucket then.
+    uid: String,
 }
 
 /// The look that a call goes by, and the read of the claim that it was planned on.
@@ -50,7 +59,7 @@ impl Buckets {
             Seen::Called(called) => {
                 if let Hand::Operator(number) = step.hand {
                     self.judge_call(state, step, number, called, found);
-                    self.remember_call(number, called);
+                    self.remember_call(state, number, called);
                 }
             }
             Seen::Secret(place, new) => {
@@ -70,19 +79,25 @@ impl Buckets {
         }
     }
 
-    fn remember_call(&mut self, number: u64, called: &Called) {
+    fn remember_call(&mut self, state: &State<'_>, number: u64, called: &Called) {
         if is_look(called.operation) {
             self.looks.insert(number, called.before.clone());
         }
         let made = called.operation.name() == "CreateBucket" && called.status < 300 && called.before.is_none();
         if let (true, Some(bucket), Some(after)) = (made, &called.bucket, &called.after) {
-            self.made.insert((called.host.clone(), bucket.clone()), after.created);
+            let uid = record_of(state, called).map(|record| record.uid.clone()).unwrap_or_default();
+            self.made.insert((called.host.clone(), bucket.clone()), Made { created: after.created, uid });
         }
     }
 
     fn is_made_by_us(&self, called: &Called, snapshot: &BucketSnapshot) -> bool {
-        let key = (called.host.clone(), called.bucket.clone().unwrap_or_default());
-        self.made.get(&key) == Some(&snapshot.created)
+        called.bucket.as_ref().is_some_and(|bucket| self.maker(&called.host, bucket, snapshot).is_some())
+    }
+
+    /// UID of the claim that a bucket was made for, if the operator made it.
+    pub(super) fn maker(&self, host: &str, bucket: &str, snapshot: &BucketSnapshot) -> Option<&str> {
+        let made = self.made.get(&(host.to_owned(), bucket.to_owned()))?;
+        (made.created == snapshot.created).then_some(made.uid.as_str())
     }
 
     fn judge_call(&self, state: &State<'_>, step: &Step<'_>, number: u64, called: &Called, found: &mut Findings) {
@@ -99,7 +114,7 @@ impl Buckets {
             self.judge_destruction(state, step, (called, before), (record, life), ground, found);
             judge_policy(state, step, called, life, ground, found);
         } else if matches!(called.operation.name(), "PutBucketTagging" | "PutBucketVersioning") {
-            self.judge_claiming(state, step, called, before, found);
+            self.judge_claiming(state, step, number, (called, before), found);
         }
     }
 
@@ -120,6 +135,14 @@ impl Buckets {
         found: &mut Findings,
     ) {
         let (what, claim) = (described(called), life.claim.full_name());
+        if !life.claim.is_deleting() && life.gone.is_none() && !life.meddling.any() {
+            found.broken(
+                Promise::I1,
+                step,
+                format!("{what} is called, and nobody deletes claim {claim}, which holds it"),
+            );
+            return;
+        }
         if record.adopted {
             found.broken(Promise::I1, step, format!("{what} is called for claim {claim}, which took that bucket over"));
             return;
@@ -155,30 +178,49 @@ impl Buckets {
         }
     }
 
-    /// Tags and settings are put on buckets of our own making; on an empty untagged one, where the record has its
-    /// absence, because it can't be told from one.
+    /// Tags and settings are put on buckets of our own making. A stranger's that stands in the place of one can't be told
+    /// from it where the store said that it was made just now, or where it is empty and untagged and the record has its
+    /// absence.
     fn judge_claiming(
         &self,
         state: &State<'_>,
         step: &Step<'_>,
-        called: &Called,
-        before: &BucketSnapshot,
+        number: u64,
+        (called, before): (&Called, &BucketSnapshot),
         found: &mut Findings,
     ) {
         let Some(record) = record_of(state, called) else { return };
-        if names(before, &record.uid) && !record.adopted || self.is_made_by_us(called, before) {
+        if (names(before, &record.uid) && !record.adopted) || self.is_made_by_us(called, before) {
             return;
         }
         let message = format!("{} is called on a bucket that {}", described(called), described_owner(before));
-        let empty = before.objects == 0 && before.versions == 0 && before.uploads == 0;
-        let last = self.looks.values().next_back().and_then(Option::as_ref);
-        let changed_since = last.is_none_or(|last| last != before);
-        if !record.adopted && record.absence && ((is_untagged(before) && empty) || changed_since) {
+        let (look, created) = self.last_look(state, number, called);
+        let unfinished = record.absence && is_untagged(before) && is_empty(before);
+        let excused = match look {
+            None => created,
+            Some(seen) => created || unfinished || seen != before,
+        };
+        if excused && !record.adopted {
             found.limit(Promise::I1, step, message);
         } else {
             found.broken(Promise::I1, step, message);
         }
-        let _ = state;
+    }
+
+    /// What the last look at the bucket of a call showed, and whether a store said since that it made the bucket.
+    fn last_look(&self, state: &State<'_>, number: u64, called: &Called) -> (Option<&BucketSnapshot>, bool) {
+        let mut created = false;
+        for line in state.before(number) {
+            let Call::S3(call) = &line.call else { continue };
+            if call.bucket != called.bucket {
+                continue;
+            }
+            created |= call.operation.name() == "CreateBucket" && line.answer == Answer::Status(200);
+            if is_look(call.operation) {
+                return (self.looks.get(&line.number).and_then(Option::as_ref), created);
+            }
+        }
+        (None, created)
     }
 
     /// A key is made for a claim that holds its bucket, and while nobody else has a key to it.
@@ -267,12 +309,9 @@ fn judge_policy(
 /// Walks back from a call that destroys.
 fn ground(state: &State<'_>, number: u64, called: &Called, claim: &Claim<'_>) -> Ground {
     let mut ground = Ground::default();
-    let Some(line) = state.line(number) else { return ground };
-    let index = usize::try_from(number).unwrap_or_default().saturating_sub(1);
-    let earlier = state.trace.lines().iter().take(index).rev().filter(|earlier| earlier.instance == line.instance);
     let begun = state.lives.get(claim.uid).and_then(|life| life.deleting);
     let (mut reads, mut same_slice) = (0, true);
-    for earlier in earlier {
+    for earlier in state.before(number) {
         if begun.is_none_or(|begun: Edit| !begun.precedes(earlier.number)) {
             return ground;
         }
@@ -317,6 +356,10 @@ fn destroys(operation: S3Operation) -> bool {
 
 fn names(bucket: &BucketSnapshot, uid: &str) -> bool {
     bucket.tags.as_ref().and_then(|tags| tags.get(TAG_CLAIM_UID)).is_some_and(|tag| tag == uid)
+}
+
+pub(super) fn is_empty(bucket: &BucketSnapshot) -> bool {
+    bucket.versions + bucket.delete_markers + bucket.uploads == 0
 }
 
 fn is_untagged(bucket: &BucketSnapshot) -> bool {

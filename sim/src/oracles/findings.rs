@@ -65,6 +65,11 @@ impl Findings {
         self.violations.push(Violation { promise, message: format!("in the end, {message}"), event: None });
     }
 
+    /// A promise is seen in the end to have ended, as the contract says it does.
+    pub(super) fn limit_in_the_end(&mut self, promise: Promise, message: String) {
+        self.limits.push(Violation { promise, message: format!("in the end, {message}"), event: None });
+    }
+
     /// A promise ends here, as the contract says it does.
     pub(super) fn limit(&mut self, promise: Promise, step: &Step<'_>, message: String) {
         self.limits.push(Violation { promise, message: format!("at {}, {message}", step.at), event: Some(step.index) });

@@ -62,6 +62,17 @@ impl<'a> Keys<'a> {
         found: &mut Findings,
     ) {
         match change {
+            (None, Some(Secret::Binding(binding))) => {
+                let gone = state.lives.get(binding.uid.as_str()).filter(|life| life.gone.is_some());
+                if let Some(life) = gone.filter(|_| state.alone) {
+                    let claim = life.claim.full_name();
+                    found.broken(
+                        Promise::I7,
+                        step,
+                        format!("binding {} is made for claim {claim}, which is gone", place.1),
+                    );
+                }
+            }
             (None | Some(Secret::Other), Some(Secret::Key(key))) => self.minted(state, step, key, found),
             (Some(Secret::Key(old)), Some(Secret::Key(new))) => self.changed(state, step, old, new, found),
             (Some(Secret::Key(old)), _) => self.revoked(state, step, old, found),
@@ -85,12 +96,12 @@ impl<'a> Keys<'a> {
             );
         }
         let Some(life) = state.lives.get(key.uid.as_str()) else { return };
-        if life.gone.is_some() && state.setting.operators == 1 {
+        if life.gone.is_some() && state.alone {
             let claim = life.claim.full_name();
             found.broken(Promise::I7, step, format!("key {id} is made for claim {claim}, which is gone"));
         }
         let live = state.of(&key.uid).filter(|(_, held)| is_live(&held.secret, step.at)).count() + 1;
-        if live > MOST_LIVE && state.setting.operators == 1 && !life.meddling.any() {
+        if live > MOST_LIVE && state.alone && !life.meddling.any() {
             let claim = life.claim.full_name();
             found.broken(Promise::I5, step, format!("claim {claim} has {live} live keys, the latest {id}"));
         }
@@ -244,7 +255,7 @@ fn withdrawn<'a>(state: &State<'a>, step: &Step<'a>, place: Place<'a>, old: &Con
 
 /// A claim goes by the operator's own hand: with it everything that opens its bucket.
 fn nothing_works_after(state: &State<'_>, step: &Step<'_>, claim: &views::Claim<'_>, found: &mut Findings) {
-    if state.setting.operators > 1 {
+    if !state.alone {
         return;
     }
     for ((_, name), held) in state.of(claim.uid) {

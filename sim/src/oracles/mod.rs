@@ -13,14 +13,19 @@
 //! [`What::AtRest`]: crate::history::What::AtRest
 
 mod buckets;
+mod canonical;
 mod findings;
 mod keys;
+mod leftovers;
 mod order;
 mod preconditions;
 mod promise;
 mod rest;
 mod secrecy;
 mod state;
+mod status;
+#[cfg(test)]
+mod tests;
 mod uses;
 mod views;
 
@@ -29,6 +34,7 @@ use std::time::Duration;
 use crate::effects::Fault;
 use crate::history::{Facts, History};
 
+pub use canonical::{Canonical, canonical};
 pub use findings::{Judgement, Violation};
 pub use promise::Promise;
 
@@ -77,17 +83,22 @@ pub fn judge(case: &Case<'_>) -> Judgement {
     let mut buckets = buckets::Buckets::default();
     let mut keys = keys::Keys::default();
     let mut uses = uses::Uses::default();
+    let mut order = order::Order::default();
     let mut rest = rest::Rest::default();
     for (index, event) in case.history.events.iter().enumerate() {
         let step = state.read(index, event);
         buckets.see(&state, &step, &mut findings);
         keys.see(&state, &step, &mut findings);
         uses.see(&state, &step, &mut findings);
-        order::see(&state, &step, &mut findings);
+        order.see(&state, &step, &mut findings);
         preconditions::see(&state, &step, &mut findings);
         rest.see(&state, &step, &mut findings);
         state.take_in(step);
     }
-    secrecy::judge(case, &state, &mut findings);
+    secrecy::judge(case, &mut findings);
+    if case.history.at_rest().is_some() {
+        leftovers::judge(case, &state, &buckets, &mut findings);
+        status::judge(case, &state, &mut findings);
+    }
     findings.judgement()
 }

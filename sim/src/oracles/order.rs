@@ -1,15 +1,65 @@
 //! What comes before what (I12): finalizer and record before the first effect outside of Kubernetes; the finalizer
 //! goes when the bucket's outcome and the revocation are stored.
 
+use std::collections::BTreeMap;
+
+use crate::effects::Fault;
 use crate::history::Called;
 
 use super::Promise;
 use super::findings::Findings;
-use super::state::{Seen, State, Step};
+use super::state::{Hand, Place, Seen, State, Step};
 use super::views::{Claim, Record, Secret};
 
-/// Looks at a step.
-pub(super) fn see(state: &State<'_>, step: &Step<'_>, found: &mut Findings) {
+/// What is remembered of looks at buckets.
+#[derive(Debug, Default)]
+pub(super) struct Order<'a> {
+    /// Index of the event at which a bucket was last seen absent, by host and name.
+    absent: BTreeMap<(&'a str, &'a str), usize>,
+    /// Index of the event at which a record was made.
+    held: BTreeMap<Place<'a>, usize>,
+}
+
+impl<'a> Order<'a> {
+    /// Looks at a step.
+    pub(super) fn see(&mut self, state: &State<'a>, step: &Step<'a>, found: &mut Findings) {
+        match &step.seen {
+            Seen::Called(called) if called.operation.is_read() => {
+                let past = |number| state.line(number).is_some_and(|line| line.fault == Some(Fault::StaleRead));
+                let hidden = matches!(step.hand, Hand::Operator(number) if past(number));
+                if let Some(bucket) = called.bucket.as_deref().filter(|_| called.before.is_none() || hidden) {
+                    self.absent.insert((called.host.as_str(), bucket), step.index);
+                }
+            }
+            Seen::Secret(place, Some(Secret::Record(record))) => {
+                let old = match state.secrets.get(place).map(|held| &held.secret) {
+                    Some(Secret::Record(old)) => Some(old),
+                    _ => {
+                        self.held.insert(*place, step.index);
+                        None
+                    }
+                };
+                if step.by_operator() && record.absence && !old.is_some_and(|old| old.absence) {
+                    self.judge_absence(step, *place, record, found);
+                }
+            }
+            _ => {}
+        }
+        judge(state, step, found);
+    }
+
+    /// Absence is noted of a bucket that was seen absent while the record was held.
+    fn judge_absence(&self, step: &Step<'a>, place: Place<'a>, record: &Record, found: &mut Findings) {
+        let seen = self.absent.iter().find(|((host, bucket), _)| *host == record.host && *bucket == record.bucket);
+        let held = self.held.get(&place).copied().unwrap_or_default();
+        if seen.is_none_or(|(_, seen)| *seen < held) {
+            let message = format!("record {} says that bucket {} is absent, unseen", place.1, record.bucket);
+            found.broken(Promise::I12, step, message);
+        }
+    }
+}
+
+fn judge(state: &State<'_>, step: &Step<'_>, found: &mut Findings) {
     if !step.by_operator() {
         return;
     }
@@ -62,7 +112,7 @@ fn before_finalizer_goes(state: &State<'_>, step: &Step<'_>, claim: &Claim<'_>, 
     if !claim.is_deleting() {
         found.broken(Promise::I12, step, format!("claim {name} loses its finalizer while nobody deletes it"));
     }
-    if state.setting.operators > 1 {
+    if !state.alone {
         // What the other made meanwhile is swept.
         return;
     }

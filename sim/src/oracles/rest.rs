@@ -4,12 +4,17 @@ use std::collections::BTreeMap;
 
 use jiff::{SignedDuration, Timestamp};
 
+use crate::effects::{Fault, Line};
+use crate::history::Called;
+
 use super::Promise;
 use super::findings::Findings;
+use super::order::record_of;
 use super::state::{Hand, Place, Seen, State, Step};
-use super::views::{End, Secret};
+use super::views::{End, Key, Secret};
 
-/// At rest a bucket is looked at, and a backend probed, once in ten minutes, give or take a tenth (spec §1, §5).
+/// At rest a bucket is looked at, and a backend probed, once in ten minutes, give or take a tenth (spec §1, §5); but that
+/// of a claim in trouble also when somebody touches the claim.
 const BETWEEN_LOOKS: SignedDuration = SignedDuration::from_secs(9 * 60);
 
 /// What is remembered of calls and objects.
@@ -20,8 +25,8 @@ pub(super) struct Rest<'a> {
     calls: BTreeMap<(&'a str, &'a str, &'a str), Timestamp>,
     /// Secrets that the operator made, and has not been given a reason to make again.
     made: BTreeMap<Place<'a>, ()>,
-    /// Buckets that the operator made.
-    buckets: BTreeMap<(&'a str, &'a str), ()>,
+    /// How many keys each claim was given, by UID.
+    keys: BTreeMap<String, usize>,
 }
 
 impl<'a> Rest<'a> {
@@ -41,14 +46,11 @@ impl<'a> Rest<'a> {
                 let operation = called.operation.name();
                 let last = self.calls.insert((called.host.as_str(), bucket, operation), step.at);
                 let often = last.is_none_or(|last| step.at.duration_since(last) < BETWEEN_LOOKS);
-                if self.at_rest && (!called.operation.is_read() || often) {
+                if self.at_rest && (!called.operation.is_read() || (often && is_calm(state))) {
                     found.broken(Promise::E1, step, format!("at rest {operation} {bucket} is called"));
                 }
-                if operation == "CreateBucket" && called.before.is_none() && called.after.is_some() {
-                    let again = self.buckets.insert((called.host.as_str(), bucket), ()).is_some();
-                    if again && is_undeleted(state, bucket) {
-                        found.broken(Promise::E3, step, format!("bucket {bucket} is made a second time"));
-                    }
+                if operation == "CreateBucket" {
+                    judge_creation(state, step, called, found);
                 }
             }
             Seen::Secret(place, new) => self.see_secret(state, step, *place, new.as_ref(), found),
@@ -74,6 +76,11 @@ impl<'a> Rest<'a> {
                 if self.made.insert(place, ()).is_some() {
                     found.broken(Promise::E3, step, format!("Secret {namespace}/{name} is made a second time"));
                 }
+                if let Some(Secret::Key(key)) = new {
+                    let number = self.keys.entry(key.uid.clone()).or_default();
+                    *number += 1;
+                    judge_reason(state, step, key, *number, found);
+                }
             }
             (Hand::Operator(_), Some(old), None) => match may_go(state, step, place, old) {
                 // What had a reason to go may have one to come back.
@@ -88,6 +95,11 @@ impl<'a> Rest<'a> {
             _ => {}
         }
     }
+}
+
+/// Whether every claim is as its user wants it.
+fn is_calm(state: &State<'_>) -> bool {
+    state.lives.values().filter(|life| life.gone.is_none()).all(|life| life.claim.is_ready())
 }
 
 /// Whether a Secret has had its time: because its claim goes, or because the claim has moved on from it.
@@ -108,11 +120,31 @@ fn may_go(state: &State<'_>, step: &Step<'_>, (_, name): Place<'_>, secret: &Sec
     }
 }
 
-/// Whether nobody ever asked for a bucket to be deleted: no claim that held it went.
-fn is_undeleted(state: &State<'_>, bucket: &str) -> bool {
-    let holds = |uid: &str| {
-        state.of(uid).any(|(_, held)| matches!(&held.secret, Secret::Record(record) if record.bucket == bucket))
-    };
-    let held_on = state.lives.values().filter(|life| holds(life.claim.uid));
-    held_on.clone().count() == 1 && state.lives.len() == 1 && held_on.into_iter().all(|life| life.gone.is_none())
+/// A key beside one that works is made when somebody asked for it. A read that the server answered from its past may
+/// hide the one that is there.
+fn judge_reason(state: &State<'_>, step: &Step<'_>, key: &Key<'_>, number: usize, found: &mut Findings) {
+    let Some(life) = state.lives.get(key.uid.as_str()) else { return };
+    let reasons = 1 + life.requests.asked;
+    let excused = life.requests.timed || life.meddling.any() || !state.alone || life.gone.is_some();
+    let is_good = |secret: &Secret<'_>| matches!(secret, Secret::Key(other) if other.counts && other.end == End::Open);
+    if number <= reasons || excused || !state.of(&key.uid).any(|(_, held)| is_good(&held.secret)) {
+        return;
+    }
+    let is_old = |line: &Line| matches!(line.fault, Some(Fault::Stale { .. } | Fault::Rewind));
+    if !state.trace.lines().iter().any(is_old) {
+        let claim = life.claim.full_name();
+        let message = format!("claim {claim} is given key {}, its {number}., and asked for {reasons}", key.id);
+        found.broken(Promise::E3, step, message);
+    }
+}
+
+/// A bucket is made once: one that was there for its claim, and is gone, is not replaced by an empty one.
+fn judge_creation(state: &State<'_>, step: &Step<'_>, called: &Called, found: &mut Findings) {
+    let Some(record) = record_of(state, called) else { return };
+    let opens = |secret: &Secret<'_>| matches!(secret, Secret::Key(key) if key.bucket == record.bucket && key.backend == record.backend);
+    let bound = record.settled || record.adopted || state.of(&record.uid).any(|(_, held)| opens(&held.secret));
+    if bound && record.host == called.host {
+        let message = format!("bucket {} is made for a claim that had it already", record.bucket);
+        found.broken(Promise::E3, step, message);
+    }
 }

@@ -10,7 +10,6 @@ use crate::history::{Event, What};
 use crate::world::OPERATOR_NAMESPACE;
 
 use super::findings::{Findings, Violation};
-use super::state::State;
 use super::{Case, Promise};
 
 /// Data fields of Secrets that hold a secret key.
@@ -29,9 +28,8 @@ struct Secrets<'a> {
 }
 
 /// Looks for every secret key of the run in everything that the operator wrote and let be seen.
-pub(super) fn judge(case: &Case<'_>, state: &State<'_>, found: &mut Findings) {
+pub(super) fn judge(case: &Case<'_>, found: &mut Findings) {
     let secrets = Secrets::of(&case.history.events);
-    let _ = state;
     for (index, event) in case.history.events.iter().enumerate().filter(|(_, event)| event.effect.is_some()) {
         let shown = match &event.what {
             What::Asked(asked) if asked.plural != "secrets" => {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 
 use crate::effects::{Line, Trace};
-use crate::history::{Called, Event, Used, What};
+use crate::history::{Called, Event, Tried, Used, What};
 use crate::kubernetes::{Asked, Stored};
 
 use super::views::{Claim, Policy, Secret};
@@ -45,6 +45,7 @@ pub(super) enum Seen<'a> {
     Asked(&'a Asked),
     Called(&'a Called),
     Used(&'a Used),
+    Tried(&'a Tried),
     AtRest,
     /// What no oracle asks for.
     Else,
@@ -73,6 +74,8 @@ pub(super) struct Life<'a> {
     pub(super) gone: Option<Hand>,
     /// The shortest overlap that its spec ever asked for.
     pub(super) least_overlap: i64,
+    /// How often its user gave a reason for another key: a rotate request, a rotation by time, another backend.
+    pub(super) requests: Requests,
     /// What others did to it and its Secrets.
     pub(super) meddling: Meddling,
     /// When the policy ceased to be `Delete`, if it is not.
@@ -100,6 +103,15 @@ impl Meddling {
     }
 }
 
+/// Reasons for another key.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Requests {
+    /// New values of the rotate annotation, and moves to another backend.
+    pub(super) asked: usize,
+    /// Whether it was ever to be rotated by time.
+    pub(super) timed: bool,
+}
+
 /// A change of a claim, by its place among the operator's calls.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Edit {
@@ -125,12 +137,16 @@ impl Edit {
 pub(super) struct State<'a> {
     pub(super) setting: &'a Setting,
     pub(super) trace: &'a Trace,
+    /// Whether no two operators ever ran at once, to get into each other's way.
+    pub(super) alone: bool,
     /// Every claim that ever was, by UID.
     pub(super) lives: BTreeMap<&'a str, Life<'a>>,
     /// The Secrets that there are.
     pub(super) secrets: BTreeMap<Place<'a>, Held<'a>>,
     /// The highest number of a call so far.
     latest: u64,
+    /// Whether an edit waits for the next call.
+    unsettled: bool,
 }
 
 impl<'a> State<'a> {
@@ -138,9 +154,11 @@ impl<'a> State<'a> {
         Self {
             setting: case.setting,
             trace: &case.history.trace,
+            alone: case.setting.operators < 2 && is_one_after_the_other(&case.history.trace),
             lives: BTreeMap::new(),
             secrets: BTreeMap::new(),
             latest: 0,
+            unsettled: false,
         }
     }
 
@@ -148,21 +166,29 @@ impl<'a> State<'a> {
     pub(super) fn read(&mut self, index: usize, event: &'a Event) -> Step<'a> {
         if let Some(number) = event.effect.filter(|number| *number > self.latest) {
             self.latest = number;
-            for life in self.lives.values_mut() {
-                for edit in [&mut life.retained, &mut life.unforced, &mut life.deleting] {
-                    Edit::settle(edit, number - 1);
-                }
-            }
+            self.settle_edits(number - 1);
         }
         let seen = match &event.what {
             What::Stored(stored) => read_change(stored),
             What::Asked(asked) => Seen::Asked(asked),
             What::Called(called) => Seen::Called(called),
             What::Used(used) => Seen::Used(used),
+            What::Tried(tried) => Seen::Tried(tried),
             What::AtRest => Seen::AtRest,
             What::Acted(_) | What::Began { .. } | What::Ended { .. } | What::Quiet => Seen::Else,
         };
         Step { index, at: event.at, hand: self.hand(event), seen }
+    }
+
+    fn settle_edits(&mut self, number: u64) {
+        if !std::mem::take(&mut self.unsettled) {
+            return;
+        }
+        for life in self.lives.values_mut() {
+            for edit in [&mut life.retained, &mut life.unforced, &mut life.deleting] {
+                Edit::settle(edit, number);
+            }
+        }
     }
 
     /// A change under a call that the server refused is that of the rival because of whom it did.
@@ -180,6 +206,14 @@ impl<'a> State<'a> {
         self.trace.lines().get(usize::try_from(number).ok()?.checked_sub(1)?)
     }
 
+    /// The earlier calls of the same life of the operator, latest first.
+    pub(super) fn before(&self, number: u64) -> impl Iterator<Item = &'a Line> + use<'a> {
+        let instance = self.line(number).map(|line| line.instance);
+        let index = usize::try_from(number).unwrap_or_default().saturating_sub(1);
+        let earlier = self.trace.lines().iter().take(index).rev();
+        earlier.filter(move |earlier| Some(earlier.instance) == instance)
+    }
+
     /// The Secrets of a claim's UID.
     pub(super) fn of(&self, uid: &str) -> impl Iterator<Item = (&Place<'a>, &Held<'a>)> {
         self.secrets.iter().filter(move |(_, held)| held.secret.uid() == Some(uid))
@@ -195,6 +229,7 @@ impl<'a> State<'a> {
     }
 
     fn take_in_claim(&mut self, hand: Hand, stored: &'a Stored, new: Option<Claim<'a>>) {
+        self.unsettled = true;
         let Some(new) = new else {
             let old = stored.old.as_deref().and_then(Claim::read);
             if let Some(life) = old.and_then(|old| self.lives.get_mut(old.uid)) {
@@ -207,12 +242,17 @@ impl<'a> State<'a> {
             claim: new,
             gone: None,
             least_overlap: i64::MAX,
+            requests: Requests { asked: usize::from(new.rotate_request().is_some()), timed: false },
             meddling: Meddling::default(),
             retained: None,
             unforced: None,
             deleting: None,
         });
         life.meddling.finalizer |= hand == Hand::Other && life.claim.has_finalizer() && !new.has_finalizer();
+        let asked = new.rotate_request().is_some() && new.rotate_request() != life.claim.rotate_request();
+        let moved = new.backend() != life.claim.backend();
+        life.requests.asked += usize::from(asked) + usize::from(moved);
+        life.requests.timed |= new.rotates_by_time();
         life.claim = new;
         life.least_overlap = life.least_overlap.min(new.overlap());
         let note = |edit: &mut Option<Edit>, holds: bool| {
@@ -240,6 +280,11 @@ impl<'a> State<'a> {
             None => self.secrets.remove(&place),
         };
     }
+}
+
+/// Whether each life of the operator made its calls after those of the life before.
+fn is_one_after_the_other(trace: &Trace) -> bool {
+    trace.lines().windows(2).all(|pair| pair[0].instance <= pair[1].instance)
 }
 
 fn read_change(stored: &Stored) -> Seen<'_> {

@@ -12,13 +12,18 @@ use crate::history::Used;
 
 use super::Promise;
 use super::findings::Findings;
-use super::state::{Seen, State, Step};
+use super::state::{Place, Seen, State, Step};
 use super::views::{End, Key, Secret};
 
-/// The versions of each key, by id.
+/// What is remembered of keys, and of the Secrets that tenants read.
 #[derive(Debug, Default)]
-pub(super) struct Uses {
+pub(super) struct Uses<'a> {
+    /// The versions of each key, by id.
     versions: BTreeMap<String, Vec<Version>>,
+    /// The secret of each key, as it is stored, by id.
+    secrets: BTreeMap<String, &'a str>,
+    /// From when on each consumer Secret held a key, and whether it held that key's own secret.
+    read: BTreeMap<Place<'a>, Vec<(Timestamp, bool)>>,
 }
 
 /// A key from a moment on, until the next version.
@@ -37,20 +42,32 @@ enum Answer {
     MustDeny,
 }
 
-impl Uses {
+impl<'a> Uses<'a> {
     /// Looks at a step.
-    pub(super) fn see(&mut self, state: &State<'_>, step: &Step<'_>, found: &mut Findings) {
+    pub(super) fn see(&mut self, state: &State<'a>, step: &Step<'a>, found: &mut Findings) {
         match &step.seen {
             Seen::Secret(place, new) => {
                 let old = state.secrets.get(place).map(|held| &held.secret);
                 if let Some(Secret::Key(old)) = old {
                     self.note(old, step.at, None);
                 }
-                if let Some(Secret::Key(new)) = new {
-                    self.note(new, step.at, until(new));
+                match new {
+                    Some(Secret::Key(new)) => {
+                        self.secrets.entry(new.id.clone()).or_insert(new.secret);
+                        self.note(new, step.at, until(new));
+                    }
+                    Some(Secret::Consumer(new)) => {
+                        let whole = self.secrets.get(&new.id) == Some(&new.secret);
+                        self.read.entry(*place).or_default().push((step.at, whole));
+                    }
+                    _ => {}
                 }
             }
             Seen::Used(used) => self.judge(state, step, used, found),
+            Seen::Tried(tried) if tried.allowed => {
+                let (id, operation, bucket) = (&tried.access_key_id, &tried.operation, &tried.bucket);
+                found.broken(Promise::I15, step, format!("key {id} is let do {operation} on bucket {bucket}"));
+            }
             _ => {}
         }
     }
@@ -69,7 +86,7 @@ impl Uses {
         let (id, bucket) = (&used.access_key_id, &used.bucket);
         let tenant = format!("a tenant of {}", used.namespace);
         match self.answer(id, step.at, lag) {
-            Answer::MustAccept if !used.allowed => {
+            Answer::MustAccept if !used.allowed && self.read_whole(used) => {
                 let message = format!("{tenant} is refused with key {id}, read at {}, which is good", used.read_at);
                 found.broken(Promise::I6, step, message);
             }
@@ -78,6 +95,15 @@ impl Uses {
             }
             _ => {}
         }
+    }
+
+    /// Whether the tenant read the key as it is: somebody may have spoilt it in the consumer Secret.
+    fn read_whole(&self, used: &Used) -> bool {
+        let versions = self.read.get(&(used.namespace.as_str(), used.secret.as_str()));
+        let mut then = versions.into_iter().flatten().rev().filter(|(from, _)| *from <= used.read_at);
+        let Some((last, whole)) = then.next() else { return false };
+        // What came at one moment may have been read in any of its versions.
+        *whole && then.take_while(|(from, _)| from == last).all(|(_, whole)| *whole)
     }
 
     fn answer(&self, id: &str, now: Timestamp, lag: SignedDuration) -> Answer {

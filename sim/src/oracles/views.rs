@@ -61,6 +61,20 @@ impl<'a> Claim<'a> {
         }
     }
 
+    /// Value of the annotation that asks for a rotation.
+    pub(super) fn rotate_request(&self) -> Option<&'a str> {
+        self.object["metadata"]["annotations"][wire::ROTATE].as_str()
+    }
+
+    pub(super) fn rotates_by_time(&self) -> bool {
+        self.object["spec"]["rotationPolicy"]["mode"] == "TimeBased"
+    }
+
+    /// Name of the S3Backend that the spec asks for.
+    pub(super) fn backend(&self) -> &'a str {
+        self.object["spec"]["backendRef"]["name"].as_str().unwrap_or_default()
+    }
+
     /// Seconds that an old key works on after a rotation.
     pub(super) fn overlap(&self) -> i64 {
         self.object["spec"]["rotationPolicy"]["overlapSeconds"].as_i64().unwrap_or(DEFAULT_OVERLAP)
@@ -75,6 +89,19 @@ impl<'a> Claim<'a> {
     /// Whether the spec asks for public access.
     pub(super) fn wants_public_access(&self) -> bool {
         self.object["spec"]["anonymousAccess"]["mode"].as_str().is_some_and(|mode| mode != "None")
+    }
+
+    /// A condition of its status.
+    pub(super) fn condition(&self, kind: &str) -> Option<&'a Value> {
+        let conditions = self.object["status"]["conditions"].as_array()?;
+        conditions.iter().find(|condition| condition["type"] == *kind)
+    }
+
+    /// Whether it says that it is Ready, of its spec as it is.
+    pub(super) fn is_ready(&self) -> bool {
+        let generation = &self.object["metadata"]["generation"];
+        let ready = self.condition("Ready");
+        ready.is_some_and(|ready| ready["status"] == "True" && ready["observedGeneration"] == *generation)
     }
 
     /// `namespace/name`.
@@ -101,6 +128,7 @@ pub(super) struct Record {
     /// Host and port of the store.
     pub(super) host: String,
     pub(super) bucket: String,
+    pub(super) backend: String,
     pub(super) absence: bool,
     pub(super) adopted: bool,
     pub(super) settled: bool,
@@ -202,6 +230,7 @@ impl Record {
             uid: text(secret, "claim_uid")?,
             host: host.to_owned(),
             bucket: text(secret, "bucket_name")?,
+            backend: text(secret, "backend").unwrap_or_default(),
             absence: is("absence", "true"),
             adopted: is("origin", "Adopted"),
             settled: is("settled", "true"),

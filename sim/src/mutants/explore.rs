@@ -1,0 +1,112 @@
+//! What a mutant's own `stowage-sim` finds about it.
+
+use std::path::Path;
+use std::process::Command;
+use std::time::Duration;
+
+use serde::Deserialize;
+
+use super::process::{self, Done};
+
+/// Beyond its own limit, how long an exploration may take to end: the schedule under way, the shrinking.
+const GRACE: Duration = Duration::from_secs(120);
+
+/// How an exploration is run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Limits {
+    /// Schedules run at once; the explorer's own choice if absent.
+    pub(super) jobs: Option<u32>,
+    /// Which faults are explored; the explorer's own choice if absent.
+    pub(super) profile: Option<String>,
+    /// Seconds for the scenarios that a header names, and again for all.
+    pub(super) time_limit: u64,
+}
+
+/// What a mutant was killed by.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+pub struct Kill {
+    /// The line that `stowage-sim replay` takes.
+    pub line: String,
+    /// The promise that was broken.
+    pub promise: String,
+    /// What was seen.
+    pub message: String,
+    /// The line of the smallest plan that breaks the promise too, where one was found.
+    #[serde(default)]
+    pub shrunk: Option<String>,
+}
+
+impl Kill {
+    /// The smallest line known.
+    pub fn fault(&self) -> &str {
+        self.shrunk.as_ref().unwrap_or(&self.line)
+    }
+}
+
+/// What an exploration came to; a part of what `explore -o json` prints (spec §5).
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+pub(super) struct Explored {
+    pub(super) schedules: u64,
+    pub(super) seconds: f64,
+    pub(super) failures: Vec<Kill>,
+}
+
+/// Explores until the first failure, in these scenarios; in all if there are none.
+///
+/// # Errors
+/// When the explorer gives no account: it crashed, or did not end.
+pub(super) fn explore(binary: &Path, scenarios: &[String], limits: &Limits) -> Result<Explored, String> {
+    let mut command = Command::new(binary);
+    command.arg("explore").args(scenarios).args(["--fail-fast", "--output", "json"]);
+    command.arg("--time-limit").arg(limits.time_limit.to_string());
+    command.args(limits.jobs.iter().flat_map(|jobs| ["--jobs".to_owned(), jobs.to_string()]));
+    command.args(limits.profile.iter().flat_map(|profile| ["--profile", profile]));
+    let done = process::run(&mut command, Duration::from_secs(limits.time_limit) + GRACE)
+        .map_err(|why| format!("the exploration {why}"))?;
+    account(&done)
+}
+
+fn account(done: &Done) -> Result<Explored, String> {
+    serde_json::from_str::<Explored>(&done.stdout).map_err(|error| {
+        let last = done.stderr.lines().last().unwrap_or("it said nothing");
+        match done.exited {
+            true => format!("the exploration gave no account ({error}): {last}"),
+            false => format!("the exploration crashed: {last}"),
+        }
+    })
+}
+
+/// Whether every promise is kept under a line, by this build.
+///
+/// # Errors
+/// When the line can't be replayed.
+pub(super) fn is_kept(binary: &Path, line: &str) -> Result<bool, String> {
+    let mut command = Command::new(binary);
+    command.args(["replay", line]);
+    let done = process::run(&mut command, GRACE).map_err(|why| format!("the replay {why}"))?;
+    Ok(done.success)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn done(stdout: &str, exited: bool) -> Done {
+        Done { success: false, exited, stdout: stdout.to_owned(), stderr: "one\nlast words\n".to_owned() }
+    }
+
+    #[test]
+    fn an_account_is_read_whatever_else_it_says() {
+        let text = r#"{"schedules": 7, "seconds": 0.5, "jobs": 2, "failures":
+            [{"line": "create 1 #3 lost-answer", "promise": "I1", "message": "gone", "event": 4}]}"#;
+        let explored = account(&done(text, true)).expect("it is an account");
+        assert_eq!((explored.schedules, explored.failures[0].promise.as_str()), (7, "I1"));
+    }
+
+    #[test]
+    fn no_account_is_no_survival() {
+        let problem = account(&done("", false)).expect_err("there is none");
+        assert!(problem.contains("crashed: last words"), "{problem}");
+        assert!(account(&done("panicked", true)).is_err());
+    }
+}

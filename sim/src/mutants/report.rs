@@ -1,0 +1,167 @@
+//! What became of the mutants: for people, for machines, for `docs/mutants.md`.
+
+use std::fmt::Write;
+
+use serde_json::{Value, json};
+
+use crate::demo::Table;
+
+use super::explore::Kill;
+use super::run::{Outcome, Report, Verdict};
+
+/// Width of the table on a terminal: replay lines are long.
+const WIDTH: usize = 160;
+
+/// The document of `-o json` (spec §5): of each mutant `name`, `killed`, `fault`, `seconds`, and more.
+pub fn document(report: &Report) -> Value {
+    let mutant = |outcome: &Outcome| {
+        let (kill, problem) = match &outcome.verdict {
+            Verdict::Killed(kill) => (Some(kill), None),
+            Verdict::Survived => (None, None),
+            Verdict::Failed(why) => (None, Some(why)),
+        };
+        json!({
+            "name": outcome.mutant.name,
+            "killed": kill.is_some(),
+            "fault": kill.map(Kill::fault),
+            "seconds": outcome.seconds,
+            "promise": kill.map(|kill| &kill.promise),
+            "message": kill.map(|kill| &kill.message),
+            "problem": problem,
+            "schedules": outcome.schedules,
+            "build_seconds": outcome.build.as_secs_f64(),
+            "bug": outcome.mutant.bug,
+            "from": outcome.mutant.origin,
+        })
+    };
+    json!({
+        "mutants": report.outcomes.iter().map(mutant).collect::<Vec<Value>>(),
+        "killed": report.killed().count(),
+        "total": report.outcomes.len(),
+        "median_seconds": report.median(),
+    })
+}
+
+/// The table, and what it sums up to.
+pub fn text(report: &Report) -> String {
+    let mut table = Table::new(&["MUTANT", "PROMISE", "SECONDS", "BUILD", "SCHEDULES", "KILLED BY"]);
+    for outcome in &report.outcomes {
+        let (promise, by) = verdict(outcome);
+        let cells = [
+            outcome.mutant.name.clone(),
+            promise,
+            format!("{:.2}", outcome.seconds),
+            format!("{:.0}", outcome.build.as_secs_f64()),
+            outcome.schedules.to_string(),
+            by,
+        ];
+        table.row(cells.map(Into::into));
+    }
+    let mut text = String::new();
+    for line in table.lines(WIDTH) {
+        line.iter().for_each(|span| text.push_str(&span.text));
+        text.push('\n');
+    }
+    text + "\n" + &summary(report) + "\n"
+}
+
+/// The promise and what broke it, or a dash and why none was.
+fn verdict(outcome: &Outcome) -> (String, String) {
+    match &outcome.verdict {
+        Verdict::Killed(kill) => (kill.promise.clone(), kill.fault().to_owned()),
+        Verdict::Survived => ("-".to_owned(), "it survives".to_owned()),
+        Verdict::Failed(why) => ("-".to_owned(), format!("not tried: {why}")),
+    }
+}
+
+/// One sentence.
+pub(super) fn summary(report: &Report) -> String {
+    let (killed, total) = (report.killed().count(), report.outcomes.len());
+    let median =
+        report.median().map(|median| format!(", in {median:.2} s of exploration (median)")).unwrap_or_default();
+    let alive: Vec<_> = report.alive().map(|outcome| outcome.mutant.name.as_str()).collect();
+    let alive = if alive.is_empty() { String::new() } else { format!("; not: {}", alive.join(", ")) };
+    format!("{killed} of {total} mutants killed{median}{alive}")
+}
+
+const PREFACE: &str = "\
+# Mutants
+
+Bugs that were put into the operator on purpose, one at a time, and what the exploration killed each with. Written by
+`stowage-sim mutants -o markdown`; the patches are in [sim/mutants](../sim/mutants). Seconds are of exploration, until the
+first broken promise; the build of a mutant is not among them. The fault is the line that `stowage-sim replay` takes; the
+unmutated operator keeps every promise under it.
+";
+
+/// `docs/mutants.md`.
+pub fn markdown(report: &Report) -> String {
+    let mut text = format!("{PREFACE}\n{}.\n\n", summary(report));
+    text.push_str("| mutant | bug | from | promise | killed by | seconds |\n|---|---|---|---|---|---|\n");
+    let cell = |text: &str| text.replace('|', "\\|");
+    for outcome in &report.outcomes {
+        let (promise, by) = verdict(outcome);
+        let by = if promise == "-" { by } else { format!("`{by}`") };
+        let mutant = &outcome.mutant;
+        let (bug, from, by) = (cell(&mutant.bug), cell(&mutant.origin), cell(&by));
+        // Writing to a String does not fail.
+        let _ = writeln!(text, "| `{}` | {bug} | {from} | {promise} | {by} | {:.2} |", mutant.name, outcome.seconds);
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::mutants::Mutant;
+
+    fn outcome(name: &str, seconds: f64, verdict: Verdict) -> Outcome {
+        let text = format!("Mutant: {name}\nBug: B | b.\nFrom: F\nOracles: I1\nScenarios: s\n\ndiff");
+        let mutant = Mutant::parse(name, &text).expect("it is well-formed");
+        Outcome { mutant, verdict, seconds, schedules: 3, build: Duration::from_secs(20) }
+    }
+
+    fn report() -> Report {
+        let kill = |promise: &str| Kill {
+            line: "create 1 #3 lost-answer".to_owned(),
+            promise: promise.to_owned(),
+            message: "gone".to_owned(),
+            shrunk: None,
+        };
+        Report {
+            outcomes: vec![
+                outcome("a", 0.5, Verdict::Killed(kill("I1"))),
+                outcome("b", 9.0, Verdict::Survived),
+                outcome("c", 1.5, Verdict::Killed(kill("L2"))),
+                outcome("d", 0.0, Verdict::Failed("it does not apply".to_owned())),
+                outcome("e", 2.5, Verdict::Killed(kill("E1"))),
+            ],
+        }
+    }
+
+    #[test]
+    fn machines_get_the_fields_of_the_contract() {
+        let document = document(&report());
+        assert_eq!(document["mutants"][0]["fault"], "create 1 #3 lost-answer");
+        assert_eq!(document["mutants"][0]["killed"], true);
+        assert_eq!(document["mutants"][1]["killed"], false);
+        assert!(document["mutants"][1]["fault"].is_null());
+        assert_eq!(document["mutants"][3]["problem"], "it does not apply");
+        assert_eq!(document["median_seconds"], 1.5);
+    }
+
+    #[test]
+    fn people_get_a_table_and_a_sentence() {
+        let text = text(&report());
+        assert!(text.contains("3 of 5 mutants killed, in 1.50 s of exploration (median); not: b, d"), "{text}");
+        assert!(text.lines().nth(2).is_some_and(|line| line.ends_with("it survives")), "{text}");
+    }
+
+    #[test]
+    fn the_page_has_a_row_for_each() {
+        let page = markdown(&report());
+        assert!(page.contains("| `a` | B \\| b. | F | I1 | `create 1 #3 lost-answer` | 0.50 |"), "{page}");
+        assert_eq!(page.lines().filter(|line| line.starts_with("| `")).count(), 5);
+    }
+}

@@ -1,0 +1,256 @@
+//! Ends of runs made comparable (D1): what is drawn at random, or follows from when something happened, is called by
+//! what it is. A UID is that of its object, the first key of a claim is its key #1, a time is told by what happened
+//! then.
+//!
+//! Left out are events, which are best effort (spec §3), and versions of objects; of `managedFields` it is told who
+//! manages what part, not which field.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
+use jiff::Timestamp;
+use serde_json::Value;
+use stowage_operator::api::wire::{self, Role};
+
+use crate::history::Facts;
+use crate::history::facts::{field, label};
+
+/// An end in words that every run to the same end shares.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Canonical(Vec<String>);
+
+/// Most differences that are told.
+const MOST_TOLD: usize = 5;
+
+/// Names that mean nothing, and what they stand for.
+#[derive(Debug, Default)]
+struct Names {
+    /// Text that is replaced wherever it stands.
+    texts: Vec<(String, String)>,
+    /// Generations of the keys of a claim, by its UID: their numbers may be skipped, their order tells.
+    generations: BTreeMap<String, Vec<u64>>,
+}
+
+/// The end, made comparable.
+pub fn canonical(facts: &Facts) -> Canonical {
+    let names = Names::of(facts);
+    let mut lines = Vec::new();
+    for ((plural, namespace, name), object) in &facts.objects {
+        if plural != "events" {
+            let place = names.replace(&format!("{plural} {namespace}/{name}"));
+            names.tell_object(&place, object, &mut lines);
+        }
+    }
+    for ((host, name), bucket) in &facts.buckets {
+        let place = format!("bucket {name} at {host}");
+        lines.push(format!("{place}: of {} in {}, {:?}", bucket.owner, bucket.region, bucket.versioning));
+        lines.push(format!("{place}: {} objects, {} versions", bucket.objects, bucket.versions));
+        lines.push(format!("{place}: {} delete markers, {} uploads", bucket.delete_markers, bucket.uploads));
+        for (tag, value) in bucket.tags.iter().flatten() {
+            lines.push(format!("{place}: tag {tag} = {}", names.replace(value)));
+        }
+    }
+    lines.sort();
+    Canonical(lines)
+}
+
+impl Canonical {
+    /// What is said here and not there, and the other way round, in the order of what it is about; `None` for equal
+    /// ends.
+    pub fn difference(&self, other: &Self) -> Option<String> {
+        let (mut told, mut left, mut right) = (Vec::new(), 0, 0);
+        while left < self.0.len() || right < other.0.len() {
+            match (self.0.get(left), other.0.get(right)) {
+                (Some(mine), Some(theirs)) if mine == theirs => (left, right) = (left + 1, right + 1),
+                (Some(mine), theirs) if theirs.is_none_or(|theirs| mine < theirs) => {
+                    told.push(format!("- {mine}"));
+                    left += 1;
+                }
+                (_, Some(theirs)) => {
+                    told.push(format!("+ {theirs}"));
+                    right += 1;
+                }
+                (_, None) => break,
+            }
+        }
+        let more = told.len().saturating_sub(MOST_TOLD);
+        told.truncate(MOST_TOLD);
+        if more > 0 {
+            told.push(format!("and {more} more"));
+        }
+        (!told.is_empty()).then(|| told.join("\n"))
+    }
+}
+
+impl fmt::Display for Canonical {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|line| writeln!(f, "{line}"))
+    }
+}
+
+impl Names {
+    fn of(facts: &Facts) -> Self {
+        let mut names = Self::default();
+        let uid = |object: &Value| object["metadata"]["uid"].as_str().unwrap_or_default().to_owned();
+        for (namespace, name, claim) in facts.all("bucketclaims") {
+            names.texts.push((uid(claim), format!("<uid of claim {namespace}/{name}>")));
+        }
+        for (_, name, namespace) in facts.all("namespaces") {
+            names.texts.push((uid(namespace), format!("<uid of namespace {name}>")));
+        }
+        let mut keys: BTreeMap<String, Vec<(u64, &Value)>> = BTreeMap::new();
+        for (_, _, secret) in facts.secrets(Role::VirtualCredential) {
+            let generation = label(secret, wire::ROTATION_GENERATION).and_then(|text| text.parse().ok());
+            let owner = label(secret, wire::CLAIM_UID).unwrap_or_default().to_owned();
+            keys.entry(owner).or_default().push((generation.unwrap_or_default(), secret));
+        }
+        for (owner, mut of_claim) in keys {
+            of_claim.sort_by_key(|(generation, _)| *generation);
+            for (number, (_, secret)) in (1..).zip(&of_claim) {
+                names.add_key(number, secret);
+            }
+            names.generations.insert(owner, of_claim.iter().map(|(generation, _)| *generation).collect());
+        }
+        names.texts.retain(|(text, _)| !text.is_empty());
+        names
+    }
+
+    fn add_key(&mut self, number: usize, secret: &Value) {
+        let part = |name: &str| label(secret, name).unwrap_or_default();
+        let key = format!("key #{number} of {}/{}", part(wire::CLAIM_NAMESPACE), part(wire::CLAIM_NAME));
+        let id = field(secret, "access_key_id").unwrap_or_default();
+        let key_text = field(secret, "secret_access_key").unwrap_or_default();
+        self.texts.push((id.to_lowercase(), format!("<{key}>")));
+        self.texts.push((id, format!("<id of {key}>")));
+        self.texts.push((key_text, format!("<secret of {key}>")));
+    }
+
+    fn replace(&self, text: &str) -> String {
+        let mut replaced = text.to_owned();
+        for (name, meaning) in &self.texts {
+            if replaced.contains(name.as_str()) {
+                replaced = replaced.replace(name.as_str(), meaning);
+            }
+        }
+        replaced
+    }
+
+    /// A generation, by the key that has it; by how far it is above them, where none has.
+    fn generation(&self, uid: &str, text: &str) -> String {
+        let known = self.generations.get(uid).map(Vec::as_slice).unwrap_or_default();
+        let Ok(generation) = text.parse::<u64>() else { return text.to_owned() };
+        match known.iter().position(|one| *one == generation) {
+            Some(index) => format!("<that of key #{}>", index + 1),
+            None => "<that of no key>".to_owned(),
+        }
+    }
+
+    fn tell_object(&self, place: &str, object: &Value, lines: &mut Vec<String>) {
+        let uid = match label(object, wire::CLAIM_UID) {
+            Some(uid) => uid,
+            None => object["metadata"]["uid"].as_str().unwrap_or_default(),
+        };
+        lines.push(format!("{place} .metadata.managedFields = {}", managers(object)));
+        let teller = Teller { names: self, uid, object };
+        teller.tell(place, &mut String::new(), object, lines);
+    }
+}
+
+/// Who manages an object, in order.
+fn managers(object: &Value) -> String {
+    let text = |entry: &Value, field: &str| entry[field].as_str().unwrap_or_default().to_owned();
+    let words = |entry| ["manager", "operation", "subresource"].map(|field| text(entry, field)).join(" ");
+    let entries = object["metadata"]["managedFields"].as_array().into_iter().flatten();
+    let all: BTreeSet<String> = entries.map(|entry| words(entry).trim_end().to_owned()).collect();
+    all.into_iter().collect::<Vec<_>>().join(", ")
+}
+
+/// Tells one object.
+struct Teller<'a> {
+    names: &'a Names,
+    /// The claim that it belongs to.
+    uid: &'a str,
+    object: &'a Value,
+}
+
+impl Teller<'_> {
+    /// Tells every field below a path; `path` comes back as it was.
+    fn tell(&self, place: &str, path: &mut String, value: &Value, lines: &mut Vec<String>) {
+        let length = path.len();
+        match value {
+            Value::Object(fields) => {
+                for (name, value) in fields {
+                    path.push('.');
+                    path.push_str(name);
+                    self.tell(place, path, value, lines);
+                    path.truncate(length);
+                }
+            }
+            Value::Array(items) => {
+                for (index, item) in items.iter().enumerate() {
+                    let name = item["type"].as_str().map_or_else(|| index.to_string(), str::to_owned);
+                    path.push('.');
+                    path.push_str(&name);
+                    self.tell(place, path, item, lines);
+                    path.truncate(length);
+                }
+            }
+            leaf => {
+                let text = match leaf.as_str() {
+                    Some(text) => self.text(path, text),
+                    None => self.number(path, leaf),
+                };
+                lines.extend(text.map(|text| format!("{place} {path} = {text}")));
+            }
+        }
+    }
+
+    /// What a text says; `None` for what two runs to one end need not share.
+    fn text(&self, path: &str, text: &str) -> Option<String> {
+        if path == ".metadata.resourceVersion" || path.starts_with(".metadata.managedFields") {
+            return None;
+        }
+        if path == ".metadata.uid" {
+            return Some("<its uid>".to_owned());
+        }
+        if path.ends_with(wire::ROTATION_GENERATION) {
+            return Some(self.names.generation(self.uid, text));
+        }
+        if let Some(field) = path.strip_prefix(".data.") {
+            let bytes = BASE64_STANDARD.decode(text).unwrap_or_default();
+            let plain = String::from_utf8_lossy(&bytes);
+            let generation = field == "generation";
+            return Some(if generation { self.names.generation(self.uid, &plain) } else { self.names.replace(&plain) });
+        }
+        match text.parse::<Timestamp>() {
+            Ok(time) => Some(self.time(path, time)),
+            Err(_) => Some(self.names.replace(text)),
+        }
+    }
+
+    /// A time, by its distance from one that it follows from.
+    fn time(&self, path: &str, time: Timestamp) -> String {
+        if path == ".status.nextRotationAt"
+            && let Some(rotated) = self.object["status"]["rotatedAt"].as_str()
+            && let Ok(rotated) = rotated.parse::<Timestamp>()
+        {
+            return format!("<{} s after rotatedAt>", time.duration_since(rotated).as_secs());
+        }
+        "<a time>".to_owned()
+    }
+
+    fn number(&self, path: &str, value: &Value) -> Option<String> {
+        if path.starts_with(".metadata.managedFields") {
+            return None;
+        }
+        if path.ends_with(".observedGeneration") && *value == self.object["metadata"]["generation"] {
+            return Some("<its generation>".to_owned());
+        }
+        if path == ".status.rotationGeneration" {
+            return Some(self.names.generation(self.uid, &value.to_string()));
+        }
+        Some(value.to_string())
+    }
+}

@@ -1,0 +1,74 @@
+//! What is left at rest belongs to somebody (I14).
+
+use stowage_operator::api::wire::TAG_CLAIM_UID;
+
+use crate::history::Facts;
+
+use super::buckets::{Buckets, is_empty};
+use super::findings::Findings;
+use super::state::{Hand, Held, Life, Place, State};
+use super::views::{Policy, Secret};
+use super::{Case, Promise};
+
+/// Looks at the end of a run that came to rest.
+pub(super) fn judge(case: &Case<'_>, state: &State<'_>, buckets: &Buckets, found: &mut Findings) {
+    for (place, held) in &state.secrets {
+        judge_secret(state, *place, held, found);
+    }
+    for ((host, name), bucket) in &case.end.buckets {
+        let tagged = bucket.tags.as_ref().and_then(|tags| tags.get(TAG_CLAIM_UID)).map(String::as_str);
+        let Some(uid) = tagged.or_else(|| buckets.maker(host, name, bucket)) else { continue };
+        let Some(life) = state.lives.get(uid) else { continue };
+        let spared = tagged.is_none() && is_empty(bucket);
+        if life.gone.is_none() || spared || is_retained(case.end, life) {
+            continue;
+        }
+        let message =
+            format!("bucket {name} is left of claim {}, which was to be deleted with it", life.claim.full_name());
+        if !state.alone {
+            // One may make a bucket while the other lets go (spec §3.2).
+            found.limit_in_the_end(Promise::I14, message);
+        } else {
+            found.broken_in_the_end(Promise::I14, message);
+        }
+    }
+}
+
+fn judge_secret(state: &State<'_>, (namespace, name): Place<'_>, held: &Held<'_>, found: &mut Findings) {
+    // What somebody else had in hand last may no longer say whose it is.
+    let Some(uid) = held.secret.uid().filter(|_| held.hand != Hand::Other) else { return };
+    let Some(life) = state.lives.get(uid).filter(|life| life.gone.is_none()) else {
+        let message = format!("Secret {namespace}/{name} is left of a claim that is gone");
+        return found.broken_in_the_end(Promise::I14, message);
+    };
+    let claim = life.claim.full_name();
+    match &held.secret {
+        Secret::Key(_) | Secret::Binding(_) if life.claim.is_deleting() && life.claim.has_finalizer() => {
+            let message = format!("claim {claim} is being deleted, and Secret {name} is still there");
+            found.broken_in_the_end(Promise::I7, message);
+        }
+        Secret::Binding(_) if !life.claim.wants_public_access() && !life.claim.is_paused() => {
+            let message = format!("binding {name} opens the bucket of claim {claim}, which asks for no public access");
+            found.broken_in_the_end(Promise::I14, message);
+        }
+        Secret::Consumer(_) => {
+            let bound = life.claim.object["status"]["boundSecretName"].as_str();
+            if life.claim.secret_name() != name && bound != Some(name) {
+                let message = format!("Secret {namespace}/{name} is no longer that of claim {claim}");
+                found.broken_in_the_end(Promise::I14, message);
+            }
+        }
+        _ => {}
+    }
+}
+
+/// Whether a bucket may outlive its claim: because its policy says so, because somebody took the claim away by hand,
+/// or because it was not proved ours, which an event tells.
+fn is_retained(end: &Facts, life: &Life<'_>) -> bool {
+    let told = || {
+        end.all("events").any(|(_, _, event)| {
+            event["reason"] == "BucketRetained" && event["regarding"]["uid"].as_str() == Some(life.claim.uid)
+        })
+    };
+    life.claim.policy() == Policy::Retain || life.meddling.any() || told()
+}

@@ -1,0 +1,124 @@
+//! The status is true at rest (I16), and a claim that is bound has its key, and only one (I5).
+
+use crate::history::facts::condition;
+
+use super::findings::Findings;
+use super::keys::key_of;
+use super::state::{Life, State};
+use super::views::{Consumer, End, Secret};
+use super::{Case, Promise};
+
+/// Reasons of `Ready=False` that wait for somebody to change something (spec §1).
+const STALLED: [&str; 9] = [
+    "BackendNotAllowed",
+    "TemplateInvalid",
+    "BucketNameConflict",
+    "BucketExists",
+    "BucketMissing",
+    "SecretConflict",
+    "CreationInconsistent",
+    "BucketNotEmpty",
+    "DeletionBlocked",
+];
+
+/// Looks at the end of a run that came to rest.
+pub(super) fn judge(case: &Case<'_>, state: &State<'_>, found: &mut Findings) {
+    let live = || state.lives.values().filter(|life| life.gone.is_none());
+    for life in live() {
+        judge_conditions(state, life, found);
+        let open = open_keys(state, life);
+        let claim = life.claim.full_name();
+        // A claim in trouble may have stopped in the middle of a rotation.
+        let most = if life.claim.is_ready() { 1 } else { 2 };
+        if open > most || (life.claim.is_ready() && open == 0) {
+            found.broken_in_the_end(Promise::I5, format!("claim {claim} has {open} keys without an end"));
+        }
+        if life.claim.is_ready()
+            && let Err(why) = works(case, state, life)
+        {
+            found.broken_in_the_end(Promise::I16, format!("claim {claim} says that it is Ready, but {why}"));
+        }
+    }
+    for (_, name, backend) in case.end.all("s3backends") {
+        let on_it = |life: &&Life<'_>| {
+            let status = &life.claim.object["status"];
+            status["phase"] == "Bound" && status["backend"]["name"] == *name
+        };
+        let (told, bound) = (&backend["status"]["bucketCount"], live().filter(on_it).count());
+        if told.as_u64().is_some_and(|told| told != bound as u64) {
+            let message = format!("S3Backend {name} says that {told} claims are bound on it, and {bound} are");
+            found.broken_in_the_end(Promise::I16, message);
+        }
+    }
+}
+
+fn open_keys(state: &State<'_>, life: &Life<'_>) -> usize {
+    let open = |secret: &Secret<'_>| matches!(secret, Secret::Key(key) if key.end == End::Open);
+    state.of(life.claim.uid).filter(|(_, held)| open(&held.secret)).count()
+}
+
+/// Whether a tenant with nothing but the consumer Secret can work: every link of the way, as it is stored.
+fn works(case: &Case<'_>, state: &State<'_>, life: &Life<'_>) -> Result<(), String> {
+    let (claim, status) = (life.claim, &life.claim.object["status"]);
+    if claim.is_deleting() {
+        return Err("it is being deleted".to_owned());
+    }
+    let name = claim.secret_name();
+    let consumer = match state.secrets.get(&(claim.namespace, &*name)).map(|held| &held.secret) {
+        Some(Secret::Consumer(consumer)) if consumer.owner == Some(claim.uid) => consumer,
+        _ => return Err(format!("it has no Secret {name}")),
+    };
+    let Consumer { id, secret, bucket, .. } = consumer;
+    let key = key_of(state, id).ok_or_else(|| format!("Secret {name} holds key {id:?}, which does not exist"))?;
+    if !key.works(case.end.at) || key.secret != *secret || key.uid != claim.uid {
+        return Err(format!("key {id} in Secret {name} does not work"));
+    }
+    if key.bucket != *bucket || !key.scoped {
+        return Err(format!("key {id} does not open bucket {bucket}"));
+    }
+    let record = state.of(claim.uid).find_map(|(_, held)| match &held.secret {
+        Secret::Record(record) if record.bucket == *bucket => Some(record),
+        _ => None,
+    });
+    let record = record.ok_or_else(|| format!("it holds no bucket {bucket}"))?;
+    if !case.end.buckets.contains_key(&(record.host.clone(), bucket.clone())) {
+        return Err(format!("there is no bucket {bucket} at {}", record.host));
+    }
+    for (field, value) in [("bucketName", bucket.as_str()), ("accessKeyId", id), ("boundSecretName", &*name)] {
+        if status[field] != *value {
+            return Err(format!("its status has {} as {field}, which is {value}", status[field]));
+        }
+    }
+    Ok(())
+}
+
+/// The conditions and the phase agree with each other (spec §1).
+fn judge_conditions(state: &State<'_>, life: &Life<'_>, found: &mut Findings) {
+    let (claim, object) = (life.claim.full_name(), life.claim.object);
+    let Some(ready) = life.claim.condition("Ready") else { return };
+    let (reason, holds) = (condition(object, "Ready"), ready["status"] == "True");
+    let (stalled, reconciling) =
+        (life.claim.condition("Stalled").is_some(), life.claim.condition("Reconciling").is_some());
+    let expected = match (holds, reason) {
+        (true, _) | (_, "Paused") => (false, false),
+        (false, reason) => (STALLED.contains(&reason), !STALLED.contains(&reason)),
+    };
+    if (stalled, reconciling) != expected {
+        let message = format!("claim {claim}, {reason}, is Stalled: {stalled} and Reconciling: {reconciling}");
+        found.broken_in_the_end(Promise::I16, message);
+    }
+    let is_true = |kind: &str| life.claim.condition(kind).is_some_and(|condition| condition["status"] == "True");
+    let held = || state.of(life.claim.uid).any(|(_, held)| matches!(held.secret, Secret::Record(_)));
+    let phase = match () {
+        () if life.claim.is_deleting() => "Deleting",
+        () if is_true("BucketCreated") && is_true("CredentialsProvisioned") => "Bound",
+        () if stalled => "Failed",
+        () if held() => "Creating",
+        () => "Pending",
+    };
+    let seen = object["status"]["observedGeneration"] == object["metadata"]["generation"];
+    if seen && object["status"]["phase"] != phase {
+        let message = format!("claim {claim} is in phase {}, and should be in {phase}", object["status"]["phase"]);
+        found.broken_in_the_end(Promise::I16, message);
+    }
+}

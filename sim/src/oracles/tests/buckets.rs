@@ -1,0 +1,292 @@
+//! I1 to I4, I12 and I14: buckets, records, and their order.
+
+use serde_json::json;
+
+use super::super::Promise;
+use super::story::{By, Story, UID, empty_bucket, encode, key, record, tag, usurped};
+use crate::effects::{Answer, Fault};
+use crate::history::What;
+use crate::store::BucketSnapshot;
+use crate::world::OPERATOR_NAMESPACE;
+
+fn full(bucket: &mut Option<BucketSnapshot>) {
+    if let Some(bucket) = bucket {
+        (bucket.objects, bucket.versions) = (2, 2);
+    }
+}
+
+fn emptied(bucket: &mut Option<BucketSnapshot>) {
+    if let Some(bucket) = bucket {
+        (bucket.objects, bucket.versions) = (0, 0);
+    }
+}
+
+#[test]
+fn a_claim_that_is_bound_and_goes_with_its_bucket_breaks_nothing() {
+    let mut story = Story::about_to_destroy("Force");
+    full(&mut story.bucket);
+    story.s3("DeleteObjects", emptied);
+    story.get_claim();
+    story.s3("DeleteBucket", |bucket| *bucket = None);
+    story.remove(By::Operator, "secrets", "team-a", "photos-s3");
+    story.remove(By::Operator, "secrets", OPERATOR_NAMESPACE, "br-1");
+    story.remove(By::Operator, "bucketclaims", "team-a", "photos");
+    story.note(What::AtRest);
+    story.assert_kept();
+}
+
+#[test]
+fn an_adopted_bucket_is_never_destroyed() {
+    let mut story = Story::about_to_destroy("Force");
+    story.change(By::Operator, "secrets", OPERATOR_NAMESPACE, "br-1", |record| {
+        record["data"]["origin"] = encode("Adopted").into();
+    });
+    story.s3("DeleteObjects", emptied);
+    story.assert_broken(Promise::I1, "took that bucket over");
+}
+
+#[test]
+fn a_bucket_that_was_anothers_when_looked_at_is_not_destroyed() {
+    let mut story = Story::about_to_destroy("Force");
+    story.bucket = Some(usurped(story.now));
+    story.s3("GetBucketTagging", |_| {});
+    story.get_claim();
+    story.s3("DeleteObjects", emptied);
+    story.assert_broken(Promise::I1, "is tagged for claim UID another");
+}
+
+#[test]
+fn a_bucket_that_became_anothers_after_the_look_is_a_limit() {
+    let mut story = Story::about_to_destroy("Force");
+    story.bucket = Some(usurped(story.now));
+    story.s3("DeleteObjects", emptied);
+    story.assert_limit(Promise::I1);
+}
+
+#[test]
+fn the_look_of_an_earlier_pass_proves_nothing() {
+    let mut story = Story::about_to_destroy("Force");
+    story.get_claim();
+    story.get_claim();
+    story.bucket = Some(usurped(story.now));
+    story.s3("DeleteObjects", emptied);
+    story.assert_broken(Promise::I1, "without a look");
+}
+
+#[test]
+fn a_bucket_is_not_destroyed_without_any_look_since_the_deletion_began() {
+    let mut story = Story::bound("Force");
+    story.begin_deletion();
+    story.get_claim();
+    story.get_claim();
+    story.s3("DeleteObjects", emptied);
+    story.assert_broken(Promise::I1, "without a look");
+}
+
+#[test]
+fn a_bucket_that_nobody_held_is_not_destroyed() {
+    let mut story = Story::new();
+    story.bucket = Some(empty_bucket(story.now));
+    story.s3("DeleteBucket", |bucket| *bucket = None);
+    story.assert_broken(Promise::I1, "no claim ever held");
+    story.assert_broken(Promise::I12, "without a bucket record");
+}
+
+/// The claim was never bound: an untagged bucket is deleted if the record has its absence.
+fn unfinished(absence: bool) -> Story {
+    let mut story = Story::new();
+    story.make_claim("Delete");
+    story.change_claim(By::Operator, |claim| {
+        claim["metadata"]["finalizers"] = json!(["broker.stowage.io/bucketclaim-protection"]);
+    });
+    let mut held = record(UID);
+    story.put(By::Operator, "secrets", OPERATOR_NAMESPACE, "br-1", held.clone());
+    if absence {
+        story.s3("GetBucketTagging", |_| {});
+        held["data"]["absence"] = encode("true").into();
+        story.put(By::Operator, "secrets", OPERATOR_NAMESPACE, "br-1", held);
+    }
+    story.begin_deletion();
+    story.bucket = Some(empty_bucket(story.now));
+    story.get_claim();
+    story.s3("GetBucketTagging", |_| {});
+    story.get_claim();
+    story.s3("DeleteBucket", |bucket| *bucket = None);
+    story
+}
+
+#[test]
+fn a_strangers_empty_bucket_is_a_limit_where_its_absence_was_seen_and_a_violation_elsewhere() {
+    unfinished(true).assert_limit(Promise::I1);
+    unfinished(false).assert_broken(Promise::I1, "carries no claim's tags");
+}
+
+#[test]
+fn without_tagging_a_record_that_is_settled_is_proof() {
+    let destroy = |settled: bool| {
+        let mut story = Story::about_to_destroy("Force");
+        if let Some(bucket) = &mut story.bucket {
+            bucket.tags = None;
+        }
+        let value = if settled { "true" } else { "" };
+        story.change(By::Operator, "secrets", OPERATOR_NAMESPACE, "br-1", |record| {
+            record["data"]["settled"] = encode(value).into();
+        });
+        story.s3("GetBucketTagging", |_| {});
+        story.amend_last(|line| line.answer = Answer::Status(501));
+        story.get_claim();
+        story.s3("DeleteObjects", emptied);
+        story
+    };
+    destroy(true).assert_kept();
+    destroy(false).assert_broken(Promise::I1, "carries no claim's tags");
+}
+
+#[test]
+fn a_store_that_shows_its_past_is_a_limit() {
+    let mut story = Story::about_to_destroy("Force");
+    story.bucket = Some(usurped(story.now));
+    story.s3("GetBucketTagging", |_| {});
+    story.amend_last(|line| line.fault = Some(Fault::StaleRead));
+    story.get_claim();
+    story.s3("DeleteObjects", emptied);
+    story.assert_limit(Promise::I1);
+}
+
+#[test]
+fn a_bucket_of_others_is_not_tagged() {
+    let foreign = |objects: usize, looked_at: bool| {
+        let mut story = Story::bound("Retain");
+        story.wait(1);
+        story.s3("GetBucketTagging", |_| {});
+        story.bucket = Some(BucketSnapshot { objects, versions: objects, ..empty_bucket(story.now) });
+        if looked_at {
+            story.s3("GetBucketTagging", |_| {});
+        }
+        story.s3("PutBucketTagging", |bucket| tag(bucket, UID));
+        story
+    };
+    foreign(1, true).assert_broken(Promise::I1, "carries no claim's tags");
+    foreign(1, false).assert_limit(Promise::I1);
+    foreign(0, true).assert_limit(Promise::I1);
+}
+
+#[test]
+fn nothing_is_destroyed_by_a_pass_that_read_the_policy_retain() {
+    let mut story = Story::about_to_destroy("Force");
+    story.change_claim(By::Other, |claim| {
+        claim["spec"]["deletionPolicy"] = "Retain".into();
+        claim["spec"]["forceDelete"] = false.into();
+    });
+    // What was confirmed before the edit is in flight.
+    story.s3("DeleteObjects", |_| {});
+    story.assert_kept();
+    story.get_claim();
+    story.s3("DeleteBucket", |bucket| *bucket = None);
+    story.assert_broken(Promise::I2, "whose policy is Retain");
+}
+
+#[test]
+fn nothing_is_destroyed_without_reading_an_edited_claim_again() {
+    let mut story = Story::about_to_destroy("Force");
+    story.s3("GetBucketTagging", |_| {});
+    story.change_claim(By::Other, |claim| claim["spec"]["deletionPolicy"] = "Retain".into());
+    story.s3("DeleteBucket", |bucket| *bucket = None);
+    story.assert_broken(Promise::I2, "without reading it again");
+}
+
+#[test]
+fn nothing_is_emptied_by_a_pass_that_read_that_it_is_not_forced() {
+    let mut story = Story::about_to_destroy("Force");
+    story.change_claim(By::Other, |claim| claim["spec"]["forceDelete"] = false.into());
+    story.s3("DeleteObjects", |_| {});
+    story.assert_kept();
+    story.s3("GetBucketTagging", |_| {});
+    story.get_claim();
+    story.s3("AbortMultipartUpload", |_| {});
+    story.assert_broken(Promise::I3, "does not force it");
+}
+
+#[test]
+fn one_bucket_is_not_held_by_two_claims() {
+    let mut story = Story::bound("Retain");
+    story.put(By::Operator, "secrets", OPERATOR_NAMESPACE, "br-2", record("another"));
+    story.assert_broken(Promise::I4, "held by two claims");
+}
+
+#[test]
+fn a_claim_without_the_bucket_gets_no_key() {
+    let mut story = Story::new();
+    story.make_claim("Retain");
+    story.put(By::Operator, "secrets", OPERATOR_NAMESPACE, "vc-akia1", key(1));
+    story.assert_broken(Promise::I4, "does not hold");
+}
+
+#[test]
+fn a_key_is_not_made_while_another_claim_has_one_for_the_bucket() {
+    let mut story = Story::bound("Retain");
+    story.put(
+        By::Other,
+        "bucketclaims",
+        "team-b",
+        "photos",
+        json!({"metadata": {"uid": "another", "namespace": "team-b", "name": "photos"}, "spec": {}}),
+    );
+    let mut other = key(2);
+    other["data"]["claim_uid"] = encode("another").into();
+    story.put(By::Operator, "secrets", OPERATOR_NAMESPACE, "vc-akia2", other);
+    story.assert_broken(Promise::I4, "of another claim opens it");
+}
+
+#[test]
+fn nothing_is_made_before_finalizer_record_and_absence_are_stored() {
+    let mut story = Story::new();
+    story.make_claim("Retain");
+    story.put(By::Operator, "secrets", OPERATOR_NAMESPACE, "br-1", record(UID));
+    story.s3("CreateBucket", |bucket| *bucket = None);
+    story.assert_broken(Promise::I12, "has no finalizer");
+    story.assert_broken(Promise::I12, "before its absence");
+}
+
+#[test]
+fn absence_is_noted_of_a_bucket_that_was_seen_absent_under_the_record() {
+    let mut story = Story::new();
+    story.make_claim("Retain");
+    story.s3("GetBucketTagging", |_| {});
+    story.put(By::Operator, "secrets", OPERATOR_NAMESPACE, "br-1", record(UID));
+    story.change(By::Operator, "secrets", OPERATOR_NAMESPACE, "br-1", |record| {
+        record["data"]["absence"] = encode("true").into();
+    });
+    story.assert_broken(Promise::I12, "is absent, unseen");
+}
+
+#[test]
+fn nothing_is_destroyed_of_a_claim_that_nobody_deletes() {
+    let mut story = Story::bound("Force");
+    story.s3("GetBucketTagging", |_| {});
+    story.get_claim();
+    story.s3("DeleteBucket", |bucket| *bucket = None);
+    story.assert_broken(Promise::I1, "nobody deletes claim team-a/photos");
+}
+
+#[test]
+fn the_finalizer_goes_last() {
+    let mut story = Story::about_to_destroy("Retain");
+    story.remove(By::Operator, "bucketclaims", "team-a", "photos");
+    story.assert_broken(Promise::I12, "before record br-1 is gone");
+    let mut story = Story::bound("Retain");
+    story.change_claim(By::Operator, |claim| claim["metadata"]["finalizers"] = json!([]));
+    story.assert_broken(Promise::I12, "while nobody deletes it");
+}
+
+#[test]
+fn what_is_left_of_a_claim_is_an_orphan() {
+    let mut story = Story::bound("Delete");
+    story.begin_deletion();
+    story.remove(By::Operator, "bucketclaims", "team-a", "photos");
+    story.note(What::AtRest);
+    story.assert_broken_in_the_end(Promise::I14, "Secret stowage-system/br-1 is left");
+    story.assert_broken_in_the_end(Promise::I14, "Secret stowage-system/vc-akia1 is left");
+    story.assert_broken_in_the_end(Promise::I14, "Secret team-a/photos-s3 is left");
+    story.assert_broken_in_the_end(Promise::I14, "bucket team-a-photos is left");
+}

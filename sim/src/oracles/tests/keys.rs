@@ -1,0 +1,203 @@
+//! I5 to I10, and the scope of I15.
+
+use serde_json::json;
+
+use super::super::Promise;
+use super::story::{By, Story, UID, consumer, encode, key, key_name};
+use crate::history::What;
+use crate::world::OPERATOR_NAMESPACE;
+
+/// A rotation from key 1 to key 2 that is as it should be, up to the stamp.
+fn rotated() -> Story {
+    let mut story = Story::bound("Retain");
+    story.wait(600);
+    story.ask_for_rotation();
+    story.mint(2);
+    story.publish(2);
+    story.stamp(1, 60);
+    story.set_status(2);
+    story
+}
+
+#[test]
+fn a_rotation_with_its_overlap_breaks_nothing() {
+    let mut story = rotated();
+    story.wait(120);
+    story.remove(By::Operator, "secrets", OPERATOR_NAMESPACE, &key_name(1));
+    story.note(What::AtRest);
+    story.assert_kept();
+}
+
+#[test]
+fn a_third_key_is_one_too_many() {
+    let mut story = rotated();
+    story.mint(3);
+    story.assert_broken(Promise::I5, "3 live keys");
+    let mut story = rotated();
+    story.change(By::Other, "secrets", "team-a", "photos-s3", |secret| secret["data"] = json!({}));
+    story.mint(3);
+    story.assert_kept();
+}
+
+#[test]
+fn at_rest_a_bound_claim_has_one_key_without_an_end() {
+    let mut story = Story::bound("Retain");
+    story.mint(2);
+    story.note(What::AtRest);
+    story.assert_broken_in_the_end(Promise::I5, "2 keys without an end");
+}
+
+#[test]
+fn a_published_key_is_not_revoked_before_its_end_and_a_minute() {
+    let mut story = rotated();
+    story.wait(119);
+    story.remove(By::Operator, "secrets", OPERATOR_NAMESPACE, &key_name(1));
+    story.assert_broken(Promise::I6, "is revoked while its claim lives");
+    let mut story = Story::bound("Retain");
+    story.remove(By::Operator, "secrets", OPERATOR_NAMESPACE, &key_name(1));
+    story.assert_broken(Promise::I6, "it has no end");
+}
+
+#[test]
+fn a_key_is_not_made_useless() {
+    let mut story = Story::bound("Retain");
+    story
+        .change(By::Operator, "secrets", OPERATOR_NAMESPACE, &key_name(1), |key| key["metadata"]["labels"] = json!({}));
+    story.assert_broken(Promise::I6, "so that the gateway refuses it");
+}
+
+#[test]
+fn a_key_gets_no_end_while_it_is_published() {
+    let mut story = Story::bound("Retain");
+    story.mint(2);
+    story.stamp(1, 600);
+    story.assert_broken(Promise::I6, "while Secret team-a/photos-s3 holds it");
+}
+
+#[test]
+fn a_key_on_its_way_out_is_not_published_again() {
+    let mut story = rotated();
+    story.publish(1);
+    story.assert_broken(Promise::I6, "on its way out");
+}
+
+#[test]
+fn the_only_consumer_secret_is_not_deleted() {
+    let mut story = Story::bound("Retain");
+    story.remove(By::Operator, "secrets", "team-a", "photos-s3");
+    story.assert_broken(Promise::I6, "no other holds a key that works");
+}
+
+#[test]
+fn no_key_outlives_its_claim() {
+    let mut story = Story::bound("Retain");
+    story.begin_deletion();
+    story.remove(By::Operator, "bucketclaims", "team-a", "photos");
+    story.assert_broken(Promise::I7, "Secret vc-akia1 is still there");
+    story.mint(2);
+    story.assert_broken(Promise::I7, "which is gone");
+}
+
+#[test]
+fn at_rest_a_claim_that_is_being_deleted_has_no_key() {
+    let mut story = Story::bound("Delete");
+    story.begin_deletion();
+    story.note(What::AtRest);
+    story.assert_broken_in_the_end(Promise::I7, "Secret vc-akia1 is still there");
+}
+
+#[test]
+fn no_binding_is_made_for_a_claim_that_is_gone() {
+    let mut story = Story::bound("Retain");
+    story.remove(By::Other, "bucketclaims", "team-a", "photos");
+    let binding = json!({"metadata": {}, "data": {"claim_uid": encode(UID)}});
+    story.put(By::Operator, "secrets", OPERATOR_NAMESPACE, "ab-0a1b", binding);
+    story.assert_broken(Promise::I7, "binding ab-0a1b is made for claim team-a/photos, which is gone");
+}
+
+#[test]
+fn an_end_moves_neither_earlier_nor_away() {
+    let mut story = rotated();
+    story.stamp(1, 59);
+    story.assert_broken(Promise::I8, "moves from");
+    let mut story = rotated();
+    story.change(By::Operator, "secrets", OPERATOR_NAMESPACE, &key_name(1), |key| {
+        key["metadata"]["annotations"] = json!({});
+    });
+    story.assert_broken(Promise::I8, "vanishes");
+    let mut story = rotated();
+    story.change(By::Other, "secrets", OPERATOR_NAMESPACE, &key_name(1), |key| {
+        key["metadata"]["annotations"]["broker.stowage.io/expires-at"] = "soon".into();
+    });
+    story.stamp(1, 600);
+    story.assert_broken(Promise::I8, "a damaged end");
+}
+
+#[test]
+fn an_end_is_the_overlap_after_the_switch() {
+    let mut story = Story::bound("Retain");
+    story.mint(2);
+    story.publish(2);
+    story.wait(10);
+    // From before the switch on.
+    story.stamp(1, 49);
+    story.assert_broken(Promise::I8, "sooner than 60 s after");
+}
+
+#[test]
+fn what_is_published_is_a_key_that_works() {
+    let mut story = Story::bound("Retain");
+    story.publish(2);
+    story.assert_broken(Promise::I9, "never made");
+    let mut story = rotated();
+    story.wait(300);
+    story.remove(By::Operator, "secrets", OPERATOR_NAMESPACE, &key_name(1));
+    story.publish(1);
+    story.assert_broken(Promise::I9, "does not work");
+    let mut story = Story::bound("Retain");
+    story.mint(2);
+    let mut other = consumer(2);
+    other["data"]["BUCKET_NAME"] = encode("other").into();
+    story.put(By::Operator, "secrets", "team-a", "photos-s3", other);
+    story.assert_broken(Promise::I9, "for bucket other");
+}
+
+#[test]
+fn an_id_has_one_secret() {
+    let torn = || {
+        let mut torn = consumer(2);
+        torn["data"]["AWS_SECRET_ACCESS_KEY"] = encode("secret-of-key-1-in-full").into();
+        torn
+    };
+    let mut story = Story::bound("Retain");
+    story.mint(2);
+    story.put(By::Operator, "secrets", "team-a", "photos-s3", torn());
+    story.assert_broken(Promise::I10, "with another secret than its own");
+
+    let mut again = key(1);
+    again["data"]["secret_access_key"] = encode("secret-of-key-9-in-full").into();
+    let mut story = Story::bound("Retain");
+    story.put(By::Operator, "secrets", OPERATOR_NAMESPACE, &key_name(1), again.clone());
+    story.assert_broken(Promise::I10, "is overwritten");
+    let mut story = Story::bound("Retain");
+    story.remove(By::Other, "secrets", OPERATOR_NAMESPACE, &key_name(1));
+    story.put(By::Operator, "secrets", OPERATOR_NAMESPACE, &key_name(1), again);
+    story.assert_broken(Promise::I10, "a second time");
+}
+
+#[test]
+fn a_key_opens_its_bucket_alone() {
+    let wide = || {
+        let mut wide = key(2);
+        let scopes = json!([{"bucket": "team-a-photos", "backend": "main"}, {"bucket": "other", "backend": "main"}]);
+        wide["data"]["bucket_scopes"] = encode(&scopes.to_string()).into();
+        wide
+    };
+    let mut story = Story::bound("Retain");
+    story.put(By::Operator, "secrets", OPERATOR_NAMESPACE, &key_name(2), wide());
+    story.assert_broken(Promise::I15, "a scope that is not bucket team-a-photos");
+    let mut story = Story::bound("Retain");
+    story.mint(2);
+    story.put(By::Operator, "secrets", OPERATOR_NAMESPACE, &key_name(2), wide());
+    story.assert_broken(Promise::I15, "gets a scope");
+}

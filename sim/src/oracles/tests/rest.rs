@@ -1,0 +1,80 @@
+//! E1 and E3: nothing at rest, nothing twice, nothing in vain.
+
+use http::Method;
+use serde_json::json;
+
+use super::super::Promise;
+use super::story::{By, Story, UID, empty_bucket, key_name, record};
+use crate::history::What;
+use crate::world::OPERATOR_NAMESPACE;
+
+fn at_rest() -> Story {
+    let mut story = Story::bound("Retain");
+    story.wait(600);
+    story.s3("GetBucketTagging", |_| {});
+    story.note(What::AtRest);
+    story
+}
+
+#[test]
+fn at_rest_nothing_is_written_and_a_bucket_is_looked_at_once_in_ten_minutes() {
+    let mut story = at_rest();
+    story.wait(541);
+    story.s3("GetBucketTagging", |_| {});
+    story.assert_kept();
+    story.wait(539);
+    story.s3("GetBucketTagging", |_| {});
+    story.assert_broken(Promise::E1, "GetBucketTagging team-a-photos is called");
+    let mut story = at_rest();
+    story.ask(Method::POST, "events", "", "application/json", &json!({}));
+    story.assert_broken(Promise::E1, "POST events");
+    let mut story = at_rest();
+    story.wait(6000);
+    story.s3("PutBucketTagging", |_| {});
+    story.assert_broken(Promise::E1, "PutBucketTagging");
+}
+
+#[test]
+fn what_nobody_deleted_is_not_made_again() {
+    let mut story = Story::bound("Retain");
+    story.s3("GetBucketTagging", |_| {});
+    story.bucket = None;
+    let now = story.now;
+    story.s3("CreateBucket", |bucket| *bucket = Some(empty_bucket(now)));
+    story.assert_broken(Promise::E3, "for a claim that had it already");
+}
+
+#[test]
+fn a_key_that_nobody_asked_for_is_not_made() {
+    let mut story = Story::bound("Retain");
+    story.wait(600);
+    story.mint(2);
+    story.assert_broken(Promise::E3, "its 2., and asked for 1");
+    let mut story = Story::bound("Retain");
+    story.wait(600);
+    story.ask_for_rotation();
+    story.mint(2);
+    story.assert_kept();
+}
+
+#[test]
+fn what_somebody_deleted_is_made_again() {
+    let mut story = Story::bound("Retain");
+    story.remove(By::Other, "secrets", OPERATOR_NAMESPACE, "br-1");
+    story.put(By::Operator, "secrets", OPERATOR_NAMESPACE, "br-1", record(UID));
+    story.assert_kept();
+}
+
+#[test]
+fn nothing_is_deleted_that_is_needed() {
+    let mut story = Story::bound("Retain");
+    story.remove(By::Operator, "secrets", OPERATOR_NAMESPACE, "br-1");
+    story.assert_broken(Promise::E3, "Secret stowage-system/br-1 is deleted");
+    story.put(By::Operator, "secrets", OPERATOR_NAMESPACE, "br-1", record(UID));
+    story.assert_broken(Promise::E3, "Secret stowage-system/br-1 is made a second time");
+    let mut story = Story::bound("Retain");
+    story.ask_for_rotation();
+    story.mint(2);
+    story.remove(By::Operator, "secrets", OPERATOR_NAMESPACE, &key_name(2));
+    story.assert_broken(Promise::E3, "Secret stowage-system/vc-akia2 is deleted");
+}

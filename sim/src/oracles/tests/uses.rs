@@ -1,0 +1,104 @@
+//! The history of each key as tenants meet it: I6 and I7.
+
+use super::super::Promise;
+use super::story::{BUCKET, By, Story, encode, key_id, key_name};
+use crate::history::{Tried, What};
+use crate::world::OPERATOR_NAMESPACE;
+
+/// Key 1 has two minutes left.
+fn ending() -> Story {
+    let mut story = Story::bound("Retain");
+    story.wait(600);
+    story.ask_for_rotation();
+    story.mint(2);
+    story.publish(2);
+    story.stamp(1, 120);
+    story
+}
+
+#[test]
+fn a_key_is_accepted_to_its_end_and_denied_from_then_on() {
+    let mut story = ending();
+    story.used(1, true);
+    story.wait(119);
+    story.used(1, true);
+    story.wait(1);
+    story.assert_kept();
+    story.used(1, true);
+    // The gateway may not have seen the end that the operator set, but it set it long ago.
+    story.assert_broken(Promise::I7, "which is over");
+}
+
+#[test]
+fn a_good_key_is_not_refused() {
+    let mut story = ending();
+    story.wait(119);
+    story.used(1, false);
+    story.assert_broken(Promise::I6, "which is good");
+}
+
+#[test]
+fn who_reads_a_spoilt_key_is_refused() {
+    let mut story = Story::bound("Retain");
+    story.change(By::Other, "secrets", "team-a", "photos-s3", |secret| {
+        secret["data"]["AWS_SECRET_ACCESS_KEY"] = encode("tampered").into();
+    });
+    story.wait(10);
+    story.used(1, false);
+    story.assert_kept();
+}
+
+#[test]
+fn within_its_lag_the_gateway_may_do_either() {
+    for allowed in [true, false] {
+        let mut story = ending();
+        story.wait(1);
+        story.used(2, allowed);
+        story.assert_kept();
+        let mut story = Story::bound("Retain");
+        story.wait(600);
+        story.remove(By::Other, "secrets", OPERATOR_NAMESPACE, &key_name(1));
+        story.wait(2);
+        story.used(1, allowed);
+        story.assert_kept();
+    }
+}
+
+#[test]
+fn after_its_lag_the_gateway_knows() {
+    let mut story = ending();
+    story.wait(3);
+    story.used(2, false);
+    story.assert_broken(Promise::I6, "which is good");
+    let mut story = Story::bound("Retain");
+    story.wait(600);
+    story.remove(By::Other, "secrets", OPERATOR_NAMESPACE, &key_name(1));
+    story.wait(3);
+    story.used(1, false);
+    story.assert_kept();
+    story.used(1, true);
+    story.assert_broken(Promise::I7, "which is over");
+}
+
+#[test]
+fn a_key_that_never_was_opens_nothing() {
+    let mut story = Story::bound("Retain");
+    story.used(7, false);
+    story.assert_kept();
+    story.used(7, true);
+    story.assert_broken(Promise::I7, "which is over");
+}
+
+#[test]
+fn what_a_key_is_not_for_is_refused() {
+    for allowed in [false, true] {
+        let mut story = Story::bound("Retain");
+        let (access_key_id, operation, bucket) = (key_id(1), "DeleteBucket".to_owned(), BUCKET.to_owned());
+        story.note(What::Tried(Tried { access_key_id, operation, bucket, allowed }));
+        if allowed {
+            story.assert_broken(Promise::I15, "is let do DeleteBucket");
+        } else {
+            story.assert_kept();
+        }
+    }
+}

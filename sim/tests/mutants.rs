@@ -1,0 +1,57 @@
+//! The catalogue of mutants is whole: each patch says what it is, and applies to the operator as it stands.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use stowage_sim::explorer::scenarios;
+use stowage_sim::mutants::{Mutant, load};
+
+/// How many there are at least.
+const LEAST: usize = 40;
+
+fn workspace() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
+}
+
+fn catalogue() -> Vec<Mutant> {
+    load(&workspace()).unwrap_or_else(|problem| panic!("{problem}"))
+}
+
+#[test]
+fn there_are_enough_mutants() {
+    assert!(catalogue().len() >= LEAST);
+}
+
+#[test]
+fn every_mutant_applies_to_the_operator_as_it_stands() {
+    let problems: Vec<String> = catalogue()
+        .iter()
+        .filter_map(|mutant| mutant.apply(&workspace()).err().map(|why| format!("{}: {why}", mutant.name)))
+        .collect();
+    assert!(problems.is_empty(), "{}", problems.join("\n"));
+}
+
+#[test]
+fn every_mutant_is_first_looked_for_in_scenarios_that_there_are() {
+    let unknown: Vec<String> = catalogue()
+        .iter()
+        .flat_map(|mutant| mutant.scenarios.iter().map(move |scenario| (mutant, scenario)))
+        .filter(|(_, scenario)| scenarios::named(scenario).is_none())
+        .map(|(mutant, scenario)| format!("{}: {scenario}", mutant.name))
+        .collect();
+    assert!(unknown.is_empty(), "{}", unknown.join("\n"));
+}
+
+#[test]
+fn no_two_mutants_are_the_same_change() {
+    let changed: BTreeSet<_> = catalogue().iter().map(|mutant| mutant.apply(&workspace())).collect();
+    assert_eq!(changed.len(), catalogue().len());
+}
+
+#[test]
+fn every_promise_is_one_that_a_mutant_breaks() {
+    let broken: BTreeSet<_> = catalogue().into_iter().flat_map(|mutant| mutant.promises).collect();
+    let unbroken: Vec<_> =
+        stowage_sim::oracles::Promise::ALL.iter().filter(|promise| !broken.contains(promise)).collect();
+    assert!(unbroken.is_empty(), "nobody shows that these can be broken: {unbroken:?}");
+}
