@@ -39,6 +39,7 @@ struct Judged {
     name: &'static str,
     words: &'static str,
     schedules: u64,
+    limited: u64,
 }
 
 impl<'a> Document<'a> {
@@ -51,6 +52,7 @@ impl<'a> Document<'a> {
             name: promise.name(),
             words: promise.words(),
             schedules: report.judged.get(promise.name()).copied().unwrap_or_default(),
+            limited: report.limited.get(promise.name()).copied().unwrap_or_default(),
         };
         Self { report, rate: report.rate(), cells, promises: Promise::ALL.map(judged).into() }
     }

@@ -103,6 +103,7 @@ fn add(merged: &mut Report, report: Report) {
     merged.jobs += report.jobs;
     merged.complete &= report.complete;
     sum(&mut merged.judged, report.judged);
+    sum(&mut merged.limited, report.limited);
     merged.reasons.extend(report.reasons);
     merged.failures.extend(report.failures);
     for (name, row) in report.scenarios {
@@ -159,7 +160,7 @@ mod tests {
         assert_eq!((row.schedules, row.crash_points, row.crash_points_expected), (800, 90, 90));
         assert_eq!(row.faults["lost-answer"], 60);
         assert_eq!(merged.failures, shard(0).failures);
-        assert_eq!(merged.judged["I6"], 1400);
+        assert_eq!((merged.judged["I6"], merged.limited["I1"]), (1400, 8));
         assert!(merged.complete);
     }
 

@@ -57,6 +57,8 @@ pub struct Report {
     pub scenarios: BTreeMap<String, ScenarioReport>,
     /// In how many schedules each promise was judged, by its name.
     pub judged: BTreeMap<String, u64>,
+    /// In how many schedules a promise, by its name, ended at one of the limits that the contract states (spec §3.2).
+    pub limited: BTreeMap<String, u64>,
     /// Reasons that a claim's `Ready` had.
     pub reasons: BTreeSet<String>,
     /// Schedules that broke a promise.
@@ -129,6 +131,7 @@ impl Report {
             complete: false,
             scenarios: BTreeMap::new(),
             judged: BTreeMap::new(),
+            limited: BTreeMap::new(),
             reasons: BTreeSet::new(),
             failures: Vec::new(),
             hashes: BTreeMap::new(),
@@ -164,6 +167,10 @@ impl Report {
         self.note_reasons(&outcome.history);
         for promise in Promise::ALL.into_iter().filter(|promise| promises::is_judged(*promise, outcome)) {
             *self.judged.entry(promise.name().to_owned()).or_default() += 1;
+        }
+        let limited: BTreeSet<Promise> = outcome.limits.iter().map(|limit| limit.promise).collect();
+        for promise in limited {
+            *self.limited.entry(promise.name().to_owned()).or_default() += 1;
         }
         let Some(row) = self.scenarios.get_mut(scenario) else { return };
         row.schedules += 1;

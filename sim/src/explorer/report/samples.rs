@@ -32,6 +32,7 @@ pub(super) fn report() -> Report {
             ("rotate".to_owned(), scenario("a key is replaced", Phase::Rotate, 400, &["conflict", "lost-answer"])),
         ]),
         judged: BTreeMap::from([("I1", 700), ("I6", 700)].map(|(name, count)| (name.to_owned(), count))),
+        limited: BTreeMap::from([("I1".to_owned(), 4)]),
         reasons: BTreeSet::from(["Bound", "BackendError"].map(str::to_owned)),
         failures: vec![failure],
         hashes: BTreeMap::new(),

@@ -64,6 +64,9 @@ fn write_sums(out: &mut impl Write, report: &Report) -> io::Result<()> {
         report.cpu
     )?;
     writeln!(out, "{cells} of {expected} pairs of fault and phase, {} reasons of Ready", report.reasons.len())?;
+    for (promise, count) in &report.limited {
+        writeln!(out, "{promise} ended at a limit that the contract states in {}", counted(*count, "schedule"))?;
+    }
     if !report.complete {
         writeln!(out, "{BUSY}not all was run: cut short{BUSY:#}")?;
     }

@@ -118,15 +118,21 @@ fn scenarios(report: &Report) -> Markup {
 
 fn promises(report: &Report) -> Markup {
     let judged = |promise: Promise| report.judged.get(promise.name()).copied().unwrap_or_default();
+    let limited = |promise: Promise| report.limited.get(promise.name()).copied().unwrap_or_default();
     let broken = |promise: Promise| report.failures.iter().filter(|failure| failure.promise == promise.name()).count();
     html! {
         section id="promises" {
             h2 { "Promises" }
-            p { "Judged: schedules in which a promise was put to the test. Those with none are judged otherwise." }
+            p {
+                "Judged: schedules in which a promise was put to the test. Those with none are judged otherwise. \
+                 Limited: schedules in which it ended at a limit that the contract states."
+            }
             div.wide { table {
-                thead { tr { th { "" } th { "promise" } th.number { "judged" } th.number { "broken" } } }
+                thead { tr { th { "" } th { "promise" } th.number { "judged" } th.number { "limited" }
+                    th.number { "broken" } } }
                 tbody { @for promise in Promise::ALL { tr.bad[broken(promise) > 0] {
-                    td { (promise) } td { (promise.words()) } td.number { (judged(promise)) } td.number { (broken(promise)) }
+                    td { (promise) } td { (promise.words()) } td.number { (judged(promise)) }
+                    td.number { (limited(promise)) } td.number { (broken(promise)) }
                 } } }
             } }
         }
