@@ -7,6 +7,7 @@ pub mod determinism;
 pub mod effects;
 pub mod gateway;
 pub mod kubernetes;
+pub mod model;
 pub mod objects;
 pub mod store;
 pub mod world;
