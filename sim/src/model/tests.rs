@@ -29,7 +29,6 @@ fn recipe(name: &str) -> Recipe {
     WORLDS.iter().find(|recipe| recipe.name == name).unwrap().clone()
 }
 
-// covers: 3.record, 3.4.live
 #[rstest]
 #[case("one-claim-crashes")]
 #[case("two-claims-one-bucket")]
