@@ -51,7 +51,7 @@ impl World {
 
     /// Whether the bounds are reached.
     fn is_enough(&self) -> bool {
-        if self.cut.load(Ordering::Relaxed) {
+        if self.cut.load(Ordering::Relaxed) || self.found.load(Ordering::Relaxed) {
             return true;
         }
         let looked_at = self.looked_at.load(Ordering::Relaxed);
@@ -144,7 +144,7 @@ impl World {
             due.extend(operator.memory.iter().flatten().map(|memory| memory.until));
             due.extend(operator.alone.iter().flatten().map(|since| since + DEADLINE));
         }
-        due.extend(state.late.map(|late| late.until + 1));
+        due.extend(state.late.map(|late| late.until));
         due.into_iter().filter(|at| *at > state.now).min()
     }
 
@@ -216,7 +216,7 @@ impl World {
     /// Goes on to a moment. Calls whose deadline has passed don't happen any more.
     pub(super) fn go_on_to(&self, state: &mut State, moment: u32) {
         state.now = state.now.max(moment);
-        state.late = state.late.filter(|late| late.until >= state.now);
+        state.late = state.late.filter(|late| late.until > state.now);
         for operator in &mut state.operators {
             // What is over is forgotten: so that states which differ in nothing else are one.
             for memory in operator.memory.iter_mut().flatten() {
@@ -343,18 +343,24 @@ impl Model for World {
 
     fn properties(&self) -> Vec<Property<Self>> {
         vec![
-            Property::always("safety", |_, state: &State| state.broken.is_none()),
+            Property::always("safety", |world: &Self, state: &State| world.is_safe(state)),
             Property::always("rest", |world: &Self, state| world.is_restful(state)),
         ]
     }
 }
 
 impl World {
+    /// Whether no promise was broken, or one before: the first is the one that is told, by the shortest way to it.
+    fn is_safe(&self, state: &State) -> bool {
+        state.broken.is_none() || self.found.swap(true, Ordering::Relaxed)
+    }
+
     /// Whether everything comes to rest as it should from here, once nothing goes wrong any more.
     fn is_restful(&self, state: &State) -> bool {
         self.looked_at.fetch_add(1, Ordering::Relaxed);
         // Nothing follows a broken promise. With the bounds reached, what is left is not looked at.
-        state.broken.is_some() || self.cut.load(Ordering::Relaxed) || self.come_to_rest(state).1.is_none()
+        let over = self.found.load(Ordering::Relaxed) || self.cut.load(Ordering::Relaxed);
+        over || self.come_to_rest(state).1.is_none() || self.found.swap(true, Ordering::Relaxed)
     }
 }
 

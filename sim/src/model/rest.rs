@@ -19,7 +19,10 @@ use super::turn::Fate;
 use super::world::{DEADLINE, World};
 
 /// More steps than this are taken for no end.
-const MOST_STEPS: usize = 4000;
+const MOST_STEPS: usize = 2000;
+
+/// And so many of one pass: the operator ends one that takes more than 200.
+const MOST_OF_A_PASS: usize = 250;
 
 /// A broken promise, and what it is about.
 pub(super) type Trouble = Option<(Promise, String)>;
@@ -136,7 +139,7 @@ impl World {
     /// A whole pass. Returns when it wants the claim looked at again.
     fn pass(&self, state: &mut State, operator: usize, slot: usize) -> Option<u32> {
         self.start(state, operator, slot, self.recipe.drift);
-        for _ in 0..MOST_STEPS {
+        for _ in 0..MOST_OF_A_PASS {
             if let Some(ending) = self.ending(state, operator, slot) {
                 self.end(state, operator, slot);
                 return soon(ending);
@@ -282,9 +285,10 @@ impl World {
         for (uid, policy) in Uid::all().zip(state.ghost.released) {
             let ours = |bucket: &super::state::Bucket| {
                 let tagged = self.talks.objects.tags_of(bucket.tags).uid == Some(uid);
-                // Untagged, one that holds something may be anybody's.
-                let unfinished = bucket.maker == Some(uid) && bucket.tags == UNTAGGED && bucket.objects == 0;
-                bucket.present && (tagged || unfinished)
+                // Of a claim that was never bound, one that holds something was not proved its own: tags may come late.
+                let bound = state.ghost.minted[uid.0 as usize] != 0;
+                let unfinished = bucket.maker == Some(uid) && bucket.tags == UNTAGGED;
+                bucket.present && (tagged || unfinished) && (bucket.objects == 0 || (bound && tagged))
             };
             let deleted = matches!(policy, Some(Policy::Delete | Policy::Force)) && !self.is_alive(state, uid);
             let adopted = state.buckets.iter().any(|bucket| ours(bucket) && bucket.maker != Some(uid));

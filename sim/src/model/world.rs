@@ -153,6 +153,8 @@ pub(super) struct World {
     pub(super) bounds: Bounds,
     /// States that were looked at.
     pub(super) looked_at: AtomicUsize,
+    /// A broken promise was found.
+    pub(super) found: AtomicBool,
     /// Some were left out because of the bounds.
     pub(super) cut: AtomicBool,
     /// Steps that came upon an honest limit of the contract.
@@ -168,6 +170,7 @@ impl World {
             recipe,
             bounds,
             looked_at: AtomicUsize::new(0),
+            found: AtomicBool::new(false),
             cut: AtomicBool::new(false),
             limits: AtomicU64::new(0),
             restful: Mutex::default(),

@@ -230,7 +230,6 @@ pub(super) const WORLDS: &[Recipe] = &[
         claims: [Some(DELETE), None],
         crashes: 1,
         losses: 1,
-        late: true,
         ticks: 1,
         events: &[Event::Backend(0, Some(BackendFacts { template: 1, ..OWNED })), Event::Delete(0)],
         most_events: 2,
