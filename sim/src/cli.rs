@@ -7,12 +7,15 @@ mod replay;
 mod report;
 
 use std::io::{self, Write};
+use std::num::NonZeroUsize;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use anstream::{AutoStream, ColorChoice};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::demo::{self, Report, Source, Step, json, text};
+use crate::model;
 use crate::mutants::{self, MutantsArgs};
 
 /// The Stowage operator in a simulated world: a Kubernetes API, an S3 store and a gateway in one process.
@@ -64,6 +67,49 @@ enum Command {
     /// first run builds everything once, which takes minutes, each mutant about half of one.
     #[command(after_long_help = MUTANTS_EXIT_CODES)]
     Mutants(MutantsArgs),
+    /// Check the planner exhaustively over small worlds; print states, depth and time.
+    ///
+    /// Puts the production planner into worlds with a claim or two, their Secrets, a store, caches that lag, operators
+    /// that crash, answers that get lost, people who edit and tamper, and goes through every state that such a world can
+    /// come into. In each of them the safety promises must hold, and from each of them everything must come to rest as
+    /// it should once nothing goes wrong any more. A broken promise is told with the shortest way to it.
+    #[command(after_long_help = MODEL_EXIT_CODES)]
+    Model(ModelArgs),
+}
+
+const MODEL_EXIT_CODES: &str = "\
+Examples:
+  stowage-sim model
+  stowage-sim model one-claim-crashes rotation-late --jobs 1
+  stowage-sim model --time-limit 60 -o json
+
+Exit codes: 0 no promise was broken; 1 one was, said in one sentence on stderr; 2 wrong usage.";
+
+#[derive(Debug, Args)]
+struct ModelArgs {
+    /// Worlds to explore; all, if none is given.
+    #[arg(value_name = "WORLD", value_parser = clap::builder::PossibleValuesParser::new(model::world_names()))]
+    worlds: Vec<String>,
+    /// Threads that explore a world together; all cores, if it is not given.
+    #[arg(long, env = "STOWAGE_JOBS", value_name = "N")]
+    jobs: Option<NonZeroUsize>,
+    /// Stop after so many seconds, and say that not everything was explored.
+    #[arg(long, env = "STOWAGE_TIME_LIMIT", value_name = "SECONDS")]
+    time_limit: Option<u64>,
+    /// Stop after so many states of a world, and say that not everything was explored.
+    #[arg(long, env = "STOWAGE_MAX_STATES", value_name = "N")]
+    max_states: Option<usize>,
+    /// What to print: text for people, or one JSON document for machines.
+    #[arg(short, long, env = "STOWAGE_OUTPUT", value_name = "FORMAT", default_value = "text")]
+    output: ModelOutput,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum ModelOutput {
+    /// A row for each world.
+    Text,
+    /// `{states, depth, seconds, complete, violations: […], worlds: […]}`.
+    Json,
 }
 
 const EXIT_CODES: &str = "\
@@ -144,8 +190,38 @@ impl Cli {
             Command::Replay(args) => replay::run_replay(args),
             Command::Merge(args) => merge::run_merge(args),
             Command::Mutants(args) => mutants::execute(args),
+            Command::Model(args) => run_model(args),
         }
     }
+}
+
+fn run_model(args: ModelArgs) -> Result<(), String> {
+    let options = model::Options {
+        worlds: args.worlds,
+        jobs: args.jobs,
+        time_limit: args.time_limit.map(Duration::from_secs),
+        max_states: args.max_states,
+    };
+    let mut out = io::stdout();
+    let mut written = Ok(());
+    let text = args.output == ModelOutput::Text;
+    let report = model::run(&options, |world| {
+        if text && written.is_ok() {
+            written = model::write_world(&mut out, world);
+        }
+    })?;
+    let written = written.and_then(|()| {
+        if text {
+            return model::write_summary(&mut io::stdout(), &report);
+        }
+        let document = serde_json::to_string_pretty(&model::document(&report)).map_err(io::Error::from)?;
+        writeln!(io::stdout(), "{document}")
+    });
+    if let Some(error) = written.err().filter(|error| error.kind() != io::ErrorKind::BrokenPipe) {
+        return Err(format!("can't write to stdout: {error}"));
+    }
+    let broken = report.violations().next();
+    broken.map_or(Ok(()), |(world, violation)| Err(format!("world {world} breaks {}", violation.promise)))
 }
 
 fn run_demo(args: DemoArgs) -> Result<(), String> {
@@ -209,7 +285,15 @@ mod tests {
     fn files_can_be_given_one_by_one_or_together() {
         let cli = Cli::try_parse_from(["stowage-sim", "demo", "-f", "a", "b", "-f", "-", "-o", "json"]);
         let Command::Demo(args) = cli.expect("it is good usage").command else { panic!("it is the demo") };
+        let Command::Demo(args) = cli.expect("it is good usage").command else { panic!("another command") };
         assert_eq!(args.filename, ["a", "b", "-"].map(PathBuf::from));
         assert_eq!(args.printing.output, Output::Json);
+    }
+
+    #[test]
+    fn worlds_of_the_model_are_known_by_name() {
+        let cli = Cli::try_parse_from(["stowage-sim", "model", "one-claim-crashes", "--jobs", "1", "-o", "json"]);
+        assert!(cli.is_ok());
+        assert!(Cli::try_parse_from(["stowage-sim", "model", "no-such-world"]).is_err());
     }
 }
