@@ -61,11 +61,9 @@ impl CallPattern {
     /// What a call is, wherever and of whatever name.
     pub fn of(call: &Call) -> Self {
         match call {
-            Call::Kube(call) => Self::Kube {
-                verb: call.verb,
-                resource: call.resource.clone(),
-                subresource: call.subresource.clone(),
-            },
+            Call::Kube(call) => {
+                Self::Kube { verb: call.verb, resource: call.resource.clone(), subresource: call.subresource.clone() }
+            }
             Call::S3(call) => Self::S3(call.operation),
         }
     }

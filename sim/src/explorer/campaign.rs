@@ -173,13 +173,20 @@ impl<P: FnMut(Progress)> Work<'_, P> {
         let chosen = |schedule: &Schedule| self.campaign.scenarios.iter().any(|s| s.name == schedule.scenario.name);
         let corpus: Vec<Schedule> = corpus::schedules().into_iter().filter(chosen).collect();
         self.run_mine(corpus, |_, _| {})
-            && self.campaign.scenarios.iter().copied().zip(&undisturbed).all(|(scenario, outcome)| self.scenario(scenario, outcome))
+            && self
+                .campaign
+                .scenarios
+                .iter()
+                .copied()
+                .zip(&undisturbed)
+                .all(|(scenario, outcome)| self.scenario(scenario, outcome))
             && self.random(&undisturbed)
     }
 
     /// Every scenario without faults; fewer if the time is over.
     fn undisturbed(&self) -> Vec<Outcome> {
-        let all: Vec<Schedule> = self.campaign.scenarios.iter().map(|scenario| self.schedule(scenario, Plan::default())).collect();
+        let all: Vec<Schedule> =
+            self.campaign.scenarios.iter().map(|scenario| self.schedule(scenario, Plan::default())).collect();
         let mut outcomes = std::collections::BTreeMap::new();
         at_once(self.campaign.jobs, &all, self.deadline, |done| {
             outcomes.insert(done.index, done.outcome);
@@ -289,7 +296,8 @@ impl<P: FnMut(Progress)> Work<'_, P> {
         if let Some(violation) = done.outcome.violations.first() {
             report.failures.push(Failure::of(schedule, violation));
         }
-        let (failures, cells, cells_total) = (report.failures.len(), report.cells().len(), report.cells_expected().len());
+        let (failures, cells, cells_total) =
+            (report.failures.len(), report.cells().len(), report.cells_expected().len());
         (self.progress)(Progress { done: self.done, total: self.planned, failures, cells, cells_total });
     }
 }

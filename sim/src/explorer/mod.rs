@@ -15,9 +15,9 @@ pub mod schedule;
 pub mod shrink;
 mod stage;
 mod tenants;
-mod workers;
 pub mod timeline;
 mod told;
+mod workers;
 
 pub use campaign::{Campaign, Profile, Progress, Shard, explore};
 pub use report::{Failure, Report};

@@ -163,7 +163,9 @@ pub fn triples(undisturbed: &Outcome, random: &mut fastrand::Rng, count: usize) 
 /// second fault by itself, which is explored anyway. What could differ is memory of the process that shows in no call of
 /// an undisturbed rest, which is why a part of the pairs that are left out is run nevertheless.
 pub fn pairs(undisturbed: &Outcome, first: &Plan, outcome: &Outcome, alike: bool) -> (Vec<Plan>, Vec<Plan>) {
-    let Some(begin) = first.entries.first().and_then(|entry| number_of(&entry.effect)) else { return Default::default() };
+    let Some(begin) = first.entries.first().and_then(|entry| number_of(&entry.effect)) else {
+        return Default::default();
+    };
     let lines = outcome.history.trace.lines();
     let common = if alike { common_end(undisturbed, outcome) } else { 0 };
     let independent_from = lines.len().saturating_sub(common) as u64 + 1;

@@ -9,8 +9,8 @@ use crate::history::{Facts, History, What};
 use crate::oracles::{Case, Judgement, Promise, Setting, Shown, Violation, canonical, judge};
 
 use super::log::Log;
-use super::reference::undisturbed_end;
 use super::others;
+use super::reference::undisturbed_end;
 use super::scenario::{Scenario, Step};
 use super::schedule::Schedule;
 use super::stage::Stage;

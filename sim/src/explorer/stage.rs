@@ -10,8 +10,8 @@ use serde_json::Value;
 use stowage_operator::api::wire::{self, Role};
 
 use crate::effects::Plan;
-use crate::history::facts::{field, label};
 use crate::gateway::{Operation, Verdict};
+use crate::history::facts::{field, label};
 use crate::history::{Facts, Tried, What};
 use crate::store::{Protection, Versioning};
 use crate::world::{OPERATOR_NAMESPACE, Operator, Options, World};

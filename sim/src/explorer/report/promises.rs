@@ -30,7 +30,7 @@ fn judged(promise: Promise) -> Judged {
     };
     match promise {
         I1 | I2 | I3 | I4 | I5 | I6 | I7 | I8 | I9 | I10 | I11 | I12 | I13 | I15 | E3 | L1 => Judged::Always,
-        I16 | E1 => Judged::AtRest,
-        I14 | L2 | L3 | L4 | L5 | L6 | E2 | D1 | D2 => Judged::Elsewhere,
+        I14 | I16 | E1 => Judged::AtRest,
+        L2 | L3 | L4 | L5 | L6 | E2 | D1 | D2 => Judged::Elsewhere,
     }
 }

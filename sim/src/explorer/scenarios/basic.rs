@@ -5,9 +5,9 @@ use stowage_operator::api::wire::Role;
 
 use super::super::others::{CLAIM, NAMESPACE};
 use super::super::scenario::{Goal, Phase, Scenario, Step, StoreStep};
-use super::words::{no_other, 
-    BASE, BOUND, BUCKET, ask_to_rotate, base_with, bound, check_bound, check_keys, claim, consumers, give_claim, pass,
-    patch, usual,
+use super::words::{
+    BASE, BOUND, BUCKET, ask_to_rotate, base_with, bound, check_bound, check_keys, claim, consumers, give_claim,
+    no_other, pass, patch, usual,
 };
 use crate::effects::Fault;
 use crate::history::Facts;

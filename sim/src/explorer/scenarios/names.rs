@@ -2,8 +2,8 @@
 
 use super::super::others::{BUCKET, CLAIM, NAMESPACE};
 use super::super::scenario::{Goal, Phase, Scenario, Step, StoreStep, Target, TargetKind};
-use super::words::{no_other, 
-    BASE, BOUND, PHOTOS, at_work, base_with, check_bound, claim, give_claim, nothing_more, pass, usual,
+use super::words::{
+    BASE, BOUND, PHOTOS, at_work, base_with, check_bound, claim, give_claim, no_other, nothing_more, pass, usual,
 };
 use crate::effects::Fault;
 use crate::history::Facts;

@@ -5,9 +5,9 @@ use stowage_operator::api::wire::Role;
 
 use super::super::others::{BUCKET, CLAIM, NAMESPACE};
 use super::super::scenario::{Goal, Phase, Scenario, Step, StoreStep, Target, TargetKind};
-use super::words::{no_other, 
+use super::words::{
     BASE, BOUND, PHOTOS, ask_to_rotate, at_work, base_with, bound, check_bound, check_keys, claim, give_claim,
-    nothing_more, pass, patch, usual,
+    no_other, nothing_more, pass, patch, usual,
 };
 use crate::effects::Fault;
 use crate::history::Facts;

@@ -4,7 +4,7 @@ use stowage_operator::api::wire::Role;
 
 use super::super::others::{CLAIM, NAMESPACE};
 use super::super::scenario::{Goal, Phase, Scenario, Step, StoreStep};
-use super::words::{no_other, BASE, BOUND, BUCKET, PHOTOS, at_work, bound, consumers, give_claim, pass, patch, usual};
+use super::words::{BASE, BOUND, BUCKET, PHOTOS, at_work, bound, consumers, give_claim, no_other, pass, patch, usual};
 use crate::effects::{Edit, Fault, Tampering};
 use crate::history::Facts;
 use serde_json::json;

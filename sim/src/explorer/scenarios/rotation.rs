@@ -5,7 +5,7 @@ use stowage_operator::api::wire::Role;
 
 use super::super::others::{CLAIM, NAMESPACE};
 use super::super::scenario::{Goal, Phase, Scenario, Step};
-use super::words::{no_other, ask_to_rotate, bound, check_bound, pass, patch, usual};
+use super::words::{ask_to_rotate, bound, check_bound, no_other, pass, patch, usual};
 use crate::history::Facts;
 
 /// One key is left, and the status' generation is at least this.
