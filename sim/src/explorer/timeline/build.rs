@@ -60,14 +60,8 @@ impl Builder<'_> {
             }
             What::Tried(tried) => {
                 let (key, operation) = (self.words.key(&tried.access_key_id), &tried.operation);
-                let tenant = format!("tries {operation} {} with {key}", tried.bucket);
-                self.push(Row { at_ms, tenant, gateway: verdict(tried.allowed), ..Row::default() })
-            }
-            What::Tried(tried) => {
-                let (key, operation) = (self.words.key(&tried.access_key_id), &tried.operation);
                 let tenant = format!("{operation} {} is tried with {key}", tried.bucket);
-                let gateway = if tried.allowed { "allowed" } else { "refused" }.to_owned();
-                self.push(Row { at_ms, weight: Weight::Use, tenant, gateway, ..Row::default() })
+                self.push(Row { at_ms, weight: Weight::Use, tenant, gateway: verdict(tried.allowed), ..Row::default() })
             }
             What::Began { instance } => self.part(at_ms, Some(*instance), format!("life {instance} begins")),
             What::Ended { instance } => self.part(at_ms, Some(*instance), format!("life {instance} ends")),
