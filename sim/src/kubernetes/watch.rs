@@ -5,6 +5,7 @@
 //! under paused time.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -12,7 +13,7 @@ use futures::stream::{self, Stream};
 use http_body::Frame;
 use serde::Serialize;
 use serde_json::{Value, json};
-use tokio::sync::watch::Receiver;
+use tokio::sync::Notify;
 use tokio::time::Instant;
 
 use super::Cluster;
@@ -44,7 +45,7 @@ struct Watch {
     version: u64,
     /// Lines to send before looking at the history again.
     pending: VecDeque<Bytes>,
-    news: Receiver<u64>,
+    news: Arc<Notify>,
     ends: Instant,
     bookmarks: bool,
     next_bookmark: Instant,
@@ -190,7 +191,10 @@ impl Watch {
             if self.ended {
                 return None;
             }
-            self.news.mark_unchanged();
+            let news = self.news.clone();
+            let mut news = std::pin::pin!(news.notified());
+            // From here on no change is missed, though it may be told already when it is heard of.
+            news.as_mut().enable();
             if let Some(event) = self.told_by_history() {
                 return Some(event);
             }
@@ -199,10 +203,7 @@ impl Watch {
             let wake = [bookmark, held_back].into_iter().flatten().fold(self.ends, Instant::min);
             tokio::select! {
                 biased;
-                changed = self.news.changed() => {
-                    // The store is gone with the last handle to the cluster, and we hold one.
-                    self.ended = changed.is_err();
-                }
+                () = news => {}
                 () = tokio::time::sleep_until(wake) => {
                     self.ended = Instant::now() >= self.ends;
                     if self.bookmarks && (self.ended || Instant::now() >= self.next_bookmark) {

@@ -1,9 +1,12 @@
 //! Claims that come to one name, and buckets that were there before.
 
+use serde_json::json;
+use stowage_operator::api::wire::Role;
+
 use super::super::others::{BUCKET, CLAIM, NAMESPACE};
 use super::super::scenario::{Goal, Phase, Scenario, Step, StoreStep, Target, TargetKind};
 use super::words::{
-    BASE, BOUND, PHOTOS, at_work, base_with, check_bound, claim, give_claim, no_other, nothing_more, pass, usual,
+    BASE, BOUND, PHOTOS, at_work, base_with, check_bound, claim, give_claim, no_other, nothing_more, pass, patch, usual,
 };
 use crate::effects::Fault;
 use crate::history::Facts;
@@ -126,3 +129,45 @@ fn check_untouched(facts: &Facts, faults: &[Fault]) -> Result<(), String> {
         Err("the bucket that was there before, or its data, is gone".to_owned())
     }
 }
+
+/// Four claims that have nothing to do with each other, whose users act in any order.
+pub(in super::super) static ANY_ORDER: Scenario = Scenario {
+    name: "any-order",
+    about: "users of several claims act in any order, with the same end",
+    phase: Phase::Edit,
+    world: usual,
+    script: || {
+        let other = |name| Target { kind: TargetKind::Claim, namespace: "team-b", name };
+        let quota = json!({"spec": {"quota": {"soft": "1Gi", "hard": "2Gi"}}});
+        let public = json!({"spec": {"anonymousAccess": {"mode": "ReadOnly"}}});
+        let given = ["music", "films"].map(|name| Step::Apply(claim("team-b", name, "deletionPolicy: Delete")));
+        [
+            at_work(BASE),
+            given.to_vec(),
+            vec![
+                give_claim(""),
+                Step::Until(BOUND),
+                pass(60),
+                Step::Begin,
+                Step::AnyOrder(vec![
+                    patch(quota),
+                    patch(public.clone()),
+                    patch(json!({"spec": {"writeConnectionSecretToRef": {"name": "photos-new"}}})),
+                    Step::Patch(other("music"), public),
+                    Step::Delete(other("films")),
+                    Step::Apply(claim("team-b", "books", "")),
+                ]),
+            ],
+        ]
+        .concat()
+    },
+    goal: Goal::new("three claims are bound, public access is given and the fourth claim gone", |facts| {
+        let bound = |namespace, name| facts.is_bound(namespace, name);
+        let public = facts.secrets(Role::AnonymousBinding).count() == 2;
+        let renamed = facts.claim(NAMESPACE, CLAIM)["status"]["boundSecretName"] == "photos-new";
+        let gone = facts.claim("team-b", "films").is_null();
+        bound(NAMESPACE, CLAIM) && bound("team-b", "music") && bound("team-b", "books") && public && renamed && gone
+    }),
+    otherwise: no_other,
+    check: nothing_more,
+};
