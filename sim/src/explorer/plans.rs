@@ -30,7 +30,7 @@ pub fn singles(undisturbed: &Outcome) -> Singles {
     for fault in Fault::all_single() {
         for line in undisturbed.history.trace.lines() {
             let from = if is_by_hand(fault) { first_of_hands } else { undisturbed.before + 1 };
-            if !applies(fault, line.number, &line.call, from) {
+            if line.number > undisturbed.until || !applies(fault, line.number, &line.call, from) {
                 continue;
             }
             if is_beyond_proof(fault, &line.call) {
@@ -121,7 +121,7 @@ pub fn lasting(undisturbed: &Outcome) -> Vec<Plan> {
 /// calls that begin in the same moment as another one can be.
 pub fn preemptions(undisturbed: &Outcome) -> Vec<Plan> {
     let mut moments: BTreeMap<u64, Vec<u64>> = BTreeMap::new();
-    for line in undisturbed.history.trace.lines().iter().filter(|line| line.number > undisturbed.before) {
+    for line in undisturbed.history.trace.lines().iter().filter(|line| undisturbed.could_meet(line.number)) {
         moments.entry(line.began_ms).or_default().push(line.number);
     }
     let numbers: Vec<u64> = moments.into_values().filter(|together| together.len() > 1).flatten().collect();
@@ -171,7 +171,7 @@ pub fn pairs(undisturbed: &Outcome, first: &Plan, outcome: &Outcome, alike: bool
     let independent_from = lines.len().saturating_sub(common) as u64 + 1;
     let (mut kept, mut left_out) = (Vec::new(), Vec::new());
     for fault in Fault::all_single() {
-        for line in lines.iter().filter(|line| line.number > begin) {
+        for line in lines.iter().filter(|line| line.number > begin && line.number <= outcome.until) {
             if !applies(fault, line.number, &line.call, begin + 1) || is_beyond_proof(fault, &line.call) {
                 continue;
             }

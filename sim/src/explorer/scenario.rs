@@ -31,6 +31,8 @@ pub struct Scenario {
     /// Whether all rests in a way that is no goal, but what these faults must or may lead to here. What they lead to in
     /// every scenario need not be said.
     pub otherwise: fn(&Facts, &[Fault]) -> bool,
+    /// Whether all runs in which nobody does anything else end alike; not where it is open who wins a name.
+    pub ends_alike: bool,
     /// What else must hold where it has come to its goal, in spite of these faults; says in one sentence what doesn't.
     pub check: fn(&Facts, &[Fault]) -> Result<(), String>,
 }

@@ -272,7 +272,6 @@ impl State {
 
 impl Table {
     fn record(&mut self, change: Change) {
-        let version = change.version;
         self.history.push_back(change);
         if self.history.len() > HISTORY
             && let Some(oldest) = self.history.pop_front()

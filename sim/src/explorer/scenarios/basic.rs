@@ -26,6 +26,7 @@ pub(in super::super) static CREATE: Scenario = Scenario {
     },
     goal: BOUND,
     otherwise: no_other,
+    ends_alike: true,
     check: check_bound,
 };
 
@@ -48,6 +49,7 @@ pub(in super::super) static ADOPT: Scenario = Scenario {
     },
     goal: BOUND,
     otherwise: no_other,
+    ends_alike: true,
     check: check_adopted,
 };
 
@@ -67,6 +69,7 @@ pub(in super::super) static ROTATE: Scenario = Scenario {
             && facts.internal(Role::VirtualCredential, NAMESPACE, CLAIM).len() == 1
     }),
     otherwise: no_other,
+    ends_alike: true,
     check: check_bound,
 };
 
@@ -81,6 +84,7 @@ pub(in super::super) static QUOTA: Scenario = Scenario {
         facts.is_bound(NAMESPACE, CLAIM) && quotas(facts) == ["2147483648", "2147483648"]
     }),
     otherwise: no_other,
+    ends_alike: true,
     check: check_bound,
 };
 
@@ -99,6 +103,7 @@ pub(in super::super) static RENAME: Scenario = Scenario {
         facts.is_bound(NAMESPACE, CLAIM) && claim["status"]["boundSecretName"] == wanted && consumers(facts) == [wanted]
     }),
     otherwise: no_other,
+    ends_alike: true,
     check: check_bound,
 };
 

@@ -8,7 +8,7 @@ use super::super::scenario::{Goal, Phase, Scenario, Step, StoreStep, Target, Tar
 use super::words::{
     BASE, BOUND, PHOTOS, at_work, base_with, check_bound, claim, give_claim, no_other, nothing_more, pass, patch, usual,
 };
-use crate::effects::Fault;
+use crate::effects::{Edit, Fault, Tampering};
 use crate::history::Facts;
 use crate::world::ADMIN_ACCOUNT;
 
@@ -43,7 +43,22 @@ pub(in super::super) static CONFLICT: Scenario = Scenario {
     goal: Goal::new("the other claim is gone and the claim is bound", |facts| {
         facts.claim(RIVAL.namespace, RIVAL.name).is_null() && facts.is_bound(NAMESPACE, CLAIM)
     }),
-    otherwise: no_other,
+    otherwise: |facts, faults| {
+        let other = facts.claim(RIVAL.namespace, RIVAL.name);
+        let kept = |fault: &Fault| match fault {
+            // It goes without its bucket, whose tags go on naming it.
+            Fault::Tamper(Tampering::DeleteRecord | Tampering::StripFinalizers) | Fault::Edit(Edit::Retain) => {
+                other.is_null() && facts.ready(NAMESPACE, CLAIM) == "BucketExists"
+            }
+            // It can't go.
+            Fault::LateWrite => facts.ready(RIVAL.namespace, RIVAL.name) == "BucketNotEmpty",
+            Fault::Recreate => !other.is_null() && other["metadata"]["deletionTimestamp"].is_null(),
+            Fault::Edit(Edit::Pause) => facts.ready(RIVAL.namespace, RIVAL.name) == "Paused",
+            _ => false,
+        };
+        faults.iter().any(kept)
+    },
+    ends_alike: true,
     check: check_bound,
 };
 
@@ -62,7 +77,12 @@ pub(in super::super) static RACE: Scenario = Scenario {
         reasons.sort_unstable();
         reasons == ["Bound", "BucketNameConflict"]
     }),
-    otherwise: no_other,
+    otherwise: |facts, faults| {
+        // Whoever of the two is paused waits.
+        let paused = facts.ready(RIVAL.namespace, RIVAL.name) == "Paused";
+        paused && faults.contains(&Fault::Edit(Edit::Pause))
+    },
+    ends_alike: false,
     check: nothing_more,
 };
 
@@ -87,7 +107,8 @@ pub(in super::super) static ADOPT_NEVER: Scenario = Scenario {
         .concat()
     },
     goal: Goal::new("the claim is gone", |facts| facts.claim(NAMESPACE, CLAIM).is_null()),
-    otherwise: no_other,
+    otherwise: |facts, faults| faults.contains(&Fault::Recreate) && is_no_ones_to_delete(facts),
+    ends_alike: true,
     check: check_untouched,
 };
 
@@ -116,9 +137,16 @@ pub(in super::super) static ADOPT_OWNED: Scenario = Scenario {
         .concat()
     },
     goal: Goal::new("the claim is gone", |facts| facts.claim(NAMESPACE, CLAIM).is_null()),
-    otherwise: no_other,
+    otherwise: |facts, faults| faults.contains(&Fault::Recreate) && is_no_ones_to_delete(facts),
+    ends_alike: true,
     check: check_untouched,
 };
+
+/// The claim that was made again is not being deleted.
+fn is_no_ones_to_delete(facts: &Facts) -> bool {
+    let claim = facts.claim(NAMESPACE, CLAIM);
+    !claim.is_null() && claim["metadata"]["deletionTimestamp"].is_null()
+}
 
 /// The bucket is there with its data: nobody had the right to empty it.
 fn check_untouched(facts: &Facts, faults: &[Fault]) -> Result<(), String> {
@@ -169,5 +197,6 @@ pub(in super::super) static ANY_ORDER: Scenario = Scenario {
         bound(NAMESPACE, CLAIM) && bound("team-b", "music") && bound("team-b", "books") && public && renamed && gone
     }),
     otherwise: no_other,
+    ends_alike: true,
     check: nothing_more,
 };

@@ -9,7 +9,7 @@ use super::words::{
     BASE, BOUND, PHOTOS, ask_to_rotate, at_work, base_with, bound, check_bound, check_keys, claim, give_claim,
     no_other, nothing_more, pass, patch, usual,
 };
-use crate::effects::Fault;
+use crate::effects::{Edit, Fault, Feature};
 use crate::history::Facts;
 use crate::history::facts::field;
 
@@ -25,7 +25,14 @@ pub(in super::super) static BACKEND_FIRST: Scenario = Scenario {
     world: usual,
     script: || [bound(""), vec![Step::Delete(MAIN), pass(30), Step::Delete(PHOTOS)]].concat(),
     goal: Goal::new("the claim is gone", |facts| facts.claim(NAMESPACE, CLAIM).is_null()),
-    otherwise: no_other,
+    otherwise: |facts, faults| {
+        let reason = facts.ready(NAMESPACE, CLAIM);
+        // Without a backend no bucket can be deleted, and no claim bound.
+        let deletes = |fault: &Fault| matches!(fault, Fault::Edit(Edit::Delete | Edit::Force));
+        (faults.iter().any(deletes) && reason == "DeletionBlocked")
+            || (faults.contains(&Fault::Recreate) && reason == "BackendNotReady")
+    },
+    ends_alike: true,
     check: nothing_more,
 };
 
@@ -44,6 +51,7 @@ pub(in super::super) static NAMESPACE_GONE: Scenario = Scenario {
     },
     goal: Goal::new("the namespace is gone", |facts| facts.object("namespaces", "", NAMESPACE).is_null()),
     otherwise: no_other,
+    ends_alike: true,
     check: nothing_more,
 };
 
@@ -61,7 +69,12 @@ pub(in super::super) static RESTORE: Scenario = Scenario {
         steps
     },
     goal: BOUND,
-    otherwise: no_other,
+    otherwise: |facts, faults| {
+        // Nothing tells whose the bucket is.
+        let untold = Fault::NotImplemented(Feature::Tagging);
+        faults.contains(&untold) && facts.ready(NAMESPACE, CLAIM) == "BucketExists"
+    },
+    ends_alike: true,
     check: |facts, _| check_keys(facts),
 };
 
@@ -78,6 +91,7 @@ pub(in super::super) static BURST: Scenario = Scenario {
     },
     goal: BOUND,
     otherwise: no_other,
+    ends_alike: false,
     check: |facts, faults| {
         // Whoever holds tags that don't show, or a bucket that others made, is told so.
         if faults.is_empty() { check_bound(facts, faults) } else { check_keys(facts) }
@@ -109,6 +123,7 @@ pub(in super::super) static TWO_OPERATORS: Scenario = Scenario {
     },
     goal: BOUND,
     otherwise: no_other,
+    ends_alike: false,
     check: |facts, _| check_keys(facts),
 };
 
@@ -130,6 +145,7 @@ pub(in super::super) static OLDER_VERSION: Scenario = Scenario {
             && keys.first().is_some_and(|key| field(key, "quota_hard_bytes").as_deref() == Some("1073741824"))
     }),
     otherwise: no_other,
+    ends_alike: true,
     check: check_bound,
 };
 
@@ -158,6 +174,7 @@ pub(in super::super) static NOT_ALLOWED: Scenario = Scenario {
     },
     goal: BOUND,
     otherwise: no_other,
+    ends_alike: true,
     check: check_bound,
 };
 
@@ -178,6 +195,7 @@ pub(in super::super) static SECRET_TAKEN: Scenario = Scenario {
     },
     goal: BOUND,
     otherwise: no_other,
+    ends_alike: true,
     check: check_bound,
 };
 
@@ -194,6 +212,7 @@ pub(in super::super) static BUCKET_LOST: Scenario = Scenario {
     },
     goal: Goal::new("the loss is told", |facts| facts.ready(NAMESPACE, CLAIM) == "BucketMissing"),
     otherwise: no_other,
+    ends_alike: true,
     check: check_not_replaced,
 };
 
@@ -219,6 +238,7 @@ pub(in super::super) static PAUSED: Scenario = Scenario {
             && facts.internal(Role::VirtualCredential, NAMESPACE, CLAIM).len() == 1
     }),
     otherwise: no_other,
+    ends_alike: true,
     check: check_bound,
 };
 

@@ -23,6 +23,7 @@ pub(in super::super) static DELETE: Scenario = Scenario {
     script: || [bound(""), vec![Step::Delete(PHOTOS)]].concat(),
     goal: GONE,
     otherwise: no_other,
+    ends_alike: true,
     check: check_retained,
 };
 
@@ -35,6 +36,7 @@ pub(in super::super) static DELETE_EMPTY: Scenario = Scenario {
     script: || [bound_to_delete("deletionPolicy: Delete"), vec![Step::Begin, Step::Delete(PHOTOS)]].concat(),
     goal: GONE,
     otherwise: no_other,
+    ends_alike: true,
     check: check_gone,
 };
 
@@ -59,6 +61,7 @@ pub(in super::super) static DELETE_FORCED: Scenario = Scenario {
     },
     goal: GONE,
     otherwise: no_other,
+    ends_alike: true,
     check: check_gone,
 };
 
@@ -74,6 +77,7 @@ pub(in super::super) static DELETE_FULL: Scenario = Scenario {
     },
     goal: GONE,
     otherwise: no_other,
+    ends_alike: true,
     check: check_retained,
 };
 
@@ -97,6 +101,7 @@ pub(in super::super) static DELETE_LOCKED: Scenario = Scenario {
     },
     goal: GONE,
     otherwise: no_other,
+    ends_alike: true,
     check: check_gone,
 };
 

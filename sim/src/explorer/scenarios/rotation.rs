@@ -33,6 +33,7 @@ pub(in super::super) static BY_TIME: Scenario = Scenario {
     },
     goal: Goal::new("the key is replaced and the old one gone", |facts| rotated(facts, 2)),
     otherwise: no_other,
+    ends_alike: true,
     check: check_bound,
 };
 
@@ -52,6 +53,7 @@ pub(in super::super) static SPAMMED: Scenario = Scenario {
         rotated(facts, 2) && *handled == claim["metadata"]["annotations"]["broker.stowage.io/rotate"]
     }),
     otherwise: no_other,
+    ends_alike: true,
     check: check_bound,
 };
 
@@ -69,5 +71,6 @@ pub(in super::super) static ANONYMOUS: Scenario = Scenario {
         facts.is_bound(NAMESPACE, CLAIM) && facts.internal(Role::AnonymousBinding, NAMESPACE, CLAIM).is_empty()
     }),
     otherwise: no_other,
+    ends_alike: true,
     check: check_bound,
 };
