@@ -135,9 +135,10 @@ async fn play(scenario: &'static Scenario, seed: u64, plan: Plan) -> Outcome {
     let took = start.elapsed();
     if violations.is_empty() {
         // What a look at everything still has to put right is put right by the first.
-        touch(&stage).await;
+        touch(&stage, 1).await;
         stage.world.note(What::AtRest);
-        touch(&stage).await;
+        touch(&stage, 2).await;
+        touch(&stage, 3).await;
     }
     let faults = fired(&stage, &plan);
     let (history, end, unfired) = (stage.world.history(), stage.world.facts(), stage.world.effects.unfired());
@@ -247,8 +248,8 @@ async fn settle(scenario: &Scenario, stage: &Stage, end: End, plan: &Plan, viola
 }
 
 /// A third party touches every claim, and the operator looks at all of them.
-async fn touch(stage: &Stage) {
-    stage.touch_claims(&stage.world.facts());
+async fn touch(stage: &Stage, time: u32) {
+    stage.touch_claims(&stage.world.facts(), time);
     stage.world.pass(TOUCH).await;
 }
 

@@ -47,8 +47,8 @@ impl<'a> Rest<'a> {
                 let operation = called.operation.name();
                 let last = self.calls.insert((called.host.as_str(), bucket, operation), step.at);
                 if let Some(since) = self.since.filter(|_| is_calm(state)) {
-                    // After a fault the first look may come at any time: it is not known what the last one came to.
-                    let counts = |last: &Timestamp| state.setting.faults.is_empty() || *last >= since;
+                    // The first look at a bucket is put somewhere into the ten minutes, so as not to look at all at once.
+                    let counts = |last: &Timestamp| *last >= since;
                     let soon = |last: Timestamp| step.at.duration_since(last) < BETWEEN_LOOKS;
                     if !called.operation.is_read() || last.filter(counts).is_some_and(soon) {
                         found.broken(Promise::E1, step, format!("at rest {operation} {bucket} is called"));
