@@ -55,6 +55,9 @@ pub(super) fn run_replay(args: ReplayArgs) -> Result<(), String> {
     }
     match timeline.violations.first() {
         None => Ok(()),
-        Some(broken) => Err(format!("{} is broken ({}): {}", broken.promise, broken.words, broken.message)),
+        Some(broken) => {
+            let message = broken.message.replace('\n', " ");
+            Err(format!("{} is broken ({}): {message}", broken.promise, broken.words))
+        }
     }
 }

@@ -136,6 +136,7 @@ pub fn explore(campaign: &Campaign, progress: impl FnMut(Progress)) -> Report {
     let deadline = campaign.time_limit.map(|limit| start + limit);
     let mut work = Work { campaign, report, deadline, progress, planned: 0, done: 0, numbered: 0 };
     work.report.complete = work.all();
+    work.report.numbered = work.numbered;
     let mut report = work.report;
     for failure in report.failures.iter_mut().take(MOST_SHRUNK) {
         failure.shrunk = shrink(&failure.line);

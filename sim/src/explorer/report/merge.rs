@@ -89,6 +89,10 @@ fn check(merged: &Report, report: &Report, first: Shard) -> Result<(), MergeErro
     if let Some((what, found, expected)) = traits.into_iter().find(|(_, found, expected)| found != expected) {
         return Err(MergeError::Other { shard: report.shard, first, what, found, expected });
     }
+    if report.complete && merged.complete && report.numbered != merged.numbered {
+        let (what, found, expected) = ("number of schedules", report.numbered.to_string(), merged.numbered.to_string());
+        return Err(MergeError::Other { shard: report.shard, first, what, found, expected });
+    }
     for (name, row) in &report.scenarios {
         if merged.scenarios.get(name).is_some_and(|there| there.hash != row.hash) {
             return Err(MergeError::Build { shard: report.shard, scenario: name.clone() });
@@ -102,6 +106,7 @@ fn add(merged: &mut Report, report: Report) {
     merged.seconds = merged.seconds.max(report.seconds);
     merged.jobs += report.jobs;
     merged.complete &= report.complete;
+    merged.numbered = merged.numbered.max(report.numbered);
     sum(&mut merged.judged, report.judged);
     sum(&mut merged.limited, report.limited);
     merged.reasons.extend(report.reasons);
@@ -185,6 +190,7 @@ mod tests {
     #[case::missing(vec![shard(1)], "of 2 shards these are missing: 0/2")]
     #[case::seed(vec![shard(0), Report { seed: 7, ..shard(1) }], "its seed is 7, that of shard 0/2 is 1")]
     #[case::profile(vec![shard(0), Report { profile: Profile::Deep, ..shard(1) }], "its profile is deep")]
+    #[case::schedules(vec![shard(0), Report { numbered: 7, ..shard(1) }], "its number of schedules is 7")]
     #[case::number(
         vec![shard(0), Report { shard: Shard { index: 1, of: 3 }, ..shard(1) }],
         "its number of shards is 3, that of shard 0/2 is 2"

@@ -52,6 +52,8 @@ pub struct Report {
     pub shard: Shard,
     /// Whether all was run that was to be.
     pub complete: bool,
+    /// Schedules that all shards share among them, as far as they were counted.
+    pub numbered: usize,
     /// Each scenario by its name.
     #[serde(with = "document::scenarios")]
     pub scenarios: BTreeMap<String, ScenarioReport>,
@@ -129,6 +131,7 @@ impl Report {
             seed: campaign.seed,
             shard: campaign.shard,
             complete: false,
+            numbered: 0,
             scenarios: BTreeMap::new(),
             judged: BTreeMap::new(),
             limited: BTreeMap::new(),

@@ -1,5 +1,6 @@
 //! Which promises a schedule puts to the test.
 
+use crate::explorer::others;
 use crate::explorer::run::Outcome;
 use crate::oracles::Promise;
 
@@ -10,7 +11,9 @@ enum Judged {
     Always,
     /// Once a run has come to rest.
     AtRest,
-    /// Not by schedules one by one.
+    /// Once a run in which nobody but network and services did anything has come to what the user wanted.
+    AtEnd,
+    /// By schedules of special kinds, which are not told apart here.
     Elsewhere,
 }
 
@@ -19,6 +22,11 @@ pub(super) fn is_judged(promise: Promise, outcome: &Outcome) -> bool {
     match judged(promise) {
         Judged::Always => true,
         Judged::AtRest => outcome.history.at_rest().is_some(),
+        Judged::AtEnd => {
+            outcome.reached
+                && !outcome.faults.is_empty()
+                && !outcome.faults.iter().any(|fault| others::is_somebodys_doing(*fault))
+        }
         Judged::Elsewhere => false,
     }
 }
@@ -30,7 +38,8 @@ fn judged(promise: Promise) -> Judged {
     };
     match promise {
         I1 | I2 | I3 | I4 | I5 | I6 | I7 | I8 | I9 | I10 | I11 | I12 | I13 | I15 | E3 | L1 => Judged::Always,
-        I16 | E1 => Judged::AtRest,
-        I14 | L2 | L3 | L4 | L5 | L6 | E2 | D1 | D2 => Judged::Elsewhere,
+        I14 | I16 | E1 => Judged::AtRest,
+        D1 => Judged::AtEnd,
+        L2 | L3 | L4 | L5 | L6 | E2 | D2 => Judged::Elsewhere,
     }
 }

@@ -27,6 +27,7 @@ pub(super) fn report() -> Report {
         seed: 1,
         shard: Shard { index: 0, of: 2 },
         complete: true,
+        numbered: 1400,
         scenarios: BTreeMap::from([
             ("create".to_owned(), scenario("a claim comes to be bound", Phase::Create, 300, &["conflict"])),
             ("rotate".to_owned(), scenario("a key is replaced", Phase::Rotate, 400, &["conflict", "lost-answer"])),

@@ -56,14 +56,12 @@ impl Builder<'_> {
             What::Acted(text) => self.push(Row { at_ms, user: text.clone(), ..Row::default() }),
             What::Used(used) => {
                 let tenant = format!("{} uses {}", used.namespace, self.words.key(&used.access_key_id));
-                let gateway = if used.allowed { "allowed" } else { "refused" }.to_owned();
-                self.push(Row { at_ms, weight: Weight::Use, tenant, gateway, ..Row::default() })
+                self.push(Row { at_ms, weight: Weight::Use, tenant, gateway: verdict(used.allowed), ..Row::default() })
             }
             What::Tried(tried) => {
                 let (key, operation) = (self.words.key(&tried.access_key_id), &tried.operation);
                 let tenant = format!("{operation} {} is tried with {key}", tried.bucket);
-                let gateway = if tried.allowed { "allowed" } else { "refused" }.to_owned();
-                self.push(Row { at_ms, weight: Weight::Use, tenant, gateway, ..Row::default() })
+                self.push(Row { at_ms, weight: Weight::Use, tenant, gateway: verdict(tried.allowed), ..Row::default() })
             }
             What::Began { instance } => self.part(at_ms, Some(*instance), format!("life {instance} begins")),
             What::Ended { instance } => self.part(at_ms, Some(*instance), format!("life {instance} ends")),
@@ -171,6 +169,11 @@ fn append(cell: &mut String, text: &str) {
         cell.push_str("; ");
     }
     cell.push_str(text);
+}
+
+/// What the gateway says.
+fn verdict(allowed: bool) -> String {
+    if allowed { "allowed" } else { "refused" }.to_owned()
 }
 
 fn millis(line: &Line) -> i64 {

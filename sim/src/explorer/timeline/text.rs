@@ -47,6 +47,10 @@ pub fn write(out: &mut impl Write, timeline: &Timeline, layout: Layout) -> io::R
             }
         }
     }
+    let hidden = timeline.events.len() - shown.iter().map(|shown| shown.times).sum::<usize>();
+    if hidden > 0 {
+        writeln!(out, "{FAINT}{hidden} lists, watches and Events are not shown{FAINT:#}")?;
+    }
     write_end(out, timeline, layout.width)
 }
 
@@ -85,38 +89,26 @@ fn natural(heads: &[String], table: &[[String; 8]], shown: &[Shown<'_>], column:
 pub struct Shown<'a> {
     /// The first of them.
     pub row: &'a Row,
-    /// Indexes of the rows that it stands for.
+    /// Indexes of the rows that it stands for, and of the routine after it.
     pub places: std::ops::Range<usize>,
+    /// How many rows it stands for.
+    times: usize,
 }
 
 impl Shown<'_> {
     /// Time, call, and what stands in each column.
     pub fn cells(&self) -> [String; 8] {
         let row = self.row;
-        let time = clock(row.at_ms);
-        let many = self.places.len();
-        if row.is_routine() && many > 1 {
-            return [
-                time,
-                String::new(),
-                String::new(),
-                format!("… {many} lists, watches, Events"),
-                String::new(),
-                String::new(),
-                String::new(),
-                String::new(),
-            ];
-        }
         let call = row.effect.map_or_else(String::new, |effect| format!("#{effect}"));
         let [user, operator, kubernetes, store, gateway, mut tenant] = row.cells().map(str::to_owned);
         let operator = match &row.fault {
             Some(fault) => format!("⚡{fault}: {operator}"),
             None => operator,
         };
-        if many > 1 {
-            tenant.push_str(&format!(" {many} times"));
+        if self.times > 1 {
+            tenant.push_str(&format!(", {} times", self.times));
         }
-        [time, call, user, operator, kubernetes, store, gateway, tenant]
+        [clock(row.at_ms), call, user, operator, kubernetes, store, gateway, tenant]
     }
 
     fn style(&self) -> Style {
@@ -128,15 +120,17 @@ impl Shown<'_> {
     }
 }
 
-/// Rows as they are shown: one for all routine in between, and one for the same use again and again.
+/// Rows as they are shown: without routine, and one for the same use again and again.
 pub fn fold(rows: &[Row], all: bool) -> Vec<Shown<'_>> {
     let mut shown: Vec<Shown<'_>> = Vec::new();
     for (place, row) in rows.iter().enumerate() {
         match shown.last_mut().filter(|_| !all) {
-            Some(last) if last.row.is_routine() && row.is_routine() || last.row.repeats(row) => {
-                last.places.end = place + 1
+            Some(last) if row.is_routine() => last.places.end = place + 1,
+            Some(last) if last.row.repeats(row) => {
+                last.places.end = place + 1;
+                last.times += 1;
             }
-            _ => shown.push(Shown { row, places: place..place + 1 }),
+            _ => shown.push(Shown { row, places: place..place + 1, times: 1 }),
         }
     }
     shown

@@ -16,6 +16,8 @@ use super::text::clock;
 
 /// Changes of one object that are told; of more, how many there are.
 const MOST_CHANGES: usize = 4;
+/// Characters of an internal Secret's name that are told.
+const HASHED: usize = 11;
 /// Longest value that is told whole, in characters.
 const LONGEST_VALUE: usize = 60;
 
@@ -48,9 +50,11 @@ impl Words {
     pub(super) fn asked(&self, call: &Call) -> String {
         let text = call.to_string();
         let text = text.split_once(':').map_or(text.as_str(), |(_, rest)| rest);
-        self.keys
+        let named = self
+            .keys
             .keys()
-            .fold(text.to_owned(), |text, id| text.replace(&format!("vc-{}", id.to_lowercase()), &self.key(id)))
+            .fold(text.to_owned(), |text, id| text.replace(&format!("vc-{}", id.to_lowercase()), &self.key(id)));
+        named.split('/').map(without_hash).collect::<Vec<_>>().join("/")
     }
 
     /// What the world answered, where that isn't plain success.
@@ -266,6 +270,12 @@ fn role(secret: &Value) -> Option<&str> {
 
 fn has_role(secret: &Value, wanted: Role) -> bool {
     role(secret) == Some(wanted.as_str())
+}
+
+/// The name of an internal Secret without most of the hash in it.
+fn without_hash(name: &str) -> String {
+    let begins = name.get(..HASHED).filter(|_| ["br-", "vc-", "ab-"].iter().any(|prefix| name.starts_with(prefix)));
+    begins.map_or_else(|| name.to_owned(), |begins| format!("{begins}…"))
 }
 
 /// Not longer than people want to read.
