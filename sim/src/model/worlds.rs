@@ -15,9 +15,19 @@ const ALL: &[Lag] = &[Lag::Claims, Lag::Internal, Lag::Consumers];
 pub(super) const WORLDS: &[Recipe] = &[
     Recipe {
         name: "one-claim-crashes",
-        about: "a claim is made and deleted with its bucket; crashes, lost answers, calls that come late",
+        about: "a claim is made and deleted with its bucket; crashes and lost answers",
         claims: [Some(FORCE), None],
         crashes: 2,
+        losses: 2,
+        ticks: 2,
+        events: &[Event::Delete(0), Event::Put(0)],
+        most_events: 2,
+        ..Recipe::CALM
+    },
+    Recipe {
+        name: "one-claim-late",
+        about: "the same, with calls that come late in place of crashes",
+        claims: [Some(FORCE), None],
         losses: 2,
         late: true,
         ticks: 2,
