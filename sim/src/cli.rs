@@ -284,7 +284,6 @@ mod tests {
     #[test]
     fn files_can_be_given_one_by_one_or_together() {
         let cli = Cli::try_parse_from(["stowage-sim", "demo", "-f", "a", "b", "-f", "-", "-o", "json"]);
-        let Command::Demo(args) = cli.expect("it is good usage").command else { panic!("it is the demo") };
         let Command::Demo(args) = cli.expect("it is good usage").command else { panic!("another command") };
         assert_eq!(args.filename, ["a", "b", "-"].map(PathBuf::from));
         assert_eq!(args.printing.output, Output::Json);

@@ -112,8 +112,8 @@ fn tells_of_a_missing_bucket(view: &View) -> bool {
 }
 
 /// Whether a process before this one may have died with a call under way that creates or deletes the bucket: the claim
-/// was on its way out already when this one began, and more than its access is at stake.
+/// was never bound when this one began, or was on its way out with its bucket.
 fn may_be_under_way(view: &View) -> bool {
     let never_bound = view.claim.status.bound_secret_name.is_none();
-    view.claim.deleting && (view.claim.deletion != Deletion::Retain || never_bound)
+    never_bound || (view.claim.deleting && view.claim.deletion != Deletion::Retain)
 }

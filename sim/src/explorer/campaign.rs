@@ -278,7 +278,7 @@ impl<P: FnMut(Progress)> Work<'_, P> {
                 see(schedule, &done.outcome);
                 self.take_down(first + done.index, schedule, &done);
             }
-            !(self.campaign.fail_fast && !self.report.failures.is_empty())
+            !self.campaign.fail_fast || self.report.failures.is_empty()
         })
     }
 

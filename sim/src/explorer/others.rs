@@ -63,12 +63,21 @@ fn leaves(fault: Fault, claim: &Value, reason: &str, goes: bool) -> bool {
 
 /// Whether somebody has done something in the world, so that it can't end as it does without that.
 pub(super) fn is_somebodys_doing(fault: Fault) -> bool {
-    match fault {
-        Fault::Recreate | Fault::Tamper(_) | Fault::Edit(_) => true,
-        Fault::AlreadyExists(Rival::Foreign) | Fault::AlreadyOwned | Fault::BucketExists | Fault::OkOnExisting => true,
-        Fault::Locked | Fault::LateWrite | Fault::Vanish | Fault::Usurp | Fault::NotImplemented(_) => true,
-        _ => false,
-    }
+    matches!(
+        fault,
+        Fault::Recreate
+            | Fault::Tamper(_)
+            | Fault::Edit(_)
+            | Fault::AlreadyExists(Rival::Foreign)
+            | Fault::AlreadyOwned
+            | Fault::BucketExists
+            | Fault::OkOnExisting
+            | Fault::Locked
+            | Fault::LateWrite
+            | Fault::Vanish
+            | Fault::Usurp
+            | Fault::NotImplemented(_)
+    )
 }
 
 /// Whether what has become of the bucket shows only at the next drift check.

@@ -73,8 +73,10 @@ impl World {
         let consumers: Vec<u32> = self.all_cached(state, operator).filter(of_namespace).map(number).collect();
         let process = &state.operators[operator];
         let mut memory = process.memory[facts.uid.0 as usize].unwrap_or_else(|| {
-            let at_stake = facts.spec.deletion != Policy::Retain || status.bound_secret_name.is_none();
-            let until = if facts.deleting && at_stake { process.began + DEADLINE } else { 0 };
+            // As the controller has it: what a process that died may have left under way.
+            let going = facts.deleting && facts.spec.deletion != Policy::Retain;
+            let at_stake = going || status.bound_secret_name.is_none();
+            let until = if at_stake { process.began + DEADLINE } else { 0 };
             Memory { missing: None, until }
         });
         let mut beginning = Beginning {
@@ -101,10 +103,8 @@ impl World {
         let mut suspect = false;
         for secret in self.all_cached(state, operator) {
             match (secret.kind, &secret.record) {
-                (Kind::Record, Some(_)) if self.is_record_of(secret, place) => {
-                    if others(secret) {
-                        return Reply::Held(secret.claim.map(Uid::slot));
-                    }
+                (Kind::Record, Some(_)) if self.is_record_of(secret, place) && others(secret) => {
+                    return Reply::Held(secret.claim.map(Uid::slot));
                 }
                 (Kind::Record, None) if self.is_record_of(secret, place) => return Reply::Damaged,
                 (Kind::Credential, _) => {

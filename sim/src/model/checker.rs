@@ -55,7 +55,7 @@ impl World {
             return true;
         }
         let looked_at = self.looked_at.load(Ordering::Relaxed);
-        let late = || looked_at % 64 == 0 && self.bounds.until.is_some_and(|until| Instant::now() >= until);
+        let late = || looked_at.is_multiple_of(64) && self.bounds.until.is_some_and(|until| Instant::now() >= until);
         let enough = self.bounds.states.is_some_and(|most| looked_at >= most) || late();
         if enough {
             self.cut.store(true, Ordering::Relaxed);

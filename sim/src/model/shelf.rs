@@ -9,7 +9,10 @@ const BOARD: usize = 4096;
 const BOARDS: usize = 8192;
 
 /// Values in the order in which they came to be known. What stands there is read without a lock.
-struct Shelf<T>(Box<[OnceLock<Box<[OnceLock<T>]>>]>);
+struct Shelf<T>(Box<[OnceLock<Board<T>>]>);
+
+/// So many places, made when the first of them is needed.
+type Board<T> = Box<[OnceLock<T>]>;
 
 impl<T> Shelf<T> {
     fn new() -> Self {

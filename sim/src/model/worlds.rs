@@ -26,8 +26,9 @@ pub(super) const WORLDS: &[Recipe] = &[
     },
     Recipe {
         name: "one-claim-late",
-        about: "the same, with calls that come late in place of crashes",
+        about: "the same, with calls that come late",
         claims: [Some(FORCE), None],
+        crashes: 1,
         losses: 2,
         late: true,
         ticks: 2,

@@ -296,7 +296,7 @@ fn judge_policy(
     match (read_after, ground.confirmed) {
         (true, _) if read_live => found.broken(promise, step, format!("{what} is called for claim {claim}, {wanted}")),
         (true, _) => {
-            found.limit(promise, step, format!("{what} is called for claim {claim}, {wanted}: it was read old"))
+            found.limit(promise, step, format!("{what} is called for claim {claim}, {wanted}: it was read old"));
         }
         (false, false) => {
             let message = format!("{what} is called for claim {claim}, {wanted}, without reading it again before");

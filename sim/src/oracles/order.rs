@@ -86,7 +86,8 @@ fn before_effect(state: &State<'_>, step: &Step<'_>, called: &Called, found: &mu
         return;
     };
     let Some(life) = state.lives.get(record.uid.as_str()) else { return };
-    if !(life.gone.is_none() && life.claim.has_finalizer()) && !life.meddling.finalizer {
+    let held = life.gone.is_none() && life.claim.has_finalizer();
+    if !held && !life.meddling.finalizer {
         let claim = life.claim.full_name();
         found.broken(Promise::I12, step, format!("{what} is called while claim {claim} has no finalizer"));
     }
