@@ -1,14 +1,21 @@
 //! The command line (spec §5).
 
 mod explore;
+mod merge;
+mod progress;
+mod replay;
+mod report;
 
 use std::io::{self, Write};
+use std::num::NonZeroUsize;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use anstream::{AutoStream, ColorChoice};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::demo::{self, Report, Source, Step, json, text};
+use crate::model;
 use crate::mutants::{self, MutantsArgs};
 
 /// The Stowage operator in a simulated world: a Kubernetes API, an S3 store and a gateway in one process.
@@ -33,9 +40,26 @@ enum Command {
     #[command(after_long_help = EXIT_CODES)]
     Demo(DemoArgs),
     /// Play scenarios under every fault, and judge what comes of it.
+    ///
+    /// A scenario is what people do to one claim or a few. It is played once undisturbed, which numbers every call of the
+    /// production operator, and then again and again with a fault at each call that the fault makes sense for. All of
+    /// it happens in this process, with simulated time; each run is judged by every promise of the operator. A run that
+    /// broke one is a line that `stowage-sim replay` plays again, and is made as small as it can be.
+    #[command(after_long_help = explore::EXAMPLES)]
     Explore(explore::ExploreArgs),
     /// Play one schedule again, and show what happens.
-    Replay(explore::ReplayArgs),
+    ///
+    /// Prints who did what when: users, the operator's calls by their numbers, what the Kubernetes API and the store
+    /// answered and what changed there, the gateway, the tenants. Faults are marked, and a broken promise stands where
+    /// it shows and at the end. The same line gives the same run, always.
+    #[command(after_long_help = replay::EXAMPLES)]
+    Replay(replay::ReplayArgs),
+    /// Merge the JSON documents of all shards of an exploration into one.
+    ///
+    /// Each shard is `stowage-sim explore --shard I/N -o json`, on whatever machine. Documents that don't belong
+    /// together are refused: of another profile, seed, set of scenarios or build, a shard twice or missing.
+    #[command(after_long_help = merge::EXAMPLES)]
+    Merge(merge::MergeArgs),
     /// Put known bugs into the operator, one at a time, and see whether the exploration finds each.
     ///
     /// Applies each patch of sim/mutants to a copy of the sources, builds that, and explores it until a promise is
@@ -43,6 +67,49 @@ enum Command {
     /// first run builds everything once, which takes minutes, each mutant about half of one.
     #[command(after_long_help = MUTANTS_EXIT_CODES)]
     Mutants(MutantsArgs),
+    /// Check the planner exhaustively over small worlds; print states, depth and time.
+    ///
+    /// Puts the production planner into worlds with a claim or two, their Secrets, a store, caches that lag, operators
+    /// that crash, answers that get lost, people who edit and tamper, and goes through every state that such a world can
+    /// come into. In each of them the safety promises must hold, and from each of them everything must come to rest as
+    /// it should once nothing goes wrong any more. A broken promise is told with the shortest way to it.
+    #[command(after_long_help = MODEL_EXIT_CODES)]
+    Model(ModelArgs),
+}
+
+const MODEL_EXIT_CODES: &str = "\
+Examples:
+  stowage-sim model
+  stowage-sim model one-claim-crashes rotation-late --jobs 1
+  stowage-sim model --time-limit 60 -o json
+
+Exit codes: 0 no promise was broken; 1 one was, said in one sentence on stderr; 2 wrong usage.";
+
+#[derive(Debug, Args)]
+struct ModelArgs {
+    /// Worlds to explore; all, if none is given.
+    #[arg(value_name = "WORLD", value_parser = clap::builder::PossibleValuesParser::new(model::world_names()))]
+    worlds: Vec<String>,
+    /// Threads that explore a world together; all cores, if it is not given.
+    #[arg(long, env = "STOWAGE_JOBS", value_name = "N")]
+    jobs: Option<NonZeroUsize>,
+    /// Stop after so many seconds, and say that not everything was explored.
+    #[arg(long, env = "STOWAGE_TIME_LIMIT", value_name = "SECONDS")]
+    time_limit: Option<u64>,
+    /// Stop after so many states of a world, and say that not everything was explored.
+    #[arg(long, env = "STOWAGE_MAX_STATES", value_name = "N")]
+    max_states: Option<usize>,
+    /// What to print: text for people, or one JSON document for machines.
+    #[arg(short, long, env = "STOWAGE_OUTPUT", value_name = "FORMAT", default_value = "text")]
+    output: ModelOutput,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum ModelOutput {
+    /// A row for each world.
+    Text,
+    /// `{states, depth, seconds, complete, violations: […], worlds: […]}`.
+    Json,
 }
 
 const EXIT_CODES: &str = "\
@@ -50,6 +117,8 @@ Examples:
   stowage-sim demo
   stowage-sim demo -f namespace.yaml -f backend.yaml -f claims.yaml
   cat everything.yaml | stowage-sim demo -f - -o json
+
+With -o json: {steps: [{name, ok, millis, detail}], kubernetes_writes, s3_calls}.
 
 Exit codes: 0 every step went as it should; 1 one did not, said in one sentence on stderr; 2 wrong usage.";
 
@@ -66,6 +135,13 @@ struct DemoArgs {
     /// Manifests to apply in place of the project's examples: files, directories, - for standard input; repeatable.
     #[arg(short, long = "filename", env = "STOWAGE_FILENAME", value_name = "FILE", num_args = 1..)]
     filename: Vec<PathBuf>,
+    #[command(flatten)]
+    printing: Printing,
+}
+
+/// How a command prints what it found.
+#[derive(Clone, Copy, Debug, Args)]
+struct Printing {
     /// What to print: text for people, or one JSON document for machines.
     #[arg(short, long, env = "STOWAGE_OUTPUT", value_name = "FORMAT", default_value = "text")]
     output: Output,
@@ -76,9 +152,9 @@ struct DemoArgs {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Output {
-    /// Sections for people.
+    /// For people.
     Text,
-    /// `{steps: [{name, ok, millis, detail}], kubernetes_writes, s3_calls}`.
+    /// One document and nothing else.
     Json,
 }
 
@@ -110,29 +186,73 @@ impl Cli {
     pub fn execute(self) -> Result<(), String> {
         match self.command {
             Command::Demo(args) => run_demo(args),
-            Command::Explore(args) => explore::explore_command(args),
-            Command::Replay(args) => explore::replay_command(args),
+            Command::Explore(args) => explore::run_explore(args),
+            Command::Replay(args) => replay::run_replay(args),
+            Command::Merge(args) => merge::run_merge(args),
             Command::Mutants(args) => mutants::execute(args),
+            Command::Model(args) => run_model(args),
         }
     }
 }
 
-fn run_demo(args: DemoArgs) -> Result<(), String> {
-    let source = if args.filename.is_empty() { Source::Examples } else { Source::Paths(args.filename) };
-    let (report, written) = match args.output {
-        Output::Text => print_text(&source, args.color.into()),
-        Output::Json => {
-            let report = demo::run(&source, |_| {});
-            let written = serde_json::to_string_pretty(&json::document(&report))
-                .map_err(io::Error::from)
-                .and_then(|document| writeln!(io::stdout(), "{document}"));
-            (report, written)
-        }
+fn run_model(args: ModelArgs) -> Result<(), String> {
+    let options = model::Options {
+        worlds: args.worlds,
+        jobs: args.jobs,
+        time_limit: args.time_limit.map(Duration::from_secs),
+        max_states: args.max_states,
     };
+    let mut out = io::stdout();
+    let mut written = Ok(());
+    let text = args.output == ModelOutput::Text;
+    let report = model::run(&options, |world| {
+        if text && written.is_ok() {
+            written = model::write_world(&mut out, world);
+        }
+    })?;
+    let written = written.and_then(|()| {
+        if text {
+            return model::write_summary(&mut io::stdout(), &report);
+        }
+        let document = serde_json::to_string_pretty(&model::document(&report)).map_err(io::Error::from)?;
+        writeln!(io::stdout(), "{document}")
+    });
     if let Some(error) = written.err().filter(|error| error.kind() != io::ErrorKind::BrokenPipe) {
         return Err(format!("can't write to stdout: {error}"));
     }
+    let broken = report.violations().next();
+    broken.map_or(Ok(()), |(world, violation)| Err(format!("world {world} breaks {}", violation.promise)))
+}
+
+fn run_demo(args: DemoArgs) -> Result<(), String> {
+    let source = if args.filename.is_empty() { Source::Examples } else { Source::Paths(args.filename) };
+    let report = match args.printing.output {
+        Output::Text => {
+            let (report, written) = print_text(&source, args.printing.color.into());
+            printed(written)?;
+            report
+        }
+        Output::Json => {
+            let report = demo::run(&source, |_| {});
+            print_json(&json::document(&report))?;
+            report
+        }
+    };
     report.failure().map_or(Ok(()), |step| Err(step.detail.clone()))
+}
+
+/// Whether what was to be printed was. Who reads no further is no failure.
+fn printed(written: io::Result<()>) -> Result<(), String> {
+    match written {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(format!("can't write to stdout: {error}")),
+        _ => Ok(()),
+    }
+}
+
+/// Prints a document as JSON.
+fn print_json(document: &impl serde::Serialize) -> Result<(), String> {
+    let text = serde_json::to_string_pretty(document).map_err(io::Error::from);
+    printed(text.and_then(|text| writeln!(io::stdout(), "{text}")))
 }
 
 /// Prints each step as it ends. What goes wrong with the printing doesn't stop the tour, it is told at its end.
@@ -165,7 +285,15 @@ mod tests {
     fn files_can_be_given_one_by_one_or_together() {
         let cli = Cli::try_parse_from(["stowage-sim", "demo", "-f", "a", "b", "-f", "-", "-o", "json"]);
         let Command::Demo(args) = cli.expect("it is good usage").command else { panic!("it is the demo") };
+        let Command::Demo(args) = cli.expect("it is good usage").command else { panic!("another command") };
         assert_eq!(args.filename, ["a", "b", "-"].map(PathBuf::from));
-        assert_eq!(args.output, Output::Json);
+        assert_eq!(args.printing.output, Output::Json);
+    }
+
+    #[test]
+    fn worlds_of_the_model_are_known_by_name() {
+        let cli = Cli::try_parse_from(["stowage-sim", "model", "one-claim-crashes", "--jobs", "1", "-o", "json"]);
+        assert!(cli.is_ok());
+        assert!(Cli::try_parse_from(["stowage-sim", "model", "no-such-world"]).is_err());
     }
 }

@@ -16,6 +16,9 @@
 //!
 //! ahash mixes in addresses, which the kernel randomizes, and a counter of the process: the order of a kube-runtime
 //! `Store` is never the same, so its users sort. `SystemTime` and std's `Instant` are the real ones.
+//! tokio's own generator, which `watch` channels draw from to choose whom of several receivers to wake first, and
+//! `select!` unless it is `biased`, follows from how many runtimes the process has had: neither may decide an order that
+//! shows.
 //! State that a process keeps lets one run reach into the next: the AWS SDK's default retry budget is such state, so
 //! clients under test have retries off or a `RetryPartition::custom` of their own.
 //! Work given to other threads (`spawn_blocking`, `std::thread`) is neither seeded nor ordered.
@@ -155,10 +158,14 @@ impl VirtualClock {
         Self { start, origin: Instant::now() }
     }
 
-    /// A clock that shows 2030-01-01T00:00:00Z now: later than any certificate or date that comes with the code.
+    /// A clock that shows [`Self::epoch`] now.
     pub fn new() -> Self {
-        let start = Timestamp::from_second(1_893_456_000).expect("well within a timestamp's range");
-        Self::starting_at(start)
+        Self::starting_at(Self::epoch())
+    }
+
+    /// 2030-01-01T00:00:00Z: later than any certificate or date that comes with the code.
+    pub fn epoch() -> Timestamp {
+        Timestamp::from_second(1_893_456_000).expect("well within a timestamp's range")
     }
 
     /// What it shows. Stops at the last timestamp there is (the year 9999).

@@ -9,6 +9,7 @@ pub mod explorer;
 pub mod gateway;
 pub mod history;
 pub mod kubernetes;
+pub mod model;
 pub mod mutants;
 pub mod objects;
 pub mod oracles;

@@ -170,6 +170,11 @@ fn binding(view: &View, desired: &Desired, record: &BucketRecord) -> Result<(), 
         // One that is there was withdrawn when the pass began.
         (_, None) => Ok(()),
         (Some(secret), Some(binding)) => {
+            AnonymousBinding::check(&secret.0, &record.uid).map_err(|damage| {
+                let message =
+                    format!("public access can't be given: {damage}; delete that Secret to have it made anew");
+                Stop::refused(Reason::CreationInconsistent, Concern::Ready, message)
+            })?;
             let content = binding.content(&view.setting.operator_namespace);
             repair(view, SecretPatch::between(&secret.0, &content, &[], Change::Repair))
         }

@@ -1,115 +1,178 @@
-//! `stowage-sim explore` and `stowage-sim replay`.
+//! `stowage-sim explore`.
 
 use std::io::{self, Write};
+use std::path::PathBuf;
 use std::time::Duration;
 
+use anstream::AutoStream;
 use clap::Args;
+use serde_json::json;
 
-use crate::explorer::{Campaign, Profile, Report, Schedule, Shard, explore, run, scenarios};
+use super::progress::Progress;
+use super::report::{prepare, publish};
+use super::{Output, Printing, print_json, printed};
+use crate::explorer::{Campaign, Profile, Report, Scenario, Shard, explore, scenarios};
+
+pub(super) const EXAMPLES: &str = "\
+Examples:
+  stowage-sim explore
+  stowage-sim explore create rotate --profile quick
+  stowage-sim explore --profile deep --time-limit 3600 --report out
+  stowage-sim explore --profile deep --shard 0/8 -o json > shard-0.json
+  stowage-sim explore --list
+
+With -o json: {schedules, seconds, jobs, scenarios: [{name, schedules, effects, crash_points, crash_points_expected}],
+cells: {covered, total}, failures: [{line, promise, message}]}, and more beside these.
+
+Exit codes: 0 every promise was kept; 1 one was broken; 2 wrong usage.";
 
 /// What to explore.
 #[derive(Debug, Args)]
 pub(super) struct ExploreArgs {
-    /// The scenarios to play; all of them if none is named.
-    #[arg(value_name = "SCENARIO")]
-    scenarios: Vec<String>,
+    /// The scenarios to play; all of them if none is named, see --list.
+    #[arg(value_name = "SCENARIO", value_parser = scenario)]
+    scenarios: Vec<&'static Scenario>,
     /// How much to explore.
     #[arg(long, env = "STOWAGE_PROFILE", value_name = "PROFILE", default_value = "default")]
     profile: Profile,
-    /// What everything that is drawn is drawn from.
+    /// What everything that is drawn is drawn from: any number.
     #[arg(long, env = "STOWAGE_SEED", value_name = "N", default_value_t = 1)]
     seed: u64,
-    /// Schedules to run at once; as many as there are processors if not given.
-    #[arg(long, env = "STOWAGE_JOBS", value_name = "N")]
-    jobs: Option<usize>,
-    /// Begin no schedule after so many seconds.
-    #[arg(long, env = "STOWAGE_TIME_LIMIT", value_name = "SECONDS")]
+    /// Schedules to run at once, at least 1; as many as there are processors if not given.
+    #[arg(long, env = "STOWAGE_JOBS", value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    jobs: Option<u16>,
+    /// Begin no schedule after so many seconds; no limit if not given.
+    #[arg(long, env = "STOWAGE_TIME_LIMIT", value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..))]
     time_limit: Option<u64>,
-    /// Run one of N equal parts, counted from 0: for several machines.
-    #[arg(long, env = "STOWAGE_SHARD", value_name = "I/N", value_parser = shard)]
-    shard: Option<Shard>,
+    /// Run one of N equal parts, counted from 0, for several machines; see `stowage-sim merge`.
+    #[arg(long, env = "STOWAGE_SHARD", value_name = "I/N", default_value_t = Shard::WHOLE)]
+    shard: Shard,
+    /// Run so many random plans of three faults besides; as many as the profile says if not given.
+    #[arg(long, env = "STOWAGE_RANDOM", value_name = "N")]
+    random: Option<usize>,
     /// Stop at the first broken promise.
     #[arg(long, env = "STOWAGE_FAIL_FAST")]
     fail_fast: bool,
+    /// Write index.html, junit.xml and report.json into this directory, which is made if need be.
+    #[arg(long, env = "STOWAGE_REPORT", value_name = "DIR")]
+    report: Option<PathBuf>,
+    /// Print `HASH SCENARIO SEED PLAN` for each schedule in place of the report: two processes have to print the same.
+    #[arg(long, env = "STOWAGE_HASHES", conflicts_with = "list")]
+    hashes: bool,
+    /// List the scenarios with what they are about, and explore nothing.
+    #[arg(long, env = "STOWAGE_LIST")]
+    list: bool,
+    #[command(flatten)]
+    printing: Printing,
 }
 
-/// What to play again.
-#[derive(Debug, Args)]
-pub(super) struct ReplayArgs {
-    /// The line that a failure printed: 'SCENARIO SEED PLAN'.
-    #[arg(value_name = "SCHEDULE", value_parser = |text: &str| text.parse::<Schedule>())]
-    schedule: Schedule,
-}
-
-fn shard(text: &str) -> Result<Shard, String> {
-    let read = || {
-        let (index, of) = text.split_once('/')?;
-        Some(Shard { index: index.parse().ok()?, of: of.parse().ok()? })
-    };
-    read()
-        .filter(|shard| shard.index < shard.of)
-        .ok_or_else(|| "expected I/N with I from 0 to N-1, such as 0/4".to_owned())
+fn scenario(name: &str) -> Result<&'static Scenario, String> {
+    scenarios::named(name)
+        .ok_or_else(|| format!("there is no such scenario; there are: {}", scenarios::names().join(", ")))
 }
 
 /// Explores, and prints what was found.
-pub(super) fn explore_command(args: ExploreArgs) -> Result<(), String> {
-    let mut chosen = Vec::new();
-    for name in &args.scenarios {
-        let known = || format!("there is no scenario `{name}`; there are: {}", scenarios::names().join(", "));
-        chosen.push(scenarios::named(name).ok_or_else(known)?);
+pub(super) fn run_explore(args: ExploreArgs) -> Result<(), String> {
+    let scenarios = if args.scenarios.is_empty() { scenarios::ALL.to_vec() } else { args.scenarios };
+    if args.list {
+        return list(&scenarios, args.printing);
     }
-    if chosen.is_empty() {
-        chosen.extend(scenarios::ALL);
-    }
+    prepare(args.report.as_deref())?;
     let campaign = Campaign {
-        scenarios: chosen,
+        scenarios,
         profile: args.profile,
         seed: args.seed,
-        jobs: args.jobs.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, Into::into)),
+        jobs: args.jobs.map_or_else(|| std::thread::available_parallelism().map_or(1, Into::into), usize::from),
         time_limit: args.time_limit.map(Duration::from_secs),
-        shard: args.shard.unwrap_or(Shard::WHOLE),
+        shard: args.shard,
         fail_fast: args.fail_fast,
+        random: args.random,
+        hashes: args.hashes,
     };
-    let report = explore(&campaign, |_| {});
-    let _ = print(&report);
-    match report.failures.len() {
-        0 => Ok(()),
-        many => Err(format!("{many} schedules broke a promise")),
+    let mut progress = Progress::begin();
+    let report = explore(&campaign, |now| progress.tell(now));
+    progress.end();
+    if !args.hashes {
+        return publish(&report, args.report.as_deref(), args.printing);
     }
+    print_hashes(&report)?;
+    super::report::verdict(&report)
 }
 
-fn print(report: &Report) -> io::Result<()> {
+fn print_hashes(report: &Report) -> Result<(), String> {
     let mut out = io::stdout().lock();
-    for (name, row) in &report.scenarios {
-        writeln!(
-            out,
-            "{name:16} {:6} schedules over {:3} effects, {:4} of {:4} crash points, {} honest limits",
-            row.schedules, row.effects, row.crash_points, row.crash_points_expected, row.limits
-        )?;
+    printed(report.hashes.values().try_for_each(|line| writeln!(out, "{line}")))
+}
+
+fn list(scenarios: &[&Scenario], printing: Printing) -> Result<(), String> {
+    let document = |it: &&Scenario| json!({"name": it.name, "phase": it.phase, "about": it.about});
+    if printing.output == Output::Json {
+        return print_json(&json!({"scenarios": scenarios.iter().map(document).collect::<Vec<_>>()}));
     }
-    writeln!(
-        out,
-        "{} schedules in {:.1} s: {:.0}/s with {} jobs",
-        report.schedules,
-        report.seconds,
-        report.rate(),
-        report.jobs
-    )?;
-    for failure in &report.failures {
-        writeln!(out, "stowage-sim replay '{}' -- {}: {}", failure.line, failure.promise, failure.message)?;
-        if let Some(shrunk) = &failure.shrunk {
-            writeln!(out, "  shrunk: stowage-sim replay '{shrunk}'")?;
+    let mut out = AutoStream::new(io::stdout(), printing.color.into());
+    let width = scenarios.iter().map(|it| it.name.len()).max().unwrap_or_default();
+    printed(scenarios.iter().try_for_each(|it| writeln!(out, "{:width$}  {:8}  {}", it.name, it.phase, it.about)))
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+    use k8s_openapi::api::batch::v1::Job;
+    use rstest::rstest;
+
+    use super::super::{Cli, Command};
+    use super::*;
+
+    fn parse(arguments: &[&str]) -> Result<ExploreArgs, String> {
+        match Cli::try_parse_from([&["stowage-sim", "explore"][..], arguments].concat()) {
+            Ok(Cli { command: Command::Explore(args) }) => Ok(args),
+            Ok(other) => panic!("it is another command: {other:?}"),
+            Err(error) => Err(error.to_string()),
         }
     }
-    Ok(())
-}
 
-/// Plays one schedule, and prints what happened.
-pub(super) fn replay_command(args: ReplayArgs) -> Result<(), String> {
-    let outcome = run(&args.schedule);
-    let _ = writeln!(io::stdout(), "{}", outcome.history.trace);
-    match outcome.violations.first() {
-        None => Ok(()),
-        Some(violation) => Err(format!("{}: {}: {}", violation.promise, violation.promise.words(), violation.message)),
+    #[test]
+    fn everything_has_a_default() {
+        let args = parse(&[]).expect("it is good usage");
+        assert_eq!((args.profile, args.seed, args.shard), (Profile::Default, 1, Shard::WHOLE));
+        assert!(args.scenarios.is_empty() && args.jobs.is_none() && args.report.is_none());
+    }
+
+    #[test]
+    fn scenarios_are_named_one_by_one() {
+        let args = parse(&["create", "rotate", "--shard", "3/8", "--jobs", "2"]).expect("it is good usage");
+        assert_eq!(args.scenarios.iter().map(|it| it.name).collect::<Vec<_>>(), ["create", "rotate"]);
+        assert_eq!((args.shard, args.jobs), (Shard { index: 3, of: 8 }, Some(2)));
+    }
+
+    #[rstest]
+    #[case(&["creat"], "there are: create, ")]
+    #[case(&["--shard", "4/4"], "expected I/N with I from 0 to N-1, such as 0/4")]
+    #[case(&["--profile", "deepest"], "possible values: quick, default, deep")]
+    #[case(&["--jobs", "0"], "0 is not in 1..")]
+    #[case(&["--time-limit", "soon"], "invalid digit")]
+    fn wrong_values_are_refused_with_what_was_expected(#[case] arguments: &[&str], #[case] problem: &str) {
+        let error = parse(arguments).expect_err("it is wrong usage");
+        assert!(error.contains(problem), "{error}");
+    }
+
+    #[test]
+    fn the_pods_of_the_job_share_a_run_among_them() {
+        let job: Job = serde_saphyr::from_str(include_str!("../../../docs/explore-job.yaml")).expect("it is a Job");
+        let spec = job.spec.expect("it has a spec");
+        let container = &spec.template.spec.expect("it has pods").containers[0];
+        let written = container.args.clone().expect("it has arguments");
+        assert_eq!(spec.completion_mode.as_deref(), Some("Indexed"));
+        let pods = spec.completions.expect("it says how many");
+        for index in 0..pods {
+            let filled: Vec<String> =
+                written.iter().map(|it| it.replace("$(JOB_COMPLETION_INDEX)", &index.to_string())).collect();
+            let filled: Vec<&str> = filled.iter().map(String::as_str).collect();
+            let args = parse(&filled[1..]).expect("it is good usage");
+            assert_eq!(args.shard.to_string(), format!("{index}/{pods}"));
+            assert_eq!((args.profile, args.printing.output), (Profile::Deep, Output::Json));
+        }
+        assert_eq!(container.command.as_deref(), Some(&["stowage-sim".to_owned()][..]));
+        assert_eq!(written[0], "explore");
     }
 }

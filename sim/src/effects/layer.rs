@@ -104,6 +104,14 @@ impl Effects {
         self.state().plan = plan.entries.into_iter().map(Armed::new).collect();
     }
 
+    /// Adds to the plan: patterns that are added count calls from here on.
+    pub fn arm(&self, more: Plan) {
+        if let Some(surroundings) = &self.surroundings {
+            surroundings.expect(&more);
+        }
+        self.state().plan.extend(more.entries.into_iter().map(Armed::new));
+    }
+
     /// The next life of the operator.
     pub fn instance(&self) -> Instance {
         let mut state = self.state();

@@ -58,6 +58,16 @@ pub enum CallPattern {
 }
 
 impl CallPattern {
+    /// What a call is, wherever and of whatever name.
+    pub fn of(call: &Call) -> Self {
+        match call {
+            Call::Kube(call) => {
+                Self::Kube { verb: call.verb, resource: call.resource.clone(), subresource: call.subresource.clone() }
+            }
+            Call::S3(call) => Self::S3(call.operation),
+        }
+    }
+
     /// Whether this call is meant.
     pub fn matches(&self, call: &Call) -> bool {
         match (self, call) {
@@ -82,6 +92,13 @@ impl Plan {
     /// A plan of one fault.
     pub fn single(effect: EffectPattern, fault: Fault) -> Self {
         Self { entries: vec![Entry { effect, fault }] }
+    }
+
+    /// The entries that meet every call of a kind for as long as the plan holds, and the others.
+    pub fn lasting_and_once(self) -> (Self, Self) {
+        let lasts = |entry: &Entry| matches!(entry.effect, EffectPattern::Call { occurrence: None, .. });
+        let (lasting, once) = self.entries.into_iter().partition(lasts);
+        (Self { entries: lasting }, Self { entries: once })
     }
 
     /// Whether nothing is planned.

@@ -6,6 +6,7 @@ mod log;
 mod others;
 pub mod plans;
 mod quick;
+mod reference;
 pub mod report;
 pub mod run;
 pub mod scenario;
@@ -14,6 +15,9 @@ pub mod schedule;
 pub mod shrink;
 mod stage;
 mod tenants;
+pub mod timeline;
+mod told;
+mod workers;
 
 pub use campaign::{Campaign, Profile, Progress, Shard, explore};
 pub use report::{Failure, Report};

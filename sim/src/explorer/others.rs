@@ -42,7 +42,8 @@ pub(super) fn may_rest(scenario: &Scenario, facts: &Facts, faults: &[Fault]) -> 
     let claim = facts.claim(NAMESPACE, CLAIM);
     let reason = facts.ready(NAMESPACE, CLAIM);
     let goes = matches!(scenario.phase, Phase::Delete | Phase::Purge);
-    faults.iter().any(|fault| reasons(*fault).contains(&reason) || leaves(*fault, claim, reason, goes))
+    (scenario.otherwise)(facts, faults)
+        || faults.iter().any(|fault| reasons(*fault).contains(&reason) || leaves(*fault, claim, reason, goes))
 }
 
 fn leaves(fault: Fault, claim: &Value, reason: &str, goes: bool) -> bool {

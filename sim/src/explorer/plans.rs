@@ -1,7 +1,10 @@
-//! Which plans are explored: every fault at every effect that it applies to.
+//! Which plans are explored: every fault at every effect that it applies to; faults that last; calls that are
+//! overtaken; pairs and triples.
+
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::effects::call::CallKind;
-use crate::effects::{Call, EffectPattern, Fault, KubeVerb, Plan};
+use crate::effects::{Applied, Call, CallPattern, EffectPattern, Entry, Fault, KubeVerb, Plan};
 
 use super::others::CLAIM;
 use super::run::Outcome;
@@ -27,7 +30,7 @@ pub fn singles(undisturbed: &Outcome) -> Singles {
     for fault in Fault::all_single() {
         for line in undisturbed.history.trace.lines() {
             let from = if is_by_hand(fault) { first_of_hands } else { undisturbed.before + 1 };
-            if !applies(fault, line.number, &line.call, from) {
+            if line.number > undisturbed.until || !applies(fault, line.number, &line.call, from) {
                 continue;
             }
             if is_beyond_proof(fault, &line.call) {
@@ -75,4 +78,124 @@ pub(super) fn first_about_claim(undisturbed: &Outcome) -> u64 {
     let mut calls = undisturbed.calls();
     let first = undisturbed.calls().next();
     calls.find(|(_, call)| about(call)).or(first).map_or(0, |(number, _)| number)
+}
+
+/// Faults that can last without making what the user wants impossible for ever.
+const LASTING: [Fault; 13] = [
+    Fault::LostRequest,
+    Fault::LostAnswer,
+    Fault::Hang,
+    Fault::Conflict,
+    Fault::ServerError(Applied::Not),
+    Fault::Throttle { seconds: 3 },
+    Fault::Forbidden,
+    Fault::Denied,
+    Fault::QuotaExceeded,
+    Fault::Unreachable,
+    Fault::InternalError,
+    Fault::SlowDown,
+    Fault::AccessDenied,
+];
+
+/// Every fault that can last, for every kind of call of an undisturbed run: from when faults begin on, each such call
+/// meets it.
+pub fn lasting(undisturbed: &Outcome) -> Vec<Plan> {
+    let mut kinds: BTreeMap<String, CallPattern> = BTreeMap::new();
+    for (_, call) in undisturbed.calls() {
+        let read = matches!(call, Call::Kube(call) if matches!(call.verb, KubeVerb::List | KubeVerb::Watch));
+        if !read {
+            let pattern = CallPattern::of(call);
+            kinds.insert(pattern.to_string(), pattern);
+        }
+    }
+    let of_kind = |call: CallPattern| {
+        let kind = call.kind();
+        let fitting = LASTING.into_iter().filter(move |fault| fault.check(kind).is_ok());
+        let pattern = EffectPattern::Call { call, occurrence: None };
+        fitting.map(move |fault| Plan::single(pattern.clone(), fault)).collect::<Vec<_>>()
+    };
+    kinds.into_values().flat_map(of_kind).collect()
+}
+
+/// Orders of events with at most two preemptions: a call that takes a moment is overtaken by all that is ready. Only
+/// calls that begin in the same moment as another one can be.
+pub fn preemptions(undisturbed: &Outcome) -> Vec<Plan> {
+    let mut moments: BTreeMap<u64, Vec<u64>> = BTreeMap::new();
+    for line in undisturbed.history.trace.lines().iter().filter(|line| undisturbed.could_meet(line.number)) {
+        moments.entry(line.began_ms).or_default().push(line.number);
+    }
+    let numbers: Vec<u64> = moments.into_values().filter(|together| together.len() > 1).flatten().collect();
+    let moment = |number: &u64| entry(*number, Fault::Slow { millis: 1 });
+    let one = numbers.iter().filter_map(|number| Some(Plan { entries: vec![moment(number)?] }));
+    let two = numbers.iter().enumerate().flat_map(|(index, first)| {
+        let rest = numbers.iter().skip(index + 1);
+        rest.filter_map(move |second| Some(Plan { entries: vec![moment(first)?, moment(second)?] }))
+    });
+    one.chain(two).collect()
+}
+
+/// So many plans of three faults at three effects. Swarm selection: each plan draws from half of the kinds of faults,
+/// so that rare combinations of rare kinds come up.
+pub fn triples(undisturbed: &Outcome, random: &mut fastrand::Rng, count: usize) -> Vec<Plan> {
+    let kinds: BTreeSet<&str> = Fault::all_single().iter().map(|fault| fault.name()).collect();
+    let singles = singles(undisturbed).plans;
+    let draw = |random: &mut fastrand::Rng| {
+        let swarm: BTreeSet<&str> = kinds.iter().copied().filter(|_| random.bool()).collect();
+        let mut entries: BTreeMap<u64, Entry> = BTreeMap::new();
+        // Of a small swarm that applies to few calls there may be no three.
+        for _ in 0..64 {
+            let Some(entry) = random.choice(&singles).and_then(|plan| plan.entries.first()) else { break };
+            if entries.len() < 3 && swarm.contains(entry.fault.name()) {
+                let EffectPattern::Number(number) = entry.effect else { continue };
+                entries.insert(number.get(), entry.clone());
+            }
+        }
+        Plan { entries: entries.into_values().collect() }
+    };
+    (0..count).map(|_| draw(random)).filter(|plan| !plan.is_empty()).collect()
+}
+
+/// The plans of two faults whose first is that of `first`, which came to `outcome`; and how many are left out.
+///
+/// A pair is left out where the first fault is over and done with when the second one comes: the run's last calls, with
+/// their answers, are those of the undisturbed run, nobody has changed the world, and its end is the undisturbed one.
+/// From there on the run is the undisturbed one as far as anything shows that the operator does later, so the pair is the
+/// second fault by itself, which is explored anyway. What could differ is memory of the process that shows in no call of
+/// an undisturbed rest, which is why a part of the pairs that are left out is run nevertheless.
+pub fn pairs(undisturbed: &Outcome, first: &Plan, outcome: &Outcome, alike: bool) -> (Vec<Plan>, Vec<Plan>) {
+    let Some(begin) = first.entries.first().and_then(|entry| number_of(&entry.effect)) else {
+        return Default::default();
+    };
+    let lines = outcome.history.trace.lines();
+    let common = if alike { common_end(undisturbed, outcome) } else { 0 };
+    let independent_from = lines.len().saturating_sub(common) as u64 + 1;
+    let (mut kept, mut left_out) = (Vec::new(), Vec::new());
+    for fault in Fault::all_single() {
+        for line in lines.iter().filter(|line| line.number > begin && line.number <= outcome.until) {
+            if !applies(fault, line.number, &line.call, begin + 1) || is_beyond_proof(fault, &line.call) {
+                continue;
+            }
+            let Some(second) = entry(line.number, fault) else { continue };
+            let plan = Plan { entries: first.entries.iter().cloned().chain([second]).collect() };
+            if line.number >= independent_from { left_out.push(plan) } else { kept.push(plan) }
+        }
+    }
+    (kept, left_out)
+}
+
+/// How many last calls two runs have in common, with their answers.
+fn common_end(one: &Outcome, other: &Outcome) -> usize {
+    let (one, other) = (one.history.trace.lines().iter().rev(), other.history.trace.lines().iter().rev());
+    one.zip(other).take_while(|(a, b)| a.call == b.call && a.world == b.world && a.answer == b.answer).count()
+}
+
+fn number_of(effect: &EffectPattern) -> Option<u64> {
+    match effect {
+        EffectPattern::Number(number) => Some(number.get()),
+        EffectPattern::Call { .. } => None,
+    }
+}
+
+fn entry(number: u64, fault: Fault) -> Option<Entry> {
+    Some(Entry { effect: EffectPattern::Number(number.try_into().ok()?), fault })
 }

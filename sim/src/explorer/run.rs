@@ -6,10 +6,11 @@ use std::time::Duration;
 use crate::determinism::run_seeded;
 use crate::effects::{Call, Fault, Plan};
 use crate::history::{Facts, History, What};
-use crate::oracles::{Case, Judgement, Promise, Setting, Shown, Violation, judge};
+use crate::oracles::{Case, Judgement, Promise, Setting, Shown, Violation, canonical, judge};
 
 use super::log::Log;
 use super::others;
+use super::reference::undisturbed_end;
 use super::scenario::{Scenario, Step};
 use super::schedule::Schedule;
 use super::stage::Stage;
@@ -23,6 +24,13 @@ const TOUCH: Duration = Duration::from_secs(3);
 /// How far the gateway of the simulated world may be behind the Secrets.
 const GATEWAY_LAG: Duration = Duration::from_secs(5);
 
+/// The seed that the ends of others are compared with, where only the order of acts differs.
+const FIRST_SEED: u64 = 1;
+/// How long a fault that lasts goes on after the user's acts.
+const LASTING: Duration = Duration::from_secs(3600);
+/// Most calls of the operator in the second half of that, but for lists and watches: a call each half a minute.
+const MOST_CALLS: u64 = 60;
+
 /// What came of a schedule.
 #[derive(Clone, Debug)]
 pub struct Outcome {
@@ -30,6 +38,8 @@ pub struct Outcome {
     pub hash: String,
     /// Effects before faults could happen.
     pub before: u64,
+    /// Effects until it had come to its end.
+    pub until: u64,
     /// Everything that happened.
     pub history: History,
     /// How all stood in the end.
@@ -49,15 +59,43 @@ pub struct Outcome {
 }
 
 impl Outcome {
-    /// The calls that the plan could have met, with their numbers: those after faults could begin.
+    /// Whether the plan could have met a call of this number.
+    pub fn could_meet(&self, number: u64) -> bool {
+        number > self.before && number <= self.until
+    }
+
+    /// The calls that the plan could have met, with their numbers: those from when faults could begin to the end.
     pub fn calls(&self) -> impl Iterator<Item = (u64, &Call)> {
         let lines = self.history.trace.lines().iter();
-        lines.filter(|line| line.number > self.before).map(|line| (line.number, &line.call))
+        lines.filter(|line| self.could_meet(line.number)).map(|line| (line.number, &line.call))
     }
 }
 
-/// Runs a schedule in a world of its own, on a thread of its own. A panic breaks a promise too.
+/// Runs a schedule in a world of its own, on a thread of its own, and judges it; its end too, which has to be that of a
+/// run without faults if nobody but the network and the services has done anything (D1), and that of the first seed if
+/// only the order of a user's acts differs (D2). A panic breaks a promise too.
 pub fn run(schedule: &Schedule) -> Outcome {
+    let mut outcome = play_apart(schedule);
+    let nobody = !outcome.faults.iter().any(|fault| others::is_somebodys_doing(*fault));
+    if outcome.reached && outcome.violations.is_empty() && nobody {
+        let end = canonical(&outcome.end);
+        let mut compare = |promise, seed: u64, than: &str| {
+            if let Some(difference) = undisturbed_end(schedule.scenario, seed).difference(&end) {
+                let message = format!("the end is another than {than}:\n{difference}");
+                outcome.violations.push(Violation { promise, message, event: None });
+            }
+        };
+        if !schedule.plan.is_empty() && schedule.scenario.ends_alike {
+            compare(Promise::D1, schedule.seed, "without faults");
+        } else if schedule.scenario.has_orders() && schedule.seed != FIRST_SEED {
+            compare(Promise::D2, FIRST_SEED, "in another order");
+        }
+    }
+    outcome
+}
+
+/// Runs a schedule by itself, without a look at how others end.
+pub(super) fn play_apart(schedule: &Schedule) -> Outcome {
     let (scenario, seed, plan) = (schedule.scenario, schedule.seed, schedule.plan.clone());
     let played = catch_unwind(AssertUnwindSafe(|| run_seeded(seed, || play(scenario, seed, plan))));
     played.unwrap_or_else(|panic| {
@@ -66,6 +104,7 @@ pub fn run(schedule: &Schedule) -> Outcome {
         Outcome {
             hash: String::new(),
             before: 0,
+            until: 0,
             history: History::default(),
             end: Facts::default(),
             faults: Vec::new(),
@@ -85,9 +124,9 @@ async fn play(scenario: &'static Scenario, seed: u64, plan: Plan) -> Outcome {
     let mut violations = Vec::new();
     let ended = until_end(scenario, &mut stage, &plan).await;
     stage.world.note(What::Quiet);
-    let faults = fired(&stage, &plan);
+    let until = stage.world.effects.trace().effects();
     let reached = match ended {
-        Ok(end) => settle(scenario, &stage, end, &faults, &mut violations).await,
+        Ok(end) => settle(scenario, &stage, end, &plan, &mut violations).await,
         Err(violation) => {
             violations.push(violation);
             false
@@ -95,10 +134,13 @@ async fn play(scenario: &'static Scenario, seed: u64, plan: Plan) -> Outcome {
     };
     let took = start.elapsed();
     if violations.is_empty() {
+        // What a look at everything still has to put right is put right by the first.
+        touch(&stage, 1).await;
         stage.world.note(What::AtRest);
-        stage.touch_claims(&stage.world.facts());
-        stage.world.pass(TOUCH).await;
+        touch(&stage, 2).await;
+        touch(&stage, 3).await;
     }
+    let faults = fired(&stage, &plan);
     let (history, end, unfired) = (stage.world.history(), stage.world.facts(), stage.world.effects.unfired());
     let setting = Setting {
         faults: faults.clone(),
@@ -112,7 +154,7 @@ async fn play(scenario: &'static Scenario, seed: u64, plan: Plan) -> Outcome {
         judge(&Case { history: &history, end: &end, setting: &setting, shown: &shown });
     violations.extend(judged);
     let hash = history.trace.hash();
-    Outcome { hash, before: stage.before, history, end, faults, unfired, violations, limits, took, reached }
+    Outcome { hash, before: stage.before, until, history, end, faults, unfired, violations, limits, took, reached }
 }
 
 /// What a run came to.
@@ -124,28 +166,48 @@ enum End {
     Otherwise,
 }
 
-/// Takes the scenario's steps and waits for what it comes to.
+/// Takes the scenario's steps and waits for what it comes to. What lasts of the plan ends before that.
 async fn until_end(scenario: &Scenario, stage: &mut Stage, plan: &Plan) -> Result<End, Violation> {
+    let lasts = stage.has_lasting();
     for step in (scenario.script)() {
-        if stage.take(&step).await.is_ok() {
+        if stage.take(&step).await.is_ok() || lasts {
             continue;
         }
         let Step::Until(goal) = step else { continue };
         if others::may_rest(scenario, &stage.world.facts(), &fired(stage, plan)) {
             return Ok(End::Otherwise);
         }
-        return Err(never(goal.what, stage));
+        return Err(never(Promise::L1, goal.what, stage));
+    }
+    if lasts {
+        outlast(stage).await?;
     }
     let goal = scenario.goal;
     let rests = |facts: &Facts| (goal.holds)(facts) || others::may_rest(scenario, facts, &fired(stage, plan));
     match stage.until(rests).await {
-        Err(_) => Err(never(goal.what, stage)),
+        Err(_) => Err(never(if lasts { Promise::L6 } else { Promise::L1 }, goal.what, stage)),
         Ok(()) if (goal.holds)(&stage.world.facts()) => Ok(End::Wanted),
         Ok(()) => Ok(End::Otherwise),
     }
 }
 
-fn never(what: &str, stage: &Stage) -> Violation {
+/// Lets what lasts of the plan go on for an hour, in which calls have to become few (E2), and ends it.
+async fn outlast(stage: &Stage) -> Result<(), Violation> {
+    stage.pass(LASTING / 2).await;
+    let before = stage.world.effects.trace().effects();
+    stage.pass(LASTING / 2).await;
+    let counters = stage.world.effects.trace().counters_after(before);
+    stage.world.note(What::Acted("what lasted of the plan is over".to_owned()));
+    stage.world.effects.set_plan(Plan::default());
+    let calls = counters.kubernetes_requests + counters.s3_calls;
+    if calls <= MOST_CALLS {
+        return Ok(());
+    }
+    let message = format!("in half an hour of a lasting fault the operator made {calls} calls, more than {MOST_CALLS}");
+    Err(Violation { promise: Promise::E2, message, event: None })
+}
+
+fn never(promise: Promise, what: &str, stage: &Stage) -> Violation {
     let facts = stage.world.facts();
     let claims: Vec<String> = facts
         .all("bucketclaims")
@@ -156,20 +218,20 @@ fn never(what: &str, stage: &Stage) -> Violation {
         })
         .collect();
     let message = format!("it never came to be that {what}; {}", claims.join("; "));
-    Violation { promise: Promise::L1, message, event: None }
+    Violation { promise, message, event: None }
 }
 
 /// Lets what has gone wrong by halves show; then all must be as it was wanted, or as others' hands may make it.
-async fn settle(
-    scenario: &Scenario,
-    stage: &Stage,
-    end: End,
-    faults: &[Fault],
-    violations: &mut Vec<Violation>,
-) -> bool {
-    let about_bucket = faults.iter().any(|fault| others::is_about_bucket(*fault));
+async fn settle(scenario: &Scenario, stage: &Stage, end: End, plan: &Plan, violations: &mut Vec<Violation>) -> bool {
+    let about_bucket = fired(stage, plan).into_iter().any(others::is_about_bucket);
     stage.pass(if about_bucket { RESYNC } else { AFTERMATH }).await;
-    let facts = stage.world.facts();
+    if end == End::Wanted {
+        // Somebody may have acted as late as that; whether it comes right is seen below.
+        let goal = scenario.goal;
+        let rests = |facts: &Facts| (goal.holds)(facts) || others::may_rest(scenario, facts, &fired(stage, plan));
+        let _came_right = stage.until(rests).await;
+    }
+    let (facts, faults) = (stage.world.facts(), &fired(stage, plan));
     let reached = (scenario.goal.holds)(&facts);
     let mut broken = |promise, message| violations.push(Violation { promise, message, event: None });
     if reached {
@@ -183,6 +245,12 @@ async fn settle(
         broken(Promise::I16, message);
     }
     reached
+}
+
+/// A third party touches every claim, and the operator looks at all of them.
+async fn touch(stage: &Stage, time: u32) {
+    stage.touch_claims(&stage.world.facts(), time);
+    stage.world.pass(TOUCH).await;
 }
 
 /// The faults of the plan that have met a call.

@@ -11,6 +11,8 @@ use crate::effects::Fault;
 use crate::history::Facts;
 use crate::world::Options;
 
+use super::told;
+
 /// What people do, and what is to come of it.
 #[derive(Debug)]
 pub struct Scenario {
@@ -26,12 +28,25 @@ pub struct Scenario {
     pub script: fn() -> Vec<Step>,
     /// What it comes to.
     pub goal: Goal,
+    /// Whether all rests in a way that is no goal, but what these faults must or may lead to here. What they lead to in
+    /// every scenario need not be said.
+    pub otherwise: fn(&Facts, &[Fault]) -> bool,
+    /// Whether all runs in which nobody does anything else end alike; not where it is open who wins a name.
+    pub ends_alike: bool,
     /// What else must hold where it has come to its goal, in spite of these faults; says in one sentence what doesn't.
     pub check: fn(&Facts, &[Fault]) -> Result<(), String>,
 }
 
+impl Scenario {
+    /// Whether it has acts whose order the seed decides.
+    pub fn has_orders(&self) -> bool {
+        (self.script)().iter().any(|step| matches!(step, Step::AnyOrder(_)))
+    }
+}
+
 /// A phase of a claim's life.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Phase {
     /// From a claim to a bound claim.
     Create,
@@ -99,6 +114,8 @@ pub enum Step {
     StartOperator,
     /// The operator that was started last is stopped as SIGTERM does.
     StopOperator,
+    /// These are taken in an order that the seed decides; the end must be the same (D2).
+    AnyOrder(Vec<Step>),
     /// From here on the plan's faults meet calls.
     Begin,
     /// Nothing is done until this holds.
@@ -213,8 +230,8 @@ impl fmt::Display for StoreStep {
 impl fmt::Display for Step {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Apply(yaml) => write!(f, "a user applies {}", yaml.trim().replace('\n', " ")),
-            Self::Patch(target, patch) => write!(f, "a user patches {target}: {patch}"),
+            Self::Apply(yaml) => f.write_str(&told::applied(yaml)),
+            Self::Patch(target, patch) => f.write_str(&told::patched(*target, patch)),
             Self::Delete(target) => write!(f, "a user deletes {target}"),
             Self::Store(step) => step.fmt(f),
             Self::Restore(target) => write!(f, "{target} comes back from a backup"),
@@ -222,6 +239,7 @@ impl fmt::Display for Step {
             Self::Tenant(namespace, name) => write!(f, "a tenant of {namespace}/{name} begins to work"),
             Self::StartOperator => f.write_str("an operator is started"),
             Self::StopOperator => f.write_str("an operator is stopped"),
+            Self::AnyOrder(steps) => write!(f, "{} acts follow, in any order", steps.len()),
             Self::Begin => f.write_str("from here on faults happen"),
             Self::Until(goal) => write!(f, "until {}", goal.what),
             Self::Pass(time) => write!(f, "{} s pass", time.as_secs()),

@@ -10,8 +10,9 @@ use serde_json::Value;
 use stowage_operator::api::wire::{self, Role};
 
 use crate::effects::Plan;
+use crate::gateway::{Operation, Verdict};
 use crate::history::facts::{field, label};
-use crate::history::{Facts, What};
+use crate::history::{Facts, Tried, What};
 use crate::store::{Protection, Versioning};
 use crate::world::{OPERATOR_NAMESPACE, Operator, Options, World};
 
@@ -35,14 +36,17 @@ pub(super) struct Stage {
     pub(super) operators: Vec<Operator>,
     /// Effects before faults could happen.
     pub(super) before: u64,
+    /// What lasts of the plan: it begins with the faults.
+    lasting: Plan,
     seed: u64,
     tenants: u64,
 }
 
 impl Stage {
     pub(super) async fn new(scenario: &Scenario, seed: u64, plan: Plan) -> Self {
+        let (lasting, plan) = plan.lasting_and_once();
         let world = World::new(Options { seed, plan, history: true, ..(scenario.world)() }).await;
-        Self { world, operators: Vec::new(), before: 0, seed, tenants: 0 }
+        Self { world, operators: Vec::new(), before: 0, lasting, seed, tenants: 0 }
     }
 
     /// Takes a step.
@@ -67,9 +71,32 @@ impl Stage {
                     operator.stop();
                 }
             }
-            Step::Begin => self.before = self.world.effects.trace().effects(),
+            Step::Begin => self.begin(),
+            Step::AnyOrder(steps) => return Box::pin(self.in_any_order(steps)).await,
             Step::Until(goal) => return self.until(|facts| (goal.holds)(facts)).await,
             Step::Pass(time) => self.pass(*time).await,
+        }
+        Ok(())
+    }
+
+    /// Whether a fault of the plan lasts until it is ended.
+    pub(super) fn has_lasting(&self) -> bool {
+        !self.lasting.is_empty()
+    }
+
+    fn begin(&mut self) {
+        self.before = self.world.effects.trace().effects();
+        self.world.effects.arm(self.lasting.clone());
+    }
+
+    /// Takes steps in an order that the seed decides, some seconds apart.
+    async fn in_any_order(&mut self, steps: &[Step]) -> Result<(), NeverCame> {
+        let mut order: Vec<&Step> = steps.iter().collect();
+        let mut random = fastrand::Rng::with_seed(self.seed);
+        random.shuffle(&mut order);
+        for step in order {
+            Box::pin(self.take(step)).await?;
+            self.pass(Duration::from_millis(random.u64(0..5_000))).await;
         }
         Ok(())
     }
@@ -199,6 +226,7 @@ impl Stage {
         let client =
             self.world.tenant(&read("AWS_ACCESS_KEY_ID")?, &read("AWS_SECRET_ACCESS_KEY")?, &read("AWS_REGION")?);
         let bucket = read("BUCKET_NAME")?;
+        self.try_more(&read("AWS_ACCESS_KEY_ID")?, &read("AWS_SECRET_ACCESS_KEY")?, &bucket);
         let body = ByteStream::from_static(b"probe");
         let put = client.put_object().bucket(&bucket).key("probe").body(body).send().await;
         put.map_err(|error| format!("can't put an object into {bucket}: {error:?}"))?;
@@ -206,11 +234,29 @@ impl Stage {
         got.map(|_| ()).map_err(|error| format!("can't read an object of {bucket}: {error:?}"))
     }
 
+    /// Tries what a key is not for (I15): another bucket, and to do something with its own.
+    fn try_more(&self, id: &str, key: &str, bucket: &str) {
+        let other = format!("{bucket}-of-others");
+        for (operation, wanted, bucket) in [
+            ("ListObjectsV2", Operation::ListObjects, other.as_str()),
+            ("CreateBucket", Operation::Administer, other.as_str()),
+            ("DeleteBucket", Operation::Administer, bucket),
+        ] {
+            let verdict = self.world.gateway().verdict(id, key, wanted, bucket);
+            self.world.note(What::Tried(Tried {
+                access_key_id: id.to_owned(),
+                operation: operation.to_owned(),
+                bucket: bucket.to_owned(),
+                allowed: matches!(verdict, Some(Verdict::Forward { .. })),
+            }));
+        }
+    }
+
     /// A third party touches every claim, which changes nothing and has the operator look at all of them again.
-    pub(super) fn touch_claims(&self, facts: &Facts) {
+    pub(super) fn touch_claims(&self, facts: &Facts, touch: u32) {
         for (namespace, name, _) in facts.all("bucketclaims") {
             self.world.cluster.change("bucketclaims", namespace, name, |claim| {
-                claim["metadata"]["annotations"]["example.org/touched"] = "yes".into();
+                claim["metadata"]["annotations"]["example.org/touched"] = touch.to_string().into();
             });
         }
     }

@@ -28,7 +28,7 @@ pub(crate) struct Applier<'a> {
 /// 409 with a cause per field that another manager owns and this apply would change.
 pub(crate) fn apply(kind: &Kind, live: &Value, config: &Value, applier: &Applier<'_>) -> Result<Value, Failure> {
     let schema = &kind.schema;
-    let wanted = managed::fields_of(schema, &managed::without_reset(kind, config, applier.subresource));
+    let wanted = managed::fields_of(schema, config, managed::reset_fields(kind, applier.subresource));
     let me = Manager {
         operation: Operation::Apply,
         name: applier.manager.to_owned(),
@@ -47,7 +47,7 @@ pub(crate) fn apply(kind: &Kind, live: &Value, config: &Value, applier: &Applier
         }
     }
 
-    let found = managed::difference(schema, live, &merged);
+    let found = managed::difference(schema, live, &merged, &[]);
     settle_conflicts(&mut managers, &found.changed, applier.force, &kind.api_version())?;
     let time = match before {
         Some(owned) if owned.fields == wanted => owned.time,

@@ -130,8 +130,10 @@ fn strip(schema: &mut Value, top: bool) {
 
 /// Runs every rule of `schema` over an object; transition rules only where there is an old one.
 pub(crate) fn evaluate(schema: &Schema, object: &Value, old: Option<&Value>, out: &mut Findings) {
-    if schema.rules.compiled.is_some() {
-        own_rules(schema, &visible(object), old.map(visible).as_ref(), "", out);
+    if schema.rules.compiled.is_some()
+        && let Err(failures) = schema.rules.judge(&visible(object), old.map(visible).as_ref())
+    {
+        report(schema, &failures, old == Some(object), "", out);
     }
     below(schema, object, old, "", out);
 }
@@ -150,7 +152,9 @@ fn node(schema: &Schema, value: &Value, old: Option<&Value>, path: &str, out: &m
     if value.is_null() {
         return;
     }
-    own_rules(schema, value, old, path, out);
+    if let Err(failures) = schema.rules.judge(value, old) {
+        report(schema, &failures, old == Some(value), path, out);
+    }
     below(schema, value, old, path, out);
 }
 
@@ -178,12 +182,11 @@ fn below(schema: &Schema, value: &Value, old: Option<&Value>, path: &str, out: &
     }
 }
 
-fn own_rules(schema: &Schema, value: &Value, old: Option<&Value>, path: &str, out: &mut Findings) {
-    let Err(failures) = schema.rules.judge(value, old) else { return };
+/// Failures of a value that hasn't changed only warn, but for those of rules that compare with the old one.
+fn report(schema: &Schema, failures: &ValidationErrors, unchanged: bool, path: &str, out: &mut Findings) {
     for failure in failures {
-        let unchanged = old == Some(value) && !schema.rules.is_transition(&failure.rule);
-        let error = field_error(schema, &failure, path);
-        if unchanged {
+        let error = field_error(schema, failure, path);
+        if unchanged && !schema.rules.is_transition(&failure.rule) {
             out.warnings.push(error.to_string());
         } else {
             out.errors.push(error);
@@ -209,4 +212,44 @@ fn field_error(schema: &Schema, failure: &ValidationError, path: &str) -> FieldE
         _ => FieldErrorKind::Invalid,
     };
     FieldError::new(kind, &full, shown, failure.message.clone())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn rules() -> RuleSet {
+        let schema = json!({"type": "integer", "x-kubernetes-validations": [
+            {"rule": "self < 10", "message": "too large"},
+            {"rule": "self >= oldSelf", "message": "must not shrink"},
+        ]});
+        RuleSet::compile(&serde_json::from_value(schema).unwrap()).unwrap()
+    }
+
+    #[test]
+    fn what_passed_is_remembered_with_what_it_replaced() {
+        let rules = rules();
+        let judge =
+            |value: i64, old: Option<i64>| rules.judge(&json!(value), old.map(|old| json!(old)).as_ref()).is_ok();
+        for _ in 0..2 {
+            assert!(judge(5, None));
+            assert!(judge(5, Some(4)));
+            assert!(!judge(5, Some(6)));
+            assert!(!judge(12, Some(4)));
+        }
+        assert_eq!(rules.passed.lock().len(), 2, "only what passed");
+    }
+
+    #[test]
+    fn no_more_is_remembered_than_fits() {
+        let (passed, value) = (Passed::default(), json!(1));
+        for key in 0..=REMEMBERED as u64 {
+            passed.insert(key, &value, None);
+        }
+        assert_eq!(passed.lock().len(), 1);
+        assert!(passed.contains(REMEMBERED as u64, &value, None));
+        assert!(!passed.contains(REMEMBERED as u64, &value, Some(&value)));
+    }
 }

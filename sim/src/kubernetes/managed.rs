@@ -62,28 +62,27 @@ const UNOWNED: [&str; 12] = [
     "generateName",
 ];
 
-/// A copy of the object with only the fields that can be owned.
-fn ownable(object: &Value) -> Value {
-    let mut object = object.clone();
-    if let Some(fields) = object.as_object_mut() {
-        fields.remove("apiVersion");
-        fields.remove("kind");
+/// A copy of the object with only the fields that can be owned, without those of its parts that a request can't change.
+fn ownable(object: &Value, reset: &[&str]) -> Value {
+    let fields = object.as_object().into_iter().flatten();
+    let fields = fields.filter(|(name, _)| !matches!(name.as_str(), "apiVersion" | "kind" | "metadata"));
+    let mut kept: Map<_, _> = fields
+        .filter(|(name, _)| !reset.contains(&name.as_str()))
+        .map(|(n, field)| (n.clone(), field.clone()))
+        .collect();
+    let metadata = object["metadata"].as_object().into_iter().flatten();
+    let metadata = metadata.filter(|(name, _)| !UNOWNED.contains(&name.as_str()));
+    let metadata: Map<_, _> = metadata.map(|(name, field)| (name.clone(), field.clone())).collect();
+    if !metadata.is_empty() {
+        kept.insert("metadata".to_owned(), Value::Object(metadata));
     }
-    if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
-        metadata.retain(|name, _| !UNOWNED.contains(&name.as_str()));
-        if metadata.is_empty()
-            && let Some(fields) = object.as_object_mut()
-        {
-            fields.remove("metadata");
-        }
-    }
-    object
+    Value::Object(kept)
 }
 
-/// The paths of all leaves and list items of an object.
-pub(crate) fn fields_of(schema: &Schema, object: &Value) -> FieldSet {
+/// The paths of all leaves and list items of an object, but for the parts `reset`.
+pub(crate) fn fields_of(schema: &Schema, object: &Value, reset: &[&str]) -> FieldSet {
     let mut set = FieldSet::new();
-    collect(schema, &ownable(object), &mut Vec::new(), &mut set);
+    collect(schema, &ownable(object, reset), &mut Vec::new(), &mut set);
     set
 }
 
@@ -153,9 +152,10 @@ pub(crate) struct Difference {
     pub(crate) removed: FieldSet,
 }
 
-pub(crate) fn difference(schema: &Schema, old: &Value, new: &Value) -> Difference {
+/// The difference between two states, but for the parts `reset`.
+pub(crate) fn difference(schema: &Schema, old: &Value, new: &Value, reset: &[&str]) -> Difference {
     let mut found = Difference::default();
-    compare(schema, Some(&ownable(old)), Some(&ownable(new)), &mut Vec::new(), &mut found);
+    compare(schema, Some(&ownable(old, reset)), Some(&ownable(new, reset)), &mut Vec::new(), &mut found);
     found
 }
 
@@ -280,8 +280,7 @@ pub(crate) fn display(path: &Path) -> String {
 /// Records what an update that isn't an apply changed: the manager owns it now, nobody else does.
 /// `object` is the new state and gets the new `managedFields`.
 pub(crate) fn record_update(kind: &Kind, old: &Value, object: &mut Value, manager: &str, subresource: &str, now: &str) {
-    let (reset_old, reset_new) = (without_reset(kind, old, subresource), without_reset(kind, object, subresource));
-    let found = difference(&kind.schema, &reset_old, &reset_new);
+    let found = difference(&kind.schema, old, object, reset_fields(kind, subresource));
     let mut all = managers(old);
     for owned in all.values_mut() {
         owned.fields.retain(|path| !found.changed.contains(path) && !found.removed.contains(path));
@@ -296,25 +295,15 @@ pub(crate) fn record_update(kind: &Kind, old: &Value, object: &mut Value, manage
     set_managers(kind, object, &all);
 }
 
-/// The object without the part that a request to this (sub)resource can't change.
-pub(crate) fn without_reset(kind: &Kind, object: &Value, subresource: &str) -> Value {
-    let mut object = object.clone();
-    if let Some(fields) = object.as_object_mut() {
-        match subresource {
-            "status" => {
-                fields.remove("spec");
-            }
-            _ => {
-                if kind.status_subresource {
-                    fields.remove("status");
-                }
-                if kind.family == Family::Namespace {
-                    fields.remove("spec");
-                }
-            }
-        }
+/// The parts of an object that a request to this (sub)resource can't change.
+pub(crate) fn reset_fields(kind: &Kind, subresource: &str) -> &'static [&'static str] {
+    match (subresource, kind.status_subresource, kind.family) {
+        ("status", _, _) => &["spec"],
+        (_, true, Family::Namespace) => &["spec", "status"],
+        (_, false, Family::Namespace) => &["spec"],
+        (_, true, _) => &["status"],
+        (_, false, _) => &[],
     }
-    object
 }
 
 #[cfg(test)]
@@ -349,7 +338,7 @@ mod tests {
             "status": {"conditions": [{"type": "Ready", "status": "True"}]},
         });
         assert_eq!(
-            shown(&fields_of(&schema(), &object)),
+            shown(&fields_of(&schema(), &object, &[])),
             [
                 ".spec.a",
                 ".spec.plain",
@@ -364,7 +353,7 @@ mod tests {
     #[test]
     fn sets_survive_the_wire() {
         let object = json!({"spec": {"set": ["x", "y"]}, "status": {"conditions": [{"type": "A", "status": "B"}]}});
-        let fields = fields_of(&schema(), &object);
+        let fields = fields_of(&schema(), &object, &[]);
         let mut back = FieldSet::new();
         read_fields(&write_fields(&fields), &mut Vec::new(), &mut back);
         assert_eq!(back, fields);
@@ -374,7 +363,7 @@ mod tests {
     fn a_difference_tells_changes_from_removals() {
         let old = json!({"spec": {"a": "1", "plain": ["x"], "set": ["x", "y"]}});
         let new = json!({"spec": {"a": "2", "plain": ["x"], "set": ["y", "z"]}});
-        let found = difference(&schema(), &old, &new);
+        let found = difference(&schema(), &old, &new, &[]);
         assert_eq!(shown(&found.changed), [".spec.a", ".spec.set[=\"z\"]"]);
         assert_eq!(shown(&found.removed), [".spec.set[=\"x\"]"]);
     }

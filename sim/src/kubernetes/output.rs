@@ -1,5 +1,6 @@
 //! Answers: objects whole or as metadata only, and statuses.
 
+use std::borrow::Cow;
 use std::convert::Infallible;
 
 use bytes::Bytes;
@@ -34,14 +35,14 @@ impl Form {
         if accept.split(';').any(asks) { Self::Metadata } else { Self::Whole }
     }
 
-    pub(crate) fn object(self, object: &Value) -> Value {
+    pub(crate) fn object(self, object: &Value) -> Cow<'_, Value> {
         match self {
-            Self::Whole => object.clone(),
-            Self::Metadata => json!({
+            Self::Whole => Cow::Borrowed(object),
+            Self::Metadata => Cow::Owned(json!({
                 "kind": "PartialObjectMetadata",
                 "apiVersion": "meta.k8s.io/v1",
                 "metadata": object["metadata"],
-            }),
+            })),
         }
     }
 
@@ -50,7 +51,7 @@ impl Form {
             list["kind"] = "PartialObjectMetadataList".into();
             list["apiVersion"] = "meta.k8s.io/v1".into();
             for item in list["items"].as_array_mut().into_iter().flatten() {
-                *item = self.object(item);
+                *item = self.object(item).into_owned();
             }
         }
         list

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
-use tokio::sync::watch;
+use tokio::sync::Notify;
 
 use super::Clock;
 use super::kind::{Kind, KindKey, SharedKind};
@@ -60,8 +60,9 @@ struct Table {
     history: VecDeque<Change>,
     /// Changes up to this version can't be told any more.
     forgotten: u64,
-    /// Tells watches of this kind that there is news.
-    news: watch::Sender<u64>,
+    /// Tells watches of this kind that there is news, in the order in which they wait: tokio's `watch` wakes in an
+    /// order that it draws, and from what no seed of ours decides.
+    news: Arc<Notify>,
 }
 
 /// Everything that the simulated API server keeps.
@@ -91,7 +92,7 @@ impl State {
             objects: BTreeMap::new(),
             history: VecDeque::new(),
             forgotten,
-            news: watch::Sender::new(forgotten),
+            news: Arc::default(),
         });
     }
 
@@ -190,8 +191,8 @@ impl State {
     }
 
     /// Wakes when a kind changes.
-    pub(crate) fn subscribe(&self, kind: &Kind) -> watch::Receiver<u64> {
-        self.table(kind).news.subscribe()
+    pub(crate) fn subscribe(&self, kind: &Kind) -> Arc<Notify> {
+        self.table(kind).news.clone()
     }
 
     /// Writes an object under the next version, which it gets, and tells watches.
@@ -271,14 +272,13 @@ impl State {
 
 impl Table {
     fn record(&mut self, change: Change) {
-        let version = change.version;
         self.history.push_back(change);
         if self.history.len() > HISTORY
             && let Some(oldest) = self.history.pop_front()
         {
             self.forgotten = oldest.version;
         }
-        self.news.send_replace(version);
+        self.news.notify_waiters();
     }
 }
 

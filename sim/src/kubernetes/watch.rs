@@ -5,13 +5,15 @@
 //! under paused time.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
 use futures::stream::{self, Stream};
 use http_body::Frame;
+use serde::Serialize;
 use serde_json::{Value, json};
-use tokio::sync::watch::Receiver;
+use tokio::sync::Notify;
 use tokio::time::Instant;
 
 use super::Cluster;
@@ -42,8 +44,8 @@ struct Watch {
     /// Everything up to this version was told.
     version: u64,
     /// Lines to send before looking at the history again.
-    pending: VecDeque<Value>,
-    news: Receiver<u64>,
+    pending: VecDeque<Bytes>,
+    news: Arc<Notify>,
     ends: Instant,
     bookmarks: bool,
     next_bookmark: Instant,
@@ -52,7 +54,7 @@ struct Watch {
     /// Since when there has been something that the disturbance keeps from being told.
     behind_since: Option<Instant>,
     /// The event that is to be told once more.
-    again: Option<Value>,
+    again: Option<Bytes>,
 }
 
 /// Starts a watch and returns the body that streams it.
@@ -95,10 +97,8 @@ pub(crate) fn watch(
         watch.start_from_now(state, streaming && bookmarks);
     }
     Ok(stream::unfold(watch, |mut watch| async move {
-        let event = watch.next_disturbed().await?;
-        let mut line = event.to_string().into_bytes();
-        line.push(b'\n');
-        Some((Ok(Frame::data(Bytes::from(line))), watch))
+        let line = watch.next_disturbed().await?;
+        Some((Ok(Frame::data(line)), watch))
     }))
 }
 
@@ -122,6 +122,18 @@ fn check_streaming(query: &Query, streaming: bool) -> Result<(), Failure> {
     }
 }
 
+/// An event as it goes over the wire.
+fn line(event_type: &str, object: &Value) -> Bytes {
+    #[derive(Serialize)]
+    struct Event<'a> {
+        r#type: &'a str,
+        object: &'a Value,
+    }
+    let mut line = serde_json::to_vec(&Event { r#type: event_type, object }).expect("a JSON value serializes");
+    line.push(b'\n');
+    Bytes::from(line)
+}
+
 impl Watch {
     /// Tells everything that exists as added, then goes on from the current version.
     fn start_from_now(&mut self, state: &State, closing_bookmark: bool) {
@@ -136,12 +148,12 @@ impl Watch {
         }
     }
 
-    fn event(&self, event_type: &str, object: &Value) -> Value {
-        json!({"type": event_type, "object": self.form.object(object)})
+    fn event(&self, event_type: &str, object: &Value) -> Bytes {
+        line(event_type, &self.form.object(object))
     }
 
     /// The next event as the disturbance has it; `None` when the watch is over.
-    async fn next_disturbed(&mut self) -> Option<Value> {
+    async fn next_disturbed(&mut self) -> Option<Bytes> {
         match self.disturbance {
             Some(Disturbance::Silent) => std::future::pending().await,
             Some(Disturbance::Gone) if !self.ended => {
@@ -164,14 +176,14 @@ impl Watch {
     }
 
     /// The last event of a watch whose version is forgotten.
-    fn expired(&mut self, oldest: u64) -> Value {
+    fn expired(&mut self, oldest: u64) -> Bytes {
         self.ended = true;
         let failure = status::expired(self.version, oldest);
-        json!({"type": "ERROR", "object": super::output::status_object(&failure)})
+        line("ERROR", &super::output::status_object(&failure))
     }
 
     /// The next event; `None` when the watch is over.
-    async fn next(&mut self) -> Option<Value> {
+    async fn next(&mut self) -> Option<Bytes> {
         loop {
             if let Some(event) = self.pending.pop_front() {
                 return Some(event);
@@ -179,7 +191,10 @@ impl Watch {
             if self.ended {
                 return None;
             }
-            self.news.mark_unchanged();
+            let news = self.news.clone();
+            let mut news = std::pin::pin!(news.notified());
+            // From here on no change is missed, though it may be told already when it is heard of.
+            news.as_mut().enable();
             if let Some(event) = self.told_by_history() {
                 return Some(event);
             }
@@ -188,10 +203,7 @@ impl Watch {
             let wake = [bookmark, held_back].into_iter().flatten().fold(self.ends, Instant::min);
             tokio::select! {
                 biased;
-                changed = self.news.changed() => {
-                    // The store is gone with the last handle to the cluster, and we hold one.
-                    self.ended = changed.is_err();
-                }
+                () = news => {}
                 () = tokio::time::sleep_until(wake) => {
                     self.ended = Instant::now() >= self.ends;
                     if self.bookmarks && (self.ended || Instant::now() >= self.next_bookmark) {
@@ -203,7 +215,7 @@ impl Watch {
         }
     }
 
-    fn bookmark(&mut self) -> Value {
+    fn bookmark(&mut self) -> Bytes {
         // Unless some are held back, all of this kind's changes were told: the watch stands at the store's version.
         if self.behind_since.is_none() {
             self.version = self.version.max(self.cluster.lock().version());
@@ -212,7 +224,7 @@ impl Watch {
     }
 
     /// The event for the next change that concerns this watch, if there is one.
-    fn told_by_history(&mut self) -> Option<Value> {
+    fn told_by_history(&mut self) -> Option<Bytes> {
         let cluster = self.cluster.clone();
         let state = cluster.lock();
         loop {
@@ -266,7 +278,7 @@ impl Watch {
 
     /// What a change looks like through the filter: an object that stops matching is deleted, with
     /// its old labels and the new version; one that starts to is added.
-    fn translate(&self, change: &Change) -> Option<Value> {
+    fn translate(&self, change: &Change) -> Option<Bytes> {
         let before = change.old.as_deref().filter(|old| self.filter.matches(old));
         let after = Some(&*change.new).filter(|new| !change.removed && self.filter.matches(new));
         match (before, after) {

@@ -1,6 +1,8 @@
 //! Create and update: the order of steps of the API server's registry
 //! (`k8s.io/apiserver/pkg/registry/{generic/registry,rest}`).
 
+use std::sync::Arc;
+
 use serde_json::Value;
 
 use super::builtin;
@@ -44,7 +46,7 @@ pub(crate) struct WriteOptions {
 /// What came of a write.
 #[derive(Debug)]
 pub(crate) struct Written {
-    pub(crate) object: Value,
+    pub(crate) object: Shared,
     pub(crate) created: bool,
     pub(crate) warnings: Vec<String>,
 }
@@ -106,7 +108,7 @@ pub(crate) fn create(
         return Err(failure);
     }
     defaulting::apply_defaults(&kind.schema, &mut object);
-    let object = if options.dry_run { object } else { (*state.put(kind, object)).clone() };
+    let object = if options.dry_run { Arc::new(object) } else { state.put(kind, object) };
     Ok(Written { object, created: true, warnings })
 }
 
@@ -159,19 +161,18 @@ pub(crate) fn update(
     forget_new_times(existing, &mut object);
     meta::tidy(&mut object);
     if object == **existing {
-        return Ok(Written { object, created: false, warnings });
+        return Ok(Written { object: existing.clone(), created: false, warnings });
     }
     let last = meta::is_deleting(&object) && meta::finalizers(&object).is_empty() && !holds_content(kind, &object);
     if options.dry_run {
-        return Ok(Written { object, created: false, warnings });
+        return Ok(Written { object: Arc::new(object), created: false, warnings });
     }
     if last {
         // Watches see the stored state go; the caller gets what it asked for.
         state.remove(kind, &Place::of(&object));
-        return Ok(Written { object, created: false, warnings });
+        return Ok(Written { object: Arc::new(object), created: false, warnings });
     }
-    let stored = state.put(kind, object);
-    Ok(Written { object: (*stored).clone(), created: false, warnings })
+    Ok(Written { object: state.put(kind, object), created: false, warnings })
 }
 
 /// A namespace stays until its controller has emptied it.
@@ -242,6 +243,12 @@ fn content(object: &Value) -> Vec<(&String, &Value)> {
     object.as_object().into_iter().flatten().filter(|(name, _)| *name != "metadata").collect()
 }
 
+/// All of an object's metadata that isn't `managedFields`.
+fn metadata(object: &Value) -> Vec<(&String, &Value)> {
+    let metadata = object["metadata"].as_object().into_iter().flatten();
+    metadata.filter(|(name, _)| *name != "managedFields").collect()
+}
+
 pub(crate) fn bump_generation(object: &mut Value) {
     let generation = object["metadata"]["generation"].as_i64().unwrap_or_default();
     meta::set(object, "generation", (generation + 1).into());
@@ -252,10 +259,11 @@ fn forget_new_times(existing: &Value, object: &mut Value) {
     let timeless = |object: &Value| -> Vec<_> {
         managed::managers(object).into_iter().map(|(manager, owned)| (manager, owned.fields)).collect()
     };
-    let mut same = object.clone();
-    meta::copy(existing, &mut same, "managedFields");
-    if same == *existing && timeless(existing) == timeless(object) {
-        *object = same;
+    if content(existing) == content(object)
+        && metadata(existing) == metadata(object)
+        && timeless(existing) == timeless(object)
+    {
+        meta::copy(existing, object, "managedFields");
     }
 }
 

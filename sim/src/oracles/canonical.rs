@@ -21,6 +21,9 @@ use crate::history::facts::{field, label};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Canonical(Vec<String>);
 
+/// Data fields of Secrets that hold a secret key.
+pub(super) const SECRET_FIELDS: [&str; 2] = ["secret_access_key", "AWS_SECRET_ACCESS_KEY"];
+
 /// Most differences that are told.
 const MOST_TOLD: usize = 5;
 
@@ -221,8 +224,13 @@ impl Teller<'_> {
         if let Some(field) = path.strip_prefix(".data.") {
             let bytes = BASE64_STANDARD.decode(text).unwrap_or_default();
             let plain = String::from_utf8_lossy(&bytes);
-            let generation = field == "generation";
-            return Some(if generation { self.names.generation(self.uid, &plain) } else { self.names.replace(&plain) });
+            let told = self.names.replace(&plain);
+            return Some(match field {
+                "generation" => self.names.generation(self.uid, &plain),
+                // One that no key has is told of, but not told.
+                _ if SECRET_FIELDS.contains(&field) && told == plain => "<another secret>".to_owned(),
+                _ => told,
+            });
         }
         match text.parse::<Timestamp>() {
             Ok(time) => Some(self.time(path, time)),

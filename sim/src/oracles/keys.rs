@@ -63,7 +63,7 @@ impl<'a> Keys<'a> {
     ) {
         match change {
             (None, Some(Secret::Binding(binding))) => {
-                let gone = state.lives.get(binding.uid.as_str()).filter(|life| life.gone.is_some());
+                let gone = state.lives.get(binding.uid.as_str()).filter(|life| life.was_let_go());
                 if let Some(life) = gone.filter(|_| state.alone) {
                     let claim = life.claim.full_name();
                     found.broken(
@@ -96,7 +96,7 @@ impl<'a> Keys<'a> {
             );
         }
         let Some(life) = state.lives.get(key.uid.as_str()) else { return };
-        if life.gone.is_some() && state.alone {
+        if life.was_let_go() && state.alone {
             let claim = life.claim.full_name();
             found.broken(Promise::I7, step, format!("key {id} is made for claim {claim}, which is gone"));
         }

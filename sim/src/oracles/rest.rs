@@ -1,6 +1,6 @@
 //! What the operator does not do: anything at rest (E1), and things twice or in vain (E3).
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::{SignedDuration, Timestamp};
 
@@ -13,18 +13,19 @@ use super::order::record_of;
 use super::state::{Hand, Place, Seen, State, Step};
 use super::views::{End, Key, Secret};
 
-/// At rest a bucket is looked at, and a backend probed, once in ten minutes, give or take a tenth (spec §1, §5); but that
-/// of a claim in trouble also when somebody touches the claim.
+/// At rest a bucket is looked at, and a backend probed, once in ten minutes, give or take a tenth (spec §1, §5). What
+/// keeps a claim from what its user wants is tried again also when somebody touches the claim; but nothing comes of it.
 const BETWEEN_LOOKS: SignedDuration = SignedDuration::from_secs(9 * 60);
 
 /// What is remembered of calls and objects.
 #[derive(Debug, Default)]
 pub(super) struct Rest<'a> {
-    at_rest: bool,
+    /// Since when the operator is at rest.
+    since: Option<Timestamp>,
     /// When each operation was last called on each bucket.
     calls: BTreeMap<(&'a str, &'a str, &'a str), Timestamp>,
     /// Secrets that the operator made, and has not been given a reason to make again.
-    made: BTreeMap<Place<'a>, ()>,
+    made: BTreeSet<Place<'a>>,
     /// How many keys each claim was given, by UID.
     keys: BTreeMap<String, usize>,
 }
@@ -33,8 +34,8 @@ impl<'a> Rest<'a> {
     /// Looks at a step.
     pub(super) fn see(&mut self, state: &State<'a>, step: &Step<'a>, found: &mut Findings) {
         match &step.seen {
-            Seen::AtRest => self.at_rest = true,
-            Seen::Asked(asked) if self.at_rest && step.by_operator() => {
+            Seen::AtRest => self.since = Some(step.at),
+            Seen::Asked(asked) if self.since.is_some() && step.by_operator() && is_calm(state) => {
                 let message = format!(
                     "at rest {} {} {}/{} is asked for",
                     asked.method, asked.plural, asked.namespace, asked.name
@@ -45,9 +46,13 @@ impl<'a> Rest<'a> {
                 let bucket = called.bucket.as_deref().unwrap_or_default();
                 let operation = called.operation.name();
                 let last = self.calls.insert((called.host.as_str(), bucket, operation), step.at);
-                let often = last.is_none_or(|last| step.at.duration_since(last) < BETWEEN_LOOKS);
-                if self.at_rest && (!called.operation.is_read() || (often && is_calm(state))) {
-                    found.broken(Promise::E1, step, format!("at rest {operation} {bucket} is called"));
+                if let Some(since) = self.since.filter(|_| is_calm(state)) {
+                    // The first look at a bucket is put somewhere into the ten minutes, so as not to look at all at once.
+                    let counts = |last: &Timestamp| *last >= since;
+                    let soon = |last: Timestamp| step.at.duration_since(last) < BETWEEN_LOOKS;
+                    if !called.operation.is_read() || last.filter(counts).is_some_and(soon) {
+                        found.broken(Promise::E1, step, format!("at rest {operation} {bucket} is called"));
+                    }
                 }
                 if operation == "CreateBucket" {
                     judge_creation(state, step, called, found);
@@ -55,6 +60,10 @@ impl<'a> Rest<'a> {
             }
             Seen::Secret(place, new) => self.see_secret(state, step, *place, new.as_ref(), found),
             _ => {}
+        }
+        let stored = matches!(step.seen, Seen::Claim(..) | Seen::Secret(..) | Seen::Object);
+        if stored && self.since.is_some() && step.by_operator() && !is_calm(state) {
+            found.broken(Promise::E1, step, "at rest an object is written".to_owned());
         }
     }
 
@@ -73,7 +82,7 @@ impl<'a> Rest<'a> {
                 self.made.remove(&place);
             }
             (Hand::Operator(_), None, Some(_)) => {
-                if self.made.insert(place, ()).is_some() {
+                if !self.made.insert(place) {
                     found.broken(Promise::E3, step, format!("Secret {namespace}/{name} is made a second time"));
                 }
                 if let Some(Secret::Key(key)) = new {
@@ -82,16 +91,14 @@ impl<'a> Rest<'a> {
                     judge_reason(state, step, key, *number, found);
                 }
             }
-            (Hand::Operator(_), Some(old), None) => match may_go(state, step, place, old) {
-                // What had a reason to go may have one to come back.
-                true => {
-                    self.made.remove(&place);
-                }
-                false => {
-                    let message = format!("Secret {namespace}/{name} is deleted while its claim lives and needs it");
-                    found.broken(Promise::E3, step, message);
-                }
-            },
+            // What had a reason to go may have one to come back.
+            (Hand::Operator(_), Some(old), None) if may_go(state, step, place, old) => {
+                self.made.remove(&place);
+            }
+            (Hand::Operator(_), Some(_), None) => {
+                let message = format!("Secret {namespace}/{name} is deleted while its claim lives and needs it");
+                found.broken(Promise::E3, step, message);
+            }
             _ => {}
         }
     }

@@ -9,11 +9,9 @@ use serde_json::Value;
 use crate::history::{Event, What};
 use crate::world::OPERATOR_NAMESPACE;
 
+use super::canonical::SECRET_FIELDS;
 use super::findings::{Findings, Violation};
 use super::{Case, Promise};
-
-/// Data fields of Secrets that hold a secret key.
-const SECRET_FIELDS: [&str; 2] = ["secret_access_key", "AWS_SECRET_ACCESS_KEY"];
 
 /// Anything shorter is no key that anybody made: what a third party put in the place of one.
 const SHORTEST: usize = 16;

@@ -86,6 +86,13 @@ pub(super) struct Life<'a> {
     pub(super) deleting: Option<Edit>,
 }
 
+impl Life<'_> {
+    /// Whether the operator itself let it go. One that others tore away may still be worked on, and is swept.
+    pub(super) fn was_let_go(&self) -> bool {
+        matches!(self.gone, Some(Hand::Operator(_)))
+    }
+}
+
 /// What others did to a claim and its Secrets.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Meddling {

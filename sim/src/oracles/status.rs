@@ -52,8 +52,9 @@ pub(super) fn judge(case: &Case<'_>, state: &State<'_>, found: &mut Findings) {
     }
 }
 
+/// Keys without an end, of those that the gateway lets in.
 fn open_keys(state: &State<'_>, life: &Life<'_>) -> usize {
-    let open = |secret: &Secret<'_>| matches!(secret, Secret::Key(key) if key.end == End::Open);
+    let open = |secret: &Secret<'_>| matches!(secret, Secret::Key(key) if key.counts && key.end == End::Open);
     state.of(life.claim.uid).filter(|(_, held)| open(&held.secret)).count()
 }
 

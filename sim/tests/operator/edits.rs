@@ -192,6 +192,23 @@ fn a_quota_edited_in_mid_rotation_reaches_both_keys_and_moves_no_stamp() {
     });
 }
 
+#[test]
+fn a_strangers_secret_in_the_place_of_the_binding_is_not_written_to() {
+    Stage::run("kube:create secrets@4 already-exists(foreign)", async |stage| {
+        bound(&stage, "").await;
+        edit(&stage, json!({"anonymousAccess": {"mode": "ReadOnly"}})).await;
+        stage.until_ready_is("team-a", "photos", "CreationInconsistent").await;
+        let uid = object(&stage.world, "bucketclaims", "team-a", "photos")["metadata"]["uid"].clone();
+        let name = format!("ab-{}", uid.as_str().unwrap());
+        let theirs = object(&stage.world, "secrets", OPERATOR_NAMESPACE, &name);
+        assert_eq!(theirs["data"], json!({"stranger": "eA=="}));
+        assert!(message(&stage.world, "team-a", "photos").contains(&name));
+        stage.delete("secrets", OPERATOR_NAMESPACE, &name).await;
+        stage.until_ready_is("team-a", "photos", "Bound").await;
+        assert_eq!(secrets(&stage.world, OPERATOR_NAMESPACE, "anonymous-binding"), [name]);
+    });
+}
+
 // covers: 3.7.anonymous
 #[test]
 fn the_rate_of_anonymous_access_follows_the_spec() {

@@ -1,8 +1,10 @@
 //! The anonymous binding: public access to a bucket.
 
+use k8s_openapi::api::core::v1::Secret;
+
 use super::super::names::{BucketName, ClaimRef, ClaimUid};
 use super::super::wire::Role;
-use super::{Data, SecretContent, labels};
+use super::{DamagedSecret, Data, Fields, SecretContent, labels};
 
 /// Public access to a bucket (spec §2).
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -23,6 +25,14 @@ impl AnonymousBinding {
     /// Name of the binding of a claim.
     pub fn name(uid: &ClaimUid) -> String {
         format!("ab-{uid}")
+    }
+
+    /// Whether a Secret of that name is the binding of the claim: a name alone proves nothing (spec §2).
+    ///
+    /// # Errors
+    /// When the claim's UID does not stand in it.
+    pub fn check(secret: &Secret, uid: &ClaimUid) -> Result<(), DamagedSecret> {
+        Fields(secret).parse("claim_uid", |text| (text == uid.as_str()).then_some(()))
     }
 
     /// The Secret to write.

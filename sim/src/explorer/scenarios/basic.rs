@@ -6,8 +6,8 @@ use stowage_operator::api::wire::Role;
 use super::super::others::{CLAIM, NAMESPACE};
 use super::super::scenario::{Goal, Phase, Scenario, Step, StoreStep};
 use super::words::{
-    BASE, BOUND, BUCKET, ask_to_rotate, base_with, bound, check_bound, check_keys, claim, consumers, give_claim, pass,
-    patch, usual,
+    BASE, BOUND, BUCKET, ask_to_rotate, base_with, bound, check_bound, check_keys, claim, consumers, give_claim,
+    no_other, pass, patch, usual,
 };
 use crate::effects::Fault;
 use crate::history::Facts;
@@ -25,6 +25,8 @@ pub(in super::super) static CREATE: Scenario = Scenario {
         vec![Step::Apply(manifests), Step::Tenant(NAMESPACE, CLAIM), Step::Begin, Step::StartOperator]
     },
     goal: BOUND,
+    otherwise: no_other,
+    ends_alike: true,
     check: check_bound,
 };
 
@@ -46,6 +48,8 @@ pub(in super::super) static ADOPT: Scenario = Scenario {
         ]
     },
     goal: BOUND,
+    otherwise: no_other,
+    ends_alike: true,
     check: check_adopted,
 };
 
@@ -64,6 +68,8 @@ pub(in super::super) static ROTATE: Scenario = Scenario {
             && *handled == claim["metadata"]["annotations"]["broker.stowage.io/rotate"]
             && facts.internal(Role::VirtualCredential, NAMESPACE, CLAIM).len() == 1
     }),
+    otherwise: no_other,
+    ends_alike: true,
     check: check_bound,
 };
 
@@ -77,6 +83,8 @@ pub(in super::super) static QUOTA: Scenario = Scenario {
     goal: Goal::new("the quota stands in key and consumer Secret", |facts| {
         facts.is_bound(NAMESPACE, CLAIM) && quotas(facts) == ["2147483648", "2147483648"]
     }),
+    otherwise: no_other,
+    ends_alike: true,
     check: check_bound,
 };
 
@@ -94,6 +102,8 @@ pub(in super::super) static RENAME: Scenario = Scenario {
         let wanted = claim["spec"]["writeConnectionSecretToRef"]["name"].as_str().unwrap_or_default();
         facts.is_bound(NAMESPACE, CLAIM) && claim["status"]["boundSecretName"] == wanted && consumers(facts) == [wanted]
     }),
+    otherwise: no_other,
+    ends_alike: true,
     check: check_bound,
 };
 

@@ -21,6 +21,7 @@ pub static ALL: &[&Scenario] = &[
     &rotation::BY_TIME,
     &rotation::SPAMMED,
     &rotation::ANONYMOUS,
+    &names::ANY_ORDER,
     &basic::QUOTA,
     &basic::RENAME,
     &removal::DELETE,

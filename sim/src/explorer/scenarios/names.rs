@@ -1,11 +1,14 @@
 //! Claims that come to one name, and buckets that were there before.
 
+use serde_json::json;
+use stowage_operator::api::wire::Role;
+
 use super::super::others::{BUCKET, CLAIM, NAMESPACE};
 use super::super::scenario::{Goal, Phase, Scenario, Step, StoreStep, Target, TargetKind};
 use super::words::{
-    BASE, BOUND, PHOTOS, at_work, base_with, check_bound, claim, give_claim, nothing_more, pass, usual,
+    BASE, BOUND, PHOTOS, at_work, base_with, check_bound, claim, give_claim, no_other, nothing_more, pass, patch, usual,
 };
-use crate::effects::Fault;
+use crate::effects::{Edit, Fault, Tampering};
 use crate::history::Facts;
 use crate::world::ADMIN_ACCOUNT;
 
@@ -40,6 +43,22 @@ pub(in super::super) static CONFLICT: Scenario = Scenario {
     goal: Goal::new("the other claim is gone and the claim is bound", |facts| {
         facts.claim(RIVAL.namespace, RIVAL.name).is_null() && facts.is_bound(NAMESPACE, CLAIM)
     }),
+    otherwise: |facts, faults| {
+        let other = facts.claim(RIVAL.namespace, RIVAL.name);
+        let kept = |fault: &Fault| match fault {
+            // It goes without its bucket, whose tags go on naming it.
+            Fault::Tamper(Tampering::DeleteRecord | Tampering::StripFinalizers) | Fault::Edit(Edit::Retain) => {
+                other.is_null() && facts.ready(NAMESPACE, CLAIM) == "BucketExists"
+            }
+            // It can't go.
+            Fault::LateWrite => facts.ready(RIVAL.namespace, RIVAL.name) == "BucketNotEmpty",
+            Fault::Recreate => !other.is_null() && other["metadata"]["deletionTimestamp"].is_null(),
+            Fault::Edit(Edit::Pause) => facts.ready(RIVAL.namespace, RIVAL.name) == "Paused",
+            _ => false,
+        };
+        faults.iter().any(kept)
+    },
+    ends_alike: true,
     check: check_bound,
 };
 
@@ -58,6 +77,12 @@ pub(in super::super) static RACE: Scenario = Scenario {
         reasons.sort_unstable();
         reasons == ["Bound", "BucketNameConflict"]
     }),
+    otherwise: |facts, faults| {
+        // Whoever of the two is paused waits.
+        let paused = facts.ready(RIVAL.namespace, RIVAL.name) == "Paused";
+        paused && faults.contains(&Fault::Edit(Edit::Pause))
+    },
+    ends_alike: false,
     check: nothing_more,
 };
 
@@ -82,6 +107,8 @@ pub(in super::super) static ADOPT_NEVER: Scenario = Scenario {
         .concat()
     },
     goal: Goal::new("the claim is gone", |facts| facts.claim(NAMESPACE, CLAIM).is_null()),
+    otherwise: |facts, faults| faults.contains(&Fault::Recreate) && is_no_ones_to_delete(facts),
+    ends_alike: true,
     check: check_untouched,
 };
 
@@ -110,8 +137,16 @@ pub(in super::super) static ADOPT_OWNED: Scenario = Scenario {
         .concat()
     },
     goal: Goal::new("the claim is gone", |facts| facts.claim(NAMESPACE, CLAIM).is_null()),
+    otherwise: |facts, faults| faults.contains(&Fault::Recreate) && is_no_ones_to_delete(facts),
+    ends_alike: true,
     check: check_untouched,
 };
+
+/// The claim that was made again is not being deleted.
+fn is_no_ones_to_delete(facts: &Facts) -> bool {
+    let claim = facts.claim(NAMESPACE, CLAIM);
+    !claim.is_null() && claim["metadata"]["deletionTimestamp"].is_null()
+}
 
 /// The bucket is there with its data: nobody had the right to empty it.
 fn check_untouched(facts: &Facts, faults: &[Fault]) -> Result<(), String> {
@@ -122,3 +157,46 @@ fn check_untouched(facts: &Facts, faults: &[Fault]) -> Result<(), String> {
         Err("the bucket that was there before, or its data, is gone".to_owned())
     }
 }
+
+/// Four claims that have nothing to do with each other, whose users act in any order.
+pub(in super::super) static ANY_ORDER: Scenario = Scenario {
+    name: "any-order",
+    about: "users of several claims act in any order, with the same end",
+    phase: Phase::Edit,
+    world: usual,
+    script: || {
+        let other = |name| Target { kind: TargetKind::Claim, namespace: "team-b", name };
+        let quota = json!({"spec": {"quota": {"soft": "1Gi", "hard": "2Gi"}}});
+        let public = json!({"spec": {"anonymousAccess": {"mode": "ReadOnly"}}});
+        let given = ["music", "films"].map(|name| Step::Apply(claim("team-b", name, "deletionPolicy: Delete")));
+        [
+            at_work(BASE),
+            given.to_vec(),
+            vec![
+                give_claim(""),
+                Step::Until(BOUND),
+                pass(60),
+                Step::Begin,
+                Step::AnyOrder(vec![
+                    patch(quota),
+                    patch(public.clone()),
+                    patch(json!({"spec": {"writeConnectionSecretToRef": {"name": "photos-new"}}})),
+                    Step::Patch(other("music"), public),
+                    Step::Delete(other("films")),
+                    Step::Apply(claim("team-b", "books", "")),
+                ]),
+            ],
+        ]
+        .concat()
+    },
+    goal: Goal::new("three claims are bound, public access is given and the fourth claim gone", |facts| {
+        let bound = |namespace, name| facts.is_bound(namespace, name);
+        let public = facts.secrets(Role::AnonymousBinding).count() == 2;
+        let renamed = facts.claim(NAMESPACE, CLAIM)["status"]["boundSecretName"] == "photos-new";
+        let gone = facts.claim("team-b", "films").is_null();
+        bound(NAMESPACE, CLAIM) && bound("team-b", "music") && bound("team-b", "books") && public && renamed && gone
+    }),
+    otherwise: no_other,
+    ends_alike: true,
+    check: nothing_more,
+};

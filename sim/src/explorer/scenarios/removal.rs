@@ -4,7 +4,7 @@ use stowage_operator::api::wire::Role;
 
 use super::super::others::{CLAIM, NAMESPACE};
 use super::super::scenario::{Goal, Phase, Scenario, Step, StoreStep};
-use super::words::{BASE, BOUND, BUCKET, PHOTOS, at_work, bound, consumers, give_claim, pass, patch, usual};
+use super::words::{BASE, BOUND, BUCKET, PHOTOS, at_work, bound, consumers, give_claim, no_other, pass, patch, usual};
 use crate::effects::{Edit, Fault, Tampering};
 use crate::history::Facts;
 use serde_json::json;
@@ -22,6 +22,8 @@ pub(in super::super) static DELETE: Scenario = Scenario {
     world: usual,
     script: || [bound(""), vec![Step::Delete(PHOTOS)]].concat(),
     goal: GONE,
+    otherwise: no_other,
+    ends_alike: true,
     check: check_retained,
 };
 
@@ -33,6 +35,8 @@ pub(in super::super) static DELETE_EMPTY: Scenario = Scenario {
     world: usual,
     script: || [bound_to_delete("deletionPolicy: Delete"), vec![Step::Begin, Step::Delete(PHOTOS)]].concat(),
     goal: GONE,
+    otherwise: no_other,
+    ends_alike: true,
     check: check_gone,
 };
 
@@ -56,6 +60,8 @@ pub(in super::super) static DELETE_FORCED: Scenario = Scenario {
         [bound_to_delete("deletionPolicy: Delete, forceDelete: true"), content].concat()
     },
     goal: GONE,
+    otherwise: no_other,
+    ends_alike: true,
     check: check_gone,
 };
 
@@ -70,6 +76,8 @@ pub(in super::super) static DELETE_FULL: Scenario = Scenario {
         [bound("deletionPolicy: Delete"), vec![Step::Delete(PHOTOS), pass(60), let_go]].concat()
     },
     goal: GONE,
+    otherwise: no_other,
+    ends_alike: true,
     check: check_retained,
 };
 
@@ -92,6 +100,8 @@ pub(in super::super) static DELETE_LOCKED: Scenario = Scenario {
         .concat()
     },
     goal: GONE,
+    otherwise: no_other,
+    ends_alike: true,
     check: check_gone,
 };
 

@@ -5,7 +5,7 @@ use stowage_operator::api::wire::Role;
 
 use super::super::others::{CLAIM, NAMESPACE};
 use super::super::scenario::{Goal, Phase, Scenario, Step};
-use super::words::{ask_to_rotate, bound, check_bound, pass, patch, usual};
+use super::words::{ask_to_rotate, bound, check_bound, no_other, pass, patch, usual};
 use crate::history::Facts;
 
 /// One key is left, and the status' generation is at least this.
@@ -32,6 +32,8 @@ pub(in super::super) static BY_TIME: Scenario = Scenario {
         .concat()
     },
     goal: Goal::new("the key is replaced and the old one gone", |facts| rotated(facts, 2)),
+    otherwise: no_other,
+    ends_alike: true,
     check: check_bound,
 };
 
@@ -50,6 +52,8 @@ pub(in super::super) static SPAMMED: Scenario = Scenario {
         let handled = &claim["status"]["handledRotateRequest"];
         rotated(facts, 2) && *handled == claim["metadata"]["annotations"]["broker.stowage.io/rotate"]
     }),
+    otherwise: no_other,
+    ends_alike: true,
     check: check_bound,
 };
 
@@ -66,5 +70,7 @@ pub(in super::super) static ANONYMOUS: Scenario = Scenario {
     goal: Goal::new("the claim is bound and public access is gone", |facts| {
         facts.is_bound(NAMESPACE, CLAIM) && facts.internal(Role::AnonymousBinding, NAMESPACE, CLAIM).is_empty()
     }),
+    otherwise: no_other,
+    ends_alike: true,
     check: check_bound,
 };

@@ -82,6 +82,11 @@ pub(super) fn at_work(manifests: &str) -> Vec<Step> {
     vec![Step::Apply(manifests.to_owned()), Step::StartOperator, pass(5)]
 }
 
+/// No fault leads to anything here that it doesn't lead to everywhere.
+pub(super) fn no_other(_: &Facts, _: &[Fault]) -> bool {
+    false
+}
+
 /// Nothing is to hold besides the goal and what always has to.
 pub(super) fn nothing_more(_: &Facts, _: &[Fault]) -> Result<(), String> {
     Ok(())

@@ -109,7 +109,8 @@ fn at_rest_a_claim_that_is_being_deleted_has_no_key() {
 #[test]
 fn no_binding_is_made_for_a_claim_that_is_gone() {
     let mut story = Story::bound("Retain");
-    story.remove(By::Other, "bucketclaims", "team-a", "photos");
+    story.begin_deletion();
+    story.remove(By::Operator, "bucketclaims", "team-a", "photos");
     let binding = json!({"metadata": {}, "data": {"claim_uid": encode(UID)}});
     story.put(By::Operator, "secrets", OPERATOR_NAMESPACE, "ab-0a1b", binding);
     story.assert_broken(Promise::I7, "binding ab-0a1b is made for claim team-a/photos, which is gone");

@@ -1,50 +1,84 @@
-//! What a campaign found: plain data that can be written down, read again, and merged.
+//! What a campaign found: plain data that is written down, read again, merged and shown.
+//!
+//! - [`document`]: the report as one JSON document, and read back from it;
+//! - [`merge`]: the documents of all shards of a campaign as one;
+//! - [`text`] for people at a terminal, [`html`] for people with a browser, [`junit`] for machines that collect tests.
+
+pub mod document;
+mod drawings;
+pub mod html;
+pub mod junit;
+mod keychart;
+pub mod merge;
+mod promises;
+#[cfg(test)]
+mod samples;
+pub mod text;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 use crate::effects::Fault;
 use crate::history::facts::condition;
 use crate::history::{History, What};
-use crate::oracles::Violation;
+use crate::oracles::{Promise, Violation};
 
-use super::campaign::{Campaign, Profile};
+use super::campaign::{Campaign, Profile, Shard};
 use super::run::Outcome;
 use super::scenario::{Phase, Scenario};
 use super::schedule::Schedule;
 
+pub use drawings::Drawings;
+pub use keychart::KeyChart;
+
 /// What a campaign found.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Report {
-    /// How much was explored.
-    pub profile: Profile,
-    /// What everything that was drawn was drawn from.
-    pub seed: u64,
-    /// Schedules that ran at once.
-    pub jobs: usize,
     /// Schedules that ran.
     pub schedules: u64,
     /// Real time that it took.
     pub seconds: f64,
+    /// Schedules that ran at once.
+    pub jobs: usize,
     /// The processor, as it calls itself.
     pub cpu: String,
+    /// How much was explored.
+    pub profile: Profile,
+    /// What everything that was drawn was drawn from.
+    pub seed: u64,
+    /// Which part of the campaign it was.
+    pub shard: Shard,
     /// Whether all was run that was to be.
     pub complete: bool,
+    /// Schedules that all shards share among them, as far as they were counted.
+    pub numbered: usize,
     /// Each scenario by its name.
+    #[serde(with = "document::scenarios")]
     pub scenarios: BTreeMap<String, ScenarioReport>,
-    /// How often a fault, by its name, met a call in a phase.
-    pub cells: BTreeMap<(String, Phase), u64>,
+    /// In how many schedules each promise was judged, by its name.
+    pub judged: BTreeMap<String, u64>,
+    /// In how many schedules a promise, by its name, ended at one of the limits that the contract states (spec §3.2).
+    pub limited: BTreeMap<String, u64>,
     /// Reasons that a claim's `Ready` had.
     pub reasons: BTreeSet<String>,
     /// Schedules that broke a promise.
     pub failures: Vec<Failure>,
+    /// Trace hash and line of each schedule, by its place in the campaign; kept only where the campaign asks for it.
+    #[serde(skip)]
+    pub hashes: BTreeMap<usize, String>,
 }
 
 /// What was explored of a scenario.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ScenarioReport {
     /// What it is about.
     pub about: String,
+    /// The phase of a claim's life that faults meet.
+    pub phase: Phase,
+    /// Trace hash of its run without faults.
+    pub hash: String,
     /// Schedules that ran.
     pub schedules: u64,
     /// Effects that faults could meet.
@@ -55,6 +89,8 @@ pub struct ScenarioReport {
     pub crash_points_expected: usize,
     /// Pairs of effect and fault that were left out because the contract can't promise anything (spec §3.2).
     pub limits: usize,
+    /// How often each fault, by its name, met a call.
+    pub faults: BTreeMap<String, u64>,
     /// The schedule that took most real time.
     pub slowest: Option<Slow>,
     /// The schedule that took most virtual time.
@@ -62,7 +98,7 @@ pub struct ScenarioReport {
 }
 
 /// A schedule, and how long it took.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Slow {
     /// The line that replays it.
     pub line: String,
@@ -71,7 +107,7 @@ pub struct Slow {
 }
 
 /// A schedule that broke a promise.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Failure {
     /// The line that replays it.
     pub line: String,
@@ -87,17 +123,21 @@ impl Report {
     /// The report of a campaign that is about to begin.
     pub(super) fn new(campaign: &Campaign) -> Self {
         Self {
-            profile: campaign.profile,
-            seed: campaign.seed,
-            jobs: campaign.jobs,
             schedules: 0,
             seconds: 0.0,
+            jobs: campaign.jobs,
             cpu: cpu(),
+            profile: campaign.profile,
+            seed: campaign.seed,
+            shard: campaign.shard,
             complete: false,
+            numbered: 0,
             scenarios: BTreeMap::new(),
-            cells: BTreeMap::new(),
+            judged: BTreeMap::new(),
+            limited: BTreeMap::new(),
             reasons: BTreeSet::new(),
             failures: Vec::new(),
+            hashes: BTreeMap::new(),
         }
     }
 
@@ -106,21 +146,50 @@ impl Report {
         if self.seconds > 0.0 { self.schedules as f64 / self.seconds } else { 0.0 }
     }
 
-    /// The cells that there are: faults that exist, in phases that were explored.
-    pub fn cells_expected(&self) -> BTreeSet<(String, Phase)> {
-        let phases: BTreeSet<Phase> = self.cells.keys().map(|(_, phase)| *phase).collect();
-        let faults: BTreeSet<String> = Fault::all_single().iter().map(|fault| fault.name().to_owned()).collect();
-        faults.iter().flat_map(|fault| phases.iter().map(|phase| (fault.clone(), *phase))).collect()
+    /// How often a fault, by its name, met a call in a phase.
+    pub fn cells(&self) -> BTreeMap<(&str, Phase), u64> {
+        let mut cells = BTreeMap::new();
+        for row in self.scenarios.values() {
+            for (fault, count) in &row.faults {
+                *cells.entry((fault.as_str(), row.phase)).or_default() += count;
+            }
+        }
+        cells
     }
 
-    pub(super) fn note_reasons(&mut self, history: &History) {
+    /// The cells that there are: faults that exist, in phases that were explored.
+    pub fn cells_expected(&self) -> BTreeSet<(&'static str, Phase)> {
+        let phases: BTreeSet<Phase> = self.scenarios.values().map(|row| row.phase).collect();
+        let faults: BTreeSet<&str> = Fault::all_single().iter().map(|fault| fault.name()).collect();
+        faults.iter().flat_map(|fault| phases.iter().map(|phase| (*fault, *phase))).collect()
+    }
+
+    /// Notes what a schedule showed.
+    pub(super) fn note(&mut self, scenario: &str, outcome: &Outcome) {
+        self.schedules += 1;
+        self.note_reasons(&outcome.history);
+        for promise in Promise::ALL.into_iter().filter(|promise| promises::is_judged(*promise, outcome)) {
+            *self.judged.entry(promise.name().to_owned()).or_default() += 1;
+        }
+        let limited: BTreeSet<Promise> = outcome.limits.iter().map(|limit| limit.promise).collect();
+        for promise in limited {
+            *self.limited.entry(promise.name().to_owned()).or_default() += 1;
+        }
+        let Some(row) = self.scenarios.get_mut(scenario) else { return };
+        row.schedules += 1;
+        for fault in &outcome.faults {
+            *row.faults.entry(fault.name().to_owned()).or_default() += 1;
+        }
+    }
+
+    fn note_reasons(&mut self, history: &History) {
         for event in &history.events {
             if let What::Stored(stored) = &event.what
                 && stored.plural == "bucketclaims"
                 && let Some(claim) = &stored.new
             {
                 let reason = condition(claim, "Ready");
-                if !self.reasons.contains(reason) {
+                if !reason.is_empty() && !self.reasons.contains(reason) {
                     self.reasons.insert(reason.to_owned());
                 }
             }
@@ -132,11 +201,14 @@ impl ScenarioReport {
     pub(super) fn new(scenario: &Scenario, undisturbed: &Outcome, crash_points_expected: usize, limits: usize) -> Self {
         Self {
             about: scenario.about.to_owned(),
+            phase: scenario.phase,
+            hash: undisturbed.hash.clone(),
             schedules: 0,
             effects: undisturbed.calls().count(),
             crash_points: 0,
             crash_points_expected,
             limits,
+            faults: BTreeMap::new(),
             slowest: None,
             longest: None,
         }

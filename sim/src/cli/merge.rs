@@ -1,0 +1,47 @@
+//! `stowage-sim merge`.
+
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+
+use super::Printing;
+use super::report::{prepare, publish};
+use crate::explorer::Report;
+use crate::explorer::report::document;
+use crate::explorer::report::merge::merge;
+
+pub(super) const EXAMPLES: &str = "\
+Examples:
+  stowage-sim merge shard-*.json
+  stowage-sim merge shard-*.json --report out -o json
+
+With -o json: the document of `stowage-sim explore`, for the whole.
+
+Exit codes: 0 every promise was kept; 1 one was broken, or the documents don't belong together; 2 wrong usage.";
+
+/// What to merge.
+#[derive(Debug, Args)]
+pub(super) struct MergeArgs {
+    /// The JSON documents of all shards.
+    #[arg(value_name = "FILE", required = true)]
+    files: Vec<PathBuf>,
+    /// Write index.html, junit.xml and report.json into this directory, which is made if need be.
+    #[arg(long, env = "STOWAGE_REPORT", value_name = "DIR")]
+    report: Option<PathBuf>,
+    #[command(flatten)]
+    printing: Printing,
+}
+
+/// Merges, and prints the whole.
+pub(super) fn run_merge(args: MergeArgs) -> Result<(), String> {
+    prepare(args.report.as_deref())?;
+    let reports = args.files.iter().map(|file| read(file)).collect::<Result<Vec<Report>, String>>()?;
+    let merged = merge(reports).map_err(|error| error.to_string())?;
+    publish(&merged, args.report.as_deref(), args.printing)
+}
+
+fn read(file: &Path) -> Result<Report, String> {
+    let text = std::fs::read_to_string(file).map_err(|error| format!("can't read {}: {error}", file.display()))?;
+    document::read(&text)
+        .map_err(|error| format!("{} is no document of `stowage-sim explore -o json`: {error}", file.display()))
+}

@@ -1,0 +1,75 @@
+//! How far an exploration is, on stderr: a bar on a terminal, else a line now and then.
+
+use std::fmt;
+use std::io::{self, Write};
+use std::time::{Duration, Instant};
+
+use indicatif::{ProgressBar, ProgressState, ProgressStyle};
+
+use crate::explorer;
+
+/// Time between two lines where there is no terminal.
+const PAUSE: Duration = Duration::from_secs(30);
+
+/// What the bar shows.
+const TEMPLATE: &str = "{bar:24} {pos}/{len} schedules, {rate}, {msg}, {eta} left";
+
+/// Tells how far an exploration is.
+pub(super) struct Progress {
+    bar: ProgressBar,
+    start: Instant,
+    told: Instant,
+}
+
+impl Progress {
+    /// From now on.
+    pub(super) fn begin() -> Self {
+        let bar = ProgressBar::no_length();
+        if let Ok(style) = ProgressStyle::with_template(TEMPLATE) {
+            bar.set_style(style.with_key("rate", |state: &ProgressState, out: &mut dyn fmt::Write| {
+                // There is nobody to be told that a bar can't be drawn.
+                let _ = write!(out, "{:.0}/s", state.per_sec());
+            }));
+        }
+        let now = Instant::now();
+        Self { bar, start: now, told: now }
+    }
+
+    /// This is how far it is.
+    pub(super) fn tell(&mut self, now: explorer::Progress) {
+        let explorer::Progress { done, total, failures, cells, cells_total } = now;
+        let told = format!("{failures} failed, {cells} of {cells_total} cells");
+        if !self.bar.is_hidden() {
+            self.bar.set_length(total as u64);
+            self.bar.set_position(done as u64);
+            self.bar.set_message(told);
+        } else if self.told.elapsed() >= PAUSE {
+            self.told = Instant::now();
+            // Nobody may be there to read it.
+            let _ = writeln!(io::stderr(), "{}, {told}", line(done, total, self.start.elapsed()));
+        }
+    }
+
+    /// It is over.
+    pub(super) fn end(self) {
+        self.bar.finish_and_clear();
+    }
+}
+
+/// `1200/4000 schedules, 300/s, 9 s left`.
+fn line(done: usize, total: usize, passed: Duration) -> String {
+    let rate = done as f64 / passed.as_secs_f64().max(0.001);
+    let left = total.saturating_sub(done) as f64 / rate.max(0.001);
+    format!("{done}/{total} schedules, {rate:.0}/s, {left:.0} s left")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_tells_rate_and_time_left() {
+        assert_eq!(line(1200, 4000, Duration::from_secs(4)), "1200/4000 schedules, 300/s, 9 s left");
+        assert_eq!(line(0, 10, Duration::ZERO), "0/10 schedules, 0/s, 10000 s left");
+    }
+}

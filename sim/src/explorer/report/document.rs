@@ -1,0 +1,149 @@
+//! A report as one JSON document (spec §5), and read back from it.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use crate::explorer::scenario::Phase;
+use crate::oracles::Promise;
+
+use super::{Report, ScenarioReport};
+
+/// The document of a report: the report itself, and what is worked out from it.
+#[derive(Debug, Serialize)]
+pub struct Document<'a> {
+    #[serde(flatten)]
+    report: &'a Report,
+    rate: f64,
+    cells: Cells<'a>,
+    promises: Vec<Judged>,
+}
+
+/// Which faults met a call in which phase.
+#[derive(Debug, Serialize)]
+struct Cells<'a> {
+    covered: usize,
+    total: usize,
+    table: Vec<Cell<'a>>,
+}
+
+#[derive(Debug, Serialize)]
+struct Cell<'a> {
+    fault: &'a str,
+    phase: Phase,
+    count: u64,
+}
+
+#[derive(Debug, Serialize)]
+struct Judged {
+    name: &'static str,
+    words: &'static str,
+    schedules: u64,
+    limited: u64,
+}
+
+impl<'a> Document<'a> {
+    /// The document of a report.
+    pub fn of(report: &'a Report) -> Self {
+        let table: Vec<Cell<'_>> =
+            report.cells().into_iter().map(|((fault, phase), count)| Cell { fault, phase, count }).collect();
+        let cells = Cells { covered: table.len(), total: report.cells_expected().len(), table };
+        let judged = |promise: Promise| Judged {
+            name: promise.name(),
+            words: promise.words(),
+            schedules: report.judged.get(promise.name()).copied().unwrap_or_default(),
+            limited: report.limited.get(promise.name()).copied().unwrap_or_default(),
+        };
+        Self { report, rate: report.rate(), cells, promises: Promise::ALL.map(judged).into() }
+    }
+
+    /// The document as text.
+    ///
+    /// # Errors
+    /// Never: everything in it can be written as JSON.
+    pub fn to_text(&self) -> serde_json::Result<String> {
+        serde_json::to_string_pretty(self)
+    }
+}
+
+/// Reads a report back from its document.
+///
+/// # Errors
+/// Where the text is no such document.
+pub fn read(text: &str) -> serde_json::Result<Report> {
+    serde_json::from_str(text)
+}
+
+/// Scenarios as the contract lists them: each with its name.
+pub(super) mod scenarios {
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    use super::{BTreeMap, ScenarioReport, Serialize};
+
+    #[derive(Serialize)]
+    struct Named<'a> {
+        name: &'a str,
+        #[serde(flatten)]
+        row: &'a ScenarioReport,
+    }
+
+    #[derive(Deserialize)]
+    struct Owned {
+        name: String,
+        #[serde(flatten)]
+        row: ScenarioReport,
+    }
+
+    pub(in super::super) fn serialize<S: Serializer>(
+        rows: &BTreeMap<String, ScenarioReport>,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(rows.iter().map(|(name, row)| Named { name, row }))
+    }
+
+    pub(in super::super) fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<BTreeMap<String, ScenarioReport>, D::Error> {
+        let rows = Vec::<Owned>::deserialize(deserializer)?;
+        Ok(rows.into_iter().map(|Owned { name, row }| (name, row)).collect())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::Value;
+
+    use super::super::samples;
+    use super::*;
+
+    #[test]
+    fn a_document_is_read_back_as_it_was_written() {
+        let report = samples::report();
+        let text = Document::of(&report).to_text().expect("it can be written");
+        assert_eq!(read(&text).expect("it is a document"), report);
+    }
+
+    #[test]
+    fn the_document_has_the_fields_of_the_contract() {
+        let report = samples::report();
+        let document: Value = serde_json::to_value(Document::of(&report)).expect("it can be written");
+        assert_eq!(document["schedules"], 700);
+        assert_eq!(document["jobs"], 2);
+        assert_eq!(document["seconds"], 2.5);
+        assert_eq!(document["scenarios"][1]["name"], "rotate");
+        assert_eq!(document["scenarios"][1]["crash_points_expected"], 90);
+        assert_eq!(document["cells"]["covered"], 3);
+        assert_eq!(document["cells"]["total"], report.cells_expected().len());
+        assert_eq!(document["failures"][0]["line"], samples::LINE);
+        assert_eq!(document["failures"][0]["promise"], "I6");
+        assert!(document["failures"][0]["message"].is_string());
+    }
+
+    #[test]
+    fn what_is_no_document_is_refused() {
+        assert!(read("{}").is_err());
+        let text = Document::of(&samples::report()).to_text().expect("it can be written");
+        let error = read(&text.replace("\"0/2\"", "\"2/2\"")).expect_err("there is no such shard").to_string();
+        assert!(error.contains("expected I/N with I from 0 to N-1"), "{error}");
+    }
+}

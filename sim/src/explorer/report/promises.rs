@@ -1,0 +1,45 @@
+//! Which promises a schedule puts to the test.
+
+use crate::explorer::others;
+use crate::explorer::run::Outcome;
+use crate::oracles::Promise;
+
+/// When a promise is judged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Judged {
+    /// In every schedule, on all that happens.
+    Always,
+    /// Once a run has come to rest.
+    AtRest,
+    /// Once a run in which nobody but network and services did anything has come to what the user wanted.
+    AtEnd,
+    /// By schedules of special kinds, which are not told apart here.
+    Elsewhere,
+}
+
+/// Whether a promise was judged in a run.
+pub(super) fn is_judged(promise: Promise, outcome: &Outcome) -> bool {
+    match judged(promise) {
+        Judged::Always => true,
+        Judged::AtRest => outcome.history.at_rest().is_some(),
+        Judged::AtEnd => {
+            outcome.reached
+                && !outcome.faults.is_empty()
+                && !outcome.faults.iter().any(|fault| others::is_somebodys_doing(*fault))
+        }
+        Judged::Elsewhere => false,
+    }
+}
+
+fn judged(promise: Promise) -> Judged {
+    use Promise::{
+        D1, D2, E1, E2, E3, I1, I2, I3, I4, I5, I6, I7, I8, I9, I10, I11, I12, I13, I14, I15, I16, L1, L2, L3, L4, L5,
+        L6,
+    };
+    match promise {
+        I1 | I2 | I3 | I4 | I5 | I6 | I7 | I8 | I9 | I10 | I11 | I12 | I13 | I15 | E3 | L1 => Judged::Always,
+        I14 | I16 | E1 => Judged::AtRest,
+        D1 => Judged::AtEnd,
+        L2 | L3 | L4 | L5 | L6 | E2 | D2 => Judged::Elsewhere,
+    }
+}

@@ -1,0 +1,58 @@
+//! A small report made by hand, for tests.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::explorer::campaign::{Profile, Shard};
+use crate::explorer::scenario::Phase;
+
+use super::{Failure, Report, ScenarioReport, Slow};
+
+/// The line of the failure.
+pub(super) const LINE: &str = "rotate 1 #17 crash(before); kube:patch secrets@2 lost-answer";
+
+/// The first of two shards, with one failure in it and characters that mean something in HTML and XML.
+pub(super) fn report() -> Report {
+    let failure = Failure {
+        line: LINE.to_owned(),
+        promise: "I6".to_owned(),
+        message: "key <b>#1</b> & its \"friend\" were refused".to_owned(),
+        shrunk: Some("rotate 1 #17 crash(before)".to_owned()),
+    };
+    Report {
+        schedules: 700,
+        seconds: 2.5,
+        jobs: 2,
+        cpu: "Test CPU <fast>".to_owned(),
+        profile: Profile::Default,
+        seed: 1,
+        shard: Shard { index: 0, of: 2 },
+        complete: true,
+        numbered: 1400,
+        scenarios: BTreeMap::from([
+            ("create".to_owned(), scenario("a claim comes to be bound", Phase::Create, 300, &["conflict"])),
+            ("rotate".to_owned(), scenario("a key is replaced", Phase::Rotate, 400, &["conflict", "lost-answer"])),
+        ]),
+        judged: BTreeMap::from([("I1", 700), ("I6", 700)].map(|(name, count)| (name.to_owned(), count))),
+        limited: BTreeMap::from([("I1".to_owned(), 4)]),
+        reasons: BTreeSet::from(["Bound", "BackendError"].map(str::to_owned)),
+        failures: vec![failure],
+        hashes: BTreeMap::new(),
+    }
+}
+
+fn scenario(about: &str, phase: Phase, schedules: u64, faults: &[&str]) -> ScenarioReport {
+    let slow = |seconds| Some(Slow { line: format!("{phase} 1 #3 hang"), seconds });
+    ScenarioReport {
+        about: about.to_owned(),
+        phase,
+        hash: "abc".to_owned(),
+        schedules,
+        effects: 30,
+        crash_points: 45,
+        crash_points_expected: 90,
+        limits: 2,
+        faults: faults.iter().map(|fault| ((*fault).to_owned(), 30)).collect(),
+        slowest: slow(0.125),
+        longest: slow(905.0),
+    }
+}

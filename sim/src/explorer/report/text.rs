@@ -1,0 +1,126 @@
+//! A report for people at a terminal. Colours are escapes, which the stream given may strip.
+
+use std::io::{self, Write};
+
+use anstyle::{AnsiColor, Style};
+
+use crate::explorer::timeline::text::clock;
+use crate::oracles::Promise;
+
+use super::{Failure, Report, ScenarioReport, Slow};
+
+const STRONG: Style = Style::new().bold();
+const GOOD: Style = AnsiColor::Green.on_default();
+const BUSY: Style = AnsiColor::Yellow.on_default();
+const BAD: Style = AnsiColor::Red.on_default();
+
+/// Writes a report: a table of scenarios, sums, and each failure in a line that begins with what replays it.
+///
+/// # Errors
+/// Those of the stream.
+pub fn write(out: &mut impl Write, report: &Report) -> io::Result<()> {
+    writeln!(
+        out,
+        "{STRONG}{:18} {:8} {:>9} {:>7} {:>13} {:>6} {:>12} {:>12}{STRONG:#}",
+        "SCENARIO", "PHASE", "SCHEDULES", "EFFECTS", "CRASH POINTS", "LIMITS", "SLOWEST", "LONGEST"
+    )?;
+    for (name, row) in &report.scenarios {
+        write_scenario(out, name, row)?;
+    }
+    writeln!(out)?;
+    write_sums(out, report)?;
+    for failure in &report.failures {
+        write_failure(out, failure)?;
+    }
+    Ok(())
+}
+
+/// Real time of the slowest schedule, virtual time of the longest.
+fn write_scenario(out: &mut impl Write, name: &str, row: &ScenarioReport) -> io::Result<()> {
+    let crashes = format!("{} of {}", row.crash_points, row.crash_points_expected);
+    let slowest = row.slowest.as_ref().map_or_else(String::new, |it| format!("{:.0} ms", it.seconds * 1000.0));
+    let longest = row.longest.as_ref().map_or_else(String::new, virtual_time);
+    writeln!(
+        out,
+        "{name:18} {:8} {:9} {:7} {crashes:>13} {:6} {slowest:>12} {longest:>12}",
+        row.phase, row.schedules, row.effects, row.limits
+    )
+}
+
+/// How long a schedule took in virtual time.
+pub(super) fn virtual_time(slow: &Slow) -> String {
+    clock((slow.seconds * 1000.0) as i64)
+}
+
+fn write_sums(out: &mut impl Write, report: &Report) -> io::Result<()> {
+    let (cells, expected) = (report.cells().len(), report.cells_expected().len());
+    writeln!(
+        out,
+        "{} schedules in {:.1} s: {:.0}/s with {} on {}",
+        report.schedules,
+        report.seconds,
+        report.rate(),
+        counted(report.jobs as u64, "job"),
+        report.cpu
+    )?;
+    writeln!(out, "{cells} of {expected} pairs of fault and phase, {} reasons of Ready", report.reasons.len())?;
+    for (promise, count) in &report.limited {
+        writeln!(out, "{promise} ended at a limit that the contract states in {}", counted(*count, "schedule"))?;
+    }
+    if !report.complete {
+        writeln!(out, "{BUSY}not all was run: cut short{BUSY:#}")?;
+    }
+    match report.failures.len() as u64 {
+        0 => writeln!(out, "{GOOD}✓ every promise was kept{GOOD:#}"),
+        many => writeln!(out, "{BAD}✗ {} broke a promise{BAD:#}\n", counted(many, "schedule")),
+    }
+}
+
+fn write_failure(out: &mut impl Write, failure: &Failure) -> io::Result<()> {
+    let words = Promise::ALL.into_iter().find(|promise| promise.name() == failure.promise).map_or("", Promise::words);
+    let (promise, message) = (&failure.promise, failure.message.replace('\n', " "));
+    write!(out, "stowage-sim replay '{}' {BAD}{promise}{BAD:#} ({words}): {message}", failure.line)?;
+    match &failure.shrunk {
+        Some(shrunk) => writeln!(out, "; smaller: '{shrunk}'"),
+        None => writeln!(out),
+    }
+}
+
+/// `1 job`, `2 jobs`.
+fn counted(count: u64, what: &str) -> String {
+    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::samples;
+    use super::*;
+
+    fn plain(report: &Report) -> String {
+        let mut out = Vec::new();
+        write(&mut out, report).expect("a vector takes everything");
+        anstream::adapter::strip_bytes(&out).into_vec().try_into().expect("UTF-8")
+    }
+
+    #[test]
+    fn people_read_a_table_sums_and_failures() {
+        insta::assert_snapshot!(plain(&samples::report()));
+    }
+
+    #[test]
+    fn a_failure_is_one_line_that_begins_with_what_replays_it() {
+        let mut report = samples::report();
+        report.failures[0].message = "two\nlines".to_owned();
+        let text = plain(&report);
+        let last = text.lines().last().expect("there are lines");
+        assert!(last.starts_with(&format!("stowage-sim replay '{}' I6 (", samples::LINE)), "{last}");
+        assert!(last.contains("two lines"), "{last}");
+    }
+
+    #[test]
+    fn what_was_cut_short_is_not_told_as_whole() {
+        let report = Report { complete: false, failures: Vec::new(), ..samples::report() };
+        let text = plain(&report);
+        assert!(text.contains("not all was run") && text.contains("✓ every promise was kept"), "{text}");
+    }
+}

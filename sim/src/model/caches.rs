@@ -1,0 +1,134 @@
+//! What an operator's caches hold, and how a pass and a sweep begin on them.
+
+use super::objects::{
+    BackendFacts, Kind, NAMES, OPERATOR_NAMESPACE, Policy, SecretFacts, Uid, backend_number, bucket_name,
+};
+use super::state::{Cell, Memory, Pass, State};
+use super::talks::{Beginning, Place, Reply};
+use super::world::{DEADLINE, Lag, World};
+
+impl World {
+    /// The claim of a name, as the operator's cache has it: the later of what was seen and what it wrote itself.
+    pub(super) fn cached_claim(&self, state: &State, operator: usize, slot: usize) -> Option<u32> {
+        if !self.lags(Lag::Claims) {
+            return state.claims[slot];
+        }
+        let operator = &state.operators[operator];
+        let seen = operator.seen.claims[slot]?;
+        let version = |number: u32| {
+            let facts = self.talks.objects.claim_facts(number);
+            (facts.uid, facts.version)
+        };
+        Some(operator.wrote_claims[slot].filter(|wrote| version(*wrote) > version(seen)).unwrap_or(seen))
+    }
+
+    /// What the cache has under a name.
+    fn cached(&self, state: &State, operator: usize, name: u32) -> Option<u32> {
+        let internal = self.is_internal(name);
+        if !self.lags(if internal { Lag::Internal } else { Lag::Consumers }) {
+            return state.secrets.live(name);
+        }
+        let operator = &state.operators[operator];
+        let seen = if internal { &operator.seen.internal } else { &operator.seen.consumers };
+        operator.wrote.get(name).map_or_else(|| seen.live(name), Cell::live)
+    }
+
+    /// Every Secret in the operator's caches.
+    pub(super) fn all_cached<'a>(&'a self, state: &'a State, operator: usize) -> impl Iterator<Item = &'a SecretFacts> {
+        let names = state.secrets.iter().map(|(name, _)| name);
+        names
+            .filter_map(move |name| self.cached(state, operator, name))
+            .map(|number| self.talks.objects.secret_of(number))
+    }
+
+    /// A backend in the cache.
+    pub(super) fn cached_backend(&self, state: &State, operator: usize, number: u8) -> Option<BackendFacts> {
+        let backends =
+            if self.lags(Lag::Backends) { &state.operators[operator].seen.backends } else { &state.backends };
+        backends[number as usize]
+    }
+
+    /// A read or a write of its own told the operator what stands under a name.
+    pub(super) fn note(&self, state: &mut State, operator: usize, name: u32, cell: Cell) {
+        let lags = self.lags(if self.is_internal(name) { Lag::Internal } else { Lag::Consumers });
+        // What the cache does not hold is not forgotten.
+        if lags && (cell.live().is_some() || self.cached(state, operator, name).is_some()) {
+            state.operators[operator].wrote.put(name, cell);
+        }
+    }
+
+    /// What the operator knows when a pass over a claim begins; `None` = it knows of no such claim.
+    pub(super) fn begin(&self, state: &State, operator: usize, slot: usize, look: bool) -> Option<(Pass, Memory)> {
+        let claim = self.cached_claim(state, operator, slot)?;
+        let objects = &self.talks.objects;
+        let (facts, status) = (objects.claim_facts(claim), &objects.claim_of(claim).status);
+        let is_internal = |secret: &&SecretFacts| self.is_internal(secret.name);
+        let of_claim = |secret: &&SecretFacts| secret.claim == Some(facts.uid);
+        let number = |secret: &SecretFacts| secret.number;
+        let own: Vec<u32> = self.all_cached(state, operator).filter(is_internal).filter(of_claim).map(number).collect();
+        let by_name = objects.publishes_to(claim);
+        let of_namespace = |secret: &&SecretFacts| {
+            !self.is_internal(secret.name) && (of_claim(secret) || by_name.contains(&Some(secret.name)))
+        };
+        let consumers: Vec<u32> = self.all_cached(state, operator).filter(of_namespace).map(number).collect();
+        let process = &state.operators[operator];
+        let mut memory = process.memory[facts.uid.0 as usize].unwrap_or_else(|| {
+            let at_stake = facts.spec.deletion != Policy::Retain || status.bound_secret_name.is_none();
+            let until = if facts.deleting && at_stake { process.began + DEADLINE } else { 0 };
+            Memory { missing: None, until }
+        });
+        let mut beginning = Beginning {
+            claim,
+            own,
+            consumers,
+            missing: memory.missing,
+            unanswered: memory.until.saturating_sub(state.now),
+            look,
+        };
+        let tells = status.conditions.iter().any(|c| c.type_ == "BucketCreated" && c.reason == "BucketMissing");
+        if memory.missing.is_some() != tells {
+            let view = self.talks.begin(beginning.clone());
+            memory.missing = if tells { self.talks.bucket(view) } else { None };
+            (beginning.missing, beginning.look) = (memory.missing, true);
+        }
+        let view = self.talks.begin(beginning);
+        Some((Pass { view, edited: false, born: 0 }, memory))
+    }
+
+    /// Who holds a bucket, as far as the caches know.
+    pub(super) fn holder(&self, state: &State, operator: usize, uid: Uid, place: Place) -> Reply {
+        let others = |secret: &SecretFacts| secret.claim != Some(uid);
+        let mut suspect = false;
+        for secret in self.all_cached(state, operator) {
+            match (secret.kind, &secret.record) {
+                (Kind::Record, Some(_)) if self.is_record_of(secret, place) => {
+                    if others(secret) {
+                        return Reply::Held(secret.claim.map(Uid::slot));
+                    }
+                }
+                (Kind::Record, None) if self.is_record_of(secret, place) => return Reply::Damaged,
+                (Kind::Credential, _) => {
+                    suspect |= others(secret) && self.is_key_to(state, operator, secret, place);
+                }
+                _ => {}
+            }
+        }
+        if suspect { Reply::Suspect } else { Reply::Held(None) }
+    }
+
+    /// Whether a Secret has the name of a bucket's record.
+    pub(super) fn is_record_of(&self, secret: &SecretFacts, place: Place) -> bool {
+        let (namespace, name) = self.talks.objects.named(secret.name);
+        namespace == OPERATOR_NAMESPACE && name == place.record()
+    }
+
+    /// Whether a credential is for this very bucket, as the operator's `Observer` finds out.
+    pub(super) fn is_key_to(&self, state: &State, operator: usize, secret: &SecretFacts, place: Place) -> bool {
+        let elsewhere = |name: &String| {
+            let backend = backend_number(name).and_then(|number| self.cached_backend(state, operator, number));
+            backend.is_some_and(|backend| backend.store != place.store)
+        };
+        let named = secret.bucket.as_ref().is_some_and(|bucket| bucket.as_str() == bucket_name(place.bucket % NAMES));
+        named && !secret.backend.as_ref().is_some_and(elsewhere)
+    }
+}

@@ -1,0 +1,381 @@
+//! The world as stateright explores it: what can happen in a state, and what comes of it.
+
+use std::fmt;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::atomic::Ordering;
+use std::time::Instant;
+
+use stateright::{Model, Property};
+
+use super::objects::{CLAIMS, Kind, Uid};
+use super::oracle::Promise;
+use super::state::State;
+use super::talks::{Call, Ending, Stride};
+use super::turn::Fate;
+use super::world::{DEADLINE, Lag, World};
+
+/// Something that happens.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Action {
+    /// An operator begins a pass over a claim; with a drift check that is due.
+    Begin { operator: usize, slot: usize, look: bool },
+    /// A pass takes its next step.
+    Step { operator: usize, slot: usize, fate: Fate },
+    /// An operator begins a sweep.
+    Sweep { operator: usize, uid: Uid },
+    /// A sweep takes its next step.
+    Stride { operator: usize, fate: Fate },
+    /// A watch catches up.
+    CatchUp { operator: usize, kind: Lag },
+    /// An operator's process ends, and another one starts.
+    Crash { operator: usize },
+    /// The world's event of this number.
+    Event(usize),
+    /// A call that nobody waits for is carried out.
+    Land,
+    /// The clock goes on to the next moment at which something is due.
+    Tick,
+    /// The garbage collector takes a Secret.
+    Collect(u32),
+}
+
+/// The most seconds that the clock is ever put forward by itself: a rotation by time is weeks away.
+pub(super) const FAR: u32 = 86_400;
+
+impl World {
+    pub(super) fn fingerprint(state: &State) -> u64 {
+        let mut hasher = DefaultHasher::new();
+        state.hash(&mut hasher);
+        hasher.finish()
+    }
+
+    /// Whether the bounds are reached.
+    fn is_enough(&self) -> bool {
+        if self.cut.load(Ordering::Relaxed) || self.found.load(Ordering::Relaxed) {
+            return true;
+        }
+        let looked_at = self.looked_at.load(Ordering::Relaxed);
+        let late = || looked_at % 64 == 0 && self.bounds.until.is_some_and(|until| Instant::now() >= until);
+        let enough = self.bounds.states.is_some_and(|most| looked_at >= most) || late();
+        if enough {
+            self.cut.store(true, Ordering::Relaxed);
+        }
+        enough
+    }
+
+    fn steps(&self, state: &State, operator: usize, slot: usize, actions: &mut Vec<Action>) {
+        let step = |fate| Action::Step { operator, slot, fate };
+        let Some(plan) = self.plan(state, operator, slot) else {
+            let begins = |look: bool| self.would_act(state, operator, slot, look);
+            let looks: &[bool] = if self.recipe.drift { &[false, true] } else { &[false] };
+            let begin = |look: &bool| Action::Begin { operator, slot, look: *look };
+            actions.extend(looks.iter().filter(|look| begins(**look)).map(begin));
+            return;
+        };
+        let call = &self.talks.planned(plan).call;
+        actions.push(step(Fate::Answered));
+        if state.left.losses == 0 || call.is_cached() || matches!(call, Call::Rest(_)) {
+            return;
+        }
+        actions.push(step(Fate::Lost));
+        if call.is_act() {
+            actions.push(step(Fate::Unheard));
+            if self.recipe.late && state.late.is_none() {
+                actions.push(step(Fate::Late));
+            }
+        }
+    }
+
+    /// Whether a pass that begins now does more than to look into its caches.
+    fn would_act(&self, state: &State, operator: usize, slot: usize, look: bool) -> bool {
+        let Some((pass, _)) = self.begin(state, operator, slot, look) else { return false };
+        let mut view = pass.view;
+        for _ in 0..4 {
+            let plan = self.talks.plan(view, state.now);
+            let uid = self.talks.uid(view);
+            let reply = match self.talks.planned(plan).call {
+                Call::Backend(number) => super::talks::Reply::Backend(self.cached_backend(state, operator, number)),
+                Call::Holder(place) => self.holder(state, operator, uid, place),
+                Call::Rest(_) => return false,
+                _ => return true,
+            };
+            view = self.talks.learn(plan, reply);
+        }
+        true
+    }
+
+    fn sweeps(&self, state: &State, operator: usize, actions: &mut Vec<Action>) {
+        if let Some((_, sweep)) = state.operators[operator].sweep {
+            let stride = self.talks.stride_of(sweep);
+            actions.push(Action::Stride { operator, fate: Fate::Answered });
+            if state.left.losses > 0 && !matches!(stride, Stride::Over | Stride::Held | Stride::Retry) {
+                actions.push(Action::Stride { operator, fate: Fate::Lost });
+                if matches!(stride, Stride::Delete(_)) {
+                    actions.push(Action::Stride { operator, fate: Fate::Unheard });
+                }
+            }
+            return;
+        }
+        let suspects = Uid::all().filter(|uid| state.lives[uid.slot()] > uid.0 % super::objects::LIVES as u8);
+        let waits = |uid: &Uid| {
+            state.operators[operator].alone[uid.0 as usize].is_some_and(|since| state.now < since + DEADLINE)
+        };
+        let suspects = suspects.filter(|uid| !waits(uid) && self.suspect(state, operator, *uid).is_some());
+        actions.extend(suspects.map(|uid| Action::Sweep { operator, uid }));
+    }
+
+    /// The next moment at which something is due: a key's end, a rotation that waits, a call that can't happen any more.
+    pub(super) fn next_due(&self, state: &State) -> Option<u32> {
+        let mut due: Vec<u32> = Vec::new();
+        let claims = || state.claims.iter().flatten().map(|number| self.talks.objects.claim_facts(*number));
+        let rotates = claims().any(|claim| claim.rotate > 0 || claim.spec.interval.is_some());
+        for secret in state.secrets.all().map(|number| self.talks.objects.secret_of(number)) {
+            if secret.kind == Kind::Credential {
+                due.extend(secret.expires);
+                due.extend(secret.expires.map(|at| at.saturating_add(60)));
+                due.extend(rotates.then_some(secret.made + 60));
+            }
+        }
+        for interval in claims().filter_map(|claim| claim.spec.interval) {
+            let made = state.secrets.all().map(|number| self.talks.objects.secret_of(number).made).max();
+            due.extend(made.map(|made| made + interval * FAR));
+        }
+        for operator in &state.operators {
+            due.extend(operator.memory.iter().flatten().map(|memory| memory.until));
+            due.extend(operator.alone.iter().flatten().map(|since| since + DEADLINE));
+        }
+        due.extend(state.late.map(|late| late.until));
+        due.into_iter().filter(|at| *at > state.now).min()
+    }
+
+    /// What comes of an action.
+    pub(super) fn apply(&self, state: &mut State, action: Action) {
+        match action {
+            Action::Begin { operator, slot, look } => self.start(state, operator, slot, look),
+            Action::Step { operator, slot, fate } => {
+                state.left.losses -= u8::from(fate != Fate::Answered);
+                self.step(state, operator, slot, fate);
+            }
+            Action::Sweep { operator, uid } => self.start_sweep(state, operator, uid),
+            Action::Stride { operator, fate } => {
+                state.left.losses -= u8::from(fate != Fate::Answered);
+                self.stride(state, operator, fate);
+            }
+            Action::CatchUp { operator, kind } => {
+                let mut process = state.operators[operator].clone();
+                self.show(state, &mut process, kind);
+                state.operators[operator] = process;
+            }
+            Action::Crash { operator } => {
+                state.left.crashes -= 1;
+                self.crash(state, operator);
+            }
+            Action::Event(number) => {
+                state.happened |= 1 << number;
+                state.left.events -= 1;
+                self.happen(state, self.recipe.events[number]);
+            }
+            Action::Land => self.land(state),
+            Action::Tick => {
+                state.left.ticks -= 1;
+                self.tick(state);
+            }
+            Action::Collect(secret) => {
+                self.delete_secret(state, None, secret);
+            }
+        }
+        self.inspect(state);
+    }
+
+    fn crash(&self, state: &mut State, operator: usize) {
+        let process = &mut state.operators[operator];
+        process.began = state.now;
+        process.wrote.clear();
+        process.wrote_claims = Default::default();
+        process.passes = Default::default();
+        process.memory = Default::default();
+        process.sweep = None;
+        process.alone = Default::default();
+    }
+
+    /// A call that nobody waits for is carried out.
+    pub(super) fn land(&self, state: &mut State) {
+        if let Some(late) = state.late.take() {
+            self.object_to_late(state, late);
+            self.carry_out(state, None, late.plan, late.uid);
+        }
+    }
+
+    /// Goes on to the next moment at which something is due.
+    pub(super) fn tick(&self, state: &mut State) {
+        if let Some(due) = self.next_due(state) {
+            self.go_on_to(state, due);
+        }
+    }
+
+    /// Goes on to a moment. Calls whose deadline has passed don't happen any more.
+    pub(super) fn go_on_to(&self, state: &mut State, moment: u32) {
+        state.now = state.now.max(moment);
+        state.late = state.late.filter(|late| late.until > state.now);
+        for operator in &mut state.operators {
+            // What is over is forgotten: so that states which differ in nothing else are one.
+            for memory in operator.memory.iter_mut().flatten() {
+                if memory.until <= state.now {
+                    memory.until = 0;
+                }
+            }
+        }
+    }
+
+    fn list(&self, state: &State, actions: &mut Vec<Action>) {
+        for (operator, process) in state.operators.iter().enumerate() {
+            for slot in 0..CLAIMS {
+                self.steps(state, operator, slot, actions);
+            }
+            self.sweeps(state, operator, actions);
+            actions.extend(self.behind(state, operator).map(|kind| Action::CatchUp { operator, kind }));
+            let something = process.passes.iter().any(Option::is_some) || process.sweep.is_some();
+            let remembers = process.memory.iter().any(Option::is_some);
+            if state.left.crashes > 0 && (something || remembers) {
+                actions.push(Action::Crash { operator });
+            }
+        }
+        if state.left.events > 0 {
+            let open = |number: &usize| state.happened & (1 << number) == 0;
+            let events = self.recipe.events.iter().enumerate().map(|(number, _)| number).filter(open);
+            let can = events.filter(|number| self.can_happen(state, self.recipe.events[*number]));
+            actions.extend(can.map(Action::Event));
+        }
+        actions.extend(state.late.map(|_| Action::Land));
+        if state.left.ticks > 0 && self.next_due(state).is_some() {
+            actions.push(Action::Tick);
+        }
+        actions.extend(self.garbage(state).map(Action::Collect));
+    }
+
+    /// Kinds of which the operator has not seen everything.
+    pub(super) fn behind<'a>(&'a self, state: &'a State, operator: usize) -> impl Iterator<Item = Lag> + 'a {
+        let process = &state.operators[operator];
+        let wrote = move |internal: bool| process.wrote.iter().any(|(name, _)| self.is_internal(name) == internal);
+        let stored =
+            move |internal: bool| state.secrets.iter().filter(move |(name, _)| self.is_internal(*name) == internal);
+        self.recipe.lag.iter().copied().filter(move |kind| match kind {
+            Lag::Claims => process.seen.claims != state.claims || process.wrote_claims.iter().any(Option::is_some),
+            Lag::Internal => wrote(true) || !process.seen.internal.iter().eq(stored(true)),
+            Lag::Consumers => wrote(false) || !process.seen.consumers.iter().eq(stored(false)),
+            Lag::Backends => process.seen.backends != state.backends,
+        })
+    }
+
+    /// An action in words, as it is about to happen.
+    pub(super) fn describe(&self, state: &State, action: Action) -> String {
+        let who = |operator: usize| {
+            if self.recipe.operators > 1 { format!("operator {}", operator + 1) } else { "operator".to_owned() }
+        };
+        let claim = |slot: usize| super::objects::claim_ref(slot).to_string();
+        match action {
+            Action::Begin { operator, slot, look } => {
+                let look = if look { ", a drift check is due" } else { "" };
+                format!("{}: begins a pass over {}{look}", who(operator), claim(slot))
+            }
+            Action::Step { operator, slot, fate } => {
+                let step = self.plan(state, operator, slot).map(|plan| self.talks.planned(plan).step.to_string());
+                format!("{}: {}: {}{fate}", who(operator), claim(slot), step.unwrap_or_default())
+            }
+            Action::Sweep { operator, uid } => format!("{}: begins a sweep of {}", who(operator), uid.text()),
+            Action::Stride { operator, fate } => {
+                let text = state.operators[operator].sweep.map(|(_, sweep)| self.talks.sweep_text(sweep));
+                format!("{}: {}{fate}", who(operator), text.unwrap_or_default())
+            }
+            Action::CatchUp { operator, kind } => format!("{}: its watch of {kind:?} catches up", who(operator)),
+            Action::Crash { operator } => format!("{}: crashes and starts anew", who(operator)),
+            Action::Event(number) => format!("somebody: {:?}", self.recipe.events[number]),
+            Action::Land => {
+                let step = state.late.map(|late| self.talks.planned(late.plan).step.to_string());
+                format!("a call that nobody waits for happens: {}", step.unwrap_or_default())
+            }
+            Action::Tick => {
+                let moment = self.next_due(state).unwrap_or(state.now) - super::world::START;
+                format!("the clock goes on to {moment} s")
+            }
+            Action::Collect(secret) => {
+                let (_, name) = self.talks.objects.named(self.talks.objects.secret_of(secret).name);
+                format!("the garbage collector takes Secret {name}")
+            }
+        }
+    }
+}
+
+impl fmt::Display for Fate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Answered => "",
+            Self::Lost => " -> no answer, not carried out",
+            Self::Unheard => " -> carried out, its answer is lost",
+            Self::Late => " -> no answer yet",
+        })
+    }
+}
+
+impl Model for World {
+    type State = State;
+    type Action = Action;
+
+    fn init_states(&self) -> Vec<State> {
+        vec![self.first()]
+    }
+
+    fn actions(&self, state: &State, actions: &mut Vec<Action>) {
+        if state.broken.is_none() {
+            self.list(state, actions);
+        }
+    }
+
+    fn within_boundary(&self, _: &State) -> bool {
+        !self.is_enough()
+    }
+
+    fn next_state(&self, state: &State, action: Action) -> Option<State> {
+        let mut next = state.clone();
+        self.apply(&mut next, action);
+        Some(next)
+    }
+
+    fn properties(&self) -> Vec<Property<Self>> {
+        vec![
+            Property::always("safety", |world: &Self, state: &State| world.is_safe(state)),
+            Property::always("rest", |world: &Self, state| world.is_restful(state)),
+        ]
+    }
+}
+
+impl World {
+    /// Whether no promise was broken, or one before: the first is the one that is told, by the shortest way to it.
+    fn is_safe(&self, state: &State) -> bool {
+        state.broken.is_none() || self.found.swap(true, Ordering::Relaxed)
+    }
+
+    /// Whether everything comes to rest as it should from here, once nothing goes wrong any more.
+    fn is_restful(&self, state: &State) -> bool {
+        self.looked_at.fetch_add(1, Ordering::Relaxed);
+        // Nothing follows a broken promise. With the bounds reached, what is left is not looked at.
+        let over = self.found.load(Ordering::Relaxed) || self.cut.load(Ordering::Relaxed);
+        over || self.come_to_rest(state).1.is_none() || self.found.swap(true, Ordering::Relaxed)
+    }
+}
+
+/// So that a broken promise is told by its name.
+pub(super) fn first_broken(world: &World, state: &State) -> Option<(Promise, String)> {
+    match state.broken {
+        Some(promise) => Some((promise, String::new())),
+        None => world.come_to_rest(state).1,
+    }
+}
+
+/// When a claim is looked at again, in seconds; `None` = not by the clock, or in days.
+pub(super) fn soon(ending: Ending) -> Option<u32> {
+    match ending {
+        Ending::After(seconds) if seconds < FAR => Some(seconds),
+        _ => None,
+    }
+}

@@ -1,0 +1,495 @@
+//! The objects of the abstract world: what they say, in a few bytes, and the real objects that the planner is shown.
+//!
+//! A resourceVersion is the number of the object: it tells what the object says, and the planner knows nothing more of
+//! one than whether it is the same.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use k8s_openapi::api::core::v1::Secret;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use k8s_openapi::jiff::Timestamp;
+use serde_json::Value;
+use stowage_operator::api::{
+    AccessKeyId, AddressingStyle, AdminCredentialsSecretRef, AdoptionPolicy, Backend, BackendAccess, BackendTls,
+    BucketClaimStatus, BucketName, BucketRecord, Claim, ClaimRef, ClaimUid, Deletion, Desired, Endpoint, FINALIZER,
+    Gateway, NameTemplate, ObjectId, Rotation, wire,
+};
+use stowage_operator::plan::orphans::owner;
+use stowage_operator::plan::{BackendSeen, Setting, Stored};
+
+use super::shelf::Known;
+
+/// Namespace of the internal Secrets.
+pub(super) const OPERATOR_NAMESPACE: &str = "stowage-system";
+/// How many claims a world has at most.
+pub(super) const CLAIMS: usize = 2;
+/// How many UIDs one name is given at most.
+pub(super) const LIVES: usize = 2;
+/// How many UIDs there are.
+pub(super) const UIDS: usize = CLAIMS * LIVES;
+/// How many backends, and stores, there are.
+pub(super) const BACKENDS: usize = 2;
+/// How many names of buckets there are.
+pub(super) const NAMES: usize = 2;
+/// How many buckets there can be.
+pub(super) const BUCKETS: usize = BACKENDS * NAMES;
+/// Generations that are told apart.
+pub(super) const GENERATIONS: u64 = 12;
+
+/// A UID of a claim: its name's number and which life of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) struct Uid(pub(super) u8);
+
+impl Uid {
+    pub(super) fn of(slot: usize, life: u8) -> Self {
+        Self((slot * LIVES) as u8 + life)
+    }
+
+    pub(super) fn slot(self) -> usize {
+        self.0 as usize / LIVES
+    }
+
+    pub(super) fn all() -> impl Iterator<Item = Self> {
+        (0..UIDS as u8).map(Self)
+    }
+
+    pub(super) fn text(self) -> String {
+        format!("u-{}-{}", self.slot(), self.0 as usize % LIVES)
+    }
+
+    pub(super) fn parse(text: &str) -> Option<Self> {
+        Self::all().find(|uid| uid.text() == text)
+    }
+
+    pub(super) fn claim_uid(self) -> ClaimUid {
+        ClaimUid::new(self.text())
+    }
+}
+
+/// What a claim asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Spec {
+    /// Number of the backend.
+    pub(super) backend: u8,
+    /// What becomes of the bucket.
+    pub(super) deletion: Policy,
+    /// The consumer Secret has its second name.
+    pub(super) renamed: bool,
+    /// The bucket may be read by everybody.
+    pub(super) public: bool,
+    /// Seconds for which an old key goes on working.
+    pub(super) overlap: u32,
+    /// Days between two rotations that come by themselves.
+    pub(super) interval: Option<u32>,
+}
+
+impl Spec {
+    /// What a claim asks for unless somebody edits it.
+    pub(super) const PLAIN: Self =
+        Self { backend: 0, deletion: Policy::Retain, renamed: false, public: false, overlap: 300, interval: None };
+}
+
+/// Deletion policy and forceDelete.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Policy {
+    /// The bucket stays.
+    Retain,
+    /// It goes if it is empty.
+    Delete,
+    /// It is emptied and goes.
+    Force,
+}
+
+/// A claim as it is stored.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct ClaimFacts {
+    pub(super) uid: Uid,
+    pub(super) spec: Spec,
+    pub(super) deleting: bool,
+    pub(super) finalizer: bool,
+    pub(super) paused: bool,
+    /// Which rotation the annotation asks for; 0 = none.
+    pub(super) rotate: u8,
+    /// Generation of the spec.
+    pub(super) generation: u8,
+    /// Number of the status.
+    pub(super) status: u32,
+    /// Counts the writes.
+    pub(super) version: u16,
+}
+
+/// What kind of Secret it is, by its name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Kind {
+    /// Who holds a bucket.
+    Record,
+    /// A key.
+    Credential,
+    /// Public access.
+    Binding,
+    /// The connection, in the claim's namespace.
+    Consumer,
+}
+
+/// What a Secret says, as far as the world and the oracles ask.
+#[derive(Clone, Debug)]
+pub(super) struct SecretFacts {
+    pub(super) stored: Stored,
+    /// Its own number.
+    pub(super) number: u32,
+    /// Number of its name.
+    pub(super) name: u32,
+    pub(super) kind: Kind,
+    /// Whose its data say it is, or its controller where they say nothing: what caches find it by.
+    pub(super) claim: Option<Uid>,
+    /// Whose its label says it is: what lists find it by.
+    pub(super) labelled: Option<Uid>,
+    /// Its controller.
+    pub(super) controller: Option<Uid>,
+    /// Whose a sweep takes it for.
+    pub(super) swept: Option<Uid>,
+    /// The record that it is, if it can be read.
+    pub(super) record: Option<BucketRecord>,
+    /// Generation of the key that it is or publishes.
+    pub(super) generation: u64,
+    /// Name of the bucket that it is about.
+    pub(super) bucket: Option<BucketName>,
+    /// Name of the backend.
+    pub(super) backend: Option<String>,
+    /// The secret key in it.
+    pub(super) key: Option<String>,
+    /// When the key stops working.
+    pub(super) expires: Option<u32>,
+    /// When it was made.
+    pub(super) made: u32,
+    /// Counts the writes.
+    pub(super) version: u16,
+}
+
+/// A backend as it is stored; `None` in its place = there is none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct BackendFacts {
+    /// Its own number.
+    pub(super) number: u8,
+    /// Number of the store that it points to.
+    pub(super) store: u8,
+    /// Number of the bucket name that its template gives.
+    pub(super) template: u8,
+    pub(super) adoption: Adoption,
+    pub(super) ready: bool,
+}
+
+/// What may happen to a bucket that is there already.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Adoption {
+    /// It is taken if its tags name the claim.
+    Owned,
+    /// It is taken unless its tags name another.
+    Any,
+}
+
+struct ClaimEntry {
+    facts: ClaimFacts,
+    claim: Claim,
+    /// Names of the Secrets that it publishes to, or did.
+    publishes_to: [Option<u32>; 2],
+}
+
+/// Every object that came up so far.
+pub(super) struct Objects {
+    pub(super) setting: Arc<Setting>,
+    names: Known<String, (String, String)>,
+    statuses: Known<String, BucketClaimStatus>,
+    claims: Known<ClaimFacts, ClaimEntry>,
+    secrets: Known<(String, u16), SecretFacts>,
+    tags: Known<BTreeMap<String, String>, TagFacts>,
+    backends: Known<BackendFacts, BackendSeen>,
+}
+
+/// What the tags of a bucket say.
+pub(super) struct TagFacts {
+    pub(super) tags: BTreeMap<String, String>,
+    /// The claim UID in them.
+    pub(super) uid: Option<Uid>,
+}
+
+/// Number of a bucket without tags.
+pub(super) const UNTAGGED: u32 = 0;
+/// Number of the tags that a stranger puts.
+pub(super) const STRANGERS: u32 = 1;
+
+impl Objects {
+    pub(super) fn new(purge_slice: u32) -> Self {
+        let objects = Self {
+            setting: Arc::new(setting(purge_slice)),
+            names: Known::new(),
+            statuses: Known::new(),
+            claims: Known::new(),
+            secrets: Known::new(),
+            tags: Known::new(),
+            backends: Known::new(),
+        };
+        objects.tags(&BTreeMap::new());
+        objects.tags(&BTreeMap::from([("owner".to_owned(), "finance".to_owned())]));
+        objects
+    }
+
+    /// Number of a Secret's name.
+    pub(super) fn name(&self, namespace: &str, name: &str) -> u32 {
+        self.names.number(format!("{namespace}/{name}"), |_| (namespace.to_owned(), name.to_owned()))
+    }
+
+    /// Namespace and name of a number.
+    pub(super) fn named(&self, number: u32) -> (&str, &str) {
+        let (namespace, name) = self.names.get(number);
+        (namespace, name)
+    }
+
+    /// Number of a status.
+    pub(super) fn status(&self, status: &BucketClaimStatus) -> u32 {
+        let key = serde_json::to_string(status).unwrap_or_else(|_| unreachable!("a status is plain data"));
+        self.statuses.number(key, |_| status.clone())
+    }
+
+    /// The status of a number.
+    pub(super) fn status_of(&self, number: u32) -> &BucketClaimStatus {
+        self.statuses.get(number)
+    }
+
+    /// Number of a claim.
+    pub(super) fn claim(&self, facts: &ClaimFacts) -> u32 {
+        self.claims.number(facts.clone(), |number| {
+            let claim = claim(facts, number, self.status_of(facts.status));
+            let name = |name: &String| self.name(&claim.at.namespace, name);
+            let publishes_to = [Some(name(&claim.consumer_secret)), claim.status.bound_secret_name.as_ref().map(name)];
+            ClaimEntry { facts: facts.clone(), claim, publishes_to }
+        })
+    }
+
+    /// Names of the Secrets that a claim publishes to, or did.
+    pub(super) fn publishes_to(&self, number: u32) -> &[Option<u32>] {
+        &self.claims.get(number).publishes_to
+    }
+
+    /// What a claim says.
+    pub(super) fn claim_facts(&self, number: u32) -> &ClaimFacts {
+        &self.claims.get(number).facts
+    }
+
+    /// A claim as the planner sees it.
+    pub(super) fn claim_of(&self, number: u32) -> &Claim {
+        &self.claims.get(number).claim
+    }
+
+    /// Number of a Secret in a version. `secret` carries its UID.
+    pub(super) fn secret(&self, secret: &Secret, version: u16) -> u32 {
+        let key = serde_json::to_string(secret).unwrap_or_else(|_| unreachable!("a Secret is plain data"));
+        self.secrets.number((key, version), |number| self.secret_facts(secret, version, number))
+    }
+
+    /// What a Secret says.
+    pub(super) fn secret_of(&self, number: u32) -> &SecretFacts {
+        self.secrets.get(number)
+    }
+
+    /// Number of a set of tags.
+    pub(super) fn tags(&self, tags: &BTreeMap<String, String>) -> u32 {
+        let uid = tags.get(wire::TAG_CLAIM_UID).and_then(|text| Uid::parse(text));
+        self.tags.number(tags.clone(), |_| TagFacts { tags: tags.clone(), uid })
+    }
+
+    /// The tags of a number.
+    pub(super) fn tags_of(&self, number: u32) -> &TagFacts {
+        self.tags.get(number)
+    }
+
+    /// A backend as the planner sees it.
+    pub(super) fn backend(&self, facts: BackendFacts) -> &BackendSeen {
+        self.backends.get(self.backends.number(facts, |number| backend(facts, number)))
+    }
+
+    fn secret_facts(&self, secret: &Secret, version: u16, number: u32) -> SecretFacts {
+        let mut secret = secret.clone();
+        secret.metadata.resource_version = Some(number.to_string());
+        let stored = Stored(Arc::new(secret));
+        let metadata = &stored.0.metadata;
+        let text = |key: &str| stored.text(key).map(str::to_owned);
+        let controller = Uid::all().find(|uid| stored.is_controlled_by(&uid.claim_uid()));
+        let says = stored.text("claim_uid").and_then(Uid::parse);
+        let kind = match stored.name().get(..3) {
+            Some("br-") => Kind::Record,
+            Some("vc-") => Kind::Credential,
+            Some("ab-") => Kind::Binding,
+            _ => Kind::Consumer,
+        };
+        let whose = says.or(controller);
+        let id = text("access_key_id").or_else(|| text("AWS_ACCESS_KEY_ID"));
+        let generation = |uid: Uid| {
+            let is = |generation: &u64| {
+                let derived = AccessKeyId::of(&uid.claim_uid(), *generation);
+                derived.secret_name() == stored.name() || id.as_deref() == Some(derived.as_str())
+            };
+            (1..=GENERATIONS).find(is)
+        };
+        let expires = metadata.annotations.as_ref().and_then(|all| all.get(wire::EXPIRES_AT));
+        SecretFacts {
+            number,
+            name: self.name(metadata.namespace.as_deref().unwrap_or_default(), stored.name()),
+            kind,
+            claim: whose,
+            labelled: stored.label(wire::CLAIM_UID).and_then(Uid::parse),
+            controller,
+            swept: owner(&stored).and_then(|uid| Uid::parse(uid.as_str())),
+            record: BucketRecord::read(&stored.0).ok(),
+            generation: Uid::all().find_map(generation).unwrap_or(0),
+            bucket: text("bucket_name").or_else(|| text("BUCKET_NAME")).and_then(|name| BucketName::parse(&name).ok()),
+            backend: text("backend").or_else(|| stored.label(wire::BACKEND).map(str::to_owned)),
+            key: text("secret_access_key").or_else(|| text("AWS_SECRET_ACCESS_KEY")),
+            expires: expires.and_then(|text| text.parse().ok()).map(seconds),
+            made: metadata.creation_timestamp.as_ref().map_or(0, |time| seconds(time.0)),
+            version,
+            stored,
+        }
+    }
+}
+
+/// A Secret after a JSON patch, as the API server would store it.
+pub(super) fn patched(secret: &Secret, patch: &Value) -> Option<Secret> {
+    let mut raw = serde_json::to_value(secret).ok()?;
+    let patch: json_patch::Patch = serde_json::from_value(patch.clone()).ok()?;
+    json_patch::patch(&mut raw, &patch).ok()?;
+    let mut secret: Secret = serde_json::from_value(raw).ok()?;
+    secret.metadata.resource_version = None;
+    Some(secret)
+}
+
+/// A Secret that is stored for the first time, in this version of its name.
+pub(super) fn stored_first(mut secret: Secret, version: u16, now: u32) -> Secret {
+    secret.metadata.uid = Some(format!("s-{version}"));
+    secret.metadata.creation_timestamp = Some(Time(timestamp(now)));
+    secret
+}
+
+/// A moment of the model as a time.
+pub(super) fn timestamp(seconds: u32) -> Timestamp {
+    Timestamp::from_second(i64::from(seconds)).unwrap_or(Timestamp::MAX)
+}
+
+fn seconds(time: Timestamp) -> u32 {
+    u32::try_from(time.as_second()).unwrap_or(u32::MAX)
+}
+
+/// Namespace and name of a claim. With the default template both come to one bucket: `a-b-c`.
+pub(super) fn claim_ref(slot: usize) -> ClaimRef {
+    let (namespace, name) = [("a-b", "c"), ("a", "b-c")][slot];
+    ClaimRef { namespace: namespace.to_owned(), name: name.to_owned() }
+}
+
+/// Name of a claim's consumer Secret.
+pub(super) fn consumer_name(slot: usize, renamed: bool) -> String {
+    if renamed { "connection".to_owned() } else { format!("{}-s3", claim_ref(slot).name) }
+}
+
+/// Name of a backend.
+pub(super) fn backend_name(number: u8) -> &'static str {
+    ["main", "second"][number as usize]
+}
+
+/// Number of a backend.
+pub(super) fn backend_number(name: &str) -> Option<u8> {
+    (0..BACKENDS as u8).find(|number| backend_name(*number) == name)
+}
+
+/// URL of a store.
+pub(super) fn endpoint(store: u8) -> Endpoint {
+    parsed(Endpoint::parse(["http://one.example", "http://two.example"][store as usize]))
+}
+
+/// A bucket's place: its store and its name.
+pub(super) fn bucket_number(endpoint_text: &str, bucket: &str) -> Option<usize> {
+    let store = (0..BACKENDS).find(|store| endpoint(*store as u8).as_str() == endpoint_text)?;
+    let name = (0..NAMES).find(|name| bucket_name(*name) == bucket)?;
+    Some(store * NAMES + name)
+}
+
+/// Name of a bucket.
+pub(super) fn bucket_name(name: usize) -> &'static str {
+    ["a-b-c", "x-a-b-c"][name]
+}
+
+fn parsed<T, E: std::fmt::Debug>(result: Result<T, E>) -> T {
+    result.unwrap_or_else(|error| unreachable!("a constant of the model: {error:?}"))
+}
+
+fn setting(purge_slice: u32) -> Setting {
+    Setting {
+        operator_namespace: OPERATOR_NAMESPACE.to_owned(),
+        trusted_namespaces: BTreeSet::new(),
+        gateway: Gateway {
+            endpoint: parsed(Endpoint::parse("http://gateway.example")),
+            region: "us-east-1".to_owned(),
+            addressing_style: AddressingStyle::Path,
+        },
+        installation: "cluster".to_owned(),
+        purge_slice,
+    }
+}
+
+fn claim(facts: &ClaimFacts, number: u32, status: &BucketClaimStatus) -> Claim {
+    let slot = facts.uid.slot();
+    Claim {
+        id: ObjectId { uid: facts.uid.text(), resource_version: number.to_string() },
+        at: claim_ref(slot),
+        uid: facts.uid.claim_uid(),
+        generation: i64::from(facts.generation),
+        deleting: facts.deleting,
+        finalizers: if facts.finalizer { vec![FINALIZER.to_owned()] } else { Vec::new() },
+        paused: facts.paused,
+        rotate_request: (facts.rotate > 0).then(|| facts.rotate.to_string()),
+        deletion: match facts.spec.deletion {
+            Policy::Retain => Deletion::Retain,
+            Policy::Delete => Deletion::Delete,
+            Policy::Force => Deletion::Force,
+        },
+        consumer_secret: consumer_name(slot, facts.spec.renamed),
+        desired: Ok(Desired {
+            backend: backend_name(facts.spec.backend).to_owned(),
+            bucket: None,
+            rotation: Rotation { interval_days: facts.spec.interval, overlap_seconds: facts.spec.overlap },
+            anonymous: facts.spec.public.then_some(0),
+            quota_soft: None,
+            quota_hard: None,
+            versioning: None,
+        }),
+        status: status.clone(),
+    }
+}
+
+fn backend(facts: BackendFacts, number: u32) -> BackendSeen {
+    let name = backend_name(facts.number).to_owned();
+    let template = ["{{ .Namespace }}-{{ .Name }}", "x-{{ .Namespace }}-{{ .Name }}"][facts.template as usize];
+    let backend = Backend {
+        id: ObjectId { uid: format!("b-{name}"), resource_version: number.to_string() },
+        name,
+        generation: 1,
+        endpoint: endpoint(facts.store),
+        template: parsed(NameTemplate::parse(template)),
+        access: BackendAccess::All,
+        adoption: match facts.adoption {
+            Adoption::Owned => AdoptionPolicy::Owned,
+            Adoption::Any => AdoptionPolicy::Any,
+        },
+        region: "us-east-1".to_owned(),
+        addressing_style: AddressingStyle::Path,
+        credentials: AdminCredentialsSecretRef {
+            name: "admin".to_owned(),
+            namespace: OPERATOR_NAMESPACE.to_owned(),
+            access_key_field: "AWS_ACCESS_KEY_ID".to_owned(),
+            secret_key_field: "AWS_SECRET_ACCESS_KEY".to_owned(),
+        },
+        tls: BackendTls::default(),
+        ready: facts.ready,
+    };
+    BackendSeen::Present { backend: Arc::new(backend), allowed: true }
+}

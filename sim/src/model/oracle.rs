@@ -1,0 +1,382 @@
+//! What must never happen, checked at every effect and in every state.
+
+use std::fmt;
+use std::sync::atomic::Ordering;
+
+use stowage_operator::api::{BucketRecord, Deletion};
+use stowage_operator::plan::BucketSeen;
+
+use super::objects::{Kind, Policy, SecretFacts, UNTAGGED, Uid, backend_name, bucket_number};
+use super::state::{Late, Pass, State};
+use super::talks::{Call, Place};
+use super::world::World;
+
+/// A promise of the operator, in the words of the contract's tests.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Promise {
+    /// Nothing is destroyed that isn't the claim's.
+    I1,
+    /// Nothing is destroyed after an edit to `Retain`.
+    I2,
+    /// Nothing is emptied after an edit to `forceDelete: false`.
+    I3,
+    /// One bucket, one claim with keys to it.
+    I4,
+    /// Two keys at most, and one of them on its way out.
+    I5,
+    /// A key that was published works until its own end.
+    I6,
+    /// `expires-at` never moves earlier, and leaves the whole overlap.
+    I8,
+    /// An access key id is given one secret, once.
+    I10,
+    /// Finalizer and record stand before the first outside effect; the finalizer goes last.
+    I12,
+    /// Only what is the claim's is written.
+    I13,
+    /// At rest nothing is left over.
+    I14,
+    /// At rest the status is true.
+    I16,
+    /// What the spec asks for is reached, or the status names who is in the way.
+    L1,
+    /// A deleted claim goes, or the status names what is in the way.
+    L2,
+    /// Everything comes to rest.
+    L4,
+}
+
+impl Promise {
+    /// All of them.
+    pub const ALL: [Self; 15] = [
+        Self::I1,
+        Self::I2,
+        Self::I3,
+        Self::I4,
+        Self::I5,
+        Self::I6,
+        Self::I8,
+        Self::I10,
+        Self::I12,
+        Self::I13,
+        Self::I14,
+        Self::I16,
+        Self::L1,
+        Self::L2,
+        Self::L4,
+    ];
+
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::I1 => "I1",
+            Self::I2 => "I2",
+            Self::I3 => "I3",
+            Self::I4 => "I4",
+            Self::I5 => "I5",
+            Self::I6 => "I6",
+            Self::I8 => "I8",
+            Self::I10 => "I10",
+            Self::I12 => "I12",
+            Self::I13 => "I13",
+            Self::I14 => "I14",
+            Self::I16 => "I16",
+            Self::L1 => "L1",
+            Self::L2 => "L2",
+            Self::L4 => "L4",
+        }
+    }
+
+    /// The promise in words.
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::I1 => "nothing is destroyed that isn't the claim's",
+            Self::I2 => "nothing is destroyed after an edit to Retain",
+            Self::I3 => "nothing is emptied after an edit to forceDelete: false",
+            Self::I4 => "a bucket has keys of one claim only",
+            Self::I5 => "at most two keys live, one of them without expires-at",
+            Self::I6 => "a published key works until its own end",
+            Self::I8 => "expires-at never moves earlier or vanishes, and leaves the whole overlap",
+            Self::I10 => "an access key id is given one secret, once",
+            Self::I12 => "finalizer and record stand before the first outside effect, and the finalizer goes last",
+            Self::I13 => "only what is the claim's is written",
+            Self::I14 => "at rest nothing is left over",
+            Self::I16 => "at rest the status is true",
+            Self::L1 => "what the spec asks for is reached, or the status names who is in the way",
+            Self::L2 => "a deleted claim goes, or the status names what is in the way",
+            Self::L4 => "once nothing goes wrong any more, everything comes to rest",
+        }
+    }
+}
+
+impl fmt::Display for Promise {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.name(), self.words())
+    }
+}
+
+impl World {
+    fn break_promise(&self, state: &mut State, promise: Promise) {
+        state.broken = state.broken.or(Some(promise));
+    }
+
+    fn is_undisturbed(&self, state: &State) -> bool {
+        !state.ghost.tampered && !state.ghost.intruded && self.recipe.operators == 1 && !self.recipe.late
+    }
+
+    /// Judges an effect right before it is carried out.
+    pub(super) fn object(&self, state: &mut State, plan: u32, pass: Pass) {
+        let uid = self.talks.uid(pass.view);
+        self.note_retention(state, plan, pass);
+        let objection = match &self.talks.planned(plan).call {
+            Call::DeleteBucket(place) => self.destruction(state, *place, uid, pass, false),
+            Call::Purge(place, _) => self.destruction(state, *place, uid, pass, true),
+            Call::CreateBucket(place) | Call::Tag(place, _) => self.outside(state, *place, uid),
+            Call::Finalizer(claim, false) if state.claims[uid.slot()] == Some(*claim) => {
+                let policy = self.talks.objects.claim_facts(*claim).spec.deletion;
+                state.ghost.released[uid.0 as usize].get_or_insert(policy);
+                self.release(state, uid)
+            }
+            Call::Patch(secret) | Call::Delete(secret) => self.write(state, *secret, uid).or_else(|| {
+                let facts = self.talks.objects.secret_of(*secret);
+                let live = state.secrets.live(facts.name) == Some(*secret);
+                match self.talks.planned(plan).call {
+                    Call::Delete(_) if live => self.revocation(state, facts, uid),
+                    Call::Patch(_) if live => {
+                        let overlap = self.talks.view(pass.view).claim.desired.as_ref();
+                        let overlap = overlap.map_or(0, |desired| desired.rotation.overlap_seconds);
+                        let after = self.talks.patch(plan, *secret).map(|after| self.talks.objects.secret_of(after));
+                        after.and_then(|after| self.stamp(state, facts, after, uid, overlap))
+                    }
+                    _ => None,
+                }
+            }),
+            _ => None,
+        };
+        if let Some(promise) = objection {
+            self.break_promise(state, promise);
+        }
+    }
+
+    /// A record that goes with a pass that read `Retain` decides: the bucket stays, whatever is edited after that.
+    fn note_retention(&self, state: &mut State, plan: u32, pass: Pass) {
+        let retains = self.talks.view(pass.view).claim.deletion == Deletion::Retain;
+        if let Call::Delete(secret) = self.talks.planned(plan).call
+            && retains
+            && self.talks.objects.secret_of(secret).kind == Kind::Record
+        {
+            state.ghost.released[self.talks.uid(pass.view).0 as usize] = Some(Policy::Retain);
+        }
+    }
+
+    /// I1, I2, I3: what entitles the pass to destroy, and whose the bucket is.
+    fn destruction(&self, state: &State, place: Place, uid: Uid, pass: Pass, purge: bool) -> Option<Promise> {
+        let view = self.talks.view(pass.view);
+        let bucket = &state.buckets[place.bucket];
+        let is_about = |record: &BucketRecord| {
+            record.bucket.as_str() == place.bucket_name() && record.backend == backend_name(place.backend)
+        };
+        let record = view.records().map(|(record, _)| record).find(is_about);
+        let tags = match &view.bucket {
+            Some(BucketSeen::Present(Some(tags))) => self.talks.objects.tags(tags),
+            _ => return Some(Promise::I1),
+        };
+        let tagged = self.talks.objects.tags_of(tags).uid == Some(uid);
+        let unfinished =
+            !purge && tags == UNTAGGED && record.as_ref().is_some_and(|record| record.absence && !record.settled);
+        if record.is_none_or(|record| record.adopted) || !(tagged || unfinished) {
+            return Some(Promise::I1);
+        }
+        if bucket.present && bucket.maker != Some(uid) {
+            // What looks like ours and isn't: a stranger acted between the look and the call, tagged it so, or made an
+            // empty one after we saw absence (spec §3.2).
+            if bucket.born != pass.born || unfinished || state.ghost.intruded || self.recipe.operators > 1 {
+                self.limits.fetch_add(1, Ordering::Relaxed);
+            } else {
+                return Some(Promise::I1);
+            }
+        }
+        let policy =
+            state.claims[uid.slot()].map(|claim| self.talks.objects.claim_facts(claim)).filter(|f| f.uid == uid);
+        match policy.map(|facts| facts.spec.deletion) {
+            _ if pass.edited => None,
+            Some(Policy::Retain) => Some(Promise::I2),
+            Some(Policy::Delete) if purge => Some(Promise::I3),
+            _ => None,
+        }
+    }
+
+    /// I12, at the first outside effect.
+    fn outside(&self, state: &State, place: Place, uid: Uid) -> Option<Promise> {
+        let held = state.ghost.held[uid.0 as usize] & (1 << place.bucket) != 0;
+        let claim = state.claims[uid.slot()].map(|claim| self.talks.objects.claim_facts(claim));
+        let finalizer = claim.is_none_or(|facts| facts.uid != uid || facts.finalizer);
+        (!held || (!finalizer && self.is_undisturbed(state))).then_some(Promise::I12)
+    }
+
+    /// I12, when the finalizer goes.
+    fn release(&self, state: &State, uid: Uid) -> Option<Promise> {
+        let of_claim = |secret: &SecretFacts| secret.kind != Kind::Consumer && secret.claim == Some(uid);
+        let left = state.secrets.all().any(|number| of_claim(self.talks.objects.secret_of(number)));
+        (left && self.is_undisturbed(state)).then_some(Promise::I12)
+    }
+
+    /// I13: whose the Secret is.
+    fn write(&self, state: &State, secret: u32, uid: Uid) -> Option<Promise> {
+        let facts = self.talks.objects.secret_of(secret);
+        let live = state.secrets.live(facts.name).map(|live| self.talks.objects.secret_of(live))?;
+        let ours = if live.kind == Kind::Consumer { live.controller == Some(uid) } else { live.claim == Some(uid) };
+        (live.number == secret && !ours && !state.ghost.tampered).then_some(Promise::I13)
+    }
+
+    /// I6: a key that was published is revoked only when its time is over, or with its claim.
+    fn revocation(&self, state: &State, facts: &SecretFacts, uid: Uid) -> Option<Promise> {
+        let published = state.ghost.published[uid.0 as usize] & (1 << facts.generation.min(15)) != 0;
+        let over = facts.expires.is_some_and(|at| state.now >= at);
+        let deleting = state.claims[uid.slot()].map(|claim| self.talks.objects.claim_facts(claim));
+        let deleting = deleting.is_none_or(|claim| claim.uid != uid || claim.deleting);
+        (facts.kind == Kind::Credential && published && !over && !deleting).then_some(Promise::I6)
+    }
+
+    /// I8 and I10: what a patch does to a key.
+    fn stamp(
+        &self,
+        state: &State,
+        before: &SecretFacts,
+        after: &SecretFacts,
+        uid: Uid,
+        overlap: u32,
+    ) -> Option<Promise> {
+        if before.kind != Kind::Credential {
+            return None;
+        }
+        if before.key != after.key {
+            return Some(Promise::I10);
+        }
+        let earliest = state.ghost.switched[uid.0 as usize] + overlap;
+        match (before.expires, after.expires) {
+            (Some(was), Some(is)) if is >= was => None,
+            (Some(_), _) => Some(Promise::I8),
+            (None, Some(at)) => (at < earliest).then_some(Promise::I8),
+            (None, None) => None,
+        }
+    }
+
+    /// A sweep is to delete only what is of a claim that is gone.
+    pub(super) fn object_to_sweep(&self, state: &mut State, uid: Uid, secret: u32) {
+        let facts = self.talks.objects.secret_of(secret);
+        let live = state.secrets.live(facts.name) == Some(secret);
+        if live && facts.claim.is_some_and(|owner| owner != uid) {
+            self.break_promise(state, Promise::I13);
+        } else if live && self.is_alive(state, uid) {
+            self.break_promise(state, Promise::I6);
+        }
+    }
+
+    /// I1, for a call that nobody waits for any more: within its deadline it must not hit the name's next holder.
+    pub(super) fn object_to_late(&self, state: &mut State, late: Late) {
+        if let Call::DeleteBucket(place) | Call::Purge(place, _) = self.talks.planned(late.plan).call {
+            let bucket = &state.buckets[place.bucket];
+            if bucket.present && bucket.maker != Some(late.uid) && !state.ghost.intruded {
+                self.break_promise(state, Promise::I1);
+            }
+        }
+    }
+
+    /// Notes a Secret that is stored: what was minted, published and held.
+    pub(super) fn remember(&self, state: &mut State, secret: u32) {
+        let facts = self.talks.objects.secret_of(secret);
+        let before = state.secrets.live(facts.name).map(|before| self.talks.objects.secret_of(before));
+        let Some(uid) = facts.claim else { return };
+        let bit = 1 << facts.generation.min(15);
+        match facts.kind {
+            Kind::Credential if before.is_none() => {
+                if state.ghost.minted[uid.0 as usize] & bit != 0 {
+                    let claim = state.claims[uid.slot()].map(|claim| self.talks.objects.claim_facts(claim));
+                    let lives = claim.is_some_and(|claim| claim.uid == uid && !claim.deleting);
+                    if lives || self.recipe.operators == 1 {
+                        self.break_promise(state, Promise::I10);
+                    } else {
+                        // An old pass of a second operator, over a claim that the other saw out: it is swept.
+                        self.limits.fetch_add(1, Ordering::Relaxed);
+                    }
+                }
+                state.ghost.minted[uid.0 as usize] |= bit;
+            }
+            Kind::Consumer if facts.controller == Some(uid) => {
+                state.ghost.published[uid.0 as usize] |= bit;
+                if before.is_none_or(|before| before.generation != facts.generation) {
+                    state.ghost.switched[uid.0 as usize] = state.now;
+                }
+            }
+            Kind::Record => {
+                let held = facts
+                    .record
+                    .as_ref()
+                    .and_then(|record| bucket_number(record.endpoint.as_str(), record.bucket.as_str()));
+                state.ghost.held[uid.0 as usize] |= held.map_or(0, |bucket| 1 << bucket);
+            }
+            _ => {}
+        }
+    }
+
+    /// Looks for what must not be, whoever did it.
+    pub(super) fn inspect(&self, state: &mut State) {
+        if state.broken.is_some() {
+            return;
+        }
+        let promise = self.keys_apart(state).or_else(|| self.keys_of_claims(state));
+        state.broken = promise;
+    }
+
+    /// I4: no two claims that live have keys to one bucket.
+    fn keys_apart(&self, state: &State) -> Option<Promise> {
+        if state.ghost.tampered {
+            return None;
+        }
+        let keys = || {
+            let all = state.secrets.all().map(|number| self.talks.objects.secret_of(number));
+            all.filter(|secret| secret.kind == Kind::Credential)
+        };
+        let live = |secret: &SecretFacts| secret.claim.is_some_and(|uid| self.is_alive(state, uid));
+        let works = |secret: &SecretFacts| secret.expires.is_none_or(|at| state.now < at);
+        let rivals = |one: &SecretFacts, other: &SecretFacts| {
+            one.claim != other.claim && one.bucket == other.bucket && one.backend == other.backend
+        };
+        let clash = keys().filter(|key| live(key) && works(key)).any(|one| {
+            keys().filter(|key| key.number > one.number && live(key) && works(key)).any(|other| rivals(one, other))
+        });
+        clash.then_some(Promise::I4)
+    }
+
+    /// I5 and I6: how many keys a claim has, and whether the one that it publishes works.
+    fn keys_of_claims(&self, state: &State) -> Option<Promise> {
+        if state.ghost.tampered {
+            return None;
+        }
+        for claim in state.claims.iter().flatten() {
+            let claim = self.talks.objects.claim_facts(*claim);
+            let secrets = || state.secrets.all().map(|number| self.talks.objects.secret_of(number));
+            let keys = || secrets().filter(|s| s.kind == Kind::Credential && s.claim == Some(claim.uid));
+            let living = keys().filter(|key| key.expires.is_none_or(|at| state.now < at)).count();
+            if living > 2 && self.is_undisturbed(state) {
+                return Some(Promise::I5);
+            }
+            if claim.deleting {
+                continue;
+            }
+            let published = secrets().filter(|s| s.kind == Kind::Consumer && s.controller == Some(claim.uid));
+            for secret in published.filter(|secret| secret.generation > 0) {
+                let works = |key: &SecretFacts| {
+                    key.generation == secret.generation
+                        && key.key == secret.key
+                        && key.expires.is_none_or(|at| state.now < at)
+                };
+                if !keys().any(works) {
+                    return Some(Promise::I6);
+                }
+            }
+        }
+        None
+    }
+}

@@ -1,0 +1,149 @@
+//! Runs worlds, one after the other.
+
+use std::num::NonZeroUsize;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use stateright::{Checker, HasDiscoveries, Model};
+use stowage_operator::plan;
+
+use super::checker::first_broken;
+use super::oracle::Promise;
+use super::talks::Planner;
+use super::world::{Bounds, Recipe, World};
+use super::worlds::WORLDS;
+
+/// What to explore, and how far.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// Names of worlds; none = all.
+    pub worlds: Vec<String>,
+    /// Threads; `None` = one for each core.
+    pub jobs: Option<NonZeroUsize>,
+    /// When to stop, for all worlds together.
+    pub time_limit: Option<Duration>,
+    /// Most states of each world.
+    pub max_states: Option<usize>,
+}
+
+/// What came of it.
+#[derive(Clone, Debug)]
+pub struct Report {
+    /// Of each world.
+    pub worlds: Vec<WorldReport>,
+    /// Threads.
+    pub jobs: usize,
+}
+
+/// What came of one world.
+#[derive(Clone, Debug)]
+pub struct WorldReport {
+    /// Its name.
+    pub name: &'static str,
+    /// What it is about.
+    pub about: &'static str,
+    /// Different states.
+    pub states: usize,
+    /// Steps from one to the next, whether it was known or not.
+    pub transitions: usize,
+    /// Different views that the planner was shown.
+    pub views: usize,
+    /// Most steps from the first state.
+    pub depth: usize,
+    /// How long it took.
+    pub seconds: f64,
+    /// Every state was looked at.
+    pub complete: bool,
+    /// Steps that came upon what the contract lists as an honest limit.
+    pub limits: u64,
+    /// Promises that were broken.
+    pub violations: Vec<Violation>,
+}
+
+/// A broken promise, and how that comes about.
+#[derive(Clone, Debug)]
+pub struct Violation {
+    /// The promise.
+    pub promise: Promise,
+    /// What is wrong, where there is more to say.
+    pub what: String,
+    /// What happens, step by step.
+    pub trace: Vec<String>,
+}
+
+impl Report {
+    /// Every broken promise, and in which world.
+    pub fn violations(&self) -> impl Iterator<Item = (&'static str, &Violation)> {
+        self.worlds.iter().flat_map(|world| world.violations.iter().map(|violation| (world.name, violation)))
+    }
+
+    /// States of all worlds.
+    pub fn states(&self) -> usize {
+        self.worlds.iter().map(|world| world.states).sum()
+    }
+
+    /// Seconds of all worlds.
+    pub fn seconds(&self) -> f64 {
+        self.worlds.iter().map(|world| world.seconds).sum()
+    }
+}
+
+/// Every world's name.
+pub fn world_names() -> impl Iterator<Item = &'static str> {
+    WORLDS.iter().map(|recipe| recipe.name)
+}
+
+/// Explores worlds and tells of each when it is done.
+///
+/// # Errors
+/// When there is no world of one of the names.
+pub fn run(options: &Options, mut done: impl FnMut(&WorldReport)) -> Result<Report, String> {
+    if let Some(unknown) = options.worlds.iter().find(|name| world_names().all(|world| world != name.as_str())) {
+        let names: Vec<&str> = world_names().collect();
+        return Err(format!("there is no world {unknown:?}; there are {}", names.join(", ")));
+    }
+    let cores = || std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
+    let jobs = options.jobs.map_or_else(cores, NonZeroUsize::get);
+    let until = options.time_limit.and_then(|limit| Instant::now().checked_add(limit));
+    let bounds = Bounds { states: options.max_states, until };
+    let chosen = |recipe: &&Recipe| options.worlds.is_empty() || options.worlds.iter().any(|name| name == recipe.name);
+    let mut worlds = Vec::new();
+    for recipe in WORLDS.iter().filter(chosen) {
+        let report = explore(recipe.clone(), plan::next, bounds, jobs);
+        done(&report);
+        worlds.push(report);
+    }
+    Ok(Report { worlds, jobs })
+}
+
+/// Explores a world with a planner.
+pub(super) fn explore(recipe: Recipe, planner: Planner, bounds: Bounds, jobs: usize) -> WorldReport {
+    let (name, about) = (recipe.name, recipe.about);
+    let began = Instant::now();
+    let world = World::new(recipe, planner, bounds);
+    let checker = world.checker().threads(jobs).finish_when(HasDiscoveries::Any).spawn_bfs().join();
+    let seconds = began.elapsed().as_secs_f64();
+    let world = checker.model();
+    let violations = checker.discoveries().into_values().map(|path| {
+        let path = path.into_vec();
+        let trace = path.iter().filter_map(|(state, action)| action.map(|action| world.describe(state, action)));
+        let trace = trace.collect();
+        let last = path.last().map(|(state, _)| state);
+        let broken = last.and_then(|state| first_broken(world, state));
+        let (promise, what) = broken.unwrap_or((Promise::L4, String::new()));
+        Violation { promise, what, trace }
+    });
+    let violations: Vec<Violation> = violations.collect();
+    WorldReport {
+        name,
+        about,
+        states: checker.unique_state_count(),
+        transitions: checker.state_count(),
+        views: world.talks.views(),
+        depth: checker.max_depth(),
+        seconds,
+        complete: violations.is_empty() && !world.cut.load(Ordering::Relaxed),
+        limits: world.limits.load(Ordering::Relaxed),
+        violations,
+    }
+}

@@ -1,0 +1,225 @@
+//! Worlds small enough for every test run; and each promise broken on purpose, to see it caught.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use k8s_openapi::jiff::{SignedDuration, Timestamp};
+use rstest::rstest;
+use stowage_operator::api::{CredentialFacts, Deletion, FINALIZER, wire};
+use stowage_operator::plan::{Act, BucketSeen, Change, Rest, Step, Stored, Then, View, next};
+
+use super::objects::{Adoption, Policy, Spec};
+use super::oracle::Promise;
+use super::run::{WorldReport, explore};
+use super::talks::Planner;
+use super::world::{Bounds, Event, Recipe, backend};
+use super::worlds::WORLDS;
+
+const BOUNDED: Bounds = Bounds { states: Some(30_000), until: None };
+
+fn text(report: &WorldReport) -> String {
+    let mut out = Vec::new();
+    for violation in &report.violations {
+        super::text::write_violation(&mut out, report.name, violation).unwrap();
+    }
+    String::from_utf8(out).unwrap()
+}
+
+fn recipe(name: &str) -> Recipe {
+    WORLDS.iter().find(|recipe| recipe.name == name).unwrap().clone()
+}
+
+#[rstest]
+#[case("one-claim-crashes")]
+#[case("two-claims-one-bucket")]
+#[case("rotation-stale-cache")]
+#[case("recreate-delete")]
+#[case("two-operators")]
+#[case("stranger")]
+#[case("policy-edits")]
+#[case("backend-move")]
+#[case("tampering")]
+fn the_planner_keeps_its_promises(#[case] name: &str) {
+    let report = explore(recipe(name), next, Bounds { states: Some(3_000), until: None }, 1);
+    assert!(report.states > 500, "{name} has {} states", report.states);
+    assert!(report.violations.is_empty(), "{}", text(&report));
+}
+
+#[test]
+fn a_small_world_is_explored_to_its_end_and_always_alike() {
+    let small = Recipe { crashes: 1, losses: 1, ..Recipe::CALM };
+    let explored = || explore(small.clone(), next, Bounds::default(), 1);
+    let (one, other) = (explored(), explored());
+    assert!(one.complete && one.violations.is_empty(), "{}", text(&one));
+    assert_eq!((one.states, one.transitions, one.depth), (other.states, other.transitions, other.depth));
+    let together = explore(small, next, Bounds::default(), 2);
+    assert_eq!((one.states, one.transitions), (together.states, together.transitions));
+}
+
+#[test]
+fn a_bound_is_told() {
+    let report = explore(recipe("one-claim-crashes"), next, Bounds { states: Some(100), until: None }, 1);
+    assert!(!report.complete);
+}
+
+#[test]
+fn worlds_have_names_of_their_own() {
+    let mut names: Vec<&str> = WORLDS.iter().map(|recipe| recipe.name).collect();
+    let all = names.len();
+    names.sort_unstable();
+    names.dedup();
+    assert_eq!(names.len(), all);
+    assert!(WORLDS.iter().all(|recipe| recipe.events.len() <= 32), "events are bits");
+}
+
+/// A planner that breaks one promise, and the world in which that shows.
+#[rstest]
+#[case(Promise::I1, takes_any_bucket_for_its_own, one(Policy::Force, false, &[Event::Make(0), Event::Delete(0)]))]
+#[case(Promise::I2, reads_no_claim_again, one(Policy::Force, true, &[Event::Delete(0), Event::Policy(0, Policy::Retain)]))]
+#[case(Promise::I3, reads_no_claim_again, Recipe { purge_slice: 1, ..one(Policy::Force, true, &[Event::Put(0), Event::Delete(0), Event::Policy(0, Policy::Delete)]) })]
+#[case(Promise::I4, mints_in_spite_of_a_conflict, Recipe { claims: [Some(Spec::PLAIN); 2], bound: false, ..one(Policy::Retain, true, &[]) })]
+#[case(Promise::I5, forgets_what_is_on_its_way_out, Recipe { ticks: 2, ..one(Policy::Retain, true, &[Event::Rotate(0), Event::Rotate(0)]) })]
+#[case(Promise::I6, revokes_at_once, Recipe { ticks: 1, ..one(Policy::Retain, true, &[Event::Rotate(0)]) })]
+#[case(Promise::I8, stamps_too_early, Recipe { ticks: 1, ..one(Policy::Retain, true, &[Event::Rotate(0)]) })]
+#[case(Promise::I10, mints_again, one(Policy::Retain, true, &[Event::DropKey(0)]))]
+#[case(Promise::I12, needs_no_finalizer, one(Policy::Retain, false, &[]))]
+#[case(Promise::I13, takes_any_secret_for_its_own, one(Policy::Retain, false, &[Event::Squat(0)]))]
+#[case(Promise::I14, always_retains, one(Policy::Delete, true, &[Event::Delete(0)]))]
+#[case(Promise::I16, makes_nothing_public, one(Policy::Retain, true, &[Event::Public(0, true)]))]
+#[case(Promise::L1, is_always_paused, one(Policy::Retain, false, &[]))]
+#[case(Promise::L2, goes_no_further, one(Policy::Retain, true, &[Event::Delete(0)]))]
+#[case(Promise::L4, never_rests, one(Policy::Retain, false, &[]))]
+fn each_promise_can_be_broken(#[case] promise: Promise, #[case] planner: Planner, #[case] world: Recipe) {
+    assert!(explore(world.clone(), next, BOUNDED, 1).violations.is_empty(), "the planner itself breaks nothing here");
+    let report = explore(world, planner, BOUNDED, 1);
+    let broken: Vec<Promise> = report.violations.iter().map(|violation| violation.promise).collect();
+    assert!(broken.contains(&promise), "{promise} stands, but {}", text(&report));
+}
+
+/// One claim, bound at first or not, one operator, no faults but these events.
+fn one(deletion: Policy, bound: bool, events: &'static [Event]) -> Recipe {
+    let claims = [Some(Spec { deletion, ..Spec::PLAIN }), None];
+    let most_events = u8::try_from(events.len()).unwrap();
+    let backends = [Some(backend(0, Adoption::Any)), None];
+    Recipe { claims, bound, events, most_events, backends, ..Recipe::CALM }
+}
+
+fn takes_any_bucket_for_its_own(view: &View, now: Timestamp) -> Step {
+    let mut view = view.clone();
+    if let Some(BucketSeen::Present(_)) = view.bucket {
+        let ours = BTreeMap::from([(wire::TAG_CLAIM_UID.to_owned(), view.claim.uid.to_string())]);
+        view.bucket = Some(BucketSeen::Present(Some(ours)));
+    }
+    next(&view, now)
+}
+
+fn reads_no_claim_again(view: &View, now: Timestamp) -> Step {
+    next(&View { confirmed: true, ..view.clone() }, now)
+}
+
+fn mints_in_spite_of_a_conflict(view: &View, now: Timestamp) -> Step {
+    let step = next(view, now);
+    let conflict = view.claim.status.conditions.iter().any(|c| c.reason == "BucketNameConflict");
+    match (&step, &view.holder) {
+        (Step::Rest(_), Some(_)) if conflict && view.own.is_empty() => {
+            let bucket = stowage_operator::api::BucketName::parse(super::objects::bucket_name(0)).unwrap();
+            Step::Act(Act::Mint(CredentialFacts {
+                claim: view.claim.at.clone(),
+                uid: view.claim.uid.clone(),
+                backend: "main".to_owned(),
+                bucket,
+                generation: 1,
+                quota_soft: None,
+                quota_hard: None,
+            }))
+        }
+        _ => step,
+    }
+}
+
+fn forgets_what_is_on_its_way_out(view: &View, now: Timestamp) -> Step {
+    let mut view = view.clone();
+    view.own.retain(|_, secret| {
+        !secret.0.metadata.annotations.as_ref().is_some_and(|all| all.contains_key(wire::EXPIRES_AT))
+    });
+    next(&view, now)
+}
+
+fn revokes_at_once(view: &View, now: Timestamp) -> Step {
+    match next(view, now) {
+        Step::Act(Act::Patch(patch)) if patch.change == Change::Retire => Step::Act(Act::Delete(patch.target)),
+        step => step,
+    }
+}
+
+fn stamps_too_early(view: &View, now: Timestamp) -> Step {
+    match next(view, now) {
+        Step::Act(Act::Patch(patch)) if patch.change == Change::Retire => {
+            next(view, now.checked_sub(SignedDuration::from_secs(100)).unwrap())
+        }
+        step => step,
+    }
+}
+
+fn mints_again(view: &View, now: Timestamp) -> Step {
+    let mut view = view.clone();
+    view.own_target = view.record().map(|(record, _)| record.generation);
+    next(&view, now)
+}
+
+fn needs_no_finalizer(view: &View, now: Timestamp) -> Step {
+    let mut view = view.clone();
+    view.claim.finalizers = vec![FINALIZER.to_owned()];
+    next(&view, now)
+}
+
+fn takes_any_secret_for_its_own(view: &View, now: Timestamp) -> Step {
+    let mut view = view.clone();
+    let owner = view.claim.uid.to_string();
+    for stored in view.consumers.values_mut().flatten() {
+        let mut secret = stored.0.as_ref().clone();
+        let reference = k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference {
+            uid: owner.clone(),
+            controller: Some(true),
+            ..Default::default()
+        };
+        secret.metadata.owner_references = Some(vec![reference]);
+        *stored = Stored(Arc::new(secret));
+    }
+    next(&view, now)
+}
+
+fn always_retains(view: &View, now: Timestamp) -> Step {
+    let mut view = view.clone();
+    view.claim.deletion = Deletion::Retain;
+    next(&view, now)
+}
+
+fn makes_nothing_public(view: &View, now: Timestamp) -> Step {
+    let mut view = view.clone();
+    if let Ok(desired) = &mut view.claim.desired {
+        desired.anonymous = None;
+    }
+    next(&view, now)
+}
+
+fn is_always_paused(view: &View, now: Timestamp) -> Step {
+    let mut view = view.clone();
+    view.claim.paused = true;
+    next(&view, now)
+}
+
+fn goes_no_further(view: &View, now: Timestamp) -> Step {
+    let mut view = view.clone();
+    view.claim.paused = view.claim.deleting;
+    next(&view, now)
+}
+
+/// Says something else of itself each time.
+fn never_rests(view: &View, now: Timestamp) -> Step {
+    let step = next(view, now);
+    let Step::Rest(Rest { then: Then::AwaitChange, .. }) = &step else { return step };
+    let mut status = view.claim.status.clone();
+    status.access_key_id = if status.access_key_id.is_some() { None } else { Some("x".to_owned()) };
+    Step::Act(Act::WriteStatus(view.claim.id.clone(), Box::new(status)))
+}

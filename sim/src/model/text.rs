@@ -1,0 +1,99 @@
+//! What came of the worlds, for people and for machines.
+
+use std::io::{self, Write};
+
+use serde_json::{Value, json};
+
+use super::run::{Report, Violation, WorldReport};
+
+/// The name of the CPU, where the system tells it.
+pub fn cpu_name() -> String {
+    let info = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let name = info.lines().find_map(|line| line.strip_prefix("model name")?.split_once(':'));
+    name.map_or_else(|| std::env::consts::ARCH.to_owned(), |(_, name)| name.trim().to_owned())
+}
+
+/// A row for one world.
+///
+/// # Errors
+/// When it can't be written.
+pub fn write_world(out: &mut impl Write, world: &WorldReport) -> io::Result<()> {
+    let rate = rate(world.states, world.seconds);
+    let end = match (world.violations.is_empty(), world.complete) {
+        (false, _) => "BROKEN",
+        (true, true) => "complete",
+        (true, false) => "bounded",
+    };
+    let limits = if world.limits > 0 { format!(", {} honest limits", world.limits) } else { String::new() };
+    writeln!(
+        out,
+        "{:<22} {:>9} states  depth {:>3}  {:>7.2} s  {:>7} states/s  {end}{limits}",
+        world.name, world.states, world.depth, world.seconds, rate
+    )
+}
+
+/// A broken promise and how that comes about.
+///
+/// # Errors
+/// When it can't be written.
+pub fn write_violation(out: &mut impl Write, world: &str, violation: &Violation) -> io::Result<()> {
+    let what = if violation.what.is_empty() { String::new() } else { format!(" ({})", violation.what) };
+    writeln!(out, "\n{world} breaks {}{what}:", violation.promise)?;
+    for (number, line) in violation.trace.iter().enumerate() {
+        writeln!(out, "  {:>3}  {line}", number + 1)?;
+    }
+    Ok(())
+}
+
+/// The last lines.
+///
+/// # Errors
+/// When it can't be written.
+pub fn write_summary(out: &mut impl Write, report: &Report) -> io::Result<()> {
+    for (world, violation) in report.violations() {
+        write_violation(out, world, violation)?;
+    }
+    let (states, seconds) = (report.states(), report.seconds());
+    writeln!(
+        out,
+        "\n{} worlds, {states} states, {seconds:.1} s, {} states/s with {} threads on {}",
+        report.worlds.len(),
+        rate(states, seconds),
+        report.jobs,
+        cpu_name()
+    )
+}
+
+/// The document (spec §5). Fields may be added, never renamed.
+pub fn document(report: &Report) -> Value {
+    let violation = |world: &str, violation: &Violation| {
+        json!({
+            "world": world, "promise": violation.promise.name(), "message": violation.promise.to_string(),
+            "detail": violation.what, "trace": violation.trace,
+        })
+    };
+    let world = |world: &WorldReport| {
+        json!({
+            "name": world.name, "about": world.about, "states": world.states, "transitions": world.transitions,
+            "views": world.views, "depth": world.depth, "seconds": world.seconds,
+            "states_per_second": rate(world.states, world.seconds), "complete": world.complete,
+            "honest_limits": world.limits,
+            "violations": world.violations.iter().map(|v| violation(world.name, v)).collect::<Vec<Value>>(),
+        })
+    };
+    json!({
+        "states": report.states(),
+        "depth": report.worlds.iter().map(|world| world.depth).max().unwrap_or(0),
+        "seconds": report.seconds(),
+        "states_per_second": rate(report.states(), report.seconds()),
+        "complete": report.worlds.iter().all(|world| world.complete),
+        "jobs": report.jobs,
+        "cpu": cpu_name(),
+        "violations": report.violations().map(|(name, v)| violation(name, v)).collect::<Vec<Value>>(),
+        "worlds": report.worlds.iter().map(world).collect::<Vec<Value>>(),
+    })
+}
+
+fn rate(states: usize, seconds: f64) -> u64 {
+    if seconds > 0.0 { (states as f64 / seconds) as u64 } else { 0 }
+}

@@ -1,0 +1,332 @@
+//! How the abstract world answers questions and carries out effects: the API server's and the store's rules, in as few
+//! words as they can be said.
+
+use super::objects::{ClaimFacts, Kind, SecretFacts, Uid};
+use super::state::{Bucket, Cell, Late, State};
+use super::talks::{Call, Ending, Place, Reply, Report, Stride};
+use super::world::{DEADLINE, World};
+
+/// What becomes of a call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Fate {
+    /// It is answered.
+    Answered,
+    /// It fails, and was not carried out.
+    Lost,
+    /// It was carried out, and its answer is lost.
+    Unheard,
+    /// Nobody waits for it any more, and it may be carried out later.
+    Late,
+}
+
+impl World {
+    /// The next step of a pass.
+    pub(super) fn plan(&self, state: &State, operator: usize, slot: usize) -> Option<u32> {
+        state.operators[operator].passes[slot].map(|pass| self.talks.plan(pass.view, state.now))
+    }
+
+    /// A pass takes its next step.
+    pub(super) fn step(&self, state: &mut State, operator: usize, slot: usize, fate: Fate) {
+        let Some(mut pass) = state.operators[operator].passes[slot] else { return };
+        let plan = self.talks.plan(pass.view, state.now);
+        let call = &self.talks.planned(plan).call;
+        if let Call::Rest(_) = call {
+            return self.end(state, operator, slot);
+        }
+        let uid = self.talks.uid(pass.view);
+        let failure = match call {
+            Call::Purge(..) => Reply::PurgeFailed,
+            _ if call.place().is_some() => Reply::Upstream,
+            _ => Reply::Kubernetes,
+        };
+        if call.is_act() {
+            self.object(state, plan, pass);
+        }
+        let reply = match fate {
+            _ if self.is_unreachable(state, operator, call) => Reply::NoUpstream,
+            Fate::Answered if call.is_act() => self.carry_out(state, Some(operator), plan, uid),
+            Fate::Answered => self.find_out(state, operator, call, uid),
+            Fate::Lost => failure,
+            Fate::Unheard => {
+                self.carry_out(state, None, plan, uid);
+                failure
+            }
+            Fate::Late => {
+                state.late = Some(Late { plan, uid, until: state.now + DEADLINE });
+                failure
+            }
+        };
+        if let (Call::Bucket(place), Reply::Present(_) | Reply::Absent) = (call, &reply) {
+            pass.born = state.buckets[place.bucket].born;
+        }
+        let changes_buckets = matches!(call, Call::CreateBucket(_) | Call::DeleteBucket(_));
+        if reply == Reply::PurgeFailed || (reply == Reply::Upstream && changes_buckets) {
+            let memory = &mut state.operators[operator].memory[uid.0 as usize];
+            memory.get_or_insert_default().until = state.now + DEADLINE;
+        }
+        pass.view = self.talks.learn(plan, reply);
+        pass.edited = false;
+        state.operators[operator].passes[slot] = Some(pass);
+    }
+
+    /// A pass ends. Returns when the claim is looked at again.
+    pub(super) fn end(&self, state: &mut State, operator: usize, slot: usize) {
+        if let Some(pass) = state.operators[operator].passes[slot].take() {
+            let memory = &mut state.operators[operator].memory[self.talks.uid(pass.view).0 as usize];
+            memory.get_or_insert_default().missing = self.talks.missing(pass.view);
+        }
+    }
+
+    /// When the claim is looked at again, if the next step is to rest.
+    pub(super) fn ending(&self, state: &State, operator: usize, slot: usize) -> Option<Ending> {
+        match self.talks.planned(self.plan(state, operator, slot)?).call {
+            Call::Rest(ending) => Some(ending),
+            _ => None,
+        }
+    }
+
+    /// A pass begins.
+    pub(super) fn start(&self, state: &mut State, operator: usize, slot: usize, look: bool) {
+        if let Some((pass, memory)) = self.begin(state, operator, slot, look) {
+            let uid = self.talks.uid(pass.view);
+            state.operators[operator].memory[uid.0 as usize] = Some(memory);
+            state.operators[operator].passes[slot] = Some(pass);
+        }
+    }
+
+    fn is_unreachable(&self, state: &State, operator: usize, call: &Call) -> bool {
+        let there = |place: Place| self.cached_backend(state, operator, place.backend).map(|backend| backend.store);
+        call.place().is_some_and(|place| there(place) != Some(place.store))
+    }
+
+    fn find_out(&self, state: &mut State, operator: usize, call: &Call, uid: Uid) -> Reply {
+        let secrets = |is: &dyn Fn(&SecretFacts) -> bool| {
+            let all = state.secrets.all().map(|number| self.talks.objects.secret_of(number));
+            let internal = all.filter(|secret| secret.kind != Kind::Consumer && is(secret));
+            Reply::Secrets(internal.map(|secret| secret.number).collect())
+        };
+        match call {
+            Call::Backend(number) => Reply::Backend(self.cached_backend(state, operator, *number)),
+            Call::Holder(place) => self.holder(state, operator, uid, *place),
+            Call::Claim => Reply::Claim(state.claims[uid.slot()]),
+            Call::Own => secrets(&|secret| secret.labelled == Some(uid)),
+            Call::CredentialsFor(place) => {
+                secrets(&|secret| secret.kind == Kind::Credential && self.is_key_to(state, operator, secret, *place))
+            }
+            Call::Internal(name) | Call::Consumer(name) => {
+                let live = state.secrets.live(*name);
+                if live.is_none() {
+                    self.note(state, operator, *name, Cell::Gone(0));
+                }
+                Reply::Secret(live)
+            }
+            Call::Bucket(place) => match state.buckets[place.bucket] {
+                Bucket { present: true, tags, .. } => Reply::Present(tags),
+                _ => Reply::Absent,
+            },
+            Call::Contents(place) => match state.buckets[place.bucket] {
+                Bucket { present: true, objects, .. } => Reply::Empty(objects == 0),
+                _ => Reply::Upstream,
+            },
+            _ => Reply::Unsupported,
+        }
+    }
+
+    /// Carries out an effect. The process that hears the answer is told; a call that comes late has none.
+    pub(super) fn carry_out(&self, state: &mut State, operator: Option<usize>, plan: u32, uid: Uid) -> Reply {
+        match &self.talks.planned(plan).call {
+            Call::Finalizer(claim, present) => self.write_claim(state, operator, *claim, |facts| {
+                facts.finalizer = *present;
+            }),
+            Call::Status(claim, status) => self.write_claim(state, operator, *claim, |facts| {
+                facts.status = *status;
+            }),
+            Call::Create(name) => self.create_secret(state, operator, plan, *name),
+            Call::Patch(secret) => self.patch_secret(state, operator, plan, *secret),
+            Call::Delete(secret) => self.delete_secret(state, operator, *secret),
+            Call::CreateBucket(place) => {
+                let bucket = &mut state.buckets[place.bucket];
+                let made = !bucket.present;
+                if made {
+                    *bucket = Bucket { present: true, maker: Some(uid), born: bucket.born + 1, ..Bucket::NONE };
+                }
+                Reply::Created(made)
+            }
+            Call::Tag(place, tags) => {
+                let bucket = &mut state.buckets[place.bucket];
+                if !bucket.present {
+                    return Reply::Upstream;
+                }
+                bucket.tags = *tags;
+                Reply::Done
+            }
+            Call::Purge(place, most) => {
+                let objects = &mut state.buckets[place.bucket].objects;
+                let gone = (*objects).min(u8::try_from(*most).unwrap_or(u8::MAX));
+                *objects -= gone;
+                Reply::Purged(gone, *objects == 0)
+            }
+            Call::DeleteBucket(place) => {
+                let bucket = &mut state.buckets[place.bucket];
+                match bucket {
+                    Bucket { present: false, .. } => Reply::Gone,
+                    Bucket { objects: 1.., .. } => Reply::NotEmpty,
+                    _ => {
+                        *bucket = Bucket { born: bucket.born, ..Bucket::NONE };
+                        Reply::Deleted
+                    }
+                }
+            }
+            _ => Reply::Unsupported,
+        }
+    }
+
+    /// Writes to a claim if it is still the one in that version.
+    fn write_claim(
+        &self,
+        state: &mut State,
+        operator: Option<usize>,
+        version: u32,
+        edit: impl FnOnce(&mut ClaimFacts),
+    ) -> Reply {
+        let slot = self.talks.objects.claim_facts(version).uid.slot();
+        if state.claims[slot] != Some(version) {
+            return Reply::Conflict;
+        }
+        let number = self.edit_claim(state, slot, edit);
+        if let Some(operator) = operator.filter(|_| self.lags(super::world::Lag::Claims)) {
+            state.operators[operator].wrote_claims[slot] = number;
+        }
+        Reply::Claim(number)
+    }
+
+    /// Edits a claim. One that is being deleted goes with its finalizer.
+    pub(super) fn edit_claim(&self, state: &mut State, slot: usize, edit: impl FnOnce(&mut ClaimFacts)) -> Option<u32> {
+        let mut facts = self.talks.objects.claim_facts(state.claims[slot]?).clone();
+        edit(&mut facts);
+        facts.version += 1;
+        let number = self.talks.objects.claim(&facts);
+        state.claims[slot] = (!facts.deleting || facts.finalizer).then_some(number);
+        Some(number)
+    }
+
+    fn create_secret(&self, state: &mut State, operator: Option<usize>, plan: u32, name: u32) -> Reply {
+        let version = match state.secrets.get(name) {
+            Some(Cell::Live(_)) => return Reply::Exists,
+            Some(Cell::Gone(version)) => version + 1,
+            None => 1,
+        };
+        let secret = self.talks.create(plan, version, state.now);
+        let facts = self.talks.objects.secret_of(secret);
+        let slot = facts.claim.map(Uid::slot).filter(|_| facts.kind == Kind::Consumer);
+        if slot.is_some_and(|slot| state.terminating[slot]) {
+            return Reply::Terminating;
+        }
+        self.store(state, operator, secret);
+        Reply::Secret(Some(secret))
+    }
+
+    fn patch_secret(&self, state: &mut State, operator: Option<usize>, plan: u32, secret: u32) -> Reply {
+        let name = self.talks.objects.secret_of(secret).name;
+        if state.secrets.live(name) != Some(secret) {
+            return Reply::Conflict;
+        }
+        let Some(after) = self.talks.patch(plan, secret) else { return Reply::Conflict };
+        self.store(state, operator, after);
+        Reply::Secret(Some(after))
+    }
+
+    fn store(&self, state: &mut State, operator: Option<usize>, secret: u32) {
+        let name = self.talks.objects.secret_of(secret).name;
+        self.remember(state, secret);
+        state.secrets.put(name, Cell::Live(secret));
+        if let Some(operator) = operator {
+            self.note(state, operator, name, Cell::Live(secret));
+        }
+    }
+
+    /// Deletes a Secret in that version; one that is gone is as good as deleted.
+    pub(super) fn delete_secret(&self, state: &mut State, operator: Option<usize>, secret: u32) -> Reply {
+        let facts = self.talks.objects.secret_of(secret);
+        match state.secrets.live(facts.name) {
+            Some(live) if live != secret => return Reply::Conflict,
+            Some(_) => state.secrets.put(facts.name, Cell::Gone(facts.version)),
+            None => {}
+        }
+        if let Some(operator) = operator {
+            self.note(state, operator, facts.name, Cell::Gone(facts.version));
+        }
+        Reply::Done
+    }
+
+    /// A sweep takes its next step.
+    pub(super) fn stride(&self, state: &mut State, operator: usize, fate: Fate) {
+        let Some((uid, sweep)) = state.operators[operator].sweep else { return };
+        let stride = self.talks.stride_of(sweep);
+        let report = match (stride, fate) {
+            (Stride::Over | Stride::Retry, _) => {
+                state.operators[operator].sweep = None;
+                state.operators[operator].alone[uid.0 as usize] = None;
+                return;
+            }
+            (Stride::Held, _) => {
+                let process = &mut state.operators[operator];
+                process.sweep = None;
+                let under_way = process.passes.iter().flatten().any(|pass| self.talks.uid(pass.view) == uid);
+                let alone = &mut process.alone[uid.0 as usize];
+                *alone = if under_way { None } else { alone.or(Some(state.now)) };
+                return;
+            }
+            (Stride::Delete(secret), Fate::Unheard) => {
+                self.object_to_sweep(state, uid, secret);
+                self.delete_secret(state, None, secret);
+                Report::Failed
+            }
+            (_, Fate::Lost | Fate::Unheard | Fate::Late) => Report::Failed,
+            (Stride::Claim(slot), Fate::Answered) => {
+                Report::Claim(state.claims[slot].map(|claim| self.talks.objects.claim_facts(claim).uid))
+            }
+            (Stride::Claims, Fate::Answered) => Report::Claims(self.is_alive(state, uid)),
+            (Stride::Own, Fate::Answered) => match self.find_out(state, operator, &Call::Own, uid) {
+                Reply::Secrets(secrets) => Report::Secrets(secrets),
+                _ => Report::Failed,
+            },
+            (Stride::Internal(name), Fate::Answered) => Report::Secret(state.secrets.live(name)),
+            (Stride::Delete(secret), Fate::Answered) => {
+                self.object_to_sweep(state, uid, secret);
+                match self.delete_secret(state, Some(operator), secret) {
+                    Reply::Done => Report::Deleted,
+                    _ => Report::Failed,
+                }
+            }
+        };
+        state.operators[operator].sweep = Some((uid, self.talks.sweep_learn(sweep, report)));
+    }
+
+    /// A sweep begins, if the caches show Secrets of a claim and no such claim.
+    pub(super) fn start_sweep(&self, state: &mut State, operator: usize, uid: Uid) {
+        if let Some(sweep) = self.suspect(state, operator, uid) {
+            state.operators[operator].sweep = Some((uid, sweep));
+        }
+    }
+
+    /// The sweep that would begin.
+    pub(super) fn suspect(&self, state: &State, operator: usize, uid: Uid) -> Option<u32> {
+        let claim = self.cached_claim(state, operator, uid.slot());
+        if claim.is_some_and(|claim| self.talks.objects.claim_facts(claim).uid == uid) {
+            return None;
+        }
+        let of_claim = |secret: &&SecretFacts| secret.kind != Kind::Consumer && secret.swept == Some(uid);
+        let seen: Vec<u32> = self.all_cached(state, operator).filter(of_claim).map(|secret| secret.number).collect();
+        if seen.is_empty() {
+            return None;
+        }
+        let landed = state.operators[operator].alone[uid.0 as usize].is_some_and(|since| state.now >= since + DEADLINE);
+        Some(self.talks.sweep(uid, &seen, !landed))
+    }
+
+    /// Whether there is a claim of this UID.
+    pub(super) fn is_alive(&self, state: &State, uid: Uid) -> bool {
+        state.claims[uid.slot()].is_some_and(|claim| self.talks.objects.claim_facts(claim).uid == uid)
+    }
+}

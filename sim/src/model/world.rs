@@ -1,0 +1,285 @@
+//! A small world: which claims there are, what may happen in it, and what may go wrong.
+
+use std::collections::HashSet;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize};
+use std::time::Instant;
+
+use stowage_operator::api::BucketClaimStatus;
+
+use super::objects::{
+    Adoption, BACKENDS, BUCKETS, BackendFacts, CLAIMS, ClaimFacts, OPERATOR_NAMESPACE, Policy, Spec, UIDS, Uid,
+};
+use super::state::{Bucket, Cells, Ghost, Left, Operator, Seen, State};
+use super::talks::{Planner, Talks};
+
+/// How long a call to a store takes at most.
+pub(super) const DEADLINE: u32 = 30;
+/// When a world begins.
+pub(super) const START: u32 = 1_000_000;
+
+/// What somebody does, besides the operator. Each of a world's happens once at most.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Event {
+    /// A user makes the claim again.
+    Create(usize),
+    /// A user deletes the claim.
+    Delete(usize),
+    /// A user edits deletionPolicy and forceDelete.
+    Policy(usize, Policy),
+    /// A user asks for a rotation.
+    Rotate(usize),
+    /// A user pauses the claim.
+    Pause(usize),
+    /// A user ends the pause.
+    Resume(usize),
+    /// A user edits `writeConnectionSecretToRef`.
+    Rename(usize),
+    /// A user edits `backendRef`.
+    Move(usize, u8),
+    /// A user edits `anonymousAccess`.
+    Public(usize, bool),
+    /// A user deletes the claim's namespace.
+    EndNamespace(usize),
+    /// An admin edits, makes or deletes a backend.
+    Backend(u8, Option<BackendFacts>),
+    /// Somebody deletes a bucket record of the claim.
+    DropRecord(usize),
+    /// Somebody deletes the claim's newest key.
+    DropKey(usize),
+    /// Somebody deletes the claim's consumer Secret.
+    DropConsumer(usize),
+    /// Somebody empties the claim's newest key.
+    DamageKey(usize),
+    /// Somebody takes the labels off the claim's record.
+    Unlabel(usize),
+    /// Somebody takes our finalizer off the claim.
+    Strip(usize),
+    /// Somebody makes a Secret of the name that the claim's is to have.
+    Squat(usize),
+    /// A tenant or a stranger puts an object into a bucket.
+    Put(usize),
+    /// A stranger makes a bucket.
+    Make(usize),
+    /// A stranger deletes a bucket, whatever it holds.
+    Remove(usize),
+    /// A stranger replaces a bucket's tags.
+    Retag(usize),
+}
+
+/// A kind of object whose cache lags.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Lag {
+    Claims,
+    Internal,
+    Consumers,
+    Backends,
+}
+
+impl Lag {
+    pub(super) const ALL: [Self; 4] = [Self::Claims, Self::Internal, Self::Consumers, Self::Backends];
+}
+
+/// What a world is made of. Everything that is not named is off.
+#[derive(Clone, Debug)]
+pub(super) struct Recipe {
+    /// Its name.
+    pub(super) name: &'static str,
+    /// What it is about.
+    pub(super) about: &'static str,
+    /// What each claim asks for at first; `None` = there is none.
+    pub(super) claims: [Option<Spec>; CLAIMS],
+    pub(super) backends: [Option<BackendFacts>; BACKENDS],
+    /// It begins with claims that are bound.
+    pub(super) bound: bool,
+    pub(super) operators: usize,
+    /// Caches that lag.
+    pub(super) lag: &'static [Lag],
+    pub(super) crashes: u8,
+    /// Answers that get lost, of calls that were carried out and of calls that were not.
+    pub(super) losses: u8,
+    /// Calls without an answer may happen later.
+    pub(super) late: bool,
+    /// How often the clock goes on to the next moment at which something is due.
+    pub(super) ticks: u8,
+    /// Drift checks fall due.
+    pub(super) drift: bool,
+    /// Objects of one slice of emptying a bucket.
+    pub(super) purge_slice: u32,
+    pub(super) events: &'static [Event],
+    /// How many of them happen at most.
+    pub(super) most_events: u8,
+}
+
+/// A backend with its own store.
+pub(super) const fn backend(number: u8, adoption: Adoption) -> BackendFacts {
+    BackendFacts { number, store: number, template: 0, adoption, ready: true }
+}
+
+impl Recipe {
+    /// One claim, one operator, nothing goes wrong.
+    pub(super) const CALM: Self = Self {
+        name: "calm",
+        about: "one claim, nothing goes wrong",
+        claims: [Some(Spec::PLAIN), None],
+        backends: [Some(backend(0, Adoption::Owned)), None],
+        bound: false,
+        operators: 1,
+        lag: &[],
+        crashes: 0,
+        losses: 0,
+        late: false,
+        ticks: 0,
+        drift: false,
+        purge_slice: 10_000,
+        events: &[],
+        most_events: 0,
+    };
+}
+
+/// When to stop before everything is explored.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Bounds {
+    /// Most states.
+    pub states: Option<usize>,
+    /// Not later than this.
+    pub until: Option<Instant>,
+}
+
+/// A world as it is explored.
+pub(super) struct World {
+    pub(super) recipe: Recipe,
+    pub(super) talks: Talks,
+    pub(super) bounds: Bounds,
+    /// States that were looked at.
+    pub(super) looked_at: AtomicUsize,
+    /// A broken promise was found.
+    pub(super) found: AtomicBool,
+    /// Some were left out because of the bounds.
+    pub(super) cut: AtomicBool,
+    /// Steps that came upon an honest limit of the contract.
+    pub(super) limits: AtomicU64,
+    /// States from which everything comes to rest as it should, once nothing goes wrong any more.
+    pub(super) restful: Mutex<HashSet<u64>>,
+}
+
+impl World {
+    pub(super) fn new(recipe: Recipe, planner: Planner, bounds: Bounds) -> Self {
+        Self {
+            talks: Talks::new(recipe.purge_slice, planner),
+            recipe,
+            bounds,
+            looked_at: AtomicUsize::new(0),
+            found: AtomicBool::new(false),
+            cut: AtomicBool::new(false),
+            limits: AtomicU64::new(0),
+            restful: Mutex::default(),
+        }
+    }
+
+    pub(super) fn lags(&self, kind: Lag) -> bool {
+        self.recipe.lag.contains(&kind)
+    }
+
+    /// The state that everything begins with.
+    pub(super) fn first(&self) -> State {
+        let recipe = &self.recipe;
+        let mut state = State {
+            now: START,
+            claims: [None; CLAIMS],
+            lives: [0; CLAIMS],
+            terminating: [false; CLAIMS],
+            secrets: Cells::default(),
+            backends: recipe.backends,
+            buckets: [Bucket::NONE; BUCKETS],
+            operators: Vec::new(),
+            late: None,
+            left: Left { crashes: 0, losses: 0, ticks: 0, events: 0 },
+            happened: 0,
+            ghost: Ghost::NONE,
+            broken: None,
+        };
+        for (slot, spec) in recipe.claims.iter().enumerate() {
+            if let Some(spec) = spec {
+                self.make_claim(&mut state, slot, *spec);
+            }
+        }
+        state.operators = vec![self.operator(&state); recipe.operators];
+        if recipe.bound {
+            state = self.at_rest(state);
+        }
+        for operator in &mut state.operators {
+            operator.wrote.clear();
+            operator.wrote_claims = [None; CLAIMS];
+        }
+        state.left =
+            Left { crashes: recipe.crashes, losses: recipe.losses, ticks: recipe.ticks, events: recipe.most_events };
+        state
+    }
+
+    /// A process that just started, and has seen everything.
+    fn operator(&self, state: &State) -> Operator {
+        let mut operator = Operator {
+            began: state.now,
+            seen: Seen::default(),
+            wrote: Cells::default(),
+            wrote_claims: [None; CLAIMS],
+            passes: [None; CLAIMS],
+            memory: [None; UIDS],
+            sweep: None,
+            alone: [None; UIDS],
+        };
+        for kind in Lag::ALL {
+            self.show(state, &mut operator, kind);
+        }
+        operator
+    }
+
+    /// The watch of a kind catches up.
+    pub(super) fn show(&self, state: &State, operator: &mut Operator, kind: Lag) {
+        if !self.lags(kind) {
+            return;
+        }
+        let is_internal = |name: u32| self.is_internal(name);
+        match kind {
+            Lag::Claims => {
+                operator.seen.claims = state.claims;
+                operator.wrote_claims = [None; CLAIMS];
+            }
+            Lag::Internal => {
+                operator.seen.internal = state.secrets.clone();
+                operator.seen.internal.retain(is_internal);
+                operator.wrote.retain(|name| !is_internal(name));
+            }
+            Lag::Consumers => {
+                operator.seen.consumers = state.secrets.clone();
+                operator.seen.consumers.retain(|name| !is_internal(name));
+                operator.wrote.retain(is_internal);
+            }
+            Lag::Backends => operator.seen.backends = state.backends,
+        }
+    }
+
+    pub(super) fn is_internal(&self, name: u32) -> bool {
+        self.talks.objects.named(name).0 == OPERATOR_NAMESPACE
+    }
+
+    /// A claim of a new UID under this name.
+    pub(super) fn make_claim(&self, state: &mut State, slot: usize, spec: Spec) {
+        let uid = Uid::of(slot, state.lives[slot]);
+        state.lives[slot] += 1;
+        let status = BucketClaimStatus { observed_generation: Some(-1), ..BucketClaimStatus::default() };
+        let facts = ClaimFacts {
+            uid,
+            spec,
+            deleting: false,
+            finalizer: false,
+            paused: false,
+            rotate: 0,
+            generation: 1,
+            status: self.talks.objects.status(&status),
+            version: 1,
+        };
+        state.claims[slot] = Some(self.talks.objects.claim(&facts));
+    }
+}

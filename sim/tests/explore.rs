@@ -1,0 +1,131 @@
+//! `stowage-sim explore`, `replay` and `merge`, run as a user runs them.
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Output};
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+/// Runs `stowage-sim` with nothing of this process's environment that could change what it prints.
+fn sim(arguments: &[&str], directory: &Path) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_stowage-sim"));
+    for (name, _) in std::env::vars().filter(|(name, _)| name.starts_with("STOWAGE_")) {
+        command.env_remove(name);
+    }
+    command.args(arguments).current_dir(directory).output().expect("the binary is built")
+}
+
+fn stdout(output: &Output) -> String {
+    String::from_utf8(output.stdout.clone()).expect("UTF-8")
+}
+
+fn stderr(output: &Output) -> String {
+    String::from_utf8(output.stderr.clone()).expect("UTF-8")
+}
+
+fn document(output: &Output) -> Value {
+    serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("one document ({error}): {}", stderr(output)))
+}
+
+fn directory() -> TempDir {
+    TempDir::new().expect("there is room")
+}
+
+#[test]
+fn shards_are_merged_into_what_the_whole_would_have_been() {
+    let home = directory();
+    let explore = ["explore", "create", "--profile", "quick", "-o", "json"];
+    let whole = document(&sim(&explore, home.path()));
+    for shard in ["0/2", "1/2"] {
+        let output = sim(&[&explore[..], &["--shard", shard]].concat(), home.path());
+        fs::write(home.path().join(format!("{}.json", &shard[..1])), &output.stdout).expect("it can be written");
+    }
+    let output = sim(&["merge", "0.json", "1.json", "--report", "out/deep", "-o", "json"], home.path());
+    let merged = document(&output);
+    assert_eq!(output.status.code(), Some(i32::from(!merged["failures"].as_array().expect("a list").is_empty())));
+    assert!(merged["schedules"].as_u64() > Some(20), "{merged}");
+    for field in ["schedules", "seed", "profile", "shard", "complete", "cells", "reasons", "promises"] {
+        assert_eq!(merged[field], whole[field], "{field}");
+    }
+    for field in ["name", "schedules", "effects", "crash_points", "crash_points_expected", "faults", "hash"] {
+        assert_eq!(merged["scenarios"][0][field], whole["scenarios"][0][field], "{field}");
+    }
+    let written = |name: &str| fs::read_to_string(home.path().join("out/deep").join(name)).expect("it was written");
+    assert_eq!(written("report.json").trim(), stdout(&output).trim());
+    assert!(written("index.html").starts_with("<!DOCTYPE html>"));
+    assert!(written("junit.xml").contains("<testsuite name=\"create\""));
+}
+
+#[test]
+fn what_does_not_belong_together_is_not_merged() {
+    let home = directory();
+    let output = sim(&["explore", "create", "--profile", "quick", "--shard", "1/40", "-o", "json"], home.path());
+    fs::write(home.path().join("one.json"), &output.stdout).expect("it can be written");
+    fs::write(home.path().join("none.json"), "{}").expect("it can be written");
+    for (files, problem) in [
+        (&["one.json"][..], "of 40 shards these are missing: 0/40, 2/40"),
+        (&["one.json", "one.json"], "shard 1/40 is there twice"),
+        (&["none.json"], "none.json is no document of `stowage-sim explore -o json`"),
+        (&["nowhere.json"], "can't read nowhere.json"),
+    ] {
+        let output = sim(&[&["merge"], files].concat(), home.path());
+        assert_eq!(output.status.code(), Some(1));
+        assert!(stderr(&output).contains(problem), "{}", stderr(&output));
+        assert!(output.stdout.is_empty());
+    }
+}
+
+#[test]
+fn two_processes_come_to_the_same_hashes_in_the_same_order() {
+    let hashes = |jobs| {
+        let part = ["explore", "create", "--profile", "quick", "--hashes", "--shard", "0/4", "--jobs", jobs];
+        stdout(&sim(&part, directory().path()))
+    };
+    let (one, other) = (hashes("1"), hashes("2"));
+    assert_eq!(one, other);
+    assert!(one.lines().count() > 5);
+    for line in one.lines() {
+        let (hash, schedule) = line.split_once(' ').expect("two parts");
+        assert!(hash.len() == 64 && schedule.starts_with("create 1"), "{line}");
+    }
+}
+
+#[test]
+fn a_schedule_is_replayed_with_the_hash_that_it_had() {
+    let home = directory();
+    let line = "create 1 s3:CreateBucket@1 lost-answer";
+    let output = sim(&["replay", line, "-o", "json"], home.path());
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let replayed = document(&output);
+    assert_eq!(replayed["line"], line);
+    assert_eq!(replayed["violations"].as_array().map(Vec::len), Some(0));
+    let text = stdout(&sim(&["replay", line, "--width", "200"], home.path()));
+    assert!(text.contains(replayed["trace_hash"].as_str().expect("it has a hash")), "{text}");
+    assert!(text.contains("⚡lost-answer: CreateBucket") && text.contains("no promise was broken"), "{text}");
+    assert!(!text.contains('\u{1b}'), "no colours where there is no terminal");
+}
+
+#[test]
+fn scenarios_are_listed_with_what_they_are_about() {
+    let text = stdout(&sim(&["explore", "--list"], directory().path()));
+    assert!(
+        text.lines().any(|line| line.starts_with("rotate ") && line.contains("a user asks for a new key")),
+        "{text}"
+    );
+}
+
+#[test]
+fn wrong_usage_says_what_was_expected() {
+    let home = directory();
+    for (arguments, problem) in [
+        (&["replay", "creat 1"][..], "there are: create, "),
+        (&["replay", "create 1", "--width", "20"], "20 is not in 80.."),
+        (&["explore", "--shard", "8/8"], "expected I/N with I from 0 to N-1"),
+        (&["merge"], "<FILE>"),
+    ] {
+        let output = sim(arguments, home.path());
+        assert_eq!(output.status.code(), Some(2));
+        assert!(stderr(&output).contains(problem), "{}", stderr(&output));
+    }
+}
