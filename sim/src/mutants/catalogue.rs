@@ -125,7 +125,8 @@ Scenarios: rotate, create
         let without = |line: &str| TEXT.replace(line, "");
         for (text, problem) in [
             (without("Bug: It comes late.\n"), "no Bug"),
-            (without("It comes late."), "header line"),
+            (without("It comes late."), "no Bug"),
+            (TEXT.replace("Bug:", "Bug"), "header line"),
             (TEXT.replace("L3", "L99"), "there is no promise L99"),
             (TEXT.replace("Scenarios", "Where"), "no Scenarios"),
             (TEXT.replace("Bug", "Note: well\nBug"), "a line Note"),
