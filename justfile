@@ -54,6 +54,18 @@ coverage:
 demo-check:
     .ci/run demo
 
+# Every single fault and crash point of every scenario, faults that last, overtaken calls: `just explore create` for one.
+explore *args:
+    cargo run --release --locked --bin stowage-sim -- explore {{ args }}
+
+# Pairs of faults as well; takes hours: `just explore-deep --time-limit 600 --report out`.
+explore-deep *args:
+    cargo run --release --locked --bin stowage-sim -- explore --profile deep {{ args }}
+
+# The planner in every state of small abstract worlds.
+model *args:
+    cargo run --release --locked --bin stowage-sim -- model {{ args }}
+
 # Does the exploration find the bugs of sim/mutants? Takes about half a minute for each; `just mutants NAME…` tries these.
 mutants *args:
     cargo run --locked --bin stowage-sim -- mutants {{ args }}

@@ -8,14 +8,15 @@ use serde::{Deserialize, Serialize};
 
 use crate::effects::{Fault, Plan};
 
+use super::corpus;
 use super::plans::{Singles, lasting, pairs, preemptions, singles, triples};
+use super::quick::Quick;
 use super::report::{Failure, Report, ScenarioReport, Slow};
 use super::run::Outcome;
 use super::scenario::Scenario;
 use super::schedule::Schedule;
 use super::shrink::shrink;
 use super::workers::{Done, at_once};
-use super::{corpus, quick};
 
 /// What is to be explored.
 #[derive(Clone, Debug)]
@@ -134,7 +135,16 @@ pub fn explore(campaign: &Campaign, progress: impl FnMut(Progress)) -> Report {
     let start = Instant::now();
     let report = Report::new(campaign);
     let deadline = campaign.time_limit.map(|limit| start + limit);
-    let mut work = Work { campaign, report, deadline, progress, planned: 0, done: 0, numbered: 0 };
+    let mut work = Work {
+        campaign,
+        report,
+        deadline,
+        progress,
+        planned: 0,
+        done: 0,
+        numbered: 0,
+        quick: Quick::new(campaign.seed),
+    };
     work.report.complete = work.all();
     work.report.numbered = work.numbered;
     let mut report = work.report;
@@ -157,6 +167,7 @@ struct Work<'a, P> {
     done: usize,
     /// Schedules that all shards share, as far as they are known.
     numbered: usize,
+    quick: Quick,
 }
 
 impl<P: FnMut(Progress)> Work<'_, P> {
@@ -201,7 +212,7 @@ impl<P: FnMut(Progress)> Work<'_, P> {
         let mut plans = vec![Plan::default()];
         let singles = singles(undisturbed).plans;
         match self.campaign.profile {
-            Profile::Quick => plans.extend(quick::choose(singles, self.campaign.seed)),
+            Profile::Quick => plans.extend(self.quick.choose(singles, scenario.phase)),
             Profile::Default | Profile::Deep => {
                 plans.extend(singles);
                 plans.extend(lasting(undisturbed));

@@ -1,16 +1,45 @@
-//! The quick choice: every kind of fault once in a scenario, every crash point of some effects.
+//! The quick choice: every fault once in every phase, and something of every scenario.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::effects::{Fault, Plan};
 
-/// Of plans with one fault each: one for every fault, at an effect that the seed decides.
-pub fn choose(plans: Vec<Plan>, seed: u64) -> Vec<Plan> {
-    let mut random = fastrand::Rng::with_seed(seed);
-    let mut by_fault: BTreeMap<String, Vec<Plan>> = BTreeMap::new();
-    for plan in plans {
-        let fault: Option<Fault> = plan.entries.first().map(|entry| entry.fault);
-        by_fault.entry(fault.map(|fault| fault.to_string()).unwrap_or_default()).or_default().push(plan);
+use super::scenario::Phase;
+
+/// Plans that each scenario gets besides, whatever was tried before.
+const BESIDES: usize = 5;
+
+/// What was chosen so far.
+#[derive(Debug)]
+pub(super) struct Quick {
+    random: fastrand::Rng,
+    /// Faults that were tried in a phase.
+    tried: BTreeSet<(String, Phase)>,
+}
+
+impl Quick {
+    /// Nothing yet; what is chosen follows from the seed.
+    pub(super) fn new(seed: u64) -> Self {
+        Self { random: fastrand::Rng::with_seed(seed), tried: BTreeSet::new() }
     }
-    by_fault.into_values().map(|mut plans| plans.swap_remove(random.usize(..plans.len()))).collect()
+
+    /// Of a scenario's plans with one fault each: one for every fault that was not tried in this phase, at any effect,
+    /// and some others.
+    pub(super) fn choose(&mut self, plans: Vec<Plan>, phase: Phase) -> Vec<Plan> {
+        let mut by_fault: BTreeMap<String, Vec<Plan>> = BTreeMap::new();
+        for plan in plans {
+            let fault: Option<Fault> = plan.entries.first().map(|entry| entry.fault);
+            by_fault.entry(fault.map(|fault| fault.to_string()).unwrap_or_default()).or_default().push(plan);
+        }
+        let (mut chosen, mut rest) = (Vec::new(), Vec::new());
+        for (fault, mut plans) in by_fault {
+            if self.tried.insert((fault, phase)) {
+                chosen.push(plans.swap_remove(self.random.usize(..plans.len())));
+            }
+            rest.append(&mut plans);
+        }
+        self.random.shuffle(&mut rest);
+        chosen.extend(rest.into_iter().take(BESIDES));
+        chosen
+    }
 }

@@ -109,7 +109,7 @@ fn a_strangers_secret_is_not_written() {
     let mut story = Story::bound("Retain");
     story.put(By::Other, "secrets", OPERATOR_NAMESPACE, "vc-akia5", strangers());
     story.change(By::Operator, "secrets", OPERATOR_NAMESPACE, "vc-akia5", |secret| {
-        secret["data"]["ours"] = "eA==".into()
+        secret["data"]["ours"] = "eA==".into();
     });
     story.assert_broken(Promise::I13, "which no claim controls");
 }

@@ -157,8 +157,6 @@ fn the_operator_breaks_no_promise(
 ) {
     let run = run(1, act, plan);
     assert_eq!(run.judgement, Judgement::default(), "{}", run.history.trace);
-    let events = run.history.events.len();
-    println!("{act:?} with {plan:?}: {events} events, judged in {:?}", run.took);
 }
 
 #[rstest]
