@@ -111,9 +111,10 @@ fn tells_of_a_missing_bucket(view: &View) -> bool {
     view.claim.status.conditions.iter().any(|c| c.type_ == "BucketCreated" && c.reason == missing)
 }
 
-/// Whether a process before this one may have died with a call under way that creates or deletes the bucket: the claim
-/// was never bound when this one began, or was on its way out with its bucket.
+/// Whether a process before this one may have died with a call under way that creates or deletes the bucket: it had begun
+/// with the claim, as the finalizer tells, which was never bound, or was on its way out with its bucket.
 fn may_be_under_way(view: &View) -> bool {
     let never_bound = view.claim.status.bound_secret_name.is_none();
-    never_bound || (view.claim.deleting && view.claim.deletion != Deletion::Retain)
+    let goes_with_bucket = view.claim.deleting && view.claim.deletion != Deletion::Retain;
+    view.claim.has_finalizer() && (never_bound || goes_with_bucket)
 }

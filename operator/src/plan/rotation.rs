@@ -98,7 +98,10 @@ fn retire_lower(
                 later(now, SignedDuration::from_secs(1))
             }
             None => {
-                let at = later(now, SignedDuration::from_secs(i64::from(desired.rotation.overlap_seconds)));
+                // The clock is read in whole seconds, and the switch may be later by part of one: late is allowed, early
+                // is not.
+                let overlap = SignedDuration::from_secs(i64::from(desired.rotation.overlap_seconds) + 1);
+                let at = later(now, overlap);
                 content.annotations.insert(wire::EXPIRES_AT.to_owned(), at.to_string());
                 later(at, GRACE)
             }

@@ -61,7 +61,14 @@ fn leaves(fault: Fault, claim: &Value, reason: &str, goes: bool) -> bool {
     }
 }
 
-/// Whether somebody has done something in the world, so that it can't end as it does without that.
+/// Whether any claim, whichever, rests as one of these faults may leave the one that it meets.
+pub(super) fn any_may_rest(facts: &Facts, faults: &[Fault]) -> bool {
+    let mut claims = facts.all("bucketclaims").map(|(namespace, name, _)| facts.ready(namespace, name));
+    claims.any(|reason| faults.iter().any(|fault| reasons(*fault).contains(&reason)))
+}
+
+/// Whether somebody has done something in the world, or a store has shown what isn't so: it need not end as it does
+/// without that.
 pub(super) fn is_somebodys_doing(fault: Fault) -> bool {
     matches!(
         fault,
@@ -77,10 +84,12 @@ pub(super) fn is_somebodys_doing(fault: Fault) -> bool {
             | Fault::Vanish
             | Fault::Usurp
             | Fault::NotImplemented(_)
+            // Whose tags don't show, that bucket stays.
+            | Fault::StaleRead
     )
 }
 
-/// Whether what has become of the bucket shows only at the next drift check.
-pub(super) fn is_about_bucket(fault: Fault) -> bool {
-    matches!(fault, Fault::Vanish | Fault::Usurp)
+/// Whether what comes of it shows only later: at the next drift check, or when a watch that tells nothing is given up.
+pub(super) fn shows_late(fault: Fault) -> bool {
+    matches!(fault, Fault::Vanish | Fault::Usurp | Fault::WatchSilent)
 }

@@ -223,8 +223,8 @@ fn never(promise: Promise, what: &str, stage: &Stage) -> Violation {
 
 /// Lets what has gone wrong by halves show; then all must be as it was wanted, or as others' hands may make it.
 async fn settle(scenario: &Scenario, stage: &Stage, end: End, plan: &Plan, violations: &mut Vec<Violation>) -> bool {
-    let about_bucket = fired(stage, plan).into_iter().any(others::is_about_bucket);
-    stage.pass(if about_bucket { RESYNC } else { AFTERMATH }).await;
+    let late = fired(stage, plan).into_iter().any(others::shows_late);
+    stage.pass(if late { RESYNC } else { AFTERMATH }).await;
     if end == End::Wanted {
         // Somebody may have acted as late as that; whether it comes right is seen below.
         let goal = scenario.goal;

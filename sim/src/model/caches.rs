@@ -75,7 +75,7 @@ impl World {
         let mut memory = process.memory[facts.uid.0 as usize].unwrap_or_else(|| {
             // As the controller has it: what a process that died may have left under way.
             let going = facts.deleting && facts.spec.deletion != Policy::Retain;
-            let at_stake = going || status.bound_secret_name.is_none();
+            let at_stake = facts.finalizer && (going || status.bound_secret_name.is_none());
             let until = if at_stake { process.began + DEADLINE } else { 0 };
             Memory { missing: None, until }
         });

@@ -336,6 +336,8 @@ fn ground(state: &State<'_>, number: u64, called: &Called, claim: &Claim<'_>) ->
                 same_slice &= empties(called.operation) && reads == 0;
                 reads = 0;
             }
+            // A slice that finds nothing to delete is one too.
+            Call::S3(call) if call.bucket == called.bucket && lists(call.operation) => reads = 0,
             _ => {}
         }
     }
@@ -344,6 +346,10 @@ fn ground(state: &State<'_>, number: u64, called: &Called, claim: &Claim<'_>) ->
 
 fn is_look(operation: S3Operation) -> bool {
     matches!(operation.name(), "GetBucketTagging" | "HeadBucket")
+}
+
+fn lists(operation: S3Operation) -> bool {
+    matches!(operation.name(), "ListObjectVersions" | "ListObjectsV2" | "ListMultipartUploads")
 }
 
 fn empties(operation: S3Operation) -> bool {

@@ -29,6 +29,7 @@ pub static ALL: &[&Scenario] = &[
     &removal::DELETE_FORCED,
     &removal::DELETE_FULL,
     &removal::DELETE_LOCKED,
+    &removal::WITHOUT_TAGGING,
     &recovery::BACKEND_FIRST,
     &recovery::NAMESPACE_GONE,
     &recovery::RESTORE,

@@ -3,10 +3,10 @@
 use serde_json::json;
 use stowage_operator::api::wire::Role;
 
-use super::super::others::{BUCKET, CLAIM, NAMESPACE};
+use super::super::others::{BUCKET, CLAIM, NAMESPACE, any_may_rest};
 use super::super::scenario::{Goal, Phase, Scenario, Step, StoreStep, Target, TargetKind};
 use super::words::{
-    BASE, BOUND, PHOTOS, at_work, base_with, check_bound, claim, give_claim, no_other, nothing_more, pass, patch, usual,
+    BASE, BOUND, PHOTOS, at_work, base_with, check_bound, claim, give_claim, nothing_more, pass, patch, usual,
 };
 use crate::effects::{Edit, Fault, Tampering};
 use crate::history::Facts;
@@ -52,7 +52,10 @@ pub(in super::super) static CONFLICT: Scenario = Scenario {
             }
             // It can't go.
             Fault::LateWrite => facts.ready(RIVAL.namespace, RIVAL.name) == "BucketNotEmpty",
-            Fault::Recreate => !other.is_null() && other["metadata"]["deletionTimestamp"].is_null(),
+            Fault::Recreate => {
+                let stays = !other.is_null() && other["metadata"]["deletionTimestamp"].is_null();
+                stays || facts.ready(NAMESPACE, CLAIM) == "BucketExists"
+            }
             Fault::Edit(Edit::Pause) => facts.ready(RIVAL.namespace, RIVAL.name) == "Paused",
             _ => false,
         };
@@ -196,7 +199,7 @@ pub(in super::super) static ANY_ORDER: Scenario = Scenario {
         let gone = facts.claim("team-b", "films").is_null();
         bound(NAMESPACE, CLAIM) && bound("team-b", "music") && bound("team-b", "books") && public && renamed && gone
     }),
-    otherwise: no_other,
+    otherwise: any_may_rest,
     ends_alike: true,
     check: nothing_more,
 };

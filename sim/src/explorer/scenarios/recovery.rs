@@ -9,13 +9,18 @@ use super::words::{
     BASE, BOUND, PHOTOS, ask_to_rotate, at_work, base_with, bound, check_bound, check_keys, claim, give_claim,
     no_other, nothing_more, pass, patch, usual,
 };
-use crate::effects::{Edit, Fault, Feature};
+use crate::effects::{Edit, Fault, Feature, Tampering};
 use crate::history::Facts;
 use crate::history::facts::field;
 
 const MAIN: Target = Target { kind: TargetKind::Backend, namespace: "", name: "main" };
 const NAMESPACE_OBJECT: Target = Target { kind: TargetKind::Namespace, namespace: "", name: NAMESPACE };
 const CONSUMER: Target = Target { kind: TargetKind::Secret, namespace: NAMESPACE, name: "photos-s3" };
+
+/// Who gives a claim while the old one goes has given none.
+const NOT_GOING: Goal = Goal::new("the claim is not on its way out", |facts| {
+    facts.claim(NAMESPACE, CLAIM)["metadata"]["deletionTimestamp"].is_null()
+});
 
 /// A claim whose backend is gone goes nevertheless.
 pub(in super::super) static BACKEND_FIRST: Scenario = Scenario {
@@ -87,10 +92,13 @@ pub(in super::super) static BURST: Scenario = Scenario {
     script: || {
         let spec = "deletionPolicy: Delete, forceDelete: true";
         let again = || [Step::Delete(PHOTOS), pass(2), give_claim(spec), pass(1)];
-        [bound(spec), (0..3).flat_map(|_| again()).collect(), vec![pass(20), give_claim(spec)]].concat()
+        [bound(spec), (0..3).flat_map(|_| again()).collect(), vec![Step::Until(NOT_GOING), give_claim(spec)]].concat()
     },
     goal: BOUND,
-    otherwise: no_other,
+    otherwise: |facts, faults| {
+        // A bucket that we can't look into is not ours to delete.
+        faults.contains(&Fault::BucketExists) && facts.ready(NAMESPACE, CLAIM) == "DeletionBlocked"
+    },
     ends_alike: false,
     check: |facts, faults| {
         // Whoever holds tags that don't show, or a bucket that others made, is told so.
@@ -141,8 +149,7 @@ pub(in super::super) static OLDER_VERSION: Scenario = Scenario {
     },
     goal: Goal::new("the claim is bound and its key complete", |facts| {
         let keys = facts.current_keys(NAMESPACE, CLAIM);
-        facts.is_bound(NAMESPACE, CLAIM)
-            && keys.first().is_some_and(|key| field(key, "quota_hard_bytes").as_deref() == Some("1073741824"))
+        facts.is_bound(NAMESPACE, CLAIM) && keys.first().is_some_and(|key| field(key, "quota_hard_bytes").is_some())
     }),
     otherwise: no_other,
     ends_alike: true,
@@ -211,7 +218,10 @@ pub(in super::super) static BUCKET_LOST: Scenario = Scenario {
         steps
     },
     goal: Goal::new("the loss is told", |facts| facts.ready(NAMESPACE, CLAIM) == "BucketMissing"),
-    otherwise: no_other,
+    otherwise: |facts, faults| {
+        // With its key the last proof is gone that it was bound (spec §2): it is bound anew.
+        faults.contains(&Fault::Tamper(Tampering::DeleteCredential)) && facts.is_bound(NAMESPACE, CLAIM)
+    },
     ends_alike: true,
     check: check_not_replaced,
 };

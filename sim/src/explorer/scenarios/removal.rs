@@ -4,9 +4,13 @@ use stowage_operator::api::wire::Role;
 
 use super::super::others::{CLAIM, NAMESPACE};
 use super::super::scenario::{Goal, Phase, Scenario, Step, StoreStep};
-use super::words::{BASE, BOUND, BUCKET, PHOTOS, at_work, bound, consumers, give_claim, no_other, pass, patch, usual};
+use super::words::{
+    BASE, BOUND, BUCKET, PHOTOS, at_work, bound, consumers, give_claim, no_other, nothing_more, pass, patch, usual,
+};
 use crate::effects::{Edit, Fault, Tampering};
 use crate::history::Facts;
+use crate::store::Dialect;
+use crate::world::Options;
 use serde_json::json;
 
 /// Nothing is left of the claim where users see it.
@@ -103,6 +107,32 @@ pub(in super::super) static DELETE_LOCKED: Scenario = Scenario {
     otherwise: no_other,
     ends_alike: true,
     check: check_gone,
+};
+
+/// A whole life on a store that has no bucket tagging: what was made is known again by the record alone.
+pub(in super::super) static WITHOUT_TAGGING: Scenario = Scenario {
+    name: "without-tagging",
+    about: "a claim comes and goes with its bucket, on a store without bucket tagging",
+    phase: Phase::Purge,
+    world: || Options { dialect: Dialect { tagging: false, ..Dialect::default() }, ..Options::default() },
+    script: || {
+        let life = vec![
+            Step::Begin,
+            give_claim("deletionPolicy: Delete, forceDelete: true"),
+            Step::Tenant(NAMESPACE, CLAIM),
+            pass(60),
+            Step::Delete(PHOTOS),
+        ];
+        [at_work(BASE), life].concat()
+    },
+    goal: GONE,
+    otherwise: |facts, faults| {
+        // A bucket that we can't look into is not ours to delete.
+        let shut = |fault: &Fault| matches!(fault, Fault::Head(_) | Fault::AccessDenied | Fault::BucketExists);
+        faults.iter().any(shut) && facts.ready(NAMESPACE, CLAIM) == "DeletionBlocked"
+    },
+    ends_alike: false,
+    check: nothing_more,
 };
 
 fn bound_to_delete(spec: &str) -> Vec<Step> {

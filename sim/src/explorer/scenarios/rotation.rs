@@ -5,7 +5,7 @@ use stowage_operator::api::wire::Role;
 
 use super::super::others::{CLAIM, NAMESPACE};
 use super::super::scenario::{Goal, Phase, Scenario, Step};
-use super::words::{ask_to_rotate, bound, check_bound, no_other, pass, patch, usual};
+use super::words::{BASE, BOUND, ask_to_rotate, at_work, bound, check_bound, give_claim, no_other, pass, patch, usual};
 use crate::history::Facts;
 
 /// One key is left, and the status' generation is at least this.
@@ -23,13 +23,20 @@ pub(in super::super) static BY_TIME: Scenario = Scenario {
     phase: Phase::Rotate,
     world: usual,
     script: || {
-        // The policy is edited when the key is nearly a week old: a week of idle has nothing to show.
+        // The operator is away most of the week, which has nothing to show, and so is the tenant.
         let weekly = json!({"spec": {"rotationPolicy": {"mode": "TimeBased", "intervalDays": 7}}});
-        [
-            bound("rotationPolicy: {overlapSeconds: 60}"),
-            vec![Step::StopOperator, pass(7 * 86_400 - 300), Step::StartOperator, patch(weekly), pass(30), Step::Begin],
-        ]
-        .concat()
+        let week = vec![
+            give_claim("rotationPolicy: {overlapSeconds: 60}"),
+            Step::Until(BOUND),
+            Step::StopOperator,
+            pass(7 * 86_400 - 300),
+            Step::StartOperator,
+            Step::Tenant(NAMESPACE, CLAIM),
+            patch(weekly),
+            pass(30),
+            Step::Begin,
+        ];
+        [at_work(BASE), week].concat()
     },
     goal: Goal::new("the key is replaced and the old one gone", |facts| rotated(facts, 2)),
     otherwise: no_other,
