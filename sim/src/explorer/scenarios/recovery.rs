@@ -219,8 +219,9 @@ pub(in super::super) static BUCKET_LOST: Scenario = Scenario {
     },
     goal: Goal::new("the loss is told", |facts| facts.ready(NAMESPACE, CLAIM) == "BucketMissing"),
     otherwise: |facts, faults| {
-        // With its key the last proof is gone that it was bound (spec §2): it is bound anew.
-        faults.contains(&Fault::Tamper(Tampering::DeleteCredential)) && facts.is_bound(NAMESPACE, CLAIM)
+        // With its key the last proof is gone that it was bound (spec §2), and another UID never was: it is bound anew.
+        let anew = |fault: &Fault| matches!(fault, Fault::Tamper(Tampering::DeleteCredential) | Fault::Recreate);
+        faults.iter().any(anew) && facts.is_bound(NAMESPACE, CLAIM)
     },
     ends_alike: true,
     check: check_not_replaced,
