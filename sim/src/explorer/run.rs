@@ -144,12 +144,17 @@ async fn play(scenario: &'static Scenario, seed: u64, plan: Plan) -> Outcome {
     let (history, end, unfired) = (stage.world.history(), stage.world.facts(), stage.world.effects.unfired());
     let setting = Setting {
         faults: faults.clone(),
-        operators: u32::try_from(stage.operators.len()).unwrap_or(u32::MAX),
+        operators: u32::try_from(stage.most_operators).unwrap_or(u32::MAX),
         gateway_lag: GATEWAY_LAG,
-        patience_of_tenants: Duration::from_secs(60),
     };
     let mut shown = vec![Shown { place: "the log".to_owned(), text: log.text() }];
-    shown.extend(stage.operators.iter().map(|it| Shown { place: "the metrics".to_owned(), text: it.metrics() }));
+    shown.extend(
+        stage
+            .operators
+            .iter()
+            .chain(&stage.stopped)
+            .map(|it| Shown { place: "the metrics".to_owned(), text: it.metrics() }),
+    );
     let Judgement { violations: judged, limits } =
         judge(&Case { history: &history, end: &end, setting: &setting, shown: &shown });
     violations.extend(judged);

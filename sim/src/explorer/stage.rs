@@ -34,6 +34,10 @@ pub(super) struct NeverCame;
 pub(super) struct Stage {
     pub(super) world: World,
     pub(super) operators: Vec<Operator>,
+    /// Those that were stopped.
+    pub(super) stopped: Vec<Operator>,
+    /// How many operators ran at once, at most.
+    pub(super) most_operators: usize,
     /// Effects before faults could happen.
     pub(super) before: u64,
     /// What lasts of the plan: it begins with the faults.
@@ -46,7 +50,16 @@ impl Stage {
     pub(super) async fn new(scenario: &Scenario, seed: u64, plan: Plan) -> Self {
         let (lasting, plan) = plan.lasting_and_once();
         let world = World::new(Options { seed, plan, history: true, ..(scenario.world)() }).await;
-        Self { world, operators: Vec::new(), before: 0, lasting, seed, tenants: 0 }
+        Self {
+            world,
+            operators: Vec::new(),
+            stopped: Vec::new(),
+            most_operators: 0,
+            before: 0,
+            lasting,
+            seed,
+            tenants: 0,
+        }
     }
 
     /// Takes a step.
@@ -65,10 +78,12 @@ impl Stage {
             Step::StartOperator => {
                 let operator = self.world.start_operator();
                 self.operators.push(operator);
+                self.most_operators = self.most_operators.max(self.operators.len());
             }
             Step::StopOperator => {
                 if let Some(operator) = self.operators.pop() {
                     operator.stop();
+                    self.stopped.push(operator);
                 }
             }
             Step::Begin => self.begin(),

@@ -72,8 +72,6 @@ pub struct Setting {
     pub operators: u32,
     /// How far the gateway may be behind the Secrets.
     pub gateway_lag: Duration,
-    /// How far the consumer Secrets that tenants read may be behind, plus how long they take to go over to a new key.
-    pub patience_of_tenants: Duration,
 }
 
 /// Judges a run by every oracle, in the order of their promises.
