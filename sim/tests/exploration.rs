@@ -1,5 +1,7 @@
 //! The quick profile of the exploration, and that the same schedule is the same run in every process.
 
+#![expect(clippy::print_stdout, reason = "figures for people, and hashes for the parent process")]
+
 use std::collections::BTreeSet;
 use std::process::Command;
 

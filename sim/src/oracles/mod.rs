@@ -3,7 +3,7 @@
 //! Pure functions over plain data. An oracle knows the contract and nothing of how the operator keeps it, so that it
 //! can be wrong neither in the same way nor for the same reason.
 //!
-//! The history is gone through once. [`state`] keeps what is known at each moment, read by [`views`] in the words of
+//! The history is gone through once. `state` keeps what is known at each moment, read by `views` in the words of
 //! the contract; each oracle is shown every step before the state takes it in, and has a memory of its own. What only
 //! the end can show is judged from the end, and only of a run that came to rest ([`What::AtRest`]).
 //!
