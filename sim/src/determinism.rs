@@ -129,7 +129,7 @@ where
         SEEDED.set(Some(seed));
         fastrand::seed(seed);
         let runtime = tokio::runtime::Builder::new_current_thread()
-            .enable_all()
+            .enable_time()
             .start_paused(true)
             .build()
             .expect("a current-thread runtime needs no more than a few file descriptors");

@@ -14,7 +14,7 @@ use kube::{Resource, ResourceExt};
 use tokio::sync::mpsc::UnboundedReceiver;
 use tracing::Instrument;
 
-use crate::api::BucketClaim;
+use crate::api::{BucketClaim, ClaimRef};
 use crate::kubernetes;
 use crate::metrics::{ControllerMetrics, PassResult};
 use crate::plan::{
@@ -48,14 +48,17 @@ pub(super) struct Memory {
     counted: Mutex<BTreeMap<String, String>>,
     /// Claims that a pass is under way over.
     under_way: Mutex<BTreeSet<String>>,
+    /// Claims whose last pass changed a Secret and got no answer.
+    unanswered: Mutex<BTreeSet<ClaimRef>>,
 }
 
 impl Memory {
     /// Forgets a claim that is gone.
-    pub(super) fn forget(&self, uid: &str) {
+    pub(super) fn forget(&self, uid: &str, claim: &ClaimRef) {
         self.backoff.reset(uid);
         self.looks.forget(uid);
         self.counted().remove(uid);
+        self.unanswered().remove(claim);
     }
 
     /// Notes the backend that a claim's status shows. Returns the one that it showed before, if it was another.
@@ -74,7 +77,20 @@ impl Memory {
         self.under_way().contains(uid)
     }
 
-    fn begin(&self, uid: &str) -> UnderWay<'_> {
+    /// Whether the claim's last pass changed a Secret and got no answer: what its Secrets show now is most likely that
+    /// write, and the claim is tried again after its backoff anyway. Woken at once, it would go round with a server
+    /// that does everything and answers nothing.
+    pub(super) fn is_unanswered(&self, claim: &ClaimRef) -> bool {
+        self.unanswered().contains(claim)
+    }
+
+    fn unanswered(&self) -> MutexGuard<'_, BTreeSet<ClaimRef>> {
+        // The set is whole whatever happened to a thread that held it.
+        self.unanswered.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn begin(&self, uid: &str, claim: &ClaimRef) -> UnderWay<'_> {
+        self.unanswered().remove(claim);
         self.under_way().insert(uid.to_owned());
         UnderWay { memory: self, uid: uid.to_owned() }
     }
@@ -153,8 +169,8 @@ async fn reconcile(claim: Arc<Claim>, context: Arc<Context>) -> Result<Action, I
 impl Context {
     async fn pass(&self, raw: &BucketClaim, mut slot: Slot<'_>) -> Then {
         let uid = raw.uid().unwrap_or_default();
-        let _under_way = self.shared.memory.begin(&uid);
         let mut view = self.shared.observer.begin(raw);
+        let _under_way = self.shared.memory.begin(&uid, &view.claim.at);
         self.shared.memory.looks.recall(&uid, &mut view, &self.shared.config);
         let rest = self.converse(&mut view, &mut slot).await;
         self.shared.memory.looks.remember(&uid, &view, self.shared.config.resync_interval);
@@ -224,6 +240,9 @@ impl Context {
         match (act, &answer) {
             // The watch will show it as the echo of our own write: whoever waits for the name is told here.
             (Act::Delete(secret), Answer::Done) => self.shared.wakes.record_changed(&secret.name),
+            (Act::Patch(_), Answer::Failed(Failure::Kubernetes(_))) => {
+                self.shared.memory.unanswered().insert(view.claim.at.clone());
+            }
             (Act::CreateBucket(_) | Act::DeleteBucket(_), Answer::Failed(Failure::Upstream(_)))
             | (Act::Purge(..), Answer::Purged(Purged { end: PurgeEnd::Failed(Failure::Upstream(_)), .. })) => {
                 let deadline = self.shared.config.limits.timeout;

@@ -119,7 +119,9 @@ fn internal_seen(shared: &Shared, event: &Event<Secret>) {
 
 fn secrets_changed(shared: &Shared, cache: &SecretCache, event: Event<Secret>) {
     for secret in cache.apply(event) {
-        if let Some(claim) = Stored(secret.clone()).claim() {
+        if let Some(claim) = Stored(secret.clone()).claim()
+            && !shared.memory.is_unanswered(&claim)
+        {
             shared.wakes.claim(&claim);
         }
         // A record that changed hands or is gone: whoever waits for the name tries again.

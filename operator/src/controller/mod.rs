@@ -217,7 +217,7 @@ impl Shared {
     /// Nothing is kept of a claim that is gone.
     fn forget_claim(&self, claim: &BucketClaim) {
         self.written.forget(claim);
-        self.memory.forget(claim.metadata.uid.as_deref().unwrap_or_default());
+        self.memory.forget(claim.metadata.uid.as_deref().unwrap_or_default(), &wakes::claim_ref(claim));
     }
 
     /// Nothing is kept of a backend that is gone.

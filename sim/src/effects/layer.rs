@@ -19,7 +19,7 @@ use super::lasting::Lasting;
 use super::outage::Outage;
 use super::plan::{EffectPattern, Entry, Plan};
 use super::surroundings::Surroundings;
-use super::trace::{Answer, Line, Trace};
+use super::trace::{Answer, Counters, Line, Trace};
 
 /// How long the API server waits for an admission webhook.
 const WEBHOOK_TIMEOUT: Duration = Duration::from_secs(10);
@@ -39,6 +39,10 @@ struct State {
     lasting: Vec<Lasting>,
     trace: Trace,
     instances: u32,
+    /// Most calls that are let begin.
+    most: u64,
+    /// Whether there was one more.
+    exhausted: bool,
 }
 
 /// A plan's entry and what it has met so far.
@@ -92,6 +96,8 @@ impl Effects {
                 lasting: Vec::new(),
                 trace: Trace::default(),
                 instances: 0,
+                most: u64::MAX,
+                exhausted: false,
             })),
         }
     }
@@ -138,6 +144,27 @@ impl Effects {
         u64::try_from(self.start.elapsed().as_millis()).unwrap_or(u64::MAX)
     }
 
+    /// From now on, a call beyond this number never begins: nobody answers it, and no trace tells of it. A run that goes
+    /// round and round without time passing comes to an end by that.
+    pub fn bound(&self, most: u64) {
+        self.state().most = most;
+    }
+
+    /// Whether calls were kept from beginning by [`Effects::bound`].
+    pub fn exhausted(&self) -> bool {
+        self.state().exhausted
+    }
+
+    /// How many calls have begun.
+    pub fn count(&self) -> u64 {
+        self.state().trace.effects()
+    }
+
+    /// Counters over the calls with numbers above this one: take [`Effects::count`] first, act, count.
+    pub fn counters_after(&self, number: u64) -> Counters {
+        self.state().trace.counters_after(number)
+    }
+
     /// The trace up to now.
     pub fn trace(&self) -> Trace {
         self.state().trace.clone()
@@ -160,10 +187,14 @@ impl Effects {
         self.state().outages.retain(|outage| outage.host != host);
     }
 
-    /// Gives a call its number, its fault and its line in the trace.
-    fn begin(&self, instance: &Instance, host: &str, call: Call) -> Effect {
+    /// Gives a call its number, its fault and its line in the trace; `None` if it is one too many.
+    fn begin(&self, instance: &Instance, host: &str, call: Call) -> Option<Effect> {
         let mut state = self.state();
         let number = state.trace.effects() + 1;
+        if number > state.most {
+            state.exhausted = true;
+            return None;
+        }
         let fault = state.fault_for(number, &call).or_else(|| state.outage_of(host, &call));
         state.trace.push(Line {
             number,
@@ -174,7 +205,7 @@ impl Effects {
             answer: Answer::Pending,
             began_ms: self.elapsed_ms(),
         });
-        Effect { effects: self.clone(), instance: instance.clone(), number, call, fault }
+        Some(Effect { effects: self.clone(), instance: instance.clone(), number, call, fault })
     }
 
     fn amend(&self, number: u64, change: impl FnOnce(&mut Line)) {
@@ -224,7 +255,7 @@ pub struct EffectLayer {
 }
 
 impl EffectLayer {
-    /// Numbers the call; `None` if its instance is dead, as the dead make no calls.
+    /// Numbers the call; `None` if its instance is dead, as the dead make no calls, or if it is one too many.
     fn begin<Q>(&self, request: &Request<Q>) -> Option<Effect> {
         if !self.instance.may_act() {
             return None;
@@ -234,7 +265,7 @@ impl EffectLayer {
             Api::S3 => Call::S3(S3Call::read(request.method(), request.uri(), request.headers())),
         };
         let host = request.uri().authority().map_or("", Authority::as_str);
-        Some(self.effects.begin(&self.instance, host, call))
+        self.effects.begin(&self.instance, host, call)
     }
 }
 

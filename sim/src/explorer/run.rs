@@ -124,7 +124,7 @@ async fn play(scenario: &'static Scenario, seed: u64, plan: Plan) -> Outcome {
     let mut violations = Vec::new();
     let ended = until_end(scenario, &mut stage, &plan).await;
     stage.world.note(What::Quiet);
-    let until = stage.world.effects.trace().effects();
+    let until = stage.world.effects.count();
     let reached = match ended {
         Ok(end) => settle(scenario, &stage, end, &plan, &mut violations).await,
         Err(violation) => {
@@ -132,6 +132,10 @@ async fn play(scenario: &'static Scenario, seed: u64, plan: Plan) -> Outcome {
             false
         }
     };
+    if stage.world.effects.exhausted() {
+        let message = format!("the operator goes round and round: {until} calls, and no end");
+        violations.insert(0, Violation { promise: Promise::E2, message, event: None });
+    }
     let took = start.elapsed();
     if violations.is_empty() {
         // What a look at everything still has to put right is put right by the first.
@@ -199,9 +203,9 @@ async fn until_end(scenario: &Scenario, stage: &mut Stage, plan: &Plan) -> Resul
 /// Lets what lasts of the plan go on for an hour, in which calls have to become few (E2), and ends it.
 async fn outlast(stage: &Stage) -> Result<(), Violation> {
     stage.pass(LASTING / 2).await;
-    let before = stage.world.effects.trace().effects();
+    let before = stage.world.effects.count();
     stage.pass(LASTING / 2).await;
-    let counters = stage.world.effects.trace().counters_after(before);
+    let counters = stage.world.effects.counters_after(before);
     stage.world.note(What::Acted("what lasted of the plan is over".to_owned()));
     stage.world.effects.set_plan(Plan::default());
     let calls = counters.kubernetes_requests + counters.s3_calls;

@@ -15,8 +15,10 @@ use crate::kubernetes::ApiService;
 use super::transport::{ApiBody, SimulatedConnect, Stores};
 use super::{OPERATOR_NAMESPACE, World};
 
-/// How long a crashed operator is down.
+/// How long a crashed operator is down. One that can't start is down twice as long each time, as under a kubelet.
 const DOWNTIME: Duration = Duration::from_secs(1);
+/// Longest that it is down.
+const MOST_DOWNTIME: Duration = Duration::from_secs(300);
 
 /// The production operator in its successive lives. Clones are the same operator.
 #[derive(Clone)]
@@ -51,18 +53,19 @@ impl Operator {
 
     /// Lives until it is stopped, and comes back after each crash.
     pub(super) async fn live(self) {
+        let mut downtime = DOWNTIME;
         while !*self.stop.borrow() {
             let instance = self.effects.instance();
             match run_until_crash(&instance, self.one_life(&instance)).await {
                 Outcome::Finished(Ok(())) => return,
-                // As a supervisor would: one that can't start is started again.
-                Outcome::Finished(Err(_)) => {}
+                Outcome::Finished(Err(_)) => downtime = (downtime * 2).min(MOST_DOWNTIME),
                 Outcome::Crashed { .. } => {
                     self.crashes.fetch_add(1, Ordering::Relaxed);
+                    downtime = DOWNTIME;
                 }
             }
             self.ready.send_replace(false);
-            tokio::time::sleep(DOWNTIME).await;
+            tokio::time::sleep(downtime).await;
         }
     }
 
