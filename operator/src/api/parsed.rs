@@ -47,6 +47,13 @@ impl ObjectId {
     pub fn of(object: &impl ResourceExt) -> Self {
         Self { uid: object.uid().unwrap_or_default(), resource_version: object.resource_version().unwrap_or_default() }
     }
+
+    /// Whether this is an earlier version of the same object, as far as versions can be compared: they are numbers on
+    /// every server that there is.
+    pub fn is_older_than(&self, other: &Self) -> bool {
+        let numbers = self.resource_version.parse::<u128>().ok().zip(other.resource_version.parse::<u128>().ok());
+        self.uid == other.uid && numbers.is_some_and(|(this, that)| this < that)
+    }
 }
 
 /// A claim.

@@ -12,6 +12,7 @@ use kube::runtime::events::{Event, EventType};
 use kube::runtime::reflector::{ObjectRef, Store};
 use kube::{Resource, ResourceExt};
 use tokio::sync::mpsc::UnboundedReceiver;
+use tokio::time::Instant;
 use tracing::Instrument;
 
 use crate::api::{BucketClaim, ClaimRef};
@@ -24,6 +25,7 @@ use crate::plan::{
 use super::backoff::Backoff;
 use super::feeds::{self, Claim, Main};
 use super::looks::Looks;
+use super::pace::Pace;
 use super::slots::{Slot, Slots};
 use super::{Shared, jittered};
 
@@ -48,6 +50,7 @@ pub(super) struct Memory {
     counted: Mutex<BTreeMap<String, String>>,
     /// Claims that a pass is under way over.
     under_way: Mutex<BTreeSet<String>>,
+    pace: Pace,
     /// Claims whose last pass changed a Secret and got no answer.
     unanswered: Mutex<BTreeSet<ClaimRef>>,
 }
@@ -57,6 +60,7 @@ impl Memory {
     pub(super) fn forget(&self, uid: &str, claim: &ClaimRef) {
         self.backoff.reset(uid);
         self.looks.forget(uid);
+        self.pace.forget(uid);
         self.counted().remove(uid);
         self.unanswered().remove(claim);
     }
@@ -150,6 +154,19 @@ async fn reconcile(claim: Arc<Claim>, context: Arc<Context>) -> Result<Action, I
             return Ok(Action::await_change());
         }
     };
+    // One that goes makes as many steps as it has objects and keys.
+    if raw.metadata.deletion_timestamp.is_none()
+        && let Some(wait) =
+            context.shared.memory.pace.wait(raw.metadata.uid.as_deref().unwrap_or_default(), Instant::now())
+    {
+        tracing::warn!(
+            namespace = raw.namespace(),
+            name = raw.name_any(),
+            seconds = wait.as_secs(),
+            "this claim is written about too often and has to wait: does another operator work on it?"
+        );
+        return Ok(Action::requeue(wait));
+    }
     let span = tracing::info_span!(
         "claim",
         namespace = raw.namespace().unwrap_or_default(),
@@ -236,6 +253,7 @@ impl Context {
     async fn act(&self, view: &View, act: &Act) -> Answer {
         tracing::info!(step = %act, "acting");
         let answer = self.shared.actor.perform(&view.claim, act).await;
+        self.shared.memory.pace.wrote(view.claim.uid.as_str(), Instant::now());
         self.count(act, &answer);
         match (act, &answer) {
             // The watch will show it as the echo of our own write: whoever waits for the name is told here.

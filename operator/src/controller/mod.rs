@@ -7,6 +7,7 @@ mod feeds;
 mod gauges;
 mod looks;
 mod orphans;
+mod pace;
 mod secret_watches;
 mod slots;
 mod wakes;

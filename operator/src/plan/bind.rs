@@ -81,7 +81,7 @@ fn tolerate(outcome: Result<(), Halt>) -> Result<Option<Stop>, Halt> {
 fn check(view: &View, record: &BucketRecord, stored: &Stored) -> Result<(), Halt> {
     let backend = usable(view, &record.backend)?;
     if backend.endpoint == record.endpoint {
-        bucket::drift(view, record)
+        bucket::drift(view, record, stored)
     } else {
         moves::follow(view, record, stored, &backend)
     }

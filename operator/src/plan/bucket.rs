@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::api::{AdoptionPolicy, BucketRecord, ConditionType, Desired, Reason, wire};
+use crate::api::{AccessKeyId, AdoptionPolicy, BucketRecord, ConditionType, Desired, Reason, wire};
 
 use super::bind::{require_fresh, target, usable};
 use super::records::leads_to;
@@ -31,14 +31,18 @@ pub(super) fn look<'a>(view: &'a View, at: &Target) -> Result<&'a BucketSeen, Ha
     seen.ok_or_else(|| Look::Bucket(at.clone()).into())
 }
 
-/// The bucket of a claim that was bound is trusted between drift checks, and never replaced by an empty one.
-pub(super) fn drift(view: &View, record: &BucketRecord) -> Result<(), Halt> {
+/// The bucket of a claim that was bound is trusted between drift checks, and never replaced by an empty one. That it
+/// was bound goes into the record before the loss is told: whatever becomes of its key then, the record knows.
+pub(super) fn drift(view: &View, record: &BucketRecord, stored: &Stored) -> Result<(), Halt> {
     check(view, record, target(record))?;
-    if is_missing(view, record) {
-        Err(missing(record, "is gone; it is not replaced by an empty one").into())
-    } else {
-        Ok(())
+    if !is_missing(view, record) {
+        return Ok(());
     }
+    if !record.settled && !record.adopted {
+        require_fresh(view)?;
+        return Err(rewrite(view, &BucketRecord { settled: true, ..record.clone() }, stored, Change::Settle));
+    }
+    Err(missing(record, "is gone; it is not replaced by an empty one").into())
 }
 
 /// Why a claim that was bound has no bucket.
@@ -128,6 +132,11 @@ fn create(view: &View, record: &BucketRecord, stored: &Stored) -> Result<(), Hal
         Some(CreateAnswer::Created) | None => {}
     }
     require_fresh(view)?;
+    // A record that this pass found may be one of a claim that was bound, whose key lost its labels with it.
+    let key = AccessKeyId::of(&record.uid, record.generation).secret_name();
+    if view.own_target != Some(record.generation) && !view.absent.contains(&key) {
+        return Err(Look::Internal(key).into());
+    }
     if !record.absence {
         let noted = BucketRecord { absence: true, ..record.clone() };
         return Err(rewrite(view, &noted, stored, Change::NoteAbsence));

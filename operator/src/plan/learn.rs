@@ -84,6 +84,8 @@ impl View {
 
     fn found_claim(&mut self, claim: Option<Box<Claim>>) {
         match claim {
+            // A server may answer from its past, and what is known already is known.
+            Some(live) if live.id.is_older_than(&self.claim.id) => self.outdated = true,
             Some(live) if live.uid == self.claim.uid && live.deleting == self.claim.deleting => {
                 // Deletion goes by the very version that it read first (spec §3.4).
                 self.outdated |= live.deleting && live.id != self.claim.id;

@@ -370,9 +370,14 @@ impl View {
         }
     }
 
-    /// Credentials among the claim's internal Secrets.
+    /// Credentials among the claim's internal Secrets. Not a stranger's Secret that has the name of one, and neither
+    /// role nor UID: it opens nothing, and is not ours to write to.
     pub fn credentials(&self) -> impl Iterator<Item = &Stored> {
-        self.own.values().filter(|secret| secret.name().starts_with("vc-"))
+        let role = Some(wire::Role::VirtualCredential.as_str());
+        let ours = move |secret: &&Stored| {
+            secret.label(wire::ROLE) == role || secret.text("claim_uid") == Some(self.claim.uid.as_str())
+        };
+        self.own.values().filter(|secret| secret.name().starts_with("vc-")).filter(ours)
     }
 
     /// The claim's internal Secret of this generation.

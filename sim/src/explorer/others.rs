@@ -91,5 +91,5 @@ pub(super) fn is_somebodys_doing(fault: Fault) -> bool {
 
 /// Whether what comes of it shows only later: at the next drift check, or when a watch that tells nothing is given up.
 pub(super) fn shows_late(fault: Fault) -> bool {
-    matches!(fault, Fault::Vanish | Fault::Usurp | Fault::WatchSilent)
+    matches!(fault, Fault::Vanish | Fault::Usurp | Fault::WatchSilent | Fault::StaleRead)
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::determinism::run_seeded;
 use crate::effects::{Call, Fault, Plan};
-use crate::history::{Facts, History, What};
+use crate::history::{Event, Facts, History, What};
 use crate::oracles::{Case, Judgement, Promise, Setting, Shown, Violation, canonical, judge};
 
 use super::log::Log;
@@ -13,7 +13,7 @@ use super::others;
 use super::reference::undisturbed_end;
 use super::scenario::{Scenario, Step};
 use super::schedule::Schedule;
-use super::stage::Stage;
+use super::stage::{NeverCame, Stage};
 
 /// What has gone wrong by halves shows in later passes.
 const AFTERMATH: Duration = Duration::from_secs(100);
@@ -28,8 +28,11 @@ const GATEWAY_LAG: Duration = Duration::from_secs(5);
 const FIRST_SEED: u64 = 1;
 /// How long a fault that lasts goes on after the user's acts.
 const LASTING: Duration = Duration::from_secs(3600);
-/// Most calls of the operator in the second half of that, but for lists and watches: a call each half a minute.
-const MOST_CALLS: u64 = 60;
+/// Most calls of the operator in the second half of that, but for lists and watches: a pass each five minutes over each
+/// of some claims, and the probes of a backend.
+const MOST_CALLS: u64 = 120;
+/// Most changes of the operator's in the second half of that: everything has been told by then.
+const MOST_CHANGES: usize = 12;
 
 /// What came of a schedule.
 #[derive(Clone, Debug)]
@@ -177,16 +180,20 @@ enum End {
 
 /// Takes the scenario's steps and waits for what it comes to. What lasts of the plan ends before that.
 async fn until_end(scenario: &Scenario, stage: &mut Stage, plan: &Plan) -> Result<End, Violation> {
-    let lasts = stage.has_lasting();
+    let mut lasts = stage.has_lasting();
     for step in (scenario.script)() {
-        if stage.take(&step).await.is_ok() || lasts {
-            continue;
+        let mut taken = stage.take(&step).await;
+        if taken.is_err() && lasts {
+            // Who waited in vain goes on when it is over.
+            outlast(stage).await?;
+            lasts = false;
+            taken = stage.take(&step).await;
         }
-        let Step::Until(goal) = step else { continue };
+        let (Err(NeverCame), Step::Until(goal)) = (taken, step) else { continue };
         if others::may_rest(scenario, &stage.world.facts(), &fired(stage, plan)) {
             return Ok(End::Otherwise);
         }
-        return Err(never(Promise::L1, goal.what, stage));
+        return Err(never(stage.unreached(), goal.what, stage));
     }
     if lasts {
         outlast(stage).await?;
@@ -194,7 +201,7 @@ async fn until_end(scenario: &Scenario, stage: &mut Stage, plan: &Plan) -> Resul
     let goal = scenario.goal;
     let rests = |facts: &Facts| (goal.holds)(facts) || others::may_rest(scenario, facts, &fired(stage, plan));
     match stage.until(rests).await {
-        Err(_) => Err(never(if lasts { Promise::L6 } else { Promise::L1 }, goal.what, stage)),
+        Err(NeverCame) => Err(never(stage.unreached(), goal.what, stage)),
         Ok(()) if (goal.holds)(&stage.world.facts()) => Ok(End::Wanted),
         Ok(()) => Ok(End::Otherwise),
     }
@@ -204,16 +211,25 @@ async fn until_end(scenario: &Scenario, stage: &mut Stage, plan: &Plan) -> Resul
 async fn outlast(stage: &Stage) -> Result<(), Violation> {
     stage.pass(LASTING / 2).await;
     let before = stage.world.effects.count();
+    let events = stage.world.history().events.len();
     stage.pass(LASTING / 2).await;
     let counters = stage.world.effects.counters_after(before);
+    let history = stage.world.history();
     stage.world.note(What::Acted("what lasted of the plan is over".to_owned()));
     stage.world.effects.set_plan(Plan::default());
+    let by_operator = |event: &&Event| event.effect.is_some() && matches!(event.what, What::Stored(_));
+    let changes = history.events.iter().skip(events).filter(by_operator).count();
     let calls = counters.kubernetes_requests + counters.s3_calls;
-    if calls <= MOST_CALLS {
-        return Ok(());
+    let much = |message| Err(Violation { promise: Promise::E2, message, event: None });
+    if calls > MOST_CALLS {
+        return much(format!(
+            "in half an hour of a lasting fault the operator made {calls} calls, more than {MOST_CALLS}"
+        ));
     }
-    let message = format!("in half an hour of a lasting fault the operator made {calls} calls, more than {MOST_CALLS}");
-    Err(Violation { promise: Promise::E2, message, event: None })
+    if changes > MOST_CHANGES {
+        return much(format!("in half an hour of a lasting fault the operator changed objects {changes} times"));
+    }
+    Ok(())
 }
 
 fn never(promise: Promise, what: &str, stage: &Stage) -> Violation {

@@ -13,6 +13,7 @@ use crate::effects::Plan;
 use crate::gateway::{Operation, Verdict};
 use crate::history::facts::{field, label};
 use crate::history::{Facts, Tried, What};
+use crate::oracles::Promise;
 use crate::store::{Protection, Versioning};
 use crate::world::{OPERATOR_NAMESPACE, Operator, Options, World};
 
@@ -101,6 +102,12 @@ impl Stage {
     /// Whether a fault of the plan lasts until it is ended.
     pub(super) fn has_lasting(&self) -> bool {
         !self.lasting.is_empty()
+    }
+
+    /// The promise that is broken where what the user wants never comes: after a fault that lasted, that it comes by
+    /// itself once it is over.
+    pub(super) fn unreached(&self) -> Promise {
+        if self.has_lasting() { Promise::L6 } else { Promise::L1 }
     }
 
     fn begin(&mut self) {

@@ -145,12 +145,14 @@ fn judge_reason(state: &State<'_>, step: &Step<'_>, key: &Key<'_>, number: usize
     }
 }
 
-/// A bucket is made once: one that was there for its claim, and is gone, is not replaced by an empty one.
+/// A bucket is made once: one that was there for its claim, and is gone, is not replaced by an empty one. Of two
+/// operators each may ask for the one that is there.
 fn judge_creation(state: &State<'_>, step: &Step<'_>, called: &Called, found: &mut Findings) {
     let Some(record) = record_of(state, called) else { return };
     let opens = |secret: &Secret<'_>| matches!(secret, Secret::Key(key) if key.bucket == record.bucket && key.backend == record.backend);
     let bound = record.settled || record.adopted || state.of(&record.uid).any(|(_, held)| opens(&held.secret));
-    if bound && record.host == called.host {
+    let again = called.before.is_some() && !state.alone;
+    if bound && !again && record.host == called.host {
         let message = format!("bucket {} is made for a claim that had it already", record.bucket);
         found.broken(Promise::E3, step, message);
     }

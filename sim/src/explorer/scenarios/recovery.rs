@@ -3,13 +3,13 @@
 use serde_json::json;
 use stowage_operator::api::wire::Role;
 
-use super::super::others::{BUCKET, CLAIM, NAMESPACE};
+use super::super::others::{BUCKET, CLAIM, NAMESPACE, any_may_rest};
 use super::super::scenario::{Goal, Phase, Scenario, Step, StoreStep, Target, TargetKind};
 use super::words::{
     BASE, BOUND, PHOTOS, ask_to_rotate, at_work, base_with, bound, check_bound, check_keys, claim, give_claim,
     no_other, nothing_more, pass, patch, usual,
 };
-use crate::effects::{Edit, Fault, Feature, Tampering};
+use crate::effects::{Edit, Fault, Feature};
 use crate::history::Facts;
 use crate::history::facts::field;
 
@@ -55,7 +55,7 @@ pub(in super::super) static NAMESPACE_GONE: Scenario = Scenario {
         steps
     },
     goal: Goal::new("the namespace is gone", |facts| facts.object("namespaces", "", NAMESPACE).is_null()),
-    otherwise: no_other,
+    otherwise: any_may_rest,
     ends_alike: true,
     check: nothing_more,
 };
@@ -96,8 +96,13 @@ pub(in super::super) static BURST: Scenario = Scenario {
     },
     goal: BOUND,
     otherwise: |facts, faults| {
-        // A bucket that we can't look into is not ours to delete.
-        faults.contains(&Fault::BucketExists) && facts.ready(NAMESPACE, CLAIM) == "DeletionBlocked"
+        match facts.ready(NAMESPACE, CLAIM) {
+            // A bucket that we can't look into is not ours to delete.
+            "DeletionBlocked" => faults.contains(&Fault::BucketExists),
+            // The tags of the one before were seen where there was no bucket any more.
+            "BucketMissing" => faults.contains(&Fault::StaleRead),
+            _ => false,
+        }
     },
     ends_alike: false,
     check: |facts, faults| {
@@ -219,9 +224,9 @@ pub(in super::super) static BUCKET_LOST: Scenario = Scenario {
     },
     goal: Goal::new("the loss is told", |facts| facts.ready(NAMESPACE, CLAIM) == "BucketMissing"),
     otherwise: |facts, faults| {
-        // With its key the last proof is gone that it was bound (spec §2), and another UID never was: it is bound anew.
-        let anew = |fault: &Fault| matches!(fault, Fault::Tamper(Tampering::DeleteCredential) | Fault::Recreate);
-        faults.iter().any(anew) && facts.is_bound(NAMESPACE, CLAIM)
+        // Another UID never was bound; and a bucket without tags in the place of the lost one may be the same.
+        let other = |fault: &Fault| matches!(fault, Fault::Recreate | Fault::Usurp);
+        faults.iter().any(other) && facts.is_bound(NAMESPACE, CLAIM)
     },
     ends_alike: true,
     check: check_not_replaced,

@@ -1,0 +1,64 @@
+//! How fast a claim may be written about: bounded, whatever goes wrong.
+
+use std::collections::BTreeMap;
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+/// One write in so long, in the long run.
+const EACH: Duration = Duration::from_secs(6);
+/// How many may come at once: several times what the busiest claim needs.
+const BURST: u32 = 100;
+
+/// Counts what is written about each claim, by UID.
+///
+/// Every pass is woken by a change, and most changes are some pass's own. Two writers who disagree about a claim, such
+/// as a second operator that sees an older cluster, would answer each other as fast as the API server lets them.
+#[derive(Default)]
+pub(super) struct Pace(Mutex<BTreeMap<String, Instant>>);
+
+impl Pace {
+    /// Counts a write about the claim.
+    pub(super) fn wrote(&self, uid: &str, now: Instant) {
+        let mut paid = self.lock();
+        let until = paid.get(uid).copied().unwrap_or(now).max(now) + EACH;
+        paid.insert(uid.to_owned(), until);
+    }
+
+    /// How long the claim's next pass has to wait; `None` if it need not.
+    pub(super) fn wait(&self, uid: &str, now: Instant) -> Option<Duration> {
+        let ahead = self.lock().get(uid)?.saturating_duration_since(now);
+        ahead.checked_sub(EACH * BURST).filter(|wait| !wait.is_zero())
+    }
+
+    /// Forgets a claim that is gone.
+    pub(super) fn forget(&self, uid: &str) {
+        self.lock().remove(uid);
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, BTreeMap<String, Instant>> {
+        // The map is whole whatever happened to a thread that held it.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_burst_is_let_through_and_the_rest_comes_slowly() {
+        let (pace, now) = (Pace::default(), Instant::now());
+        for _ in 0..=BURST {
+            assert_eq!(pace.wait("u", now), None);
+            pace.wrote("u", now);
+        }
+        assert_eq!(pace.wait("u", now), Some(EACH));
+        assert_eq!(pace.wait("other", now), None);
+        assert_eq!(pace.wait("u", now + EACH), None);
+        let later = now + 2 * EACH * BURST;
+        pace.wrote("u", later);
+        assert_eq!(pace.wait("u", later), None, "what was long ago does not count");
+    }
+}
