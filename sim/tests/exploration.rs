@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use std::process::Command;
 
 use stowage_sim::effects::Fault;
-use stowage_sim::explorer::{Campaign, Profile, Report, Schedule, Shard, explore, run, scenarios};
+use stowage_sim::explorer::{Campaign, Order, Profile, Report, Schedule, Shard, explore, run, scenarios};
 
 fn quick() -> Campaign {
     Campaign {
@@ -17,6 +17,7 @@ fn quick() -> Campaign {
         time_limit: None,
         shard: Shard::WHOLE,
         fail_fast: false,
+        order: Order::Listed,
         random: None,
         hashes: false,
     }

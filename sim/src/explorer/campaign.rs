@@ -35,10 +35,21 @@ pub struct Campaign {
     pub shard: Shard,
     /// Whether to stop at the first failure.
     pub fail_fast: bool,
+    /// In which order single faults come.
+    pub order: Order,
     /// How many random plans of three faults to run; as many as the profile says if absent.
     pub random: Option<usize>,
     /// Whether to keep the trace hash of each schedule.
     pub hashes: bool,
+}
+
+/// In which order the single faults of several scenarios come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Order {
+    /// One scenario after the other, one fault after the other.
+    Listed,
+    /// Drawn from the seed: whatever breaks a promise in many places is met soon.
+    Shuffled,
 }
 
 /// How much is explored.
@@ -185,6 +196,7 @@ impl<P: FnMut(Progress)> Work<'_, P> {
         let chosen = |schedule: &Schedule| self.campaign.scenarios.iter().any(|s| s.name == schedule.scenario.name);
         let corpus: Vec<Schedule> = corpus::schedules().into_iter().filter(chosen).collect();
         self.run_mine(corpus, |_, _| {})
+            && (self.campaign.order == Order::Listed || self.singles_shuffled(&undisturbed))
             && self
                 .campaign
                 .scenarios
@@ -193,6 +205,19 @@ impl<P: FnMut(Progress)> Work<'_, P> {
                 .zip(&undisturbed)
                 .all(|(scenario, outcome)| self.scenario(scenario, outcome))
             && self.random(&undisturbed)
+    }
+
+    /// Every scenario without faults, then the single faults of all of them, in an order that is drawn.
+    fn singles_shuffled(&mut self, undisturbed: &[Outcome]) -> bool {
+        let of_all = || self.campaign.scenarios.iter().copied().zip(undisturbed);
+        let first: Vec<Schedule> = of_all().map(|(scenario, _)| self.schedule(scenario, Plan::default())).collect();
+        let single = |(scenario, outcome)| {
+            let plans = singles(outcome).plans.into_iter().chain(lasting(outcome));
+            plans.map(|plan| self.schedule(scenario, plan)).collect::<Vec<_>>()
+        };
+        let mut rest: Vec<Schedule> = of_all().flat_map(single).collect();
+        fastrand::Rng::with_seed(self.campaign.seed).shuffle(&mut rest);
+        self.run_mine(first.into_iter().chain(rest).collect(), |_, _| {})
     }
 
     /// Every scenario without faults; fewer if the time is over.
@@ -214,8 +239,10 @@ impl<P: FnMut(Progress)> Work<'_, P> {
         match self.campaign.profile {
             Profile::Quick => plans.extend(self.quick.choose(singles, scenario.phase)),
             Profile::Default | Profile::Deep => {
-                plans.extend(singles);
-                plans.extend(lasting(undisturbed));
+                if self.campaign.order == Order::Listed {
+                    plans.extend(singles);
+                    plans.extend(lasting(undisturbed));
+                }
                 plans.extend(preemptions(undisturbed));
             }
         }

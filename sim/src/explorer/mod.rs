@@ -19,7 +19,7 @@ pub mod timeline;
 mod told;
 mod workers;
 
-pub use campaign::{Campaign, Profile, Progress, Shard, explore};
+pub use campaign::{Campaign, Order, Profile, Progress, Shard, explore};
 pub use report::{Failure, Report};
 pub use run::{Outcome, run};
 pub use scenario::{Phase, Scenario};

@@ -13,7 +13,7 @@ use super::others;
 use super::reference::undisturbed_end;
 use super::scenario::{Scenario, Step};
 use super::schedule::Schedule;
-use super::stage::{NeverCame, Stage};
+use super::stage::{NeverCame, PATIENCE, Stage};
 
 /// What has gone wrong by halves shows in later passes.
 const AFTERMATH: Duration = Duration::from_secs(100);
@@ -32,7 +32,7 @@ const LASTING: Duration = Duration::from_secs(3600);
 /// of some claims, and the probes of a backend.
 const MOST_CALLS: u64 = 120;
 /// Most changes of the operator's in the second half of that: everything has been told by then.
-const MOST_CHANGES: usize = 12;
+const MOST_CHANGES: usize = 4;
 
 /// What came of a schedule.
 #[derive(Clone, Debug)]
@@ -189,7 +189,11 @@ async fn until_end(scenario: &Scenario, stage: &mut Stage, plan: &Plan) -> Resul
             lasts = false;
             taken = stage.take(&step).await;
         }
-        let (Err(NeverCame), Step::Until(goal)) = (taken, step) else { continue };
+        let goal = match (taken, step) {
+            (Err(NeverCame), Step::Until(goal)) => goal,
+            (Err(NeverCame), Step::Soon(goal, _)) => return Err(never(Promise::L5, goal.what, stage)),
+            _ => continue,
+        };
         if others::may_rest(scenario, &stage.world.facts(), &fired(stage, plan)) {
             return Ok(End::Otherwise);
         }
@@ -200,7 +204,7 @@ async fn until_end(scenario: &Scenario, stage: &mut Stage, plan: &Plan) -> Resul
     }
     let goal = scenario.goal;
     let rests = |facts: &Facts| (goal.holds)(facts) || others::may_rest(scenario, facts, &fired(stage, plan));
-    match stage.until(rests).await {
+    match stage.until(PATIENCE, rests).await {
         Err(NeverCame) => Err(never(stage.unreached(), goal.what, stage)),
         Ok(()) if (goal.holds)(&stage.world.facts()) => Ok(End::Wanted),
         Ok(()) => Ok(End::Otherwise),
@@ -254,7 +258,7 @@ async fn settle(scenario: &Scenario, stage: &Stage, end: End, plan: &Plan, viola
         // Somebody may have acted as late as that; whether it comes right is seen below.
         let goal = scenario.goal;
         let rests = |facts: &Facts| (goal.holds)(facts) || others::may_rest(scenario, facts, &fired(stage, plan));
-        let _came_right = stage.until(rests).await;
+        let _came_right = stage.until(PATIENCE, rests).await;
     }
     let (facts, faults) = (stage.world.facts(), &fired(stage, plan));
     let reached = (scenario.goal.holds)(&facts);

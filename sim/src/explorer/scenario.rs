@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::effects::Fault;
+use crate::effects::{Fault, Outage};
 use crate::history::Facts;
 use crate::world::Options;
 
@@ -116,12 +116,20 @@ pub enum Step {
     StopOperator,
     /// These are taken in an order that the seed decides; the end must be the same (D2).
     AnyOrder(Vec<Step>),
+    /// A store falls ill.
+    Outage(Outage),
+    /// What ails the stores of a host is over.
+    Recovery(&'static str),
     /// From here on the plan's faults meet calls.
     Begin,
     /// Nothing is done until this holds.
     Until(Goal),
+    /// The same, and it has to come within this time, whatever ails others (L5). For times when no faults happen.
+    Soon(Goal, Duration),
     /// Nothing is done for this long.
     Pass(Duration),
+    /// The clock jumps this far: as when all machines were off.
+    Leap(Duration),
 }
 
 /// An object that a user works on.
@@ -196,6 +204,20 @@ pub enum StoreStep {
         /// The bucket.
         bucket: &'static str,
     },
+    /// Gives an account another pair of keys.
+    AddKey {
+        /// The account.
+        account: &'static str,
+        /// The access key id.
+        id: &'static str,
+        /// The secret key.
+        key: &'static str,
+    },
+    /// Withdraws a key.
+    RevokeKey {
+        /// The access key id.
+        id: &'static str,
+    },
 }
 
 impl fmt::Display for Target {
@@ -223,6 +245,8 @@ impl fmt::Display for StoreStep {
             Self::Hold { bucket, key } => write!(f, "somebody puts a legal hold on {bucket}/{key}"),
             Self::Release { bucket, key } => write!(f, "somebody takes the legal hold off {bucket}/{key}"),
             Self::RemoveBucket { bucket } => write!(f, "somebody deletes bucket {bucket} and all in it"),
+            Self::AddKey { account, id, .. } => write!(f, "{account} is given the key {id}"),
+            Self::RevokeKey { id } => write!(f, "the key {id} is withdrawn"),
         }
     }
 }
@@ -240,9 +264,16 @@ impl fmt::Display for Step {
             Self::StartOperator => f.write_str("an operator is started"),
             Self::StopOperator => f.write_str("an operator is stopped"),
             Self::AnyOrder(steps) => write!(f, "{} acts follow, in any order", steps.len()),
+            Self::Outage(outage) => match outage.operation {
+                Some(operation) => write!(f, "{operation} at {} begins to fail: {}", outage.host, outage.fault),
+                None => write!(f, "{} begins to fail: {}", outage.host, outage.fault),
+            },
+            Self::Recovery(host) => write!(f, "{host} recovers"),
             Self::Begin => f.write_str("from here on faults happen"),
             Self::Until(goal) => write!(f, "until {}", goal.what),
+            Self::Soon(goal, time) => write!(f, "within {} s {}", time.as_secs(), goal.what),
             Self::Pass(time) => write!(f, "{} s pass", time.as_secs()),
+            Self::Leap(time) => write!(f, "{} days later", time.as_secs() / 86_400),
         }
     }
 }

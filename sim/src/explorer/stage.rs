@@ -23,7 +23,7 @@ use super::tenants::Tenant;
 /// How often a goal is looked for, in virtual time.
 const GLANCE: Duration = Duration::from_secs(5);
 /// Longest that a scenario may take to come to a goal, in virtual time.
-const PATIENCE: Duration = Duration::from_secs(2 * 3600);
+pub(super) const PATIENCE: Duration = Duration::from_secs(2 * 3600);
 
 /// Most calls in a run: one that makes more goes round and round. The longest there is makes some thousands.
 const MOST_CALLS: u64 = 20_000;
@@ -69,7 +69,7 @@ impl Stage {
 
     /// Takes a step.
     pub(super) async fn take(&mut self, step: &Step) -> Result<(), NeverCame> {
-        if !matches!(step, Step::Until(_) | Step::Pass(_)) {
+        if !matches!(step, Step::Until(_) | Step::Soon(..) | Step::Pass(_)) {
             self.world.note(What::Acted(step.to_string()));
         }
         match step {
@@ -93,8 +93,12 @@ impl Stage {
             }
             Step::Begin => self.begin(),
             Step::AnyOrder(steps) => return Box::pin(self.in_any_order(steps)).await,
-            Step::Until(goal) => return self.until(|facts| (goal.holds)(facts)).await,
+            Step::Outage(outage) => self.world.effects.begin_outage(outage.clone()),
+            Step::Recovery(host) => self.world.effects.end_outages(host),
+            Step::Until(goal) => return self.until(PATIENCE, |facts| (goal.holds)(facts)).await,
+            Step::Soon(goal, time) => return self.until(*time, |facts| (goal.holds)(facts)).await,
             Step::Pass(time) => self.pass(*time).await,
+            Step::Leap(time) => tokio::time::advance(*time).await,
         }
         Ok(())
     }
@@ -128,8 +132,8 @@ impl Stage {
     }
 
     /// Waits until something holds, while the cluster's own controllers run.
-    pub(super) async fn until(&self, holds: impl Fn(&Facts) -> bool) -> Result<(), NeverCame> {
-        let deadline = tokio::time::Instant::now() + PATIENCE;
+    pub(super) async fn until(&self, patience: Duration, holds: impl Fn(&Facts) -> bool) -> Result<(), NeverCame> {
+        let deadline = tokio::time::Instant::now() + patience;
         while !holds(&self.world.facts()) {
             if tokio::time::Instant::now() > deadline {
                 return Err(NeverCame);
@@ -139,12 +143,13 @@ impl Stage {
         Ok(())
     }
 
-    /// Lets time pass, while the cluster's own controllers run.
+    /// Lets time pass, while the cluster's own controllers run: every few seconds, in weeks every few minutes.
     pub(super) async fn pass(&self, time: Duration) {
         let end = tokio::time::Instant::now() + time;
+        let glance = GLANCE.max(time / 2_000);
         while tokio::time::Instant::now() < end {
             let left = end - tokio::time::Instant::now();
-            self.world.pass(left.min(GLANCE)).await;
+            self.world.pass(left.min(glance)).await;
             self.world.run_cluster_controllers();
         }
     }
@@ -219,6 +224,10 @@ impl Stage {
             StoreStep::Release { bucket, key } => protect(bucket, key, false),
             StoreStep::RemoveBucket { bucket } => {
                 store.remove_bucket(bucket);
+            }
+            StoreStep::AddKey { account, id, key } => store.add_account(account, id, key),
+            StoreStep::RevokeKey { id } => {
+                store.revoke_key(id);
             }
         }
     }

@@ -100,6 +100,11 @@ impl State {
         self.version
     }
 
+    /// Passes over so many versions.
+    pub(crate) fn pass_over(&mut self, versions: u64) {
+        self.version += versions;
+    }
+
     /// The current second as RFC 3339; a server's stamps have steps of one second.
     pub(crate) fn now(&self) -> String {
         let whole = Timestamp::from_second((self.clock)().as_second()).unwrap_or(Timestamp::UNIX_EPOCH);

@@ -31,9 +31,6 @@ pub struct MutantsArgs {
     /// Seconds to explore the scenarios that a mutant's header names, and again all of them.
     #[arg(long, env = "STOWAGE_TIME_LIMIT", value_name = "SECONDS", default_value_t = 120)]
     time_limit: u64,
-    /// The profile of the exploration; its own default unless given.
-    #[arg(long, env = "STOWAGE_PROFILE", value_name = "PROFILE")]
-    profile: Option<String>,
     /// Schedules explored at once; the exploration's own default unless given.
     #[arg(long, env = "STOWAGE_JOBS", value_name = "N")]
     jobs: Option<u32>,
@@ -61,7 +58,7 @@ pub fn execute(args: MutantsArgs) -> Result<(), String> {
         return print(&lines);
     }
     let place = args.scratch.unwrap_or_else(|| target_folder(&workspace).join("mutants"));
-    let limits = Limits { jobs: args.jobs, profile: args.profile, time_limit: args.time_limit };
+    let limits = Limits { jobs: args.jobs, time_limit: args.time_limit };
     let trial = Trial { workspace: &workspace, place: &place, limits: &limits };
     let total = mutants.len();
     let mut number = 0;

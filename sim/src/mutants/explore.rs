@@ -16,8 +16,6 @@ const GRACE: Duration = Duration::from_secs(120);
 pub(super) struct Limits {
     /// Schedules run at once; the explorer's own choice if absent.
     pub(super) jobs: Option<u32>,
-    /// Which faults are explored; the explorer's own choice if absent.
-    pub(super) profile: Option<String>,
     /// Seconds for the scenarios that a header names, and again for all.
     pub(super) time_limit: u64,
 }
@@ -57,10 +55,9 @@ pub(super) struct Explored {
 /// When the explorer gives no account: it crashed, or did not end.
 pub(super) fn explore(binary: &Path, scenarios: &[String], limits: &Limits) -> Result<Explored, String> {
     let mut command = Command::new(binary);
-    command.arg("explore").args(scenarios).args(["--fail-fast", "--output", "json"]);
+    command.arg("explore").args(scenarios).args(["--fail-fast", "--shuffle", "--output", "json"]);
     command.arg("--time-limit").arg(limits.time_limit.to_string());
     command.args(limits.jobs.iter().flat_map(|jobs| ["--jobs".to_owned(), jobs.to_string()]));
-    command.args(limits.profile.iter().flat_map(|profile| ["--profile", profile]));
     let done = process::run(&mut command, Duration::from_secs(limits.time_limit) + GRACE)
         .map_err(|why| format!("the exploration {why}"))?;
     account(&done)

@@ -18,6 +18,7 @@ mod findings;
 mod keys;
 mod leftovers;
 mod order;
+mod pace;
 mod preconditions;
 mod promise;
 mod rest;
@@ -83,6 +84,7 @@ pub fn judge(case: &Case<'_>) -> Judgement {
     let mut uses = uses::Uses::default();
     let mut order = order::Order::default();
     let mut rest = rest::Rest::default();
+    let mut pace = pace::Pace::default();
     for (index, event) in case.history.events.iter().enumerate() {
         let step = state.read(index, event);
         buckets.see(&state, &step, &mut findings);
@@ -91,6 +93,7 @@ pub fn judge(case: &Case<'_>) -> Judgement {
         order.see(&state, &step, &mut findings);
         preconditions::see(&state, &step, &mut findings);
         rest.see(&state, &step, &mut findings);
+        pace.see(case, &step, &mut findings);
         state.take_in(step);
     }
     secrecy::judge(case, &mut findings);

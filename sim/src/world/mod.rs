@@ -63,6 +63,12 @@ pub struct Options {
     pub plan: Plan,
     /// Most objects that the operator deletes from a bucket in one pass.
     pub purge_slice: u32,
+    /// Most passes of the operator that run at once.
+    pub max_concurrent_reconciles: u16,
+    /// How often the operator looks at what is at rest.
+    pub resync_interval: Duration,
+    /// How many writes the cluster has seen before: resourceVersions go on from there.
+    pub writes_before: u64,
     /// The reading of S3 that the stores follow, but for the region, which is that of the backend.
     pub dialect: Dialect,
     /// Whether what happens is noted, for [`World::history`].
@@ -72,12 +78,16 @@ pub struct Options {
 }
 
 impl Default for Options {
-    /// No faults, and one backend: `main` at [`STORE_ENDPOINT`] with the keys of [`ADMIN_ACCOUNT`].
+    /// No faults, the operator's own defaults, and one backend: `main` at [`STORE_ENDPOINT`] with the keys of
+    /// [`ADMIN_ACCOUNT`].
     fn default() -> Self {
         Self {
             seed: 0,
             plan: Plan::default(),
             purge_slice: 10_000,
+            max_concurrent_reconciles: 16,
+            resync_interval: Duration::from_secs(600),
+            writes_before: 0,
             dialect: Dialect::default(),
             history: false,
             backends: vec![BackendStore::main()],
@@ -97,7 +107,7 @@ pub struct World {
     pub clock: VirtualClock,
     stores: Stores,
     gateway: Gateway,
-    purge_slice: u32,
+    config: Config,
     controllers_rest: Rest,
     chronicle: Option<Chronicle>,
     /// Version of the last write that the cluster's own controllers have seen.
@@ -110,7 +120,9 @@ impl World {
     /// in the runtime that it will live in.
     pub async fn new(options: Options) -> Self {
         let clock = VirtualClock::new();
+        let config = config(&options);
         let cluster = Cluster::new(clock.clock(), options.seed);
+        cluster.pass_over_versions(options.writes_before);
         for definition in definitions() {
             cluster.serve(definition).expect("the project's own CRDs are valid");
         }
@@ -138,7 +150,6 @@ impl World {
             chronicle: chronicle.clone(),
         };
         let effects = Effects::within(options.plan, Arc::new(others));
-        let purge_slice = options.purge_slice;
         let controllers_saw = AtomicU64::new(0);
         let world = Self {
             cluster,
@@ -147,7 +158,7 @@ impl World {
             clock,
             stores,
             gateway,
-            purge_slice,
+            config,
             controllers_rest,
             chronicle,
             controllers_saw,
@@ -206,20 +217,7 @@ impl World {
 
     /// What the operator is told.
     pub fn config(&self) -> Config {
-        Config {
-            operator_namespace: OPERATOR_NAMESPACE.to_owned(),
-            trusted_namespaces: std::collections::BTreeSet::new(),
-            gateway: GatewayAddress {
-                endpoint: Endpoint::parse(GATEWAY_ENDPOINT).expect("it is a URL"),
-                region: "us-east-1".to_owned(),
-                addressing_style: AddressingStyle::Path,
-            },
-            installation: None,
-            max_concurrent_reconciles: 16,
-            limits: Limits { calls: 32, timeout: Duration::from_secs(30) },
-            purge_slice: self.purge_slice,
-            resync_interval: Duration::from_secs(600),
-        }
+        self.config.clone()
     }
 
     /// Starts the operator; it is started again a second after each crash, until the world ends or it is stopped.
@@ -307,6 +305,24 @@ impl World {
     /// Lets this much virtual time pass.
     pub async fn pass(&self, time: Duration) {
         tokio::time::sleep(time).await;
+    }
+}
+
+/// What the operator is told in a world with these options.
+fn config(options: &Options) -> Config {
+    Config {
+        operator_namespace: OPERATOR_NAMESPACE.to_owned(),
+        trusted_namespaces: std::collections::BTreeSet::new(),
+        gateway: GatewayAddress {
+            endpoint: Endpoint::parse(GATEWAY_ENDPOINT).expect("it is a URL"),
+            region: "us-east-1".to_owned(),
+            addressing_style: AddressingStyle::Path,
+        },
+        installation: None,
+        max_concurrent_reconciles: options.max_concurrent_reconciles,
+        limits: Limits { calls: 32, timeout: Duration::from_secs(30) },
+        purge_slice: options.purge_slice,
+        resync_interval: options.resync_interval,
     }
 }
 

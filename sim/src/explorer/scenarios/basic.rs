@@ -9,7 +9,7 @@ use super::words::{
     BASE, BOUND, BUCKET, ask_to_rotate, base_with, bound, check_bound, check_keys, claim, consumers, give_claim,
     no_other, pass, patch, usual,
 };
-use crate::effects::Fault;
+use crate::effects::{Edit, Fault};
 use crate::history::Facts;
 use crate::history::facts::field;
 use crate::world::ADMIN_ACCOUNT;
@@ -84,6 +84,22 @@ pub(in super::super) static QUOTA: Scenario = Scenario {
         facts.is_bound(NAMESPACE, CLAIM) && quotas(facts) == ["2147483648", "2147483648"]
     }),
     otherwise: no_other,
+    ends_alike: true,
+    check: check_bound,
+};
+
+/// The end of a quota.
+pub(in super::super) static QUOTA_TAKEN: Scenario = Scenario {
+    name: "quota-taken",
+    about: "a user takes the quota of a bound claim away",
+    phase: Phase::Edit,
+    world: usual,
+    script: || [bound("quota: {soft: 1Gi, hard: 2Gi}"), vec![patch(json!({"spec": {"quota": null}}))]].concat(),
+    goal: Goal::new("no quota stands in key and consumer Secret", |facts| {
+        facts.is_bound(NAMESPACE, CLAIM) && quotas(facts).is_empty()
+    }),
+    // Somebody else may have given another one meanwhile.
+    otherwise: |facts, faults| faults.contains(&Fault::Edit(Edit::Quota)) && facts.is_bound(NAMESPACE, CLAIM),
     ends_alike: true,
     check: check_bound,
 };

@@ -2,9 +2,11 @@
 
 mod basic;
 mod names;
+mod operators;
 mod recovery;
 mod removal;
 mod rotation;
+mod stores;
 mod words;
 
 use super::scenario::Scenario;
@@ -17,16 +19,23 @@ pub static ALL: &[&Scenario] = &[
     &basic::ADOPT,
     &names::ADOPT_OWNED,
     &names::ADOPT_NEVER,
+    &names::ADOPT_NEVER_EMPTY,
     &basic::ROTATE,
     &rotation::BY_TIME,
     &rotation::SPAMMED,
+    &operators::RESTART,
+    &operators::TEN_YEARS,
+    &operators::VERSIONS,
     &rotation::ANONYMOUS,
     &names::ANY_ORDER,
     &basic::QUOTA,
+    &basic::QUOTA_TAKEN,
     &basic::RENAME,
+    &stores::MOVE,
     &removal::DELETE,
     &removal::DELETE_EMPTY,
     &removal::DELETE_FORCED,
+    &removal::PURGE_SLICES,
     &removal::DELETE_FULL,
     &removal::DELETE_LOCKED,
     &removal::WITHOUT_TAGGING,
@@ -34,12 +43,16 @@ pub static ALL: &[&Scenario] = &[
     &recovery::NAMESPACE_GONE,
     &recovery::RESTORE,
     &recovery::BURST,
-    &recovery::TWO_OPERATORS,
+    &operators::MANY_KEYS,
+    &operators::TWO_OPERATORS,
+    &operators::TWO_AT_REST,
     &recovery::OLDER_VERSION,
     &recovery::NOT_ALLOWED,
     &recovery::SECRET_TAKEN,
     &recovery::BUCKET_LOST,
     &recovery::PAUSED,
+    &stores::ADMIN_KEY,
+    &stores::HANGING_STORE,
 ];
 
 /// The scenario of this name.

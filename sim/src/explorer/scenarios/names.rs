@@ -115,6 +115,38 @@ pub(in super::super) static ADOPT_NEVER: Scenario = Scenario {
     check: check_untouched,
 };
 
+/// One that is empty is no more anybody's.
+pub(in super::super) static ADOPT_NEVER_EMPTY: Scenario = Scenario {
+    name: "adopt-never-empty",
+    about: "an empty bucket is there, and adoptionPolicy is Never",
+    phase: Phase::Adopt,
+    world: usual,
+    script: || {
+        [
+            at_work(&base_with("adoptionPolicy: Never")),
+            vec![
+                Step::Store(StoreStep::PutBucket { account: ADMIN_ACCOUNT, bucket: BUCKET }),
+                Step::Begin,
+                give_claim("deletionPolicy: Delete"),
+                pass(30),
+                Step::Delete(PHOTOS),
+            ],
+        ]
+        .concat()
+    },
+    goal: Goal::new("the claim is gone", |facts| facts.claim(NAMESPACE, CLAIM).is_null()),
+    otherwise: |facts, faults| faults.contains(&Fault::Recreate) && is_no_ones_to_delete(facts),
+    ends_alike: true,
+    check: |facts, faults| {
+        let others = |fault: &Fault| matches!(fault, Fault::Vanish | Fault::Usurp);
+        if faults.iter().any(others) || facts.bucket(BUCKET).is_some() {
+            Ok(())
+        } else {
+            Err("the bucket that was there before is gone".to_owned())
+        }
+    },
+};
+
 /// A bucket that was retained comes back to the claim of its name.
 pub(in super::super) static ADOPT_OWNED: Scenario = Scenario {
     name: "adopt-owned",

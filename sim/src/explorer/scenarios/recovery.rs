@@ -111,35 +111,6 @@ pub(in super::super) static BURST: Scenario = Scenario {
     },
 };
 
-/// Two operators over a claim's whole life.
-pub(in super::super) static TWO_OPERATORS: Scenario = Scenario {
-    name: "two-operators",
-    about: "two operators work on a claim at once, then one of them",
-    phase: Phase::Create,
-    world: usual,
-    script: || {
-        vec![
-            Step::Apply(BASE.to_owned()),
-            Step::StartOperator,
-            Step::StartOperator,
-            pass(10),
-            Step::Begin,
-            give_claim("rotationPolicy: {overlapSeconds: 30}"),
-            Step::Tenant(NAMESPACE, CLAIM),
-            pass(120),
-            ask_to_rotate("now"),
-            pass(300),
-            Step::StopOperator,
-            // One sweep.
-            pass(800),
-        ]
-    },
-    goal: BOUND,
-    otherwise: no_other,
-    ends_alike: false,
-    check: |facts, _| check_keys(facts),
-};
-
 /// Objects that an older version of the operator stored.
 pub(in super::super) static OLDER_VERSION: Scenario = Scenario {
     name: "older-version",

@@ -18,6 +18,12 @@ const GONE: Goal = Goal::new("the claim and its consumer Secret are gone", |fact
     facts.claim(NAMESPACE, CLAIM).is_null() && consumers(facts).is_empty()
 });
 
+/// The claim's status says what keeps it from going; or there is nothing that has to go.
+const TOLD_WHY_NOT: Goal = Goal::new("the user is told why the claim can't go", |facts| {
+    let goes = !facts.claim(NAMESPACE, CLAIM)["metadata"]["deletionTimestamp"].is_null();
+    !goes || !matches!(facts.ready(NAMESPACE, CLAIM), "Bound" | "Deleting" | "Purging")
+});
+
 /// The deletion of a bound claim whose bucket is retained.
 pub(in super::super) static DELETE: Scenario = Scenario {
     name: "delete",
@@ -69,6 +75,28 @@ pub(in super::super) static DELETE_FORCED: Scenario = Scenario {
     check: check_gone,
 };
 
+/// The deletion of a bucket that takes more than one pass.
+pub(in super::super) static PURGE_SLICES: Scenario = Scenario {
+    name: "purge-slices",
+    about: "a claim goes with its bucket, which is emptied in slices",
+    phase: Phase::Purge,
+    world: || Options { purge_slice: 2, ..Options::default() },
+    script: || {
+        let put = |key| Step::Store(StoreStep::PutObject { bucket: BUCKET, key });
+        let content = ["one", "two", "three", "four", "five"].map(put);
+        [
+            bound_to_delete("deletionPolicy: Delete, forceDelete: true"),
+            content.to_vec(),
+            vec![Step::Begin, Step::Delete(PHOTOS)],
+        ]
+        .concat()
+    },
+    goal: GONE,
+    otherwise: no_other,
+    ends_alike: true,
+    check: check_gone,
+};
+
 /// The deletion of a claim whose bucket is not empty; the user lets go of it.
 pub(in super::super) static DELETE_FULL: Scenario = Scenario {
     name: "delete-full",
@@ -97,7 +125,7 @@ pub(in super::super) static DELETE_LOCKED: Scenario = Scenario {
             vec![
                 Step::Store(StoreStep::Hold { bucket: BUCKET, key: "data" }),
                 Step::Delete(PHOTOS),
-                pass(60),
+                Step::Until(TOLD_WHY_NOT),
                 Step::Store(StoreStep::Release { bucket: BUCKET, key: "data" }),
             ],
         ]

@@ -94,6 +94,11 @@ pub(super) fn nothing_more(_: &Facts, _: &[Fault]) -> Result<(), String> {
 
 /// An operator at work in the base, with the claim bound for two minutes, data in its bucket and a tenant at work.
 pub(super) fn bound(spec: &str) -> Vec<Step> {
+    bound_in(BASE, spec)
+}
+
+/// The same where these manifests are.
+pub(super) fn bound_in(manifests: &str, spec: &str) -> Vec<Step> {
     let bound = vec![
         give_claim(spec),
         Step::Until(BOUND),
@@ -102,7 +107,7 @@ pub(super) fn bound(spec: &str) -> Vec<Step> {
         pass(120),
         Step::Begin,
     ];
-    [at_work(BASE), bound].concat()
+    [at_work(manifests), bound].concat()
 }
 
 /// One bucket, tagged for this claim; one record; one consumer Secret; one key, in both places.

@@ -1,0 +1,202 @@
+//! Operators come and go: two at once, one that stops and starts, one that runs for years.
+
+use std::time::Duration;
+
+use serde_json::json;
+use stowage_operator::api::wire::Role;
+
+use super::super::others::{BUCKET, CLAIM, NAMESPACE};
+use super::super::scenario::{Goal, Phase, Scenario, Step, StoreStep, Target, TargetKind};
+use super::words::{
+    BASE, BOUND, PHOTOS, ask_to_rotate, at_work, bound, check_bound, check_keys, give_claim, no_other, nothing_more,
+    pass, usual,
+};
+use crate::effects::Fault;
+use crate::history::Facts;
+use crate::world::{OPERATOR_NAMESPACE, Options};
+
+/// Two operators over a claim's whole life.
+pub(in super::super) static TWO_OPERATORS: Scenario = Scenario {
+    name: "two-operators",
+    about: "two operators work on a claim at once, then one of them",
+    phase: Phase::Create,
+    world: usual,
+    script: || {
+        vec![
+            Step::Apply(BASE.to_owned()),
+            Step::StartOperator,
+            Step::StartOperator,
+            pass(10),
+            Step::Begin,
+            give_claim("rotationPolicy: {overlapSeconds: 30}"),
+            Step::Tenant(NAMESPACE, CLAIM),
+            pass(120),
+            ask_to_rotate("now"),
+            pass(300),
+            Step::StopOperator,
+            // One sweep.
+            pass(800),
+        ]
+    },
+    goal: BOUND,
+    otherwise: no_other,
+    ends_alike: false,
+    check: |facts, _| check_keys(facts),
+};
+
+/// Two operators who see the same, each at its own time, and come to agree.
+pub(in super::super) static TWO_AT_REST: Scenario = Scenario {
+    name: "two-at-rest",
+    about: "two operators stay, and somebody deletes the bucket of their claim",
+    phase: Phase::Recover,
+    world: usual,
+    script: || {
+        vec![
+            Step::Apply(BASE.to_owned()),
+            Step::StartOperator,
+            Step::StartOperator,
+            pass(10),
+            Step::Begin,
+            give_claim(""),
+            pass(120),
+            Step::Store(StoreStep::RemoveBucket { bucket: BUCKET }),
+            pass(1500),
+        ]
+    },
+    goal: Goal::new("the loss is told", |facts| facts.ready(NAMESPACE, CLAIM) == "BucketMissing"),
+    // Whoever has the name, a claim that was never bound to it lost nothing.
+    otherwise: |facts, faults| {
+        let other = |fault: &Fault| matches!(fault, Fault::Recreate | Fault::Usurp | Fault::AlreadyExists(_));
+        faults.iter().any(other) && facts.is_bound(NAMESPACE, CLAIM)
+    },
+    ends_alike: false,
+    check: nothing_more,
+};
+
+/// An operator starts again on a claim with a past.
+pub(in super::super) static RESTART: Scenario = Scenario {
+    name: "restart",
+    about: "the operator starts again, after a user has asked for a new key twice",
+    phase: Phase::Rotate,
+    world: usual,
+    script: || {
+        let mut steps = bound("rotationPolicy: {overlapSeconds: 30}");
+        steps.pop();
+        let rotated = [ask_to_rotate("one"), pass(180), ask_to_rotate("two"), pass(180)];
+        steps.extend(rotated);
+        steps.extend([Step::StopOperator, pass(5), Step::Begin, Step::StartOperator, pass(120)]);
+        steps
+    },
+    goal: Goal::new("the claim is bound by one key", |facts| facts.is_bound(NAMESPACE, CLAIM) && has_one_key(facts)),
+    otherwise: no_other,
+    ends_alike: true,
+    check: |facts, faults| {
+        // What is seen late asks for nothing anew.
+        let late = |fault: &Fault| {
+            matches!(fault, Fault::Stale { .. } | Fault::Rewind | Fault::Collapse | Fault::WatchDuplicate)
+        };
+        let generation = &facts.claim(NAMESPACE, CLAIM)["status"]["rotationGeneration"];
+        if faults.iter().all(late) && *generation != 3 {
+            return Err(format!("two new keys were asked for, and the claim has its {generation}."));
+        }
+        check_bound(facts, faults)
+    },
+};
+
+/// Ten years of rotation, one key a quarter. The operator is started again for each, as it would be for updates.
+pub(in super::super) static TEN_YEARS: Scenario = Scenario {
+    name: "ten-years",
+    about: "for ten years a key a quarter is replaced, by time",
+    phase: Phase::Rotate,
+    // At rest nothing happens that has to be looked at.
+    world: || Options { resync_interval: Duration::from_secs(QUARTER), ..Options::default() },
+    script: || {
+        let quarterly = "rotationPolicy: {mode: TimeBased, intervalDays: 90, overlapSeconds: 60}";
+        let away = Step::Leap(Duration::from_secs(QUARTER - 600));
+        let quarter = || [Step::StopOperator, pass(60), away.clone(), Step::StartOperator, pass(540)];
+        let last = vec![
+            Step::StopOperator,
+            pass(60),
+            away.clone(),
+            Step::StartOperator,
+            pass(20),
+            Step::Tenant(NAMESPACE, CLAIM),
+        ];
+        [
+            at_work(BASE),
+            vec![give_claim(quarterly), Step::Until(BOUND)],
+            (1..QUARTERS).flat_map(|_| quarter()).collect(),
+            last,
+            vec![Step::Begin],
+        ]
+        .concat()
+    },
+    goal: Goal::new("the claim is bound by the key of its last quarter", |facts| {
+        let generation = facts.claim(NAMESPACE, CLAIM)["status"]["rotationGeneration"].as_u64();
+        facts.is_bound(NAMESPACE, CLAIM) && generation.is_some_and(|it| it > QUARTERS) && has_one_key(facts)
+    }),
+    otherwise: no_other,
+    ends_alike: true,
+    check: check_bound,
+};
+
+/// Seconds in 90 days.
+const QUARTER: u64 = 90 * 86_400;
+/// Quarters in ten years.
+const QUARTERS: u64 = 40;
+
+/// A claim that has had more keys than a pass may take steps.
+pub(in super::super) static MANY_KEYS: Scenario = Scenario {
+    name: "many-keys",
+    about: "a claim goes that has had hundreds of keys, and is made again",
+    phase: Phase::Delete,
+    world: usual,
+    script: || {
+        let mut steps = bound("rotationPolicy: {overlapSeconds: 30}, deletionPolicy: Delete, forceDelete: true");
+        steps.pop();
+        steps.extend([
+            // It takes years to get there.
+            Step::Patch(RECORD, json!({"stringData": {"generation": "300"}})),
+            Step::Until(Goal::new("the claim has its 301st key", |facts| {
+                facts.claim(NAMESPACE, CLAIM)["status"]["rotationGeneration"] == 301 && has_one_key(facts)
+            })),
+            Step::Delete(PHOTOS),
+            Step::Until(Goal::new("the claim is gone", |facts| facts.claim(NAMESPACE, CLAIM).is_null())),
+            Step::Begin,
+            give_claim(""),
+        ]);
+        steps
+    },
+    goal: BOUND,
+    otherwise: no_other,
+    ends_alike: true,
+    check: check_bound,
+};
+
+/// The record of the claim's bucket: its name follows from the bucket and where it is.
+const RECORD: Target = Target {
+    kind: TargetKind::Secret,
+    namespace: OPERATOR_NAMESPACE,
+    name: "br-d6b7c668c2726ab4e5dc7e511647c1d7fad4c707",
+};
+
+/// A cluster that has seen many writes.
+pub(in super::super) static VERSIONS: Scenario = Scenario {
+    name: "versions",
+    about: "a key is replaced while resourceVersions get another digit",
+    phase: Phase::Rotate,
+    world: || Options { writes_before: 9_960, ..Options::default() },
+    script: || [bound("rotationPolicy: {overlapSeconds: 60}"), vec![ask_to_rotate("now")]].concat(),
+    goal: Goal::new("the request for a new key is handled and the old key gone", |facts| {
+        let claim = facts.claim(NAMESPACE, CLAIM);
+        let asked = &claim["metadata"]["annotations"]["broker.stowage.io/rotate"];
+        facts.is_bound(NAMESPACE, CLAIM) && claim["status"]["handledRotateRequest"] == *asked && has_one_key(facts)
+    }),
+    otherwise: no_other,
+    ends_alike: true,
+    check: check_bound,
+};
+
+fn has_one_key(facts: &Facts) -> bool {
+    facts.internal(Role::VirtualCredential, NAMESPACE, CLAIM).len() == 1
+}

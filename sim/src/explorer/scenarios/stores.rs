@@ -1,0 +1,135 @@
+//! Stores: a claim moves from one to another, one of them falls ill, its admin key is replaced.
+
+use std::time::Duration;
+
+use serde_json::json;
+use stowage_operator::api::Endpoint;
+use stowage_operator::api::wire::Role;
+
+use super::super::others::{CLAIM, NAMESPACE, any_may_rest};
+use super::super::scenario::{Goal, Phase, Scenario, Step, StoreStep, Target, TargetKind};
+use super::words::{
+    BASE, BOUND, at_work, bound_in, check_bound, check_keys, claim, give_claim, no_other, pass, patch, usual,
+};
+use crate::effects::{Fault, Outage};
+use crate::world::{ADMIN_ACCESS_KEY, ADMIN_ACCOUNT, BackendStore, OPERATOR_NAMESPACE, Options};
+
+/// Another backend, with a store of its own.
+const SECOND: &str = "
+apiVersion: broker.stowage.io/v1alpha1
+kind: S3Backend
+metadata: {name: second}
+spec:
+  endpoint: http://second.example:9000
+  adminCredentialsSecretRef: {name: s3-admin, namespace: stowage-system}
+";
+
+/// Host and port of its store.
+const SECOND_HOST: &str = "second.example:9000";
+
+const ADMIN_SECRET: Target = Target { kind: TargetKind::Secret, namespace: OPERATOR_NAMESPACE, name: "s3-admin" };
+
+/// A claim is given another backend.
+pub(in super::super) static MOVE: Scenario = Scenario {
+    name: "move",
+    about: "a user gives a bound claim another backend, under a tenant at work",
+    phase: Phase::Edit,
+    world: two_stores,
+    script: || {
+        let moved = patch(json!({"spec": {"backendRef": {"name": "second"}}}));
+        [bound_in(&with_second(), "rotationPolicy: {overlapSeconds: 60}"), vec![moved]].concat()
+    },
+    goal: Goal::new("the claim is bound at its new backend by one key", |facts| {
+        let claim = facts.claim(NAMESPACE, CLAIM);
+        facts.is_bound(NAMESPACE, CLAIM)
+            && claim["status"]["backend"]["name"] == "second"
+            && facts.internal(Role::VirtualCredential, NAMESPACE, CLAIM).len() == 1
+            && facts.internal(Role::BucketRecord, NAMESPACE, CLAIM).len() == 1
+    }),
+    otherwise: no_other,
+    ends_alike: true,
+    check: |facts, _| check_keys(facts),
+};
+
+/// The operator's own key is replaced.
+pub(in super::super) static ADMIN_KEY: Scenario = Scenario {
+    name: "admin-key",
+    about: "the admin key of a store is replaced and the old one withdrawn, then a claim is made",
+    phase: Phase::Recover,
+    world: usual,
+    script: || {
+        let (id, key) = ("STOWAGEADMIN2", "another-admin-secret-key-for-demonstration");
+        let secret = json!({"stringData": {"AWS_ACCESS_KEY_ID": id, "AWS_SECRET_ACCESS_KEY": key}});
+        [
+            at_work(BASE),
+            vec![
+                Step::Store(StoreStep::AddKey { account: ADMIN_ACCOUNT, id, key }),
+                Step::Begin,
+                Step::Patch(ADMIN_SECRET, secret),
+                pass(60),
+                Step::Store(StoreStep::RevokeKey { id: ADMIN_ACCESS_KEY }),
+                give_claim(""),
+            ],
+        ]
+        .concat()
+    },
+    goal: BOUND,
+    otherwise: no_other,
+    ends_alike: true,
+    check: check_bound,
+};
+
+/// A store that answers nothing keeps nobody else waiting, and works again once it answers.
+pub(in super::super) static HANGING_STORE: Scenario = Scenario {
+    name: "hanging-store",
+    about: "a store answers nothing for a while, with more claims on it than passes may run at once",
+    phase: Phase::Create,
+    world: || Options { max_concurrent_reconciles: 2, ..two_stores() },
+    script: || {
+        let hangs = Outage { host: SECOND_HOST.to_owned(), operation: None, fault: Fault::Hang };
+        let soon = |goal| Step::Soon(goal, Duration::from_secs(30));
+        [
+            at_work(&with_second()),
+            vec![Step::Outage(hangs)],
+            WAITING.iter().map(|name| on_second(name)).collect(),
+            vec![
+                pass(10),
+                give_claim(""),
+                soon(BOUND),
+                pass(120),
+                Step::Recovery(SECOND_HOST),
+                Step::Until(Goal::new("every claim is bound", |facts| {
+                    WAITING.iter().all(|name| facts.is_bound("team-b", name))
+                })),
+                pass(30),
+                on_second("late"),
+                soon(Goal::new("a late claim is bound", |facts| facts.is_bound("team-b", "late"))),
+                Step::Begin,
+                on_second("last"),
+            ],
+        ]
+        .concat()
+    },
+    goal: Goal::new("the last claim is bound", |facts| facts.is_bound("team-b", "last")),
+    otherwise: any_may_rest,
+    ends_alike: true,
+    check: |facts, _| check_keys(facts),
+};
+
+/// Claims that wait for the store.
+const WAITING: [&str; 6] = ["one", "two", "three", "four", "five", "six"];
+
+fn on_second(name: &str) -> Step {
+    Step::Apply(claim("team-b", name, "").replace("name: main", "name: second"))
+}
+
+fn with_second() -> String {
+    format!("{BASE}\n---\n{SECOND}")
+}
+
+/// The usual world with a store for the other backend.
+fn two_stores() -> Options {
+    let endpoint = Endpoint::parse("http://second.example:9000").expect("it is a URL");
+    let second = BackendStore { name: "second".to_owned(), endpoint, ..BackendStore::main() };
+    Options { backends: vec![BackendStore::main(), second], ..Options::default() }
+}

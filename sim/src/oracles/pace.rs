@@ -1,0 +1,44 @@
+//! Nothing is written over and over (E2): whatever goes wrong, and whoever else writes.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use jiff::{SignedDuration, Timestamp};
+
+use crate::history::What;
+
+use super::findings::Findings;
+use super::state::Step;
+use super::{Case, Promise};
+
+/// Most changes of one object by operators within an hour: several times what the busiest scenario needs, and two
+/// operators who write over each other's need minutes for it.
+const MOST: usize = 150;
+const HOUR: SignedDuration = SignedDuration::from_hours(1);
+
+/// When each object was changed by an operator within the last hour.
+#[derive(Debug, Default)]
+pub(super) struct Pace<'a> {
+    changes: BTreeMap<(&'a str, &'a str, &'a str), VecDeque<Timestamp>>,
+}
+
+impl<'a> Pace<'a> {
+    /// Looks at a step.
+    pub(super) fn see(&mut self, case: &Case<'a>, step: &Step<'a>, found: &mut Findings) {
+        let Some(What::Stored(stored)) = case.history.events.get(step.index).map(|event| &event.what) else { return };
+        if !step.by_operator() {
+            return;
+        }
+        let object = (stored.plural.as_str(), stored.namespace.as_str(), stored.name.as_str());
+        let changes = self.changes.entry(object).or_default();
+        changes.push_back(step.at);
+        while changes.front().is_some_and(|first| step.at.duration_since(*first) > HOUR) {
+            changes.pop_front();
+        }
+        // Said once, not for every change from here on.
+        if changes.len() == MOST + 1 {
+            let (plural, namespace, name) = object;
+            let message = format!("{plural} {namespace}/{name} was changed more than {MOST} times within an hour");
+            found.broken(Promise::E2, step, message);
+        }
+    }
+}
