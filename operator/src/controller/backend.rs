@@ -25,6 +25,7 @@ use crate::upstream::{AccessError, Class, Upstream, UpstreamError};
 
 use super::backoff::Backoff;
 use super::feeds::{self, Backend, Claim, Main};
+use super::pace::Pace;
 use super::secret_watches::SecretName;
 use super::slots::{Slot, Slots};
 use super::{CONTROLLER, Shared, jittered};
@@ -42,6 +43,7 @@ struct Context {
     metrics: ControllerMetrics,
     claims: Store<Claim>,
     backoff: Backoff,
+    pace: Pace,
     memory: Mutex<BTreeMap<String, Memory>>,
 }
 
@@ -72,6 +74,7 @@ pub(super) async fn run(
         slots: Slots::new(CONCURRENCY, shutdown.clone()),
         claims,
         backoff: Backoff::default(),
+        pace: Pace::default(),
         memory: Mutex::default(),
     });
     Controller::for_stream(stream, store)
@@ -123,11 +126,19 @@ impl Context {
         let count = recount.and(current.bucket_count).unwrap_or(count);
         let generation = raw.metadata.generation.unwrap_or_default();
         let wanted = plan::status(&current, generation, &memory.health.verdict, count, self.shared.clock.now());
-        if wanted != current
-            && let Err(why) = self.write_status(raw, &wanted).await
-        {
-            tracing::warn!(why, "can't write the status, trying again");
-            return (Action::requeue(self.backoff.failed(&uid)), PassResult::Error);
+        if wanted != current {
+            if let Some(wait) = self.pace.wait(&uid, Instant::now()) {
+                tracing::warn!(
+                    seconds = wait.as_secs(),
+                    "the status is written too often: does another operator write it?"
+                );
+                return (Action::requeue(wait), PassResult::RequeueAfter);
+            }
+            self.pace.wrote(&uid, Instant::now());
+            if let Err(why) = self.write_status(raw, &wanted).await {
+                tracing::warn!(why, "can't write the status, trying again");
+                return (Action::requeue(self.backoff.failed(&uid)), PassResult::Error);
+            }
         }
         self.backoff.reset(&uid);
         let probe = memory.next_probe.saturating_duration_since(Instant::now());

@@ -1,4 +1,4 @@
-//! How fast a claim may be written about: bounded, whatever goes wrong.
+//! How fast a claim or a backend may be written about: bounded, whatever goes wrong.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
@@ -7,32 +7,32 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 /// One write in so long, in the long run.
-const EACH: Duration = Duration::from_secs(6);
-/// How many may come at once: several times what the busiest claim needs.
+const EACH: Duration = Duration::from_secs(30);
+/// How many may come at once: several times what the busiest needs.
 const BURST: u32 = 100;
 
-/// Counts what is written about each claim, by UID.
+/// Counts what is written about each object, by UID.
 ///
-/// Every pass is woken by a change, and most changes are some pass's own. Two writers who disagree about a claim, such
+/// Every pass is woken by a change, and most changes are some pass's own. Two writers who disagree about an object, such
 /// as a second operator that sees an older cluster, would answer each other as fast as the API server lets them.
 #[derive(Default)]
 pub(super) struct Pace(Mutex<BTreeMap<String, Instant>>);
 
 impl Pace {
-    /// Counts a write about the claim.
+    /// Counts a write about the object.
     pub(super) fn wrote(&self, uid: &str, now: Instant) {
         let mut paid = self.lock();
         let until = paid.get(uid).copied().unwrap_or(now).max(now) + EACH;
         paid.insert(uid.to_owned(), until);
     }
 
-    /// How long the claim's next pass has to wait; `None` if it need not.
+    /// How long the object's next pass has to wait; `None` if it need not.
     pub(super) fn wait(&self, uid: &str, now: Instant) -> Option<Duration> {
         let ahead = self.lock().get(uid)?.saturating_duration_since(now);
         ahead.checked_sub(EACH * BURST).filter(|wait| !wait.is_zero())
     }
 
-    /// Forgets a claim that is gone.
+    /// Forgets an object that is gone.
     pub(super) fn forget(&self, uid: &str) {
         self.lock().remove(uid);
     }

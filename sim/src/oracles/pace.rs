@@ -12,7 +12,7 @@ use super::{Case, Promise};
 
 /// Most changes of one object by operators within an hour: several times what the busiest scenario needs, and two
 /// operators who write over each other's need minutes for it.
-const MOST: usize = 150;
+const MOST: usize = 240;
 const HOUR: SignedDuration = SignedDuration::from_hours(1);
 
 /// When each object was changed by an operator within the last hour.

@@ -9,7 +9,7 @@ use super::super::others::{BUCKET, CLAIM, NAMESPACE};
 use super::super::scenario::{Goal, Phase, Scenario, Step, StoreStep, Target, TargetKind};
 use super::words::{
     BASE, BOUND, PHOTOS, ask_to_rotate, at_work, bound, check_bound, check_keys, give_claim, no_other, nothing_more,
-    pass, usual,
+    pass, usual, was_not_lost,
 };
 use crate::effects::Fault;
 use crate::history::Facts;
@@ -58,17 +58,14 @@ pub(in super::super) static TWO_AT_REST: Scenario = Scenario {
             pass(10),
             Step::Begin,
             give_claim(""),
-            pass(120),
+            Step::Until(BOUND),
+            pass(60),
             Step::Store(StoreStep::RemoveBucket { bucket: BUCKET }),
             pass(1500),
         ]
     },
     goal: Goal::new("the loss is told", |facts| facts.ready(NAMESPACE, CLAIM) == "BucketMissing"),
-    // Whoever has the name, a claim that was never bound to it lost nothing.
-    otherwise: |facts, faults| {
-        let other = |fault: &Fault| matches!(fault, Fault::Recreate | Fault::Usurp | Fault::AlreadyExists(_));
-        faults.iter().any(other) && facts.is_bound(NAMESPACE, CLAIM)
-    },
+    otherwise: was_not_lost,
     ends_alike: false,
     check: nothing_more,
 };
@@ -108,8 +105,7 @@ pub(in super::super) static TEN_YEARS: Scenario = Scenario {
     name: "ten-years",
     about: "for ten years a key a quarter is replaced, by time",
     phase: Phase::Rotate,
-    // At rest nothing happens that has to be looked at.
-    world: || Options { resync_interval: Duration::from_secs(QUARTER), ..Options::default() },
+    world: usual,
     script: || {
         let quarterly = "rotationPolicy: {mode: TimeBased, intervalDays: 90, overlapSeconds: 60}";
         let away = Step::Leap(Duration::from_secs(QUARTER - 600));

@@ -7,7 +7,7 @@ use super::super::others::{BUCKET, CLAIM, NAMESPACE, any_may_rest};
 use super::super::scenario::{Goal, Phase, Scenario, Step, StoreStep, Target, TargetKind};
 use super::words::{
     BASE, BOUND, PHOTOS, ask_to_rotate, at_work, base_with, bound, check_bound, check_keys, claim, give_claim,
-    no_other, nothing_more, pass, patch, usual,
+    no_other, nothing_more, pass, patch, usual, was_not_lost,
 };
 use crate::effects::{Edit, Fault, Feature};
 use crate::history::Facts;
@@ -194,11 +194,7 @@ pub(in super::super) static BUCKET_LOST: Scenario = Scenario {
         steps
     },
     goal: Goal::new("the loss is told", |facts| facts.ready(NAMESPACE, CLAIM) == "BucketMissing"),
-    otherwise: |facts, faults| {
-        // Another UID never was bound; and a bucket without tags in the place of the lost one may be the same.
-        let other = |fault: &Fault| matches!(fault, Fault::Recreate | Fault::Usurp);
-        faults.iter().any(other) && facts.is_bound(NAMESPACE, CLAIM)
-    },
+    otherwise: was_not_lost,
     ends_alike: true,
     check: check_not_replaced,
 };

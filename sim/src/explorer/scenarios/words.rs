@@ -7,7 +7,7 @@ use stowage_operator::api::wire::Role;
 
 use super::super::others::{CLAIM, NAMESPACE};
 use super::super::scenario::{Goal, Step, StoreStep, Target, TargetKind};
-use crate::effects::{Fault, Feature};
+use crate::effects::{Fault, Feature, Tampering};
 use crate::history::Facts;
 use crate::history::facts::field;
 use crate::world::Options;
@@ -129,6 +129,20 @@ pub(super) fn check_bound(facts: &Facts, faults: &[Fault]) -> Result<(), String>
     } else {
         Err(format!("the claim is bound with {} records and the consumer Secrets {consumers:?}", records.len()))
     }
+}
+
+/// The claim is bound although its bucket was deleted, and may be: another UID never was bound to it; a bucket without
+/// tags in the place of the lost one may be the same; and with its key the last proof is gone that it was bound (spec
+/// §2), unless its record says so.
+pub(super) fn was_not_lost(facts: &Facts, faults: &[Fault]) -> bool {
+    let records = facts.internal(Role::BucketRecord, NAMESPACE, CLAIM);
+    let settled = records.iter().any(|(_, record)| field(record, "settled").as_deref() == Some("true"));
+    let other = |fault: &Fault| match fault {
+        Fault::Recreate | Fault::Usurp => true,
+        Fault::Tamper(Tampering::DeleteCredential) => !settled,
+        _ => false,
+    };
+    faults.iter().any(other) && facts.is_bound(NAMESPACE, CLAIM)
 }
 
 /// The consumer Secrets in the claim's namespace.
