@@ -101,6 +101,17 @@ fn holding(change: impl FnOnce(&mut BucketRecord)) -> View {
     view
 }
 
+/// The same in a pass that saw no bucket, after a look for the key that the record may have.
+fn about_to_create(change: impl FnOnce(&mut BucketRecord)) -> View {
+    let mut view = holding(change);
+    view.bucket = Some(BucketSeen::Absent);
+    let look = step(&view);
+    assert!(matches!(&look, Step::Look(Look::Internal(name)) if name.starts_with("vc-")), "{look}");
+    view.learn(&look, Answer::Secret(None));
+    view.fresh = true;
+    view
+}
+
 fn step(view: &View) -> Step {
     next(view, Timestamp::UNIX_EPOCH)
 }
@@ -165,21 +176,31 @@ fn a_name_that_another_claim_holds_is_a_conflict_and_is_waited_for() {
 // covers: 3.2.create.absence
 #[test]
 fn absence_is_in_the_record_before_the_bucket_is_created() {
-    let mut view = holding(|_| {});
-    assert!(matches!(step(&view), Step::Look(Look::Bucket(_))));
-    view.bucket = Some(BucketSeen::Absent);
-    let Step::Act(Act::Patch(patch)) = step(&view) else { panic!("no patch") };
+    assert!(matches!(step(&holding(|_| {})), Step::Look(Look::Bucket(_))));
+    let Step::Act(Act::Patch(patch)) = step(&about_to_create(|_| {})) else { panic!("no patch") };
     assert_eq!(patch.change, Change::NoteAbsence);
-    let mut noted = holding(|record| record.absence = true);
-    noted.bucket = Some(BucketSeen::Absent);
+    let noted = about_to_create(|record| record.absence = true);
     assert!(matches!(step(&noted), Step::Act(Act::CreateBucket(_))));
+}
+
+// covers: 2.record.settled
+#[test]
+fn a_bucket_is_not_made_for_a_record_whose_key_is_there_without_its_labels() {
+    let mut view = holding(|record| record.absence = true);
+    view.bucket = Some(BucketSeen::Absent);
+    let look = step(&view);
+    let mut key = facts(&view).content(NAMESPACE, Some(&SecretKey::new("x".into())));
+    key.labels.clear();
+    view.learn(&look, Answer::Secret(Some(stored(&key))));
+    view.fresh = true;
+    let Step::Act(Act::Patch(patch)) = step(&view) else { panic!("no patch") };
+    assert_eq!(patch.change, Change::Settle, "the claim was bound, so its bucket is missing");
 }
 
 // covers: 3.2.create.success, 3.2.tags
 #[test]
 fn a_plain_success_in_the_pass_that_looked_is_ours_and_is_tagged_at_once() {
-    let mut view = holding(|record| record.absence = true);
-    view.bucket = Some(BucketSeen::Absent);
+    let mut view = about_to_create(|record| record.absence = true);
     let create = step(&view);
     view.learn(&create, Answer::Created(CreateAnswer::Created));
     let Step::Act(Act::TagBucket(_, tags)) = step(&view) else { panic!("no tags") };
@@ -191,8 +212,7 @@ fn a_plain_success_in_the_pass_that_looked_is_ours_and_is_tagged_at_once() {
 // covers: 3.2.create.again
 #[test]
 fn a_bucket_that_is_there_already_is_looked_at_again() {
-    let mut view = holding(|record| record.absence = true);
-    view.bucket = Some(BucketSeen::Absent);
+    let mut view = about_to_create(|record| record.absence = true);
     let create = step(&view);
     view.learn(&create, Answer::Created(CreateAnswer::AlreadyOwned));
     assert!(matches!(step(&view), Step::Look(Look::Bucket(_))));
@@ -387,6 +407,11 @@ fn a_bound_claim_keeps_its_keys_whatever_becomes_of_the_backend() {
 fn a_bucket_that_vanished_is_missing_until_it_is_back_with_our_tags() {
     let mut view = bound();
     view.bucket = Some(BucketSeen::Absent);
+    let Step::Act(Act::Patch(patch)) = step(&view) else { panic!("no patch") };
+    assert_eq!(patch.change, Change::Settle, "the record knows it before it is told");
+    let settled = BucketRecord { settled: true, ..record(&view) };
+    let secret = stored(&settled.content(NAMESPACE));
+    view.own.insert(secret.name().to_owned(), secret);
     assert_eq!(verdict(&view), "BucketMissing");
     view.missing_at = Some(super::bind::target(&record(&view)));
     view.bucket = Some(BucketSeen::Present(Some(tags(&[]))));
@@ -547,9 +572,8 @@ fn a_stamp_at_the_end_of_time_is_waited_for_like_any_other() {
 // covers: 3.2.create.alreadyExists
 #[test]
 fn a_bucket_that_exists_and_is_anothers_is_never_taken() {
-    let mut view = holding(|record| record.absence = true);
+    let mut view = about_to_create(|record| record.absence = true);
     view.backends.insert("main".into(), backend(AdoptionPolicy::Any));
-    view.bucket = Some(BucketSeen::Absent);
     let create = step(&view);
     view.learn(&create, Answer::Created(CreateAnswer::AlreadyExists));
     assert_eq!(verdict(&view), "BucketExists");

@@ -19,7 +19,7 @@ use super::lasting::Lasting;
 use super::outage::Outage;
 use super::plan::{EffectPattern, Entry, Plan};
 use super::surroundings::Surroundings;
-use super::trace::{Answer, Counters, Line, Trace};
+use super::trace::{Answer, Line, Trace};
 
 /// How long the API server waits for an admission webhook.
 const WEBHOOK_TIMEOUT: Duration = Duration::from_secs(10);
@@ -158,11 +158,6 @@ impl Effects {
     /// How many calls have begun.
     pub fn count(&self) -> u64 {
         self.state().trace.effects()
-    }
-
-    /// Counters over the calls with numbers above this one: take [`Effects::count`] first, act, count.
-    pub fn counters_after(&self, number: u64) -> Counters {
-        self.state().trace.counters_after(number)
     }
 
     /// The trace up to now.

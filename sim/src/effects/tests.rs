@@ -120,6 +120,17 @@ async fn a_hanging_call_never_ends() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_call_beyond_the_bound_never_begins() {
+    let bench = Bench::new("");
+    bench.effects.bound(1);
+    bench.kube("GET", SECRET).await.unwrap();
+    assert!(!bench.effects.exhausted());
+    assert!(tokio::time::timeout(Duration::from_secs(3600), bench.kube("GET", SECRET)).await.is_err());
+    assert!(bench.effects.exhausted());
+    assert_eq!((bench.effects.count(), bench.applied.lock().unwrap().len()), (1, 1));
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_slow_call_takes_its_time() {
     let bench = Bench::new("#1 slow(1500); #2 slow(1500)");
     let start = tokio::time::Instant::now();

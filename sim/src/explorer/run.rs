@@ -1,5 +1,6 @@
 //! Runs one schedule, and judges it.
 
+use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
@@ -31,8 +32,10 @@ const LASTING: Duration = Duration::from_secs(3600);
 /// Most calls of the operator in the second half of that, but for lists and watches: a pass each five minutes over each
 /// of some claims, and the probes of a backend.
 const MOST_CALLS: u64 = 120;
+/// Most calls at a store in the second half of that which are the same: a claim's backoff goes up to five minutes.
+const MOST_ALIKE: usize = 20;
 /// Most changes of statuses in the second half of that: everything has been told by then.
-const MOST_CHANGES: usize = 4;
+const MOST_CHANGES: usize = 5;
 
 /// What came of a schedule.
 #[derive(Clone, Debug)]
@@ -217,7 +220,6 @@ async fn outlast(stage: &Stage) -> Result<(), Violation> {
     let before = stage.world.effects.count();
     let events = stage.world.history().events.len();
     stage.pass(LASTING / 2).await;
-    let counters = stage.world.effects.counters_after(before);
     let history = stage.world.history();
     stage.world.note(What::Acted("what lasted of the plan is over".to_owned()));
     stage.world.effects.set_plan(Plan::default());
@@ -226,12 +228,22 @@ async fn outlast(stage: &Stage) -> Result<(), Violation> {
         event.effect.is_some() && matches!(&event.what, What::Stored(stored) if told.contains(&stored.plural.as_str()))
     };
     let changes = history.events.iter().skip(events).filter(by_operator).count();
+    let counters = history.trace.counters_after(before);
     let calls = counters.kubernetes_requests + counters.s3_calls;
     let much = |message| Err(Violation { promise: Promise::E2, message, event: None });
     if calls > MOST_CALLS {
         return much(format!(
             "in half an hour of a lasting fault the operator made {calls} calls, more than {MOST_CALLS}"
         ));
+    }
+    let mut alike: BTreeMap<String, usize> = BTreeMap::new();
+    for line in history.trace.lines().iter().filter(|line| line.number > before) {
+        if let Call::S3(call) = &line.call {
+            *alike.entry(call.to_string()).or_default() += 1;
+        }
+    }
+    if let Some((call, times)) = alike.iter().find(|(_, times)| **times > MOST_ALIKE) {
+        return much(format!("in half an hour of a lasting fault the operator called {call} {times} times"));
     }
     if changes > MOST_CHANGES {
         return much(format!("in half an hour of a lasting fault the operator changed statuses {changes} times"));

@@ -78,3 +78,20 @@ fn nothing_is_deleted_that_is_needed() {
     story.remove(By::Operator, "secrets", OPERATOR_NAMESPACE, &key_name(2));
     story.assert_broken(Promise::E3, "Secret stowage-system/vc-akia2 is deleted");
 }
+
+#[test]
+fn nothing_is_written_over_and_over() {
+    let mut story = Story::bound("Retain");
+    let touch = |story: &mut Story, wait| {
+        for round in 0..300 {
+            story.wait(wait);
+            story.change_claim(By::Operator, |claim| claim["status"]["round"] = json!(round));
+        }
+    };
+    touch(&mut story, 60);
+    story.assert_kept();
+    touch(&mut story, 2);
+    let broken: Vec<String> = story.judge().violations.into_iter().map(|it| it.message).collect();
+    let [once] = broken.as_slice() else { panic!("{broken:?}") };
+    assert!(once.contains("bucketclaims team-a/photos was changed more than 240 times within an hour"), "{once}");
+}
