@@ -89,7 +89,8 @@ pub(super) fn is_somebodys_doing(fault: Fault) -> bool {
     )
 }
 
-/// Whether what comes of it shows only later: at the next drift check, or when a watch that tells nothing is given up.
+/// Whether what comes of it shows only later: at the next drift check, or when a watch that tells nothing is given up, or
+/// when the Secrets are swept of a claim whose end no watch has told.
 pub(super) fn shows_late(fault: Fault) -> bool {
-    matches!(fault, Fault::Vanish | Fault::Usurp | Fault::WatchSilent | Fault::StaleRead)
+    matches!(fault, Fault::Vanish | Fault::Usurp | Fault::WatchSilent | Fault::StaleRead | Fault::Collapse)
 }

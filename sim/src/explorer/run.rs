@@ -18,8 +18,8 @@ use super::stage::{NeverCame, PATIENCE, Stage};
 
 /// What has gone wrong by halves shows in later passes.
 const AFTERMATH: Duration = Duration::from_secs(100);
-/// Longer than the interval of drift checks and resyncs, jitter included: what a look at the bucket has to show.
-const RESYNC: Duration = Duration::from_secs(700);
+/// Longer than the interval of drift checks, resyncs and sweeps, jitter included: what a look has to show.
+const RESYNC: Duration = Duration::from_secs(900);
 /// How long a third party's touch of all claims is given to have consequences.
 const TOUCH: Duration = Duration::from_secs(3);
 /// How far the gateway of the simulated world may be behind the Secrets.
@@ -156,6 +156,7 @@ async fn play(scenario: &'static Scenario, seed: u64, plan: Plan) -> Outcome {
         faults: faults.clone(),
         operators: u32::try_from(stage.most_operators).unwrap_or(u32::MAX),
         gateway_lag: GATEWAY_LAG,
+        purge_slice: usize::try_from(stage.world.config().purge_slice).unwrap_or(usize::MAX),
     };
     let mut shown = vec![Shown { place: "the log".to_owned(), text: log.text() }];
     shown.extend(

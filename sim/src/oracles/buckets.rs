@@ -25,6 +25,8 @@ use super::views::{Claim, Key, Policy, Record, Secret};
 pub(super) struct Buckets {
     /// As each was last looked at, by the number of the call.
     looks: BTreeMap<u64, Option<BucketSnapshot>>,
+    /// How much each call took out of a bucket: versions, delete markers and uploads.
+    emptied: BTreeMap<u64, usize>,
     /// Records that are gone, by bucket: the last one, and who deleted it.
     past: BTreeMap<String, (Record, Hand)>,
     /// Buckets that the operator's own call made, by host and name.
@@ -83,6 +85,9 @@ impl Buckets {
         if is_look(called.operation) {
             self.looks.insert(number, called.before.clone());
         }
+        if let (true, Some(before), Some(after)) = (empties(called.operation), &called.before, &called.after) {
+            self.emptied.insert(number, content(before).saturating_sub(content(after)));
+        }
         let made = called.operation.name() == "CreateBucket" && called.status < 300 && called.before.is_none();
         if let (true, Some(bucket), Some(after)) = (made, &called.bucket, &called.after) {
             let uid = record_of(state, called).map(|record| record.uid.clone()).unwrap_or_default();
@@ -110,7 +115,7 @@ impl Buckets {
                 return found.broken(Promise::I1, step, message);
             };
             let Some(life) = state.lives.get(record.uid.as_str()) else { return };
-            let ground = ground(state, number, called, &life.claim);
+            let ground = self.ground(state, number, called, &life.claim);
             self.judge_destruction(state, step, (called, before), (record, life), ground, found);
             judge_policy(state, step, called, life, ground, found);
         } else if matches!(called.operation.name(), "PutBucketTagging" | "PutBucketVersioning") {
@@ -248,6 +253,46 @@ impl Buckets {
             found.broken(Promise::I4, step, message);
         }
     }
+
+    /// Walks back from a call that destroys.
+    fn ground(&self, state: &State<'_>, number: u64, called: &Called, claim: &Claim<'_>) -> Ground {
+        let mut ground = Ground::default();
+        let begun = state.lives.get(claim.uid).and_then(|life| life.deleting);
+        let (mut reads, mut same_slice, mut emptied) = (0, true, 0);
+        for earlier in state.before(number) {
+            if begun.is_none_or(|begun: Edit| !begun.precedes(earlier.number)) {
+                return ground;
+            }
+            match &earlier.call {
+                Call::Kube(call)
+                    if call.verb == KubeVerb::Get
+                        && call.resource == "bucketclaims"
+                        && call.name.as_deref() == Some(claim.name)
+                        && call.namespace.as_deref() == Some(claim.namespace) =>
+                {
+                    reads += 1;
+                    ground.stale |= reads > 1;
+                    ground.confirmed |= same_slice;
+                    ground.read.get_or_insert(earlier.number);
+                }
+                Call::S3(call) if call.bucket == called.bucket && is_look(call.operation) => {
+                    ground.look = Some(earlier.number);
+                    return ground;
+                }
+                Call::S3(call) if call.bucket == called.bucket && destroys(call.operation) => {
+                    // A slice goes on; deleting the bucket is a step of its own.
+                    emptied += self.emptied.get(&earlier.number).copied().unwrap_or_default();
+                    let is_full = emptied >= state.setting.purge_slice;
+                    same_slice &= empties(called.operation) && reads == 0 && !is_full;
+                    reads = 0;
+                }
+                // A slice that finds nothing to delete is one too.
+                Call::S3(call) if call.bucket == called.bucket && lists(call.operation) => reads = 0,
+                _ => {}
+            }
+        }
+        ground
+    }
 }
 
 fn is_rival(key: &Key<'_>, other: &Key<'_>) -> bool {
@@ -306,44 +351,6 @@ fn judge_policy(
     }
 }
 
-/// Walks back from a call that destroys.
-fn ground(state: &State<'_>, number: u64, called: &Called, claim: &Claim<'_>) -> Ground {
-    let mut ground = Ground::default();
-    let begun = state.lives.get(claim.uid).and_then(|life| life.deleting);
-    let (mut reads, mut same_slice) = (0, true);
-    for earlier in state.before(number) {
-        if begun.is_none_or(|begun: Edit| !begun.precedes(earlier.number)) {
-            return ground;
-        }
-        match &earlier.call {
-            Call::Kube(call)
-                if call.verb == KubeVerb::Get
-                    && call.resource == "bucketclaims"
-                    && call.name.as_deref() == Some(claim.name)
-                    && call.namespace.as_deref() == Some(claim.namespace) =>
-            {
-                reads += 1;
-                ground.stale |= reads > 1;
-                ground.confirmed |= same_slice;
-                ground.read.get_or_insert(earlier.number);
-            }
-            Call::S3(call) if call.bucket == called.bucket && is_look(call.operation) => {
-                ground.look = Some(earlier.number);
-                return ground;
-            }
-            Call::S3(call) if call.bucket == called.bucket && destroys(call.operation) => {
-                // A slice goes on; deleting the bucket is a step of its own.
-                same_slice &= empties(called.operation) && reads == 0;
-                reads = 0;
-            }
-            // A slice that finds nothing to delete is one too.
-            Call::S3(call) if call.bucket == called.bucket && lists(call.operation) => reads = 0,
-            _ => {}
-        }
-    }
-    ground
-}
-
 fn is_look(operation: S3Operation) -> bool {
     matches!(operation.name(), "GetBucketTagging" | "HeadBucket")
 }
@@ -365,7 +372,11 @@ fn names(bucket: &BucketSnapshot, uid: &str) -> bool {
 }
 
 pub(super) fn is_empty(bucket: &BucketSnapshot) -> bool {
-    bucket.versions + bucket.delete_markers + bucket.uploads == 0
+    content(bucket) == 0
+}
+
+fn content(bucket: &BucketSnapshot) -> usize {
+    bucket.versions + bucket.delete_markers + bucket.uploads
 }
 
 fn is_untagged(bucket: &BucketSnapshot) -> bool {

@@ -73,6 +73,8 @@ pub struct Setting {
     pub operators: u32,
     /// How far the gateway may be behind the Secrets.
     pub gateway_lag: Duration,
+    /// Most that the operator may take out of a bucket before it reads the claim again.
+    pub purge_slice: usize,
 }
 
 /// Judges a run by every oracle, in the order of their promises.

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 use jiff::{SignedDuration, Timestamp};
 
-use crate::history::What;
+use crate::history::{Stored, What};
 
 use super::findings::Findings;
 use super::state::Step;
@@ -15,10 +15,16 @@ use super::{Case, Promise};
 const MOST: usize = 240;
 const HOUR: SignedDuration = SignedDuration::from_hours(1);
 
+/// Most times that a backend's `bucketCount` goes back to what it was before. Claims come and go, but two operators who
+/// count differently never end.
+const MOST_RETURNS: usize = 8;
+
 /// When each object was changed by an operator within the last hour.
 #[derive(Debug, Default)]
 pub(super) struct Pace<'a> {
     changes: BTreeMap<(&'a str, &'a str, &'a str), VecDeque<Timestamp>>,
+    /// The last two counts of each backend, and how often one came back.
+    counts: BTreeMap<&'a str, (VecDeque<i64>, usize)>,
 }
 
 impl<'a> Pace<'a> {
@@ -27,6 +33,9 @@ impl<'a> Pace<'a> {
         let Some(What::Stored(stored)) = case.history.events.get(step.index).map(|event| &event.what) else { return };
         if !step.by_operator() {
             return;
+        }
+        if stored.plural == "s3backends" {
+            self.count(stored, step, found);
         }
         let object = (stored.plural.as_str(), stored.namespace.as_str(), stored.name.as_str());
         let changes = self.changes.entry(object).or_default();
@@ -38,6 +47,27 @@ impl<'a> Pace<'a> {
         if changes.len() == MOST + 1 {
             let (plural, namespace, name) = object;
             let message = format!("{plural} {namespace}/{name} was changed more than {MOST} times within an hour");
+            found.broken(Promise::E2, step, message);
+        }
+    }
+
+    fn count(&mut self, stored: &'a Stored, step: &Step<'a>, found: &mut Findings) {
+        let Some(count) = stored.new.as_ref().and_then(|backend| backend["status"]["bucketCount"].as_i64()) else {
+            return;
+        };
+        let (last, returns) = self.counts.entry(&stored.name).or_default();
+        if last.back() == Some(&count) {
+            return;
+        }
+        *returns += usize::from(last.len() == 2 && last.front() == Some(&count));
+        last.push_back(count);
+        if last.len() > 2 {
+            last.pop_front();
+        }
+        if *returns == MOST_RETURNS + 1 {
+            let message = format!("bucketCount of backend {} goes to and fro, now to {count}", stored.name);
+            // Said once.
+            *returns += 1;
             found.broken(Promise::E2, step, message);
         }
     }

@@ -14,13 +14,14 @@ use super::words::{
 use crate::effects::{Fault, Outage};
 use crate::world::{ADMIN_ACCESS_KEY, ADMIN_ACCOUNT, BackendStore, OPERATOR_NAMESPACE, Options};
 
-/// Another backend, with a store of its own.
+/// Another backend, with a store of its own and other names for buckets: what opens one bucket doesn't open the other.
 const SECOND: &str = "
 apiVersion: broker.stowage.io/v1alpha1
 kind: S3Backend
 metadata: {name: second}
 spec:
   endpoint: http://second.example:9000
+  bucketNameTemplate: 'second-{{ .Namespace }}-{{ .Name }}'
   adminCredentialsSecretRef: {name: s3-admin, namespace: stowage-system}
 ";
 
