@@ -15,16 +15,17 @@ use super::{Case, Promise};
 const MOST: usize = 240;
 const HOUR: SignedDuration = SignedDuration::from_hours(1);
 
-/// Most times that a backend's `bucketCount` goes back to what it was before. Claims come and go, but two operators who
-/// count differently never end.
+/// Most times within [`MOMENT`] that a backend's `bucketCount` goes back to what it was before: two operators that see
+/// different claims count every other second, and those who don't take over each other's count write as fast as they can.
 const MOST_RETURNS: usize = 8;
+const MOMENT: SignedDuration = SignedDuration::from_secs(10);
 
 /// When each object was changed by an operator within the last hour.
 #[derive(Debug, Default)]
 pub(super) struct Pace<'a> {
     changes: BTreeMap<(&'a str, &'a str, &'a str), VecDeque<Timestamp>>,
-    /// The last two counts of each backend, and how often one came back.
-    counts: BTreeMap<&'a str, (VecDeque<i64>, usize)>,
+    /// The last two counts of each backend, and when one came back.
+    counts: BTreeMap<&'a str, (VecDeque<i64>, VecDeque<Timestamp>)>,
 }
 
 impl<'a> Pace<'a> {
@@ -59,15 +60,21 @@ impl<'a> Pace<'a> {
         if last.back() == Some(&count) {
             return;
         }
-        *returns += usize::from(last.len() == 2 && last.front() == Some(&count));
+        let returned = last.len() == 2 && last.front() == Some(&count);
         last.push_back(count);
         if last.len() > 2 {
             last.pop_front();
         }
-        if *returns == MOST_RETURNS + 1 {
+        if !returned {
+            return;
+        }
+        returns.push_back(step.at);
+        while returns.front().is_some_and(|first| step.at.duration_since(*first) > MOMENT) {
+            returns.pop_front();
+        }
+        // Said once, not for every one from here on.
+        if returns.len() == MOST_RETURNS + 1 {
             let message = format!("bucketCount of backend {} goes to and fro, now to {count}", stored.name);
-            // Said once.
-            *returns += 1;
             found.broken(Promise::E2, step, message);
         }
     }
