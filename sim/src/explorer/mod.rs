@@ -4,6 +4,7 @@ pub mod campaign;
 pub mod corpus;
 mod log;
 mod others;
+mod outlast;
 pub mod plans;
 mod quick;
 mod reference;

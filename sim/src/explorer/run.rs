@@ -1,16 +1,16 @@
 //! Runs one schedule, and judges it.
 
-use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
 use crate::determinism::run_seeded;
 use crate::effects::{Call, Fault, Plan};
-use crate::history::{Event, Facts, History, What};
+use crate::history::{Facts, History, What};
 use crate::oracles::{Case, Judgement, Promise, Setting, Shown, Violation, canonical, judge};
 
 use super::log::Log;
 use super::others;
+use super::outlast::outlast;
 use super::reference::undisturbed_end;
 use super::scenario::{Scenario, Step};
 use super::schedule::Schedule;
@@ -27,16 +27,6 @@ const GATEWAY_LAG: Duration = Duration::from_secs(5);
 
 /// The seed that the ends of others are compared with, where only the order of acts differs.
 const FIRST_SEED: u64 = 1;
-/// How long a fault that lasts goes on after the user's acts.
-const LASTING: Duration = Duration::from_secs(3600);
-/// Most calls of the operator in the second half of that, but for lists and watches: a pass each five minutes over each
-/// of some claims, and the probes of a backend.
-const MOST_CALLS: u64 = 120;
-/// Most calls at a store in the second half of that which are the same: a claim's backoff goes up to five minutes.
-const MOST_ALIKE: usize = 20;
-/// Most changes of statuses in the second half of that: everything has been told by then.
-const MOST_CHANGES: usize = 5;
-
 /// What came of a schedule.
 #[derive(Clone, Debug)]
 pub struct Outcome {
@@ -213,43 +203,6 @@ async fn until_end(scenario: &Scenario, stage: &mut Stage, plan: &Plan) -> Resul
         Ok(()) if (goal.holds)(&stage.world.facts()) => Ok(End::Wanted),
         Ok(()) => Ok(End::Otherwise),
     }
-}
-
-/// Lets what lasts of the plan go on for an hour, in which calls have to become few (E2), and ends it.
-async fn outlast(stage: &Stage) -> Result<(), Violation> {
-    stage.pass(LASTING / 2).await;
-    let before = stage.world.effects.count();
-    let events = stage.world.history().events.len();
-    stage.pass(LASTING / 2).await;
-    let history = stage.world.history();
-    stage.world.note(What::Acted("what lasted of the plan is over".to_owned()));
-    stage.world.effects.set_plan(Plan::default());
-    let by_operator = |event: &&Event| {
-        let told = ["bucketclaims", "s3backends"];
-        event.effect.is_some() && matches!(&event.what, What::Stored(stored) if told.contains(&stored.plural.as_str()))
-    };
-    let changes = history.events.iter().skip(events).filter(by_operator).count();
-    let counters = history.trace.counters_after(before);
-    let calls = counters.kubernetes_requests + counters.s3_calls;
-    let much = |message| Err(Violation { promise: Promise::E2, message, event: None });
-    if calls > MOST_CALLS {
-        return much(format!(
-            "in half an hour of a lasting fault the operator made {calls} calls, more than {MOST_CALLS}"
-        ));
-    }
-    let mut alike: BTreeMap<String, usize> = BTreeMap::new();
-    for line in history.trace.lines().iter().filter(|line| line.number > before) {
-        if let Call::S3(call) = &line.call {
-            *alike.entry(call.to_string()).or_default() += 1;
-        }
-    }
-    if let Some((call, times)) = alike.iter().find(|(_, times)| **times > MOST_ALIKE) {
-        return much(format!("in half an hour of a lasting fault the operator called {call} {times} times"));
-    }
-    if changes > MOST_CHANGES {
-        return much(format!("in half an hour of a lasting fault the operator changed statuses {changes} times"));
-    }
-    Ok(())
 }
 
 fn never(promise: Promise, what: &str, stage: &Stage) -> Violation {
