@@ -3,8 +3,8 @@
 use super::objects::{
     BackendFacts, Kind, NAMES, OPERATOR_NAMESPACE, Policy, SecretFacts, Uid, backend_number, bucket_name,
 };
+use super::phrases::{Beginning, Place, Reply};
 use super::state::{Cell, Memory, Pass, State};
-use super::talks::{Beginning, Place, Reply};
 use super::world::{DEADLINE, Lag, World};
 
 impl World {

@@ -9,8 +9,8 @@ use stateright::{Model, Property};
 
 use super::objects::{CLAIMS, Kind, Uid};
 use super::oracle::Promise;
+use super::phrases::{Call, Ending, Reply, Stride};
 use super::state::State;
-use super::talks::{Call, Ending, Stride};
 use super::turn::Fate;
 use super::world::{DEADLINE, Lag, World};
 
@@ -94,7 +94,7 @@ impl World {
             let plan = self.talks.plan(view, state.now);
             let uid = self.talks.uid(view);
             let reply = match self.talks.planned(plan).call {
-                Call::Backend(number) => super::talks::Reply::Backend(self.cached_backend(state, operator, number)),
+                Call::Backend(number) => Reply::Backend(self.cached_backend(state, operator, number)),
                 Call::Holder(place) => self.holder(state, operator, uid, place),
                 Call::Rest(_) => return false,
                 _ => return true,

@@ -10,7 +10,8 @@
 //! | `worlds` | which worlds there are: who is in them, what may go wrong |
 //! | `world`, `state` | what a world is made of, and a state of it |
 //! | `objects` | claims, Secrets, tags and backends as the planner sees them, by numbers |
-//! | `talks` | what was said to the planner, and what it said: by numbers too |
+//! | `phrases` | what is said between a pass and the world: by numbers too |
+//! | `talks`, `keys` | the conversations with the planner: it is asked once for each view that comes up |
 //! | `caches`, `turn` | how a pass begins; how its steps are answered and carried out |
 //! | `people` | what everybody else does |
 //! | `checker` | what can happen in a state: the model as stateright explores it |
@@ -18,9 +19,11 @@
 
 mod caches;
 mod checker;
+mod keys;
 mod objects;
 mod oracle;
 mod people;
+mod phrases;
 mod rest;
 mod run;
 mod shelf;

@@ -7,8 +7,8 @@ use stowage_operator::api::{BucketRecord, Deletion};
 use stowage_operator::plan::BucketSeen;
 
 use super::objects::{Kind, Policy, SecretFacts, UNTAGGED, Uid, backend_name, bucket_number};
+use super::phrases::{Call, Place};
 use super::state::{Late, Pass, State};
-use super::talks::{Call, Place};
 use super::world::World;
 
 /// A promise of the operator, in the words of the contract's tests.

@@ -2,7 +2,7 @@
 
 use super::objects::{BACKENDS, BUCKETS, BackendFacts, CLAIMS, Policy, UIDS, Uid};
 use super::oracle::Promise;
-use super::talks::Place;
+use super::phrases::Place;
 
 /// All of it: cluster, stores, operators, and what the oracles remember.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]

@@ -1,229 +1,25 @@
 //! The conversations with the planner. Each thing that a pass can know is a number, and so is each step that the planner
 //! names: it is asked once for each (view, time) that comes up, however many states of the world that is true in.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::fmt::Write;
-use std::sync::OnceLock;
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use k8s_openapi::jiff::Timestamp;
 use stowage_operator::plan::orphans::{self, Sweep};
 use stowage_operator::plan::{
     self, Act, Answer, BackendSeen, BucketSeen, CreateAnswer, DeleteAnswer, Failure, Holder, Look, PurgeEnd, Purged,
-    Step, Stored, Target, Then, VersioningSeen, View, missing_at,
+    Step, Stored, Then, View, missing_at,
 };
 
+use super::keys::{key, version};
 use super::objects::{
-    BUCKETS, BackendFacts, CLAIMS, NAMES, OPERATOR_NAMESPACE, Objects, Uid, backend_name, backend_number, bucket_name,
-    bucket_number, claim_ref, endpoint, patched, stored_first, timestamp,
+    CLAIMS, OPERATOR_NAMESPACE, Objects, Uid, backend_number, claim_ref, patched, stored_first, timestamp,
 };
+use super::phrases::{Beginning, Call, Ending, Place, Planned, Reply, Report, Stride};
 use super::shelf::{Answers, Known};
 
 /// The planner, or something in its place.
 pub(super) type Planner = fn(&View, Timestamp) -> Step;
-
-/// A bucket as the operator means it: by which backend, at which store.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(super) struct Place {
-    pub(super) backend: u8,
-    pub(super) store: u8,
-    pub(super) bucket: usize,
-}
-
-impl Place {
-    fn of(target: &Target) -> Self {
-        let bucket = bucket_number(target.endpoint.as_str(), target.bucket.as_str());
-        let bucket = bucket.unwrap_or_else(|| unreachable!("no bucket of the model: {target:?}"));
-        let backend = backend_number(&target.backend);
-        let backend = backend.unwrap_or_else(|| unreachable!("no backend of the model: {target:?}"));
-        Self { backend, store: (bucket / NAMES) as u8, bucket }
-    }
-
-    /// Name of the bucket's record.
-    pub(super) fn record(self) -> &'static str {
-        static NAMES_OF_RECORDS: OnceLock<Vec<String>> = OnceLock::new();
-        let names = NAMES_OF_RECORDS.get_or_init(|| {
-            let place = |bucket: usize| Self { backend: 0, store: (bucket / NAMES) as u8, bucket };
-            (0..BUCKETS).map(|bucket| place(bucket).target().record().to_string()).collect()
-        });
-        &names[self.bucket]
-    }
-
-    /// Name of the bucket.
-    pub(super) fn bucket_name(self) -> &'static str {
-        bucket_name(self.bucket % NAMES)
-    }
-
-    fn target(self) -> Target {
-        let bucket = stowage_operator::api::BucketName::parse(bucket_name(self.bucket % NAMES));
-        Target {
-            backend: backend_name(self.backend).to_owned(),
-            endpoint: endpoint(self.store),
-            bucket: bucket.unwrap_or_else(|error| unreachable!("a constant of the model: {error}")),
-        }
-    }
-}
-
-/// What a step of a pass comes down to.
-#[derive(Clone, Debug)]
-pub(super) enum Call {
-    Backend(u8),
-    Holder(Place),
-    Claim,
-    Own,
-    /// By the number of its name.
-    Internal(u32),
-    Consumer(u32),
-    CredentialsFor(Place),
-    Bucket(Place),
-    Contents(Place),
-    /// Of the claim in this version.
-    Finalizer(u32, bool),
-    Status(u32, u32),
-    Create(u32),
-    /// Of the Secret in this version.
-    Patch(u32),
-    Delete(u32),
-    CreateBucket(Place),
-    Purge(Place, u32),
-    DeleteBucket(Place),
-    Tag(Place, u32),
-    /// Not modelled: the store does not implement it.
-    Versioning,
-    Rest(Ending),
-}
-
-impl Call {
-    /// The bucket that the store is asked about.
-    pub(super) fn place(&self) -> Option<Place> {
-        match self {
-            Self::Bucket(place)
-            | Self::Contents(place)
-            | Self::CreateBucket(place)
-            | Self::Purge(place, _)
-            | Self::DeleteBucket(place)
-            | Self::Tag(place, _) => Some(*place),
-            _ => None,
-        }
-    }
-
-    /// Whether it is answered without asking anybody.
-    pub(super) fn is_cached(&self) -> bool {
-        matches!(self, Self::Backend(_) | Self::Holder(_))
-    }
-
-    /// Whether it changes something.
-    pub(super) fn is_act(&self) -> bool {
-        matches!(
-            self,
-            Self::Finalizer(..)
-                | Self::Status(..)
-                | Self::Create(_)
-                | Self::Patch(_)
-                | Self::Delete(_)
-                | Self::CreateBucket(_)
-                | Self::Purge(..)
-                | Self::DeleteBucket(_)
-                | Self::Tag(..)
-        )
-    }
-}
-
-/// When a claim is looked at again.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) enum Ending {
-    /// When something changes.
-    Change,
-    /// After so many seconds.
-    After(u32),
-    /// After a backoff.
-    Retry,
-}
-
-/// A step that the planner named.
-pub(super) struct Planned {
-    pub(super) view: u32,
-    pub(super) step: Step,
-    pub(super) call: Call,
-}
-
-/// An answer to a step of a pass, by numbers.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(super) enum Reply {
-    Backend(Option<BackendFacts>),
-    /// Nobody, or the claim of this number holds it.
-    Held(Option<usize>),
-    /// Somebody has a key to it.
-    Suspect,
-    /// The record can't be read.
-    Damaged,
-    Claim(Option<u32>),
-    Secrets(Vec<u32>),
-    Secret(Option<u32>),
-    Absent,
-    /// By the number of its tags.
-    Present(u32),
-    Empty(bool),
-    Created(bool),
-    /// How many objects went, and whether that was all.
-    Purged(u8, bool),
-    /// A request of the slice got no answer.
-    PurgeFailed,
-    Deleted,
-    Gone,
-    NotEmpty,
-    Exists,
-    Done,
-    Conflict,
-    /// The API server gave no answer.
-    Kubernetes,
-    /// The namespace is going away.
-    Terminating,
-    /// The store gave no answer.
-    Upstream,
-    /// The store was not asked.
-    NoUpstream,
-    Unsupported,
-}
-
-/// What a pass begins with.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(super) struct Beginning {
-    pub(super) claim: u32,
-    pub(super) own: Vec<u32>,
-    pub(super) consumers: Vec<u32>,
-    pub(super) missing: Option<Place>,
-    /// Seconds for which a call without an answer may still happen.
-    pub(super) unanswered: u32,
-    pub(super) look: bool,
-}
-
-/// What a sweep is to do next.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum Stride {
-    Claim(usize),
-    Claims,
-    Own,
-    Internal(u32),
-    Delete(u32),
-    /// Over: nothing is left, or it lives.
-    Over,
-    /// Over, to be taken up when no create can land any more.
-    Held,
-    /// Over, to be tried again.
-    Retry,
-}
-
-/// An answer to a step of a sweep.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(super) enum Report {
-    Claim(Option<Uid>),
-    Claims(bool),
-    Secrets(Vec<u32>),
-    Secret(Option<u32>),
-    Deleted,
-    Failed,
-}
 
 struct Conversation {
     view: View,
@@ -515,80 +311,5 @@ impl Talks {
             Reply::NoUpstream => Answer::Failed(Failure::NoUpstream("the backend points elsewhere".to_owned())),
             Reply::Unsupported => Answer::Failed(Failure::Unsupported),
         }
-    }
-}
-
-/// The number of the object that a resourceVersion is.
-fn version(text: &str) -> u32 {
-    text.parse().unwrap_or_else(|_| unreachable!("no resourceVersion of the model: {text}"))
-}
-
-/// All that a view knows, in a few bytes: objects stand for themselves by their resourceVersion. Takes the view apart,
-/// so that a field that is new can't be forgotten.
-fn key(view: &View, begun: u32) -> String {
-    let View {
-        setting: _,
-        claim,
-        status_before: _, // the status of `begun`
-        fresh,
-        confirmed,
-        newborn,
-        backends,
-        own,
-        own_lists,
-        own_current,
-        absent,
-        holder,
-        own_target,
-        remade,
-        bucket_at,
-        rivals,
-        bucket,
-        bucket_empty,
-        created,
-        tagged,
-        versioning,
-        look_due,
-        checked,
-        missing_at,
-        unanswered,
-        purged,
-        purge,
-        removed,
-        let_go,
-        consumers,
-        consumer_written,
-        taken,
-        revoked,
-        released,
-        outdated,
-        failure,
-    } = view;
-    let number = |secret: &Stored| secret.0.metadata.resource_version.clone().unwrap_or_default();
-    let backends: BTreeMap<&String, String> = backends.iter().map(|(name, seen)| (name, backend_key(seen))).collect();
-    let own: Vec<String> = own.values().map(number).collect();
-    let consumers: Vec<(&String, Option<String>)> =
-        consumers.iter().map(|(name, secret)| (name, secret.as_ref().map(number))).collect();
-    let rivals: Option<Vec<String>> = rivals.as_ref().map(|rivals| rivals.iter().map(number).collect());
-    let versioning: &Option<VersioningSeen> = versioning;
-    let mut key = String::with_capacity(512);
-    let flags =
-        [fresh, confirmed, newborn, own_current, remade, tagged, look_due, consumer_written, released, outdated];
-    for flag in flags {
-        key.push(if *flag { '1' } else { '0' });
-    }
-    // Writing to a text can't fail.
-    let _ = write!(key, "{begun} {} {backends:?} {own:?} {own_lists} {absent:?}", claim.id.resource_version);
-    let _ = write!(key, "{holder:?} {own_target:?} {bucket_at:?} {rivals:?} {bucket:?} {bucket_empty:?} {created:?}");
-    let _ = write!(key, "{versioning:?} {checked:?} {missing_at:?} {unanswered:?} {purged} {purge:?} {removed:?}");
-    let _ = write!(key, "{let_go:?} {consumers:?} {taken:?} {revoked} {failure:?}");
-    key
-}
-
-fn backend_key(seen: &BackendSeen) -> String {
-    match seen {
-        BackendSeen::Present { backend, allowed } => format!("{} {allowed}", backend.id.resource_version),
-        BackendSeen::Missing => "missing".to_owned(),
-        BackendSeen::Invalid(why) => why.clone(),
     }
 }

@@ -2,8 +2,8 @@
 //! words as they can be said.
 
 use super::objects::{ClaimFacts, Kind, SecretFacts, Uid};
+use super::phrases::{Call, Ending, Place, Reply, Report, Stride};
 use super::state::{Bucket, Cell, Late, State};
-use super::talks::{Call, Ending, Place, Reply, Report, Stride};
 use super::world::{DEADLINE, World};
 
 /// What becomes of a call.

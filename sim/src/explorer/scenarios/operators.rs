@@ -90,7 +90,16 @@ pub(in super::super) static RESTART: Scenario = Scenario {
     check: |facts, faults| {
         // What is seen late asks for nothing anew.
         let late = |fault: &Fault| {
-            matches!(fault, Fault::Stale { .. } | Fault::Rewind | Fault::Collapse | Fault::WatchDuplicate)
+            matches!(
+                fault,
+                Fault::Stale { .. }
+                    | Fault::Rewind
+                    | Fault::Collapse
+                    | Fault::WatchSilent
+                    | Fault::WatchCut
+                    | Fault::WatchGone
+                    | Fault::WatchDuplicate
+            )
         };
         let generation = &facts.claim(NAMESPACE, CLAIM)["status"]["rotationGeneration"];
         if faults.iter().all(late) && *generation != 3 {

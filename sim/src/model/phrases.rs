@@ -1,0 +1,212 @@
+//! What is said between a pass or a sweep and the world: steps and answers, by numbers.
+
+use std::sync::OnceLock;
+
+use stowage_operator::plan::{Step, Target};
+
+use super::objects::{
+    BUCKETS, BackendFacts, NAMES, Uid, backend_name, backend_number, bucket_name, bucket_number, endpoint,
+};
+
+/// A bucket as the operator means it: by which backend, at which store.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) struct Place {
+    pub(super) backend: u8,
+    pub(super) store: u8,
+    pub(super) bucket: usize,
+}
+
+impl Place {
+    pub(super) fn of(target: &Target) -> Self {
+        let bucket = bucket_number(target.endpoint.as_str(), target.bucket.as_str());
+        let bucket = bucket.unwrap_or_else(|| unreachable!("no bucket of the model: {target:?}"));
+        let backend = backend_number(&target.backend);
+        let backend = backend.unwrap_or_else(|| unreachable!("no backend of the model: {target:?}"));
+        Self { backend, store: (bucket / NAMES) as u8, bucket }
+    }
+
+    /// Name of the bucket's record.
+    pub(super) fn record(self) -> &'static str {
+        static NAMES_OF_RECORDS: OnceLock<Vec<String>> = OnceLock::new();
+        let names = NAMES_OF_RECORDS.get_or_init(|| {
+            let place = |bucket: usize| Self { backend: 0, store: (bucket / NAMES) as u8, bucket };
+            (0..BUCKETS).map(|bucket| place(bucket).target().record().to_string()).collect()
+        });
+        &names[self.bucket]
+    }
+
+    /// Name of the bucket.
+    pub(super) fn bucket_name(self) -> &'static str {
+        bucket_name(self.bucket % NAMES)
+    }
+
+    pub(super) fn target(self) -> Target {
+        let bucket = stowage_operator::api::BucketName::parse(bucket_name(self.bucket % NAMES));
+        Target {
+            backend: backend_name(self.backend).to_owned(),
+            endpoint: endpoint(self.store),
+            bucket: bucket.unwrap_or_else(|error| unreachable!("a constant of the model: {error}")),
+        }
+    }
+}
+
+/// What a step of a pass comes down to.
+#[derive(Clone, Debug)]
+pub(super) enum Call {
+    Backend(u8),
+    Holder(Place),
+    Claim,
+    Own,
+    /// By the number of its name.
+    Internal(u32),
+    Consumer(u32),
+    CredentialsFor(Place),
+    Bucket(Place),
+    Contents(Place),
+    /// Of the claim in this version.
+    Finalizer(u32, bool),
+    Status(u32, u32),
+    Create(u32),
+    /// Of the Secret in this version.
+    Patch(u32),
+    Delete(u32),
+    CreateBucket(Place),
+    Purge(Place, u32),
+    DeleteBucket(Place),
+    Tag(Place, u32),
+    /// Not modelled: the store does not implement it.
+    Versioning,
+    Rest(Ending),
+}
+
+impl Call {
+    /// The bucket that the store is asked about.
+    pub(super) fn place(&self) -> Option<Place> {
+        match self {
+            Self::Bucket(place)
+            | Self::Contents(place)
+            | Self::CreateBucket(place)
+            | Self::Purge(place, _)
+            | Self::DeleteBucket(place)
+            | Self::Tag(place, _) => Some(*place),
+            _ => None,
+        }
+    }
+
+    /// Whether it is answered without asking anybody.
+    pub(super) fn is_cached(&self) -> bool {
+        matches!(self, Self::Backend(_) | Self::Holder(_))
+    }
+
+    /// Whether it changes something.
+    pub(super) fn is_act(&self) -> bool {
+        matches!(
+            self,
+            Self::Finalizer(..)
+                | Self::Status(..)
+                | Self::Create(_)
+                | Self::Patch(_)
+                | Self::Delete(_)
+                | Self::CreateBucket(_)
+                | Self::Purge(..)
+                | Self::DeleteBucket(_)
+                | Self::Tag(..)
+        )
+    }
+}
+
+/// When a claim is looked at again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Ending {
+    /// When something changes.
+    Change,
+    /// After so many seconds.
+    After(u32),
+    /// After a backoff.
+    Retry,
+}
+
+/// A step that the planner named.
+pub(super) struct Planned {
+    pub(super) view: u32,
+    pub(super) step: Step,
+    pub(super) call: Call,
+}
+
+/// An answer to a step of a pass, by numbers.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Reply {
+    Backend(Option<BackendFacts>),
+    /// Nobody, or the claim of this number holds it.
+    Held(Option<usize>),
+    /// Somebody has a key to it.
+    Suspect,
+    /// The record can't be read.
+    Damaged,
+    Claim(Option<u32>),
+    Secrets(Vec<u32>),
+    Secret(Option<u32>),
+    Absent,
+    /// By the number of its tags.
+    Present(u32),
+    Empty(bool),
+    Created(bool),
+    /// How many objects went, and whether that was all.
+    Purged(u8, bool),
+    /// A request of the slice got no answer.
+    PurgeFailed,
+    Deleted,
+    Gone,
+    NotEmpty,
+    Exists,
+    Done,
+    Conflict,
+    /// The API server gave no answer.
+    Kubernetes,
+    /// The namespace is going away.
+    Terminating,
+    /// The store gave no answer.
+    Upstream,
+    /// The store was not asked.
+    NoUpstream,
+    Unsupported,
+}
+
+/// What a pass begins with.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Beginning {
+    pub(super) claim: u32,
+    pub(super) own: Vec<u32>,
+    pub(super) consumers: Vec<u32>,
+    pub(super) missing: Option<Place>,
+    /// Seconds for which a call without an answer may still happen.
+    pub(super) unanswered: u32,
+    pub(super) look: bool,
+}
+
+/// What a sweep is to do next.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Stride {
+    Claim(usize),
+    Claims,
+    Own,
+    Internal(u32),
+    Delete(u32),
+    /// Over: nothing is left, or it lives.
+    Over,
+    /// Over, to be taken up when no create can land any more.
+    Held,
+    /// Over, to be tried again.
+    Retry,
+}
+
+/// An answer to a step of a sweep.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Report {
+    Claim(Option<Uid>),
+    Claims(bool),
+    Secrets(Vec<u32>),
+    Secret(Option<u32>),
+    Deleted,
+    Failed,
+}
