@@ -6,7 +6,7 @@
 
 use k8s_openapi::jiff::{SignedDuration, Timestamp};
 
-use crate::api::{AccessKeyId, BucketRecord, Desired, Reason, wire};
+use crate::api::{AccessKeyId, BucketName, BucketRecord, Desired, Reason, wire};
 
 use super::bind::require_fresh;
 use super::bucket::rewrite;
@@ -87,7 +87,7 @@ fn retire_lower(
         if generation == record.generation {
             continue;
         }
-        let mut wanted = facts(desired, &opens(view, secret).unwrap_or_else(|| record.clone()));
+        let mut wanted = facts(desired, &opens(view, secret, record));
         wanted.generation = generation;
         let mut content = wanted.content(&view.setting.operator_namespace, None);
         let at = match expires_at(secret)? {
@@ -115,9 +115,17 @@ fn retire_lower(
     Ok(due)
 }
 
-/// The record of the bucket that a credential is for: after a move the one that the claim left (spec §3.7).
-fn opens(view: &View, secret: &Stored) -> Option<BucketRecord> {
-    view.records().map(|(record, _)| record).find(|record| names(secret, record))
+/// The record of the bucket that a credential is for: after a move the one that the claim left (spec §3.7). If that is
+/// lost the credential itself says which; what it says is believed only of one on its way out.
+fn opens(view: &View, secret: &Stored, current: &BucketRecord) -> BucketRecord {
+    let known = view.records().map(|(record, _)| record).find(|record| names(secret, record));
+    known.unwrap_or_else(|| {
+        let bucket = secret.text("bucket_name").and_then(|name| BucketName::parse(name).ok());
+        match (secret.text("backend"), bucket) {
+            (Some(backend), Some(bucket)) => BucketRecord { backend: backend.to_owned(), bucket, ..current.clone() },
+            _ => current.clone(),
+        }
+    })
 }
 
 /// The generation of a credential of this claim, proved by its name. One above the target means that this pass's
