@@ -27,6 +27,8 @@ fn reasons(fault: Fault) -> &'static [&'static str] {
         Fault::Tamper(Tampering::DisownConsumer) => &["SecretConflict"],
         // Until the former UID's record is swept.
         Fault::Recreate => &["BucketNameConflict"],
+        // The tags of a bucket were seen where there was none any more.
+        Fault::StaleRead => &["BucketMissing"],
         Fault::Edit(Edit::Pause) => &["Paused"],
         // While the claim goes, without force: somebody has to decide.
         Fault::Edit(Edit::Delete | Edit::NoForce) | Fault::LateWrite => &["BucketNotEmpty"],

@@ -185,7 +185,11 @@ async fn until_end(scenario: &Scenario, stage: &mut Stage, plan: &Plan) -> Resul
         }
         let goal = match (taken, step) {
             (Err(NeverCame), Step::Until(goal)) => goal,
-            (Err(NeverCame), Step::Soon(goal, _)) => return Err(never(Promise::L5, goal.what, stage)),
+            (Err(NeverCame), Step::Soon(goal, _)) if fired(stage, plan).is_empty() => {
+                return Err(never(Promise::L5, goal.what, stage));
+            }
+            // A watch of before may have met its fault by now.
+            (Err(NeverCame), Step::Soon(goal, _)) if stage.take(&Step::Until(goal)).await.is_err() => goal,
             _ => continue,
         };
         if others::may_rest(scenario, &stage.world.facts(), &fired(stage, plan)) {

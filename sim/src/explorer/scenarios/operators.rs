@@ -11,7 +11,7 @@ use super::words::{
     BASE, BOUND, PHOTOS, ask_to_rotate, at_work, bound, check_bound, check_keys, give_claim, no_other, nothing_more,
     pass, usual, was_not_lost,
 };
-use crate::effects::Fault;
+use crate::effects::{Fault, Tampering};
 use crate::history::Facts;
 use crate::world::{OPERATOR_NAMESPACE, Options};
 
@@ -65,7 +65,11 @@ pub(in super::super) static TWO_AT_REST: Scenario = Scenario {
         ]
     },
     goal: Goal::new("the loss is told", |facts| facts.ready(NAMESPACE, CLAIM) == "BucketMissing"),
-    otherwise: was_not_lost,
+    otherwise: |facts, faults| {
+        // One of them may have noted the loss, while the other has lost the proof that there was something to lose.
+        let unproved = faults.contains(&Fault::Tamper(Tampering::DeleteCredential));
+        was_not_lost(facts, faults) || (unproved && facts.is_bound(NAMESPACE, CLAIM))
+    },
     ends_alike: false,
     check: nothing_more,
 };

@@ -96,13 +96,8 @@ pub(in super::super) static BURST: Scenario = Scenario {
     },
     goal: BOUND,
     otherwise: |facts, faults| {
-        match facts.ready(NAMESPACE, CLAIM) {
-            // A bucket that we can't look into is not ours to delete.
-            "DeletionBlocked" => faults.contains(&Fault::BucketExists),
-            // The tags of the one before were seen where there was no bucket any more.
-            "BucketMissing" => faults.contains(&Fault::StaleRead),
-            _ => false,
-        }
+        // A bucket that we can't look into is not ours to delete.
+        faults.contains(&Fault::BucketExists) && facts.ready(NAMESPACE, CLAIM) == "DeletionBlocked"
     },
     ends_alike: false,
     check: |facts, faults| {
