@@ -50,6 +50,7 @@ pub(super) struct Memory {
     counted: Mutex<BTreeMap<String, String>>,
     /// Claims that a pass is under way over.
     under_way: Mutex<BTreeSet<String>>,
+    /// Writes about each that is not on its way out.
     pace: Pace,
     /// Claims whose last pass changed a Secret and got no answer.
     unanswered: Mutex<BTreeSet<ClaimRef>>,
@@ -154,7 +155,7 @@ async fn reconcile(claim: Arc<Claim>, context: Arc<Context>) -> Result<Action, I
             return Ok(Action::await_change());
         }
     };
-    // One that goes makes as many steps as it has objects and keys.
+    // One that goes makes as many steps as it has objects and keys, and comes to an end.
     if raw.metadata.deletion_timestamp.is_none()
         && let Some(wait) =
             context.shared.memory.pace.wait(raw.metadata.uid.as_deref().unwrap_or_default(), Instant::now())
@@ -253,7 +254,9 @@ impl Context {
     async fn act(&self, view: &View, act: &Act) -> Answer {
         tracing::info!(step = %act, "acting");
         let answer = self.shared.actor.perform(&view.claim, act).await;
-        self.shared.memory.pace.wrote(view.claim.uid.as_str(), Instant::now());
+        if !view.claim.deleting {
+            self.shared.memory.pace.wrote(view.claim.uid.as_str(), Instant::now());
+        }
         self.count(act, &answer);
         match (act, &answer) {
             // The watch will show it as the echo of our own write: whoever waits for the name is told here.

@@ -27,6 +27,7 @@ const GATEWAY_LAG: Duration = Duration::from_secs(5);
 
 /// The seed that the ends of others are compared with, where only the order of acts differs.
 const FIRST_SEED: u64 = 1;
+
 /// What came of a schedule.
 #[derive(Clone, Debug)]
 pub struct Outcome {

@@ -208,6 +208,27 @@ fn nothing_is_emptied_by_a_pass_that_read_that_it_is_not_forced() {
 }
 
 #[test]
+fn no_slice_follows_another_without_reading_the_claim_again() {
+    let with = |versions: usize| {
+        move |bucket: &mut Option<BucketSnapshot>| {
+            if let Some(bucket) = bucket {
+                bucket.versions = versions;
+            }
+        }
+    };
+    let mut story = Story::about_to_destroy("Force");
+    story.setting.purge_slice = 2;
+    with(5)(&mut story.bucket);
+    story.s3("DeleteObjects", with(4));
+    story.change_claim(By::Other, |claim| claim["spec"]["forceDelete"] = false.into());
+    // It goes on with the slice that it began before the edit.
+    story.s3("DeleteObjects", with(3));
+    story.assert_kept();
+    story.s3("DeleteObjects", with(2));
+    story.assert_broken(Promise::I3, "without reading it again");
+}
+
+#[test]
 fn one_bucket_is_not_held_by_two_claims() {
     let mut story = Story::bound("Retain");
     story.put(By::Operator, "secrets", OPERATOR_NAMESPACE, "br-2", record("another"));

@@ -95,3 +95,21 @@ fn nothing_is_written_over_and_over() {
     let [once] = broken.as_slice() else { panic!("{broken:?}") };
     assert!(once.contains("bucketclaims team-a/photos was changed more than 240 times within an hour"), "{once}");
 }
+
+#[test]
+fn two_operators_do_not_count_against_each_other() {
+    let mut story = Story::bound("Retain");
+    let count = |story: &mut Story, count: usize| {
+        let backend = json!({"metadata": {"name": "main", "uid": "b"}, "status": {"bucketCount": count}});
+        story.put(By::Operator, "s3backends", "", "main", backend);
+    };
+    for round in 0..40 {
+        count(&mut story, round % 2);
+        story.wait(2);
+    }
+    story.assert_kept();
+    for round in 0..4 {
+        count(&mut story, round % 2);
+    }
+    story.assert_broken(Promise::E2, "bucketCount of backend main goes to and fro");
+}
