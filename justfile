@@ -66,7 +66,7 @@ explore-deep *args:
 model *args:
     cargo run --release --locked --bin stowage-sim -- model {{ args }}
 
-# Does the exploration find the bugs of sim/mutants? Takes about half a minute for each; `just mutants NAME…` tries these.
+# Does the exploration find the bugs of sim/mutants? Takes about a quarter of a minute for each; `just mutants NAME…` tries these.
 mutants *args:
     cargo run --locked --bin stowage-sim -- mutants {{ args }}
 
