@@ -89,6 +89,14 @@ pub(in super::super) static RACE: Scenario = Scenario {
     check: nothing_more,
 };
 
+/// A claim to a bucket that was there before and is not to be adopted, given and deleted.
+fn refused_and_deleted(content: Option<Step>, spec: &str) -> Vec<Step> {
+    let theirs = Step::Store(StoreStep::PutBucket { account: ADMIN_ACCOUNT, bucket: BUCKET });
+    let given = [Step::Begin, give_claim(spec), pass(30), Step::Delete(PHOTOS)];
+    let never = at_work(&base_with("adoptionPolicy: Never"));
+    never.into_iter().chain([theirs]).chain(content).chain(given).collect()
+}
+
 /// A bucket that was there before is nobody's to take.
 pub(in super::super) static ADOPT_NEVER: Scenario = Scenario {
     name: "adopt-never",
@@ -96,18 +104,8 @@ pub(in super::super) static ADOPT_NEVER: Scenario = Scenario {
     phase: Phase::Adopt,
     world: usual,
     script: || {
-        [
-            at_work(&base_with("adoptionPolicy: Never")),
-            vec![
-                Step::Store(StoreStep::PutBucket { account: ADMIN_ACCOUNT, bucket: BUCKET }),
-                Step::Store(StoreStep::PutObject { bucket: BUCKET, key: "data" }),
-                Step::Begin,
-                give_claim("deletionPolicy: Delete, forceDelete: true"),
-                pass(30),
-                Step::Delete(PHOTOS),
-            ],
-        ]
-        .concat()
+        let data = Step::Store(StoreStep::PutObject { bucket: BUCKET, key: "data" });
+        refused_and_deleted(Some(data), "deletionPolicy: Delete, forceDelete: true")
     },
     goal: Goal::new("the claim is gone", |facts| facts.claim(NAMESPACE, CLAIM).is_null()),
     otherwise: |facts, faults| faults.contains(&Fault::Recreate) && is_no_ones_to_delete(facts),
@@ -121,19 +119,7 @@ pub(in super::super) static ADOPT_NEVER_EMPTY: Scenario = Scenario {
     about: "an empty bucket is there, and adoptionPolicy is Never",
     phase: Phase::Adopt,
     world: usual,
-    script: || {
-        [
-            at_work(&base_with("adoptionPolicy: Never")),
-            vec![
-                Step::Store(StoreStep::PutBucket { account: ADMIN_ACCOUNT, bucket: BUCKET }),
-                Step::Begin,
-                give_claim("deletionPolicy: Delete"),
-                pass(30),
-                Step::Delete(PHOTOS),
-            ],
-        ]
-        .concat()
-    },
+    script: || refused_and_deleted(None, "deletionPolicy: Delete"),
     goal: Goal::new("the claim is gone", |facts| facts.claim(NAMESPACE, CLAIM).is_null()),
     otherwise: |facts, faults| faults.contains(&Fault::Recreate) && is_no_ones_to_delete(facts),
     ends_alike: true,
