@@ -15,6 +15,11 @@ use crate::effects::{Fault, Tampering};
 use crate::history::Facts;
 use crate::world::{OPERATOR_NAMESPACE, Options};
 
+/// Two operators at work in the base, from the beginning of faults on.
+fn two_at_work() -> Vec<Step> {
+    vec![Step::Apply(BASE.to_owned()), Step::StartOperator, Step::StartOperator, pass(10), Step::Begin]
+}
+
 /// Two operators over a claim's whole life.
 pub(in super::super) static TWO_OPERATORS: Scenario = Scenario {
     name: "two-operators",
@@ -22,12 +27,7 @@ pub(in super::super) static TWO_OPERATORS: Scenario = Scenario {
     phase: Phase::Create,
     world: usual,
     script: || {
-        vec![
-            Step::Apply(BASE.to_owned()),
-            Step::StartOperator,
-            Step::StartOperator,
-            pass(10),
-            Step::Begin,
+        let life = [
             give_claim("rotationPolicy: {overlapSeconds: 30}"),
             Step::Tenant(NAMESPACE, CLAIM),
             pass(120),
@@ -36,7 +36,8 @@ pub(in super::super) static TWO_OPERATORS: Scenario = Scenario {
             Step::StopOperator,
             // One sweep.
             pass(800),
-        ]
+        ];
+        two_at_work().into_iter().chain(life).collect()
     },
     goal: BOUND,
     otherwise: no_other,
@@ -51,18 +52,9 @@ pub(in super::super) static TWO_AT_REST: Scenario = Scenario {
     phase: Phase::Recover,
     world: usual,
     script: || {
-        vec![
-            Step::Apply(BASE.to_owned()),
-            Step::StartOperator,
-            Step::StartOperator,
-            pass(10),
-            Step::Begin,
-            give_claim(""),
-            Step::Until(BOUND),
-            pass(60),
-            Step::Store(StoreStep::RemoveBucket { bucket: BUCKET }),
-            pass(1500),
-        ]
+        let lost = Step::Store(StoreStep::RemoveBucket { bucket: BUCKET });
+        let bound = [give_claim(""), Step::Until(BOUND), pass(60), lost, pass(1500)];
+        two_at_work().into_iter().chain(bound).collect()
     },
     goal: Goal::new("the loss is told", |facts| facts.ready(NAMESPACE, CLAIM) == "BucketMissing"),
     otherwise: |facts, faults| {
