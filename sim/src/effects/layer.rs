@@ -12,6 +12,7 @@ use tokio::time::Instant;
 use tower::{BoxError, Layer, Service, ServiceExt};
 
 use super::answers::refusal;
+use super::branches::{Branches, Place};
 use super::call::{Call, KubeCall, S3Call};
 use super::fault::{Applied, CrashPoint, Fault};
 use super::instance::Instance;
@@ -37,6 +38,9 @@ struct State {
     plan: Vec<Armed>,
     outages: Vec<Outage>,
     lasting: Vec<Lasting>,
+    /// Faults that have met a call.
+    fired: Vec<Fault>,
+    branches: Option<Arc<dyn Branches>>,
     trace: Trace,
     instances: u32,
     /// Most calls that are let begin.
@@ -94,6 +98,8 @@ impl Effects {
                 plan: plan.entries.into_iter().map(Armed::new).collect(),
                 outages: Vec::new(),
                 lasting: Vec::new(),
+                fired: Vec::new(),
+                branches: None,
                 trace: Trace::default(),
                 instances: 0,
                 most: u64::MAX,
@@ -116,6 +122,20 @@ impl Effects {
             surroundings.expect(&more);
         }
         self.state().plan.extend(more.entries.into_iter().map(Armed::new));
+    }
+
+    /// From now on, this run may take several ways, none of which meets more than `all` says.
+    pub fn branch(&self, branches: Arc<dyn Branches>, all: &Plan) {
+        if let Some(surroundings) = &self.surroundings {
+            surroundings.expect(all);
+        }
+        self.state().branches = Some(branches);
+    }
+
+    /// What else goes wrong from a place on.
+    pub fn part(&self, place: Place) -> Option<Plan> {
+        let branches = self.state().branches.clone()?;
+        branches.at(place)
     }
 
     /// The next life of the operator.
@@ -172,6 +192,11 @@ impl Effects {
         Plan { entries: unfired.map(|armed| armed.entry.clone()).collect() }
     }
 
+    /// The faults that have met a call, each entry of a plan once.
+    pub fn fired(&self) -> Vec<Fault> {
+        self.state().fired.clone()
+    }
+
     /// From now on, calls that the plan has no fault for meet this outage. Of several, the first one counts.
     pub fn begin_outage(&self, outage: Outage) {
         self.state().outages.push(outage);
@@ -184,6 +209,9 @@ impl Effects {
 
     /// Gives a call its number, its fault and its line in the trace; `None` if it is one too many.
     fn begin(&self, instance: &Instance, host: &str, call: Call) -> Option<Effect> {
+        if let Some(more) = self.part(Place::Call(self.count() + 1)) {
+            self.arm(more);
+        }
         let mut state = self.state();
         let number = state.trace.effects() + 1;
         if number > state.most {
@@ -222,7 +250,9 @@ impl State {
         for armed in &mut self.plan {
             let met = armed.meets(number, call);
             if met && fault.is_none() && armed.entry.fault.check(call.kind()).is_ok() {
-                armed.fired = true;
+                if !std::mem::replace(&mut armed.fired, true) {
+                    self.fired.push(armed.entry.fault);
+                }
                 fault = Some(armed.entry.fault);
             }
         }

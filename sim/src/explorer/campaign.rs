@@ -1,20 +1,21 @@
 //! A campaign: many schedules on several threads, and what came of them.
 
-use std::fmt;
-use std::str::FromStr;
 use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 
 use crate::effects::{Fault, Plan};
+use crate::oracles::{Canonical, canonical};
 
 use super::corpus;
+use super::playing::{Judge, Playing, play_all};
 use super::plans::{Singles, lasting, pairs, preemptions, singles, triples};
 use super::quick::Quick;
-use super::report::{Failure, Report, ScenarioReport, Slow};
-use super::run::Outcome;
+use super::report::{Failure, Report, ScenarioReport, Slow, Verdict};
+use super::run::{Outcome, play_apart};
 use super::scenario::Scenario;
 use super::schedule::Schedule;
+use super::shard::Shard;
 use super::shrink::shrink;
 use super::workers::{Done, at_once};
 
@@ -41,6 +42,8 @@ pub struct Campaign {
     pub random: Option<usize>,
     /// Whether to keep the trace hash of each schedule.
     pub hashes: bool,
+    /// How schedules are played.
+    pub playing: Playing,
 }
 
 /// In which order the single faults of several scenarios come.
@@ -63,58 +66,6 @@ pub enum Profile {
     Default,
     /// Pairs as well, but for those that are independent, and many random triples.
     Deep,
-}
-
-/// One of so many equal parts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(into = "String", try_from = "String")]
-pub struct Shard {
-    /// Which, counted from 0.
-    pub index: usize,
-    /// Of how many.
-    pub of: usize,
-}
-
-impl Shard {
-    /// All there is.
-    pub const WHOLE: Self = Self { index: 0, of: 1 };
-
-    fn has(self, number: usize) -> bool {
-        number % self.of == self.index
-    }
-}
-
-impl fmt::Display for Shard {
-    /// `0/4`.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}/{}", self.index, self.of)
-    }
-}
-
-impl FromStr for Shard {
-    type Err = &'static str;
-
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let read = || {
-            let (index, of) = text.split_once('/')?;
-            Some(Self { index: index.parse().ok()?, of: of.parse().ok()? })
-        };
-        read().filter(|shard| shard.index < shard.of).ok_or("expected I/N with I from 0 to N-1, such as 0/4")
-    }
-}
-
-impl From<Shard> for String {
-    fn from(shard: Shard) -> Self {
-        shard.to_string()
-    }
-}
-
-impl TryFrom<String> for Shard {
-    type Error = &'static str;
-
-    fn try_from(text: String) -> Result<Self, Self::Error> {
-        text.parse()
-    }
 }
 
 /// How far a campaign is.
@@ -195,7 +146,7 @@ impl<P: FnMut(Progress)> Work<'_, P> {
         }
         let chosen = |schedule: &Schedule| self.campaign.scenarios.iter().any(|s| s.name == schedule.scenario.name);
         let corpus: Vec<Schedule> = corpus::schedules().into_iter().filter(chosen).collect();
-        self.run_mine(corpus, |_, _| {})
+        self.run_mine(corpus)
             && (self.campaign.order == Order::Listed || self.singles_shuffled(&undisturbed))
             && self
                 .campaign
@@ -217,7 +168,7 @@ impl<P: FnMut(Progress)> Work<'_, P> {
         };
         let mut rest: Vec<Schedule> = of_all().flat_map(single).collect();
         fastrand::Rng::with_seed(self.campaign.seed).shuffle(&mut rest);
-        self.run_mine(first.into_iter().chain(rest).collect(), |_, _| {})
+        self.run_mine(first.into_iter().chain(rest).collect())
     }
 
     /// Every scenario without faults; fewer if the time is over.
@@ -225,8 +176,8 @@ impl<P: FnMut(Progress)> Work<'_, P> {
         let all: Vec<Schedule> =
             self.campaign.scenarios.iter().map(|scenario| self.schedule(scenario, Plan::default())).collect();
         let mut outcomes = std::collections::BTreeMap::new();
-        at_once(self.campaign.jobs, &all, self.deadline, |done| {
-            outcomes.insert(done.index, done.outcome);
+        at_once(self.campaign.jobs, &all, self.deadline, play_apart, |done| {
+            outcomes.insert(done.index, done.result);
             true
         });
         outcomes.into_values().collect()
@@ -251,20 +202,22 @@ impl<P: FnMut(Progress)> Work<'_, P> {
             let seeds = (1..=ORDERS).map(|more| self.campaign.seed.wrapping_add(more));
             schedules.extend(seeds.map(|seed| Schedule { scenario, seed, plan: Plan::default() }));
         }
-        let deep = self.campaign.profile == Profile::Deep;
-        let end = deep.then(|| crate::oracles::canonical(&undisturbed.end));
-        let mut seconds: Vec<Plan> = Vec::new();
-        let complete = self.run_mine(schedules, |schedule, outcome| {
-            if let (Some(end), [_]) = (&end, schedule.plan.entries.as_slice()) {
-                let alike = outcome.reached && end.difference(&crate::oracles::canonical(&outcome.end)).is_none();
-                let (kept, left_out) = pairs(undisturbed, &schedule.plan, outcome, alike);
-                seconds.extend(kept);
-                seconds.extend(left_out.into_iter().step_by(SAMPLED));
-            }
+        if self.campaign.profile != Profile::Deep {
+            return self.run_mine(schedules);
+        }
+        let mut seconds: Vec<Schedule> = Vec::new();
+        let end = canonical(&undisturbed.end);
+        let judge = |schedule: &Schedule, outcome: &Outcome| {
+            Verdict { seconds: seconds_of(schedule, outcome, undisturbed, &end), ..Verdict::of(schedule, outcome) }
+        };
+        let mine = self.mine(schedules);
+        let complete = self.run_all(mine, &judge, |schedule, verdict| {
+            // Plans are read as they are printed.
+            let plans = verdict.seconds.iter().filter_map(|plan| plan.parse().ok());
+            seconds.extend(plans.map(|plan| Schedule { plan, ..schedule.clone() }));
         });
         // The firsts were this shard's own, so their seconds are.
-        let seconds = seconds.into_iter().map(|plan| self.schedule(scenario, plan)).collect();
-        complete && self.run_all(seconds, |_, _| {})
+        complete && self.run_all(seconds, &Verdict::of, |_, _| {})
     }
 
     /// Random triples, in chunks, of all scenarios in turn.
@@ -285,7 +238,7 @@ impl<P: FnMut(Progress)> Work<'_, P> {
                 schedules.extend(plans.into_iter().map(|plan| self.schedule(scenario, plan)));
             }
             schedules.truncate(chunk);
-            if !self.run_mine(schedules, |_, _| {}) {
+            if !self.run_mine(schedules) {
                 return false;
             }
             left -= chunk;
@@ -297,48 +250,64 @@ impl<P: FnMut(Progress)> Work<'_, P> {
         Schedule { scenario, seed: self.campaign.seed, plan }
     }
 
-    /// Runs this shard's part of schedules that all shards know.
-    fn run_mine(&mut self, schedules: Vec<Schedule>, see: impl FnMut(&Schedule, &Outcome)) -> bool {
+    /// This shard's part of schedules that all shards know.
+    fn mine(&mut self, schedules: Vec<Schedule>) -> Vec<Schedule> {
         let from = self.numbered;
         self.numbered += schedules.len();
         let mine = schedules.into_iter().enumerate().filter(|(index, _)| self.campaign.shard.has(from + index));
-        let mine = mine.map(|(_, schedule)| schedule).collect();
-        self.run_all(mine, see)
+        mine.map(|(_, schedule)| schedule).collect()
+    }
+
+    /// Runs this shard's part of schedules that all shards know. `false` if not all were run.
+    fn run_mine(&mut self, schedules: Vec<Schedule>) -> bool {
+        let mine = self.mine(schedules);
+        self.run_all(mine, &Verdict::of, |_, _| {})
     }
 
     /// Runs schedules, and takes down what comes of them. `false` if not all were run.
-    fn run_all(&mut self, schedules: Vec<Schedule>, mut see: impl FnMut(&Schedule, &Outcome)) -> bool {
+    fn run_all(&mut self, schedules: Vec<Schedule>, judge: Judge<'_>, mut see: impl FnMut(&Schedule, &Verdict)) -> bool {
         let first = self.planned;
         self.planned += schedules.len();
-        let (jobs, deadline) = (self.campaign.jobs, self.deadline);
-        at_once(jobs, &schedules, deadline, |done| {
+        let (campaign, deadline) = (self.campaign, self.deadline);
+        play_all(campaign.playing, campaign.jobs, &schedules, deadline, judge, |done| {
             if let Some(schedule) = schedules.get(done.index) {
-                see(schedule, &done.outcome);
+                see(schedule, &done.result);
                 self.take_down(first + done.index, schedule, &done);
             }
-            !self.campaign.fail_fast || self.report.failures.is_empty()
+            !campaign.fail_fast || self.report.failures.is_empty()
         })
     }
 
-    fn take_down(&mut self, place: usize, schedule: &Schedule, done: &Done) {
+    fn take_down(&mut self, place: usize, schedule: &Schedule, done: &Done<Verdict>) {
         self.done += 1;
         let (report, name) = (&mut self.report, schedule.scenario.name);
         if self.campaign.hashes {
-            report.hashes.insert(place, format!("{} {schedule}", done.outcome.hash));
+            report.hashes.insert(place, format!("{} {schedule}", done.result.hash));
         }
-        report.note(name, &done.outcome);
+        report.note(name, &done.result);
         if let Some(row) = report.scenarios.get_mut(name) {
             row.crash_points += usize::from(is_crash(&schedule.plan));
             Slow::keep(&mut row.slowest, done.took, || schedule.to_string());
-            Slow::keep(&mut row.longest, done.outcome.took, || schedule.to_string());
+            Slow::keep(&mut row.longest, done.result.took, || schedule.to_string());
         }
-        if let Some(violation) = done.outcome.violations.first() {
-            report.failures.push(Failure::of(schedule, violation));
+        if let Some(broken) = &done.result.broken {
+            report.failures.push(Failure::of(schedule, broken));
         }
         let (failures, cells, cells_total) =
             (report.failures.len(), report.cells().len(), report.cells_expected().len());
         (self.progress)(Progress { done: self.done, total: self.planned, failures, cells, cells_total });
     }
+}
+
+/// The plans of two faults to be tried on what came of a plan of one: those that are not independent, and a part of the
+/// others.
+fn seconds_of(schedule: &Schedule, outcome: &Outcome, undisturbed: &Outcome, end: &Canonical) -> Vec<String> {
+    if schedule.plan.entries.len() != 1 {
+        return Vec::new();
+    }
+    let alike = outcome.reached && end.difference(&canonical(&outcome.end)).is_none();
+    let (kept, left_out) = pairs(undisturbed, &schedule.plan, outcome, alike);
+    kept.iter().chain(left_out.iter().step_by(SAMPLED)).map(ToString::to_string).collect()
 }
 
 /// Whether it is one of the crash points that are counted: one crash at one effect.

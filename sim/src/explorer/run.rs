@@ -1,10 +1,12 @@
 //! Runs one schedule, and judges it.
 
+use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
 use std::time::Duration;
 
 use crate::determinism::run_seeded;
-use crate::effects::{Call, Fault, Plan};
+use crate::effects::{Branches, Call, Fault, Plan};
 use crate::history::{Facts, History, What};
 use crate::oracles::{Case, Judgement, Promise, Setting, Shown, Violation, canonical, judge};
 
@@ -26,7 +28,7 @@ const TOUCH: Duration = Duration::from_secs(3);
 const GATEWAY_LAG: Duration = Duration::from_secs(5);
 
 /// The seed that the ends of others are compared with, where only the order of acts differs.
-const FIRST_SEED: u64 = 1;
+pub(super) const FIRST_SEED: u64 = 1;
 
 /// What came of a schedule.
 #[derive(Clone, Debug)]
@@ -43,8 +45,6 @@ pub struct Outcome {
     pub end: Facts,
     /// Faults of the plan that met a call.
     pub faults: Vec<Fault>,
-    /// What of the plan met no call.
-    pub unfired: Plan,
     /// Promises that were broken.
     pub violations: Vec<Violation>,
     /// What looks like a broken promise and is one of the limits that the contract states (spec §3.2).
@@ -68,62 +68,81 @@ impl Outcome {
     }
 }
 
-/// Runs a schedule in a world of its own, on a thread of its own, and judges it; its end too, which has to be that of a
-/// run without faults if nobody but the network and the services has done anything (D1), and that of the first seed if
-/// only the order of a user's acts differs (D2). A panic breaks a promise too.
+/// What goes wrong in a run.
+#[derive(Clone, Debug)]
+pub(super) enum Faults {
+    /// This.
+    Plan(Plan),
+    /// In each way that the run takes something else, and nothing that this plan of all of it does not name.
+    Branches(Arc<dyn Branches>, Plan),
+}
+
+/// Runs a schedule in a world of its own, on a thread of its own, and judges it; its end too. A panic breaks a promise.
 pub fn run(schedule: &Schedule) -> Outcome {
     let mut outcome = play_apart(schedule);
-    let nobody = !outcome.faults.iter().any(|fault| others::is_somebodys_doing(*fault));
-    if outcome.reached && outcome.violations.is_empty() && nobody {
-        let end = canonical(&outcome.end);
-        let mut compare = |promise, seed: u64, than: &str| {
-            if let Some(difference) = undisturbed_end(schedule.scenario, seed).difference(&end) {
-                let message = format!("the end is another than {than}:\n{difference}");
-                outcome.violations.push(Violation { promise, message, event: None });
-            }
-        };
-        if !schedule.plan.is_empty() && schedule.scenario.ends_alike {
-            compare(Promise::D1, schedule.seed, "without faults");
-        } else if schedule.scenario.has_orders() && schedule.seed != FIRST_SEED {
-            compare(Promise::D2, FIRST_SEED, "in another order");
-        }
-    }
+    judge_end(schedule, &mut outcome);
     outcome
+}
+
+/// Judges how a schedule ended: as a run without faults if nobody but the network and the services has done anything
+/// (D1), and as that of the first seed if only the order of a user's acts differs (D2).
+pub(super) fn judge_end(schedule: &Schedule, outcome: &mut Outcome) {
+    let nobody = !outcome.faults.iter().any(|fault| others::is_somebodys_doing(*fault));
+    if !outcome.reached || !outcome.violations.is_empty() || !nobody {
+        return;
+    }
+    let end = canonical(&outcome.end);
+    let mut compare = |promise, seed: u64, than: &str| {
+        if let Some(difference) = undisturbed_end(schedule.scenario, seed).difference(&end) {
+            let message = format!("the end is another than {than}:\n{difference}");
+            outcome.violations.push(Violation { promise, message, event: None });
+        }
+    };
+    if !schedule.plan.is_empty() && schedule.scenario.ends_alike {
+        compare(Promise::D1, schedule.seed, "without faults");
+    } else if schedule.scenario.has_orders() && schedule.seed != FIRST_SEED {
+        compare(Promise::D2, FIRST_SEED, "in another order");
+    }
 }
 
 /// Runs a schedule by itself, without a look at how others end.
 pub(super) fn play_apart(schedule: &Schedule) -> Outcome {
     let (scenario, seed, plan) = (schedule.scenario, schedule.seed, schedule.plan.clone());
-    let played = catch_unwind(AssertUnwindSafe(|| run_seeded(seed, || play(scenario, seed, plan))));
-    played.unwrap_or_else(|panic| {
+    let played = catch_unwind(AssertUnwindSafe(|| run_seeded(seed, || play(scenario, seed, Faults::Plan(plan)))));
+    played.unwrap_or_else(|panic| Outcome::of_panic(panic.as_ref()))
+}
+
+impl Outcome {
+    /// What comes of a run that ends in a panic.
+    pub(super) fn of_panic(panic: &(dyn Any + Send)) -> Self {
         let text = panic.downcast_ref::<String>().map(String::as_str).or(panic.downcast_ref::<&str>().copied());
         let message = format!("a panic: {}", text.unwrap_or("without words"));
-        Outcome {
+        Self {
             hash: String::new(),
             before: 0,
             until: 0,
             history: History::default(),
             end: Facts::default(),
             faults: Vec::new(),
-            unfired: Plan::default(),
             violations: vec![Violation { promise: Promise::L1, message, event: None }],
             limits: Vec::new(),
             took: Duration::ZERO,
             reached: false,
         }
-    })
+    }
 }
 
-async fn play(scenario: &'static Scenario, seed: u64, plan: Plan) -> Outcome {
+/// Plays a scenario to its rest, and judges all but how it ended. To be called in the runtime of the run.
+pub(super) async fn play(scenario: &'static Scenario, seed: u64, faults: Faults) -> Outcome {
     let start = tokio::time::Instant::now();
     let log = Log::keep();
-    let mut stage = Stage::new(scenario, seed, plan.clone()).await;
+    let mut stage = Stage::new(scenario, seed, faults).await;
     let mut violations = Vec::new();
-    let ended = until_end(scenario, &mut stage, &plan).await;
+    let ended = until_end(scenario, &mut stage).await;
     stage.world.note(What::Quiet);
     let until = stage.world.effects.count();
     let reached = match ended {
-        Ok(end) => settle(scenario, &stage, end, &plan, &mut violations).await,
+        Ok(end) => settle(scenario, &stage, end, &mut violations).await,
         Err(violation) => {
             violations.push(violation);
             false
@@ -141,27 +160,32 @@ async fn play(scenario: &'static Scenario, seed: u64, plan: Plan) -> Outcome {
         touch(&stage, 2).await;
         touch(&stage, 3).await;
     }
-    let faults = fired(&stage, &plan);
-    let (history, end, unfired) = (stage.world.history(), stage.world.facts(), stage.world.effects.unfired());
-    let setting = Setting {
-        faults: faults.clone(),
+    let (history, end, faults) = (stage.world.history(), stage.world.facts(), stage.world.effects.fired());
+    let Judgement { violations: judged, limits } = judge(&Case {
+        history: &history,
+        end: &end,
+        setting: &setting(&stage, faults.clone()),
+        shown: &shown(&stage, &log),
+    });
+    violations.extend(judged);
+    let hash = history.trace.hash();
+    Outcome { hash, before: stage.before, until, history, end, faults, violations, limits, took, reached }
+}
+
+fn setting(stage: &Stage, faults: Vec<Fault>) -> Setting {
+    Setting {
+        faults,
         operators: u32::try_from(stage.most_operators).unwrap_or(u32::MAX),
         gateway_lag: GATEWAY_LAG,
         purge_slice: usize::try_from(stage.world.config().purge_slice).unwrap_or(usize::MAX),
-    };
-    let mut shown = vec![Shown { place: "the log".to_owned(), text: log.text() }];
-    shown.extend(
-        stage
-            .operators
-            .iter()
-            .chain(&stage.stopped)
-            .map(|it| Shown { place: "the metrics".to_owned(), text: it.metrics() }),
-    );
-    let Judgement { violations: judged, limits } =
-        judge(&Case { history: &history, end: &end, setting: &setting, shown: &shown });
-    violations.extend(judged);
-    let hash = history.trace.hash();
-    Outcome { hash, before: stage.before, until, history, end, faults, unfired, violations, limits, took, reached }
+    }
+}
+
+/// What people and machines could read.
+fn shown(stage: &Stage, log: &Log) -> Vec<Shown> {
+    let metrics = stage.operators.iter().chain(&stage.stopped);
+    let metrics = metrics.map(|it| Shown { place: "the metrics".to_owned(), text: it.metrics() });
+    [Shown { place: "the log".to_owned(), text: log.text() }].into_iter().chain(metrics).collect()
 }
 
 /// What a run came to.
@@ -174,35 +198,35 @@ enum End {
 }
 
 /// Takes the scenario's steps and waits for what it comes to. What lasts of the plan ends before that.
-async fn until_end(scenario: &Scenario, stage: &mut Stage, plan: &Plan) -> Result<End, Violation> {
-    let mut lasts = stage.has_lasting();
+async fn until_end(scenario: &Scenario, stage: &mut Stage) -> Result<End, Violation> {
+    let mut outlasted = false;
     for step in (scenario.script)() {
         let mut taken = stage.take(&step).await;
-        if taken.is_err() && lasts {
+        if taken.is_err() && stage.has_lasting() && !outlasted {
             // Who waited in vain goes on when it is over.
             outlast(stage).await?;
-            lasts = false;
+            outlasted = true;
             taken = stage.take(&step).await;
         }
         let goal = match (taken, step) {
             (Err(NeverCame), Step::Until(goal)) => goal,
-            (Err(NeverCame), Step::Soon(goal, _)) if fired(stage, plan).is_empty() => {
+            (Err(NeverCame), Step::Soon(goal, _)) if stage.world.effects.fired().is_empty() => {
                 return Err(never(Promise::L5, goal.what, stage));
             }
             // A watch of before may have met its fault by now.
             (Err(NeverCame), Step::Soon(goal, _)) if stage.take(&Step::Until(goal)).await.is_err() => goal,
             _ => continue,
         };
-        if others::may_rest(scenario, &stage.world.facts(), &fired(stage, plan)) {
+        if others::may_rest(scenario, &stage.world.facts(), &stage.world.effects.fired()) {
             return Ok(End::Otherwise);
         }
         return Err(never(stage.unreached(), goal.what, stage));
     }
-    if lasts {
+    if stage.has_lasting() && !outlasted {
         outlast(stage).await?;
     }
     let goal = scenario.goal;
-    let rests = |facts: &Facts| (goal.holds)(facts) || others::may_rest(scenario, facts, &fired(stage, plan));
+    let rests = |facts: &Facts| (goal.holds)(facts) || others::may_rest(scenario, facts, &stage.world.effects.fired());
     match stage.until(PATIENCE, rests).await {
         Err(NeverCame) => Err(never(stage.unreached(), goal.what, stage)),
         Ok(()) if (goal.holds)(&stage.world.facts()) => Ok(End::Wanted),
@@ -225,16 +249,16 @@ fn never(promise: Promise, what: &str, stage: &Stage) -> Violation {
 }
 
 /// Lets what has gone wrong by halves show; then all must be as it was wanted, or as others' hands may make it.
-async fn settle(scenario: &Scenario, stage: &Stage, end: End, plan: &Plan, violations: &mut Vec<Violation>) -> bool {
-    let late = fired(stage, plan).into_iter().any(others::shows_late);
+async fn settle(scenario: &Scenario, stage: &Stage, end: End, violations: &mut Vec<Violation>) -> bool {
+    let late = stage.world.effects.fired().into_iter().any(others::shows_late);
     stage.pass(if late { RESYNC } else { AFTERMATH }).await;
     if end == End::Wanted {
         // Somebody may have acted as late as that; whether it comes right is seen below.
         let goal = scenario.goal;
-        let rests = |facts: &Facts| (goal.holds)(facts) || others::may_rest(scenario, facts, &fired(stage, plan));
+        let rests = |facts: &Facts| (goal.holds)(facts) || others::may_rest(scenario, facts, &stage.world.effects.fired());
         let _came_right = stage.until(PATIENCE, rests).await;
     }
-    let (facts, faults) = (stage.world.facts(), &fired(stage, plan));
+    let (facts, faults) = (stage.world.facts(), &stage.world.effects.fired());
     let reached = (scenario.goal.holds)(&facts);
     let mut broken = |promise, message| violations.push(Violation { promise, message, event: None });
     if reached {
@@ -254,11 +278,4 @@ async fn settle(scenario: &Scenario, stage: &Stage, end: End, plan: &Plan, viola
 async fn touch(stage: &Stage, time: u32) {
     stage.touch_claims(&stage.world.facts(), time);
     stage.world.pass(TOUCH).await;
-}
-
-/// The faults of the plan that have met a call.
-fn fired(stage: &Stage, plan: &Plan) -> Vec<Fault> {
-    let unfired = stage.world.effects.unfired().entries;
-    let fired = plan.entries.iter().filter(|entry| !unfired.contains(entry));
-    fired.map(|entry| entry.fault).collect()
 }

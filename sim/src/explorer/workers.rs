@@ -1,46 +1,46 @@
-//! Runs many schedules at once, each on a thread of its own.
+//! Many schedules at once, each played whole on a thread of its own.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
-use super::run::{Outcome, run};
 use super::schedule::Schedule;
 
-/// Outcomes that may wait for whoever takes them down, for each job: it bounds what is kept.
+/// Results that may wait for whoever takes them down, for each job: it bounds what is kept.
 const WAITING: usize = 4;
 
 /// What came of a schedule.
-pub(super) struct Done {
+pub(super) struct Done<T> {
     /// Its place among the schedules.
     pub(super) index: usize,
     /// What came of it.
-    pub(super) outcome: Outcome,
+    pub(super) result: T,
     /// Real time that it took.
     pub(super) took: Duration,
 }
 
-/// Runs schedules on so many threads, in their order; hands each result to `receive`, until that says no or the deadline
-/// has come. `false` if not all were run.
-pub(super) fn at_once(
+/// Plays schedules on so many threads, in their order; hands each result to `receive`, until that says no or the deadline
+/// has come. `false` if not all were played.
+pub(super) fn at_once<T: Send>(
     jobs: usize,
     schedules: &[Schedule],
     deadline: Option<Instant>,
-    mut receive: impl FnMut(Done) -> bool,
+    play: impl Fn(&Schedule) -> T + Sync,
+    mut receive: impl FnMut(Done<T>) -> bool,
 ) -> bool {
     let (next, stop) = (AtomicUsize::new(0), AtomicBool::new(false));
     let (sender, results) = mpsc::sync_channel(WAITING * jobs.max(1));
     let mut received = 0;
     std::thread::scope(|scope| {
         for _ in 0..jobs.max(1) {
-            let (sender, next, stop) = (sender.clone(), &next, &stop);
+            let (sender, next, stop, play) = (sender.clone(), &next, &stop, &play);
             scope.spawn(move || {
                 while !stop.load(Ordering::Relaxed) && deadline.is_none_or(|deadline| Instant::now() < deadline) {
                     let index = next.fetch_add(1, Ordering::Relaxed);
                     let Some(schedule) = schedules.get(index) else { return };
                     let start = Instant::now();
-                    let outcome = run(schedule);
-                    if sender.send(Done { index, outcome, took: start.elapsed() }).is_err() {
+                    let result = play(schedule);
+                    if sender.send(Done { index, result, took: start.elapsed() }).is_err() {
                         return;
                     }
                 }

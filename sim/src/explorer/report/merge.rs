@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::explorer::campaign::Shard;
+use crate::explorer::Shard;
 
 use super::{Report, ScenarioReport, Slow};
 

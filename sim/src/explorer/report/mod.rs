@@ -14,6 +14,7 @@ mod promises;
 #[cfg(test)]
 mod samples;
 pub mod text;
+mod verdict;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -21,17 +22,16 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::effects::Fault;
-use crate::history::facts::condition;
-use crate::history::{History, What};
-use crate::oracles::{Promise, Violation};
 
-use super::campaign::{Campaign, Profile, Shard};
+use super::campaign::{Campaign, Profile};
+use super::shard::Shard;
 use super::run::Outcome;
 use super::scenario::{Phase, Scenario};
 use super::schedule::Schedule;
 
 pub use drawings::Drawings;
 pub use keychart::KeyChart;
+pub use verdict::{Broken, Verdict};
 
 /// What a campaign found.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -165,34 +165,19 @@ impl Report {
     }
 
     /// Notes what a schedule showed.
-    pub(super) fn note(&mut self, scenario: &str, outcome: &Outcome) {
+    pub(super) fn note(&mut self, scenario: &str, verdict: &Verdict) {
         self.schedules += 1;
-        self.note_reasons(&outcome.history);
-        for promise in Promise::ALL.into_iter().filter(|promise| promises::is_judged(*promise, outcome)) {
-            *self.judged.entry(promise.name().to_owned()).or_default() += 1;
+        self.reasons.extend(verdict.reasons.iter().cloned());
+        for promise in &verdict.judged {
+            *self.judged.entry(promise.clone()).or_default() += 1;
         }
-        let limited: BTreeSet<Promise> = outcome.limits.iter().map(|limit| limit.promise).collect();
-        for promise in limited {
-            *self.limited.entry(promise.name().to_owned()).or_default() += 1;
+        for promise in &verdict.limited {
+            *self.limited.entry(promise.clone()).or_default() += 1;
         }
         let Some(row) = self.scenarios.get_mut(scenario) else { return };
         row.schedules += 1;
-        for fault in &outcome.faults {
-            *row.faults.entry(fault.name().to_owned()).or_default() += 1;
-        }
-    }
-
-    fn note_reasons(&mut self, history: &History) {
-        for event in &history.events {
-            if let What::Stored(stored) = &event.what
-                && stored.plural == "bucketclaims"
-                && let Some(claim) = &stored.new
-            {
-                let reason = condition(claim, "Ready");
-                if !reason.is_empty() && !self.reasons.contains(reason) {
-                    self.reasons.insert(reason.to_owned());
-                }
-            }
+        for fault in &verdict.faults {
+            *row.faults.entry(fault.clone()).or_default() += 1;
         }
     }
 }
@@ -226,11 +211,11 @@ impl Slow {
 }
 
 impl Failure {
-    pub(super) fn of(schedule: &Schedule, violation: &Violation) -> Self {
+    pub(super) fn of(schedule: &Schedule, broken: &Broken) -> Self {
         Self {
             line: schedule.to_string(),
-            promise: violation.promise.to_string(),
-            message: violation.message.clone(),
+            promise: broken.promise.clone(),
+            message: broken.message.clone(),
             shrunk: None,
         }
     }

@@ -1,7 +1,8 @@
 //! Which promises a schedule puts to the test.
 
 use crate::explorer::others;
-use crate::explorer::run::Outcome;
+use crate::explorer::run::{FIRST_SEED, Outcome};
+use crate::explorer::schedule::Schedule;
 use crate::oracles::Promise;
 
 /// When a promise is judged.
@@ -13,12 +14,16 @@ enum Judged {
     AtRest,
     /// Once a run in which nobody but network and services did anything has come to what the user wanted.
     AtEnd,
+    /// Where a fault has lasted.
+    AfterLasting,
+    /// Where a user's acts came in another order than that of the first seed.
+    InOrders,
     /// By schedules of special kinds, which are not told apart here.
     Elsewhere,
 }
 
 /// Whether a promise was judged in a run.
-pub(super) fn is_judged(promise: Promise, outcome: &Outcome) -> bool {
+pub(super) fn is_judged(promise: Promise, schedule: &Schedule, outcome: &Outcome) -> bool {
     match judged(promise) {
         Judged::Always => true,
         Judged::AtRest => outcome.history.at_rest().is_some(),
@@ -27,6 +32,8 @@ pub(super) fn is_judged(promise: Promise, outcome: &Outcome) -> bool {
                 && !outcome.faults.is_empty()
                 && !outcome.faults.iter().any(|fault| others::is_somebodys_doing(*fault))
         }
+        Judged::AfterLasting => !schedule.plan.clone().lasting_and_once().0.is_empty() && !outcome.faults.is_empty(),
+        Judged::InOrders => outcome.reached && schedule.plan.is_empty() && schedule.scenario.has_orders() && schedule.seed != FIRST_SEED,
         Judged::Elsewhere => false,
     }
 }
@@ -40,6 +47,8 @@ fn judged(promise: Promise) -> Judged {
         I1 | I2 | I3 | I4 | I5 | I6 | I7 | I8 | I9 | I10 | I11 | I12 | I13 | I15 | E3 | L1 => Judged::Always,
         I14 | I16 | E1 => Judged::AtRest,
         D1 => Judged::AtEnd,
-        L2 | L3 | L4 | L5 | L6 | E2 | D2 => Judged::Elsewhere,
+        L6 | E2 => Judged::AfterLasting,
+        D2 => Judged::InOrders,
+        L2 | L3 | L4 | L5 => Judged::Elsewhere,
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::explorer::campaign::{Profile, Shard};
+use crate::explorer::{Profile, Shard};
 use crate::explorer::scenario::Phase;
 
 use super::{Failure, Report, ScenarioReport, Slow};

@@ -1,0 +1,90 @@
+//! What a report takes down of a schedule: little, and plain, because it may come from another process.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use crate::explorer::run::Outcome;
+use crate::explorer::schedule::Schedule;
+use crate::history::facts::condition;
+use crate::history::{History, What};
+use crate::oracles::{Promise, Violation};
+
+use super::promises;
+
+/// What a report takes down of a schedule.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Verdict {
+    /// Hash of the calls.
+    pub hash: String,
+    /// Names of the faults that met a call, each as often as it is planned.
+    pub faults: Vec<String>,
+    /// Names of the promises that were judged.
+    pub judged: Vec<String>,
+    /// Names of the promises that ended at one of the limits which the contract states (spec §3.2).
+    pub limited: BTreeSet<String>,
+    /// Reasons that a claim's `Ready` had.
+    pub reasons: BTreeSet<String>,
+    /// The first promise that was broken.
+    pub broken: Option<Broken>,
+    /// Virtual time from the start of the world to its rest.
+    pub took: Duration,
+    /// Plans of two faults that follow from this one, where they are asked for.
+    pub seconds: Vec<String>,
+}
+
+/// A promise that was broken.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Broken {
+    /// Its name.
+    pub promise: String,
+    /// What was seen.
+    pub message: String,
+}
+
+impl Verdict {
+    /// What is to be taken down of what came of a schedule.
+    pub fn of(schedule: &Schedule, outcome: &Outcome) -> Self {
+        let name = |promise: Promise| promise.name().to_owned();
+        let judged = Promise::ALL.into_iter().filter(|promise| promises::is_judged(*promise, schedule, outcome));
+        Self {
+            hash: outcome.hash.clone(),
+            faults: outcome.faults.iter().map(|fault| fault.name().to_owned()).collect(),
+            judged: judged.map(name).collect(),
+            limited: outcome.limits.iter().map(|limit| name(limit.promise)).collect(),
+            reasons: reasons(&outcome.history),
+            broken: outcome.violations.first().map(Broken::of),
+            took: outcome.took,
+            seconds: Vec::new(),
+        }
+    }
+
+    /// Of a schedule whose process came to no verdict.
+    pub(in crate::explorer) fn of_death(why: &str) -> Self {
+        let message = format!("its process {why}");
+        Self { broken: Some(Broken { promise: Promise::L1.name().to_owned(), message }), ..Self::default() }
+    }
+}
+
+impl Broken {
+    fn of(violation: &Violation) -> Self {
+        Self { promise: violation.promise.name().to_owned(), message: violation.message.clone() }
+    }
+}
+
+fn reasons(history: &History) -> BTreeSet<String> {
+    let mut reasons = BTreeSet::new();
+    for event in &history.events {
+        if let What::Stored(stored) = &event.what
+            && stored.plural == "bucketclaims"
+            && let Some(claim) = &stored.new
+        {
+            let reason = condition(claim, "Ready");
+            if !reason.is_empty() && !reasons.contains(reason) {
+                reasons.insert(reason.to_owned());
+            }
+        }
+    }
+    reasons
+}
