@@ -53,7 +53,7 @@ fn judge_secret(state: &State<'_>, (namespace, name): Place<'_>, held: &Held<'_>
         }
         Secret::Consumer(_) => {
             let bound = life.claim.object["status"]["boundSecretName"].as_str();
-            if life.claim.secret_name() != name && bound != Some(name) {
+            if life.claim.secret_name() != name && bound != Some(name) && !life.claim.is_paused() {
                 let message = format!("Secret {namespace}/{name} is no longer that of claim {claim}");
                 found.broken_in_the_end(Promise::I14, message);
             }

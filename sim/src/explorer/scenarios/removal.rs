@@ -197,7 +197,8 @@ fn check_gone(facts: &Facts, faults: &[Fault]) -> Result<(), String> {
         return Err(format!("the claim is gone, but {left:?} are left"));
     }
     let keeps = |fault: &Fault| match fault {
-        Fault::Usurp | Fault::Edit(Edit::Retain) => true,
+        // A claim that was made again has adopted it.
+        Fault::Usurp | Fault::Recreate | Fault::Edit(Edit::Retain) => true,
         // Without a record, or with tags that don't show, nothing proves it ours.
         Fault::Tamper(Tampering::DeleteRecord | Tampering::StripFinalizers) | Fault::StaleRead => true,
         _ => false,
