@@ -106,3 +106,17 @@ pub fn end() -> ! {
     // SAFETY: ends the process, and touches no memory.
     unsafe { libc::_exit(0) }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn in_company_nobody_branches_off() {
+        let (held, wait) = std::sync::mpsc::channel::<()>();
+        let other = std::thread::spawn(move || wait.recv());
+        assert!(branch_off_alone().is_err());
+        drop(held);
+        assert!(other.join().expect("it does not panic").is_err());
+    }
+}

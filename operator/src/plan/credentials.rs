@@ -133,6 +133,10 @@ pub(super) fn published_generation(view: &View, secret: &Stored) -> Option<u64> 
 fn refuse_stranger(view: &View, secret: &Stored) -> Result<(), Halt> {
     let name = secret.name();
     let conflict = |why: &str| {
+        // The caches may show one that is long gone.
+        if !view.met.contains(name) {
+            return Err(Look::Consumer(name.to_owned()).into());
+        }
         let message = format!("Secret {name} {why}; remove it or give writeConnectionSecretToRef another name");
         Err(Stop::refused(Reason::SecretConflict, Concern::Credentials, message).into())
     };

@@ -56,6 +56,7 @@ impl View {
             (Look::Consumer(name), Answer::Secret(secret)) => {
                 self.consumers.insert(name.clone(), secret);
                 self.taken.remove(name);
+                self.met.insert(name.clone());
             }
             (Look::CredentialsFor(at), Answer::Secrets(secrets)) => {
                 self.turn_to(at);

@@ -316,6 +316,8 @@ pub struct View {
     pub consumer_written: bool,
     /// Names at which a POST found a Secret: it must be read live.
     pub taken: BTreeSet<String>,
+    /// Names in `consumers` that were read live.
+    pub met: BTreeSet<String>,
     /// Secrets that this pass revoked.
     pub revoked: u32,
     /// The finalizer was taken off in this pass.
@@ -363,6 +365,7 @@ impl View {
             consumers: consumers.into_iter().map(by_name).map(|(name, secret)| (name, Some(secret))).collect(),
             consumer_written: false,
             taken: BTreeSet::new(),
+            met: BTreeSet::new(),
             revoked: 0,
             released: false,
             outdated: false,

@@ -273,3 +273,52 @@ fn hear_out(mut branch: Branch) -> Verdict {
         }),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+
+    use super::*;
+
+    fn plan(text: &str) -> Plan {
+        text.parse().expect("it is a plan")
+    }
+
+    #[rstest]
+    #[case("", None)]
+    #[case("#17 hang; #9 crash(before)", Some(Place::Call(9)))]
+    #[case("s3:CreateBucket lost-answer", Some(Place::Begin))]
+    #[case("s3:CreateBucket@1 lost-answer", None)]
+    #[case("#9 hang; s3:CreateBucket lost-answer", None)]
+    fn a_run_parts_where_its_first_fault_is(#[case] text: &str, #[case] expected: Option<Place>) {
+        assert_eq!(first_place(&plan(text)), expected);
+    }
+
+    #[test]
+    fn every_schedule_is_in_one_share() {
+        let scenario = crate::explorer::scenarios::named("create").expect("it exists");
+        let numbered = (1..=7).map(|number| Schedule { scenario, seed: 1, plan: plan(&format!("#{number} hang")) });
+        let whole = Schedule { scenario, seed: 1, plan: Plan::default() };
+        let few = Schedule { scenario, seed: 2, plan: plan("#1 hang") };
+        let schedules: Vec<Schedule> = numbered.chain([whole, few]).collect();
+        let mut bundles = bundle(&schedules);
+        assert_eq!(bundles.len(), 1, "one schedule is not worth a trunk");
+        let shares = bundles.remove(0).shares(3);
+        let indices = |share: &Bundle| share.branches.values().flatten().map(|it| it.index).collect::<Vec<_>>();
+        assert_eq!(shares.iter().map(indices).collect::<Vec<_>>(), [vec![0, 3, 6], vec![1, 4], vec![2, 5]]);
+    }
+
+    /// A branch that a signal ends tells nothing, and that is told.
+    #[test]
+    #[allow(unsafe_code)]
+    fn a_branch_without_a_verdict_has_broken_a_promise() {
+        // SAFETY: the new process asks for no lock: it ends at once.
+        match unsafe { processes::branch_off() }.expect("there is room for a process") {
+            Branched::Child(_) => processes::end(),
+            Branched::Parent(branch) => {
+                let broken = hear_out(branch).broken.expect("it is no good end");
+                assert_eq!((broken.promise.as_str(), broken.message.contains("without a verdict")), ("L1", true));
+            }
+        }
+    }
+}

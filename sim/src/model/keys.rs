@@ -46,6 +46,7 @@ pub(super) fn key(view: &View, begun: u32) -> String {
         consumers,
         consumer_written,
         taken,
+        met,
         revoked,
         released,
         outdated,
@@ -68,7 +69,7 @@ pub(super) fn key(view: &View, begun: u32) -> String {
     let _ = write!(key, "{begun} {} {backends:?} {own:?} {own_lists} {absent:?}", claim.id.resource_version);
     let _ = write!(key, "{holder:?} {own_target:?} {bucket_at:?} {rivals:?} {bucket:?} {bucket_empty:?} {created:?}");
     let _ = write!(key, "{versioning:?} {checked:?} {missing_at:?} {unanswered:?} {purged} {purge:?} {removed:?}");
-    let _ = write!(key, "{let_go:?} {consumers:?} {taken:?} {revoked} {failure:?}");
+    let _ = write!(key, "{let_go:?} {consumers:?} {taken:?} {met:?} {revoked} {failure:?}");
     key
 }
 
