@@ -24,7 +24,7 @@
 //! Work given to other threads (`spawn_blocking`, `std::thread`) is neither seeded nor ordered.
 //! The symbol is overridden on Linux; elsewhere runs work and are not reproducible.
 
-// One of the two unsafe files, beside `processes`: a C symbol has to be defined and a C function called. Why that is sound stands at each place.
+// The one unsafe file: a C symbol has to be defined and a C function called. Why that is sound stands at each place.
 #![allow(unsafe_code)]
 
 mod warm_up;

@@ -13,7 +13,5 @@ pub mod model;
 pub mod mutants;
 pub mod objects;
 pub mod oracles;
-#[cfg(target_os = "linux")]
-mod processes;
 pub mod store;
 pub mod world;

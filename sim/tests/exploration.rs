@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use std::process::Command;
 
 use stowage_sim::effects::Fault;
-use stowage_sim::explorer::{Campaign, Order, Playing, Profile, Report, Schedule, Shard, explore, run, scenarios};
+use stowage_sim::explorer::{Campaign, Order, Profile, Report, Schedule, Shard, explore, run, scenarios};
 
 fn quick() -> Campaign {
     Campaign {
@@ -20,7 +20,6 @@ fn quick() -> Campaign {
         order: Order::Listed,
         random: None,
         hashes: false,
-        playing: Playing::Whole,
     }
 }
 

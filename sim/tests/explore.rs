@@ -91,18 +91,6 @@ fn two_processes_come_to_the_same_hashes_in_the_same_order() {
     }
 }
 
-/// A process that branches off goes on as if it had played everything from the beginning.
-#[test]
-fn what_is_played_in_part_comes_to_the_same_as_what_is_played_whole() {
-    let hashes = |more: &[&str]| {
-        let explore = ["explore", "rotate", "--profile", "quick", "--random", "40", "--hashes"];
-        stdout(&sim(&[&explore, more].concat(), directory().path()))
-    };
-    let (branching, whole) = (hashes(&[]), hashes(&["--whole"]));
-    assert_eq!(branching, whole);
-    assert!(branching.lines().count() > 60, "{branching}");
-}
-
 #[test]
 fn a_schedule_is_replayed_with_the_hash_that_it_had() {
     let home = directory();

@@ -11,7 +11,7 @@ use serde_json::json;
 use super::progress::Progress;
 use super::report::{prepare, publish};
 use super::{Output, Printing, print_json, printed};
-use crate::explorer::{Campaign, Order, Playing, Profile, Report, Scenario, Shard, explore, scenarios};
+use crate::explorer::{Campaign, Order, Profile, Report, Scenario, Shard, explore, scenarios};
 
 pub(super) const EXAMPLES: &str = "\
 Examples:
@@ -63,10 +63,6 @@ pub(super) struct ExploreArgs {
     /// Print `HASH SCENARIO SEED PLAN` for each schedule in place of the report: two processes have to print the same.
     #[arg(long, env = "STOWAGE_HASHES", conflicts_with = "list")]
     hashes: bool,
-    /// Play each schedule from its beginning, on threads of this process, rather than what many have in common once with a
-    /// process that branches off for each. Slower; what comes of it is the same.
-    #[arg(long, env = "STOWAGE_WHOLE")]
-    whole: bool,
     /// List the scenarios with what they are about, and explore nothing.
     #[arg(long, env = "STOWAGE_LIST")]
     list: bool,
@@ -100,7 +96,6 @@ pub(super) fn run_explore(args: ExploreArgs) -> Result<(), String> {
         order: if args.shuffle { Order::Shuffled } else { Order::Listed },
         random: args.random,
         hashes: args.hashes,
-        playing: if args.whole { Playing::Whole } else { Playing::Branching },
     };
     let mut progress = Progress::begin();
     let report = explore(&campaign, |now| progress.tell(now));

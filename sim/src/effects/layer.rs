@@ -12,7 +12,6 @@ use tokio::time::Instant;
 use tower::{BoxError, Layer, Service, ServiceExt};
 
 use super::answers::refusal;
-use super::branches::{Branches, Place};
 use super::call::{Call, KubeCall, S3Call};
 use super::fault::{Applied, CrashPoint, Fault};
 use super::instance::Instance;
@@ -40,7 +39,6 @@ struct State {
     lasting: Vec<Lasting>,
     /// Faults that have met a call.
     fired: Vec<Fault>,
-    branches: Option<Arc<dyn Branches>>,
     trace: Trace,
     instances: u32,
     /// Most calls that are let begin.
@@ -99,7 +97,6 @@ impl Effects {
                 outages: Vec::new(),
                 lasting: Vec::new(),
                 fired: Vec::new(),
-                branches: None,
                 trace: Trace::default(),
                 instances: 0,
                 most: u64::MAX,
@@ -122,20 +119,6 @@ impl Effects {
             surroundings.expect(&more);
         }
         self.state().plan.extend(more.entries.into_iter().map(Armed::new));
-    }
-
-    /// From now on, this run may take several ways, none of which meets more than `all` says.
-    pub fn branch(&self, branches: Arc<dyn Branches>, all: &Plan) {
-        if let Some(surroundings) = &self.surroundings {
-            surroundings.expect(all);
-        }
-        self.state().branches = Some(branches);
-    }
-
-    /// What else goes wrong from a place on.
-    pub fn part(&self, place: Place) -> Option<Plan> {
-        let branches = self.state().branches.clone()?;
-        branches.at(place)
     }
 
     /// The next life of the operator.
@@ -209,9 +192,6 @@ impl Effects {
 
     /// Gives a call its number, its fault and its line in the trace; `None` if it is one too many.
     fn begin(&self, instance: &Instance, host: &str, call: Call) -> Option<Effect> {
-        if let Some(more) = self.part(Place::Call(self.count() + 1)) {
-            self.arm(more);
-        }
         let mut state = self.state();
         let number = state.trace.effects() + 1;
         if number > state.most {

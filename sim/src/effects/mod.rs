@@ -7,14 +7,12 @@
 //! - [`Outage`]: a fault that befalls a host for as long as the harness wants;
 //! - [`layer`]: the tower layer that numbers calls, applies the plan and records the [`trace`];
 //! - [`surroundings`]: how faults reach the world behind the services, where the world lets them;
-//! - [`Branches`]: where a run can go on in more than one way;
 //! - [`instance`]: one life of the operator, and how it ends.
 //!
 //! It knows nothing of the simulated services it wraps, and nothing of the operator.
 //! One [`Effects`] belongs to one run; the operator's successive lives share it, so numbers go on counting over a crash.
 
 mod answers;
-mod branches;
 pub mod call;
 pub mod fault;
 pub mod instance;
@@ -35,7 +33,6 @@ mod replay_tests;
 #[cfg(test)]
 mod tests;
 
-pub use branches::{Branches, Place};
 pub use call::{Call, KubeCall, KubeVerb, S3Call, S3Operation};
 pub use fault::{Applied, CrashPoint, Edit, Fault, Feature, HeadStatus, Rival, Tampering};
 pub use instance::{Instance, Outcome, run_until_crash};

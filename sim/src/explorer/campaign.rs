@@ -8,11 +8,10 @@ use crate::effects::{Fault, Plan};
 use crate::oracles::{Canonical, canonical};
 
 use super::corpus;
-use super::playing::{Judge, Playing, play_all};
 use super::plans::{Singles, lasting, pairs, preemptions, singles, triples};
 use super::quick::Quick;
 use super::report::{Failure, Report, ScenarioReport, Slow, Verdict};
-use super::run::{Outcome, play_apart};
+use super::run::{Outcome, play_apart, run};
 use super::scenario::Scenario;
 use super::schedule::Schedule;
 use super::shard::Shard;
@@ -42,8 +41,6 @@ pub struct Campaign {
     pub random: Option<usize>,
     /// Whether to keep the trace hash of each schedule.
     pub hashes: bool,
-    /// How schedules are played.
-    pub playing: Playing,
 }
 
 /// In which order the single faults of several scenarios come.
@@ -116,6 +113,9 @@ pub fn explore(campaign: &Campaign, progress: impl FnMut(Progress)) -> Report {
     report.seconds = start.elapsed().as_secs_f64();
     report
 }
+
+/// What makes a verdict of what came of a schedule.
+type Judge<'a> = &'a (dyn Fn(&Schedule, &Outcome) -> Verdict + Sync);
 
 /// A campaign under way.
 struct Work<'a, P> {
@@ -207,13 +207,13 @@ impl<P: FnMut(Progress)> Work<'_, P> {
         }
         let mut seconds: Vec<Schedule> = Vec::new();
         let end = canonical(&undisturbed.end);
-        let judge = |schedule: &Schedule, outcome: &Outcome| {
-            Verdict { seconds: seconds_of(schedule, outcome, undisturbed, &end), ..Verdict::of(schedule, outcome) }
+        let judge = |schedule: &Schedule, outcome: &Outcome| Verdict {
+            seconds: seconds_of(schedule, outcome, undisturbed, &end),
+            ..Verdict::of(schedule, outcome)
         };
         let mine = self.mine(schedules);
         let complete = self.run_all(mine, &judge, |schedule, verdict| {
-            // Plans are read as they are printed.
-            let plans = verdict.seconds.iter().filter_map(|plan| plan.parse().ok());
+            let plans = verdict.seconds.iter().cloned();
             seconds.extend(plans.map(|plan| Schedule { plan, ..schedule.clone() }));
         });
         // The firsts were this shard's own, so their seconds are.
@@ -265,11 +265,17 @@ impl<P: FnMut(Progress)> Work<'_, P> {
     }
 
     /// Runs schedules, and takes down what comes of them. `false` if not all were run.
-    fn run_all(&mut self, schedules: Vec<Schedule>, judge: Judge<'_>, mut see: impl FnMut(&Schedule, &Verdict)) -> bool {
+    fn run_all(
+        &mut self,
+        schedules: Vec<Schedule>,
+        judge: Judge<'_>,
+        mut see: impl FnMut(&Schedule, &Verdict),
+    ) -> bool {
         let first = self.planned;
         self.planned += schedules.len();
         let (campaign, deadline) = (self.campaign, self.deadline);
-        play_all(campaign.playing, campaign.jobs, &schedules, deadline, judge, |done| {
+        let play = |schedule: &Schedule| judge(schedule, &run(schedule));
+        at_once(campaign.jobs, &schedules, deadline, play, |done| {
             if let Some(schedule) = schedules.get(done.index) {
                 see(schedule, &done.result);
                 self.take_down(first + done.index, schedule, &done);
@@ -301,13 +307,13 @@ impl<P: FnMut(Progress)> Work<'_, P> {
 
 /// The plans of two faults to be tried on what came of a plan of one: those that are not independent, and a part of the
 /// others.
-fn seconds_of(schedule: &Schedule, outcome: &Outcome, undisturbed: &Outcome, end: &Canonical) -> Vec<String> {
+fn seconds_of(schedule: &Schedule, outcome: &Outcome, undisturbed: &Outcome, end: &Canonical) -> Vec<Plan> {
     if schedule.plan.entries.len() != 1 {
         return Vec::new();
     }
     let alike = outcome.reached && end.difference(&canonical(&outcome.end)).is_none();
     let (kept, left_out) = pairs(undisturbed, &schedule.plan, outcome, alike);
-    kept.iter().chain(left_out.iter().step_by(SAMPLED)).map(ToString::to_string).collect()
+    kept.into_iter().chain(left_out.into_iter().step_by(SAMPLED)).collect()
 }
 
 /// Whether it is one of the crash points that are counted: one crash at one effect.

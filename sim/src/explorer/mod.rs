@@ -6,7 +6,6 @@ mod log;
 mod others;
 mod outlast;
 pub mod plans;
-mod playing;
 mod quick;
 mod reference;
 pub mod report;
@@ -20,12 +19,9 @@ mod stage;
 mod tenants;
 pub mod timeline;
 mod told;
-#[cfg(target_os = "linux")]
-mod trunk;
 mod workers;
 
 pub use campaign::{Campaign, Order, Profile, Progress, explore};
-pub use playing::Playing;
 pub use report::{Failure, Report};
 pub use run::{Outcome, run};
 pub use scenario::{Phase, Scenario};

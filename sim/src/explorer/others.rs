@@ -39,12 +39,27 @@ fn reasons(fault: Fault) -> &'static [&'static str] {
     }
 }
 
-/// Whether all rests as one of these faults may leave it.
+/// Reasons of `Ready` with which a claim may rest after several faults, none of which leads there by itself.
+fn reasons_together(faults: &[Fault]) -> &'static [&'static str] {
+    let among = |fault: Fault| faults.contains(&fault);
+    match faults {
+        [_, _, ..] if among(Fault::Tamper(Tampering::DeleteRecord)) => {
+            // Nothing proves a bucket ours that has neither record nor tags; who waits for it may take the record.
+            &["BucketExists", "BucketNameConflict"]
+        }
+        // The same where tags can't be had.
+        [_, _, ..] if among(Fault::NotImplemented(Feature::Tagging)) => &["BucketExists"],
+        _ => &[],
+    }
+}
+
+/// Whether all rests as one of these faults may leave it, or several together.
 pub(super) fn may_rest(scenario: &Scenario, facts: &Facts, faults: &[Fault]) -> bool {
     let claim = facts.claim(NAMESPACE, CLAIM);
     let reason = facts.ready(NAMESPACE, CLAIM);
     let goes = matches!(scenario.phase, Phase::Delete | Phase::Purge);
     (scenario.otherwise)(facts, faults)
+        || reasons_together(faults).contains(&reason)
         || faults.iter().any(|fault| reasons(*fault).contains(&reason) || leaves(*fault, claim, reason, goes))
 }
 

@@ -2,11 +2,10 @@
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Arc;
 use std::time::Duration;
 
 use crate::determinism::run_seeded;
-use crate::effects::{Branches, Call, Fault, Plan};
+use crate::effects::{Call, Fault, Plan};
 use crate::history::{Facts, History, What};
 use crate::oracles::{Case, Judgement, Promise, Setting, Shown, Violation, canonical, judge};
 
@@ -68,15 +67,6 @@ impl Outcome {
     }
 }
 
-/// What goes wrong in a run.
-#[derive(Clone, Debug)]
-pub(super) enum Faults {
-    /// This.
-    Plan(Plan),
-    /// In each way that the run takes something else, and nothing that this plan of all of it does not name.
-    Branches(Arc<dyn Branches>, Plan),
-}
-
 /// Runs a schedule in a world of its own, on a thread of its own, and judges it; its end too. A panic breaks a promise.
 pub fn run(schedule: &Schedule) -> Outcome {
     let mut outcome = play_apart(schedule);
@@ -86,7 +76,7 @@ pub fn run(schedule: &Schedule) -> Outcome {
 
 /// Judges how a schedule ended: as a run without faults if nobody but the network and the services has done anything
 /// (D1), and as that of the first seed if only the order of a user's acts differs (D2).
-pub(super) fn judge_end(schedule: &Schedule, outcome: &mut Outcome) {
+fn judge_end(schedule: &Schedule, outcome: &mut Outcome) {
     let nobody = !outcome.faults.iter().any(|fault| others::is_somebodys_doing(*fault));
     if !outcome.reached || !outcome.violations.is_empty() || !nobody {
         return;
@@ -108,13 +98,13 @@ pub(super) fn judge_end(schedule: &Schedule, outcome: &mut Outcome) {
 /// Runs a schedule by itself, without a look at how others end.
 pub(super) fn play_apart(schedule: &Schedule) -> Outcome {
     let (scenario, seed, plan) = (schedule.scenario, schedule.seed, schedule.plan.clone());
-    let played = catch_unwind(AssertUnwindSafe(|| run_seeded(seed, || play(scenario, seed, Faults::Plan(plan)))));
+    let played = catch_unwind(AssertUnwindSafe(|| run_seeded(seed, || play(scenario, seed, plan))));
     played.unwrap_or_else(|panic| Outcome::of_panic(panic.as_ref()))
 }
 
 impl Outcome {
     /// What comes of a run that ends in a panic.
-    pub(super) fn of_panic(panic: &(dyn Any + Send)) -> Self {
+    fn of_panic(panic: &(dyn Any + Send)) -> Self {
         let text = panic.downcast_ref::<String>().map(String::as_str).or(panic.downcast_ref::<&str>().copied());
         let message = format!("a panic: {}", text.unwrap_or("without words"));
         Self {
@@ -132,11 +122,11 @@ impl Outcome {
     }
 }
 
-/// Plays a scenario to its rest, and judges all but how it ended. To be called in the runtime of the run.
-pub(super) async fn play(scenario: &'static Scenario, seed: u64, faults: Faults) -> Outcome {
+/// Plays a scenario to its rest, and judges all but how it ended.
+async fn play(scenario: &'static Scenario, seed: u64, plan: Plan) -> Outcome {
     let start = tokio::time::Instant::now();
     let log = Log::keep();
-    let mut stage = Stage::new(scenario, seed, faults).await;
+    let mut stage = Stage::new(scenario, seed, plan).await;
     let mut violations = Vec::new();
     let ended = until_end(scenario, &mut stage).await;
     stage.world.note(What::Quiet);
@@ -257,7 +247,8 @@ async fn settle(scenario: &Scenario, stage: &Stage, end: End, violations: &mut V
     if end == End::Wanted {
         // Somebody may have acted as late as that; whether it comes right is seen below.
         let goal = scenario.goal;
-        let rests = |facts: &Facts| (goal.holds)(facts) || others::may_rest(scenario, facts, &stage.world.effects.fired());
+        let rests =
+            |facts: &Facts| (goal.holds)(facts) || others::may_rest(scenario, facts, &stage.world.effects.fired());
         let _came_right = stage.until(PATIENCE, rests).await;
     }
     let (facts, faults) = (stage.world.facts(), &stage.world.effects.fired());

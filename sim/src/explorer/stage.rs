@@ -9,7 +9,7 @@ use kube::core::GroupVersionKind;
 use serde_json::Value;
 use stowage_operator::api::wire::{self, Role};
 
-use crate::effects::{Place, Plan};
+use crate::effects::Plan;
 use crate::gateway::{Operation, Verdict};
 use crate::history::facts::{field, label};
 use crate::history::{Facts, Tried, What};
@@ -17,7 +17,6 @@ use crate::oracles::Promise;
 use crate::store::{Protection, Versioning};
 use crate::world::{OPERATOR_NAMESPACE, Operator, Options, World};
 
-use super::run::Faults;
 use super::scenario::{Goal, Scenario, Step, StoreStep, Target, TargetKind};
 use super::tenants::Tenant;
 
@@ -52,17 +51,10 @@ pub(super) struct Stage {
 }
 
 impl Stage {
-    pub(super) async fn new(scenario: &Scenario, seed: u64, faults: Faults) -> Self {
-        let (plan, branches) = match faults {
-            Faults::Plan(plan) => (plan, None),
-            Faults::Branches(branches, all) => (Plan::default(), Some((branches, all))),
-        };
+    pub(super) async fn new(scenario: &Scenario, seed: u64, plan: Plan) -> Self {
         let (lasting, plan) = plan.lasting_and_once();
         let world = World::new(Options { seed, plan, history: true, ..(scenario.world)() }).await;
         world.effects.bound(MOST_CALLS);
-        if let Some((branches, all)) = branches {
-            world.effects.branch(branches, &all);
-        }
         Self {
             world,
             operators: Vec::new(),
@@ -124,9 +116,6 @@ impl Stage {
 
     fn begin(&mut self) {
         self.before = self.world.effects.count();
-        if let Some(lasting) = self.world.effects.part(Place::Begin) {
-            self.lasting = lasting;
-        }
         self.world.effects.arm(self.lasting.clone());
     }
 

@@ -124,6 +124,11 @@ fn before_finalizer_goes(state: &State<'_>, step: &Step<'_>, claim: &Claim<'_>, 
             Secret::Binding(_) => "binding",
             Secret::Consumer(_) | Secret::Other => continue,
         };
-        found.broken(Promise::I12, step, format!("claim {name} loses its finalizer before {what} {secret} is gone"));
+        let message = format!("claim {name} loses its finalizer before {what} {secret} is gone");
+        if state.is_untold(claim.uid, held) {
+            found.limit(Promise::I12, step, message);
+        } else {
+            found.broken(Promise::I12, step, message);
+        }
     }
 }

@@ -226,6 +226,12 @@ impl<'a> State<'a> {
         self.secrets.iter().filter(move |(_, held)| held.secret.uid() == Some(uid))
     }
 
+    /// Whether nothing tells of a Secret of this UID any more: others took its labels off, and deleted the record that
+    /// counts keys.
+    pub(super) fn is_untold(&self, uid: &str, held: &Held<'a>) -> bool {
+        held.hand == Hand::Other && self.lives.get(uid).is_some_and(|life| life.meddling.record)
+    }
+
     /// Takes in what a step changed.
     pub(super) fn take_in(&mut self, step: Step<'a>) {
         match step.seen {

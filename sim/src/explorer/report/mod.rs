@@ -24,10 +24,10 @@ use serde::{Deserialize, Serialize};
 use crate::effects::Fault;
 
 use super::campaign::{Campaign, Profile};
-use super::shard::Shard;
 use super::run::Outcome;
 use super::scenario::{Phase, Scenario};
 use super::schedule::Schedule;
+use super::shard::Shard;
 
 pub use drawings::Drawings;
 pub use keychart::KeyChart;

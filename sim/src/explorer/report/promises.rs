@@ -33,7 +33,9 @@ pub(super) fn is_judged(promise: Promise, schedule: &Schedule, outcome: &Outcome
                 && !outcome.faults.iter().any(|fault| others::is_somebodys_doing(*fault))
         }
         Judged::AfterLasting => !schedule.plan.clone().lasting_and_once().0.is_empty() && !outcome.faults.is_empty(),
-        Judged::InOrders => outcome.reached && schedule.plan.is_empty() && schedule.scenario.has_orders() && schedule.seed != FIRST_SEED,
+        Judged::InOrders => {
+            outcome.reached && schedule.plan.is_empty() && schedule.scenario.has_orders() && schedule.seed != FIRST_SEED
+        }
         Judged::Elsewhere => false,
     }
 }

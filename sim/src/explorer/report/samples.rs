@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::explorer::{Profile, Shard};
 use crate::explorer::scenario::Phase;
+use crate::explorer::{Profile, Shard};
 
 use super::{Failure, Report, ScenarioReport, Slow};
 

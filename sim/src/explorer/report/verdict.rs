@@ -1,10 +1,9 @@
-//! What a report takes down of a schedule: little, and plain, because it may come from another process.
+//! What a report takes down of a schedule: little, made where the schedule was played, so that histories go no further.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use serde::{Deserialize, Serialize};
-
+use crate::effects::Plan;
 use crate::explorer::run::Outcome;
 use crate::explorer::schedule::Schedule;
 use crate::history::facts::condition;
@@ -14,7 +13,7 @@ use crate::oracles::{Promise, Violation};
 use super::promises;
 
 /// What a report takes down of a schedule.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Verdict {
     /// Hash of the calls.
     pub hash: String,
@@ -31,11 +30,11 @@ pub struct Verdict {
     /// Virtual time from the start of the world to its rest.
     pub took: Duration,
     /// Plans of two faults that follow from this one, where they are asked for.
-    pub seconds: Vec<String>,
+    pub seconds: Vec<Plan>,
 }
 
 /// A promise that was broken.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Broken {
     /// Its name.
     pub promise: String,
@@ -58,12 +57,6 @@ impl Verdict {
             took: outcome.took,
             seconds: Vec::new(),
         }
-    }
-
-    /// Of a schedule whose process came to no verdict.
-    pub(in crate::explorer) fn of_death(why: &str) -> Self {
-        let message = format!("its process {why}");
-        Self { broken: Some(Broken { promise: Promise::L1.name().to_owned(), message }), ..Self::default() }
     }
 }
 

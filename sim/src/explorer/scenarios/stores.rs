@@ -49,7 +49,7 @@ pub(in super::super) static MOVE: Scenario = Scenario {
     }),
     otherwise: no_other,
     ends_alike: true,
-    check: |facts, _| check_keys(facts),
+    check: |facts, _| if facts.is_bound(NAMESPACE, CLAIM) { check_keys(facts) } else { Ok(()) },
 };
 
 /// The operator's own key is replaced.
