@@ -15,25 +15,36 @@ use stowage_operator::api::{BucketClaim, S3Backend, wire};
 use tokio::time::timeout;
 
 use crate::operator::{Log, Operator};
-use crate::store::Store;
+use crate::rig::Rig;
+use crate::store::{Key, Store};
 
-/// The gateway that consumer Secrets name. Nobody talks to it here.
+/// The gateway that consumer Secrets name where a scenario has none.
 pub(crate) const GATEWAY: &str = "http://gateway.stowage-e2e.invalid:9000";
 /// Name of the admin Secret of each scenario's backend.
 const ADMIN: &str = "store-admin";
 
-/// What all scenarios share.
+/// What scenarios that are played one after the other share.
 pub(crate) struct World {
+    /// The administrator's client.
     pub(crate) client: Client,
+    /// The tenants' client.
+    pub(crate) tenant: Client,
+    /// How the operator finds the cluster.
     pub(crate) kubeconfig: PathBuf,
     pub(crate) context: Option<String>,
     pub(crate) store: Store,
+    /// The key that the operator has for the store.
+    pub(crate) operator_key: Key,
     /// The operator's program, and arguments that come before `run`.
     pub(crate) command: Vec<String>,
     /// For each thing waited for.
     pub(crate) patience: Duration,
     /// What every name made in this run begins with.
     pub(crate) prefix: String,
+    /// What the operators of the present scenario have logged.
+    pub(crate) log: Log,
+    /// The cluster and the store, where they are the harness' own.
+    pub(crate) rig: Option<Rig>,
 }
 
 /// One scenario's part of the world: an operator namespace with the admin Secret, a tenant namespace, a backend.
@@ -42,7 +53,6 @@ pub(crate) struct Stage<'a> {
     pub(crate) system: String,
     pub(crate) tenant: String,
     pub(crate) backend: String,
-    log: Log,
 }
 
 /// Turns an error into a sentence.
@@ -60,33 +70,36 @@ impl World {
         for namespace in [&stage.system, &stage.tenant] {
             self.make_namespace(namespace).await?;
         }
-        let account = &self.store.account;
-        let keys = [("AWS_ACCESS_KEY_ID", &account.access_key), ("AWS_SECRET_ACCESS_KEY", &account.secret_key)];
-        let secret = Secret {
-            metadata: ObjectMeta { name: Some(ADMIN.to_owned()), ..ObjectMeta::default() },
-            string_data: Some(keys.map(|(key, value)| (key.to_owned(), value.clone())).into()),
-            ..Secret::default()
-        };
+        let Key { id, secret } = &self.operator_key;
+        let secret: Secret = from_json(json!({
+            "metadata": {"name": ADMIN},
+            "stringData": {"AWS_ACCESS_KEY_ID": id, "AWS_SECRET_ACCESS_KEY": secret},
+        }));
         explain(
             "can't make the admin Secret",
             stage.secrets(&stage.system).create(&PostParams::default(), &secret).await,
         )?;
-        let backend = from_json(json!({
-            "apiVersion": "broker.stowage.io/v1alpha1", "kind": "S3Backend", "metadata": {"name": stage.backend},
-            "spec": {
-                "endpoint": account.endpoint, "region": account.region,
-                "adminCredentialsSecretRef": {"name": ADMIN, "namespace": stage.system},
-            },
-        }));
-        let backends: Api<S3Backend> = Api::all(self.client.clone());
-        explain("can't make the S3Backend", backends.create(&PostParams::default(), &backend).await)?;
+        stage.make_backend().await?;
         Ok(stage)
+    }
+
+    /// A scenario begins.
+    pub(crate) fn begin(&mut self) -> Result<(), String> {
+        self.log.clear();
+        self.rig.as_mut().map_or(Ok(()), Rig::begin)
+    }
+
+    /// Judges the scenario that was played by what can be seen from outside.
+    pub(crate) fn judge(&mut self) -> Result<(), String> {
+        let told = self.log.lines().iter().any(|line| line.contains(&self.operator_key.secret));
+        check(!told, || "the store's secret key is in the operator's log".to_owned())?;
+        self.rig.as_mut().map_or(Ok(()), Rig::judge)
     }
 
     fn stage_names(&self, scenario: &str) -> Stage<'_> {
         let base = format!("{}-{scenario}", self.prefix);
         let (system, tenant) = (format!("{base}-system"), format!("{base}-tenant"));
-        Stage { world: self, system, tenant, backend: base, log: Log::default() }
+        Stage { world: self, system, tenant, backend: base }
     }
 
     /// Makes a namespace.
@@ -173,22 +186,45 @@ impl Stage<'_> {
         Api::namespaced(self.world.client.clone(), namespace)
     }
 
-    /// Claims of the tenant.
+    /// Claims of the tenant, as the tenant.
     pub(crate) fn claims(&self) -> Api<BucketClaim> {
-        Api::namespaced(self.world.client.clone(), &self.tenant)
+        Api::namespaced(self.world.tenant.clone(), &self.tenant)
+    }
+
+    /// All backends.
+    pub(crate) fn backends(&self) -> Api<S3Backend> {
+        Api::all(self.world.client.clone())
+    }
+
+    /// Makes this stage's backend.
+    pub(crate) async fn make_backend(&self) -> Result<(), String> {
+        let backend = from_json(json!({
+            "apiVersion": "broker.stowage.io/v1alpha1", "kind": "S3Backend", "metadata": {"name": self.backend},
+            "spec": {
+                "endpoint": self.world.store.endpoint, "region": self.world.store.region,
+                "adminCredentialsSecretRef": {"name": ADMIN, "namespace": self.system},
+            },
+        }));
+        let made = self.backends().create(&PostParams::default(), &backend).await;
+        explain("can't make the S3Backend", made).map(|_| ())
     }
 
     /// Starts the operator with this stage's operator namespace.
     pub(crate) fn start_operator(&self, further: &[&str]) -> Result<Operator, String> {
+        self.start_operator_behind(GATEWAY, further)
+    }
+
+    /// Starts the operator with this stage's operator namespace, for tenants of this gateway.
+    pub(crate) fn start_operator_behind(&self, gateway: &str, further: &[&str]) -> Result<Operator, String> {
         let kubeconfig = self.world.kubeconfig.display().to_string();
         let mut arguments = vec!["run", "--kubeconfig", &kubeconfig, "--namespace", &self.system];
         if let Some(context) = &self.world.context {
             arguments.extend(["--context", context]);
         }
-        arguments.extend(["--gateway-endpoint", GATEWAY, "--admin-address", "127.0.0.1:0"]);
+        arguments.extend(["--gateway-endpoint", gateway, "--admin-address", "127.0.0.1:0"]);
         arguments.extend(further);
         let arguments: Vec<String> = arguments.into_iter().map(str::to_owned).collect();
-        Operator::start(&self.world.command, &arguments, &self.log)
+        Operator::start(&self.world.command, &arguments, &self.world.log)
     }
 
     /// Plays `scenario` as long as the operator runs; a failure tells the last lines of its log.
@@ -198,7 +234,7 @@ impl Stage<'_> {
         scenario: impl Future<Output = Result<T, String>>,
     ) -> Result<T, String> {
         tokio::select! {
-            outcome = scenario => outcome.map_err(|why| match self.log.tail() {
+            outcome = scenario => outcome.map_err(|why| match self.world.log.tail() {
                 lines if lines.is_empty() => why,
                 lines => format!("{why}; the operator's log ends: {}", lines.join(" | ")),
             }),
@@ -229,13 +265,37 @@ impl Stage<'_> {
         found.ok_or_else(|| format!("claim {name} is gone"))
     }
 
+    /// Edits a claim by a merge patch.
+    pub(crate) async fn patch(&self, name: &str, patch: Value) -> Result<(), String> {
+        let patched = self.claims().patch(name, &PatchParams::default(), &Patch::Merge(patch)).await;
+        explain(format!("can't patch claim {name}"), patched).map(|_| ())
+    }
+
+    /// Asks for a claim's deletion.
+    pub(crate) async fn ask_to_delete(&self, name: &str) -> Result<(), String> {
+        let deleted = self.claims().delete(name, &DeleteParams::default()).await;
+        explain(format!("can't delete claim {name}"), deleted).map(|_| ())
+    }
+
+    /// Waits until a claim is gone.
+    pub(crate) async fn gone(&self, claim: &BucketClaim) -> Result<(), String> {
+        let (name, uid) = (claim.name_any(), claim.uid().unwrap_or_default());
+        self.world.wait(&self.claims(), &name, "gone", is_deleted(&uid)).await.map(|_| ())
+    }
+
     /// Deletes a claim and waits until it is gone.
     pub(crate) async fn delete(&self, claim: &BucketClaim) -> Result<(), String> {
-        let name = claim.name_any();
-        let deleted = self.claims().delete(&name, &DeleteParams::default()).await;
-        explain(format!("can't delete claim {name}"), deleted)?;
-        let uid = claim.uid().unwrap_or_default();
-        self.world.wait(&self.claims(), &name, "gone", is_deleted(&uid)).await.map(|_| ())
+        self.ask_to_delete(&claim.name_any()).await?;
+        self.gone(claim).await
+    }
+
+    /// Checks that no internal Secret of a claim is left.
+    pub(crate) async fn nothing_left(&self, claim: &BucketClaim) -> Result<(), String> {
+        for role in [wire::Role::BucketRecord, wire::Role::VirtualCredential, wire::Role::AnonymousBinding] {
+            let left = self.internal(claim, role).await?.len();
+            check(left == 0, || format!("{left} Secrets of role {} of {} are left", role.as_str(), claim.name_any()))?;
+        }
+        Ok(())
     }
 
     /// Internal Secrets of a claim with this role.

@@ -8,37 +8,25 @@ use aws_sdk_s3::error::{DisplayErrorContext, ProvideErrorMetadata};
 use aws_sdk_s3::primitives::ByteStream;
 use stowage_operator::upstream::{Connect, RustlsConnect, Trust};
 
-/// Where the store is, and who its administrator is.
+/// A key for a store.
 #[derive(Clone)]
-pub(crate) struct Account {
-    pub(crate) endpoint: String,
-    pub(crate) region: String,
-    pub(crate) access_key: String,
-    pub(crate) secret_key: String,
+pub(crate) struct Key {
+    pub(crate) id: String,
+    pub(crate) secret: String,
 }
 
 /// A store as its administrator sees it.
 pub(crate) struct Store {
-    pub(crate) account: Account,
+    pub(crate) endpoint: String,
+    pub(crate) region: String,
     client: Client,
 }
 
 impl Store {
     /// Makes no call.
-    pub(crate) fn new(account: Account) -> Result<Self, String> {
-        // Without TLS there is nobody to trust, and a machine may have no authorities at all.
-        let trust = if account.endpoint.starts_with("https:") { Trust::System } else { Trust::Anything };
-        let http = RustlsConnect.connect(&trust).map_err(|error| error.to_string())?;
-        let key = Credentials::new(&account.access_key, &account.secret_key, None, None, "stowage-e2e");
-        let config = aws_sdk_s3::Config::builder()
-            .behavior_version(BehaviorVersion::latest())
-            .credentials_provider(key)
-            .endpoint_url(&account.endpoint)
-            .force_path_style(true)
-            .region(Region::new(account.region.clone()))
-            .http_client(http)
-            .build();
-        Ok(Self { account, client: Client::from_conf(config) })
+    pub(crate) fn new(endpoint: &str, region: &str, key: &Key) -> Result<Self, String> {
+        let client = connect(endpoint, region, key)?;
+        Ok(Self { endpoint: endpoint.to_owned(), region: region.to_owned(), client })
     }
 
     /// Checks that the store answers.
@@ -64,6 +52,19 @@ impl Store {
         let put = self.client.put_object().bucket(bucket).key(format!("objects/{number:05}"));
         let answer = put.body(ByteStream::from_static(b"data")).send().await;
         answer.map(|_| ()).map_err(|error| format!("can't put into bucket {bucket}: {}", DisplayErrorContext(error)))
+    }
+
+    /// Makes a bucket, as somebody does who knows nothing of claims.
+    pub(crate) async fn make(&self, bucket: &str) -> Result<(), String> {
+        let answer = self.client.create_bucket().bucket(bucket).send().await;
+        answer.map(|_| ()).map_err(|error| format!("can't make bucket {bucket}: {}", DisplayErrorContext(error)))
+    }
+
+    /// The keys of the objects in a bucket, if they are no more than fit on a page.
+    pub(crate) async fn keys(&self, bucket: &str) -> Result<Vec<String>, String> {
+        let answer = self.client.list_objects_v2().bucket(bucket).send().await;
+        let answer = answer.map_err(|error| format!("can't list bucket {bucket}: {}", DisplayErrorContext(error)))?;
+        Ok(answer.contents.unwrap_or_default().into_iter().filter_map(|object| object.key).collect())
     }
 
     /// Begins a multipart upload that nobody will end.
@@ -97,4 +98,20 @@ impl Store {
         }
         Ok(())
     }
+}
+
+/// A client for whatever speaks S3: path style, and with the SDK's own retries.
+fn connect(endpoint: &str, region: &str, key: &Key) -> Result<Client, String> {
+    // Without TLS there is nobody to trust, and a machine may have no authorities at all.
+    let trust = if endpoint.starts_with("https:") { Trust::System } else { Trust::Anything };
+    let http = RustlsConnect.connect(&trust).map_err(|error| error.to_string())?;
+    let config = aws_sdk_s3::Config::builder()
+        .behavior_version(BehaviorVersion::latest())
+        .credentials_provider(Credentials::new(&key.id, &key.secret, None, None, "stowage-e2e"))
+        .endpoint_url(endpoint)
+        .force_path_style(true)
+        .region(Region::new(region.to_owned()))
+        .http_client(http)
+        .build();
+    Ok(Client::from_conf(config))
 }

@@ -7,10 +7,12 @@ mod departure;
 mod objects;
 mod restart;
 
+use std::path::Path;
 use std::time::Instant;
 
 use clap::ValueEnum;
 
+use crate::artefacts;
 use crate::cluster::World;
 use crate::report::ScenarioReport;
 
@@ -51,10 +53,43 @@ impl Scenario {
         }
     }
 
-    /// Plays it and takes away what it made, also when it fails.
-    pub(crate) async fn run(self, world: &World) -> ScenarioReport {
+    /// Whether it needs what only the harness' own control plane has: a gateway, and logs to judge by.
+    pub(crate) fn needs_rig(self) -> bool {
+        false
+    }
+
+    /// Plays it and takes away what it made, also when it fails; then a folder in `artifacts` tells more.
+    pub(crate) async fn run(self, world: &mut World, artifacts: Option<&Path>) -> ScenarioReport {
         let start = Instant::now();
-        let played = match self {
+        let played = match world.begin() {
+            Ok(()) => self.play(world).await,
+            Err(why) => Err(why),
+        };
+        let judged = match played {
+            Ok(message) => world.judge().map(|()| message),
+            Err(why) => Err(why),
+        };
+        let kept = match (&judged, artifacts) {
+            (Err(_), Some(directory)) => Some(artefacts::keep(world, directory, &self.name()).await),
+            _ => None,
+        };
+        let cleaned = world.clean_up().await;
+        let outcome = judged.and_then(|message| cleaned.map(|()| message));
+        let (ok, mut message) = match outcome {
+            Ok(message) => (true, message),
+            Err(why) => (false, why),
+        };
+        match kept {
+            Some(Ok(folder)) => message.push_str(&format!("; see {}", folder.display())),
+            Some(Err(why)) => message.push_str(&format!("; and nothing is kept of it: {why}")),
+            None => {}
+        }
+        let seconds = start.elapsed().as_secs_f64();
+        ScenarioReport { name: self.name(), ok, seconds, plan: self.plan().to_owned(), message }
+    }
+
+    async fn play(self, world: &World) -> Result<String, String> {
+        match self {
             Self::CrdsAccepted => crds::play(world).await,
             Self::ObjectTable => objects::play(world).await,
             Self::BindAndDelete => bind::play(world).await,
@@ -64,14 +99,7 @@ impl Scenario {
             Self::NameConflict => conflicts::name(world).await,
             Self::SecretConflict => conflicts::secret(world).await,
             Self::Restart => restart::play(world).await,
-        };
-        let cleaned = world.clean_up().await;
-        let (ok, message) = match (played, cleaned) {
-            (Ok(message), Ok(())) => (true, message),
-            (Err(why), _) | (Ok(_), Err(why)) => (false, why),
-        };
-        let seconds = start.elapsed().as_secs_f64();
-        ScenarioReport { name: self.name(), ok, seconds, plan: self.plan().to_owned(), message }
+        }
     }
 }
 
