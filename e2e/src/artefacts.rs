@@ -90,7 +90,8 @@ where
 /// Puts lengths in place of a Secret's values.
 fn redact(secret: &mut Value) {
     for values in ["data", "stringData"] {
-        for value in secret.get_mut(values).and_then(Value::as_object_mut).into_iter().flat_map(|map| map.values_mut()) {
+        for value in secret.get_mut(values).and_then(Value::as_object_mut).into_iter().flat_map(|map| map.values_mut())
+        {
             *value = json!(format!("[REDACTED], {} characters", value.as_str().unwrap_or_default().len()));
         }
     }
@@ -130,7 +131,9 @@ mod tests {
             "data": {"AWS_SECRET_ACCESS_KEY": "c2VjcmV0"},
         }));
         let shown = yaml(documents(&[secret]).unwrap()).unwrap();
-        assert!(shown.contains("kind: Secret") && shown.contains("photos-s3") && shown.contains("AWS_SECRET_ACCESS_KEY"));
+        assert!(
+            shown.contains("kind: Secret") && shown.contains("photos-s3") && shown.contains("AWS_SECRET_ACCESS_KEY")
+        );
         assert!(shown.contains("[REDACTED], 8 characters"), "{shown}");
         assert!(!shown.contains("c2VjcmV0") && !shown.contains("managedFields"), "{shown}");
     }

@@ -12,8 +12,10 @@ use kube::{Client, Resource, ResourceExt};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use stowage_operator::api::{BucketClaim, S3Backend, wire};
+use stowage_sim::serve::Server;
 use tokio::time::timeout;
 
+use crate::control_plane::User;
 use crate::operator::{Log, Operator};
 use crate::rig::Rig;
 use crate::store::{Key, Store};
@@ -96,6 +98,15 @@ impl World {
         self.rig.as_mut().map_or(Ok(()), Rig::judge)
     }
 
+    /// Fails when the operator has changed anything in this bucket during the scenario. Only a store of the harness'
+    /// own tells; about another, its state has to be enough.
+    pub(crate) fn unchanged_by_operator(&self, bucket: &str) -> Result<(), String> {
+        let Some(rig) = &self.rig else { return Ok(()) };
+        let changes = rig.operator_changes()?;
+        let change = changes.iter().find(|change| change.bucket.as_deref() == Some(bucket));
+        change.map_or(Ok(()), |change| Err(format!("the operator did {} in bucket {bucket}", change.operation)))
+    }
+
     fn stage_names(&self, scenario: &str) -> Stage<'_> {
         let base = format!("{}-{scenario}", self.prefix);
         let (system, tenant) = (format!("{base}-system"), format!("{base}-tenant"));
@@ -138,10 +149,25 @@ impl World {
     where
         K: Clone + Debug + Send + DeserializeOwned + Resource + 'static,
     {
-        match timeout(self.patience, await_condition(api.clone(), name, condition)).await {
+        self.wait_for_up_to(self.patience, api, name, what, condition).await
+    }
+
+    /// The same for what takes its time by contract.
+    pub(crate) async fn wait_for_up_to<K>(
+        &self,
+        limit: Duration,
+        api: &Api<K>,
+        name: &str,
+        what: &str,
+        condition: impl Condition<K>,
+    ) -> Result<Option<K>, String>
+    where
+        K: Clone + Debug + Send + DeserializeOwned + Resource + 'static,
+    {
+        match timeout(limit, await_condition(api.clone(), name, condition)).await {
             Ok(Ok(object)) => Ok(object),
             Ok(Err(error)) => Err(format!("waiting for {name} {what}: {error}")),
-            Err(_) => Err(format!("{name} was not {what} within {} s", self.patience.as_secs())),
+            Err(_) => Err(format!("{name} was not {what} within {} s", limit.as_secs())),
         }
     }
 }
@@ -225,6 +251,13 @@ impl Stage<'_> {
         arguments.extend(further);
         let arguments: Vec<String> = arguments.into_iter().map(str::to_owned).collect();
         Operator::start(&self.world.command, &arguments, &self.world.log)
+    }
+
+    /// Starts a gateway for this stage's tenants.
+    pub(crate) async fn start_gateway(&self) -> Result<Server, String> {
+        let rig = self.world.rig.as_ref().ok_or("there is a gateway only on a control plane of the harness' own")?;
+        let client = rig.plane.client(User::Gateway).await?;
+        rig.simulated.gateway(client, &self.system, &self.backend, self.world.patience).await
     }
 
     /// Plays `scenario` as long as the operator runs; a failure tells the last lines of its log.

@@ -28,8 +28,9 @@ pub(crate) fn requests(asked: &[Request]) -> Result<(), String> {
         if request.writes() && !may {
             return Err(format!("the operator asked to {verb} {target} {}", place(request)));
         }
-        // What comes of conflicts, deletions and a namespace that ends is part of life; these never are.
-        if matches!(code, 400 | 405 | 406 | 415 | 500..) {
+        // What comes of conflicts, deletions and a namespace that ends is part of life, and 504 is what the server
+        // notes about a caller that was killed; these never are.
+        if matches!(code, 400 | 405 | 406 | 415 | 500) {
             return Err(format!("the operator's {verb} of {target} {} was answered {code}", place(request)));
         }
     }
@@ -115,6 +116,7 @@ mod tests {
     #[case("patch", "bucketclaims", "", 409, true)]
     #[case("list", "namespaces", "", 200, true)]
     #[case("create", "secrets", "", 403, true)]
+    #[case("create", "events", "", 504, true)]
     #[case("delete", "bucketclaims", "", 200, false)]
     #[case("deletecollection", "secrets", "", 200, false)]
     #[case("patch", "s3backends", "", 200, false)]

@@ -18,6 +18,7 @@ mod run;
 mod scenarios;
 mod simulated;
 mod store;
+mod tenant;
 
 pub use cli::Cli;
 pub use report::{Report, ScenarioReport};

@@ -107,6 +107,21 @@ impl Operator {
         self.child.wait().await.map(|_| ()).map_err(|error| format!("can't wait for the operator: {error}"))
     }
 
+    /// Stops it where it is, as a node that hangs would; it goes on with [`resume`](Self::resume).
+    pub(crate) fn pause(&self) -> Result<(), String> {
+        self.signal(Signal::STOP)
+    }
+
+    /// Lets it go on.
+    pub(crate) fn resume(&self) -> Result<(), String> {
+        self.signal(Signal::CONT)
+    }
+
+    fn signal(&self, signal: Signal) -> Result<(), String> {
+        let id = self.id().ok_or("the operator has ended")?;
+        kill_process_group(id, signal).map_err(|error| format!("can't send {signal:?} to the operator: {error}"))
+    }
+
     /// The id of the process, as long as it was not waited for.
     fn id(&self) -> Option<Pid> {
         self.child.id().and_then(|id| Pid::from_raw(id.cast_signed()))

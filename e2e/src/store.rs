@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use aws_sdk_s3::Client;
+use aws_sdk_s3::config::retry::RetryConfig;
 use aws_sdk_s3::config::{BehaviorVersion, Credentials, Region};
 use aws_sdk_s3::error::{DisplayErrorContext, ProvideErrorMetadata};
 use aws_sdk_s3::primitives::ByteStream;
@@ -15,7 +16,7 @@ pub(crate) struct Key {
     pub(crate) secret: String,
 }
 
-/// A store as its administrator sees it.
+/// A store, or a gateway to one, as the holder of a key sees it.
 pub(crate) struct Store {
     pub(crate) endpoint: String,
     pub(crate) region: String,
@@ -25,7 +26,28 @@ pub(crate) struct Store {
 impl Store {
     /// Makes no call.
     pub(crate) fn new(endpoint: &str, region: &str, key: &Key) -> Result<Self, String> {
-        let client = connect(endpoint, region, key)?;
+        Self::connect(endpoint, region, key, RetryConfig::standard())
+    }
+
+    /// The same for somebody who takes the first answer.
+    pub(crate) fn without_retries(endpoint: &str, region: &str, key: &Key) -> Result<Self, String> {
+        Self::connect(endpoint, region, key, RetryConfig::disabled())
+    }
+
+    fn connect(endpoint: &str, region: &str, key: &Key, retries: RetryConfig) -> Result<Self, String> {
+        // Without TLS there is nobody to trust, and a machine may have no authorities at all.
+        let trust = if endpoint.starts_with("https:") { Trust::System } else { Trust::Anything };
+        let http = RustlsConnect.connect(&trust).map_err(|error| error.to_string())?;
+        let config = aws_sdk_s3::Config::builder()
+            .behavior_version(BehaviorVersion::latest())
+            .credentials_provider(Credentials::new(&key.id, &key.secret, None, None, "stowage-e2e"))
+            .endpoint_url(endpoint)
+            .force_path_style(true)
+            .region(Region::new(region.to_owned()))
+            .retry_config(retries)
+            .http_client(http)
+            .build();
+        let client = Client::from_conf(config);
         Ok(Self { endpoint: endpoint.to_owned(), region: region.to_owned(), client })
     }
 
@@ -83,6 +105,11 @@ impl Store {
                 answer.map_err(|error| format!("can't empty bucket {bucket}: {}", DisplayErrorContext(error)))?;
             }
         }
+        self.remove_empty(bucket).await
+    }
+
+    /// Deletes a bucket, which has to be empty.
+    pub(crate) async fn remove_empty(&self, bucket: &str) -> Result<(), String> {
         let answer = self.client.delete_bucket().bucket(bucket).send().await;
         answer.map(|_| ()).map_err(|error| format!("can't delete bucket {bucket}: {}", DisplayErrorContext(error)))
     }
@@ -98,20 +125,4 @@ impl Store {
         }
         Ok(())
     }
-}
-
-/// A client for whatever speaks S3: path style, and with the SDK's own retries.
-fn connect(endpoint: &str, region: &str, key: &Key) -> Result<Client, String> {
-    // Without TLS there is nobody to trust, and a machine may have no authorities at all.
-    let trust = if endpoint.starts_with("https:") { Trust::System } else { Trust::Anything };
-    let http = RustlsConnect.connect(&trust).map_err(|error| error.to_string())?;
-    let config = aws_sdk_s3::Config::builder()
-        .behavior_version(BehaviorVersion::latest())
-        .credentials_provider(Credentials::new(&key.id, &key.secret, None, None, "stowage-e2e"))
-        .endpoint_url(endpoint)
-        .force_path_style(true)
-        .region(Region::new(region.to_owned()))
-        .http_client(http)
-        .build();
-    Ok(Client::from_conf(config))
 }

@@ -1,0 +1,144 @@
+//! A key is replaced while it is in use.
+
+use std::cell::Cell;
+use std::time::Duration;
+
+use futures::future::try_join3;
+use jiff::{SignedDuration, Timestamp};
+use k8s_openapi::api::core::v1::Secret;
+use kube::ResourceExt;
+use serde_json::json;
+use stowage_operator::api::BucketClaim;
+use stowage_operator::api::wire::{self, Role};
+
+use tokio::time::{interval, timeout};
+
+use crate::cluster::{Stage, World, check, explain, text};
+use crate::tenant::Tenant;
+
+const CLAIM: &str = "data";
+/// How long the old key goes on after the switch, in seconds.
+const OVERLAP: i64 = 4;
+/// No key is replaced before it is this old (spec §3.3), which is most of what this scenario takes.
+const YOUNGEST: Duration = Duration::from_secs(60);
+/// From the beginning of one use to that of the next, for each tenant.
+const PACE: Duration = Duration::from_millis(20);
+/// The value of the annotation that asks for a rotation.
+const REQUEST: &str = "first";
+
+/// Two tenants use the bucket all the time: one reads the Secret before each use, one holds what it read at first.
+pub(super) async fn overlap(world: &World) -> Result<String, String> {
+    let stage = world.stage("rotation").await?;
+    let gateway = stage.start_gateway().await?;
+    let mut operator = stage.start_operator_behind(&gateway.url(), &[])?;
+    let seen = stage.under(&mut operator, in_use(&stage)).await?;
+    operator.terminate().await?;
+    Ok(seen)
+}
+
+async fn in_use(stage: &Stage<'_>) -> Result<String, String> {
+    stage.claim(CLAIM, json!({"rotationPolicy": {"overlapSeconds": OVERLAP}})).await?;
+    stage.ready(CLAIM).await?;
+    let held = Tenant::of(&connection(stage).await?)?;
+    let other = format!("{}-other", stage.tenant);
+    stage.world.store.make(&other).await?;
+    held.is_kept_out_of(&other).await?;
+
+    let ended = Cell::new(false);
+    let holds = async {
+        let seen = holds_on(stage, &held).await;
+        ended.set(true);
+        seen
+    };
+    let (first, held_uses, uses) =
+        try_join3(rotate(stage, &held.key_id), holds, reads_again(stage, &ended, &held.key_id)).await?;
+    check(first <= held_uses.refused_at, || "the old key was refused before it expired".to_owned())?;
+    Ok(format!(
+        "{uses} uses by who reads the Secret again, {} with the old key until it expired: 0 failed",
+        held_uses.count
+    ))
+}
+
+/// How long the rotation may take to come.
+fn limit(stage: &Stage<'_>) -> Duration {
+    YOUNGEST + stage.world.patience
+}
+
+async fn connection(stage: &Stage<'_>) -> Result<Secret, String> {
+    explain("no consumer Secret", stage.secrets(&stage.tenant).get(&format!("{CLAIM}-s3")).await)
+}
+
+/// Asks for a rotation and waits for it. Returns when the old key expires.
+async fn rotate(stage: &Stage<'_>, old: &str) -> Result<Timestamp, String> {
+    let asked = Timestamp::now();
+    stage.patch(CLAIM, json!({"metadata": {"annotations": {wire::ROTATE: REQUEST}}})).await?;
+    let rotated = |claim: Option<&BucketClaim>| {
+        let status = claim.and_then(|claim| claim.status.as_ref());
+        status.is_some_and(|status| {
+            status.rotation_generation == Some(2) && status.handled_rotate_request.as_deref() == Some(REQUEST)
+        })
+    };
+    let claim = stage.world.wait_for_up_to(limit(stage), &stage.claims(), CLAIM, "rotated", rotated).await?;
+    let claim = claim.ok_or("the claim is gone")?;
+    let keys = stage.internal(&claim, Role::VirtualCredential).await?;
+    let (out, current): (Vec<&Secret>, Vec<&Secret>) = keys.iter().partition(|key| expiry(key).is_some());
+    check(out.len() == 1 && current.len() == 1, || format!("{} keys expire, {} don't", out.len(), current.len()))?;
+    let tells = |key: &Secret, id: &str| text(key, "access_key_id") == id;
+    check(tells(out[0], old), || "it is not the old key that expires".to_owned())?;
+    let status = claim.status.unwrap_or_default();
+    let shown = status.access_key_id.unwrap_or_default();
+    check(tells(current[0], &shown), || "the status doesn't show the new key".to_owned())?;
+    let expires = expiry(out[0]).ok_or("the old key doesn't expire")?;
+    // Written in whole seconds, so up to one may be lost.
+    let earliest = asked + SignedDuration::from_secs(OVERLAP - 1);
+    check(expires >= earliest, || format!("asked at {asked}, and the old key expires at {expires}"))?;
+    Ok(expires)
+}
+
+fn expiry(key: &Secret) -> Option<Timestamp> {
+    key.annotations().get(wire::EXPIRES_AT)?.parse().ok()
+}
+
+/// What became of a tenant who never reads the Secret again.
+struct Held {
+    count: usize,
+    refused_at: Timestamp,
+}
+
+/// Uses one key until it is refused, which must not be before it has expired.
+async fn holds_on(stage: &Stage<'_>, tenant: &Tenant) -> Result<Held, String> {
+    let mut count = 0;
+    let mut pace = interval(PACE);
+    let used = async {
+        loop {
+            pace.tick().await;
+            match tenant.use_bucket(count).await {
+                Ok(()) => count += 1,
+                Err(why) if why.contains("InvalidAccessKeyId") => return Ok(Timestamp::now()),
+                Err(why) => return Err(format!("use {count} of the old key: {why}")),
+            }
+        }
+    };
+    let refused_at = timeout(limit(stage), used).await;
+    let refused_at =
+        refused_at.map_err(|_| format!("the old key still works after {} s", limit(stage).as_secs()))??;
+    Ok(Held { count, refused_at })
+}
+
+/// Uses the bucket with what the Secret holds at that moment. Returns how often.
+async fn reads_again(stage: &Stage<'_>, ended: &Cell<bool>, old: &str) -> Result<usize, String> {
+    let mut count = 0;
+    let mut tenant = Tenant::of(&connection(stage).await?)?;
+    let mut pace = interval(PACE);
+    while !ended.get() {
+        pace.tick().await;
+        let secret = connection(stage).await?;
+        if text(&secret, "AWS_ACCESS_KEY_ID") != tenant.key_id {
+            tenant = Tenant::of(&secret)?;
+        }
+        tenant.use_bucket(count).await.map_err(|why| format!("use {count} of key {}: {why}", tenant.key_id))?;
+        count += 1;
+    }
+    check(tenant.key_id != old, || "the Secret still holds the old key".to_owned())?;
+    Ok(count)
+}
