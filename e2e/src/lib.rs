@@ -17,6 +17,7 @@ mod rig;
 mod run;
 mod scenarios;
 mod simulated;
+mod stage;
 mod store;
 mod tenant;
 

@@ -7,7 +7,8 @@ use kube::runtime::{WatchStreamExt as _, watcher};
 use serde_json::json;
 use stowage_operator::api::BucketOrigin;
 
-use crate::cluster::{Stage, World, check, explain};
+use crate::cluster::{World, check, explain};
+use crate::stage::Stage;
 
 /// Somebody's bucket is taken over when that is allowed, used, and left as it was found.
 pub(super) async fn play(world: &World) -> Result<String, String> {

@@ -7,7 +7,8 @@ use serde_json::json;
 use stowage_operator::api::Phase;
 use stowage_operator::api::wire::Role;
 
-use crate::cluster::{Stage, World, check, explain};
+use crate::cluster::{World, check, explain};
+use crate::stage::Stage;
 
 pub(super) async fn first(world: &World) -> Result<String, String> {
     let stage = world.stage("backend").await?;

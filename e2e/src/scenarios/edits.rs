@@ -2,7 +2,8 @@
 
 use serde_json::json;
 
-use crate::cluster::{Stage, World, check};
+use crate::cluster::{World, check};
+use crate::stage::Stage;
 
 pub(super) async fn policy(world: &World) -> Result<String, String> {
     let stage = world.stage("policy").await?;

@@ -6,7 +6,8 @@ use kube::api::{Api, DeleteParams};
 use kube::runtime::wait::conditions::is_deleted;
 use serde_json::json;
 
-use crate::cluster::{Stage, World, check, explain};
+use crate::cluster::{World, check, explain};
+use crate::stage::Stage;
 
 pub(super) async fn deleted(world: &World) -> Result<String, String> {
     let stage = world.stage("namespace").await?;

@@ -13,7 +13,8 @@ use stowage_operator::api::wire::{self, Role};
 
 use tokio::time::{interval, timeout};
 
-use crate::cluster::{Stage, World, check, explain, text};
+use crate::cluster::{World, check, explain, text};
+use crate::stage::Stage;
 use crate::tenant::Tenant;
 
 const CLAIM: &str = "data";
