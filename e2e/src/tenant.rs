@@ -5,6 +5,9 @@ use k8s_openapi::api::core::v1::Secret;
 use crate::cluster::{check, text};
 use crate::store::{Key, Store};
 
+/// How many objects a tenant keeps.
+const OBJECTS: usize = 10;
+
 /// A tenant's client for the gateway, as its connection Secret describes it.
 pub(crate) struct Tenant {
     /// The id of the key that it uses.
@@ -23,9 +26,9 @@ impl Tenant {
         Ok(Self { key_id, bucket: text(secret, "BUCKET_NAME"), store })
     }
 
-    /// Puts an object, and finds it among the bucket's.
-    pub(crate) async fn use_bucket(&self, number: usize) -> Result<(), String> {
-        self.store.put(&self.bucket, number).await?;
+    /// Puts an object, and finds some in the bucket.
+    pub(crate) async fn use_bucket(&self, use_number: usize) -> Result<(), String> {
+        self.store.put(&self.bucket, use_number % OBJECTS).await?;
         let found = self.store.keys(&self.bucket).await?;
         check(!found.is_empty(), || format!("bucket {} shows nothing of what was put into it", self.bucket))
     }
