@@ -51,12 +51,18 @@ async fn in_use(stage: &Stage<'_>) -> Result<String, String> {
         ended.set(true);
         seen
     };
-    let (first, held_uses, uses) =
-        try_join3(rotate(stage, &held.key_id), holds, reads_again(stage, &ended, &held.key_id)).await?;
-    check(first <= held_uses.refused_at, || "the old key was refused before it expired".to_owned())?;
+    let reads = reads_again(stage, &ended, &held.key_id);
+    let (expires, held, read) = try_join3(rotate(stage, &held.key_id), holds, reads).await?;
+    check(held.refused_at >= expires, || {
+        format!("the old key was refused at {}, and expires at {expires}", held.refused_at)
+    })?;
+    let earliest = read.old_until + SignedDuration::from_secs(OVERLAP);
+    check(expires >= earliest, || {
+        format!("the Secret held the old key at {}, and that expires at {expires}", read.old_until)
+    })?;
     Ok(format!(
-        "{uses} uses by who reads the Secret again, {} with the old key until it expired: 0 failed",
-        held_uses.count
+        "{} uses by who reads the Secret again, {} with the old key until it expired: 0 failed",
+        read.count, held.count
     ))
 }
 
@@ -71,7 +77,6 @@ async fn connection(stage: &Stage<'_>) -> Result<Secret, String> {
 
 /// Asks for a rotation and waits for it. Returns when the old key expires.
 async fn rotate(stage: &Stage<'_>, old: &str) -> Result<Timestamp, String> {
-    let asked = Timestamp::now();
     stage.patch(CLAIM, json!({"metadata": {"annotations": {wire::ROTATE: REQUEST}}})).await?;
     let rotated = |claim: Option<&BucketClaim>| {
         let status = claim.and_then(|claim| claim.status.as_ref());
@@ -89,11 +94,7 @@ async fn rotate(stage: &Stage<'_>, old: &str) -> Result<Timestamp, String> {
     let status = claim.status.unwrap_or_default();
     let shown = status.access_key_id.unwrap_or_default();
     check(tells(current[0], &shown), || "the status doesn't show the new key".to_owned())?;
-    let expires = expiry(out[0]).ok_or("the old key doesn't expire")?;
-    // Written in whole seconds, so up to one may be lost.
-    let earliest = asked + SignedDuration::from_secs(OVERLAP - 1);
-    check(expires >= earliest, || format!("asked at {asked}, and the old key expires at {expires}"))?;
-    Ok(expires)
+    expiry(out[0]).ok_or_else(|| "the old key doesn't expire".to_owned())
 }
 
 fn expiry(key: &Secret) -> Option<Timestamp> {
@@ -126,20 +127,32 @@ async fn holds_on(stage: &Stage<'_>, tenant: &Tenant) -> Result<Held, String> {
     Ok(Held { count, refused_at })
 }
 
-/// Uses the bucket with what the Secret holds at that moment. Returns how often.
-async fn reads_again(stage: &Stage<'_>, ended: &Cell<bool>, old: &str) -> Result<usize, String> {
-    let mut count = 0;
+/// What became of a tenant who reads the Secret before each use.
+struct Read {
+    count: usize,
+    /// When the Secret was asked for last of those times that it held the old key: the switch was later.
+    old_until: Timestamp,
+}
+
+/// Uses the bucket with what the Secret holds at that moment, until the end.
+async fn reads_again(stage: &Stage<'_>, ended: &Cell<bool>, old: &str) -> Result<Read, String> {
+    let mut read = Read { count: 0, old_until: Timestamp::now() };
     let mut tenant = Tenant::of(&connection(stage).await?)?;
     let mut pace = interval(PACE);
     while !ended.get() {
         pace.tick().await;
+        let asked = Timestamp::now();
         let secret = connection(stage).await?;
-        if text(&secret, "AWS_ACCESS_KEY_ID") != tenant.key_id {
+        let id = text(&secret, "AWS_ACCESS_KEY_ID");
+        if id == old {
+            read.old_until = asked;
+        }
+        if id != tenant.key_id {
             tenant = Tenant::of(&secret)?;
         }
-        tenant.use_bucket(count).await.map_err(|why| format!("use {count} of key {}: {why}", tenant.key_id))?;
-        count += 1;
+        tenant.use_bucket(read.count).await.map_err(|why| format!("use {} of key {id}: {why}", read.count))?;
+        read.count += 1;
     }
     check(tenant.key_id != old, || "the Secret still holds the old key".to_owned())?;
-    Ok(count)
+    Ok(read)
 }
