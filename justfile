@@ -54,6 +54,14 @@ coverage:
 demo-check:
     .ci/run demo
 
+# Build kube-apiserver, kube-controller-manager and etcd into the user's cache directory, once; needs Go.
+control-plane:
+    e2e/control-plane/build
+
+# The scenarios on real control planes that are started for it; `just e2e-control-plane restart adoption` plays these.
+e2e-control-plane *args:
+    {{ if args == "" { ".ci/run e2e" } else { "cargo build --locked --workspace --bins && target/debug/stowage-e2e run --cluster control-plane --operator-command target/debug/stowage-operator " + args } }}
+
 # Every single fault and crash point of every scenario, faults that last, overtaken calls: `just explore create` for one.
 explore *args:
     cargo run --release --locked --bin stowage-sim -- explore {{ args }}

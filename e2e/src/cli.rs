@@ -1,16 +1,15 @@
 //! The command line (spec §5).
 
 use std::path::PathBuf;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
-use clap::{Args, Parser, Subcommand, ValueEnum};
-use kube::Client;
-use kube::config::{KubeConfigOptions, Kubeconfig};
+use clap::error::ErrorKind;
+use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 
-use crate::cluster::World;
-use crate::report::Report;
-use crate::scenarios::{self, Scenario};
-use crate::store::{Account, Store};
+use crate::control_plane::Programs;
+use crate::run::{Existing, Ground, Output, Plan, run};
+use crate::scenarios::Scenario;
+use crate::store::Key;
 
 /// Plays scenarios with the Stowage operator on a real API server and a real S3 store.
 #[derive(Debug, Parser)]
@@ -24,20 +23,25 @@ pub struct Cli {
 enum Command {
     /// Play the scenarios; everything they make is taken away again.
     ///
-    /// Needs the rights of a cluster administrator, and no other Stowage operator in the cluster. Definitions that
-    /// were there before are replaced by this version's and stay.
+    /// On an existing cluster it needs the rights of an administrator, and no other Stowage operator in the cluster;
+    /// definitions that were there before are replaced by this version's and stay. A control plane is started from
+    /// the programs that are in KUBEBUILDER_ASSETS, in the user's cache directory (`just control-plane` puts them
+    /// there) or on the PATH, and ended with the run.
     Run(Box<RunArgs>),
 }
 
 #[derive(Debug, Args)]
 struct RunArgs {
-    /// Scenarios to play; all of them when none is named.
+    /// Scenarios to play; all that the stage has room for when none is named.
     #[arg(value_enum, value_name = "SCENARIO")]
     scenarios: Vec<Scenario>,
-    #[command(flatten, next_help_heading = "Cluster")]
-    cluster: ClusterArgs,
-    #[command(flatten, next_help_heading = "S3 store")]
-    store: StoreArgs,
+    /// Where the scenarios run.
+    #[arg(long, env = "STOWAGE_CLUSTER", value_name = "STAGE")]
+    cluster: StageKind,
+    /// How many scenarios run at once, on as many control planes; by default, the number of CPUs. On an existing
+    /// cluster they run one after the other.
+    #[arg(long, env = "STOWAGE_JOBS", value_name = "N", value_parser = clap::value_parser!(u16).range(1..=64))]
+    jobs: Option<u16>,
     /// The operator under test: program and arguments that come before `run`, separated by spaces.
     #[arg(long, env = "STOWAGE_OPERATOR_COMMAND", value_name = "COMMAND", value_parser = words)]
     operator_command: Words,
@@ -47,34 +51,33 @@ struct RunArgs {
     /// Form of the report on stdout.
     #[arg(short, long, env = "STOWAGE_OUTPUT", value_name = "FORMAT", default_value = "text")]
     output: Output,
+    /// Where to put a folder for each scenario that fails: logs, objects, events, without any Secret's values.
+    #[arg(long, env = "STOWAGE_ARTIFACTS", value_name = "DIR")]
+    artifacts: Option<PathBuf>,
+    #[command(flatten, next_help_heading = "An existing cluster and S3 store")]
+    existing: ExistingArgs,
 }
 
+/// What there has to be for `--cluster existing`, and counts only there.
 #[derive(Debug, Args)]
-struct ClusterArgs {
-    /// Where the scenarios run.
-    #[arg(long, env = "STOWAGE_CLUSTER", value_name = "STAGE")]
-    cluster: StageKind,
+struct ExistingArgs {
     /// Kubeconfig file, for the scenarios and for the operator.
-    #[arg(long, env = "STOWAGE_KUBECONFIG", value_name = "FILE")]
-    kubeconfig: PathBuf,
+    #[arg(long, env = "STOWAGE_KUBECONFIG", value_name = "FILE", required_if_eq("cluster", "existing"))]
+    kubeconfig: Option<PathBuf>,
     /// Context of the kubeconfig; its current one by default.
     #[arg(long, env = "STOWAGE_CONTEXT", value_name = "NAME")]
     context: Option<String>,
-}
-
-#[derive(Debug, Args)]
-struct StoreArgs {
     /// URL of the S3 store, as the operator reaches it.
-    #[arg(long, env = "STOWAGE_S3_ENDPOINT", value_name = "URL")]
-    s3_endpoint: String,
+    #[arg(long, env = "STOWAGE_S3_ENDPOINT", value_name = "URL", required_if_eq("cluster", "existing"))]
+    s3_endpoint: Option<String>,
     /// Region of the store.
     #[arg(long, env = "STOWAGE_S3_REGION", value_name = "REGION", default_value = "us-east-1")]
     s3_region: String,
     /// Access key id of the store's administrator.
-    #[arg(long, env = "STOWAGE_S3_ACCESS_KEY", value_name = "ID")]
-    s3_access_key: String,
+    #[arg(long, env = "STOWAGE_S3_ACCESS_KEY", value_name = "ID", required_if_eq("cluster", "existing"))]
+    s3_access_key: Option<String>,
     /// File that holds the administrator's secret key; blanks around it are dropped.
-    #[arg(long, env = "STOWAGE_S3_SECRET_KEY_FILE", value_name = "FILE", required_unless_present = "s3_secret_key")]
+    #[arg(long, env = "STOWAGE_S3_SECRET_KEY_FILE", value_name = "FILE")]
     s3_secret_key_file: Option<PathBuf>,
     /// The secret key itself. Better given by the environment, where other users don't see it.
     #[arg(long, env = "STOWAGE_S3_SECRET_KEY", value_name = "KEY", hide_env_values = true)]
@@ -84,24 +87,10 @@ struct StoreArgs {
 /// Where scenarios can run.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum StageKind {
-    /// A cluster that is there already.
+    /// Control planes of etcd, kube-apiserver and kube-controller-manager, started for this, with simulated stores.
+    ControlPlane,
+    /// A cluster that is there already, with a store that is there.
     Existing,
-}
-
-impl StageKind {
-    fn as_str(self) -> &'static str {
-        match self {
-            Self::Existing => "existing",
-        }
-    }
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Output {
-    /// One line per scenario, as it ends.
-    Text,
-    /// One document when all have ended.
-    Json,
 }
 
 /// A command line in words.
@@ -120,83 +109,68 @@ impl Cli {
     /// One sentence: what failed.
     pub fn execute(self) -> Result<(), String> {
         let Command::Run(args) = self.command;
+        let plan = args.plan()?;
         let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
-        runtime.map_err(|error| format!("can't start: {error}"))?.block_on(run(*args))
+        runtime.map_err(|error| format!("can't start: {error}"))?.block_on(run(plan))
     }
 }
 
-async fn run(args: RunArgs) -> Result<(), String> {
-    let world = world(&args).await?;
-    world.store.probe().await?;
-    let new_definitions = scenarios::install(&world).await?;
-    // Whatever comes of it, the world is left as it was.
-    let played = tokio::select! {
-        report = play(&args, &world) => report,
-        signal = tokio::signal::ctrl_c() => Err(signal.map_or_else(|error| error.to_string(), |()| "interrupted".to_owned())),
-    };
-    let cleaned = world.clean_up().await;
-    let uninstalled = scenarios::uninstall(&world, &new_definitions).await;
-    let report = played?;
-    cleaned.and(uninstalled)?;
-    match report.failed() {
-        0 => Ok(()),
-        failed => Err(format!("{failed} of {} scenarios failed", report.scenarios.len())),
+impl RunArgs {
+    fn plan(self) -> Result<Plan, String> {
+        let scenarios = self.chosen();
+        let ground = match self.cluster {
+            StageKind::ControlPlane => Ground::ControlPlane { programs: Programs::find()?, jobs: jobs(self.jobs) },
+            StageKind::Existing => Ground::Existing(self.existing.read()?),
+        };
+        Ok(Plan {
+            scenarios,
+            ground,
+            command: self.operator_command.0,
+            patience: Duration::from_secs(self.timeout),
+            output: self.output,
+            artifacts: self.artifacts,
+        })
     }
-}
 
-async fn play(args: &RunArgs, world: &World) -> Result<Report, String> {
-    let chosen = if args.scenarios.is_empty() { Scenario::value_variants() } else { &args.scenarios };
-    let mut report = Report { stage: args.cluster.cluster.as_str().to_owned(), scenarios: Vec::new() };
-    for scenario in chosen {
-        let outcome = scenario.run(world).await;
-        if args.output == Output::Text {
-            print(&outcome.to_string())?;
+    /// The scenarios to play. One that was named and that the stage has no room for is wrong usage.
+    fn chosen(&self) -> Vec<Scenario> {
+        let fits = |scenario: &Scenario| matches!(self.cluster, StageKind::ControlPlane) || !scenario.needs_rig();
+        if self.scenarios.is_empty() {
+            return Scenario::value_variants().iter().copied().filter(fits).collect();
         }
-        report.scenarios.push(outcome);
-    }
-    if args.output == Output::Json {
-        print(&serde_json::to_string_pretty(&report).map_err(|error| error.to_string())?)?;
-    }
-    Ok(report)
-}
-
-fn print(line: &str) -> Result<(), String> {
-    use std::io::Write;
-    writeln!(std::io::stdout(), "{line}").map_err(|error| format!("can't write to stdout: {error}"))
-}
-
-async fn world(args: &RunArgs) -> Result<World, String> {
-    let ClusterArgs { kubeconfig, context, .. } = &args.cluster;
-    let file = Kubeconfig::read_from(kubeconfig).map_err(|error| format!("{}: {error}", kubeconfig.display()))?;
-    let options = KubeConfigOptions { context: context.clone(), ..KubeConfigOptions::default() };
-    let config = kube::Config::from_custom_kubeconfig(file, &options).await.map_err(|error| error.to_string())?;
-    let store = Store::new(Account {
-        endpoint: args.store.s3_endpoint.clone(),
-        region: args.store.s3_region.clone(),
-        access_key: args.store.s3_access_key.clone(),
-        secret_key: secret_key(&args.store)?,
-    })?;
-    // Short enough for bucket names, which hold it; unlike that of any other run.
-    let moment = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis();
-    Ok(World {
-        client: Client::try_from(config).map_err(|error| error.to_string())?,
-        kubeconfig: kubeconfig.clone(),
-        context: context.clone(),
-        store,
-        command: args.operator_command.0.clone(),
-        patience: Duration::from_secs(args.timeout),
-        prefix: format!("e2e-{:x}", moment & 0xff_ffff_ffff),
-    })
-}
-
-fn secret_key(args: &StoreArgs) -> Result<String, String> {
-    match (&args.s3_secret_key, &args.s3_secret_key_file) {
-        (Some(key), _) => Ok(key.clone()),
-        (None, Some(file)) => {
-            let text = std::fs::read_to_string(file).map_err(|error| format!("{}: {error}", file.display()))?;
-            Ok(text.trim().to_owned())
+        if let Some(misfit) = self.scenarios.iter().find(|scenario| !fits(scenario)) {
+            let why = format!("{} needs the gateway that only --cluster control-plane has", misfit.name());
+            Cli::command().error(ErrorKind::ArgumentConflict, why).exit();
         }
-        (None, None) => Err("no secret key is given".to_owned()),
+        self.scenarios.clone()
+    }
+}
+
+fn jobs(given: Option<u16>) -> usize {
+    given.map_or_else(|| std::thread::available_parallelism().map_or(1, usize::from), usize::from)
+}
+
+impl ExistingArgs {
+    fn read(self) -> Result<Existing, String> {
+        let missing = |flag| move || format!("{flag} is missing");
+        let secret = match (self.s3_secret_key, self.s3_secret_key_file) {
+            (Some(key), _) => key,
+            (None, Some(file)) => {
+                let text = std::fs::read_to_string(&file).map_err(|error| format!("{}: {error}", file.display()))?;
+                text.trim().to_owned()
+            }
+            (None, None) => {
+                let why = "--s3-secret-key-file or --s3-secret-key is required with --cluster existing";
+                Cli::command().error(ErrorKind::MissingRequiredArgument, why).exit();
+            }
+        };
+        Ok(Existing {
+            kubeconfig: self.kubeconfig.ok_or_else(missing("--kubeconfig"))?,
+            context: self.context,
+            endpoint: self.s3_endpoint.ok_or_else(missing("--s3-endpoint"))?,
+            region: self.s3_region,
+            key: Key { id: self.s3_access_key.ok_or_else(missing("--s3-access-key"))?, secret },
+        })
     }
 }
 

@@ -1,14 +1,25 @@
 //! Scenarios for the Stowage operator on a real API server and a real S3 store.
 //!
-//! [`Cli`] reads what to do; `cluster` and `store` hold what the scenarios work on, and take away again what
-//! they made; `operator` is the process under test; `scenarios` play and check; `report` tells.
+//! [`Cli`] reads what to do, `run` does it. Scenarios play in a `cluster` with a `store`, which are there, or are the
+//! harness' own: a `control_plane` and a `simulated` store, put together as a `rig` whose logs (`audit` and the
+//! store's) are judged from outside (`judge`). What they made is taken away again. `operator` is the process under
+//! test; `report` tells what came of it, and `artefacts` keeps what explains a failure.
 
+mod artefacts;
+mod audit;
 mod cli;
 mod cluster;
+mod control_plane;
+mod judge;
 mod operator;
 mod report;
+mod rig;
+mod run;
 mod scenarios;
+mod simulated;
+mod stage;
 mod store;
+mod tenant;
 
 pub use cli::Cli;
 pub use report::{Report, ScenarioReport};

@@ -5,22 +5,25 @@ use std::process::{ExitStatus, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::process::{Child, Command};
 use tokio::time::timeout;
 
 /// How long a terminated operator may take (spec §5).
 const GRACE: Duration = Duration::from_secs(10);
-/// Lines of the log that are kept for a failure's message.
-const KEPT_LINES: usize = 5;
+/// Lines of the log that a failure's message repeats.
+const TAIL: usize = 5;
+/// Lines of the log that are kept; the oldest go first.
+const KEPT_LINES: usize = 50_000;
 
-/// A running operator. Killed when dropped.
+/// A running operator, in a process group of its own. Killed when dropped, with all that its command started.
 pub(crate) struct Operator {
     child: Child,
     log: Log,
 }
 
-/// The end of what an operator wrote to stderr.
+/// What a scenario's operators wrote to stderr.
 #[derive(Clone, Default)]
 pub(crate) struct Log(Arc<Mutex<VecDeque<String>>>);
 
@@ -33,9 +36,20 @@ impl Log {
         lines.push_back(line);
     }
 
+    /// All lines that were kept, oldest first.
+    pub(crate) fn lines(&self) -> Vec<String> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).iter().cloned().collect()
+    }
+
     /// The last lines, oldest first.
     pub(crate) fn tail(&self) -> Vec<String> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).iter().cloned().collect()
+        let lines = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        lines.iter().skip(lines.len().saturating_sub(TAIL)).cloned().collect()
+    }
+
+    /// Forgets all lines.
+    pub(crate) fn clear(&self) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clear();
     }
 }
 
@@ -50,6 +64,7 @@ impl Operator {
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(Stdio::piped())
+            .process_group(0)
             .kill_on_drop(true)
             .spawn()
             .map_err(|error| format!("can't start {program}: {error}"))?;
@@ -76,11 +91,8 @@ impl Operator {
     /// # Errors
     /// When it takes more than 10 s or ends with another code than 0.
     pub(crate) async fn terminate(mut self) -> Result<(), String> {
-        let id = self.child.id().ok_or("the operator had ended before it was told to")?;
-        let sent = Command::new("kill").args(["-TERM", &id.to_string()]).status().await;
-        if !sent.as_ref().is_ok_and(ExitStatus::success) {
-            return Err(format!("can't send SIGTERM to process {id}"));
-        }
+        let id = self.id().ok_or("the operator had ended before it was told to")?;
+        kill_process(id, Signal::TERM).map_err(|error| format!("can't send SIGTERM to the operator: {error}"))?;
         match timeout(GRACE, self.child.wait()).await {
             Ok(Ok(status)) if status.success() => Ok(()),
             Ok(other) => Err(format!("SIGTERM: {}, not exit code 0", describe(other))),
@@ -90,7 +102,38 @@ impl Operator {
 
     /// Ends it with SIGKILL, as a crashing node would.
     pub(crate) async fn kill(mut self) -> Result<(), String> {
-        self.child.kill().await.map_err(|error| format!("can't kill the operator: {error}"))
+        let id = self.id().ok_or("the operator had ended before it was killed")?;
+        kill_process_group(id, Signal::KILL).map_err(|error| format!("can't kill the operator: {error}"))?;
+        self.child.wait().await.map(|_| ()).map_err(|error| format!("can't wait for the operator: {error}"))
+    }
+
+    /// Stops it where it is, as a node that hangs would; it goes on with [`resume`](Self::resume).
+    pub(crate) fn pause(&self) -> Result<(), String> {
+        self.signal(Signal::STOP)
+    }
+
+    /// Lets it go on.
+    pub(crate) fn resume(&self) -> Result<(), String> {
+        self.signal(Signal::CONT)
+    }
+
+    fn signal(&self, signal: Signal) -> Result<(), String> {
+        let id = self.id().ok_or("the operator has ended")?;
+        kill_process_group(id, signal).map_err(|error| format!("can't send {signal:?} to the operator: {error}"))
+    }
+
+    /// The id of the process, as long as it was not waited for.
+    fn id(&self) -> Option<Pid> {
+        self.child.id().and_then(|id| Pid::from_raw(id.cast_signed()))
+    }
+}
+
+impl Drop for Operator {
+    fn drop(&mut self) {
+        if let Some(id) = self.id() {
+            // The process itself is killed and waited for by tokio; a group that is gone already needs nothing.
+            let _ = kill_process_group(id, Signal::KILL);
+        }
     }
 }
 

@@ -3,42 +3,52 @@
 use std::collections::BTreeMap;
 
 use aws_sdk_s3::Client;
+use aws_sdk_s3::config::retry::RetryConfig;
 use aws_sdk_s3::config::{BehaviorVersion, Credentials, Region};
 use aws_sdk_s3::error::{DisplayErrorContext, ProvideErrorMetadata};
 use aws_sdk_s3::primitives::ByteStream;
 use stowage_operator::upstream::{Connect, RustlsConnect, Trust};
 
-/// Where the store is, and who its administrator is.
+/// A key for a store.
 #[derive(Clone)]
-pub(crate) struct Account {
-    pub(crate) endpoint: String,
-    pub(crate) region: String,
-    pub(crate) access_key: String,
-    pub(crate) secret_key: String,
+pub(crate) struct Key {
+    pub(crate) id: String,
+    pub(crate) secret: String,
 }
 
-/// A store as its administrator sees it.
+/// A store, or a gateway to one, as the holder of a key sees it.
 pub(crate) struct Store {
-    pub(crate) account: Account,
+    pub(crate) endpoint: String,
+    pub(crate) region: String,
     client: Client,
 }
 
 impl Store {
     /// Makes no call.
-    pub(crate) fn new(account: Account) -> Result<Self, String> {
+    pub(crate) fn new(endpoint: &str, region: &str, key: &Key) -> Result<Self, String> {
+        Self::connect(endpoint, region, key, RetryConfig::standard())
+    }
+
+    /// The same for somebody who takes the first answer.
+    pub(crate) fn without_retries(endpoint: &str, region: &str, key: &Key) -> Result<Self, String> {
+        Self::connect(endpoint, region, key, RetryConfig::disabled())
+    }
+
+    fn connect(endpoint: &str, region: &str, key: &Key, retries: RetryConfig) -> Result<Self, String> {
         // Without TLS there is nobody to trust, and a machine may have no authorities at all.
-        let trust = if account.endpoint.starts_with("https:") { Trust::System } else { Trust::Anything };
+        let trust = if endpoint.starts_with("https:") { Trust::System } else { Trust::Anything };
         let http = RustlsConnect.connect(&trust).map_err(|error| error.to_string())?;
-        let key = Credentials::new(&account.access_key, &account.secret_key, None, None, "stowage-e2e");
         let config = aws_sdk_s3::Config::builder()
             .behavior_version(BehaviorVersion::latest())
-            .credentials_provider(key)
-            .endpoint_url(&account.endpoint)
+            .credentials_provider(Credentials::new(&key.id, &key.secret, None, None, "stowage-e2e"))
+            .endpoint_url(endpoint)
             .force_path_style(true)
-            .region(Region::new(account.region.clone()))
+            .region(Region::new(region.to_owned()))
+            .retry_config(retries)
             .http_client(http)
             .build();
-        Ok(Self { account, client: Client::from_conf(config) })
+        let client = Client::from_conf(config);
+        Ok(Self { endpoint: endpoint.to_owned(), region: region.to_owned(), client })
     }
 
     /// Checks that the store answers.
@@ -66,6 +76,19 @@ impl Store {
         answer.map(|_| ()).map_err(|error| format!("can't put into bucket {bucket}: {}", DisplayErrorContext(error)))
     }
 
+    /// Makes a bucket, as somebody does who knows nothing of claims.
+    pub(crate) async fn make(&self, bucket: &str) -> Result<(), String> {
+        let answer = self.client.create_bucket().bucket(bucket).send().await;
+        answer.map(|_| ()).map_err(|error| format!("can't make bucket {bucket}: {}", DisplayErrorContext(error)))
+    }
+
+    /// The keys of the objects in a bucket, if they are no more than fit on a page.
+    pub(crate) async fn keys(&self, bucket: &str) -> Result<Vec<String>, String> {
+        let answer = self.client.list_objects_v2().bucket(bucket).send().await;
+        let answer = answer.map_err(|error| format!("can't list bucket {bucket}: {}", DisplayErrorContext(error)))?;
+        Ok(answer.contents.unwrap_or_default().into_iter().filter_map(|object| object.key).collect())
+    }
+
     /// Begins a multipart upload that nobody will end.
     pub(crate) async fn begin_upload(&self, bucket: &str) -> Result<(), String> {
         let answer = self.client.create_multipart_upload().bucket(bucket).key("unfinished").send().await;
@@ -82,6 +105,11 @@ impl Store {
                 answer.map_err(|error| format!("can't empty bucket {bucket}: {}", DisplayErrorContext(error)))?;
             }
         }
+        self.remove_empty(bucket).await
+    }
+
+    /// Deletes a bucket, which has to be empty.
+    pub(crate) async fn remove_empty(&self, bucket: &str) -> Result<(), String> {
         let answer = self.client.delete_bucket().bucket(bucket).send().await;
         answer.map(|_| ()).map_err(|error| format!("can't delete bucket {bucket}: {}", DisplayErrorContext(error)))
     }

@@ -3,8 +3,10 @@
 use std::process::{Command, Output};
 
 /// Every flag of `run`.
-const FLAGS: [&str; 11] = [
+const FLAGS: [&str; 13] = [
     "--cluster",
+    "--jobs",
+    "--artifacts",
     "--kubeconfig",
     "--context",
     "--s3-endpoint",
@@ -56,16 +58,34 @@ fn wrong_usage_ends_with_2_and_says_what_was_expected() {
     };
     let cases = [
         (e2e(&[]), "Usage"),
-        (e2e(&["run"]), "--kubeconfig"),
+        (e2e(&["run"]), "--cluster"),
+        (e2e(&["run", "--cluster", "existing", "--operator-command", "operator"]), "--kubeconfig"),
+        (without(&complete(), "--s3-secret-key"), "--s3-secret-key-file"),
         (wrong("existing", "moon"), "existing"),
         (wrong("no-such-operator", " "), "a program is needed"),
         (e2e(&[&complete()[..], &["no-such-scenario"]].concat()), "object-table"),
         (e2e(&[&complete()[..], &["--timeout", "0"]].concat()), "1..=3600"),
+        (e2e(&[&complete()[..], &["--jobs", "0"]].concat()), "1..=64"),
+        // It needs what an existing cluster hasn't.
+        (e2e(&[&complete()[..], &["rotation-overlap"]].concat()), "--cluster control-plane"),
     ];
     for (output, expected) in &cases {
         assert_eq!(output.status.code(), Some(2), "{}", stderr(output));
         assert!(stderr(output).contains(expected), "{expected:?} is not in: {}", stderr(output));
     }
+}
+
+/// Runs it without this flag and its value.
+fn without(arguments: &[&str], flag: &str) -> Output {
+    let at = arguments.iter().position(|argument| *argument == flag).expect("the flag is among them");
+    e2e(&[&arguments[..at], &arguments[at + 2..]].concat())
+}
+
+#[test]
+fn a_control_plane_that_nobody_built_is_an_error_that_says_what_builds_it() {
+    let output = e2e(&["run", "--cluster", "control-plane", "--operator-command", "no-such-operator"]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(stderr(&output).contains("just control-plane"), "{}", stderr(&output));
 }
 
 #[test]

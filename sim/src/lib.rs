@@ -13,5 +13,6 @@ pub mod model;
 pub mod mutants;
 pub mod objects;
 pub mod oracles;
+pub mod serve;
 pub mod store;
 pub mod world;

@@ -10,7 +10,8 @@ use serde_json::json;
 use stowage_operator::api::wire::{self, Role};
 use stowage_operator::api::{BucketClaim, BucketOrigin, BucketRecord, Phase};
 
-use crate::cluster::{GATEWAY, Stage, World, check, explain, text};
+use crate::cluster::{World, check, explain, text};
+use crate::stage::{GATEWAY, Stage};
 
 const CLAIM: &str = "data";
 /// Roles of the Secrets that a bound claim without public access has in the operator namespace.

@@ -5,7 +5,8 @@ use kube::api::PostParams;
 use serde_json::json;
 use stowage_operator::api::wire::Role;
 
-use crate::cluster::{Stage, World, check, explain, from_json};
+use crate::cluster::{World, check, explain, from_json};
+use crate::stage::Stage;
 
 pub(super) async fn name(world: &World) -> Result<String, String> {
     let stage = world.stage("name").await?;

@@ -2,13 +2,11 @@
 
 use futures::stream::{self, StreamExt, TryStreamExt};
 use kube::ResourceExt;
-use kube::api::{DeleteParams, Patch, PatchParams};
 use kube::runtime::wait::conditions::is_deleted;
-use serde_json::{Value, json};
-use stowage_operator::api::BucketClaim;
+use serde_json::json;
 use stowage_operator::api::wire::Role;
 
-use crate::cluster::{Stage, World, check, explain};
+use crate::cluster::{World, check};
 
 /// More than one DeleteObjects takes, and more than one slice.
 const OBJECTS: usize = 1_200;
@@ -28,7 +26,7 @@ pub(super) async fn forced(world: &World) -> Result<String, String> {
         stage.delete(&claim).await?;
         let left = stage.world.store.tags(&bucket).await?;
         check(left.is_none(), || format!("bucket {bucket} is still there"))?;
-        nothing_left(&stage, &claim).await?;
+        stage.nothing_left(&claim).await?;
         Ok(format!("bucket {bucket} went with its {OBJECTS} objects and an unfinished upload"))
     });
     let seen = seen.await?;
@@ -45,14 +43,12 @@ pub(super) async fn refused(world: &World) -> Result<String, String> {
         stage.ready("data").await?;
         let bucket = format!("{}-data", stage.tenant);
         stage.world.store.put(&bucket, 1).await?;
-        let deleted = stage.claims().delete("data", &DeleteParams::default()).await;
-        explain("can't delete the claim", deleted)?;
+        stage.ask_to_delete("data").await?;
         stage.shows("data", "BucketNotEmpty").await?;
         check(stage.internal(&claim, Role::VirtualCredential).await?.is_empty(), || "a key is left".to_owned())?;
-        patch(&stage, json!({"spec": {"deletionPolicy": "Retain", "forceDelete": false}})).await?;
-        let uid = claim.uid().unwrap_or_default();
-        stage.world.wait(&stage.claims(), "data", "gone", is_deleted(&uid)).await?;
-        nothing_left(&stage, &claim).await?;
+        stage.patch("data", json!({"spec": {"deletionPolicy": "Retain", "forceDelete": false}})).await?;
+        stage.gone(&claim).await?;
+        stage.nothing_left(&claim).await?;
         let kept = stage.world.store.tags(&bucket).await?;
         check(kept.is_some(), || format!("bucket {bucket} is gone"))?;
         Ok(format!("bucket {bucket} kept its claim until that was let go"))
@@ -65,38 +61,31 @@ pub(super) async fn refused(world: &World) -> Result<String, String> {
 /// A claim whose finalizer is stripped by hand leaves keys behind, which are revoked; its bucket stays.
 pub(super) async fn stripped(world: &World) -> Result<String, String> {
     let stage = world.stage("stripped").await?;
-    let mut operator = stage.start_operator(&[])?;
-    let seen = stage.under(&mut operator, async {
+    // The record stays until no call of before can reach the store any more: one deadline longer, 30 s by default.
+    let mut operator = stage.start_operator(&["--upstream-timeout", "5"])?;
+    let claim = stage.under(&mut operator, async {
         stage.claim("data", json!({"deletionPolicy": "Delete", "forceDelete": true})).await?;
-        let claim = stage.ready("data").await?;
-        let (name, uid) = (format!("{}-data", stage.tenant), claim.uid().unwrap_or_default());
-        let credential = stage.internal(&claim, Role::VirtualCredential).await?.remove(0);
-        let record = stage.internal(&claim, Role::BucketRecord).await?.remove(0);
-        patch(&stage, json!({"metadata": {"finalizers": null}})).await?;
-        explain("can't delete the claim", stage.claims().delete("data", &DeleteParams::default()).await)?;
-        stage.world.wait(&stage.claims(), "data", "gone", is_deleted(&uid)).await?;
-        for secret in [credential, record] {
+        stage.ready("data").await
+    });
+    let claim = claim.await?;
+    let mut left_behind = stage.internal(&claim, Role::VirtualCredential).await?;
+    left_behind.extend(stage.internal(&claim, Role::BucketRecord).await?);
+    check(left_behind.len() == 2, || format!("a bound claim has {} internal Secrets", left_behind.len()))?;
+    // An operator that is awake puts its finalizer back at once.
+    operator.pause()?;
+    stage.patch("data", json!({"metadata": {"finalizers": null}})).await?;
+    stage.delete(&claim).await?;
+    operator.resume()?;
+    let bucket = format!("{}-data", stage.tenant);
+    let seen = stage.under(&mut operator, async {
+        for secret in left_behind {
             let (secrets, uid) = (stage.secrets(&stage.system), secret.uid().unwrap_or_default());
             stage.world.wait(&secrets, &secret.name_any(), "revoked", is_deleted(&uid)).await?;
         }
-        let kept = stage.world.store.tags(&name).await?;
-        check(kept.is_some(), || format!("bucket {name} is gone"))?;
-        Ok(format!("the key and the record of a claim without finalizer are gone, bucket {name} is not"))
+        let kept = stage.world.store.tags(&bucket).await?;
+        check(kept.is_some(), || format!("bucket {bucket} is gone"))
     });
-    let seen = seen.await?;
+    seen.await?;
     operator.terminate().await?;
-    Ok(seen)
-}
-
-async fn patch(stage: &Stage<'_>, patch: Value) -> Result<(), String> {
-    let patched = stage.claims().patch("data", &PatchParams::default(), &Patch::Merge(patch)).await;
-    explain("can't patch the claim", patched).map(|_| ())
-}
-
-async fn nothing_left(stage: &Stage<'_>, claim: &BucketClaim) -> Result<(), String> {
-    for role in [Role::BucketRecord, Role::VirtualCredential, Role::AnonymousBinding] {
-        let left = stage.internal(claim, role).await?;
-        check(left.is_empty(), || format!("{} Secrets of role {} are left", left.len(), role.as_str()))?;
-    }
-    Ok(())
+    Ok(format!("the key and the record of a claim without finalizer are gone, bucket {bucket} is not"))
 }

@@ -1,34 +1,51 @@
 //! The scenarios: each makes its own stage, plays, and checks what can be seen from outside.
 
+mod adoption;
+mod backend;
 mod bind;
 mod conflicts;
 mod crds;
 mod departure;
+mod edits;
+mod namespace;
 mod objects;
 mod restart;
+mod rotation;
 
+use std::path::Path;
 use std::time::Instant;
 
 use clap::ValueEnum;
 
+use crate::artefacts;
 use crate::cluster::World;
 use crate::report::ScenarioReport;
 
-/// What can be played.
+/// What can be played. Those that take long come first, so that workers end at about the same time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Scenario {
+    /// A key is replaced while tenants use it all the time, and none of their requests fails.
+    RotationOverlap,
     /// The API server takes the project's CustomResourceDefinitions without a warning.
     CrdsAccepted,
     /// It answers the table of good and bad objects as expected.
     ObjectTable,
+    /// What is left of a claim whose finalizer was stripped by hand is revoked.
+    StrippedFinalizer,
+    /// A namespace is deleted with the claims in it.
+    NamespaceDeleted,
     /// A claim is bound, deleted, and gets its retained bucket back.
     BindAndDelete,
+    /// A bucket that was there before is refused, then taken over as its backend allows, and left as it was found.
+    Adoption,
+    /// A backend is deleted before its claims.
+    BackendFirst,
+    /// Deletion policies are edited before and during deletion.
+    PolicyEdits,
     /// A bucket with objects and an unfinished upload is emptied and deleted with its claim.
     ForcedDeletion,
     /// A bucket that is not empty keeps its claim until that is let go.
     RefusedDeletion,
-    /// What is left of a claim whose finalizer was stripped by hand is revoked.
-    StrippedFinalizer,
     /// Of two claims to one bucket one waits, and is woken when the other lets go.
     NameConflict,
     /// A Secret that isn't the claim's is left alone.
@@ -47,31 +64,63 @@ impl Scenario {
     fn plan(self) -> &'static str {
         match self {
             Self::Restart => "SIGKILL when the first of 20 claims is Bound",
+            Self::StrippedFinalizer => "SIGSTOP while the finalizer is stripped, then SIGCONT",
             _ => "",
         }
     }
 
-    /// Plays it and takes away what it made, also when it fails.
-    pub(crate) async fn run(self, world: &World) -> ScenarioReport {
+    /// Whether it needs what only the harness' own control plane has: a gateway, and logs to judge by.
+    pub(crate) fn needs_rig(self) -> bool {
+        self == Self::RotationOverlap
+    }
+
+    /// Plays it and takes away what it made, also when it fails; then a folder in `artifacts` tells more.
+    pub(crate) async fn run(self, world: &mut World, artifacts: Option<&Path>) -> ScenarioReport {
         let start = Instant::now();
-        let played = match self {
+        let played = match world.begin() {
+            Ok(()) => self.play(world).await,
+            Err(why) => Err(why),
+        };
+        let judged = match played {
+            Ok(message) => world.judge().map(|()| message),
+            Err(why) => Err(why),
+        };
+        let kept = match (&judged, artifacts) {
+            (Err(_), Some(directory)) => Some(artefacts::keep(world, directory, &self.name()).await),
+            _ => None,
+        };
+        let cleaned = world.clean_up().await;
+        let outcome = judged.and_then(|message| cleaned.map(|()| message));
+        let (ok, mut message) = match outcome {
+            Ok(message) => (true, message),
+            Err(why) => (false, why),
+        };
+        match kept {
+            Some(Ok(folder)) => message.push_str(&format!("; see {}", folder.display())),
+            Some(Err(why)) => message.push_str(&format!("; and nothing is kept of it: {why}")),
+            None => {}
+        }
+        let seconds = start.elapsed().as_secs_f64();
+        ScenarioReport { name: self.name(), ok, seconds, plan: self.plan().to_owned(), message }
+    }
+
+    async fn play(self, world: &World) -> Result<String, String> {
+        match self {
             Self::CrdsAccepted => crds::play(world).await,
             Self::ObjectTable => objects::play(world).await,
+            Self::RotationOverlap => rotation::overlap(world).await,
+            Self::NamespaceDeleted => namespace::deleted(world).await,
             Self::BindAndDelete => bind::play(world).await,
+            Self::Adoption => adoption::play(world).await,
+            Self::BackendFirst => backend::first(world).await,
+            Self::PolicyEdits => edits::policy(world).await,
             Self::ForcedDeletion => departure::forced(world).await,
             Self::RefusedDeletion => departure::refused(world).await,
             Self::StrippedFinalizer => departure::stripped(world).await,
             Self::NameConflict => conflicts::name(world).await,
             Self::SecretConflict => conflicts::secret(world).await,
             Self::Restart => restart::play(world).await,
-        };
-        let cleaned = world.clean_up().await;
-        let (ok, message) = match (played, cleaned) {
-            (Ok(message), Ok(())) => (true, message),
-            (Err(why), _) | (Ok(_), Err(why)) => (false, why),
-        };
-        let seconds = start.elapsed().as_secs_f64();
-        ScenarioReport { name: self.name(), ok, seconds, plan: self.plan().to_owned(), message }
+        }
     }
 }
 

@@ -8,7 +8,8 @@ use serde_json::json;
 use stowage_operator::api::BucketClaim;
 use stowage_operator::api::wire::Role;
 
-use crate::cluster::{Stage, World, check, explain, ready_reason, text};
+use crate::cluster::{World, check, explain, text};
+use crate::stage::{Stage, ready_reason};
 
 const CLAIMS: usize = 20;
 

@@ -1,0 +1,133 @@
+//! The API server's audit log: who asked for what, and what was answered.
+
+use std::fs::File;
+use std::io::{BufRead, BufReader, Seek, SeekFrom};
+use std::path::{Path, PathBuf};
+
+use jiff::Timestamp;
+use serde::Deserialize;
+
+/// A log that is being written. It is read from where a scenario begins.
+pub(crate) struct AuditLog {
+    path: PathBuf,
+    begin: u64,
+}
+
+/// A request that was answered.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Request {
+    pub(crate) verb: String,
+    pub(crate) user: Username,
+    #[serde(default)]
+    pub(crate) object_ref: Object,
+    #[serde(default)]
+    pub(crate) response_status: Status,
+    /// When the answer had been sent.
+    pub(crate) stage_timestamp: Timestamp,
+}
+
+/// Who asked.
+#[derive(Clone, Debug, Deserialize)]
+pub(crate) struct Username {
+    pub(crate) username: String,
+}
+
+/// What a request was about; all fields are empty where it was about no object.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct Object {
+    pub(crate) resource: String,
+    pub(crate) subresource: String,
+    pub(crate) namespace: String,
+    pub(crate) name: String,
+}
+
+/// What was answered.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct Status {
+    pub(crate) code: u16,
+}
+
+impl Request {
+    /// The resource with its subresource.
+    pub(crate) fn target(&self) -> String {
+        let Object { resource, subresource, .. } = &self.object_ref;
+        if subresource.is_empty() { resource.clone() } else { format!("{resource}/{subresource}") }
+    }
+
+    /// Whether it was to change something.
+    pub(crate) fn writes(&self) -> bool {
+        !matches!(self.verb.as_str(), "get" | "list" | "watch")
+    }
+
+    /// Whether it was carried out.
+    pub(crate) fn succeeded(&self) -> bool {
+        (200..300).contains(&self.response_status.code)
+    }
+}
+
+impl AuditLog {
+    /// The log in this file.
+    pub(crate) fn new(path: PathBuf) -> Self {
+        Self { path, begin: 0 }
+    }
+
+    /// From now on only what comes later is read.
+    pub(crate) fn begin_here(&mut self) -> Result<(), String> {
+        let length = std::fs::metadata(&self.path).map_err(|error| cannot_read(&self.path, &error))?.len();
+        self.begin = length;
+        Ok(())
+    }
+
+    /// The lines since then.
+    pub(crate) fn lines(&self) -> Result<Vec<String>, String> {
+        let read = || {
+            let mut file = File::open(&self.path)?;
+            file.seek(SeekFrom::Start(self.begin))?;
+            BufReader::new(file).lines().collect::<std::io::Result<Vec<String>>>()
+        };
+        read().map_err(|error| cannot_read(&self.path, &error))
+    }
+
+    /// The requests of one user since then.
+    pub(crate) fn requests(&self, user: &str) -> Result<Vec<Request>, String> {
+        // The last line may be in the middle of being written; no other is ever not whole.
+        let requests = self.lines()?.into_iter().filter_map(|line| serde_json::from_str(&line).ok());
+        Ok(requests.filter(|request: &Request| request.user.username == user).collect())
+    }
+}
+
+fn cannot_read(path: &Path, error: &std::io::Error) -> String {
+    format!("can't read the audit log {}: {error}", path.display())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write as _;
+
+    use super::*;
+
+    /// Lines as a server wrote them, shortened.
+    const LINES: &str = r#"
+{"kind":"Event","level":"Metadata","stage":"ResponseComplete","verb":"patch","user":{"username":"operator","groups":["system:masters"]},"objectRef":{"resource":"bucketclaims","namespace":"acme","name":"photos","apiGroup":"broker.stowage.io","subresource":"status"},"responseStatus":{"metadata":{},"code":200},"requestReceivedTimestamp":"2026-11-21T12:00:00.100000Z","stageTimestamp":"2026-11-21T12:00:00.200000Z"}
+{"kind":"Event","level":"Metadata","stage":"ResponseComplete","verb":"get","user":{"username":"admin"},"objectRef":{"resource":"secrets","namespace":"acme","name":"photos-s3","apiVersion":"v1"},"responseStatus":{"code":404},"requestReceivedTimestamp":"2026-11-21T12:00:00.300000Z","stageTimestamp":"2026-11-21T12:00:00.400000Z"}
+{"kind":"Event","level":"Metadata","stage":"Resp"#;
+
+    #[test]
+    fn requests_are_read_from_a_mark_on_and_by_user() {
+        let mut file = tempfile::NamedTempFile::new().unwrap();
+        writeln!(file, "{{\"before\":1}}").unwrap();
+        let mut log = AuditLog::new(file.path().to_owned());
+        log.begin_here().unwrap();
+        file.write_all(LINES.trim_start().as_bytes()).unwrap();
+        let requests = log.requests("operator").unwrap();
+        let [request] = requests.as_slice() else { panic!("{requests:?}") };
+        assert_eq!((request.target().as_str(), request.response_status.code), ("bucketclaims/status", 200));
+        assert!(request.writes() && request.succeeded());
+        let requests = log.requests("admin").unwrap();
+        assert!(!requests[0].writes() && !requests[0].succeeded());
+        assert_eq!(log.lines().unwrap().len(), 3);
+    }
+}

@@ -1,0 +1,210 @@
+//! A bare control plane: etcd, kube-apiserver and kube-controller-manager as child processes on free loopback ports,
+//! with all that they write in one temporary directory. Dropping it ends the processes and removes the directory.
+
+mod process;
+mod programs;
+mod rights;
+mod users;
+
+use std::io;
+use std::net::TcpListener;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use kube::Client;
+use kube::config::{KubeConfigOptions, Kubeconfig};
+use tempfile::TempDir;
+use tokio::time::{sleep, timeout};
+
+use self::process::Process;
+pub(crate) use self::programs::Programs;
+use self::users::Tokens;
+pub(crate) use self::users::User;
+
+/// Between two looks at whether the API server is ready, which it announces to nobody.
+const LOOK: Duration = Duration::from_millis(25);
+/// How often it is tried: a free port may be somebody else's by the time that its process opens it.
+const ATTEMPTS: usize = 3;
+/// What a process says whose port was taken.
+const PORT_TAKEN: &str = "address already in use";
+/// Who wrote what, and nothing of what it was.
+const AUDIT_POLICY: &str = r#"{
+    "apiVersion": "audit.k8s.io/v1", "kind": "Policy",
+    "omitStages": ["RequestReceived"], "rules": [{"level": "Metadata"}]
+}"#;
+
+/// A running control plane.
+pub(crate) struct ControlPlane {
+    /// Ended in the reverse of this order, and before their directory goes.
+    processes: Vec<Process>,
+    directory: TempDir,
+    /// How long it took until the API server was ready.
+    pub(crate) ready_after: Duration,
+}
+
+impl Drop for ControlPlane {
+    fn drop(&mut self) {
+        while self.processes.pop().is_some() {}
+    }
+}
+
+impl ControlPlane {
+    /// Starts one and waits until its API server is ready.
+    pub(crate) async fn start(programs: &Programs, patience: Duration) -> Result<Self, String> {
+        let mut attempt = 1;
+        loop {
+            match Self::attempt(programs, patience).await {
+                Err(why) if attempt < ATTEMPTS && why.contains(PORT_TAKEN) => attempt += 1,
+                outcome => return outcome,
+            }
+        }
+    }
+
+    async fn attempt(programs: &Programs, patience: Duration) -> Result<Self, String> {
+        let start = Instant::now();
+        let directory = tempfile::Builder::new().prefix("stowage-e2e-").tempdir();
+        let directory = directory.map_err(|error| format!("can't make a temporary directory: {error}"))?;
+        let mut plane = Self { processes: Vec::new(), directory, ready_after: Duration::ZERO };
+        let ports = Ports::free().map_err(|error| format!("no free port: {error}"))?;
+        let tokens = Tokens::generate()?;
+        plane.write("tokens.csv", &tokens.file())?;
+        plane.write("audit.json", AUDIT_POLICY)?;
+        let (server, authority) = (format!("https://127.0.0.1:{}", ports.apiserver), plane.path(CERTIFICATE));
+        let kubeconfig = |user| tokens.kubeconfig(&server, &authority.display().to_string(), user).to_string();
+        plane.write("kubeconfig", &kubeconfig(User::Admin))?;
+        plane.write("controller-manager.kubeconfig", &kubeconfig(User::ControllerManager))?;
+
+        plane.spawn("etcd", &programs.etcd, etcd_flags(&ports))?;
+        plane.spawn("kube-apiserver", &programs.apiserver, apiserver_flags(&ports))?;
+        let ready = timeout(patience, plane.ready()).await;
+        ready.map_err(|_| format!("the API server was not ready within {} s", patience.as_secs()))??;
+        plane.spawn("kube-controller-manager", &programs.controller_manager, controller_manager_flags())?;
+        plane.ready_after = start.elapsed();
+        rights::grant(&plane.client(User::Admin).await?).await?;
+        Ok(plane)
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.directory.path().join(name)
+    }
+
+    fn write(&self, name: &str, content: &str) -> Result<(), String> {
+        std::fs::write(self.path(name), content).map_err(|error| format!("can't write {name}: {error}"))
+    }
+
+    fn spawn(&mut self, name: &'static str, program: &Path, flags: Vec<String>) -> Result<(), String> {
+        let process = Process::start(name, program, flags, self.directory.path())?;
+        self.processes.push(process);
+        Ok(())
+    }
+
+    /// Waits for the API server, or for the end of one of the processes.
+    async fn ready(&mut self) -> Result<(), String> {
+        loop {
+            self.check()?;
+            // The key is written after the certificate, so where it is the certificate is whole.
+            if self.path(KEY).exists()
+                && let Ok(client) = self.client(User::Admin).await
+                && answers_ok(&client).await
+            {
+                return Ok(());
+            }
+            sleep(LOOK).await;
+        }
+    }
+
+    /// Fails when one of the processes has ended.
+    pub(crate) fn check(&mut self) -> Result<(), String> {
+        self.processes.iter_mut().find_map(Process::ended).map_or(Ok(()), Err)
+    }
+
+    /// A client of the API server as one of its users.
+    pub(crate) async fn client(&self, user: User) -> Result<Client, String> {
+        let file = Kubeconfig::read_from(self.kubeconfig()).map_err(|error| error.to_string())?;
+        let options = KubeConfigOptions { context: Some(user.name().to_owned()), ..KubeConfigOptions::default() };
+        let config = kube::Config::from_custom_kubeconfig(file, &options).await.map_err(|error| error.to_string())?;
+        Client::try_from(config).map_err(|error| error.to_string())
+    }
+
+    /// The kubeconfig; its contexts are named like the users.
+    pub(crate) fn kubeconfig(&self) -> PathBuf {
+        self.path("kubeconfig")
+    }
+
+    /// The API server's audit log.
+    pub(crate) fn audit_log(&self) -> PathBuf {
+        self.path(AUDIT_LOG)
+    }
+
+    /// The logs of the processes.
+    pub(crate) fn logs(&self) -> Vec<PathBuf> {
+        self.processes.iter().map(|process| process.log().to_owned()).collect()
+    }
+}
+
+async fn answers_ok(client: &Client) -> bool {
+    let Ok(request) = http::Request::get("/readyz").body(Vec::new()) else { return false };
+    client.request_text(request).await.is_ok_and(|answer| answer == "ok")
+}
+
+/// Ports that were free when asked for.
+struct Ports {
+    etcd: u16,
+    apiserver: u16,
+}
+
+impl Ports {
+    fn free() -> io::Result<Self> {
+        // Both are held until both are known, so that they differ.
+        let (etcd, apiserver) = (TcpListener::bind("127.0.0.1:0")?, TcpListener::bind("127.0.0.1:0")?);
+        Ok(Self { etcd: etcd.local_addr()?.port(), apiserver: apiserver.local_addr()?.port() })
+    }
+}
+
+const AUDIT_LOG: &str = "audit.log";
+const CERTIFICATE: &str = "certificates/apiserver.crt";
+const KEY: &str = "certificates/apiserver.key";
+
+fn etcd_flags(ports: &Ports) -> Vec<String> {
+    let clients = format!("http://127.0.0.1:{}", ports.etcd);
+    vec![
+        "--data-dir=etcd".to_owned(),
+        // The data doesn't outlive the process, so nothing is gained by waiting for the disk.
+        "--unsafe-no-fsync".to_owned(),
+        format!("--listen-client-urls={clients}"),
+        format!("--advertise-client-urls={clients}"),
+        // It has no peers; any port will do.
+        "--listen-peer-urls=http://127.0.0.1:0".to_owned(),
+    ]
+}
+
+fn apiserver_flags(ports: &Ports) -> Vec<String> {
+    vec![
+        format!("--etcd-servers=http://127.0.0.1:{}", ports.etcd),
+        "--bind-address=127.0.0.1".to_owned(),
+        format!("--secure-port={}", ports.apiserver),
+        // The address in the Service `kubernetes`, which nobody here uses. Given, because a machine without a network
+        // has none to find; it is one of those kept for documentation.
+        "--advertise-address=192.0.2.1".to_owned(),
+        // It makes its own certificate; that key signs the tokens of service accounts too, of which there are none.
+        "--cert-dir=certificates".to_owned(),
+        format!("--service-account-issuer=https://127.0.0.1:{}", ports.apiserver),
+        format!("--service-account-key-file={KEY}"),
+        format!("--service-account-signing-key-file={KEY}"),
+        "--disable-admission-plugins=ServiceAccount".to_owned(),
+        "--token-auth-file=tokens.csv".to_owned(),
+        "--authorization-mode=RBAC".to_owned(),
+        "--service-cluster-ip-range=10.96.0.0/16".to_owned(),
+        "--audit-policy-file=audit.json".to_owned(),
+        format!("--audit-log-path={AUDIT_LOG}"),
+    ]
+}
+
+fn controller_manager_flags() -> Vec<String> {
+    vec![
+        "--kubeconfig=controller-manager.kubeconfig".to_owned(),
+        "--controllers=namespace-controller,garbage-collector-controller".to_owned(),
+        "--leader-elect=false".to_owned(),
+        "--secure-port=0".to_owned(),
+    ]
+}

@@ -1,0 +1,112 @@
+//! Who talks to the API server: each with a token, and a name in the audit log, of their own.
+
+use std::fmt::Write as _;
+
+use serde_json::{Value, json};
+
+/// A client of the API server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum User {
+    /// The harness, when it prepares, looks and cleans up.
+    Admin,
+    /// The operator under test.
+    Operator,
+    /// The gateway.
+    Gateway,
+    /// Those who make claims and use their Secrets.
+    Tenant,
+    /// The controller manager.
+    ControllerManager,
+}
+
+impl User {
+    pub(super) const ALL: [Self; 5] =
+        [Self::Admin, Self::Operator, Self::Gateway, Self::Tenant, Self::ControllerManager];
+
+    /// The name in the audit log, and that of the context in the kubeconfig.
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Admin => "admin",
+            Self::Operator => "operator",
+            Self::Gateway => "gateway",
+            Self::Tenant => "tenant",
+            Self::ControllerManager => "system:kube-controller-manager",
+        }
+    }
+
+    /// Tenants have the rights that spec §3.8 gives them; all others may do everything.
+    const fn group(self) -> &'static str {
+        match self {
+            Self::Tenant => TENANTS,
+            _ => "system:masters",
+        }
+    }
+}
+
+/// The group of all tenants.
+pub(super) const TENANTS: &str = "stowage:tenants";
+
+/// A token for each user.
+pub(super) struct Tokens(Vec<(User, String)>);
+
+impl Tokens {
+    /// Tokens that nobody can guess: other users of the machine reach its loopback too.
+    pub(super) fn generate() -> Result<Self, String> {
+        let token = |user| {
+            let mut bytes = [0; 16];
+            getrandom::fill(&mut bytes).map_err(|error| format!("no random numbers: {error}"))?;
+            Ok((user, hex::encode(bytes)))
+        };
+        User::ALL.into_iter().map(token).collect::<Result<_, String>>().map(Self)
+    }
+
+    /// The API server's token file.
+    pub(super) fn file(&self) -> String {
+        self.0.iter().fold(String::new(), |mut file, (user, token)| {
+            let name = user.name();
+            // Writing to a string can't fail.
+            let _ = writeln!(file, "{token},{name},{name},\"{}\"", user.group());
+            file
+        })
+    }
+
+    /// A kubeconfig with a context for each user, named like them; `current` is the one that counts without a choice.
+    pub(super) fn kubeconfig(&self, server: &str, authority: &str, current: User) -> Value {
+        let named = |user: User, key: &str, value: Value| json!({"name": user.name(), key: value});
+        let users = self.0.iter().map(|(user, token)| named(*user, "user", json!({"token": token})));
+        let contexts = User::ALL.map(|user| named(user, "context", json!({"cluster": "e2e", "user": user.name()})));
+        json!({
+            "apiVersion": "v1", "kind": "Config", "current-context": current.name(),
+            "clusters": [{"name": "e2e", "cluster": {"server": server, "certificate-authority": authority}}],
+            "users": users.collect::<Vec<_>>(), "contexts": contexts,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use kube::config::Kubeconfig;
+
+    use super::*;
+
+    #[test]
+    fn every_user_has_a_token_of_their_own() {
+        let tokens = Tokens::generate().unwrap();
+        let distinct: BTreeSet<&str> = tokens.0.iter().map(|(_, token)| token.as_str()).collect();
+        assert_eq!(distinct.len(), User::ALL.len());
+        let file = tokens.file();
+        let tenant = file.lines().find(|line| line.contains(",tenant,")).unwrap();
+        assert!(tenant.ends_with(",\"stowage:tenants\"") && !file.contains(",\"\""), "{file}");
+    }
+
+    #[test]
+    fn the_kubeconfig_has_a_context_for_every_user() {
+        let config = Tokens::generate().unwrap().kubeconfig("https://127.0.0.1:1", "ca.crt", User::Admin);
+        let config: Kubeconfig = serde_json::from_value(config).unwrap();
+        assert_eq!(config.current_context.as_deref(), Some("admin"));
+        let named: Vec<&str> = config.contexts.iter().map(|context| context.name.as_str()).collect();
+        assert_eq!(named, User::ALL.map(User::name));
+    }
+}

@@ -1,0 +1,163 @@
+//! What holds in every scenario, judged from outside: by what the operator asked of the API server and the store.
+
+use std::collections::BTreeSet;
+
+use stowage_operator::api::{BucketName, Endpoint, RecordName};
+use stowage_sim::serve::S3Request;
+
+use crate::audit::Request;
+
+/// What an operator may change, and how (spec §2, §3.8): never whole claims, backends or namespaces.
+const MAY: [(&str, &[&str]); 6] = [
+    ("bucketclaims", &["patch", "update"]),
+    ("bucketclaims/status", &["patch", "update"]),
+    ("s3backends/status", &["patch", "update"]),
+    ("secrets", &["create", "patch", "update", "delete"]),
+    ("events", &["create", "patch", "update"]),
+    ("leases", &["create", "patch", "update"]),
+];
+
+/// Operations of S3 that destroy something.
+const DESTROYS: [&str; 4] = ["DeleteBucket", "DeleteObject", "DeleteObjects", "AbortMultipartUpload"];
+
+/// The operator changes what is its own to change, and asks nothing that a server can't make sense of.
+pub(crate) fn requests(asked: &[Request]) -> Result<(), String> {
+    for request in asked {
+        let (target, verb, code) = (request.target(), request.verb.as_str(), request.response_status.code);
+        let may = MAY.iter().any(|(resource, verbs)| *resource == target && verbs.contains(&verb));
+        if request.writes() && !may {
+            return Err(format!("the operator asked to {verb} {target} {}", place(request)));
+        }
+        // What comes of conflicts, deletions and a namespace that ends is part of life, and 504 is what the server
+        // notes about a caller that was killed; these never are.
+        if matches!(code, 400 | 405 | 406 | 415 | 500) {
+            return Err(format!("the operator's {verb} of {target} {} was answered {code}", place(request)));
+        }
+    }
+    Ok(())
+}
+
+fn place(request: &Request) -> String {
+    format!("{}/{}", request.object_ref.namespace, request.object_ref.name)
+}
+
+/// Whether this is a change of the store by this user that had success.
+pub(crate) fn changes(request: &S3Request, user: &str) -> bool {
+    let reads = ["Get", "Head", "List"].iter().any(|reads| request.operation.starts_with(reads));
+    request.who.as_deref() == Some(user) && !reads && request.status.is_some_and(|status| status < 300)
+}
+
+/// The operator creates a bucket when its record is stored, and destroys only what is in buckets that it created.
+pub(crate) fn store(endpoint: &str, changes: &[S3Request], asked: &[Request]) -> Result<(), String> {
+    let endpoint = Endpoint::parse(endpoint).map_err(|error| error.to_string())?;
+    let mut created = BTreeSet::new();
+    for change in changes {
+        let bucket = change.bucket.as_deref().unwrap_or_default();
+        if change.operation == "CreateBucket" {
+            let name = BucketName::parse(bucket).map_err(|error| error.to_string())?;
+            recorded_before(change, &RecordName::of(&endpoint, &name), asked)?;
+            created.insert(bucket);
+        } else if DESTROYS.contains(&change.operation) && !created.contains(bucket) {
+            return Err(format!("the operator did {} in bucket {bucket}, which it had not created", change.operation));
+        }
+    }
+    Ok(())
+}
+
+fn recorded_before(change: &S3Request, record: &RecordName, asked: &[Request]) -> Result<(), String> {
+    let recorded = asked.iter().any(|request| {
+        request.verb == "create"
+            && request.target() == "secrets"
+            // A POST has no name in its path, but its answer does.
+            && request.object_ref.name == record.as_str()
+            && request.succeeded()
+            && request.stage_timestamp <= change.at
+    });
+    let bucket = change.bucket.as_deref().unwrap_or_default();
+    if recorded { Ok(()) } else { Err(format!("bucket {bucket} was created before its record {record} was stored")) }
+}
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+    use serde_json::json;
+
+    use super::*;
+
+    const ENDPOINT: &str = "http://127.0.0.1:9000";
+
+    fn asked(verb: &str, resource: &str, subresource: &str, name: &str, code: u16) -> Request {
+        serde_json::from_value(json!({
+            "verb": verb, "user": {"username": "operator"},
+            "objectRef": {"resource": resource, "subresource": subresource, "namespace": "ns", "name": name},
+            "responseStatus": {"code": code}, "stageTimestamp": "2026-01-01T00:00:01Z",
+        }))
+        .unwrap()
+    }
+
+    fn changed(second: i64, operation: &'static str, bucket: &str) -> S3Request {
+        S3Request {
+            at: "2026-01-01T00:00:00Z".parse::<jiff::Timestamp>().unwrap() + jiff::SignedDuration::from_secs(second),
+            who: Some("OPERATOR".to_owned()),
+            operation,
+            bucket: Some(bucket.to_owned()),
+            key: None,
+            status: Some(200),
+        }
+    }
+
+    fn record(bucket: &str) -> Request {
+        let name = RecordName::of(&Endpoint::parse(ENDPOINT).unwrap(), &BucketName::parse(bucket).unwrap());
+        asked("create", "secrets", "", name.as_str(), 201)
+    }
+
+    #[rstest]
+    #[case("patch", "bucketclaims", "status", 200, true)]
+    #[case("patch", "bucketclaims", "", 409, true)]
+    #[case("list", "namespaces", "", 200, true)]
+    #[case("create", "secrets", "", 403, true)]
+    #[case("create", "events", "", 504, true)]
+    #[case("delete", "bucketclaims", "", 200, false)]
+    #[case("deletecollection", "secrets", "", 200, false)]
+    #[case("patch", "s3backends", "", 200, false)]
+    #[case("patch", "secrets", "", 400, false)]
+    #[case("get", "secrets", "", 500, false)]
+    fn only_some_requests_are_an_operators(
+        #[case] verb: &str,
+        #[case] resource: &str,
+        #[case] subresource: &str,
+        #[case] code: u16,
+        #[case] right: bool,
+    ) {
+        assert_eq!(requests(&[asked(verb, resource, subresource, "x", code)]).is_ok(), right);
+    }
+
+    #[test]
+    fn a_bucket_is_created_after_its_record_and_not_before() {
+        assert_eq!(store(ENDPOINT, &[changed(2, "CreateBucket", "photos")], &[record("photos")]), Ok(()));
+        for (moment, asked) in [(0, record("photos")), (2, record("videos"))] {
+            let why = store(ENDPOINT, &[changed(moment, "CreateBucket", "photos")], &[asked]).unwrap_err();
+            assert!(why.contains("before its record"), "{why}");
+        }
+    }
+
+    #[rstest]
+    #[case("DeleteBucket")]
+    #[case("DeleteObjects")]
+    #[case("AbortMultipartUpload")]
+    fn only_what_was_created_is_destroyed(#[case] operation: &'static str) {
+        let destroys = changed(3, operation, "photos");
+        let made = changed(2, "CreateBucket", "photos");
+        assert_eq!(store(ENDPOINT, &[made.clone(), destroys.clone()], &[record("photos")]), Ok(()));
+        let why = store(ENDPOINT, &[destroys, made], &[record("photos")]).unwrap_err();
+        assert!(why.contains("which it had not created"), "{why}");
+    }
+
+    #[test]
+    fn changes_are_the_users_own_and_had_success() {
+        let change = changed(0, "DeleteBucket", "photos");
+        assert!(changes(&change, "OPERATOR") && !changes(&change, "ADMIN"));
+        assert!(!changes(&S3Request { status: Some(409), ..change.clone() }, "OPERATOR"));
+        assert!(!changes(&S3Request { operation: "HeadBucket", ..change }, "OPERATOR"));
+    }
+}

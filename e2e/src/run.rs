@@ -1,0 +1,226 @@
+//! Plays the chosen scenarios on their ground, and tells as they end.
+
+use std::cell::{Cell, RefCell};
+use std::path::PathBuf;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use clap::ValueEnum;
+use futures::future::try_join_all;
+use kube::Client;
+use kube::config::{KubeConfigOptions, Kubeconfig};
+use tokio::signal::unix::{SignalKind, signal};
+
+use crate::cluster::World;
+use crate::control_plane::{Programs, User};
+use crate::operator::Log;
+use crate::report::{Report, ScenarioReport};
+use crate::rig::Rig;
+use crate::scenarios::{self, Scenario};
+use crate::simulated::REGION;
+use crate::store::{Key, Store};
+
+/// What to do.
+pub(crate) struct Plan {
+    pub(crate) scenarios: Vec<Scenario>,
+    pub(crate) ground: Ground,
+    /// The operator's program, and arguments that come before `run`.
+    pub(crate) command: Vec<String>,
+    /// For each thing waited for.
+    pub(crate) patience: Duration,
+    pub(crate) output: Output,
+    /// Where folders of failed scenarios go.
+    pub(crate) artifacts: Option<PathBuf>,
+}
+
+/// Where scenarios are played.
+pub(crate) enum Ground {
+    /// In a cluster that is there, with a store that is there, one after the other.
+    Existing(Existing),
+    /// On so many control planes that are started for this, one after the other on each. Operators can't share one:
+    /// each looks after all claims.
+    ControlPlane { programs: Programs, jobs: usize },
+}
+
+/// A cluster and a store that are there.
+pub(crate) struct Existing {
+    pub(crate) kubeconfig: PathBuf,
+    pub(crate) context: Option<String>,
+    pub(crate) endpoint: String,
+    pub(crate) region: String,
+    pub(crate) key: Key,
+}
+
+/// How the report is written to stdout.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Output {
+    /// One line per scenario, as it ends.
+    Text,
+    /// One document when all have ended; the lines go to stderr.
+    Json,
+}
+
+impl Ground {
+    fn name(&self) -> &'static str {
+        match self {
+            Self::Existing(_) => "existing",
+            Self::ControlPlane { .. } => "control-plane",
+        }
+    }
+}
+
+/// Plays the scenarios until all have ended, or a signal tells to stop; what they made is taken away.
+///
+/// # Errors
+/// When one of them fails, or can't be begun, or the run is interrupted.
+pub(crate) async fn run(plan: Plan) -> Result<(), String> {
+    let ledger = Ledger::new(&plan);
+    match &plan.ground {
+        Ground::Existing(existing) => on_existing(&plan, existing, &ledger).await?,
+        Ground::ControlPlane { programs, jobs } => {
+            let jobs = (1..=(*jobs).min(plan.scenarios.len())).map(|job| on_rig(&plan, programs, &ledger, job));
+            unless_interrupted(try_join_all(jobs)).await?;
+        }
+    }
+    let report = ledger.report();
+    if plan.output == Output::Json {
+        print(&serde_json::to_string_pretty(&report).map_err(|error| error.to_string())?)?;
+    }
+    match report.failed() {
+        0 => Ok(()),
+        failed => Err(format!("{failed} of {} scenarios failed", report.scenarios.len())),
+    }
+}
+
+async fn on_existing(plan: &Plan, existing: &Existing, ledger: &Ledger<'_>) -> Result<(), String> {
+    let mut world = existing_world(plan, existing).await?;
+    world.store.probe().await?;
+    let new_definitions = scenarios::install(&world).await?;
+    // Whatever comes of it, the world is left as it was.
+    let played = unless_interrupted(play(plan, &mut world, ledger)).await;
+    let cleaned = world.clean_up().await;
+    let uninstalled = scenarios::uninstall(&world, &new_definitions).await;
+    played.and(cleaned).and(uninstalled)
+}
+
+/// One worker. The rig ends with the world that holds it, also when this future is dropped.
+async fn on_rig(plan: &Plan, programs: &Programs, ledger: &Ledger<'_>, job: usize) -> Result<(), String> {
+    let rig = Rig::start(programs, plan.patience).await?;
+    tell(&format!("control plane {job} was ready after {:.1} s", rig.plane.ready_after.as_secs_f64()));
+    let mut world = rig_world(plan, rig, job).await?;
+    scenarios::install(&world).await?;
+    play(plan, &mut world, ledger).await
+}
+
+async fn play(plan: &Plan, world: &mut World, ledger: &Ledger<'_>) -> Result<(), String> {
+    while let Some((index, scenario)) = ledger.next() {
+        let outcome = scenario.run(world, plan.artifacts.as_deref()).await;
+        ledger.note(index, outcome)?;
+    }
+    Ok(())
+}
+
+/// What is to be played, and what came of it, for all workers.
+struct Ledger<'a> {
+    plan: &'a Plan,
+    next: Cell<usize>,
+    outcomes: RefCell<Vec<(usize, ScenarioReport)>>,
+}
+
+impl<'a> Ledger<'a> {
+    fn new(plan: &'a Plan) -> Self {
+        Self { plan, next: Cell::new(0), outcomes: RefCell::default() }
+    }
+
+    /// The next scenario that nobody has begun.
+    fn next(&self) -> Option<(usize, Scenario)> {
+        let index = self.next.get();
+        let scenario = *self.plan.scenarios.get(index)?;
+        self.next.set(index + 1);
+        Some((index, scenario))
+    }
+
+    fn note(&self, index: usize, outcome: ScenarioReport) -> Result<(), String> {
+        match self.plan.output {
+            Output::Text => print(&outcome.to_string())?,
+            Output::Json => tell(&outcome.to_string()),
+        }
+        self.outcomes.borrow_mut().push((index, outcome));
+        Ok(())
+    }
+
+    /// In the order in which the scenarios were chosen.
+    fn report(&self) -> Report {
+        let mut outcomes = self.outcomes.borrow().clone();
+        outcomes.sort_by_key(|(index, _)| *index);
+        let scenarios = outcomes.into_iter().map(|(_, outcome)| outcome).collect();
+        Report { stage: self.plan.ground.name().to_owned(), scenarios }
+    }
+}
+
+/// Drops the work when a signal asks to end.
+async fn unless_interrupted<T>(work: impl Future<Output = Result<T, String>>) -> Result<T, String> {
+    let listen = |kind| signal(kind).map_err(|error| format!("can't wait for signals: {error}"));
+    let mut interrupt = listen(SignalKind::interrupt())?;
+    let mut terminate = listen(SignalKind::terminate())?;
+    let mut hangup = listen(SignalKind::hangup())?;
+    tokio::select! {
+        done = work => done,
+        _ = interrupt.recv() => Err("interrupted".to_owned()),
+        _ = terminate.recv() => Err("terminated".to_owned()),
+        _ = hangup.recv() => Err("the terminal is gone".to_owned()),
+    }
+}
+
+async fn existing_world(plan: &Plan, existing: &Existing) -> Result<World, String> {
+    let Existing { kubeconfig, context, endpoint, region, key } = existing;
+    let file = Kubeconfig::read_from(kubeconfig).map_err(|error| format!("{}: {error}", kubeconfig.display()))?;
+    let options = KubeConfigOptions { context: context.clone(), ..KubeConfigOptions::default() };
+    let config = kube::Config::from_custom_kubeconfig(file, &options).await.map_err(|error| error.to_string())?;
+    let client = Client::try_from(config).map_err(|error| error.to_string())?;
+    Ok(World {
+        tenant: client.clone(),
+        client,
+        kubeconfig: kubeconfig.clone(),
+        context: context.clone(),
+        store: Store::new(endpoint, region, key)?,
+        operator_key: key.clone(),
+        command: plan.command.clone(),
+        patience: plan.patience,
+        prefix: prefix(),
+        log: Log::default(),
+        rig: None,
+    })
+}
+
+async fn rig_world(plan: &Plan, rig: Rig, job: usize) -> Result<World, String> {
+    Ok(World {
+        client: rig.plane.client(User::Admin).await?,
+        tenant: rig.plane.client(User::Tenant).await?,
+        kubeconfig: rig.plane.kubeconfig(),
+        context: Some(User::Operator.name().to_owned()),
+        store: Store::new(&rig.simulated.endpoint(), REGION, &rig.simulated.admin)?,
+        operator_key: rig.simulated.operator.clone(),
+        command: plan.command.clone(),
+        patience: plan.patience,
+        prefix: format!("{}-{job}", prefix()),
+        log: Log::default(),
+        rig: Some(rig),
+    })
+}
+
+/// Short enough for bucket names, which hold it; unlike that of any other run.
+fn prefix() -> String {
+    let moment = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis();
+    format!("e2e-{:x}", moment & 0xff_ffff_ffff)
+}
+
+fn print(line: &str) -> Result<(), String> {
+    use std::io::Write;
+    writeln!(std::io::stdout(), "{line}").map_err(|error| format!("can't write to stdout: {error}"))
+}
+
+/// Tells how it goes. Nobody has to listen.
+fn tell(line: &str) {
+    use std::io::Write;
+    let _ = writeln!(std::io::stderr(), "{line}");
+}

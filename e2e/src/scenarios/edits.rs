@@ -1,0 +1,53 @@
+//! What becomes of a bucket is decided by the policy that its claim has in the end.
+
+use serde_json::json;
+
+use crate::cluster::{World, check};
+use crate::stage::Stage;
+
+pub(super) async fn policy(world: &World) -> Result<String, String> {
+    let stage = world.stage("policy").await?;
+    let mut operator = stage.start_operator(&[])?;
+    stage.under(&mut operator, edited(&stage)).await?;
+    operator.terminate().await?;
+    Ok("Delete edited to Retain kept its bucket; Retain edited to Delete, and a late forceDelete, took theirs"
+        .to_owned())
+}
+
+async fn edited(stage: &Stage<'_>) -> Result<(), String> {
+    let store = &stage.world.store;
+    let bucket = |name: &str| format!("{}-{name}", stage.tenant);
+    let force = json!({"deletionPolicy": "Delete", "forceDelete": true});
+    let spared = stage.claim("spared", force.clone()).await?;
+    let taken = stage.claim("taken", json!({})).await?;
+    let late = stage.claim("late", json!({"deletionPolicy": "Delete"})).await?;
+    for name in ["spared", "taken", "late"] {
+        stage.ready(name).await?;
+        store.put(&bucket(name), 1).await?;
+    }
+
+    let half = stage.patch("taken", json!({"spec": {"forceDelete": true}})).await;
+    let refused = half.as_ref().is_err_and(|why| why.contains("forceDelete"));
+    check(refused, || format!("forceDelete with Retain was answered {half:?}"))?;
+
+    let retain = json!({"spec": {"deletionPolicy": "Retain", "forceDelete": false}});
+    stage.patch("spared", retain).await?;
+    stage.patch("taken", json!({"spec": force})).await?;
+    stage.delete(&spared).await?;
+    stage.delete(&taken).await?;
+    stage.ask_to_delete("late").await?;
+    stage.shows("late", "BucketNotEmpty").await?;
+    stage.patch("late", json!({"spec": {"forceDelete": true}})).await?;
+    stage.gone(&late).await?;
+
+    for claim in [&spared, &taken, &late] {
+        stage.nothing_left(claim).await?;
+    }
+    let left = store.keys(&bucket("spared")).await?;
+    check(left.len() == 1, || format!("the retained bucket holds {left:?}"))?;
+    for name in ["taken", "late"] {
+        let left = store.tags(&bucket(name)).await?;
+        check(left.is_none(), || format!("bucket {} is still there", bucket(name)))?;
+    }
+    Ok(())
+}

@@ -1,0 +1,40 @@
+//! A namespace goes with all that is in it.
+
+use k8s_openapi::api::core::v1::Namespace;
+use kube::ResourceExt;
+use kube::api::{Api, DeleteParams};
+use kube::runtime::wait::conditions::is_deleted;
+use serde_json::json;
+
+use crate::cluster::{World, check, explain};
+use crate::stage::Stage;
+
+pub(super) async fn deleted(world: &World) -> Result<String, String> {
+    let stage = world.stage("namespace").await?;
+    let mut operator = stage.start_operator(&[])?;
+    stage.under(&mut operator, goes(&stage)).await?;
+    operator.terminate().await?;
+    Ok("the namespace went; of its two buckets the one to be retained is there, and no key".to_owned())
+}
+
+async fn goes(stage: &Stage<'_>) -> Result<(), String> {
+    let store = &stage.world.store;
+    let bucket = |name: &str| format!("{}-{name}", stage.tenant);
+    let kept = stage.claim("kept", json!({})).await?;
+    let emptied = stage.claim("emptied", json!({"deletionPolicy": "Delete", "forceDelete": true})).await?;
+    for name in ["kept", "emptied"] {
+        stage.ready(name).await?;
+        store.put(&bucket(name), 1).await?;
+    }
+    let namespaces: Api<Namespace> = Api::all(stage.world.client.clone());
+    let found = explain("no namespace", namespaces.get(&stage.tenant).await)?;
+    explain("can't delete the namespace", namespaces.delete(&stage.tenant, &DeleteParams::default()).await)?;
+    let uid = found.uid().unwrap_or_default();
+    stage.world.wait(&namespaces, &stage.tenant, "gone", is_deleted(&uid)).await?;
+    stage.nothing_left(&kept).await?;
+    stage.nothing_left(&emptied).await?;
+    let left = store.keys(&bucket("kept")).await?;
+    check(left.len() == 1, || format!("the retained bucket holds {left:?}"))?;
+    let left = store.tags(&bucket("emptied")).await?;
+    check(left.is_none(), || format!("bucket {} is still there", bucket("emptied")))
+}

@@ -1,0 +1,159 @@
+//! A key is replaced while it is in use.
+
+use std::cell::Cell;
+use std::time::Duration;
+
+use futures::future::try_join3;
+use jiff::{SignedDuration, Timestamp};
+use k8s_openapi::api::core::v1::Secret;
+use kube::ResourceExt;
+use serde_json::json;
+use stowage_operator::api::BucketClaim;
+use stowage_operator::api::wire::{self, Role};
+
+use tokio::time::{interval, timeout};
+
+use crate::cluster::{World, check, explain, text};
+use crate::stage::Stage;
+use crate::tenant::Tenant;
+
+const CLAIM: &str = "data";
+/// How long the old key goes on after the switch, in seconds.
+const OVERLAP: i64 = 4;
+/// No key is replaced before it is this old (spec §3.3), which is most of what this scenario takes.
+const YOUNGEST: Duration = Duration::from_secs(60);
+/// From the beginning of one use to that of the next, for each tenant.
+const PACE: Duration = Duration::from_millis(20);
+/// The value of the annotation that asks for a rotation.
+const REQUEST: &str = "first";
+
+/// Two tenants use the bucket all the time: one reads the Secret before each use, one holds what it read at first.
+pub(super) async fn overlap(world: &World) -> Result<String, String> {
+    let stage = world.stage("rotation").await?;
+    let gateway = stage.start_gateway().await?;
+    let mut operator = stage.start_operator_behind(&gateway.url(), &[])?;
+    let seen = stage.under(&mut operator, in_use(&stage)).await?;
+    operator.terminate().await?;
+    Ok(seen)
+}
+
+async fn in_use(stage: &Stage<'_>) -> Result<String, String> {
+    stage.claim(CLAIM, json!({"rotationPolicy": {"overlapSeconds": OVERLAP}})).await?;
+    stage.ready(CLAIM).await?;
+    let held = Tenant::of(&connection(stage).await?)?;
+    let other = format!("{}-other", stage.tenant);
+    stage.world.store.make(&other).await?;
+    held.is_kept_out_of(&other).await?;
+
+    let ended = Cell::new(false);
+    let holds = async {
+        let seen = holds_on(stage, &held).await;
+        ended.set(true);
+        seen
+    };
+    let reads = reads_again(stage, &ended, &held.key_id);
+    let (expires, held, read) = try_join3(rotate(stage, &held.key_id), holds, reads).await?;
+    check(held.refused_at >= expires, || {
+        format!("the old key was refused at {}, and expires at {expires}", held.refused_at)
+    })?;
+    let earliest = read.old_until + SignedDuration::from_secs(OVERLAP);
+    check(expires >= earliest, || {
+        format!("the Secret held the old key at {}, and that expires at {expires}", read.old_until)
+    })?;
+    Ok(format!(
+        "{} uses by who reads the Secret again, {} with the old key until it expired: 0 failed",
+        read.count, held.count
+    ))
+}
+
+/// How long the rotation may take to come.
+fn limit(stage: &Stage<'_>) -> Duration {
+    YOUNGEST + stage.world.patience
+}
+
+async fn connection(stage: &Stage<'_>) -> Result<Secret, String> {
+    explain("no consumer Secret", stage.secrets(&stage.tenant).get(&format!("{CLAIM}-s3")).await)
+}
+
+/// Asks for a rotation and waits for it. Returns when the old key expires.
+async fn rotate(stage: &Stage<'_>, old: &str) -> Result<Timestamp, String> {
+    stage.patch(CLAIM, json!({"metadata": {"annotations": {wire::ROTATE: REQUEST}}})).await?;
+    let rotated = |claim: Option<&BucketClaim>| {
+        let status = claim.and_then(|claim| claim.status.as_ref());
+        status.is_some_and(|status| {
+            status.rotation_generation == Some(2) && status.handled_rotate_request.as_deref() == Some(REQUEST)
+        })
+    };
+    let claim = stage.world.wait_for_up_to(limit(stage), &stage.claims(), CLAIM, "rotated", rotated).await?;
+    let claim = claim.ok_or("the claim is gone")?;
+    // The stamp is another pass's, which has seen the Secret with the new key.
+    let (secrets, name) = (stage.secrets(&stage.system), format!("vc-{}", old.to_lowercase()));
+    let stamped = |key: Option<&Secret>| key.is_some_and(|key| expiry(key).is_some());
+    let stamped = stage.world.wait(&secrets, &name, "stamped", stamped).await?.ok_or("the old key is gone")?;
+    let keys = stage.internal(&claim, Role::VirtualCredential).await?;
+    let current: Vec<&Secret> = keys.iter().filter(|key| expiry(key).is_none()).collect();
+    let shown = claim.status.and_then(|status| status.access_key_id).unwrap_or_default();
+    let right = keys.len() == 2 && current.len() == 1 && text(current[0], "access_key_id") == shown;
+    check(right, || format!("of {} keys {} don't expire, and the status shows {shown}", keys.len(), current.len()))?;
+    expiry(&stamped).ok_or_else(|| "the old key doesn't expire".to_owned())
+}
+
+fn expiry(key: &Secret) -> Option<Timestamp> {
+    key.annotations().get(wire::EXPIRES_AT)?.parse().ok()
+}
+
+/// What became of a tenant who never reads the Secret again.
+struct Held {
+    count: usize,
+    refused_at: Timestamp,
+}
+
+/// Uses one key until it is refused, which must not be before it has expired.
+async fn holds_on(stage: &Stage<'_>, tenant: &Tenant) -> Result<Held, String> {
+    let mut count = 0;
+    let mut pace = interval(PACE);
+    let used = async {
+        loop {
+            pace.tick().await;
+            match tenant.use_bucket(count).await {
+                Ok(()) => count += 1,
+                Err(why) if why.contains("InvalidAccessKeyId") => return Ok(Timestamp::now()),
+                Err(why) => return Err(format!("use {count} of the old key: {why}")),
+            }
+        }
+    };
+    let refused_at = timeout(limit(stage), used).await;
+    let refused_at =
+        refused_at.map_err(|_| format!("the old key still works after {} s", limit(stage).as_secs()))??;
+    Ok(Held { count, refused_at })
+}
+
+/// What became of a tenant who reads the Secret before each use.
+struct Read {
+    count: usize,
+    /// When the Secret was asked for last of those times that it held the old key: the switch was later.
+    old_until: Timestamp,
+}
+
+/// Uses the bucket with what the Secret holds at that moment, until the end.
+async fn reads_again(stage: &Stage<'_>, ended: &Cell<bool>, old: &str) -> Result<Read, String> {
+    let mut read = Read { count: 0, old_until: Timestamp::now() };
+    let mut tenant = Tenant::of(&connection(stage).await?)?;
+    let mut pace = interval(PACE);
+    while !ended.get() {
+        pace.tick().await;
+        let asked = Timestamp::now();
+        let secret = connection(stage).await?;
+        let id = text(&secret, "AWS_ACCESS_KEY_ID");
+        if id == old {
+            read.old_until = asked;
+        }
+        if id != tenant.key_id {
+            tenant = Tenant::of(&secret)?;
+        }
+        tenant.use_bucket(read.count).await.map_err(|why| format!("use {} of key {id}: {why}", read.count))?;
+        read.count += 1;
+    }
+    check(tenant.key_id != old, || "the Secret still holds the old key".to_owned())?;
+    Ok(read)
+}

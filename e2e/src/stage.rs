@@ -1,0 +1,201 @@
+//! What one scenario makes for itself, and what it does with claims there.
+
+use k8s_openapi::api::core::v1::Secret;
+use kube::ResourceExt;
+use kube::api::{Api, DeleteParams, ListParams, Patch, PatchParams, PostParams};
+use kube::runtime::wait::conditions::is_deleted;
+use serde_json::{Value, json};
+use stowage_operator::api::{BucketClaim, S3Backend, wire};
+use stowage_sim::serve::Server;
+
+use crate::cluster::{World, check, explain, from_json};
+use crate::control_plane::User;
+use crate::operator::Operator;
+use crate::store::Key;
+
+/// The gateway that consumer Secrets name where a scenario has none.
+pub(crate) const GATEWAY: &str = "http://gateway.stowage-e2e.invalid:9000";
+/// Name of the admin Secret of each scenario's backend.
+const ADMIN: &str = "store-admin";
+
+/// One scenario's part of the world: an operator namespace with the admin Secret, a tenant namespace, a backend.
+pub(crate) struct Stage<'a> {
+    pub(crate) world: &'a World,
+    pub(crate) system: String,
+    pub(crate) tenant: String,
+    pub(crate) backend: String,
+}
+
+impl World {
+    /// Makes what a scenario needs. Names begin with `prefix` and the scenario's name.
+    pub(crate) async fn stage(&self, scenario: &str) -> Result<Stage<'_>, String> {
+        let stage = self.stage_names(scenario);
+        for namespace in [&stage.system, &stage.tenant] {
+            self.make_namespace(namespace).await?;
+        }
+        let Key { id, secret } = &self.operator_key;
+        let secret: Secret = from_json(json!({
+            "metadata": {"name": ADMIN},
+            "stringData": {"AWS_ACCESS_KEY_ID": id, "AWS_SECRET_ACCESS_KEY": secret},
+        }));
+        explain(
+            "can't make the admin Secret",
+            stage.secrets(&stage.system).create(&PostParams::default(), &secret).await,
+        )?;
+        stage.make_backend().await?;
+        Ok(stage)
+    }
+
+    fn stage_names(&self, scenario: &str) -> Stage<'_> {
+        let base = format!("{}-{scenario}", self.prefix);
+        let (system, tenant) = (format!("{base}-system"), format!("{base}-tenant"));
+        Stage { world: self, system, tenant, backend: base }
+    }
+}
+
+impl Stage<'_> {
+    /// Secrets of a namespace.
+    pub(crate) fn secrets(&self, namespace: &str) -> Api<Secret> {
+        Api::namespaced(self.world.client.clone(), namespace)
+    }
+
+    /// Claims of the tenant, as the tenant.
+    pub(crate) fn claims(&self) -> Api<BucketClaim> {
+        Api::namespaced(self.world.tenant.clone(), &self.tenant)
+    }
+
+    /// All backends.
+    pub(crate) fn backends(&self) -> Api<S3Backend> {
+        Api::all(self.world.client.clone())
+    }
+
+    /// Makes this stage's backend.
+    pub(crate) async fn make_backend(&self) -> Result<(), String> {
+        let backend = from_json(json!({
+            "apiVersion": "broker.stowage.io/v1alpha1", "kind": "S3Backend", "metadata": {"name": self.backend},
+            "spec": {
+                "endpoint": self.world.store.endpoint, "region": self.world.store.region,
+                "adminCredentialsSecretRef": {"name": ADMIN, "namespace": self.system},
+            },
+        }));
+        let made = self.backends().create(&PostParams::default(), &backend).await;
+        explain("can't make the S3Backend", made).map(|_| ())
+    }
+
+    /// Starts the operator with this stage's operator namespace.
+    pub(crate) fn start_operator(&self, further: &[&str]) -> Result<Operator, String> {
+        self.start_operator_behind(GATEWAY, further)
+    }
+
+    /// Starts the operator with this stage's operator namespace, for tenants of this gateway.
+    pub(crate) fn start_operator_behind(&self, gateway: &str, further: &[&str]) -> Result<Operator, String> {
+        let kubeconfig = self.world.kubeconfig.display().to_string();
+        let mut arguments = vec!["run", "--kubeconfig", &kubeconfig, "--namespace", &self.system];
+        if let Some(context) = &self.world.context {
+            arguments.extend(["--context", context]);
+        }
+        arguments.extend(["--gateway-endpoint", gateway, "--admin-address", "127.0.0.1:0"]);
+        arguments.extend(further);
+        let arguments: Vec<String> = arguments.into_iter().map(str::to_owned).collect();
+        Operator::start(&self.world.command, &arguments, &self.world.log)
+    }
+
+    /// Starts a gateway for this stage's tenants.
+    pub(crate) async fn start_gateway(&self) -> Result<Server, String> {
+        let rig = self.world.rig.as_ref().ok_or("there is a gateway only on a control plane of the harness' own")?;
+        let client = rig.plane.client(User::Gateway).await?;
+        rig.simulated.gateway(client, &self.system, &self.backend, self.world.patience).await
+    }
+
+    /// Plays `scenario` as long as the operator runs; a failure tells the last lines of its log.
+    pub(crate) async fn under<T>(
+        &self,
+        operator: &mut Operator,
+        scenario: impl Future<Output = Result<T, String>>,
+    ) -> Result<T, String> {
+        tokio::select! {
+            outcome = scenario => outcome.map_err(|why| match self.world.log.tail() {
+                lines if lines.is_empty() => why,
+                lines => format!("{why}; the operator's log ends: {}", lines.join(" | ")),
+            }),
+            why = operator.ended() => Err(why),
+        }
+    }
+
+    /// Makes a claim on this stage's backend, with these further fields of its spec.
+    pub(crate) async fn claim(&self, name: &str, further: Value) -> Result<BucketClaim, String> {
+        let mut claim = json!({
+            "apiVersion": "broker.stowage.io/v1alpha1", "kind": "BucketClaim", "metadata": {"name": name},
+            "spec": {"backendRef": {"name": self.backend}},
+        });
+        json_merge(&mut claim["spec"], further);
+        let made = self.claims().create(&PostParams::default(), &from_json(claim)).await;
+        explain(format!("can't make claim {name}"), made)
+    }
+
+    /// Waits until a claim is Ready for its current generation.
+    pub(crate) async fn ready(&self, name: &str) -> Result<BucketClaim, String> {
+        self.shows(name, "Bound").await
+    }
+
+    /// Waits until the condition `Ready` of a claim has this reason, for its current generation.
+    pub(crate) async fn shows(&self, name: &str, reason: &'static str) -> Result<BucketClaim, String> {
+        let condition = |claim: Option<&BucketClaim>| claim.is_some_and(|claim| ready_reason(claim) == Some(reason));
+        let found = self.world.wait(&self.claims(), name, reason, condition).await?;
+        found.ok_or_else(|| format!("claim {name} is gone"))
+    }
+
+    /// Edits a claim by a merge patch.
+    pub(crate) async fn patch(&self, name: &str, patch: Value) -> Result<(), String> {
+        let patched = self.claims().patch(name, &PatchParams::default(), &Patch::Merge(patch)).await;
+        explain(format!("can't patch claim {name}"), patched).map(|_| ())
+    }
+
+    /// Asks for a claim's deletion.
+    pub(crate) async fn ask_to_delete(&self, name: &str) -> Result<(), String> {
+        let deleted = self.claims().delete(name, &DeleteParams::default()).await;
+        explain(format!("can't delete claim {name}"), deleted).map(|_| ())
+    }
+
+    /// Waits until a claim is gone.
+    pub(crate) async fn gone(&self, claim: &BucketClaim) -> Result<(), String> {
+        let (name, uid) = (claim.name_any(), claim.uid().unwrap_or_default());
+        self.world.wait(&self.claims(), &name, "gone", is_deleted(&uid)).await.map(|_| ())
+    }
+
+    /// Deletes a claim and waits until it is gone.
+    pub(crate) async fn delete(&self, claim: &BucketClaim) -> Result<(), String> {
+        self.ask_to_delete(&claim.name_any()).await?;
+        self.gone(claim).await
+    }
+
+    /// Checks that no internal Secret of a claim is left.
+    pub(crate) async fn nothing_left(&self, claim: &BucketClaim) -> Result<(), String> {
+        for role in [wire::Role::BucketRecord, wire::Role::VirtualCredential, wire::Role::AnonymousBinding] {
+            let left = self.internal(claim, role).await?.len();
+            check(left == 0, || format!("{left} Secrets of role {} of {} are left", role.as_str(), claim.name_any()))?;
+        }
+        Ok(())
+    }
+
+    /// Internal Secrets of a claim with this role.
+    pub(crate) async fn internal(&self, claim: &BucketClaim, role: wire::Role) -> Result<Vec<Secret>, String> {
+        let uid = claim.uid().unwrap_or_default();
+        let selector = format!("{}={uid},{}={}", wire::CLAIM_UID, wire::ROLE, role.as_str());
+        let list = self.secrets(&self.system).list(&ListParams::default().labels(&selector)).await;
+        Ok(explain("can't list the internal Secrets", list)?.items)
+    }
+}
+
+/// Reason of the condition `Ready`, if it speaks of the claim's current generation.
+pub(crate) fn ready_reason(claim: &BucketClaim) -> Option<&str> {
+    let conditions = &claim.status.as_ref()?.conditions;
+    let ready = conditions.iter().find(|condition| condition.type_ == "Ready")?;
+    (ready.observed_generation == claim.metadata.generation).then_some(ready.reason.as_str())
+}
+
+fn json_merge(object: &mut Value, further: Value) {
+    if let (Value::Object(fields), Value::Object(further)) = (object, further) {
+        fields.extend(further);
+    }
+}

@@ -1,0 +1,103 @@
+//! However a run on a control plane of its own ends, it leaves no process and no file behind. The programs that it
+//! starts are stand-ins here, of which none is ever ready.
+
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use rstest::rstest;
+use rustix::process::{Pid, Signal, kill_process, test_kill_process};
+use tempfile::TempDir;
+
+/// Tells its process id, and stays.
+const STAYS: &str = "#!/bin/sh\necho $$ > \"$PIDS/$(basename \"$0\")\"\nexec sleep 600\n";
+/// The same, and ends.
+const ENDS: &str = "#!/bin/sh\necho $$ > \"$PIDS/$(basename \"$0\")\"\nuntil [ -s \"$PIDS/etcd\" ]; do :; done\necho no luck >&2\nexit 7\n";
+/// Far longer than any of it takes.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+struct Place {
+    directory: TempDir,
+}
+
+impl Place {
+    fn with_apiserver(apiserver: &str) -> Self {
+        let place = Self { directory: tempfile::tempdir().unwrap() };
+        for name in ["programs", "pids", "temporary"] {
+            fs::create_dir(place.path().join(name)).unwrap();
+        }
+        for (name, script) in [("etcd", STAYS), ("kube-apiserver", apiserver), ("kube-controller-manager", STAYS)] {
+            let program = place.path().join("programs").join(name);
+            fs::write(&program, script).unwrap();
+            fs::set_permissions(&program, Permissions::from_mode(0o755)).unwrap();
+        }
+        place
+    }
+
+    fn path(&self) -> &Path {
+        self.directory.path()
+    }
+
+    fn run(&self) -> Child {
+        Command::new(env!("CARGO_BIN_EXE_stowage-e2e"))
+            .args(["run", "--cluster", "control-plane", "--jobs", "1", "--operator-command", "no-such-operator"])
+            .env("KUBEBUILDER_ASSETS", self.path().join("programs"))
+            .env("PIDS", self.path().join("pids"))
+            .env("TMPDIR", self.path().join("temporary"))
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap()
+    }
+
+    /// The id of a stand-in, once it runs.
+    fn pid(&self, name: &str) -> Pid {
+        let file = self.path().join("pids").join(name);
+        let start = Instant::now();
+        loop {
+            let told = fs::read_to_string(&file).ok().and_then(|text| text.trim().parse().ok());
+            if let Some(pid) = told.and_then(Pid::from_raw) {
+                return pid;
+            }
+            assert!(start.elapsed() < PATIENCE, "{name} was not started");
+            std::thread::yield_now();
+        }
+    }
+
+    fn assert_nothing_left(&self, pids: &[Pid]) {
+        for pid in pids {
+            assert!(test_kill_process(*pid).is_err(), "process {pid:?} is left");
+        }
+        let left = fs::read_dir(self.path().join("temporary")).unwrap().count();
+        assert_eq!(left, 0, "{left} entries of the temporary directory are left");
+    }
+}
+
+fn told(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+#[rstest]
+#[case(Signal::INT, "interrupted")]
+#[case(Signal::TERM, "terminated")]
+#[case(Signal::HUP, "the terminal is gone")]
+fn a_signal_ends_all_that_was_started(#[case] signal: Signal, #[case] why: &str) {
+    let place = Place::with_apiserver(STAYS);
+    let run = place.run();
+    let pids = [place.pid("etcd"), place.pid("kube-apiserver")];
+    kill_process(Pid::from_child(&run), signal).unwrap();
+    let output = run.wait_with_output().unwrap();
+    assert_eq!((output.status.code(), told(&output).trim_end()), (Some(1), &*format!("stowage-e2e: {why}")));
+    place.assert_nothing_left(&pids);
+}
+
+#[test]
+fn a_program_that_ends_too_early_is_told_with_its_last_words() {
+    let place = Place::with_apiserver(ENDS);
+    let output = place.run().wait_with_output().unwrap();
+    let expected = "stowage-e2e: kube-apiserver ended (exit code 7): no luck";
+    assert_eq!((output.status.code(), told(&output).trim_end()), (Some(1), expected));
+    place.assert_nothing_left(&[place.pid("etcd")]);
+}

@@ -1,0 +1,235 @@
+//! The log of an S3 server: who asked for what, and what was answered.
+//!
+//! An oracle that judges from the outside reads it, in process or as lines of JSON.
+
+use std::fmt;
+use std::io::Write;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll};
+
+use futures::future::BoxFuture;
+use http::{Request, Response, header, request::Parts};
+use jiff::Timestamp;
+use serde::Serialize;
+use tower::{Layer, Service};
+
+use crate::effects::S3Call;
+
+/// Most requests that are remembered; later ones are still written, and counted.
+const MOST_REMEMBERED: usize = 1_000_000;
+
+/// One request to an S3 server.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct S3Request {
+    /// When it arrived.
+    pub at: Timestamp,
+    /// Access key id that it is signed with; `None` for an unsigned one.
+    pub who: Option<String>,
+    /// Operation by its name in the AWS service model, `Unknown` if it is none.
+    pub operation: &'static str,
+    /// Bucket in its path.
+    pub bucket: Option<String>,
+    /// Key in its path, percent-encoded as it was sent.
+    pub key: Option<String>,
+    /// Status of the answer; `None` if the client went away before there was one, or the server broke the connection.
+    pub status: Option<u16>,
+}
+
+/// The requests that a server has answered. Clones are the same log.
+#[derive(Clone, Default)]
+pub struct RequestLog(Arc<Mutex<Log>>);
+
+#[derive(Default)]
+struct Log {
+    requests: Vec<S3Request>,
+    forgotten: u64,
+    out: Option<Box<dyn Write + Send>>,
+}
+
+impl fmt::Debug for RequestLog {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RequestLog").field("requests", &self.lock().requests.len()).finish_non_exhaustive()
+    }
+}
+
+impl RequestLog {
+    /// A log that is also written out, one JSON object in a line for each request.
+    pub fn written_to(out: impl Write + Send + 'static) -> Self {
+        Self(Arc::new(Mutex::new(Log { out: Some(Box::new(out)), ..Log::default() })))
+    }
+
+    /// All requests that were answered, in the order of their answers.
+    pub fn requests(&self) -> Vec<S3Request> {
+        self.lock().requests.clone()
+    }
+
+    /// How many requests were too many to be remembered. An oracle that needs all of them checks that there are none.
+    pub fn forgotten(&self) -> u64 {
+        self.lock().forgotten
+    }
+
+    /// Every change is one call, so a panic elsewhere leaves the log whole.
+    fn lock(&self) -> MutexGuard<'_, Log> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn note(&self, request: S3Request) {
+        let mut log = self.lock();
+        let log = &mut *log;
+        if let Some(out) = &mut log.out
+            && let Err(error) = write_line(out, &request)
+        {
+            tracing::error!(%error, "the request log can't be written any more");
+            log.out = None;
+        }
+        if log.requests.len() < MOST_REMEMBERED {
+            log.requests.push(request);
+        } else {
+            log.forgotten += 1;
+        }
+    }
+}
+
+fn write_line(out: &mut impl Write, request: &S3Request) -> std::io::Result<()> {
+    let mut line = serde_json::to_vec(request)?;
+    line.push(b'\n');
+    out.write_all(&line)?;
+    out.flush()
+}
+
+impl<S> Layer<S> for RequestLog {
+    type Service = Logged<S>;
+
+    fn layer(&self, inner: S) -> Logged<S> {
+        Logged { inner, log: self.clone() }
+    }
+}
+
+/// A service whose requests are logged.
+#[derive(Clone, Debug)]
+pub struct Logged<S> {
+    inner: S,
+    log: RequestLog,
+}
+
+impl<S, Q, B> Service<Request<Q>> for Logged<S>
+where
+    S: Service<Request<Q>, Response = Response<B>, Future: Send + 'static>,
+{
+    type Response = Response<B>;
+    type Error = S::Error;
+    type Future = BoxFuture<'static, Result<Response<B>, S::Error>>;
+
+    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), S::Error>> {
+        self.inner.poll_ready(context)
+    }
+
+    fn call(&mut self, request: Request<Q>) -> Self::Future {
+        let (head, body) = request.into_parts();
+        let mut pending = Pending::new(self.log.clone(), &head);
+        let answer = self.inner.call(Request::from_parts(head, body));
+        Box::pin(async move {
+            let answer = answer.await?;
+            pending.answered(answer.status().as_u16());
+            Ok(answer)
+        })
+    }
+}
+
+/// A request on its way: it is noted when it has come to an end, whichever.
+struct Pending {
+    log: RequestLog,
+    request: S3Request,
+}
+
+impl Pending {
+    fn new(log: RequestLog, head: &Parts) -> Self {
+        let call = S3Call::read(&head.method, &head.uri, &head.headers);
+        let request = S3Request {
+            at: Timestamp::now(),
+            who: signer(head),
+            operation: call.operation.name(),
+            bucket: call.bucket,
+            key: call.key,
+            status: None,
+        };
+        Self { log, request }
+    }
+
+    fn answered(&mut self, status: u16) {
+        self.request.status = Some(status);
+    }
+}
+
+impl Drop for Pending {
+    fn drop(&mut self) {
+        self.log.note(self.request.clone());
+    }
+}
+
+/// Access key id of a request, from its header or, presigned, from its query.
+fn signer(head: &Parts) -> Option<String> {
+    let authorization = head.headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
+    let in_header =
+        authorization.and_then(|text| text.split("Credential=").nth(1)).and_then(|scope| scope.split('/').next());
+    let in_query = || {
+        let pairs = head.uri.query().unwrap_or_default().split('&');
+        let scope = pairs.filter_map(|pair| pair.strip_prefix("X-Amz-Credential=")).next()?;
+        scope.split(['/', '%']).next()
+    };
+    in_header.or_else(in_query).filter(|id| !id.is_empty()).map(str::to_owned)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::convert::Infallible;
+
+    use rstest::rstest;
+    use tower::{ServiceExt, service_fn};
+
+    use super::*;
+
+    fn request(uri: &str, authorization: Option<&str>) -> Request<()> {
+        let mut request = Request::get(uri);
+        if let Some(authorization) = authorization {
+            request = request.header(header::AUTHORIZATION, authorization);
+        }
+        request.body(()).expect("a valid request")
+    }
+
+    #[rstest]
+    #[case(
+        "/b",
+        Some("AWS4-HMAC-SHA256 Credential=AKIA1/20260101/us-east-1/s3/aws4_request, Signature=0"),
+        Some("AKIA1")
+    )]
+    #[case("/b?X-Amz-Credential=AKIA2%2F20260101&X-Amz-Signature=0", None, Some("AKIA2"))]
+    #[case("/b", None, None)]
+    #[case("/b", Some("Bearer x"), None)]
+    fn the_signer_is_found(#[case] uri: &str, #[case] authorization: Option<&str>, #[case] expected: Option<&str>) {
+        let (head, ()) = request(uri, authorization).into_parts();
+        assert_eq!(signer(&head).as_deref(), expected);
+    }
+
+    #[tokio::test]
+    async fn each_answer_is_a_line() {
+        let log = RequestLog::default();
+        let service = log.layer(service_fn(|_| async { Ok::<_, Infallible>(Response::new(())) }));
+        service.oneshot(request("/photos/a%20b?x-id=GetObject", None)).await.unwrap();
+        let [seen] = log.requests().try_into().expect("one request");
+        assert_eq!(
+            (seen.operation, seen.bucket.as_deref(), seen.key.as_deref()),
+            ("GetObject", Some("photos"), Some("a%20b"))
+        );
+        assert_eq!((seen.who, seen.status), (None, Some(200)));
+    }
+
+    #[tokio::test]
+    async fn a_request_that_its_client_gave_up_is_noted_without_a_status() {
+        let log = RequestLog::default();
+        let service = log.layer(service_fn(|_| std::future::pending::<Result<Response<()>, Infallible>>()));
+        let given_up = tokio::time::timeout(std::time::Duration::from_millis(1), service.oneshot(request("/b", None)));
+        assert!(given_up.await.is_err());
+        assert_eq!(log.requests().iter().map(|request| request.status).collect::<Vec<_>>(), [None]);
+    }
+}

@@ -1,0 +1,59 @@
+//! The simulated services, each on a socket.
+
+use std::io;
+use std::net::SocketAddr;
+
+use http::{Request, Response};
+use http_body_util::BodyExt;
+use hyper::body::Incoming;
+use s3s::Body;
+use tower::{BoxError, Layer, Service, ServiceExt, service_fn};
+
+use super::requests::RequestLog;
+use super::server::Server;
+use crate::gateway::Gateway;
+use crate::kubernetes::Cluster;
+use crate::store::Store;
+
+/// Serves a store, and logs what it is asked.
+///
+/// # Errors
+/// When the address can't be had.
+pub async fn store(address: SocketAddr, store: &Store, log: &RequestLog) -> io::Result<Server> {
+    s3(address, store.http(), log).await
+}
+
+/// Serves a gateway, logs what it is asked, and has it follow its Secrets meanwhile.
+///
+/// # Errors
+/// When the address can't be had.
+pub async fn gateway(address: SocketAddr, gateway: &Gateway, log: &RequestLog) -> io::Result<Server> {
+    let server = s3(address, gateway.http(), log).await?;
+    let gateway = gateway.clone();
+    Ok(server.doing(async move { gateway.run().await }))
+}
+
+/// Serves a simulated Kubernetes API: to everybody, as it knows no authentication.
+///
+/// # Errors
+/// When the address can't be had.
+pub async fn api(address: SocketAddr, cluster: &Cluster) -> io::Result<Server> {
+    let api = cluster.service();
+    let service = service_fn(move |request: Request<Incoming>| {
+        let api = api.clone();
+        async move {
+            let (head, body) = request.into_parts();
+            let body = body.collect().await?.to_bytes();
+            Ok::<_, BoxError>(api.oneshot(Request::from_parts(head, body.into())).await?)
+        }
+    });
+    Server::start(address, service).await
+}
+
+async fn s3<S>(address: SocketAddr, service: S, log: &RequestLog) -> io::Result<Server>
+where
+    S: Service<Request<Body>, Response = Response<Body>, Error = BoxError, Future: Send> + Clone + Send + 'static,
+{
+    let service = log.layer(service).map_request(|request: Request<Incoming>| request.map(Body::from));
+    Server::start(address, service).await
+}
