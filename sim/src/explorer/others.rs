@@ -45,7 +45,7 @@ fn reasons_together(faults: &[Fault]) -> &'static [&'static str] {
     match faults {
         [_, _, ..] if among(Fault::Tamper(Tampering::DeleteRecord)) => {
             // Nothing proves a bucket ours that has neither record nor tags; who waits for it may take the record.
-            &["BucketExists", "BucketNameConflict"]
+            &["BucketExists", "BucketNameConflict", "BucketMissing"]
         }
         // The same where tags can't be had.
         [_, _, ..] if among(Fault::NotImplemented(Feature::Tagging)) => &["BucketExists"],
