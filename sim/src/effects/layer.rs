@@ -113,6 +113,13 @@ impl Effects {
         self.state().plan = plan.entries.into_iter().map(Armed::new).collect();
     }
 
+    /// From now on nothing goes wrong: what is planned for calls to come is dropped, and what lasts is over.
+    pub fn calm(&self) {
+        let mut state = self.state();
+        state.plan.clear();
+        state.lasting.clear();
+    }
+
     /// Adds to the plan: patterns that are added count calls from here on.
     pub fn arm(&self, more: Plan) {
         if let Some(surroundings) = &self.surroundings {

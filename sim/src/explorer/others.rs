@@ -81,7 +81,9 @@ fn leaves(fault: Fault, claim: &Value, reason: &str, goes: bool) -> bool {
 /// Whether any claim, whichever, rests as one of these faults may leave the one that it meets.
 pub(super) fn any_may_rest(facts: &Facts, faults: &[Fault]) -> bool {
     let mut claims = facts.all("bucketclaims").map(|(namespace, name, _)| facts.ready(namespace, name));
-    claims.any(|reason| faults.iter().any(|fault| reasons(*fault).contains(&reason)))
+    claims.any(|reason| {
+        faults.iter().any(|fault| reasons(*fault).contains(&reason)) || reasons_together(faults).contains(&reason)
+    })
 }
 
 /// Whether somebody has done something in the world, or a store has shown what isn't so: it need not end as it does

@@ -129,6 +129,7 @@ async fn play(scenario: &'static Scenario, seed: u64, plan: Plan) -> Outcome {
     let mut stage = Stage::new(scenario, seed, plan).await;
     let mut violations = Vec::new();
     let ended = until_end(scenario, &mut stage).await;
+    stage.world.effects.calm();
     stage.world.note(What::Quiet);
     let until = stage.world.effects.count();
     let reached = match ended {
@@ -143,8 +144,6 @@ async fn play(scenario: &'static Scenario, seed: u64, plan: Plan) -> Outcome {
         violations.insert(0, Violation { promise: Promise::E2, message, event: None });
     }
     let took = start.elapsed();
-    // What is planned for calls that come only now comes too late: faults have stopped.
-    stage.world.effects.set_plan(Plan::default());
     if violations.is_empty() {
         // What a look at everything still has to put right is put right by the first.
         touch(&stage, 1).await;
