@@ -170,7 +170,8 @@ impl Drop for Pending {
 /// Access key id of a request, from its header or, presigned, from its query.
 fn signer(head: &Parts) -> Option<String> {
     let authorization = head.headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
-    let in_header = authorization.and_then(|text| text.split("Credential=").nth(1)).and_then(|scope| scope.split('/').next());
+    let in_header =
+        authorization.and_then(|text| text.split("Credential=").nth(1)).and_then(|scope| scope.split('/').next());
     let in_query = || {
         let pairs = head.uri.query().unwrap_or_default().split('&');
         let scope = pairs.filter_map(|pair| pair.strip_prefix("X-Amz-Credential=")).next()?;
@@ -197,7 +198,11 @@ mod tests {
     }
 
     #[rstest]
-    #[case("/b", Some("AWS4-HMAC-SHA256 Credential=AKIA1/20260101/us-east-1/s3/aws4_request, Signature=0"), Some("AKIA1"))]
+    #[case(
+        "/b",
+        Some("AWS4-HMAC-SHA256 Credential=AKIA1/20260101/us-east-1/s3/aws4_request, Signature=0"),
+        Some("AKIA1")
+    )]
     #[case("/b?X-Amz-Credential=AKIA2%2F20260101&X-Amz-Signature=0", None, Some("AKIA2"))]
     #[case("/b", None, None)]
     #[case("/b", Some("Bearer x"), None)]
@@ -212,7 +217,10 @@ mod tests {
         let service = log.layer(service_fn(|_| async { Ok::<_, Infallible>(Response::new(())) }));
         service.oneshot(request("/photos/a%20b?x-id=GetObject", None)).await.unwrap();
         let [seen] = log.requests().try_into().expect("one request");
-        assert_eq!((seen.operation, seen.bucket.as_deref(), seen.key.as_deref()), ("GetObject", Some("photos"), Some("a%20b")));
+        assert_eq!(
+            (seen.operation, seen.bucket.as_deref(), seen.key.as_deref()),
+            ("GetObject", Some("photos"), Some("a%20b"))
+        );
         assert_eq!((seen.who, seen.status), (None, Some(200)));
     }
 

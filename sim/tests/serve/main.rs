@@ -1,0 +1,6 @@
+//! The simulated parts and the proxy on real sockets, with real clients and the real clock.
+
+mod numbering;
+mod parts;
+mod proxy;
+mod watches;
