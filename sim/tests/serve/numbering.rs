@@ -80,7 +80,7 @@ async fn simulated() -> Trace {
 }
 
 fn told(world: &World) -> bool {
-    world.effects.trace().to_string().contains("kube:create events")
+    world.effects.trace().to_string().contains("kube:create events team-a/ -> 201")
 }
 
 async fn on_sockets() -> Trace {
@@ -121,7 +121,7 @@ async fn on_sockets() -> Trace {
     };
     until("kube:patch s3backends/status").await;
     apply(CLAIM).await;
-    until("kube:create events").await;
+    until("kube:create events team-a/ -> 201").await;
     operator.abort();
     effects.trace()
 }
