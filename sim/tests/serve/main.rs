@@ -1,5 +1,6 @@
 //! The simulated parts and the proxy on real sockets, with real clients and the real clock.
 
+mod gateway;
 mod numbering;
 mod parts;
 mod proxy;

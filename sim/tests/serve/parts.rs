@@ -75,9 +75,13 @@ impl Parts {
 }
 
 pub fn s3_client(endpoint: &str) -> aws_sdk_s3::Client {
+    client_with(endpoint, ACCESS_KEY, SECRET_KEY)
+}
+
+pub fn client_with(endpoint: &str, access_key: &str, secret_key: &str) -> aws_sdk_s3::Client {
     let config = aws_sdk_s3::Config::builder()
         .behavior_version(BehaviorVersion::latest())
-        .credentials_provider(Credentials::new(ACCESS_KEY, SECRET_KEY, None, None, "test"))
+        .credentials_provider(Credentials::new(access_key, secret_key, None, None, "test"))
         .endpoint_url(endpoint)
         .force_path_style(true)
         .http_client(RustlsConnect.connect(&Trust::Anything).unwrap())
