@@ -1,7 +1,7 @@
 //! What the operator is allowed in `kind-config/operator` is what it does, no less and no more.
 //!
-//! Which calls it makes is seen in the simulator: all scenarios are played, undisturbed and with faults that lead to the
-//! calls of a second try, and every call of the operator needs a rule; and every rule needs a call.
+//! Which calls it makes is seen in the simulator: all scenarios are played, some also with faults that lead to the calls
+//! of a second try. Every call of the operator needs a rule, and every rule needs a call.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -9,16 +9,16 @@ use std::path::Path;
 
 use k8s_openapi::api::rbac::v1::{ClusterRole, PolicyRule, Role};
 use serde::Deserialize;
-use stowage_sim::effects::{Call, KubeCall};
+use stowage_sim::effects::{Call, KubeCall, Plan};
 use stowage_sim::explorer::{Schedule, run, scenarios};
 use stowage_sim::world::OPERATOR_NAMESPACE;
 
-/// Faults that have calls made anew, looked at live, or repaired.
-const PLANS: [&str; 4] = [
-    "",
-    "kube:create secrets@1 lost-answer; kube:patch secrets@1 conflict",
-    "kube:create secrets@2 already-exists(own); kube:patch bucketclaims/status@1 lost-request",
-    "s3:CreateBucket@1 crash(after-effect); kube:create events@1 lost-request",
+/// Schedules in which calls are made anew, or something is looked at live.
+const DISTURBED: [&str; 4] = [
+    "create 1 kube:create secrets@1 lost-answer; kube:patch secrets@1 conflict",
+    "create 1 kube:create secrets@2 already-exists(own); kube:create events@1 lost-request",
+    "rotate 1 kube:patch bucketclaims/status@1 lost-request; kube:patch secrets@2 lost-answer",
+    "rotate 1 s3:CreateBucket@1 crash(after-effect); kube:create secrets@3 lost-answer",
 ];
 
 /// Granted, though the operator makes no such call: verb, group, resource, and why.
@@ -53,15 +53,14 @@ fn needs(call: &KubeCall) -> Right {
 /// The rights that the operator makes use of in all scenarios.
 fn used() -> BTreeSet<Right> {
     let mut used = BTreeSet::new();
-    for scenario in scenarios::ALL {
-        for plan in PLANS {
-            let schedule = Schedule { scenario, seed: 1, plan: plan.parse().expect("it is a plan") };
-            let outcome = run(&schedule);
-            used.extend(outcome.history.trace.lines().iter().filter_map(|line| match &line.call {
-                Call::Kube(call) => Some(needs(call)),
-                Call::S3(_) => None,
-            }));
-        }
+    let undisturbed = scenarios::ALL.iter().map(|scenario| Schedule { scenario, seed: 1, plan: Plan::default() });
+    let disturbed = DISTURBED.iter().map(|line| line.parse().unwrap_or_else(|error| panic!("{line}: {error}")));
+    for schedule in undisturbed.chain(disturbed) {
+        let outcome = run(&schedule);
+        used.extend(outcome.history.trace.lines().iter().filter_map(|line| match &line.call {
+            Call::Kube(call) => Some(needs(call)),
+            Call::S3(_) => None,
+        }));
     }
     used
 }

@@ -158,7 +158,8 @@ fn backend(text: &str) -> Result<(String, Uri), String> {
 
 /// Serves until it is told to stop.
 pub(super) fn run_serve(command: ServeCommand) -> Result<(), String> {
-    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("warn"));
+    // s3s calls every refusal an error; who asks for them reads the request log.
+    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("warn,s3s=off"));
     tracing_subscriber::fmt().with_env_filter(filter).with_writer(io::stderr).with_ansi(false).init();
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
     runtime.map_err(|error| format!("can't start: {error}"))?.block_on(async {
