@@ -168,8 +168,10 @@ pub(super) fn run_serve(command: ServeCommand) -> Result<(), String> {
             ServeCommand::Gateway(args) => gateway(args).await?,
             ServeCommand::Proxy(args) => proxy(args).await?,
         };
+        // Who has read that it serves may tell it to stop at once.
+        let terminated = terminated();
         announce(&serving)?;
-        terminated().await;
+        terminated.await;
         let servers = serving.into_iter().map(|(_, server)| server.stop());
         futures::future::join_all(servers).await;
         Ok(())
@@ -253,19 +255,18 @@ fn announce(serving: &Serving) -> Result<(), String> {
     printed(writeln!(out, "ready {}", parts.join(" ")).and_then(|()| out.flush()))
 }
 
-/// Resolves on SIGTERM or SIGINT.
-async fn terminated() {
+/// Resolves on SIGTERM or SIGINT. They are listened for from the call on, not only once it is waited for.
+fn terminated() -> impl Future<Output = ()> {
     use tokio::signal::unix::{SignalKind, signal};
-    let wait = async |kind| match signal(kind) {
-        Ok(mut signal) => {
-            signal.recv().await;
-        }
+    let signals = [SignalKind::terminate(), SignalKind::interrupt()].map(signal);
+    async move {
         // Without a handler the default action ends the process.
-        Err(_) => std::future::pending().await,
-    };
-    tokio::select! {
-        () = wait(SignalKind::terminate()) => {}
-        () = wait(SignalKind::interrupt()) => {}
+        let waits = signals.into_iter().flatten().map(|mut signal| Box::pin(async move { signal.recv().await }));
+        let waits: Vec<_> = waits.collect();
+        if waits.is_empty() {
+            return std::future::pending().await;
+        }
+        futures::future::select_all(waits).await;
     }
 }
 

@@ -3,5 +3,6 @@
 mod gateway;
 mod numbering;
 mod parts;
+mod process;
 mod proxy;
 mod watches;

@@ -67,6 +67,16 @@ impl Parts {
         s3_client(&self.s3.url())
     }
 
+    /// Waits until the calls up to now are these.
+    pub async fn until_calls(&self, expected: &[&str]) {
+        soon(async {
+            while self.calls() != expected {
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+        })
+        .await;
+    }
+
     /// The calls up to now, one line each, without their times.
     pub fn calls(&self) -> Vec<String> {
         let trace = self.proxy.effects().trace();

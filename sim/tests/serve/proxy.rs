@@ -93,16 +93,10 @@ async fn a_store_that_is_told_to_refuses() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_call_that_hangs_goes_with_its_caller() {
     let parts = Parts::new("#1 hang").await;
-    let list = parts.s3();
-    let hangs = tokio::time::timeout(Duration::from_millis(200), list.list_buckets().send()).await;
-    assert!(hangs.is_err());
-    drop(list);
-    soon(async {
-        while parts.calls() != ["1 s3:ListBuckets dropped"] {
-            tokio::time::sleep(Duration::from_millis(5)).await;
-        }
-    })
-    .await;
+    let hangs = tokio::spawn(parts.s3().list_buckets().send());
+    parts.until_calls(&["1 s3:ListBuckets pending"]).await;
+    hangs.abort();
+    parts.until_calls(&["1 s3:ListBuckets dropped"]).await;
     assert!(parts.log.requests().is_empty());
 }
 
@@ -137,16 +131,14 @@ async fn a_rival_takes_the_name_a_moment_before(#[case] rival: &str, #[case] key
 #[tokio::test(flavor = "multi_thread")]
 async fn from_a_crash_on_nothing_is_carried_out_until_the_next_life(#[case] point: &str, #[case] applied: bool) {
     let parts = Parts::new(&format!("s3:CreateBucket@1 crash({point})")).await;
-    let crash = tokio::spawn({
-        let proxy = parts.proxy.clone();
-        async move { proxy.crash().await }
-    });
-    let create = soon(async {
-        tokio::time::timeout(Duration::from_millis(300), parts.s3().create_bucket().bucket("photos").send()).await
-    })
-    .await;
-    assert_eq!(create.is_ok(), point == "after-answer", "an answer comes only before that crash");
-    assert_eq!(soon(crash).await.unwrap(), Crash { life: 1, effect: Some(1) });
+    let create = tokio::spawn(parts.s3().create_bucket().bucket("photos").send());
+    assert_eq!(soon(parts.proxy.crash()).await, Crash { life: 1, effect: Some(1) });
+    if point == "after-answer" {
+        soon(create).await.unwrap().expect("an answer comes before that crash");
+    } else {
+        assert!(!create.is_finished(), "nobody answers");
+        create.abort();
+    }
     assert_eq!(parts.store.bucket("photos").is_some(), applied);
 
     let dead = tokio::time::timeout(Duration::from_millis(100), parts.s3().create_bucket().bucket("late").send()).await;
@@ -175,9 +167,10 @@ async fn operators_side_by_side_are_numbered_together_and_die_alone() {
     let other = parts.proxy.beside();
     let upstream = proxy::Upstream::s3(&parts.stored.url().parse().unwrap()).unwrap();
     let server = other.serve_s3(ANYWHERE, upstream).await.unwrap();
-    let dies = tokio::time::timeout(Duration::from_millis(100), parts.s3().list_buckets().send()).await;
-    assert!(dies.is_err());
+    let dies = tokio::spawn(parts.s3().list_buckets().send());
+    soon(parts.proxy.crash()).await;
     soon(crate::parts::s3_client(&server.url()).list_buckets().send()).await.unwrap();
+    assert!(!dies.is_finished());
     let trace = parts.proxy.effects().trace();
     let seen: Vec<_> = trace.lines().iter().map(|line| (line.number, line.instance, line.world)).collect();
     assert_eq!(seen, [(1, 1, None), (2, 2, Some(200))]);
@@ -203,11 +196,12 @@ async fn the_admin_api_begins_tells_and_waits() {
     let refused = ask("PUT", "/plan", r##"{"plan": "#1 usurp"}"##).await;
     assert!(refused.0 == 422 && refused.1.contains("usurp can't be made to happen"), "{refused:?}");
     let poll = tokio::spawn(ask("GET", "/crash", ""));
-    let dies = tokio::time::timeout(Duration::from_millis(100), parts.s3().list_buckets().send()).await;
-    assert!(dies.is_err());
+    let dies = tokio::spawn(parts.s3().list_buckets().send());
     let crash: Crash = serde_json::from_str(&poll.await.unwrap().1).unwrap();
     assert_eq!(crash.effect, Some(1));
     assert_eq!(ask("POST", "/life", "").await, (200, r#"{"life":2}"#.to_owned()));
+    dies.abort();
+    parts.until_calls(&["1 s3:ListBuckets died"]).await;
     let told: serde_json::Value = serde_json::from_str(&ask("GET", "/effects", "").await.1).unwrap();
     let lines: Vec<proxy::EffectLine> = serde_json::from_value(told["effects"].clone()).unwrap();
     assert_eq!(lines.len(), 1, "{lines:?}");
