@@ -592,6 +592,33 @@ fn a_consumer_secret_that_holds_a_later_credential_is_not_written_over() {
     assert!(matches!(step(&view), Step::Rest(rest) if matches!(rest.then, Then::Retry(_))), "this view is old");
 }
 
+/// The caches may show a Secret that is long gone, and say so for as long as a watch is silent.
+#[test]
+fn a_strangers_consumer_secret_is_read_before_it_is_refused() {
+    let mut view = bound();
+    let ours = view.consumers["photos-s3"].clone().unwrap();
+    let mut theirs = (*ours.0).clone();
+    theirs.metadata.owner_references = None;
+    let theirs = Stored(Arc::new(theirs));
+    view.consumers.insert("photos-s3".into(), Some(theirs.clone()));
+    let look = step(&view);
+    assert_eq!(look, Step::Look(Look::Consumer("photos-s3".into())));
+    let mut gone = view.clone();
+    gone.learn(&look, Answer::Secret(None));
+    assert!(matches!(step(&gone), Step::Act(Act::CreateConsumer(_))));
+    view.learn(&look, Answer::Secret(Some(theirs)));
+    assert_eq!(verdict(&view), "SecretConflict");
+}
+
+/// Nothing else shows that the bucket of a move whose first record was deleted by hand was never made.
+#[test]
+fn a_claim_that_was_told_another_bucket_than_its_records_is_looked_at_before_it_is_bound() {
+    let mut view = bound();
+    assert!(matches!(step(&view), Step::Rest(_)));
+    view.status_before.bucket_name = Some("where-it-was".into());
+    assert!(matches!(step(&view), Step::Look(Look::Bucket(_))));
+}
+
 /// A bound claim whose credential is old enough, and whose annotation asks for another.
 fn asked() -> (View, Timestamp) {
     let mut view = bound();
