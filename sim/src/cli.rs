@@ -1,5 +1,6 @@
 //! The command line (spec §5).
 
+mod conformance;
 mod explore;
 mod merge;
 mod progress;
@@ -75,6 +76,14 @@ enum Command {
     /// it should once nothing goes wrong any more. A broken promise is told with the shortest way to it.
     #[command(after_long_help = MODEL_EXIT_CODES)]
     Model(ModelArgs),
+    /// Ask a real server and the simulator the same, at random, and print every difference.
+    ///
+    /// Operations are made from the seed, a few dozen to a sequence, each in a namespace of its own. Both sides get
+    /// them one after the other; answers are compared whole, but for UIDs, versions and times. Differences that are
+    /// known and justified (docs/fidelity.md) are counted; any other is made small and printed, with the line that
+    /// plays it again. The project's definitions are put on the cluster and stay; all else is removed.
+    #[command(after_long_help = conformance::EXAMPLES)]
+    Conformance(conformance::ConformanceArgs),
 }
 
 const MODEL_EXIT_CODES: &str = "\
@@ -191,6 +200,7 @@ impl Cli {
             Command::Merge(args) => merge::run_merge(args),
             Command::Mutants(args) => mutants::execute(args),
             Command::Model(args) => run_model(args),
+            Command::Conformance(args) => conformance::run_conformance(&args),
         }
     }
 }
