@@ -40,6 +40,12 @@ pub(super) struct ConformanceArgs {
     /// Play this sequence only.
     #[arg(long, env = "STOWAGE_SEQUENCE", value_name = "N")]
     sequence: Option<u64>,
+    /// Begin with this sequence.
+    #[arg(long, env = "STOWAGE_FROM", value_name = "N", default_value_t = 0, conflicts_with = "sequence")]
+    from: u64,
+    /// Print differences with everything that came before them, and don't take the time to make them small.
+    #[arg(long, env = "STOWAGE_WHOLE")]
+    whole: bool,
     /// Begin no sequence after so many seconds.
     #[arg(long, env = "STOWAGE_TIME_LIMIT", value_name = "SECONDS")]
     time_limit: Option<u64>,
@@ -89,7 +95,8 @@ fn limits(args: &ConformanceArgs, command: String) -> Limits {
         seed: args.seed,
         operations: args.operations,
         time: args.time_limit.map(Duration::from_secs),
-        start: args.sequence.map_or(Start::Beginning, Start::Only),
+        shrink: !args.whole,
+        start: args.sequence.map_or(Start::From(args.from), Start::Only),
         // Names of an earlier run may still be on their way out.
         prefix: format!("conformance-{:06x}", fastrand::u32(..0x0100_0000)),
         command,

@@ -35,7 +35,7 @@ static VERSION_OF: LazyLock<Regex> =
     LazyLock::new(|| pattern(r#"(ResourceVersion in (?:the precondition|record) \(|\\?"resourceVersion\\?":\s?\\?")(\d+)"#));
 /// Where a text speaks of a version of the whole store.
 static VERSION_AT: LazyLock<Regex> = LazyLock::new(|| {
-    pattern(r"(too old resource version: |Too large resource version: |current: |resource version: \d+ \()(\d+)")
+    pattern(r"(too old resource version: |Too large resource version: |current: |<version of the store> \()(\d+)")
 });
 
 impl Names {
@@ -62,7 +62,7 @@ impl Names {
                         ("metadata", Value::Object(_)) => self.metadata(field, list),
                         _ => self.value(field, name),
                     };
-                    (name.clone(), field)
+                    (self.text(name), field)
                 });
                 Value::Object(fields.collect())
             }
@@ -90,6 +90,8 @@ impl Names {
             format!("<uid {}>", number(&mut self.uids, &found[0]))
         });
         let text = VERSION_AT.replace_all(&text, "${1}<version of the store>");
+        // The second of two comes after the first.
+        let text = VERSION_AT.replace_all(&text, "${1}<version of the store>");
         let text = VERSION_OF.replace_all(&text, |found: &Captures<'_>| {
             format!("{}<version {}>", &found[1], number(&mut self.versions, &found[2]))
         });
@@ -112,15 +114,16 @@ fn recent(text: &str) -> String {
     }
 }
 
-/// Puts the errors of an `Invalid` status in order: a server's own order is random.
+/// Puts the errors of an `Invalid` status in order: a server's own order is random. Of equal errors, which are only
+/// told again because it looked twice, one stays.
 pub(super) fn in_order(status: &mut Value) {
-    let Some(causes) = status["details"]["causes"].as_array_mut().filter(|causes| causes.len() > 1) else { return };
+    let causes = status.pointer_mut("/details/causes").and_then(Value::as_array_mut);
+    let Some(causes) = causes.filter(|causes| causes.len() > 1) else { return };
     causes.sort_by_cached_key(ToString::to_string);
+    causes.dedup();
     let told = |cause: &Value| Some(format!("{}: {}", cause["field"].as_str()?, cause["message"].as_str()?));
     let told: Option<Vec<String>> = causes.iter().map(told).collect();
-    let (Some(mut told), Some(message)) = (told, status["message"].as_str()) else { return };
-    // A message tells repeated errors once.
-    told.dedup();
+    let (Some(told), Some(message)) = (told, status["message"].as_str()) else { return };
     let Some((start, list)) = message.split_once(": [").and_then(|(a, b)| Some((a, b.strip_suffix(']')?))) else { return };
     let length: usize = told.iter().map(String::len).sum::<usize>() + 2 * (told.len() - 1);
     if list.len() == length && told.iter().all(|one| list.contains(one)) {

@@ -6,8 +6,10 @@ use std::time::{Duration, Instant};
 use super::difference::{Difference, Exchange, leaves};
 use super::rules::{self, System};
 
-/// Differences are counted to the end, but only so many are made small and told.
-const TOLD: usize = 20;
+/// Differences are counted to the end, but only so many are told.
+const TOLD: usize = 200;
+/// Of these only the first are made small, which takes a while.
+const SHRUNK: usize = 10;
 
 /// A simulated server and a real one.
 pub trait Pair {
@@ -37,13 +39,19 @@ pub trait Pair {
     /// # Errors
     /// When a side does not answer.
     fn close(&mut self) -> impl Future<Output = Result<(), String>>;
+
+    /// Takes away what is left after the last sequence.
+    ///
+    /// # Errors
+    /// When a side does not answer.
+    fn finish(&mut self) -> impl Future<Output = Result<(), String>>;
 }
 
 /// Where to begin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Start {
-    /// With the first sequence, and on from there.
-    Beginning,
+    /// With this one, and on from there.
+    From(u64),
     /// With this one, and no other.
     Only(u64),
 }
@@ -57,6 +65,8 @@ pub struct Limits {
     pub operations: u64,
     /// No sequence is begun after this time.
     pub time: Option<Duration>,
+    /// Whether differences are made small.
+    pub shrink: bool,
     /// Which sequences.
     pub start: Start,
     /// The beginning of every name that is made, so that two runs on one server don't meet.
@@ -98,8 +108,7 @@ pub async fn run<P: Pair>(pair: &mut P, limits: &Limits, mut told: impl FnMut(&R
     let began = Instant::now();
     let mut report = Report::default();
     let mut number = match limits.start {
-        Start::Beginning => 0,
-        Start::Only(number) => number,
+        Start::From(number) | Start::Only(number) => number,
     };
     loop {
         let operations = P::sequence(limits.seed, number);
@@ -109,14 +118,18 @@ pub async fn run<P: Pair>(pair: &mut P, limits: &Limits, mut told: impl FnMut(&R
         report.count(&played.explained);
         if let Some(otherwise) = played.otherwise {
             report.unexplained += 1;
-            if report.differences.len() < TOLD {
-                report.differences.push(shrink(pair, limits, number, otherwise).await?);
-            }
+            let in_time = limits.time.is_none_or(|limit| began.elapsed() < limit);
+            let difference = match report.differences.len() {
+                shrunk if limits.shrink && in_time && shrunk < SHRUNK => shrink(pair, limits, number, otherwise).await?,
+                _ => otherwise.2,
+            };
+            report.differences.extend(Some(difference).filter(|_| report.differences.len() < TOLD));
         }
         told(&report);
         number += 1;
         let late = limits.time.is_some_and(|limit| began.elapsed() >= limit);
-        if late || report.operations >= limits.operations || limits.start != Start::Beginning {
+        if late || report.operations >= limits.operations || matches!(limits.start, Start::Only(_)) {
+            pair.finish().await?;
             return Ok(report);
         }
     }
@@ -167,7 +180,7 @@ async fn play<P: Pair>(
     Ok(played)
 }
 
-/// Leaves out what need not come before a difference, one operation at a time, the last first.
+/// Leaves out what need not come before a difference: halves first, then quarters, at last single operations.
 async fn shrink<P: Pair>(
     pair: &mut P,
     limits: &Limits,
@@ -178,17 +191,23 @@ async fn shrink<P: Pair>(
         difference.leaves.iter().map(|leaf| leaf.path.clone()).collect()
     };
     let mut attempt = 0;
-    for index in (0..before.len()).rev() {
-        attempt += 1;
-        let mut without = before.clone();
-        without.remove(index);
-        let whole: Vec<P::Operation> = without.iter().chain([&last]).cloned().collect();
-        let played = play(pair, limits, number, attempt, &whole).await?;
-        // Another difference than the one that is looked for doesn't count.
-        let same = |found: &Difference| paths(found) == paths(&smallest) && found.after.len() == without.len();
-        if let Some((_, _, found)) = played.otherwise.filter(|(_, _, found)| same(found)) {
-            (before, smallest) = (without, found);
+    let mut size = before.len().div_ceil(2);
+    while size > 0 {
+        let mut end = before.len();
+        while end > 0 {
+            attempt += 1;
+            let start = end.saturating_sub(size);
+            let without: Vec<_> = before[..start].iter().chain(&before[end..]).cloned().collect();
+            let whole: Vec<_> = without.iter().chain([&last]).cloned().collect();
+            let played = play(pair, limits, number, attempt, &whole).await?;
+            // Another difference than the one that is looked for doesn't count.
+            let same = |found: &Difference| paths(found) == paths(&smallest) && found.after.len() == without.len();
+            if let Some((_, _, found)) = played.otherwise.filter(|(_, _, found)| same(found)) {
+                (before, smallest) = (without, found);
+            }
+            end = start;
         }
+        size = if size == 1 { 0 } else { size.div_ceil(2) };
     }
     Ok(smallest)
 }

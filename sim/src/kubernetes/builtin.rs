@@ -147,7 +147,7 @@ fn event_schema() -> Schema {
         "fieldPath": {"type": "string"},
     }});
     built_in_schema(&json!({
-        "eventTime": {"type": "string", "format": "date-time"},
+        "eventTime": {"type": "string", "format": "date-time", "nullable": true},
         "series": {"type": "object", "properties": {
             "count": {"type": "integer", "format": "int32"},
             "lastObservedTime": {"type": "string", "format": "date-time"},
@@ -158,8 +158,8 @@ fn event_schema() -> Schema {
         "deprecatedSource": {"type": "object", "properties": {
             "component": {"type": "string"}, "host": {"type": "string"},
         }},
-        "deprecatedFirstTimestamp": {"type": "string", "format": "date-time"},
-        "deprecatedLastTimestamp": {"type": "string", "format": "date-time"},
+        "deprecatedFirstTimestamp": {"type": "string", "format": "date-time", "nullable": true},
+        "deprecatedLastTimestamp": {"type": "string", "format": "date-time", "nullable": true},
         "deprecatedCount": {"type": "integer", "format": "int32"},
     }))
 }
@@ -179,8 +179,30 @@ fn lease_schema() -> Schema {
 
 /// Does to a decoded object what the kind's own defaults and conversions do.
 pub(crate) fn normalize(kind: &Kind, object: &mut Value) {
+    fill_in_structs(kind, object);
     if kind.family == Family::Secret {
         normalize_secret(object);
+    }
+}
+
+/// Puts in the structs and times that objects of a built-in kind have even when they are empty: no `omitempty` takes
+/// them away.
+pub(crate) fn fill_in_structs(kind: &Kind, object: &mut Value) {
+    let structs: &[&str] = match kind.family {
+        Family::Lease => &["spec"],
+        Family::Namespace => &["spec", "status"],
+        Family::Event => &["regarding", "deprecatedSource"],
+        Family::Custom | Family::Secret | Family::Definition => &[],
+    };
+    for name in structs.iter().filter(|name| object[**name].is_null()).collect::<Vec<_>>() {
+        object[*name] = json!({});
+    }
+    if kind.family == Family::Event {
+        // Times that are not pointers are written even if they are none.
+        for name in ["eventTime", "deprecatedFirstTimestamp", "deprecatedLastTimestamp"] {
+            let time = object[name].take();
+            object[name] = time;
+        }
     }
 }
 
@@ -234,7 +256,10 @@ pub(crate) fn check(kind: &Kind, object: &Value, old: Option<&Value>, out: &mut 
         Family::Secret => check_secret(object, old, out),
         Family::Event => match old {
             None => check_new_event(object, out),
-            Some(old) => check_event_update(object, old, out),
+            Some(old) => {
+                check_new_event(object, out);
+                check_event_update(object, old, out);
+            }
         },
         Family::Lease => check_lease(object, out),
         Family::Custom | Family::Namespace | Family::Definition => {}
@@ -289,6 +314,10 @@ fn check_new_event(event: &Value, out: &mut Vec<FieldError>) {
     if !matches!(text("type"), "Normal" | "Warning") {
         out.push(FieldError::invalid("type", "", format!("has invalid value: {}", text("type"))));
     }
+    // What follows is asked of events of the new API only, which are told by this.
+    if text("eventTime").is_empty() {
+        return;
+    }
     for field in ["reportingInstance", "action", "reason"] {
         if text(field).is_empty() {
             out.push(FieldError::required(field, ""));
@@ -337,10 +366,11 @@ fn check_event_update(event: &Value, old: &Value, out: &mut Vec<FieldError>) {
         ("reportingInstance", "reportingInstance"),
     ] {
         if event[field] != old[field] {
-            out.push(FieldError::immutable(shown, event[field].clone()));
+            let structured = matches!(field, "regarding" | "related" | "eventTime");
+            let value = if event[field].is_null() && !structured { "".into() } else { event[field].clone() };
+            out.push(FieldError::immutable(shown, value));
         }
     }
-    check_series(event, out);
 }
 
 fn check_lease(lease: &Value, out: &mut Vec<FieldError>) {

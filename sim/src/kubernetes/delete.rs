@@ -105,6 +105,10 @@ pub(crate) fn delete(state: &mut State, kind: &Kind, place: &Place, deletion: &D
             write::bump_generation(&mut object);
         }
     }
+    if kind.family == Family::Namespace && meta::is_deleting(&existing) {
+        // The registry marks a namespace by itself the first time, and leaves it to the general code after that.
+        meta::set(&mut object, "deletionGracePeriodSeconds", 0.into());
+    }
     meta::tidy(&mut object);
     if object == *existing || deletion.dry_run {
         return Ok(Deleted::Marked(object));

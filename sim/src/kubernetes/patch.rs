@@ -1,5 +1,7 @@
 //! PUT and PATCH: from a request's body to the object it proposes.
 
+use std::sync::Arc;
+
 use json_patch::{AddOperation, PatchOperation, ReplaceOperation, jsonptr};
 use kube::core::Status;
 use kube::core::response::reason;
@@ -68,8 +70,14 @@ pub(crate) fn replace(
         if !uid.is_empty() {
             return Err(status::wrong_uid(kind, place, &uid, ""));
         }
+        let stated = object["metadata"]["resourceVersion"].clone();
         meta::set(&mut object, "resourceVersion", Value::Null);
-        return Ok(write::create(state, kind, object, Ownership::Creator, options)?.warned(warnings));
+        let mut written = write::create(state, kind, object, Ownership::Creator, options)?.warned(warnings);
+        if options.dry_run {
+            // Nothing has given it another version than the one it came with.
+            meta::set(Arc::make_mut(&mut written.object), "resourceVersion", stated);
+        }
+        return Ok(written);
     };
     if !uid.is_empty() && uid != meta::uid(&existing) {
         return Err(status::wrong_uid(kind, place, &uid, meta::uid(&existing)));

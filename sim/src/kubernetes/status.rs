@@ -273,7 +273,13 @@ pub(crate) fn unclassified(message: &str) -> Failure {
 /// `405` for a verb that the resource doesn't have.
 pub(crate) fn method_not_allowed() -> Failure {
     let text = "the server does not allow this method on the requested resource";
-    Status::failure(text, reason::METHOD_NOT_ALLOWED).with_code(405).boxed()
+    Status::failure(text, reason::METHOD_NOT_ALLOWED).with_code(405).with_details(no_details()).boxed()
+}
+
+/// `404` for a path that names no resource, such as a subresource that the kind doesn't have.
+pub(crate) fn no_such_resource() -> Failure {
+    let text = "the server could not find the requested resource";
+    Status::failure(text, reason::NOT_FOUND).with_code(404).with_details(no_details()).boxed()
 }
 
 /// `415` for a patch format that the resource doesn't take.

@@ -40,12 +40,12 @@ impl Field {
 
 /// The selector of a sequence's own objects, where they stand among those of others.
 pub(super) fn own_label(kind: Kind) -> Option<String> {
-    (!kind.is_namespaced()).then(|| "in=$(namespace)".to_owned())
+    (!kind.is_namespaced()).then(|| "in=$(place)".to_owned())
 }
 
 /// The whole name of an object that a sequence calls by a letter.
 pub(super) fn name(kind: Kind, short: &str) -> String {
-    if kind.is_namespaced() { short.to_owned() } else { format!("$(namespace)-{short}") }
+    if kind.is_namespaced() { short.to_owned() } else { format!("$(place)-{short}") }
 }
 
 /// The smallest object that is accepted.
@@ -53,8 +53,8 @@ pub(super) fn plain(kind: Kind, name: &str) -> Value {
     let mut object = match kind {
         Kind::BucketClaim => json!({"spec": {"backendRef": {"name": "minio"}}}),
         Kind::S3Backend => json!({"spec": {
-            "endpoint": "http://store.example:9000", "region": "us-east-1",
-            "credentialsSecretRef": {"namespace": "stowage-system", "name": "minio"},
+            "endpoint": "http://store.example:9000",
+            "adminCredentialsSecretRef": {"namespace": "stowage-system", "name": "minio"},
         }}),
         Kind::Secret => json!({"data": {"a": "YQ=="}}),
         Kind::Event => json!({
@@ -67,7 +67,7 @@ pub(super) fn plain(kind: Kind, name: &str) -> Value {
     };
     object["apiVersion"] = kind.api_version().into();
     object["kind"] = kind.as_str().into();
-    object["metadata"] = json!({"name": name, "labels": {"in": "$(namespace)"}});
+    object["metadata"] = json!({"name": name, "labels": {"in": "$(place)"}});
     object
 }
 

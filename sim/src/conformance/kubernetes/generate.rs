@@ -13,8 +13,8 @@ pub fn sequence(seed: u64, number: u64) -> Vec<Operation> {
     // Neighbouring seeds and numbers are to have nothing in common.
     let mut rng = Rng::with_seed(seed ^ number.wrapping_mul(0x9E37_79B9_7F4A_7C15));
     match rng.u8(..100) {
-        ..80 => themes::objects(&mut rng),
-        80..90 => themes::owners(&mut rng),
+        ..88 => themes::objects(&mut rng),
+        88..95 => themes::owners(&mut rng),
         _ => themes::namespaces(&mut rng),
     }
 }

@@ -15,7 +15,9 @@ use super::side::Side;
 use crate::kubernetes::Cluster;
 
 /// How long the real controllers may take. The collector learns of a new kind within half a minute.
-const PATIENCE: Duration = Duration::from_secs(60);
+pub(super) const PATIENCE: Duration = Duration::from_secs(45);
+/// How long they may take once that was in vain: a difference is shown by now, and is only made small.
+pub(super) const IMPATIENCE: Duration = Duration::from_secs(15);
 /// How often the real server is looked at.
 const PACE: Duration = Duration::from_millis(25);
 
@@ -32,13 +34,14 @@ pub(super) async fn settle(
     cluster: &Cluster,
     simulated: &mut Side,
     real: &mut Side,
+    patience: Duration,
 ) -> Result<(Value, Value), String> {
     run_controllers(cluster);
     let wanted = holdings(simulated).await?;
     let began = Instant::now();
     loop {
         let found = holdings(real).await?;
-        if found == wanted || began.elapsed() > PATIENCE {
+        if found == wanted || began.elapsed() > patience {
             return Ok((wanted, found));
         }
         sleep(PACE).await;
@@ -51,7 +54,7 @@ async fn holdings(side: &mut Side) -> Result<Value, String> {
     for kind in Kind::ALL {
         let mut list = Call::new(Verb::Get, kind, None);
         list.scope = Scope::Everywhere;
-        let list = list.maybe("labelSelector", bodies::own_label(kind).or(Some("in=$(namespace)".to_owned())));
+        let list = list.maybe("labelSelector", bodies::own_label(kind).or(Some("in=$(place)".to_owned())));
         let answer = side.send(&list).await?;
         let mut items = answer.body["items"].clone();
         for item in items.as_array_mut().into_iter().flatten() {

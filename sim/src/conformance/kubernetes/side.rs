@@ -17,6 +17,7 @@ pub(super) struct Side {
     pub(super) client: Client,
     pub(super) names: Names,
     namespace: String,
+    place: String,
     seen: Seen,
 }
 
@@ -27,8 +28,6 @@ struct Seen {
     uids: BTreeMap<String, String>,
     /// By resource and name, the oldest first.
     versions: BTreeMap<String, Vec<String>>,
-    /// Of the last list, or of the last object seen.
-    store: String,
     token: String,
 }
 
@@ -48,8 +47,9 @@ pub(super) struct Answer {
 }
 
 impl Side {
-    pub(super) fn new(client: Client, namespace: &str) -> Self {
-        Self { client, names: Names::default(), namespace: namespace.to_owned(), seen: Seen::default() }
+    pub(super) fn new(client: Client, namespace: &str, place: &str) -> Self {
+        let (namespace, place) = (namespace.to_owned(), place.to_owned());
+        Self { client, names: Names::default(), namespace, place, seen: Seen::default() }
     }
 
     /// Sends a request and gives the answer in its comparable form.
@@ -134,15 +134,16 @@ impl Side {
 
     /// A text with its places filled in.
     pub(super) fn text(&self, text: &str) -> String {
-        let filled = PLACE.replace_all(text, |place: &Captures<'_>| {
+        // What an object is called may itself have a place to fill in.
+        let text = text.replace("$(place)", &self.place);
+        let filled = PLACE.replace_all(&text, |place: &Captures<'_>| {
             let of = place.get(2).map_or("", |of| of.as_str());
             let versions = self.seen.versions.get(of);
             match &place[1] {
                 "namespace" => self.namespace.clone(),
                 "uid" => self.seen.uids.get(of).map_or(NO_UID, String::as_str).to_owned(),
-                "version" => versions.and_then(|all| all.last()).map_or("1", String::as_str).to_owned(),
-                "first" => versions.and_then(|all| all.first()).map_or("1", String::as_str).to_owned(),
-                "store" => self.seen.store.clone(),
+                "version" => versions.and_then(|all| all.last()).cloned().unwrap_or_default(),
+                "first" => versions.and_then(|all| all.first()).cloned().unwrap_or_default(),
                 "continue" => self.seen.token.clone(),
                 _ => place[0].to_owned(),
             }
@@ -158,9 +159,7 @@ impl Seen {
         for item in items {
             self.object(item, call.kind.plural());
         }
-        let text = |name: &str| body["metadata"][name].as_str().unwrap_or_default().to_owned();
-        self.store = text("resourceVersion");
-        self.token = text("continue");
+        self.token = body["metadata"]["continue"].as_str().unwrap_or_default().to_owned();
     }
 
     fn object(&mut self, object: &Value, plural: &str) {
@@ -174,7 +173,6 @@ impl Seen {
         if versions.last().is_none_or(|last| last != version) {
             versions.push(version.to_owned());
         }
-        self.store = version.to_owned();
     }
 }
 

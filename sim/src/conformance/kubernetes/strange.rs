@@ -22,7 +22,7 @@ pub(super) fn call(rng: &mut Rng, kind: Kind, name: &str) -> Call {
         8 => Call { subresource: Some("scale"), ..Call::new(Verb::Get, kind, Some(name)) },
         9 => Call::new(Verb::Post, kind, None).body(other_kind(rng, kind, name)),
         10 => Call::new(Verb::Post, kind, None).query("dryRun", "Some").body(plain(name)),
-        11 => Call::new(Verb::Get, kind, None).query("labelSelector", one(rng, &["a b", "in=$(namespace),x in ()"])),
+        11 => Call::new(Verb::Get, kind, None).query("labelSelector", one(rng, &["a b", "in=$(place),x in ()"])),
         12 => Call::new(Verb::Post, kind, None).body(unknown_fields(kind, name)),
         _ => Call::new(Verb::Post, kind, None).body(elsewhere(kind, name)),
     }

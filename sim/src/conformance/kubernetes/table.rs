@@ -1,4 +1,4 @@
-//! The table of good and bad objects as operations: each of its cases is a sequence.
+//! The table of good and bad objects as operations.
 
 use serde_json::Value;
 
@@ -6,23 +6,28 @@ use super::bodies;
 use super::call::{Call, Kind, Operation, Verb};
 use crate::objects::{self, Case, Then};
 
-/// How many cases there are.
+/// Cases in a sequence.
+const TOGETHER: usize = 10;
+
+/// How many sequences the table makes.
 pub(super) fn len() -> usize {
-    objects::cases().len()
+    objects::cases().len().div_ceil(TOGETHER)
 }
 
-/// The requests of a case.
+/// The requests of some cases, each with an object of its own.
 pub(super) fn sequence(index: usize) -> Vec<Operation> {
-    objects::cases().get(index).map(requests).unwrap_or_default()
+    let cases = objects::cases();
+    let cases = cases.iter().enumerate().skip(index * TOGETHER).take(TOGETHER);
+    cases.flat_map(|(number, case)| requests(number, case)).collect()
 }
 
-fn requests(case: &Case) -> Vec<Operation> {
+fn requests(number: usize, case: &Case) -> Vec<Operation> {
     let kind = match case.kind {
         objects::Kind::BucketClaim => Kind::BucketClaim,
         objects::Kind::S3Backend => Kind::S3Backend,
     };
     let stated = case.create["metadata"]["name"].as_str();
-    let name = stated.map_or_else(|| bodies::name(kind, "case"), str::to_owned);
+    let name = stated.map_or_else(|| bodies::name(kind, &format!("case-{number}")), str::to_owned);
     let validation = case.field_validation.as_str();
     let whole = |object: &Value| whole(kind, &name, object);
     let call = |verb: Verb, target: Option<&str>| Call::new(verb, kind, target);

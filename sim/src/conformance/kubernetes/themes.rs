@@ -28,7 +28,7 @@ fn maybe<T>(rng: &mut Rng, percent: u8, value: impl FnOnce(&mut Rng) -> T) -> Op
 
 /// Objects of one kind or two: written in every way, listed, watched. Nothing that a controller would act on.
 pub(super) fn objects(rng: &mut Rng) -> Vec<Operation> {
-    let kinds = [one(rng, &Kind::ALL), one(rng, &Kind::ALL)];
+    let kinds = [a_kind(rng), a_kind(rng)];
     let mut all = Vec::with_capacity(LENGTH);
     for index in 0..LENGTH {
         let kind = one(rng, &kinds);
@@ -36,6 +36,12 @@ pub(super) fn objects(rng: &mut Rng) -> Vec<Operation> {
         all.push(operation(rng, kind, &name, index));
     }
     all
+}
+
+/// Namespaces seldom: each that goes is work for the real controller.
+fn a_kind(rng: &mut Rng) -> Kind {
+    let kind = one(rng, &Kind::ALL);
+    if kind == Kind::Namespace && rng.u8(..100) < 70 { Kind::BucketClaim } else { kind }
 }
 
 fn operation(rng: &mut Rng, kind: Kind, name: &str, index: usize) -> Operation {
@@ -49,6 +55,8 @@ fn operation(rng: &mut Rng, kind: Kind, name: &str, index: usize) -> Operation {
         68..73 => Call::new(Verb::Get, kind, Some(name)).into(),
         73..79 => list(rng, kind).into(),
         79..82 => Operation::Pages(Page { first: list(rng, kind).query("limit", rng.u8(1..3).to_string()), pages: 4 }),
+        // How long a namespace takes to go is its controller's business; there is a theme for that.
+        82..96 if kind == Kind::Namespace => Call::new(Verb::Get, kind, Some(name)).into(),
         82..86 => Operation::Watch(watch(rng, kind, name, index)),
         86..94 => delete(rng, kind, name).into(),
         94..96 => delete_collection(rng, kind).into(),
@@ -63,9 +71,9 @@ fn written(rng: &mut Rng, call: Call) -> Call {
     call.maybe("fieldValidation", maybe(rng, 20, |rng| one(rng, &["Strict", "Warn", "Ignore"])))
 }
 
-/// The status or, mostly, the object.
+/// The status or, mostly, the object. Nobody but its controller writes a namespace's status.
 fn part(rng: &mut Rng, call: Call) -> Call {
-    if rng.u8(..100) < 25 { call.status() } else { call }
+    if call.kind != Kind::Namespace && rng.u8(..100) < 25 { call.status() } else { call }
 }
 
 fn create(rng: &mut Rng, kind: Kind, name: &str, index: usize) -> Call {
@@ -107,19 +115,28 @@ fn replace(rng: &mut Rng, kind: Kind, name: &str) -> Call {
     written(rng, call).body(body)
 }
 
+/// Whether a patch takes fields away by null. In an apply null is a value like another, which nobody has a use for.
+#[derive(Clone, Copy, PartialEq)]
+enum Nulls {
+    Sometimes,
+    Never,
+}
+
 /// An object with a few fields, as patches have them.
-fn partial(rng: &mut Rng, kind: Kind) -> Value {
+fn partial(rng: &mut Rng, kind: Kind, nulls: Nulls) -> Value {
     let mut body = json!({});
     for _ in 0..rng.usize(1..4) {
         let field = bodies::any_field(rng, kind);
-        let value = if rng.u8(..100) < 12 { Value::Null } else { field.value(rng) };
-        bodies::set(&mut body, &field.path, value);
+        let value = if nulls == Nulls::Sometimes && rng.u8(..100) < 12 { Value::Null } else { field.value(rng) };
+        if nulls == Nulls::Sometimes || !value.to_string().contains("null") {
+            bodies::set(&mut body, &field.path, value);
+        }
     }
     body
 }
 
 fn merge(rng: &mut Rng, kind: Kind, name: &str) -> Call {
-    let mut body = partial(rng, kind);
+    let mut body = partial(rng, kind, Nulls::Sometimes);
     let (uid, version) = stated(rng, kind, name);
     if let Some(version) = version.filter(|_| rng.bool()) {
         body["metadata"]["resourceVersion"] = version.into();
@@ -132,7 +149,7 @@ fn merge(rng: &mut Rng, kind: Kind, name: &str) -> Call {
 }
 
 fn strategic(rng: &mut Rng, kind: Kind, name: &str) -> Call {
-    let body = partial(rng, kind);
+    let body = partial(rng, kind, Nulls::Sometimes);
     let call = Call::new(STRATEGIC, kind, Some(name));
     written(rng, call).body(body)
 }
@@ -159,7 +176,7 @@ fn json_patch(rng: &mut Rng, kind: Kind, name: &str) -> Call {
 }
 
 fn apply(rng: &mut Rng, kind: Kind, name: &str) -> Call {
-    let mut body = partial(rng, kind);
+    let mut body = partial(rng, kind, Nulls::Never);
     if rng.u8(..100) < 60 {
         let mut whole = bodies::plain(kind, name);
         json_patch::merge(&mut whole, &body);
@@ -185,7 +202,7 @@ fn list(rng: &mut Rng, kind: Kind) -> Call {
     let mut call = Call::new(Verb::Get, kind, None);
     let chosen = maybe(rng, 50, |rng| one(rng, &SELECTORS).to_owned());
     let everywhere = rng.u8(..100) < 20;
-    let own = if everywhere { Some("in=$(namespace)".to_owned()) } else { bodies::own_label(kind) };
+    let own = if everywhere { Some("in=$(place)".to_owned()) } else { bodies::own_label(kind) };
     if everywhere {
         call.scope = Scope::Everywhere;
     }
@@ -214,7 +231,8 @@ fn field_selector(rng: &mut Rng, kind: Kind, name: &str) -> String {
 fn watch(rng: &mut Rng, kind: Kind, name: &str, index: usize) -> Watch {
     let from = match rng.u8(..100) {
         ..50 => Some(format!("$(first {}/{name})", kind.plural())),
-        50..80 => Some("$(store)".to_owned()),
+        // Only a version of the kind itself: real servers may not have heard yet of one of another kind.
+        50..80 => Some(format!("$(version {}/{name})", kind.plural())),
         80..90 => Some("0".to_owned()),
         _ => None,
     };
