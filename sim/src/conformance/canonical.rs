@@ -47,14 +47,11 @@ impl Names {
     fn value(&mut self, value: &Value, at: &str) -> Value {
         match value {
             Value::String(text) => Value::String(self.text(text)),
-            Value::Array(items) => {
-                let mut items: Vec<Value> = items.iter().map(|item| self.value(item, "")).collect();
-                if at == "managedFields" {
-                    // Ordered by time, of which servers keep the seconds only.
-                    items.sort_by_cached_key(entry_of);
-                }
-                Value::Array(items)
+            // Ordered by time, of which servers keep the seconds only: who it is about tells entries apart.
+            Value::Array(items) if at == "managedFields" => {
+                Value::Object(items.iter().map(|item| (entry_of(item), self.value(item, ""))).collect())
             }
+            Value::Array(items) => items.iter().map(|item| self.value(item, "")).collect(),
             Value::Object(fields) => {
                 let list = fields.contains_key("items") && fields.contains_key("metadata");
                 let fields = fields.iter().map(|(name, field)| {
@@ -101,8 +98,9 @@ impl Names {
 }
 
 /// Which manager, operation and part an entry of `managedFields` is about.
-fn entry_of(entry: &Value) -> [String; 4] {
-    ["manager", "operation", "subresource", "apiVersion"].map(|field| entry[field].to_string())
+fn entry_of(entry: &Value) -> String {
+    let fields = ["manager", "operation", "subresource"].map(|field| entry[field].as_str().unwrap_or_default());
+    fields.join(" ").trim_end().to_owned()
 }
 
 /// A time of this run has no value; one that an operation has sent has.

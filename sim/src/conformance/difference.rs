@@ -42,7 +42,7 @@ pub struct Difference {
     pub replay: String,
 }
 
-/// All places in which two values differ, in order. Lists of another length differ as wholes.
+/// All places in which two values differ, in order.
 pub fn leaves(simulated: &Value, real: &Value) -> Vec<Leaf> {
     let mut found = Vec::new();
     compare("", simulated, real, &mut found);
@@ -67,9 +67,16 @@ fn compare(path: &str, simulated: &Value, real: &Value, out: &mut Vec<Leaf>) {
                 }
             }
         }
-        (Value::Array(ours), Value::Array(theirs)) if ours.len() == theirs.len() => {
-            for (index, (ours, theirs)) in ours.iter().zip(theirs).enumerate() {
-                compare(&below(&index.to_string()), ours, theirs, out);
+        (Value::Array(ours), Value::Array(theirs)) => {
+            for index in 0..ours.len().max(theirs.len()) {
+                match (ours.get(index), theirs.get(index)) {
+                    (Some(ours), Some(theirs)) => compare(&below(&index.to_string()), ours, theirs, out),
+                    // One list ends here.
+                    (ours, theirs) => {
+                        let shown = |item: Option<&Value>| item.cloned().unwrap_or_else(|| "absent".into());
+                        out.push(leaf(&below(&index.to_string()), &shown(ours), &shown(theirs)));
+                    }
+                }
             }
         }
         _ => out.push(leaf(path, simulated, real)),

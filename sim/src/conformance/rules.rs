@@ -45,7 +45,7 @@ pub const RULES: &[Rule] = &[
                  reads them; what is left of a namespace, and when it goes, is compared.",
         applies: |_, leaf| {
             let conditions = leaf.path.ends_with("status.conditions") && leaf.simulated.is_null();
-            conditions || managed_beside(leaf, "kube-controller-manager")
+            conditions || (leaf.simulated.is_null() && leaf.path.ends_with("managedFields.kube-controller-manager Update status"))
         },
     },
     Rule {
@@ -55,17 +55,70 @@ pub const RULES: &[Rule] = &[
                  the reason to go by.",
         applies: |exchange, leaf| {
             let refused = exchange.real["code"].as_u64().is_some_and(|code| code >= 400);
-            leaf.path.starts_with("warnings") && refused && leaf.simulated == Value::Array(Vec::new())
+            leaf.path.starts_with("warnings.") && refused && leaf.simulated == "absent"
         },
     },
     Rule {
-        name: "streamed list of an older etcd",
+        name: "watch of an older etcd",
         system: System::Kubernetes,
-        reason: "A server whose etcd has no progress notifications refuses `sendInitialEvents`; the simulator plays one \
-                 that has them. Clients fall back to a list.",
+        reason: "A server whose etcd has no progress notifications refuses `sendInitialEvents`, and can't tell whether \
+                 its cache has all that a watch without a version is to begin with. The simulator plays one that has \
+                 them. Clients fall back to a list and a version.",
         applies: |exchange, _| {
-            let first = exchange.real["events"][0]["object"]["message"].as_str();
-            first.is_some_and(|message| message.contains("RequestWatchProgress is disabled"))
+            let first = exchange.real["events"][0]["object"]["message"].as_str().unwrap_or_default();
+            let without_version = exchange.operation.contains(" from now") && first.contains("Too large resource version");
+            without_version || first.contains("RequestWatchProgress is disabled")
+        },
+    },
+    Rule {
+        name: "which of several unknown fields",
+        system: System::Kubernetes,
+        reason: "An apply is refused for the first field that the schema doesn't know, in the order of a Go map: chance.",
+        applies: |_, leaf| {
+            let told = |value: &Value| {
+                let text = value.as_str()?.strip_suffix(": field not declared in schema")?;
+                text.rsplit_once(": ").map(|(before, _)| before.to_owned())
+            };
+            leaf.path == "body.message" && told(&leaf.simulated).is_some_and(|text| told(&leaf.real) == Some(text))
+        },
+    },
+    Rule {
+        name: "an Event's reference in a message",
+        system: System::Kubernetes,
+        reason: "A refused change of `regarding` is shown in the names of the server's internal struct. Same code, same \
+                 field, same reason.",
+        applies: |_, leaf| {
+            let shown = |value: &Value| {
+                let text = value.as_str().unwrap_or_default();
+                let (start, end) = (text.find("Invalid value: {")?, text.find("}: field is immutable")?);
+                Some(format!("{}{}", &text[..start], text.get(end..)?))
+            };
+            is_told(leaf) && shown(&leaf.simulated).is_some_and(|text| shown(&leaf.real) == Some(text))
+        },
+    },
+    Rule {
+        name: "words of the decoder",
+        system: System::Kubernetes,
+        reason: "What doesn't decode is refused in the words of Go's decoders, which name Go types. Same code, same \
+                 reason, and the same words up to there.",
+        applies: |exchange, leaf| {
+            let (ours, theirs) = (leaf.simulated.as_str().unwrap_or_default(), leaf.real.as_str().unwrap_or_default());
+            let marks = [" cannot be handled as a ", "failed to create typed patch object "];
+            let beginning = marks.iter().find_map(|mark| {
+                let from = ours.find(mark)? + mark.len();
+                ours.get(..from + ours.get(from..)?.find(": ")? + 2)
+            });
+            let same_code = exchange.simulated["code"] == exchange.real["code"];
+            leaf.path == "body.message" && same_code && beginning.is_some_and(|text| theirs.starts_with(text))
+        },
+    },
+    Rule {
+        name: "key of a dry run",
+        system: System::Kubernetes,
+        reason: "The key in the message about a UID that doesn't fit lacks its beginning in a dry run.",
+        applies: |_, leaf| {
+            let ours = leaf.simulated.as_str().map(|text| text.replace("Key: /registry/", "Key: /"));
+            leaf.path == "body.message" && ours.as_deref() == leaf.real.as_str()
         },
     },
 ];
@@ -73,14 +126,6 @@ pub const RULES: &[Rule] = &[
 /// Whether the place is one that tells people what is wrong.
 fn is_told(leaf: &Leaf) -> bool {
     leaf.path == "body.message" || leaf.path.starts_with("body.details.causes.")
-}
-
-/// Whether the real server knows this manager beside those that the simulator knows, and nothing else differs.
-fn managed_beside(leaf: &Leaf, manager: &str) -> bool {
-    let entries = |value: &Value| value.as_array().cloned().unwrap_or_default();
-    let mut real = entries(&leaf.real);
-    real.retain(|entry| entry["manager"] != manager);
-    leaf.path.ends_with("managedFields") && leaf.real.is_array() && real == entries(&leaf.simulated)
 }
 
 /// Splits the places in which two answers differ into the names of rules that explain them, each once, and the rest.

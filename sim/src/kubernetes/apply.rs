@@ -44,7 +44,7 @@ pub(crate) fn apply(kind: &Kind, live: &Value, config: &Value, applier: &Applier
         merged = prune(schema, &merged, &before.fields, &owned);
     }
 
-    let found = managed::difference(schema, live, &merged, &[]);
+    let found = managed::difference(schema, live, &merged, managed::reset_fields(kind, applier.subresource));
     settle_conflicts(&mut managers, &found.changed, applier.force, &kind.api_version())?;
     for owned in managers.values_mut() {
         owned.fields.retain(|path| !found.removed.contains(path));
@@ -150,7 +150,8 @@ fn settle_conflicts(
     force: bool,
     api_version: &str,
 ) -> Result<(), Failure> {
-    let mut conflicts: BTreeMap<String, Vec<Path>> = BTreeMap::new();
+    // The order of a server: by name, operation and time, and then what is about a subresource before the rest.
+    let mut conflicts: BTreeMap<_, (String, Vec<Path>)> = BTreeMap::new();
     for (manager, owned) in managers.iter_mut() {
         let taken: Vec<Path> = owned.fields.intersection(changed).cloned().collect();
         if taken.is_empty() {
@@ -159,9 +160,11 @@ fn settle_conflicts(
         if force {
             owned.fields.retain(|path| !taken.contains(path));
         } else {
-            conflicts.entry(describe(manager, api_version)).or_default().extend(taken);
+            let order = (manager.name.clone(), manager.operation, owned.time.clone(), manager.subresource.is_empty());
+            conflicts.insert(order, (describe(manager, api_version), taken));
         }
     }
+    let conflicts: Vec<(String, Vec<Path>)> = conflicts.into_values().collect();
     if conflicts.is_empty() { Ok(()) } else { Err(refusal(&conflicts)) }
 }
 
@@ -176,7 +179,7 @@ fn describe(manager: &Manager, api_version: &str) -> String {
     }
 }
 
-fn refusal(conflicts: &BTreeMap<String, Vec<Path>>) -> Failure {
+fn refusal(conflicts: &[(String, Vec<Path>)]) -> Failure {
     let mut causes = Vec::new();
     let mut lines = Vec::new();
     for (manager, paths) in conflicts {

@@ -180,8 +180,11 @@ fn lease_schema() -> Schema {
 /// Does to a decoded object what the kind's own defaults and conversions do.
 pub(crate) fn normalize(kind: &Kind, object: &mut Value) {
     fill_in_structs(kind, object);
-    if kind.family == Family::Secret {
-        normalize_secret(object);
+    match (kind.family, object.as_object_mut()) {
+        (Family::Secret, _) => normalize_secret(object),
+        // An empty text is none.
+        (Family::Event, Some(fields)) => fields.retain(|_, field| field != ""),
+        _ => {}
     }
 }
 
@@ -257,7 +260,9 @@ pub(crate) fn check(kind: &Kind, object: &Value, old: Option<&Value>, out: &mut 
         Family::Event => match old {
             None => check_new_event(object, out),
             Some(old) => {
-                check_new_event(object, out);
+                if object["eventTime"].is_string() {
+                    check_new_event(object, out);
+                }
                 check_event_update(object, old, out);
             }
         },

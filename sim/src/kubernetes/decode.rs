@@ -276,10 +276,11 @@ fn check_types(kind: &Kind, config: &Value) -> Result<(), Failure> {
         },
     };
     Err(unclassified(&format!(
-        "failed to create typed patch object ({}/{}; {}, Kind={}): {why}",
+        "failed to create typed patch object ({}/{}; {}/{}, Kind={}): {why}",
         meta::namespace(config),
         meta::name(config),
-        kind.api_version(),
+        kind.group,
+        kind.version,
         kind.kind,
     )))
 }

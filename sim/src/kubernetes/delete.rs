@@ -105,8 +105,8 @@ pub(crate) fn delete(state: &mut State, kind: &Kind, place: &Place, deletion: &D
             write::bump_generation(&mut object);
         }
     }
-    if kind.family == Family::Namespace && meta::is_deleting(&existing) {
-        // The registry marks a namespace by itself the first time, and leaves it to the general code after that.
+    if kind.family == Family::Namespace && meta::is_deleting(&existing) && !write::holds_content(kind, &existing) {
+        // The registry of namespaces marks one by itself, and leaves it to the general code once it is empty.
         meta::set(&mut object, "deletionGracePeriodSeconds", 0.into());
     }
     meta::tidy(&mut object);

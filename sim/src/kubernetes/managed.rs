@@ -91,7 +91,7 @@ pub(crate) fn fields_of(schema: &Schema, object: &Value, reset: &[&str]) -> Fiel
 
 fn collect(schema: &Schema, value: &Value, path: &mut Path, set: &mut FieldSet) {
     match children(schema, value) {
-        Some(children) if !children.is_empty() || path.is_empty() => {
+        Some(children) if !children.is_empty() || value.is_array() || path.is_empty() => {
             for (step, child_schema, child) in children {
                 let named = step.strip_prefix("f:").is_some_and(|name| schema.properties.contains_key(name));
                 path.push(step);

@@ -38,6 +38,7 @@ impl PatchFormat {
             "application/merge-patch+json" => Ok(Self::Merge),
             "application/apply-patch+yaml" => Ok(Self::Apply),
             "application/strategic-merge-patch+json" if !kind.is_custom() => Ok(Self::Strategic),
+            _ if !kind.is_custom() => Err(status::unsupported_by_route()),
             _ => Err(status::unsupported_media_type(
                 "application/json-patch+json, application/merge-patch+json, application/apply-patch+yaml",
             )),
@@ -140,13 +141,13 @@ pub(crate) fn server_side_apply(
     options: &WriteOptions,
 ) -> Result<Written, Failure> {
     let exists = state.get(kind, place).is_some();
+    if !exists && part == Part::Status {
+        return Err(status::not_found(kind, &place.name));
+    }
     let config = decode::apply_config(kind, &place.namespace, &place.name, exists, body)?;
     let now = state.now();
     let applier = Applier { manager: &options.manager, subresource: part.subresource(), force, now: &now };
     let Some(existing) = state.get(kind, place).cloned() else {
-        if part == Part::Status {
-            return Err(status::not_found(kind, &place.name));
-        }
         let uid = meta::uid(&config);
         if !uid.is_empty() {
             let why =

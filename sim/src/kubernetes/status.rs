@@ -288,6 +288,12 @@ pub(crate) fn unsupported_media_type(accepted: &str) -> Failure {
     Status::failure(&text, reason::UNSUPPORTED_MEDIA_TYPE).with_code(415).boxed()
 }
 
+/// `415` as it is said before a request comes to the resource's handler.
+pub(crate) fn unsupported_by_route() -> Failure {
+    let (text, details) = ("415: Unsupported Media Type", no_details());
+    Status::failure(text, reason::UNSUPPORTED_MEDIA_TYPE).with_code(415).with_details(details).boxed()
+}
+
 /// `410 Expired`: the asked-for version is no longer remembered.
 pub(crate) fn expired(asked: u64, oldest: u64) -> Failure {
     let text = format!("too old resource version: {asked} ({oldest})");

@@ -142,8 +142,8 @@ impl Side {
             match &place[1] {
                 "namespace" => self.namespace.clone(),
                 "uid" => self.seen.uids.get(of).map_or(NO_UID, String::as_str).to_owned(),
-                "version" => versions.and_then(|all| all.last()).cloned().unwrap_or_default(),
-                "first" => versions.and_then(|all| all.first()).cloned().unwrap_or_default(),
+                "version" => versions.and_then(|all| all.last()).map_or("0", String::as_str).to_owned(),
+                "first" => versions.and_then(|all| all.first()).map_or("0", String::as_str).to_owned(),
                 "continue" => self.seen.token.clone(),
                 _ => place[0].to_owned(),
             }

@@ -78,7 +78,7 @@ fn part(rng: &mut Rng, call: Call) -> Call {
 
 fn create(rng: &mut Rng, kind: Kind, name: &str, index: usize) -> Call {
     let mut body = bodies::random(rng, kind, name);
-    if rng.u8(..100) < 8 {
+    if kind != Kind::Namespace && rng.u8(..100) < 8 {
         body["metadata"]["generateName"] = format!("gen-{index}-").into();
         body["metadata"]["name"] = Value::Null;
     }
@@ -233,10 +233,10 @@ fn watch(rng: &mut Rng, kind: Kind, name: &str, index: usize) -> Watch {
         ..50 => Some(format!("$(first {}/{name})", kind.plural())),
         // Only a version of the kind itself: real servers may not have heard yet of one of another kind.
         50..80 => Some(format!("$(version {}/{name})", kind.plural())),
-        80..90 => Some("0".to_owned()),
+        80..97 => Some("0".to_owned()),
         _ => None,
     };
-    let streaming = rng.u8(..100) < 10;
+    let streaming = rng.u8(..100) < 3;
     Watch {
         kind,
         from: from.filter(|_| !streaming),
