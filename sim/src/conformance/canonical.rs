@@ -12,7 +12,10 @@ use serde_json::Value;
 #[derive(Clone, Debug, Default)]
 pub(super) struct Names {
     uids: BTreeMap<String, usize>,
-    versions: BTreeMap<String, usize>,
+    /// How each version is told, and how many there are of each object: that one object changed more often on one side
+    /// says nothing of the others.
+    versions: BTreeMap<String, String>,
+    counts: BTreeMap<String, usize>,
 }
 
 fn number(known: &mut BTreeMap<String, usize>, text: &str) -> usize {
@@ -24,15 +27,14 @@ fn pattern(text: &str) -> Regex {
     Regex::new(text).expect("a pattern of this file is well formed")
 }
 
-static UID: LazyLock<Regex> =
-    LazyLock::new(|| pattern("[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"));
-static TIME: LazyLock<Regex> =
-    LazyLock::new(|| pattern(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z"));
+static UID: LazyLock<Regex> = LazyLock::new(|| pattern("[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"));
+static TIME: LazyLock<Regex> = LazyLock::new(|| pattern(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z"));
 /// Five characters after a prefix that only the generator of operations makes.
 static GENERATED: LazyLock<Regex> = LazyLock::new(|| pattern("(gen-[0-9]+-)[a-z0-9]{5}"));
 /// Where a text speaks of the version of an object.
-static VERSION_OF: LazyLock<Regex> =
-    LazyLock::new(|| pattern(r#"(ResourceVersion in (?:the precondition|record) \(|\\?"resourceVersion\\?":\s?\\?")(\d+)"#));
+static VERSION_OF: LazyLock<Regex> = LazyLock::new(|| {
+    pattern(r#"(ResourceVersion in (?:the precondition|record) \(|\\?"resourceVersion\\?":\s?\\?")(\d+)"#)
+});
 /// Where a text speaks of a version of the whole store.
 static VERSION_AT: LazyLock<Regex> = LazyLock::new(|| {
     pattern(r"(too old resource version: |Too large resource version: |current: |<version of the store> \()(\d+)")
@@ -73,7 +75,10 @@ impl Names {
         if let Some(version) = metadata["resourceVersion"].as_str() {
             canonical["resourceVersion"] = match list {
                 true => "<version of the store>".into(),
-                false => format!("<version {}>", number(&mut self.versions, version)).into(),
+                false => {
+                    let of = canonical["uid"].as_str().unwrap_or("an object").to_owned();
+                    self.version(&of, version).into()
+                }
             };
         }
         if metadata["continue"].as_str().is_some_and(|token| !token.is_empty()) {
@@ -82,15 +87,25 @@ impl Names {
         canonical
     }
 
+    /// A version that was seen before keeps its name, whatever object it is said of now.
+    fn version(&mut self, of: &str, version: &str) -> String {
+        if let Some(known) = self.versions.get(version) {
+            return known.clone();
+        }
+        let count = self.counts.entry(of.to_owned()).or_default();
+        *count += 1;
+        let name = format!("<version {count} of {of}>");
+        self.versions.insert(version.to_owned(), name.clone());
+        name
+    }
+
     fn text(&mut self, text: &str) -> String {
-        let text = UID.replace_all(text, |found: &Captures<'_>| {
-            format!("<uid {}>", number(&mut self.uids, &found[0]))
-        });
+        let text = UID.replace_all(text, |found: &Captures<'_>| format!("<uid {}>", number(&mut self.uids, &found[0])));
         let text = VERSION_AT.replace_all(&text, "${1}<version of the store>");
         // The second of two comes after the first.
         let text = VERSION_AT.replace_all(&text, "${1}<version of the store>");
         let text = VERSION_OF.replace_all(&text, |found: &Captures<'_>| {
-            format!("{}<version {}>", &found[1], number(&mut self.versions, &found[2]))
+            format!("{}{}", &found[1], self.version("an object", &found[2]))
         });
         let text = GENERATED.replace_all(&text, "${1}<suffix>");
         TIME.replace_all(&text, |found: &Captures<'_>| recent(&found[0])).into_owned()
@@ -122,7 +137,9 @@ pub(super) fn in_order(status: &mut Value) {
     let told = |cause: &Value| Some(format!("{}: {}", cause["field"].as_str()?, cause["message"].as_str()?));
     let told: Option<Vec<String>> = causes.iter().map(told).collect();
     let (Some(told), Some(message)) = (told, status["message"].as_str()) else { return };
-    let Some((start, list)) = message.split_once(": [").and_then(|(a, b)| Some((a, b.strip_suffix(']')?))) else { return };
+    let Some((start, list)) = message.split_once(": [").and_then(|(a, b)| Some((a, b.strip_suffix(']')?))) else {
+        return;
+    };
     let length: usize = told.iter().map(String::len).sum::<usize>() + 2 * (told.len() - 1);
     if list.len() == length && told.iter().all(|one| list.contains(one)) {
         status["message"] = format!("{start}: [{}]", told.join(", ")).into();
@@ -138,9 +155,7 @@ mod tests {
     #[test]
     fn what_a_server_makes_up_is_numbered_by_appearance() {
         let uid = "0d4b5f0e-0000-4000-8000-00000000000a";
-        let object = |version: &str, time: &str| {
-            json!({"metadata": {"uid": uid, "resourceVersion": version, "creationTimestamp": time}})
-        };
+        let object = |version: &str, time: &str| json!({"metadata": {"uid": uid, "resourceVersion": version, "creationTimestamp": time}});
         let now = Timestamp::now().to_string();
         let mut names = Names::default();
         let first = names.canonical(&object("10", &now));

@@ -120,7 +120,9 @@ pub async fn run<P: Pair>(pair: &mut P, limits: &Limits, mut told: impl FnMut(&R
             report.unexplained += 1;
             let in_time = limits.time.is_none_or(|limit| began.elapsed() < limit);
             let difference = match report.differences.len() {
-                shrunk if limits.shrink && in_time && shrunk < SHRUNK => shrink(pair, limits, number, otherwise).await?,
+                shrunk if limits.shrink && in_time && shrunk < SHRUNK => {
+                    shrink(pair, limits, number, otherwise).await?
+                }
                 _ => otherwise.2,
             };
             report.differences.extend(Some(difference).filter(|_| report.differences.len() < TOLD));
@@ -187,9 +189,8 @@ async fn shrink<P: Pair>(
     number: u64,
     (mut before, last, mut smallest): (Vec<P::Operation>, P::Operation, Difference),
 ) -> Result<Difference, String> {
-    let paths = |difference: &Difference| -> Vec<String> {
-        difference.leaves.iter().map(|leaf| leaf.path.clone()).collect()
-    };
+    let paths =
+        |difference: &Difference| -> Vec<String> { difference.leaves.iter().map(|leaf| leaf.path.clone()).collect() };
     let mut attempt = 0;
     let mut size = before.len().div_ceil(2);
     while size > 0 {

@@ -51,7 +51,7 @@ pub(crate) fn apply(kind: &Kind, live: &Value, config: &Value, applier: &Applier
     }
     // An apply that changes nothing has no time: it keeps the one of the last that did, if there was one.
     let time = match before {
-        _ if !found.changed.is_empty() || !found.removed.is_empty() => applier.now.to_owned(),
+        _ if !managed::difference(schema, live, &merged, &[]).is_none() => applier.now.to_owned(),
         Some(owned) => owned.time,
         None => String::new(),
     };
@@ -101,7 +101,8 @@ fn prune(schema: &Schema, merged: &Value, last: &FieldSet, owned: &FieldSet) -> 
     let fields_of = |object: &Value| whole(&managed::fields_of(schema, object, &[]));
     let (last, owned, all) = (whole(last), whole(owned), fields_of(merged));
     let left = fields_of(&without(schema, merged, &last));
-    let unowned: FieldSet = all.iter().filter(|path| !left.contains(*path) && !owned.contains(*path)).cloned().collect();
+    let unowned: FieldSet =
+        all.iter().filter(|path| !left.contains(*path) && !owned.contains(*path)).cloned().collect();
     let left = fields_of(&without(schema, merged, &unowned));
     let own: FieldSet = all.iter().filter(|path| !left.contains(*path) && last.contains(*path)).cloned().collect();
     without(schema, merged, &own)

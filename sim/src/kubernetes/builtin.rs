@@ -260,8 +260,9 @@ pub(crate) fn check(kind: &Kind, object: &Value, old: Option<&Value>, out: &mut 
         Family::Event => match old {
             None => check_new_event(object, out),
             Some(old) => {
-                if object["eventTime"].is_string() {
-                    check_new_event(object, out);
+                match object["eventTime"].is_string() {
+                    true => check_new_event(object, out),
+                    false => check_regarding(object, out),
                 }
                 check_event_update(object, old, out);
             }
@@ -305,14 +306,18 @@ fn check_secret(object: &Value, old: Option<&Value>, out: &mut Vec<FieldError>) 
     }
 }
 
-fn check_new_event(event: &Value, out: &mut Vec<FieldError>) {
-    let text = |field: &str| event[field].as_str().unwrap_or_default();
+fn check_regarding(event: &Value, out: &mut Vec<FieldError>) {
     let regarding = event["regarding"]["namespace"].as_str().unwrap_or_default();
     // Events about cluster-wide objects live in `default`; that the namespaces of other events agree
     // with their objects' isn't checked.
     if regarding.is_empty() && !matches!(meta::namespace(event), "default" | "kube-system") {
         out.push(FieldError::invalid("involvedObject.namespace", "", "does not match event.namespace"));
     }
+}
+
+fn check_new_event(event: &Value, out: &mut Vec<FieldError>) {
+    let text = |field: &str| event[field].as_str().unwrap_or_default();
+    check_regarding(event, out);
     if text("eventTime").is_empty() {
         out.push(FieldError::required("eventTime", ""));
     }

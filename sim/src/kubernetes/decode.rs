@@ -60,6 +60,12 @@ pub(crate) fn settle_envelope(kind: &Kind, namespace: &str, object: &mut Value) 
     let api_version = kind.api_version();
     let stated = object["apiVersion"].as_str().unwrap_or_default();
     if !stated.is_empty() && stated != api_version {
+        let (name, version) = (&kind.kind, &kind.version);
+        if !kind.is_custom() {
+            let given = object["kind"].as_str().unwrap_or_default();
+            let why = format!("no kind {given:?} is registered for version {stated:?}");
+            return Err(bad_request(format!("{name} in version {version:?} cannot be handled as a {name}: {why}")));
+        }
         return Err(bad_request(format!(
             "the API version in the data ({stated}) does not match the expected API version ({api_version})"
         )));

@@ -187,6 +187,13 @@ pub(crate) struct Difference {
     pub(crate) removed: FieldSet,
 }
 
+impl Difference {
+    /// Whether nothing differs.
+    pub(crate) fn is_none(&self) -> bool {
+        self.changed.is_empty() && self.removed.is_empty()
+    }
+}
+
 /// The difference between two states, but for the parts `reset`.
 pub(crate) fn difference(schema: &Schema, old: &Value, new: &Value, reset: &[&str]) -> Difference {
     let mut found = Difference::default();

@@ -115,6 +115,9 @@ pub(crate) fn patch(
             json_patch::merge(&mut object, &patch);
         }
     }
+    if object["metadata"].is_null() && kind.is_custom() {
+        return decode::check_name(&place.name, &object).and(Err(does_not_apply()));
+    }
     if !object["metadata"].is_object() {
         return Err(does_not_apply());
     }

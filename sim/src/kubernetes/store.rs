@@ -13,6 +13,7 @@ use sha2::{Digest, Sha256};
 use tokio::sync::Notify;
 
 use super::Clock;
+use super::builtin;
 use super::kind::{Kind, KindKey, SharedKind};
 use super::meta;
 use super::observer::{Author, Observer, Stored};
@@ -313,9 +314,11 @@ impl Table {
 
 /// The object of a bookmark or of any place where only type and version count.
 pub(crate) fn versioned_stub(kind: &Kind, version: u64) -> Value {
-    json!({
+    let mut stub = json!({
         "kind": kind.kind,
         "apiVersion": kind.api_version(),
         "metadata": {"resourceVersion": version.to_string()},
-    })
+    });
+    builtin::fill_in_structs(kind, &mut stub);
+    stub
 }

@@ -127,11 +127,7 @@ fn fields(kind: Kind) -> &'static [Field] {
 static METADATA: LazyLock<Vec<Field>> = LazyLock::new(|| {
     let long = "x".repeat(64);
     vec![
-        Field::new(
-            &["metadata", "labels", "app"],
-            &json!(["a", "b", ""]),
-            &json!(["-a", long, "a b"]),
-        ),
+        Field::new(&["metadata", "labels", "app"], &json!(["a", "b", ""]), &json!(["-a", long, "a b"])),
         Field::new(&["metadata", "labels", "tier"], &json!(["front", "back"]), &json!([])),
         Field::new(&["metadata", "labels", "exa mple.io/x"], &json!([]), &json!(["a"])),
         Field::new(&["metadata", "annotations", "example.io/note"], &json!(["", "one", "two"]), &json!([])),
@@ -194,9 +190,7 @@ static EVENT: LazyLock<Vec<Field>> = LazyLock::new(|| {
 
 static CLAIM: LazyLock<Vec<Field>> = LazyLock::new(|| {
     let mut fields = of_table(objects::Kind::BucketClaim);
-    let condition = |status: &str| {
-        json!({"type": "Ready", "status": status, "reason": "Bound", "message": "", "lastTransitionTime": "2001-02-03T04:05:06Z"})
-    };
+    let condition = |status: &str| json!({"type": "Ready", "status": status, "reason": "Bound", "message": "", "lastTransitionTime": "2001-02-03T04:05:06Z"});
     fields.push(Field::new(
         &["status", "conditions"],
         &json!([[condition("True")], [condition("False")], []]),

@@ -345,7 +345,12 @@ pub(super) fn namespaces(rng: &mut Rng) -> Vec<Operation> {
     all.push(Operation::Settle);
     all.push(Call::new(Verb::Get, Kind::Namespace, Some(&name)).into());
     all.push(inside(Verb::Post, Kind::Secret, None).body(bodies::plain(Kind::Secret, "late")).into());
-    all.push(inside(APPLY, Kind::Secret, Some("later")).query("fieldManager", "alpha").body(bodies::plain(Kind::Secret, "later")).into());
+    all.push(
+        inside(APPLY, Kind::Secret, Some("later"))
+            .query("fieldManager", "alpha")
+            .body(bodies::plain(Kind::Secret, "later"))
+            .into(),
+    );
     all.push(Call::new(Verb::Delete, Kind::Namespace, Some(&name)).into());
     all.push(Operation::Settle);
     let free = json!({"metadata": {"finalizers": null}});
