@@ -11,16 +11,12 @@ use serde_json::Value;
 /// What one side has made up so far in a sequence.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Names {
-    uids: BTreeMap<String, usize>,
-    /// How each version is told, and how many there are of each object: that one object changed more often on one side
-    /// says nothing of the others.
+    /// What stands for each UID and version.
+    uids: BTreeMap<String, String>,
     versions: BTreeMap<String, String>,
+    /// How many there are of each object: that one object changed more often on one side, or was not shown, says
+    /// nothing of the others.
     counts: BTreeMap<String, usize>,
-}
-
-fn number(known: &mut BTreeMap<String, usize>, text: &str) -> usize {
-    let next = known.len() + 1;
-    *known.entry(text.to_owned()).or_insert(next)
 }
 
 fn pattern(text: &str) -> Regex {
@@ -71,6 +67,10 @@ impl Names {
 
     /// Metadata names the version of its object, or, in a list, that of the whole store and where its next page begins.
     fn metadata(&mut self, metadata: &Value, list: bool) -> Value {
+        if let (Some(name), Some(uid)) = (metadata["name"].as_str(), metadata["uid"].as_str()) {
+            let name = self.text(name);
+            self.uid(&name, uid);
+        }
         let mut canonical = self.value(metadata, "");
         if let Some(version) = metadata["resourceVersion"].as_str() {
             canonical["resourceVersion"] = match list {
@@ -87,20 +87,34 @@ impl Names {
         canonical
     }
 
+    /// What stands for the UID of an object of this name; one that was seen before keeps its own.
+    fn uid(&mut self, of: &str, uid: &str) -> String {
+        if let Some(known) = self.uids.get(uid) {
+            return known.clone();
+        }
+        let name = format!("<uid {} of {of}>", self.count(&format!("uid {of}")));
+        self.uids.insert(uid.to_owned(), name.clone());
+        name
+    }
+
     /// A version that was seen before keeps its name, whatever object it is said of now.
     fn version(&mut self, of: &str, version: &str) -> String {
         if let Some(known) = self.versions.get(version) {
             return known.clone();
         }
-        let count = self.counts.entry(of.to_owned()).or_default();
-        *count += 1;
-        let name = format!("<version {count} of {of}>");
+        let name = format!("<version {} of {of}>", self.count(of));
         self.versions.insert(version.to_owned(), name.clone());
         name
     }
 
+    fn count(&mut self, of: &str) -> usize {
+        let count = self.counts.entry(of.to_owned()).or_default();
+        *count += 1;
+        *count
+    }
+
     fn text(&mut self, text: &str) -> String {
-        let text = UID.replace_all(text, |found: &Captures<'_>| format!("<uid {}>", number(&mut self.uids, &found[0])));
+        let text = UID.replace_all(text, |found: &Captures<'_>| self.uid("an object", &found[0]));
         let text = VERSION_AT.replace_all(&text, "${1}<version of the store>");
         // The second of two comes after the first.
         let text = VERSION_AT.replace_all(&text, "${1}<version of the store>");
@@ -159,12 +173,12 @@ mod tests {
         let now = Timestamp::now().to_string();
         let mut names = Names::default();
         let first = names.canonical(&object("10", &now));
-        assert_eq!(first["metadata"]["uid"], "<uid 1>");
+        assert_eq!(first["metadata"]["uid"], "<uid 1 of an object>");
         assert_eq!(first["metadata"]["creationTimestamp"], "<now>");
         assert_eq!(first, names.canonical(&object("10", &now)));
         assert_ne!(first, names.canonical(&object("11", &now)));
         let told = names.canonical(&json!({"message": format!("UID in precondition: {uid}")}));
-        assert_eq!(told["message"], "UID in precondition: <uid 1>");
+        assert_eq!(told["message"], "UID in precondition: <uid 1 of an object>");
     }
 
     #[test]

@@ -120,6 +120,33 @@ pub const RULES: &[Rule] = &[
         },
     },
     Rule {
+        name: "a patched object in a message",
+        system: System::Kubernetes,
+        reason: "A patch whose result doesn't decode is refused with that result as text: fields in the order of Go's \
+                 structs, and Go's words for what is wrong with it. Same code, same reason.",
+        applies: |exchange, leaf| {
+            let start = "patch: Invalid value: \"{";
+            let shown = |value: &Value| value.as_str().is_some_and(|text| text.contains(&start[7..]));
+            let patch = |answer: &Value| answer["body"]["message"].as_str().is_some_and(|text| text.contains(start));
+            let same_code = exchange.simulated["code"] == exchange.real["code"];
+            let both = patch(&exchange.simulated) && patch(&exchange.real);
+            is_told(leaf) && same_code && both && shown(&leaf.simulated) && shown(&leaf.real)
+        },
+    },
+    Rule {
+        name: "rules of an object of another kind",
+        system: System::Kubernetes,
+        reason: "A custom object that says it is of another kind is refused for that. A real server gives it no defaults \
+                 then but runs the rules all the same, and tells of those that miss a default too.",
+        applies: |exchange, leaf| {
+            let of_kind = |answer: &Value| {
+                let message = answer["body"]["message"].as_str();
+                message.is_some_and(|text| text.contains("kind: Invalid value: ") && text.contains(": must be "))
+            };
+            is_told(leaf) && of_kind(&exchange.simulated) && of_kind(&exchange.real)
+        },
+    },
+    Rule {
         name: "key of a dry run",
         system: System::Kubernetes,
         reason: "The key in the message about a UID that doesn't fit lacks its beginning in a dry run.",

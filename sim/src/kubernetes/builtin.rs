@@ -180,10 +180,16 @@ fn lease_schema() -> Schema {
 /// Does to a decoded object what the kind's own defaults and conversions do.
 pub(crate) fn normalize(kind: &Kind, object: &mut Value) {
     fill_in_structs(kind, object);
-    match (kind.family, object.as_object_mut()) {
-        (Family::Secret, _) => normalize_secret(object),
+    match kind.family {
+        Family::Secret => normalize_secret(object),
+        // A name that is generated comes too late for this; `prepare` looks after that.
+        Family::Namespace if !meta::name(object).is_empty() => label_namespace(object),
         // An empty text is none.
-        (Family::Event, Some(fields)) => fields.retain(|_, field| field != ""),
+        Family::Event => {
+            if let Some(fields) = object.as_object_mut() {
+                fields.retain(|_, field| field != "");
+            }
+        }
         _ => {}
     }
 }
@@ -238,19 +244,22 @@ fn normalize_secret(object: &mut Value) {
 fn prepare_namespace(object: &mut Value, old: Option<&Value>) {
     match old {
         None => {
-            let name = meta::name(object).to_owned();
-            let labels = meta::metadata_mut(object).entry("labels").or_insert_with(|| json!({}));
-            labels["kubernetes.io/metadata.name"] = name.into();
+            label_namespace(object);
             object["spec"] = json!({"finalizers": ["kubernetes"]});
             object["status"] = json!({"phase": "Active"});
         }
         Some(old) => {
             object["spec"] = old["spec"].clone();
-            let name = meta::name(old).to_owned();
-            let labels = meta::metadata_mut(object).entry("labels").or_insert_with(|| json!({}));
-            labels["kubernetes.io/metadata.name"] = name.into();
+            label_namespace(object);
         }
     }
+}
+
+/// Every namespace has its name as a label.
+fn label_namespace(namespace: &mut Value) {
+    let name = meta::name(namespace).to_owned();
+    let labels = meta::metadata_mut(namespace).entry("labels").or_insert_with(|| json!({}));
+    labels["kubernetes.io/metadata.name"] = name.into();
 }
 
 /// The rules of the kind that no schema can say.

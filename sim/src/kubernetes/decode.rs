@@ -10,7 +10,7 @@ use super::managed;
 use super::meta;
 use super::schema::{Additional, Schema, TypeRule};
 use super::status::{Failure, FieldError, FieldErrorKind, bad_request, invalid, unclassified};
-use super::validate::{Findings, duplicates, validate, validate_part};
+use super::validate::{Findings, duplicates, is_untypable, validate, validate_part};
 
 /// What happens to fields that the schema doesn't know.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -272,7 +272,7 @@ fn check_types(kind: &Kind, config: &Value) -> Result<(), Failure> {
     if let (Some(schema), Some(metadata)) = (kind.schema.properties.get("metadata"), config.get("metadata")) {
         validate_part(schema, metadata, None, "metadata", &mut found);
     }
-    let wrong = found.errors.iter().find(|error| error.kind == FieldErrorKind::TypeInvalid);
+    let wrong = found.errors.iter().find(|error| is_untypable(error));
     let why = match (defaulting::unknown_fields(&kind.schema, config).first(), wrong) {
         (Some(path), _) => format!(".{path}: field not declared in schema"),
         (None, Some(error)) => format!(".{}: {}", error.path, error.detail),

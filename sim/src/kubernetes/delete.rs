@@ -42,6 +42,8 @@ impl Deletion {
             serde_json::from_slice(body)
                 .map_err(|error| bad_request(format!("unable to decode DeleteOptions: {error}")))?
         };
+        // Who sends a body has said everything there: the query is not looked at.
+        let (policy, dry_run) = if body.is_empty() { (policy, dry_run) } else { (None, false) };
         let policy = options.propagation_policy.as_deref().or(policy);
         let propagation = match (policy, options.orphan_dependents) {
             (Some("Background"), _) => Some(Propagation::Background),

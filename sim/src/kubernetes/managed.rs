@@ -13,8 +13,7 @@ use super::builtin;
 use super::kind::{Family, Kind};
 use super::meta;
 use super::schema::{ListType, Schema};
-use super::status::{FieldError, FieldErrorKind};
-use super::validate::{Findings, duplicates, validate};
+use super::validate::{self, Findings};
 
 /// Steps from the root of an object to a field.
 pub(crate) type Path = Vec<String>;
@@ -355,14 +354,10 @@ pub(crate) fn record_update(kind: &Kind, old: &Value, object: &mut Value, manage
 /// server's typed form of objects knows numbers of one sort, and takes null for anything.
 fn is_untypable(kind: &Kind, object: &Value) -> bool {
     let mut found = Findings::default();
-    validate(&kind.schema, object, None, "", &mut found);
-    let of_other_type = |error: &FieldError| {
-        let found = error.value.as_str().unwrap_or_default();
-        error.kind == FieldErrorKind::TypeInvalid && matches!(found, "boolean" | "string" | "array" | "object")
-    };
+    validate::validate(&kind.schema, object, None, "", &mut found);
     let mut repeated = Vec::new();
-    duplicates(&kind.schema, object, "", &mut repeated);
-    found.errors.iter().any(of_other_type) || !repeated.is_empty()
+    validate::duplicates(&kind.schema, object, "", &mut repeated);
+    found.errors.iter().any(validate::is_untypable) || !repeated.is_empty()
 }
 
 /// The parts of an object that a request to this (sub)resource can't change.

@@ -232,8 +232,9 @@ pub(crate) fn wrong_uid(kind: &Kind, place: &Place, expected: &str, actual: &str
 /// `409 Conflict`: a precondition of a DELETE doesn't hold. A server names the kind here where it
 /// names the resource elsewhere.
 pub(crate) fn precondition_failed(kind: &Kind, name: &str, why: &str) -> Failure {
-    let qualified = qualified_kind(&kind.group, &kind.kind);
-    let details = StatusDetails { kind: kind.kind.clone(), ..about(kind, name) };
+    let group = if kind.is_custom() { kind.group.clone() } else { String::new() };
+    let qualified = qualified_kind(&group, &kind.kind);
+    let details = StatusDetails { kind: kind.kind.clone(), group, ..about(kind, name) };
     Status::failure(&format!("Operation cannot be fulfilled on {qualified} {name:?}: {why}"), reason::CONFLICT)
         .with_code(409)
         .with_details(details)

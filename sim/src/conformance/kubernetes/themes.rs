@@ -54,7 +54,7 @@ fn operation(rng: &mut Rng, kind: Kind, name: &str, index: usize) -> Operation {
         55..68 => apply(rng, kind, name).into(),
         68..73 => Call::new(Verb::Get, kind, Some(name)).into(),
         73..79 => list(rng, kind).into(),
-        79..82 => Operation::Pages(Page { first: list(rng, kind).query("limit", rng.u8(1..3).to_string()), pages: 4 }),
+        79..82 => pages(rng, kind),
         // How long a namespace takes to go is its controller's business; there is a theme for that.
         82..96 if kind == Kind::Namespace => Call::new(Verb::Get, kind, Some(name)).into(),
         82..86 => Operation::Watch(watch(rng, kind, name, index)),
@@ -210,6 +210,15 @@ fn list(rng: &mut Rng, kind: Kind) -> Call {
     let call = call.maybe("labelSelector", (!labels.is_empty()).then(|| labels.join(",")));
     let name = bodies::name(kind, one(rng, &NAMES));
     call.maybe("fieldSelector", maybe(rng, 20, |rng| field_selector(rng, kind, &name)))
+}
+
+/// Pages of what nobody else has objects of: whether there is another page depends on all there are.
+fn pages(rng: &mut Rng, kind: Kind) -> Operation {
+    let first = list(rng, kind);
+    if !kind.is_namespaced() || first.scope == Scope::Everywhere {
+        return first.into();
+    }
+    Operation::Pages(Page { first: first.query("limit", rng.u8(1..3).to_string()), pages: 4 })
 }
 
 fn field_selector(rng: &mut Rng, kind: Kind, name: &str) -> String {
