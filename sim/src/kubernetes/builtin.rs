@@ -268,13 +268,7 @@ pub(crate) fn check(kind: &Kind, object: &Value, old: Option<&Value>, out: &mut 
         Family::Secret => check_secret(object, old, out),
         Family::Event => match old {
             None => check_new_event(object, out),
-            Some(old) => {
-                match object["eventTime"].is_string() {
-                    true => check_new_event(object, out),
-                    false => check_regarding(object, out),
-                }
-                check_event_update(object, old, out);
-            }
+            Some(old) => check_event_update(object, old, out),
         },
         Family::Lease => check_lease(object, out),
         Family::Custom | Family::Namespace | Family::Definition => {}
@@ -333,11 +327,17 @@ fn check_new_event(event: &Value, out: &mut Vec<FieldError>) {
     if !matches!(text("type"), "Normal" | "Warning") {
         out.push(FieldError::invalid("type", "", format!("has invalid value: {}", text("type"))));
     }
-    // What follows is asked of events of the new API only, which are told by this.
+    check_series(event, out);
+    check_texts(event, out);
+}
+
+/// What is asked of the texts of events of the new API, which are told by their time.
+fn check_texts(event: &Value, out: &mut Vec<FieldError>) {
+    let text = |field: &str| event[field].as_str().unwrap_or_default();
     if text("eventTime").is_empty() {
         return;
     }
-    for field in ["reportingInstance", "action", "reason"] {
+    for field in ["reportingController", "reportingInstance", "action", "reason"] {
         if text(field).is_empty() {
             out.push(FieldError::required(field, ""));
         }
@@ -356,7 +356,6 @@ fn check_new_event(event: &Value, out: &mut Vec<FieldError>) {
             out.push(FieldError::invalid(shown, "", format!("can have at most {limit} characters")));
         }
     }
-    check_series(event, out);
 }
 
 fn check_series(event: &Value, out: &mut Vec<FieldError>) {
@@ -373,6 +372,9 @@ fn check_series(event: &Value, out: &mut Vec<FieldError>) {
 }
 
 fn check_event_update(event: &Value, old: &Value, out: &mut Vec<FieldError>) {
+    check_regarding(event, out);
+    check_series(event, out);
+    check_texts(event, out);
     for (field, shown) in [
         ("regarding", "involvedObject"),
         ("reason", "reason"),

@@ -350,14 +350,12 @@ pub(crate) fn record_update(kind: &Kind, old: &Value, object: &mut Value, manage
     set_managers(kind, object, &all);
 }
 
-/// Whether the object doesn't have the structure of its schema: a list for a text, say, or an item of a set twice. The
+/// Whether the object doesn't have the structure of its schema: a list for a text, say. The
 /// server's typed form of objects knows numbers of one sort, and takes null for anything.
 fn is_untypable(kind: &Kind, object: &Value) -> bool {
     let mut found = Findings::default();
     validate::validate(&kind.schema, object, None, "", &mut found);
-    let mut repeated = Vec::new();
-    validate::duplicates(&kind.schema, object, "", &mut repeated);
-    found.errors.iter().any(validate::is_untypable) || !repeated.is_empty()
+    found.errors.iter().any(validate::is_untypable)
 }
 
 /// The parts of an object that a request to this (sub)resource can't change.

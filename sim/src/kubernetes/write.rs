@@ -89,14 +89,16 @@ pub(crate) fn create(
     if kind.keeps_generation() {
         meta::set(&mut object, "generation", 1.into());
     }
+    builtin::prepare(kind, &mut object, None);
+    // Who owns what is found out while the status is there still.
+    if ownership == Ownership::Creator {
+        managed::record_update(kind, &super::decode::empty(), &mut object, &options.manager, "", &now);
+    }
     if kind.status_subresource
+        && kind.is_custom()
         && let Some(fields) = object.as_object_mut()
     {
         fields.remove("status");
-    }
-    builtin::prepare(kind, &mut object, None);
-    if ownership == Ownership::Creator {
-        managed::record_update(kind, &super::decode::empty(), &mut object, &options.manager, "", &now);
     }
     let warnings = check(kind, &object, None, Part::Main)?;
     let place = Place::of(&object);

@@ -90,11 +90,20 @@ async fn the_first_write_after_a_create_stores_the_default_of_the_status() {
 #[tokio::test]
 async fn owners_of_what_has_no_structure_are_forgotten() {
     let f = Fixture::new().await;
-    let mut twice = thing_of("a", json!({"owner": "ann"}));
-    twice["metadata"]["finalizers"] = json!(["example.io/a", "example.io/a"]);
-    let made = ask(&f, "POST", THINGS, twice.clone()).await;
+    let mut strange = thing_of("strange", json!({"owner": "ann"}));
+    strange["status"] = json!({"observed": {}});
+    let made = ask(&f, "POST", THINGS, strange).await;
     assert_eq!(made["kind"], "Thing");
     assert!(made["metadata"]["managedFields"].is_null());
+}
+
+#[tokio::test]
+async fn only_an_apply_is_refused_for_a_finalizer_that_stands_twice() {
+    let f = Fixture::new().await;
+    let mut twice = thing_of("a", json!({"owner": "ann"}));
+    twice["metadata"]["finalizers"] = json!(["example.io/a", "example.io/a"]);
+    let made = ask(&f, "POST", &format!("{THINGS}?fieldManager=x"), twice.clone()).await;
+    assert_eq!(fields_of(&made, "x")["f:metadata"]["f:finalizers"], json!({".": {}, "v:\"example.io/a\"": {}}));
     let applied = ask(&f, APPLY, &format!("{THINGS}/a?fieldManager=y"), twice).await;
     let why = "failed to create typed patch object (/a; example.io/v1, Kind=Thing): .metadata.finalizers: duplicate entries for key [=\"example.io/a\"]";
     assert_eq!((applied["code"].as_u64(), applied["message"].as_str()), (Some(500), Some(why)));
