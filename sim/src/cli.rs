@@ -300,6 +300,14 @@ mod tests {
     }
 
     #[test]
+    fn a_comparison_needs_something_to_compare_with() {
+        let parse = |more: &[&str]| Cli::try_parse_from(["stowage-sim", "conformance"].iter().chain(more));
+        assert!(parse(&["--kubeconfig", "F", "--operations", "100", "-o", "json"]).is_ok());
+        assert!(parse(&["--kubeconfig", "F", "--from", "1", "--sequence", "2"]).is_err());
+        assert!(parse(&["--seed", "1"]).is_err());
+    }
+
+    #[test]
     fn worlds_of_the_model_are_known_by_name() {
         let cli = Cli::try_parse_from(["stowage-sim", "model", "one-claim-crashes", "--jobs", "1", "-o", "json"]);
         assert!(cli.is_ok());

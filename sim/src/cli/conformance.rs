@@ -27,9 +27,9 @@ Exit codes: 0 every difference is explained; 1 one is not, or a server did not a
 pub(super) struct ConformanceArgs {
     /// Kubeconfig file of the cluster to compare the simulated Kubernetes API with.
     #[arg(long, env = "STOWAGE_KUBECONFIG", value_name = "FILE", help_heading = "Kubernetes")]
-    kubeconfig: Option<PathBuf>,
+    kubeconfig: PathBuf,
     /// Context of the kubeconfig, if not its current one.
-    #[arg(long, env = "STOWAGE_CONTEXT", value_name = "NAME", requires = "kubeconfig", help_heading = "Kubernetes")]
+    #[arg(long, env = "STOWAGE_CONTEXT", value_name = "NAME", help_heading = "Kubernetes")]
     context: Option<String>,
     /// Compare so many operations, and finish the sequence.
     #[arg(long, env = "STOWAGE_OPERATIONS", value_name = "N", default_value_t = 10_000)]
@@ -59,8 +59,8 @@ pub(super) fn run_conformance(args: &ConformanceArgs) -> Result<(), String> {
     let runtime = runtime.map_err(|error| format!("can't start the runtime: {error}"))?;
     let (report, accepted) = runtime.block_on(compare_kubernetes(args))?;
     match args.printing.output {
-        Output::Json => print_json(&document(&report, accepted.as_ref()))?,
-        Output::Text => printed(write_text(&report, accepted.as_ref()))?,
+        Output::Json => print_json(&document(&report, &accepted))?,
+        Output::Text => printed(write_text(&report, &accepted))?,
     }
     match report.unexplained {
         0 => Ok(()),
@@ -69,17 +69,16 @@ pub(super) fn run_conformance(args: &ConformanceArgs) -> Result<(), String> {
     }
 }
 
-async fn compare_kubernetes(args: &ConformanceArgs) -> Result<(Report, Option<Accepted>), String> {
-    let Some(file) = &args.kubeconfig else { return Err("--kubeconfig is needed".to_owned()) };
-    let client = connect(file, args.context.as_ref()).await?;
+async fn compare_kubernetes(args: &ConformanceArgs) -> Result<(Report, Accepted), String> {
+    let client = connect(&args.kubeconfig, args.context.as_ref()).await?;
     let accepted = kubernetes::accept(&client).await?;
-    let mut command = format!("stowage-sim conformance --kubeconfig {}", file.display());
+    let mut command = format!("stowage-sim conformance --kubeconfig {}", args.kubeconfig.display());
     if let Some(context) = &args.context {
         command += &format!(" --context {context}");
     }
     let mut pair = KubernetesPair::new(kubernetes::simulated(), client);
     let report = run(&mut pair, &limits(args, command), |report| tell(args, report)).await?;
-    Ok((report, Some(accepted)))
+    Ok((report, accepted))
 }
 
 async fn connect(file: &PathBuf, context: Option<&String>) -> Result<kube::Client, String> {
@@ -111,31 +110,26 @@ fn tell(args: &ConformanceArgs, report: &Report) {
     }
 }
 
-fn document(report: &Report, accepted: Option<&Accepted>) -> Value {
+fn document(report: &Report, accepted: &Accepted) -> Value {
     let rules: Vec<Value> = report.by_rule.iter().map(|(name, times)| json!({"name": name, "times": times})).collect();
-    let mut document = json!({
+    json!({
         "operations": report.operations, "sequences": report.sequences, "explained": report.explained, "rules": rules,
         "unexplained": report.unexplained, "differences": report.differences,
-    });
-    if let Some(accepted) = accepted {
-        document["definitions"] = json!(accepted);
-    }
-    document
+        "definitions": accepted,
+    })
 }
 
-fn write_text(report: &Report, accepted: Option<&Accepted>) -> io::Result<()> {
+fn write_text(report: &Report, accepted: &Accepted) -> io::Result<()> {
     let mut out = io::stdout();
     for difference in &report.differences {
         writeln!(out, "sequence {}:\n{difference}\n", difference.sequence)?;
     }
-    if let Some(accepted) = accepted {
-        writeln!(out, "definitions: accepted with {} warnings", accepted.warnings.len())?;
-        for warning in &accepted.warnings {
-            writeln!(out, "  {warning}")?;
-        }
-        for (name, room) in &accepted.cel_room {
-            writeln!(out, "  {name}: accepted with rules {room} times as dear")?;
-        }
+    writeln!(out, "definitions: accepted with {} warnings", accepted.warnings.len())?;
+    for warning in &accepted.warnings {
+        writeln!(out, "  {warning}")?;
+    }
+    for (name, room) in &accepted.cel_room {
+        writeln!(out, "  {name}: accepted with rules {room} times as dear")?;
     }
     writeln!(
         out,
