@@ -1,5 +1,6 @@
 //! The command line (spec §5).
 
+mod conformance;
 mod explore;
 mod merge;
 mod progress;
@@ -82,6 +83,14 @@ enum Command {
         #[command(subcommand)]
         command: serve::ServeCommand,
     },
+    /// Ask a real server and the simulator the same, at random, and print every difference.
+    ///
+    /// Operations are made from the seed, a few dozen to a sequence, each in a namespace of its own. Both sides get
+    /// them one after the other; answers are compared whole, but for UIDs, versions and times. Differences that are
+    /// known and justified (docs/fidelity.md) are counted; any other is made small and printed, with the line that
+    /// plays it again. The project's definitions are put on the cluster and stay; all else is removed.
+    #[command(after_long_help = conformance::EXAMPLES)]
+    Conformance(conformance::ConformanceArgs),
 }
 
 const MODEL_EXIT_CODES: &str = "\
@@ -199,6 +208,7 @@ impl Cli {
             Command::Mutants(args) => mutants::execute(args),
             Command::Model(args) => run_model(args),
             Command::Serve { command } => serve::run_serve(command),
+            Command::Conformance(args) => conformance::run_conformance(&args),
         }
     }
 }
@@ -295,6 +305,14 @@ mod tests {
         let Command::Demo(args) = cli.expect("it is good usage").command else { panic!("another command") };
         assert_eq!(args.filename, ["a", "b", "-"].map(PathBuf::from));
         assert_eq!(args.printing.output, Output::Json);
+    }
+
+    #[test]
+    fn a_comparison_needs_something_to_compare_with() {
+        let parse = |more: &[&str]| Cli::try_parse_from(["stowage-sim", "conformance"].iter().chain(more));
+        assert!(parse(&["--kubeconfig", "F", "--operations", "100", "-o", "json"]).is_ok());
+        assert!(parse(&["--kubeconfig", "F", "--from", "1", "--sequence", "2"]).is_err());
+        assert!(parse(&["--seed", "1"]).is_err());
     }
 
     #[test]

@@ -2,6 +2,7 @@
 //! store, a gateway. Production code throughout; the simulation enters below `kube::Client` and below the AWS SDK.
 
 pub mod cli;
+pub mod conformance;
 pub mod demo;
 pub mod determinism;
 pub mod effects;

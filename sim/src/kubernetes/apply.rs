@@ -39,19 +39,21 @@ pub(crate) fn apply(kind: &Kind, live: &Value, config: &Value, applier: &Applier
 
     let mut merged = merge(schema, live, config);
     let others: FieldSet = managers.values().flat_map(|owned| owned.fields.iter().cloned()).collect();
-    // An item of a keyed list goes before its key fields do: without them it can't be found.
-    for path in before.iter().flat_map(|owned| &owned.fields) {
-        let kept = |set: &FieldSet| set.range(path.clone()..).next().is_some_and(|next| next.starts_with(path));
-        if !kept(&wanted) && !kept(&others) {
-            remove(schema, &mut merged, path);
-        }
+    if let Some(before) = &before {
+        let owned: FieldSet = others.union(&wanted).cloned().collect();
+        merged = prune(schema, &merged, &before.fields, &owned);
     }
 
-    let found = managed::difference(schema, live, &merged, &[]);
+    let found = managed::difference(schema, live, &merged, managed::reset_fields(kind, applier.subresource));
     settle_conflicts(&mut managers, &found.changed, applier.force, &kind.api_version())?;
+    for owned in managers.values_mut() {
+        owned.fields.retain(|path| !found.removed.contains(path));
+    }
+    // An apply that changes nothing has no time: it keeps the one of the last that did, if there was one.
     let time = match before {
-        Some(owned) if owned.fields == wanted => owned.time,
-        _ => applier.now.to_owned(),
+        _ if !managed::difference(schema, live, &merged, &[]).is_none() => applier.now.to_owned(),
+        Some(owned) => owned.time,
+        None => String::new(),
     };
     managers.insert(me, Owned { fields: wanted, time });
     managed::set_managers(kind, &mut merged, &managers);
@@ -92,7 +94,31 @@ fn merge(schema: &Schema, live: &Value, config: &Value) -> Value {
     }
 }
 
-/// Removes the value at `path`, and the containers that this empties.
+/// Takes back what the manager owned and nobody owns any more (`Updater.prune`): first all that it owned; of that what
+/// somebody owns comes back, and then what was lost with it without having been the manager's.
+fn prune(schema: &Schema, merged: &Value, last: &FieldSet, owned: &FieldSet) -> Value {
+    let whole = |fields: &FieldSet| managed::with_named_fields(schema, fields);
+    let fields_of = |object: &Value| whole(&managed::fields_of(schema, object, &[]));
+    let (last, owned, all) = (whole(last), whole(owned), fields_of(merged));
+    let left = fields_of(&without(schema, merged, &last));
+    let unowned: FieldSet =
+        all.iter().filter(|path| !left.contains(*path) && !owned.contains(*path)).cloned().collect();
+    let left = fields_of(&without(schema, merged, &unowned));
+    let own: FieldSet = all.iter().filter(|path| !left.contains(*path) && last.contains(*path)).cloned().collect();
+    without(schema, merged, &own)
+}
+
+/// The object without the values at these paths.
+fn without(schema: &Schema, object: &Value, paths: &FieldSet) -> Value {
+    let mut object = object.clone();
+    // An item of a keyed list goes before its key fields do (in the order of paths): without them it can't be found.
+    for path in paths.iter().filter(|path| path.as_slice() != ["f:metadata"]) {
+        remove(schema, &mut object, path);
+    }
+    object
+}
+
+/// Removes the value at `path`.
 fn remove(schema: &Schema, value: &mut Value, path: &[String]) {
     let Some((step, rest)) = path.split_first() else { return };
     match value {
@@ -103,9 +129,6 @@ fn remove(schema: &Schema, value: &mut Value, path: &[String]) {
             } else if let Some(child) = fields.get_mut(name) {
                 let free = Schema::anything();
                 remove(schema.field(name).unwrap_or(&free), child, rest);
-                if is_empty(child) {
-                    fields.remove(name);
-                }
             }
         }
         Value::Array(items) => {
@@ -121,14 +144,6 @@ fn remove(schema: &Schema, value: &mut Value, path: &[String]) {
     }
 }
 
-fn is_empty(value: &Value) -> bool {
-    match value {
-        Value::Object(fields) => fields.is_empty(),
-        Value::Array(items) => items.is_empty(),
-        _ => false,
-    }
-}
-
 /// Takes the changed fields from their owners if forced, else refuses if there are any.
 fn settle_conflicts(
     managers: &mut Managers,
@@ -136,7 +151,8 @@ fn settle_conflicts(
     force: bool,
     api_version: &str,
 ) -> Result<(), Failure> {
-    let mut conflicts: BTreeMap<String, Vec<Path>> = BTreeMap::new();
+    // The order of a server: by name, operation and time, and then what is about a subresource before the rest.
+    let mut conflicts: BTreeMap<_, (String, Vec<Path>)> = BTreeMap::new();
     for (manager, owned) in managers.iter_mut() {
         let taken: Vec<Path> = owned.fields.intersection(changed).cloned().collect();
         if taken.is_empty() {
@@ -145,9 +161,11 @@ fn settle_conflicts(
         if force {
             owned.fields.retain(|path| !taken.contains(path));
         } else {
-            conflicts.entry(describe(manager, api_version)).or_default().extend(taken);
+            let order = (manager.name.clone(), manager.operation, owned.time.clone(), manager.subresource.is_empty());
+            conflicts.insert(order, (describe(manager, api_version), taken));
         }
     }
+    let conflicts: Vec<(String, Vec<Path>)> = conflicts.into_values().collect();
     if conflicts.is_empty() { Ok(()) } else { Err(refusal(&conflicts)) }
 }
 
@@ -162,13 +180,18 @@ fn describe(manager: &Manager, api_version: &str) -> String {
     }
 }
 
-fn refusal(conflicts: &BTreeMap<String, Vec<Path>>) -> Failure {
+fn refusal(conflicts: &[(String, Vec<Path>)]) -> Failure {
     let mut causes = Vec::new();
     let mut lines = Vec::new();
     for (manager, paths) in conflicts {
+        let mut paths = paths.clone();
+        // A server tells the fields of a struct before what is in those that are structs.
+        paths.sort_by_cached_key(|path| -> Vec<(bool, String)> {
+            path.iter().enumerate().map(|(at, step)| (at + 1 < path.len(), step.clone())).collect()
+        });
         lines.push(format!("conflicts with {manager}:"));
         for path in paths {
-            let field = managed::display(path);
+            let field = managed::display(&path);
             lines.push(format!("- {field}"));
             causes.push(StatusCause {
                 reason: "FieldManagerConflict".into(),

@@ -147,7 +147,7 @@ fn event_schema() -> Schema {
         "fieldPath": {"type": "string"},
     }});
     built_in_schema(&json!({
-        "eventTime": {"type": "string", "format": "date-time"},
+        "eventTime": {"type": "string", "format": "date-time", "nullable": true},
         "series": {"type": "object", "properties": {
             "count": {"type": "integer", "format": "int32"},
             "lastObservedTime": {"type": "string", "format": "date-time"},
@@ -158,8 +158,8 @@ fn event_schema() -> Schema {
         "deprecatedSource": {"type": "object", "properties": {
             "component": {"type": "string"}, "host": {"type": "string"},
         }},
-        "deprecatedFirstTimestamp": {"type": "string", "format": "date-time"},
-        "deprecatedLastTimestamp": {"type": "string", "format": "date-time"},
+        "deprecatedFirstTimestamp": {"type": "string", "format": "date-time", "nullable": true},
+        "deprecatedLastTimestamp": {"type": "string", "format": "date-time", "nullable": true},
         "deprecatedCount": {"type": "integer", "format": "int32"},
     }))
 }
@@ -179,8 +179,39 @@ fn lease_schema() -> Schema {
 
 /// Does to a decoded object what the kind's own defaults and conversions do.
 pub(crate) fn normalize(kind: &Kind, object: &mut Value) {
-    if kind.family == Family::Secret {
-        normalize_secret(object);
+    fill_in_structs(kind, object);
+    match kind.family {
+        Family::Secret => normalize_secret(object),
+        // A name that is generated comes too late for this; `prepare` looks after that.
+        Family::Namespace if !meta::name(object).is_empty() => label_namespace(object),
+        // An empty text is none.
+        Family::Event => {
+            if let Some(fields) = object.as_object_mut() {
+                fields.retain(|_, field| field != "");
+            }
+        }
+        _ => {}
+    }
+}
+
+/// Puts in the structs and times that objects of a built-in kind have even when they are empty: no `omitempty` takes
+/// them away.
+pub(crate) fn fill_in_structs(kind: &Kind, object: &mut Value) {
+    let structs: &[&str] = match kind.family {
+        Family::Lease => &["spec"],
+        Family::Namespace => &["spec", "status"],
+        Family::Event => &["regarding", "deprecatedSource"],
+        Family::Custom | Family::Secret | Family::Definition => &[],
+    };
+    for name in structs.iter().filter(|name| object[**name].is_null()).collect::<Vec<_>>() {
+        object[*name] = json!({});
+    }
+    if kind.family == Family::Event {
+        // Times that are not pointers are written even if they are none.
+        for name in ["eventTime", "deprecatedFirstTimestamp", "deprecatedLastTimestamp"] {
+            let time = object[name].take();
+            object[name] = time;
+        }
     }
 }
 
@@ -213,19 +244,22 @@ fn normalize_secret(object: &mut Value) {
 fn prepare_namespace(object: &mut Value, old: Option<&Value>) {
     match old {
         None => {
-            let name = meta::name(object).to_owned();
-            let labels = meta::metadata_mut(object).entry("labels").or_insert_with(|| json!({}));
-            labels["kubernetes.io/metadata.name"] = name.into();
+            label_namespace(object);
             object["spec"] = json!({"finalizers": ["kubernetes"]});
             object["status"] = json!({"phase": "Active"});
         }
         Some(old) => {
             object["spec"] = old["spec"].clone();
-            let name = meta::name(old).to_owned();
-            let labels = meta::metadata_mut(object).entry("labels").or_insert_with(|| json!({}));
-            labels["kubernetes.io/metadata.name"] = name.into();
+            label_namespace(object);
         }
     }
+}
+
+/// Every namespace has its name as a label.
+fn label_namespace(namespace: &mut Value) {
+    let name = meta::name(namespace).to_owned();
+    let labels = meta::metadata_mut(namespace).entry("labels").or_insert_with(|| json!({}));
+    labels["kubernetes.io/metadata.name"] = name.into();
 }
 
 /// The rules of the kind that no schema can say.
@@ -275,21 +309,35 @@ fn check_secret(object: &Value, old: Option<&Value>, out: &mut Vec<FieldError>) 
     }
 }
 
-fn check_new_event(event: &Value, out: &mut Vec<FieldError>) {
-    let text = |field: &str| event[field].as_str().unwrap_or_default();
+fn check_regarding(event: &Value, out: &mut Vec<FieldError>) {
     let regarding = event["regarding"]["namespace"].as_str().unwrap_or_default();
     // Events about cluster-wide objects live in `default`; that the namespaces of other events agree
     // with their objects' isn't checked.
     if regarding.is_empty() && !matches!(meta::namespace(event), "default" | "kube-system") {
         out.push(FieldError::invalid("involvedObject.namespace", "", "does not match event.namespace"));
     }
+}
+
+fn check_new_event(event: &Value, out: &mut Vec<FieldError>) {
+    let text = |field: &str| event[field].as_str().unwrap_or_default();
+    check_regarding(event, out);
     if text("eventTime").is_empty() {
         out.push(FieldError::required("eventTime", ""));
     }
     if !matches!(text("type"), "Normal" | "Warning") {
         out.push(FieldError::invalid("type", "", format!("has invalid value: {}", text("type"))));
     }
-    for field in ["reportingInstance", "action", "reason"] {
+    check_series(event, out);
+    check_texts(event, out);
+}
+
+/// What is asked of the texts of events of the new API, which are told by their time.
+fn check_texts(event: &Value, out: &mut Vec<FieldError>) {
+    let text = |field: &str| event[field].as_str().unwrap_or_default();
+    if text("eventTime").is_empty() {
+        return;
+    }
+    for field in ["reportingController", "reportingInstance", "action", "reason"] {
         if text(field).is_empty() {
             out.push(FieldError::required(field, ""));
         }
@@ -308,7 +356,6 @@ fn check_new_event(event: &Value, out: &mut Vec<FieldError>) {
             out.push(FieldError::invalid(shown, "", format!("can have at most {limit} characters")));
         }
     }
-    check_series(event, out);
 }
 
 fn check_series(event: &Value, out: &mut Vec<FieldError>) {
@@ -325,6 +372,9 @@ fn check_series(event: &Value, out: &mut Vec<FieldError>) {
 }
 
 fn check_event_update(event: &Value, old: &Value, out: &mut Vec<FieldError>) {
+    check_regarding(event, out);
+    check_series(event, out);
+    check_texts(event, out);
     for (field, shown) in [
         ("regarding", "involvedObject"),
         ("reason", "reason"),
@@ -337,10 +387,11 @@ fn check_event_update(event: &Value, old: &Value, out: &mut Vec<FieldError>) {
         ("reportingInstance", "reportingInstance"),
     ] {
         if event[field] != old[field] {
-            out.push(FieldError::immutable(shown, event[field].clone()));
+            let structured = matches!(field, "regarding" | "related" | "eventTime");
+            let value = if event[field].is_null() && !structured { "".into() } else { event[field].clone() };
+            out.push(FieldError::immutable(shown, value));
         }
     }
-    check_series(event, out);
 }
 
 fn check_lease(lease: &Value, out: &mut Vec<FieldError>) {

@@ -6,10 +6,11 @@ use serde_json::{Map, Value};
 use super::builtin;
 use super::defaulting;
 use super::kind::Kind;
+use super::managed;
 use super::meta;
 use super::schema::{Additional, Schema, TypeRule};
 use super::status::{Failure, FieldError, FieldErrorKind, bad_request, invalid, unclassified};
-use super::validate::{Findings, validate, validate_part};
+use super::validate::{Findings, duplicates, is_untypable, validate, validate_part};
 
 /// What happens to fields that the schema doesn't know.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -59,6 +60,12 @@ pub(crate) fn settle_envelope(kind: &Kind, namespace: &str, object: &mut Value) 
     let api_version = kind.api_version();
     let stated = object["apiVersion"].as_str().unwrap_or_default();
     if !stated.is_empty() && stated != api_version {
+        let (name, version) = (&kind.kind, &kind.version);
+        if !kind.is_custom() {
+            let given = object["kind"].as_str().unwrap_or_default();
+            let why = format!("no kind {given:?} is registered for version {stated:?}");
+            return Err(bad_request(format!("{name} in version {version:?} cannot be handled as a {name}: {why}")));
+        }
         return Err(bad_request(format!(
             "the API version in the data ({stated}) does not match the expected API version ({api_version})"
         )));
@@ -85,9 +92,9 @@ pub(crate) fn settle_envelope(kind: &Kind, namespace: &str, object: &mut Value) 
             "the namespace of the provided object does not match the namespace sent on the request",
         ));
     }
-    if kind.is_namespaced() {
-        meta::set(object, "namespace", namespace.into());
-    }
+    // What lives in no namespace and names one all the same is stored without.
+    let namespace = if kind.is_namespaced() { namespace.into() } else { Value::Null };
+    meta::set(object, "namespace", namespace);
     Ok(())
 }
 
@@ -132,6 +139,8 @@ pub(crate) fn shape(
     mode: FieldValidation,
     origin: Origin,
 ) -> Result<Vec<String>, Failure> {
+    // A refused patch is shown with all that it brought along.
+    let whole = (mode == FieldValidation::Strict && origin == Origin::Patch).then(|| object.clone());
     let unknown = defaulting::prune(&kind.schema, object);
     let mut warnings = Vec::new();
     let complaints: Vec<String> = unknown.iter().map(|path| format!("unknown field {path:?}")).collect();
@@ -141,9 +150,10 @@ pub(crate) fn shape(
         FieldValidation::Strict if complaints.is_empty() => {}
         FieldValidation::Strict => {
             let text = format!("strict decoding error: {}", complaints.join(", "));
-            return Err(undecodable(kind, object, origin, &text));
+            return Err(undecodable(kind, whole.as_ref().unwrap_or(object), origin, &text));
         }
     }
+    whole_numbers(object);
     defaulting::apply_defaults(&kind.schema, object);
     let mut found = Findings::default();
     if let Some(schema) = kind.schema.properties.get("metadata") {
@@ -165,6 +175,22 @@ pub(crate) fn shape(
     meta::tidy(object);
     builtin::normalize(kind, object);
     Ok(warnings)
+}
+
+/// Writes numbers without a fraction as a server does: without a point.
+fn whole_numbers(value: &mut Value) {
+    match value {
+        Value::Number(number) => {
+            let float = number.as_f64().filter(|float| number.is_f64() && float.fract() == 0.0 && float.abs() < 9.0e18);
+            #[expect(clippy::cast_possible_truncation, reason = "it is whole and fits")]
+            if let Some(whole) = float.map(|float| float as i64) {
+                *value = whole.into();
+            }
+        }
+        Value::Array(items) => items.iter_mut().for_each(whole_numbers),
+        Value::Object(fields) => fields.values_mut().for_each(whole_numbers),
+        _ => {}
+    }
 }
 
 /// Metadata is decoded into a Go struct before any rule is checked: how its decoder tells of a wrong type.
@@ -246,19 +272,33 @@ fn check_types(kind: &Kind, config: &Value) -> Result<(), Failure> {
     if let (Some(schema), Some(metadata)) = (kind.schema.properties.get("metadata"), config.get("metadata")) {
         validate_part(schema, metadata, None, "metadata", &mut found);
     }
-    let wrong = found.errors.iter().find(|error| error.kind == FieldErrorKind::TypeInvalid);
+    let wrong = found.errors.iter().find(|error| is_untypable(error));
     let why = match (defaulting::unknown_fields(&kind.schema, config).first(), wrong) {
         (Some(path), _) => format!(".{path}: field not declared in schema"),
         (None, Some(error)) => format!(".{}: {}", error.path, error.detail),
-        (None, None) => return Ok(()),
+        (None, None) => match repeated(kind, config) {
+            Some(why) => why,
+            None => return Ok(()),
+        },
     };
     Err(unclassified(&format!(
-        "failed to create typed patch object ({}/{}; {}, Kind={}): {why}",
+        "failed to create typed patch object ({}/{}; {}/{}, Kind={}): {why}",
         meta::namespace(config),
         meta::name(config),
-        kind.api_version(),
+        kind.group,
+        kind.version,
         kind.kind,
     )))
+}
+
+/// What an apply says of an item that stands in a set or a keyed list twice.
+fn repeated(kind: &Kind, config: &Value) -> Option<String> {
+    let mut found = Vec::new();
+    duplicates(&kind.schema, config, "", &mut found);
+    let first = found.first()?;
+    let (list, _) = first.path.rsplit_once('[')?;
+    let step = if first.value.is_object() { format!("k:{}", first.value) } else { format!("v:{}", first.value) };
+    Some(format!(".{list}: duplicate entries for key {}", managed::display(&vec![step])))
 }
 
 /// An empty object, for kinds of patch that start from nothing.

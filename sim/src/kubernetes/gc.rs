@@ -7,7 +7,8 @@
 use serde_json::{Value, json};
 
 use super::delete::{self, Deletion, Propagation};
-use super::kind::SharedKind;
+use super::kind::{Kind, SharedKind};
+use super::managed;
 use super::meta::{self, FOREGROUND, ORPHAN};
 use super::store::{Place, Shared, State};
 use super::write;
@@ -76,6 +77,7 @@ fn attend(state: &mut State, (kind, place, object): &Item) -> bool {
     if !alive.is_empty() {
         let mut kept = (**object).clone();
         meta::set(&mut kept, "ownerReferences", alive.into());
+        disown(state, kind, object, &mut kept);
         state.put(kind, kept);
         return true;
     }
@@ -130,18 +132,25 @@ fn orphan_dependants(state: &mut State, owner: &Value) -> usize {
             meta::owners(object).iter().filter(|reference| reference["uid"] != meta::uid(owner)).cloned().collect();
         meta::set(&mut free, "ownerReferences", rest.into());
         meta::tidy(&mut free);
+        disown(state, kind, object, &mut free);
         state.put(kind, free);
     }
     found.len()
 }
 
-fn drop_finalizer(state: &mut State, (kind, place, object): &Item, name: &str) -> usize {
-    let mut object = (**object).clone();
+/// Nobody owns what the collector takes away.
+fn disown(state: &State, kind: &Kind, old: &Value, object: &mut Value) {
+    managed::record_update(kind, old, object, "kube-controller-manager", "", &state.now());
+}
+
+fn drop_finalizer(state: &mut State, (kind, place, stored): &Item, name: &str) -> usize {
+    let mut object = (**stored).clone();
     let rest: Vec<String> =
         meta::finalizers(&object).into_iter().filter(|other| *other != name).map(str::to_owned).collect();
     let last = rest.is_empty() && !write::holds_content(kind, &object);
     meta::set(&mut object, "finalizers", json!(rest));
     meta::tidy(&mut object);
+    disown(state, kind, stored, &mut object);
     if last {
         state.remove(kind, place);
     } else {

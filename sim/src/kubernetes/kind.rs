@@ -91,6 +91,11 @@ impl Kind {
         matches!(self.family, Family::Lease | Family::Event)
     }
 
+    /// Whether a collection can be deleted in one request.
+    pub(crate) fn deletes_collections(&self) -> bool {
+        self.family != Family::Namespace
+    }
+
     /// Whether `metadata.generation` is kept. Of the built-ins that are served here none has one.
     pub(crate) fn keeps_generation(&self) -> bool {
         matches!(self.family, Family::Custom | Family::Definition)

@@ -9,9 +9,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value, json};
 
+use super::builtin;
 use super::kind::{Family, Kind};
 use super::meta;
 use super::schema::{ListType, Schema};
+use super::validate::{self, Findings};
 
 /// Steps from the root of an object to a field.
 pub(crate) type Path = Vec<String>;
@@ -39,7 +41,7 @@ pub(crate) struct Manager {
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Owned {
     pub(crate) fields: FieldSet,
-    /// RFC 3339.
+    /// RFC 3339; empty for who never changed anything.
     pub(crate) time: String,
 }
 
@@ -47,7 +49,7 @@ pub(crate) struct Owned {
 pub(crate) type Managers = BTreeMap<Manager, Owned>;
 
 /// Fields that nobody owns: the server's own.
-const UNOWNED: [&str; 12] = [
+const UNOWNED: [&str; 11] = [
     "name",
     "namespace",
     "selfLink",
@@ -59,7 +61,6 @@ const UNOWNED: [&str; 12] = [
     "creationTimestamp",
     "deletionTimestamp",
     "deletionGracePeriodSeconds",
-    "generateName",
 ];
 
 /// A copy of the object with only the fields that can be owned, without those of its parts that a request can't change.
@@ -79,7 +80,8 @@ fn ownable(object: &Value, reset: &[&str]) -> Value {
     Value::Object(kept)
 }
 
-/// The paths of all leaves and list items of an object, but for the parts `reset`.
+/// The paths of all leaves, list items and entries of maps of an object, but for the parts `reset`. A field that the
+/// schema names and that holds others is not one of them (`ToFieldSet`).
 pub(crate) fn fields_of(schema: &Schema, object: &Value, reset: &[&str]) -> FieldSet {
     let mut set = FieldSet::new();
     collect(schema, &ownable(object, reset), &mut Vec::new(), &mut set);
@@ -88,12 +90,13 @@ pub(crate) fn fields_of(schema: &Schema, object: &Value, reset: &[&str]) -> Fiel
 
 fn collect(schema: &Schema, value: &Value, path: &mut Path, set: &mut FieldSet) {
     match children(schema, value) {
-        Some(children) if !children.is_empty() || path.is_empty() => {
-            if path.last().is_some_and(|step| step.starts_with("k:")) {
-                set.insert(path.clone());
-            }
+        Some(children) if !children.is_empty() || value.is_array() || path.is_empty() => {
             for (step, child_schema, child) in children {
+                let named = step.strip_prefix("f:").is_some_and(|name| schema.properties.contains_key(name));
                 path.push(step);
+                if !named {
+                    set.insert(path.clone());
+                }
                 collect(child_schema, child, path, set);
                 path.pop();
             }
@@ -102,6 +105,37 @@ fn collect(schema: &Schema, value: &Value, path: &mut Path, set: &mut FieldSet) 
             set.insert(path.clone());
         }
     }
+}
+
+/// The paths of a value and of everything below it (what `Compare` tells of a value that one side lacks).
+fn collect_all(schema: &Schema, value: &Value, path: &mut Path, set: &mut FieldSet) {
+    set.insert(path.clone());
+    for (step, child_schema, child) in children(schema, value).into_iter().flatten() {
+        path.push(step);
+        collect_all(child_schema, child, path, set);
+        path.pop();
+    }
+}
+
+/// The set with all fields on the way to its members that the schema names (`EnsureNamedFieldsAreMembers`).
+pub(crate) fn with_named_fields(schema: &Schema, fields: &FieldSet) -> FieldSet {
+    let mut whole = fields.clone();
+    for path in fields {
+        let mut at = Some(schema);
+        for (index, step) in path.iter().enumerate() {
+            let Some(here) = at else { break };
+            at = match step.strip_prefix("f:") {
+                Some(name) => {
+                    if here.properties.contains_key(name) {
+                        whole.insert(path[..=index].to_vec());
+                    }
+                    here.field(name)
+                }
+                None => here.items.as_deref(),
+            };
+        }
+    }
+    whole
 }
 
 /// A node without a schema: everything below is free-form, and maps in it merge by key.
@@ -152,18 +186,29 @@ pub(crate) struct Difference {
     pub(crate) removed: FieldSet,
 }
 
+impl Difference {
+    /// Whether nothing differs.
+    pub(crate) fn is_none(&self) -> bool {
+        self.changed.is_empty() && self.removed.is_empty()
+    }
+}
+
 /// The difference between two states, but for the parts `reset`.
 pub(crate) fn difference(schema: &Schema, old: &Value, new: &Value, reset: &[&str]) -> Difference {
     let mut found = Difference::default();
     compare(schema, Some(&ownable(old, reset)), Some(&ownable(new, reset)), &mut Vec::new(), &mut found);
+    // Every object has metadata, so nobody brings it along.
+    let metadata = vec!["f:metadata".to_owned()];
+    found.changed.remove(&metadata);
+    found.removed.remove(&metadata);
     found
 }
 
 fn compare(schema: &Schema, old: Option<&Value>, new: Option<&Value>, path: &mut Path, out: &mut Difference) {
     let (old, new) = match (old, new) {
         (None, None) => return,
-        (None, Some(new)) => return collect(schema, new, path, &mut out.changed),
-        (Some(old), None) => return collect(schema, old, path, &mut out.removed),
+        (None, Some(new)) => return collect_all(schema, new, path, &mut out.changed),
+        (Some(old), None) => return collect_all(schema, old, path, &mut out.removed),
         (Some(old), Some(new)) if old == new => return,
         (Some(old), Some(new)) => (old, new),
     };
@@ -224,10 +269,12 @@ pub(crate) fn set_managers(kind: &Kind, object: &mut Value, managers: &Managers)
                 "manager": manager.name,
                 "operation": match manager.operation { Operation::Apply => "Apply", Operation::Update => "Update" },
                 "apiVersion": kind.api_version(),
-                "time": owned.time,
                 "fieldsType": "FieldsV1",
                 "fieldsV1": write_fields(&owned.fields),
             });
+            if !owned.time.is_empty() {
+                entry["time"] = owned.time.clone().into();
+            }
             if !manager.subresource.is_empty() {
                 entry["subresource"] = manager.subresource.clone().into();
             }
@@ -280,7 +327,15 @@ pub(crate) fn display(path: &Path) -> String {
 /// Records what an update that isn't an apply changed: the manager owns it now, nobody else does.
 /// `object` is the new state and gets the new `managedFields`.
 pub(crate) fn record_update(kind: &Kind, old: &Value, object: &mut Value, manager: &str, subresource: &str, now: &str) {
-    let found = difference(&kind.schema, old, object, reset_fields(kind, subresource));
+    if is_untypable(kind, object) {
+        // A server can't tell who owns what in such an object, and forgets what it knew.
+        return meta::set(object, "managedFields", Value::Null);
+    }
+    let mut before = old.clone();
+    builtin::fill_in_structs(kind, &mut before);
+    let mut after = object.clone();
+    builtin::fill_in_structs(kind, &mut after);
+    let found = difference(&kind.schema, &before, &after, reset_fields(kind, subresource));
     let mut all = managers(old);
     for owned in all.values_mut() {
         owned.fields.retain(|path| !found.changed.contains(path) && !found.removed.contains(path));
@@ -293,6 +348,14 @@ pub(crate) fn record_update(kind: &Kind, old: &Value, object: &mut Value, manage
         mine.time = now.to_owned();
     }
     set_managers(kind, object, &all);
+}
+
+/// Whether the object doesn't have the structure of its schema: a list for a text, say. The
+/// server's typed form of objects knows numbers of one sort, and takes null for anything.
+fn is_untypable(kind: &Kind, object: &Value) -> bool {
+    let mut found = Findings::default();
+    validate::validate(&kind.schema, object, None, "", &mut found);
+    found.errors.iter().any(validate::is_untypable)
 }
 
 /// The parts of an object that a request to this (sub)resource can't change.

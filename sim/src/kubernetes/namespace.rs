@@ -35,7 +35,7 @@ pub(crate) fn finalize(state: &mut State) -> usize {
             continue;
         }
         let mut namespace = (*namespace).clone();
-        namespace["spec"]["finalizers"] = json!([]);
+        namespace["spec"] = json!({});
         if meta::finalizers(&namespace).is_empty() {
             state.remove(&namespaces, &place);
             changes += 1;

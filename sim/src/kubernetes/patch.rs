@@ -1,5 +1,7 @@
 //! PUT and PATCH: from a request's body to the object it proposes.
 
+use std::sync::Arc;
+
 use json_patch::{AddOperation, PatchOperation, ReplaceOperation, jsonptr};
 use kube::core::Status;
 use kube::core::response::reason;
@@ -36,6 +38,7 @@ impl PatchFormat {
             "application/merge-patch+json" => Ok(Self::Merge),
             "application/apply-patch+yaml" => Ok(Self::Apply),
             "application/strategic-merge-patch+json" if !kind.is_custom() => Ok(Self::Strategic),
+            _ if !kind.is_custom() => Err(status::unsupported_by_route()),
             _ => Err(status::unsupported_media_type(
                 "application/json-patch+json, application/merge-patch+json, application/apply-patch+yaml",
             )),
@@ -68,8 +71,14 @@ pub(crate) fn replace(
         if !uid.is_empty() {
             return Err(status::wrong_uid(kind, place, &uid, ""));
         }
+        let stated = object["metadata"]["resourceVersion"].clone();
         meta::set(&mut object, "resourceVersion", Value::Null);
-        return Ok(write::create(state, kind, object, Ownership::Creator, options)?.warned(warnings));
+        let mut written = write::create(state, kind, object, Ownership::Creator, options)?.warned(warnings);
+        if options.dry_run {
+            // Nothing has given it another version than the one it came with.
+            meta::set(Arc::make_mut(&mut written.object), "resourceVersion", stated);
+        }
+        return Ok(written);
     };
     if !uid.is_empty() && uid != meta::uid(&existing) {
         return Err(status::wrong_uid(kind, place, &uid, meta::uid(&existing)));
@@ -106,6 +115,9 @@ pub(crate) fn patch(
             json_patch::merge(&mut object, &patch);
         }
     }
+    if object["metadata"].is_null() && kind.is_custom() {
+        return decode::check_name(&place.name, &object).and(Err(does_not_apply()));
+    }
     if !object["metadata"].is_object() {
         return Err(does_not_apply());
     }
@@ -132,13 +144,13 @@ pub(crate) fn server_side_apply(
     options: &WriteOptions,
 ) -> Result<Written, Failure> {
     let exists = state.get(kind, place).is_some();
+    if !exists && part == Part::Status {
+        return Err(status::not_found(kind, &place.name));
+    }
     let config = decode::apply_config(kind, &place.namespace, &place.name, exists, body)?;
     let now = state.now();
     let applier = Applier { manager: &options.manager, subresource: part.subresource(), force, now: &now };
     let Some(existing) = state.get(kind, place).cloned() else {
-        if part == Part::Status {
-            return Err(status::not_found(kind, &place.name));
-        }
         let uid = meta::uid(&config);
         if !uid.is_empty() {
             let why =

@@ -5,9 +5,10 @@
 
 use serde_json::Value;
 
-use super::kind::Kind;
+use super::kind::{Family, Kind};
 use super::names;
 use super::status::{Failure, bad_request};
+use super::store::Place;
 
 /// What a list or watch lets through.
 #[derive(Clone, Debug, Default)]
@@ -56,6 +57,11 @@ impl Filter {
     /// Whether more than a namespace is asked for.
     pub(crate) fn selects(&self) -> bool {
         !self.labels.is_empty() || !self.fields.is_empty()
+    }
+
+    /// Whether the place is in the namespace that is asked for, if one is.
+    pub(crate) fn reaches(&self, place: &Place) -> bool {
+        self.namespace.is_empty() || self.namespace == place.namespace
     }
 
     pub(crate) fn matches(&self, object: &Value) -> bool {
@@ -179,6 +185,16 @@ fn parse_fields(kind: &Kind, text: &str) -> Result<Vec<FieldRequirement>, Failur
     parts.map(|part| parse_field(kind, part)).collect()
 }
 
+/// Kinds without fields of their own are told apart from those that have some.
+fn unknown_field(kind: &Kind, label: &str) -> Failure {
+    bad_request(match kind.family {
+        Family::Lease => {
+            format!("{label:?} is not a known field selector: only \"metadata.name\", \"metadata.namespace\"")
+        }
+        _ => format!("field label not supported: {label}"),
+    })
+}
+
 fn parse_field(kind: &Kind, text: &str) -> Result<FieldRequirement, Failure> {
     let (label, value, equal) = if let Some((label, value)) = text.split_once("!=") {
         (label, value, false)
@@ -193,7 +209,7 @@ fn parse_field(kind: &Kind, text: &str) -> Result<FieldRequirement, Failure> {
         label.split('.').map(str::to_owned).collect()
     } else {
         let found = kind.selectable.iter().find(|field| field.label == label);
-        found.ok_or_else(|| bad_request(format!("field label not supported: {label}")))?.path.clone()
+        found.ok_or_else(|| unknown_field(kind, label))?.path.clone()
     };
     Ok(FieldRequirement { path, value: value.to_owned(), equal })
 }

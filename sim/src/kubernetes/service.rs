@@ -22,7 +22,7 @@ use super::output::{self, ApiBody, Form};
 use super::patch::{self, PatchFormat};
 use super::route::{Query, Route};
 use super::selector::Filter;
-use super::status::{self, Failure};
+use super::status::{self, Failure, FieldError, FieldErrorKind};
 use super::store::{Place, State};
 use super::watch;
 use super::write::{self, Ownership, Part, WriteOptions, Written};
@@ -99,7 +99,10 @@ fn dispatch(cluster: &Cluster, head: &Parts, body: &Bytes) -> Result<Response<Ap
     let part = match route.subresource.as_deref() {
         None => Part::Main,
         Some("status") if kind.status_subresource => Part::Status,
-        Some(_) => return Err(status::not_found(&kind, route.name.as_deref().unwrap_or_default())),
+        Some(_) if kind.is_custom() => {
+            return Err(status::not_found(&kind, route.name.as_deref().unwrap_or_default()));
+        }
+        Some(_) => return Err(status::no_such_resource()),
     };
     if !route.namespace.is_empty() && !kind.is_namespaced() {
         return Ok(output::page_not_found());
@@ -128,8 +131,13 @@ impl Call<'_> {
             (&Method::POST, None) => self.create(),
             (&Method::PUT, Some(name)) => self.replace(name),
             (&Method::PATCH, Some(name)) => self.patch(name),
+            // The handler of custom resources doesn't know methods apart before it looks for the name.
+            (&Method::POST, Some(_)) if self.kind.is_custom() && self.part == Part::Main => self.create(),
+            (&Method::PUT | &Method::PATCH, None) if self.kind.is_custom() => {
+                Err(status::bad_request("name must be provided"))
+            }
             (&Method::DELETE, Some(name)) if self.part == Part::Main => self.delete(name),
-            (&Method::DELETE, None) => self.delete_collection(),
+            (&Method::DELETE, None) if self.kind.deletes_collections() => self.delete_collection(),
             _ => Err(status::method_not_allowed()),
         }
     }
@@ -170,7 +178,17 @@ impl Call<'_> {
         match self.query.get("dryRun") {
             None => Ok(false),
             Some("All") => Ok(true),
-            Some(other) => Err(status::bad_request(format!("invalid dryRun {other:?}"))),
+            Some(other) => {
+                let options = match self.head.method {
+                    Method::POST => "CreateOptions",
+                    Method::PUT => "UpdateOptions",
+                    Method::PATCH => "PatchOptions",
+                    _ => "DeleteOptions",
+                };
+                let kind = FieldErrorKind::NotSupported;
+                let error = FieldError::new(kind, "dryRun", json!([other]), "supported values: \"All\"");
+                Err(status::invalid("meta.k8s.io", options, "", &[error]))
+            }
         }
     }
 

@@ -232,8 +232,9 @@ pub(crate) fn wrong_uid(kind: &Kind, place: &Place, expected: &str, actual: &str
 /// `409 Conflict`: a precondition of a DELETE doesn't hold. A server names the kind here where it
 /// names the resource elsewhere.
 pub(crate) fn precondition_failed(kind: &Kind, name: &str, why: &str) -> Failure {
-    let qualified = qualified_kind(&kind.group, &kind.kind);
-    let details = StatusDetails { kind: kind.kind.clone(), ..about(kind, name) };
+    let group = if kind.is_custom() { kind.group.clone() } else { String::new() };
+    let qualified = qualified_kind(&group, &kind.kind);
+    let details = StatusDetails { kind: kind.kind.clone(), group, ..about(kind, name) };
     Status::failure(&format!("Operation cannot be fulfilled on {qualified} {name:?}: {why}"), reason::CONFLICT)
         .with_code(409)
         .with_details(details)
@@ -273,13 +274,25 @@ pub(crate) fn unclassified(message: &str) -> Failure {
 /// `405` for a verb that the resource doesn't have.
 pub(crate) fn method_not_allowed() -> Failure {
     let text = "the server does not allow this method on the requested resource";
-    Status::failure(text, reason::METHOD_NOT_ALLOWED).with_code(405).boxed()
+    Status::failure(text, reason::METHOD_NOT_ALLOWED).with_code(405).with_details(no_details()).boxed()
+}
+
+/// `404` for a path that names no resource, such as a subresource that the kind doesn't have.
+pub(crate) fn no_such_resource() -> Failure {
+    let text = "the server could not find the requested resource";
+    Status::failure(text, reason::NOT_FOUND).with_code(404).with_details(no_details()).boxed()
 }
 
 /// `415` for a patch format that the resource doesn't take.
 pub(crate) fn unsupported_media_type(accepted: &str) -> Failure {
     let text = format!("the body of the request was in an unknown format - accepted media types include: {accepted}");
     Status::failure(&text, reason::UNSUPPORTED_MEDIA_TYPE).with_code(415).boxed()
+}
+
+/// `415` as it is said before a request comes to the resource's handler.
+pub(crate) fn unsupported_by_route() -> Failure {
+    let (text, details) = ("415: Unsupported Media Type", no_details());
+    Status::failure(text, reason::UNSUPPORTED_MEDIA_TYPE).with_code(415).with_details(details).boxed()
 }
 
 /// `410 Expired`: the asked-for version is no longer remembered.

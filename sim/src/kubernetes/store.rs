@@ -4,7 +4,7 @@
 //! from a version on, and old history is forgotten. Objects are immutable values behind `Arc`, so
 //! that lists, histories and watches share them.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use jiff::Timestamp;
@@ -13,6 +13,7 @@ use sha2::{Digest, Sha256};
 use tokio::sync::Notify;
 
 use super::Clock;
+use super::builtin;
 use super::kind::{Kind, KindKey, SharedKind};
 use super::meta;
 use super::observer::{Author, Observer, Stored};
@@ -72,6 +73,9 @@ pub(crate) struct State {
     clock: Clock,
     seed: u64,
     drawn: u64,
+    /// Objects of which defaults are not stored but filled in by every read: those of a status that a create dropped.
+    /// The next write stores them, so it is one even if it changes nothing.
+    completed_on_read: BTreeSet<(KindKey, Place)>,
     /// Told of every change.
     pub(crate) observer: Option<Arc<dyn Observer>>,
     /// Who makes the changes now.
@@ -80,7 +84,16 @@ pub(crate) struct State {
 
 impl State {
     pub(crate) fn new(clock: Clock, seed: u64) -> Self {
-        Self { tables: BTreeMap::new(), version: 1, clock, seed, drawn: 0, observer: None, author: None }
+        Self {
+            tables: BTreeMap::new(),
+            version: 1,
+            clock,
+            seed,
+            drawn: 0,
+            completed_on_read: BTreeSet::new(),
+            observer: None,
+            author: None,
+        }
     }
 
     /// Serves `kind` from now on; a second call for the same resource replaces its definition and
@@ -206,6 +219,7 @@ impl State {
         let version = self.version;
         meta::set(&mut object, "resourceVersion", version.to_string().into());
         let object: Shared = Arc::new(object);
+        self.completed_on_read.remove(&(kind.key(), Place::of(&object)));
         let table = self.table_mut(kind);
         let old = table.objects.insert(Place::of(&object), object.clone());
         table.record(Change { version, old: old.clone(), new: object.clone(), removed: false });
@@ -213,9 +227,20 @@ impl State {
         object
     }
 
+    /// Notes that the object was just stored without all the defaults that reads show.
+    pub(crate) fn complete_on_read(&mut self, kind: &Kind, place: Place) {
+        self.completed_on_read.insert((kind.key(), place));
+    }
+
+    /// Whether reads of the object show defaults that are not stored.
+    pub(crate) fn is_completed_on_read(&self, kind: &Kind, place: &Place) -> bool {
+        self.completed_on_read.contains(&(kind.key(), place.clone()))
+    }
+
     /// Removes an object and tells watches; its last state gets the next version.
     pub(crate) fn remove(&mut self, kind: &Kind, place: &Place) -> Option<Shared> {
         let old = self.table_mut(kind).objects.remove(place)?;
+        self.completed_on_read.remove(&(kind.key(), place.clone()));
         self.version += 1;
         let version = self.version;
         let mut last = (*old).clone();
@@ -289,9 +314,11 @@ impl Table {
 
 /// The object of a bookmark or of any place where only type and version count.
 pub(crate) fn versioned_stub(kind: &Kind, version: u64) -> Value {
-    json!({
+    let mut stub = json!({
         "kind": kind.kind,
         "apiVersion": kind.api_version(),
         "metadata": {"resourceVersion": version.to_string()},
-    })
+    });
+    builtin::fill_in_structs(kind, &mut stub);
+    stub
 }

@@ -268,6 +268,21 @@ fn format_holds(format: &str, text: &str) -> bool {
     }
 }
 
+/// Whether a wrong type is one for the typed form of objects, too, which server-side apply works on: numbers are of one
+/// sort there, what may be a number or a text may be any scalar, and null stands for anything.
+pub(crate) fn is_untypable(error: &FieldError) -> bool {
+    let wanted = error.detail.split_once("must be of type ").and_then(|(_, rest)| rest.split_once(':'));
+    let wanted = wanted.map_or("", |(wanted, _)| wanted);
+    error.kind == FieldErrorKind::TypeInvalid
+        && match error.value.as_str().unwrap_or_default() {
+            "integer" | "number" => !matches!(wanted, "integer" | "number" | "integer,string"),
+            "string" | "boolean" => wanted != "integer,string",
+            "array" | "object" => true,
+            // Null; or no type at all but a text that isn't of its format.
+            _ => false,
+        }
+}
+
 /// Checks that keyed lists and sets hold each item once (`x-kubernetes-list-type`).
 pub(crate) fn duplicates(schema: &Schema, value: &Value, path: &str, out: &mut Vec<FieldError>) {
     match value {

@@ -89,26 +89,36 @@ pub(crate) fn create(
     if kind.keeps_generation() {
         meta::set(&mut object, "generation", 1.into());
     }
+    builtin::prepare(kind, &mut object, None);
+    // Who owns what is found out while the status is there still.
+    if ownership == Ownership::Creator {
+        managed::record_update(kind, &super::decode::empty(), &mut object, &options.manager, "", &now);
+    }
     if kind.status_subresource
+        && kind.is_custom()
         && let Some(fields) = object.as_object_mut()
     {
         fields.remove("status");
     }
-    builtin::prepare(kind, &mut object, None);
-    if ownership == Ownership::Creator {
-        managed::record_update(kind, &super::decode::empty(), &mut object, &options.manager, "", &now);
-    }
     let warnings = check(kind, &object, None, Part::Main)?;
     let place = Place::of(&object);
-    if state.get(kind, &place).is_some() {
+    if let Some(existing) = state.get(kind, &place) {
         let mut failure = status::already_exists(kind, &place.name);
+        if meta::is_deleting(existing) {
+            failure.message.insert_str(0, "object is being deleted: ");
+        }
         if generated {
             failure.message.push_str(", the server was not able to generate a unique name for the object");
         }
         return Err(failure);
     }
+    let before = object.clone();
     defaulting::apply_defaults(&kind.schema, &mut object);
+    let completed = object != before;
     let object = if options.dry_run { Arc::new(object) } else { state.put(kind, object) };
+    if completed && !options.dry_run {
+        state.complete_on_read(kind, place);
+    }
     Ok(Written { object, created: true, warnings })
 }
 
@@ -160,7 +170,7 @@ pub(crate) fn update(
     defaulting::apply_defaults(&kind.schema, &mut object);
     forget_new_times(existing, &mut object);
     meta::tidy(&mut object);
-    if object == **existing {
+    if object == **existing && !state.is_completed_on_read(kind, &Place::of(existing)) {
         return Ok(Written { object: existing.clone(), created: false, warnings });
     }
     let last = meta::is_deleting(&object) && meta::finalizers(&object).is_empty() && !holds_content(kind, &object);
@@ -296,12 +306,15 @@ fn check_custom(kind: &Kind, object: &Value, old: Option<&Value>, part: Part, ou
             }
         }
     }
-    let mut before = Vec::new();
-    if let Some(old) = old {
-        validate::duplicates(schema, old, "", &mut before);
-    }
-    if before.is_empty() {
-        validate::duplicates(schema, object, "", &mut out.errors);
+    // Metadata has rules of its own, which let an item of a set stand twice.
+    let duplicates = |object: &Value| {
+        let mut found = Vec::new();
+        validate::duplicates(schema, object, "", &mut found);
+        found.retain(|error| !error.path.starts_with("metadata."));
+        found
+    };
+    if old.is_none_or(|old| duplicates(old).is_empty()) {
+        out.errors.extend(duplicates(object));
     }
     if out.errors.iter().any(|error| error.kind.blocks_rules()) {
         let detail = "some validation rules were not checked because the object was invalid; correct the existing errors to complete validation";

@@ -5,6 +5,7 @@ mod apply;
 mod builtins;
 mod controller;
 mod lists;
+mod mended;
 mod objects;
 mod owners;
 mod updates;

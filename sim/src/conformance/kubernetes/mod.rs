@@ -1,0 +1,34 @@
+//! The Kubernetes half: operations on the API, random but for the seed.
+
+mod bodies;
+mod call;
+mod definitions;
+mod generate;
+mod pair;
+mod settle;
+mod side;
+mod strange;
+mod table;
+mod themes;
+mod watch;
+
+pub use call::{Call, Kind, Operation, Page, Scope, Verb, Watch};
+pub use definitions::{Accepted, accept};
+pub use generate::sequence;
+pub use pair::KubernetesPair;
+
+use std::sync::Arc;
+
+use crate::kubernetes::Cluster;
+
+/// A simulated cluster that serves the project's definitions. It lives in the time of the real one.
+///
+/// # Panics
+/// Never: a test installs the definitions.
+pub fn simulated() -> Cluster {
+    let cluster = Cluster::new(Arc::new(jiff::Timestamp::now), 1);
+    for definition in stowage_operator::api::crds() {
+        cluster.install_crd(&definition).expect("the project's definitions are accepted");
+    }
+    cluster
+}

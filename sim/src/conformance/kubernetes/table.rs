@@ -1,0 +1,68 @@
+//! The table of good and bad objects as operations.
+
+use serde_json::Value;
+
+use super::bodies;
+use super::call::{Call, Kind, Operation, Verb};
+use crate::objects::{self, Case, Then};
+
+/// Cases in a sequence.
+const TOGETHER: usize = 10;
+
+/// How many sequences the table makes.
+pub(super) fn len() -> usize {
+    objects::cases().len().div_ceil(TOGETHER)
+}
+
+/// The requests of some cases, each with an object of its own.
+pub(super) fn sequence(index: usize) -> Vec<Operation> {
+    let cases = objects::cases();
+    let cases = cases.iter().enumerate().skip(index * TOGETHER).take(TOGETHER);
+    cases.flat_map(|(number, case)| requests(number, case)).collect()
+}
+
+fn requests(number: usize, case: &Case) -> Vec<Operation> {
+    let kind = match case.kind {
+        objects::Kind::BucketClaim => Kind::BucketClaim,
+        objects::Kind::S3Backend => Kind::S3Backend,
+    };
+    let stated = case.create["metadata"]["name"].as_str();
+    let name = stated.map_or_else(|| bodies::name(kind, &format!("case-{number}")), str::to_owned);
+    let validation = case.field_validation.as_str();
+    let whole = |object: &Value| whole(kind, &name, object);
+    let call = |verb: Verb, target: Option<&str>| Call::new(verb, kind, target);
+    let mut requests =
+        vec![call(Verb::Post, None).query("fieldValidation", validation).body(whole(&case.create)).into()];
+    if case.deleting {
+        requests.push(call(Verb::Delete, Some(&name)).into());
+    }
+    match &case.then {
+        Then::Nothing => {}
+        Then::MergePatch(patch) => {
+            let format = Verb::Patch("application/merge-patch+json");
+            requests.push(call(format, Some(&name)).query("fieldValidation", validation).body(patch.clone()).into());
+        }
+        Then::Put(object) => {
+            let mut object = whole(object);
+            object["metadata"]["resourceVersion"] = format!("$(version {}/{name})", kind.plural()).into();
+            requests.push(call(Verb::Put, Some(&name)).query("fieldValidation", validation).body(object).into());
+        }
+    }
+    requests.push(call(Verb::Get, Some(&name)).into());
+    requests
+}
+
+/// The object of a case with what the table leaves out.
+fn whole(kind: Kind, name: &str, object: &Value) -> Value {
+    let mut object = object.clone();
+    let defaults = [("apiVersion", Value::from(kind.api_version())), ("kind", kind.as_str().into())];
+    for (field, value) in defaults {
+        if object[field].is_null() {
+            object[field] = value;
+        }
+    }
+    if object["metadata"]["name"].is_null() {
+        object["metadata"]["name"] = name.into();
+    }
+    object
+}

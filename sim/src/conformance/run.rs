@@ -1,0 +1,214 @@
+//! Plays sequences on both sides, and makes what differs small.
+
+use std::fmt::Display;
+use std::time::{Duration, Instant};
+
+use super::difference::{Difference, Exchange, leaves};
+use super::rules::{self, System};
+
+/// Differences are counted to the end, but only so many are told.
+const TOLD: usize = 200;
+/// Of these only the first are made small, which takes a while.
+const SHRUNK: usize = 10;
+
+/// A simulated server and a real one.
+pub trait Pair {
+    /// What both are asked.
+    type Operation: Clone + Display;
+
+    /// Which rules explain differences.
+    const SYSTEM: System;
+
+    /// The sequence of this number: a pure function.
+    fn sequence(seed: u64, number: u64) -> Vec<Self::Operation>;
+
+    /// Makes room for a sequence on both sides, under a name that was not used before.
+    ///
+    /// # Errors
+    /// When a side does not answer.
+    fn open(&mut self, place: &str) -> impl Future<Output = Result<(), String>>;
+
+    /// Does one operation on both sides.
+    ///
+    /// # Errors
+    /// When a side does not answer at all.
+    fn step(&mut self, operation: &Self::Operation) -> impl Future<Output = Result<Exchange, String>>;
+
+    /// Takes away what the sequence made.
+    ///
+    /// # Errors
+    /// When a side does not answer.
+    fn close(&mut self) -> impl Future<Output = Result<(), String>>;
+
+    /// Takes away what is left after the last sequence.
+    ///
+    /// # Errors
+    /// When a side does not answer.
+    fn finish(&mut self) -> impl Future<Output = Result<(), String>>;
+}
+
+/// Where to begin.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Start {
+    /// With this one, and on from there.
+    From(u64),
+    /// With this one, and no other.
+    Only(u64),
+}
+
+/// How much to compare.
+#[derive(Clone, Debug)]
+pub struct Limits {
+    /// Every choice follows from it.
+    pub seed: u64,
+    /// At least so many operations, but for the end of the last sequence.
+    pub operations: u64,
+    /// No sequence is begun after this time.
+    pub time: Option<Duration>,
+    /// Whether differences are made small.
+    pub shrink: bool,
+    /// Which sequences.
+    pub start: Start,
+    /// The beginning of every name that is made, so that two runs on one server don't meet.
+    pub prefix: String,
+    /// The command that plays a sequence again, without its `--seed` and `--sequence`.
+    pub command: String,
+}
+
+/// What came of a comparison.
+#[derive(Clone, Debug, Default)]
+pub struct Report {
+    /// Operations answered by both sides.
+    pub operations: u64,
+    /// Sequences played.
+    pub sequences: u64,
+    /// Operations answered otherwise for a known reason.
+    pub explained: u64,
+    /// How often each rule did explain something, in the order of the table.
+    pub by_rule: Vec<(&'static str, u64)>,
+    /// Sequences that came to a difference that no rule explains.
+    pub unexplained: u64,
+    /// The first of those, made small.
+    pub differences: Vec<Difference>,
+}
+
+/// One sequence, played up to its end or its first difference.
+struct Played<O> {
+    answered: u64,
+    /// Which rules explained an operation's answers, for each such operation.
+    explained: Vec<Vec<&'static str>>,
+    otherwise: Option<(Vec<O>, O, Difference)>,
+}
+
+/// Compares until a limit is reached. `told` hears of each sequence.
+///
+/// # Errors
+/// When a side does not answer: then nothing can be said of it.
+pub async fn run<P: Pair>(pair: &mut P, limits: &Limits, mut told: impl FnMut(&Report)) -> Result<Report, String> {
+    let began = Instant::now();
+    let mut report = Report::default();
+    let mut number = match limits.start {
+        Start::From(number) | Start::Only(number) => number,
+    };
+    loop {
+        let operations = P::sequence(limits.seed, number);
+        let played = play(pair, limits, number, 0, &operations).await?;
+        report.operations += played.answered;
+        report.sequences += 1;
+        report.count(&played.explained);
+        if let Some(otherwise) = played.otherwise {
+            report.unexplained += 1;
+            let in_time = limits.time.is_none_or(|limit| began.elapsed() < limit);
+            let difference = match report.differences.len() {
+                shrunk if limits.shrink && in_time && shrunk < SHRUNK => {
+                    shrink(pair, limits, number, otherwise).await?
+                }
+                _ => otherwise.2,
+            };
+            report.differences.extend(Some(difference).filter(|_| report.differences.len() < TOLD));
+        }
+        told(&report);
+        number += 1;
+        let late = limits.time.is_some_and(|limit| began.elapsed() >= limit);
+        if late || report.operations >= limits.operations || matches!(limits.start, Start::Only(_)) {
+            pair.finish().await?;
+            return Ok(report);
+        }
+    }
+}
+
+impl Report {
+    /// Counts operations that rules explained; several rules may have explained the same one.
+    fn count(&mut self, explained: &[Vec<&'static str>]) {
+        for name in explained.iter().flatten() {
+            match self.by_rule.iter_mut().find(|(known, _)| known == name) {
+                Some((_, times)) => *times += 1,
+                None => self.by_rule.push((name, 1)),
+            }
+        }
+        self.explained += explained.len() as u64;
+    }
+}
+
+/// Plays some operations in a place of their own.
+async fn play<P: Pair>(
+    pair: &mut P,
+    limits: &Limits,
+    number: u64,
+    attempt: usize,
+    operations: &[P::Operation],
+) -> Result<Played<P::Operation>, String> {
+    pair.open(&format!("{}-{number}-{attempt}", limits.prefix)).await?;
+    let mut played = Played { answered: 0, explained: Vec::new(), otherwise: None };
+    for (index, operation) in operations.iter().enumerate() {
+        let exchange = pair.step(operation).await.map_err(|why| format!("sequence {number}, {operation}: {why}"))?;
+        played.answered += 1;
+        let (explained, rest) = rules::sort(P::SYSTEM, &exchange, leaves(&exchange.simulated, &exchange.real));
+        if rest.is_empty() {
+            played.explained.extend(Some(explained).filter(|names| !names.is_empty()));
+            continue;
+        }
+        let difference = Difference {
+            sequence: number,
+            operation: exchange.operation,
+            after: operations[..index].iter().map(ToString::to_string).collect(),
+            leaves: rest,
+            replay: format!("{} --seed {} --sequence {number}", limits.command, limits.seed),
+        };
+        played.otherwise = Some((operations[..index].to_vec(), operation.clone(), difference));
+        break;
+    }
+    pair.close().await?;
+    Ok(played)
+}
+
+/// Leaves out what need not come before a difference: halves first, then quarters, at last single operations.
+async fn shrink<P: Pair>(
+    pair: &mut P,
+    limits: &Limits,
+    number: u64,
+    (mut before, last, mut smallest): (Vec<P::Operation>, P::Operation, Difference),
+) -> Result<Difference, String> {
+    let paths =
+        |difference: &Difference| -> Vec<String> { difference.leaves.iter().map(|leaf| leaf.path.clone()).collect() };
+    let mut attempt = 0;
+    let mut size = before.len().div_ceil(2);
+    while size > 0 {
+        let mut end = before.len();
+        while end > 0 {
+            attempt += 1;
+            let start = end.saturating_sub(size);
+            let without: Vec<_> = before[..start].iter().chain(&before[end..]).cloned().collect();
+            let whole: Vec<_> = without.iter().chain([&last]).cloned().collect();
+            let played = play(pair, limits, number, attempt, &whole).await?;
+            // Another difference than the one that is looked for doesn't count.
+            let same = |found: &Difference| paths(found) == paths(&smallest) && found.after.len() == without.len();
+            if let Some((_, _, found)) = played.otherwise.filter(|(_, _, found)| same(found)) {
+                (before, smallest) = (without, found);
+            }
+            end = start;
+        }
+        size = if size == 1 { 0 } else { size.div_ceil(2) };
+    }
+    Ok(smallest)
+}
