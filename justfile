@@ -78,6 +78,10 @@ model *args:
 mutants *args:
     cargo run --locked --bin stowage-sim -- mutants {{ args }}
 
+# Images stowage-operator:dev and stowage-sim:dev of release binaries built here; needs a Docker engine, pulls nothing.
+image *args:
+    kind-config/image {{ args }}
+
 # Licences, banned crates, sources, advisories. Not in CI; needs `cargo install cargo-deny`.
 deny:
     cargo deny check

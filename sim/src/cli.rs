@@ -5,6 +5,7 @@ mod merge;
 mod progress;
 mod replay;
 mod report;
+mod serve;
 
 use std::io::{self, Write};
 use std::num::NonZeroUsize;
@@ -75,6 +76,12 @@ enum Command {
     /// it should once nothing goes wrong any more. A broken promise is told with the shortest way to it.
     #[command(after_long_help = MODEL_EXIT_CODES)]
     Model(ModelArgs),
+    /// Serve one of the simulated parts, or the faults, for an operator on a real cluster; until SIGTERM.
+    #[command(after_long_help = serve::EXAMPLES)]
+    Serve {
+        #[command(subcommand)]
+        command: serve::ServeCommand,
+    },
 }
 
 const MODEL_EXIT_CODES: &str = "\
@@ -191,6 +198,7 @@ impl Cli {
             Command::Merge(args) => merge::run_merge(args),
             Command::Mutants(args) => mutants::execute(args),
             Command::Model(args) => run_model(args),
+            Command::Serve { command } => serve::run_serve(command),
         }
     }
 }

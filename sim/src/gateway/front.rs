@@ -7,8 +7,9 @@ use s3s::auth::{S3Auth, SecretKey};
 use s3s::dto::*;
 use s3s::{S3, S3Error, S3ErrorCode, S3Request, S3Response, S3Result};
 
-use super::Shared;
 use super::decide::{Caller, Operation, Refusal, Verdict, decide};
+use super::remote::Remote;
+use super::{Behind, Shared};
 
 /// The hooks and the operations; all three roles share one state.
 #[derive(Clone)]
@@ -16,15 +17,20 @@ pub(super) struct Front(pub(super) Arc<Shared>);
 
 /// Where the access check has found a request may go; travels with it to the operation.
 #[derive(Clone)]
-struct Route(String);
+pub(super) struct Route(pub(super) String);
 
-fn denied() -> S3Error {
+pub(super) fn denied() -> S3Error {
     S3Error::with_message(S3ErrorCode::AccessDenied, "Access Denied")
 }
 
 fn unknown_key() -> S3Error {
     let message = "The AWS Access Key Id you provided does not exist in our records.";
     S3Error::with_message(S3ErrorCode::InvalidAccessKeyId, message)
+}
+
+fn unknown_backend() -> S3Error {
+    let message = "The backend of this bucket is not known to the gateway. Please try again.";
+    S3Error::with_message(S3ErrorCode::ServiceUnavailable, message)
 }
 
 /// Before the first lists are in nobody's key is known: that must not look like a refusal.
@@ -35,7 +41,12 @@ fn not_ready() -> S3Error {
 
 impl Front {
     /// Decides about a request by the access key it is signed with, if it is.
-    fn verdict(&self, access_key: Option<&str>, operation: Operation, bucket: Option<&str>) -> S3Result<Verdict> {
+    pub(super) fn verdict(
+        &self,
+        access_key: Option<&str>,
+        operation: Operation,
+        bucket: Option<&str>,
+    ) -> S3Result<Verdict> {
         let now = (self.0.clock)();
         let registry = self.0.registry();
         if !registry.is_ready() {
@@ -53,7 +64,7 @@ impl Front {
     }
 
     /// The source of a copy must be in the caller's scope too, and on the same backend.
-    fn check_source<I>(&self, request: &S3Request<I>, source: &CopySource) -> S3Result<()> {
+    pub(super) fn check_source<I>(&self, request: &S3Request<I>, source: &CopySource) -> S3Result<()> {
         let CopySource::Bucket { bucket, .. } = source else { return Err(denied()) };
         let key = request.credentials.as_ref().map(|credentials| credentials.access_key.as_str());
         let found = self.verdict(key, Operation::ReadObject, Some(bucket))?;
@@ -65,16 +76,24 @@ impl Front {
         }
     }
 
-    /// The backend that a request goes to. From here on the tenant's credentials are of no use.
+    /// The backend of this process that a request goes to. From here on the tenant's credentials are of no use.
     fn backend<I>(&self, request: &mut S3Request<I>) -> S3Result<Arc<dyn S3>> {
         let Route(name) = request.extensions.remove::<Route>().ok_or_else(denied)?;
         request.credentials = None;
         request.region = None;
-        let backend = self.0.backends.get(&name);
-        backend.cloned().ok_or_else(|| {
-            let message = "The backend of this bucket is not known to the gateway. Please try again.";
-            S3Error::with_message(S3ErrorCode::ServiceUnavailable, message)
-        })
+        match &self.0.behind {
+            Behind::Here(backends) => backends.get(&name).cloned().ok_or_else(unknown_backend),
+            Behind::Remote(_) => Err(unknown_backend()),
+        }
+    }
+
+    /// The store that a request goes to over HTTP.
+    pub(super) fn remote<I>(&self, request: &mut S3Request<I>) -> S3Result<Remote> {
+        let Route(name) = request.extensions.remove::<Route>().ok_or_else(denied)?;
+        match &self.0.behind {
+            Behind::Remote(remotes) => remotes.get(&name).cloned().ok_or_else(unknown_backend),
+            Behind::Here(_) => Err(unknown_backend()),
+        }
     }
 }
 
@@ -93,7 +112,7 @@ impl S3Auth for Front {
 
 /// Headers of writes that would open an object to others or lock it: configuration by the back
 /// door.
-fn configures(header: &str) -> bool {
+pub(super) fn configures(header: &str) -> bool {
     header == "x-amz-acl"
         || header == "x-amz-bypass-governance-retention"
         || header.starts_with("x-amz-grant-")
@@ -116,11 +135,11 @@ impl S3Access for Front {
     }
 
     async fn get_object(&self, request: &mut S3Request<GetObjectInput>) -> S3Result<()> {
-        deny_old_versions(request.credentials.is_none(), request.input.version_id.as_ref())
+        deny_old_versions(request.credentials.is_none(), request.input.version_id.is_some())
     }
 
     async fn head_object(&self, request: &mut S3Request<HeadObjectInput>) -> S3Result<()> {
-        deny_old_versions(request.credentials.is_none(), request.input.version_id.as_ref())
+        deny_old_versions(request.credentials.is_none(), request.input.version_id.is_some())
     }
 
     async fn copy_object(&self, request: &mut S3Request<CopyObjectInput>) -> S3Result<()> {
@@ -133,8 +152,8 @@ impl S3Access for Front {
 }
 
 /// What a bucket shows to the public is its present content.
-fn deny_old_versions(anonymous: bool, version: Option<&ObjectVersionId>) -> S3Result<()> {
-    if anonymous && version.is_some() { Err(denied()) } else { Ok(()) }
+pub(super) fn deny_old_versions(anonymous: bool, version: bool) -> S3Result<()> {
+    if anonymous && version { Err(denied()) } else { Ok(()) }
 }
 
 macro_rules! forward {

@@ -2,7 +2,7 @@
 //!
 //! It reads the internal Secrets of the operator namespace through two watches (spec §2) and
 //! knows nothing else of Kubernetes, nothing of the operator but the wire contract, and nothing of a simulation: the
-//! backends are any implementation of [`S3`].
+//! backends are any implementation of [`S3`], or stores that are reached over HTTP ([`Remote`]).
 //!
 //! # Rules
 //! - A signed request needs a credential that counts ([`Credential`]) and whose `expires-at` has
@@ -23,6 +23,7 @@ mod decide;
 mod front;
 mod record;
 mod registry;
+mod remote;
 #[cfg(test)]
 mod tests;
 
@@ -48,6 +49,8 @@ pub use self::record::{
     AnonymousBinding, BINDING_ROLE, CREDENTIAL_ROLE, Credential, EXPIRES_AT, Malformed, ROLE_LABEL, Scope,
 };
 
+pub use self::remote::{NoStore, Remote};
+
 use self::front::Front;
 use self::registry::Registry;
 
@@ -56,6 +59,14 @@ pub type Clock = Arc<dyn Fn() -> jiff::Timestamp + Send + Sync>;
 
 /// The backends by name.
 pub type Backends = BTreeMap<String, Arc<dyn S3>>;
+
+/// Where requests go to.
+enum Behind {
+    /// Backends of this process.
+    Here(Backends),
+    /// Stores that are reached over HTTP, by the names of their backends.
+    Remote(BTreeMap<String, Remote>),
+}
 
 /// A gateway. Clones are handles to the same one.
 #[derive(Clone)]
@@ -67,7 +78,7 @@ pub struct Gateway {
 
 struct Shared {
     clock: Clock,
-    backends: Backends,
+    behind: Behind,
     registry: Mutex<Registry>,
 }
 
@@ -87,7 +98,22 @@ impl Gateway {
     /// `clock` is what `expires-at` is compared with.
     #[must_use]
     pub fn new(client: Client, operator_namespace: &str, clock: Clock, backends: Backends) -> Self {
-        let shared = Shared { clock, backends, registry: Mutex::new(Registry::default()) };
+        Self::before(client, operator_namespace, clock, Behind::Here(backends))
+    }
+
+    /// A gateway before stores that are reached over HTTP; apart from that as [`Gateway::new`] makes it.
+    #[must_use]
+    pub fn before_stores(
+        client: Client,
+        operator_namespace: &str,
+        clock: Clock,
+        stores: BTreeMap<String, Remote>,
+    ) -> Self {
+        Self::before(client, operator_namespace, clock, Behind::Remote(stores))
+    }
+
+    fn before(client: Client, operator_namespace: &str, clock: Clock, behind: Behind) -> Self {
+        let shared = Shared { clock, behind, registry: Mutex::new(Registry::default()) };
         Self {
             secrets: Api::namespaced(client, operator_namespace),
             shared: Arc::new(shared),
@@ -111,6 +137,9 @@ impl Gateway {
         config.presigned_url_max_skew_time_secs = self.signature_tolerance;
         let mut builder = S3ServiceBuilder::new(front.clone());
         builder.set_auth(front.clone());
+        if matches!(self.shared.behind, Behind::Remote(_)) {
+            builder.set_route(front.clone());
+        }
         builder.set_access(front);
         builder.set_config(Arc::new(StaticConfigProvider::new(Arc::new(config))));
         GatewayService(builder.build())
@@ -163,7 +192,10 @@ impl Gateway {
 
 impl fmt::Debug for Gateway {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let backends: Vec<&String> = self.shared.backends.keys().collect();
+        let backends: Vec<&String> = match &self.shared.behind {
+            Behind::Here(backends) => backends.keys().collect(),
+            Behind::Remote(stores) => stores.keys().collect(),
+        };
         f.debug_struct("Gateway").field("backends", &backends).finish_non_exhaustive()
     }
 }

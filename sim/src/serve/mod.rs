@@ -6,10 +6,12 @@
 //!
 //! - [`Server`]: HTTP on a socket, for any tower service that may also fail;
 //! - [`store`], [`gateway`], [`api`]: the simulated services behind it;
-//! - [`RequestLog`]: what the S3 servers were asked, for those who judge from the outside.
+//! - [`RequestLog`]: what the S3 servers were asked, for those who judge from the outside;
+//! - [`proxy`]: faults between real clients and real servers.
 //!
 //! A harness uses these in process; `stowage-sim serve` runs each as a process.
 
+pub mod proxy;
 mod requests;
 mod server;
 mod services;

@@ -9,6 +9,7 @@ use aws_sdk_s3::error::{ProvideErrorMetadata, SdkError};
 use aws_sdk_s3::primitives::ByteStream;
 use k8s_openapi::ByteString;
 use kube::runtime::watcher::Event;
+use rstest::rstest;
 use tower::ServiceExt as _;
 
 use super::*;
@@ -56,8 +57,8 @@ const NAMESPACE: &str = "stowage-system";
 const START: i64 = 1_800_000_000;
 
 impl Stage {
-    fn new() -> Self {
-        let stage = Self::unready();
+    fn new(behind: fn(&Store) -> Behind) -> Self {
+        let stage = Self::unready(behind);
         for role in [CREDENTIAL_ROLE, BINDING_ROLE] {
             stage.gateway.apply(role, Event::Init);
             stage.gateway.apply(role, Event::InitDone);
@@ -65,15 +66,15 @@ impl Stage {
         stage
     }
 
-    fn unready() -> Self {
+    fn unready(behind: fn(&Store) -> Behind) -> Self {
         let nowhere = tower::service_fn(|_: Request<kube::client::Body>| async {
             Err::<Response<kube::client::Body>, BoxError>("there is no cluster in this test".into())
         });
-        Self::before(Client::new(nowhere, "default"))
+        Self::before(Client::new(nowhere, "default"), behind)
     }
 
     /// A gateway that would watch this cluster.
-    fn before(client: Client) -> Self {
+    fn before(client: Client, behind: fn(&Store) -> Behind) -> Self {
         let seconds = Arc::new(AtomicI64::new(START));
         let now = Arc::clone(&seconds);
         let clock: Clock =
@@ -83,9 +84,7 @@ impl Stage {
             store.put_bucket("admin", bucket);
             store.put_object(bucket, "hello.txt", "hello");
         }
-        let main: Arc<dyn S3> = Arc::new(store.as_account("admin"));
-        let backends = BTreeMap::from([("main".to_owned(), main)]);
-        let gateway = Gateway::new(client, NAMESPACE, clock, backends);
+        let gateway = Gateway::before(client, NAMESPACE, clock, behind(&store));
         Self { gateway, store, seconds }
     }
 
@@ -108,6 +107,20 @@ impl Stage {
     }
 }
 
+/// The store as a backend of the gateway's own process.
+fn here(store: &Store) -> Behind {
+    let main: Arc<dyn S3> = Arc::new(store.as_account("admin"));
+    Behind::Here(BTreeMap::from([("main".to_owned(), main)]))
+}
+
+/// The store as a server, which sees signed requests.
+fn over_http(store: &Store) -> Behind {
+    store.add_account("admin", "ADMIN", "admin-secret");
+    let endpoint = http::Uri::from_static("http://store.simulation:9000");
+    let main = Remote::through(store.http(), &endpoint, "us-east-1", "ADMIN", "admin-secret");
+    Behind::Remote(BTreeMap::from([("main".to_owned(), main.expect("it is the URL of a store"))]))
+}
+
 #[track_caller]
 fn refused<T: std::fmt::Debug, E>(result: Result<T, SdkError<E>>) -> (String, u16)
 where
@@ -126,9 +139,10 @@ fn unknown_key() -> (String, u16) {
     ("InvalidAccessKeyId".to_owned(), 403)
 }
 
+#[rstest]
 #[tokio::test(start_paused = true)]
-async fn a_tenant_uses_its_bucket() {
-    let stage = Stage::new();
+async fn a_tenant_uses_its_bucket(#[values(here, over_http)] behind: fn(&Store) -> Behind) {
+    let stage = Stage::new(behind);
     stage.tell(credential_secret("AKIAONE", "photos", None));
     let client = stage.client("AKIAONE");
     let body = ByteStream::from_static(b"meow");
@@ -146,9 +160,10 @@ async fn a_tenant_uses_its_bucket() {
     assert_eq!(refused(missing), ("NotFound".to_owned(), 404));
 }
 
+#[rstest]
 #[tokio::test(start_paused = true)]
-async fn a_neighbours_bucket_is_denied() {
-    let stage = Stage::new();
+async fn a_neighbours_bucket_is_denied(#[values(here, over_http)] behind: fn(&Store) -> Behind) {
+    let stage = Stage::new(behind);
     stage.tell(credential_secret("AKIAONE", "photos", None));
     let client = stage.client("AKIAONE");
     for bucket in ["films", "no-such-bucket"] {
@@ -164,9 +179,10 @@ async fn a_neighbours_bucket_is_denied() {
 }
 
 // covers: 3.2.gateway
+#[rstest]
 #[tokio::test(start_paused = true)]
-async fn buckets_are_not_the_tenants_to_administer() {
-    let stage = Stage::new();
+async fn buckets_are_not_the_tenants_to_administer(#[values(here, over_http)] behind: fn(&Store) -> Behind) {
+    let stage = Stage::new(behind);
     stage.tell(credential_secret("AKIAONE", "photos", None));
     let client = stage.client("AKIAONE");
     assert_eq!(refused(client.create_bucket().bucket("photos").send().await), denied());
@@ -184,9 +200,10 @@ async fn buckets_are_not_the_tenants_to_administer() {
 }
 
 // covers: 3.3.stamp.enforced
+#[rstest]
 #[tokio::test(start_paused = true)]
-async fn a_key_works_until_its_time() {
-    let stage = Stage::new();
+async fn a_key_works_until_its_time(#[values(here, over_http)] behind: fn(&Store) -> Behind) {
+    let stage = Stage::new(behind);
     let end = jiff::Timestamp::from_second(START + 300).expect("a time in range").to_string();
     stage.tell(credential_secret("AKIAONE", "photos", Some(&end)));
     let client = stage.client("AKIAONE");
@@ -199,9 +216,10 @@ async fn a_key_works_until_its_time() {
 }
 
 // covers: 3.3.byHand
+#[rstest]
 #[tokio::test(start_paused = true)]
-async fn a_deleted_secret_revokes_its_key() {
-    let stage = Stage::new();
+async fn a_deleted_secret_revokes_its_key(#[values(here, over_http)] behind: fn(&Store) -> Behind) {
+    let stage = Stage::new(behind);
     let secret = credential_secret("AKIAONE", "photos", None);
     stage.tell(secret.clone());
     let client = stage.client("AKIAONE");
@@ -211,27 +229,30 @@ async fn a_deleted_secret_revokes_its_key() {
     assert_eq!(refused(get), unknown_key());
 }
 
+#[rstest]
 #[tokio::test(start_paused = true)]
-async fn a_wrong_secret_is_refused() {
-    let stage = Stage::new();
+async fn a_wrong_secret_is_refused(#[values(here, over_http)] behind: fn(&Store) -> Behind) {
+    let stage = Stage::new(behind);
     stage.tell(credential_secret("AKIAONE", "photos", None));
     let client = InProcess::new(stage.gateway.http()).client("AKIAONE", "guessed", "us-east-1");
     let get = client.get_object().bucket("photos").key("hello.txt").send().await;
     assert_eq!(refused(get), ("SignatureDoesNotMatch".to_owned(), 403));
 }
 
+#[rstest]
 #[tokio::test(start_paused = true)]
-async fn before_the_first_lists_nothing_is_refused_for_good() {
-    let stage = Stage::unready();
+async fn before_the_first_lists_nothing_is_refused_for_good(#[values(here, over_http)] behind: fn(&Store) -> Behind) {
+    let stage = Stage::unready(behind);
     assert!(!stage.gateway.is_ready());
     let get = stage.client("AKIAONE").get_object().bucket("photos").key("hello.txt").send().await;
     assert_eq!(refused(get), ("ServiceUnavailable".to_owned(), 503));
     assert_eq!(stage.anonymous("GET", "/photos/hello.txt").await.0, 503);
 }
 
+#[rstest]
 #[tokio::test(start_paused = true)]
-async fn an_unknown_backend_may_come_yet() {
-    let stage = Stage::new();
+async fn an_unknown_backend_may_come_yet(#[values(here, over_http)] behind: fn(&Store) -> Behind) {
+    let stage = Stage::new(behind);
     let mut secret = credential_secret("AKIAONE", "photos", None);
     let elsewhere = br#"[{"bucket":"photos","backend":"elsewhere"}]"#;
     secret.data.get_or_insert_default().insert("bucket_scopes".to_owned(), ByteString(elsewhere.to_vec()));
@@ -240,9 +261,10 @@ async fn an_unknown_backend_may_come_yet() {
     assert_eq!(refused(get), ("ServiceUnavailable".to_owned(), 503));
 }
 
+#[rstest]
 #[tokio::test(start_paused = true)]
-async fn the_public_reads_what_is_bound() {
-    let stage = Stage::new();
+async fn the_public_reads_what_is_bound(#[values(here, over_http)] behind: fn(&Store) -> Behind) {
+    let stage = Stage::new(behind);
     assert_eq!(stage.anonymous("GET", "/photos/hello.txt").await.0, 403);
     stage.gateway.apply(BINDING_ROLE, Event::Apply(binding_secret("photos")));
     assert_eq!(stage.anonymous("GET", "/photos/hello.txt").await, (200, "hello".to_owned()));
@@ -263,4 +285,25 @@ async fn the_public_reads_what_is_bound() {
     }
     stage.gateway.apply(BINDING_ROLE, Event::Delete(binding_secret("photos")));
     assert_eq!(stage.anonymous("GET", "/photos/hello.txt").await.0, 403);
+}
+
+#[rstest]
+#[case("https://store")]
+#[case("http://store/prefix")]
+#[case("store")]
+fn what_is_no_url_of_a_store_is_refused(#[case] url: &str) {
+    let refused = Remote::new(&url.parse().expect("a URI"), "us-east-1", "a", "b").expect_err("it is refused");
+    assert!(refused.to_string().starts_with(url), "{refused}");
+}
+
+#[tokio::test]
+async fn a_store_that_nobody_serves_is_asked_again_later() {
+    let stage = Stage::new(|_| {
+        let nowhere = Remote::new(&http::Uri::from_static("http://127.0.0.1:1"), "us-east-1", "a", "b");
+        Behind::Remote(BTreeMap::from([("main".to_owned(), nowhere.expect("it is the URL of a store"))]))
+    });
+    stage.tell(credential_secret("AKIAONE", "photos", None));
+    let client = stage.client("AKIAONE");
+    let get = client.get_object().bucket("photos").key("hello.txt").send().await;
+    assert_eq!(refused(get), ("ServiceUnavailable".to_owned(), 503));
 }

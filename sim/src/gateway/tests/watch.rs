@@ -25,7 +25,7 @@ impl Watched {
             let namespace = serde_json::from_value(json!({"metadata": {"name": name}})).expect("a namespace");
             namespaces.create(&PostParams::default(), &namespace).await.expect("a new namespace");
         }
-        let stage = Stage::before(client.clone());
+        let stage = Stage::before(client.clone(), super::here);
         let gateway = stage.gateway.clone();
         let run = tokio::spawn(async move { gateway.run().await });
         let watched = Self { stage, cluster, client, _run: run };

@@ -1,0 +1,308 @@
+//! `stowage-sim serve`.
+
+use std::collections::BTreeMap;
+use std::fs::OpenOptions;
+use std::io::{self, Write};
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use clap::{Args, Subcommand};
+use http::Uri;
+use kube::config::{KubeConfigOptions, Kubeconfig};
+use tracing_subscriber::EnvFilter;
+
+use super::printed;
+use crate::effects::Plan;
+use crate::gateway::{Gateway, Remote};
+use crate::serve::proxy::{Proxy, Upstream, router};
+use crate::serve::{self, RequestLog, Server};
+use crate::store::{Dialect, Store};
+use crate::world::{ADMIN_ACCESS_KEY, ADMIN_ACCOUNT, ADMIN_SECRET_KEY};
+
+pub(super) const EXAMPLES: &str = "\
+Examples:
+  stowage-sim serve store --address 127.0.0.1:9000 --request-log store.jsonl
+  stowage-sim serve gateway --kubeconfig F --namespace stowage-system --backend main=http://127.0.0.1:9000
+  stowage-sim serve proxy --kubeconfig F --store http://127.0.0.1:9000 --plan 's3:CreateBucket@1 lost-answer'
+
+Once it serves, it prints one line: `ready`, and what is served where, such as `ready store=http://127.0.0.1:9000`.
+RUST_LOG says how much is told on stderr; warnings by default.
+
+Exit codes: 0 ended by SIGTERM or SIGINT; 1 it could not serve, said in one sentence on stderr; 2 wrong usage.";
+
+/// What to serve.
+#[derive(Debug, Subcommand)]
+pub(super) enum ServeCommand {
+    /// A simulated S3 store with one account, in memory.
+    #[command(after_long_help = EXAMPLES)]
+    Store(StoreArgs),
+    /// The gateway: checks virtual credentials and passes requests on to real or simulated stores.
+    #[command(after_long_help = EXAMPLES)]
+    Gateway(GatewayArgs),
+    /// Faults between an operator and a real API server and store.
+    ///
+    /// The operator is given a kubeconfig with the proxy's address for a server, http:// and a bearer token, which goes on
+    /// to the API server; and an S3Backend whose endpoint is the proxy's other address. Credentials that the proxy finds
+    /// in its own kubeconfig are not used. Every call is numbered, and meets the fault that the plan has for it.
+    #[command(after_long_help = PROXY_HELP)]
+    Proxy(ProxyArgs),
+}
+
+const PROXY_HELP: &str = "\
+Admin API, with JSON in bodies and answers:
+  GET  /effects   {effects: [{number, life, call, fault, world, answer, began_ms}], unfired}
+  POST /begin     {plan}: begin anew with this plan; numbers count from 1
+  PUT  /plan      {plan}: from now on this is the plan; numbers go on
+  POST /life      the old process is dead, calls pass again: {life}
+  GET  /crash     wait up to 30 s for a planned crash: {life, effect}, else 204
+A plan that can't happen here is answered with 422 {error}.
+
+Example:
+  stowage-sim serve proxy --kubeconfig F --store http://127.0.0.1:9000 --plan 's3:CreateBucket@1 lost-answer'
+
+Exit codes: 0 ended by SIGTERM or SIGINT; 1 it could not serve, said in one sentence on stderr; 2 wrong usage.";
+
+#[derive(Debug, Args)]
+pub(super) struct StoreArgs {
+    /// Address to serve S3 on; with port 0 any that is free.
+    #[arg(long, env = "STOWAGE_ADDRESS", value_name = "ADDRESS", default_value = "127.0.0.1:9000")]
+    address: SocketAddr,
+    #[command(flatten)]
+    keys: Keys,
+    #[command(flatten)]
+    log: LogArgs,
+}
+
+/// The store's one account.
+#[derive(Debug, Args)]
+struct Keys {
+    /// Access key id of the store's account.
+    #[arg(long, env = "STOWAGE_ACCESS_KEY", value_name = "ID", default_value = ADMIN_ACCESS_KEY)]
+    access_key: String,
+    /// Its secret key; better given as a variable, arguments can be seen by others.
+    #[arg(long, env = "STOWAGE_SECRET_KEY", value_name = "KEY", hide_env_values = true, default_value = ADMIN_SECRET_KEY)]
+    secret_key: String,
+    /// Region of the store.
+    #[arg(long, env = "STOWAGE_REGION", value_name = "REGION", default_value = "us-east-1")]
+    region: String,
+}
+
+#[derive(Debug, Args)]
+struct LogArgs {
+    /// Append a line of JSON to this file for each request {at, who, operation, bucket, key, status}; - is stdout.
+    #[arg(long, env = "STOWAGE_REQUEST_LOG", value_name = "FILE")]
+    request_log: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+struct ClusterArgs {
+    /// Kubeconfig file; without it and --context, the pod's service account is used.
+    #[arg(long, env = "STOWAGE_KUBECONFIG", value_name = "FILE")]
+    kubeconfig: Option<PathBuf>,
+    /// Context of the kubeconfig, if not its current one.
+    #[arg(long, env = "STOWAGE_CONTEXT", value_name = "NAME")]
+    context: Option<String>,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct GatewayArgs {
+    /// Address to serve S3 on; with port 0 any that is free.
+    #[arg(long, env = "STOWAGE_ADDRESS", value_name = "ADDRESS", default_value = "127.0.0.1:8000")]
+    address: SocketAddr,
+    #[command(flatten)]
+    cluster: ClusterArgs,
+    /// Namespace of the operator, whose Secrets hold the credentials.
+    #[arg(long, env = "STOWAGE_NAMESPACE", value_name = "NAMESPACE", default_value = "stowage-system")]
+    namespace: String,
+    /// An S3Backend by its name, and the http URL of its store; repeatable, or separated by commas. All of them are used
+    /// with the keys below.
+    #[arg(long, env = "STOWAGE_BACKEND", value_name = "NAME=URL", required = true, value_delimiter = ',', value_parser = backend)]
+    backend: Vec<(String, Uri)>,
+    #[command(flatten)]
+    keys: Keys,
+    #[command(flatten)]
+    log: LogArgs,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct ProxyArgs {
+    /// Address to serve the API server on.
+    #[arg(long, env = "STOWAGE_KUBE_ADDRESS", value_name = "ADDRESS", default_value = "127.0.0.1:8001")]
+    kube_address: SocketAddr,
+    #[command(flatten)]
+    cluster: ClusterArgs,
+    /// http URL of the store behind the proxy.
+    #[arg(long, env = "STOWAGE_STORE", value_name = "URL")]
+    store: Uri,
+    /// Address to serve the store on.
+    #[arg(long, env = "STOWAGE_S3_ADDRESS", value_name = "ADDRESS", default_value = "127.0.0.1:9001")]
+    s3_address: SocketAddr,
+    /// Address of the admin API.
+    #[arg(long, env = "STOWAGE_ADMIN_ADDRESS", value_name = "ADDRESS", default_value = "127.0.0.1:9002")]
+    admin_address: SocketAddr,
+    /// Faults to begin with, as `stowage-sim replay` takes them; none by default.
+    #[arg(long, env = "STOWAGE_PLAN", value_name = "PLAN", default_value = "", hide_default_value = true, value_parser = |text: &str| text.parse::<Plan>())]
+    plan: Plan,
+}
+
+fn backend(text: &str) -> Result<(String, Uri), String> {
+    let (name, url) = text.split_once('=').ok_or("expected NAME=URL, such as main=http://store:9000")?;
+    let url = url.parse().map_err(|error| format!("{url} is no URL: {error}"))?;
+    if name.is_empty() {
+        Err("expected the name of an S3Backend before =".to_owned())
+    } else {
+        Ok((name.to_owned(), url))
+    }
+}
+
+/// Serves until it is told to stop.
+pub(super) fn run_serve(command: ServeCommand) -> Result<(), String> {
+    // s3s calls every refusal an error; who asks for them reads the request log.
+    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("warn,s3s=off"));
+    tracing_subscriber::fmt().with_env_filter(filter).with_writer(io::stderr).with_ansi(false).init();
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
+    runtime.map_err(|error| format!("can't start: {error}"))?.block_on(async {
+        let serving = match command {
+            ServeCommand::Store(args) => store(args).await?,
+            ServeCommand::Gateway(args) => gateway(args).await?,
+            ServeCommand::Proxy(args) => proxy(args).await?,
+        };
+        // Who has read that it serves may tell it to stop at once.
+        let terminated = terminated();
+        announce(&serving)?;
+        terminated.await;
+        let servers = serving.into_iter().map(|(_, server)| server.stop());
+        futures::future::join_all(servers).await;
+        Ok(())
+    })
+}
+
+/// Servers by what they serve.
+type Serving = Vec<(&'static str, Server)>;
+
+async fn store(args: StoreArgs) -> Result<Serving, String> {
+    let dialect = Dialect { region: args.keys.region.clone(), ..Dialect::default() };
+    let store = Store::new(Arc::new(jiff::Timestamp::now), dialect);
+    store.add_account(ADMIN_ACCOUNT, &args.keys.access_key, &args.keys.secret_key);
+    let served = serve::store(args.address, &store, &request_log(args.log.request_log.as_deref())?).await;
+    Ok(vec![("store", served.map_err(|error| taken(args.address, &error))?)])
+}
+
+async fn gateway(args: GatewayArgs) -> Result<Serving, String> {
+    let config = cluster(&args.cluster).await?;
+    let client = kube::Client::try_from(config).map_err(|error| format!("can't reach the cluster: {error}"))?;
+    let keys = &args.keys;
+    let remote = |(name, url): (String, Uri)| {
+        let remote = Remote::new(&url, &keys.region, &keys.access_key, &keys.secret_key);
+        remote.map(|remote| (name, remote)).map_err(|error| error.to_string())
+    };
+    let stores: BTreeMap<String, Remote> = args.backend.into_iter().map(remote).collect::<Result<_, _>>()?;
+    let gateway = Gateway::before_stores(client, &args.namespace, Arc::new(jiff::Timestamp::now), stores);
+    let served = serve::gateway(args.address, &gateway, &request_log(args.log.request_log.as_deref())?).await;
+    Ok(vec![("gateway", served.map_err(|error| taken(args.address, &error))?)])
+}
+
+async fn proxy(args: ProxyArgs) -> Result<Serving, String> {
+    let proxy = Proxy::new(args.plan).map_err(|error| error.to_string())?;
+    let kube = Upstream::kube(&cluster(&args.cluster).await?).map_err(|error| error.to_string())?;
+    let s3 = Upstream::s3(&args.store).map_err(|error| error.to_string())?;
+    let kube = proxy.serve_kube(args.kube_address, kube).await;
+    let s3 = proxy.serve_s3(args.s3_address, s3).await;
+    let admin = Server::start(args.admin_address, router(proxy)).await;
+    Ok(vec![
+        ("kube", kube.map_err(|error| taken(args.kube_address, &error))?),
+        ("s3", s3.map_err(|error| taken(args.s3_address, &error))?),
+        ("admin", admin.map_err(|error| taken(args.admin_address, &error))?),
+    ])
+}
+
+fn taken(address: SocketAddr, error: &io::Error) -> String {
+    format!("can't serve at {address}: {error}")
+}
+
+/// Where the cluster is, and how it is spoken to.
+async fn cluster(args: &ClusterArgs) -> Result<kube::Config, String> {
+    if args.kubeconfig.is_none() && args.context.is_none() {
+        return kube::Config::incluster().map_err(|error| {
+            format!("not in a cluster ({error}); give --kubeconfig or --context to serve outside of one")
+        });
+    }
+    let options = KubeConfigOptions { context: args.context.clone(), ..KubeConfigOptions::default() };
+    let file = args.kubeconfig.as_ref().map_or_else(Kubeconfig::read, Kubeconfig::read_from);
+    // Its credentials may stand in the text of an error, so that is left out.
+    let file = file.map_err(|_| "can't read the kubeconfig".to_owned())?;
+    let config = kube::Config::from_custom_kubeconfig(file, &options).await;
+    config.map_err(|_| "the kubeconfig doesn't say how to reach a cluster".to_owned())
+}
+
+fn request_log(file: Option<&Path>) -> Result<RequestLog, String> {
+    match file {
+        None => Ok(RequestLog::default()),
+        Some(file) if file == Path::new("-") => Ok(RequestLog::written_to(io::stdout())),
+        Some(file) => {
+            let opened = OpenOptions::new().create(true).append(true).open(file);
+            let opened = opened.map_err(|error| format!("can't write to {}: {error}", file.display()))?;
+            Ok(RequestLog::written_to(opened))
+        }
+    }
+}
+
+/// Says that everything is served, in one line.
+fn announce(serving: &Serving) -> Result<(), String> {
+    let parts: Vec<String> = serving.iter().map(|(what, server)| format!("{what}={}", server.url())).collect();
+    let mut out = io::stdout();
+    printed(writeln!(out, "ready {}", parts.join(" ")).and_then(|()| out.flush()))
+}
+
+/// Resolves on SIGTERM or SIGINT. They are listened for from the call on, not only once it is waited for.
+fn terminated() -> impl Future<Output = ()> {
+    use tokio::signal::unix::{SignalKind, signal};
+    let signals = [SignalKind::terminate(), SignalKind::interrupt()].map(signal);
+    async move {
+        // Without a handler the default action ends the process.
+        let waits = signals.into_iter().flatten().map(|mut signal| Box::pin(async move { signal.recv().await }));
+        let waits: Vec<_> = waits.collect();
+        if waits.is_empty() {
+            return std::future::pending().await;
+        }
+        futures::future::select_all(waits).await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+    use rstest::rstest;
+
+    use super::super::{Cli, Command};
+    use super::*;
+
+    fn parse(arguments: &[&str]) -> Result<ServeCommand, String> {
+        match Cli::try_parse_from([&["stowage-sim", "serve"][..], arguments].concat()) {
+            Ok(Cli { command: Command::Serve { command } }) => Ok(command),
+            Ok(other) => panic!("it is another command: {other:?}"),
+            Err(error) => Err(error.to_string()),
+        }
+    }
+
+    #[test]
+    fn backends_are_named_with_their_stores() {
+        let command = parse(&["gateway", "--backend", "main=http://a:1,other=http://b"]).expect("it is good usage");
+        let ServeCommand::Gateway(args) = command else { panic!("another command: {command:?}") };
+        let seen: Vec<_> = args.backend.iter().map(|(name, url)| format!("{name} {url}")).collect();
+        assert_eq!(seen, ["main http://a:1/", "other http://b/"]);
+    }
+
+    #[rstest]
+    #[case(&["gateway"], "--backend <NAME=URL>")]
+    #[case(&["gateway", "--backend", "main"], "expected NAME=URL")]
+    #[case(&["gateway", "--backend", "=http://a"], "expected the name of an S3Backend")]
+    #[case(&["store", "--address", "here"], "invalid socket address")]
+    #[case(&["proxy"], "--store <URL>")]
+    #[case(&["proxy", "--store", "http://a", "--plan", "#1 hagn"], "unknown fault `hagn`")]
+    fn wrong_values_are_refused_with_what_was_expected(#[case] arguments: &[&str], #[case] problem: &str) {
+        let error = parse(arguments).expect_err("it is wrong usage");
+        assert!(error.contains(problem), "{error}");
+    }
+}
