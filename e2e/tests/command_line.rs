@@ -3,7 +3,7 @@
 use std::process::{Command, Output};
 
 /// Every flag of `run`.
-const FLAGS: [&str; 13] = [
+const FLAGS: [&str; 15] = [
     "--cluster",
     "--jobs",
     "--artifacts",
@@ -16,6 +16,8 @@ const FLAGS: [&str; 13] = [
     "--s3-secret-key",
     "--operator-command",
     "--timeout",
+    "--plan",
+    "--thorough",
     "--output",
 ];
 
