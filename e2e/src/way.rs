@@ -121,7 +121,7 @@ impl Way {
         async move {
             if crashes.changed().await.is_err() {
                 // Nobody is left to tell of a crash.
-                std::future::pending().await
+                std::future::pending::<()>().await;
             }
         }
     }
@@ -185,10 +185,41 @@ impl Way {
     /// The command that plays the same in the simulator, or that there is none.
     pub(crate) fn replay(&self) -> String {
         let (plan, like) = &*self.play.borrow();
-        let scenario = like.and_then(|name| format!("{name} {SEED}").parse::<Schedule>().ok());
-        match scenario {
-            Some(schedule) => format!("stowage-sim replay '{}'", Schedule { plan: plan.clone(), ..schedule }),
-            None => format!("the simulator has no scenario with these steps; the plan was '{plan}'"),
-        }
+        replay(plan, *like)
+    }
+}
+
+fn replay(plan: &Plan, like: Option<&str>) -> String {
+    let scenario = like.and_then(|name| format!("{name} {SEED}").parse::<Schedule>().ok());
+    match scenario {
+        Some(schedule) => format!("stowage-sim replay '{}'", Schedule { plan: plan.clone(), ..schedule }),
+        None => format!("the simulator has no scenario with these steps; the plan was '{plan}'"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_replays_a_plan_is_a_line_that_the_simulator_reads() {
+        let plan: Plan = "s3:CreateBucket@1 lost-answer; #17 crash(before)".parse().unwrap();
+        let command = replay(&plan, Some("create"));
+        let line = command.strip_prefix("stowage-sim replay '").and_then(|line| line.strip_suffix('\'')).unwrap();
+        let schedule: Schedule = line.parse().unwrap();
+        assert_eq!((schedule.scenario.name, schedule.plan), ("create", plan));
+    }
+
+    #[test]
+    fn where_no_scenario_is_alike_that_is_said() {
+        let plan: Plan = "#1 hang".parse().unwrap();
+        let told = replay(&plan, None);
+        assert_eq!(told, "the simulator has no scenario with these steps; the plan was '#1 hang'");
+    }
+
+    #[test]
+    fn what_needs_somebodys_hands_is_refused_by_name() {
+        assert!(check(&"#1 vanish".parse().unwrap()).unwrap_err().starts_with("vanish "));
+        assert_eq!(check(&"kube:watch secrets@1 watch-gone; #3 crash(before)".parse().unwrap()), Ok(()));
     }
 }

@@ -262,3 +262,81 @@ async fn quiet(stage: &Stage<'_>, first: usize, such: impl Fn(&[Line]) -> bool) 
         |calls: &[Line]| such(calls) && way.has_begun() && calls.iter().all(|line| line.answer != Answer::Pending);
     way.until(first, stage.world.patience, "come to rest", rests).await
 }
+
+#[cfg(test)]
+mod tests {
+    use http::{HeaderMap, Method};
+    use rstest::rstest;
+    use stowage_sim::effects::{KubeCall, S3Call};
+
+    use super::*;
+
+    fn kube(method: Method, path: &str) -> Call {
+        Call::Kube(KubeCall::read(&method, &path.parse().unwrap()))
+    }
+
+    fn calls(calls: impl IntoIterator<Item = Call>) -> Vec<Line> {
+        let line = |(index, call)| Line {
+            number: index as u64 + 1,
+            instance: 1,
+            call,
+            fault: None,
+            world: Some(200),
+            answer: Answer::Status(200),
+            began_ms: 0,
+        };
+        calls.into_iter().enumerate().map(line).collect()
+    }
+
+    fn from_claim_to_event() -> Vec<Line> {
+        let backends = "/apis/broker.stowage.io/v1alpha1/s3backends/main/status";
+        let bucket = S3Call::read(&Method::PUT, &"/photos".parse().unwrap(), &HeaderMap::new());
+        calls([
+            kube(Method::POST, "/api/v1/namespaces/system/secrets"),
+            Call::S3(bucket),
+            kube(Method::PATCH, backends),
+            kube(Method::POST, "/api/v1/namespaces/team/secrets"),
+            kube(Method::PATCH, "/apis/broker.stowage.io/v1alpha1/namespaces/team/bucketclaims/photos/status"),
+            kube(Method::POST, "/apis/events.k8s.io/v1/namespaces/team/events"),
+        ])
+    }
+
+    #[test]
+    fn effects_are_named_by_what_they_are_and_which_of_their_kind() {
+        let named: Vec<String> = effects(&from_claim_to_event()).iter().map(ToString::to_string).collect();
+        let expected = [
+            "kube:create secrets@1",
+            "s3:CreateBucket@1",
+            "kube:create secrets@2",
+            "kube:patch bucketclaims/status@1",
+            "kube:create events@1",
+        ];
+        assert_eq!(named, expected);
+    }
+
+    #[test]
+    fn no_more_effects_are_died_at_than_are_asked_for() {
+        let many = calls((0..100).map(|_| kube(Method::POST, "/api/v1/namespaces/system/secrets")));
+        let effects = effects(&many);
+        assert_eq!(effects.len(), MOST);
+        assert_eq!(effects[MOST - 1].to_string(), "kube:create secrets@40");
+    }
+
+    #[rstest]
+    #[case(false, &["#1 crash(before)", "#2 crash(after-effect)", "#3 crash(after-answer)", "#4 crash(before)"])]
+    #[case(true, &["#1 crash(before)", "#1 crash(after-effect)", "#1 crash(after-answer)", "#2 crash(before)"])]
+    fn points_take_turns_or_are_played_all(#[case] thorough: bool, #[case] first: &[&str]) {
+        let effects: Vec<EffectPattern> = (1..=5).filter_map(NonZeroU64::new).map(EffectPattern::Number).collect();
+        let crashes: Vec<String> = crashes(&effects, thorough).iter().map(ToString::to_string).collect();
+        assert_eq!(crashes.len(), if thorough { 15 } else { 5 });
+        assert_eq!(crashes[..4], *first);
+    }
+
+    #[test]
+    fn an_event_counts_when_it_comes_after_the_status() {
+        let calls = from_claim_to_event();
+        assert!(is_told_after(&calls, "kube:patch bucketclaims/status"));
+        assert!(!is_told_after(&calls[..5], "kube:patch bucketclaims/status"));
+        assert!(!is_told_after(&calls, "kube:patch bucketclaims"));
+    }
+}
