@@ -1,11 +1,15 @@
 //! The API server's audit log: who asked for what, and what was answered.
 
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{BufRead, BufReader, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
 use serde::Deserialize;
+
+/// What authorisation notes.
+const DECISION: &str = "authorization.k8s.io/decision";
 
 /// A log that is being written. It is read from where a scenario begins.
 pub(crate) struct AuditLog {
@@ -23,6 +27,9 @@ pub(crate) struct Request {
     pub(crate) object_ref: Object,
     #[serde(default)]
     pub(crate) response_status: Status,
+    /// What admission and authorisation noted.
+    #[serde(default)]
+    pub(crate) annotations: BTreeMap<String, String>,
     /// When the answer had been sent.
     pub(crate) stage_timestamp: Timestamp,
 }
@@ -60,6 +67,11 @@ impl Request {
     /// Whether it was to change something.
     pub(crate) fn writes(&self) -> bool {
         !matches!(self.verb.as_str(), "get" | "list" | "watch")
+    }
+
+    /// Whether the user had no right to ask it. A refusal for another reason, as by a namespace that ends, is none.
+    pub(crate) fn forbidden(&self) -> bool {
+        self.annotations.get(DECISION).is_some_and(|decision| decision == "forbid")
     }
 
     /// Whether it was carried out.
@@ -111,8 +123,8 @@ mod tests {
 
     /// Lines as a server wrote them, shortened.
     const LINES: &str = r#"
-{"kind":"Event","level":"Metadata","stage":"ResponseComplete","verb":"patch","user":{"username":"operator","groups":["system:masters"]},"objectRef":{"resource":"bucketclaims","namespace":"acme","name":"photos","apiGroup":"broker.stowage.io","subresource":"status"},"responseStatus":{"metadata":{},"code":200},"requestReceivedTimestamp":"2026-11-21T12:00:00.100000Z","stageTimestamp":"2026-11-21T12:00:00.200000Z"}
-{"kind":"Event","level":"Metadata","stage":"ResponseComplete","verb":"get","user":{"username":"admin"},"objectRef":{"resource":"secrets","namespace":"acme","name":"photos-s3","apiVersion":"v1"},"responseStatus":{"code":404},"requestReceivedTimestamp":"2026-11-21T12:00:00.300000Z","stageTimestamp":"2026-11-21T12:00:00.400000Z"}
+{"kind":"Event","level":"Metadata","stage":"ResponseComplete","verb":"patch","user":{"username":"operator","groups":["stowage:operators"]},"annotations":{"authorization.k8s.io/decision":"allow"},"objectRef":{"resource":"bucketclaims","namespace":"acme","name":"photos","apiGroup":"broker.stowage.io","subresource":"status"},"responseStatus":{"metadata":{},"code":200},"requestReceivedTimestamp":"2026-11-21T12:00:00.100000Z","stageTimestamp":"2026-11-21T12:00:00.200000Z"}
+{"kind":"Event","level":"Metadata","stage":"ResponseComplete","verb":"get","user":{"username":"admin"},"annotations":{"authorization.k8s.io/decision":"forbid"},"objectRef":{"resource":"secrets","namespace":"acme","name":"photos-s3","apiVersion":"v1"},"responseStatus":{"code":404},"requestReceivedTimestamp":"2026-11-21T12:00:00.300000Z","stageTimestamp":"2026-11-21T12:00:00.400000Z"}
 {"kind":"Event","level":"Metadata","stage":"Resp"#;
 
     #[test]
@@ -125,9 +137,9 @@ mod tests {
         let requests = log.requests("operator").unwrap();
         let [request] = requests.as_slice() else { panic!("{requests:?}") };
         assert_eq!((request.target().as_str(), request.response_status.code), ("bucketclaims/status", 200));
-        assert!(request.writes() && request.succeeded());
+        assert!(request.writes() && request.succeeded() && !request.forbidden());
         let requests = log.requests("admin").unwrap();
-        assert!(!requests[0].writes() && !requests[0].succeeded());
+        assert!(!requests[0].writes() && !requests[0].succeeded() && requests[0].forbidden());
         assert_eq!(log.lines().unwrap().len(), 3);
     }
 }

@@ -6,10 +6,13 @@ use std::time::Duration;
 use clap::error::ErrorKind;
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 
+use stowage_sim::effects::{Plan as Faults, PlanError};
+
 use crate::control_plane::Programs;
 use crate::run::{Existing, Ground, Output, Plan, run};
 use crate::scenarios::Scenario;
 use crate::store::Key;
+use crate::way;
 
 /// Plays scenarios with the Stowage operator on a real API server and a real S3 store.
 #[derive(Debug, Parser)]
@@ -54,6 +57,14 @@ struct RunArgs {
     /// Where to put a folder for each scenario that fails: logs, objects, events, without any Secret's values.
     #[arg(long, env = "STOWAGE_ARTIFACTS", value_name = "DIR")]
     artifacts: Option<PathBuf>,
+    /// Faults that the calls of the scenario's operator meet, in the words of `stowage-sim replay`, such as
+    /// 's3:CreateBucket@1 lost-answer; #17 crash(before)'. For one scenario, on a control plane of its own.
+    #[arg(long, env = "STOWAGE_PLAN", value_name = "PLAN", default_value = "", hide_default_value = true, value_parser = playable)]
+    plan: Faults,
+    /// Have the operator of the crash scenarios die at every point of each effect: before, after it, after its answer.
+    /// Otherwise it dies at one of them, which takes turns.
+    #[arg(long, env = "STOWAGE_THOROUGH")]
+    thorough: bool,
     #[command(flatten, next_help_heading = "An existing cluster and S3 store")]
     existing: ExistingArgs,
 }
@@ -97,6 +108,12 @@ enum StageKind {
 #[derive(Clone, Debug)]
 struct Words(Vec<String>);
 
+/// A plan whose faults can all happen between real servers.
+fn playable(text: &str) -> Result<Faults, String> {
+    let plan: Faults = text.parse().map_err(|error: PlanError| error.to_string())?;
+    way::check(&plan).map(|()| plan)
+}
+
 fn words(text: &str) -> Result<Words, String> {
     let words: Vec<String> = text.split_whitespace().map(str::to_owned).collect();
     if words.is_empty() { Err("a program is needed".to_owned()) } else { Ok(Words(words)) }
@@ -118,6 +135,7 @@ impl Cli {
 impl RunArgs {
     fn plan(self) -> Result<Plan, String> {
         let scenarios = self.chosen();
+        self.check_faults(&scenarios);
         let ground = match self.cluster {
             StageKind::ControlPlane => Ground::ControlPlane { programs: Programs::find()?, jobs: jobs(self.jobs) },
             StageKind::Existing => Ground::Existing(self.existing.read()?),
@@ -129,6 +147,8 @@ impl RunArgs {
             patience: Duration::from_secs(self.timeout),
             output: self.output,
             artifacts: self.artifacts,
+            faults: self.plan,
+            thorough: self.thorough,
         })
     }
 
@@ -139,10 +159,24 @@ impl RunArgs {
             return Scenario::value_variants().iter().copied().filter(fits).collect();
         }
         if let Some(misfit) = self.scenarios.iter().find(|scenario| !fits(scenario)) {
-            let why = format!("{} needs the gateway that only --cluster control-plane has", misfit.name());
+            let why = format!("{} needs what only --cluster control-plane has", misfit.name());
             Cli::command().error(ErrorKind::ArgumentConflict, why).exit();
         }
         self.scenarios.clone()
+    }
+
+    /// Faults that are given are for one scenario with an operator, where there is a way for them to happen.
+    fn check_faults(&self, scenarios: &[Scenario]) {
+        if self.plan.is_empty() {
+            return;
+        }
+        let why = match (self.cluster, scenarios) {
+            (StageKind::Existing, _) => "--plan needs what only --cluster control-plane has".to_owned(),
+            (StageKind::ControlPlane, [scenario]) if scenario.takes_faults() => return,
+            (StageKind::ControlPlane, [scenario]) => format!("{} takes no --plan", scenario.name()),
+            (StageKind::ControlPlane, _) => "--plan is for one scenario, which has to be named".to_owned(),
+        };
+        Cli::command().error(ErrorKind::ArgumentConflict, why).exit();
     }
 }
 

@@ -12,6 +12,7 @@ use kube::{Client, Resource, ResourceExt};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use stowage_operator::api::{BucketClaim, S3Backend};
+use stowage_sim::effects::Plan;
 use tokio::time::timeout;
 
 use crate::operator::Log;
@@ -28,6 +29,8 @@ pub(crate) struct World {
     pub(crate) kubeconfig: PathBuf,
     pub(crate) context: Option<String>,
     pub(crate) store: Store,
+    /// URL of the store as the operator reaches it.
+    pub(crate) endpoint: String,
     /// The key that the operator has for the store.
     pub(crate) operator_key: Key,
     /// The operator's program, and arguments that come before `run`.
@@ -40,6 +43,10 @@ pub(crate) struct World {
     pub(crate) log: Log,
     /// The cluster and the store, where they are the harness' own.
     pub(crate) rig: Option<Rig>,
+    /// Faults that the scenario is to meet besides its own.
+    pub(crate) faults: Plan,
+    /// Whether the operator crashes at every point of each effect.
+    pub(crate) thorough: bool,
 }
 
 /// Turns an error into a sentence.
@@ -51,17 +58,21 @@ pub(crate) fn explain<T>(what: impl std::fmt::Display, result: kube::Result<T>) 
 }
 
 impl World {
-    /// A scenario begins.
-    pub(crate) fn begin(&mut self) -> Result<(), String> {
+    /// A scenario begins; `like` is the simulator's that does the same.
+    pub(crate) fn begin(&mut self, like: Option<&'static str>) -> Result<(), String> {
         self.log.clear();
-        self.rig.as_mut().map_or(Ok(()), Rig::begin)
+        let Some(rig) = &mut self.rig else { return Ok(()) };
+        rig.begin()?;
+        rig.way.begin(self.faults.clone(), like)
     }
 
     /// Judges the scenario that was played by what can be seen from outside.
     pub(crate) fn judge(&mut self) -> Result<(), String> {
         let told = self.log.lines().iter().any(|line| line.contains(&self.operator_key.secret));
         check(!told, || "the store's secret key is in the operator's log".to_owned())?;
-        self.rig.as_mut().map_or(Ok(()), Rig::judge)
+        let Some(rig) = &mut self.rig else { return Ok(()) };
+        rig.way.all_met()?;
+        rig.judge()
     }
 
     /// Fails when the operator has changed anything in this bucket during the scenario. Only a store of the harness'

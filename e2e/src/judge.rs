@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use stowage_operator::api::{BucketName, Endpoint, RecordName};
+use stowage_sim::effects::{Call, Line};
 use stowage_sim::serve::S3Request;
 
 use crate::audit::Request;
@@ -20,21 +21,28 @@ const MAY: [(&str, &[&str]); 6] = [
 /// Operations of S3 that destroy something.
 const DESTROYS: [&str; 4] = ["DeleteBucket", "DeleteObject", "DeleteObjects", "AbortMultipartUpload"];
 
-/// The operator changes what is its own to change, and asks nothing that a server can't make sense of.
+/// The operator changes what is its own to change, and asks nothing that it has no right to.
 pub(crate) fn requests(asked: &[Request]) -> Result<(), String> {
     for request in asked {
-        let (target, verb, code) = (request.target(), request.verb.as_str(), request.response_status.code);
+        let (target, verb) = (request.target(), request.verb.as_str());
         let may = MAY.iter().any(|(resource, verbs)| *resource == target && verbs.contains(&verb));
         if request.writes() && !may {
             return Err(format!("the operator asked to {verb} {target} {}", place(request)));
         }
-        // What comes of conflicts, deletions and a namespace that ends is part of life, and 504 is what the server
-        // notes about a caller that was killed; these never are.
-        if matches!(code, 400 | 405 | 406 | 415 | 500) {
-            return Err(format!("the operator's {verb} of {target} {} was answered {code}", place(request)));
+        if request.forbidden() {
+            return Err(format!("the operator has no right to {verb} {target} {}", place(request)));
         }
     }
     Ok(())
+}
+
+/// The operator asks nothing that the API server can't make sense of. By what was answered: of a caller that was killed
+/// the audit log tells 500 or 504.
+pub(crate) fn answers(calls: &[Line]) -> Result<(), String> {
+    // What comes of conflicts, deletions and a namespace that ends is part of life; these never are.
+    let senseless =
+        |line: &&Line| matches!(line.call, Call::Kube(_)) && matches!(line.world, Some(400 | 405 | 406 | 415 | 500));
+    calls.iter().find(senseless).map_or(Ok(()), |line| Err(format!("the operator asked what makes no sense: {line}")))
 }
 
 fn place(request: &Request) -> String {
@@ -81,6 +89,7 @@ fn recorded_before(change: &S3Request, record: &RecordName, asked: &[Request]) -
 mod tests {
     use rstest::rstest;
     use serde_json::json;
+    use stowage_sim::effects::{Answer, KubeCall};
 
     use super::*;
 
@@ -116,12 +125,10 @@ mod tests {
     #[case("patch", "bucketclaims", "", 409, true)]
     #[case("list", "namespaces", "", 200, true)]
     #[case("create", "secrets", "", 403, true)]
-    #[case("create", "events", "", 504, true)]
+    #[case("list", "secrets", "", 500, true)]
     #[case("delete", "bucketclaims", "", 200, false)]
     #[case("deletecollection", "secrets", "", 200, false)]
     #[case("patch", "s3backends", "", 200, false)]
-    #[case("patch", "secrets", "", 400, false)]
-    #[case("get", "secrets", "", 500, false)]
     fn only_some_requests_are_an_operators(
         #[case] verb: &str,
         #[case] resource: &str,
@@ -130,6 +137,34 @@ mod tests {
         #[case] right: bool,
     ) {
         assert_eq!(requests(&[asked(verb, resource, subresource, "x", code)]).is_ok(), right);
+    }
+
+    #[rstest]
+    #[case(Some(200), true)]
+    #[case(Some(409), true)]
+    #[case(Some(500), false)]
+    #[case(Some(400), false)]
+    #[case(None, true)]
+    fn senseless_requests_are_told_by_their_answers(#[case] world: Option<u16>, #[case] right: bool) {
+        let uri = "/api/v1/namespaces/ns/secrets/x".parse().unwrap();
+        let line = Line {
+            number: 7,
+            instance: 1,
+            call: Call::Kube(KubeCall::read(&http::Method::PATCH, &uri)),
+            fault: None,
+            world,
+            answer: Answer::Died,
+            began_ms: 0,
+        };
+        assert_eq!(answers(&[line]).is_ok(), right);
+    }
+
+    #[test]
+    fn a_right_that_the_operator_lacks_is_a_failure() {
+        let mut refused = asked("create", "secrets", "", "x", 403);
+        refused.annotations.insert("authorization.k8s.io/decision".to_owned(), "forbid".to_owned());
+        let why = requests(&[refused]).unwrap_err();
+        assert_eq!(why, "the operator has no right to create secrets ns/x");
     }
 
     #[test]

@@ -2,7 +2,7 @@
 //!
 //! [`Cli`] reads what to do, `run` does it. Scenarios play in a `cluster` with a `store`, which are there, or are the
 //! harness' own: a `control_plane` and a `simulated` store, put together as a `rig` whose logs (`audit` and the
-//! store's) are judged from outside (`judge`). What they made is taken away again. `operator` is the process under
+//! store's) are judged from outside (`judge`), and between which and the operator faults happen (`way`). What they made is taken away again. `operator` is the process under
 //! test; `report` tells what came of it, and `artefacts` keeps what explains a failure.
 
 mod artefacts;
@@ -20,6 +20,7 @@ mod simulated;
 mod stage;
 mod store;
 mod tenant;
+mod way;
 
 pub use cli::Cli;
 pub use report::{Report, ScenarioReport};

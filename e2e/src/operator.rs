@@ -20,6 +20,8 @@ const KEPT_LINES: usize = 50_000;
 /// A running operator, in a process group of its own. Killed when dropped, with all that its command started.
 pub(crate) struct Operator {
     child: Child,
+    /// Program and arguments.
+    launch: Vec<String>,
     log: Log,
 }
 
@@ -56,28 +58,8 @@ impl Log {
 impl Operator {
     /// Starts `command` with further arguments; its last log lines go to `log`.
     pub(crate) fn start(command: &[String], arguments: &[String], log: &Log) -> Result<Self, String> {
-        let (program, own) = command.split_first().ok_or("the operator command is empty")?;
-        let mut child = Command::new(program)
-            .args(own)
-            .args(arguments)
-            .env("NO_COLOR", "1")
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .stderr(Stdio::piped())
-            .process_group(0)
-            .kill_on_drop(true)
-            .spawn()
-            .map_err(|error| format!("can't start {program}: {error}"))?;
-        if let Some(stderr) = child.stderr.take() {
-            let log = log.clone();
-            tokio::spawn(async move {
-                let mut lines = BufReader::new(stderr).lines();
-                while let Ok(Some(line)) = lines.next_line().await {
-                    log.push(line);
-                }
-            });
-        }
-        Ok(Self { child, log: log.clone() })
+        let launch = [command, arguments].concat();
+        Ok(Self { child: spawn(&launch, log)?, launch, log: log.clone() })
     }
 
     /// Resolves when the process ends by itself, with what it said last.
@@ -102,9 +84,20 @@ impl Operator {
 
     /// Ends it with SIGKILL, as a crashing node would.
     pub(crate) async fn kill(mut self) -> Result<(), String> {
+        self.die().await
+    }
+
+    /// The same to one that is to [start again](Self::start_again).
+    pub(crate) async fn die(&mut self) -> Result<(), String> {
         let id = self.id().ok_or("the operator had ended before it was killed")?;
         kill_process_group(id, Signal::KILL).map_err(|error| format!("can't kill the operator: {error}"))?;
         self.child.wait().await.map(|_| ()).map_err(|error| format!("can't wait for the operator: {error}"))
+    }
+
+    /// Starts it again, after its death.
+    pub(crate) fn start_again(&mut self) -> Result<(), String> {
+        self.child = spawn(&self.launch, &self.log)?;
+        Ok(())
     }
 
     /// Stops it where it is, as a node that hangs would; it goes on with [`resume`](Self::resume).
@@ -126,6 +119,31 @@ impl Operator {
     fn id(&self) -> Option<Pid> {
         self.child.id().and_then(|id| Pid::from_raw(id.cast_signed()))
     }
+}
+
+/// Starts a process in a group of its own; what it writes to stderr goes to `log`.
+fn spawn(launch: &[String], log: &Log) -> Result<Child, String> {
+    let (program, arguments) = launch.split_first().ok_or("the operator command is empty")?;
+    let mut child = Command::new(program)
+        .args(arguments)
+        .env("NO_COLOR", "1")
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .process_group(0)
+        .kill_on_drop(true)
+        .spawn()
+        .map_err(|error| format!("can't start {program}: {error}"))?;
+    if let Some(stderr) = child.stderr.take() {
+        let log = log.clone();
+        tokio::spawn(async move {
+            let mut lines = BufReader::new(stderr).lines();
+            while let Ok(Some(line)) = lines.next_line().await {
+                log.push(line);
+            }
+        });
+    }
+    Ok(child)
 }
 
 impl Drop for Operator {

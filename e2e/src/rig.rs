@@ -1,4 +1,5 @@
-//! A control plane and a store that are the harness' own, so that all that is asked of either can be read afterwards.
+//! A control plane and a store that are the harness' own, so that all that is asked of either can be read afterwards, and
+//! disturbed on its way.
 
 use std::time::Duration;
 
@@ -8,23 +9,26 @@ use crate::audit::{self, AuditLog};
 use crate::control_plane::{ControlPlane, Programs, User};
 use crate::judge;
 use crate::simulated::Simulated;
+use crate::way::Way;
 
 /// What a worker plays its scenarios on, one after the other. Dropping it leaves nothing behind.
 pub(crate) struct Rig {
     pub(crate) plane: ControlPlane,
     pub(crate) simulated: Simulated,
+    pub(crate) way: Way,
     audit: AuditLog,
     /// Number of the first request to the store that belongs to the present scenario.
     first_request: usize,
 }
 
 impl Rig {
-    /// Starts both.
+    /// Starts all.
     pub(crate) async fn start(programs: &Programs, patience: Duration) -> Result<Self, String> {
         let simulated = Simulated::start().await?;
         let plane = ControlPlane::start(programs, patience).await?;
+        let way = Way::start(&plane, &simulated.endpoint()).await?;
         let audit = AuditLog::new(plane.audit_log());
-        Ok(Self { plane, simulated, audit, first_request: 0 })
+        Ok(Self { plane, simulated, way, audit, first_request: 0 })
     }
 
     /// A scenario begins: what was before is not its doing.
@@ -61,6 +65,7 @@ impl Rig {
         self.plane.check()?;
         let asked = self.operator_requests()?;
         judge::requests(&asked)?;
-        judge::store(&self.simulated.endpoint(), &self.operator_changes()?, &asked)
+        judge::answers(&self.way.calls(0))?;
+        judge::store(&self.way.endpoint(), &self.operator_changes()?, &asked)
     }
 }

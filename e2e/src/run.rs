@@ -8,6 +8,7 @@ use clap::ValueEnum;
 use futures::future::try_join_all;
 use kube::Client;
 use kube::config::{KubeConfigOptions, Kubeconfig};
+use stowage_sim::effects::Plan as Faults;
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::cluster::World;
@@ -30,6 +31,10 @@ pub(crate) struct Plan {
     pub(crate) output: Output,
     /// Where folders of failed scenarios go.
     pub(crate) artifacts: Option<PathBuf>,
+    /// What the operator's calls meet, on a control plane of the harness' own.
+    pub(crate) faults: Faults,
+    /// Whether the operator crashes at every point of each effect, and not at one of them.
+    pub(crate) thorough: bool,
 }
 
 /// Where scenarios are played.
@@ -183,12 +188,15 @@ async fn existing_world(plan: &Plan, existing: &Existing) -> Result<World, Strin
         kubeconfig: kubeconfig.clone(),
         context: context.clone(),
         store: Store::new(endpoint, region, key)?,
+        endpoint: endpoint.clone(),
         operator_key: key.clone(),
         command: plan.command.clone(),
         patience: plan.patience,
         prefix: prefix(),
         log: Log::default(),
         rig: None,
+        faults: Faults::default(),
+        thorough: false,
     })
 }
 
@@ -196,8 +204,9 @@ async fn rig_world(plan: &Plan, rig: Rig, job: usize) -> Result<World, String> {
     Ok(World {
         client: rig.plane.client(User::Admin).await?,
         tenant: rig.plane.client(User::Tenant).await?,
-        kubeconfig: rig.plane.kubeconfig(),
-        context: Some(User::Operator.name().to_owned()),
+        kubeconfig: rig.way.kubeconfig().to_owned(),
+        context: None,
+        endpoint: rig.way.endpoint(),
         store: Store::new(&rig.simulated.endpoint(), REGION, &rig.simulated.admin)?,
         operator_key: rig.simulated.operator.clone(),
         command: plan.command.clone(),
@@ -205,6 +214,8 @@ async fn rig_world(plan: &Plan, rig: Rig, job: usize) -> Result<World, String> {
         prefix: format!("{}-{job}", prefix()),
         log: Log::default(),
         rig: Some(rig),
+        faults: plan.faults.clone(),
+        thorough: plan.thorough,
     })
 }
 

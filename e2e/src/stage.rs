@@ -1,5 +1,7 @@
 //! What one scenario makes for itself, and what it does with claims there.
 
+use std::pin::pin;
+
 use k8s_openapi::api::core::v1::Secret;
 use kube::ResourceExt;
 use kube::api::{Api, DeleteParams, ListParams, Patch, PatchParams, PostParams};
@@ -12,6 +14,7 @@ use crate::cluster::{World, check, explain, from_json};
 use crate::control_plane::User;
 use crate::operator::Operator;
 use crate::store::Key;
+use crate::way::Way;
 
 /// The gateway that consumer Secrets name where a scenario has none.
 pub(crate) const GATEWAY: &str = "http://gateway.stowage-e2e.invalid:9000";
@@ -42,6 +45,9 @@ impl World {
             "can't make the admin Secret",
             stage.secrets(&stage.system).create(&PostParams::default(), &secret).await,
         )?;
+        if let Some(rig) = &self.rig {
+            rig.plane.admit_operator(&self.client, &stage.system).await?;
+        }
         stage.make_backend().await?;
         Ok(stage)
     }
@@ -74,7 +80,7 @@ impl Stage<'_> {
         let backend = from_json(json!({
             "apiVersion": "broker.stowage.io/v1alpha1", "kind": "S3Backend", "metadata": {"name": self.backend},
             "spec": {
-                "endpoint": self.world.store.endpoint, "region": self.world.store.region,
+                "endpoint": self.world.endpoint, "region": self.world.store.region,
                 "adminCredentialsSecretRef": {"name": ADMIN, "namespace": self.system},
             },
         }));
@@ -97,6 +103,9 @@ impl Stage<'_> {
         arguments.extend(["--gateway-endpoint", gateway, "--admin-address", "127.0.0.1:0"]);
         arguments.extend(further);
         let arguments: Vec<String> = arguments.into_iter().map(str::to_owned).collect();
+        if let Some(rig) = &self.world.rig {
+            rig.way.new_operator();
+        }
         Operator::start(&self.world.command, &arguments, &self.world.log)
     }
 
@@ -107,18 +116,45 @@ impl Stage<'_> {
         rig.simulated.gateway(client, &self.system, &self.backend, self.world.patience).await
     }
 
-    /// Plays `scenario` as long as the operator runs; a failure tells the last lines of its log.
+    /// The operator's way to its servers, for scenarios that are played only where there is one.
+    pub(crate) fn way(&self) -> Result<&Way, String> {
+        let rig = self.world.rig.as_ref().ok_or("faults happen only before a control plane of the harness' own")?;
+        Ok(&rig.way)
+    }
+
+    /// Plays `scenario` as long as the operator runs; a failure tells the last lines of its log. An operator that is to
+    /// die by a plan is killed, and started again.
     pub(crate) async fn under<T>(
         &self,
         operator: &mut Operator,
         scenario: impl Future<Output = Result<T, String>>,
     ) -> Result<T, String> {
-        tokio::select! {
-            outcome = scenario => outcome.map_err(|why| match self.world.log.tail() {
-                lines if lines.is_empty() => why,
-                lines => format!("{why}; the operator's log ends: {}", lines.join(" | ")),
-            }),
-            why = operator.ended() => Err(why),
+        let mut scenario = pin!(scenario);
+        loop {
+            tokio::select! {
+                outcome = &mut scenario => return outcome.map_err(|why| match self.world.log.tail() {
+                    lines if lines.is_empty() => why,
+                    lines => format!("{why}; the operator's log ends: {}", lines.join(" | ")),
+                }),
+                way = self.death() => {
+                    operator.die().await?;
+                    way.new_operator();
+                    operator.start_again()?;
+                    way.crashed();
+                }
+                why = operator.ended() => return Err(why),
+            }
+        }
+    }
+
+    /// Comes to an end when the operator is to die by a plan.
+    async fn death(&self) -> &Way {
+        match &self.world.rig {
+            Some(rig) => {
+                rig.way.death().await;
+                &rig.way
+            }
+            None => std::future::pending().await,
         }
     }
 

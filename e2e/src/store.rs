@@ -7,6 +7,7 @@ use aws_sdk_s3::config::retry::RetryConfig;
 use aws_sdk_s3::config::{BehaviorVersion, Credentials, Region};
 use aws_sdk_s3::error::{DisplayErrorContext, ProvideErrorMetadata};
 use aws_sdk_s3::primitives::ByteStream;
+use aws_sdk_s3::types::{BucketVersioningStatus, VersioningConfiguration};
 use stowage_operator::upstream::{Connect, RustlsConnect, Trust};
 
 /// A key for a store.
@@ -18,7 +19,6 @@ pub(crate) struct Key {
 
 /// A store, or a gateway to one, as the holder of a key sees it.
 pub(crate) struct Store {
-    pub(crate) endpoint: String,
     pub(crate) region: String,
     client: Client,
 }
@@ -48,7 +48,7 @@ impl Store {
             .http_client(http)
             .build();
         let client = Client::from_conf(config);
-        Ok(Self { endpoint: endpoint.to_owned(), region: region.to_owned(), client })
+        Ok(Self { region: region.to_owned(), client })
     }
 
     /// Checks that the store answers.
@@ -87,6 +87,14 @@ impl Store {
         let answer = self.client.list_objects_v2().bucket(bucket).send().await;
         let answer = answer.map_err(|error| format!("can't list bucket {bucket}: {}", DisplayErrorContext(error)))?;
         Ok(answer.contents.unwrap_or_default().into_iter().filter_map(|object| object.key).collect())
+    }
+
+    /// Has a bucket keep all versions from now on.
+    pub(crate) async fn keep_versions(&self, bucket: &str) -> Result<(), String> {
+        let enabled = VersioningConfiguration::builder().status(BucketVersioningStatus::Enabled).build();
+        let put = self.client.put_bucket_versioning().bucket(bucket).versioning_configuration(enabled);
+        let answer = put.send().await;
+        answer.map(|_| ()).map_err(|error| format!("can't version bucket {bucket}: {}", DisplayErrorContext(error)))
     }
 
     /// Begins a multipart upload that nobody will end.

@@ -3,7 +3,7 @@
 use std::process::{Command, Output};
 
 /// Every flag of `run`.
-const FLAGS: [&str; 13] = [
+const FLAGS: [&str; 15] = [
     "--cluster",
     "--jobs",
     "--artifacts",
@@ -16,6 +16,8 @@ const FLAGS: [&str; 13] = [
     "--s3-secret-key",
     "--operator-command",
     "--timeout",
+    "--plan",
+    "--thorough",
     "--output",
 ];
 
@@ -68,11 +70,26 @@ fn wrong_usage_ends_with_2_and_says_what_was_expected() {
         (e2e(&[&complete()[..], &["--jobs", "0"]].concat()), "1..=64"),
         // It needs what an existing cluster hasn't.
         (e2e(&[&complete()[..], &["rotation-overlap"]].concat()), "--cluster control-plane"),
+        (e2e(&[&complete()[..], &["crash-create"]].concat()), "--cluster control-plane"),
+        // Faults are for one scenario that has an operator and none of its own, before a control plane of the harness.
+        (e2e(&[&complete()[..], &["--plan", "#1 hang", "restart"]].concat()), "--cluster control-plane"),
+        (e2e(&planned("#1 hang", &[])), "has to be named"),
+        (e2e(&planned("#1 hang", &["restart", "adoption"])), "has to be named"),
+        (e2e(&planned("#1 hang", &["crash-create"])), "crash-create takes no --plan"),
+        (e2e(&planned("#1 hang", &["object-table"])), "object-table takes no --plan"),
+        (e2e(&planned("s3:CreateBucket@1 already-owned", &["restart"])), "already-owned can't be made to happen"),
+        (e2e(&planned("#1 lost-anser", &["restart"])), "unknown fault `lost-anser`"),
     ];
     for (output, expected) in &cases {
         assert_eq!(output.status.code(), Some(2), "{}", stderr(output));
         assert!(stderr(output).contains(expected), "{expected:?} is not in: {}", stderr(output));
     }
+}
+
+/// Arguments for these scenarios on a control plane of the harness' own, with a plan.
+fn planned<'a>(plan: &'a str, scenarios: &[&'a str]) -> Vec<&'a str> {
+    let given = ["run", "--cluster", "control-plane", "--operator-command", "no-such-operator", "--plan", plan];
+    [&given[..], scenarios].concat()
 }
 
 /// Runs it without this flag and its value.

@@ -38,6 +38,7 @@ pub(crate) struct ControlPlane {
     /// Ended in the reverse of this order, and before their directory goes.
     processes: Vec<Process>,
     directory: TempDir,
+    tokens: Tokens,
     /// How long it took until the API server was ready.
     pub(crate) ready_after: Duration,
 }
@@ -64,15 +65,16 @@ impl ControlPlane {
         let start = Instant::now();
         let directory = tempfile::Builder::new().prefix("stowage-e2e-").tempdir();
         let directory = directory.map_err(|error| format!("can't make a temporary directory: {error}"))?;
-        let mut plane = Self { processes: Vec::new(), directory, ready_after: Duration::ZERO };
-        let ports = Ports::free().map_err(|error| format!("no free port: {error}"))?;
         let tokens = Tokens::generate()?;
-        plane.write("tokens.csv", &tokens.file())?;
+        let mut plane = Self { processes: Vec::new(), directory, tokens, ready_after: Duration::ZERO };
+        let ports = Ports::free().map_err(|error| format!("no free port: {error}"))?;
+        plane.write("tokens.csv", &plane.tokens.file())?;
         plane.write("audit.json", AUDIT_POLICY)?;
         let (server, authority) = (format!("https://127.0.0.1:{}", ports.apiserver), plane.path(CERTIFICATE));
-        let kubeconfig = |user| tokens.kubeconfig(&server, &authority.display().to_string(), user).to_string();
-        plane.write("kubeconfig", &kubeconfig(User::Admin))?;
-        plane.write("controller-manager.kubeconfig", &kubeconfig(User::ControllerManager))?;
+        for (name, user) in [(KUBECONFIG, User::Admin), ("controller-manager.kubeconfig", User::ControllerManager)] {
+            let kubeconfig = plane.tokens.kubeconfig(&server, &authority.display().to_string(), user);
+            plane.write(name, &kubeconfig.to_string())?;
+        }
 
         plane.spawn("etcd", &programs.etcd, etcd_flags(&ports))?;
         plane.spawn("kube-apiserver", &programs.apiserver, apiserver_flags(&ports))?;
@@ -80,7 +82,9 @@ impl ControlPlane {
         ready.map_err(|_| format!("the API server was not ready within {} s", patience.as_secs()))??;
         plane.spawn("kube-controller-manager", &programs.controller_manager, controller_manager_flags())?;
         plane.ready_after = start.elapsed();
-        rights::grant(&plane.client(User::Admin).await?).await?;
+        let admin = plane.client(User::Admin).await?;
+        rights::of_tenants(&admin).await?;
+        rights::of_operator(&admin).await?;
         Ok(plane)
     }
 
@@ -120,15 +124,26 @@ impl ControlPlane {
 
     /// A client of the API server as one of its users.
     pub(crate) async fn client(&self, user: User) -> Result<Client, String> {
-        let file = Kubeconfig::read_from(self.kubeconfig()).map_err(|error| error.to_string())?;
-        let options = KubeConfigOptions { context: Some(user.name().to_owned()), ..KubeConfigOptions::default() };
-        let config = kube::Config::from_custom_kubeconfig(file, &options).await.map_err(|error| error.to_string())?;
-        Client::try_from(config).map_err(|error| error.to_string())
+        Client::try_from(self.config(user).await?).map_err(|error| error.to_string())
     }
 
-    /// The kubeconfig; its contexts are named like the users.
-    pub(crate) fn kubeconfig(&self) -> PathBuf {
-        self.path("kubeconfig")
+    /// How one of its users reaches the API server.
+    pub(crate) async fn config(&self, user: User) -> Result<kube::Config, String> {
+        let file = Kubeconfig::read_from(self.path(KUBECONFIG)).map_err(|error| error.to_string())?;
+        let options = KubeConfigOptions { context: Some(user.name().to_owned()), ..KubeConfigOptions::default() };
+        kube::Config::from_custom_kubeconfig(file, &options).await.map_err(|error| error.to_string())
+    }
+
+    /// Writes a kubeconfig with which the operator asks this server, without TLS, instead of the API server.
+    pub(crate) fn operator_kubeconfig(&self, server: &str) -> Result<PathBuf, String> {
+        let name = "operator.kubeconfig";
+        self.write(name, &self.tokens.kubeconfig_of(User::Operator, server).to_string())?;
+        Ok(self.path(name))
+    }
+
+    /// Gives the operator its rights in the namespace that is to be its own.
+    pub(crate) async fn admit_operator(&self, client: &Client, namespace: &str) -> Result<(), String> {
+        rights::of_operator_in(client, namespace).await
     }
 
     /// The API server's audit log.
@@ -161,6 +176,8 @@ impl Ports {
     }
 }
 
+/// Its contexts are named like the users.
+const KUBECONFIG: &str = "kubeconfig";
 const AUDIT_LOG: &str = "audit.log";
 const CERTIFICATE: &str = "certificates/apiserver.crt";
 const KEY: &str = "certificates/apiserver.key";

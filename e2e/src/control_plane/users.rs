@@ -34,15 +34,18 @@ impl User {
         }
     }
 
-    /// Tenants have the rights that spec §3.8 gives them; all others may do everything.
+    /// Operator and tenants have the rights that spec §3.8 gives them; all others may do everything.
     const fn group(self) -> &'static str {
         match self {
+            Self::Operator => OPERATORS,
             Self::Tenant => TENANTS,
-            _ => "system:masters",
+            Self::Admin | Self::Gateway | Self::ControllerManager => "system:masters",
         }
     }
 }
 
+/// The group of the operator. Its rights are the user's own.
+const OPERATORS: &str = "stowage:operators";
 /// The group of all tenants.
 pub(super) const TENANTS: &str = "stowage:tenants";
 
@@ -81,6 +84,18 @@ impl Tokens {
             "users": users.collect::<Vec<_>>(), "contexts": contexts,
         })
     }
+
+    /// A kubeconfig for one user alone, of a server without TLS.
+    pub(super) fn kubeconfig_of(&self, user: User, server: &str) -> Value {
+        let tokens = self.0.iter().filter(|(holder, _)| *holder == user);
+        let users = tokens.map(|(_, token)| json!({"name": user.name(), "user": {"token": token}}));
+        json!({
+            "apiVersion": "v1", "kind": "Config", "current-context": user.name(),
+            "clusters": [{"name": "e2e", "cluster": {"server": server}}],
+            "users": users.collect::<Vec<_>>(),
+            "contexts": [{"name": user.name(), "context": {"cluster": "e2e", "user": user.name()}}],
+        })
+    }
 }
 
 #[cfg(test)]
@@ -108,5 +123,14 @@ mod tests {
         assert_eq!(config.current_context.as_deref(), Some("admin"));
         let named: Vec<&str> = config.contexts.iter().map(|context| context.name.as_str()).collect();
         assert_eq!(named, User::ALL.map(User::name));
+    }
+
+    #[test]
+    fn a_kubeconfig_of_one_user_holds_no_other_token() {
+        let tokens = Tokens::generate().unwrap();
+        let config = tokens.kubeconfig_of(User::Operator, "http://127.0.0.1:1").to_string();
+        let told: Vec<User> =
+            tokens.0.iter().filter(|(_, token)| config.contains(token)).map(|(user, _)| *user).collect();
+        assert_eq!(told, [User::Operator]);
     }
 }

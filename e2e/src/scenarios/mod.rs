@@ -4,13 +4,16 @@ mod adoption;
 mod backend;
 mod bind;
 mod conflicts;
+mod crashes;
 mod crds;
 mod departure;
 mod edits;
+mod faults;
 mod namespace;
 mod objects;
 mod restart;
 mod rotation;
+mod whole;
 
 use std::path::Path;
 use std::time::Instant;
@@ -26,6 +29,14 @@ use crate::report::ScenarioReport;
 pub enum Scenario {
     /// A key is replaced while tenants use it all the time, and none of their requests fails.
     RotationOverlap,
+    /// The operator is killed at each effect of a rotation, and started again.
+    CrashRotate,
+    /// The same from its start to a bound claim.
+    CrashCreate,
+    /// The same while a claim goes with its bucket, in which there are versions and an unfinished upload.
+    CrashDelete,
+    /// Answers are lost, writes refused, watches cut, calls hang: each once, while a claim comes or goes.
+    LostAnswers,
     /// The API server takes the project's CustomResourceDefinitions without a warning.
     CrdsAccepted,
     /// It answers the table of good and bad objects as expected.
@@ -63,21 +74,47 @@ impl Scenario {
     /// The disturbance that is part of it.
     fn plan(self) -> &'static str {
         match self {
+            Self::CrashRotate | Self::CrashCreate | Self::CrashDelete => "SIGKILL at each effect",
+            Self::LostAnswers => "one fault for each claim",
             Self::Restart => "SIGKILL when the first of 20 claims is Bound",
             Self::StrippedFinalizer => "SIGSTOP while the finalizer is stripped, then SIGCONT",
             _ => "",
         }
     }
 
-    /// Whether it needs what only the harness' own control plane has: a gateway, and logs to judge by.
+    /// Whether it needs what only the harness' own control plane has: a gateway, and faults.
     pub(crate) fn needs_rig(self) -> bool {
-        self == Self::RotationOverlap
+        self == Self::RotationOverlap || self.has_faults()
+    }
+
+    /// Whether faults are part of it.
+    fn has_faults(self) -> bool {
+        matches!(self, Self::CrashRotate | Self::CrashCreate | Self::CrashDelete | Self::LostAnswers)
+    }
+
+    /// Whether it can be played with any faults: it has an operator, and none of its own.
+    pub(crate) fn takes_faults(self) -> bool {
+        !self.has_faults() && !matches!(self, Self::CrdsAccepted | Self::ObjectTable)
+    }
+
+    /// The simulator's scenario with the same steps, if there is one. Those with faults tell at each.
+    fn like(self) -> Option<&'static str> {
+        match self {
+            Self::RotationOverlap => Some("rotate"),
+            Self::NamespaceDeleted => Some("namespace"),
+            Self::BindAndDelete => Some("adopt-owned"),
+            Self::BackendFirst => Some("backend-first"),
+            Self::ForcedDeletion => Some("purge-slices"),
+            Self::RefusedDeletion => Some("delete-full"),
+            Self::NameConflict => Some("conflict"),
+            _ => None,
+        }
     }
 
     /// Plays it and takes away what it made, also when it fails; then a folder in `artifacts` tells more.
     pub(crate) async fn run(self, world: &mut World, artifacts: Option<&Path>) -> ScenarioReport {
         let start = Instant::now();
-        let played = match world.begin() {
+        let played = match world.begin(self.like()) {
             Ok(()) => self.play(world).await,
             Err(why) => Err(why),
         };
@@ -95,13 +132,17 @@ impl Scenario {
             Ok(message) => (true, message),
             Err(why) => (false, why),
         };
+        if let Some(rig) = world.rig.as_ref().filter(|_| !ok) {
+            message.push_str(&format!("; {}", rig.way.replay()));
+        }
         match kept {
             Some(Ok(folder)) => message.push_str(&format!("; see {}", folder.display())),
             Some(Err(why)) => message.push_str(&format!("; and nothing is kept of it: {why}")),
             None => {}
         }
         let seconds = start.elapsed().as_secs_f64();
-        ScenarioReport { name: self.name(), ok, seconds, plan: self.plan().to_owned(), message }
+        let plan = if world.faults.is_empty() { self.plan().to_owned() } else { world.faults.to_string() };
+        ScenarioReport { name: self.name(), ok, seconds, plan, message }
     }
 
     async fn play(self, world: &World) -> Result<String, String> {
@@ -109,6 +150,10 @@ impl Scenario {
             Self::CrdsAccepted => crds::play(world).await,
             Self::ObjectTable => objects::play(world).await,
             Self::RotationOverlap => rotation::overlap(world).await,
+            Self::CrashRotate => crashes::rotate(world).await,
+            Self::CrashCreate => crashes::create(world).await,
+            Self::CrashDelete => crashes::delete(world).await,
+            Self::LostAnswers => faults::play(world).await,
             Self::NamespaceDeleted => namespace::deleted(world).await,
             Self::BindAndDelete => bind::play(world).await,
             Self::Adoption => adoption::play(world).await,
@@ -126,3 +171,17 @@ impl Scenario {
 
 /// Makes sure that the cluster has the project's definitions; tells which it didn't have before.
 pub(crate) use crds::{install, uninstall};
+
+#[cfg(test)]
+mod tests {
+    use stowage_sim::explorer::Schedule;
+
+    use super::*;
+
+    #[test]
+    fn what_is_to_be_replayed_in_the_simulator_is_there() {
+        for like in Scenario::value_variants().iter().filter_map(|scenario| scenario.like()) {
+            format!("{like} 1").parse::<Schedule>().unwrap_or_else(|error| panic!("{error}"));
+        }
+    }
+}

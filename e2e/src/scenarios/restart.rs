@@ -6,9 +6,9 @@ use futures::future::{select_all, try_join_all};
 use kube::api::ListParams;
 use serde_json::json;
 use stowage_operator::api::BucketClaim;
-use stowage_operator::api::wire::Role;
 
-use crate::cluster::{World, check, explain, text};
+use super::whole::whole;
+use crate::cluster::{World, check, explain};
 use crate::stage::{Stage, ready_reason};
 
 const CLAIMS: usize = 20;
@@ -50,22 +50,10 @@ async fn all_whole(stage: &Stage<'_>) -> Result<(), String> {
     let claims: Vec<BucketClaim> = try_join_all(waits).await?;
     let mut keys = BTreeSet::new();
     let mut buckets = BTreeSet::new();
-    for (index, claim) in claims.iter().enumerate() {
-        let name = name(index);
-        for role in [Role::BucketRecord, Role::VirtualCredential] {
-            let found = stage.internal(claim, role).await?.len();
-            check(found == 1, || format!("claim {name} has {found} Secrets of role {}", role.as_str()))?;
-        }
-        let secret = stage.secrets(&stage.tenant).get(&format!("{name}-s3")).await;
-        let secret = explain(format!("claim {name} has no consumer Secret"), secret)?;
-        let credential = stage.internal(claim, Role::VirtualCredential).await?.remove(0);
-        let key = text(&secret, "AWS_ACCESS_KEY_ID");
-        check(key == text(&credential, "access_key_id"), || format!("claim {name} shows another key than it has"))?;
-        keys.insert(key);
-        let bucket = text(&secret, "BUCKET_NAME");
-        let tags = stage.world.store.tags(&bucket).await?;
-        check(tags.is_some(), || format!("claim {name} is bound, but bucket {bucket} isn't there"))?;
-        buckets.insert(bucket);
+    for claim in &claims {
+        let given = whole(stage, claim).await?;
+        keys.insert(given.key_id);
+        buckets.insert(given.bucket);
     }
     check(keys.len() == CLAIMS && buckets.len() == CLAIMS, || "claims share a key or a bucket".to_owned())
 }

@@ -67,7 +67,7 @@ async fn in_use(stage: &Stage<'_>) -> Result<String, String> {
 }
 
 /// How long the rotation may take to come.
-fn limit(stage: &Stage<'_>) -> Duration {
+pub(super) fn limit(stage: &Stage<'_>) -> Duration {
     YOUNGEST + stage.world.patience
 }
 
@@ -98,7 +98,8 @@ async fn rotate(stage: &Stage<'_>, old: &str) -> Result<Timestamp, String> {
     expiry(&stamped).ok_or_else(|| "the old key doesn't expire".to_owned())
 }
 
-fn expiry(key: &Secret) -> Option<Timestamp> {
+/// When a key is to end, if it is.
+pub(super) fn expiry(key: &Secret) -> Option<Timestamp> {
     key.annotations().get(wire::EXPIRES_AT)?.parse().ok()
 }
 

@@ -1,0 +1,350 @@
+//! The operator is killed at each of its effects, is started again, and all comes to the same end.
+//!
+//! A first play, in which nothing goes wrong, shows the effects. Each is named by what it is and which of its kind, as
+//! the order of those that happen at the same time differs from play to play. Then there is a play with a claim of its
+//! own for each crash.
+
+use std::num::NonZeroU64;
+use std::pin::{Pin, pin};
+
+use jiff::{SignedDuration, Timestamp};
+use serde_json::json;
+use stowage_operator::api::BucketClaim;
+use stowage_operator::api::wire::{self, Role};
+use stowage_sim::effects::{Answer, Call, CallPattern, CrashPoint, EffectPattern, Fault, Line, Plan};
+
+use super::rotation::{expiry, limit};
+use super::whole::{given, whole};
+use crate::cluster::{World, check, explain, text};
+use crate::stage::Stage;
+
+/// How many effects of a play the operator dies at, if there are so many.
+const MOST: usize = 40;
+/// A call that the last life never heard of again holds its bucket's record for this long, in seconds.
+const DEADLINE: [&str; 2] = ["--upstream-timeout", "2"];
+/// Claims that wait for their keys to be old enough to be replaced, for each point: more than a rotation has effects.
+const WAITING: usize = 12;
+/// How long a key that was replaced goes on, in seconds.
+const OVERLAP: i64 = 300;
+/// What is written whenever claims were counted.
+const ASIDE: &str = "kube:patch s3backends/status";
+/// The last write of a claim that comes: that it is bound, or has another key.
+const STATUS: &str = "kube:patch bucketclaims/status";
+/// The last write of a claim that goes: its finalizer. Two events tell of it, of keys and bucket.
+const CLAIM: &str = "kube:patch bucketclaims";
+/// What tells of either.
+const EVENT: &str = "kube:create events";
+/// The value of the annotation that asks for a rotation.
+const REQUEST: &str = "now";
+
+/// What came of a play.
+enum Played {
+    /// The operator has died as planned.
+    Died,
+    /// It has not: these were its calls.
+    Through(Vec<Line>),
+}
+
+/// From the operator's start until a claim is bound that is made then.
+pub(super) async fn create(world: &World) -> Result<String, String> {
+    let stage = world.stage("crash-create").await?;
+    // The first operator finds a backend that nobody has looked at; all others find what it left.
+    is_bound(&stage, "first", &Plan::default()).await?;
+    at_each_effect(&stage, async |name, plan| is_bound(&stage, &name, &plan).await).await
+}
+
+async fn is_bound(stage: &Stage<'_>, name: &str, plan: &Plan) -> Result<Played, String> {
+    let way = stage.way()?;
+    let first = way.calls(0).len();
+    way.plan(plan.clone(), "create")?;
+    let mut crash = pin!(way.next_crash());
+    let mut operator = stage.start_operator(&DEADLINE)?;
+    let played = stage.under(&mut operator, async {
+        let started = dies_or(stage, crash.as_mut(), quiet(stage, first, |_| true)).await?;
+        stage.claim(name, json!({})).await?;
+        let played = match started {
+            Played::Died => Played::Died,
+            Played::Through(_) => dies_or(stage, crash, bound_and_told(stage, first)).await?,
+        };
+        let claim = stage.ready(name).await?;
+        whole(stage, &claim).await?;
+        stage.delete(&claim).await?;
+        stage.nothing_left(&claim).await?;
+        Ok(played)
+    });
+    let played = played.await?;
+    operator.kill().await?;
+    Ok(played)
+}
+
+/// From the request to delete a claim until it is gone with its bucket.
+pub(super) async fn delete(world: &World) -> Result<String, String> {
+    let stage = world.stage("crash-delete").await?;
+    let mut operator = stage.start_operator(&DEADLINE)?;
+    let told = stage.under(&mut operator, async {
+        at_each_effect(&stage, async |name, plan| is_gone(&stage, &name, plan).await).await
+    });
+    let told = told.await?;
+    operator.kill().await?;
+    Ok(told)
+}
+
+async fn is_gone(stage: &Stage<'_>, name: &str, plan: Plan) -> Result<Played, String> {
+    let (way, store) = (stage.way()?, &stage.world.store);
+    let made = way.calls(0).len();
+    stage.claim(name, json!({"deletionPolicy": "Delete", "forceDelete": true})).await?;
+    let claim = stage.ready(name).await?;
+    let bucket = whole(stage, &claim).await?.bucket;
+    store.keep_versions(&bucket).await?;
+    for number in [1, 2, 2] {
+        store.put(&bucket, number).await?;
+    }
+    store.begin_upload(&bucket).await?;
+    bound_and_told(stage, made).await?;
+    let first = way.calls(0).len();
+    way.plan(plan, "delete-forced")?;
+    let crash = pin!(way.next_crash());
+    stage.ask_to_delete(name).await?;
+    let end = async {
+        stage.gone(&claim).await?;
+        quiet(stage, first, |calls| is_told_after(calls, CLAIM, 2)).await
+    };
+    let played = dies_or(stage, crash, end).await?;
+    stage.gone(&claim).await?;
+    stage.nothing_left(&claim).await?;
+    let left = store.tags(&bucket).await?;
+    check(left.is_none(), || format!("bucket {bucket} is still there"))?;
+    let consumer = explain("no answer", stage.secrets(&stage.tenant).get_opt(&format!("{name}-s3")).await)?;
+    check(consumer.is_none(), || format!("the consumer Secret of claim {name} is still there"))?;
+    Ok(played)
+}
+
+/// From the request for a rotation until the old key is stamped.
+pub(super) async fn rotate(world: &World) -> Result<String, String> {
+    let stage = world.stage("crash-rotate").await?;
+    let mut operator = stage.start_operator(&DEADLINE)?;
+    let told = stage.under(&mut operator, async {
+        // When the key of the claim that was made last is old enough, all are.
+        let waiting = if world.thorough { WAITING * CrashPoint::ALL.len() } else { WAITING };
+        for index in (0..=waiting).rev() {
+            let policy = json!({"rotationPolicy": {"overlapSeconds": OVERLAP}});
+            stage.claim(&name(index), policy).await?;
+            stage.ready(&name(index)).await?;
+        }
+        at_each_effect(&stage, async |name, plan| is_rotated(&stage, &name, plan).await).await
+    });
+    let told = told.await?;
+    operator.kill().await?;
+    Ok(told)
+}
+
+async fn is_rotated(stage: &Stage<'_>, name: &str, plan: Plan) -> Result<Played, String> {
+    let way = stage.way()?;
+    let old = given(stage, &stage.ready(name).await?).await?.key_id;
+    quiet(stage, 0, |_| true).await?;
+    let first = way.calls(0).len();
+    way.plan(plan, "rotate")?;
+    let crash = pin!(way.next_crash());
+    let asked = Timestamp::now();
+    stage.patch(name, json!({"metadata": {"annotations": {wire::ROTATE: REQUEST}}})).await?;
+    let end = async {
+        switched_and_stamped(stage, name, &old).await?;
+        let calls = quiet(stage, first, |calls| is_told_after(calls, STATUS, 1)).await?;
+        // Every now and then the operator looks at each bucket, which has nothing to do with keys.
+        Ok(calls.into_iter().filter(|line| matches!(line.call, Call::Kube(_))).collect())
+    };
+    let played = dies_or(stage, crash, end).await?;
+    let claim = switched_and_stamped(stage, name, &old).await?;
+
+    let keys = stage.internal(&claim, Role::VirtualCredential).await?;
+    let (leaving, current): (Vec<_>, Vec<_>) = keys.iter().partition(|key| expiry(key).is_some());
+    let ([leaving], [current]) = (&leaving[..], &current[..]) else {
+        return Err(format!("of the keys of claim {name} {} expire, and {} don't", leaving.len(), current.len()));
+    };
+    check(text(leaving, "access_key_id") == old, || format!("another key than {old} of claim {name} expires"))?;
+    let earliest = asked + SignedDuration::from_secs(OVERLAP);
+    check(expiry(leaving).is_some_and(|end| end >= earliest), || format!("key {old} expires before {earliest}"))?;
+    let shown = given(stage, &claim).await?.key_id;
+    check(text(current, "access_key_id") == shown, || format!("claim {name} shows key {shown}, which is not current"))?;
+    Ok(played)
+}
+
+/// Waits until the request is handled and the old key on its way out.
+async fn switched_and_stamped(stage: &Stage<'_>, name: &str, old: &str) -> Result<BucketClaim, String> {
+    let handled = |claim: Option<&BucketClaim>| {
+        let status = claim.and_then(|claim| claim.status.as_ref());
+        status.is_some_and(|status| status.handled_rotate_request.as_deref() == Some(REQUEST))
+    };
+    let claim = stage.world.wait_for_up_to(limit(stage), &stage.claims(), name, "rotated", handled).await?;
+    let stamped = |key: Option<&_>| key.is_some_and(|key| expiry(key).is_some());
+    let secret = format!("vc-{}", old.to_lowercase());
+    stage.world.wait(&stage.secrets(&stage.system), &secret, "stamped", stamped).await?;
+    claim.ok_or_else(|| format!("claim {name} is gone"))
+}
+
+fn name(index: usize) -> String {
+    format!("claim-{index:03}")
+}
+
+/// Plays without a crash, and then with one at each effect that there was. Each play has a claim of its own.
+async fn at_each_effect(
+    stage: &Stage<'_>,
+    play: impl AsyncFn(String, Plan) -> Result<Played, String>,
+) -> Result<String, String> {
+    let way = stage.way()?;
+    let Played::Through(calls) = play(name(0), Plan::default()).await? else {
+        return Err("the operator died without a plan".to_owned());
+    };
+    let effects = effects(&calls);
+    check(!effects.is_empty(), || "the operator did nothing".to_owned())?;
+    let crashes = crashes(&effects, stage.world.thorough);
+    let before = way.crashes();
+    for (index, crash) in crashes.iter().enumerate() {
+        let played = play(name(index + 1), crash.clone()).await.map_err(|why| format!("{crash}: {why}"))?;
+        check(matches!(played, Played::Died), || format!("{crash}: no call met it"))?;
+    }
+    let died = way.crashes() - before;
+    check(died == crashes.len(), || format!("{died} crashes instead of {}", crashes.len()))?;
+    Ok(format!("{} effects, {died} of {} crash points played", effects.len(), effects.len() * CrashPoint::ALL.len()))
+}
+
+/// What the calls of a play are, each with its number among those of its kind. Without the
+/// backend's status: in it claims are counted seconds later, when another play is on.
+fn effects(calls: &[Line]) -> Vec<EffectPattern> {
+    let kinds = calls.iter().map(|line| CallPattern::of(&line.call));
+    let kinds: Vec<CallPattern> = kinds.filter(|call| call.to_string() != ASIDE).take(MOST).collect();
+    let effect = |(index, call): (usize, &CallPattern)| {
+        let before = kinds[..index].iter().filter(|other| *other == call).count();
+        let occurrence = NonZeroU64::MIN.saturating_add(before as u64);
+        EffectPattern::Call { call: call.clone(), occurrence: Some(occurrence) }
+    };
+    kinds.iter().enumerate().map(effect).collect()
+}
+
+/// A crash at each effect: at every point of it, or at one that takes turns.
+fn crashes(effects: &[EffectPattern], thorough: bool) -> Vec<Plan> {
+    let points = CrashPoint::ALL;
+    let at = |(index, effect): (usize, &EffectPattern)| {
+        let chosen = if thorough { points.to_vec() } else { vec![points[index % points.len()]] };
+        chosen.into_iter().map(|point| Plan::single(effect.clone(), Fault::Crash(point))).collect::<Vec<_>>()
+    };
+    effects.iter().enumerate().flat_map(at).collect()
+}
+
+/// Waits until the operator has died as planned and was started again, or all is done without that.
+async fn dies_or(
+    stage: &Stage<'_>,
+    mut crash: Pin<&mut impl Future<Output = ()>>,
+    end: impl Future<Output = Result<Vec<Line>, String>>,
+) -> Result<Played, String> {
+    let calls = tokio::select! {
+        () = crash.as_mut() => return Ok(Played::Died),
+        calls = end => calls?,
+    };
+    if !stage.way()?.has_met_one() {
+        return Ok(Played::Through(calls));
+    }
+    // All was done by the effect at whose end it dies.
+    crash.await;
+    Ok(Played::Died)
+}
+
+/// Waits until a bound claim was told of; gives the calls since this one.
+async fn bound_and_told(stage: &Stage<'_>, first: usize) -> Result<Vec<Line>, String> {
+    quiet(stage, first, |calls| is_told_after(calls, STATUS, 1)).await
+}
+
+/// Whether so many events were told after the last of such calls.
+fn is_told_after(calls: &[Line], call: &str, events: usize) -> bool {
+    let is = |line: &Line, what: &str| CallPattern::of(&line.call).to_string() == what;
+    let since = calls.iter().rposition(|line| is(line, call));
+    since.is_some_and(|since| calls[since..].iter().filter(|line| is(line, EVENT)).count() >= events)
+}
+
+/// Waits until the calls since this one are such, the operator has begun all that it begins with, and nothing that it
+/// asked for is under way. Gives those calls.
+async fn quiet(stage: &Stage<'_>, first: usize, such: impl Fn(&[Line]) -> bool) -> Result<Vec<Line>, String> {
+    let way = stage.way()?;
+    let rests =
+        |calls: &[Line]| such(calls) && way.has_begun() && calls.iter().all(|line| line.answer != Answer::Pending);
+    way.until(first, stage.world.patience, "come to rest", rests).await
+}
+
+#[cfg(test)]
+mod tests {
+    use http::{HeaderMap, Method};
+    use rstest::rstest;
+    use stowage_sim::effects::{KubeCall, S3Call};
+
+    use super::*;
+
+    fn kube(method: Method, path: &str) -> Call {
+        Call::Kube(KubeCall::read(&method, &path.parse().unwrap()))
+    }
+
+    fn calls(calls: impl IntoIterator<Item = Call>) -> Vec<Line> {
+        let line = |(index, call)| Line {
+            number: index as u64 + 1,
+            instance: 1,
+            call,
+            fault: None,
+            world: Some(200),
+            answer: Answer::Status(200),
+            began_ms: 0,
+        };
+        calls.into_iter().enumerate().map(line).collect()
+    }
+
+    fn from_claim_to_event() -> Vec<Line> {
+        let backends = "/apis/broker.stowage.io/v1alpha1/s3backends/main/status";
+        let bucket = S3Call::read(&Method::PUT, &"/photos".parse().unwrap(), &HeaderMap::new());
+        calls([
+            kube(Method::POST, "/api/v1/namespaces/system/secrets"),
+            Call::S3(bucket),
+            kube(Method::PATCH, backends),
+            kube(Method::POST, "/api/v1/namespaces/team/secrets"),
+            kube(Method::PATCH, "/apis/broker.stowage.io/v1alpha1/namespaces/team/bucketclaims/photos/status"),
+            kube(Method::POST, "/apis/events.k8s.io/v1/namespaces/team/events"),
+        ])
+    }
+
+    #[test]
+    fn effects_are_named_by_what_they_are_and_which_of_their_kind() {
+        let named: Vec<String> = effects(&from_claim_to_event()).iter().map(ToString::to_string).collect();
+        let expected = [
+            "kube:create secrets@1",
+            "s3:CreateBucket@1",
+            "kube:create secrets@2",
+            "kube:patch bucketclaims/status@1",
+            "kube:create events@1",
+        ];
+        assert_eq!(named, expected);
+    }
+
+    #[test]
+    fn no_more_effects_are_died_at_than_are_asked_for() {
+        let many = calls((0..100).map(|_| kube(Method::POST, "/api/v1/namespaces/system/secrets")));
+        let effects = effects(&many);
+        assert_eq!(effects.len(), MOST);
+        assert_eq!(effects[MOST - 1].to_string(), "kube:create secrets@40");
+    }
+
+    #[rstest]
+    #[case(false, &["#1 crash(before)", "#2 crash(after-effect)", "#3 crash(after-answer)", "#4 crash(before)"])]
+    #[case(true, &["#1 crash(before)", "#1 crash(after-effect)", "#1 crash(after-answer)", "#2 crash(before)"])]
+    fn points_take_turns_or_are_played_all(#[case] thorough: bool, #[case] first: &[&str]) {
+        let effects: Vec<EffectPattern> = (1..=5).filter_map(NonZeroU64::new).map(EffectPattern::Number).collect();
+        let crashes: Vec<String> = crashes(&effects, thorough).iter().map(ToString::to_string).collect();
+        assert_eq!(crashes.len(), if thorough { 15 } else { 5 });
+        assert_eq!(crashes[..4], *first);
+    }
+
+    #[test]
+    fn an_event_counts_when_it_comes_after_the_status() {
+        let calls = from_claim_to_event();
+        assert!(is_told_after(&calls, STATUS, 1));
+        assert!(!is_told_after(&calls[..5], STATUS, 1));
+        assert!(!is_told_after(&calls, STATUS, 2));
+        assert!(!is_told_after(&calls, CLAIM, 1));
+    }
+}

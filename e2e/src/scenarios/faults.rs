@@ -1,0 +1,105 @@
+//! One fault at a time, each with a claim of its own, which comes to the same end as without.
+
+use serde_json::json;
+use stowage_sim::effects::{Line, Plan};
+
+use super::whole::whole;
+use crate::cluster::{World, check};
+use crate::stage::Stage;
+
+/// What happens to a claim, and what its operator's calls meet meanwhile.
+enum Case {
+    /// A claim is made where an operator is at work.
+    Comes(&'static str),
+    /// A claim goes with its bucket and what is in that.
+    Goes(&'static str),
+    /// An operator starts, and then a claim is made.
+    Watched(&'static str),
+}
+
+use Case::{Comes, Goes, Watched};
+
+const CASES: [Case; 20] = [
+    Comes("kube:patch bucketclaims@1 lost-answer"),
+    Comes("kube:create secrets@1 lost-answer"),
+    Comes("kube:create secrets@2 lost-answer"),
+    Comes("kube:create secrets@3 lost-answer"),
+    Comes("kube:patch secrets@1 lost-answer"),
+    Comes("kube:patch bucketclaims/status@1 lost-answer"),
+    Comes("s3:CreateBucket@1 lost-answer"),
+    Comes("s3:PutBucketTagging@1 lost-answer"),
+    Comes("s3:CreateBucket@1 hang"),
+    Comes("kube:patch bucketclaims@1 conflict"),
+    Comes("kube:patch secrets@1 conflict"),
+    Comes("kube:patch bucketclaims/status@1 conflict"),
+    Goes("kube:delete secrets@1 lost-answer"),
+    Goes("kube:patch secrets@1 lost-answer"),
+    Goes("kube:patch bucketclaims@1 lost-answer"),
+    Goes("s3:DeleteObjects@1 lost-answer"),
+    Goes("s3:DeleteBucket@1 lost-answer"),
+    Goes("s3:DeleteBucket@1 hang"),
+    Watched("kube:watch bucketclaims@1 watch-cut"),
+    Watched("kube:watch bucketclaims@1 watch-gone"),
+];
+
+/// How long a call to the store may take, in seconds: what a call that hangs takes.
+const DEADLINE: [&str; 2] = ["--upstream-timeout", "2"];
+
+pub(super) async fn play(world: &World) -> Result<String, String> {
+    let stage = world.stage("faults").await?;
+    let mut operator = stage.start_operator(&DEADLINE)?;
+    for (index, case) in CASES.iter().enumerate() {
+        let (Comes(text) | Goes(text) | Watched(text)) = case;
+        if matches!(case, Watched(_)) {
+            operator.kill().await?;
+            stage.way()?.plan(read(text)?, "create")?;
+            operator = stage.start_operator(&DEADLINE)?;
+        }
+        let name = format!("claim-{index:02}");
+        let played = stage.under(&mut operator, met(&stage, &name, case)).await;
+        played.map_err(|why| format!("{text}: {why}"))?;
+    }
+    operator.kill().await?;
+    Ok(format!("{} faults, and each claim came to its end", CASES.len()))
+}
+
+fn read(text: &str) -> Result<Plan, String> {
+    text.parse().map_err(|error| format!("{error}"))
+}
+
+/// Plays one case. Its fault has to have met a call by its end.
+async fn met(stage: &Stage<'_>, name: &str, case: &Case) -> Result<(), String> {
+    let way = stage.way()?;
+    match case {
+        Comes(text) => {
+            way.plan(read(text)?, "create")?;
+            comes(stage, name).await?;
+        }
+        Goes(text) => goes(stage, name, read(text)?).await?,
+        Watched(_) => {
+            let watched = |calls: &[Line]| calls.iter().any(|line| line.fault.is_some() && line.world == Some(200));
+            way.until(way.begun(), stage.world.patience, "watch", watched).await?;
+            comes(stage, name).await?;
+        }
+    }
+    way.all_met()
+}
+
+async fn comes(stage: &Stage<'_>, name: &str) -> Result<(), String> {
+    stage.claim(name, json!({})).await?;
+    let claim = stage.ready(name).await?;
+    whole(stage, &claim).await.map(|_| ())
+}
+
+async fn goes(stage: &Stage<'_>, name: &str, plan: Plan) -> Result<(), String> {
+    let (way, store) = (stage.way()?, &stage.world.store);
+    stage.claim(name, json!({"deletionPolicy": "Delete", "forceDelete": true})).await?;
+    let claim = stage.ready(name).await?;
+    let bucket = whole(stage, &claim).await?.bucket;
+    store.put(&bucket, 1).await?;
+    way.plan(plan, "delete-forced")?;
+    stage.delete(&claim).await?;
+    stage.nothing_left(&claim).await?;
+    let left = store.tags(&bucket).await?;
+    check(left.is_none(), || format!("bucket {bucket} is still there"))
+}
