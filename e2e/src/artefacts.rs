@@ -15,7 +15,8 @@ use crate::cluster::{World, explain};
 use crate::rig::Rig;
 
 /// Writes a folder of this name: operator's log, objects and events as YAML, and where the cluster is the harness' own
-/// the operator's calls by number, what replays them, the audit log and those of its processes and of the store. Returns the folder's path.
+/// the operator's calls by number, what replays them, the audit log and those of its processes and of the store. Returns
+/// the folder's path.
 pub(crate) async fn keep(world: &World, directory: &Path, name: &str) -> Result<PathBuf, String> {
     let folder = directory.join(name);
     std::fs::create_dir_all(&folder).map_err(|error| format!("can't make {}: {error}", folder.display()))?;

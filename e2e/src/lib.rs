@@ -2,8 +2,8 @@
 //!
 //! [`Cli`] reads what to do, `run` does it. Scenarios play in a `cluster` with a `store`, which are there, or are the
 //! harness' own: a `control_plane` and a `simulated` store, put together as a `rig` whose logs (`audit` and the
-//! store's) are judged from outside (`judge`), and between which and the operator faults happen (`way`). What they made is taken away again. `operator` is the process under
-//! test; `report` tells what came of it, and `artefacts` keeps what explains a failure.
+//! store's) are judged from outside (`judge`), and between which and the operator faults happen (`way`). What they made is
+//! taken away again. `operator` is the process under test; `report` tells what came of it, and `artefacts` keeps what explains a failure.
 
 mod artefacts;
 mod audit;

@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use stowage_sim::effects::call::CallKind;
-use stowage_sim::effects::{Call, KubeVerb, Line, Plan};
-use stowage_sim::explorer::Schedule;
+use stowage_sim::effects::{Call, EffectPattern, KubeVerb, Line, Plan};
+use stowage_sim::explorer::{Schedule, run};
 use stowage_sim::serve::Server;
 use stowage_sim::serve::proxy::{Proxy, Upstream};
 use tokio::sync::watch;
@@ -36,8 +36,17 @@ pub(crate) struct Way {
     life: Cell<u32>,
     /// How many operators have died as planned and were started again.
     crashes: watch::Sender<usize>,
-    /// What is planned now, and the simulator's scenario in which the same is done.
-    play: RefCell<(Plan, Option<&'static str>)>,
+    /// What is planned now.
+    play: RefCell<Play>,
+}
+
+/// A plan, and the simulator's scenario in which the same is done.
+#[derive(Default)]
+struct Play {
+    plan: Plan,
+    like: Option<&'static str>,
+    /// Whether patterns count from where the scenario lets faults begin; else from the operator's first call, as there.
+    from_here: bool,
 }
 
 /// Whether all that is planned can happen between real servers.
@@ -81,14 +90,14 @@ impl Way {
     pub(crate) fn begin(&self, plan: Plan, like: Option<&'static str>) -> Result<(), String> {
         self.proxy.begin(plan.clone()).map_err(|error| error.to_string())?;
         self.life.set(0);
-        self.play.replace((plan, like));
+        self.play.replace(Play { plan, like, from_here: false });
         Ok(())
     }
 
     /// From now on this is the plan for the operator that runs: patterns count from one, numbers go on.
     pub(crate) fn plan(&self, plan: Plan, like: &'static str) -> Result<(), String> {
         self.proxy.set_plan(plan.clone()).map_err(|error| error.to_string())?;
-        self.play.replace((plan, Some(like)));
+        self.play.replace(Play { plan, like: Some(like), from_here: true });
         Ok(())
     }
 
@@ -174,7 +183,7 @@ impl Way {
 
     /// Whether a part of the plan has met a call.
     pub(crate) fn has_met_one(&self) -> bool {
-        self.proxy.effects().unfired().entries.len() < self.play.borrow().0.entries.len()
+        self.proxy.effects().unfired().entries.len() < self.play.borrow().plan.entries.len()
     }
 
     /// All calls since the beginning, one line each.
@@ -184,16 +193,34 @@ impl Way {
 
     /// The command that plays the same in the simulator, or that there is none.
     pub(crate) fn replay(&self) -> String {
-        let (plan, like) = &*self.play.borrow();
-        replay(plan, *like)
+        self.play.borrow().replay()
     }
 }
 
-fn replay(plan: &Plan, like: Option<&str>) -> String {
-    let scenario = like.and_then(|name| format!("{name} {SEED}").parse::<Schedule>().ok());
-    match scenario {
-        Some(schedule) => format!("stowage-sim replay '{}'", Schedule { plan: plan.clone(), ..schedule }),
-        None => format!("the simulator has no scenario with these steps; the plan was '{plan}'"),
+impl Play {
+    fn replay(&self) -> String {
+        let scenario = self.like.and_then(|name| format!("{name} {SEED}").parse::<Schedule>().ok());
+        let Some(scenario) = scenario else {
+            return format!("the simulator has no scenario with these steps; the plan was '{}'", self.plan);
+        };
+        let mut plan = self.plan.clone();
+        if self.from_here {
+            count_from_first_call(&mut plan, &scenario);
+        }
+        format!("stowage-sim replay '{}'", Schedule { plan, ..scenario })
+    }
+}
+
+/// Patterns of the simulator count also the calls before faults may begin.
+fn count_from_first_call(plan: &mut Plan, scenario: &Schedule) {
+    let undisturbed = run(scenario);
+    let lines = undisturbed.history.trace.lines();
+    let before: Vec<&Line> = lines.iter().filter(|line| line.number <= undisturbed.before).collect();
+    for entry in &mut plan.entries {
+        if let EffectPattern::Call { call, occurrence: Some(occurrence) } = &mut entry.effect {
+            let matched = before.iter().filter(|line| call.matches(&line.call)).count();
+            *occurrence = occurrence.saturating_add(matched as u64);
+        }
     }
 }
 
@@ -204,16 +231,25 @@ mod tests {
     #[test]
     fn what_replays_a_plan_is_a_line_that_the_simulator_reads() {
         let plan: Plan = "s3:CreateBucket@1 lost-answer; #17 crash(before)".parse().unwrap();
-        let command = replay(&plan, Some("create"));
+        let command = Play { plan: plan.clone(), like: Some("create"), from_here: true }.replay();
         let line = command.strip_prefix("stowage-sim replay '").and_then(|line| line.strip_suffix('\'')).unwrap();
         let schedule: Schedule = line.parse().unwrap();
         assert_eq!((schedule.scenario.name, schedule.plan), ("create", plan));
     }
 
+    /// A rotation patches record, consumer Secret and old key; in the simulator the record was patched before.
+    #[test]
+    fn what_counts_from_here_is_counted_from_the_first_call_there() {
+        let plan: Plan = "kube:patch secrets@3 crash(before); s3:CreateBucket lost-answer".parse().unwrap();
+        let told = Play { plan, like: Some("rotate"), from_here: true }.replay();
+        let expected = "stowage-sim replay 'rotate 1 kube:patch secrets@4 crash(before); s3:CreateBucket lost-answer'";
+        assert_eq!(told, expected);
+    }
+
     #[test]
     fn where_no_scenario_is_alike_that_is_said() {
         let plan: Plan = "#1 hang".parse().unwrap();
-        let told = replay(&plan, None);
+        let told = Play { plan, ..Play::default() }.replay();
         assert_eq!(told, "the simulator has no scenario with these steps; the plan was '#1 hang'");
     }
 
