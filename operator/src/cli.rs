@@ -1,6 +1,7 @@
 //! The command line (spec §5).
 
 use std::collections::BTreeSet;
+use std::io;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -8,8 +9,11 @@ use std::time::Duration;
 
 use clap::builder::NonEmptyStringValueParser;
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use futures::FutureExt;
+use futures::future::{BoxFuture, Shared};
 use kube::Client;
 use kube::config::{KubeConfigOptions, Kubeconfig, KubeconfigError};
+use tokio::signal::unix::{SignalKind, signal};
 
 use crate::api::{self, AddressingStyle, Endpoint, Gateway};
 use crate::upstream::{Limits, RustlsConnect};
@@ -158,6 +162,8 @@ fn crds() -> Result<(), String> {
 }
 
 async fn run(args: RunArgs) -> Result<(), String> {
+    // From the first moment on: a start against a server that doesn't answer is to end as well.
+    let terminated = terminated().map_err(|error| format!("can't listen for signals: {error}"))?;
     let (client, own_namespace) = client(&args.cluster).await?;
     let config = Config {
         operator_namespace: args.cluster.namespace.unwrap_or(own_namespace),
@@ -180,15 +186,16 @@ async fn run(args: RunArgs) -> Result<(), String> {
     let metrics = Metrics::new();
     let admin = admin::serve(args.process.admin_address, readiness, metrics.clone());
     let parts = Parts { client, connect: Arc::new(RustlsConnect), clock: Clock::system(), metrics, ready: Some(ready) };
+    let told = terminated.clone();
     let shutdown = async {
-        terminated().await;
+        told.await;
         tracing::info!("told to stop: taking no new work");
     };
     let operator = crate::run(config, parts, shutdown);
     tokio::select! {
         outcome = operator => outcome.map_err(|error| error.to_string()),
         outcome = admin => outcome,
-        () = deadline() => Err("work under way did not end within 10 s of the signal and was dropped".to_owned()),
+        () = deadline(terminated) => Err("work under way did not end within 10 s of the signal and was dropped".to_owned()),
     }
 }
 
@@ -234,27 +241,21 @@ fn namespace(text: &str) -> Result<String, String> {
     if fits { Ok(text.to_owned()) } else { Err(why.to_owned()) }
 }
 
-/// Resolves on SIGTERM or SIGINT.
-async fn terminated() {
-    use tokio::signal::unix::{SignalKind, signal};
-    let wait = |kind| async move {
-        match signal(kind) {
-            Ok(mut signal) => {
-                signal.recv().await;
-            }
-            // Without a handler the default action ends the process.
-            Err(_) => std::future::pending().await,
+/// Resolves on SIGTERM or SIGINT, also on one that came before anybody waited.
+fn terminated() -> io::Result<Shared<BoxFuture<'static, ()>>> {
+    let (mut terminate, mut interrupt) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
+    let either = async move {
+        tokio::select! {
+            _ = terminate.recv() => {}
+            _ = interrupt.recv() => {}
         }
     };
-    tokio::select! {
-        () = wait(SignalKind::terminate()) => {}
-        () = wait(SignalKind::interrupt()) => {}
-    }
+    Ok(either.boxed().shared())
 }
 
 /// Resolves a little before 10 s have passed since the signal (spec §5).
-async fn deadline() {
-    terminated().await;
+async fn deadline(terminated: impl Future<Output = ()>) {
+    terminated.await;
     tokio::time::sleep(Duration::from_millis(9_500)).await;
 }
 

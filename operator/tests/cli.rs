@@ -1,6 +1,9 @@
 //! The command line as its users meet it: the built binary, its output and its exit codes (spec §5).
 
+use std::fs;
+use std::net::TcpListener;
 use std::process::{Command, Output};
+use std::time::{Duration, Instant};
 
 /// Runs the binary in an empty environment: neither a cluster's variables nor a home with a kubeconfig.
 fn stowage(args: &[&str]) -> Output {
@@ -161,4 +164,32 @@ fn crds_prints_both_definitions_and_nothing_else() {
     let names: Vec<&str> = documents.iter().filter_map(|document| document["metadata"]["name"].as_str()).collect();
     assert_eq!(names, ["bucketclaims.broker.stowage.io", "s3backends.broker.stowage.io"]);
     assert!(documents.iter().all(|document| document["kind"] == "CustomResourceDefinition"));
+}
+
+/// Nothing is under way yet, so nothing has to be waited for.
+#[test]
+fn an_operator_that_is_told_to_stop_while_it_starts_ends_at_once() {
+    let silent = TcpListener::bind("127.0.0.1:0").expect("a port is free");
+    let kubeconfig = std::env::temp_dir().join(format!("stowage-silent-{}", std::process::id()));
+    let server = format!("http://{}", silent.local_addr().expect("it is bound"));
+    let text = format!(
+        "apiVersion: v1\nkind: Config\ncurrent-context: it\n\
+         clusters: [{{name: it, cluster: {{server: '{server}'}}}}]\n\
+         users: [{{name: it, user: {{}}}}]\ncontexts: [{{name: it, context: {{cluster: it, user: it}}}}]\n"
+    );
+    fs::write(&kubeconfig, text).expect("there is room");
+    let mut operator = Command::new(env!("CARGO_BIN_EXE_stowage-operator"))
+        .args(["run", "--gateway-endpoint", "http://gateway.example", "--admin-address", "127.0.0.1:0", "--kubeconfig"])
+        .arg(&kubeconfig)
+        .spawn()
+        .expect("the binary was built for this test");
+    // It has asked, and gets no answer.
+    let _asked = silent.accept().expect("it asks the server");
+    let told = Instant::now();
+    let kill = Command::new("kill").args(["-TERM", &operator.id().to_string()]).status().expect("there is kill");
+    assert!(kill.success());
+    let ended = operator.wait().expect("it is our child");
+    fs::remove_file(&kubeconfig).expect("it is there");
+    assert_eq!(ended.code(), Some(0));
+    assert!(told.elapsed() < Duration::from_secs(8), "it ended after {:?}", told.elapsed());
 }

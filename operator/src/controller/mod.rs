@@ -89,6 +89,14 @@ pub enum StartError {
     Installation(String),
 }
 
+/// What comes of this, unless the operator is told to stop before: nothing is under way yet then.
+async fn unless<T>(shutdown: &future::Shared<BoxFuture<'static, ()>>, work: impl Future<Output = T>) -> Option<T> {
+    match future::select(shutdown.clone(), pin!(work)).await {
+        Either::Left(_) => None,
+        Either::Right((done, _)) => Some(done),
+    }
+}
+
 /// Runs the operator until `shutdown` resolves: takes no new work then, and finishes what is under way, unless that
 /// takes too long.
 ///
@@ -101,10 +109,15 @@ pub async fn run(
     mut parts: Parts,
     shutdown: impl Future<Output = ()> + Send + 'static,
 ) -> Result<(), StartError> {
+    let shutdown: BoxFuture<'static, ()> = shutdown.boxed();
+    let shutdown = shutdown.shared();
     parts.client = with_deadline(parts.client);
     let installation = match config.installation.clone() {
         Some(installation) => installation,
-        None => installation(&parts.client).await?,
+        None => match unless(&shutdown, installation(&parts.client)).await {
+            Some(installation) => installation?,
+            None => return Ok(()),
+        },
     };
     let (store, writer) = reflector::store();
     let (wakes, woken) = Wakes::new(store.clone());
@@ -112,9 +125,9 @@ pub async fn run(
     let (recoveries, recovered) = unbounded_channel();
     let shared = Arc::new(Shared::new(config, &parts, installation, Arc::new(wakes), orphans, recoveries));
     let (feeds, claims, backends) = feeds::start(&shared, writer, store.clone(), recovered);
-    let shutdown: BoxFuture<'static, ()> = shutdown.boxed();
-    let shutdown = shutdown.shared();
-    feeds.ready().await;
+    if unless(&shutdown, feeds.ready()).await.is_none() {
+        return Ok(());
+    }
     if let Some(ready) = &parts.ready {
         ready.send_replace(true);
     }
