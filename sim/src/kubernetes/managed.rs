@@ -327,6 +327,11 @@ pub(crate) fn display(path: &Path) -> String {
 /// Records what an update that isn't an apply changed: the manager owns it now, nobody else does.
 /// `object` is the new state and gets the new `managedFields`.
 pub(crate) fn record_update(kind: &Kind, old: &Value, object: &mut Value, manager: &str, subresource: &str, now: &str) {
+    let is_new = meta::uid(old).is_empty();
+    if !is_new && old["metadata"]["managedFields"].is_null() {
+        // Once forgotten, owners are kept again only from the next apply on.
+        return meta::set(object, "managedFields", Value::Null);
+    }
     if is_untypable(kind, object) {
         // A server can't tell who owns what in such an object, and forgets what it knew.
         return meta::set(object, "managedFields", Value::Null);

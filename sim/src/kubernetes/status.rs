@@ -232,7 +232,8 @@ pub(crate) fn wrong_uid(kind: &Kind, place: &Place, expected: &str, actual: &str
 /// `409 Conflict`: a precondition of a DELETE doesn't hold. A server names the kind here where it
 /// names the resource elsewhere.
 pub(crate) fn precondition_failed(kind: &Kind, name: &str, why: &str) -> Failure {
-    let group = if kind.is_custom() { kind.group.clone() } else { String::new() };
+    // An Event is one of the core group to those who write this.
+    let group = if kind.family == Family::Event { String::new() } else { kind.group.clone() };
     let qualified = qualified_kind(&group, &kind.kind);
     let details = StatusDetails { kind: kind.kind.clone(), group, ..about(kind, name) };
     Status::failure(&format!("Operation cannot be fulfilled on {qualified} {name:?}: {why}"), reason::CONFLICT)

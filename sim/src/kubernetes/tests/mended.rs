@@ -95,6 +95,9 @@ async fn owners_of_what_has_no_structure_are_forgotten() {
     let made = ask(&f, "POST", THINGS, strange).await;
     assert_eq!(made["kind"], "Thing");
     assert!(made["metadata"]["managedFields"].is_null());
+    let changed = ask(&f, MERGE, &format!("{THINGS}/strange"), json!({"spec": {"high": 20}})).await;
+    assert_eq!(changed["spec"]["high"], 20);
+    assert!(changed["metadata"]["managedFields"].is_null());
 }
 
 #[tokio::test]
@@ -210,11 +213,15 @@ async fn requests_that_nobody_should_send(
 }
 
 #[tokio::test]
-async fn a_precondition_names_a_built_in_kind_without_its_group() {
+async fn a_precondition_names_an_event_without_its_group() {
     let f = Fixture::new().await;
     ask(&f, "POST", LEASES, json!({"metadata": {"name": "a"}})).await;
-    let options = json!({"preconditions": {"resourceVersion": "1"}});
-    let refused = ask(&f, "DELETE", &format!("{LEASES}/a"), options).await;
-    assert!(refused["message"].as_str().is_some_and(|text| text.contains("fulfilled on Lease \"a\"")), "{refused}");
-    assert!(refused["details"]["group"].is_null());
+    ask(&f, "POST", EVENTS, event("a")).await;
+    for (collection, kind) in [(LEASES, "Lease.coordination.k8s.io"), (EVENTS, "Event")] {
+        let options = json!({"preconditions": {"resourceVersion": "1"}});
+        let refused = ask(&f, "DELETE", &format!("{collection}/a"), options).await;
+        let start = format!("Operation cannot be fulfilled on {kind} \"a\": ");
+        assert!(refused["message"].as_str().is_some_and(|text| text.starts_with(&start)), "{refused}");
+        assert_eq!(refused["details"]["group"].is_null(), kind == "Event");
+    }
 }
