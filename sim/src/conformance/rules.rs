@@ -218,8 +218,13 @@ const INTRODUCTION: &str = "\
 content type, warnings, body. UIDs, versions and times of the run are replaced by the order in which they appear. A
 difference is either mended in the simulator or stands here with its reason; anything else fails the run.
 
+How far that is: seed 10, 4,001 operations in 142 sequences against kube-apiserver 1.34, nothing unexplained. Fresh seeds
+still find a few oddities in a thousand operations; two are known and open. Applying to an object whose owners were forgotten
+makes a manager `before-first-apply` on a real server only; and a PUT to `/status` that shows no change now and then gets a
+new resourceVersion there only. S3 stores are not compared yet.
+
 This file is made from the table in `sim/src/conformance/rules.rs` (a test compares): write it anew with
-`STOWAGE_UPDATE_DOCS=1 cargo test --workspace --lib -- fidelity`.
+`UPDATE_DOCS=1 cargo test --workspace --lib -- fidelity`.
 ";
 
 #[cfg(test)]
@@ -232,7 +237,7 @@ mod tests {
     #[test]
     fn fidelity_is_documented() {
         let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/fidelity.md");
-        if std::env::var_os("STOWAGE_UPDATE_DOCS").is_some() {
+        if std::env::var_os("UPDATE_DOCS").is_some() {
             std::fs::write(path, document()).expect("the document can be written");
         }
         let stored = std::fs::read_to_string(path).expect("the document is there");

@@ -47,8 +47,8 @@ fn reasons_together(faults: &[Fault]) -> &'static [&'static str] {
             // Nothing proves a bucket ours that has neither record nor tags; who waits for it may take the record.
             &["BucketExists", "BucketNameConflict", "BucketMissing"]
         }
-        // The same where tags can't be had.
-        [_, _, ..] if among(Fault::NotImplemented(Feature::Tagging)) => &["BucketExists"],
+        // The same where tags can't be had; and where the claim was made again before its bucket was tagged.
+        [_, _, ..] if among(Fault::NotImplemented(Feature::Tagging)) || among(Fault::Recreate) => &["BucketExists"],
         _ => &[],
     }
 }
