@@ -74,6 +74,10 @@ explore-deep *args:
 model *args:
     cargo run --release --locked --bin stowage-sim -- model {{ args }}
 
+# The same random operations on the simulated Kubernetes API and a real one: `just conformance --kubeconfig FILE`.
+conformance *args:
+    cargo run --release --locked --bin stowage-sim -- conformance {{ args }}
+
 # Does the exploration find the bugs of sim/mutants? Takes about a quarter of a minute for each; `just mutants NAME…` tries these.
 mutants *args:
     cargo run --locked --bin stowage-sim -- mutants {{ args }}
