@@ -22,7 +22,7 @@ pub(crate) async fn keep(world: &World, directory: &Path, name: &str) -> Result<
     std::fs::create_dir_all(&folder).map_err(|error| format!("can't make {}: {error}", folder.display()))?;
     write(&folder, "operator.log", &lines(&world.log.lines()))?;
     if let Some(rig) = &world.rig {
-        keep_logs(rig, &folder)?;
+        keep_logs(rig, &folder).await?;
     }
     let (mut objects, mut events) = (Vec::new(), Vec::new());
     objects.extend(documents(&mine(world, Api::<S3Backend>::all(world.client.clone())).await?)?);
@@ -38,18 +38,15 @@ pub(crate) async fn keep(world: &World, directory: &Path, name: &str) -> Result<
     Ok(folder)
 }
 
-fn keep_logs(rig: &Rig, folder: &Path) -> Result<(), String> {
-    write(folder, "effects.log", &rig.way.effects())?;
+async fn keep_logs(rig: &Rig, folder: &Path) -> Result<(), String> {
+    let effects: Vec<String> = rig.way.calls().await?.all().iter().map(ToString::to_string).collect();
+    write(folder, "effects.log", &lines(&effects))?;
     write(folder, "replay.txt", &lines(&[rig.way.replay()]))?;
-    write(folder, "audit.log", &lines(&rig.audit_lines()?))?;
-    let requests = rig.store_requests()?;
+    write(folder, "audit.log", &rig.audit_text().await?)?;
+    let requests = rig.store_requests().await?;
     let requests = requests.iter().map(serde_json::to_string).collect::<Result<Vec<_>, _>>();
     write(folder, "store.log", &lines(&requests.map_err(|error| error.to_string())?))?;
-    for log in rig.plane.logs() {
-        let Some(name) = log.file_name() else { continue };
-        std::fs::copy(&log, folder.join(name)).map_err(|error| format!("can't keep {}: {error}", log.display()))?;
-    }
-    Ok(())
+    rig.logs().await?.iter().try_for_each(|(name, text)| write(folder, name, text))
 }
 
 async fn mine<K>(world: &World, api: Api<K>) -> Result<Vec<K>, String>

@@ -2,19 +2,30 @@
 
 use std::collections::BTreeMap;
 use std::fs::File;
-use std::io::{BufRead, BufReader, Seek, SeekFrom};
-use std::path::{Path, PathBuf};
+use std::io::{Read, Seek, SeekFrom};
+use std::path::PathBuf;
 
 use jiff::Timestamp;
 use serde::Deserialize;
+
+use crate::kind::in_node;
 
 /// What authorisation notes.
 const DECISION: &str = "authorization.k8s.io/decision";
 
 /// A log that is being written. It is read from where a scenario begins.
 pub(crate) struct AuditLog {
-    path: PathBuf,
+    place: Place,
     begin: u64,
+}
+
+/// Where a log is written.
+#[derive(Debug)]
+pub(crate) enum Place {
+    /// Into this file.
+    File(PathBuf),
+    /// Into this file of a kind cluster's node.
+    Node { node: String, file: &'static str },
 }
 
 /// A request that was answered.
@@ -80,39 +91,68 @@ impl Request {
     }
 }
 
-impl AuditLog {
-    /// The log in this file.
-    pub(crate) fn new(path: PathBuf) -> Self {
-        Self { path, begin: 0 }
-    }
-
-    /// From now on only what comes later is read.
-    pub(crate) fn begin_here(&mut self) -> Result<(), String> {
-        let length = std::fs::metadata(&self.path).map_err(|error| cannot_read(&self.path, &error))?.len();
-        self.begin = length;
-        Ok(())
-    }
-
-    /// The lines since then.
-    pub(crate) fn lines(&self) -> Result<Vec<String>, String> {
-        let read = || {
-            let mut file = File::open(&self.path)?;
-            file.seek(SeekFrom::Start(self.begin))?;
-            BufReader::new(file).lines().collect::<std::io::Result<Vec<String>>>()
+impl Place {
+    async fn length(&self) -> Result<u64, String> {
+        let length = match self {
+            Self::File(path) => std::fs::metadata(path).map(|file| file.len()).map_err(|error| error.to_string()),
+            Self::Node { node, file } => {
+                let told = in_node(node, &["stat", "-c", "%s", file]).await;
+                told.and_then(|told| told.trim().parse().map_err(|_| format!("its length is {told}")))
+            }
         };
-        read().map_err(|error| cannot_read(&self.path, &error))
+        length.map_err(|why| self.cannot_be_read(&why))
     }
 
-    /// The requests of one user since then.
-    pub(crate) fn requests(&self, user: &str) -> Result<Vec<Request>, String> {
-        // The last line may be in the middle of being written; no other is ever not whole.
-        let requests = self.lines()?.into_iter().filter_map(|line| serde_json::from_str(&line).ok());
-        Ok(requests.filter(|request: &Request| request.user.username == user).collect())
+    /// All of it from this byte on.
+    async fn from(&self, begin: u64) -> Result<String, String> {
+        let read = match self {
+            Self::File(path) => {
+                let read = || {
+                    let mut file = File::open(path)?;
+                    file.seek(SeekFrom::Start(begin))?;
+                    let mut text = String::new();
+                    file.read_to_string(&mut text).map(|_| text)
+                };
+                read().map_err(|error: std::io::Error| error.to_string())
+            }
+            // It counts from one.
+            Self::Node { node, file } => in_node(node, &["tail", "-c", &format!("+{}", begin + 1), file]).await,
+        };
+        read.map_err(|why| self.cannot_be_read(&why))
+    }
+
+    fn cannot_be_read(&self, why: &str) -> String {
+        match self {
+            Self::File(path) => format!("can't read the audit log {}: {why}", path.display()),
+            Self::Node { node, file } => format!("can't read the audit log {file} of {node}: {why}"),
+        }
     }
 }
 
-fn cannot_read(path: &Path, error: &std::io::Error) -> String {
-    format!("can't read the audit log {}: {error}", path.display())
+impl AuditLog {
+    /// The log that is written there.
+    pub(crate) fn new(place: Place) -> Self {
+        Self { place, begin: 0 }
+    }
+
+    /// From now on only what comes later is read.
+    pub(crate) async fn begin_here(&mut self) -> Result<(), String> {
+        self.begin = self.place.length().await?;
+        Ok(())
+    }
+
+    /// What was written since then, in lines.
+    pub(crate) async fn text(&self) -> Result<String, String> {
+        self.place.from(self.begin).await
+    }
+
+    /// The requests of one user since then.
+    pub(crate) async fn requests(&self, user: &str) -> Result<Vec<Request>, String> {
+        // The last line may be in the middle of being written; no other is ever not whole.
+        let text = self.text().await?;
+        let requests = text.lines().filter_map(|line| serde_json::from_str(line).ok());
+        Ok(requests.filter(|request: &Request| request.user.username == user).collect())
+    }
 }
 
 #[cfg(test)]
@@ -127,19 +167,19 @@ mod tests {
 {"kind":"Event","level":"Metadata","stage":"ResponseComplete","verb":"get","user":{"username":"admin"},"annotations":{"authorization.k8s.io/decision":"forbid"},"objectRef":{"resource":"secrets","namespace":"acme","name":"photos-s3","apiVersion":"v1"},"responseStatus":{"code":404},"requestReceivedTimestamp":"2026-11-21T12:00:00.300000Z","stageTimestamp":"2026-11-21T12:00:00.400000Z"}
 {"kind":"Event","level":"Metadata","stage":"Resp"#;
 
-    #[test]
-    fn requests_are_read_from_a_mark_on_and_by_user() {
+    #[tokio::test]
+    async fn requests_are_read_from_a_mark_on_and_by_user() {
         let mut file = tempfile::NamedTempFile::new().unwrap();
         writeln!(file, "{{\"before\":1}}").unwrap();
-        let mut log = AuditLog::new(file.path().to_owned());
-        log.begin_here().unwrap();
+        let mut log = AuditLog::new(Place::File(file.path().to_owned()));
+        log.begin_here().await.unwrap();
         file.write_all(LINES.trim_start().as_bytes()).unwrap();
-        let requests = log.requests("operator").unwrap();
+        let requests = log.requests("operator").await.unwrap();
         let [request] = requests.as_slice() else { panic!("{requests:?}") };
         assert_eq!((request.target().as_str(), request.response_status.code), ("bucketclaims/status", 200));
         assert!(request.writes() && request.succeeded() && !request.forbidden());
-        let requests = log.requests("admin").unwrap();
+        let requests = log.requests("admin").await.unwrap();
         assert!(!requests[0].writes() && !requests[0].succeeded() && requests[0].forbidden());
-        assert_eq!(log.lines().unwrap().len(), 3);
+        assert_eq!(log.text().await.unwrap().lines().count(), 3);
     }
 }

@@ -9,10 +9,14 @@ use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 use stowage_sim::effects::{Plan as Faults, PlanError};
 
 use crate::control_plane::Programs;
+use crate::kind;
 use crate::run::{Existing, Ground, Output, Plan, run};
 use crate::scenarios::Scenario;
 use crate::store::Key;
 use crate::way;
+
+/// The image that `just image` makes.
+const OPERATOR_IMAGE: &str = "stowage-operator:dev";
 
 /// Plays scenarios with the Stowage operator on a real API server and a real S3 store.
 #[derive(Debug, Parser)]
@@ -29,7 +33,8 @@ enum Command {
     /// On an existing cluster it needs the rights of an administrator, and no other Stowage operator in the cluster;
     /// definitions that were there before are replaced by this version's and stay. A control plane is started from
     /// the programs that are in KUBEBUILDER_ASSETS, in the user's cache directory (`just control-plane` puts them
-    /// there) or on the PATH, and ended with the run.
+    /// there) or on the PATH, and ended with the run. A kind cluster is made by the programs kind, docker and kubectl of
+    /// the images that `just image` makes, from the project's root, and deleted with the run.
     Run(Box<RunArgs>),
 }
 
@@ -41,13 +46,14 @@ struct RunArgs {
     /// Where the scenarios run.
     #[arg(long, env = "STOWAGE_CLUSTER", value_name = "STAGE")]
     cluster: StageKind,
-    /// How many scenarios run at once, on as many control planes; by default, the number of CPUs. On an existing
-    /// cluster they run one after the other.
+    /// How many scenarios run at once, on as many clusters; by default, the number of CPUs. On an existing cluster they
+    /// run one after the other.
     #[arg(long, env = "STOWAGE_JOBS", value_name = "N", value_parser = clap::value_parser!(u16).range(1..=64))]
     jobs: Option<u16>,
-    /// The operator under test: program and arguments that come before `run`, separated by spaces.
-    #[arg(long, env = "STOWAGE_OPERATOR_COMMAND", value_name = "COMMAND", value_parser = words)]
-    operator_command: Words,
+    /// The operator under test: program and arguments that come before `run`, separated by spaces. On kind the image of
+    /// one, which the Docker engine has; by default stowage-operator:dev.
+    #[arg(long, env = "STOWAGE_OPERATOR_COMMAND", value_name = "COMMAND", required_if_eq_any([("cluster", "control-plane"), ("cluster", "existing")]), value_parser = words)]
+    operator_command: Option<Words>,
     /// How long to wait for each thing that should happen, in seconds.
     #[arg(long, env = "STOWAGE_TIMEOUT", value_name = "SECONDS", default_value_t = 60, value_parser = clap::value_parser!(u64).range(1..=3600))]
     timeout: u64,
@@ -58,15 +64,34 @@ struct RunArgs {
     #[arg(long, env = "STOWAGE_ARTIFACTS", value_name = "DIR")]
     artifacts: Option<PathBuf>,
     /// Faults that the calls of the scenario's operator meet, in the words of `stowage-sim replay`, such as
-    /// 's3:CreateBucket@1 lost-answer; #17 crash(before)'. For one scenario, on a control plane of its own.
+    /// 's3:CreateBucket@1 lost-answer; #17 crash(before)'. For one scenario, in a cluster of its own.
     #[arg(long, env = "STOWAGE_PLAN", value_name = "PLAN", default_value = "", hide_default_value = true, value_parser = playable)]
     plan: Faults,
     /// Have the operator of the crash scenarios die at every point of each effect: before, after it, after its answer.
     /// Otherwise it dies at one of them, which takes turns.
     #[arg(long, env = "STOWAGE_THOROUGH")]
     thorough: bool,
+    #[command(flatten, next_help_heading = "A kind cluster")]
+    kind: KindArgs,
     #[command(flatten, next_help_heading = "An existing cluster and S3 store")]
     existing: ExistingArgs,
+}
+
+/// What counts only for `--cluster kind`.
+#[derive(Debug, Args)]
+struct KindArgs {
+    /// Image of the nodes, and with it the version of Kubernetes; kind's own default by default.
+    #[arg(long, env = "KIND_NODE_IMAGE", value_name = "IMAGE")]
+    node_image: Option<String>,
+    /// Image of the simulator, from which store, gateway and fault proxy run; the Docker engine has to have it.
+    #[arg(long, env = "STOWAGE_SIM_IMAGE", value_name = "IMAGE", default_value = "stowage-sim:dev")]
+    sim_image: String,
+    /// The project's directory of manifests.
+    #[arg(long, env = "STOWAGE_MANIFESTS", value_name = "DIR", default_value = "kind-config")]
+    manifests: PathBuf,
+    /// Leave the clusters when all is done, to look around.
+    #[arg(long, env = "STOWAGE_KEEP")]
+    keep: bool,
 }
 
 /// What there has to be for `--cluster existing`, and counts only there.
@@ -98,6 +123,8 @@ struct ExistingArgs {
 /// Where scenarios can run.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum StageKind {
+    /// Clusters that kind makes for this, with the operator's image, simulated stores and fault proxies as pods.
+    Kind,
     /// Control planes of etcd, kube-apiserver and kube-controller-manager, started for this, with simulated stores.
     ControlPlane,
     /// A cluster that is there already, with a store that is there.
@@ -136,14 +163,21 @@ impl RunArgs {
     fn plan(self) -> Result<Plan, String> {
         let scenarios = self.chosen();
         self.check_faults(&scenarios);
+        let command = self.operator_command.clone().map(|Words(words)| words);
+        let command = command.ok_or_else(|| "--operator-command is missing".to_owned());
         let ground = match self.cluster {
-            StageKind::ControlPlane => Ground::ControlPlane { programs: Programs::find()?, jobs: jobs(self.jobs) },
-            StageKind::Existing => Ground::Existing(self.existing.read()?),
+            StageKind::ControlPlane => {
+                Ground::ControlPlane { programs: Programs::find()?, command: command?, jobs: jobs(self.jobs) }
+            }
+            StageKind::Existing => Ground::Existing { existing: self.existing.read()?, command: command? },
+            StageKind::Kind => {
+                let image = self.operator_command.map(|Words(words)| words.join(" "));
+                Ground::Kind { settings: self.kind.settings(image), jobs: jobs(self.jobs) }
+            }
         };
         Ok(Plan {
             scenarios,
             ground,
-            command: self.operator_command.0,
             patience: Duration::from_secs(self.timeout),
             output: self.output,
             artifacts: self.artifacts,
@@ -154,12 +188,12 @@ impl RunArgs {
 
     /// The scenarios to play. One that was named and that the stage has no room for is wrong usage.
     fn chosen(&self) -> Vec<Scenario> {
-        let fits = |scenario: &Scenario| matches!(self.cluster, StageKind::ControlPlane) || !scenario.needs_rig();
+        let fits = |scenario: &Scenario| !matches!(self.cluster, StageKind::Existing) || !scenario.needs_rig();
         if self.scenarios.is_empty() {
             return Scenario::value_variants().iter().copied().filter(fits).collect();
         }
         if let Some(misfit) = self.scenarios.iter().find(|scenario| !fits(scenario)) {
-            let why = format!("{} needs what only --cluster control-plane has", misfit.name());
+            let why = format!("{} needs what --cluster existing has not", misfit.name());
             Cli::command().error(ErrorKind::ArgumentConflict, why).exit();
         }
         self.scenarios.clone()
@@ -171,12 +205,24 @@ impl RunArgs {
             return;
         }
         let why = match (self.cluster, scenarios) {
-            (StageKind::Existing, _) => "--plan needs what only --cluster control-plane has".to_owned(),
-            (StageKind::ControlPlane, [scenario]) if scenario.takes_faults() => return,
-            (StageKind::ControlPlane, [scenario]) => format!("{} takes no --plan", scenario.name()),
-            (StageKind::ControlPlane, _) => "--plan is for one scenario, which has to be named".to_owned(),
+            (StageKind::Existing, _) => "--plan needs what --cluster existing has not".to_owned(),
+            (_, [scenario]) if scenario.takes_faults() => return,
+            (_, [scenario]) => format!("{} takes no --plan", scenario.name()),
+            (_, _) => "--plan is for one scenario, which has to be named".to_owned(),
         };
         Cli::command().error(ErrorKind::ArgumentConflict, why).exit();
+    }
+}
+
+impl KindArgs {
+    fn settings(self, operator_image: Option<String>) -> kind::Settings {
+        kind::Settings {
+            operator_image: operator_image.unwrap_or_else(|| OPERATOR_IMAGE.to_owned()),
+            sim_image: self.sim_image,
+            node_image: self.node_image,
+            manifests: self.manifests,
+            keep: self.keep,
+        }
     }
 }
 

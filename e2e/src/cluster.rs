@@ -1,7 +1,6 @@
 //! The cluster that scenarios work on.
 
 use std::fmt::Debug;
-use std::path::PathBuf;
 use std::time::Duration;
 
 use k8s_openapi::api::core::v1::{Namespace, Secret};
@@ -11,11 +10,11 @@ use kube::runtime::wait::{Condition, await_condition};
 use kube::{Client, Resource, ResourceExt};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
-use stowage_operator::api::{BucketClaim, S3Backend};
+use stowage_operator::api::{BucketClaim, S3Backend, wire};
 use stowage_sim::effects::Plan;
 use tokio::time::timeout;
 
-use crate::operator::Log;
+use crate::operator::{Launcher, Log};
 use crate::rig::Rig;
 use crate::store::{Key, Store};
 
@@ -25,16 +24,13 @@ pub(crate) struct World {
     pub(crate) client: Client,
     /// The tenants' client.
     pub(crate) tenant: Client,
-    /// How the operator finds the cluster.
-    pub(crate) kubeconfig: PathBuf,
-    pub(crate) context: Option<String>,
     pub(crate) store: Store,
     /// URL of the store as the operator reaches it.
     pub(crate) endpoint: String,
     /// The key that the operator has for the store.
     pub(crate) operator_key: Key,
-    /// The operator's program, and arguments that come before `run`.
-    pub(crate) command: Vec<String>,
+    /// Starts the operator under test.
+    pub(crate) launcher: Launcher,
     /// For each thing waited for.
     pub(crate) patience: Duration,
     /// What every name made in this run begins with.
@@ -59,27 +55,27 @@ pub(crate) fn explain<T>(what: impl std::fmt::Display, result: kube::Result<T>) 
 
 impl World {
     /// A scenario begins; `like` is the simulator's that does the same.
-    pub(crate) fn begin(&mut self, like: Option<&'static str>) -> Result<(), String> {
+    pub(crate) async fn begin(&mut self, like: Option<&'static str>) -> Result<(), String> {
         self.log.clear();
         let Some(rig) = &mut self.rig else { return Ok(()) };
-        rig.begin()?;
-        rig.way.begin(self.faults.clone(), like)
+        rig.begin().await?;
+        rig.way.begin(self.faults.clone(), like).await
     }
 
     /// Judges the scenario that was played by what can be seen from outside.
-    pub(crate) fn judge(&mut self) -> Result<(), String> {
+    pub(crate) async fn judge(&mut self) -> Result<(), String> {
         let told = self.log.lines().iter().any(|line| line.contains(&self.operator_key.secret));
         check(!told, || "the store's secret key is in the operator's log".to_owned())?;
         let Some(rig) = &mut self.rig else { return Ok(()) };
-        rig.way.all_met()?;
-        rig.judge()
+        rig.way.all_met().await?;
+        rig.judge().await
     }
 
     /// Fails when the operator has changed anything in this bucket during the scenario. Only a store of the harness'
     /// own tells; about another, its state has to be enough.
-    pub(crate) fn unchanged_by_operator(&self, bucket: &str) -> Result<(), String> {
+    pub(crate) async fn unchanged_by_operator(&self, bucket: &str) -> Result<(), String> {
         let Some(rig) = &self.rig else { return Ok(()) };
-        let changes = rig.operator_changes()?;
+        let changes = rig.operator_changes().await?;
         let change = changes.iter().find(|change| change.bucket.as_deref() == Some(bucket));
         change.map_or(Ok(()), |change| Err(format!("the operator did {} in bucket {bucket}", change.operation)))
     }
@@ -94,8 +90,9 @@ impl World {
     }
 
     /// Takes away everything whose name begins with the prefix of this run: claims (without waiting for an
-    /// operator), backends, namespaces, buckets.
+    /// operator), backends, namespaces, buckets; and what an operator that is installed remembers.
     pub(crate) async fn clean_up(&self) -> Result<(), String> {
+        self.launcher.stop().await?;
         let mine = |name: &str| name.starts_with(&self.prefix);
         let namespaces: Api<Namespace> = Api::all(self.client.clone());
         for namespace in explain("clean-up", namespaces.list(&ListParams::default()).await)? {
@@ -106,6 +103,11 @@ impl World {
             }
         }
         remove_all(&Api::<S3Backend>::all(self.client.clone()), mine).await?;
+        if let Some(home) = self.rig.as_ref().and_then(Rig::home) {
+            let secrets: Api<Secret> = Api::namespaced(self.client.clone(), home);
+            let internal = ListParams::default().labels(wire::ROLE);
+            explain("clean-up", secrets.delete_collection(&DeleteParams::default(), &internal).await)?;
+        }
         self.store.remove_all(&self.prefix).await
     }
 

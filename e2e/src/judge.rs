@@ -51,7 +51,7 @@ fn place(request: &Request) -> String {
 
 /// Whether this is a change of the store by this user that had success.
 pub(crate) fn changes(request: &S3Request, user: &str) -> bool {
-    let reads = ["Get", "Head", "List"].iter().any(|reads| request.operation.starts_with(reads));
+    let reads = ["Get", "Head", "List"].iter().any(|reads| request.operation.name().starts_with(reads));
     request.who.as_deref() == Some(user) && !reads && request.status.is_some_and(|status| status < 300)
 }
 
@@ -61,11 +61,11 @@ pub(crate) fn store(endpoint: &str, changes: &[S3Request], asked: &[Request]) ->
     let mut created = BTreeSet::new();
     for change in changes {
         let bucket = change.bucket.as_deref().unwrap_or_default();
-        if change.operation == "CreateBucket" {
+        if change.operation.name() == "CreateBucket" {
             let name = BucketName::parse(bucket).map_err(|error| error.to_string())?;
             recorded_before(change, &RecordName::of(&endpoint, &name), asked)?;
             created.insert(bucket);
-        } else if DESTROYS.contains(&change.operation) && !created.contains(bucket) {
+        } else if DESTROYS.contains(&change.operation.name()) && !created.contains(bucket) {
             return Err(format!("the operator did {} in bucket {bucket}, which it had not created", change.operation));
         }
     }
@@ -89,7 +89,7 @@ fn recorded_before(change: &S3Request, record: &RecordName, asked: &[Request]) -
 mod tests {
     use rstest::rstest;
     use serde_json::json;
-    use stowage_sim::effects::{Answer, KubeCall};
+    use stowage_sim::effects::{Answer, KubeCall, S3Operation};
 
     use super::*;
 
@@ -108,7 +108,7 @@ mod tests {
         S3Request {
             at: "2026-01-01T00:00:00Z".parse::<jiff::Timestamp>().unwrap() + jiff::SignedDuration::from_secs(second),
             who: Some("OPERATOR".to_owned()),
-            operation,
+            operation: S3Operation::named(operation).unwrap(),
             bucket: Some(bucket.to_owned()),
             key: None,
             status: Some(200),
@@ -193,6 +193,6 @@ mod tests {
         let change = changed(0, "DeleteBucket", "photos");
         assert!(changes(&change, "OPERATOR") && !changes(&change, "ADMIN"));
         assert!(!changes(&S3Request { status: Some(409), ..change.clone() }, "OPERATOR"));
-        assert!(!changes(&S3Request { operation: "HeadBucket", ..change }, "OPERATOR"));
+        assert!(!changes(&S3Request { operation: S3Operation::named("HeadBucket").unwrap(), ..change }, "OPERATOR"));
     }
 }

@@ -1,16 +1,19 @@
 //! Scenarios for the Stowage operator on a real API server and a real S3 store.
 //!
 //! [`Cli`] reads what to do, `run` does it. Scenarios play in a `cluster` with a `store`, which are there, or are the
-//! harness' own: a `control_plane` and a `simulated` store, put together as a `rig` whose logs (`audit` and the
-//! store's) are judged from outside (`judge`), and between which and the operator faults happen (`way`). What they made is
-//! taken away again. `operator` is the process under test; `report` tells what came of it, and `artefacts` keeps what explains a failure.
+//! harness' own: a `control_plane` and a `simulated` store, or a `kind` cluster with everything in it. Either is a `rig`, whose
+//! logs (`audit` and the store's) are judged from outside (`judge`), and between which and the operator faults happen
+//! (`way`, which `controls` the proxy there). What they made is taken away again. `operator` is what is under test; `report`
+//! tells what came of it, and `artefacts` keeps what explains a failure.
 
 mod artefacts;
 mod audit;
 mod cli;
 mod cluster;
 mod control_plane;
+mod controls;
 mod judge;
+mod kind;
 mod operator;
 mod report;
 mod rig;

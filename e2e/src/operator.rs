@@ -1,6 +1,7 @@
-//! The operator under test: a child process.
+//! The operator under test: a child process, or a Deployment in a kind cluster.
 
 use std::collections::VecDeque;
+use std::path::PathBuf;
 use std::process::{ExitStatus, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -10,15 +11,37 @@ use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::process::{Child, Command};
 use tokio::time::timeout;
 
+use crate::kind::{Deployed, Deployment};
+
 /// How long a terminated operator may take (spec §5).
-const GRACE: Duration = Duration::from_secs(10);
+pub(crate) const GRACE: Duration = Duration::from_secs(10);
 /// Lines of the log that a failure's message repeats.
 const TAIL: usize = 5;
 /// Lines of the log that are kept; the oldest go first.
 const KEPT_LINES: usize = 50_000;
 
-/// A running operator, in a process group of its own. Killed when dropped, with all that its command started.
-pub(crate) struct Operator {
+/// A running operator.
+pub(crate) enum Operator {
+    Process(Process),
+    Deployed(Deployed),
+}
+
+/// How operators are started.
+pub(crate) enum Launcher {
+    /// As processes of this machine.
+    Process {
+        /// Program, and arguments that come before `run`.
+        command: Vec<String>,
+        /// How the operator finds the cluster.
+        kubeconfig: PathBuf,
+        context: Option<String>,
+    },
+    /// As it is installed in a cluster.
+    Deployment(Deployment),
+}
+
+/// A process, in a process group of its own. Killed when dropped, with all that its command started.
+pub(crate) struct Process {
     child: Child,
     /// Program and arguments.
     launch: Vec<String>,
@@ -30,7 +53,7 @@ pub(crate) struct Operator {
 pub(crate) struct Log(Arc<Mutex<VecDeque<String>>>);
 
 impl Log {
-    fn push(&self, line: String) {
+    pub(crate) fn push(&self, line: String) {
         let mut lines = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if lines.len() == KEPT_LINES {
             lines.pop_front();
@@ -55,30 +78,55 @@ impl Log {
     }
 }
 
-impl Operator {
-    /// Starts `command` with further arguments; its last log lines go to `log`.
-    pub(crate) fn start(command: &[String], arguments: &[String], log: &Log) -> Result<Self, String> {
-        let launch = [command, arguments].concat();
-        Ok(Self { child: spawn(&launch, log)?, launch, log: log.clone() })
+impl Launcher {
+    /// Starts an operator with this namespace for its own, and further arguments; its last log lines go to `log`.
+    pub(crate) async fn start(&self, namespace: &str, further: &[&str], log: &Log) -> Result<Operator, String> {
+        let further = further.iter().map(|argument| (*argument).to_owned());
+        match self {
+            Self::Process { command, kubeconfig, context } => {
+                let kubeconfig = kubeconfig.display().to_string();
+                let mut arguments = vec!["run", "--kubeconfig", &kubeconfig, "--namespace", namespace];
+                if let Some(context) = context {
+                    arguments.extend(["--context", context]);
+                }
+                // The installed one's is what its pod's probes and scrapers know.
+                arguments.extend(["--admin-address", "127.0.0.1:0"]);
+                let arguments = arguments.into_iter().map(str::to_owned).chain(further);
+                Process::start(command.iter().cloned().chain(arguments).collect(), log).map(Operator::Process)
+            }
+            Self::Deployment(deployment) => {
+                let arguments: Vec<String> = further.collect();
+                deployment.start(&arguments, log).await.map(Operator::Deployed)
+            }
+        }
     }
 
+    /// Ends an operator that was not ended by the scenario that started it, and that does not end by being dropped.
+    pub(crate) async fn stop(&self) -> Result<(), String> {
+        match self {
+            Self::Process { .. } => Ok(()),
+            Self::Deployment(deployment) => deployment.stop().await,
+        }
+    }
+}
+
+impl Operator {
     /// Resolves when the process ends by itself, with what it said last.
     pub(crate) async fn ended(&mut self) -> String {
-        let how = describe(self.child.wait().await);
-        format!("the operator ended ({how}): {}", self.log.tail().join(" | "))
+        match self {
+            Self::Process(process) => process.ended().await,
+            Self::Deployed(deployed) => deployed.ended().await,
+        }
     }
 
     /// Sends SIGTERM and waits for the end.
     ///
     /// # Errors
     /// When it takes more than 10 s or ends with another code than 0.
-    pub(crate) async fn terminate(mut self) -> Result<(), String> {
-        let id = self.id().ok_or("the operator had ended before it was told to")?;
-        kill_process(id, Signal::TERM).map_err(|error| format!("can't send SIGTERM to the operator: {error}"))?;
-        match timeout(GRACE, self.child.wait()).await {
-            Ok(Ok(status)) if status.success() => Ok(()),
-            Ok(other) => Err(format!("SIGTERM: {}, not exit code 0", describe(other))),
-            Err(_) => Err(format!("still running {} s after SIGTERM", GRACE.as_secs())),
+    pub(crate) async fn terminate(self) -> Result<(), String> {
+        match self {
+            Self::Process(process) => process.terminate().await,
+            Self::Deployed(deployed) => deployed.terminate().await,
         }
     }
 
@@ -89,25 +137,66 @@ impl Operator {
 
     /// The same to one that is to [start again](Self::start_again).
     pub(crate) async fn die(&mut self) -> Result<(), String> {
+        match self {
+            Self::Process(process) => process.die().await,
+            Self::Deployed(deployed) => deployed.die().await,
+        }
+    }
+
+    /// Starts it again, after its death.
+    pub(crate) async fn start_again(&mut self) -> Result<(), String> {
+        match self {
+            Self::Process(process) => process.start_again(),
+            Self::Deployed(deployed) => deployed.start_again().await,
+        }
+    }
+
+    /// Stops it where it is, as a node that hangs would; it goes on with [`resume`](Self::resume).
+    pub(crate) async fn pause(&self) -> Result<(), String> {
+        match self {
+            Self::Process(process) => process.signal(Signal::STOP),
+            Self::Deployed(deployed) => deployed.pause().await,
+        }
+    }
+
+    /// Lets it go on.
+    pub(crate) async fn resume(&self) -> Result<(), String> {
+        match self {
+            Self::Process(process) => process.signal(Signal::CONT),
+            Self::Deployed(deployed) => deployed.resume().await,
+        }
+    }
+}
+
+impl Process {
+    fn start(launch: Vec<String>, log: &Log) -> Result<Self, String> {
+        Ok(Self { child: spawn(&launch, log)?, launch, log: log.clone() })
+    }
+
+    async fn ended(&mut self) -> String {
+        let how = describe(self.child.wait().await);
+        format!("the operator ended ({how}): {}", self.log.tail().join(" | "))
+    }
+
+    async fn terminate(mut self) -> Result<(), String> {
+        let id = self.id().ok_or("the operator had ended before it was told to")?;
+        kill_process(id, Signal::TERM).map_err(|error| format!("can't send SIGTERM to the operator: {error}"))?;
+        match timeout(GRACE, self.child.wait()).await {
+            Ok(Ok(status)) if status.success() => Ok(()),
+            Ok(other) => Err(format!("SIGTERM: {}, not exit code 0", describe(other))),
+            Err(_) => Err(format!("still running {} s after SIGTERM", GRACE.as_secs())),
+        }
+    }
+
+    async fn die(&mut self) -> Result<(), String> {
         let id = self.id().ok_or("the operator had ended before it was killed")?;
         kill_process_group(id, Signal::KILL).map_err(|error| format!("can't kill the operator: {error}"))?;
         self.child.wait().await.map(|_| ()).map_err(|error| format!("can't wait for the operator: {error}"))
     }
 
-    /// Starts it again, after its death.
-    pub(crate) fn start_again(&mut self) -> Result<(), String> {
+    fn start_again(&mut self) -> Result<(), String> {
         self.child = spawn(&self.launch, &self.log)?;
         Ok(())
-    }
-
-    /// Stops it where it is, as a node that hangs would; it goes on with [`resume`](Self::resume).
-    pub(crate) fn pause(&self) -> Result<(), String> {
-        self.signal(Signal::STOP)
-    }
-
-    /// Lets it go on.
-    pub(crate) fn resume(&self) -> Result<(), String> {
-        self.signal(Signal::CONT)
     }
 
     fn signal(&self, signal: Signal) -> Result<(), String> {
@@ -146,7 +235,7 @@ fn spawn(launch: &[String], log: &Log) -> Result<Child, String> {
     Ok(child)
 }
 
-impl Drop for Operator {
+impl Drop for Process {
     fn drop(&mut self) {
         if let Some(id) = self.id() {
             // The process itself is killed and waited for by tokio; a group that is gone already needs nothing.

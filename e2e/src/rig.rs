@@ -1,71 +1,205 @@
-//! A control plane and a store that are the harness' own, so that all that is asked of either can be read afterwards, and
+//! A cluster and a store that are the harness' own, so that all that is asked of either can be read afterwards, and
 //! disturbed on its way.
 
 use std::time::Duration;
 
-use stowage_sim::serve::S3Request;
+use kube::Client;
+use stowage_sim::serve::{S3Request, Server};
 
-use crate::audit::{self, AuditLog};
-use crate::control_plane::{ControlPlane, Programs, User};
+use crate::audit::{self, AuditLog, Place};
+use crate::control_plane::{ControlPlane, Programs, User, rights};
 use crate::judge;
+use crate::kind::{self, Cluster};
+use crate::operator::Launcher;
 use crate::simulated::Simulated;
+use crate::stage::Stage;
+use crate::store::Key;
 use crate::way::Way;
 
 /// What a worker plays its scenarios on, one after the other. Dropping it leaves nothing behind.
 pub(crate) struct Rig {
-    pub(crate) plane: ControlPlane,
-    pub(crate) simulated: Simulated,
+    ground: Ground,
     pub(crate) way: Way,
     audit: AuditLog,
     /// Number of the first request to the store that belongs to the present scenario.
     first_request: usize,
 }
 
+/// What a rig is made of.
+enum Ground {
+    /// Processes, and a store in this one.
+    Processes { plane: ControlPlane, simulated: Simulated },
+    /// A cluster that has all of it.
+    Kind(Box<Cluster>),
+}
+
+/// A gateway for the tenants of a scenario.
+pub(crate) struct Gateway {
+    url: String,
+    /// One in this process serves as long as it is kept.
+    _server: Option<Server>,
+}
+
+impl Gateway {
+    /// Where tenants reach it.
+    pub(crate) fn url(&self) -> &str {
+        &self.url
+    }
+}
+
 impl Rig {
-    /// Starts all.
-    pub(crate) async fn start(programs: &Programs, patience: Duration) -> Result<Self, String> {
+    /// Starts a control plane and a store; gives also how operators are started there by this command.
+    pub(crate) async fn of_processes(
+        programs: &Programs,
+        command: &[String],
+        patience: Duration,
+    ) -> Result<(Self, Launcher), String> {
         let simulated = Simulated::start().await?;
         let plane = ControlPlane::start(programs, patience).await?;
-        let way = Way::start(&plane, &simulated.endpoint()).await?;
-        let audit = AuditLog::new(plane.audit_log());
-        Ok(Self { plane, simulated, way, audit, first_request: 0 })
+        let (way, kubeconfig) = Way::here(&plane, &simulated.endpoint()).await?;
+        let audit = AuditLog::new(Place::File(plane.audit_log()));
+        let launcher = Launcher::Process { command: command.to_vec(), kubeconfig, context: None };
+        Ok((Self { ground: Ground::Processes { plane, simulated }, way, audit, first_request: 0 }, launcher))
+    }
+
+    /// Makes a kind cluster of this name; gives also how operators are started there.
+    pub(crate) async fn of_kind(
+        settings: &kind::Settings,
+        name: &str,
+        patience: Duration,
+    ) -> Result<(Self, Launcher), String> {
+        let cluster = Cluster::start(settings, name, patience).await?;
+        rights::of_tenants(&cluster.client(User::Admin).await?).await?;
+        let way = Way::there(cluster.proxy(), Cluster::operators_store());
+        let audit = AuditLog::new(Place::Node { node: cluster.node(), file: kind::AUDIT_LOG });
+        let launcher = Launcher::Deployment(cluster.operator());
+        Ok((Self { ground: Ground::Kind(Box::new(cluster)), way, audit, first_request: 0 }, launcher))
+    }
+
+    /// How long it took until everything was ready.
+    pub(crate) fn ready_after(&self) -> Duration {
+        match &self.ground {
+            Ground::Processes { plane, .. } => plane.ready_after,
+            Ground::Kind(cluster) => cluster.ready_after,
+        }
+    }
+
+    /// What is to be told of a cluster that stays.
+    pub(crate) fn kept(&self) -> Option<String> {
+        match &self.ground {
+            Ground::Processes { .. } => None,
+            Ground::Kind(cluster) => cluster.how_to_reach(),
+        }
+    }
+
+    /// A client of the API server as one of its users.
+    pub(crate) async fn client(&self, user: User) -> Result<Client, String> {
+        match &self.ground {
+            Ground::Processes { plane, .. } => plane.client(user).await,
+            Ground::Kind(cluster) => cluster.client(user).await,
+        }
+    }
+
+    /// The operator's namespace, where it is installed already; else each scenario makes one.
+    pub(crate) fn home(&self) -> Option<&'static str> {
+        match &self.ground {
+            Ground::Processes { .. } => None,
+            Ground::Kind(_) => Some(kind::NAMESPACE),
+        }
+    }
+
+    /// The store's URL for the harness, and the key that it has there.
+    pub(crate) fn store(&self) -> (String, &Key) {
+        match &self.ground {
+            Ground::Processes { simulated, .. } => (simulated.endpoint(), &simulated.admin),
+            Ground::Kind(cluster) => (cluster.store().to_owned(), cluster.observer()),
+        }
+    }
+
+    /// The operator's key for the store.
+    pub(crate) fn operator_key(&self) -> &Key {
+        match &self.ground {
+            Ground::Processes { simulated, .. } => &simulated.operator,
+            Ground::Kind(cluster) => &cluster.keys.operator,
+        }
+    }
+
+    /// Gives the operator its rights in a namespace that was made to be its own.
+    pub(crate) async fn admit_operator(&self, client: &Client, namespace: &str) -> Result<(), String> {
+        match &self.ground {
+            Ground::Processes { plane, .. } => plane.admit_operator(client, namespace).await,
+            // It was installed with its namespace.
+            Ground::Kind(_) => Ok(()),
+        }
+    }
+
+    /// Starts a gateway for a scenario's tenants.
+    pub(crate) async fn gateway(&self, stage: &Stage<'_>) -> Result<Gateway, String> {
+        let patience = stage.world.patience;
+        match &self.ground {
+            Ground::Processes { plane, simulated } => {
+                let client = plane.client(User::Gateway).await?;
+                let server = simulated.gateway(client, &stage.system, &stage.backend, patience).await?;
+                Ok(Gateway { url: server.url(), _server: Some(server) })
+            }
+            Ground::Kind(cluster) => {
+                Ok(Gateway { url: cluster.start_gateway(&stage.backend, patience).await?, _server: None })
+            }
+        }
     }
 
     /// A scenario begins: what was before is not its doing.
-    pub(crate) fn begin(&mut self) -> Result<(), String> {
-        self.audit.begin_here()?;
-        self.first_request += self.store_requests()?.len();
+    pub(crate) async fn begin(&mut self) -> Result<(), String> {
+        self.audit.begin_here().await?;
+        self.first_request += self.store_requests().await?.len();
         Ok(())
     }
 
     /// The operator's requests to the API server in this scenario.
-    pub(crate) fn operator_requests(&self) -> Result<Vec<audit::Request>, String> {
-        self.audit.requests(User::Operator.name())
+    async fn operator_requests(&self) -> Result<Vec<audit::Request>, String> {
+        let user = match &self.ground {
+            Ground::Processes { .. } => User::Operator.name(),
+            Ground::Kind(_) => kind::SERVICE_ACCOUNT,
+        };
+        self.audit.requests(user).await
     }
 
     /// All requests to the store in this scenario.
-    pub(crate) fn store_requests(&self) -> Result<Vec<S3Request>, String> {
-        self.simulated.requests(self.first_request)
+    pub(crate) async fn store_requests(&self) -> Result<Vec<S3Request>, String> {
+        match &self.ground {
+            Ground::Processes { simulated, .. } => simulated.requests(self.first_request),
+            Ground::Kind(cluster) => cluster.store_requests(self.first_request).await,
+        }
     }
 
     /// The operator's requests to the store in this scenario that changed something, if they had success.
-    pub(crate) fn operator_changes(&self) -> Result<Vec<S3Request>, String> {
-        let operator = &self.simulated.operator.id;
-        let changes = self.store_requests()?.into_iter().filter(|request| judge::changes(request, operator));
-        Ok(changes.collect())
+    pub(crate) async fn operator_changes(&self) -> Result<Vec<S3Request>, String> {
+        let operator = &self.operator_key().id;
+        let requests = self.store_requests().await?;
+        Ok(requests.into_iter().filter(|request| judge::changes(request, operator)).collect())
     }
 
-    /// The lines of the audit log in this scenario.
-    pub(crate) fn audit_lines(&self) -> Result<Vec<String>, String> {
-        self.audit.lines()
+    /// The audit log of this scenario.
+    pub(crate) async fn audit_text(&self) -> Result<String, String> {
+        self.audit.text().await
+    }
+
+    /// The logs of what it is made of, by file name.
+    pub(crate) async fn logs(&self) -> Result<Vec<(String, String)>, String> {
+        match &self.ground {
+            Ground::Processes { plane, .. } => plane.logs(),
+            Ground::Kind(cluster) => Ok(cluster.logs().await),
+        }
     }
 
     /// Judges the scenario by what was asked of API server and store.
-    pub(crate) fn judge(&mut self) -> Result<(), String> {
-        self.plane.check()?;
-        let asked = self.operator_requests()?;
+    pub(crate) async fn judge(&mut self) -> Result<(), String> {
+        if let Ground::Processes { plane, .. } = &mut self.ground {
+            plane.check()?;
+        }
+        let asked = self.operator_requests().await?;
         judge::requests(&asked)?;
-        judge::answers(&self.way.calls(0))?;
-        judge::store(&self.way.endpoint(), &self.operator_changes()?, &asked)
+        judge::answers(self.way.calls().await?.all())?;
+        judge::store(self.way.endpoint(), &self.operator_changes().await?, &asked)
     }
 }

@@ -13,7 +13,8 @@ use tokio::signal::unix::{SignalKind, signal};
 
 use crate::cluster::World;
 use crate::control_plane::{Programs, User};
-use crate::operator::Log;
+use crate::kind;
+use crate::operator::{Launcher, Log};
 use crate::report::{Report, ScenarioReport};
 use crate::rig::Rig;
 use crate::scenarios::{self, Scenario};
@@ -24,14 +25,12 @@ use crate::store::{Key, Store};
 pub(crate) struct Plan {
     pub(crate) scenarios: Vec<Scenario>,
     pub(crate) ground: Ground,
-    /// The operator's program, and arguments that come before `run`.
-    pub(crate) command: Vec<String>,
     /// For each thing waited for.
     pub(crate) patience: Duration,
     pub(crate) output: Output,
     /// Where folders of failed scenarios go.
     pub(crate) artifacts: Option<PathBuf>,
-    /// What the operator's calls meet, on a control plane of the harness' own.
+    /// What the operator's calls meet, in a cluster of the harness' own.
     pub(crate) faults: Faults,
     /// Whether the operator crashes at every point of each effect, and not at one of them.
     pub(crate) thorough: bool,
@@ -39,11 +38,14 @@ pub(crate) struct Plan {
 
 /// Where scenarios are played.
 pub(crate) enum Ground {
-    /// In a cluster that is there, with a store that is there, one after the other.
-    Existing(Existing),
+    /// In a cluster that is there, with a store that is there, one after the other. Operators are processes of this
+    /// command.
+    Existing { existing: Existing, command: Vec<String> },
     /// On so many control planes that are started for this, one after the other on each. Operators can't share one:
     /// each looks after all claims.
-    ControlPlane { programs: Programs, jobs: usize },
+    ControlPlane { programs: Programs, command: Vec<String>, jobs: usize },
+    /// The same on so many kind clusters that are made for this.
+    Kind { settings: kind::Settings, jobs: usize },
 }
 
 /// A cluster and a store that are there.
@@ -67,8 +69,9 @@ pub(crate) enum Output {
 impl Ground {
     fn name(&self) -> &'static str {
         match self {
-            Self::Existing(_) => "existing",
+            Self::Existing { .. } => "existing",
             Self::ControlPlane { .. } => "control-plane",
+            Self::Kind { .. } => "kind",
         }
     }
 }
@@ -80,9 +83,9 @@ impl Ground {
 pub(crate) async fn run(plan: Plan) -> Result<(), String> {
     let ledger = Ledger::new(&plan);
     match &plan.ground {
-        Ground::Existing(existing) => on_existing(&plan, existing, &ledger).await?,
-        Ground::ControlPlane { programs, jobs } => {
-            let jobs = (1..=(*jobs).min(plan.scenarios.len())).map(|job| on_rig(&plan, programs, &ledger, job));
+        Ground::Existing { existing, command } => on_existing(&plan, existing, command, &ledger).await?,
+        Ground::ControlPlane { jobs, .. } | Ground::Kind { jobs, .. } => {
+            let jobs = (1..=(*jobs).min(plan.scenarios.len())).map(|job| on_rig(&plan, &ledger, job));
             unless_interrupted(try_join_all(jobs)).await?;
         }
     }
@@ -96,8 +99,8 @@ pub(crate) async fn run(plan: Plan) -> Result<(), String> {
     }
 }
 
-async fn on_existing(plan: &Plan, existing: &Existing, ledger: &Ledger<'_>) -> Result<(), String> {
-    let mut world = existing_world(plan, existing).await?;
+async fn on_existing(plan: &Plan, existing: &Existing, command: &[String], ledger: &Ledger<'_>) -> Result<(), String> {
+    let mut world = existing_world(plan, existing, command).await?;
     world.store.probe().await?;
     let new_definitions = scenarios::install(&world).await?;
     // Whatever comes of it, the world is left as it was.
@@ -108,12 +111,22 @@ async fn on_existing(plan: &Plan, existing: &Existing, ledger: &Ledger<'_>) -> R
 }
 
 /// One worker. The rig ends with the world that holds it, also when this future is dropped.
-async fn on_rig(plan: &Plan, programs: &Programs, ledger: &Ledger<'_>, job: usize) -> Result<(), String> {
-    let rig = Rig::start(programs, plan.patience).await?;
-    tell(&format!("control plane {job} was ready after {:.1} s", rig.plane.ready_after.as_secs_f64()));
-    let mut world = rig_world(plan, rig, job).await?;
+async fn on_rig(plan: &Plan, ledger: &Ledger<'_>, job: usize) -> Result<(), String> {
+    let name = format!("{}-{job}", prefix());
+    let (rig, launcher) = match &plan.ground {
+        Ground::ControlPlane { programs, command, .. } => Rig::of_processes(programs, command, plan.patience).await?,
+        Ground::Kind { settings, .. } => Rig::of_kind(settings, &name, plan.patience).await?,
+        Ground::Existing { .. } => return Err("a cluster that is there is no rig".to_owned()),
+    };
+    tell(&format!("{} {job} was ready after {:.1} s", plan.ground.name(), rig.ready_after().as_secs_f64()));
+    let kept = rig.kept();
+    let mut world = rig_world(plan, rig, launcher, name).await?;
     scenarios::install(&world).await?;
-    play(plan, &mut world, ledger).await
+    let played = play(plan, &mut world, ledger).await;
+    if let Some(kept) = kept {
+        tell(&kept);
+    }
+    played
 }
 
 async fn play(plan: &Plan, world: &mut World, ledger: &Ledger<'_>) -> Result<(), String> {
@@ -176,7 +189,7 @@ async fn unless_interrupted<T>(work: impl Future<Output = Result<T, String>>) ->
     }
 }
 
-async fn existing_world(plan: &Plan, existing: &Existing) -> Result<World, String> {
+async fn existing_world(plan: &Plan, existing: &Existing, command: &[String]) -> Result<World, String> {
     let Existing { kubeconfig, context, endpoint, region, key } = existing;
     let file = Kubeconfig::read_from(kubeconfig).map_err(|error| format!("{}: {error}", kubeconfig.display()))?;
     let options = KubeConfigOptions { context: context.clone(), ..KubeConfigOptions::default() };
@@ -185,12 +198,14 @@ async fn existing_world(plan: &Plan, existing: &Existing) -> Result<World, Strin
     Ok(World {
         tenant: client.clone(),
         client,
-        kubeconfig: kubeconfig.clone(),
-        context: context.clone(),
         store: Store::new(endpoint, region, key)?,
         endpoint: endpoint.clone(),
         operator_key: key.clone(),
-        command: plan.command.clone(),
+        launcher: Launcher::Process {
+            command: command.to_vec(),
+            kubeconfig: kubeconfig.clone(),
+            context: context.clone(),
+        },
         patience: plan.patience,
         prefix: prefix(),
         log: Log::default(),
@@ -200,18 +215,17 @@ async fn existing_world(plan: &Plan, existing: &Existing) -> Result<World, Strin
     })
 }
 
-async fn rig_world(plan: &Plan, rig: Rig, job: usize) -> Result<World, String> {
+async fn rig_world(plan: &Plan, rig: Rig, launcher: Launcher, prefix: String) -> Result<World, String> {
+    let (store, key) = rig.store();
     Ok(World {
-        client: rig.plane.client(User::Admin).await?,
-        tenant: rig.plane.client(User::Tenant).await?,
-        kubeconfig: rig.way.kubeconfig().to_owned(),
-        context: None,
-        endpoint: rig.way.endpoint(),
-        store: Store::new(&rig.simulated.endpoint(), REGION, &rig.simulated.admin)?,
-        operator_key: rig.simulated.operator.clone(),
-        command: plan.command.clone(),
+        client: rig.client(User::Admin).await?,
+        tenant: rig.client(User::Tenant).await?,
+        endpoint: rig.way.endpoint().to_owned(),
+        store: Store::new(&store, REGION, key)?,
+        operator_key: rig.operator_key().clone(),
+        launcher,
         patience: plan.patience,
-        prefix: format!("{}-{job}", prefix()),
+        prefix,
         log: Log::default(),
         rig: Some(rig),
         faults: plan.faults.clone(),

@@ -103,7 +103,7 @@ mod tests {
         operator.put("photos", 7).await.unwrap();
         assert_eq!(admin.keys("photos").await.unwrap(), ["objects/00007"]);
         let requests = simulated.requests(0).unwrap();
-        let told = requests.iter().map(|request| (request.who.as_deref(), request.operation, request.status));
+        let told = requests.iter().map(|request| (request.who.as_deref(), request.operation.name(), request.status));
         let expected = [
             (Some("ADMIN"), "CreateBucket", Some(200)),
             (Some("OPERATOR"), "PutObject", Some(200)),

@@ -8,11 +8,10 @@ use kube::api::{Api, DeleteParams, ListParams, Patch, PatchParams, PostParams};
 use kube::runtime::wait::conditions::is_deleted;
 use serde_json::{Value, json};
 use stowage_operator::api::{BucketClaim, S3Backend, wire};
-use stowage_sim::serve::Server;
 
 use crate::cluster::{World, check, explain, from_json};
-use crate::control_plane::User;
 use crate::operator::Operator;
+use crate::rig::{Gateway, Rig};
 use crate::store::Key;
 use crate::way::Way;
 
@@ -33,9 +32,17 @@ impl World {
     /// Makes what a scenario needs. Names begin with `prefix` and the scenario's name.
     pub(crate) async fn stage(&self, scenario: &str) -> Result<Stage<'_>, String> {
         let stage = self.stage_names(scenario);
-        for namespace in [&stage.system, &stage.tenant] {
-            self.make_namespace(namespace).await?;
+        self.make_namespace(&stage.tenant).await?;
+        if self.home().is_none() {
+            self.make_home(&stage).await?;
         }
+        stage.make_backend().await?;
+        Ok(stage)
+    }
+
+    /// Makes the operator's namespace, with what it finds there.
+    async fn make_home(&self, stage: &Stage<'_>) -> Result<(), String> {
+        self.make_namespace(&stage.system).await?;
         let Key { id, secret } = &self.operator_key;
         let secret: Secret = from_json(json!({
             "metadata": {"name": ADMIN},
@@ -45,16 +52,20 @@ impl World {
             "can't make the admin Secret",
             stage.secrets(&stage.system).create(&PostParams::default(), &secret).await,
         )?;
-        if let Some(rig) = &self.rig {
-            rig.plane.admit_operator(&self.client, &stage.system).await?;
+        match &self.rig {
+            Some(rig) => rig.admit_operator(&self.client, &stage.system).await,
+            None => Ok(()),
         }
-        stage.make_backend().await?;
-        Ok(stage)
+    }
+
+    fn home(&self) -> Option<&'static str> {
+        self.rig.as_ref().and_then(Rig::home)
     }
 
     fn stage_names(&self, scenario: &str) -> Stage<'_> {
         let base = format!("{}-{scenario}", self.prefix);
-        let (system, tenant) = (format!("{base}-system"), format!("{base}-tenant"));
+        let system = self.home().map_or_else(|| format!("{base}-system"), str::to_owned);
+        let tenant = format!("{base}-tenant");
         Stage { world: self, system, tenant, backend: base }
     }
 }
@@ -89,36 +100,28 @@ impl Stage<'_> {
     }
 
     /// Starts the operator with this stage's operator namespace.
-    pub(crate) fn start_operator(&self, further: &[&str]) -> Result<Operator, String> {
-        self.start_operator_behind(GATEWAY, further)
+    pub(crate) async fn start_operator(&self, further: &[&str]) -> Result<Operator, String> {
+        self.start_operator_behind(GATEWAY, further).await
     }
 
     /// Starts the operator with this stage's operator namespace, for tenants of this gateway.
-    pub(crate) fn start_operator_behind(&self, gateway: &str, further: &[&str]) -> Result<Operator, String> {
-        let kubeconfig = self.world.kubeconfig.display().to_string();
-        let mut arguments = vec!["run", "--kubeconfig", &kubeconfig, "--namespace", &self.system];
-        if let Some(context) = &self.world.context {
-            arguments.extend(["--context", context]);
-        }
-        arguments.extend(["--gateway-endpoint", gateway, "--admin-address", "127.0.0.1:0"]);
-        arguments.extend(further);
-        let arguments: Vec<String> = arguments.into_iter().map(str::to_owned).collect();
+    pub(crate) async fn start_operator_behind(&self, gateway: &str, further: &[&str]) -> Result<Operator, String> {
         if let Some(rig) = &self.world.rig {
-            rig.way.new_operator();
+            rig.way.new_operator().await?;
         }
-        Operator::start(&self.world.command, &arguments, &self.world.log)
+        let arguments = [&["--gateway-endpoint", gateway], further].concat();
+        self.world.launcher.start(&self.system, &arguments, &self.world.log).await
     }
 
     /// Starts a gateway for this stage's tenants.
-    pub(crate) async fn start_gateway(&self) -> Result<Server, String> {
-        let rig = self.world.rig.as_ref().ok_or("there is a gateway only on a control plane of the harness' own")?;
-        let client = rig.plane.client(User::Gateway).await?;
-        rig.simulated.gateway(client, &self.system, &self.backend, self.world.patience).await
+    pub(crate) async fn start_gateway(&self) -> Result<Gateway, String> {
+        let rig = self.world.rig.as_ref().ok_or("there is a gateway only in a cluster of the harness' own")?;
+        rig.gateway(self).await
     }
 
     /// The operator's way to its servers, for scenarios that are played only where there is one.
     pub(crate) fn way(&self) -> Result<&Way, String> {
-        let rig = self.world.rig.as_ref().ok_or("faults happen only before a control plane of the harness' own")?;
+        let rig = self.world.rig.as_ref().ok_or("faults happen only before a cluster of the harness' own")?;
         Ok(&rig.way)
     }
 
@@ -137,9 +140,10 @@ impl Stage<'_> {
                     lines => format!("{why}; the operator's log ends: {}", lines.join(" | ")),
                 }),
                 way = self.death() => {
+                    let way = way?;
                     operator.die().await?;
-                    way.new_operator();
-                    operator.start_again()?;
+                    way.new_operator().await?;
+                    operator.start_again().await?;
                     way.crashed();
                 }
                 why = operator.ended() => return Err(why),
@@ -148,12 +152,9 @@ impl Stage<'_> {
     }
 
     /// Comes to an end when the operator is to die by a plan.
-    async fn death(&self) -> &Way {
+    async fn death(&self) -> Result<&Way, String> {
         match &self.world.rig {
-            Some(rig) => {
-                rig.way.death().await;
-                &rig.way
-            }
+            Some(rig) => rig.way.death().await.map(|()| &rig.way),
             None => std::future::pending().await,
         }
     }

@@ -1,9 +1,9 @@
-//! The operator's way to API server and store: a proxy in this process numbers its calls and lets the faults of a plan
-//! befall them. The harness and the tenants go past it.
+//! The operator's way to API server and store: a proxy numbers its calls and lets the faults of a plan befall them. The
+//! harness and the tenants go past it.
 
 use std::cell::{Cell, RefCell};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use stowage_sim::effects::call::CallKind;
@@ -15,29 +15,33 @@ use tokio::sync::watch;
 use tokio::time::{sleep, timeout};
 
 use crate::control_plane::{ControlPlane, User};
+use crate::controls::{Controls, FIRST_LIFE, Remote};
 
 /// Any free port, for this machine alone.
 const LOOPBACK: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
-/// Between two looks at the calls, which are announced to nobody.
-const LOOK: Duration = Duration::from_millis(5);
 /// With this seed a schedule is replayed: here nothing is drawn from it.
 const SEED: u64 = 1;
-/// The number of the first operator's life.
-const FIRST_LIFE: u32 = 1;
 
 /// The servers that the operator takes for API server and store.
 pub(crate) struct Way {
-    proxy: Proxy,
-    /// Serve as long as they are kept.
-    _kube: Server,
-    s3: Server,
-    kubeconfig: PathBuf,
+    proxy: Controls,
+    /// The store's URL for the operator.
+    endpoint: String,
+    /// Those in this process serve as long as they are kept.
+    _servers: Vec<Server>,
     /// Which operator is on its way, counted since the beginning.
     life: Cell<u32>,
     /// How many operators have died as planned and were started again.
     crashes: watch::Sender<usize>,
     /// What is planned now.
     play: RefCell<Play>,
+}
+
+/// What operators have asked for since the beginning.
+pub(crate) struct Calls {
+    lines: Vec<Line>,
+    /// That of the operator that runs now.
+    life: u32,
 }
 
 /// A plan, and the simulator's scenario in which the same is done.
@@ -62,8 +66,8 @@ fn is_watch(line: &Line) -> bool {
 }
 
 impl Way {
-    /// Serves both, without faults.
-    pub(crate) async fn start(plane: &ControlPlane, store: &str) -> Result<Self, String> {
+    /// Serves both from this process, without faults. Gives also the operator's kubeconfig, with itself for the only user.
+    pub(crate) async fn here(plane: &ControlPlane, store: &str) -> Result<(Self, PathBuf), String> {
         let proxy = Proxy::new(Plan::default()).map_err(|error| error.to_string())?;
         let failed = |error: std::io::Error| format!("can't serve the operator: {error}");
         let upstream = Upstream::kube(&plane.config(User::Operator).await?).map_err(|error| error.to_string())?;
@@ -71,47 +75,55 @@ impl Way {
         let store = store.parse().map_err(|error| format!("{store}: {error}"))?;
         let upstream = Upstream::s3(&store).map_err(|error| error.to_string())?;
         let s3 = proxy.serve_s3(LOOPBACK, upstream).await.map_err(failed)?;
-        let kubeconfig = plane.operator_kubeconfig(&kube.url())?;
-        let (life, crashes) = (Cell::new(0), watch::Sender::new(0));
-        Ok(Self { proxy, _kube: kube, s3, kubeconfig, life, crashes, play: RefCell::default() })
+        let (kubeconfig, endpoint) = (plane.operator_kubeconfig(&kube.url())?, s3.url());
+        Ok((Self::new(Controls::Here(proxy), endpoint, vec![kube, s3]), kubeconfig))
     }
 
-    /// The operator's kubeconfig, with itself for the only user.
-    pub(crate) fn kubeconfig(&self) -> &Path {
-        &self.kubeconfig
+    /// The way through a proxy in a pod, with this URL of the store.
+    pub(crate) fn there(proxy: Remote, endpoint: String) -> Self {
+        Self::new(Controls::There(proxy), endpoint, Vec::new())
+    }
+
+    fn new(proxy: Controls, endpoint: String, servers: Vec<Server>) -> Self {
+        let (life, crashes) = (Cell::new(0), watch::Sender::new(0));
+        Self { proxy, endpoint, _servers: servers, life, crashes, play: RefCell::default() }
     }
 
     /// The store's URL for the operator.
-    pub(crate) fn endpoint(&self) -> String {
-        self.s3.url()
+    pub(crate) fn endpoint(&self) -> &str {
+        &self.endpoint
     }
 
     /// A scenario begins, where no operator runs: calls count from one. `like` is the simulator's that does the same.
-    pub(crate) fn begin(&self, plan: Plan, like: Option<&'static str>) -> Result<(), String> {
-        self.proxy.begin(plan.clone()).map_err(|error| error.to_string())?;
+    pub(crate) async fn begin(&self, plan: Plan, like: Option<&'static str>) -> Result<(), String> {
+        self.proxy.begin(&plan).await?;
         self.life.set(0);
         self.play.replace(Play { plan, like, from_here: false });
         Ok(())
     }
 
     /// From now on this is the plan for the operator that runs: patterns count from one, numbers go on.
-    pub(crate) fn plan(&self, plan: Plan, like: &'static str) -> Result<(), String> {
-        self.proxy.set_plan(plan.clone()).map_err(|error| error.to_string())?;
+    pub(crate) async fn plan(&self, plan: Plan, like: &'static str) -> Result<(), String> {
+        self.proxy.set_plan(&plan).await?;
         self.play.replace(Play { plan, like: Some(like), from_here: true });
         Ok(())
     }
 
     /// An operator is about to start; what ran before is dead.
-    pub(crate) fn new_operator(&self) {
+    pub(crate) async fn new_operator(&self) -> Result<(), String> {
         // A beginning is the beginning of a life.
-        let life = if self.life.get() == 0 { FIRST_LIFE } else { self.proxy.next_life() };
+        let life = if self.life.get() == 0 { FIRST_LIFE } else { self.proxy.next_life().await? };
         self.life.set(life);
+        Ok(())
     }
 
     /// Comes to an end when the operator is to die as planned. From then on nothing that it asks for is carried out.
-    pub(crate) async fn death(&self) {
+    pub(crate) async fn death(&self) -> Result<(), String> {
         // Lives that end with their process, or with a plan, are not meant.
-        while self.proxy.crash().await.effect.is_none() {}
+        while self.proxy.crash().await?.effect.is_none() {
+            sleep(self.proxy.look()).await;
+        }
+        Ok(())
     }
 
     /// The operator has died as planned, and was started again.
@@ -135,65 +147,73 @@ impl Way {
         }
     }
 
-    /// The calls from this number on, as far as they have begun.
-    pub(crate) fn calls(&self, first: usize) -> Vec<Line> {
-        self.proxy.effects().trace().lines().iter().skip(first).cloned().collect()
+    /// All calls since the beginning, as far as they have begun.
+    pub(crate) async fn calls(&self) -> Result<Calls, String> {
+        Ok(Calls { lines: self.proxy.calls().await?, life: self.life.get() })
     }
 
-    /// Whether the operator has begun as many watches as the first one had, and asked the store for something.
-    pub(crate) fn has_begun(&self) -> bool {
-        let calls = self.calls(0);
-        let watches = |life| calls.iter().filter(|line| line.instance == life && is_watch(line)).count();
-        let life = self.life.get();
-        let asks = |line: &Line| line.instance == life && matches!(line.call, Call::S3(_)) && line.world.is_some();
-        watches(life) >= watches(FIRST_LIFE) && calls.iter().any(asks)
-    }
-
-    /// Number of the first call of the operator that runs now.
-    pub(crate) fn begun(&self) -> usize {
-        let life = self.life.get();
-        self.calls(0).iter().take_while(|line| line.instance < life).count()
-    }
-
-    /// Waits until the calls from this number on are such.
+    /// Waits until the calls are such.
     pub(crate) async fn until(
         &self,
-        first: usize,
         limit: Duration,
         what: &str,
-        such: impl Fn(&[Line]) -> bool,
-    ) -> Result<Vec<Line>, String> {
+        such: impl Fn(&Calls) -> bool,
+    ) -> Result<Calls, String> {
         let seen = async {
             loop {
-                let calls = self.calls(first);
+                let calls = self.calls().await?;
                 if such(&calls) {
-                    return calls;
+                    return Ok(calls);
                 }
-                sleep(LOOK).await;
+                sleep(self.proxy.look()).await;
             }
         };
-        timeout(limit, seen).await.map_err(|_| format!("the operator did not {what} within {} s", limit.as_secs()))
+        timeout(limit, seen).await.map_err(|_| format!("the operator did not {what} within {} s", limit.as_secs()))?
     }
 
     /// Fails when a part of the plan has met no call.
-    pub(crate) fn all_met(&self) -> Result<(), String> {
-        let unmet = self.proxy.effects().unfired();
+    pub(crate) async fn all_met(&self) -> Result<(), String> {
+        let unmet = self.proxy.unfired().await?;
         if unmet.is_empty() { Ok(()) } else { Err(format!("no call met {unmet}")) }
     }
 
     /// Whether a part of the plan has met a call.
-    pub(crate) fn has_met_one(&self) -> bool {
-        self.proxy.effects().unfired().entries.len() < self.play.borrow().plan.entries.len()
-    }
-
-    /// All calls since the beginning, one line each.
-    pub(crate) fn effects(&self) -> String {
-        self.proxy.effects().trace().to_string()
+    pub(crate) async fn has_met_one(&self) -> Result<bool, String> {
+        Ok(self.proxy.unfired().await?.entries.len() < self.play.borrow().plan.entries.len())
     }
 
     /// The command that plays the same in the simulator, or that there is none.
     pub(crate) fn replay(&self) -> String {
         self.play.borrow().replay()
+    }
+}
+
+impl Calls {
+    /// How many there are.
+    pub(crate) fn count(&self) -> usize {
+        self.lines.len()
+    }
+
+    /// All of them.
+    pub(crate) fn all(&self) -> &[Line] {
+        &self.lines
+    }
+
+    /// Those from this one on.
+    pub(crate) fn since(&self, first: usize) -> &[Line] {
+        self.lines.get(first..).unwrap_or_default()
+    }
+
+    /// Those of the operator that runs now.
+    pub(crate) fn of_this_life(&self) -> &[Line] {
+        self.since(self.lines.iter().take_while(|line| line.instance < self.life).count())
+    }
+
+    /// Whether the operator has begun as many watches as the first one had, and asked the store for something.
+    pub(crate) fn has_begun(&self) -> bool {
+        let watches = |life| self.lines.iter().filter(|line| line.instance == life && is_watch(line)).count();
+        let asks = |line: &Line| line.instance == self.life && matches!(line.call, Call::S3(_)) && line.world.is_some();
+        watches(self.life) >= watches(FIRST_LIFE) && self.lines.iter().any(asks)
     }
 }
 

@@ -3,7 +3,7 @@
 
 mod process;
 mod programs;
-mod rights;
+pub(crate) mod rights;
 mod users;
 
 use std::io;
@@ -19,7 +19,7 @@ use tokio::time::{sleep, timeout};
 use self::process::Process;
 pub(crate) use self::programs::Programs;
 use self::users::Tokens;
-pub(crate) use self::users::User;
+pub(crate) use self::users::{TENANTS, User};
 
 /// Between two looks at whether the API server is ready, which it announces to nobody.
 const LOOK: Duration = Duration::from_millis(25);
@@ -151,9 +151,14 @@ impl ControlPlane {
         self.path(AUDIT_LOG)
     }
 
-    /// The logs of the processes.
-    pub(crate) fn logs(&self) -> Vec<PathBuf> {
-        self.processes.iter().map(|process| process.log().to_owned()).collect()
+    /// The logs of the processes, by file name.
+    pub(crate) fn logs(&self) -> Result<Vec<(String, String)>, String> {
+        let read = |process: &Process| {
+            let (path, name) = (process.log(), process.log().file_name().unwrap_or_default());
+            let text = std::fs::read(path).map_err(|error| format!("can't keep {}: {error}", path.display()))?;
+            Ok((name.to_string_lossy().into_owned(), String::from_utf8_lossy(&text).into_owned()))
+        };
+        self.processes.iter().map(read).collect()
     }
 }
 

@@ -19,7 +19,7 @@ const OPERATOR: &str = "stowage-operator";
 const MANIFEST: &str = include_str!("../../../kind-config/operator/rbac.yaml");
 
 /// Gives tenants the rights of spec §3.8, and those on Secrets that users of a namespace usually have.
-pub(super) async fn of_tenants(client: &Client) -> Result<(), String> {
+pub(crate) async fn of_tenants(client: &Client) -> Result<(), String> {
     let role: ClusterRole = from_json(json!({
         "metadata": {"name": TENANT},
         "rules": [

@@ -47,7 +47,7 @@ impl User {
 /// The group of the operator. Its rights are the user's own.
 const OPERATORS: &str = "stowage:operators";
 /// The group of all tenants.
-pub(super) const TENANTS: &str = "stowage:tenants";
+pub(crate) const TENANTS: &str = "stowage:tenants";
 
 /// A token for each user.
 pub(super) struct Tokens(Vec<(User, String)>);

@@ -13,7 +13,7 @@ use crate::stage::Stage;
 /// Somebody's bucket is taken over when that is allowed, used, and left as it was found.
 pub(super) async fn play(world: &World) -> Result<String, String> {
     let stage = world.stage("adopt").await?;
-    let mut operator = stage.start_operator(&[])?;
+    let mut operator = stage.start_operator(&[]).await?;
     let bucket = stage.under(&mut operator, taken_over(&stage)).await?;
     operator.terminate().await?;
     Ok(format!("bucket {bucket} was refused, then taken over, and left with what is in it and without a change"))
@@ -41,7 +41,7 @@ async fn taken_over(stage: &Stage<'_>) -> Result<String, String> {
     check(left.len() == 1, || format!("bucket {bucket} holds {left:?}"))?;
     let tags = store.tags(&bucket).await?.unwrap_or_default();
     check(tags.is_empty(), || format!("bucket {bucket} was given the tags {tags:?}"))?;
-    stage.world.unchanged_by_operator(&bucket)?;
+    stage.world.unchanged_by_operator(&bucket).await?;
     Ok(bucket)
 }
 

@@ -12,7 +12,7 @@ use crate::stage::Stage;
 
 pub(super) async fn first(world: &World) -> Result<String, String> {
     let stage = world.stage("backend").await?;
-    let mut operator = stage.start_operator(&[])?;
+    let mut operator = stage.start_operator(&[]).await?;
     stage.under(&mut operator, without_backend(&stage)).await?;
     operator.terminate().await?;
     Ok("the retaining claim went without its backend, the deleting one when that was back".to_owned())

@@ -19,7 +19,7 @@ const ROLES: [Role; 2] = [Role::BucketRecord, Role::VirtualCredential];
 
 pub(super) async fn play(world: &World) -> Result<String, String> {
     let stage = world.stage("bind").await?;
-    let mut operator = stage.start_operator(&[])?;
+    let mut operator = stage.start_operator(&[]).await?;
     let bucket = stage.under(&mut operator, round_trip(&stage)).await?;
     operator.terminate().await?;
     Ok(format!("bucket {bucket} made, kept and adopted again; the operator ended on SIGTERM"))

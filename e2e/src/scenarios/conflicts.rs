@@ -10,7 +10,7 @@ use crate::stage::Stage;
 
 pub(super) async fn name(world: &World) -> Result<String, String> {
     let stage = world.stage("name").await?;
-    let mut operator = stage.start_operator(&[])?;
+    let mut operator = stage.start_operator(&[]).await?;
     stage.under(&mut operator, one_name(&stage)).await?;
     operator.terminate().await?;
     Ok("the second claim waited, and was bound once the first was gone".to_owned())
@@ -38,7 +38,7 @@ async fn one_name(stage: &Stage<'_>) -> Result<(), String> {
 
 pub(super) async fn secret(world: &World) -> Result<String, String> {
     let stage = world.stage("secret").await?;
-    let mut operator = stage.start_operator(&[])?;
+    let mut operator = stage.start_operator(&[]).await?;
     stage.under(&mut operator, foreign_secret(&stage)).await?;
     operator.terminate().await?;
     Ok("the other's Secret is as it was; the claim let go of everything when deleted".to_owned())

@@ -17,6 +17,7 @@ use super::rotation::{expiry, limit};
 use super::whole::{given, whole};
 use crate::cluster::{World, check, explain, text};
 use crate::stage::Stage;
+use crate::way::Calls;
 
 /// How many effects of a play the operator dies at, if there are so many.
 const MOST: usize = 40;
@@ -55,10 +56,10 @@ pub(super) async fn create(world: &World) -> Result<String, String> {
 
 async fn is_bound(stage: &Stage<'_>, name: &str, plan: &Plan) -> Result<Played, String> {
     let way = stage.way()?;
-    let first = way.calls(0).len();
-    way.plan(plan.clone(), "create")?;
+    let first = way.calls().await?.count();
+    way.plan(plan.clone(), "create").await?;
     let mut crash = pin!(way.next_crash());
-    let mut operator = stage.start_operator(&DEADLINE)?;
+    let mut operator = stage.start_operator(&DEADLINE).await?;
     let played = stage.under(&mut operator, async {
         let started = dies_or(stage, crash.as_mut(), quiet(stage, first, |_| true)).await?;
         stage.claim(name, json!({})).await?;
@@ -80,7 +81,7 @@ async fn is_bound(stage: &Stage<'_>, name: &str, plan: &Plan) -> Result<Played, 
 /// From the request to delete a claim until it is gone with its bucket.
 pub(super) async fn delete(world: &World) -> Result<String, String> {
     let stage = world.stage("crash-delete").await?;
-    let mut operator = stage.start_operator(&DEADLINE)?;
+    let mut operator = stage.start_operator(&DEADLINE).await?;
     let told = stage.under(&mut operator, async {
         at_each_effect(&stage, async |name, plan| is_gone(&stage, &name, plan).await).await
     });
@@ -91,7 +92,7 @@ pub(super) async fn delete(world: &World) -> Result<String, String> {
 
 async fn is_gone(stage: &Stage<'_>, name: &str, plan: Plan) -> Result<Played, String> {
     let (way, store) = (stage.way()?, &stage.world.store);
-    let made = way.calls(0).len();
+    let made = way.calls().await?.count();
     stage.claim(name, json!({"deletionPolicy": "Delete", "forceDelete": true})).await?;
     let claim = stage.ready(name).await?;
     let bucket = whole(stage, &claim).await?.bucket;
@@ -101,8 +102,8 @@ async fn is_gone(stage: &Stage<'_>, name: &str, plan: Plan) -> Result<Played, St
     }
     store.begin_upload(&bucket).await?;
     bound_and_told(stage, made).await?;
-    let first = way.calls(0).len();
-    way.plan(plan, "delete-forced")?;
+    let first = way.calls().await?.count();
+    way.plan(plan, "delete-forced").await?;
     let crash = pin!(way.next_crash());
     stage.ask_to_delete(name).await?;
     let end = async {
@@ -122,7 +123,7 @@ async fn is_gone(stage: &Stage<'_>, name: &str, plan: Plan) -> Result<Played, St
 /// From the request for a rotation until the old key is stamped.
 pub(super) async fn rotate(world: &World) -> Result<String, String> {
     let stage = world.stage("crash-rotate").await?;
-    let mut operator = stage.start_operator(&DEADLINE)?;
+    let mut operator = stage.start_operator(&DEADLINE).await?;
     let told = stage.under(&mut operator, async {
         // When the key of the claim that was made last is old enough, all are.
         let waiting = if world.thorough { WAITING * CrashPoint::ALL.len() } else { WAITING };
@@ -142,8 +143,8 @@ async fn is_rotated(stage: &Stage<'_>, name: &str, plan: Plan) -> Result<Played,
     let way = stage.way()?;
     let old = given(stage, &stage.ready(name).await?).await?.key_id;
     quiet(stage, 0, |_| true).await?;
-    let first = way.calls(0).len();
-    way.plan(plan, "rotate")?;
+    let first = way.calls().await?.count();
+    way.plan(plan, "rotate").await?;
     let crash = pin!(way.next_crash());
     let asked = Timestamp::now();
     stage.patch(name, json!({"metadata": {"annotations": {wire::ROTATE: REQUEST}}})).await?;
@@ -241,7 +242,7 @@ async fn dies_or(
         () = crash.as_mut() => return Ok(Played::Died),
         calls = end => calls?,
     };
-    if !stage.way()?.has_met_one() {
+    if !stage.way()?.has_met_one().await? {
         return Ok(Played::Through(calls));
     }
     // All was done by the effect at whose end it dies.
@@ -265,9 +266,12 @@ fn is_told_after(calls: &[Line], call: &str, events: usize) -> bool {
 /// asked for is under way. Gives those calls.
 async fn quiet(stage: &Stage<'_>, first: usize, such: impl Fn(&[Line]) -> bool) -> Result<Vec<Line>, String> {
     let way = stage.way()?;
-    let rests =
-        |calls: &[Line]| such(calls) && way.has_begun() && calls.iter().all(|line| line.answer != Answer::Pending);
-    way.until(first, stage.world.patience, "come to rest", rests).await
+    let rests = |all: &Calls| {
+        let calls = all.since(first);
+        such(calls) && all.has_begun() && calls.iter().all(|line| line.answer != Answer::Pending)
+    };
+    let all = way.until(stage.world.patience, "come to rest", rests).await?;
+    Ok(all.since(first).to_vec())
 }
 
 #[cfg(test)]

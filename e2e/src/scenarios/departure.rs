@@ -15,7 +15,7 @@ const SLICE: &str = "500";
 /// A bucket with many objects and an unfinished upload is emptied and deleted.
 pub(super) async fn forced(world: &World) -> Result<String, String> {
     let stage = world.stage("forced").await?;
-    let mut operator = stage.start_operator(&["--purge-slice", SLICE])?;
+    let mut operator = stage.start_operator(&["--purge-slice", SLICE]).await?;
     let seen = stage.under(&mut operator, async {
         let claim = stage.claim("data", json!({"deletionPolicy": "Delete", "forceDelete": true})).await?;
         stage.ready("data").await?;
@@ -37,7 +37,7 @@ pub(super) async fn forced(world: &World) -> Result<String, String> {
 /// A bucket that is not empty keeps its claim, until the claim is let go as its condition says.
 pub(super) async fn refused(world: &World) -> Result<String, String> {
     let stage = world.stage("refused").await?;
-    let mut operator = stage.start_operator(&[])?;
+    let mut operator = stage.start_operator(&[]).await?;
     let seen = stage.under(&mut operator, async {
         let claim = stage.claim("data", json!({"deletionPolicy": "Delete"})).await?;
         stage.ready("data").await?;
@@ -62,7 +62,7 @@ pub(super) async fn refused(world: &World) -> Result<String, String> {
 pub(super) async fn stripped(world: &World) -> Result<String, String> {
     let stage = world.stage("stripped").await?;
     // The record stays until no call of before can reach the store any more: one deadline longer, 30 s by default.
-    let mut operator = stage.start_operator(&["--upstream-timeout", "5"])?;
+    let mut operator = stage.start_operator(&["--upstream-timeout", "5"]).await?;
     let claim = stage.under(&mut operator, async {
         stage.claim("data", json!({"deletionPolicy": "Delete", "forceDelete": true})).await?;
         stage.ready("data").await
@@ -72,10 +72,10 @@ pub(super) async fn stripped(world: &World) -> Result<String, String> {
     left_behind.extend(stage.internal(&claim, Role::BucketRecord).await?);
     check(left_behind.len() == 2, || format!("a bound claim has {} internal Secrets", left_behind.len()))?;
     // An operator that is awake puts its finalizer back at once.
-    operator.pause()?;
+    operator.pause().await?;
     stage.patch("data", json!({"metadata": {"finalizers": null}})).await?;
     stage.delete(&claim).await?;
-    operator.resume()?;
+    operator.resume().await?;
     let bucket = format!("{}-data", stage.tenant);
     let seen = stage.under(&mut operator, async {
         for secret in left_behind {

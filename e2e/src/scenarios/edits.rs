@@ -7,7 +7,7 @@ use crate::stage::Stage;
 
 pub(super) async fn policy(world: &World) -> Result<String, String> {
     let stage = world.stage("policy").await?;
-    let mut operator = stage.start_operator(&[])?;
+    let mut operator = stage.start_operator(&[]).await?;
     stage.under(&mut operator, edited(&stage)).await?;
     operator.terminate().await?;
     Ok("Delete edited to Retain kept its bucket; Retain edited to Delete, and a late forceDelete, took theirs"

@@ -47,13 +47,13 @@ const DEADLINE: [&str; 2] = ["--upstream-timeout", "2"];
 
 pub(super) async fn play(world: &World) -> Result<String, String> {
     let stage = world.stage("faults").await?;
-    let mut operator = stage.start_operator(&DEADLINE)?;
+    let mut operator = stage.start_operator(&DEADLINE).await?;
     for (index, case) in CASES.iter().enumerate() {
         let (Comes(text) | Goes(text) | Watched(text)) = case;
         if matches!(case, Watched(_)) {
             operator.kill().await?;
-            stage.way()?.plan(read(text)?, "create")?;
-            operator = stage.start_operator(&DEADLINE)?;
+            stage.way()?.plan(read(text)?, "create").await?;
+            operator = stage.start_operator(&DEADLINE).await?;
         }
         let name = format!("claim-{index:02}");
         let played = stage.under(&mut operator, met(&stage, &name, case)).await;
@@ -72,17 +72,17 @@ async fn met(stage: &Stage<'_>, name: &str, case: &Case) -> Result<(), String> {
     let way = stage.way()?;
     match case {
         Comes(text) => {
-            way.plan(read(text)?, "create")?;
+            way.plan(read(text)?, "create").await?;
             comes(stage, name).await?;
         }
         Goes(text) => goes(stage, name, read(text)?).await?,
         Watched(_) => {
-            let watched = |calls: &[Line]| calls.iter().any(|line| line.fault.is_some() && line.world == Some(200));
-            way.until(way.begun(), stage.world.patience, "watch", watched).await?;
+            let hit = |line: &Line| line.fault.is_some() && line.world == Some(200);
+            way.until(stage.world.patience, "watch", |calls| calls.of_this_life().iter().any(hit)).await?;
             comes(stage, name).await?;
         }
     }
-    way.all_met()
+    way.all_met().await
 }
 
 async fn comes(stage: &Stage<'_>, name: &str) -> Result<(), String> {
@@ -97,7 +97,7 @@ async fn goes(stage: &Stage<'_>, name: &str, plan: Plan) -> Result<(), String> {
     let claim = stage.ready(name).await?;
     let bucket = whole(stage, &claim).await?.bucket;
     store.put(&bucket, 1).await?;
-    way.plan(plan, "delete-forced")?;
+    way.plan(plan, "delete-forced").await?;
     stage.delete(&claim).await?;
     stage.nothing_left(&claim).await?;
     let left = store.tags(&bucket).await?;

@@ -82,7 +82,7 @@ impl Scenario {
         }
     }
 
-    /// Whether it needs what only the harness' own control plane has: a gateway, and faults.
+    /// Whether it needs what only the harness' own clusters have: a gateway, and faults.
     pub(crate) fn needs_rig(self) -> bool {
         self == Self::RotationOverlap || self.has_faults()
     }
@@ -114,12 +114,12 @@ impl Scenario {
     /// Plays it and takes away what it made, also when it fails; then a folder in `artifacts` tells more.
     pub(crate) async fn run(self, world: &mut World, artifacts: Option<&Path>) -> ScenarioReport {
         let start = Instant::now();
-        let played = match world.begin(self.like()) {
+        let played = match world.begin(self.like()).await {
             Ok(()) => self.play(world).await,
             Err(why) => Err(why),
         };
         let judged = match played {
-            Ok(message) => world.judge().map(|()| message),
+            Ok(message) => world.judge().await.map(|()| message),
             Err(why) => Err(why),
         };
         let kept = match (&judged, artifacts) {

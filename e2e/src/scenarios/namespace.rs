@@ -11,7 +11,7 @@ use crate::stage::Stage;
 
 pub(super) async fn deleted(world: &World) -> Result<String, String> {
     let stage = world.stage("namespace").await?;
-    let mut operator = stage.start_operator(&[])?;
+    let mut operator = stage.start_operator(&[]).await?;
     stage.under(&mut operator, goes(&stage)).await?;
     operator.terminate().await?;
     Ok("the namespace went; of its two buckets the one to be retained is there, and no key".to_owned())

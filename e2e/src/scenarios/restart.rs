@@ -16,12 +16,12 @@ const CLAIMS: usize = 20;
 pub(super) async fn play(world: &World) -> Result<String, String> {
     let stage = world.stage("restart").await?;
     // Few at a time, so that some are done, some under way and some not begun when the end comes.
-    let mut operator = stage.start_operator(&["--max-concurrent-reconciles", "4"])?;
+    let mut operator = stage.start_operator(&["--max-concurrent-reconciles", "4"]).await?;
     stage.under(&mut operator, first_of_many(&stage)).await?;
     operator.kill().await?;
     let before = bound(&stage).await?;
     check(before < CLAIMS, || "all claims were bound before the operator was killed".to_owned())?;
-    let mut operator = stage.start_operator(&[])?;
+    let mut operator = stage.start_operator(&[]).await?;
     stage.under(&mut operator, all_whole(&stage)).await?;
     operator.terminate().await?;
     Ok(format!("{before} of {CLAIMS} claims were bound at the crash, all of them after it"))

@@ -1,6 +1,7 @@
 //! `stowage-sim serve`.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::fs::OpenOptions;
 use std::io::{self, Write};
 use std::net::SocketAddr;
@@ -51,10 +52,12 @@ pub(super) enum ServeCommand {
 
 const PROXY_HELP: &str = "\
 Admin API, with JSON in bodies and answers:
-  GET  /effects   {effects: [{number, life, call, fault, world, answer, began_ms}], unfired}
+  GET  /effects   {effects: [{number, life, call, fault, world, answer, began_ms}], unfired};
+                  /effects/after/N: those with a higher number
   POST /begin     {plan}: begin anew with this plan; numbers count from 1
   PUT  /plan      {plan}: from now on this is the plan; numbers go on
   POST /life      the old process is dead, calls pass again: {life}
+  DELETE /life    the process was killed: no call passes until the next life
   GET  /crash     wait up to 30 s for a planned crash: {life, effect}, else 204
 A plan that can't happen here is answered with 422 {error}.
 
@@ -70,8 +73,25 @@ pub(super) struct StoreArgs {
     address: SocketAddr,
     #[command(flatten)]
     keys: Keys,
+    /// A further key of the same account, so that the log tells who asked; repeatable, or separated by commas. Better
+    /// given as a variable.
+    #[arg(long, env = "STOWAGE_FURTHER_KEY", value_name = "ID=SECRET", hide_env_values = true, value_delimiter = ',', value_parser = further_key)]
+    further_key: Vec<FurtherKey>,
     #[command(flatten)]
     log: LogArgs,
+}
+
+/// A further key of the store's account.
+#[derive(Clone)]
+struct FurtherKey {
+    id: String,
+    secret: String,
+}
+
+impl fmt::Debug for FurtherKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("FurtherKey").field("id", &self.id).finish_non_exhaustive()
+    }
 }
 
 /// The store's one account.
@@ -146,6 +166,15 @@ pub(super) struct ProxyArgs {
     plan: Plan,
 }
 
+fn further_key(text: &str) -> Result<FurtherKey, String> {
+    match text.split_once('=') {
+        Some((id, secret)) if !id.is_empty() && !secret.is_empty() => {
+            Ok(FurtherKey { id: id.to_owned(), secret: secret.to_owned() })
+        }
+        _ => Err("expected ID=SECRET".to_owned()),
+    }
+}
+
 fn backend(text: &str) -> Result<(String, Uri), String> {
     let (name, url) = text.split_once('=').ok_or("expected NAME=URL, such as main=http://store:9000")?;
     let url = url.parse().map_err(|error| format!("{url} is no URL: {error}"))?;
@@ -185,6 +214,9 @@ async fn store(args: StoreArgs) -> Result<Serving, String> {
     let dialect = Dialect { region: args.keys.region.clone(), ..Dialect::default() };
     let store = Store::new(Arc::new(jiff::Timestamp::now), dialect);
     store.add_account(ADMIN_ACCOUNT, &args.keys.access_key, &args.keys.secret_key);
+    for key in &args.further_key {
+        store.add_account(ADMIN_ACCOUNT, &key.id, &key.secret);
+    }
     let served = serve::store(args.address, &store, &request_log(args.log.request_log.as_deref())?).await;
     Ok(vec![("store", served.map_err(|error| taken(args.address, &error))?)])
 }

@@ -35,6 +35,17 @@ impl Call {
     }
 }
 
+impl Call {
+    /// Reads the text form back. What it leaves out, the API group and an Event's name, is empty or masked.
+    pub(crate) fn told(text: &str) -> Option<Self> {
+        match text.split_once(':')? {
+            ("kube", call) => KubeCall::told(call).map(Self::Kube),
+            ("s3", call) => Some(Self::S3(S3Call::told(call))),
+            _ => None,
+        }
+    }
+}
+
 impl fmt::Display for Call {
     /// `kube:patch bucketclaims/status team-a/photos` or `s3:PutObject photos/a.txt`: names that hold wall-clock time masked.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -113,6 +113,24 @@ impl KubeCall {
         }
     }
 
+    /// Reads the text form, without `kube:` before it.
+    pub(super) fn told(text: &str) -> Option<Self> {
+        let mut parts = text.splitn(3, ' ');
+        let (verb, resource) = (parts.next()?, parts.next()?);
+        let verb = KubeVerb::ALL.into_iter().find(|it| it.name() == verb)?;
+        let (resource, subresource) = match resource.split_once('/') {
+            Some(("", _)) | None => (resource, None),
+            Some((resource, subresource)) => (resource, Some(subresource.to_owned())),
+        };
+        let (namespace, name) = match parts.next().map(|target| target.split_once('/').ok_or(target)) {
+            Some(Ok((namespace, name))) => (Some(namespace.to_owned()), name),
+            Some(Err(name)) => (None, name),
+            None => (None, ""),
+        };
+        let name = (!name.is_empty()).then(|| name.to_owned());
+        Some(Self { verb, group: String::new(), resource: resource.to_owned(), subresource, namespace, name })
+    }
+
     fn outside_resources(method: &Method, uri: &Uri) -> Self {
         Self {
             verb: verb_of(method, true, false),

@@ -109,6 +109,14 @@ impl S3Call {
         let operation = operation_of(method, level, uri.query().unwrap_or_default());
         Self { operation: copying(operation, headers), bucket: non_empty(bucket), key: non_empty(key) }
     }
+
+    /// Reads the text form, without `s3:` before it.
+    pub(super) fn told(text: &str) -> Self {
+        let (operation, path) = text.split_once(' ').unwrap_or((text, ""));
+        let (bucket, key) = path.split_once('/').unwrap_or((path, ""));
+        let operation = S3Operation::named(operation).unwrap_or(S3Operation::UNKNOWN);
+        Self { operation, bucket: non_empty(bucket), key: non_empty(key) }
+    }
 }
 
 impl fmt::Display for S3Call {

@@ -160,6 +160,19 @@ impl fmt::Display for Line {
     }
 }
 
+impl Answer {
+    /// Reads the text form back.
+    pub(crate) fn told(text: &str) -> Option<Self> {
+        match text {
+            "pending" => Some(Self::Pending),
+            "broken" => Some(Self::Broken),
+            "dropped" => Some(Self::Dropped),
+            "died" => Some(Self::Died),
+            status => status.parse().ok().map(Self::Status),
+        }
+    }
+}
+
 impl fmt::Display for Answer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

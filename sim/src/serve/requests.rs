@@ -10,29 +10,47 @@ use std::task::{Context, Poll};
 use futures::future::BoxFuture;
 use http::{Request, Response, header, request::Parts};
 use jiff::Timestamp;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use tower::{Layer, Service};
 
-use crate::effects::S3Call;
+use crate::effects::{S3Call, S3Operation};
 
 /// Most requests that are remembered; later ones are still written, and counted.
 const MOST_REMEMBERED: usize = 1_000_000;
 
 /// One request to an S3 server.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct S3Request {
     /// When it arrived.
     pub at: Timestamp,
     /// Access key id that it is signed with; `None` for an unsigned one.
     pub who: Option<String>,
     /// Operation by its name in the AWS service model, `Unknown` if it is none.
-    pub operation: &'static str,
+    #[serde(with = "by_name")]
+    pub operation: S3Operation,
     /// Bucket in its path.
     pub bucket: Option<String>,
     /// Key in its path, percent-encoded as it was sent.
     pub key: Option<String>,
     /// Status of the answer; `None` if the client went away before there was one, or the server broke the connection.
     pub status: Option<u16>,
+}
+
+/// An operation in a line of the log.
+mod by_name {
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    use super::S3Operation;
+
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for it")]
+    pub(super) fn serialize<S: Serializer>(operation: &S3Operation, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(operation.name())
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<S3Operation, D::Error> {
+        let name = String::deserialize(deserializer)?;
+        Ok(S3Operation::named(&name).unwrap_or(S3Operation::UNKNOWN))
+    }
 }
 
 /// The requests that a server has answered. Clones are the same log.
@@ -148,7 +166,7 @@ impl Pending {
         let request = S3Request {
             at: Timestamp::now(),
             who: signer(head),
-            operation: call.operation.name(),
+            operation: call.operation,
             bucket: call.bucket,
             key: call.key,
             status: None,
@@ -218,10 +236,12 @@ mod tests {
         service.oneshot(request("/photos/a%20b?x-id=GetObject", None)).await.unwrap();
         let [seen] = log.requests().try_into().expect("one request");
         assert_eq!(
-            (seen.operation, seen.bucket.as_deref(), seen.key.as_deref()),
+            (seen.operation.name(), seen.bucket.as_deref(), seen.key.as_deref()),
             ("GetObject", Some("photos"), Some("a%20b"))
         );
-        assert_eq!((seen.who, seen.status), (None, Some(200)));
+        assert_eq!((&seen.who, seen.status), (&None, Some(200)));
+        let line = serde_json::to_string(&seen).expect("it can be written");
+        assert_eq!(serde_json::from_str::<S3Request>(&line).expect("it can be read"), seen);
     }
 
     #[tokio::test]

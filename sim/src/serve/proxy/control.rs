@@ -3,9 +3,11 @@
 //! | request | what it does |
 //! |---|---|
 //! | `GET /effects` | `{"effects": [{number, life, call, fault, world, answer, began_ms}], "unfired": "…"}` |
+//! | `GET /effects/after/N` | the same of those with a higher number |
 //! | `POST /begin` `{"plan": "…"}` | begins anew with this plan: numbers count from 1 |
 //! | `PUT /plan` `{"plan": "…"}` | from now on this is the plan, numbers go on |
 //! | `POST /life` | the old process is dead, calls pass again: `{"life": 2}` |
+//! | `DELETE /life` | the process was killed: nothing passes until the next life |
 //! | `GET /crash` | waits up to 30 s for the life to end: `{"life": 1, "effect": 17}`, else 204 |
 //! | `GET /healthz` | `ok` |
 //!
@@ -13,7 +15,7 @@
 
 use std::time::Duration;
 
-use axum::extract::State;
+use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post, put};
@@ -22,7 +24,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use super::{Proxy, Unplayable};
-use crate::effects::{Line, Plan};
+use crate::effects::{Answer, Call, Line, Plan};
 
 /// How long a question for a crash is kept open.
 const LONG_POLL: Duration = Duration::from_secs(30);
@@ -69,6 +71,33 @@ impl From<&Line> for EffectLine {
     }
 }
 
+impl TryFrom<EffectLine> for Line {
+    type Error = Untold;
+
+    /// Back from what the admin API tells. Of a call to Kubernetes the API group is not told.
+    fn try_from(told: EffectLine) -> Result<Self, Untold> {
+        let untold = |what: &str| Untold(format!("`{what}` of effect {}", told.number));
+        let fault = |word: &String| {
+            let plan: Plan = format!("#1 {word}").parse().map_err(|_| untold(word))?;
+            plan.entries.first().map(|entry| entry.fault).ok_or_else(|| untold(word))
+        };
+        Ok(Self {
+            number: told.number,
+            instance: told.life,
+            call: Call::told(&told.call).ok_or_else(|| untold(&told.call))?,
+            fault: told.fault.as_ref().map(fault).transpose()?,
+            world: told.world,
+            answer: Answer::told(&told.answer).ok_or_else(|| untold(&told.answer))?,
+            began_ms: told.began_ms,
+        })
+    }
+}
+
+/// What an admin API told makes no sense: it is that of another version.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the proxy tells what is not understood: {0}")]
+pub struct Untold(String);
+
 #[derive(Deserialize)]
 struct Planned {
     #[serde(default)]
@@ -79,17 +108,24 @@ struct Planned {
 pub fn router(proxy: Proxy) -> Router {
     Router::new()
         .route("/effects", get(effects))
+        .route("/effects/after/{number}", get(effects_after))
         .route("/begin", post(begin))
         .route("/plan", put(set_plan))
-        .route("/life", post(next_life))
+        .route("/life", post(next_life).delete(end_life))
         .route("/crash", get(crash))
         .route("/healthz", get(|| std::future::ready("ok\n")))
         .with_state(proxy)
 }
 
 async fn effects(State(proxy): State<Proxy>) -> Response {
+    effects_after(State(proxy), Path(0)).await
+}
+
+async fn effects_after(State(proxy): State<Proxy>, Path(number): Path<u64>) -> Response {
     let effects = proxy.effects();
-    let lines: Vec<EffectLine> = effects.trace().lines().iter().map(EffectLine::from).collect();
+    let trace = effects.trace();
+    let lines = trace.lines().iter().skip_while(|line| line.number <= number);
+    let lines: Vec<EffectLine> = lines.map(EffectLine::from).collect();
     Json(json!({"effects": lines, "unfired": effects.unfired().to_string()})).into_response()
 }
 
@@ -116,9 +152,54 @@ async fn next_life(State(proxy): State<Proxy>) -> Response {
     Json(json!({"life": proxy.next_life()})).into_response()
 }
 
+async fn end_life(State(proxy): State<Proxy>) -> StatusCode {
+    proxy.end_life();
+    StatusCode::NO_CONTENT
+}
+
 async fn crash(State(proxy): State<Proxy>) -> Response {
     match tokio::time::timeout(LONG_POLL, proxy.crash()).await {
         Ok(crash) => Json(crash).into_response(),
         Err(_) => StatusCode::NO_CONTENT.into_response(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+
+    use super::*;
+
+    fn told(call: &str, fault: Option<&str>, answer: &str) -> EffectLine {
+        let (call, fault, answer) = (call.to_owned(), fault.map(str::to_owned), answer.to_owned());
+        EffectLine { number: 7, life: 2, call, fault, world: Some(200), answer, began_ms: 9 }
+    }
+
+    #[rstest]
+    #[case("kube:patch bucketclaims/status team-a/photos", Some("crash(after-effect)"), "died")]
+    #[case("kube:watch secrets", Some("watch-cut"), "200")]
+    #[case("kube:list secrets team-a/", None, "pending")]
+    #[case("kube:get /version", None, "broken")]
+    #[case("s3:ListBuckets", Some("slow(250)"), "dropped")]
+    #[case("s3:PutObject photos/a/b%20c.txt", None, "503")]
+    #[case("s3:Unknown photos", None, "405")]
+    fn a_line_that_was_told_is_read_back(#[case] call: &str, #[case] fault: Option<&str>, #[case] answer: &str) {
+        let told = told(call, fault, answer);
+        let line = Line::try_from(told.clone()).expect("it is understood");
+        assert_eq!(EffectLine::from(&line), told);
+    }
+
+    #[rstest]
+    #[case("ftp:get x", None, "200", "`ftp:get x` of effect 7")]
+    #[case("kube:get secrets a/b", Some("hagn"), "200", "`hagn` of effect 7")]
+    #[case("kube:get secrets a/b", None, "gone", "`gone` of effect 7")]
+    fn what_makes_no_sense_is_named(
+        #[case] call: &str,
+        #[case] fault: Option<&str>,
+        #[case] answer: &str,
+        #[case] named: &str,
+    ) {
+        let error = Line::try_from(told(call, fault, answer)).expect_err("it makes no sense");
+        assert!(error.to_string().ends_with(named), "{error}");
     }
 }

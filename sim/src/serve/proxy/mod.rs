@@ -118,6 +118,12 @@ impl Proxy {
         id
     }
 
+    /// Ends the operator's life: from now on nothing of it is carried out and nothing answered, until
+    /// [`Proxy::next_life`]. To be called when its process was killed and somebody else may start it again.
+    pub fn end_life(&self) {
+        lock(&self.life).kill();
+    }
+
     /// The numbered effects: trace, counters, what of the plan is still to come. Of the run that is on now; what
     /// [`Proxy::begin`] begins has effects of its own.
     pub fn effects(&self) -> Effects {
@@ -125,7 +131,7 @@ impl Proxy {
     }
 
     /// Comes to an end when the life of the operator that goes on now has: by a crash that was planned, at that effect,
-    /// or by [`Proxy::next_life`] or [`Proxy::begin`]. From then on nothing of that life is carried out, and its process
+    /// or by [`Proxy::end_life`], [`Proxy::next_life`] or [`Proxy::begin`]. From then on nothing of that life is carried out, and its process
     /// is to be killed.
     pub async fn crash(&self) -> Crash {
         let life = lock(&self.life).clone();

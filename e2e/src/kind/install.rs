@@ -1,0 +1,178 @@
+//! What is installed in the cluster: the manifests of `kind-config/stage`, with the images of this run.
+
+use std::path::Path;
+use std::time::Duration;
+
+use k8s_openapi::api::apps::v1::Deployment;
+use k8s_openapi::api::core::v1::Pod;
+use kube::api::{Api, ListParams, LogParams, Patch, PatchParams};
+use kube::runtime::wait::{await_condition, conditions::is_deployment_completed};
+use kube::{Client, ResourceExt};
+use serde_json::{Value, json};
+use tokio::time::timeout;
+
+use super::{Settings, tools};
+use crate::cluster::explain;
+use crate::store::Key;
+
+/// The namespace of all of it.
+pub(crate) const NAMESPACE: &str = "stowage-system";
+/// The operator's user, as the API server knows it.
+pub(crate) const SERVICE_ACCOUNT: &str = "system:serviceaccount:stowage-system:stowage-operator";
+/// What tells the pods of a Deployment.
+const LABEL: &str = "app.kubernetes.io/name";
+/// What is there from the start; operator and gateway are started by scenarios.
+const RUNNING: [&str; 2] = ["stowage-store", "stowage-proxy"];
+
+/// Objects as kustomize renders them.
+pub(super) struct Manifests(Vec<Value>);
+
+/// The keys of the store.
+pub(crate) struct Keys {
+    pub(crate) operator: Key,
+    pub(crate) observer: Key,
+}
+
+impl Manifests {
+    /// Those of the stage in the project's `kind-config`.
+    pub(super) async fn render(directory: &Path) -> Result<Self, String> {
+        let stage = directory.join("stage").display().to_string();
+        Self::read(&tools::run("kubectl", &["kustomize", &stage]).await?)
+    }
+
+    fn read(rendered: &str) -> Result<Self, String> {
+        let documents = stowage_sim::world::parse("kind-config/stage", rendered).map_err(|error| error.to_string())?;
+        let objects = documents.into_iter().map(|document| serde_json::to_value(document.object));
+        objects.collect::<Result<_, _>>().map(Self).map_err(|error| error.to_string())
+    }
+
+    pub(super) fn keys(&self) -> Result<Keys, String> {
+        Ok(Keys { operator: self.key("store-admin")?, observer: self.key("store-observer")? })
+    }
+
+    fn key(&self, secret: &str) -> Result<Key, String> {
+        let found = self.0.iter().find(|object| object["kind"] == "Secret" && object["metadata"]["name"] == secret);
+        let text = |field: &str| found.and_then(|object| object["stringData"][field].as_str()).map(str::to_owned);
+        match (text("AWS_ACCESS_KEY_ID"), text("AWS_SECRET_ACCESS_KEY")) {
+            (Some(id), Some(secret)) => Ok(Key { id, secret }),
+            _ => Err(format!("the manifests have no key in a Secret {secret}")),
+        }
+    }
+
+    /// Applies them, and waits until what is to run does.
+    pub(super) async fn install(
+        self,
+        settings: &Settings,
+        kubeconfig: &str,
+        client: &Client,
+        patience: Duration,
+    ) -> Result<(), String> {
+        let list = json!({"apiVersion": "v1", "kind": "List", "items": self.of(settings)}).to_string();
+        let apply = ["--kubeconfig", kubeconfig, "apply", "--server-side", "-f", "-"];
+        tools::feed("kubectl", &apply, Some(&list)).await?;
+        for name in RUNNING {
+            completed(client, name, patience).await?;
+        }
+        Ok(())
+    }
+
+    /// The objects of a run: with its images, without an operator and a gateway that run already, and without a backend:
+    /// each scenario has its own.
+    fn of(self, settings: &Settings) -> Vec<Value> {
+        let mut objects = self.0;
+        objects.retain(|object| object["kind"] != "S3Backend");
+        for deployment in objects.iter_mut().filter(|object| object["kind"] == "Deployment") {
+            let name = deployment["metadata"]["name"].as_str().unwrap_or_default().to_owned();
+            let operators = name == "stowage-operator";
+            let image = if operators { &settings.operator_image } else { &settings.sim_image };
+            deployment["spec"]["template"]["spec"]["containers"][0]["image"] = json!(image);
+            deployment["spec"]["replicas"] = json!(u8::from(RUNNING.contains(&&*name)));
+        }
+        objects
+    }
+}
+
+/// Changes a Deployment, and waits until its pods are those of the new state.
+pub(super) async fn change(client: &Client, name: &str, change: Value, patience: Duration) -> Result<(), String> {
+    let deployments: Api<Deployment> = Api::namespaced(client.clone(), NAMESPACE);
+    let patched = deployments.patch(name, &PatchParams::default(), &Patch::Strategic(change)).await;
+    explain(format_args!("can't change Deployment {name}"), patched)?;
+    completed(client, name, patience).await
+}
+
+async fn completed(client: &Client, name: &str, patience: Duration) -> Result<(), String> {
+    let deployments: Api<Deployment> = Api::namespaced(client.clone(), NAMESPACE);
+    let waited = timeout(patience, await_condition(deployments, name, is_deployment_completed())).await;
+    let waited = waited.map_err(|_| format!("{name} did not run within {} s", patience.as_secs()))?;
+    waited.map(|_| ()).map_err(|error| format!("waiting for {name}: {error}"))
+}
+
+/// Selects the pods of a Deployment.
+pub(super) fn pods_of(name: &str) -> String {
+    format!("{LABEL}={name}")
+}
+
+/// What the pod of a Deployment has logged.
+pub(super) async fn log(client: &Client, name: &str) -> Result<String, String> {
+    let pods: Api<Pod> = Api::namespaced(client.clone(), NAMESPACE);
+    let listed = explain("can't list pods", pods.list(&ListParams::default().labels(&pods_of(name))).await)?;
+    let pod = listed.items.first().ok_or_else(|| format!("{name} has no pod"))?;
+    let log = pods.logs(&pod.name_any(), &LogParams::default()).await;
+    explain(format_args!("can't read the log of {name}"), log)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::PathBuf;
+
+    use super::*;
+
+    const RENDERED: &str = "
+apiVersion: v1
+kind: Secret
+metadata: {name: store-admin}
+stringData: {AWS_ACCESS_KEY_ID: ID, AWS_SECRET_ACCESS_KEY: KEY}
+---
+apiVersion: broker.stowage.io/v1alpha1
+kind: S3Backend
+metadata: {name: main}
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: stowage-operator}
+spec: {replicas: 1, template: {spec: {containers: [{name: operator, image: 'stowage-operator:dev'}]}}}
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: stowage-store}
+spec: {replicas: 1, template: {spec: {containers: [{name: store, image: 'stowage-sim:dev'}]}}}
+";
+
+    #[test]
+    fn a_run_has_its_own_images_and_backends_and_starts_its_operator_itself() {
+        let settings = Settings {
+            operator_image: "peer:1".to_owned(),
+            sim_image: "sim:2".to_owned(),
+            node_image: None,
+            manifests: PathBuf::new(),
+            keep: false,
+        };
+        let objects = Manifests::read(RENDERED).unwrap().of(&settings);
+        let told = |object: &Value| {
+            let (name, spec) = (&object["metadata"]["name"], &object["spec"]);
+            format!("{name} {} {}", spec["replicas"], spec["template"]["spec"]["containers"][0]["image"])
+        };
+        let told: Vec<String> = objects.iter().map(told).collect();
+        let expected =
+            ["\"store-admin\" null null", "\"stowage-operator\" 0 \"peer:1\"", "\"stowage-store\" 1 \"sim:2\""];
+        assert_eq!(told, expected);
+    }
+
+    #[test]
+    fn keys_are_those_of_the_manifests() {
+        let manifests = Manifests::read(RENDERED).unwrap();
+        let key = manifests.key("store-admin").unwrap();
+        assert_eq!((&*key.id, &*key.secret), ("ID", "KEY"));
+        assert!(manifests.keys().is_err_and(|why| why.contains("store-observer")));
+    }
+}
