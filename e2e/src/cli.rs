@@ -10,6 +10,7 @@ use stowage_sim::effects::{Plan as Faults, PlanError};
 
 use crate::control_plane::Programs;
 use crate::kind;
+use crate::report::LeftOut;
 use crate::run::{Existing, Ground, Output, Plan, run};
 use crate::scenarios::Scenario;
 use crate::store::Key;
@@ -122,7 +123,7 @@ struct ExistingArgs {
 
 /// Where scenarios can run.
 #[derive(Clone, Copy, Debug, ValueEnum)]
-enum StageKind {
+pub(crate) enum StageKind {
     /// Clusters that kind makes for this, with the operator's image, simulated stores and fault proxies as pods.
     Kind,
     /// Control planes of etcd, kube-apiserver and kube-controller-manager, started for this, with simulated stores.
@@ -161,7 +162,7 @@ impl Cli {
 
 impl RunArgs {
     fn plan(self) -> Result<Plan, String> {
-        let scenarios = self.chosen();
+        let (scenarios, left_out) = self.chosen();
         self.check_faults(&scenarios);
         let command = self.operator_command.clone().map(|Words(words)| words);
         let command = command.ok_or_else(|| "--operator-command is missing".to_owned());
@@ -177,6 +178,7 @@ impl RunArgs {
         };
         Ok(Plan {
             scenarios,
+            left_out,
             ground,
             patience: Duration::from_secs(self.timeout),
             output: self.output,
@@ -186,17 +188,25 @@ impl RunArgs {
         })
     }
 
-    /// The scenarios to play. One that was named and that the stage has no room for is wrong usage.
-    fn chosen(&self) -> Vec<Scenario> {
-        let fits = |scenario: &Scenario| !matches!(self.cluster, StageKind::Existing) || !scenario.needs_rig();
+    /// The scenarios to play, and those that are left out because nobody named them and they can't be played here. One
+    /// that was named and that the stage has no room for is wrong usage.
+    fn chosen(&self) -> (Vec<Scenario>, Vec<LeftOut>) {
         if self.scenarios.is_empty() {
-            return Scenario::value_variants().iter().copied().filter(fits).collect();
+            let (mut played, mut left_out) = (Vec::new(), Vec::new());
+            for scenario in Scenario::value_variants() {
+                match scenario.misfit(self.cluster).or_else(|| scenario.missing()) {
+                    Some(why) => left_out.push(LeftOut { name: scenario.name(), why }),
+                    None => played.push(*scenario),
+                }
+            }
+            return (played, left_out);
         }
-        if let Some(misfit) = self.scenarios.iter().find(|scenario| !fits(scenario)) {
-            let why = format!("{} needs what --cluster existing has not", misfit.name());
-            Cli::command().error(ErrorKind::ArgumentConflict, why).exit();
+        for scenario in &self.scenarios {
+            if let Some(why) = scenario.misfit(self.cluster) {
+                Cli::command().error(ErrorKind::ArgumentConflict, format!("{}: {why}", scenario.name())).exit();
+            }
         }
-        self.scenarios.clone()
+        (self.scenarios.clone(), Vec::new())
     }
 
     /// Faults that are given are for one scenario with an operator, where there is a way for them to happen.

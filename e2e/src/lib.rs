@@ -9,6 +9,7 @@
 mod artefacts;
 mod audit;
 mod cli;
+mod clock;
 mod cluster;
 mod control_plane;
 mod controls;

@@ -79,8 +79,15 @@ impl Log {
 }
 
 impl Launcher {
-    /// Starts an operator with this namespace for its own, and further arguments; its last log lines go to `log`.
-    pub(crate) async fn start(&self, namespace: &str, further: &[&str], log: &Log) -> Result<Operator, String> {
+    /// Starts an operator with this namespace for its own, and further arguments; its last log lines go to `log`. `under`
+    /// is what comes before the command of a process, such as what gives it another clock.
+    pub(crate) async fn start(
+        &self,
+        under: &[String],
+        namespace: &str,
+        further: &[&str],
+        log: &Log,
+    ) -> Result<Operator, String> {
         let further = further.iter().map(|argument| (*argument).to_owned());
         match self {
             Self::Process { command, kubeconfig, context } => {
@@ -92,8 +99,10 @@ impl Launcher {
                 // The installed one's is what its pod's probes and scrapers know.
                 arguments.extend(["--admin-address", "127.0.0.1:0"]);
                 let arguments = arguments.into_iter().map(str::to_owned).chain(further);
-                Process::start(command.iter().cloned().chain(arguments).collect(), log).map(Operator::Process)
+                Process::start(under.iter().chain(command).cloned().chain(arguments).collect(), log)
+                    .map(Operator::Process)
             }
+            Self::Deployment(_) if !under.is_empty() => Err("nothing can be put before an image's command".to_owned()),
             Self::Deployment(deployment) => {
                 let arguments: Vec<String> = further.collect();
                 deployment.start(&arguments, log).await.map(Operator::Deployed)

@@ -7,10 +7,21 @@ use serde::Serialize;
 /// The document that `-o json` prints.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Report {
-    /// What the scenarios ran on: `existing`.
+    /// What the scenarios ran on: `kind`, `control-plane` or `existing`.
     pub stage: String,
     /// In the order in which they ran.
     pub scenarios: Vec<ScenarioReport>,
+    /// What was not played, as nobody asked for it by name.
+    pub left_out: Vec<LeftOut>,
+}
+
+/// A scenario that can't be played here.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct LeftOut {
+    /// Its name.
+    pub name: String,
+    /// What is missing.
+    pub why: &'static str,
 }
 
 /// What came of one scenario.
@@ -55,9 +66,9 @@ mod tests {
             plan: "SIGKILL".to_owned(),
             message: "why".to_owned(),
         };
-        let report = Report { stage: "existing".to_owned(), scenarios: vec![scenario] };
+        let report = Report { stage: "existing".to_owned(), scenarios: vec![scenario], left_out: Vec::new() };
         assert_eq!(report.failed(), 1);
-        let expected = r#"{"stage":"existing","scenarios":[{"name":"restart","ok":false,"seconds":1.5,"plan":"SIGKILL","message":"why"}]}"#;
+        let expected = r#"{"stage":"existing","scenarios":[{"name":"restart","ok":false,"seconds":1.5,"plan":"SIGKILL","message":"why"}],"left_out":[]}"#;
         assert_eq!(serde_json::to_string(&report).unwrap(), expected);
         assert_eq!(report.scenarios[0].to_string(), "FAILED  restart             1.5 s  why");
     }

@@ -28,9 +28,15 @@ pub(crate) struct Rig {
 /// What a rig is made of.
 enum Ground {
     /// Processes, and a store in this one.
-    Processes { plane: ControlPlane, simulated: Simulated },
+    Processes(Box<Processes>),
     /// A cluster that has all of it.
     Kind(Box<Cluster>),
+}
+
+/// A control plane and a store.
+struct Processes {
+    plane: ControlPlane,
+    simulated: Simulated,
 }
 
 /// A gateway for the tenants of a scenario.
@@ -59,7 +65,10 @@ impl Rig {
         let (way, kubeconfig) = Way::here(&plane, &simulated.endpoint()).await?;
         let audit = AuditLog::new(Place::File(plane.audit_log()));
         let launcher = Launcher::Process { command: command.to_vec(), kubeconfig, context: None };
-        Ok((Self { ground: Ground::Processes { plane, simulated }, way, audit, first_request: 0 }, launcher))
+        Ok((
+            Self { ground: Ground::Processes(Box::new(Processes { plane, simulated })), way, audit, first_request: 0 },
+            launcher,
+        ))
     }
 
     /// Makes a kind cluster of this name; gives also how operators are started there.
@@ -79,7 +88,7 @@ impl Rig {
     /// How long it took until everything was ready.
     pub(crate) fn ready_after(&self) -> Duration {
         match &self.ground {
-            Ground::Processes { plane, .. } => plane.ready_after,
+            Ground::Processes(processes) => processes.plane.ready_after,
             Ground::Kind(cluster) => cluster.ready_after,
         }
     }
@@ -87,7 +96,7 @@ impl Rig {
     /// What is to be told of a cluster that stays.
     pub(crate) fn kept(&self) -> Option<String> {
         match &self.ground {
-            Ground::Processes { .. } => None,
+            Ground::Processes(_) => None,
             Ground::Kind(cluster) => cluster.how_to_reach(),
         }
     }
@@ -95,7 +104,7 @@ impl Rig {
     /// A client of the API server as one of its users.
     pub(crate) async fn client(&self, user: User) -> Result<Client, String> {
         match &self.ground {
-            Ground::Processes { plane, .. } => plane.client(user).await,
+            Ground::Processes(processes) => processes.plane.client(user).await,
             Ground::Kind(cluster) => cluster.client(user).await,
         }
     }
@@ -103,7 +112,7 @@ impl Rig {
     /// The operator's namespace, where it is installed already; else each scenario makes one.
     pub(crate) fn home(&self) -> Option<&'static str> {
         match &self.ground {
-            Ground::Processes { .. } => None,
+            Ground::Processes(_) => None,
             Ground::Kind(_) => Some(kind::NAMESPACE),
         }
     }
@@ -111,7 +120,7 @@ impl Rig {
     /// The store's URL for the harness, and the key that it has there.
     pub(crate) fn store(&self) -> (String, &Key) {
         match &self.ground {
-            Ground::Processes { simulated, .. } => (simulated.endpoint(), &simulated.admin),
+            Ground::Processes(processes) => (processes.simulated.endpoint(), &processes.simulated.admin),
             Ground::Kind(cluster) => (cluster.store().to_owned(), cluster.observer()),
         }
     }
@@ -119,7 +128,7 @@ impl Rig {
     /// The operator's key for the store.
     pub(crate) fn operator_key(&self) -> &Key {
         match &self.ground {
-            Ground::Processes { simulated, .. } => &simulated.operator,
+            Ground::Processes(processes) => &processes.simulated.operator,
             Ground::Kind(cluster) => &cluster.keys.operator,
         }
     }
@@ -127,7 +136,7 @@ impl Rig {
     /// Gives the operator its rights in a namespace that was made to be its own.
     pub(crate) async fn admit_operator(&self, client: &Client, namespace: &str) -> Result<(), String> {
         match &self.ground {
-            Ground::Processes { plane, .. } => plane.admit_operator(client, namespace).await,
+            Ground::Processes(processes) => processes.plane.admit_operator(client, namespace).await,
             // It was installed with its namespace.
             Ground::Kind(_) => Ok(()),
         }
@@ -137,9 +146,9 @@ impl Rig {
     pub(crate) async fn gateway(&self, stage: &Stage<'_>) -> Result<Gateway, String> {
         let patience = stage.world.patience;
         match &self.ground {
-            Ground::Processes { plane, simulated } => {
-                let client = plane.client(User::Gateway).await?;
-                let server = simulated.gateway(client, &stage.system, &stage.backend, patience).await?;
+            Ground::Processes(processes) => {
+                let client = processes.plane.client(User::Gateway).await?;
+                let server = processes.simulated.gateway(client, &stage.system, &stage.backend, patience).await?;
                 Ok(Gateway { url: server.url(), _server: Some(server) })
             }
             Ground::Kind(cluster) => {
@@ -158,7 +167,7 @@ impl Rig {
     /// The operator's requests to the API server in this scenario.
     async fn operator_requests(&self) -> Result<Vec<audit::Request>, String> {
         let user = match &self.ground {
-            Ground::Processes { .. } => User::Operator.name(),
+            Ground::Processes(_) => User::Operator.name(),
             Ground::Kind(_) => kind::SERVICE_ACCOUNT,
         };
         self.audit.requests(user).await
@@ -167,7 +176,7 @@ impl Rig {
     /// All requests to the store in this scenario.
     pub(crate) async fn store_requests(&self) -> Result<Vec<S3Request>, String> {
         match &self.ground {
-            Ground::Processes { simulated, .. } => simulated.requests(self.first_request),
+            Ground::Processes(processes) => processes.simulated.requests(self.first_request),
             Ground::Kind(cluster) => cluster.store_requests(self.first_request).await,
         }
     }
@@ -187,15 +196,15 @@ impl Rig {
     /// The logs of what it is made of, by file name.
     pub(crate) async fn logs(&self) -> Result<Vec<(String, String)>, String> {
         match &self.ground {
-            Ground::Processes { plane, .. } => plane.logs(),
+            Ground::Processes(processes) => processes.plane.logs(),
             Ground::Kind(cluster) => Ok(cluster.logs().await),
         }
     }
 
     /// Judges the scenario by what was asked of API server and store.
     pub(crate) async fn judge(&mut self) -> Result<(), String> {
-        if let Ground::Processes { plane, .. } = &mut self.ground {
-            plane.check()?;
+        if let Ground::Processes(processes) = &mut self.ground {
+            processes.plane.check()?;
         }
         let asked = self.operator_requests().await?;
         judge::requests(&asked)?;

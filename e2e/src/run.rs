@@ -15,7 +15,7 @@ use crate::cluster::World;
 use crate::control_plane::{Programs, User};
 use crate::kind;
 use crate::operator::{Launcher, Log};
-use crate::report::{Report, ScenarioReport};
+use crate::report::{LeftOut, Report, ScenarioReport};
 use crate::rig::Rig;
 use crate::scenarios::{self, Scenario};
 use crate::simulated::REGION;
@@ -24,6 +24,8 @@ use crate::store::{Key, Store};
 /// What to do.
 pub(crate) struct Plan {
     pub(crate) scenarios: Vec<Scenario>,
+    /// What is not played, and why.
+    pub(crate) left_out: Vec<LeftOut>,
     pub(crate) ground: Ground,
     /// For each thing waited for.
     pub(crate) patience: Duration,
@@ -88,6 +90,9 @@ pub(crate) async fn run(plan: Plan) -> Result<(), String> {
             let jobs = (1..=(*jobs).min(plan.scenarios.len())).map(|job| on_rig(&plan, &ledger, job));
             unless_interrupted(try_join_all(jobs)).await?;
         }
+    }
+    for LeftOut { name, why } in &plan.left_out {
+        tell(&format!("left out {name}: {why}"));
     }
     let report = ledger.report();
     if plan.output == Output::Json {
@@ -171,7 +176,7 @@ impl<'a> Ledger<'a> {
         let mut outcomes = self.outcomes.borrow().clone();
         outcomes.sort_by_key(|(index, _)| *index);
         let scenarios = outcomes.into_iter().map(|(_, outcome)| outcome).collect();
-        Report { stage: self.plan.ground.name().to_owned(), scenarios }
+        Report { stage: self.plan.ground.name().to_owned(), scenarios, left_out: self.plan.left_out.clone() }
     }
 }
 

@@ -9,6 +9,7 @@ use kube::runtime::wait::conditions::is_deleted;
 use serde_json::{Value, json};
 use stowage_operator::api::{BucketClaim, S3Backend, wire};
 
+use crate::clock::FakeClock;
 use crate::cluster::{World, check, explain, from_json};
 use crate::operator::Operator;
 use crate::rig::{Gateway, Rig};
@@ -109,8 +110,23 @@ impl Stage<'_> {
         if let Some(rig) = &self.world.rig {
             rig.way.new_operator().await?;
         }
+        self.launch(&[], gateway, further).await
+    }
+
+    /// Starts an operator beside the one that runs.
+    pub(crate) async fn start_another_operator(&self) -> Result<Operator, String> {
+        self.launch(&[], GATEWAY, &[]).await
+    }
+
+    /// Starts the operator with a clock that is so many days ahead.
+    pub(crate) async fn start_operator_ahead(&self, clock: &FakeClock, days: u32) -> Result<Operator, String> {
+        self.way()?.new_operator().await?;
+        self.launch(&clock.ahead(days), GATEWAY, &[]).await
+    }
+
+    async fn launch(&self, under: &[String], gateway: &str, further: &[&str]) -> Result<Operator, String> {
         let arguments = [&["--gateway-endpoint", gateway], further].concat();
-        self.world.launcher.start(&self.system, &arguments, &self.world.log).await
+        self.world.launcher.start(under, &self.system, &arguments, &self.world.log).await
     }
 
     /// Starts a gateway for this stage's tenants.
@@ -211,6 +227,17 @@ impl Stage<'_> {
         for role in [wire::Role::BucketRecord, wire::Role::VirtualCredential, wire::Role::AnonymousBinding] {
             let left = self.internal(claim, role).await?.len();
             check(left == 0, || format!("{left} Secrets of role {} of {} are left", role.as_str(), claim.name_any()))?;
+        }
+        Ok(())
+    }
+
+    /// Waits until no internal Secret of a claim with one of these roles is left.
+    pub(crate) async fn swept(&self, claim: &BucketClaim, roles: &[wire::Role]) -> Result<(), String> {
+        for role in roles {
+            while let Some(left) = self.internal(claim, *role).await?.first() {
+                let (secrets, uid) = (self.secrets(&self.system), left.uid().unwrap_or_default());
+                self.world.wait(&secrets, &left.name_any(), "swept", is_deleted(&uid)).await?;
+            }
         }
         Ok(())
     }

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use stowage_sim::effects::call::CallKind;
-use stowage_sim::effects::{Call, EffectPattern, KubeVerb, Line, Plan};
+use stowage_sim::effects::{Answer, Call, EffectPattern, KubeVerb, Line, Plan};
 use stowage_sim::explorer::{Schedule, run};
 use stowage_sim::serve::Server;
 use stowage_sim::serve::proxy::{Proxy, Upstream};
@@ -207,6 +207,11 @@ impl Calls {
     /// Those of the operator that runs now.
     pub(crate) fn of_this_life(&self) -> &[Line] {
         self.since(self.lines.iter().take_while(|line| line.instance < self.life).count())
+    }
+
+    /// Whether none is on its way.
+    pub(crate) fn are_answered(&self) -> bool {
+        self.lines.iter().all(|line| line.answer != Answer::Pending)
     }
 
     /// Whether the operator has begun as many watches as the first one had, and asked the store for something.

@@ -1,5 +1,5 @@
-//! However a run on a control plane of its own ends, it leaves no process and no file behind. The programs that it
-//! starts are stand-ins here, of which none is ever ready.
+//! However a run on a control plane or a kind cluster of its own ends, it leaves no process, no file and no cluster behind.
+//! The programs that it starts are stand-ins here, of which none is ever ready.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt as _;
@@ -15,6 +15,8 @@ use tempfile::TempDir;
 const STAYS: &str = "#!/bin/sh\necho $$ > \"$PIDS/$(basename \"$0\")\"\nexec sleep 600\n";
 /// The same, and ends.
 const ENDS: &str = "#!/bin/sh\necho $$ > \"$PIDS/$(basename \"$0\")\"\nuntil [ -s \"$PIDS/etcd\" ]; do :; done\necho no luck >&2\nexit 7\n";
+/// Notes what it was asked; to make a cluster takes it for ever.
+const KIND: &str = "#!/bin/sh\necho \"$@\" >> \"$PIDS/asked\"\n[ \"$1\" = create ] || exit 0\necho $$ > \"$PIDS/kind\"\nexec sleep 600\n";
 /// Far longer than any of it takes.
 const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -24,11 +26,15 @@ struct Place {
 
 impl Place {
     fn with_apiserver(apiserver: &str) -> Self {
+        Self::with(&[("etcd", STAYS), ("kube-apiserver", apiserver), ("kube-controller-manager", STAYS)])
+    }
+
+    fn with(programs: &[(&str, &str)]) -> Self {
         let place = Self { directory: tempfile::tempdir().unwrap() };
         for name in ["programs", "pids", "temporary"] {
             fs::create_dir(place.path().join(name)).unwrap();
         }
-        for (name, script) in [("etcd", STAYS), ("kube-apiserver", apiserver), ("kube-controller-manager", STAYS)] {
+        for (name, script) in programs {
             let program = place.path().join("programs").join(name);
             fs::write(&program, script).unwrap();
             fs::set_permissions(&program, Permissions::from_mode(0o755)).unwrap();
@@ -41,9 +47,16 @@ impl Place {
     }
 
     fn run(&self) -> Child {
+        self.run_on("control-plane")
+    }
+
+    fn run_on(&self, stage: &str) -> Child {
+        let programs = self.path().join("programs");
+        let path = std::env::var("PATH").unwrap_or_default();
         Command::new(env!("CARGO_BIN_EXE_stowage-e2e"))
-            .args(["run", "--cluster", "control-plane", "--jobs", "1", "--operator-command", "no-such-operator"])
-            .env("KUBEBUILDER_ASSETS", self.path().join("programs"))
+            .args(["run", "--cluster", stage, "--jobs", "1", "--operator-command", "no-such-operator"])
+            .env("PATH", format!("{}:{path}", programs.display()))
+            .env("KUBEBUILDER_ASSETS", programs)
             .env("PIDS", self.path().join("pids"))
             .env("TMPDIR", self.path().join("temporary"))
             .stdout(Stdio::piped())
@@ -100,4 +113,26 @@ fn a_program_that_ends_too_early_is_told_with_its_last_words() {
     let expected = "stowage-e2e: kube-apiserver ended (exit code 7): no luck";
     assert_eq!((output.status.code(), told(&output).trim_end()), (Some(1), expected));
     place.assert_nothing_left(&[place.pid("etcd")]);
+}
+
+/// The name of the cluster that a stand-in was asked to make or to delete.
+fn cluster(asked: &str) -> &str {
+    asked.split_once("--name ").map(|(_, rest)| rest.split_whitespace().next().unwrap_or_default()).unwrap_or_default()
+}
+
+#[rstest]
+#[case(Signal::INT, "interrupted")]
+#[case(Signal::TERM, "terminated")]
+fn a_signal_deletes_a_cluster_that_is_being_made(#[case] signal: Signal, #[case] why: &str) {
+    let place = Place::with(&[("kind", KIND)]);
+    let run = place.run_on("kind");
+    let kind = place.pid("kind");
+    kill_process(Pid::from_child(&run), signal).unwrap();
+    let output = run.wait_with_output().unwrap();
+    assert_eq!((output.status.code(), told(&output).trim_end()), (Some(1), &*format!("stowage-e2e: {why}")));
+    let asked = fs::read_to_string(place.path().join("pids/asked")).unwrap();
+    let [create, delete] = asked.lines().collect::<Vec<_>>().try_into().unwrap();
+    assert!(create.starts_with("create cluster ") && delete.starts_with("delete cluster "), "{asked}");
+    assert!(!cluster(create).is_empty() && cluster(create) == cluster(delete), "{asked}");
+    place.assert_nothing_left(&[kind]);
 }

@@ -2,8 +2,9 @@
 
 use std::process::Stdio;
 
-use tokio::io::AsyncWriteExt as _;
-use tokio::process::Command;
+use rustix::process::{Pid, Signal, kill_process_group};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::process::{Child, Command};
 
 /// Lines of what a program wrote to stderr that a failure repeats.
 const TAIL: usize = 5;
@@ -16,28 +17,52 @@ pub(super) async fn run(program: &str, arguments: &[&str]) -> Result<String, Str
 
 /// The same, with this for its stdin.
 pub(super) async fn feed(program: &str, arguments: &[&str], stdin: Option<&str>) -> Result<String, String> {
-    let mut child = Command::new(program)
+    let child = Command::new(program)
         .args(arguments)
         .process_group(0)
-        .kill_on_drop(true)
         .stdin(if stdin.is_some() { Stdio::piped() } else { Stdio::null() })
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
         .map_err(|error| format!("can't start {program}, which --cluster kind needs: {error}"))?;
-    if let (Some(mut pipe), Some(text)) = (child.stdin.take(), stdin) {
-        let written = pipe.write_all(text.as_bytes()).await;
-        written.map_err(|error| format!("{program} does not read its input: {error}"))?;
+    let mut group = Group(child);
+    let failed = |error: std::io::Error| format!("{program} can't be read or fed: {error}");
+    let (mut out, mut err) = (Vec::new(), Vec::new());
+    let (input, output, error) = (group.0.stdin.take(), group.0.stdout.take(), group.0.stderr.take());
+    let (Some(mut output), Some(mut error)) = (output, error) else {
+        return Err(format!("{program} has no output"));
+    };
+    let fed = async {
+        match (input, stdin) {
+            (Some(mut input), Some(text)) => input.write_all(text.as_bytes()).await,
+            _ => Ok(()),
+        }
+    };
+    tokio::try_join!(fed, output.read_to_end(&mut out), error.read_to_end(&mut err)).map_err(failed)?;
+    let status = group.0.wait().await.map_err(failed)?;
+    if status.success() {
+        return Ok(String::from_utf8_lossy(&out).into_owned());
     }
-    let output = child.wait_with_output().await.map_err(|error| format!("can't wait for {program}: {error}"))?;
-    if output.status.success() {
-        return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
-    }
-    let told = String::from_utf8_lossy(&output.stderr);
+    let told = String::from_utf8_lossy(&err);
     let mut last: Vec<&str> = told.lines().rev().filter(|line| !line.trim().is_empty()).take(TAIL).collect();
     last.reverse();
     let first = arguments.first().copied().unwrap_or_default();
-    Err(format!("{program} {first} failed ({}): {}", output.status, last.join(" | ")))
+    Err(format!("{program} {first} failed ({}): {}", status, last.join(" | ")))
+}
+
+/// A process in a group of its own, which is killed and waited for when this is dropped: what it has begun, it is not to
+/// go on with while somebody takes it away.
+struct Group(Child);
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        let Some(id) = self.0.id().and_then(|id| Pid::from_raw(id.cast_signed())) else { return };
+        // One that is gone already needs nothing.
+        let _ = kill_process_group(id, Signal::KILL);
+        while matches!(self.0.try_wait(), Ok(None)) {
+            std::thread::yield_now();
+        }
+    }
 }
 
 /// Runs a program in a node.

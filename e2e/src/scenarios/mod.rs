@@ -13,6 +13,8 @@ mod namespace;
 mod objects;
 mod restart;
 mod rotation;
+mod schedule;
+mod two;
 mod whole;
 
 use std::path::Path;
@@ -21,8 +23,12 @@ use std::time::Instant;
 use clap::ValueEnum;
 
 use crate::artefacts;
+use crate::cli::StageKind as Stage;
+use crate::clock::FakeClock;
 use crate::cluster::World;
 use crate::report::ScenarioReport;
+
+const NO_CLOCK: &str = "there is no faketime on this machine";
 
 /// What can be played. Those that take long come first, so that workers end at about the same time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -63,6 +69,10 @@ pub enum Scenario {
     SecretConflict,
     /// The operator is killed while it creates 20 claims, and started again.
     Restart,
+    /// Two operators work on the same claims; one of them is killed and comes back.
+    TwoOperators,
+    /// Keys are replaced because they are a week old, by an operator whose clock is ahead, and then set back.
+    ScheduledRotation,
 }
 
 impl Scenario {
@@ -77,14 +87,29 @@ impl Scenario {
             Self::CrashRotate | Self::CrashCreate | Self::CrashDelete => "SIGKILL at each effect",
             Self::LostAnswers => "one fault for each claim",
             Self::Restart => "SIGKILL when the first of 20 claims is Bound",
+            Self::TwoOperators => "a second operator; SIGKILL when half of the claims are Bound",
+            Self::ScheduledRotation => "the operator's clock 8 days ahead, right, 16 days ahead",
             Self::StrippedFinalizer => "SIGSTOP while the finalizer is stripped, then SIGCONT",
             _ => "",
         }
     }
 
-    /// Whether it needs what only the harness' own clusters have: a gateway, and faults.
-    pub(crate) fn needs_rig(self) -> bool {
-        self == Self::RotationOverlap || self.has_faults()
+    /// Why it can't be played on a stage; `None` where it can.
+    pub(crate) fn misfit(self, stage: Stage) -> Option<&'static str> {
+        let needs_rig = self.has_faults() || matches!(self, Self::RotationOverlap | Self::ScheduledRotation);
+        let needs_process = matches!(self, Self::TwoOperators | Self::ScheduledRotation);
+        match stage {
+            Stage::Existing if needs_rig => {
+                Some("it needs a gateway, faults or a log of calls, which --cluster existing has not")
+            }
+            Stage::Kind if needs_process => Some("it needs operators that are processes of this machine"),
+            Stage::Kind | Stage::ControlPlane | Stage::Existing => None,
+        }
+    }
+
+    /// What it needs of this machine and is not there; `None` where nothing is missing.
+    pub(crate) fn missing(self) -> Option<&'static str> {
+        (self == Self::ScheduledRotation && FakeClock::find().is_none()).then_some(NO_CLOCK)
     }
 
     /// Whether faults are part of it.
@@ -165,6 +190,11 @@ impl Scenario {
             Self::NameConflict => conflicts::name(world).await,
             Self::SecretConflict => conflicts::secret(world).await,
             Self::Restart => restart::play(world).await,
+            Self::TwoOperators => two::operators(world).await,
+            Self::ScheduledRotation => match FakeClock::find() {
+                Some(clock) => schedule::rotation(world, &clock).await,
+                None => Err(NO_CLOCK.to_owned()),
+            },
         }
     }
 }

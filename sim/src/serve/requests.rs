@@ -42,7 +42,6 @@ mod by_name {
 
     use super::S3Operation;
 
-    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for it")]
     pub(super) fn serialize<S: Serializer>(operation: &S3Operation, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_str(operation.name())
     }

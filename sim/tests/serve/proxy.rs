@@ -202,6 +202,10 @@ async fn the_admin_api_begins_tells_and_waits() {
     assert_eq!(ask("POST", "/life", "").await, (200, r#"{"life":2}"#.to_owned()));
     dies.abort();
     parts.until_calls(&["1 s3:ListBuckets died"]).await;
+    assert_eq!(ask("GET", "/effects/after/1", "").await.1, r##"{"effects":[],"unfired":""}"##);
+    assert_eq!(ask("DELETE", "/life", "").await.0, 204);
+    let ended: Crash = serde_json::from_str(&ask("GET", "/crash", "").await.1).unwrap();
+    assert_eq!((ended.life, ended.effect), (2, None));
     let told: serde_json::Value = serde_json::from_str(&ask("GET", "/effects", "").await.1).unwrap();
     let lines: Vec<proxy::EffectLine> = serde_json::from_value(told["effects"].clone()).unwrap();
     assert_eq!(lines.len(), 1, "{lines:?}");

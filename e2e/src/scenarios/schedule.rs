@@ -1,0 +1,99 @@
+//! Keys that are replaced because they are old, under an operator whose clock is ahead.
+
+use std::collections::BTreeMap;
+
+use jiff::{SignedDuration, Timestamp};
+use k8s_openapi::api::core::v1::Secret;
+use kube::ResourceExt;
+use kube::runtime::wait::conditions::is_deleted;
+use serde_json::json;
+use stowage_operator::api::BucketClaim;
+use stowage_operator::api::wire::Role;
+
+use super::rotation::expiry;
+use super::whole::given;
+use crate::clock::FakeClock;
+use crate::cluster::{World, check};
+use crate::stage::Stage;
+
+const CLAIM: &str = "data";
+/// The least that the contract allows.
+const INTERVAL_DAYS: u32 = 7;
+/// How long a key that was replaced goes on, in seconds.
+const OVERLAP: i64 = 300;
+/// A day more than the interval.
+const LATER: u32 = INTERVAL_DAYS + 1;
+
+/// A week later the key is replaced; with the clock set back nothing happens; another week later the old key is gone, and
+/// the next one replaced.
+pub(super) async fn rotation(world: &World, clock: &FakeClock) -> Result<String, String> {
+    let stage = world.stage("schedule").await?;
+    let mut operator = stage.start_operator(&[]).await?;
+    let first = stage.under(&mut operator, async {
+        let policy = json!({"mode": "TimeBased", "intervalDays": INTERVAL_DAYS, "overlapSeconds": OVERLAP});
+        stage.claim(CLAIM, json!({"rotationPolicy": policy})).await?;
+        let claim = stage.ready(CLAIM).await?;
+        given(&stage, &claim).await
+    });
+    let first = first.await?.key_id;
+    operator.terminate().await?;
+
+    let mut operator = stage.start_operator_ahead(clock, LATER).await?;
+    let claim = stage.under(&mut operator, replaced(&stage, 2, &first, LATER)).await?;
+    operator.terminate().await?;
+    let keys = stage.internal(&claim, Role::VirtualCredential).await?;
+    check(keys.len() == 2, || format!("after a rotation there are {} keys", keys.len()))?;
+    let second = given(&stage, &claim).await?.key_id;
+
+    let mut operator = stage.start_operator(&[]).await?;
+    stage.under(&mut operator, at_rest(&stage)).await?;
+    operator.terminate().await?;
+    let same = versions(&stage.internal(&claim, Role::VirtualCredential).await?);
+    check(same == versions(&keys), || "keys were changed by an operator whose clock was set back".to_owned())?;
+
+    let mut operator = stage.start_operator_ahead(clock, 2 * LATER).await?;
+    let told = stage.under(&mut operator, async {
+        let old = keys.iter().find(|key| expiry(key).is_some()).ok_or("no key expires")?;
+        let (secrets, uid) = (stage.secrets(&stage.system), old.uid().unwrap_or_default());
+        stage.world.wait(&secrets, &old.name_any(), "gone after its end", is_deleted(&uid)).await?;
+        replaced(&stage, 3, &second, 2 * LATER).await?;
+        Ok(format!("two keys replaced in {} days, none by a clock that was set back", 2 * LATER))
+    });
+    let told = told.await?;
+    operator.terminate().await?;
+    Ok(told)
+}
+
+/// Waits for this generation of keys. The old one goes on for the overlap, by the operator's clock.
+async fn replaced(stage: &Stage<'_>, generation: i64, old: &str, days: u32) -> Result<BucketClaim, String> {
+    let before = Timestamp::now();
+    let rotated = |claim: Option<&BucketClaim>| {
+        claim
+            .and_then(|claim| claim.status.as_ref())
+            .is_some_and(|status| status.rotation_generation == Some(generation))
+    };
+    let claim = stage.world.wait(&stage.claims(), CLAIM, "rotated", rotated).await?.ok_or("the claim is gone")?;
+    let stamped = |key: Option<&Secret>| key.is_some_and(|key| expiry(key).is_some());
+    let name = format!("vc-{}", old.to_lowercase());
+    let key = stage.world.wait(&stage.secrets(&stage.system), &name, "stamped", stamped).await?;
+    let end = key.as_ref().and_then(expiry).ok_or("the old key is gone")?;
+    let ahead = SignedDuration::from_hours(24 * i64::from(days));
+    // Between the operator's start and now, a second of rounding beside.
+    let (earliest, latest) = (before + ahead, Timestamp::now() + ahead + SignedDuration::from_secs(1));
+    let overlap = SignedDuration::from_secs(OVERLAP);
+    let in_time = (earliest + overlap..=latest + overlap).contains(&end);
+    check(in_time, || format!("the old key ends at {end}, not {OVERLAP} s after {earliest} to {latest}"))?;
+    let shown = given(stage, &claim).await?.key_id;
+    check(shown != old, || "the Secret still holds the old key".to_owned())?;
+    Ok(claim)
+}
+
+/// Waits until an operator has begun and has nothing more to do.
+async fn at_rest(stage: &Stage<'_>) -> Result<(), String> {
+    let (way, patience) = (stage.way()?, stage.world.patience);
+    way.until(patience, "come to rest", |calls| calls.has_begun() && calls.are_answered()).await.map(|_| ())
+}
+
+fn versions(secrets: &[Secret]) -> BTreeMap<String, Option<String>> {
+    secrets.iter().map(|secret| (secret.name_any(), secret.resource_version())).collect()
+}
