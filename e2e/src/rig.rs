@@ -4,14 +4,15 @@
 use std::time::Duration;
 
 use kube::Client;
-use stowage_sim::serve::{S3Request, Server};
+use stowage_sim::serve::S3Request;
+use stowage_sim::serve::proxy::Proxy;
 
 use crate::audit::{self, AuditLog, Place};
 use crate::control_plane::{ControlPlane, Programs, User, rights};
 use crate::judge;
 use crate::kind::{self, Cluster};
 use crate::operator::Launcher;
-use crate::simulated::Simulated;
+use crate::simulated::{self, Simulated};
 use crate::stage::Stage;
 use crate::store::Key;
 use crate::way::Way;
@@ -40,16 +41,28 @@ struct Processes {
 }
 
 /// A gateway for the tenants of a scenario.
-pub(crate) struct Gateway {
-    url: String,
-    /// One in this process serves as long as it is kept.
-    _server: Option<Server>,
+pub(crate) enum Gateway {
+    /// It serves as long as it is kept.
+    Here(simulated::Gateway),
+    /// One in a pod, at this URL.
+    There(String),
 }
 
 impl Gateway {
     /// Where tenants reach it.
-    pub(crate) fn url(&self) -> &str {
-        &self.url
+    pub(crate) fn url(&self) -> String {
+        match self {
+            Self::Here(gateway) => gateway.url(),
+            Self::There(url) => url.clone(),
+        }
+    }
+
+    /// What happens to its calls to the store.
+    pub(crate) fn proxy(&self) -> Result<&Proxy, String> {
+        match self {
+            Self::Here(gateway) => Ok(gateway.proxy()),
+            Self::There(_) => Err("nothing stands between a gateway in a pod and its store".to_owned()),
+        }
     }
 }
 
@@ -148,12 +161,10 @@ impl Rig {
         match &self.ground {
             Ground::Processes(processes) => {
                 let client = processes.plane.client(User::Gateway).await?;
-                let server = processes.simulated.gateway(client, &stage.system, &stage.backend, patience).await?;
-                Ok(Gateway { url: server.url(), _server: Some(server) })
+                let gateway = processes.simulated.gateway(client, &stage.system, &stage.backend, patience).await?;
+                Ok(Gateway::Here(gateway))
             }
-            Ground::Kind(cluster) => {
-                Ok(Gateway { url: cluster.start_gateway(&stage.backend, patience).await?, _server: None })
-            }
+            Ground::Kind(cluster) => cluster.start_gateway(&stage.backend, patience).await.map(Gateway::There),
         }
     }
 

@@ -1,12 +1,15 @@
 //! The simulator's store and gateway, served over HTTP by this process; the store's log tells what it was asked.
 
+use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
 use kube::Client;
-use stowage_sim::gateway::{Backends, Gateway};
+use stowage_sim::effects::Plan;
+use stowage_sim::gateway::{self, Remote};
+use stowage_sim::serve::proxy::{Proxy, Upstream};
 use stowage_sim::serve::{self, RequestLog, S3Request, Server};
 use stowage_sim::store::{Dialect, Store};
 use tokio::time::{sleep, timeout};
@@ -25,27 +28,47 @@ const LOOPBACK: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0)
 
 /// A store that is served as long as this lives.
 pub(crate) struct Simulated {
-    store: Store,
     requests: RequestLog,
     server: Server,
-    /// The key of the harness. It and the operator's belong to one account, and tell their requests apart.
+    /// The key of the harness. All keys belong to one account, and tell who asks.
     pub(crate) admin: Key,
     /// The operator's key.
     pub(crate) operator: Key,
+    /// The gateway's key.
+    gateway: Key,
+}
+
+/// A gateway that is served as long as this lives, with a proxy between it and the store.
+pub(crate) struct Gateway {
+    server: Server,
+    _to_store: Server,
+    proxy: Proxy,
+}
+
+impl Gateway {
+    /// Where tenants reach it.
+    pub(crate) fn url(&self) -> String {
+        self.server.url()
+    }
+
+    /// What happens to its calls to the store.
+    pub(crate) fn proxy(&self) -> &Proxy {
+        &self.proxy
+    }
 }
 
 impl Simulated {
     /// Starts with an empty store.
     pub(crate) async fn start() -> Result<Self, String> {
         let store = Store::new(Arc::new(Timestamp::now), Dialect::default());
-        let (admin, operator) = (random_key("ADMIN")?, random_key("OPERATOR")?);
-        for key in [&admin, &operator] {
+        let (admin, operator, gateway) = (random_key("ADMIN")?, random_key("OPERATOR")?, random_key("GATEWAY")?);
+        for key in [&admin, &operator, &gateway] {
             store.add_account(ACCOUNT, &key.id, &key.secret);
         }
         let requests = RequestLog::default();
         let server = serve::store(LOOPBACK, &store, &requests).await;
         let server = server.map_err(|error| format!("can't serve the store: {error}"))?;
-        Ok(Self { store, requests, server, admin, operator })
+        Ok(Self { requests, server, admin, operator, gateway })
     }
 
     /// The store's URL.
@@ -68,9 +91,18 @@ impl Simulated {
         namespace: &str,
         backend: &str,
         patience: Duration,
-    ) -> Result<Server, String> {
-        let backends = Backends::from([(backend.to_owned(), Arc::new(self.store.as_account(ACCOUNT)) as _)]);
-        let gateway = Gateway::new(client, namespace, Arc::new(Timestamp::now), backends);
+    ) -> Result<Gateway, String> {
+        let proxy = Proxy::new(Plan::default()).map_err(|error| error.to_string())?;
+        let endpoint = self.endpoint();
+        let store = endpoint.parse().map_err(|error| format!("{endpoint}: {error}"))?;
+        let upstream = Upstream::s3(&store).map_err(|error| error.to_string())?;
+        let to_store = proxy.serve_s3(LOOPBACK, upstream).await;
+        let to_store = to_store.map_err(|error| format!("can't serve the gateway: {error}"))?;
+        let (endpoint, Key { id, secret }) = (to_store.url(), &self.gateway);
+        let endpoint = endpoint.parse().map_err(|error| format!("{endpoint}: {error}"))?;
+        let remote = Remote::new(&endpoint, REGION, id, secret).map_err(|error| error.to_string())?;
+        let stores = BTreeMap::from([(backend.to_owned(), remote)]);
+        let gateway = gateway::Gateway::before_stores(client, namespace, Arc::new(Timestamp::now), stores);
         let server = serve::gateway(LOOPBACK, &gateway, &RequestLog::default()).await;
         let server = server.map_err(|error| format!("can't serve the gateway: {error}"))?;
         let ready = async {
@@ -79,7 +111,7 @@ impl Simulated {
             }
         };
         timeout(patience, ready).await.map_err(|_| "the gateway did not read its credentials".to_owned())?;
-        Ok(server)
+        Ok(Gateway { server, _to_store: to_store, proxy })
     }
 }
 

@@ -9,6 +9,7 @@ mod crds;
 mod departure;
 mod edits;
 mod faults;
+mod gateway;
 mod namespace;
 mod objects;
 mod restart;
@@ -71,6 +72,8 @@ pub enum Scenario {
     Restart,
     /// Two operators work on the same claims; one of them is killed and comes back.
     TwoOperators,
+    /// Calls between gateway and store are lost, refused and never answered: tenants see that, and the operator does not.
+    GatewayFaults,
     /// Keys are replaced because they are a week old, by an operator whose clock is ahead, and then set back.
     ScheduledRotation,
 }
@@ -87,6 +90,7 @@ impl Scenario {
             Self::CrashRotate | Self::CrashCreate | Self::CrashDelete => "SIGKILL at each effect",
             Self::LostAnswers => "one fault for each claim",
             Self::Restart => "SIGKILL when the first of 20 claims is Bound",
+            Self::GatewayFaults => gateway::PLAN,
             Self::TwoOperators => "a second operator; SIGKILL when half of the claims are Bound",
             Self::ScheduledRotation => "the operator's clock 8 days ahead, right, 16 days ahead",
             Self::StrippedFinalizer => "SIGSTOP while the finalizer is stripped, then SIGCONT",
@@ -96,13 +100,16 @@ impl Scenario {
 
     /// Why it can't be played on a stage; `None` where it can.
     pub(crate) fn misfit(self, stage: Stage) -> Option<&'static str> {
-        let needs_rig = self.has_faults() || matches!(self, Self::RotationOverlap | Self::ScheduledRotation);
-        let needs_process = matches!(self, Self::TwoOperators | Self::ScheduledRotation);
+        let needs_rig =
+            self.has_faults() || matches!(self, Self::RotationOverlap | Self::GatewayFaults | Self::ScheduledRotation);
+        let needs_process = matches!(self, Self::GatewayFaults | Self::TwoOperators | Self::ScheduledRotation);
         match stage {
             Stage::Existing if needs_rig => {
                 Some("it needs a gateway, faults or a log of calls, which --cluster existing has not")
             }
-            Stage::Kind if needs_process => Some("it needs operators that are processes of this machine"),
+            Stage::Kind if needs_process => {
+                Some("it needs processes of this machine: two operators, another clock, a gateway behind a proxy")
+            }
             Stage::Kind | Stage::ControlPlane | Stage::Existing => None,
         }
     }
@@ -190,6 +197,7 @@ impl Scenario {
             Self::NameConflict => conflicts::name(world).await,
             Self::SecretConflict => conflicts::secret(world).await,
             Self::Restart => restart::play(world).await,
+            Self::GatewayFaults => gateway::faults(world).await,
             Self::TwoOperators => two::operators(world).await,
             Self::ScheduledRotation => match FakeClock::find() {
                 Some(clock) => schedule::rotation(world, &clock).await,

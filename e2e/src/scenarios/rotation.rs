@@ -31,7 +31,7 @@ const REQUEST: &str = "first";
 pub(super) async fn overlap(world: &World) -> Result<String, String> {
     let stage = world.stage("rotation").await?;
     let gateway = stage.start_gateway().await?;
-    let mut operator = stage.start_operator_behind(gateway.url(), &[]).await?;
+    let mut operator = stage.start_operator_behind(&gateway.url(), &[]).await?;
     let seen = stage.under(&mut operator, in_use(&stage)).await?;
     operator.terminate().await?;
     Ok(seen)

@@ -1,0 +1,55 @@
+//! Faults between the gateway and the store, where no call of the operator passes.
+
+use kube::ResourceExt;
+use serde_json::json;
+use stowage_sim::effects::Plan;
+
+use super::whole::whole;
+use crate::cluster::{World, check, explain};
+use crate::stage::Stage;
+use crate::tenant::Tenant;
+
+/// What the gateway's calls meet; each use of the bucket is a PutObject and a ListObjectsV2.
+pub(super) const PLAN: &str = "s3:PutObject@2 lost-answer; s3:ListObjectsV2@3 unreachable; s3:PutObject@5 slow-down; \
+    s3:PutObject@7 internal-error; s3:ListObjectsV2@8 access-denied";
+/// Uses in which one of these happens. A call that failed keeps the second one of its use from being made.
+const SPOILT: [usize; 5] = [2, 4, 5, 7, 11];
+const USES: usize = 12;
+const CLAIM: &str = "data";
+
+/// Each fault spoils the use that meets it and no other; the claim is as it was.
+pub(super) async fn faults(world: &World) -> Result<String, String> {
+    let stage = world.stage("gateway").await?;
+    let gateway = stage.start_gateway().await?;
+    let mut operator = stage.start_operator_behind(&gateway.url(), &[]).await?;
+    let told = stage.under(&mut operator, async {
+        stage.claim(CLAIM, json!({})).await?;
+        let claim = stage.ready(CLAIM).await?;
+        whole(&stage, &claim).await?;
+        let plan: Plan = PLAN.parse().map_err(|error| format!("{error}"))?;
+        gateway.proxy()?.set_plan(plan).map_err(|error| error.to_string())?;
+        let spoilt = uses(&stage).await?;
+        check(spoilt == SPOILT, || format!("uses {spoilt:?} failed, and not {SPOILT:?}"))?;
+        let unmet = gateway.proxy()?.effects().unfired();
+        check(unmet.is_empty(), || format!("no call met {unmet}"))?;
+        let after = explain("no claim", stage.claims().get(CLAIM).await)?;
+        check(after.resource_version() == claim.resource_version(), || "the claim was changed".to_owned())?;
+        Ok(format!("{} of {USES} uses failed, each by its own fault, and the claim is as it was", spoilt.len()))
+    });
+    let told = told.await?;
+    operator.terminate().await?;
+    Ok(told)
+}
+
+/// Uses the bucket again and again; tells which of them failed, counted from one.
+async fn uses(stage: &Stage<'_>) -> Result<Vec<usize>, String> {
+    let secret = explain("no consumer Secret", stage.secrets(&stage.tenant).get(&format!("{CLAIM}-s3")).await)?;
+    let tenant = Tenant::of(&secret)?;
+    let mut failed = Vec::new();
+    for number in 1..=USES {
+        if tenant.use_bucket(number).await.is_err() {
+            failed.push(number);
+        }
+    }
+    Ok(failed)
+}
