@@ -62,6 +62,13 @@ control-plane:
 e2e-control-plane *args:
     {{ if args == "" { ".ci/run e2e" } else { "cargo build --locked --workspace --bins && target/debug/stowage-e2e run --cluster control-plane --operator-command target/debug/stowage-operator " + args } }}
 
+# The scenarios on kind clusters that are made for it, with images of what is built here; needs kind, kubectl and a Docker
+# engine. KIND_NODE_IMAGE names the nodes' image, and with it the version of Kubernetes.
+e2e *args:
+    kind-config/image
+    cargo build --locked --workspace --bins
+    target/debug/stowage-e2e run --cluster kind {{ args }}
+
 # Every single fault and crash point of every scenario, faults that last, overtaken calls: `just explore create` for one.
 explore *args:
     cargo run --release --locked --bin stowage-sim -- explore {{ args }}
