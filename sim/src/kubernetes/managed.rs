@@ -332,6 +332,9 @@ pub(crate) fn record_update(kind: &Kind, old: &Value, object: &mut Value, manage
         // Once forgotten, owners are kept again only from the next apply on.
         return meta::set(object, "managedFields", Value::Null);
     }
+    if subresource.is_empty() && forgets_owners(object) {
+        return meta::set(object, "managedFields", Value::Null);
+    }
     if is_untypable(kind, object) {
         // A server can't tell who owns what in such an object, and forgets what it knew.
         return meta::set(object, "managedFields", Value::Null);
@@ -353,6 +356,12 @@ pub(crate) fn record_update(kind: &Kind, old: &Value, object: &mut Value, manage
         mine.time = now.to_owned();
     }
     set_managers(kind, object, &all);
+}
+
+/// Whether whoever wrote the object asks that all owners be forgotten (`isResetManagedFields`).
+fn forgets_owners(object: &Value) -> bool {
+    let entries = object["metadata"]["managedFields"].as_array();
+    entries.is_some_and(|entries| entries.iter().all(|entry| entries.len() == 1 && *entry == Value::Object(Map::new())))
 }
 
 /// Whether the object doesn't have the structure of its schema: a list for a text, say. The

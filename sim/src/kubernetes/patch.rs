@@ -151,6 +151,7 @@ pub(crate) fn server_side_apply(
     let now = state.now();
     let applier = Applier { manager: &options.manager, subresource: part.subresource(), force, now: &now };
     let Some(existing) = state.get(kind, place).cloned() else {
+        decode::check_name(&place.name, &config)?;
         let uid = meta::uid(&config);
         if !uid.is_empty() {
             let why =
@@ -164,6 +165,8 @@ pub(crate) fn server_side_apply(
         return Ok(write::create(state, kind, object, Ownership::Applied, options)?.warned(warnings));
     };
     let mut object = apply::apply(kind, &existing, &config, &applier)?;
+    // Of another name and a conflict, a server tells the conflict.
+    decode::check_name(&place.name, &config)?;
     if meta::text(&config, "resourceVersion").is_empty() {
         meta::copy(&existing, &mut object, "resourceVersion");
     }

@@ -94,7 +94,7 @@ fn dispatch(cluster: &Cluster, head: &Parts, body: &Bytes) -> Result<Response<Ap
     }
     let Some(route) = Route::parse(head.uri.path()) else { return Ok(output::page_not_found()) };
     let Some(kind) = cluster.lock().kind(&route.group, &route.version, &route.plural) else {
-        return Ok(output::page_not_found());
+        return nowhere(cluster, &route);
     };
     let part = match route.subresource.as_deref() {
         None => Part::Main,
@@ -105,12 +105,18 @@ fn dispatch(cluster: &Cluster, head: &Parts, body: &Bytes) -> Result<Response<Ap
         Some(_) => return Err(status::no_such_resource()),
     };
     if !route.namespace.is_empty() && !kind.is_namespaced() {
-        return Ok(output::page_not_found());
+        return nowhere(cluster, &route);
     }
     let query = Query::parse(head.uri.query().unwrap_or_default());
     let form = Form::parse(&head.headers);
     let (disturbance, author) = (head.extensions.get().copied(), head.extensions.get().copied());
     Call { cluster, kind, route, query, head, body, part, form, disturbance, author }.answer()
+}
+
+/// What is no resource. A server's own groups say so in a status, those of definitions and unknown ones with a page.
+fn nowhere(cluster: &Cluster, route: &Route) -> Result<Response<ApiBody>, Failure> {
+    let built_in = cluster.lock().kinds().any(|kind| !kind.is_custom() && kind.group == route.group);
+    if built_in { Err(status::no_such_resource()) } else { Ok(output::page_not_found()) }
 }
 
 impl Call<'_> {

@@ -194,6 +194,8 @@ async fn a_page_is_the_last_when_no_object_is_left_selected_or_not() {
 #[rstest]
 #[case::status_of_a_kind_without("GET", "/api/v1/namespaces/ns/secrets/a/status", json!(null), 404, "the server could not find the requested resource")]
 #[case::unknown_subresource("GET", "/apis/example.io/v1/namespaces/ns/things/a/scale", json!(null), 404, "things.example.io \"a\" not found")]
+#[case::no_resource_of_the_core("GET", "/api/v1/namespaces/ns/scale", json!(null), 404, "the server could not find the requested resource")]
+#[case::no_version_of_a_group("GET", "/apis/events.k8s.io/v9/namespaces/ns/events", json!(null), 404, "the server could not find the requested resource")]
 #[case::all_namespaces("DELETE", "/api/v1/namespaces", json!(null), 405, "the server does not allow this method on the requested resource")]
 #[case::dry_run("POST", "/api/v1/namespaces/ns/secrets?dryRun=Some", json!({"metadata": {"name": "a"}}), 422, "CreateOptions.meta.k8s.io \"\" is invalid: dryRun: Unsupported value: [\"Some\"]: supported values: \"All\"")]
 #[case::put_without_a_name("PUT", THINGS, json!({}), 400, "name must be provided")]
@@ -224,4 +226,34 @@ async fn a_precondition_names_an_event_without_its_group() {
         assert!(refused["message"].as_str().is_some_and(|text| text.starts_with(&start)), "{refused}");
         assert_eq!(refused["details"]["group"].is_null(), kind == "Event");
     }
+}
+
+#[tokio::test]
+async fn what_was_there_before_the_first_apply_has_a_manager_of_its_own() {
+    let f = Fixture::new().await;
+    let secret = json!({"metadata": {"name": "a", "labels": {"x": "y"}}, "data": {"a": "Yg=="}, "type": "Opaque"});
+    ask(&f, "POST", &format!("{SECRETS}?fieldManager=alpha"), secret).await;
+    let uri = format!("{SECRETS}/a");
+    ask(&f, MERGE, &uri, json!({"metadata": {"managedFields": [{}]}})).await;
+    let config = json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "a", "labels": {"x": "z"}}, "type": "Opaque"});
+    let refused = ask(&f, APPLY, &format!("{uri}?fieldManager=beta"), config.clone()).await;
+    let expected = "Apply failed with 1 conflict: conflict with \"before-first-apply\" using v1: .metadata.labels.x";
+    assert_eq!(refused["message"], expected);
+    let forced = ask(&f, APPLY, &format!("{uri}?fieldManager=beta&force=true"), config).await;
+    let before = json!({"f:data": {".": {}, "f:a": {}}, "f:metadata": {"f:labels": {}}, "f:type": {}});
+    assert_eq!(fields_of(&forced, "before-first-apply"), &before);
+}
+
+#[tokio::test]
+async fn of_another_name_and_a_conflict_the_conflict_is_told() {
+    let f = Fixture::new().await;
+    ask(&f, "POST", &format!("{EVENTS}?fieldManager=alpha"), event("c")).await;
+    let mut config = event("other");
+    let uri = format!("{EVENTS}/c?fieldManager=alpha");
+    let refused = ask(&f, APPLY, &uri, config.clone()).await;
+    assert_eq!(refused["message"], "the name of the object (other) does not match the name on the URL (c)");
+    config["regarding"]["name"] = json!("a");
+    let refused = ask(&f, APPLY, &uri, config).await;
+    let expected = "Apply failed with 1 conflict: conflict with \"alpha\" using events.k8s.io/v1: .regarding";
+    assert_eq!((&refused["code"], &refused["message"]), (&json!(409), &json!(expected)));
 }
