@@ -12,6 +12,7 @@ mod difference;
 pub mod kubernetes;
 pub mod rules;
 mod run;
+pub mod s3;
 
-pub use difference::{Difference, Exchange, Leaf, leaves};
+pub use difference::{Answers, Difference, Exchange, Leaf, leaves};
 pub use run::{Limits, Pair, Report, Start, run};

@@ -60,12 +60,20 @@ impl tower::Service<Request<Body>> for StoreService {
             complete_error(&mut response, &id);
             let id = HeaderValue::try_from(id).expect("hexadecimal digits are a valid header value");
             response.headers_mut().insert("x-amz-request-id", id);
+            mark_part(&method, &mut response);
             strip_body(&method, &mut response);
             if disturbance == Some(Disturbance::Truncated) {
                 truncate(&mut response);
             }
             Ok(response)
         })
+    }
+}
+
+/// The head of a part of an object has the status of a part, which s3s sets only where the part itself is sent.
+fn mark_part(method: &Method, response: &mut Response<Body>) {
+    if method == Method::HEAD && response.headers().contains_key(http::header::CONTENT_RANGE) {
+        *response.status_mut() = StatusCode::PARTIAL_CONTENT;
     }
 }
 

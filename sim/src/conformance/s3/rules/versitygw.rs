@@ -1,0 +1,257 @@
+//! What versitygw, before a file system, does otherwise than MinIO and Amazon S3.
+
+use super::super::super::difference::Exchange;
+use super::super::super::rules::{Rule, System, Then};
+use super::both::is_of_refusal;
+use super::{VERSITYGW, error, field, is_copy_onto_itself, is_pair};
+
+const SYSTEMS: &[System] = &[VERSITYGW];
+
+pub(super) const RULES: &[Rule] = &[
+    Rule {
+        name: "suspended versioning",
+        systems: SYSTEMS,
+        then: Then::Ends,
+        reason: "versitygw loses versions once versioning is suspended: what is written or deleted then takes the place of \
+                 the newest version, and `null` can't be read. What follows a suspension is compared with MinIO only.",
+        applies: |exchange, _| comes_after(exchange, "<Status>Suspended</Status>"),
+    },
+    Rule {
+        name: "versions of what is not versioned",
+        systems: SYSTEMS,
+        then: Then::Ends,
+        reason: "In a bucket without versioning versitygw knows no version `null`. MinIO and Amazon S3 do.",
+        applies: |exchange, leaf| {
+            let versioned = ["<Status>Enabled</Status>", "x-amz-bucket-object-lock-enabled: true", "?object-lock"];
+            let unversioned = !versioned.iter().any(|how| comes_after(exchange, how));
+            let missing = ["NoSuchVersion", "InvalidArgument", ""].contains(&error(&exchange.answers.real));
+            unversioned && exchange.operation.contains("versionId=") && is_of_refusal(leaf) && missing
+        },
+    },
+    Rule {
+        name: "copy of a delete marker",
+        systems: SYSTEMS,
+        then: Then::Ends,
+        reason: "versitygw copies what a delete marker hides, and the marker itself, as if it were an object.",
+        applies: |exchange, leaf| {
+            let hidden = ["NoSuchKey", "NoSuchVersion", "MethodNotAllowed"];
+            exchange.operation.contains("x-amz-copy-source: ")
+                && is_of_refusal(leaf)
+                && hidden.iter().any(|code| is_pair(exchange, code, ""))
+        },
+    },
+    Rule {
+        name: "copy onto itself",
+        systems: SYSTEMS,
+        then: Then::Ends,
+        reason: "versitygw changes an object in place where it is copied onto itself: there is no new version, and headers \
+                 that the copy doesn't name stay.",
+        applies: |exchange, leaf| {
+            let made = is_copy_onto_itself(&exchange.operation) && leaf.path == "headers.x-amz-version-id";
+            let copied = exchange.after.iter().any(|operation| is_copy_onto_itself(operation));
+            let kept = copied && leaf.path.starts_with("headers.") && leaf.simulated.is_null();
+            made || kept
+        },
+    },
+    Rule {
+        name: "condition of a copy",
+        systems: SYSTEMS,
+        then: Then::GoesOn,
+        reason: "versitygw answers a copy whose source is not to match with 304. MinIO and Amazon S3 answer 412, as nothing \
+                 is read.",
+        applies: |exchange, leaf| {
+            exchange.operation.contains("x-amz-copy-source-if-none-match")
+                && is_of_refusal(leaf)
+                && error(&exchange.answers.simulated) == "PreconditionFailed"
+                && exchange.answers.real["code"] == 304
+        },
+    },
+    Rule {
+        name: "status of a write of tags",
+        systems: SYSTEMS,
+        then: Then::GoesOn,
+        reason: "versitygw answers PutBucketTagging with 204, MinIO with 200; Amazon S3 has done both.",
+        applies: |exchange, leaf| {
+            leaf.path == "code" && exchange.operation.contains("?tagging") && leaf.simulated == 200 && leaf.real == 204
+        },
+    },
+    Rule {
+        name: "nothing to delete",
+        systems: SYSTEMS,
+        then: Then::GoesOn,
+        reason: "versitygw takes a DeleteObjects without objects for one that succeeds. MinIO and Amazon S3 refuse it.",
+        applies: |exchange, leaf| {
+            exchange.operation.contains("<Delete></Delete>")
+                && is_of_refusal(leaf)
+                && is_pair(exchange, "MalformedXML", "")
+        },
+    },
+    Rule {
+        name: "quiet",
+        systems: SYSTEMS,
+        then: Then::GoesOn,
+        reason: "versitygw tells what a DeleteObjects has deleted also where it is not to.",
+        applies: |exchange, leaf| {
+            exchange.operation.contains("<Quiet>true")
+                && leaf.path.starts_with("body.DeleteResult")
+                && (leaf.simulated.is_null() || leaf.simulated == "")
+        },
+    },
+    Rule {
+        name: "no encoding",
+        systems: SYSTEMS,
+        then: Then::GoesOn,
+        reason: "versitygw doesn't know encoding-type, and says so by not repeating it. Clients decode what is said to be \
+                 encoded.",
+        applies: |exchange, leaf| {
+            exchange.operation.contains("encoding-type=url")
+                && ["EncodingType", "Key", "Prefix", "NextMarker", "NextKeyMarker"].contains(&field(leaf))
+        },
+    },
+    Rule {
+        name: "deleting a version that is gone",
+        systems: SYSTEMS,
+        then: Then::GoesOn,
+        reason: "versitygw refuses to delete a version that is not there, `null` too. MinIO and Amazon S3 say that it is \
+                 deleted. Either way it is gone.",
+        applies: |exchange, leaf| {
+            let refused = |code: &str| ["NoSuchVersion", "InvalidArgument"].contains(&code);
+            let one = exchange.operation.starts_with("DELETE ")
+                && exchange.operation.contains("versionId=")
+                && exchange.answers.simulated["code"] == 204;
+            let result = |answer: &serde_json::Value| answer["body"]["DeleteResult"]["Error"].clone();
+            let errors = result(&exchange.answers.real);
+            let mut errors = errors.as_array().into_iter().flatten().peekable();
+            let of_many = leaf.path.starts_with("body.DeleteResult")
+                && result(&exchange.answers.simulated).is_null()
+                && errors.peek().is_some()
+                && errors.all(|error| refused(error["Code"].as_str().unwrap_or_default()));
+            (one && is_of_refusal(leaf) && refused(error(&exchange.answers.real))) || of_many
+        },
+    },
+    Rule {
+        name: "strangers and missing buckets",
+        systems: SYSTEMS,
+        then: Then::GoesOn,
+        reason: "versitygw and Amazon S3 tell also who doesn't sign that a bucket is missing; MinIO and the simulator deny \
+                 access.",
+        applies: |exchange, leaf| {
+            exchange.operation.contains("signed by Nobody")
+                && is_of_refusal(leaf)
+                && is_pair(exchange, "AccessDenied", "NoSuchBucket")
+        },
+    },
+    Rule {
+        name: "name with two dots",
+        systems: SYSTEMS,
+        then: Then::Ends,
+        reason: "versitygw makes buckets with two dots side by side in their names. MinIO and Amazon S3 refuse them.",
+        applies: |exchange, leaf| {
+            exchange.operation.starts_with("PUT /$(place)..a")
+                && is_of_refusal(leaf)
+                && is_pair(exchange, "InvalidBucketName", "")
+        },
+    },
+    Rule {
+        name: "head of a delete marker",
+        systems: SYSTEMS,
+        then: Then::GoesOn,
+        reason: "versitygw doesn't say that it is a delete marker that hides the object.",
+        applies: |exchange, leaf| {
+            exchange.operation.starts_with("HEAD ") && leaf.path == "headers.x-amz-delete-marker" && leaf.real.is_null()
+        },
+    },
+    Rule {
+        name: "overwriting what is not there",
+        systems: SYSTEMS,
+        then: Then::GoesOn,
+        reason: "versitygw answers If-Match on a missing key with PreconditionFailed. MinIO answers NoSuchKey, as Amazon S3 \
+                 documents it.",
+        applies: |exchange, leaf| is_of_refusal(leaf) && is_pair(exchange, "NoSuchKey", "PreconditionFailed"),
+    },
+    Rule {
+        name: "writing where a delete marker is",
+        systems: SYSTEMS,
+        then: Then::Ends,
+        reason: "To versitygw a key that a delete marker hides is there: If-None-Match doesn't let it be written.",
+        applies: |exchange, leaf| {
+            exchange.operation.contains("if-none-match: *")
+                && is_of_refusal(leaf)
+                && is_pair(exchange, "", "PreconditionFailed")
+        },
+    },
+    Rule {
+        name: "root of a retention",
+        systems: SYSTEMS,
+        then: Then::GoesOn,
+        reason: "versitygw calls the document another name. SDKs don't look at it.",
+        applies: |exchange, leaf| {
+            let (ours, theirs) = (&exchange.answers.simulated["body"], &exchange.answers.real["body"]);
+            (leaf.path == "body.Retention" || leaf.path == "body.ObjectLockRetention")
+                && ours["Retention"] == theirs["ObjectLockRetention"]
+        },
+    },
+    Rule {
+        name: "tags of a delete marker",
+        systems: SYSTEMS,
+        then: Then::GoesOn,
+        reason: "versitygw says MethodNotAllowed of a key that a delete marker hides. MinIO says NoSuchKey.",
+        applies: |exchange, leaf| {
+            exchange.operation.contains("?tagging")
+                && is_of_refusal(leaf)
+                && is_pair(exchange, "NoSuchKey", "MethodNotAllowed")
+        },
+    },
+    Rule {
+        name: "order of the uploads to one key",
+        systems: SYSTEMS,
+        then: Then::GoesOn,
+        reason: "versitygw orders uploads to one key by their ids, which are random, not by age.",
+        applies: |_, leaf| {
+            leaf.path.contains("ListMultipartUploadsResult.Upload.") && field(leaf) == "UploadId"
+        },
+    },
+    Rule {
+        name: "completing what is no upload",
+        systems: SYSTEMS,
+        then: Then::GoesOn,
+        reason: "Where there is an object, versitygw takes the completion of an unknown upload for a repetition, and says \
+                 that it is done. MinIO and Amazon S3 answer NoSuchUpload.",
+        applies: |exchange, leaf| {
+            exchange.operation.starts_with("POST ")
+                && exchange.operation.contains("<CompleteMultipartUpload>")
+                && is_of_refusal(leaf)
+                && is_pair(exchange, "NoSuchUpload", "")
+        },
+    },
+    Rule {
+        name: "pages of versions",
+        systems: SYSTEMS,
+        then: Then::GoesOn,
+        reason: "versitygw's pages of ListObjectVersions overlap and leave out prefixes; whole lists are right. The operator \
+                 deletes what a page shows and asks again until nothing is left, whatever it shows twice.",
+        applies: |exchange, leaf| {
+            let part = ["max-keys=1", "max-keys=2", "max-keys=3", "key-marker="];
+            exchange.operation.contains("?versions")
+                && !exchange.operation.contains("max-keys=1000")
+                && part.iter().any(|how| exchange.operation.contains(how))
+                && leaf.path != "code"
+        },
+    },
+    Rule {
+        name: "lock of a version",
+        systems: SYSTEMS,
+        then: Then::GoesOn,
+        reason: "versitygw doesn't tell of the lock of an old version where it is read. It tells who asks for it.",
+        applies: |exchange, leaf| {
+            exchange.operation.contains("versionId=")
+                && leaf.path.starts_with("headers.x-amz-object-lock-")
+                && leaf.real.is_null()
+        },
+    },
+];
+
+/// Whether this stands in the operation or in one before it.
+fn comes_after(exchange: &Exchange, what: &str) -> bool {
+    exchange.after.iter().chain([&exchange.operation]).any(|operation| operation.contains(what))
+}
