@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::super::super::difference::{Exchange, Leaf};
 use super::super::super::rules::{Rule, System, Then};
-use super::{MINIO, VERSITYGW, error, field};
+use super::{MINIO, VERSITYGW, error, field, is_pair};
 
 const BOTH: &[System] = &[MINIO, VERSITYGW];
 
@@ -43,7 +43,7 @@ pub(super) const RULES: &[Rule] = &[
         systems: BOTH,
         then: Then::GoesOn,
         reason: "A request that is wrong in two ways is refused for one of them: that it makes no sense, that something is \
-                 not there, that the bucket isn't in that state, that parts are in the wrong order, too small or others.",
+                 not there or is a delete marker, that the bucket isn't in that state, that parts are in the wrong order, too small or others.",
         applies: |exchange, leaf| {
             let (ours, theirs) = (&exchange.answers.simulated, &exchange.answers.real);
             is_of_refusal(leaf) && (is_either_of_two(ours, theirs) || is_either_of_two(theirs, ours))
@@ -64,9 +64,8 @@ pub(super) const RULES: &[Rule] = &[
         name: "delete marker of nothing",
         systems: BOTH,
         then: Then::Ends,
-        reason: "Deleting a key that has no version makes a delete marker on Amazon S3, and none here. On MinIO the same \
-                 holds for a key that is deleted already, though DeleteObjects answers as if there were another one. Who \
-                 empties a bucket deletes versions.",
+        reason: "Deleting a key that has no version makes a delete marker on Amazon S3, and none here. Who empties a bucket \
+                 deletes versions.",
         applies: is_marker_of_nothing,
     },
     Rule {
@@ -77,7 +76,7 @@ pub(super) const RULES: &[Rule] = &[
                  Not so on Amazon S3. A client finds nothing below it.",
         applies: |exchange, leaf| {
             let (ours, theirs) = (prefixes(&exchange.answers.simulated), prefixes(&exchange.answers.real));
-            leaf.path.contains("ListBucketResult") && theirs.is_superset(&ours) && theirs != ours
+            leaf.path != "code" && theirs.is_superset(&ours) && theirs != ours
         },
     },
     Rule {
@@ -99,6 +98,22 @@ pub(super) const RULES: &[Rule] = &[
                 && leaf.real == 400
                 && ["InvalidBucketState", "NoSuchObjectLockConfiguration"].contains(&code)
                 && error(&exchange.answers.simulated) == code
+        },
+    },
+    Rule {
+        name: "default retention and a legal hold",
+        systems: BOTH,
+        then: Then::Ends,
+        reason: "An object that is written with a legal hold doesn't get the bucket's default retention. On Amazon S3 the \
+                 two are independent. The hold holds it longer.",
+        applies: |exchange, leaf| {
+            let shown = leaf.path == "headers.x-amz-object-lock-mode"
+                || leaf.path == "headers.x-amz-object-lock-retain-until-date"
+                || (exchange.operation.contains("?retention") && is_of_refusal(leaf));
+            let asked = ["<DefaultRetention>", "x-amz-object-lock-legal-hold: ON"];
+            shown
+                && (leaf.real.is_null() || is_pair(exchange, "", "NoSuchObjectLockConfiguration"))
+                && asked.iter().all(|what| exchange.after.iter().any(|operation| operation.contains(what)))
         },
     },
     Rule {
@@ -136,37 +151,25 @@ fn is_malformed(answer: &Value) -> bool {
 
 fn is_either_of_two(one: &Value, other: &Value) -> bool {
     let missing = other["code"] == 404 && (other["body"].is_null() || error(other).starts_with("NoSuch"));
-    let otherwise = ["InvalidBucketState", "BucketAlreadyOwnedByYou"].contains(&error(other));
+    let otherwise = ["InvalidBucketState", "BucketAlreadyOwnedByYou", "MethodNotAllowed"].contains(&error(other));
     let parts = ["InvalidPartOrder", "InvalidPart", "EntityTooSmall"];
     (one["code"] == 400 && missing)
         || (is_malformed(one) && otherwise)
         || (parts.contains(&error(one)) && parts.contains(&error(other)))
 }
 
-/// Whether the real store made no delete marker where the simulated one did, as its answer to the delete or a later list
-/// shows.
+/// Whether the real store made no delete marker where the simulated one did.
 fn is_marker_of_nothing(exchange: &Exchange, leaf: &Leaf) -> bool {
-    let (ours, theirs) = (&exchange.answers.simulated, &exchange.answers.real);
-    let deletes = exchange.operation.starts_with("DELETE ") && !exchange.operation.contains("versionId=");
     let marked = |answer: &Value| answer["headers"]["x-amz-delete-marker"] == "true";
-    let none = leaf.path.starts_with("headers.x-amz-") && !marked(theirs);
-    let again = leaf.path == "headers.x-amz-version-id" && marked(theirs);
+    let one = exchange.operation.starts_with("DELETE ")
+        && !exchange.operation.contains("versionId=")
+        && leaf.path.starts_with("headers.x-amz-")
+        && marked(&exchange.answers.simulated)
+        && !marked(&exchange.answers.real);
     let of_many = leaf.path.starts_with("body.DeleteResult.Deleted.")
         && ["DeleteMarker", "DeleteMarkerVersionId"].contains(&field(leaf))
         && leaf.real.is_null();
-    let listed = leaf.path.contains("ListVersionsResult") && lacks_markers_only(ours, theirs);
-    (deletes && marked(ours) && (none || again)) || of_many || listed
-}
-
-/// Whether a list of versions has everything that another has, but for delete markers.
-fn lacks_markers_only(ours: &Value, theirs: &Value) -> bool {
-    let entries = |answer: &Value, kind: &str| -> BTreeSet<String> {
-        let pages = answer.as_array().map_or_else(|| vec![answer], |pages| pages.iter().collect());
-        let all = pages.into_iter().filter_map(|page| page["body"]["ListVersionsResult"][kind].as_array()).flatten();
-        all.map(|entry| format!("{} {}", entry["Key"], entry["VersionId"])).collect()
-    };
-    let [markers, known] = [ours, theirs].map(|answer| entries(answer, "DeleteMarker"));
-    entries(ours, "Version") == entries(theirs, "Version") && markers.is_superset(&known) && markers != known
+    one || of_many
 }
 
 /// The common prefixes of a list, of all of its pages.

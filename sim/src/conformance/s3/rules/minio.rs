@@ -1,5 +1,10 @@
 //! What MinIO does otherwise than versitygw and Amazon S3.
 
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+
+use super::super::super::difference::{Exchange, Leaf};
 use super::super::super::rules::{Rule, System, Then};
 use super::both::is_of_refusal;
 use super::{MINIO, error, field, is_copy_onto_itself, is_pair};
@@ -162,4 +167,49 @@ pub(super) const RULES: &[Rule] = &[
                 && is_pair(exchange, "InvalidArgument", "InvalidRange")
         },
     },
+    Rule {
+        name: "second delete marker",
+        systems: SYSTEMS,
+        then: Then::Ends,
+        reason: "MinIO makes no delete marker for a key that is deleted already, and DeleteObjects answers as if it did, \
+                 also for a key that never was. What it says it made is in no list and can't be deleted.",
+        applies: is_second_marker,
+    },
+    Rule {
+        name: "lock of a delete marker",
+        systems: SYSTEMS,
+        then: Then::GoesOn,
+        reason: "MinIO says of the lock of a delete marker that key or version is missing, but where a retention is put on \
+                 the newest version. versitygw always says MethodNotAllowed.",
+        applies: |exchange, leaf| {
+            let lock = exchange.operation.contains("?retention") || exchange.operation.contains("?legal-hold");
+            let missing = ["NoSuchKey", "NoSuchVersion"];
+            lock && is_of_refusal(leaf) && missing.iter().any(|code| is_pair(exchange, "MethodNotAllowed", code))
+        },
+    },
 ];
+
+/// Whether it shows that the real store made no second delete marker: in the answer to the delete, or, where that
+/// pretended to have made one, later.
+fn is_second_marker(exchange: &Exchange, leaf: &Leaf) -> bool {
+    let (ours, theirs) = (&exchange.answers.simulated, &exchange.answers.real);
+    let deletes = exchange.operation.starts_with("DELETE ");
+    let named = exchange.operation.contains("versionId=");
+    let pretended = exchange.after.iter().any(|operation| operation.contains("?delete"));
+    let marked = |answer: &Value| answer["headers"]["x-amz-delete-marker"] == "true";
+    let same = deletes && !named && leaf.path == "headers.x-amz-version-id" && marked(ours) && marked(theirs);
+    let gone = deletes && named && leaf.path == "headers.x-amz-delete-marker" && leaf.real.is_null();
+    let empty = deletes && is_of_refusal(leaf) && is_pair(exchange, "BucketNotEmpty", "");
+    same || (pretended && (gone || empty || lacks_markers_only(ours, theirs)))
+}
+
+/// Whether a list of versions has everything that another has, but for delete markers.
+fn lacks_markers_only(ours: &Value, theirs: &Value) -> bool {
+    let entries = |answer: &Value, kind: &str| -> BTreeSet<String> {
+        let pages = answer.as_array().map_or_else(|| vec![answer], |pages| pages.iter().collect());
+        let all = pages.into_iter().filter_map(|page| page["body"]["ListVersionsResult"][kind].as_array()).flatten();
+        all.map(|entry| format!("{} {}", entry["Key"], entry["VersionId"])).collect()
+    };
+    let [markers, known] = [ours, theirs].map(|answer| entries(answer, "DeleteMarker"));
+    entries(ours, "Version") == entries(theirs, "Version") && markers.is_superset(&known) && markers != known
+}

@@ -32,12 +32,14 @@ pub(super) const RULES: &[Rule] = &[
         name: "copy of a delete marker",
         systems: SYSTEMS,
         then: Then::Ends,
-        reason: "versitygw copies what a delete marker hides, and the marker itself, as if it were an object.",
+        reason: "versitygw copies what a delete marker hides, and the marker itself, as if it were an object, or \
+                 says MethodNotAllowed of it.",
         applies: |exchange, leaf| {
             let hidden = ["NoSuchKey", "NoSuchVersion", "MethodNotAllowed"];
             exchange.operation.contains("x-amz-copy-source: ")
                 && is_of_refusal(leaf)
-                && hidden.iter().any(|code| is_pair(exchange, code, ""))
+                && (hidden.iter().any(|code| is_pair(exchange, code, ""))
+                    || is_pair(exchange, "NoSuchKey", "MethodNotAllowed"))
         },
     },
     Rule {
@@ -241,12 +243,29 @@ pub(super) const RULES: &[Rule] = &[
     Rule {
         name: "lock of a version",
         systems: SYSTEMS,
-        then: Then::GoesOn,
-        reason: "versitygw doesn't tell of the lock of an old version where it is read. It tells who asks for it.",
+        then: Then::Ends,
+        reason: "versitygw keeps locks by version or by key, as they are asked for: one that is put on a named version isn't \
+                 seen where none is named, and what was put on a version is gone with the next one.",
         applies: |exchange, leaf| {
-            exchange.operation.contains("versionId=")
-                && leaf.path.starts_with("headers.x-amz-object-lock-")
-                && leaf.real.is_null()
+            let after = exchange.after.iter();
+            let mut put = after.filter(|operation| operation.contains("?retention&") || operation.contains("?legal-hold&"));
+            let by_version = exchange.operation.contains("versionId=") || put.next().is_some();
+            let unseen = leaf.path.starts_with("headers.x-amz-object-lock-") && leaf.real.is_null();
+            let ours_only = is_pair(exchange, "", "NoSuchObjectLockConfiguration") || is_pair(exchange, "AccessDenied", "");
+            by_version && (unseen || (is_of_refusal(leaf) && ours_only))
+        },
+    },
+    Rule {
+        name: "pages of uploads",
+        systems: SYSTEMS,
+        then: Then::GoesOn,
+        reason: "versitygw takes no marker of an upload that is not the first of its key: the second page is an \
+                 InvalidArgument. A list of less than a thousand uploads has one page.",
+        applies: |exchange, leaf| {
+            let pages = exchange.answers.real.as_array().into_iter().flatten();
+            exchange.operation.contains("?uploads")
+                && pages.into_iter().any(|page| error(page) == "InvalidArgument")
+                && leaf.path.starts_with(|first: char| first.is_ascii_digit())
         },
     },
 ];
