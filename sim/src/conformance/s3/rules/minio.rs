@@ -1,13 +1,11 @@
 //! What MinIO does otherwise than versitygw and Amazon S3.
 
-use std::collections::BTreeSet;
-
 use serde_json::Value;
 
 use super::super::super::difference::{Exchange, Leaf};
 use super::super::super::rules::{Rule, System, Then};
 use super::both::is_of_refusal;
-use super::{MINIO, error, field, is_copy_onto_itself, is_pair};
+use super::{MINIO, comes_after, error, field, is_copy_onto_itself, is_pair};
 
 const SYSTEMS: &[System] = &[MINIO];
 
@@ -68,9 +66,11 @@ pub(super) const RULES: &[Rule] = &[
         name: "marker outside of the prefix",
         systems: SYSTEMS,
         then: Then::GoesOn,
-        reason: "MinIO answers NotImplemented where a marker doesn't begin with the prefix. No list gives such a marker.",
+        reason: "MinIO answers NotImplemented where a marker doesn't begin with the prefix, and an empty list where \
+                 `start-after` doesn't, whether the bucket is there or not. No list gives such a marker.",
         applies: |exchange, _| {
-            exchange.operation.contains("marker=") && error(&exchange.answers.real) == "NotImplemented"
+            (exchange.operation.contains("marker=") && error(&exchange.answers.real) == "NotImplemented")
+                || (exchange.operation.contains("start-after=") && is_pair(exchange, "NoSuchBucket", ""))
         },
     },
     Rule {
@@ -172,7 +172,7 @@ pub(super) const RULES: &[Rule] = &[
         systems: SYSTEMS,
         then: Then::Ends,
         reason: "MinIO makes no delete marker for a key that is deleted already, and DeleteObjects answers as if it did, \
-                 also for a key that never was. What it says it made is in no list and can't be deleted.",
+                 also for a key that never was. What it says it made is not there.",
         applies: is_second_marker,
     },
     Rule {
@@ -192,24 +192,15 @@ pub(super) const RULES: &[Rule] = &[
 /// Whether it shows that the real store made no second delete marker: in the answer to the delete, or, where that
 /// pretended to have made one, later.
 fn is_second_marker(exchange: &Exchange, leaf: &Leaf) -> bool {
-    let (ours, theirs) = (&exchange.answers.simulated, &exchange.answers.real);
-    let deletes = exchange.operation.starts_with("DELETE ");
-    let named = exchange.operation.contains("versionId=");
-    let pretended = exchange.after.iter().any(|operation| operation.contains("?delete"));
     let marked = |answer: &Value| answer["headers"]["x-amz-delete-marker"] == "true";
-    let same = deletes && !named && leaf.path == "headers.x-amz-version-id" && marked(ours) && marked(theirs);
-    let gone = deletes && named && leaf.path == "headers.x-amz-delete-marker" && leaf.real.is_null();
-    let empty = deletes && is_of_refusal(leaf) && is_pair(exchange, "BucketNotEmpty", "");
-    same || (pretended && (gone || empty || lacks_markers_only(ours, theirs)))
-}
-
-/// Whether a list of versions has everything that another has, but for delete markers.
-fn lacks_markers_only(ours: &Value, theirs: &Value) -> bool {
-    let entries = |answer: &Value, kind: &str| -> BTreeSet<String> {
-        let pages = answer.as_array().map_or_else(|| vec![answer], |pages| pages.iter().collect());
-        let all = pages.into_iter().filter_map(|page| page["body"]["ListVersionsResult"][kind].as_array()).flatten();
-        all.map(|entry| format!("{} {}", entry["Key"], entry["VersionId"])).collect()
-    };
-    let [markers, known] = [ours, theirs].map(|answer| entries(answer, "DeleteMarker"));
-    entries(ours, "Version") == entries(theirs, "Version") && markers.is_superset(&known) && markers != known
+    let (ours, theirs) = (&exchange.answers.simulated, &exchange.answers.real);
+    let same = exchange.operation.starts_with("DELETE ")
+        && !exchange.operation.contains("versionId=")
+        && leaf.path == "headers.x-amz-version-id"
+        && marked(ours)
+        && marked(theirs);
+    let missing = marked(ours) && leaf.path == "headers.x-amz-delete-marker" && leaf.real.is_null();
+    let head = ours["code"] == 405 && theirs["code"] == 404 && exchange.operation.starts_with("HEAD ");
+    let unknown = is_of_refusal(leaf) && (head || is_pair(exchange, "MethodNotAllowed", "NoSuchVersion"));
+    same || (comes_after(exchange, "?delete") && (missing || unknown))
 }

@@ -44,3 +44,8 @@ fn is_copy_onto_itself(operation: &str) -> bool {
     let from = operation.split_once("x-amz-copy-source: ").and_then(|(_, rest)| rest.split([' ', '?']).next());
     to.is_some() && to == from
 }
+
+/// Whether this stands in an operation before it.
+fn comes_after(exchange: &Exchange, what: &str) -> bool {
+    exchange.after.iter().any(|operation| operation.contains(what))
+}

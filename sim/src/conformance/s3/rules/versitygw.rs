@@ -1,11 +1,15 @@
 //! What versitygw, before a file system, does otherwise than MinIO and Amazon S3.
 
+use serde_json::Value;
+
 use super::super::super::difference::Exchange;
 use super::super::super::rules::{Rule, System, Then};
 use super::both::is_of_refusal;
-use super::{VERSITYGW, error, field, is_copy_onto_itself, is_pair};
+use super::{VERSITYGW, comes_after, error, field, is_copy_onto_itself, is_pair};
 
 const SYSTEMS: &[System] = &[VERSITYGW];
+/// What it says of a version that is not there.
+const GONE: [&str; 2] = ["NoSuchVersion", "InvalidArgument"];
 
 pub(super) const RULES: &[Rule] = &[
     Rule {
@@ -14,32 +18,34 @@ pub(super) const RULES: &[Rule] = &[
         then: Then::Ends,
         reason: "versitygw loses versions once versioning is suspended: what is written or deleted then takes the place of \
                  the newest version, and `null` can't be read. What follows a suspension is compared with MinIO only.",
-        applies: |exchange, _| comes_after(exchange, "<Status>Suspended</Status>"),
+        applies: |exchange, _| comes_after(exchange, "Suspended"),
     },
     Rule {
-        name: "versions of what is not versioned",
+        name: "version null",
         systems: SYSTEMS,
         then: Then::Ends,
-        reason: "In a bucket without versioning versitygw knows no version `null`. MinIO and Amazon S3 do.",
-        applies: |exchange, leaf| {
-            let versioned = ["<Status>Enabled</Status>", "x-amz-bucket-object-lock-enabled: true", "?object-lock"];
-            let unversioned = !versioned.iter().any(|how| comes_after(exchange, how));
-            let missing = ["NoSuchVersion", "InvalidArgument", ""].contains(&error(&exchange.answers.real));
-            unversioned && exchange.operation.contains("versionId=") && is_of_refusal(leaf) && missing
+        reason: "versitygw knows no version `null` in a bucket without versioning, and what was written before versioning \
+                 was turned on can't be named, and comes back as the newest when a later version is deleted.",
+        applies: |exchange, _| {
+            let versioned = ["<Status>Enabled</Status>", "x-amz-bucket-object-lock-enabled: true"];
+            let turned_on = exchange.after.iter().position(|operation| versioned.iter().any(|how| operation.contains(how)));
+            let before = &exchange.after[..turned_on.unwrap_or(exchange.after.len())];
+            let written = before.iter().any(|operation| operation.starts_with("PUT /$(place)-a/"));
+            written && (turned_on.is_some() || exchange.operation.contains("versionId="))
         },
     },
     Rule {
         name: "copy of a delete marker",
         systems: SYSTEMS,
         then: Then::Ends,
-        reason: "versitygw copies what a delete marker hides, and the marker itself, as if it were an object, or \
-                 says MethodNotAllowed of it.",
+        reason: "versitygw copies what a delete marker hides, and the marker itself, as if it were an object, \
+                 and looks at conditions.",
         applies: |exchange, leaf| {
             let hidden = ["NoSuchKey", "NoSuchVersion", "MethodNotAllowed"];
             exchange.operation.contains("x-amz-copy-source: ")
                 && is_of_refusal(leaf)
-                && (hidden.iter().any(|code| is_pair(exchange, code, ""))
-                    || is_pair(exchange, "NoSuchKey", "MethodNotAllowed"))
+                && hidden.contains(&error(&exchange.answers.simulated))
+                && exchange.answers.real["code"] != 404
         },
     },
     Rule {
@@ -97,6 +103,7 @@ pub(super) const RULES: &[Rule] = &[
             exchange.operation.contains("<Quiet>true")
                 && leaf.path.starts_with("body.DeleteResult")
                 && (leaf.simulated.is_null() || leaf.simulated == "")
+                && exchange.answers.real["body"]["DeleteResult"]["Error"].is_null()
         },
     },
     Rule {
@@ -117,18 +124,31 @@ pub(super) const RULES: &[Rule] = &[
         reason: "versitygw refuses to delete a version that is not there, `null` too. MinIO and Amazon S3 say that it is \
                  deleted. Either way it is gone.",
         applies: |exchange, leaf| {
-            let refused = |code: &str| ["NoSuchVersion", "InvalidArgument"].contains(&code);
-            let one = exchange.operation.starts_with("DELETE ")
+            exchange.operation.starts_with("DELETE ")
                 && exchange.operation.contains("versionId=")
-                && exchange.answers.simulated["code"] == 204;
-            let result = |answer: &serde_json::Value| answer["body"]["DeleteResult"]["Error"].clone();
-            let errors = result(&exchange.answers.real);
-            let mut errors = errors.as_array().into_iter().flatten().peekable();
-            let of_many = leaf.path.starts_with("body.DeleteResult")
-                && result(&exchange.answers.simulated).is_null()
-                && errors.peek().is_some()
-                && errors.all(|error| refused(error["Code"].as_str().unwrap_or_default()));
-            (one && is_of_refusal(leaf) && refused(error(&exchange.answers.real))) || of_many
+                && is_of_refusal(leaf)
+                && GONE.iter().any(|code| is_pair(exchange, "", code))
+        },
+    },
+    Rule {
+        name: "deleting many of which some are gone",
+        systems: SYSTEMS,
+        then: Then::Ends,
+        reason: "The same, one by one.",
+        applies: |exchange, leaf| {
+            leaf.path.starts_with("body.DeleteResult") && are_refused(exchange, &GONE)
+        },
+    },
+    Rule {
+        name: "default retention of what is there",
+        systems: SYSTEMS,
+        then: Then::Ends,
+        reason: "versitygw applies a bucket's default retention also to what was there before. On MinIO and Amazon S3 it is \
+                 for new objects.",
+        applies: |exchange, leaf| {
+            let one = is_of_refusal(leaf) && is_pair(exchange, "", "AccessDenied");
+            let of_many = leaf.path.starts_with("body.DeleteResult") && are_refused(exchange, &["AccessDenied"]);
+            comes_after(exchange, "<DefaultRetention>") && (one || of_many)
         },
     },
     Rule {
@@ -175,11 +195,12 @@ pub(super) const RULES: &[Rule] = &[
         name: "writing where a delete marker is",
         systems: SYSTEMS,
         then: Then::Ends,
-        reason: "To versitygw a key that a delete marker hides is there: If-None-Match doesn't let it be written.",
+        reason: "To versitygw a key that a delete marker hides is there: If-None-Match doesn't let it be written, \
+                 If-Match does.",
         applies: |exchange, leaf| {
-            exchange.operation.contains("if-none-match: *")
-                && is_of_refusal(leaf)
-                && is_pair(exchange, "", "PreconditionFailed")
+            let absent = exchange.operation.contains("if-none-match: *") && is_pair(exchange, "", "PreconditionFailed");
+            let present = exchange.operation.contains("if-match: ") && is_pair(exchange, "NoSuchKey", "");
+            is_of_refusal(leaf) && (absent || present)
         },
     },
     Rule {
@@ -233,11 +254,11 @@ pub(super) const RULES: &[Rule] = &[
         reason: "versitygw's pages of ListObjectVersions overlap and leave out prefixes; whole lists are right. The operator \
                  deletes what a page shows and asks again until nothing is left, whatever it shows twice.",
         applies: |exchange, leaf| {
-            let part = ["max-keys=1", "max-keys=2", "max-keys=3", "key-marker="];
-            exchange.operation.contains("?versions")
-                && !exchange.operation.contains("max-keys=1000")
-                && part.iter().any(|how| exchange.operation.contains(how))
-                && leaf.path != "code"
+            let parameters = exchange.operation.split_once("?versions").map_or("", |(_, rest)| rest).split('&');
+            let partly = |parameter: &str| {
+                parameter.starts_with("key-marker=") || ["max-keys=1", "max-keys=2", "max-keys=3"].contains(&parameter)
+            };
+            parameters.into_iter().any(partly) && leaf.path != "code"
         },
     },
     Rule {
@@ -270,7 +291,11 @@ pub(super) const RULES: &[Rule] = &[
     },
 ];
 
-/// Whether this stands in the operation or in one before it.
-fn comes_after(exchange: &Exchange, what: &str) -> bool {
-    exchange.after.iter().chain([&exchange.operation]).any(|operation| operation.contains(what))
+/// Whether the real store has errors for some of what was to be deleted, all of these codes, where the simulated one has
+/// none.
+fn are_refused(exchange: &Exchange, codes: &[&str]) -> bool {
+    let errors = |answer: &Value| answer["body"]["DeleteResult"]["Error"].as_array().cloned().unwrap_or_default();
+    let theirs = errors(&exchange.answers.real);
+    let known = |error: &Value| error["Code"].as_str().is_some_and(|code| codes.contains(&code));
+    !theirs.is_empty() && theirs.iter().all(known) && errors(&exchange.answers.simulated).is_empty()
 }
