@@ -54,22 +54,14 @@ impl Call<'_> {
 }
 
 impl Face {
-    fn read<I, O>(
-        &self,
-        request: S3Request<I>,
-        handler: impl FnOnce(&mut Call<'_>, I) -> S3Result<O>,
-    ) -> S3Result<O> {
+    fn read<I, O>(&self, request: S3Request<I>, handler: impl FnOnce(&mut Call<'_>, I) -> S3Result<O>) -> S3Result<O> {
         match self.store.state_read(request.extensions.get().copied()) {
             Some(mut past) => self.serve(&mut past, request, handler),
             None => self.serve(&mut self.store.state(), request, handler),
         }
     }
 
-    fn write<I, O>(
-        &self,
-        request: S3Request<I>,
-        handler: impl FnOnce(&mut Call<'_>, I) -> S3Result<O>,
-    ) -> S3Result<O> {
+    fn write<I, O>(&self, request: S3Request<I>, handler: impl FnOnce(&mut Call<'_>, I) -> S3Result<O>) -> S3Result<O> {
         let mut state = self.store.state();
         let past = self.store.past_of(&state);
         let answer = self.serve(&mut state, request, handler);

@@ -158,6 +158,20 @@ mod tests {
     }
 
     #[test]
+    fn the_head_of_a_part_says_that_it_is_one() {
+        let status = |method: Method, range: bool| {
+            let mut response = Response::new(Body::empty());
+            if range {
+                response.headers_mut().insert("content-range", HeaderValue::from_static("bytes 0-1/4"));
+            }
+            mark_part(&method, &mut response);
+            response.status().as_u16()
+        };
+        assert_eq!(status(Method::HEAD, true), 206);
+        assert_eq!(status(Method::HEAD, false), 200);
+    }
+
+    #[test]
     fn other_documents_are_left_alone() {
         assert_eq!(complete_xml("<html/>", "7"), None);
     }

@@ -161,7 +161,8 @@ mod tests {
 
     fn rest_of(simulated: serde_json::Value, real: serde_json::Value) -> usize {
         let found = leaves(&simulated, &real);
-        let exchange = Exchange { operation: "GET /x".to_owned(), after: Vec::new(), answers: Answers { simulated, real } };
+        let exchange =
+            Exchange { operation: "GET /x".to_owned(), after: Vec::new(), answers: Answers { simulated, real } };
         sort(System::Kubernetes, &exchange, found).rest.len()
     }
 

@@ -70,9 +70,8 @@ pub(super) fn delete(objects: &[(String, Option<String>)], quiet: bool) -> Strin
 
 /// The parts that make an object: their numbers and entity tags.
 pub(super) fn complete(parts: &[(u32, String)]) -> String {
-    let part = |(number, tag): &(u32, String)| {
-        format!("<Part><PartNumber>{number}</PartNumber><ETag>{tag}</ETag></Part>")
-    };
+    let part =
+        |(number, tag): &(u32, String)| format!("<Part><PartNumber>{number}</PartNumber><ETag>{tag}</ETag></Part>");
     let parts = parts.iter().map(part).collect::<String>();
     format!("<CompleteMultipartUpload>{parts}</CompleteMultipartUpload>")
 }

@@ -118,7 +118,8 @@ impl Names {
                 let is_list = fields.contains_key("IsTruncated");
                 let is_last = fields.get("IsTruncated").is_some_and(|more| more == "false");
                 let fields = fields.iter().filter(|(name, field)| {
-                    let unread = name.starts_with("Checksum") || ["Owner", "Initiator", "BucketRegion"].contains(&&***name);
+                    let unread =
+                        name.starts_with("Checksum") || ["Owner", "Initiator", "BucketRegion"].contains(&&***name);
                     let repeated = is_list && (REPEATED.contains(&&***name) || name.as_str() == "Prefix");
                     // Where the next page would begin, of which there is none.
                     let beyond = is_last && name.starts_with("Next");
@@ -181,4 +182,47 @@ fn instant(text: &str) -> String {
 /// The text of a header, empty if it isn't there.
 pub(super) fn header_text(headers: &HeaderMap, name: &HeaderName) -> String {
     headers.get(name).map(|value| String::from_utf8_lossy(value.as_bytes()).into_owned()).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn canonical(names: &mut Names, call: &Call, headers: &[(&str, &str)], document: Option<&Value>) -> Value {
+        let headers = headers.iter().map(|(name, value)| {
+            let name: HeaderName = name.parse().expect("it is the name of a header");
+            (name, value.parse().expect("it is the value of a header"))
+        });
+        names.canonical(call, 200, &headers.collect(), document, b"")
+    }
+
+    #[test]
+    fn versions_are_numbered_by_object_in_the_order_of_their_appearance() {
+        let mut names = Names::default();
+        let put = Call::to_key("PUT", "a", "k");
+        let mut written = |version| canonical(&mut names, &put, &[("x-amz-version-id", version)], None);
+        assert_eq!(written("9f")["headers"]["x-amz-version-id"], "<1. version of a/k>");
+        assert_eq!(written("0c")["headers"]["x-amz-version-id"], "<2. version of a/k>");
+        assert_eq!(written("null")["headers"], json!({}));
+        let list = json!({"ListVersionsResult": {"IsTruncated": "false", "MaxKeys": "7", "NextKeyMarker": "k",
+            "Version": [{"Key": "k", "VersionId": "0c", "Owner": {"ID": "x"}, "LastModified": "2026-01-01T00:00:00Z"}]}});
+        let listed = canonical(&mut names, &Call::to_bucket("GET", "a"), &[], Some(&list));
+        let version = json!({"Key": "k", "VersionId": "<2. version of a/k>", "LastModified": "<time>"});
+        assert_eq!(listed["body"]["ListVersionsResult"], json!({"IsTruncated": "false", "Version": [version]}));
+    }
+
+    #[test]
+    fn of_an_error_the_code_counts() {
+        let error = json!({"Error": {"Code": "NoSuchKey", "Message": "Gone.", "RequestId": "7"}});
+        let call = Call::to_key("GET", "a", "k");
+        let answer = Names::default().canonical(&call, 404, &HeaderMap::new(), Some(&error), b"");
+        assert_eq!(answer, json!({"code": 404, "headers": {}, "body": "NoSuchKey"}));
+    }
+
+    #[test]
+    fn times_that_were_sent_stay() {
+        assert_eq!(instant("2099-01-01T00:00:00.000Z"), "2099-01-01T00:00:00Z");
+        let tomorrow = Timestamp::now() + 24.hours();
+        assert_eq!(instant(&tomorrow.to_string()), "<time>");
+    }
 }

@@ -143,8 +143,21 @@ mod tests {
     #[test]
     fn every_operation_is_made() {
         let all: Vec<String> = (0..200).flat_map(|number| sequence(1, number)).map(|made| made.to_string()).collect();
-        let places = ["?tagging", "?location", "?versioning", "?versions", "?uploads", "?delete", "?retention",
-            "?legal-hold", "?object-lock", "list-type=2", "x-amz-copy-source:", "uploadId=", "signed by"];
+        let places = [
+            "?tagging",
+            "?location",
+            "?versioning",
+            "?versions",
+            "?uploads",
+            "?delete",
+            "?retention",
+            "?legal-hold",
+            "?object-lock",
+            "list-type=2",
+            "x-amz-copy-source:",
+            "uploadId=",
+            "signed by",
+        ];
         for place in places {
             assert!(all.iter().any(|made| made.contains(place)), "{place}");
         }

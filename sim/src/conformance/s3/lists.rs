@@ -47,9 +47,7 @@ fn marked(rng: &mut Rng, listing: Listing, call: Call) -> Call {
     let key = one(rng, &["dir/", "dir/x", "e", "z"]);
     match listing {
         Listing::Objects => call.query("marker", key),
-        Listing::ObjectsV2 => {
-            call.query("start-after", key).maybe("fetch-owner", maybe(rng, 30, |_| "true"))
-        }
+        Listing::ObjectsV2 => call.query("start-after", key).maybe("fetch-owner", maybe(rng, 30, |_| "true")),
         Listing::Versions | Listing::Uploads | Listing::Parts => call.query("key-marker", key),
     }
 }

@@ -57,9 +57,7 @@ fn configuration(rng: &mut Rng) -> String {
         3 => "<Rule><DefaultRetention><Mode>GOVERNANCE</Mode><Days>1</Days><Years>1</Years></DefaultRetention></Rule>",
         _ => "",
     };
-    format!(
-        "<ObjectLockConfiguration><ObjectLockEnabled>Enabled</ObjectLockEnabled>{rule}</ObjectLockConfiguration>"
-    )
+    format!("<ObjectLockConfiguration><ObjectLockEnabled>Enabled</ObjectLockEnabled>{rule}</ObjectLockConfiguration>")
 }
 
 fn retention(rng: &mut Rng) -> String {

@@ -18,8 +18,8 @@ use super::call::{Call, Operation};
 use super::canonical::header_text;
 use super::generate;
 use super::server::Server;
-use super::sign::Keys;
 use super::side::{Side, Transport};
+use super::sign::Keys;
 use crate::store::Store;
 
 /// Where the simulated store is, for who looks at the requests.
@@ -39,7 +39,10 @@ pub struct S3Pair {
 
 impl std::fmt::Debug for S3Pair {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("S3Pair").field("authority", &self.authority).field("server", &self.server).finish_non_exhaustive()
+        f.debug_struct("S3Pair")
+            .field("authority", &self.authority)
+            .field("server", &self.server)
+            .finish_non_exhaustive()
     }
 }
 
@@ -157,7 +160,8 @@ async fn remove_versions(side: &mut Side, bucket: &str) -> Result<(), String> {
     let found = side.send(&on_bucket("GET", bucket).of("versions")).await?;
     let page = found.document.as_ref().map(|document| &document["ListVersionsResult"]);
     let entries = ["Version", "DeleteMarker"].into_iter().filter_map(|field| page?[field].as_array()).flatten();
-    let named = |entry: &Value| Some((entry["Key"].as_str()?.to_owned(), entry["VersionId"].as_str().map(str::to_owned)));
+    let named =
+        |entry: &Value| Some((entry["Key"].as_str()?.to_owned(), entry["VersionId"].as_str().map(str::to_owned)));
     let all: Vec<_> = entries.filter_map(named).collect();
     if all.is_empty() {
         return Ok(());
@@ -180,4 +184,80 @@ async fn abort_uploads(side: &mut Side, bucket: &str) -> Result<(), String> {
         side.send(&Call { key: Some(key.to_owned()), ..on_bucket("DELETE", bucket) }.query("uploadId", id)).await?;
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::run::{Limits, Report, Start, run};
+    use super::*;
+    use crate::serve::{self, RequestLog, Server as Served};
+    use crate::store::{Dialect, ExistingOwnBucket};
+
+    fn keys() -> Keys {
+        let (access_key, secret_key) = ("AKIATEST".to_owned(), "secret".to_owned());
+        Keys { access_key, secret_key, region: "us-east-1".to_owned() }
+    }
+
+    fn limits(operations: u64, command: &str) -> Limits {
+        let (prefix, command) = ("c".to_owned(), command.to_owned());
+        Limits { seed: 1, operations, time: None, shrink: true, start: Start::From(0), prefix, command }
+    }
+
+    async fn served(dialect: Dialect) -> (Store, Served) {
+        let store = Store::new(Arc::new(jiff::Timestamp::now), dialect);
+        store.add_account("conformance", "AKIATEST", "secret");
+        let address = "127.0.0.1:0".parse().expect("it is an address");
+        let server = serve::store(address, &store, &RequestLog::default()).await.expect("a port is free");
+        (store, server)
+    }
+
+    /// The simulator on both sides, the second over HTTP.
+    async fn against_itself(dialect: Dialect, operations: u64) -> Report {
+        let (store, server) = served(dialect).await;
+        let url = server.url().parse().expect("a server has a URL");
+        let mut pair = S3Pair::connect(&url, keys()).await.expect("the store answers");
+        assert_eq!(pair.server(), Server::Other);
+        let report = run(&mut pair, &limits(operations, "again"), |_| {}).await.expect("both sides answer");
+        assert_eq!(pair.left(), [""; 0]);
+        assert!(store.buckets().is_empty(), "all that was made is taken away");
+        report
+    }
+
+    #[tokio::test]
+    async fn the_simulated_store_agrees_with_itself_over_http() {
+        let report = against_itself(Dialect::default(), 900).await;
+        assert_eq!(report.differences, []);
+        assert_eq!((report.unexplained, report.explained), (0, 0));
+        assert!(report.operations >= 900);
+    }
+
+    #[tokio::test]
+    async fn a_store_with_another_answer_is_found_out() {
+        let dialect = Dialect { existing_own_bucket: ExistingOwnBucket::Ok, ..Dialect::default() };
+        let report = against_itself(dialect, 600).await;
+        let found = report.differences.first().expect("the first differences are told");
+        assert!(found.operation.starts_with("PUT /$(place)-"), "{found}");
+        assert!(found.leaves.iter().any(|leaf| leaf.path == "code" && leaf.simulated == 409 && leaf.real == 200));
+        // Once to make the bucket, once to be told that it is there.
+        assert_eq!(found.after.len(), 1, "{found}");
+        assert_eq!(found.replay, format!("again --seed 1 --sequence {}", found.sequence));
+    }
+
+    #[tokio::test]
+    async fn a_store_that_forgets_tags_is_found_out() {
+        let report = against_itself(Dialect { tagging: false, ..Dialect::default() }, 600).await;
+        assert!(report.unexplained > 0);
+        assert!(report.differences.iter().any(|found| found.operation.contains("?tagging")));
+    }
+
+    #[tokio::test]
+    async fn keys_that_are_of_no_use_are_told_at_once() {
+        let (_, server) = served(Dialect::default()).await;
+        let url: Uri = server.url().parse().expect("a server has a URL");
+        let wrong = Keys { secret_key: "another".to_owned(), ..keys() };
+        let told = S3Pair::connect(&url, wrong).await.expect_err("the store denies access");
+        assert!(told.ends_with("answers ListBuckets with 403"), "{told}");
+        let path: Uri = format!("{url}bucket").parse().expect("it is a URL");
+        assert!(S3Pair::connect(&path, keys()).await.is_err_and(|why| why.contains("nothing behind it")));
+    }
 }

@@ -155,7 +155,8 @@ impl Side {
         let headers = request.headers_mut();
         headers.insert(header::HOST, HeaderValue::from_str(&self.authority).map_err(|error| error.to_string())?);
         for (name, value) in &call.headers {
-            let value = HeaderValue::from_str(&self.text(value).replace(DIGEST, &digest)).map_err(|error| error.to_string())?;
+            let value =
+                HeaderValue::from_str(&self.text(value).replace(DIGEST, &digest)).map_err(|error| error.to_string())?;
             headers.insert(HeaderName::from_static(name), value);
         }
         self.keys.sign(&mut request, call.signer)?;
@@ -216,10 +217,9 @@ fn next_page(listing: Listing, document: &Value) -> Option<Vec<(&'static str, St
     let (root, markers): (_, &[(&'static str, &str)]) = match listing {
         Listing::Objects => ("ListBucketResult", &[("marker", "NextMarker")]),
         Listing::ObjectsV2 => ("ListBucketResult", &[("continuation-token", "NextContinuationToken")]),
-        Listing::Versions => (
-            "ListVersionsResult",
-            &[("key-marker", "NextKeyMarker"), ("version-id-marker", "NextVersionIdMarker")],
-        ),
+        Listing::Versions => {
+            ("ListVersionsResult", &[("key-marker", "NextKeyMarker"), ("version-id-marker", "NextVersionIdMarker")])
+        }
         Listing::Uploads => (
             "ListMultipartUploadsResult",
             &[("key-marker", "NextKeyMarker"), ("upload-id-marker", "NextUploadIdMarker")],

@@ -32,7 +32,8 @@ impl std::fmt::Debug for Keys {
 
 /// Percent-encodes all but unreserved characters and, in a path, slashes.
 pub(super) fn encoded(text: &str, slashes: &str) -> String {
-    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) || slashes.as_bytes().contains(&byte);
+    let plain =
+        |byte: u8| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) || slashes.as_bytes().contains(&byte);
     let one = |byte: u8| if plain(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") };
     text.bytes().map(one).collect()
 }

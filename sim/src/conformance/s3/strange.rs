@@ -6,13 +6,17 @@ use super::bodies::one;
 use super::call::{Call, Signer};
 
 /// Ends of bucket names that are not allowed; what comes before is the sequence's own.
-const NAMES: [&str; 6] = ["A", "_", "..a", "-", ".", "-0123456789-0123456789-0123456789-0123456789-0123456789-0123456789"];
+const NAMES: [&str; 6] =
+    ["A", "_", "..a", "-", ".", "-0123456789-0123456789-0123456789-0123456789-0123456789-0123456789"];
 
 /// One of them.
 pub(super) fn call(rng: &mut Rng, bucket: &str, key: &str) -> Call {
     let on = |method| Call::to_key(method, bucket, key);
     match rng.u8(..8) {
-        0 => Call { bucket: Some(format!("$(place){}", one(rng, &NAMES))), ..Call::to_store(one(rng, &["PUT", "HEAD", "GET"])) },
+        0 => Call {
+            bucket: Some(format!("$(place){}", one(rng, &NAMES))),
+            ..Call::to_store(one(rng, &["PUT", "HEAD", "GET"]))
+        },
         1 | 2 => signed_wrong(rng, bucket, key),
         3 => Call::to_bucket("PUT", bucket).of("tagging").checked(one(rng, &["<Tagging>", "nonsense"])),
         4 => Call::to_bucket("POST", bucket).of("delete").checked(one(rng, &["<Delete></Delete>", "<Delete>"])),

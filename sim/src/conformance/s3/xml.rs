@@ -56,7 +56,8 @@ pub(super) fn read(bytes: &[u8]) -> Result<Value, String> {
                 }
             }
             Event::Eof => break,
-            Event::Empty(_) | Event::Comment(_) | Event::Decl(_) | Event::PI(_) | Event::DocType(_) => {}
+            Event::Empty(_) => open.last_mut().into_iter().for_each(|parent| parent.has_children = true),
+            Event::Comment(_) | Event::Decl(_) | Event::PI(_) | Event::DocType(_) => {}
         }
     }
     match <[Open; 1]>::try_from(open) {

@@ -152,7 +152,8 @@ fn is_malformed(answer: &Value) -> bool {
 
 fn is_either_of_two(one: &Value, other: &Value) -> bool {
     let missing = other["code"] == 404 && (other["body"].is_null() || error(other).starts_with("NoSuch"));
-    let otherwise = ["InvalidBucketState", "BucketAlreadyOwnedByYou", "BadDigest", "MethodNotAllowed"].contains(&error(other));
+    let otherwise =
+        ["InvalidBucketState", "BucketAlreadyOwnedByYou", "BadDigest", "MethodNotAllowed"].contains(&error(other));
     let parts = ["InvalidPartOrder", "InvalidPart", "EntityTooSmall"];
     (one["code"] == 400 && missing)
         || (is_malformed(one) && otherwise)
