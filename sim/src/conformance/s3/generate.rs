@@ -35,7 +35,7 @@ pub fn sequence(seed: u64, number: u64) -> Vec<Operation> {
         all.push(operation(&mut rng, theme));
     }
     if theme == Theme::Uploads && chance(&mut rng, 15) {
-        all.extend(uploads::whole(&mut rng, "a", "film"));
+        all.extend(uploads::whole(&mut rng, "b", "film"));
     }
     all
 }

@@ -67,7 +67,8 @@ fn chosen(rng: &mut Rng) -> Vec<(u32, String)> {
     }
 }
 
-/// An upload of two parts of which the first is as large as it has to be.
+/// An upload of two parts of which the first is as large as it has to be, in a new bucket: a server that refuses a part
+/// may do so before it has read it, and break the connection.
 pub(super) fn whole(rng: &mut Rng, bucket: &str, key: &str) -> Vec<Operation> {
     let on = |method| Call::to_key(method, bucket, key);
     let id = format!("$(upload {bucket}/{key})");
@@ -77,6 +78,7 @@ pub(super) fn whole(rng: &mut Rng, bucket: &str, key: &str) -> Vec<Operation> {
     let parts = [(1, tag_of(&first)), (2, tag_of(last))];
     let range = one(rng, &["bytes=5242878-", "bytes=-3", "bytes=0-1"]);
     vec![
+        Call::to_bucket("PUT", bucket).into(),
         create(rng, bucket, key).into(),
         large(part("1"), FILLED, LEAST).into(),
         part("2").body(last).into(),

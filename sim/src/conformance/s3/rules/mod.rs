@@ -10,6 +10,7 @@ use serde_json::Value;
 use super::super::difference::{Exchange, Leaf};
 use super::super::rules::{Rule, System};
 use super::server::Server;
+use super::sign::encoded;
 
 const MINIO: System = System::S3(Server::MinIo);
 const VERSITYGW: System = System::S3(Server::VersityGw);
@@ -40,9 +41,10 @@ fn field(leaf: &Leaf) -> &str {
 
 /// Whether it is a copy of an object onto itself.
 fn is_copy_onto_itself(operation: &str) -> bool {
-    let to = operation.strip_prefix("PUT ").and_then(|rest| rest.split(' ').next());
-    let from = operation.split_once("x-amz-copy-source: ").and_then(|(_, rest)| rest.split([' ', '?']).next());
-    to.is_some() && to == from
+    let copied = operation.strip_prefix("PUT /").and_then(|rest| rest.split_once(" x-amz-copy-source: /"));
+    let Some((to, from)) = copied else { return false };
+    let Some((bucket, key)) = to.split_once('/') else { return false };
+    from.split([' ', '?']).next() == Some(&format!("{bucket}/{}", encoded(key, "/")))
 }
 
 /// Whether this stands in an operation before it.
@@ -119,5 +121,6 @@ mod tests {
         assert!(is_copy_onto_itself("PUT /$(place)-a/k x-amz-copy-source: /$(place)-a/k?versionId=1 a: b"));
         assert!(!is_copy_onto_itself("PUT /$(place)-a/k x-amz-copy-source: /$(place)-a/l"));
         assert!(!is_copy_onto_itself("PUT /$(place)-a/k"));
+        assert!(is_copy_onto_itself("PUT /$(place)-a/e f+% x-amz-copy-source: /$(place)-a/e%20f%2B%25 a: b"));
     }
 }
