@@ -176,6 +176,20 @@ pub(super) const RULES: &[Rule] = &[
         applies: is_second_marker,
     },
     Rule {
+        name: "delete marker from before a suspension",
+        systems: SYSTEMS,
+        then: Then::Ends,
+        reason: "Where versioning was suspended since, MinIO doesn't say that what a DELETE has removed was a delete marker. \
+                 DeleteObjects, which empties buckets, is not affected.",
+        applies: |exchange, leaf| {
+            exchange.operation.starts_with("DELETE ")
+                && exchange.operation.contains("versionId=")
+                && leaf.path == "headers.x-amz-delete-marker"
+                && leaf.real.is_null()
+                && comes_after(exchange, "Suspended")
+        },
+    },
+    Rule {
         name: "lock of a delete marker",
         systems: SYSTEMS,
         then: Then::GoesOn,

@@ -104,7 +104,7 @@ pub(super) const RULES: &[Rule] = &[
             exchange.operation.contains("<Quiet>true")
                 && leaf.path.starts_with("body.DeleteResult")
                 && (leaf.simulated.is_null() || leaf.simulated == "")
-                && exchange.answers.real["body"]["DeleteResult"]["Error"].is_null()
+                && (field(leaf) == "Deleted" || exchange.answers.real["body"]["DeleteResult"]["Error"].is_null())
         },
     },
     Rule {
@@ -146,7 +146,8 @@ pub(super) const RULES: &[Rule] = &[
                  for new objects.",
         applies: |exchange, leaf| {
             let one = is_of_refusal(leaf) && is_pair(exchange, "", "AccessDenied");
-            let of_many = leaf.path.starts_with("body.DeleteResult") && are_refused(exchange, &["AccessDenied"]);
+            let of_many = leaf.path.starts_with("body.DeleteResult")
+                && are_refused(exchange, &["AccessDenied", GONE[0], GONE[1]]);
             comes_after(exchange, "<DefaultRetention>") && (one || of_many)
         },
     },
@@ -262,17 +263,12 @@ pub(super) const RULES: &[Rule] = &[
         name: "lock of a version",
         systems: SYSTEMS,
         then: Then::Ends,
-        reason: "versitygw keeps locks by version or by key, as they are asked for: one that is put on a named version isn't \
-                 seen where none is named, and what was put on a version is gone with the next one.",
+        reason: "versitygw doesn't always tell of a lock where the object is read, and what was put on a version is gone with \
+                 the next one.",
         applies: |exchange, leaf| {
-            let after = exchange.after.iter();
-            let mut put =
-                after.filter(|operation| operation.contains("?retention&") || operation.contains("?legal-hold&"));
-            let by_version = exchange.operation.contains("versionId=") || put.next().is_some();
             let unseen = leaf.path.starts_with("headers.x-amz-object-lock-") && leaf.real.is_null();
-            let ours_only =
-                is_pair(exchange, "", "NoSuchObjectLockConfiguration") || is_pair(exchange, "AccessDenied", "");
-            by_version && (unseen || (is_of_refusal(leaf) && ours_only))
+            let gone = is_pair(exchange, "", "NoSuchObjectLockConfiguration") || is_pair(exchange, "AccessDenied", "");
+            unseen || (exchange.operation.contains("versionId=") && is_of_refusal(leaf) && gone)
         },
     },
     Rule {
