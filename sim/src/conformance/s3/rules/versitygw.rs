@@ -139,16 +139,19 @@ pub(super) const RULES: &[Rule] = &[
         applies: |exchange, leaf| leaf.path.starts_with("body.DeleteResult") && are_refused(exchange, &GONE),
     },
     Rule {
-        name: "default retention of what is there",
+        name: "default retention",
         systems: SYSTEMS,
         then: Then::Ends,
-        reason: "versitygw applies a bucket's default retention also to what was there before. On MinIO and Amazon S3 it is \
-                 for new objects.",
+        reason: "versitygw applies a bucket's default retention when something is to be deleted, so that it holds what was \
+                 there before as well, and no object shows it. On MinIO and Amazon S3 new objects get it.",
         applies: |exchange, leaf| {
-            let one = is_of_refusal(leaf) && is_pair(exchange, "", "AccessDenied");
-            let of_many = leaf.path.starts_with("body.DeleteResult")
+            let held = is_of_refusal(leaf) && is_pair(exchange, "", "AccessDenied");
+            let held_many = leaf.path.starts_with("body.DeleteResult")
                 && are_refused(exchange, &["AccessDenied", GONE[0], GONE[1]]);
-            comes_after(exchange, "<DefaultRetention>") && (one || of_many)
+            let unseen = exchange.operation.contains("?retention")
+                && is_of_refusal(leaf)
+                && is_pair(exchange, "", "NoSuchObjectLockConfiguration");
+            comes_after(exchange, "<DefaultRetention>") && (held || held_many || unseen)
         },
     },
     Rule {
