@@ -149,7 +149,10 @@ unexplained. Fresh seeds still find a few oddities in a thousand operations; two
 whose owners were forgotten makes a manager `before-first-apply` on a real server only; and a PUT to `/status` that shows no
 change now and then gets a new resourceVersion there only.
 
-For stores: (figures to come)
+For S3: MinIO (February 2026) and versitygw 1.8.0, 10,000 operations and the end of the last sequence against each, with
+seeds 1, 3301 and 3302, nothing unexplained; 7 in 100 operations are explained with MinIO, 8 with versitygw. The rules were
+made with seeds 1 to 8 and 2101; the other two were played once, at the end. Ten thousand operations of a fresh seed came to
+one new oddity or none by then, so others will find more.
 
 Of the rules for stores some end the sequence, because the two sides hold different things from then on. A rule names the
 stores that it is about, and excuses no other. Where the two real stores differ, the simulator is on the side of Amazon S3's
