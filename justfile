@@ -81,7 +81,7 @@ explore-deep *args:
 model *args:
     cargo run --release --locked --bin stowage-sim -- model {{ args }}
 
-# The same random operations on the simulated Kubernetes API and a real one: `just conformance --kubeconfig FILE`.
+# The same random operations on the simulator and a real server: `just conformance --kubeconfig FILE`, or `--s3 URL …` for a store.
 conformance *args:
     cargo run --release --locked --bin stowage-sim -- conformance {{ args }}
 

@@ -85,10 +85,11 @@ enum Command {
     },
     /// Ask a real server and the simulator the same, at random, and print every difference.
     ///
-    /// Operations are made from the seed, a few dozen to a sequence, each in a namespace of its own. Both sides get
+    /// Operations are made from the seed, a few dozen to a sequence, each in a place of its own. Both sides get
     /// them one after the other; answers are compared whole, but for UIDs, versions and times. Differences that are
     /// known and justified (docs/fidelity.md) are counted; any other is made small and printed, with the line that
-    /// plays it again. The project's definitions are put on the cluster and stay; all else is removed.
+    /// plays it again. The project's definitions are put on the cluster and stay; all else is removed. A store is asked
+    /// over HTTP, in buckets that are made for it and removed.
     #[command(after_long_help = conformance::EXAMPLES)]
     Conformance(conformance::ConformanceArgs),
 }
@@ -313,6 +314,10 @@ mod tests {
         assert!(parse(&["--kubeconfig", "F", "--operations", "100", "-o", "json"]).is_ok());
         assert!(parse(&["--kubeconfig", "F", "--from", "1", "--sequence", "2"]).is_err());
         assert!(parse(&["--seed", "1"]).is_err());
+        let store = ["--s3", "http://127.0.0.1:9000", "--s3-access-key", "A", "--s3-secret-key-file", "F"];
+        assert!(parse(&store).is_ok());
+        assert!(parse(&store[..4]).is_err());
+        assert!(parse(&[&store[..], &["--kubeconfig", "F"]].concat()).is_err());
     }
 
     #[test]

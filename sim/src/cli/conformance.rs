@@ -1,36 +1,44 @@
 //! `stowage-sim conformance`.
 
 use std::io::{self, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::Args;
+use http::Uri;
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use serde_json::{Value, json};
 
 use super::{Output, Printing, print_json, printed};
 use crate::conformance::kubernetes::{self, Accepted, KubernetesPair};
+use crate::conformance::s3::{Keys, S3Pair};
 use crate::conformance::{Limits, Report, Start, run};
 
 pub(super) const EXAMPLES: &str = "\
 Examples:
   stowage-sim conformance --kubeconfig ~/.kube/config --context kind-stowage
   stowage-sim conformance --kubeconfig F --seed 7 --sequence 412
+  stowage-sim conformance --s3 http://127.0.0.1:9000 --s3-access-key ID --s3-secret-key-file F
 
 With -o json: {operations, sequences, explained, rules: [{name, times}], unexplained, differences: [{sequence,
-operation, after, leaves: [{path, simulated, real}], replay}], definitions: {warnings, cel_room}}.
+operation, after, leaves: [{path, simulated, real}], replay}]}, and with a cluster definitions: {warnings, cel_room},
+with a store server and
+left, the buckets that it doesn't let go of.
 
 Exit codes: 0 every difference is explained; 1 one is not, or a server did not answer; 2 wrong usage.";
 
 /// What to compare with what.
 #[derive(Debug, Args)]
+#[command(group(clap::ArgGroup::new("server").args(["kubeconfig", "s3"]).required(true)))]
 pub(super) struct ConformanceArgs {
     /// Kubeconfig file of the cluster to compare the simulated Kubernetes API with.
     #[arg(long, env = "STOWAGE_KUBECONFIG", value_name = "FILE", help_heading = "Kubernetes")]
-    kubeconfig: PathBuf,
+    kubeconfig: Option<PathBuf>,
     /// Context of the kubeconfig, if not its current one.
-    #[arg(long, env = "STOWAGE_CONTEXT", value_name = "NAME", help_heading = "Kubernetes")]
+    #[arg(long, env = "STOWAGE_CONTEXT", value_name = "NAME", help_heading = "Kubernetes", conflicts_with = "s3")]
     context: Option<String>,
+    #[command(flatten)]
+    store: StoreArgs,
     /// Compare so many operations, and finish the sequence.
     #[arg(long, env = "STOWAGE_OPERATIONS", value_name = "N", default_value_t = 10_000)]
     operations: u64,
@@ -53,14 +61,45 @@ pub(super) struct ConformanceArgs {
     printing: Printing,
 }
 
+/// A store to compare with.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "S3")]
+struct StoreArgs {
+    /// http URL of the store to compare the simulated one with.
+    #[arg(long, env = "STOWAGE_S3", value_name = "URL", requires_all = ["s3_access_key", "s3_secret_key_file"])]
+    s3: Option<Uri>,
+    /// Access key id of an account that may make buckets.
+    #[arg(long, env = "STOWAGE_S3_ACCESS_KEY", value_name = "ID", requires = "s3")]
+    s3_access_key: Option<String>,
+    /// File with its secret key.
+    #[arg(long, env = "STOWAGE_S3_SECRET_KEY_FILE", value_name = "FILE", requires = "s3")]
+    s3_secret_key_file: Option<PathBuf>,
+    /// Region of the store.
+    #[arg(long, env = "STOWAGE_S3_REGION", value_name = "REGION", default_value = "us-east-1")]
+    s3_region: String,
+}
+
+/// What the real server is, besides that its answers were compared.
+enum About {
+    Cluster(Accepted),
+    Store { name: &'static str, left: Vec<String> },
+}
+
 /// Compares, and prints what differs.
 pub(super) fn run_conformance(args: &ConformanceArgs) -> Result<(), String> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(|error| format!("can't start the runtime: {error}"))?;
-    let (report, accepted) = runtime.block_on(compare_kubernetes(args))?;
+    let (report, about) = runtime.block_on(async {
+        match (&args.kubeconfig, &args.store.s3) {
+            (Some(kubeconfig), _) => compare_kubernetes(args, kubeconfig).await,
+            (None, Some(url)) => compare_stores(args, url).await,
+            // The command line has been refused before.
+            (None, None) => Err("give --kubeconfig or --s3".to_owned()),
+        }
+    })?;
     match args.printing.output {
-        Output::Json => print_json(&document(&report, &accepted))?,
-        Output::Text => printed(write_text(&report, &accepted))?,
+        Output::Json => print_json(&document(&report, &about))?,
+        Output::Text => printed(write_text(&report, &about))?,
     }
     match report.unexplained {
         0 => Ok(()),
@@ -69,19 +108,32 @@ pub(super) fn run_conformance(args: &ConformanceArgs) -> Result<(), String> {
     }
 }
 
-async fn compare_kubernetes(args: &ConformanceArgs) -> Result<(Report, Accepted), String> {
-    let client = connect(&args.kubeconfig, args.context.as_ref()).await?;
+async fn compare_kubernetes(args: &ConformanceArgs, kubeconfig: &Path) -> Result<(Report, About), String> {
+    let client = connect(kubeconfig, args.context.as_ref()).await?;
     let accepted = kubernetes::accept(&client).await?;
-    let mut command = format!("stowage-sim conformance --kubeconfig {}", args.kubeconfig.display());
+    let mut command = format!("stowage-sim conformance --kubeconfig {}", kubeconfig.display());
     if let Some(context) = &args.context {
         command += &format!(" --context {context}");
     }
     let mut pair = KubernetesPair::new(kubernetes::simulated(), client);
     let report = run(&mut pair, &limits(args, command), |report| tell(args, report)).await?;
-    Ok((report, accepted))
+    Ok((report, About::Cluster(accepted)))
 }
 
-async fn connect(file: &PathBuf, context: Option<&String>) -> Result<kube::Client, String> {
+async fn compare_stores(args: &ConformanceArgs, url: &Uri) -> Result<(Report, About), String> {
+    let StoreArgs { s3_access_key, s3_secret_key_file, s3_region, .. } = &args.store;
+    let file = s3_secret_key_file.as_deref().unwrap_or(Path::new(""));
+    let secret = std::fs::read_to_string(file).map_err(|error| format!("can't read {}: {error}", file.display()))?;
+    let access_key = s3_access_key.clone().unwrap_or_default();
+    let mut command = format!("stowage-sim conformance --s3 {url} --s3-access-key {access_key}");
+    command += &format!(" --s3-secret-key-file {} --s3-region {s3_region}", file.display());
+    let keys = Keys { access_key, secret_key: secret.trim().to_owned(), region: s3_region.clone() };
+    let mut pair = S3Pair::connect(url, keys).await?;
+    let report = run(&mut pair, &limits(args, command), |report| tell(args, report)).await?;
+    Ok((report, About::Store { name: pair.server().name(), left: pair.left().to_vec() }))
+}
+
+async fn connect(file: &Path, context: Option<&String>) -> Result<kube::Client, String> {
     let unusable = |error: &dyn std::fmt::Display| format!("can't use the kubeconfig {}: {error}", file.display());
     let options = KubeConfigOptions { context: context.cloned(), ..KubeConfigOptions::default() };
     let config = Kubeconfig::read_from(file).map_err(|error| unusable(&error))?;
@@ -110,26 +162,35 @@ fn tell(args: &ConformanceArgs, report: &Report) {
     }
 }
 
-fn document(report: &Report, accepted: &Accepted) -> Value {
+fn document(report: &Report, about: &About) -> Value {
     let rules: Vec<Value> = report.by_rule.iter().map(|(name, times)| json!({"name": name, "times": times})).collect();
-    json!({
+    let mut document = json!({
         "operations": report.operations, "sequences": report.sequences, "explained": report.explained, "rules": rules,
         "unexplained": report.unexplained, "differences": report.differences,
-        "definitions": accepted,
-    })
+    });
+    match about {
+        About::Cluster(accepted) => document["definitions"] = json!(accepted),
+        About::Store { name, left } => {
+            document["server"] = json!(name);
+            document["left"] = json!(left);
+        }
+    }
+    document
 }
 
-fn write_text(report: &Report, accepted: &Accepted) -> io::Result<()> {
+fn write_text(report: &Report, about: &About) -> io::Result<()> {
     let mut out = io::stdout();
     for difference in &report.differences {
         writeln!(out, "sequence {}:\n{difference}\n", difference.sequence)?;
     }
-    writeln!(out, "definitions: accepted with {} warnings", accepted.warnings.len())?;
-    for warning in &accepted.warnings {
-        writeln!(out, "  {warning}")?;
-    }
-    for (name, room) in &accepted.cel_room {
-        writeln!(out, "  {name}: accepted with rules {room} times as dear")?;
+    match about {
+        About::Cluster(accepted) => write_accepted(&mut out, accepted)?,
+        About::Store { name, left } => {
+            writeln!(out, "compared with {name}")?;
+            for bucket in left {
+                writeln!(out, "  it doesn't let go of bucket {bucket}")?;
+            }
+        }
     }
     writeln!(
         out,
@@ -138,6 +199,17 @@ fn write_text(report: &Report, accepted: &Accepted) -> io::Result<()> {
     )?;
     for (name, times) in &report.by_rule {
         writeln!(out, "  explained {times} times: {name}")?;
+    }
+    Ok(())
+}
+
+fn write_accepted(out: &mut impl Write, accepted: &Accepted) -> io::Result<()> {
+    writeln!(out, "definitions: accepted with {} warnings", accepted.warnings.len())?;
+    for warning in &accepted.warnings {
+        writeln!(out, "  {warning}")?;
+    }
+    for (name, room) in &accepted.cel_room {
+        writeln!(out, "  {name}: accepted with rules {room} times as dear")?;
     }
     Ok(())
 }

@@ -5,15 +5,24 @@ use std::collections::BTreeSet;
 use serde::Serialize;
 use serde_json::Value;
 
-/// One operation, and what both sides answered, made comparable.
+/// What both sides answered to one operation, made comparable.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Exchange {
-    /// The operation in words, as it was sent.
-    pub operation: String,
+pub struct Answers {
     /// The simulator's answer.
     pub simulated: Value,
     /// The real server's.
     pub real: Value,
+}
+
+/// One operation, and what came of it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Exchange {
+    /// The operation in words.
+    pub operation: String,
+    /// What came before it in its sequence, in order.
+    pub after: Vec<String>,
+    /// What both sides answered.
+    pub answers: Answers,
 }
 
 /// One place in which two answers differ.

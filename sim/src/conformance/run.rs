@@ -3,8 +3,8 @@
 use std::fmt::Display;
 use std::time::{Duration, Instant};
 
-use super::difference::{Difference, Exchange, leaves};
-use super::rules::{self, System};
+use super::difference::{Answers, Difference, Exchange, leaves};
+use super::rules::{self, System, Then};
 
 /// Differences are counted to the end, but only so many are told.
 const TOLD: usize = 200;
@@ -16,8 +16,8 @@ pub trait Pair {
     /// What both are asked.
     type Operation: Clone + Display;
 
-    /// Which rules explain differences.
-    const SYSTEM: System;
+    /// What the real server is, which says what rules explain differences.
+    fn system(&self) -> System;
 
     /// The sequence of this number: a pure function.
     fn sequence(seed: u64, number: u64) -> Vec<Self::Operation>;
@@ -32,7 +32,7 @@ pub trait Pair {
     ///
     /// # Errors
     /// When a side does not answer at all.
-    fn step(&mut self, operation: &Self::Operation) -> impl Future<Output = Result<Exchange, String>>;
+    fn step(&mut self, operation: &Self::Operation) -> impl Future<Output = Result<Answers, String>>;
 
     /// Takes away what the sequence made.
     ///
@@ -92,7 +92,7 @@ pub struct Report {
     pub differences: Vec<Difference>,
 }
 
-/// One sequence, played up to its end or its first difference.
+/// One sequence, played up to its end, its first difference, or one after which the sides hold different things.
 struct Played<O> {
     answered: u64,
     /// Which rules explained an operation's answers, for each such operation.
@@ -161,18 +161,27 @@ async fn play<P: Pair>(
     pair.open(&format!("{}-{number}-{attempt}", limits.prefix)).await?;
     let mut played = Played { answered: 0, explained: Vec::new(), otherwise: None };
     for (index, operation) in operations.iter().enumerate() {
-        let exchange = pair.step(operation).await.map_err(|why| format!("sequence {number}, {operation}: {why}"))?;
+        let answers = pair.step(operation).await.map_err(|why| format!("sequence {number}, {operation}: {why}"))?;
         played.answered += 1;
-        let (explained, rest) = rules::sort(P::SYSTEM, &exchange, leaves(&exchange.simulated, &exchange.real));
-        if rest.is_empty() {
-            played.explained.extend(Some(explained).filter(|names| !names.is_empty()));
+        let found = leaves(&answers.simulated, &answers.real);
+        if found.is_empty() {
             continue;
+        }
+        let after = operations[..index].iter().map(ToString::to_string).collect();
+        let exchange = Exchange { operation: operation.to_string(), after, answers };
+        let sorted = rules::sort(pair.system(), &exchange, found);
+        if sorted.rest.is_empty() {
+            played.explained.extend(Some(sorted.explained).filter(|names| !names.is_empty()));
+            match sorted.then {
+                Then::GoesOn => continue,
+                Then::Ends => break,
+            }
         }
         let difference = Difference {
             sequence: number,
             operation: exchange.operation,
-            after: operations[..index].iter().map(ToString::to_string).collect(),
-            leaves: rest,
+            after: exchange.after,
+            leaves: sorted.rest,
             replay: format!("{} --seed {} --sequence {number}", limits.command, limits.seed),
         };
         played.otherwise = Some((operations[..index].to_vec(), operation.clone(), difference));

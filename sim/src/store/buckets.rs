@@ -132,9 +132,8 @@ pub(super) fn get_tagging(call: &mut Call<'_>, input: GetBucketTaggingInput) -> 
 
 pub(super) fn put_tagging(call: &mut Call<'_>, input: PutBucketTaggingInput) -> S3Result<PutBucketTaggingOutput> {
     let bucket = tagged(call, &input.bucket)?;
-    let set = tags(input.tagging.tag_set, BUCKET_TAGS)?;
-    // An empty set is no set: a later read answers NoSuchTagSet.
-    bucket.tags = Some(set).filter(|set| !set.is_empty());
+    // An empty set is a set: a later read shows it.
+    bucket.tags = Some(tags(input.tagging.tag_set, BUCKET_TAGS)?);
     Ok(PutBucketTaggingOutput::default())
 }
 

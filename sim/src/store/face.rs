@@ -54,22 +54,14 @@ impl Call<'_> {
 }
 
 impl Face {
-    fn read<I, O>(
-        &self,
-        request: S3Request<I>,
-        handler: impl FnOnce(&mut Call<'_>, I) -> S3Result<O>,
-    ) -> S3Result<S3Response<O>> {
+    fn read<I, O>(&self, request: S3Request<I>, handler: impl FnOnce(&mut Call<'_>, I) -> S3Result<O>) -> S3Result<O> {
         match self.store.state_read(request.extensions.get().copied()) {
             Some(mut past) => self.serve(&mut past, request, handler),
             None => self.serve(&mut self.store.state(), request, handler),
         }
     }
 
-    fn write<I, O>(
-        &self,
-        request: S3Request<I>,
-        handler: impl FnOnce(&mut Call<'_>, I) -> S3Result<O>,
-    ) -> S3Result<S3Response<O>> {
+    fn write<I, O>(&self, request: S3Request<I>, handler: impl FnOnce(&mut Call<'_>, I) -> S3Result<O>) -> S3Result<O> {
         let mut state = self.store.state();
         let past = self.store.past_of(&state);
         let answer = self.serve(&mut state, request, handler);
@@ -84,7 +76,7 @@ impl Face {
         state: &mut State,
         request: S3Request<I>,
         handler: impl FnOnce(&mut Call<'_>, I) -> S3Result<O>,
-    ) -> S3Result<S3Response<O>> {
+    ) -> S3Result<O> {
         let shared = &self.store.shared;
         let now = (shared.clock)();
         let account = match &self.identity {
@@ -93,7 +85,7 @@ impl Face {
         };
         let disturbance = request.extensions.get().copied();
         let mut call = Call { state, dialect: &shared.dialect, now, account: &account, disturbance };
-        handler(&mut call, request.input).map(S3Response::new)
+        handler(&mut call, request.input)
     }
 }
 
@@ -120,6 +112,7 @@ fn signer<I>(request: &S3Request<I>, state: &State, dialect: &Dialect) -> S3Resu
 
 macro_rules! operations {
     (
+        responses { $($whole:ident($whole_input:ident) -> $whole_output:ident = $whole_handler:path;)* }
         reads { $($read:ident($read_input:ident) -> $read_output:ident = $read_handler:path;)* }
         writes { $($write:ident($write_input:ident) -> $write_output:ident = $write_handler:path;)* }
         with_body { $($body:ident($body_input:ident) -> $body_output:ident = $body_handler:path;)* }
@@ -127,19 +120,24 @@ macro_rules! operations {
         #[async_trait::async_trait]
         impl S3 for Face {
             $(
+                async fn $whole(&self, request: S3Request<$whole_input>) -> S3Result<S3Response<$whole_output>> {
+                    self.read(request, $whole_handler)
+                }
+            )*
+            $(
                 async fn $read(&self, request: S3Request<$read_input>) -> S3Result<S3Response<$read_output>> {
-                    self.read(request, $read_handler)
+                    self.read(request, $read_handler).map(S3Response::new)
                 }
             )*
             $(
                 async fn $write(&self, request: S3Request<$write_input>) -> S3Result<S3Response<$write_output>> {
-                    self.write(request, $write_handler)
+                    self.write(request, $write_handler).map(S3Response::new)
                 }
             )*
             $(
                 async fn $body(&self, mut request: S3Request<$body_input>) -> S3Result<S3Response<$body_output>> {
                     let payload = Payload::receive(&mut request).await?;
-                    self.write(request, |call, input| $body_handler(call, input, payload))
+                    self.write(request, |call, input| $body_handler(call, input, payload)).map(S3Response::new)
                 }
             )*
         }
@@ -147,6 +145,9 @@ macro_rules! operations {
 }
 
 operations! {
+    responses {
+        head_object(HeadObjectInput) -> HeadObjectOutput = objects::head;
+    }
     reads {
         list_buckets(ListBucketsInput) -> ListBucketsOutput = buckets::list;
         head_bucket(HeadBucketInput) -> HeadBucketOutput = buckets::head;
@@ -154,7 +155,6 @@ operations! {
         get_bucket_tagging(GetBucketTaggingInput) -> GetBucketTaggingOutput = buckets::get_tagging;
         get_bucket_versioning(GetBucketVersioningInput) -> GetBucketVersioningOutput = buckets::get_versioning;
         get_object(GetObjectInput) -> GetObjectOutput = objects::get;
-        head_object(HeadObjectInput) -> HeadObjectOutput = objects::head;
         get_object_tagging(GetObjectTaggingInput) -> GetObjectTaggingOutput = objects::get_tagging;
         list_objects(ListObjectsInput) -> ListObjectsOutput = pages::objects;
         list_objects_v2(ListObjectsV2Input) -> ListObjectsV2Output = pages::objects_v2;

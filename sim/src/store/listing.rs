@@ -83,7 +83,7 @@ impl Window<'_> {
     }
 }
 
-/// Encodes a key as `encoding-type=url` asks for: all but unreserved characters and `/`.
+/// Encodes a key as `encoding-type=url` asks for: all but unreserved characters and `/`, a space as `+`, as in a form.
 pub(super) fn url_encode(key: &str) -> String {
     use std::fmt::Write as _;
     let mut encoded = String::with_capacity(key.len());
@@ -92,6 +92,7 @@ pub(super) fn url_encode(key: &str) -> String {
             b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' | b'/' => {
                 encoded.push(char::from(byte));
             }
+            b' ' => encoded.push('+'),
             _ => {
                 write!(encoded, "%{byte:02X}").expect("writing to a string cannot fail");
             }
@@ -147,6 +148,6 @@ mod tests {
 
     #[test]
     fn url_encoding_keeps_slashes() {
-        assert_eq!(url_encode("a b/ü+"), "a%20b/%C3%BC%2B");
+        assert_eq!(url_encode("a b/ü+"), "a+b/%C3%BC%2B");
     }
 }

@@ -8,7 +8,7 @@ use super::convert::{from_wire, mode_name, retention_mode, to_wire};
 use super::errors::{invalid_argument, refuse, refuse_because};
 use super::face::Call;
 use super::lock::{DefaultRetention as Default_, LockConfiguration, Period, Protection, Release, Retention};
-use super::state::{Bucket, Versioning};
+use super::state::{Bucket, Object, Versioning};
 
 fn bucket<'c>(call: &'c mut Call<'_>, name: &str) -> S3Result<&'c mut Bucket> {
     if !call.dialect.object_lock {
@@ -97,7 +97,7 @@ fn default_retention(given: DefaultRetention) -> S3Result<Default_> {
 
 pub(super) fn get_retention(call: &mut Call<'_>, input: GetObjectRetentionInput) -> S3Result<GetObjectRetentionOutput> {
     let bucket = locked(call, &input.bucket)?;
-    let (_, object) = bucket.object(&input.key, input.version_id.as_deref())?;
+    let object = bucket.lockable(&input.key, input.version_id.as_deref())?;
     let held = object.protection.retention;
     let held = held.ok_or_else(|| refuse(S3ErrorCode::NoSuchObjectLockConfiguration))?;
     let retention = ObjectLockRetention {
@@ -119,6 +119,7 @@ pub(super) fn put_retention(call: &mut Call<'_>, input: PutObjectRetentionInput)
     };
     let now = call.now;
     let bucket = locked(call, &input.bucket)?;
+    bucket.lockable(&input.key, input.version_id.as_deref())?;
     let object = bucket.object_mut(&input.key, input.version_id.as_deref())?;
     object.protection.set_retention(retention, now, release)?;
     Ok(PutObjectRetentionOutput::default())
@@ -129,13 +130,22 @@ pub(super) fn get_legal_hold(
     input: GetObjectLegalHoldInput,
 ) -> S3Result<GetObjectLegalHoldOutput> {
     let bucket = locked(call, &input.bucket)?;
-    let (_, object) = bucket.object(&input.key, input.version_id.as_deref())?;
-    let status = match object.protection.legal_hold {
-        true => ObjectLockLegalHoldStatus::ON,
-        false => ObjectLockLegalHoldStatus::OFF,
-    };
-    let legal_hold = ObjectLockLegalHold { status: Some(ObjectLockLegalHoldStatus::from_static(status)) };
+    let object = bucket.lockable(&input.key, input.version_id.as_deref())?;
+    let status = object.hold_status().ok_or_else(|| refuse(S3ErrorCode::NoSuchObjectLockConfiguration))?;
+    let legal_hold = ObjectLockLegalHold { status: Some(status) };
     Ok(GetObjectLegalHoldOutput { legal_hold: Some(legal_hold) })
+}
+
+impl Object {
+    /// Whether a legal hold is on or off, if there ever was one.
+    pub(super) fn hold_status(&self) -> Option<ObjectLockLegalHoldStatus> {
+        let known = match (self.protection.legal_hold, self.has_hold) {
+            (true, _) => ObjectLockLegalHoldStatus::ON,
+            (false, true) => ObjectLockLegalHoldStatus::OFF,
+            (false, false) => return None,
+        };
+        Some(ObjectLockLegalHoldStatus::from_static(known))
+    }
 }
 
 pub(super) fn put_legal_hold(
@@ -149,6 +159,8 @@ pub(super) fn put_legal_hold(
         _ => return Err(refuse(S3ErrorCode::MalformedXML)),
     };
     let bucket = locked(call, &input.bucket)?;
-    bucket.object_mut(&input.key, input.version_id.as_deref())?.protection.legal_hold = on;
+    bucket.lockable(&input.key, input.version_id.as_deref())?;
+    let object = bucket.object_mut(&input.key, input.version_id.as_deref())?;
+    (object.protection.legal_hold, object.has_hold) = (on, true);
     Ok(PutObjectLegalHoldOutput::default())
 }

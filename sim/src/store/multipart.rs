@@ -43,7 +43,8 @@ pub(super) fn create(
     let (sequence, now) = (call.state.next_sequence(), call.now);
     let bucket = call.bucket(&input.bucket)?;
     let protection = locks::protection_of_new(bucket, asked, now)?;
-    let template = Object { attributes: attributes!(input), tags, protection, ..Object::default() };
+    let has_hold = input.object_lock_legal_hold_status.is_some();
+    let template = Object { attributes: attributes!(input), tags, protection, has_hold, ..Object::default() };
     let upload = Upload { initiated: now, template, parts: Default::default() };
     bucket.uploads.insert((input.key.clone(), sequence), upload);
     Ok(CreateMultipartUploadOutput {

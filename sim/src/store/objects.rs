@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use s3s::dto::*;
-use s3s::{S3ErrorCode, S3Result};
+use s3s::{S3ErrorCode, S3Response, S3Result};
 
 use super::conditions::{ReadConditions, check_write};
 use super::convert::{self, OBJECT_TAGS, attributes, length, mode_name, tag_set, to_wire};
@@ -31,6 +31,7 @@ pub(super) fn put(call: &mut Call<'_>, mut input: PutObjectInput, payload: Paylo
         attributes: attributes!(input),
         tags,
         protection: locks::protection_of_new(bucket, asked, now)?,
+        has_hold: input.object_lock_legal_hold_status.is_some(),
     };
     let version_id = store(call, &input.bucket, &input.key, object)?;
     Ok(PutObjectOutput {
@@ -126,9 +127,7 @@ macro_rules! read_output {
             e_tag: Some(convert::etag(&object.etag)),
             last_modified: Some(to_wire(version.modified)),
             metadata: Some(attributes.metadata.clone().into_iter().collect()),
-            object_lock_legal_hold_status: protection
-                .legal_hold
-                .then(|| ObjectLockLegalHoldStatus::from_static(ObjectLockLegalHoldStatus::ON)),
+            object_lock_legal_hold_status: object.hold_status(),
             object_lock_mode: retention.map(|held| ObjectLockMode::from_static(mode_name(held.mode))),
             object_lock_retain_until_date: retention.map(|held| to_wire(held.until)),
             checksum_type: has_checksum.then(|| ChecksumType::from_static(ChecksumType::FULL_OBJECT)),
@@ -150,7 +149,8 @@ pub(super) fn get(call: &mut Call<'_>, input: GetObjectInput) -> S3Result<GetObj
     Ok(GetObjectOutput { body: Some(body), tag_count, ..read_output!(GetObjectOutput, found) })
 }
 
-pub(super) fn head(call: &mut Call<'_>, input: HeadObjectInput) -> S3Result<HeadObjectOutput> {
+/// The head of what a read answers. Of how many tags there are s3s knows nothing.
+pub(super) fn head(call: &mut Call<'_>, input: HeadObjectInput) -> S3Result<S3Response<HeadObjectOutput>> {
     let like_get = GetObjectInput {
         bucket: input.bucket,
         checksum_mode: input.checksum_mode,
@@ -165,7 +165,12 @@ pub(super) fn head(call: &mut Call<'_>, input: HeadObjectInput) -> S3Result<Head
         ..GetObjectInput::default()
     };
     let found = find(call.bucket(&like_get.bucket)?, &like_get)?;
-    Ok(read_output!(HeadObjectOutput, found))
+    let tags = found.object.tags.len();
+    let mut response = S3Response::new(read_output!(HeadObjectOutput, found));
+    if tags > 0 {
+        response.headers.insert("x-amz-tagging-count", tags.into());
+    }
+    Ok(response)
 }
 
 /// What a copy takes from its source.
@@ -229,7 +234,8 @@ pub(super) fn copy(call: &mut Call<'_>, mut input: CopyObjectInput) -> S3Result<
     let protection = locks::protection_of_new(call.bucket(&input.bucket)?, asked, now)?;
     // The entity tag of a copy is that of one write, also where the source came in parts.
     let Payload { bytes, etag, checksum } = Payload::trusted(source.object.bytes);
-    let object = Object { bytes, etag: etag.clone(), checksum, attributes, tags, protection };
+    let has_hold = input.object_lock_legal_hold_status.is_some();
+    let object = Object { bytes, etag: etag.clone(), checksum, attributes, tags, protection, has_hold };
     let version_id = store(call, &input.bucket, &input.key, object)?;
     let result = CopyObjectResult {
         e_tag: Some(convert::etag(&etag)),

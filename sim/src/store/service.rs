@@ -60,12 +60,20 @@ impl tower::Service<Request<Body>> for StoreService {
             complete_error(&mut response, &id);
             let id = HeaderValue::try_from(id).expect("hexadecimal digits are a valid header value");
             response.headers_mut().insert("x-amz-request-id", id);
+            mark_part(&method, &mut response);
             strip_body(&method, &mut response);
             if disturbance == Some(Disturbance::Truncated) {
                 truncate(&mut response);
             }
             Ok(response)
         })
+    }
+}
+
+/// The head of a part of an object has the status of a part, which s3s sets only where the part itself is sent.
+fn mark_part(method: &Method, response: &mut Response<Body>) {
+    if method == Method::HEAD && response.headers().contains_key(http::header::CONTENT_RANGE) {
+        *response.status_mut() = StatusCode::PARTIAL_CONTENT;
     }
 }
 
@@ -147,6 +155,20 @@ mod tests {
         let full = "<Error><Code>AccessDenied</Code><Message>No.</Message></Error>";
         let completed = complete_xml(full, "7").expect("an error document");
         assert_eq!(completed.matches("<Message>").count(), 1);
+    }
+
+    #[test]
+    fn the_head_of_a_part_says_that_it_is_one() {
+        let status = |method: Method, range: bool| {
+            let mut response = Response::new(Body::empty());
+            if range {
+                response.headers_mut().insert("content-range", HeaderValue::from_static("bytes 0-1/4"));
+            }
+            mark_part(&method, &mut response);
+            response.status().as_u16()
+        };
+        assert_eq!(status(Method::HEAD, true), 206);
+        assert_eq!(status(Method::HEAD, false), 200);
     }
 
     #[test]

@@ -91,6 +91,8 @@ pub(super) struct Object {
     pub(super) attributes: Attributes,
     pub(super) tags: BTreeMap<String, String>,
     pub(super) protection: Protection,
+    /// Whether a legal hold was ever put on or off; before that there is none to be read.
+    pub(super) has_hold: bool,
 }
 
 /// The headers that are stored with an object and sent back with it.
@@ -199,6 +201,15 @@ impl Bucket {
             Content::DeleteMarker if id.is_some() => Err(refuse_marker(S3ErrorCode::MethodNotAllowed)),
             Content::DeleteMarker => Err(refuse_marker(S3ErrorCode::NoSuchKey)),
         }
+    }
+
+    /// The object whose lock a request means: of a delete marker, hidden or named, none can be had.
+    ///
+    /// # Errors
+    /// Those of [`Bucket::object`], but always `MethodNotAllowed` for a delete marker.
+    pub(super) fn lockable(&self, key: &str, id: Option<&str>) -> S3Result<&Object> {
+        let version = self.version(key, id)?;
+        version.object().ok_or_else(|| refuse_marker(S3ErrorCode::MethodNotAllowed))
     }
 
     /// The object of a version, to be changed in place; errors as for [`Bucket::object`].

@@ -5,6 +5,7 @@ mod call;
 mod definitions;
 mod generate;
 mod pair;
+pub(super) mod rules;
 mod settle;
 mod side;
 mod strange;

@@ -5,7 +5,7 @@ use std::time::Duration;
 use kube::Client;
 use serde_json::{Value, json};
 
-use super::super::difference::Exchange;
+use super::super::difference::Answers;
 use super::super::rules::System;
 use super::super::run::Pair;
 use super::call::{Call, Kind, Operation, Page, Scope, Verb};
@@ -46,7 +46,9 @@ impl std::fmt::Debug for KubernetesPair {
 impl Pair for KubernetesPair {
     type Operation = Operation;
 
-    const SYSTEM: System = System::Kubernetes;
+    fn system(&self) -> System {
+        System::Kubernetes
+    }
 
     fn sequence(seed: u64, number: u64) -> Vec<Operation> {
         generate::sequence(seed, number)
@@ -70,9 +72,8 @@ impl Pair for KubernetesPair {
         Ok(())
     }
 
-    async fn step(&mut self, operation: &Operation) -> Result<Exchange, String> {
+    async fn step(&mut self, operation: &Operation) -> Result<Answers, String> {
         let [simulated, real] = self.sides.as_mut().ok_or("no sequence is open")?;
-        let words = operation.to_string();
         let (simulated, real) = match operation {
             Operation::Call(call) => (simulated.call(call).await?, real.call(call).await?),
             Operation::Watch(one) => (watch(simulated, one).await?, watch(real, one).await?),
@@ -85,7 +86,7 @@ impl Pair for KubernetesPair {
                 (wanted, found)
             }
         };
-        Ok(Exchange { operation: words, simulated, real })
+        Ok(Answers { simulated, real })
     }
 
     async fn close(&mut self) -> Result<(), String> {

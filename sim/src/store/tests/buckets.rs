@@ -148,6 +148,14 @@ async fn tag_sets_are_replaced_whole() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn an_empty_set_of_tags_is_one() {
+    let (_, client) = with_bucket();
+    client.put_bucket_tagging().bucket("photos").tagging(tagging(&[])).send().await.expect("an empty set");
+    let tags = client.get_bucket_tagging().bucket("photos").send().await.expect("a tag set");
+    assert_eq!(tags.tag_set(), []);
+}
+
+#[tokio::test(start_paused = true)]
 async fn stores_without_tagging_or_versioning_say_so() {
     let store = store_with(Dialect { tagging: false, versioning: false, ..Dialect::default() });
     store.put_bucket("acme", "photos");

@@ -79,6 +79,30 @@ async fn a_legal_hold_holds_until_lifted() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_legal_hold_is_known_once_it_was_set() {
+    let (_, client, _) = locked().await;
+    let get = || client.get_object_legal_hold().bucket("photos").key("k").send();
+    assert_eq!(refused(get().await), code("NoSuchObjectLockConfiguration", 404));
+    let head = async || client.head_object().bucket("photos").key("k").send().await.expect("an object");
+    assert_eq!(head().await.object_lock_legal_hold_status(), None);
+    let off = ObjectLockLegalHold::builder().status(ObjectLockLegalHoldStatus::Off).build();
+    client.put_object_legal_hold().bucket("photos").key("k").legal_hold(off).send().await.expect("an answer");
+    assert_eq!(head().await.object_lock_legal_hold_status(), Some(&ObjectLockLegalHoldStatus::Off));
+    get().await.expect("it is off");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_delete_marker_has_no_lock() {
+    let (_, client, _) = locked().await;
+    client.delete_object().bucket("photos").key("k").send().await.expect("a marker");
+    let until = DateTime::from_secs(START + 100);
+    let mode = ObjectLockRetentionMode::Governance;
+    let retention = ObjectLockRetention::builder().mode(mode).retain_until_date(until).build();
+    let put = client.put_object_retention().bucket("photos").key("k").retention(retention).send().await;
+    assert_eq!(refused(put), code("MethodNotAllowed", 405));
+}
+
+#[tokio::test(start_paused = true)]
 async fn new_objects_get_the_default_retention() {
     let (_, client, _) = locked().await;
     let default = DefaultRetention::builder().mode(ObjectLockRetentionMode::Governance).days(1).build();

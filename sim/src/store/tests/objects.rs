@@ -215,3 +215,14 @@ async fn objects_have_tags() {
     let missing = client.get_object_tagging().bucket("photos").key("x").send().await;
     assert_eq!(refused(missing), code("NoSuchKey", 404));
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_head_tells_how_many_tags_there_are() {
+    let (_, client) = with_bucket();
+    client.put_object().bucket("photos").key("k").tagging("a=1&b=2").send().await.expect("a write");
+    let head = client.head_object().bucket("photos").key("k").send().await.expect("an object");
+    assert_eq!(head.tag_count(), Some(2));
+    put(&client, "plain", "").await;
+    let head = client.head_object().bucket("photos").key("plain").send().await.expect("an object");
+    assert_eq!(head.tag_count(), None);
+}
