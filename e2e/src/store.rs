@@ -69,9 +69,18 @@ impl Store {
             Ok(answer) => Ok(Some(answer.tag_set.into_iter().map(|tag| (tag.key, tag.value)).collect())),
             Err(error) => match error.code() {
                 Some("NoSuchBucket") => Ok(None),
-                Some("NoSuchTagSet") => Ok(Some(BTreeMap::new())),
+                // MinIO says so of a bucket that isn't there, too.
+                Some("NoSuchTagSet") => Ok(self.is_there(bucket).await?.then(BTreeMap::new)),
                 _ => Err(format!("can't read the tags of bucket {bucket}: {}", DisplayErrorContext(error))),
             },
+        }
+    }
+
+    async fn is_there(&self, bucket: &str) -> Result<bool, String> {
+        match self.client.head_bucket().bucket(bucket).send().await {
+            Ok(_) => Ok(true),
+            Err(error) if error.as_service_error().is_some_and(|error| error.is_not_found()) => Ok(false),
+            Err(error) => Err(format!("can't look at bucket {bucket}: {}", DisplayErrorContext(error))),
         }
     }
 

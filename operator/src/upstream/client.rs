@@ -184,7 +184,8 @@ impl Upstream {
         answer.map(drop).map_err(Refusal::error)
     }
 
-    /// GetBucketTagging, or HeadBucket where the store has no tagging (spec §3.2).
+    /// GetBucketTagging, or HeadBucket where the store has no tagging (spec §3.2). Where there are no tags both: MinIO
+    /// tells no tags, and not that there is no bucket, of a bucket that isn't there.
     ///
     /// # Errors
     /// Any answer but "exists", "doesn't" and 403: never absence.
@@ -195,7 +196,10 @@ impl Upstream {
                 Ok(BucketSeen::Present(Some(tags.collect())))
             }
             Err(refusal) if refusal.is("NoSuchBucket") => Ok(BucketSeen::Absent),
-            Err(refusal) if refusal.is("NoSuchTagSet") => Ok(BucketSeen::Present(Some(BTreeMap::new()))),
+            Err(refusal) if refusal.is("NoSuchTagSet") => match self.head(bucket).await? {
+                BucketSeen::Present(_) => Ok(BucketSeen::Present(Some(BTreeMap::new()))),
+                other => Ok(other),
+            },
             Err(refusal) => match refusal.error() {
                 UpstreamError { class: Class::Denied { code }, .. } if is_about_bucket(&code) => {
                     Ok(BucketSeen::Forbidden)

@@ -125,6 +125,9 @@ pub(super) fn location(call: &mut Call<'_>, input: GetBucketLocationInput) -> S3
 }
 
 pub(super) fn get_tagging(call: &mut Call<'_>, input: GetBucketTaggingInput) -> S3Result<GetBucketTaggingOutput> {
+    if is_missing_and_set(call, &input.bucket) {
+        return Err(refuse(S3ErrorCode::NoSuchTagSet));
+    }
     let bucket = tagged(call, &input.bucket)?;
     let tags = bucket.tags.as_ref().ok_or_else(|| refuse(S3ErrorCode::NoSuchTagSet))?;
     Ok(GetBucketTaggingOutput { tag_set: tag_set(tags) })
@@ -141,8 +144,16 @@ pub(super) fn delete_tagging(
     call: &mut Call<'_>,
     input: DeleteBucketTaggingInput,
 ) -> S3Result<DeleteBucketTaggingOutput> {
+    if is_missing_and_set(call, &input.bucket) {
+        return Ok(DeleteBucketTaggingOutput::default());
+    }
     tagged(call, &input.bucket)?.tags = None;
     Ok(DeleteBucketTaggingOutput::default())
+}
+
+/// Whether a setting of a bucket that isn't there is answered as if it were.
+fn is_missing_and_set(call: &Call<'_>, name: &str) -> bool {
+    call.dialect.tagging && call.dialect.settings_of_missing_buckets && !call.state.buckets.contains_key(name)
 }
 
 fn tagged<'c>(call: &'c mut Call<'_>, name: &str) -> S3Result<&'c mut Stored> {
@@ -169,6 +180,9 @@ pub(super) fn put_versioning(
     call: &mut Call<'_>,
     input: PutBucketVersioningInput,
 ) -> S3Result<PutBucketVersioningOutput> {
+    if is_missing_and_set(call, &input.bucket) {
+        return Ok(PutBucketVersioningOutput {});
+    }
     let bucket = versioned(call, &input.bucket)?;
     let status = input.versioning_configuration.status;
     bucket.versioning = match status.as_ref().map(BucketVersioningStatus::as_str) {

@@ -21,6 +21,9 @@ pub struct Dialect {
     pub existing_own_bucket: ExistingOwnBucket,
     /// Whether bucket tagging exists; without it, its three operations answer `NotImplemented`.
     pub tagging: bool,
+    /// Whether settings of a bucket that isn't there are answered as if it were: GetBucketTagging with `NoSuchTagSet`,
+    /// DeleteBucketTagging and PutBucketVersioning with success, as MinIO does (seen of 2026-02).
+    pub settings_of_missing_buckets: bool,
     /// Whether versioning exists; without it, Get/PutBucketVersioning answer `NotImplemented`.
     pub versioning: bool,
     /// Whether object lock exists; without it, its operations answer `NotImplemented`.
@@ -43,6 +46,7 @@ impl Default for Dialect {
             region: "us-east-1".to_owned(),
             existing_own_bucket: ExistingOwnBucket::AlreadyOwnedByYou,
             tagging: true,
+            settings_of_missing_buckets: false,
             versioning: true,
             object_lock: true,
             checks_signing_region: true,

@@ -39,6 +39,7 @@ pub static ALL: &[&Scenario] = &[
     &removal::DELETE_FULL,
     &removal::DELETE_LOCKED,
     &removal::WITHOUT_TAGGING,
+    &removal::MISSING_UNTAGGED,
     &recovery::BACKEND_FIRST,
     &recovery::NAMESPACE_GONE,
     &recovery::RESTORE,

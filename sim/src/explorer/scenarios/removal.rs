@@ -137,12 +137,12 @@ pub(in super::super) static DELETE_LOCKED: Scenario = Scenario {
     check: check_gone,
 };
 
-/// A whole life on a store that has no bucket tagging: what was made is known again by the record alone.
-pub(in super::super) static WITHOUT_TAGGING: Scenario = Scenario {
-    name: "without-tagging",
-    about: "a claim comes and goes with its bucket, on a store without bucket tagging",
+/// A whole life, which is the same on every store.
+const LIFE: Scenario = Scenario {
+    name: "life",
+    about: "a claim comes and goes with its bucket",
     phase: Phase::Purge,
-    world: || Options { dialect: Dialect { tagging: false, ..Dialect::default() }, ..Options::default() },
+    world: usual,
     script: || {
         let life = vec![
             Step::Begin,
@@ -161,6 +161,25 @@ pub(in super::super) static WITHOUT_TAGGING: Scenario = Scenario {
     },
     ends_alike: false,
     check: nothing_more,
+};
+
+/// A life on a store that has no bucket tagging: what was made is known again by the record alone.
+pub(in super::super) static WITHOUT_TAGGING: Scenario = Scenario {
+    name: "without-tagging",
+    about: "a claim comes and goes with its bucket, on a store without bucket tagging",
+    world: || Options { dialect: Dialect { tagging: false, ..Dialect::default() }, ..Options::default() },
+    ..LIFE
+};
+
+/// A life on a store that tells no tags of a bucket that isn't there, instead of that it isn't.
+pub(in super::super) static MISSING_UNTAGGED: Scenario = Scenario {
+    name: "missing-untagged",
+    about: "a claim comes and goes with its bucket, on a store that takes what isn't there for untagged, as MinIO does",
+    world: || Options {
+        dialect: Dialect { settings_of_missing_buckets: true, ..Dialect::default() },
+        ..Options::default()
+    },
+    ..LIFE
 };
 
 fn bound_to_delete(spec: &str) -> Vec<Step> {
