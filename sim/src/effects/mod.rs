@@ -14,6 +14,8 @@
 
 mod answers;
 pub mod call;
+mod catalogue;
+mod effect;
 pub mod fault;
 pub mod instance;
 mod kube_call;
