@@ -10,6 +10,8 @@ impl Fault {
     pub fn all_single() -> Vec<Self> {
         let mut faults = vec![Self::LostRequest, Self::LostAnswer, Self::Hang, Self::Slow { millis: 2000 }];
         faults.extend(CrashPoint::ALL.map(Self::Crash));
+        // Within the deadline of a call; and longer than all that the operator waits for.
+        faults.extend([Self::Pause { seconds: 20 }, Self::Pause { seconds: 600 }, Self::Twin]);
         faults.push(Self::Conflict);
         faults.extend(Rival::ALL.map(Self::AlreadyExists));
         faults.extend(Applied::ALL.map(Self::ServerError));
@@ -49,9 +51,8 @@ impl Fault {
         let kube = |fits: &[super::KubeVerb]| matches!(kind, CallKind::Kube(verb) if fits.contains(&verb));
         let s3 = |fits: fn(S3Operation) -> bool| matches!(kind, CallKind::S3(operation) if fits(operation));
         let (fits, needs) = match self {
-            Self::LostRequest | Self::LostAnswer | Self::Hang | Self::Slow { .. } | Self::Crash(_) => {
-                (true, "any call")
-            }
+            Self::LostRequest | Self::LostAnswer | Self::Hang | Self::Slow { .. } => (true, "any call"),
+            Self::Crash(_) | Self::Pause { .. } | Self::Twin => (true, "any call"),
             Self::Recreate | Self::Tamper(_) | Self::Edit(_) => (true, "any call"),
             Self::Conflict
             | Self::ServerError(_)

@@ -12,6 +12,7 @@ use super::call::Call;
 use super::fault::{Applied, CrashPoint, Fault};
 use super::instance::Instance;
 use super::layer::Effects;
+use super::standstill::Stop;
 use super::trace::Answer;
 
 /// How long the API server waits for an admission webhook.
@@ -42,7 +43,7 @@ impl Effect {
         let answered = tokio::select! {
             biased;
             () = self.instance.is_over() => Err(Silence),
-            answered = self.with_fault(inner, request) => answered,
+            answered = self.answered(inner, request) => answered,
         };
         let Ok(answer) = answered else {
             return pending().await;
@@ -54,6 +55,18 @@ impl Effect {
             };
         });
         answer
+    }
+
+    /// The call with its fault. An answer is read when the operator moves.
+    async fn answered<S, Q, B>(&self, inner: S, request: Request<Q>) -> Answered<B>
+    where
+        S: Service<Request<Q>, Response = Response<B>>,
+        S::Error: Into<BoxError>,
+        B: From<Vec<u8>>,
+    {
+        let answered = self.with_fault(inner, request).await;
+        self.instance.moves().await;
+        answered
     }
 
     async fn with_fault<S, Q, B>(&self, inner: S, request: Request<Q>) -> Answered<B>
@@ -79,6 +92,14 @@ impl Effect {
             Fault::Hang => Err(Silence),
             Fault::Slow { millis } => {
                 tokio::time::sleep(Duration::from_millis(millis)).await;
+                self.reach_world(inner, request).await
+            }
+            Fault::Pause { seconds } => {
+                self.stand_still(Stop::For(Duration::from_secs(seconds.into()))).await;
+                self.reach_world(inner, request).await
+            }
+            Fault::Twin => {
+                self.stand_still(Stop::Twin).await;
                 self.reach_world(inner, request).await
             }
             Fault::Crash(point) => self.with_crash(point, inner, request).await,
@@ -144,6 +165,12 @@ impl Effect {
         let (mut head, body) = request.into_parts();
         surroundings.befall(fault, &self.call, &mut head);
         Ok(Request::from_parts(head, body))
+    }
+
+    /// The operator stops before the request is sent, and goes on with it later, whatever has become of the world.
+    async fn stand_still(&self, stop: Stop) {
+        self.instance.stop(stop);
+        self.instance.moves().await;
     }
 
     async fn with_crash<S, Q, B>(&self, point: CrashPoint, inner: S, request: Request<Q>) -> Answered<B>

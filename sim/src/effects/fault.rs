@@ -21,6 +21,15 @@ pub enum Fault {
     },
     /// The operator dies at this point of the call.
     Crash(CrashPoint),
+    /// Right before the request is sent, the operator's process stands still for this long; then the request is sent,
+    /// unless its deadline has passed meanwhile.
+    Pause {
+        /// Seconds that it stands still.
+        seconds: u32,
+    },
+    /// Right before the request is sent, the operator's process stands still, and a second operator starts and does what
+    /// there is to do, until it rests. It is killed, and the first goes on with its request.
+    Twin,
 
     /// A Kubernetes write is refused because a rival wrote first: 409, reason `Conflict`, not carried out.
     Conflict,

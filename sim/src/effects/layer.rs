@@ -125,9 +125,18 @@ impl Effects {
 
     /// The next life of the operator.
     pub fn instance(&self) -> Instance {
+        Instance::new(self.next_life(), false)
+    }
+
+    /// The life of a second operator, which takes its turn while the first stands still.
+    pub fn twin(&self) -> Instance {
+        Instance::new(self.next_life(), true)
+    }
+
+    fn next_life(&self) -> u32 {
         let mut state = self.state();
         state.instances += 1;
-        Instance::new(state.instances)
+        state.instances
     }
 
     /// The layer between a life's Kubernetes client and the Kubernetes API.
@@ -163,6 +172,12 @@ impl Effects {
     /// How many calls have begun.
     pub fn count(&self) -> u64 {
         self.state().trace.effects()
+    }
+
+    /// How many calls of this life have begun.
+    pub fn count_of(&self, instance: &Instance) -> usize {
+        let state = self.state();
+        state.trace.lines().iter().filter(|line| line.instance == instance.id()).count()
     }
 
     /// The trace up to now.
@@ -262,6 +277,21 @@ pub struct EffectLayer {
 }
 
 impl EffectLayer {
+    /// The call from beginning to end.
+    fn send<S, Q, B>(&self, inner: S, request: Request<Q>) -> BoxFuture<'static, Result<Response<B>, BoxError>>
+    where
+        S: Service<Request<Q>, Response = Response<B>> + Send + 'static,
+        S::Future: Send,
+        S::Error: Into<BoxError>,
+        Q: Send + 'static,
+        B: From<Vec<u8>> + Send + 'static,
+    {
+        match self.begin(&request) {
+            Some(effect) => Box::pin(effect.run(inner, request)),
+            None => Box::pin(pending()),
+        }
+    }
+
     /// Numbers the call; `None` if its instance is dead, as the dead make no calls, or if it is one too many.
     fn begin<Q>(&self, request: &Request<Q>) -> Option<Effect> {
         if !self.instance.may_act() {
@@ -314,9 +344,13 @@ where
     }
 
     fn call(&mut self, request: Request<Q>) -> Self::Future {
-        match self.layer.begin(&request) {
-            Some(effect) => Box::pin(effect.run(self.inner.clone(), request)),
-            None => Box::pin(pending()),
+        if self.layer.instance.standstill().is_on() {
+            let (layer, inner) = (self.layer.clone(), self.inner.clone());
+            return Box::pin(async move {
+                layer.instance.moves().await;
+                layer.send(inner, request).await
+            });
         }
+        self.layer.send(self.inner.clone(), request)
     }
 }

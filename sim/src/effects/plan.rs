@@ -189,6 +189,7 @@ mod tests {
             10 => prop::sample::select(Fault::all_single()),
             1 => any::<u64>().prop_map(|millis| Fault::Slow { millis }),
             1 => any::<u32>().prop_map(|seconds| Fault::Throttle { seconds }),
+            1 => any::<u32>().prop_map(|seconds| Fault::Pause { seconds }),
             1 => any::<u32>().prop_map(|changes| Fault::Stale { changes }),
             1 => prop::sample::select(operations).prop_map(Fault::VerbDown),
         ]

@@ -27,6 +27,11 @@ pub trait Surroundings: fmt::Debug + Send + Sync {
 }
 
 impl Fault {
+    /// Whether the operator's process stands still, which is for whoever runs it to see to ([`super::Instance::stops`]).
+    pub fn stops_process(self) -> bool {
+        matches!(self, Self::Pause { .. } | Self::Twin)
+    }
+
     /// Whether it is for the [`Surroundings`] to let it happen.
     pub fn needs_surroundings(self) -> bool {
         match self {
@@ -58,6 +63,8 @@ impl Fault {
             | Self::Hang
             | Self::Slow { .. }
             | Self::Crash(_)
+            | Self::Pause { .. }
+            | Self::Twin
             | Self::Conflict
             | Self::ServerError(_)
             | Self::Throttle { .. }

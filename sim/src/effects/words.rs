@@ -35,6 +35,8 @@ impl Fault {
             Self::Hang => ("hang", None),
             Self::Slow { millis } => ("slow", Number(millis)),
             Self::Crash(point) => ("crash", Word(point.word())),
+            Self::Pause { seconds } => ("pause", Number(seconds.into())),
+            Self::Twin => ("twin", None),
             Self::Conflict => ("conflict", None),
             Self::AlreadyExists(rival) => ("already-exists", Word(rival.word())),
             Self::ServerError(applied) => ("server-error", Word(applied.word())),
@@ -86,6 +88,7 @@ impl Fault {
         let Some(first) = known.first() else { return Err(Misspelt::Name) };
         let found = match (first, parameter) {
             (Self::Slow { .. }, Some(number)) => number.parse().ok().map(|millis| Self::Slow { millis }),
+            (Self::Pause { .. }, Some(number)) => number.parse().ok().map(|seconds| Self::Pause { seconds }),
             (Self::Throttle { .. }, Some(number)) => number.parse().ok().map(|seconds| Self::Throttle { seconds }),
             (Self::Stale { .. }, Some(number)) => number.parse().ok().map(|changes| Self::Stale { changes }),
             (Self::VerbDown(_), Some(operation)) => S3Operation::named(operation).map(Self::VerbDown),
@@ -105,7 +108,7 @@ impl Fault {
         }
         match self {
             Self::Slow { .. } => "ms".to_owned(),
-            Self::Throttle { .. } => "s".to_owned(),
+            Self::Throttle { .. } | Self::Pause { .. } => "s".to_owned(),
             Self::Stale { .. } => "n".to_owned(),
             Self::VerbDown(_) => "operation".to_owned(),
             Self::Crash(_) => words(&CrashPoint::ALL, CrashPoint::word),

@@ -241,8 +241,10 @@ fn never(promise: Promise, what: &str, stage: &Stage) -> Violation {
 
 /// Lets what has gone wrong by halves show; then all must be as it was wanted, or as others' hands may make it.
 async fn settle(scenario: &Scenario, stage: &Stage, end: End, violations: &mut Vec<Violation>) -> bool {
-    let late = stage.world.effects.fired().into_iter().any(others::shows_late);
-    stage.pass(if late { RESYNC } else { AFTERMATH }).await;
+    let fired = stage.world.effects.fired();
+    let late = fired.iter().copied().any(others::shows_late);
+    let still: Duration = fired.into_iter().map(others::stands_still).sum();
+    stage.pass(still + if late { RESYNC } else { AFTERMATH }).await;
     if end == End::Wanted {
         // Somebody may have acted as late as that; whether it comes right is seen below.
         let goal = scenario.goal;

@@ -17,7 +17,7 @@ use tower::{Layer, ServiceExt};
 
 use super::transport::ApiBody;
 use super::*;
-use crate::effects::Instance;
+use crate::effects::{Gate, Instance};
 
 const CLAIM: &str = "
 {apiVersion: v1, kind: Namespace, metadata: {name: team-a}}
@@ -44,8 +44,9 @@ impl Bench {
     }
 
     fn secrets(&self) -> Api<Secret> {
-        let own = |body| ApiBody::counted(body, Arc::default());
-        let api = self.world.cluster.service().map_response(move |response| response.map(own));
+        let gate = Gate::before(&self.instance);
+        let own = move |body| ApiBody::counted(body, Arc::default(), gate.clone());
+        let api = self.world.cluster.service().map_response(move |response| response.map(own.clone()));
         let client = kube::Client::new(self.world.effects.kube_layer(&self.instance).layer(api), "team-a");
         Api::namespaced(client, "team-a")
     }

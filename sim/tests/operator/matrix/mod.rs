@@ -64,8 +64,9 @@ fn run(scenario: &Scenario, plan: Plan) -> Run {
         let other = until_end(scenario, &stage, fault).await;
         let trace = stage.world.effects.trace();
         let calls = trace.lines().iter().map(|line| (line.number, line.call.clone())).collect();
-        let about_buckets = matches!(fault, Some(Fault::Vanish | Fault::Usurp));
-        stage.world.pass(if about_buckets { RESYNC } else { AFTERMATH }).await;
+        // At the next look at a bucket, at the next sweep, or when the operator goes on.
+        let shows_late = matches!(fault, Some(Fault::Vanish | Fault::Usurp | Fault::Twin | Fault::Pause { .. }));
+        stage.world.pass(if shows_late { RESYNC } else { AFTERMATH }).await;
         stage.world.run_cluster_controllers();
         oracles::assert_sound(&stage, fault).await;
         if !other {
