@@ -1,7 +1,7 @@
 //! All faults there are, and which calls each makes sense for.
 
 use super::call::CallKind;
-use super::fault::{Applied, CrashPoint, Edit, Fault, Feature, HeadStatus, Rival, Tampering};
+use super::fault::{Actor, Applied, CrashPoint, Edit, Fault, Feature, HeadStatus, Rival, Tampering};
 use super::s3_call::S3Operation;
 
 impl Fault {
@@ -12,6 +12,14 @@ impl Fault {
         faults.extend(CrashPoint::ALL.map(Self::Crash));
         // Within the deadline of a call; and longer than all that the operator waits for.
         faults.extend([Self::Pause { seconds: 20 }, Self::Pause { seconds: 600 }, Self::Twin]);
+        // Within the minute by which a key's Secret outlives its end (spec §3.3), and beyond it.
+        faults.extend([-3600, -45, 45, 3600].map(|seconds| Self::Step { seconds }));
+        // An operator that is behind the API server by more lets a rotation wait for as long.
+        let operator = [3600, -45].map(|seconds| Self::Skew { actor: Actor::Operator, seconds });
+        let gateway = [45, -45].map(|seconds| Self::Skew { actor: Actor::Gateway, seconds });
+        let store = [3600, -3600].map(|seconds| Self::Skew { actor: Actor::Store, seconds });
+        faults.extend(operator.into_iter().chain(gateway).chain(store));
+        faults.push(Self::Lag { seconds: 20 });
         faults.push(Self::Conflict);
         faults.extend(Rival::ALL.map(Self::AlreadyExists));
         faults.extend(Applied::ALL.map(Self::ServerError));
@@ -41,6 +49,11 @@ impl Fault {
         faults
     }
 
+    /// Whether it is about the whole run, wherever in it it stands.
+    pub fn is_of_run(self) -> bool {
+        matches!(self, Self::Skew { .. })
+    }
+
     /// Whether the fault makes sense for a call of this kind.
     ///
     /// # Errors
@@ -53,6 +66,7 @@ impl Fault {
         let (fits, needs) = match self {
             Self::LostRequest | Self::LostAnswer | Self::Hang | Self::Slow { .. } => (true, "any call"),
             Self::Crash(_) | Self::Pause { .. } | Self::Twin => (true, "any call"),
+            Self::Step { .. } | Self::Skew { .. } => (true, "any call"),
             Self::Recreate | Self::Tamper(_) | Self::Edit(_) => (true, "any call"),
             Self::Conflict
             | Self::ServerError(_)
@@ -60,6 +74,7 @@ impl Fault {
             | Self::Forbidden
             | Self::Denied
             | Self::WebhookTimeout
+            | Self::Lag { .. }
             | Self::GcLate => (
                 matches!(kind, CallKind::Kube(verb) if verb.is_write()),
                 "Kubernetes writes (create, update, patch, delete, deletecollection)",

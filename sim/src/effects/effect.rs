@@ -132,7 +132,10 @@ impl Effect {
             | Fault::ClockSkew
             | Fault::ErrorIn200
             | Fault::NotImplemented(_) => self.refused(fault),
-            Fault::AlreadyExists(_)
+            Fault::Step { .. }
+            | Fault::Skew { .. }
+            | Fault::Lag { .. }
+            | Fault::AlreadyExists(_)
             | Fault::Stale { .. }
             | Fault::Rewind
             | Fault::Collapse

@@ -31,6 +31,24 @@ pub enum Fault {
     /// there is to do, until it rests. It is killed, and the first goes on with its request.
     Twin,
 
+    /// Right before the request is sent, the operator's wall clock jumps.
+    Step {
+        /// Seconds that it jumps forward; negative ones back.
+        seconds: i32,
+    },
+    /// Somebody's wall clock is off, from the beginning of the run to its end.
+    Skew {
+        /// Whose.
+        actor: Actor,
+        /// Seconds that it is ahead; negative ones behind.
+        seconds: i32,
+    },
+    /// From this write on, the gateway hears of each change of a Secret this late, for the rest of the run.
+    Lag {
+        /// Seconds that it is late.
+        seconds: u32,
+    },
+
     /// A Kubernetes write is refused because a rival wrote first: 409, reason `Conflict`, not carried out.
     Conflict,
     /// A create finds its name taken by an object that was made a moment before: 409, reason `AlreadyExists`.
@@ -162,6 +180,18 @@ parameter! {
         AfterEffect = "after-effect",
         /// After the answer is back, before the next call of this life is carried out.
         AfterAnswer = "after-answer",
+    }
+}
+
+parameter! {
+    /// Who has a wall clock that may be off.
+    Actor {
+        /// The operator.
+        Operator = "operator",
+        /// The gateway, which ends keys by it.
+        Gateway = "gateway",
+        /// The store.
+        Store = "store",
     }
 }
 

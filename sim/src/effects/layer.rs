@@ -52,8 +52,10 @@ struct Armed {
 }
 
 impl Armed {
+    /// What is about the whole run has happened when it is planned.
     fn new(entry: Entry) -> Self {
-        Self { entry, matched: 0, fired: false }
+        let fired = entry.fault.is_of_run();
+        Self { entry, matched: 0, fired }
     }
 
     /// Counts the call, and says whether it is the one that is meant.
@@ -67,6 +69,11 @@ impl Armed {
             }
         }
     }
+}
+
+/// The faults of a plan that are about the whole run.
+fn of_run(plan: &Plan) -> Vec<Fault> {
+    plan.entries.iter().map(|entry| entry.fault).filter(|fault| fault.is_of_run()).collect()
 }
 
 impl Effects {
@@ -88,10 +95,10 @@ impl Effects {
             start: Instant::now(),
             surroundings,
             state: Arc::new(Mutex::new(State {
+                fired: of_run(&plan),
                 plan: plan.entries.into_iter().map(Armed::new).collect(),
                 outages: Vec::new(),
                 lasting: Vec::new(),
-                fired: Vec::new(),
                 trace: Trace::default(),
                 instances: 0,
                 most: u64::MAX,
@@ -105,7 +112,9 @@ impl Effects {
         if let Some(surroundings) = &self.surroundings {
             surroundings.expect(&plan);
         }
-        self.state().plan = plan.entries.into_iter().map(Armed::new).collect();
+        let mut state = self.state();
+        state.fired.extend(of_run(&plan));
+        state.plan = plan.entries.into_iter().map(Armed::new).collect();
     }
 
     /// From now on nothing goes wrong: what is planned for calls to come is dropped, and what lasts is over.
@@ -120,7 +129,9 @@ impl Effects {
         if let Some(surroundings) = &self.surroundings {
             surroundings.expect(&more);
         }
-        self.state().plan.extend(more.entries.into_iter().map(Armed::new));
+        let mut state = self.state();
+        state.fired.extend(of_run(&more));
+        state.plan.extend(more.entries.into_iter().map(Armed::new));
     }
 
     /// The next life of the operator.

@@ -39,7 +39,7 @@ mod standstill_tests;
 mod tests;
 
 pub use call::{Call, KubeCall, KubeVerb, S3Call, S3Operation};
-pub use fault::{Applied, CrashPoint, Edit, Fault, Feature, HeadStatus, Rival, Tampering};
+pub use fault::{Actor, Applied, CrashPoint, Edit, Fault, Feature, HeadStatus, Rival, Tampering};
 pub use instance::{Instance, Outcome, run_until_crash};
 pub use layer::{EffectLayer, EffectService, Effects};
 pub use outage::Outage;

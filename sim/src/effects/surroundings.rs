@@ -35,7 +35,10 @@ impl Fault {
     /// Whether it is for the [`Surroundings`] to let it happen.
     pub fn needs_surroundings(self) -> bool {
         match self {
-            Self::AlreadyExists(_)
+            Self::Step { .. }
+            | Self::Skew { .. }
+            | Self::Lag { .. }
+            | Self::AlreadyExists(_)
             | Self::Stale { .. }
             | Self::Rewind
             | Self::Collapse

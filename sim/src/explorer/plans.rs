@@ -33,6 +33,9 @@ pub fn singles(undisturbed: &Outcome) -> Singles {
             if line.number > undisturbed.until || !applies(fault, line.number, &line.call, from) {
                 continue;
             }
+            if fault.is_of_run() && line.number > from {
+                continue;
+            }
             if is_beyond_proof(fault, &line.call) {
                 singles.limits += 1;
                 continue;
@@ -182,7 +185,9 @@ pub fn pairs(undisturbed: &Outcome, first: &Plan, outcome: &Outcome, alike: bool
     let (mut kept, mut left_out) = (Vec::new(), Vec::new());
     for fault in Fault::all_single() {
         for line in lines.iter().filter(|line| line.number > begin && line.number <= outcome.until) {
-            if !applies(fault, line.number, &line.call, begin + 1) || is_beyond_proof(fault, &line.call) {
+            // What holds for the whole run may have kept the first fault from its call.
+            let fits = !fault.is_of_run() && applies(fault, line.number, &line.call, begin + 1);
+            if !fits || is_beyond_proof(fault, &line.call) {
                 continue;
             }
             let Some(second) = entry(line.number, fault) else { continue };

@@ -164,10 +164,14 @@ async fn play(scenario: &'static Scenario, seed: u64, plan: Plan) -> Outcome {
 }
 
 fn setting(stage: &Stage, faults: Vec<Fault>) -> Setting {
+    let lags = faults.iter().filter_map(|fault| match fault {
+        Fault::Lag { seconds } => Some(Duration::from_secs((*seconds).into())),
+        _ => None,
+    });
     Setting {
-        faults,
         operators: u32::try_from(stage.most_operators).unwrap_or(u32::MAX),
-        gateway_lag: GATEWAY_LAG,
+        gateway_lag: GATEWAY_LAG + lags.max().unwrap_or_default(),
+        faults,
         purge_slice: usize::try_from(stage.world.config().purge_slice).unwrap_or(usize::MAX),
     }
 }

@@ -116,7 +116,10 @@ fn may_go(state: &State<'_>, step: &Step<'_>, (_, name): Place<'_>, secret: &Sec
         return true;
     }
     match secret {
-        Secret::Key(key) => matches!(key.end, End::At(end) if end <= step.at) || !key.counts,
+        Secret::Key(key) => {
+            let now = state.clocks.latest_of_operator(step.at);
+            matches!(key.end, End::At(end) if end <= now) || !key.counts
+        }
         Secret::Binding(_) => !life.claim.wants_public_access(),
         Secret::Consumer(_) => life.claim.secret_name() != name,
         // After a move the record of the bucket that was left goes.

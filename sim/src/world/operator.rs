@@ -5,13 +5,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
 
+use jiff::Timestamp;
 use stowage_operator::{Clock, Config, Metrics, Parts, StartError};
 use tokio::sync::watch;
 use tokio::time::Instant;
 use tower::{Layer, ServiceExt};
 
-use crate::determinism::VirtualClock;
-use crate::effects::{Effects, Gate, Instance, Outcome, Stop, run_until_crash};
+use crate::effects::{Actor, Effects, Gate, Instance, Outcome, Stop, run_until_crash};
 use crate::kubernetes::ApiService;
 
 use super::transport::{ApiBody, SimulatedConnect, Stores};
@@ -34,7 +34,7 @@ pub struct Operator {
     api: ApiService,
     stores: Stores,
     effects: Effects,
-    clock: VirtualClock,
+    clock: Arc<dyn Fn() -> Timestamp + Send + Sync>,
     crashes: Arc<AtomicU32>,
     received: Arc<AtomicU64>,
     stop: watch::Sender<bool>,
@@ -49,7 +49,7 @@ impl Operator {
             api,
             stores,
             effects: world.effects.clone(),
-            clock: world.clock.clone(),
+            clock: world.clocks.of(Actor::Operator, &world.clock),
             crashes: Arc::default(),
             received: Arc::default(),
             stop: watch::Sender::new(false),
@@ -129,7 +129,7 @@ impl Operator {
         let api = self.api.clone().map_response(move |response| response.map(counted.clone()));
         let service = self.effects.kube_layer(instance).layer(api);
         let layer = self.effects.s3_layer(instance);
-        let now = self.clock.clock();
+        let now = self.clock.clone();
         let metrics = Metrics::new();
         self.metrics.send_replace(metrics.clone());
         let parts = Parts {

@@ -116,7 +116,8 @@ fn matrix(scenario: &Scenario, faults: impl Fn(&Fault) -> bool) {
             let watch = matches!(call, Call::Kube(call) if call.verb == KubeVerb::Watch);
             let from = if by_hand(&fault) { first_about_claim(&undisturbed) } else { undisturbed.before + 1 };
             let earlier = *number < from && !(watch && is_of_watches(fault));
-            if earlier || fault.check(call.kind()).is_err() {
+            let again = fault.is_of_run() && *number > from;
+            if earlier || again || fault.check(call.kind()).is_err() {
                 continue;
             }
             if is_beyond_proof(fault, call) {
