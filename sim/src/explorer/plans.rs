@@ -2,9 +2,13 @@
 //! overtaken; pairs and triples.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::num::NonZeroU64;
 
 use crate::effects::call::CallKind;
-use crate::effects::{Applied, Call, CallPattern, EffectPattern, Entry, Fault, KubeVerb, Plan, Tampering};
+use crate::effects::{
+    Applied, Call, CallPattern, EffectPattern, Entry, Fault, Feature, HeadStatus, KubeVerb, Plan, S3Operation,
+    Tampering,
+};
 
 use super::others::CLAIM;
 use super::run::Outcome;
@@ -118,6 +122,18 @@ pub fn lasting(undisturbed: &Outcome) -> Vec<Plan> {
         fitting.map(move |fault| Plan::single(pattern.clone(), fault)).collect::<Vec<_>>()
     };
     kinds.into_values().flat_map(of_kind).collect()
+}
+
+/// Requests by HEAD come only where a store has no tagging: from the first look at a bucket on it has none, and the first
+/// such request meets a fault.
+pub fn untagged(undisturbed: &Outcome) -> Vec<Plan> {
+    let is_look = |call: &Call| matches!(call, Call::S3(call) if call.operation.name() == "GetBucketTagging");
+    let look = undisturbed.calls().find(|(_, call)| is_look(call));
+    let without = look.and_then(|(number, _)| entry(number, Fault::NotImplemented(Feature::Tagging)));
+    let (Some(without), Some(head)) = (without, S3Operation::named("HeadBucket")) else { return Vec::new() };
+    let first = EffectPattern::Call { call: CallPattern::S3(head), occurrence: Some(NonZeroU64::MIN) };
+    let refused = |status| Entry { effect: first.clone(), fault: Fault::Head(status) };
+    HeadStatus::ALL.map(|status| Plan { entries: vec![without.clone(), refused(status)] }).into()
 }
 
 /// Orders of events with at most two preemptions: a call that takes a moment is overtaken by all that is ready. Only

@@ -5,6 +5,8 @@
 
 mod backends;
 mod clocks;
+#[cfg(test)]
+mod clocks_tests;
 mod manifests;
 mod operator;
 #[cfg(test)]
