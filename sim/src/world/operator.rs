@@ -126,7 +126,7 @@ impl Operator {
     async fn one_life(&self, instance: &Instance) -> Result<(), StartError> {
         let (received, gate) = (self.received.clone(), Gate::before(instance));
         let counted = move |body| ApiBody::counted(body, received.clone(), gate.clone());
-        let api = self.api.clone().map_response(move |response| response.map(counted.clone()));
+        let api = self.api.clone().map_response(move |response| response.map(counted));
         let service = self.effects.kube_layer(instance).layer(api);
         let layer = self.effects.s3_layer(instance);
         let now = self.clock.clone();

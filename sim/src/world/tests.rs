@@ -46,7 +46,7 @@ impl Bench {
     pub(super) fn secrets(&self) -> Api<Secret> {
         let gate = Gate::before(&self.instance);
         let own = move |body| ApiBody::counted(body, Arc::default(), gate.clone());
-        let api = self.world.cluster.service().map_response(move |response| response.map(own.clone()));
+        let api = self.world.cluster.service().map_response(move |response| response.map(own));
         let client = kube::Client::new(self.world.effects.kube_layer(&self.instance).layer(api), "team-a");
         Api::namespaced(client, "team-a")
     }
