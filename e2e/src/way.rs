@@ -280,7 +280,11 @@ mod tests {
 
     #[test]
     fn what_needs_somebodys_hands_is_refused_by_name() {
-        assert!(check(&"#1 vanish".parse().unwrap()).unwrap_err().starts_with("vanish "));
+        for fault in ["vanish", "pause(20)", "twin", "step(-45)", "skew(gateway,+45)", "lag(20)"] {
+            let refused = check(&format!("#1 {fault}").parse().unwrap());
+            let name = fault.split('(').next().unwrap();
+            assert!(refused.unwrap_err().starts_with(&format!("{name} ")), "{fault}");
+        }
         assert_eq!(check(&"kube:watch secrets@1 watch-gone; #3 crash(before)".parse().unwrap()), Ok(()));
     }
 }

@@ -17,7 +17,7 @@ pub(super) fn prepare(directory: Option<&Path>) -> Result<(), String> {
     fs::create_dir_all(directory).map_err(|error| format!("can't make {}: {error}", directory.display()))
 }
 
-/// Prints a report and writes it down; an error if a promise was broken.
+/// Prints a report and writes it down; an error as [`verdict`] has it.
 pub(super) fn publish(report: &Report, directory: Option<&Path>, printing: Printing) -> Result<(), String> {
     if let Some(directory) = directory {
         write(report, directory)?;
@@ -36,10 +36,12 @@ pub(super) fn publish(report: &Report, directory: Option<&Path>, printing: Print
     verdict(report)
 }
 
-/// An error if a promise was broken.
+/// An error if a promise was broken, or if everything was explored and a fault met no call in some phase.
 pub(super) fn verdict(report: &Report) -> Result<(), String> {
+    let unmet: Vec<String> = report.unmet().iter().map(|(fault, phase)| format!("{fault} in {phase}")).collect();
     match report.failures.len() {
-        0 => Ok(()),
+        0 if unmet.is_empty() => Ok(()),
+        0 => Err(format!("no promise was broken, but these met no call: {}", unmet.join(", "))),
         1 => Err(format!("one schedule of {} broke a promise", report.schedules)),
         many => Err(format!("{many} of {} schedules broke a promise", report.schedules)),
     }

@@ -3,7 +3,6 @@
 //! Most are decided on a single call, from the outside. Those that need a world with a past or with other people in it
 //! are handed to the [`Surroundings`](super::Surroundings); a few last for a while, see `lasting`.
 
-use super::call::CallKind;
 use super::s3_call::S3Operation;
 
 /// What is done to a call. Names and meaning are those of a plan's words.
@@ -22,6 +21,33 @@ pub enum Fault {
     },
     /// The operator dies at this point of the call.
     Crash(CrashPoint),
+    /// Right before the request is sent, the operator's process stands still for this long; then the request is sent,
+    /// unless its deadline has passed meanwhile.
+    Pause {
+        /// Seconds that it stands still.
+        seconds: u32,
+    },
+    /// Right before the request is sent, the operator's process stands still, and a second operator starts and does what
+    /// there is to do, until it rests. It is killed, and the first goes on with its request.
+    Twin,
+
+    /// Right before the request is sent, the operator's wall clock jumps.
+    Step {
+        /// Seconds that it jumps forward; negative ones back.
+        seconds: i32,
+    },
+    /// Somebody's wall clock is off, from the beginning of the run to its end.
+    Skew {
+        /// Whose.
+        actor: Actor,
+        /// Seconds that it is ahead; negative ones behind.
+        seconds: i32,
+    },
+    /// From this write on, the gateway hears of each change of a Secret this late, for the rest of the run.
+    Lag {
+        /// Seconds that it is late.
+        seconds: u32,
+    },
 
     /// A Kubernetes write is refused because a rival wrote first: 409, reason `Conflict`, not carried out.
     Conflict,
@@ -158,6 +184,18 @@ parameter! {
 }
 
 parameter! {
+    /// Who has a wall clock that may be off.
+    Actor {
+        /// The operator.
+        Operator = "operator",
+        /// The gateway, which ends keys by it.
+        Gateway = "gateway",
+        /// The store.
+        Store = "store",
+    }
+}
+
+parameter! {
     /// Whether a request that is answered with an error was carried out nevertheless.
     Applied {
         /// It was.
@@ -270,101 +308,5 @@ impl Feature {
             }
             Self::Uploads => operation.name().contains("MultipartUpload"),
         }
-    }
-}
-
-impl Fault {
-    /// Every fault once, those with a parameter for each word or for one number that is worth trying. A matrix of all
-    /// single faults goes through these.
-    pub fn all_single() -> Vec<Self> {
-        let mut faults = vec![Self::LostRequest, Self::LostAnswer, Self::Hang, Self::Slow { millis: 2000 }];
-        faults.extend(CrashPoint::ALL.map(Self::Crash));
-        faults.push(Self::Conflict);
-        faults.extend(Rival::ALL.map(Self::AlreadyExists));
-        faults.extend(Applied::ALL.map(Self::ServerError));
-        faults.push(Self::Throttle { seconds: 3 });
-        faults.extend([Self::Forbidden, Self::Denied, Self::WebhookTimeout, Self::QuotaExceeded]);
-        faults.extend([Self::NamespaceTerminating, Self::Stale { changes: 1 }, Self::Stale { changes: 5 }]);
-        faults.extend([Self::Rewind, Self::Collapse, Self::WatchCut, Self::WatchGone, Self::WatchSilent]);
-        faults.extend([Self::WatchDuplicate, Self::ExpiredContinue, Self::Shuffle, Self::GcLate, Self::Recreate]);
-        faults.extend(Tampering::ALL.map(Self::Tamper));
-        faults.extend(Edit::ALL.map(Self::Edit));
-        faults.extend([Self::Unreachable, Self::InternalError, Self::SlowDown, Self::AccessDenied]);
-        faults.extend(HeadStatus::ALL.map(Self::Head));
-        let vital = [
-            "ListBuckets",
-            "GetBucketTagging",
-            "CreateBucket",
-            "PutBucketTagging",
-            "ListObjectVersions",
-            "DeleteObjects",
-            "DeleteBucket",
-        ];
-        faults.extend(vital.into_iter().filter_map(S3Operation::named).map(Self::VerbDown));
-        faults.extend([Self::AlreadyOwned, Self::BucketExists, Self::OkOnExisting, Self::PartialDelete, Self::Locked]);
-        faults.extend([Self::LateWrite, Self::Vanish, Self::Usurp, Self::CredentialsRevoked, Self::ClockSkew]);
-        faults.extend([Self::StaleRead, Self::ErrorIn200, Self::Truncated]);
-        faults.extend(Feature::ALL.map(Self::NotImplemented));
-        faults
-    }
-
-    /// Whether the fault makes sense for a call of this kind.
-    ///
-    /// # Errors
-    ///
-    /// Says which calls the fault is for.
-    pub fn check(self, kind: CallKind) -> Result<(), &'static str> {
-        use super::call::KubeVerb::{Create, Get, List, Watch};
-        let kube = |fits: &[super::KubeVerb]| matches!(kind, CallKind::Kube(verb) if fits.contains(&verb));
-        let s3 = |fits: fn(S3Operation) -> bool| matches!(kind, CallKind::S3(operation) if fits(operation));
-        let (fits, needs) = match self {
-            Self::LostRequest | Self::LostAnswer | Self::Hang | Self::Slow { .. } | Self::Crash(_) => {
-                (true, "any call")
-            }
-            Self::Recreate | Self::Tamper(_) | Self::Edit(_) => (true, "any call"),
-            Self::Conflict
-            | Self::ServerError(_)
-            | Self::Throttle { .. }
-            | Self::Forbidden
-            | Self::Denied
-            | Self::WebhookTimeout
-            | Self::GcLate => (
-                matches!(kind, CallKind::Kube(verb) if verb.is_write()),
-                "Kubernetes writes (create, update, patch, delete, deletecollection)",
-            ),
-            Self::QuotaExceeded | Self::NamespaceTerminating => (
-                matches!(kind, CallKind::Kube(verb) if verb.may_create()),
-                "Kubernetes writes that may create (create, patch)",
-            ),
-            Self::AlreadyExists(_) => (kube(&[Create]), "Kubernetes creates"),
-            Self::Stale { .. } => (kube(&[Get, List, Watch]), "Kubernetes reads (get, list, watch)"),
-            Self::Rewind | Self::ExpiredContinue | Self::Shuffle => (kube(&[List]), "Kubernetes lists"),
-            Self::Collapse | Self::WatchCut | Self::WatchGone | Self::WatchSilent | Self::WatchDuplicate => {
-                (kube(&[Watch]), "Kubernetes watches")
-            }
-            Self::Unreachable
-            | Self::InternalError
-            | Self::SlowDown
-            | Self::AccessDenied
-            | Self::VerbDown(_)
-            | Self::CredentialsRevoked
-            | Self::ClockSkew => (s3(|_| true), "S3 calls"),
-            Self::Head(_) => (s3(S3Operation::is_head), "HEAD requests (HeadBucket, HeadObject)"),
-            Self::AlreadyOwned | Self::BucketExists | Self::OkOnExisting => {
-                (s3(|operation| operation.name() == "CreateBucket"), "CreateBucket")
-            }
-            Self::PartialDelete => (s3(|operation| operation.name() == "DeleteObjects"), "DeleteObjects"),
-            Self::Locked => (s3(S3Operation::deletes_objects), "DeleteObject and DeleteObjects"),
-            Self::LateWrite => (s3(S3Operation::empties), "S3 calls that list or delete objects, and DeleteBucket"),
-            Self::Vanish | Self::Usurp => (s3(S3Operation::is_on_bucket), "S3 calls on a bucket"),
-            Self::StaleRead => (s3(S3Operation::is_read), "S3 reads"),
-            Self::ErrorIn200 | Self::Truncated => {
-                (s3(S3Operation::answers_in_xml), "S3 calls that are answered with an XML document")
-            }
-            Self::NotImplemented(feature) => {
-                (matches!(kind, CallKind::S3(operation) if feature.has(operation)), "the S3 operations of that feature")
-            }
-        };
-        if fits { Ok(()) } else { Err(needs) }
     }
 }

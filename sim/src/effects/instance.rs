@@ -5,10 +5,13 @@
 //! Once an instance is dead, no call of it reaches the world and none returns: whatever of the operator still runs
 //! until its future is dropped can change nothing.
 
+use std::future::poll_fn;
 use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::watch;
+
+use super::standstill::{Standstill, Stop, moving};
 
 /// How long a life that ends after an answer may go on at most, so that it ends also if no further call comes.
 /// Under tokio's paused clock this passes only when the operator has nothing left to do but wait.
@@ -19,6 +22,9 @@ const LAST_BREATH: Duration = Duration::from_millis(1);
 pub struct Instance {
     id: u32,
     life: Arc<watch::Sender<Life>>,
+    standstill: Standstill,
+    /// Whether it takes a turn while another one stands still: no third takes one meanwhile.
+    is_twin: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,8 +40,9 @@ enum Life {
 }
 
 impl Instance {
-    pub(super) fn new(id: u32) -> Self {
-        Self { id, life: Arc::new(watch::Sender::new(Life::Alive)) }
+    pub(super) fn new(id: u32, is_twin: bool) -> Self {
+        let life = Arc::new(watch::Sender::new(Life::Alive));
+        Self { id, life, standstill: Standstill::default(), is_twin }
     }
 
     /// Which life of the run this is, counted from 1.
@@ -51,6 +58,32 @@ impl Instance {
     /// Ends this life now, as SIGKILL would, at no effect in particular. Of the dead, nothing.
     pub fn kill(&self) {
         self.die(None);
+    }
+
+    /// Comes to an end when this life stands still. Whoever runs it then lets it go on, when it is time.
+    pub async fn stops(&self) -> Stop {
+        poll_fn(|context| self.standstill.poll_on(context)).await
+    }
+
+    /// Has it go on after a stop.
+    pub fn go_on(&self) {
+        self.standstill.end();
+    }
+
+    /// Has it stand still. A twin does not for another one.
+    pub(super) fn stop(&self, stop: Stop) {
+        if stop != Stop::Twin || !self.is_twin {
+            self.standstill.begin(stop);
+        }
+    }
+
+    /// Comes to an end while it moves.
+    pub(super) async fn moves(&self) {
+        poll_fn(|context| self.standstill.poll_off(context)).await;
+    }
+
+    pub(super) fn standstill(&self) -> &Standstill {
+        &self.standstill
     }
 
     /// Ends this life because of a crash at this effect.
@@ -134,7 +167,8 @@ pub enum Outcome<T> {
     },
 }
 
-/// Runs the operator until it ends or its instance dies; on death its future is dropped, and with it all that it has in hand.
+/// Runs the operator until it ends or its instance dies; on death its future is dropped, and with it all that it has in
+/// hand. While its instance stands still it is not polled.
 ///
 /// # Assumptions
 ///
@@ -144,6 +178,6 @@ pub async fn run_until_crash<F: Future>(instance: &Instance, operator: F) -> Out
     tokio::select! {
         biased;
         effect = instance.death() => Outcome::Crashed { effect },
-        output = operator => Outcome::Finished(output),
+        output = moving(instance, operator) => Outcome::Finished(output),
     }
 }

@@ -1,19 +1,17 @@
 //! The tower layer between a client and the service behind it: numbers calls, applies the plan, records the trace.
 
-use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll};
-use std::time::Duration;
 
 use futures::future::{BoxFuture, pending};
 use http::uri::Authority;
 use http::{Request, Response};
 use tokio::time::Instant;
-use tower::{BoxError, Layer, Service, ServiceExt};
+use tower::{BoxError, Layer, Service};
 
-use super::answers::refusal;
 use super::call::{Call, KubeCall, S3Call};
-use super::fault::{Applied, CrashPoint, Fault};
+use super::effect::Effect;
+use super::fault::Fault;
 use super::instance::Instance;
 use super::lasting::Lasting;
 use super::outage::Outage;
@@ -21,14 +19,11 @@ use super::plan::{EffectPattern, Entry, Plan};
 use super::surroundings::Surroundings;
 use super::trace::{Answer, Line, Trace};
 
-/// How long the API server waits for an admission webhook.
-const WEBHOOK_TIMEOUT: Duration = Duration::from_secs(10);
-
 /// The effects of one run: its plan, its numbering and its trace. Cheap to clone; clones are the same run.
 #[derive(Clone, Debug)]
 pub struct Effects {
     start: Instant,
-    surroundings: Option<Arc<dyn Surroundings>>,
+    pub(super) surroundings: Option<Arc<dyn Surroundings>>,
     state: Arc<Mutex<State>>,
 }
 
@@ -57,8 +52,10 @@ struct Armed {
 }
 
 impl Armed {
+    /// What is about the whole run has happened when it is planned.
     fn new(entry: Entry) -> Self {
-        Self { entry, matched: 0, fired: false }
+        let fired = entry.fault.is_of_run();
+        Self { entry, matched: 0, fired }
     }
 
     /// Counts the call, and says whether it is the one that is meant.
@@ -72,6 +69,11 @@ impl Armed {
             }
         }
     }
+}
+
+/// The faults of a plan that are about the whole run.
+fn of_run(plan: &Plan) -> Vec<Fault> {
+    plan.entries.iter().map(|entry| entry.fault).filter(|fault| fault.is_of_run()).collect()
 }
 
 impl Effects {
@@ -93,10 +95,10 @@ impl Effects {
             start: Instant::now(),
             surroundings,
             state: Arc::new(Mutex::new(State {
+                fired: of_run(&plan),
                 plan: plan.entries.into_iter().map(Armed::new).collect(),
                 outages: Vec::new(),
                 lasting: Vec::new(),
-                fired: Vec::new(),
                 trace: Trace::default(),
                 instances: 0,
                 most: u64::MAX,
@@ -110,7 +112,9 @@ impl Effects {
         if let Some(surroundings) = &self.surroundings {
             surroundings.expect(&plan);
         }
-        self.state().plan = plan.entries.into_iter().map(Armed::new).collect();
+        let mut state = self.state();
+        state.fired.extend(of_run(&plan));
+        state.plan = plan.entries.into_iter().map(Armed::new).collect();
     }
 
     /// From now on nothing goes wrong: what is planned for calls to come is dropped, and what lasts is over.
@@ -125,14 +129,25 @@ impl Effects {
         if let Some(surroundings) = &self.surroundings {
             surroundings.expect(&more);
         }
-        self.state().plan.extend(more.entries.into_iter().map(Armed::new));
+        let mut state = self.state();
+        state.fired.extend(of_run(&more));
+        state.plan.extend(more.entries.into_iter().map(Armed::new));
     }
 
     /// The next life of the operator.
     pub fn instance(&self) -> Instance {
+        Instance::new(self.next_life(), false)
+    }
+
+    /// The life of a second operator, which takes its turn while the first stands still.
+    pub fn twin(&self) -> Instance {
+        Instance::new(self.next_life(), true)
+    }
+
+    fn next_life(&self) -> u32 {
         let mut state = self.state();
         state.instances += 1;
-        Instance::new(state.instances)
+        state.instances
     }
 
     /// The layer between a life's Kubernetes client and the Kubernetes API.
@@ -168,6 +183,12 @@ impl Effects {
     /// How many calls have begun.
     pub fn count(&self) -> u64 {
         self.state().trace.effects()
+    }
+
+    /// How many calls of this life have begun.
+    pub fn count_of(&self, instance: &Instance) -> usize {
+        let state = self.state();
+        state.trace.lines().iter().filter(|line| line.instance == instance.id()).count()
     }
 
     /// The trace up to now.
@@ -218,7 +239,7 @@ impl Effects {
         Some(Effect { effects: self.clone(), instance: instance.clone(), number, call, fault })
     }
 
-    fn amend(&self, number: u64, change: impl FnOnce(&mut Line)) {
+    pub(super) fn amend(&self, number: u64, change: impl FnOnce(&mut Line)) {
         if let Some(line) = self.state().trace.line_mut(number) {
             change(line);
         }
@@ -267,6 +288,21 @@ pub struct EffectLayer {
 }
 
 impl EffectLayer {
+    /// The call from beginning to end.
+    fn send<S, Q, B>(&self, inner: S, request: Request<Q>) -> BoxFuture<'static, Result<Response<B>, BoxError>>
+    where
+        S: Service<Request<Q>, Response = Response<B>> + Send + 'static,
+        S::Future: Send,
+        S::Error: Into<BoxError>,
+        Q: Send + 'static,
+        B: From<Vec<u8>> + Send + 'static,
+    {
+        match self.begin(&request) {
+            Some(effect) => Box::pin(effect.run(inner, request)),
+            None => Box::pin(pending()),
+        }
+    }
+
     /// Numbers the call; `None` if its instance is dead, as the dead make no calls, or if it is one too many.
     fn begin<Q>(&self, request: &Request<Q>) -> Option<Effect> {
         if !self.instance.may_act() {
@@ -319,213 +355,13 @@ where
     }
 
     fn call(&mut self, request: Request<Q>) -> Self::Future {
-        match self.layer.begin(&request) {
-            Some(effect) => Box::pin(effect.run(self.inner.clone(), request)),
-            None => Box::pin(pending()),
+        if self.layer.instance.standstill().is_on() {
+            let (layer, inner) = (self.layer.clone(), self.inner.clone());
+            return Box::pin(async move {
+                layer.instance.moves().await;
+                layer.send(inner, request).await
+            });
         }
+        self.layer.send(self.inner.clone(), request)
     }
-}
-
-/// A call on its way. Dropped before its answer, it says so in the trace.
-struct Effect {
-    effects: Effects,
-    instance: Instance,
-    number: u64,
-    call: Call,
-    fault: Option<Fault>,
-}
-
-/// The caller never hears of this call again, because the operator is dead or nobody answers.
-struct Silence;
-
-type Answered<B> = Result<Result<Response<B>, BoxError>, Silence>;
-
-impl Effect {
-    /// The call from beginning to end, unless its instance dies before.
-    async fn run<S, Q, B>(self, inner: S, request: Request<Q>) -> Result<Response<B>, BoxError>
-    where
-        S: Service<Request<Q>, Response = Response<B>>,
-        S::Error: Into<BoxError>,
-        B: From<Vec<u8>>,
-    {
-        let answered = tokio::select! {
-            biased;
-            () = self.instance.is_over() => Err(Silence),
-            answered = self.with_fault(inner, request) => answered,
-        };
-        let Ok(answer) = answered else {
-            return pending().await;
-        };
-        self.effects.amend(self.number, |line| {
-            line.answer = match &answer {
-                Ok(response) => Answer::Status(response.status().as_u16()),
-                Err(_) => Answer::Broken,
-            };
-        });
-        answer
-    }
-
-    async fn with_fault<S, Q, B>(&self, inner: S, request: Request<Q>) -> Answered<B>
-    where
-        S: Service<Request<Q>, Response = Response<B>>,
-        S::Error: Into<BoxError>,
-        B: From<Vec<u8>>,
-    {
-        let Some(fault) = self.fault.filter(|fault| fault.concerns(&self.call)) else {
-            return self.reach_world(inner, request).await;
-        };
-        let request = match self.befall(fault, request) {
-            Ok(request) => request,
-            Err(nowhere) => return Ok(Err(nowhere)),
-        };
-        match fault {
-            Fault::LostRequest => Ok(Err(connection_lost())),
-            Fault::LostAnswer => {
-                // Dropped whatever it is, also an error.
-                let _lost = self.reach_world(inner, request).await?;
-                Ok(Err(connection_lost()))
-            }
-            Fault::Hang => Err(Silence),
-            Fault::Slow { millis } => {
-                tokio::time::sleep(Duration::from_millis(millis)).await;
-                self.reach_world(inner, request).await
-            }
-            Fault::Crash(point) => self.with_crash(point, inner, request).await,
-            Fault::ServerError(Applied::Applied) => {
-                let _hidden = self.reach_world(inner, request).await?;
-                self.refused(fault)
-            }
-            Fault::WebhookTimeout => {
-                tokio::time::sleep(WEBHOOK_TIMEOUT).await;
-                self.refused(fault)
-            }
-            Fault::Unreachable => Ok(Err(io::Error::from(io::ErrorKind::ConnectionRefused).into())),
-            Fault::Conflict
-            | Fault::ServerError(Applied::Not)
-            | Fault::Throttle { .. }
-            | Fault::Forbidden
-            | Fault::Denied
-            | Fault::QuotaExceeded
-            | Fault::NamespaceTerminating
-            | Fault::ExpiredContinue
-            | Fault::InternalError
-            | Fault::SlowDown
-            | Fault::AccessDenied
-            | Fault::Head(_)
-            | Fault::VerbDown(_)
-            | Fault::AlreadyOwned
-            | Fault::BucketExists
-            | Fault::OkOnExisting
-            | Fault::CredentialsRevoked
-            | Fault::ClockSkew
-            | Fault::ErrorIn200
-            | Fault::NotImplemented(_) => self.refused(fault),
-            Fault::AlreadyExists(_)
-            | Fault::Stale { .. }
-            | Fault::Rewind
-            | Fault::Collapse
-            | Fault::WatchCut
-            | Fault::WatchGone
-            | Fault::WatchSilent
-            | Fault::WatchDuplicate
-            | Fault::Shuffle
-            | Fault::GcLate
-            | Fault::Recreate
-            | Fault::Tamper(_)
-            | Fault::Edit(_)
-            | Fault::PartialDelete
-            | Fault::Locked
-            | Fault::LateWrite
-            | Fault::Vanish
-            | Fault::Usurp
-            | Fault::StaleRead
-            | Fault::Truncated => self.reach_world(inner, request).await,
-        }
-    }
-
-    /// Lets what happens in the world happen.
-    fn befall<Q>(&self, fault: Fault, request: Request<Q>) -> Result<Request<Q>, BoxError> {
-        if !fault.needs_surroundings() {
-            return Ok(request);
-        }
-        let surroundings = self.effects.surroundings.as_ref();
-        let surroundings = surroundings.ok_or_else(|| format!("{fault} has no world to happen in"))?;
-        let (mut head, body) = request.into_parts();
-        surroundings.befall(fault, &self.call, &mut head);
-        Ok(Request::from_parts(head, body))
-    }
-
-    async fn with_crash<S, Q, B>(&self, point: CrashPoint, inner: S, request: Request<Q>) -> Answered<B>
-    where
-        S: Service<Request<Q>, Response = Response<B>>,
-        S::Error: Into<BoxError>,
-    {
-        match point {
-            CrashPoint::Before => {
-                self.instance.crash(self.number);
-                Err(Silence)
-            }
-            CrashPoint::AfterEffect => {
-                let _unseen = self.reach_world(inner, request).await?;
-                self.instance.crash(self.number);
-                Err(Silence)
-            }
-            CrashPoint::AfterAnswer => {
-                let answer = self.reach_world(inner, request).await?;
-                self.instance.doom(self.number);
-                Ok(answer)
-            }
-        }
-    }
-
-    /// Hands the request to the service behind, unless the instance has died on the way.
-    async fn reach_world<S, Q, B>(&self, inner: S, request: Request<Q>) -> Answered<B>
-    where
-        S: Service<Request<Q>, Response = Response<B>>,
-        S::Error: Into<BoxError>,
-    {
-        if !self.instance.may_act() {
-            return Err(Silence);
-        }
-        let host = request.uri().authority().map(ToString::to_string).unwrap_or_default();
-        let answer = inner.oneshot(self.arrives(request)).await.map_err(Into::into);
-        if let Ok(response) = &answer {
-            let status = response.status().as_u16();
-            self.effects.amend(self.number, |line| line.world = Some(status));
-            if let Some(surroundings) = &self.effects.surroundings {
-                surroundings.carried_out(self.number, &self.call, &host, status);
-            }
-        }
-        Ok(answer)
-    }
-
-    /// Tells the world of the request.
-    fn arrives<Q>(&self, request: Request<Q>) -> Request<Q> {
-        let Some(surroundings) = &self.effects.surroundings else { return request };
-        let (mut head, body) = request.into_parts();
-        surroundings.arrives(self.number, &self.call, &mut head);
-        Request::from_parts(head, body)
-    }
-
-    /// The fault's own answer. Faults are given to calls that they can apply to, so there is one.
-    fn refused<B: From<Vec<u8>>>(&self, fault: Fault) -> Answered<B> {
-        let refusal = refusal(fault, &self.call);
-        Ok(refusal.ok_or_else(|| format!("{fault} has no answer to {}", self.call).into()))
-    }
-}
-
-impl Drop for Effect {
-    fn drop(&mut self) {
-        let end = if self.instance.is_dead() { Answer::Died } else { Answer::Dropped };
-        self.effects.amend(self.number, |line| {
-            if line.answer == Answer::Pending {
-                line.answer = end;
-            }
-        });
-    }
-}
-
-/// One error for both directions: from outside, a lost request and a lost answer look alike.
-fn connection_lost() -> BoxError {
-    io::Error::from(io::ErrorKind::ConnectionReset).into()
 }

@@ -181,6 +181,7 @@ mod tests {
     use proptest::prelude::*;
     use rstest::rstest;
 
+    use super::super::fault::Actor;
     use super::*;
 
     fn fault() -> impl Strategy<Value = Fault> {
@@ -189,6 +190,11 @@ mod tests {
             10 => prop::sample::select(Fault::all_single()),
             1 => any::<u64>().prop_map(|millis| Fault::Slow { millis }),
             1 => any::<u32>().prop_map(|seconds| Fault::Throttle { seconds }),
+            1 => any::<u32>().prop_map(|seconds| Fault::Pause { seconds }),
+            1 => any::<u32>().prop_map(|seconds| Fault::Lag { seconds }),
+            1 => any::<i32>().prop_map(|seconds| Fault::Step { seconds }),
+            1 => (prop::sample::select(Actor::ALL.to_vec()), any::<i32>())
+                .prop_map(|(actor, seconds)| Fault::Skew { actor, seconds }),
             1 => any::<u32>().prop_map(|changes| Fault::Stale { changes }),
             1 => prop::sample::select(operations).prop_map(Fault::VerbDown),
         ]

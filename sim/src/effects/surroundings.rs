@@ -27,10 +27,18 @@ pub trait Surroundings: fmt::Debug + Send + Sync {
 }
 
 impl Fault {
+    /// Whether the operator's process stands still, which is for whoever runs it to see to ([`super::Instance::stops`]).
+    pub fn stops_process(self) -> bool {
+        matches!(self, Self::Pause { .. } | Self::Twin)
+    }
+
     /// Whether it is for the [`Surroundings`] to let it happen.
     pub fn needs_surroundings(self) -> bool {
         match self {
-            Self::AlreadyExists(_)
+            Self::Step { .. }
+            | Self::Skew { .. }
+            | Self::Lag { .. }
+            | Self::AlreadyExists(_)
             | Self::Stale { .. }
             | Self::Rewind
             | Self::Collapse
@@ -58,6 +66,8 @@ impl Fault {
             | Self::Hang
             | Self::Slow { .. }
             | Self::Crash(_)
+            | Self::Pause { .. }
+            | Self::Twin
             | Self::Conflict
             | Self::ServerError(_)
             | Self::Throttle { .. }

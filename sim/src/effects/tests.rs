@@ -15,21 +15,21 @@ use super::*;
 type Client = BoxCloneService<Request<()>, Response<Vec<u8>>, BoxError>;
 
 const SECRETS: &str = "/api/v1/namespaces/team-a/secrets";
-const SECRET: &str = "/api/v1/namespaces/team-a/secrets/photos";
+pub(super) const SECRET: &str = "/api/v1/namespaces/team-a/secrets/photos";
 const STATUS: &str = "/apis/broker.stowage.io/v1alpha1/namespaces/team-a/bucketclaims/photos/status";
-const BUCKET: &str = "http://s3.local/photos";
+pub(super) const BUCKET: &str = "http://s3.local/photos";
 const TAGGING: &str = "http://s3.local/photos?tagging";
 
 /// The world and one operator in front of it.
-struct Bench {
-    effects: Effects,
-    instance: Instance,
+pub(super) struct Bench {
+    pub(super) effects: Effects,
+    pub(super) instance: Instance,
     /// What has reached the world, as `METHOD path`.
     applied: Arc<Mutex<Vec<String>>>,
 }
 
 impl Bench {
-    fn new(plan: &str) -> Self {
+    pub(super) fn new(plan: &str) -> Self {
         let effects = Effects::new(plan.parse().unwrap_or_else(|error| panic!("{error}")));
         Self { instance: effects.instance(), effects, applied: Arc::default() }
     }
@@ -49,21 +49,21 @@ impl Bench {
         Client::new(layer.layer(world))
     }
 
-    async fn kube(&self, method: &str, uri: &str) -> Result<Response<Vec<u8>>, BoxError> {
+    pub(super) async fn kube(&self, method: &str, uri: &str) -> Result<Response<Vec<u8>>, BoxError> {
         let client = self.client(&self.effects.kube_layer(&self.instance));
         client.oneshot(request(method, uri)).await
     }
 
-    async fn s3(&self, method: &str, uri: &str) -> Result<Response<Vec<u8>>, BoxError> {
+    pub(super) async fn s3(&self, method: &str, uri: &str) -> Result<Response<Vec<u8>>, BoxError> {
         let client = self.client(&self.effects.s3_layer(&self.instance));
         client.oneshot(request(method, uri)).await
     }
 
-    fn applied(&self) -> usize {
+    pub(super) fn applied(&self) -> usize {
         self.applied.lock().unwrap().len()
     }
 
-    fn line(&self, number: usize) -> String {
+    pub(super) fn line(&self, number: usize) -> String {
         self.effects.trace().lines()[number - 1].to_string()
     }
 }

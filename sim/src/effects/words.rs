@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::fault::{Applied, CrashPoint, Edit, Fault, Feature, HeadStatus, Rival, Tampering};
+use super::fault::{Actor, Applied, CrashPoint, Edit, Fault, Feature, HeadStatus, Rival, Tampering};
 use super::s3_call::S3Operation;
 
 /// Why a word is no fault.
@@ -18,6 +18,10 @@ enum Parameter {
     None,
     Word(&'static str),
     Number(u64),
+    /// With its sign, also where it is positive.
+    Signed(i32),
+    /// Whose clock, and how far it is off.
+    Off(Actor, i32),
 }
 
 impl Fault {
@@ -28,13 +32,18 @@ impl Fault {
 
     /// Name and parameter.
     fn words(self) -> (&'static str, Parameter) {
-        use Parameter::{None, Number, Word};
+        use Parameter::{None, Number, Off, Signed, Word};
         match self {
             Self::LostRequest => ("lost-request", None),
             Self::LostAnswer => ("lost-answer", None),
             Self::Hang => ("hang", None),
             Self::Slow { millis } => ("slow", Number(millis)),
             Self::Crash(point) => ("crash", Word(point.word())),
+            Self::Pause { seconds } => ("pause", Number(seconds.into())),
+            Self::Twin => ("twin", None),
+            Self::Step { seconds } => ("step", Signed(seconds)),
+            Self::Skew { actor, seconds } => ("skew", Off(actor, seconds)),
+            Self::Lag { seconds } => ("lag", Number(seconds.into())),
             Self::Conflict => ("conflict", None),
             Self::AlreadyExists(rival) => ("already-exists", Word(rival.word())),
             Self::ServerError(applied) => ("server-error", Word(applied.word())),
@@ -86,6 +95,10 @@ impl Fault {
         let Some(first) = known.first() else { return Err(Misspelt::Name) };
         let found = match (first, parameter) {
             (Self::Slow { .. }, Some(number)) => number.parse().ok().map(|millis| Self::Slow { millis }),
+            (Self::Pause { .. }, Some(number)) => number.parse().ok().map(|seconds| Self::Pause { seconds }),
+            (Self::Lag { .. }, Some(number)) => number.parse().ok().map(|seconds| Self::Lag { seconds }),
+            (Self::Step { .. }, Some(number)) => number.parse().ok().map(|seconds| Self::Step { seconds }),
+            (Self::Skew { .. }, Some(off)) => skew(off),
             (Self::Throttle { .. }, Some(number)) => number.parse().ok().map(|seconds| Self::Throttle { seconds }),
             (Self::Stale { .. }, Some(number)) => number.parse().ok().map(|changes| Self::Stale { changes }),
             (Self::VerbDown(_), Some(operation)) => S3Operation::named(operation).map(Self::VerbDown),
@@ -105,7 +118,9 @@ impl Fault {
         }
         match self {
             Self::Slow { .. } => "ms".to_owned(),
-            Self::Throttle { .. } => "s".to_owned(),
+            Self::Step { .. } => "±s".to_owned(),
+            Self::Skew { .. } => format!("{},±s", words(&Actor::ALL, Actor::word)),
+            Self::Throttle { .. } | Self::Pause { .. } | Self::Lag { .. } => "s".to_owned(),
             Self::Stale { .. } => "n".to_owned(),
             Self::VerbDown(_) => "operation".to_owned(),
             Self::Crash(_) => words(&CrashPoint::ALL, CrashPoint::word),
@@ -136,6 +151,13 @@ impl Fault {
     }
 }
 
+/// `gateway,-45`.
+fn skew(off: &str) -> Option<Fault> {
+    let (actor, seconds) = off.split_once(',')?;
+    let actor = Actor::ALL.into_iter().find(|known| known.word() == actor)?;
+    Some(Fault::Skew { actor, seconds: seconds.parse().ok()? })
+}
+
 impl fmt::Display for Fault {
     /// The fault as a plan writes it.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -143,6 +165,8 @@ impl fmt::Display for Fault {
             (name, Parameter::None) => f.write_str(name),
             (name, Parameter::Word(word)) => write!(f, "{name}({word})"),
             (name, Parameter::Number(number)) => write!(f, "{name}({number})"),
+            (name, Parameter::Signed(number)) => write!(f, "{name}({number:+})"),
+            (name, Parameter::Off(actor, number)) => write!(f, "{name}({},{number:+})", actor.word()),
         }
     }
 }

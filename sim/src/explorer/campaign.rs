@@ -8,7 +8,7 @@ use crate::effects::{Fault, Plan};
 use crate::oracles::{Canonical, canonical};
 
 use super::corpus;
-use super::plans::{Singles, lasting, pairs, preemptions, singles, triples};
+use super::plans::{Singles, lasting, pairs, preemptions, singles, triples, untagged};
 use super::quick::Quick;
 use super::report::{Failure, Report, ScenarioReport, Slow, Verdict};
 use super::run::{Outcome, play_apart, run};
@@ -187,13 +187,17 @@ impl<P: FnMut(Progress)> Work<'_, P> {
     fn scenario(&mut self, scenario: &'static Scenario, undisturbed: &Outcome) -> bool {
         let mut plans = vec![Plan::default()];
         let singles = singles(undisturbed).plans;
+        let untagged = untagged(undisturbed);
         match self.campaign.profile {
-            Profile::Quick => plans.extend(self.quick.choose(singles, scenario.phase)),
+            Profile::Quick => {
+                plans.extend(self.quick.choose([singles, untagged].concat(), scenario.phase));
+            }
             Profile::Default | Profile::Deep => {
                 if self.campaign.order == Order::Listed {
                     plans.extend(singles);
                     plans.extend(lasting(undisturbed));
                 }
+                plans.extend(untagged);
                 plans.extend(preemptions(undisturbed));
             }
         }

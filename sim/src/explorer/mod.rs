@@ -1,6 +1,7 @@
 //! The explorer: plays scenarios under every fault, and judges what comes of it.
 
 pub mod campaign;
+pub mod cells;
 pub mod corpus;
 mod log;
 mod others;

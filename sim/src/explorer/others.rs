@@ -1,5 +1,7 @@
 //! What others' hands may make of a scenario's end, where that can't or need not be what the user wanted first.
 
+use std::time::Duration;
+
 use serde_json::Value;
 
 use crate::effects::{Edit, Fault, Feature, Rival, Tampering};
@@ -109,7 +111,18 @@ pub(super) fn is_somebodys_doing(fault: Fault) -> bool {
 }
 
 /// Whether what comes of it shows only later: at the next drift check, or when a watch that tells nothing is given up, or
-/// when the Secrets are swept of a claim whose end no watch has told.
+/// when the Secrets are swept of a claim whose end no watch has told, or of which another operator has made them.
 pub(super) fn shows_late(fault: Fault) -> bool {
-    matches!(fault, Fault::Vanish | Fault::Usurp | Fault::WatchSilent | Fault::StaleRead | Fault::Collapse)
+    matches!(
+        fault,
+        Fault::Vanish | Fault::Usurp | Fault::WatchSilent | Fault::StaleRead | Fault::Collapse | Fault::Twin
+    )
+}
+
+/// How long the operator may stand still after all else has come to its end.
+pub(super) fn stands_still(fault: Fault) -> Duration {
+    match fault {
+        Fault::Pause { seconds } => Duration::from_secs(seconds.into()),
+        _ => Duration::ZERO,
+    }
 }

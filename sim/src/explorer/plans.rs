@@ -2,9 +2,13 @@
 //! overtaken; pairs and triples.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::num::NonZeroU64;
 
 use crate::effects::call::CallKind;
-use crate::effects::{Applied, Call, CallPattern, EffectPattern, Entry, Fault, KubeVerb, Plan, Tampering};
+use crate::effects::{
+    Applied, Call, CallPattern, EffectPattern, Entry, Fault, Feature, HeadStatus, KubeVerb, Plan, S3Operation,
+    Tampering,
+};
 
 use super::others::CLAIM;
 use super::run::Outcome;
@@ -31,6 +35,9 @@ pub fn singles(undisturbed: &Outcome) -> Singles {
         for line in undisturbed.history.trace.lines() {
             let from = if is_by_hand(fault) { first_of_hands } else { undisturbed.before + 1 };
             if line.number > undisturbed.until || !applies(fault, line.number, &line.call, from) {
+                continue;
+            }
+            if fault.is_of_run() && line.number > from {
                 continue;
             }
             if is_beyond_proof(fault, &line.call) {
@@ -117,6 +124,18 @@ pub fn lasting(undisturbed: &Outcome) -> Vec<Plan> {
     kinds.into_values().flat_map(of_kind).collect()
 }
 
+/// Requests by HEAD come only where a store has no tagging: from the first look at a bucket on it has none, and the first
+/// such request meets a fault.
+pub fn untagged(undisturbed: &Outcome) -> Vec<Plan> {
+    let is_look = |call: &Call| matches!(call, Call::S3(call) if call.operation.name() == "GetBucketTagging");
+    let look = undisturbed.calls().find(|(_, call)| is_look(call));
+    let without = look.and_then(|(number, _)| entry(number, Fault::NotImplemented(Feature::Tagging)));
+    let (Some(without), Some(head)) = (without, S3Operation::named("HeadBucket")) else { return Vec::new() };
+    let first = EffectPattern::Call { call: CallPattern::S3(head), occurrence: Some(NonZeroU64::MIN) };
+    let refused = |status| Entry { effect: first.clone(), fault: Fault::Head(status) };
+    HeadStatus::ALL.map(|status| Plan { entries: vec![without.clone(), refused(status)] }).into()
+}
+
 /// Orders of events with at most two preemptions: a call that takes a moment is overtaken by all that is ready. Only
 /// calls that begin in the same moment as another one can be.
 pub fn preemptions(undisturbed: &Outcome) -> Vec<Plan> {
@@ -182,7 +201,9 @@ pub fn pairs(undisturbed: &Outcome, first: &Plan, outcome: &Outcome, alike: bool
     let (mut kept, mut left_out) = (Vec::new(), Vec::new());
     for fault in Fault::all_single() {
         for line in lines.iter().filter(|line| line.number > begin && line.number <= outcome.until) {
-            if !applies(fault, line.number, &line.call, begin + 1) || is_beyond_proof(fault, &line.call) {
+            // What holds for the whole run may have kept the first fault from its call.
+            let fits = !fault.is_of_run() && applies(fault, line.number, &line.call, begin + 1);
+            if !fits || is_beyond_proof(fault, &line.call) {
                 continue;
             }
             let Some(second) = entry(line.number, fault) else { continue };

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::effects::{Fault, Plan};
+use crate::effects::Plan;
 
 use super::scenario::Phase;
 
@@ -23,13 +23,13 @@ impl Quick {
         Self { random: fastrand::Rng::with_seed(seed), tried: BTreeSet::new() }
     }
 
-    /// Of a scenario's plans with one fault each: one for every fault that was not tried in this phase, at any effect,
+    /// Of a scenario's plans: one for every fault, or pair of faults, that was not tried in this phase, at any effect,
     /// and some others.
     pub(super) fn choose(&mut self, plans: Vec<Plan>, phase: Phase) -> Vec<Plan> {
         let mut by_fault: BTreeMap<String, Vec<Plan>> = BTreeMap::new();
         for plan in plans {
-            let fault: Option<Fault> = plan.entries.first().map(|entry| entry.fault);
-            by_fault.entry(fault.map(|fault| fault.to_string()).unwrap_or_default()).or_default().push(plan);
+            let faults: Vec<String> = plan.entries.iter().map(|entry| entry.fault.to_string()).collect();
+            by_fault.entry(faults.join("; ")).or_default().push(plan);
         }
         let (mut chosen, mut rest) = (Vec::new(), Vec::new());
         for (fault, mut plans) in by_fault {

@@ -26,6 +26,9 @@ const TOUCH: Duration = Duration::from_secs(3);
 /// How far the gateway of the simulated world may be behind the Secrets.
 const GATEWAY_LAG: Duration = Duration::from_secs(5);
 
+/// Most calls in a run: one that makes more goes round and round. The longest there is makes some thousands.
+const MOST_CALLS: u64 = 20_000;
+
 /// The seed that the ends of others are compared with, where only the order of acts differs.
 pub(super) const FIRST_SEED: u64 = 1;
 
@@ -98,7 +101,7 @@ fn judge_end(schedule: &Schedule, outcome: &mut Outcome) {
 /// Runs a schedule by itself, without a look at how others end.
 pub(super) fn play_apart(schedule: &Schedule) -> Outcome {
     let (scenario, seed, plan) = (schedule.scenario, schedule.seed, schedule.plan.clone());
-    let played = catch_unwind(AssertUnwindSafe(|| run_seeded(seed, || play(scenario, seed, plan))));
+    let played = catch_unwind(AssertUnwindSafe(|| run_seeded(seed, || play(scenario, seed, plan, MOST_CALLS))));
     played.unwrap_or_else(|panic| Outcome::of_panic(panic.as_ref()))
 }
 
@@ -123,10 +126,10 @@ impl Outcome {
 }
 
 /// Plays a scenario to its rest, and judges all but how it ended.
-async fn play(scenario: &'static Scenario, seed: u64, plan: Plan) -> Outcome {
+async fn play(scenario: &'static Scenario, seed: u64, plan: Plan, most_calls: u64) -> Outcome {
     let start = tokio::time::Instant::now();
     let log = Log::keep();
-    let mut stage = Stage::new(scenario, seed, plan).await;
+    let mut stage = Stage::new(scenario, seed, plan, most_calls).await;
     let mut violations = Vec::new();
     let ended = until_end(scenario, &mut stage).await;
     stage.world.effects.calm();
@@ -164,10 +167,14 @@ async fn play(scenario: &'static Scenario, seed: u64, plan: Plan) -> Outcome {
 }
 
 fn setting(stage: &Stage, faults: Vec<Fault>) -> Setting {
+    let lags = faults.iter().filter_map(|fault| match fault {
+        Fault::Lag { seconds } => Some(Duration::from_secs((*seconds).into())),
+        _ => None,
+    });
     Setting {
-        faults,
         operators: u32::try_from(stage.most_operators).unwrap_or(u32::MAX),
-        gateway_lag: GATEWAY_LAG,
+        gateway_lag: GATEWAY_LAG + lags.max().unwrap_or_default(),
+        faults,
         purge_slice: usize::try_from(stage.world.config().purge_slice).unwrap_or(usize::MAX),
     }
 }
@@ -241,8 +248,10 @@ fn never(promise: Promise, what: &str, stage: &Stage) -> Violation {
 
 /// Lets what has gone wrong by halves show; then all must be as it was wanted, or as others' hands may make it.
 async fn settle(scenario: &Scenario, stage: &Stage, end: End, violations: &mut Vec<Violation>) -> bool {
-    let late = stage.world.effects.fired().into_iter().any(others::shows_late);
-    stage.pass(if late { RESYNC } else { AFTERMATH }).await;
+    let fired = stage.world.effects.fired();
+    let late = fired.iter().copied().any(others::shows_late);
+    let still: Duration = fired.into_iter().map(others::stands_still).sum();
+    stage.pass(still + if late { RESYNC } else { AFTERMATH }).await;
     if end == End::Wanted {
         // Somebody may have acted as late as that; whether it comes right is seen below.
         let goal = scenario.goal;
@@ -270,4 +279,61 @@ async fn settle(scenario: &Scenario, stage: &Stage, end: End, violations: &mut V
 async fn touch(stage: &Stage, time: u32) {
     stage.touch_claims(&stage.world.facts(), time);
     stage.world.pass(TOUCH).await;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::scenario::{Goal, Phase};
+    use super::super::scenarios;
+    use super::*;
+    use crate::effects::Outage;
+    use crate::world::Options;
+
+    /// Who waits for a store that answers nothing is starved, in whichever way.
+    static STARVED: Scenario = Scenario {
+        name: "starved",
+        about: "a claim is to be bound soon at a store that hangs",
+        phase: Phase::Create,
+        world: Options::default,
+        script: || {
+            let hangs = Outage { host: "s3.example:9000".to_owned(), operation: None, fault: Fault::Hang };
+            let create = (scenarios::named("create").expect("there is one").script)();
+            let soon = Step::Soon(Goal::new("the claim is bound", |_| false), Duration::from_secs(30));
+            [Step::Outage(hangs)].into_iter().chain(create).chain([soon]).collect()
+        },
+        goal: Goal::new("anything", |_| true),
+        otherwise: |_, _| false,
+        ends_alike: false,
+        check: |_, _| Ok(()),
+    };
+
+    #[test]
+    fn who_is_not_served_in_time_is_starved() {
+        let outcome = run(&Schedule { scenario: &STARVED, seed: 1, plan: Plan::default() });
+        let first = outcome.violations.first().expect("a promise is broken");
+        assert_eq!(first.promise, Promise::L5, "{first}");
+        assert!(first.message.starts_with("it never came to be that the claim is bound; team-a/photos is "), "{first}");
+    }
+
+    /// Where a fault has met a call, it may be the fault that keeps who waits from being served.
+    #[test]
+    fn under_a_fault_nobody_counts_as_starved() {
+        let plan = "kube:list secrets@1 slow(10)".parse().expect("a plan");
+        let outcome = run(&Schedule { scenario: &STARVED, seed: 1, plan });
+        let first = outcome.violations.first().expect("a promise is broken");
+        assert_eq!((first.promise, outcome.faults.len()), (Promise::L1, 1), "{first}");
+    }
+
+    #[test]
+    fn a_run_of_too_many_calls_goes_round_and_round() {
+        let create = scenarios::named("create").expect("there is one");
+        let within = |most| run_seeded(1, || play(create, 1, Plan::default(), most));
+        let calls = within(MOST_CALLS);
+        assert_eq!(calls.violations, []);
+        let enough = calls.history.trace.effects();
+        assert_eq!(within(enough).violations, []);
+        let broken = within(20).violations;
+        assert_eq!(broken[0].promise, Promise::E2);
+        assert_eq!(broken[0].message, "the operator goes round and round: 20 calls, and no end");
+    }
 }

@@ -25,9 +25,6 @@ const GLANCE: Duration = Duration::from_secs(5);
 /// Longest that a scenario may take to come to a goal, in virtual time.
 pub(super) const PATIENCE: Duration = Duration::from_secs(2 * 3600);
 
-/// Most calls in a run: one that makes more goes round and round. The longest there is makes some thousands.
-const MOST_CALLS: u64 = 20_000;
-
 /// Fields of internal Secrets that can be derived from the claim.
 const DERIVED: [&str; 2] = ["quota_soft_bytes", "quota_hard_bytes"];
 
@@ -51,10 +48,11 @@ pub(super) struct Stage {
 }
 
 impl Stage {
-    pub(super) async fn new(scenario: &Scenario, seed: u64, plan: Plan) -> Self {
+    /// The world of a scenario, in which operators make no more than so many calls.
+    pub(super) async fn new(scenario: &Scenario, seed: u64, plan: Plan, most_calls: u64) -> Self {
         let (lasting, plan) = plan.lasting_and_once();
         let world = World::new(Options { seed, plan, history: true, ..(scenario.world)() }).await;
-        world.effects.bound(MOST_CALLS);
+        world.effects.bound(most_calls);
         Self {
             world,
             operators: Vec::new(),

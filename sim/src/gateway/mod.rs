@@ -21,6 +21,7 @@
 
 mod decide;
 mod front;
+mod late;
 mod record;
 mod registry;
 mod remote;
@@ -29,6 +30,7 @@ mod tests;
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll};
 use std::time::Duration;
@@ -52,6 +54,7 @@ pub use self::record::{
 pub use self::remote::{NoStore, Remote};
 
 use self::front::Front;
+use self::late::late;
 use self::registry::Registry;
 
 /// Where a gateway reads the time from.
@@ -80,6 +83,8 @@ struct Shared {
     clock: Clock,
     behind: Behind,
     registry: Mutex<Registry>,
+    /// Milliseconds by which what the watches tell is late.
+    lag: AtomicU64,
 }
 
 impl Shared {
@@ -113,7 +118,7 @@ impl Gateway {
     }
 
     fn before(client: Client, operator_namespace: &str, clock: Clock, behind: Behind) -> Self {
-        let shared = Shared { clock, behind, registry: Mutex::new(Registry::default()) };
+        let shared = Shared { clock, behind, registry: Mutex::default(), lag: AtomicU64::new(0) };
         Self {
             secrets: Api::namespaced(client, operator_namespace),
             shared: Arc::new(shared),
@@ -155,6 +160,12 @@ impl Gateway {
         Some(decide(Caller::Signed(credential), operation, Some(bucket), now))
     }
 
+    /// Has the gateway hear of each change this late from now on, to show what tenants meet then.
+    pub fn fall_behind(&self, lag: Duration) {
+        let millis = u64::try_from(lag.as_millis()).unwrap_or(u64::MAX);
+        self.shared.lag.store(millis, Ordering::Relaxed);
+    }
+
     /// Whether both watches have delivered their first list.
     #[must_use]
     pub fn is_ready(&self) -> bool {
@@ -166,7 +177,8 @@ impl Gateway {
     pub async fn run(&self) {
         let credentials = self.watch(CREDENTIAL_ROLE).map(|event| (CREDENTIAL_ROLE, event));
         let bindings = self.watch(BINDING_ROLE).map(|event| (BINDING_ROLE, event));
-        let mut events = std::pin::pin!(futures::stream::select(credentials, bindings));
+        let lag = || Duration::from_millis(self.shared.lag.load(Ordering::Relaxed));
+        let mut events = std::pin::pin!(late(futures::stream::select(credentials, bindings), lag));
         while let Some((role, event)) = events.next().await {
             match event {
                 Ok(event) => self.apply(role, event),

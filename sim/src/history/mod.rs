@@ -7,7 +7,7 @@ pub mod facts;
 
 use jiff::Timestamp;
 
-use crate::effects::{S3Operation, Trace};
+use crate::effects::{Actor, S3Operation, Trace};
 pub use crate::kubernetes::{Asked, Stored};
 use crate::store::BucketSnapshot;
 
@@ -49,6 +49,13 @@ pub enum What {
     Tried(Tried),
     /// Somebody did something that is part of the scenario, in words.
     Acted(String),
+    /// Somebody's wall clock is off true time from here on.
+    ClockOff {
+        /// Whose.
+        actor: Actor,
+        /// Seconds that it is ahead; negative ones behind.
+        ahead: i64,
+    },
     /// A life of the operator began.
     Began {
         /// Which, counted from 1.

@@ -148,10 +148,15 @@ impl<'a> Keys<'a> {
         let Some(life) = state.lives.get(key.uid.as_str()) else { return };
         let Some(replaced) = self.ids.get(id).and_then(|past| past.replaced) else { return };
         let least = replaced.checked_add(SignedDuration::from_secs(life.least_overlap)).unwrap_or(Timestamp::MAX);
-        if end < least {
-            let overlap = life.least_overlap;
-            let message =
-                format!("key {id}, replaced at {replaced}, is to end at {end}: sooner than {overlap} s after");
+        if end >= least {
+            return;
+        }
+        let overlap = life.least_overlap;
+        let message = format!("key {id}, replaced at {replaced}, is to end at {end}: sooner than {overlap} s after");
+        // By its own clock the operator kept it (I8); no rule of the contract makes up for a clock that is behind.
+        if end >= least.checked_sub(state.clocks.most_behind(replaced)).unwrap_or(least) {
+            found.limit(Promise::I8, step, message);
+        } else {
             found.broken(Promise::I8, step, message);
         }
     }
@@ -161,16 +166,22 @@ impl<'a> Keys<'a> {
         let may_go =
             state.lives.get(key.uid.as_str()).is_none_or(|life| life.gone.is_some() || life.claim.is_deleting());
         let expired = match key.end {
-            End::At(end) => end.checked_add(GRACE).is_ok_and(|end| end <= step.at),
+            End::At(end) => end.checked_add(GRACE).is_ok_and(|end| end <= state.clocks.latest_of_operator(step.at)),
             End::Open | End::Damaged => false,
         };
         let published = self.ids.get(&key.id).is_some_and(|past| past.published);
-        if published && key.counts && !expired && !may_go {
+        if !published || !key.counts || may_go {
+            return;
+        }
+        if !expired {
             let end = match key.end {
                 End::At(end) => format!("its end is {end}, and a minute of grace"),
                 End::Open | End::Damaged => "it has no end".to_owned(),
             };
             found.broken(Promise::I6, step, format!("key {} is revoked while its claim lives: {end}", key.id));
+        } else if key.works(state.clocks.of_gateway(step.at)) {
+            // The grace is a minute: clocks that are further apart cut a key short (spec §3.3).
+            found.limit(Promise::I6, step, format!("key {} is revoked before the gateway's clock ends it", key.id));
         }
     }
 

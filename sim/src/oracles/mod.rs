@@ -14,6 +14,7 @@
 
 mod buckets;
 mod canonical;
+mod clocks;
 mod findings;
 mod keys;
 mod leftovers;

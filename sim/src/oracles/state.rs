@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 
-use crate::effects::{Line, Trace};
+use crate::effects::{Actor, Line, Trace};
 use crate::history::{Called, Event, Tried, Used, What};
 use crate::kubernetes::{Asked, Stored};
 
+use super::clocks::Clocks;
 use super::views::{Claim, Policy, Secret};
 use super::{Case, Setting};
 
@@ -46,6 +47,8 @@ pub(super) enum Seen<'a> {
     Called(&'a Called),
     Used(&'a Used),
     Tried(&'a Tried),
+    /// Somebody's clock is so many seconds ahead from now on.
+    ClockOff(Actor, i64),
     AtRest,
     /// What no oracle asks for.
     Else,
@@ -150,6 +153,7 @@ pub(super) struct State<'a> {
     pub(super) lives: BTreeMap<&'a str, Life<'a>>,
     /// The Secrets that there are.
     pub(super) secrets: BTreeMap<Place<'a>, Held<'a>>,
+    pub(super) clocks: Clocks,
     /// The highest number of a call so far.
     latest: u64,
     /// Whether an edit waits for the next call.
@@ -164,6 +168,7 @@ impl<'a> State<'a> {
             alone: case.setting.operators < 2 && is_one_after_the_other(&case.history.trace),
             lives: BTreeMap::new(),
             secrets: BTreeMap::new(),
+            clocks: Clocks::default(),
             latest: 0,
             unsettled: false,
         }
@@ -181,6 +186,7 @@ impl<'a> State<'a> {
             What::Called(called) => Seen::Called(called),
             What::Used(used) => Seen::Used(used),
             What::Tried(tried) => Seen::Tried(tried),
+            What::ClockOff { actor, ahead } => Seen::ClockOff(*actor, *ahead),
             What::AtRest => Seen::AtRest,
             What::Acted(_) | What::Began { .. } | What::Ended { .. } | What::Quiet => Seen::Else,
         };
@@ -237,6 +243,7 @@ impl<'a> State<'a> {
         match step.seen {
             Seen::Claim(stored, new) => self.take_in_claim(step.hand, stored, new),
             Seen::Secret(place, new) => self.take_in_secret(step.hand, place, new),
+            Seen::ClockOff(actor, ahead) => self.clocks.take_in(step.at, actor, ahead),
             _ => {}
         }
     }

@@ -2,7 +2,8 @@
 //!
 //! The gateway follows the Secrets, and may be behind them by its lag. So what it does at a moment follows from one of
 //! the versions that a Secret had since that long ago. Where all of them say the same, it must do that; where they
-//! differ, it may do either.
+//! differ, it may do either. It ends keys by its own clock; where that is off, and so a tenant finds a key over sooner or
+//! later than by true time, that is a limit.
 
 use std::collections::BTreeMap;
 
@@ -85,14 +86,16 @@ impl<'a> Uses<'a> {
         let lag = SignedDuration::try_from(state.setting.gateway_lag).unwrap_or(SignedDuration::MAX);
         let (id, bucket) = (&used.access_key_id, &used.bucket);
         let tenant = format!("a tenant of {}", used.namespace);
-        match self.answer(id, step.at, lag) {
-            Answer::MustAccept if !used.allowed && self.read_whole(used) => {
-                let message = format!("{tenant} is refused with key {id}, read at {}, which is good", used.read_at);
-                found.broken(Promise::I6, step, message);
-            }
-            Answer::MustDeny if used.allowed => {
-                found.broken(Promise::I7, step, format!("{tenant} opens bucket {bucket} with key {id}, which is over"));
-            }
+        let good = || format!("{tenant} is refused with key {id}, read at {}, which is good", used.read_at);
+        let over = || format!("{tenant} opens bucket {bucket} with key {id}, which is over");
+        let since = step.at.checked_sub(lag).unwrap_or(Timestamp::MIN);
+        let (by_gateway, by_truth) =
+            (self.answer(id, since, state.clocks.of_gateway(step.at)), self.answer(id, since, step.at));
+        match (used.allowed, by_gateway, by_truth) {
+            (false, Answer::MustAccept, _) if self.read_whole(used) => found.broken(Promise::I6, step, good()),
+            (false, _, Answer::MustAccept) if self.read_whole(used) => found.limit(Promise::I6, step, good()),
+            (true, Answer::MustDeny, _) => found.broken(Promise::I7, step, over()),
+            (true, _, Answer::MustDeny) => found.limit(Promise::I7, step, over()),
             _ => {}
         }
     }
@@ -106,8 +109,8 @@ impl<'a> Uses<'a> {
         *whole && then.take_while(|(from, _)| from == last).all(|(_, whole)| *whole)
     }
 
-    fn answer(&self, id: &str, now: Timestamp, lag: SignedDuration) -> Answer {
-        let since = now.checked_sub(lag).unwrap_or(Timestamp::MIN);
+    /// What a gateway has to do that knows how the Secrets stood at some time since then, and takes it to be `now`.
+    fn answer(&self, id: &str, since: Timestamp, now: Timestamp) -> Answer {
         let versions = self.versions.get(id).map(Vec::as_slice).unwrap_or_default();
         // Before its first version there was none.
         let (mut accepts, mut denies) = (false, versions.first().is_none_or(|first| first.from >= since));

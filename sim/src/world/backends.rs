@@ -8,7 +8,7 @@ use s3s::S3;
 use serde::de::DeserializeOwned;
 use stowage_operator::api::{AdminCredentialsSecretRef, Endpoint, S3Backend};
 
-use crate::determinism::VirtualClock;
+use crate::kubernetes::Clock;
 use crate::store::{Dialect, Store};
 
 use super::{ADMIN_ACCESS_KEY, ADMIN_ACCOUNT, ADMIN_SECRET_KEY, Document, STORE_ENDPOINT, authority};
@@ -82,11 +82,11 @@ fn admin_keys(secrets: &[Secret], reference: &AdminCredentialsSecretRef) -> Opti
 }
 
 /// One store for each endpoint, in the region of the first backend that names it.
-pub(super) fn stores(backends: &[BackendStore], dialect: &Dialect, clock: &VirtualClock) -> BTreeMap<Endpoint, Store> {
+pub(super) fn stores(backends: &[BackendStore], dialect: &Dialect, clock: &Clock) -> BTreeMap<Endpoint, Store> {
     let mut stores = BTreeMap::new();
     for backend in backends {
         let dialect = || Dialect { region: backend.region.clone(), ..dialect.clone() };
-        let store = stores.entry(backend.endpoint.clone()).or_insert_with(|| Store::new(clock.clock(), dialect()));
+        let store = stores.entry(backend.endpoint.clone()).or_insert_with(|| Store::new(clock.clone(), dialect()));
         if let Some((id, secret)) = &backend.keys {
             store.add_account(&backend.account, id, secret);
         }
@@ -116,6 +116,7 @@ pub(super) fn served(backends: &[BackendStore], stores: &BTreeMap<Endpoint, Stor
 mod tests {
     use super::super::parse;
     use super::*;
+    use crate::determinism::VirtualClock;
 
     const YAML: &str = "
 apiVersion: v1
@@ -153,7 +154,7 @@ spec:
     #[tokio::test]
     async fn backends_of_one_endpoint_share_its_store() {
         let backends = BackendStore::of_manifests(&parse("f.yaml", YAML).unwrap());
-        let stores = stores(&backends, &Dialect::default(), &VirtualClock::new());
+        let stores = stores(&backends, &Dialect::default(), &VirtualClock::new().clock());
         let regions: Vec<_> = stores.values().map(|store| store.dialect().region.clone()).collect();
         assert_eq!(regions, ["eu-central-1"]);
         assert_eq!(served(&backends, &stores).keys().collect::<Vec<_>>(), ["fast", "locked-out"]);

@@ -4,6 +4,9 @@
 //! time. The operator is the production crate, started through its public [`stowage_operator::run`].
 
 mod backends;
+mod clocks;
+#[cfg(test)]
+mod clocks_tests;
 mod manifests;
 mod operator;
 #[cfg(test)]
@@ -22,7 +25,7 @@ use stowage_operator::{Config, api};
 use tokio::task::JoinSet;
 
 use crate::determinism::VirtualClock;
-use crate::effects::{Effects, Plan};
+use crate::effects::{Actor, Effects, Plan};
 use crate::gateway::Gateway;
 use crate::history::{Chronicle, Facts, History, What};
 use crate::kubernetes::{Cluster, ReadDefinition};
@@ -33,6 +36,7 @@ pub use manifests::{Document, ManifestError, apply, parse};
 pub use operator::Operator;
 pub use transport::{Hosts, Stores};
 
+use clocks::Clocks;
 use third_parties::{Rest, ThirdParties};
 
 /// Namespace that the operator runs in.
@@ -103,8 +107,9 @@ pub struct World {
     pub store: Store,
     /// What the operator's calls are numbered and broken by.
     pub effects: Effects,
-    /// Time of day of everybody.
+    /// True time of day: everybody's, but for whose clock is off.
     pub clock: VirtualClock,
+    clocks: Clocks,
     stores: Stores,
     gateway: Gateway,
     config: Config,
@@ -126,9 +131,15 @@ impl World {
         for definition in definitions() {
             cluster.serve(definition).expect("the project's own CRDs are valid");
         }
-        let stores = backends::stores(&options.backends, &options.dialect, &clock);
+        let clocks = Clocks::default();
+        let stores = backends::stores(&options.backends, &options.dialect, &clocks.of(Actor::Store, &clock));
         let served = backends::served(&options.backends, &stores);
-        let gateway = Gateway::new(cluster.client(OPERATOR_NAMESPACE), OPERATOR_NAMESPACE, clock.clock(), served);
+        let gateway = Gateway::new(
+            cluster.client(OPERATOR_NAMESPACE),
+            OPERATOR_NAMESPACE,
+            clocks.of(Actor::Gateway, &clock),
+            served,
+        );
         let mut tasks = JoinSet::new();
         tasks.spawn({
             let gateway = gateway.clone();
@@ -147,6 +158,8 @@ impl World {
             stores: stores.clone(),
             accounts: backends::accounts(&options.backends),
             rest: controllers_rest.clone(),
+            clocks: clocks.clone(),
+            gateway: gateway.clone(),
             chronicle: chronicle.clone(),
         };
         let effects = Effects::within(options.plan, Arc::new(others));
@@ -156,6 +169,7 @@ impl World {
             store,
             effects,
             clock,
+            clocks,
             stores,
             gateway,
             config,

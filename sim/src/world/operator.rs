@@ -1,15 +1,17 @@
 //! The operator's lives.
 
+use std::convert::Infallible;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
 
-use stowage_operator::{Clock, Config, Metrics, Parts};
+use jiff::Timestamp;
+use stowage_operator::{Clock, Config, Metrics, Parts, StartError};
 use tokio::sync::watch;
+use tokio::time::Instant;
 use tower::{Layer, ServiceExt};
 
-use crate::determinism::VirtualClock;
-use crate::effects::{Effects, Instance, Outcome, run_until_crash};
+use crate::effects::{Actor, Effects, Gate, Instance, Outcome, Stop, run_until_crash};
 use crate::kubernetes::ApiService;
 
 use super::transport::{ApiBody, SimulatedConnect, Stores};
@@ -20,6 +22,11 @@ const DOWNTIME: Duration = Duration::from_secs(1);
 /// Longest that it is down.
 const MOST_DOWNTIME: Duration = Duration::from_secs(300);
 
+/// A twin has done what there was to do when it has made no call for this long.
+const TWIN_RESTS: Duration = Duration::from_secs(10);
+/// Longest that a twin's turn takes.
+const LONGEST_TURN: Duration = Duration::from_secs(120);
+
 /// The production operator in its successive lives. Clones are the same operator.
 #[derive(Clone)]
 pub struct Operator {
@@ -27,7 +34,7 @@ pub struct Operator {
     api: ApiService,
     stores: Stores,
     effects: Effects,
-    clock: VirtualClock,
+    clock: Arc<dyn Fn() -> Timestamp + Send + Sync>,
     crashes: Arc<AtomicU32>,
     received: Arc<AtomicU64>,
     stop: watch::Sender<bool>,
@@ -42,7 +49,7 @@ impl Operator {
             api,
             stores,
             effects: world.effects.clone(),
-            clock: world.clock.clone(),
+            clock: world.clocks.of(Actor::Operator, &world.clock),
             crashes: Arc::default(),
             received: Arc::default(),
             stop: watch::Sender::new(false),
@@ -56,7 +63,7 @@ impl Operator {
         let mut downtime = DOWNTIME;
         while !*self.stop.borrow() {
             let instance = self.effects.instance();
-            match run_until_crash(&instance, self.one_life(&instance)).await {
+            match self.one_life_with_stops(&instance).await {
                 Outcome::Finished(Ok(())) => return,
                 Outcome::Finished(Err(_)) => downtime = (downtime * 2).min(MOST_DOWNTIME),
                 Outcome::Crashed { .. } => {
@@ -69,15 +76,60 @@ impl Operator {
         }
     }
 
-    async fn one_life(&self, instance: &Instance) -> Result<(), stowage_operator::StartError> {
-        let received = self.received.clone();
-        let api = self
-            .api
-            .clone()
-            .map_response(move |response| response.map(|body| ApiBody::counted(body, received.clone())));
+    /// One life, which stands still where the plan says so.
+    async fn one_life_with_stops(&self, instance: &Instance) -> Outcome<Result<(), StartError>> {
+        tokio::select! {
+            biased;
+            outcome = run_until_crash(instance, self.one_life(instance)) => outcome,
+            never = self.see_to_stops(instance) => match never {},
+        }
+    }
+
+    /// Has a life go on again whenever it was long enough that it stood still.
+    async fn see_to_stops(&self, instance: &Instance) -> Infallible {
+        loop {
+            match instance.stops().await {
+                Stop::For(time) => tokio::time::sleep(time).await,
+                Stop::Twin => self.give_turn_to_twin().await,
+            }
+            instance.go_on();
+        }
+    }
+
+    /// A second operator of the same configuration starts, does what there is to do, and is killed when it rests.
+    async fn give_turn_to_twin(&self) {
+        let twin = Self {
+            received: Arc::default(),
+            stop: watch::Sender::new(false),
+            ready: watch::Sender::new(false),
+            metrics: watch::Sender::new(Metrics::new()),
+            ..self.clone()
+        };
+        let instance = self.effects.twin();
+        let rest = async {
+            let (end, mut calls) = (Instant::now() + LONGEST_TURN, 0);
+            while Instant::now() < end {
+                tokio::time::sleep(TWIN_RESTS).await;
+                let before = std::mem::replace(&mut calls, self.effects.count_of(&instance));
+                if calls == before {
+                    return;
+                }
+            }
+        };
+        tokio::select! {
+            biased;
+            _ = run_until_crash(&instance, twin.one_life(&instance)) => {}
+            () = rest => instance.kill(),
+        }
+    }
+
+    async fn one_life(&self, instance: &Instance) -> Result<(), StartError> {
+        let (received, gate) = (self.received.clone(), Gate::before(instance));
+        let counted = move |body| ApiBody::counted(body, received.clone(), gate.clone());
+        let api = self.api.clone().map_response(move |response| response.map(counted));
         let service = self.effects.kube_layer(instance).layer(api);
         let layer = self.effects.s3_layer(instance);
-        let now = self.clock.clock();
+        let now = self.clock.clone();
         let metrics = Metrics::new();
         self.metrics.send_replace(metrics.clone());
         let parts = Parts {

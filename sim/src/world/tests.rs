@@ -17,7 +17,7 @@ use tower::{Layer, ServiceExt};
 
 use super::transport::ApiBody;
 use super::*;
-use crate::effects::Instance;
+use crate::effects::{Gate, Instance};
 
 const CLAIM: &str = "
 {apiVersion: v1, kind: Namespace, metadata: {name: team-a}}
@@ -29,13 +29,13 @@ spec: {backendRef: {name: main}}
 ";
 
 /// A world with one claim in it, and what an operator would call it with.
-struct Bench {
-    world: World,
+pub(super) struct Bench {
+    pub(super) world: World,
     instance: Instance,
 }
 
 impl Bench {
-    async fn new(plan: &str) -> Self {
+    pub(super) async fn new(plan: &str) -> Self {
         let plan = plan.parse().unwrap_or_else(|error| panic!("{error}"));
         let world = World::new(Options { plan, ..Options::default() }).await;
         world.apply(&world.kube(), CLAIM).await;
@@ -43,8 +43,9 @@ impl Bench {
         Self { world, instance }
     }
 
-    fn secrets(&self) -> Api<Secret> {
-        let own = |body| ApiBody::counted(body, Arc::default());
+    pub(super) fn secrets(&self) -> Api<Secret> {
+        let gate = Gate::before(&self.instance);
+        let own = move |body| ApiBody::counted(body, Arc::default(), gate.clone());
         let api = self.world.cluster.service().map_response(move |response| response.map(own));
         let client = kube::Client::new(self.world.effects.kube_layer(&self.instance).layer(api), "team-a");
         Api::namespaced(client, "team-a")

@@ -9,12 +9,14 @@ use serde_json::{Value, json};
 use stowage_operator::api::wire::{self, Role};
 use tokio::time::Instant;
 
-use crate::effects::{Call, Edit, Fault, Plan, Rival, S3Call, Surroundings, Tampering};
-use crate::history::{Called, Chronicle};
+use crate::effects::{Actor, Call, Edit, Fault, Plan, Rival, S3Call, Surroundings, Tampering};
+use crate::gateway::Gateway;
+use crate::history::{Called, Chronicle, What};
 use crate::kubernetes::{Author, Cluster, Disturbance, StoredObject};
 use crate::store::{self, BucketSnapshot, Protection, Store};
 
 use super::OPERATOR_NAMESPACE;
+use super::clocks::Clocks;
 use super::transport::Stores;
 
 const CLAIMS: &str = "bucketclaims";
@@ -35,6 +37,8 @@ pub(super) struct ThirdParties {
     /// The account that the operator's buckets belong to, by host and port.
     pub(super) accounts: BTreeMap<String, String>,
     pub(super) rest: Rest,
+    pub(super) clocks: Clocks,
+    pub(super) gateway: Gateway,
     /// Where what happens is noted, if it is.
     pub(super) chronicle: Option<Chronicle>,
 }
@@ -59,6 +63,11 @@ impl Surroundings for ThirdParties {
         if plan.entries.iter().any(|entry| entry.fault == Fault::StaleRead) {
             self.stores.services().for_each(Store::remember_past);
         }
+        for entry in &plan.entries {
+            if let Fault::Skew { actor, seconds } = entry.fault {
+                self.step(actor, seconds);
+            }
+        }
     }
 
     fn befall(&self, fault: Fault, call: &Call, request: &mut Parts) {
@@ -70,6 +79,8 @@ impl Surroundings for ThirdParties {
         }
         match (fault, call) {
             (Fault::GcLate, _) => self.rest.begin(),
+            (Fault::Step { seconds }, _) => self.step(Actor::Operator, seconds),
+            (Fault::Lag { seconds }, _) => self.gateway.fall_behind(Duration::from_secs(seconds.into())),
             (Fault::Recreate | Fault::Tamper(_) | Fault::Edit(_), _) => {
                 if let Some(claim) = self.claim_of(call) {
                     self.lay_hands_on(&claim, fault);
@@ -142,6 +153,14 @@ impl ThirdParties {
         };
         let first = objects.iter().find(|object| object.plural == CLAIMS);
         named.and_then(claim_named_by).or_else(|| claim_named_by(first?))
+    }
+
+    /// Moves somebody's wall clock.
+    fn step(&self, actor: Actor, seconds: i32) {
+        let ahead = self.clocks.step(actor, seconds);
+        if let Some(chronicle) = &self.chronicle {
+            chronicle.note(What::ClockOff { actor, ahead });
+        }
     }
 
     /// The bucket of a call as it is.

@@ -20,7 +20,7 @@ use s3s::Body;
 use stowage_operator::upstream::{Connect, ConnectError, Trust};
 use tower::{BoxError, Layer, Service, ServiceExt};
 
-use crate::effects::EffectLayer;
+use crate::effects::{EffectLayer, Gate};
 use crate::gateway::GatewayService;
 use crate::store::{InProcess, Store, StoreService};
 
@@ -127,18 +127,20 @@ pub(super) struct ApiBody {
     body: UnsyncBoxBody<Bytes, Infallible>,
     /// Counts the bytes of the API's own.
     received: Arc<AtomicU64>,
+    /// Holds them while who asked stands still; one that a fault made is all there at once.
+    gate: Option<Gate>,
 }
 
 impl ApiBody {
-    /// The API's own body, whose bytes are counted.
-    pub(super) fn counted(body: UnsyncBoxBody<Bytes, Infallible>, received: Arc<AtomicU64>) -> Self {
-        Self { body, received }
+    /// The API's own body, whose bytes are counted and wait at a gate.
+    pub(super) fn counted(body: UnsyncBoxBody<Bytes, Infallible>, received: Arc<AtomicU64>, gate: Gate) -> Self {
+        Self { body, received, gate: Some(gate) }
     }
 }
 
 impl From<Vec<u8>> for ApiBody {
     fn from(bytes: Vec<u8>) -> Self {
-        Self { body: Full::from(bytes).boxed_unsync(), received: Arc::default() }
+        Self { body: Full::from(bytes).boxed_unsync(), received: Arc::default(), gate: None }
     }
 }
 
@@ -150,6 +152,9 @@ impl http_body::Body for ApiBody {
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Self::Data>, Self::Error>>> {
+        if let Some(gate) = &self.gate {
+            ready!(gate.poll_open(context));
+        }
         let frame = ready!(Pin::new(&mut self.body).poll_frame(context));
         if let Some(data) = frame.as_ref().and_then(|frame| frame.as_ref().ok()?.data_ref()) {
             self.received.fetch_add(data.len() as u64, Ordering::Relaxed);

@@ -27,6 +27,7 @@ mod rotation;
 mod rotation_limits;
 mod secrecy;
 mod status;
+mod stops;
 mod support;
 mod trouble;
 mod troubles;

@@ -24,8 +24,10 @@ use serde::{Deserialize, Serialize};
 use crate::effects::Fault;
 
 use super::campaign::{Campaign, Profile};
+use super::cells::why_never;
 use super::run::Outcome;
 use super::scenario::{Phase, Scenario};
+use super::scenarios;
 use super::schedule::Schedule;
 use super::shard::Shard;
 
@@ -157,11 +159,21 @@ impl Report {
         cells
     }
 
-    /// The cells that there are: faults that exist, in phases that were explored.
+    /// The cells that there are: faults that exist, in phases that were explored and that have calls for them.
     pub fn cells_expected(&self) -> BTreeSet<(&'static str, Phase)> {
         let phases: BTreeSet<Phase> = self.scenarios.values().map(|row| row.phase).collect();
         let faults: BTreeSet<&str> = Fault::all_single().iter().map(|fault| fault.name()).collect();
-        faults.iter().flat_map(|fault| phases.iter().map(|phase| (*fault, *phase))).collect()
+        let all = faults.iter().flat_map(|fault| phases.iter().map(|phase| (*fault, *phase)));
+        all.filter(|(fault, phase)| why_never(fault, *phase).is_none()).collect()
+    }
+
+    /// The cells that no schedule met, where everything was explored; none where only a part was.
+    pub fn unmet(&self) -> BTreeSet<(&'static str, Phase)> {
+        if !self.complete || self.shard != Shard::WHOLE || self.scenarios.len() < scenarios::ALL.len() {
+            return BTreeSet::new();
+        }
+        let met = self.cells();
+        self.cells_expected().into_iter().filter(|cell| !met.contains_key(cell)).collect()
     }
 
     /// Notes what a schedule showed.

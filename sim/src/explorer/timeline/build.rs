@@ -63,6 +63,10 @@ impl Builder<'_> {
                 let tenant = format!("{operation} {} is tried with {key}", tried.bucket);
                 self.push(Row { at_ms, weight: Weight::Use, tenant, gateway: verdict(tried.allowed), ..Row::default() })
             }
+            What::ClockOff { actor, ahead } => {
+                let told = format!("the clock of the {} is {ahead:+} s off", actor.word());
+                self.part(at_ms, None, told)
+            }
             What::Began { instance } => self.part(at_ms, Some(*instance), format!("life {instance} begins")),
             What::Ended { instance } => self.part(at_ms, Some(*instance), format!("life {instance} ends")),
             What::Quiet => self.part(at_ms, None, "faults have stopped, people rest".to_owned()),

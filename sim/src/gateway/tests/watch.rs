@@ -79,6 +79,17 @@ async fn a_key_lives_as_long_as_its_secret() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_gateway_that_has_fallen_behind_hears_of_a_key_late() {
+    let watched = Watched::new().await;
+    watched.stage.gateway.fall_behind(Duration::from_secs(90));
+    // That gives it a minute.
+    watched.create(NAMESPACE, Some(CREDENTIAL_ROLE), credential_secret("AKIAONE", "photos", None)).await;
+    assert_eq!(watched.reads("AKIAONE").await, None);
+    watched.settle().await;
+    assert_eq!(watched.reads("AKIAONE").await, Some(()));
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_stamp_ends_a_key_at_its_time() {
     let watched = Watched::new().await;
     watched.create(NAMESPACE, Some(CREDENTIAL_ROLE), credential_secret("AKIAONE", "photos", None)).await;

@@ -2,6 +2,7 @@
 
 mod buckets;
 mod canonical;
+mod clocks;
 mod keys;
 mod rest;
 mod stored;

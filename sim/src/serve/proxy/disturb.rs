@@ -49,7 +49,8 @@ impl Disturbance {
     }
 }
 
-/// A plan has a fault that needs more than a proxy: a server's past, or somebody's hands in cluster or store.
+/// A plan has a fault that needs more than a proxy: a server's past, somebody's hands in cluster or store, or on the
+/// operator's process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{} can't be made to happen between real servers, only in the simulator", .0.name())]
 pub struct Unplayable(pub Fault);
@@ -59,7 +60,8 @@ pub struct Unplayable(pub Fault);
 /// # Errors
 /// Names the first fault that it can't.
 pub(super) fn check(plan: &Plan) -> Result<(), Unplayable> {
-    let playable = |fault: Fault| !fault.needs_surroundings() || Disturbance::of(fault).is_some();
+    let playable =
+        |fault: Fault| Disturbance::of(fault).is_some() || !(fault.needs_surroundings() || fault.stops_process());
     let unplayable = plan.entries.iter().map(|entry| entry.fault).find(|fault| !playable(*fault));
     unplayable.map_or(Ok(()), |fault| Err(Unplayable(fault)))
 }

@@ -64,8 +64,9 @@ fn run(scenario: &Scenario, plan: Plan) -> Run {
         let other = until_end(scenario, &stage, fault).await;
         let trace = stage.world.effects.trace();
         let calls = trace.lines().iter().map(|line| (line.number, line.call.clone())).collect();
-        let about_buckets = matches!(fault, Some(Fault::Vanish | Fault::Usurp));
-        stage.world.pass(if about_buckets { RESYNC } else { AFTERMATH }).await;
+        // At the next look at a bucket, at the next sweep, or when the operator goes on.
+        let shows_late = matches!(fault, Some(Fault::Vanish | Fault::Usurp | Fault::Twin | Fault::Pause { .. }));
+        stage.world.pass(if shows_late { RESYNC } else { AFTERMATH }).await;
         stage.world.run_cluster_controllers();
         oracles::assert_sound(&stage, fault).await;
         if !other {
@@ -115,7 +116,8 @@ fn matrix(scenario: &Scenario, faults: impl Fn(&Fault) -> bool) {
             let watch = matches!(call, Call::Kube(call) if call.verb == KubeVerb::Watch);
             let from = if by_hand(&fault) { first_about_claim(&undisturbed) } else { undisturbed.before + 1 };
             let earlier = *number < from && !(watch && is_of_watches(fault));
-            if earlier || fault.check(call.kind()).is_err() {
+            let again = fault.is_of_run() && *number > from;
+            if earlier || again || fault.check(call.kind()).is_err() {
                 continue;
             }
             if is_beyond_proof(fault, call) {

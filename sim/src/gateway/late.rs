@@ -1,0 +1,87 @@
+//! What a gateway is told, late: as when its watch lags behind.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use futures::{Stream, StreamExt};
+use tokio::time::{Instant, sleep_until};
+
+/// Passes on what comes from a stream, each item so long after it came as `lag` says at that time, in order. Without a lag
+/// at once. Ends where the source does.
+pub(super) fn late<T>(source: impl Stream<Item = T>, lag: impl Fn() -> Duration) -> impl Stream<Item = T> {
+    let source = Box::pin(source);
+    futures::stream::unfold((source, VecDeque::new(), lag), |(mut source, mut waiting, lag)| async move {
+        loop {
+            let due = waiting.front().map(|(due, _): &(Instant, T)| *due);
+            tokio::select! {
+                biased;
+                () = until(due) => {
+                    let (_, item) = waiting.pop_front()?;
+                    return Some((item, (source, waiting, lag)));
+                }
+                item = source.next() => {
+                    let item = item?;
+                    let behind = lag();
+                    if behind.is_zero() && waiting.is_empty() {
+                        return Some((item, (source, waiting, lag)));
+                    }
+                    waiting.push_back((Instant::now() + behind, item));
+                }
+            }
+        }
+    })
+}
+
+/// The time when the next item is due; never without one.
+async fn until(due: Option<Instant>) {
+    match due {
+        Some(due) => sleep_until(due).await,
+        None => std::future::pending().await,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+
+    use futures::stream;
+    use tokio::time::sleep;
+
+    use super::*;
+
+    /// An item every second, and when each is passed on, in seconds.
+    async fn passed_on(lag: impl Fn() -> Duration) -> Vec<(u64, u64)> {
+        let start = Instant::now();
+        let source = stream::unfold(1_u64, |item| async move {
+            sleep(Duration::from_secs(1)).await;
+            Some((item, item + 1))
+        });
+        let late = late(source, lag).map(|item| (item, start.elapsed().as_secs()));
+        Box::pin(late).take(4).collect().await
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn without_a_lag_nothing_is_late() {
+        assert_eq!(passed_on(|| Duration::ZERO).await, [(1, 1), (2, 2), (3, 3), (4, 4)]);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn from_when_it_lags_everything_is_late_and_in_order() {
+        let asked = Cell::new(0);
+        let lag = || {
+            asked.set(asked.get() + 1);
+            Duration::from_secs(if asked.get() < 2 { 0 } else { 20 })
+        };
+        assert_eq!(passed_on(lag).await, [(1, 1), (2, 22), (3, 23), (4, 24)]);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_comes_when_the_lag_is_over_does_not_overtake() {
+        let asked = Cell::new(0);
+        let lag = || {
+            asked.set(asked.get() + 1);
+            Duration::from_secs(if asked.get() < 2 { 2 } else { 0 })
+        };
+        assert_eq!(passed_on(lag).await, [(1, 3), (2, 3), (3, 3), (4, 4)]);
+    }
+}
