@@ -142,10 +142,11 @@ impl Deployed {
         ended_well(&pod)
     }
 
-    /// Ends it with SIGKILL, as a crashing node would. The kubelet gets no chance to start it again.
+    /// Ends it with SIGKILL, as a crashing node would. From now on nothing that it asks for is carried out: the way into
+    /// the node takes longer than some of its work, and the kubelet gets no chance to start it again.
     pub(crate) async fn die(&mut self) -> Result<(), String> {
-        self.signal("KILL").await?;
         self.deployment.proxy.end_life().await?;
+        self.signal("KILL").await?;
         self.deployment.stop().await
     }
 

@@ -134,10 +134,15 @@ fn create(view: &View, record: &BucketRecord, stored: &Stored) -> Result<(), Hal
         Some(CreateAnswer::Created) | None => {}
     }
     require_fresh(view)?;
-    // A record that this pass found may be one of a claim that was bound, whose key lost its labels with it.
+    // A record that this pass found may be one of a claim that was bound, whose key lost its labels with it; and it may
+    // be older than what another operator noted meanwhile. What is still to be written into it, the server refuses then.
     let key = AccessKeyId::of(&record.uid, record.generation).secret_name();
-    if view.own_target != Some(record.generation) && !view.absent.contains(&key) {
+    let found = view.own_target != Some(record.generation);
+    if found && !view.absent.contains(&key) {
         return Err(Look::Internal(key).into());
+    }
+    if found && record.absence && view.own_lists == 0 {
+        return Err(Look::Own.into());
     }
     if !record.absence {
         let noted = BucketRecord { absence: true, ..record.clone() };

@@ -137,6 +137,29 @@ fn the_finalizer_comes_before_anything_else() {
     assert!(matches!(step(&view), Step::Act(Act::AddFinalizer(_))));
 }
 
+// covers: 2.record.settled, 3.2.create.absence
+#[test]
+fn a_bucket_is_not_made_by_a_record_that_another_operator_may_have_written_since() {
+    let mut view = holding(|record| record.absence = true);
+    view.own_lists = 0;
+    let look = step(&view);
+    assert!(matches!(look, Step::Look(Look::Bucket(_))));
+    view.learn(&look, Answer::Bucket(BucketSeen::Absent));
+    let look = step(&view);
+    assert!(matches!(look, Step::Look(Look::Internal(_))), "its key shows that the claim was bound");
+    view.learn(&look, Answer::Secret(None));
+    assert_eq!(step(&view), Step::Look(Look::Own));
+    let mut newer = record(&view);
+    (newer.absence, newer.settled) = (true, true);
+    let mut noted = view.clone();
+    noted.learn(&Step::Look(Look::Own), Answer::Secrets(vec![stored(&newer.content(NAMESPACE))]));
+    let Step::Act(Act::Patch(patch)) = step(&noted) else { panic!("no patch") };
+    assert_eq!(patch.change, Change::RaiseGeneration(Trigger::Repair), "a claim that was bound gets its key back");
+    let same = view.own.values().cloned().collect();
+    view.learn(&Step::Look(Look::Own), Answer::Secrets(same));
+    assert!(matches!(step(&view), Step::Act(Act::CreateBucket(_))));
+}
+
 // covers: 2.namespaces
 #[rstest]
 #[case(NAMESPACE)]

@@ -166,10 +166,5 @@ fn judge_creation(state: &State<'_>, step: &Step<'_>, called: &Called, found: &m
         return;
     }
     let message = format!("bucket {} is made for a claim that had it already", record.bucket);
-    if !state.alone && state.setting.faults.iter().any(|fault| fault.stops_process()) {
-        // One that stood still goes on with what it knew before (open: see `docs/proof.md`).
-        found.limit(Promise::E3, step, message);
-    } else {
-        found.broken(Promise::E3, step, message);
-    }
+    found.broken(Promise::E3, step, message);
 }
