@@ -329,7 +329,7 @@ impl<S> Layer<S> for EffectLayer {
 ///
 /// # Errors
 ///
-/// Those of the service itself; and, where a fault breaks the connection, an [`io::Error`]:
+/// Those of the service itself; and, where a fault breaks the connection, an [`std::io::Error`]:
 /// `ConnectionReset` for a lost request or answer, which the caller can't tell apart, and `ConnectionRefused` for `unreachable`.
 #[derive(Clone, Debug)]
 pub struct EffectService<S> {

@@ -115,7 +115,7 @@ pub(crate) fn patch(
             json_patch::merge(&mut object, &patch);
         }
     }
-    if object["metadata"].is_null() && kind.is_custom() {
+    if object["metadata"].is_null() {
         return decode::check_name(&place.name, &object).and(Err(does_not_apply()));
     }
     if !object["metadata"].is_object() {

@@ -257,3 +257,15 @@ async fn of_another_name_and_a_conflict_the_conflict_is_told() {
     let expected = "Apply failed with 1 conflict: conflict with \"alpha\" using events.k8s.io/v1: .regarding";
     assert_eq!((&refused["code"], &refused["message"]), (&json!(409), &json!(expected)));
 }
+
+#[rstest]
+#[case::removed("application/json-patch+json", json!([{"op": "remove", "path": "/metadata"}]))]
+#[case::null(MERGE, json!({"metadata": null}))]
+#[tokio::test]
+async fn a_patch_that_leaves_no_metadata_leaves_no_name(#[case] format: &str, #[case] patch: Value) {
+    let f = Fixture::new().await;
+    ask(&f, "POST", SECRETS, json!({"metadata": {"name": "a"}})).await;
+    let refused = ask(&f, format, &format!("{SECRETS}/a"), patch).await;
+    let expected = "the name of the object (a based on URL) was undeterminable: name must be provided";
+    assert_eq!((&refused["code"], &refused["message"]), (&json!(400), &json!(expected)));
+}
