@@ -36,7 +36,7 @@ pub(super) fn walk(view: &View, now: Timestamp) -> Result<Settled, Halt> {
         // Its labels: deletion finds it by them.
         credentials::repair(view, bucket::record_patch(view, &record, &stored, Change::Repair))?;
     }
-    if view.was_bound() {
+    if view.is_bound_by(&record) {
         keep(view, desired, &record, &stored, now)
     } else {
         moves::choose(view, desired, &record, &stored)?;

@@ -51,14 +51,12 @@ pub(super) fn missing(record: &BucketRecord, why: &str) -> Stop {
     Stop::refused(Reason::BucketMissing, Concern::Bucket, message)
 }
 
-/// Looks at the bucket of a claim that was bound, once in a pass: when a drift check is due, when its backend points to
-/// another endpoint than that of the last look, and when it was told of another bucket: of a move whose first record was
-/// deleted by hand, nothing else shows that the second bucket was never made.
+/// Looks at the bucket of a claim that was bound, once in a pass: when a drift check is due, and when its backend points
+/// to another endpoint than that of the last look.
 pub(super) fn check(view: &View, record: &BucketRecord, at: Target) -> Result<(), Halt> {
     let missed = view.missing_at.as_ref().filter(|missed| leads_to(missed, record));
     let elsewhere = *missed.map_or(&record.endpoint, |missed| &missed.endpoint) != at.endpoint;
-    let told_of_another = view.status_before.bucket_name.as_deref().is_some_and(|told| told != record.bucket.as_str());
-    if view.checked == Checked::No && (view.look_due || elsewhere || told_of_another) {
+    if view.checked == Checked::No && (view.look_due || elsewhere) {
         return Err(Look::Bucket(at).into());
     }
     Ok(())

@@ -151,10 +151,14 @@ fn refuse_stranger(view: &View, secret: &Stored) -> Result<(), Halt> {
     }
 }
 
-/// Public access that is no longer asked for goes before anything else is looked at: no trouble keeps it.
+/// Public access that is no longer asked for goes before anything else is looked at: no trouble keeps it. Read live: an
+/// operator that is behind would take away what was asked for since.
 pub(super) fn withdraw_public_access(view: &View, desired: &Desired) -> Result<(), Halt> {
     match view.own.get(&AnonymousBinding::name(&view.claim.uid)) {
-        Some(secret) if desired.anonymous.is_none() => Err(Act::Delete(secret.reference()).into()),
+        Some(secret) if desired.anonymous.is_none() => {
+            require_fresh(view)?;
+            Err(Act::Delete(secret.reference()).into())
+        }
         _ => Ok(()),
     }
 }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::api::{AnonymousBinding, BucketRecord, Claim};
 
+use super::bind::target;
 use super::records::leads_to;
 use super::removal;
 use super::repair::Change;
@@ -32,7 +33,7 @@ impl View {
             (
                 Step::Look(Look::Bucket(at)),
                 Failure::Upstream(_) | Failure::UpstreamDenied(_) | Failure::NoUpstream(_) | Failure::Unsupported,
-            ) if self.was_bound() && !self.claim.deleting && self.is_bound_to(at) => {
+            ) if !self.claim.deleting && self.is_kept_by(at) => {
                 self.look_due = false;
                 self.checked = Checked::Failed;
             }
@@ -140,6 +141,10 @@ impl View {
                 if self.records().all(|(other, _)| other.generation < record.generation) {
                     self.own_target = Some(record.generation);
                 }
+                // Whoever held the bucket before this record may have made it since the look.
+                if self.bucket == Some(BucketSeen::Absent) && self.asked_about(&target(record)) {
+                    self.bucket = None;
+                }
                 self.wrote(secret);
             }
             (Act::CreateBucket(_), Answer::Created(answer)) => {
@@ -195,6 +200,11 @@ impl View {
     /// Whether this is the bucket that the claim is bound to, at whatever endpoint its backend has now.
     fn is_bound_to(&self, at: &Target) -> bool {
         self.record().is_none_or(|(record, _)| leads_to(at, &record))
+    }
+
+    /// Whether the claim was bound, and to this bucket.
+    fn is_kept_by(&self, at: &Target) -> bool {
+        self.record().is_some_and(|(record, _)| self.is_bound_by(&record) && leads_to(at, &record))
     }
 
     fn wrote(&mut self, secret: Stored) {

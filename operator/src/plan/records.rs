@@ -29,19 +29,24 @@ impl View {
     pub fn record(&self) -> Option<(BucketRecord, Stored)> {
         let asked_for = self.claim.desired.as_ref().ok().map(|desired| desired.backend.as_str());
         self.records().max_by_key(|(record, _)| {
-            let bound = self.has_key(record);
+            let bound = self.is_bound_by(record);
             (bound, !bound && Some(record.backend.as_str()) == asked_for, record.generation)
         })
     }
 
-    /// Whether there is a key to the record's bucket, or was one.
-    fn has_key(&self, record: &BucketRecord) -> bool {
+    /// Whether there is a key to the record's bucket, or was one. That there are keys at all says nothing of the bucket: of
+    /// a move whose first record is gone they are those to the bucket that was left.
+    pub(super) fn is_bound_by(&self, record: &BucketRecord) -> bool {
         let published = |secret: &Stored| {
             secret.is_controlled_by(&record.uid)
                 && secret.text("BUCKET_NAME") == Some(record.bucket.as_str())
                 && secret.label(wire::BACKEND) == Some(wire::label_value(&record.backend).as_str())
         };
+        let told = &self.claim.status;
+        let shown = told.bucket_name.as_deref() == Some(record.bucket.as_str())
+            && told.access_key_id.as_deref() == Some(AccessKeyId::of(&record.uid, record.generation).as_str());
         record.settled
+            || shown
             || self.credential(record.generation).is_some()
             || self.keys_to(record).next().is_some()
             || self.consumers.values().flatten().any(published)
@@ -95,7 +100,8 @@ impl View {
 /// Where the bucket of a claim that was bound is missing, as far as this pass and those before it saw.
 pub fn missing_at(view: &View) -> Option<Target> {
     // One that was never bound is not missing: it may be another operator that makes it just now.
-    let (record, _) = view.record().filter(|(record, _)| view.was_bound() && bucket::is_missing(view, record))?;
+    let (record, _) =
+        view.record().filter(|(record, _)| view.is_bound_by(record) && bucket::is_missing(view, record))?;
     let asked = view.bucket_at.as_ref().filter(|_| view.bucket.is_some() && view.asked_about_bound(&record));
     asked.or(view.missing_at.as_ref()).cloned().or_else(|| Some(target(&record)))
 }

@@ -260,7 +260,7 @@ fn bucket_fact(view: &View, record: &BucketRecord) -> Fact {
     let bucket = &record.bucket;
     if bucket::is_missing(view, record) {
         Fact::no(Reason::BucketMissing, format!("bucket {bucket} is gone"))
-    } else if !view.was_bound() && !view.claim.deleting {
+    } else if !view.is_bound_by(record) && !view.claim.deleting {
         Fact::no(Reason::Creating, format!("bucket {bucket} is being created"))
     } else if record.adopted {
         Fact::yes(Reason::Adopted, format!("bucket {bucket} was taken over"))

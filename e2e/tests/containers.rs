@@ -1,0 +1,210 @@
+//! Real S3 servers, in containers that are started for this: the simulated store is compared with them, and claims are
+//! bound on one.
+//!
+//! Needs a Docker engine, and for the claims the programs of a control plane. Where one is missing, what needs it is
+//! ignored by name, with the reason before it, and counted as ignored. Images come from the usual registry unless
+//! `STOWAGE_MINIO_IMAGE` and `STOWAGE_VERSITYGW_IMAGE` name others; an entry point has to take the same arguments.
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use http::Uri;
+use libtest_mimic::{Arguments, Failed, Trial};
+use serde_json::Value;
+use stowage_e2e::missing_of_a_control_plane;
+use stowage_sim::conformance::s3::{Keys, S3Pair};
+use stowage_sim::conformance::{self, Limits, Start};
+use testcontainers::core::client::docker_client_instance;
+use testcontainers::core::{IntoContainerPort as _, Mount};
+use testcontainers::runners::AsyncRunner as _;
+use testcontainers::{ContainerAsync, GenericImage, ImageExt as _};
+use tokio::process::Command;
+use tokio::runtime::Runtime;
+
+/// Compared of each server, which takes seconds; `stowage-sim conformance` compares as many as it is told.
+const OPERATIONS: u64 = 1_000;
+/// What one key can and can't do to a bucket, on a store that is not ours.
+const SCENARIOS: [&str; 4] = ["bind-and-delete", "adoption", "forced-deletion", "refused-deletion"];
+/// From the start of a container until its server answers.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+const ACCESS_KEY: &str = "STOWAGEADMIN";
+const SECRET_KEY: &str = "stowage-admin-secret";
+const REGION: &str = "us-east-1";
+
+fn main() -> ExitCode {
+    let engine = no_engine();
+    let no_plane = engine.clone().or_else(missing_of_a_control_plane);
+    let tests = vec![
+        trial("the_simulated_store_is_like_minio", engine.as_deref(), || compare(&MINIO)),
+        trial("the_simulated_store_is_like_versitygw", engine.as_deref(), || compare(&VERSITYGW)),
+        trial("claims_are_kept_on_minio", no_plane.as_deref(), || claims_on(&MINIO)),
+    ];
+    libtest_mimic::run(&Arguments::from_args(), tests).exit_code()
+}
+
+fn trial(name: &str, missing: Option<&str>, test: fn() -> Result<(), String>) -> Trial {
+    let trial = Trial::test(name, move || test().map_err(Failed::from)).with_ignored_flag(missing.is_some());
+    match missing {
+        Some(why) => trial.with_kind(why),
+        None => trial,
+    }
+}
+
+/// Why no container can be started; `None` where one can.
+fn no_engine() -> Option<String> {
+    let asked = Runtime::new().map_err(|error| error.to_string()).and_then(|runtime| {
+        runtime.block_on(async {
+            let engine = docker_client_instance().await.map_err(|error| error.to_string())?;
+            engine.ping().await.map_err(|error| error.to_string())
+        })
+    });
+    asked.err().map(|why| format!("no Docker engine answers: {why}"))
+}
+
+/// A store that runs in a container.
+struct Server {
+    /// Names another image.
+    variable: &'static str,
+    image: (&'static str, &'static str),
+    port: u16,
+    environment: [(&'static str, &'static str); 2],
+    arguments: &'static [&'static str],
+    /// Directories that are to be there.
+    directories: &'static [&'static str],
+}
+
+const MINIO: Server = Server {
+    variable: "STOWAGE_MINIO_IMAGE",
+    image: ("minio/minio", "RELEASE.2025-09-07T16-13-09Z"),
+    port: 9000,
+    environment: [("MINIO_ROOT_USER", ACCESS_KEY), ("MINIO_ROOT_PASSWORD", SECRET_KEY)],
+    arguments: &["server", "/data"],
+    directories: &["/data"],
+};
+
+const VERSITYGW: Server = Server {
+    variable: "STOWAGE_VERSITYGW_IMAGE",
+    image: ("versity/versitygw", "v1.8.0"),
+    port: 7070,
+    environment: [("ROOT_ACCESS_KEY", ACCESS_KEY), ("ROOT_SECRET_KEY", SECRET_KEY)],
+    // Without a directory of accounts it answers other access keys than its own in words of its own.
+    arguments: &["--port", ":7070", "--iam-dir", "/accounts", "posix", "--versioning-dir", "/versions", "/data"],
+    directories: &["/accounts", "/data", "/versions"],
+};
+
+/// A server that answers. Its container ends with it.
+struct Started {
+    _container: ContainerAsync<GenericImage>,
+    url: Uri,
+}
+
+impl Server {
+    /// Name and tag of the image.
+    fn image(&self) -> (String, String) {
+        let (name, tag) = self.image;
+        let Ok(other) = std::env::var(self.variable) else { return (name.to_owned(), tag.to_owned()) };
+        match other.rsplit_once(':') {
+            // What follows the colon of a registry's port is no tag.
+            Some((name, tag)) if !tag.contains('/') => (name.to_owned(), tag.to_owned()),
+            _ => (other, "latest".to_owned()),
+        }
+    }
+
+    async fn start(&self) -> Result<Started, String> {
+        let (name, tag) = self.image();
+        let unusable =
+            |error: &dyn std::fmt::Display| format!("{name}:{tag}, which {} replaces: {error}", self.variable);
+        let image = GenericImage::new(&name, &tag).with_exposed_port(self.port.tcp());
+        let mut request = image.with_cmd(self.arguments.iter().copied());
+        for (variable, value) in self.environment {
+            request = request.with_env_var(variable, value);
+        }
+        for directory in self.directories {
+            request = request.with_mount(Mount::tmpfs_mount(*directory));
+        }
+        let container = request.start().await.map_err(|error| unusable(&error))?;
+        let host = container.get_host().await.map_err(|error| unusable(&error))?;
+        let port = container.get_host_port_ipv4(self.port).await.map_err(|error| unusable(&error))?;
+        let url = format!("http://{host}:{port}/").parse().map_err(|error| unusable(&error))?;
+        let started = Started { _container: container, url };
+        started.answers().await.map_err(|error| unusable(&error))?;
+        Ok(started)
+    }
+}
+
+impl Started {
+    /// Waits for the server, which announces itself to nobody.
+    async fn answers(&self) -> Result<(), String> {
+        let start = Instant::now();
+        loop {
+            match S3Pair::connect(&self.url, keys()).await {
+                Ok(_) => return Ok(()),
+                Err(why) if start.elapsed() > PATIENCE => return Err(format!("not ready: {why}")),
+                Err(_) => tokio::time::sleep(Duration::from_millis(50)).await,
+            }
+        }
+    }
+}
+
+fn keys() -> Keys {
+    Keys { access_key: ACCESS_KEY.to_owned(), secret_key: SECRET_KEY.to_owned(), region: REGION.to_owned() }
+}
+
+fn block_on<T>(work: impl Future<Output = Result<T, String>>) -> Result<T, String> {
+    Runtime::new().map_err(|error| error.to_string())?.block_on(work)
+}
+
+/// Compares the simulated store with a real one, operation by operation.
+fn compare(server: &Server) -> Result<(), String> {
+    block_on(async {
+        let started = server.start().await?;
+        let mut pair = S3Pair::connect(&started.url, keys()).await?;
+        let limits = Limits {
+            seed: 1,
+            operations: OPERATIONS,
+            time: None,
+            shrink: true,
+            start: Start::From(0),
+            prefix: "containers".to_owned(),
+            command: format!("stowage-sim conformance --s3 {} --s3-access-key ID --s3-secret-key-file F", started.url),
+        };
+        let report = conformance::run(&mut pair, &limits, |_| ()).await?;
+        if report.operations < OPERATIONS {
+            return Err(format!("only {} operations were compared", report.operations));
+        }
+        match report.differences.as_slice() {
+            [] if report.unexplained == 0 => Ok(()),
+            differences => Err(differences.iter().map(|difference| format!("{difference}\n")).collect()),
+        }
+    })
+}
+
+/// Has the operator keep claims on a real store, on a control plane.
+fn claims_on(server: &Server) -> Result<(), String> {
+    let operator = built_operator()?;
+    block_on(async {
+        let started = server.start().await?;
+        let mut run = Command::new(env!("CARGO_BIN_EXE_stowage-e2e"));
+        run.args(["run", "--cluster", "control-plane", "-o", "json", "--operator-command"]).arg(operator);
+        run.args(["--s3-endpoint", started.url.to_string().trim_end_matches('/'), "--s3-region", REGION]);
+        run.args(["--s3-access-key", ACCESS_KEY]).args(SCENARIOS).env("STOWAGE_S3_SECRET_KEY", SECRET_KEY);
+        let output = run.output().await.map_err(|error| error.to_string())?;
+        let told = String::from_utf8_lossy(&output.stderr).into_owned();
+        let report: Value = serde_json::from_slice(&output.stdout).map_err(|error| format!("{error}: {told}"))?;
+        let played = report["scenarios"].as_array().map(Vec::as_slice).unwrap_or_default();
+        let ok = played.iter().filter(|scenario| scenario["ok"] == true).count();
+        if output.status.success() && ok == SCENARIOS.len() { Ok(()) } else { Err(told) }
+    })
+}
+
+/// The operator's binary, which `cargo test --workspace` puts beside this package's.
+fn built_operator() -> Result<PathBuf, String> {
+    let operator = Path::new(env!("CARGO_BIN_EXE_stowage-e2e")).with_file_name("stowage-operator");
+    if operator.is_file() {
+        Ok(operator)
+    } else {
+        Err(format!("there is no {}: `cargo build --workspace --all-targets` makes it", operator.display()))
+    }
+}
