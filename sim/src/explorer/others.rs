@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::effects::{Edit, Fault, Feature, Rival, Tampering};
+use crate::effects::{Actor, Edit, Fault, Feature, Rival, Tampering};
 use crate::history::Facts;
 
 use super::scenario::{Phase, Scenario};
@@ -110,13 +110,26 @@ pub(super) fn is_somebodys_doing(fault: Fault) -> bool {
     )
 }
 
-/// Whether what comes of it shows only later: at the next drift check, or when a watch that tells nothing is given up, or
-/// when the Secrets are swept of a claim whose end no watch has told, or of which another operator has made them.
-pub(super) fn shows_late(fault: Fault) -> bool {
-    matches!(
-        fault,
-        Fault::Vanish | Fault::Usurp | Fault::WatchSilent | Fault::StaleRead | Fault::Collapse | Fault::Twin
-    )
+/// Whether what comes of one of them shows only later: at the next drift check, or when a watch that tells nothing is
+/// given up, or when the Secrets are swept of a claim whose end no watch has told, or of which another operator has made
+/// them; and of two, when somebody's hand is told once and then hidden by a list from before.
+pub(super) fn show_late(faults: &[Fault]) -> bool {
+    let tampered = faults.iter().any(|fault| matches!(fault, Fault::Tamper(_)));
+    faults.iter().any(|fault| match fault {
+        Fault::Vanish | Fault::Usurp | Fault::WatchSilent | Fault::StaleRead | Fault::Collapse | Fault::Twin => true,
+        Fault::Stale { .. } => tampered,
+        _ => false,
+    })
+}
+
+/// How much later it is to the operator than it takes it to be: what is due at a time of day comes as much later.
+pub(super) fn is_behind(fault: Fault) -> Duration {
+    match fault {
+        Fault::Step { seconds } | Fault::Skew { actor: Actor::Operator, seconds } if seconds < 0 => {
+            Duration::from_secs(seconds.unsigned_abs().into())
+        }
+        _ => Duration::ZERO,
+    }
 }
 
 /// How long the operator may stand still after all else has come to its end.

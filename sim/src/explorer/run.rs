@@ -167,16 +167,21 @@ async fn play(scenario: &'static Scenario, seed: u64, plan: Plan, most_calls: u6
 }
 
 fn setting(stage: &Stage, faults: Vec<Fault>) -> Setting {
+    Setting {
+        operators: u32::try_from(stage.most_operators).unwrap_or(u32::MAX),
+        gateway_lag: GATEWAY_LAG + lag(&faults),
+        faults,
+        purge_slice: usize::try_from(stage.world.config().purge_slice).unwrap_or(usize::MAX),
+    }
+}
+
+/// How far the faults have put the gateway behind, besides what is usual.
+fn lag(faults: &[Fault]) -> Duration {
     let lags = faults.iter().filter_map(|fault| match fault {
         Fault::Lag { seconds } => Some(Duration::from_secs((*seconds).into())),
         _ => None,
     });
-    Setting {
-        operators: u32::try_from(stage.most_operators).unwrap_or(u32::MAX),
-        gateway_lag: GATEWAY_LAG + lags.max().unwrap_or_default(),
-        faults,
-        purge_slice: usize::try_from(stage.world.config().purge_slice).unwrap_or(usize::MAX),
-    }
+    lags.max().unwrap_or_default()
 }
 
 /// What people and machines could read.
@@ -249,8 +254,8 @@ fn never(promise: Promise, what: &str, stage: &Stage) -> Violation {
 /// Lets what has gone wrong by halves show; then all must be as it was wanted, or as others' hands may make it.
 async fn settle(scenario: &Scenario, stage: &Stage, end: End, violations: &mut Vec<Violation>) -> bool {
     let fired = stage.world.effects.fired();
-    let late = fired.iter().copied().any(others::shows_late);
-    let still: Duration = fired.into_iter().map(others::stands_still).sum();
+    let late = others::show_late(&fired);
+    let still: Duration = fired.into_iter().map(|fault| others::stands_still(fault) + others::is_behind(fault)).sum();
     stage.pass(still + if late { RESYNC } else { AFTERMATH }).await;
     if end == End::Wanted {
         // Somebody may have acted as late as that; whether it comes right is seen below.
@@ -269,7 +274,9 @@ async fn settle(scenario: &Scenario, stage: &Stage, end: End, violations: &mut V
     } else if end == End::Wanted && !others::may_rest(scenario, &facts, faults) {
         broken(Promise::L1, format!("it did not stay so that {}", scenario.goal.what));
     }
-    for message in stage.probe(&facts).await {
+    // The last key may be younger than the gateway's lag.
+    stage.pass(lag(&stage.world.effects.fired())).await;
+    for message in stage.probe(&stage.world.facts()).await {
         broken(Promise::I16, message);
     }
     reached

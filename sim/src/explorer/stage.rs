@@ -17,6 +17,7 @@ use crate::oracles::Promise;
 use crate::store::{Protection, Versioning};
 use crate::world::{OPERATOR_NAMESPACE, Operator, Options, World};
 
+use super::others;
 use super::scenario::{Goal, Scenario, Step, StoreStep, Target, TargetKind};
 use super::tenants::Tenant;
 
@@ -133,7 +134,9 @@ impl Stage {
     pub(super) async fn until(&self, patience: Duration, holds: impl Fn(&Facts) -> bool) -> Result<(), NeverCame> {
         let deadline = tokio::time::Instant::now() + patience;
         while !holds(&self.world.facts()) {
-            if tokio::time::Instant::now() > deadline {
+            // What is due at a time of day comes later by as much as the clock was set back meanwhile.
+            let behind: Duration = self.world.effects.fired().into_iter().map(others::is_behind).sum();
+            if tokio::time::Instant::now() > deadline + behind {
                 return Err(NeverCame);
             }
             self.pass(GLANCE).await;

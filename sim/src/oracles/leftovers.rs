@@ -2,7 +2,7 @@
 
 use stowage_operator::api::wire::TAG_CLAIM_UID;
 
-use crate::history::Facts;
+use crate::effects::{Call, KubeVerb};
 
 use super::buckets::{Buckets, is_empty};
 use super::findings::Findings;
@@ -20,7 +20,7 @@ pub(super) fn judge(case: &Case<'_>, state: &State<'_>, buckets: &Buckets, found
         let Some(uid) = tagged.or_else(|| buckets.maker(host, name, bucket)) else { continue };
         let Some(life) = state.lives.get(uid) else { continue };
         let spared = tagged.is_none() && is_empty(bucket);
-        if life.gone.is_none() || spared || is_retained(case.end, life) {
+        if life.gone.is_none() || spared || is_retained(case, life) {
             continue;
         }
         let message =
@@ -63,12 +63,20 @@ fn judge_secret(state: &State<'_>, (namespace, name): Place<'_>, held: &Held<'_>
 }
 
 /// Whether a bucket may outlive its claim: because its policy says so, because somebody took the claim away by hand,
-/// or because it was not proved ours, which an event tells.
-fn is_retained(end: &Facts, life: &Life<'_>) -> bool {
+/// or because it was not proved ours, which an event tells, if the API server takes it: nothing waits for that (spec §3).
+fn is_retained(case: &Case<'_>, life: &Life<'_>) -> bool {
     let told = || {
-        end.all("events").any(|(_, _, event)| {
+        case.end.all("events").any(|(_, _, event)| {
             event["reason"] == "BucketRetained" && event["regarding"]["uid"].as_str() == Some(life.claim.uid)
         })
     };
-    life.claim.policy() == Policy::Retain || life.meddling.any() || told()
+    let tried = || {
+        let of_namespace = |call: &Call| {
+            matches!(call, Call::Kube(call)
+            if call.verb == KubeVerb::Create && call.resource == "events" && call.namespace.as_deref() == Some(life.claim.namespace))
+        };
+        let mut lines = case.history.trace.lines().iter();
+        lines.any(|line| of_namespace(&line.call) && line.world.is_none_or(|status| status >= 300))
+    };
+    life.claim.policy() == Policy::Retain || life.meddling.any() || told() || tried()
 }

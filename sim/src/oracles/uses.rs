@@ -49,7 +49,10 @@ impl<'a> Uses<'a> {
         match &step.seen {
             Seen::Secret(place, new) => {
                 let old = state.secrets.get(place).map(|held| &held.secret);
-                if let Some(Secret::Key(old)) = old {
+                let still = |id: &str| matches!(new, Some(Secret::Key(new)) if new.id == id);
+                if let Some(Secret::Key(old)) = old
+                    && !still(&old.id)
+                {
                     self.note(old, step.at, None);
                 }
                 match new {
@@ -74,12 +77,8 @@ impl<'a> Uses<'a> {
     }
 
     fn note(&mut self, key: &Key<'_>, from: Timestamp, until: Option<Timestamp>) {
-        let versions = self.versions.entry(key.id.clone()).or_default();
-        // Old and new version of one change come at one moment: only the later counts.
-        match versions.last_mut().filter(|last| last.from == from && last.until.is_none()) {
-            Some(last) => last.until = until,
-            None => versions.push(Version { from, until }),
-        }
+        // Of two changes at one moment the gateway may know the first for as long as it lags.
+        self.versions.entry(key.id.clone()).or_default().push(Version { from, until });
     }
 
     fn judge(&self, state: &State<'_>, step: &Step<'_>, used: &Used, found: &mut Findings) {
@@ -102,11 +101,12 @@ impl<'a> Uses<'a> {
 
     /// Whether the tenant read the key as it is: somebody may have spoilt it in the consumer Secret.
     fn read_whole(&self, used: &Used) -> bool {
-        let versions = self.read.get(&(used.namespace.as_str(), used.secret.as_str()));
-        let mut then = versions.into_iter().flatten().rev().filter(|(from, _)| *from <= used.read_at);
-        let Some((last, whole)) = then.next() else { return false };
-        // What came at one moment may have been read in any of its versions.
-        *whole && then.take_while(|(from, _)| from == last).all(|(_, whole)| *whole)
+        let versions = self.read.get(&(used.namespace.as_str(), used.secret.as_str())).map_or(&[][..], Vec::as_slice);
+        // Of what came at the moment of the read any may have been read, and what was there until then.
+        let before = versions.iter().map(|(from, _)| *from).filter(|from| *from < used.read_at).max();
+        let mut possible =
+            versions.iter().filter(|(from, _)| *from == used.read_at || Some(*from) == before).peekable();
+        possible.peek().is_some() && possible.all(|(_, whole)| *whole)
     }
 
     /// What a gateway has to do that knows how the Secrets stood at some time since then, and takes it to be `now`.

@@ -6,6 +6,7 @@ use stowage_operator::api::wire::Role;
 use super::super::others::{CLAIM, NAMESPACE};
 use super::super::scenario::{Goal, Phase, Scenario, Step};
 use super::words::{BASE, BOUND, ask_to_rotate, at_work, bound, check_bound, give_claim, no_other, pass, patch, usual};
+use crate::effects::Fault;
 use crate::history::Facts;
 
 /// One key is left, and the status' generation is at least this.
@@ -39,7 +40,8 @@ pub(in super::super) static BY_TIME: Scenario = Scenario {
         [at_work(BASE), week].concat()
     },
     goal: Goal::new("the key is replaced and the old one gone", |facts| rotated(facts, 2)),
-    otherwise: no_other,
+    // A claim that was made again has a key that is new.
+    otherwise: |facts, faults| faults.contains(&Fault::Recreate) && facts.is_bound(NAMESPACE, CLAIM),
     ends_alike: true,
     check: check_bound,
 };
