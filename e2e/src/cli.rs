@@ -11,7 +11,7 @@ use stowage_sim::effects::{Plan as Faults, PlanError};
 use crate::control_plane::Programs;
 use crate::kind;
 use crate::report::LeftOut;
-use crate::run::{Existing, Ground, Output, Plan, run};
+use crate::run::{Ground, Output, Plan, Reached, TheirStore, run};
 use crate::scenarios::Scenario;
 use crate::store::Key;
 use crate::way;
@@ -34,8 +34,9 @@ enum Command {
     /// On an existing cluster it needs the rights of an administrator, and no other Stowage operator in the cluster;
     /// definitions that were there before are replaced by this version's and stay. A control plane is started from
     /// the programs that are in KUBEBUILDER_ASSETS, in the user's cache directory (`just control-plane` puts them
-    /// there) or on the PATH, and ended with the run. A kind cluster is made by the programs kind, docker and kubectl of
-    /// the images that `just image` makes, from the project's root, and deleted with the run.
+    /// there) or on the PATH, and ended with the run; with --s3-endpoint its store is one that is there, not a simulated
+    /// one. A kind cluster is made by the programs kind, docker and kubectl of the images that `just image` makes, from
+    /// the project's root, and deleted with the run.
     Run(Box<RunArgs>),
 }
 
@@ -74,7 +75,7 @@ struct RunArgs {
     thorough: bool,
     #[command(flatten, next_help_heading = "A kind cluster")]
     kind: KindArgs,
-    #[command(flatten, next_help_heading = "An existing cluster and S3 store")]
+    #[command(flatten, next_help_heading = "A cluster and an S3 store that are there")]
     existing: ExistingArgs,
 }
 
@@ -95,17 +96,23 @@ struct KindArgs {
     keep: bool,
 }
 
-/// What there has to be for `--cluster existing`, and counts only there.
+/// What there has to be for `--cluster existing`; the store can be given to a control plane too.
 #[derive(Debug, Args)]
 struct ExistingArgs {
-    /// Kubeconfig file, for the scenarios and for the operator.
+    /// Kubeconfig file of an existing cluster, for the scenarios and for the operator.
     #[arg(long, env = "STOWAGE_KUBECONFIG", value_name = "FILE", required_if_eq("cluster", "existing"))]
     kubeconfig: Option<PathBuf>,
     /// Context of the kubeconfig; its current one by default.
     #[arg(long, env = "STOWAGE_CONTEXT", value_name = "NAME")]
     context: Option<String>,
     /// URL of the S3 store, as the operator reaches it.
-    #[arg(long, env = "STOWAGE_S3_ENDPOINT", value_name = "URL", required_if_eq("cluster", "existing"))]
+    #[arg(
+        long,
+        env = "STOWAGE_S3_ENDPOINT",
+        value_name = "URL",
+        required_if_eq("cluster", "existing"),
+        requires = "s3_access_key"
+    )]
     s3_endpoint: Option<String>,
     /// Region of the store.
     #[arg(long, env = "STOWAGE_S3_REGION", value_name = "REGION", default_value = "us-east-1")]
@@ -167,10 +174,18 @@ impl RunArgs {
         let command = self.operator_command.clone().map(|Words(words)| words);
         let command = command.ok_or_else(|| "--operator-command is missing".to_owned());
         let ground = match self.cluster {
+            StageKind::ControlPlane if self.existing.s3_endpoint.is_some() => Ground::Existing {
+                cluster: Reached::Started(Programs::find()?),
+                store: self.existing.store()?,
+                command: command?,
+            },
             StageKind::ControlPlane => {
                 Ground::ControlPlane { programs: Programs::find()?, command: command?, jobs: jobs(self.jobs) }
             }
-            StageKind::Existing => Ground::Existing { existing: self.existing.read()?, command: command? },
+            StageKind::Existing => {
+                let (cluster, store) = (self.existing.cluster()?, self.existing.store()?);
+                Ground::Existing { cluster, store, command: command? }
+            }
             StageKind::Kind => {
                 let image = self.operator_command.map(|Words(words)| words.join(" "));
                 Ground::Kind { settings: self.kind.settings(image), jobs: jobs(self.jobs) }
@@ -188,13 +203,21 @@ impl RunArgs {
         })
     }
 
+    /// The stage whose scenarios have room here: beside a store that is there, even a control plane is but a cluster.
+    fn room(&self) -> StageKind {
+        match self.cluster {
+            StageKind::ControlPlane if self.existing.s3_endpoint.is_some() => StageKind::Existing,
+            stage => stage,
+        }
+    }
+
     /// The scenarios to play, and those that are left out because nobody named them and they can't be played here. One
     /// that was named and that the stage has no room for is wrong usage.
     fn chosen(&self) -> (Vec<Scenario>, Vec<LeftOut>) {
         if self.scenarios.is_empty() {
             let (mut played, mut left_out) = (Vec::new(), Vec::new());
             for scenario in Scenario::value_variants() {
-                match scenario.misfit(self.cluster).or_else(|| scenario.missing()) {
+                match scenario.misfit(self.room()).or_else(|| scenario.missing()) {
                     Some(why) => left_out.push(LeftOut { name: scenario.name(), why }),
                     None => played.push(*scenario),
                 }
@@ -202,7 +225,7 @@ impl RunArgs {
             return (played, left_out);
         }
         for scenario in &self.scenarios {
-            if let Some(why) = scenario.misfit(self.cluster) {
+            if let Some(why) = scenario.misfit(self.room()) {
                 Cli::command().error(ErrorKind::ArgumentConflict, format!("{}: {why}", scenario.name())).exit();
             }
         }
@@ -214,8 +237,8 @@ impl RunArgs {
         if self.plan.is_empty() {
             return;
         }
-        let why = match (self.cluster, scenarios) {
-            (StageKind::Existing, _) => "--plan needs what --cluster existing has not".to_owned(),
+        let why = match (self.room(), scenarios) {
+            (StageKind::Existing, _) => "--plan needs cluster and store to be made for the run".to_owned(),
             (_, [scenario]) if scenario.takes_faults() => return,
             (_, [scenario]) => format!("{} takes no --plan", scenario.name()),
             (_, _) => "--plan is for one scenario, which has to be named".to_owned(),
@@ -241,7 +264,12 @@ fn jobs(given: Option<u16>) -> usize {
 }
 
 impl ExistingArgs {
-    fn read(self) -> Result<Existing, String> {
+    fn cluster(&self) -> Result<Reached, String> {
+        let kubeconfig = self.kubeconfig.clone().ok_or("--kubeconfig is missing")?;
+        Ok(Reached::There { kubeconfig, context: self.context.clone() })
+    }
+
+    fn store(self) -> Result<TheirStore, String> {
         let missing = |flag| move || format!("{flag} is missing");
         let secret = match (self.s3_secret_key, self.s3_secret_key_file) {
             (Some(key), _) => key,
@@ -250,13 +278,11 @@ impl ExistingArgs {
                 text.trim().to_owned()
             }
             (None, None) => {
-                let why = "--s3-secret-key-file or --s3-secret-key is required with --cluster existing";
+                let why = "--s3-secret-key-file or --s3-secret-key is required with --s3-endpoint";
                 Cli::command().error(ErrorKind::MissingRequiredArgument, why).exit();
             }
         };
-        Ok(Existing {
-            kubeconfig: self.kubeconfig.ok_or_else(missing("--kubeconfig"))?,
-            context: self.context,
+        Ok(TheirStore {
             endpoint: self.s3_endpoint.ok_or_else(missing("--s3-endpoint"))?,
             region: self.s3_region,
             key: Key { id: self.s3_access_key.ok_or_else(missing("--s3-access-key"))?, secret },

@@ -27,5 +27,6 @@ mod tenant;
 mod way;
 
 pub use cli::Cli;
+pub use control_plane::missing as missing_of_a_control_plane;
 pub use report::{Report, ScenarioReport};
 pub use scenarios::Scenario;

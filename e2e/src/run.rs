@@ -1,7 +1,7 @@
 //! Plays the chosen scenarios on their ground, and tells as they end.
 
 use std::cell::{Cell, RefCell};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use clap::ValueEnum;
@@ -12,7 +12,7 @@ use stowage_sim::effects::Plan as Faults;
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::cluster::World;
-use crate::control_plane::{Programs, User};
+use crate::control_plane::{ControlPlane, Programs, User};
 use crate::kind;
 use crate::operator::{Launcher, Log};
 use crate::report::{LeftOut, Report, ScenarioReport};
@@ -40,9 +40,8 @@ pub(crate) struct Plan {
 
 /// Where scenarios are played.
 pub(crate) enum Ground {
-    /// In a cluster that is there, with a store that is there, one after the other. Operators are processes of this
-    /// command.
-    Existing { existing: Existing, command: Vec<String> },
+    /// With a store that is there, one after the other. Operators are processes of this command.
+    Existing { cluster: Reached, store: TheirStore, command: Vec<String> },
     /// On so many control planes that are started for this, one after the other on each. Operators can't share one:
     /// each looks after all claims.
     ControlPlane { programs: Programs, command: Vec<String>, jobs: usize },
@@ -50,10 +49,16 @@ pub(crate) enum Ground {
     Kind { settings: kind::Settings, jobs: usize },
 }
 
-/// A cluster and a store that are there.
-pub(crate) struct Existing {
-    pub(crate) kubeconfig: PathBuf,
-    pub(crate) context: Option<String>,
+/// The cluster beside a store that is there.
+pub(crate) enum Reached {
+    /// One that is there as well.
+    There { kubeconfig: PathBuf, context: Option<String> },
+    /// A control plane that is started for this from these programs.
+    Started(Programs),
+}
+
+/// A store that is there.
+pub(crate) struct TheirStore {
     pub(crate) endpoint: String,
     pub(crate) region: String,
     pub(crate) key: Key,
@@ -71,8 +76,8 @@ pub(crate) enum Output {
 impl Ground {
     fn name(&self) -> &'static str {
         match self {
-            Self::Existing { .. } => "existing",
-            Self::ControlPlane { .. } => "control-plane",
+            Self::Existing { cluster: Reached::There { .. }, .. } => "existing",
+            Self::Existing { cluster: Reached::Started(_), .. } | Self::ControlPlane { .. } => "control-plane",
             Self::Kind { .. } => "kind",
         }
     }
@@ -85,7 +90,7 @@ impl Ground {
 pub(crate) async fn run(plan: Plan) -> Result<(), String> {
     let ledger = Ledger::new(&plan);
     match &plan.ground {
-        Ground::Existing { existing, command } => on_existing(&plan, existing, command, &ledger).await?,
+        Ground::Existing { cluster, store, command } => beside_store(&plan, cluster, store, command, &ledger).await?,
         Ground::ControlPlane { jobs, .. } | Ground::Kind { jobs, .. } => {
             let jobs = (1..=(*jobs).min(plan.scenarios.len())).map(|job| on_rig(&plan, &ledger, job));
             unless_interrupted(try_join_all(jobs)).await?;
@@ -104,8 +109,30 @@ pub(crate) async fn run(plan: Plan) -> Result<(), String> {
     }
 }
 
-async fn on_existing(plan: &Plan, existing: &Existing, command: &[String], ledger: &Ledger<'_>) -> Result<(), String> {
-    let mut world = existing_world(plan, existing, command).await?;
+/// Makes sure that there is a cluster for the store, which ends with this where it was started for it.
+async fn beside_store(
+    plan: &Plan,
+    cluster: &Reached,
+    store: &TheirStore,
+    command: &[String],
+    ledger: &Ledger<'_>,
+) -> Result<(), String> {
+    match cluster {
+        Reached::There { kubeconfig, context } => {
+            let world = existing_world(plan, kubeconfig, context.clone(), store, command).await?;
+            on_existing(plan, world, ledger).await
+        }
+        Reached::Started(programs) => {
+            let plane = unless_interrupted(ControlPlane::start(programs, plan.patience)).await?;
+            tell(&format!("control-plane was ready after {:.1} s", plane.ready_after.as_secs_f64()));
+            let admin = Some(User::Admin.name().to_owned());
+            let world = existing_world(plan, &plane.kubeconfig(), admin, store, command).await?;
+            on_existing(plan, world, ledger).await
+        }
+    }
+}
+
+async fn on_existing(plan: &Plan, mut world: World, ledger: &Ledger<'_>) -> Result<(), String> {
     world.store.probe().await?;
     let new_definitions = scenarios::install(&world).await?;
     // Whatever comes of it, the world is left as it was.
@@ -121,7 +148,7 @@ async fn on_rig(plan: &Plan, ledger: &Ledger<'_>, job: usize) -> Result<(), Stri
     let (rig, launcher) = match &plan.ground {
         Ground::ControlPlane { programs, command, .. } => Rig::of_processes(programs, command, plan.patience).await?,
         Ground::Kind { settings, .. } => Rig::of_kind(settings, &name, plan.patience).await?,
-        Ground::Existing { .. } => return Err("a cluster that is there is no rig".to_owned()),
+        Ground::Existing { .. } => return Err("a store that is there is no rig".to_owned()),
     };
     tell(&format!("{} {job} was ready after {:.1} s", plan.ground.name(), rig.ready_after().as_secs_f64()));
     let kept = rig.kept();
@@ -194,8 +221,14 @@ async fn unless_interrupted<T>(work: impl Future<Output = Result<T, String>>) ->
     }
 }
 
-async fn existing_world(plan: &Plan, existing: &Existing, command: &[String]) -> Result<World, String> {
-    let Existing { kubeconfig, context, endpoint, region, key } = existing;
+async fn existing_world(
+    plan: &Plan,
+    kubeconfig: &Path,
+    context: Option<String>,
+    store: &TheirStore,
+    command: &[String],
+) -> Result<World, String> {
+    let TheirStore { endpoint, region, key } = store;
     let file = Kubeconfig::read_from(kubeconfig).map_err(|error| format!("{}: {error}", kubeconfig.display()))?;
     let options = KubeConfigOptions { context: context.clone(), ..KubeConfigOptions::default() };
     let config = kube::Config::from_custom_kubeconfig(file, &options).await.map_err(|error| error.to_string())?;
@@ -206,11 +239,7 @@ async fn existing_world(plan: &Plan, existing: &Existing, command: &[String]) ->
         store: Store::new(endpoint, region, key)?,
         endpoint: endpoint.clone(),
         operator_key: key.clone(),
-        launcher: Launcher::Process {
-            command: command.to_vec(),
-            kubeconfig: kubeconfig.clone(),
-            context: context.clone(),
-        },
+        launcher: Launcher::Process { command: command.to_vec(), kubeconfig: kubeconfig.to_owned(), context },
         patience: plan.patience,
         prefix: prefix(),
         log: Log::default(),

@@ -69,12 +69,12 @@ fn wrong_usage_ends_with_2_and_says_what_was_expected() {
         (e2e(&[&complete()[..], &["--timeout", "0"]].concat()), "1..=3600"),
         (e2e(&[&complete()[..], &["--jobs", "0"]].concat()), "1..=64"),
         // It needs what an existing cluster hasn't.
-        (e2e(&[&complete()[..], &["rotation-overlap"]].concat()), "which --cluster existing has not"),
-        (e2e(&[&complete()[..], &["crash-create"]].concat()), "which --cluster existing has not"),
+        (e2e(&[&complete()[..], &["rotation-overlap"]].concat()), "have to be made for the run"),
+        (e2e(&[&complete()[..], &["crash-create"]].concat()), "have to be made for the run"),
         (e2e(&["run", "--cluster", "kind", "two-operators"]), "two-operators: it needs processes of this machine"),
         (e2e(&["run", "--cluster", "control-plane"]), "--operator-command"),
         // Faults are for one scenario that has an operator and none of its own, before a control plane of the harness.
-        (e2e(&[&complete()[..], &["--plan", "#1 hang", "restart"]].concat()), "what --cluster existing has not"),
+        (e2e(&[&complete()[..], &["--plan", "#1 hang", "restart"]].concat()), "to be made for the run"),
         (e2e(&planned("#1 hang", &[])), "has to be named"),
         (e2e(&planned("#1 hang", &["restart", "adoption"])), "has to be named"),
         (e2e(&planned("#1 hang", &["crash-create"])), "crash-create takes no --plan"),

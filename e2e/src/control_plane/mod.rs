@@ -18,6 +18,7 @@ use tokio::time::{sleep, timeout};
 
 use self::process::Process;
 pub(crate) use self::programs::Programs;
+pub use self::programs::missing;
 use self::users::Tokens;
 pub(crate) use self::users::{TENANTS, User};
 
@@ -132,6 +133,11 @@ impl ControlPlane {
         let file = Kubeconfig::read_from(self.path(KUBECONFIG)).map_err(|error| error.to_string())?;
         let options = KubeConfigOptions { context: Some(user.name().to_owned()), ..KubeConfigOptions::default() };
         kube::Config::from_custom_kubeconfig(file, &options).await.map_err(|error| error.to_string())
+    }
+
+    /// A kubeconfig whose contexts are the users.
+    pub(crate) fn kubeconfig(&self) -> PathBuf {
+        self.path(KUBECONFIG)
     }
 
     /// Writes a kubeconfig with which the operator asks this server, without TLS, instead of the API server.

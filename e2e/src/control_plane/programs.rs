@@ -24,6 +24,12 @@ struct Surroundings {
     path: Option<OsString>,
 }
 
+/// What of a control plane's programs is missing on this machine, where they are looked for and what to do; `None` where
+/// they are there.
+pub fn missing() -> Option<String> {
+    Programs::find().err()
+}
+
 impl Programs {
     /// Looks for each program in `KUBEBUILDER_ASSETS`, then where `just control-plane` puts them, then on `PATH`.
     ///

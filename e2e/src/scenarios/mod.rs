@@ -105,7 +105,7 @@ impl Scenario {
         let needs_process = matches!(self, Self::GatewayFaults | Self::TwoOperators | Self::ScheduledRotation);
         match stage {
             Stage::Existing if needs_rig => {
-                Some("it needs a gateway, faults or a log of calls, which --cluster existing has not")
+                Some("it needs a gateway, faults or a log of calls: cluster and store have to be made for the run")
             }
             Stage::Kind if needs_process => {
                 Some("it needs processes of this machine: two operators, another clock, a gateway behind a proxy")
