@@ -1,6 +1,8 @@
 //! What the simulator once answered otherwise than kube-apiserver 1.34 (`stowage-sim conformance`), with the answers of
 //! the latter.
 
+use std::sync::atomic::{AtomicI64, Ordering};
+
 use http::Request;
 use kube::client::Body;
 use rstest::rstest;
@@ -268,4 +270,30 @@ async fn a_patch_that_leaves_no_metadata_leaves_no_name(#[case] format: &str, #[
     let refused = ask(&f, format, &format!("{SECRETS}/a"), patch).await;
     let expected = "the name of the object (a based on URL) was undeterminable: name must be provided";
     assert_eq!((&refused["code"], &refused["message"]), (&json!(400), &json!(expected)));
+}
+
+#[tokio::test]
+async fn a_write_that_moves_its_manager_behind_another_is_one() {
+    let seconds = Arc::new(AtomicI64::new(1_900_000_000));
+    let clock = seconds.clone();
+    let now = move || Timestamp::from_second(clock.load(Ordering::Relaxed)).expect("a time");
+    let cluster = Cluster::new(Arc::new(now), 7);
+    cluster.install_crd(&parse(definition())).expect("the definition is sound");
+    let f = Fixture { client: cluster.client("ns"), cluster };
+    f.make_namespace("ns").await;
+    ask(&f, "POST", &format!("{THINGS}?fieldManager=x"), thing_of("a", json!({"owner": "ann"}))).await;
+    let mut seen = Vec::new();
+    // Labels are not changed with the status, but said to be owned.
+    for (manager, after) in [("b", 1), ("c", 0), ("b", 1), ("b", 1)] {
+        seconds.fetch_add(after, Ordering::Relaxed);
+        let labels = json!({"metadata": {"labels": {manager: "v"}}});
+        let thing = ask(&f, MERGE, &format!("{THINGS}/a/status?fieldManager={manager}"), labels).await;
+        let entries = thing["metadata"]["managedFields"].as_array().expect("managers").iter();
+        let order: String = entries.filter_map(|entry| entry["manager"].as_str()).collect();
+        seen.push((order, thing["metadata"]["resourceVersion"].clone()));
+    }
+    let orders: Vec<&str> = seen.iter().map(|(order, _)| order.as_str()).collect();
+    assert_eq!(orders, ["xb", "xbc", "xcb", "xcb"]);
+    assert_ne!(seen[2].1, seen[1].1, "another order is stored");
+    assert_eq!(seen[3].1, seen[2].1, "another time is not");
 }
