@@ -112,16 +112,24 @@ fn finish_deletion(state: &mut State, item: &Item) -> usize {
     if names.contains(&ORPHAN) {
         orphan_dependants(state, &item.2) + drop_finalizer(state, item, ORPHAN)
     } else if names.contains(&FOREGROUND) {
+        // Dependants come first, as in the queue of a real one: they still find an owner that waits for them.
+        let attended = attend_all(state, dependants(state, &item.2));
         let uid = meta::uid(&item.2);
         let blocking = dependants(state, &item.2).iter().any(|(_, _, object)| {
             meta::owners(object)
                 .iter()
                 .any(|reference| reference["uid"] == uid && reference["blockOwnerDeletion"] == Value::Bool(true))
         });
-        if blocking { 0 } else { drop_finalizer(state, item, FOREGROUND) }
+        attended + if blocking { 0 } else { drop_finalizer(state, item, FOREGROUND) }
     } else {
         0
     }
+}
+
+/// Attends to those that are not on their way out; returns how many it changed or removed.
+fn attend_all(state: &mut State, items: Vec<Item>) -> usize {
+    let living = items.into_iter().filter(|(_, _, object)| !meta::is_deleting(object));
+    living.filter(|item| attend(state, item)).count()
 }
 
 fn orphan_dependants(state: &mut State, owner: &Value) -> usize {

@@ -104,6 +104,25 @@ async fn foreground_waits_for_dependants() {
 }
 
 #[tokio::test]
+async fn dependants_go_with_an_owner_that_a_finalizer_holds() {
+    let f = Fixture::new().await;
+    let mut held = thing("a");
+    held.metadata.finalizers = Some(vec!["example.io/hold".into()]);
+    let uid = f.things().create(&PostParams::default(), &held).await.expect("created").uid().expect("a uid");
+    // It comes after its owner in every order, and doesn't block it.
+    let mut dependant = thing("b");
+    let reference = json!([{"apiVersion": "example.io/v1", "kind": "Thing", "name": "a", "uid": uid}]);
+    dependant.metadata.owner_references = Some(serde_json::from_value(reference).expect("references"));
+    f.things().create(&PostParams::default(), &dependant).await.expect("created");
+    let foreground =
+        DeleteParams { propagation_policy: Some(PropagationPolicy::Foreground), ..DeleteParams::default() };
+    f.things().delete("a", &foreground).await.expect("accepted");
+    collect_all(&f);
+    assert!(f.things().get_opt("b").await.expect("an answer").is_none());
+    assert_eq!(f.things().get("a").await.expect("held").finalizers(), ["example.io/hold"]);
+}
+
+#[tokio::test]
 async fn orphaning_lets_dependants_go_free() {
     let f = Fixture::new().await;
     let uid = f.make_thing("a").await.uid().expect("a uid");
