@@ -71,14 +71,7 @@ pub(crate) fn replace(
         if !uid.is_empty() {
             return Err(status::wrong_uid(kind, place, &uid, ""));
         }
-        let stated = object["metadata"]["resourceVersion"].clone();
-        meta::set(&mut object, "resourceVersion", Value::Null);
-        let mut written = write::create(state, kind, object, Ownership::Creator, options)?.warned(warnings);
-        if options.dry_run {
-            // Nothing has given it another version than the one it came with.
-            meta::set(Arc::make_mut(&mut written.object), "resourceVersion", stated);
-        }
-        return Ok(written);
+        return Ok(create(state, kind, object, Ownership::Creator, options)?.warned(warnings));
     };
     if !uid.is_empty() && uid != meta::uid(&existing) {
         return Err(status::wrong_uid(kind, place, &uid, meta::uid(&existing)));
@@ -86,6 +79,24 @@ pub(crate) fn replace(
     let now = state.now();
     managed::record_update(kind, &existing, &mut object, &options.manager, part.subresource(), &now);
     Ok(write::update(state, kind, &existing, object, part, options)?.warned(warnings))
+}
+
+/// Makes an object that a PUT or an apply found missing, whatever version it states.
+fn create(
+    state: &mut State,
+    kind: &Kind,
+    mut object: Value,
+    ownership: Ownership,
+    options: &WriteOptions,
+) -> Result<Written, Failure> {
+    let stated = object["metadata"]["resourceVersion"].clone();
+    meta::set(&mut object, "resourceVersion", Value::Null);
+    let mut written = write::create(state, kind, object, ownership, options)?;
+    if options.dry_run {
+        // Nothing has given it another version than the one it came with.
+        meta::set(Arc::make_mut(&mut written.object), "resourceVersion", stated);
+    }
+    Ok(written)
 }
 
 /// PATCH in any format but apply.
@@ -160,9 +171,8 @@ pub(crate) fn server_side_apply(
         }
         let blank = apply::blank(kind, &place.namespace, &place.name);
         let mut object = apply::apply(kind, &blank, &config, &applier)?;
-        meta::set(&mut object, "resourceVersion", Value::Null);
         let warnings = decode::shape(kind, &mut object, options.validation, Origin::Body)?;
-        return Ok(write::create(state, kind, object, Ownership::Applied, options)?.warned(warnings));
+        return Ok(create(state, kind, object, Ownership::Applied, options)?.warned(warnings));
     };
     let mut object = apply::apply(kind, &existing, &config, &applier)?;
     // Of another name and a conflict, a server tells the conflict.

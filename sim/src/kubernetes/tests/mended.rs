@@ -193,6 +193,32 @@ async fn a_page_is_the_last_when_no_object_is_left_selected_or_not() {
     assert!(last["metadata"]["continue"].is_null());
 }
 
+#[tokio::test]
+async fn the_page_of_one_name_is_the_last() {
+    let f = Fixture::new().await;
+    for name in ["a", "b"] {
+        ask(&f, "POST", SECRETS, json!({"metadata": {"name": name}})).await;
+    }
+    let only = |query: &str| format!("{query}?fieldSelector=metadata.name%3Da&limit=1");
+    let page = ask(&f, "GET", &only(SECRETS), Value::Null).await;
+    assert_eq!(page["items"].as_array().map(Vec::len), Some(1));
+    assert!(page["metadata"]["continue"].is_null());
+    let everywhere = ask(&f, "GET", &only("/api/v1/secrets"), Value::Null).await;
+    assert!(everywhere["metadata"]["continue"].is_string(), "{everywhere}");
+}
+
+#[tokio::test]
+async fn a_dry_apply_that_creates_shows_the_version_that_it_states() {
+    let f = Fixture::new().await;
+    let config = json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "a", "resourceVersion": "7"}});
+    let uri = format!("{SECRETS}/a?fieldManager=x");
+    let dry = ask(&f, APPLY, &format!("{uri}&dryRun=All"), config.clone()).await;
+    assert_eq!(dry["metadata"]["resourceVersion"], "7");
+    let made = ask(&f, APPLY, &uri, config).await;
+    assert_eq!(made["kind"], "Secret");
+    assert_ne!(made["metadata"]["resourceVersion"], "7");
+}
+
 #[rstest]
 #[case::status_of_a_kind_without("GET", "/api/v1/namespaces/ns/secrets/a/status", json!(null), 404, "the server could not find the requested resource")]
 #[case::unknown_subresource("GET", "/apis/example.io/v1/namespaces/ns/things/a/scale", json!(null), 404, "things.example.io \"a\" not found")]
