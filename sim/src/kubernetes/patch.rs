@@ -5,7 +5,7 @@ use std::sync::Arc;
 use json_patch::{AddOperation, PatchOperation, ReplaceOperation, jsonptr};
 use kube::core::Status;
 use kube::core::response::reason;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::apply::{self, Applier};
 use super::decode::{self, Origin};
@@ -14,6 +14,7 @@ use super::managed;
 use super::meta;
 use super::status::{self, Failure, FieldError, bad_request};
 use super::store::{Place, State};
+use super::strategic;
 use super::write::{self, Ownership, Part, WriteOptions, Written};
 
 /// The formats of a patch.
@@ -21,8 +22,6 @@ use super::write::{self, Ownership, Part, WriteOptions, Written};
 pub(crate) enum PatchFormat {
     Json,
     Merge,
-    /// Treated as a merge patch: none of the kinds that take it here has a list that strategic
-    /// merging would treat otherwise, except `metadata.finalizers` and `ownerReferences`.
     Strategic,
     Apply,
 }
@@ -115,16 +114,10 @@ pub(crate) fn patch(
 ) -> Result<Written, Failure> {
     let existing = state.get(kind, place).cloned().ok_or_else(|| status::not_found(kind, &place.name))?;
     let mut object = (*existing).clone();
-    match format {
-        PatchFormat::Json => apply_json_patch(&mut object, body)?,
-        _ => {
-            let patch: Value =
-                serde_json::from_slice(body).map_err(|error| bad_request(format!("error decoding patch: {error}")))?;
-            if !patch.is_object() {
-                return Err(bad_request("error decoding patch: the patch is not an object"));
-            }
-            json_patch::merge(&mut object, &patch);
-        }
+    match (format, object.as_object_mut()) {
+        (PatchFormat::Json, _) => apply_json_patch(&mut object, body)?,
+        (PatchFormat::Strategic, Some(fields)) => strategic::merge(&kind.schema, fields, patch_of(body)?)?,
+        _ => json_patch::merge(&mut object, &Value::Object(patch_of(body)?)),
     }
     if object["metadata"].is_null() {
         return decode::check_name(&place.name, &object).and(Err(does_not_apply()));
@@ -204,6 +197,15 @@ impl Written {
     fn warned(mut self, warnings: Vec<String>) -> Self {
         self.warnings.splice(0..0, warnings);
         self
+    }
+}
+
+/// Reads a patch that is itself like an object.
+fn patch_of(body: &[u8]) -> Result<Map<String, Value>, Failure> {
+    match serde_json::from_slice(body) {
+        Ok(Value::Object(patch)) => Ok(patch),
+        Ok(_) => Err(bad_request("error decoding patch: the patch is not an object")),
+        Err(error) => Err(bad_request(format!("error decoding patch: {error}"))),
     }
 }
 
