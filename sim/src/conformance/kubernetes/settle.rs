@@ -48,8 +48,9 @@ pub(super) async fn settle(
     }
 }
 
-/// Every object of the sequence, without the versions, which depend on how many writes a controller makes, and without
-/// the conditions of namespaces, which the real controller keeps for itself: they would never be equal.
+/// Every object of the sequence, without the versions, which depend on how many writes a controller makes. Of namespaces
+/// also without the conditions, which the real controller keeps for itself, and the order of finalizers, which is chance:
+/// they might never be equal.
 async fn holdings(side: &mut Side) -> Result<Value, String> {
     let mut all = serde_json::Map::new();
     for kind in Kind::ALL {
@@ -62,11 +63,20 @@ async fn holdings(side: &mut Side) -> Result<Value, String> {
             item["metadata"]["resourceVersion"] = json!("0");
             item["metadata"]["uid"] = Value::Null;
             item["metadata"]["managedFields"] = Value::Null;
-            if let (Kind::Namespace, Some(status)) = (kind, item["status"].as_object_mut()) {
-                status.remove("conditions");
+            if kind == Kind::Namespace {
+                settle_namespace(item);
             }
         }
         all.insert(kind.plural().to_owned(), items);
     }
     Ok(Names::default().canonical(&Value::Object(all)))
+}
+
+fn settle_namespace(namespace: &mut Value) {
+    if let Some(status) = namespace["status"].as_object_mut() {
+        status.remove("conditions");
+    }
+    if let Some(finalizers) = namespace["metadata"]["finalizers"].as_array_mut() {
+        finalizers.sort_by_key(ToString::to_string);
+    }
 }
