@@ -51,10 +51,9 @@ impl Names {
             }
             Value::Array(items) => items.iter().map(|item| self.value(item, "")).collect(),
             Value::Object(fields) => {
-                let list = fields.contains_key("items") && fields.contains_key("metadata");
                 let fields = fields.iter().map(|(name, field)| {
                     let field = match (name.as_str(), field) {
-                        ("metadata", Value::Object(_)) => self.metadata(field, list),
+                        ("metadata", Value::Object(_)) => self.metadata(field),
                         _ => self.value(field, name),
                     };
                     (self.text(name), field)
@@ -65,20 +64,18 @@ impl Names {
         }
     }
 
-    /// Metadata names the version of its object, or, in a list, that of the whole store and where its next page begins.
-    fn metadata(&mut self, metadata: &Value, list: bool) -> Value {
+    /// Metadata names the version of its object, or, in lists and bookmarks, that of the whole store; and where a list's
+    /// next page begins.
+    fn metadata(&mut self, metadata: &Value) -> Value {
         if let (Some(name), Some(uid)) = (metadata["name"].as_str(), metadata["uid"].as_str()) {
             let name = self.text(name);
             self.uid(&name, uid);
         }
         let mut canonical = self.value(metadata, "");
         if let Some(version) = metadata["resourceVersion"].as_str() {
-            canonical["resourceVersion"] = match list {
-                true => "<version of the store>".into(),
-                false => {
-                    let of = canonical["uid"].as_str().unwrap_or("an object").to_owned();
-                    self.version(&of, version).into()
-                }
+            canonical["resourceVersion"] = match canonical["uid"].as_str().map(str::to_owned) {
+                Some(of) => self.version(&of, version).into(),
+                None => "<version of the store>".into(),
             };
         }
         if metadata["continue"].as_str().is_some_and(|token| !token.is_empty()) {
@@ -179,6 +176,15 @@ mod tests {
         assert_ne!(first, names.canonical(&object("11", &now)));
         let told = names.canonical(&json!({"message": format!("UID in precondition: {uid}")}));
         assert_eq!(told["message"], "UID in precondition: <uid 1 of an object>");
+    }
+
+    #[test]
+    fn a_bookmark_tells_the_version_of_the_store_whatever_object_has_it() {
+        let mut names = Names::default();
+        let uid = "0d4b5f0e-0000-4000-8000-00000000000a";
+        names.canonical(&json!({"metadata": {"uid": uid, "resourceVersion": "10"}}));
+        let event = json!({"type": "BOOKMARK", "object": {"metadata": {"resourceVersion": "10"}}});
+        assert_eq!(names.canonical(&event)["object"]["metadata"]["resourceVersion"], "<version of the store>");
     }
 
     #[test]

@@ -93,22 +93,50 @@ fn merge(schema: &Schema, live: &Value, config: &Value) -> Value {
             Value::Object(merged)
         }
         (Value::Array(old), Value::Array(new)) if schema.list_type != ListType::Atomic => {
-            let mut merged = old.clone();
-            let step = |item: &Value| managed::item_step(schema, &schema.list_type, item);
-            for item in new {
-                match merged.iter_mut().find(|other| step(other) == step(item)) {
-                    Some(current) => {
-                        if let Some(child) = &schema.items {
-                            *current = merge(child, current, item);
-                        }
-                    }
-                    None => merged.push(item.clone()),
-                }
-            }
-            Value::Array(merged)
+            Value::Array(merge_items(schema, old, new))
         }
         _ => config.clone(),
     }
+}
+
+/// Merges lists item by item (`visitListItems`): items of both come in the order of the second, and those of the first
+/// alone before the one that they stood before.
+fn merge_items(schema: &Schema, old: &[Value], new: &[Value]) -> Vec<Value> {
+    let steps = |items: &[Value]| -> Vec<String> {
+        items.iter().map(|item| managed::item_step(schema, &schema.list_type, item)).collect()
+    };
+    let (lefts, rights) = (steps(old), steps(new));
+    let merged = |right: usize| {
+        let mut same = lefts.iter().zip(old).filter(|(step, _)| **step == rights[right]).map(|(_, item)| item);
+        match (same.next(), same.next(), &schema.items) {
+            (Some(item), None, Some(child)) => merge(child, item, &new[right]),
+            // What stands twice isn't merged.
+            _ => new[right].clone(),
+        }
+    };
+    let mut shared = rights.iter().filter(|step| lefts.contains(step)).peekable();
+    let (mut left, mut right) = (0, 0);
+    let mut all = Vec::new();
+    while left < lefts.len() || right < rights.len() {
+        let (ours, theirs) = (lefts.get(left), rights.get(right));
+        let known = ours.is_some_and(|step| rights.contains(step));
+        let later = theirs.is_some() && ours != theirs && shared.peek().is_some_and(|next| Some(*next) != ours);
+        if ours.is_some() && !known {
+            all.push(old[left].clone());
+            left += 1;
+        } else if known && later {
+            left += 1;
+        } else {
+            // It is passed over where it is merged, now or before.
+            left += usize::from(ours.is_some_and(|step| ours == theirs || rights[..right].contains(step)));
+            if theirs.is_some() {
+                all.push(merged(right));
+                shared.next_if(|next| Some(*next) == theirs);
+                right += 1;
+            }
+        }
+    }
+    all
 }
 
 /// Takes back what the manager owned and nobody owns any more (`Updater.prune`): first all that it owned; of that what

@@ -62,37 +62,91 @@ fn look_up(state: &State, dependant: &Value, reference: &Value) -> Owner {
     }
 }
 
+/// What is to become of an object that has owners.
+enum Verdict {
+    Rest,
+    /// Some of its owners are left, these.
+    Keep(Vec<Value>),
+    /// Its references are not to block its owners any more: with one of its own dependants there might be a circle.
+    Unblock,
+    Delete(Propagation),
+}
+
 /// Deletes an object whose owners are all gone, or drops the references to those that are.
-fn attend(state: &mut State, (kind, place, object): &Item) -> bool {
-    let references: Vec<(Owner, Value)> =
-        meta::owners(object).iter().map(|reference| (look_up(state, object, reference), reference.clone())).collect();
-    if references.iter().any(|(owner, _)| *owner == Owner::Unknowable) {
-        return false;
+fn attend(state: &mut State, item: &Item) -> bool {
+    let verdict = judge(state, item);
+    carry_out(state, item, verdict)
+}
+
+fn judge(state: &State, item: &Item) -> Verdict {
+    let object = &item.2;
+    let references: Vec<(Owner, &Value)> =
+        meta::owners(object).iter().map(|reference| (look_up(state, object, reference), reference)).collect();
+    let all = |wanted: Owner| references.iter().filter(move |(owner, _)| *owner == wanted);
+    if all(Owner::Unknowable).next().is_some() {
+        return Verdict::Rest;
     }
-    let alive: Vec<Value> =
-        references.iter().filter(|(owner, _)| *owner == Owner::Alive).map(|(_, reference)| reference.clone()).collect();
-    if alive.len() == references.len() {
-        return false;
-    }
+    let alive: Vec<Value> = all(Owner::Alive).map(|(_, reference)| (*reference).clone()).collect();
     if !alive.is_empty() {
-        let mut kept = (**object).clone();
-        meta::set(&mut kept, "ownerReferences", alive.into());
-        disown(state, kind, object, &mut kept);
-        state.put(kind, kept);
-        return true;
+        return if alive.len() == references.len() { Verdict::Rest } else { Verdict::Keep(alive) };
+    }
+    if all(Owner::Waiting).next().is_some() {
+        let own = dependants(state, object);
+        if own.iter().any(|dependant| has_waited(state, dependant)) && meta::owners(object).iter().any(blocks) {
+            return Verdict::Unblock;
+        }
+        if !own.is_empty() {
+            return Verdict::Delete(Propagation::Foreground);
+        }
     }
     let names = meta::finalizers(object);
-    let waiting = references.iter().any(|(owner, _)| *owner == Owner::Waiting);
-    let propagation = if names.contains(&ORPHAN) {
+    Verdict::Delete(if names.contains(&ORPHAN) {
         Propagation::Orphan
-    } else if names.contains(&FOREGROUND) || (waiting && !dependants(state, object).is_empty()) {
+    } else if names.contains(&FOREGROUND) {
         Propagation::Foreground
     } else {
         Propagation::Background
+    })
+}
+
+fn blocks(reference: &Value) -> bool {
+    reference["blockOwnerDeletion"] == Value::Bool(true)
+}
+
+/// Does it, unless the object has changed since it was judged.
+fn carry_out(state: &mut State, (kind, place, object): &Item, verdict: Verdict) -> bool {
+    if state.get(kind, place) != Some(object) {
+        return false;
+    }
+    let references = match verdict {
+        Verdict::Rest => return false,
+        Verdict::Delete(propagation) => {
+            let uid = Some(meta::uid(object).to_owned());
+            let deletion = Deletion { uid, propagation: Some(propagation), ..Deletion::default() };
+            return delete::delete(state, kind, place, &deletion).is_ok();
+        }
+        Verdict::Keep(alive) => alive,
+        Verdict::Unblock => {
+            let mut references = meta::owners(object).to_vec();
+            for reference in references.iter_mut().filter(|reference| blocks(reference)) {
+                reference["blockOwnerDeletion"] = false.into();
+            }
+            references
+        }
     };
-    let uid = Some(meta::uid(object).to_owned());
-    let deletion = Deletion { uid, propagation: Some(propagation), ..Deletion::default() };
-    delete::delete(state, kind, place, &deletion).is_ok()
+    let mut kept = (**object).clone();
+    meta::set(&mut kept, "ownerReferences", references.into());
+    disown(state, kind, object, &mut kept);
+    state.put(kind, kept);
+    true
+}
+
+/// Whether an object is being deleted, and waits for its dependants or did so: the collector doesn't forget that.
+fn has_waited(state: &State, (kind, _, object): &Item) -> bool {
+    let waits = |object: &Value| meta::is_deleting(object) && meta::finalizers(object).contains(&FOREGROUND);
+    let uid = meta::uid(object);
+    let mut past = state.past(&kind.plural);
+    meta::is_deleting(object) && (waits(object) || past.any(|before| meta::uid(before) == uid && waits(before)))
 }
 
 /// The objects that name this one as an owner.
@@ -112,16 +166,24 @@ fn finish_deletion(state: &mut State, item: &Item) -> usize {
     if names.contains(&ORPHAN) {
         orphan_dependants(state, &item.2) + drop_finalizer(state, item, ORPHAN)
     } else if names.contains(&FOREGROUND) {
+        // Dependants come first, as in the queue of a real one: they still find an owner that waits for them.
+        let attended = attend_all(state, dependants(state, &item.2));
         let uid = meta::uid(&item.2);
         let blocking = dependants(state, &item.2).iter().any(|(_, _, object)| {
-            meta::owners(object)
-                .iter()
-                .any(|reference| reference["uid"] == uid && reference["blockOwnerDeletion"] == Value::Bool(true))
+            meta::owners(object).iter().any(|reference| reference["uid"] == uid && blocks(reference))
         });
-        if blocking { 0 } else { drop_finalizer(state, item, FOREGROUND) }
+        attended + if blocking { 0 } else { drop_finalizer(state, item, FOREGROUND) }
     } else {
         0
     }
+}
+
+/// Attends to those that are not on their way out, all at once: what becomes of one is not known when the next is judged.
+/// Returns how many it changed or removed.
+fn attend_all(state: &mut State, items: Vec<Item>) -> usize {
+    let living = items.into_iter().filter(|(_, _, object)| !meta::is_deleting(object));
+    let judged: Vec<(Item, Verdict)> = living.map(|item| (item.clone(), judge(state, &item))).collect();
+    judged.into_iter().filter_map(|(item, verdict)| carry_out(state, &item, verdict).then_some(())).count()
 }
 
 fn orphan_dependants(state: &mut State, owner: &Value) -> usize {

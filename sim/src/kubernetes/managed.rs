@@ -259,11 +259,13 @@ fn read_fields(node: &Value, path: &mut Path, set: &mut FieldSet) {
     }
 }
 
-/// Writes `managedFields`; managers that own nothing are left out.
+/// Writes `managedFields`; managers that own nothing are left out. They stand in the server's order: applies first, then
+/// by time, and only then by name (`sortEncodedManagedFields`).
 pub(crate) fn set_managers(kind: &Kind, object: &mut Value, managers: &Managers) {
-    let entries: Vec<Value> = managers
-        .iter()
-        .filter(|(_, owned)| !owned.fields.is_empty())
+    let mut sorted: Vec<_> = managers.iter().filter(|(_, owned)| !owned.fields.is_empty()).collect();
+    sorted.sort_by_key(|(manager, owned)| (manager.operation, &owned.time, &manager.name, &manager.subresource));
+    let entries: Vec<Value> = sorted
+        .into_iter()
         .map(|(manager, owned)| {
             let mut entry = json!({
                 "manager": manager.name,
@@ -304,6 +306,15 @@ fn write_fields(fields: &FieldSet) -> Value {
         }
     }
     root
+}
+
+/// The entries of `managedFields` without their times, in order.
+pub(crate) fn timeless(object: &Value) -> Vec<Value> {
+    let mut entries = object["metadata"]["managedFields"].as_array().cloned().unwrap_or_default();
+    for entry in entries.iter_mut().filter_map(Value::as_object_mut) {
+        entry.remove("time");
+    }
+    entries
 }
 
 /// A path as messages show it: `.status.conditions[type="Ready"].status`.

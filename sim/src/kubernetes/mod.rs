@@ -12,8 +12,8 @@
 //!
 //! Not modelled: authentication and authorization, admission webhooks, conversion between versions,
 //! writing definitions through the API, discovery and tables for `kubectl`, CEL's type checker and
-//! cost budget, strategic merge of keyed lists, warnings about the style of finalizer names, the
-//! expiry of Events, content rules of special Secret types other than TLS, resetting `managedFields`,
+//! cost budget, warnings about the style of finalizer names, the expiry of Events, content rules of
+//! special Secret types other than TLS, resetting `managedFields`,
 //! and the exact words for JSON that doesn't decode.
 
 mod admin;
@@ -41,6 +41,7 @@ mod selector;
 mod service;
 mod status;
 mod store;
+mod strategic;
 mod validate;
 mod watch;
 mod write;

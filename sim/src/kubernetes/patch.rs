@@ -5,7 +5,7 @@ use std::sync::Arc;
 use json_patch::{AddOperation, PatchOperation, ReplaceOperation, jsonptr};
 use kube::core::Status;
 use kube::core::response::reason;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::apply::{self, Applier};
 use super::decode::{self, Origin};
@@ -14,6 +14,7 @@ use super::managed;
 use super::meta;
 use super::status::{self, Failure, FieldError, bad_request};
 use super::store::{Place, State};
+use super::strategic;
 use super::write::{self, Ownership, Part, WriteOptions, Written};
 
 /// The formats of a patch.
@@ -21,8 +22,6 @@ use super::write::{self, Ownership, Part, WriteOptions, Written};
 pub(crate) enum PatchFormat {
     Json,
     Merge,
-    /// Treated as a merge patch: none of the kinds that take it here has a list that strategic
-    /// merging would treat otherwise, except `metadata.finalizers` and `ownerReferences`.
     Strategic,
     Apply,
 }
@@ -71,14 +70,7 @@ pub(crate) fn replace(
         if !uid.is_empty() {
             return Err(status::wrong_uid(kind, place, &uid, ""));
         }
-        let stated = object["metadata"]["resourceVersion"].clone();
-        meta::set(&mut object, "resourceVersion", Value::Null);
-        let mut written = write::create(state, kind, object, Ownership::Creator, options)?.warned(warnings);
-        if options.dry_run {
-            // Nothing has given it another version than the one it came with.
-            meta::set(Arc::make_mut(&mut written.object), "resourceVersion", stated);
-        }
-        return Ok(written);
+        return Ok(create(state, kind, object, Ownership::Creator, options)?.warned(warnings));
     };
     if !uid.is_empty() && uid != meta::uid(&existing) {
         return Err(status::wrong_uid(kind, place, &uid, meta::uid(&existing)));
@@ -86,6 +78,24 @@ pub(crate) fn replace(
     let now = state.now();
     managed::record_update(kind, &existing, &mut object, &options.manager, part.subresource(), &now);
     Ok(write::update(state, kind, &existing, object, part, options)?.warned(warnings))
+}
+
+/// Makes an object that a PUT or an apply found missing, whatever version it states.
+fn create(
+    state: &mut State,
+    kind: &Kind,
+    mut object: Value,
+    ownership: Ownership,
+    options: &WriteOptions,
+) -> Result<Written, Failure> {
+    let stated = object["metadata"]["resourceVersion"].clone();
+    meta::set(&mut object, "resourceVersion", Value::Null);
+    let mut written = write::create(state, kind, object, ownership, options)?;
+    if options.dry_run {
+        // Nothing has given it another version than the one it came with.
+        meta::set(Arc::make_mut(&mut written.object), "resourceVersion", stated);
+    }
+    Ok(written)
 }
 
 /// PATCH in any format but apply.
@@ -104,16 +114,10 @@ pub(crate) fn patch(
 ) -> Result<Written, Failure> {
     let existing = state.get(kind, place).cloned().ok_or_else(|| status::not_found(kind, &place.name))?;
     let mut object = (*existing).clone();
-    match format {
-        PatchFormat::Json => apply_json_patch(&mut object, body)?,
-        _ => {
-            let patch: Value =
-                serde_json::from_slice(body).map_err(|error| bad_request(format!("error decoding patch: {error}")))?;
-            if !patch.is_object() {
-                return Err(bad_request("error decoding patch: the patch is not an object"));
-            }
-            json_patch::merge(&mut object, &patch);
-        }
+    match (format, object.as_object_mut()) {
+        (PatchFormat::Json, _) => apply_json_patch(&mut object, body)?,
+        (PatchFormat::Strategic, Some(fields)) => strategic::merge(&kind.schema, fields, patch_of(body)?)?,
+        _ => json_patch::merge(&mut object, &Value::Object(patch_of(body)?)),
     }
     if object["metadata"].is_null() {
         return decode::check_name(&place.name, &object).and(Err(does_not_apply()));
@@ -160,9 +164,8 @@ pub(crate) fn server_side_apply(
         }
         let blank = apply::blank(kind, &place.namespace, &place.name);
         let mut object = apply::apply(kind, &blank, &config, &applier)?;
-        meta::set(&mut object, "resourceVersion", Value::Null);
         let warnings = decode::shape(kind, &mut object, options.validation, Origin::Body)?;
-        return Ok(write::create(state, kind, object, Ownership::Applied, options)?.warned(warnings));
+        return Ok(create(state, kind, object, Ownership::Applied, options)?.warned(warnings));
     };
     let mut object = apply::apply(kind, &existing, &config, &applier)?;
     // Of another name and a conflict, a server tells the conflict.
@@ -194,6 +197,15 @@ impl Written {
     fn warned(mut self, warnings: Vec<String>) -> Self {
         self.warnings.splice(0..0, warnings);
         self
+    }
+}
+
+/// Reads a patch that is itself like an object.
+fn patch_of(body: &[u8]) -> Result<Map<String, Value>, Failure> {
+    match serde_json::from_slice(body) {
+        Ok(Value::Object(patch)) => Ok(patch),
+        Ok(_) => Err(bad_request("error decoding patch: the patch is not an object")),
+        Err(error) => Err(bad_request(format!("error decoding patch: {error}"))),
     }
 }
 

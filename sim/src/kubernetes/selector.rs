@@ -15,6 +15,8 @@ use super::store::Place;
 pub(crate) struct Filter {
     /// Empty for all namespaces.
     pub(crate) namespace: String,
+    /// The one object that is asked for, where namespace and name say which.
+    single: Option<String>,
     labels: Vec<LabelRequirement>,
     fields: Vec<FieldRequirement>,
 }
@@ -51,7 +53,10 @@ impl Filter {
     pub(crate) fn parse(kind: &Kind, namespace: &str, labels: &str, fields: &str) -> Result<Self, Failure> {
         let labels = parse_labels(labels).map_err(|why| bad_request(format!("unable to parse requirement: {why}")))?;
         let fields = parse_fields(kind, fields)?;
-        Ok(Self { namespace: namespace.to_owned(), labels, fields })
+        let whole = !namespace.is_empty() || !kind.is_namespaced();
+        let named = fields.iter().find(|field| whole && field.equal && field.path == ["metadata", "name"]);
+        let single = named.map(|field| field.value.clone());
+        Ok(Self { namespace: namespace.to_owned(), single, labels, fields })
     }
 
     /// Whether more than a namespace is asked for.
@@ -59,9 +64,11 @@ impl Filter {
         !self.labels.is_empty() || !self.fields.is_empty()
     }
 
-    /// Whether the place is in the namespace that is asked for, if one is.
+    /// Whether a server that looks for what is asked for comes by this place: it goes through a namespace or all of
+    /// them, but straight to an object of which it knows the name.
     pub(crate) fn reaches(&self, place: &Place) -> bool {
-        self.namespace.is_empty() || self.namespace == place.namespace
+        (self.namespace.is_empty() || self.namespace == place.namespace)
+            && self.single.as_ref().is_none_or(|name| *name == place.name)
     }
 
     pub(crate) fn matches(&self, object: &Value) -> bool {

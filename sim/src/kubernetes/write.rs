@@ -264,14 +264,13 @@ pub(crate) fn bump_generation(object: &mut Value) {
     meta::set(object, "generation", (generation + 1).into());
 }
 
-/// If nothing but times in `managedFields` differs, the old entries stay: such a write is none.
+/// If nothing but times in `managedFields` differs, the old entries stay: such a write is none. Where a new time moves
+/// an entry behind another one, the server finds another list, and so stores it
+/// (`IgnoreManagedFieldsTimestampsTransformer`).
 fn forget_new_times(existing: &Value, object: &mut Value) {
-    let timeless = |object: &Value| -> Vec<_> {
-        managed::managers(object).into_iter().map(|(manager, owned)| (manager, owned.fields)).collect()
-    };
     if content(existing) == content(object)
         && metadata(existing) == metadata(object)
-        && timeless(existing) == timeless(object)
+        && managed::timeless(existing) == managed::timeless(object)
     {
         meta::copy(existing, object, "managedFields");
     }

@@ -16,6 +16,9 @@ use super::themes::MERGE;
 use super::watch::watch;
 use crate::kubernetes::Cluster;
 
+/// How long an operation may take on both sides; rarely does it take a tenth of this.
+const ALL_BUT_OVER: Duration = Duration::from_millis(150);
+
 /// A simulated cluster, and a client of a real one that serves the same definitions.
 pub struct KubernetesPair {
     cluster: Cluster,
@@ -73,6 +76,7 @@ impl Pair for KubernetesPair {
     }
 
     async fn step(&mut self, operation: &Operation) -> Result<Answers, String> {
+        same_second().await;
         let [simulated, real] = self.sides.as_mut().ok_or("no sequence is open")?;
         let (simulated, real) = match operation {
             Operation::Call(call) => (simulated.call(call).await?, real.call(call).await?),
@@ -104,6 +108,15 @@ impl Pair for KubernetesPair {
             Side::new(client, &namespace, "").send(&delete).await?;
         }
         Ok(())
+    }
+}
+
+/// Waits for the next second where this one is all but over. Whether a write that only renews a time is one depends on
+/// the second in which it comes, so both sides are to see the same one.
+async fn same_second() {
+    let into = Duration::from_nanos(jiff::Timestamp::now().subsec_nanosecond().unsigned_abs().into());
+    if into > Duration::from_secs(1) - ALL_BUT_OVER {
+        tokio::time::sleep(Duration::from_secs(1) - into).await;
     }
 }
 

@@ -1,8 +1,10 @@
 //! What is known to differ from a real API server, and why that is as well.
 
+use std::collections::BTreeMap;
+
 use serde_json::Value;
 
-use super::super::difference::Leaf;
+use super::super::difference::{Exchange, Leaf};
 use super::super::rules::{Rule, System, Then};
 
 /// Every known difference.
@@ -13,9 +15,11 @@ pub(in crate::conformance) const RULES: &[Rule] = &[
         then: Then::GoesOn,
         reason: "kube-cel, which evaluates the rules in the simulator, holds 38 digits of a quantity; one with more is an \
                  error in the rule, not a false one. Refused all the same, in other words.",
-        applies: |_, leaf| {
-            let ours = leaf.simulated.as_str().unwrap_or_default();
-            is_told(leaf) && (ours.contains("quantity overflow") || ours == "spec.quota")
+        applies: |exchange, leaf| {
+            let overflows = told(&exchange.answers.simulated).contains("quantity overflow");
+            let refused = told(&exchange.answers.real).contains("hard must be a number of bytes");
+            let field = leaf.simulated == "spec.quota" && leaf.real == "spec.quota.hard";
+            overflows && refused && (is_message(leaf) || (field && leaf.path.ends_with(".field")))
         },
     },
     Rule {
@@ -25,14 +29,32 @@ pub(in crate::conformance) const RULES: &[Rule] = &[
         reason: "The real namespace controller writes five conditions about how far it is, and owns them. Nothing of ours \
                  reads them; what is left of a namespace, and when it goes, is compared.",
         applies: |exchange, leaf| {
-            let conditions = leaf.path.ends_with("status.conditions") && leaf.simulated.is_null();
-            let written = leaf.path == "body.metadata.resourceVersion"
-                && exchange.answers.real["body"]["kind"] == "Namespace"
-                && exchange.answers.real["body"]["status"]["conditions"].is_array();
-            conditions
-                || written
-                || (leaf.simulated.is_null()
-                    && leaf.path.ends_with("managedFields.kube-controller-manager Update status"))
+            let of_namespace = |field: &str| {
+                let path = leaf.path.strip_suffix(field)?;
+                namespace_at(&exchange.answers.real, path.trim_end_matches('.'))
+            };
+            let written = of_namespace("metadata.resourceVersion")
+                .is_some_and(|namespace| namespace["status"]["conditions"].is_array());
+            let own = ["status.conditions", "metadata.managedFields.kube-controller-manager Update status"];
+            written || (leaf.simulated.is_null() && own.iter().any(|field| of_namespace(field).is_some()))
+        },
+    },
+    Rule {
+        name: "order of a namespace's finalizers",
+        systems: &[System::Kubernetes],
+        then: Then::GoesOn,
+        reason: "The registry of namespaces puts the collector's finalizer among the others in the order of a Go map: \
+                 chance. They are the same ones.",
+        applies: |exchange, leaf| {
+            let finalizers = |answer: &Value| {
+                let (path, _) = leaf.path.split_once(".metadata.finalizers.")?;
+                let namespace = namespace_at(answer, path)?;
+                let mut names: Vec<String> =
+                    serde_json::from_value(namespace["metadata"]["finalizers"].clone()).ok()?;
+                names.sort_unstable();
+                names.iter().any(|name| name == "orphan" || name == "foregroundDeletion").then_some(names)
+            };
+            finalizers(&exchange.answers.simulated).is_some_and(|ours| finalizers(&exchange.answers.real) == Some(ours))
         },
     },
     Rule {
@@ -43,7 +65,9 @@ pub(in crate::conformance) const RULES: &[Rule] = &[
                  the reason to go by.",
         applies: |exchange, leaf| {
             let refused = exchange.answers.real["code"].as_u64().is_some_and(|code| code >= 400);
-            leaf.path.starts_with("warnings.") && refused && leaf.simulated == "absent"
+            let told = leaf.real.as_str().is_some_and(|text| text.starts_with("299 - \"unknown field "));
+            let alike = same_code(exchange) && leaf.path.starts_with("warnings.") && leaf.simulated == "absent";
+            refused && told && alike
         },
     },
     Rule {
@@ -54,10 +78,13 @@ pub(in crate::conformance) const RULES: &[Rule] = &[
                  its cache has all that a watch without a version is to begin with. The simulator plays one that has \
                  them. Clients fall back to a list and a version.",
         applies: |exchange, _| {
-            let first = exchange.answers.real["events"][0]["object"]["message"].as_str().unwrap_or_default();
-            let without_version =
-                exchange.operation.contains(" from now") && first.contains("Too large resource version");
-            without_version || first.contains("RequestWatchProgress is disabled")
+            let first = &exchange.answers.real["events"][0];
+            let says = |why: &str| {
+                first["type"] == "ERROR" && first["object"]["message"].as_str().is_some_and(|text| text.contains(why))
+            };
+            let with_list = exchange.operation.ends_with(" with a list first");
+            (exchange.operation.contains(" from now") && says("Too large resource version"))
+                || (with_list && says("RequestWatchProgress is disabled"))
         },
     },
     Rule {
@@ -65,10 +92,12 @@ pub(in crate::conformance) const RULES: &[Rule] = &[
         systems: &[System::Kubernetes],
         then: Then::GoesOn,
         reason: "An apply is refused for the first field that the schema doesn't know, in the order of a Go map: chance.",
-        applies: |_, leaf| {
+        applies: |exchange, leaf| {
             let told = |value: &Value| {
                 let text = value.as_str()?.strip_suffix(": field not declared in schema")?;
-                text.rsplit_once(": ").map(|(before, _)| before.to_owned())
+                let (before, field) = text.rsplit_once(": ")?;
+                let name = field.rsplit_once('.')?.1;
+                exchange.operation.contains(&format!("{name:?}")).then(|| before.to_owned())
             };
             leaf.path == "body.message" && told(&leaf.simulated).is_some_and(|text| told(&leaf.real) == Some(text))
         },
@@ -81,11 +110,14 @@ pub(in crate::conformance) const RULES: &[Rule] = &[
                  field, same reason.",
         applies: |_, leaf| {
             let shown = |value: &Value| {
-                let text = value.as_str().unwrap_or_default();
-                let (start, end) = (text.find("Invalid value: {")?, text.find("}: field is immutable")?);
-                Some(format!("{}{}", &text[..start], text.get(end..)?))
+                let text = value.as_str()?;
+                let (start, end) = (text.find("Invalid value: {")? + 15, text.find("}: field is immutable")? + 1);
+                let object: BTreeMap<String, String> = serde_json::from_str(text.get(start..end)?).ok()?;
+                let fields = object.into_iter().filter(|(_, value)| !value.is_empty());
+                let fields: BTreeMap<_, _> = fields.map(|(name, value)| (name.to_lowercase(), value)).collect();
+                Some((text[..start].to_owned(), fields, text[end..].to_owned()))
             };
-            is_told(leaf) && shown(&leaf.simulated).is_some_and(|text| shown(&leaf.real) == Some(text))
+            is_message(leaf) && shown(&leaf.simulated).is_some_and(|ours| shown(&leaf.real) == Some(ours))
         },
     },
     Rule {
@@ -96,13 +128,9 @@ pub(in crate::conformance) const RULES: &[Rule] = &[
                  reason, and the same words up to there.",
         applies: |exchange, leaf| {
             let (ours, theirs) = (leaf.simulated.as_str().unwrap_or_default(), leaf.real.as_str().unwrap_or_default());
-            let marks = [" cannot be handled as a ", "failed to create typed patch object "];
-            let beginning = marks.iter().find_map(|mark| {
-                let from = ours.find(mark)? + mark.len();
-                ours.get(..from + ours.get(from..)?.find(": ")? + 2)
-            });
-            let same_code = exchange.answers.simulated["code"] == exchange.answers.real["code"];
-            leaf.path == "body.message" && same_code && beginning.is_some_and(|text| theirs.starts_with(text))
+            leaf.path == "body.message"
+                && same_code(exchange)
+                && (is_untyped(ours, theirs) || is_undecoded(ours, theirs))
         },
     },
     Rule {
@@ -112,12 +140,14 @@ pub(in crate::conformance) const RULES: &[Rule] = &[
         reason: "A patch whose result doesn't decode is refused with that result as text: fields in the order of Go's \
                  structs, and Go's words for what is wrong with it. Same code, same reason.",
         applies: |exchange, leaf| {
-            let start = "patch: Invalid value: \"{";
-            let shown = |value: &Value| value.as_str().is_some_and(|text| text.contains(&start[7..]));
-            let patch = |answer: &Value| answer["body"]["message"].as_str().is_some_and(|text| text.contains(start));
-            let same_code = exchange.answers.simulated["code"] == exchange.answers.real["code"];
-            let both = patch(&exchange.answers.simulated) && patch(&exchange.answers.real);
-            is_told(leaf) && same_code && both && shown(&leaf.simulated) && shown(&leaf.real)
+            let shown = |value: &Value| -> Option<Value> {
+                let (_, quoted) = value.as_str()?.split_once("Invalid value: ")?;
+                let object = serde_json::Deserializer::from_str(quoted).into_iter::<String>().next()?.ok()?;
+                serde_json::from_str(&object).ok()
+            };
+            let is_patch = told(&exchange.answers.real).contains("patch: Invalid value: \"{");
+            let same = shown(&leaf.simulated).is_some_and(|object| shown(&leaf.real) == Some(object));
+            is_message(leaf) && same_code(exchange) && is_patch && same
         },
     },
     Rule {
@@ -128,10 +158,13 @@ pub(in crate::conformance) const RULES: &[Rule] = &[
                  then but runs the rules all the same, and tells of those that miss a default too.",
         applies: |exchange, leaf| {
             let of_kind = |answer: &Value| {
-                let message = answer["body"]["message"].as_str();
-                message.is_some_and(|text| text.contains("kind: Invalid value: ") && text.contains(": must be "))
+                let message = told(answer);
+                message.contains("kind: Invalid value: ") && message.contains(": must be ")
             };
-            is_told(leaf) && of_kind(&exchange.answers.simulated) && of_kind(&exchange.answers.real)
+            let both = of_kind(&exchange.answers.simulated) && of_kind(&exchange.answers.real);
+            let missed = |value: &Value| value.as_str().is_some_and(|text| text.contains(": no such key: "));
+            let more = leaf.simulated == "absent" && missed(&leaf.real["message"]);
+            both && same_code(exchange) && (more || (leaf.path == "body.message" && missed(&leaf.real)))
         },
     },
     Rule {
@@ -139,16 +172,58 @@ pub(in crate::conformance) const RULES: &[Rule] = &[
         systems: &[System::Kubernetes],
         then: Then::GoesOn,
         reason: "The key in the message about a UID that doesn't fit lacks its beginning in a dry run.",
-        applies: |_, leaf| {
+        applies: |exchange, leaf| {
             let ours = leaf.simulated.as_str().map(|text| text.replace("Key: /registry/", "Key: /"));
-            leaf.path == "body.message" && ours.as_deref() == leaf.real.as_str()
+            let dry = exchange.operation.contains("dryRun=All");
+            dry && leaf.path == "body.message" && ours.as_deref() == leaf.real.as_str()
         },
     },
 ];
 
 /// Whether the place is one that tells people what is wrong.
-fn is_told(leaf: &Leaf) -> bool {
-    leaf.path == "body.message" || leaf.path.starts_with("body.details.causes.")
+fn is_message(leaf: &Leaf) -> bool {
+    let cause = leaf.path.strip_prefix("body.details.causes.");
+    leaf.path == "body.message" || cause.is_some_and(|cause| cause.ends_with(".message"))
+}
+
+/// The message of a refusal.
+fn told(answer: &Value) -> &str {
+    answer["body"]["message"].as_str().unwrap_or_default()
+}
+
+fn same_code(exchange: &Exchange) -> bool {
+    exchange.answers.simulated["code"] == exchange.answers.real["code"]
+}
+
+/// The namespace that stands at a path of an answer.
+fn namespace_at<'a>(answer: &'a Value, path: &str) -> Option<&'a Value> {
+    let found = answer.pointer(&format!("/{}", path.replace('.', "/")))?;
+    // Items of a list don't say what they are.
+    let listed = path.starts_with("body.items.") && answer["body"]["kind"] == "NamespaceList";
+    (listed || found["kind"] == "Namespace").then_some(found)
+}
+
+/// Whether both say that the body of an apply doesn't fit the schema, in the same field.
+fn is_untyped(ours: &str, theirs: &str) -> bool {
+    let Some((start, why)) = ours.split_once("): ") else { return false };
+    let field = why.split_once(": ").map_or(why, |(field, _)| field);
+    start.starts_with("failed to create typed patch object (")
+        && theirs.strip_prefix(start).is_some_and(|rest| rest.contains(&format!(" {field}: ")))
+}
+
+/// Whether both say that a body is not of its kind, theirs in the words of Go's decoders.
+fn is_undecoded(ours: &str, theirs: &str) -> bool {
+    let mark = " cannot be handled as a ";
+    let why = |text: &str| {
+        let (start, rest) = text.split_once(mark)?;
+        let (kind, why) = rest.split_once(": ")?;
+        Some((format!("{start}{mark}{kind}"), why.to_owned()))
+    };
+    let words = ["no kind ", "converting (", "json: ", "illegal base64 ", "parsing time "];
+    why(ours).zip(why(theirs)).is_some_and(|((our_start, ours), (their_start, theirs))| {
+        let known = if ours.starts_with(words[0]) { &words[..1] } else { &words[..] };
+        our_start == their_start && known.iter().any(|word| theirs.starts_with(word))
+    })
 }
 
 #[cfg(test)]
@@ -173,12 +248,71 @@ mod tests {
         assert_eq!(rest_of(told("one"), told("another")), 1);
     }
 
+    fn refusal(code: u16, why: &str) -> Value {
+        json!({"code": code, "body": {"message": why}})
+    }
+
     #[test]
-    fn words_of_the_decoder_are_explained_only_if_the_code_is_the_same() {
-        let answer = |code: u16, why: &str| json!({"code": code, "body": {"message": format!("Secret in version \"v1\" cannot be handled as a Secret: {why}")}});
-        assert_eq!(rest_of(answer(400, "it is none"), answer(400, "unknown conversion")), 0);
-        assert_eq!(rest_of(answer(400, "it is none"), answer(422, "unknown conversion")), 2);
-        let other = json!({"code": 400, "body": {"message": "something else"}});
-        assert_eq!(rest_of(answer(400, "it is none"), other), 1);
+    fn words_of_the_decoder_are_explained_only_where_all_else_is_the_same() {
+        let answer = |code: u16, why: &str| {
+            refusal(code, &format!("Pod in version \"v1\" cannot be handled as a Secret: {why}"))
+        };
+        let (ours, theirs) = ("the object is a Pod", "converting (v1.Pod) to (core.Secret): unknown conversion");
+        assert_eq!(rest_of(answer(400, ours), answer(400, theirs)), 0);
+        assert_eq!(rest_of(answer(400, ours), answer(422, theirs)), 2);
+        assert_eq!(rest_of(answer(400, ours), answer(400, "it is Tuesday")), 1);
+        assert_eq!(rest_of(answer(400, ours), refusal(400, "something else")), 1);
+        let untyped =
+            |why: &str| refusal(500, &format!("failed to create typed patch object (/a; g/v1, Kind=T): {why}"));
+        let ours = ".spec.a: spec.a in body must be of type string: \"integer\"";
+        assert_eq!(rest_of(untyped(ours), untyped(".spec.a: expected string, got &{7}")), 0);
+        assert_eq!(rest_of(untyped(ours), untyped("errors:\n  .spec.a: expected string\n  .spec.c: expected map")), 0);
+        assert_eq!(rest_of(untyped(ours), untyped(".spec.b: expected string, got &{7}")), 1);
+    }
+
+    #[test]
+    fn only_a_namespace_has_conditions_that_nobody_else_writes() {
+        let answer = |kind: &str, status: Value| json!({"code": 200, "body": {"kind": kind, "status": status}});
+        let conditions = || json!({"conditions": [{"type": "Ready"}]});
+        assert_eq!(rest_of(answer("Namespace", json!({})), answer("Namespace", conditions())), 0);
+        assert_eq!(rest_of(answer("BucketClaim", json!({})), answer("BucketClaim", conditions())), 1);
+        assert_eq!(rest_of(answer("Namespace", conditions()), answer("Namespace", json!({}))), 1);
+    }
+
+    #[test]
+    fn finalizers_of_a_namespace_are_the_same_in_any_order() {
+        let answer = |kind: &str, names: Value| json!({"body": {"kind": kind, "metadata": {"finalizers": names}}});
+        let of = |kind: &str, ours: Value, theirs: Value| rest_of(answer(kind, ours), answer(kind, theirs));
+        assert_eq!(of("Namespace", json!(["a/b", "orphan"]), json!(["orphan", "a/b"])), 0);
+        assert_eq!(of("Namespace", json!(["a/b", "orphan"]), json!(["orphan", "a/c"])), 2);
+        assert_eq!(of("Namespace", json!(["a/b", "c/d"]), json!(["c/d", "a/b"])), 2);
+        assert_eq!(of("Secret", json!(["a/b", "orphan"]), json!(["orphan", "a/b"])), 2);
+    }
+
+    #[test]
+    fn a_patched_object_is_explained_only_if_it_is_the_same() {
+        let answer = |object: &str, why: &str| {
+            refusal(422, &format!(" \"\" is invalid: patch: Invalid value: {object:?}: {why}"))
+        };
+        let (one, same, other) = (r#"{"a":1,"b":2}"#, r#"{"b":2,"a":1}"#, r#"{"a":1,"b":3}"#);
+        assert_eq!(rest_of(answer(one, "no"), answer(same, "never")), 0);
+        assert_eq!(rest_of(answer(one, "no"), answer(other, "no")), 1);
+    }
+
+    #[test]
+    fn a_reference_is_explained_only_if_it_is_the_same() {
+        let answer = |shown: &str| refusal(422, &format!("involvedObject: Invalid value: {shown}: field is immutable"));
+        let theirs = r#"{"Kind":"Secret","APIVersion":"v1","UID":""}"#;
+        assert_eq!(rest_of(answer(r#"{"apiVersion":"v1","kind":"Secret"}"#), answer(theirs)), 0);
+        assert_eq!(rest_of(answer(r#"{"apiVersion":"v1","kind":"Lease"}"#), answer(theirs)), 1);
+    }
+
+    #[test]
+    fn warnings_are_explained_only_if_they_are_about_unknown_fields() {
+        let answer = |code: u16, warnings: Value| json!({"code": code, "warnings": warnings});
+        let unknown = || json!(["299 - \"unknown field \\\"spec.x\\\"\""]);
+        assert_eq!(rest_of(answer(422, json!([])), answer(422, unknown())), 0);
+        assert_eq!(rest_of(answer(201, json!([])), answer(201, unknown())), 1);
+        assert_eq!(rest_of(answer(422, json!([])), answer(422, json!(["299 - \"deprecated\""]))), 1);
     }
 }

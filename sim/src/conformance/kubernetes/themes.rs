@@ -149,9 +149,26 @@ fn merge(rng: &mut Rng, kind: Kind, name: &str) -> Call {
 }
 
 fn strategic(rng: &mut Rng, kind: Kind, name: &str) -> Call {
-    let body = partial(rng, kind, Nulls::Sometimes);
+    let mut body = partial(rng, kind, Nulls::Sometimes);
+    if rng.u8(..100) < 40 {
+        directive(rng, &mut body["metadata"]);
+    }
     let call = Call::new(STRATEGIC, kind, Some(name));
     written(rng, call).body(body)
+}
+
+/// Adds to the metadata of a strategic merge patch what only such a patch can say.
+fn directive(rng: &mut Rng, metadata: &mut Value) {
+    let (a, b) = ("example.io/a", "example.io/b");
+    let order = one(rng, &[[a, b], [b, a]]);
+    match rng.u8(..5) {
+        // Together with items to add, which come first would be chance.
+        0 => *metadata = json!({"$deleteFromPrimitiveList/finalizers": [one(rng, &order)]}),
+        1 => metadata["$setElementOrder/finalizers"] = json!(order),
+        2 => metadata["finalizers"] = json!([one(rng, &order), "example.io/c"]),
+        3 => metadata["labels"] = json!({"$patch": "replace", "in": "$(place)", "app": one(rng, &["a", "b"])}),
+        _ => metadata["annotations"] = json!({"$patch": one(rng, &["delete", "replace", "merge"])}),
+    }
 }
 
 fn json_patch(rng: &mut Rng, kind: Kind, name: &str) -> Call {

@@ -44,8 +44,8 @@ pub(super) async fn watch(side: &mut Side, watch: &Watch) -> Result<Value, Strin
         let body: Value = serde_json::from_slice(&bytes).map_err(|error| error.to_string())?;
         return Ok(side.names.canonical(&json!({"code": head.status.as_u16(), "body": body})));
     }
-    let marker = Call::new(Verb::Post, watch.kind, None);
-    let marked = side.send(&marker.body(bodies::marker(watch.kind, &watch.marker))).await?;
+    let create = Call::new(Verb::Post, watch.kind, None);
+    let marked = side.send(&create.body(bodies::marker(watch.kind, &watch.marker))).await?;
     if marked.code != 201 {
         return Err(format!("the marker of a watch was answered {}: {}", marked.code, marked.body));
     }
@@ -53,6 +53,7 @@ pub(super) async fn watch(side: &mut Side, watch: &Watch) -> Result<Value, Strin
         .try_filter_map(|frame| std::future::ready(Ok(frame.into_data().ok())))
         .map_err(std::io::Error::other);
     let mut lines = std::pin::pin!(stream.into_async_read().lines());
+    let marker = side.text(&watch.marker);
     let mut events = Vec::new();
     loop {
         let line = match tokio::time::timeout(PATIENCE, lines.next()).await {
@@ -62,7 +63,7 @@ pub(super) async fn watch(side: &mut Side, watch: &Watch) -> Result<Value, Strin
         };
         let event: Value = serde_json::from_str(&line).map_err(|error| format!("{error} in {line}"))?;
         side.note(&event["object"], watch.kind.plural());
-        let last = event["object"]["metadata"]["name"] == watch.marker.as_str();
+        let last = event["object"]["metadata"]["name"] == marker.as_str();
         events.push(side.names.canonical(&event));
         if last {
             return Ok(json!({"events": events, "end": "marker"}));

@@ -2,6 +2,7 @@
 
 use kube::ResourceExt as _;
 use kube::api::{Patch, PatchParams, PostParams};
+use rstest::rstest;
 use serde_json::json;
 
 use super::*;
@@ -26,6 +27,28 @@ fn managers(object: &DynamicObject) -> Vec<String> {
         format!("{}:{}:{}", text(&entry.manager), text(&entry.operation), text(&entry.subresource))
     };
     object.managed_fields().iter().map(entry).collect()
+}
+
+#[rstest]
+#[case::before_what_it_shares(&["b"], &["a", "b"], &["a", "b"])]
+#[case::after_what_it_shares(&["b"], &["b", "a"], &["b", "a"])]
+#[case::what_only_one_has_stays_in_place(&["x", "b", "y"], &["a", "b"], &["x", "a", "b", "y"])]
+#[case::the_applied_order_wins(&["a", "x", "b"], &["b", "a"], &["x", "b", "a"])]
+#[tokio::test]
+async fn items_are_merged_in_the_order_that_is_applied(
+    #[case] live: &[&str],
+    #[case] applied: &[&str],
+    #[case] expected: &[&str],
+) {
+    let f = Fixture::new().await;
+    let named = |names: &[&str]| json!({"finalizers": names.iter().map(|n| format!("e.io/{n}")).collect::<Vec<_>>()});
+    let mut made = thing("a");
+    made.metadata.finalizers = serde_json::from_value(named(live)["finalizers"].clone()).expect("finalizers");
+    f.things().create(&PostParams::default(), &made).await.expect("created");
+    let mut config = config(json!({"owner": "ann"}));
+    config["metadata"]["finalizers"] = named(applied)["finalizers"].clone();
+    let merged = apply(&f, "m", &config).await.expect("applied");
+    assert_eq!(json!({"finalizers": merged.finalizers()}), named(expected));
 }
 
 #[tokio::test]

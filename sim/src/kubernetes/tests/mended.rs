@@ -1,6 +1,8 @@
 //! What the simulator once answered otherwise than kube-apiserver 1.34 (`stowage-sim conformance`), with the answers of
 //! the latter.
 
+use std::sync::atomic::{AtomicI64, Ordering};
+
 use http::Request;
 use kube::client::Body;
 use rstest::rstest;
@@ -191,6 +193,32 @@ async fn a_page_is_the_last_when_no_object_is_left_selected_or_not() {
     assert!(last["metadata"]["continue"].is_null());
 }
 
+#[tokio::test]
+async fn the_page_of_one_name_is_the_last() {
+    let f = Fixture::new().await;
+    for name in ["a", "b"] {
+        ask(&f, "POST", SECRETS, json!({"metadata": {"name": name}})).await;
+    }
+    let only = |query: &str| format!("{query}?fieldSelector=metadata.name%3Da&limit=1");
+    let page = ask(&f, "GET", &only(SECRETS), Value::Null).await;
+    assert_eq!(page["items"].as_array().map(Vec::len), Some(1));
+    assert!(page["metadata"]["continue"].is_null());
+    let everywhere = ask(&f, "GET", &only("/api/v1/secrets"), Value::Null).await;
+    assert!(everywhere["metadata"]["continue"].is_string(), "{everywhere}");
+}
+
+#[tokio::test]
+async fn a_dry_apply_that_creates_shows_the_version_that_it_states() {
+    let f = Fixture::new().await;
+    let config = json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "a", "resourceVersion": "7"}});
+    let uri = format!("{SECRETS}/a?fieldManager=x");
+    let dry = ask(&f, APPLY, &format!("{uri}&dryRun=All"), config.clone()).await;
+    assert_eq!(dry["metadata"]["resourceVersion"], "7");
+    let made = ask(&f, APPLY, &uri, config).await;
+    assert_eq!(made["kind"], "Secret");
+    assert_ne!(made["metadata"]["resourceVersion"], "7");
+}
+
 #[rstest]
 #[case::status_of_a_kind_without("GET", "/api/v1/namespaces/ns/secrets/a/status", json!(null), 404, "the server could not find the requested resource")]
 #[case::unknown_subresource("GET", "/apis/example.io/v1/namespaces/ns/things/a/scale", json!(null), 404, "things.example.io \"a\" not found")]
@@ -268,4 +296,30 @@ async fn a_patch_that_leaves_no_metadata_leaves_no_name(#[case] format: &str, #[
     let refused = ask(&f, format, &format!("{SECRETS}/a"), patch).await;
     let expected = "the name of the object (a based on URL) was undeterminable: name must be provided";
     assert_eq!((&refused["code"], &refused["message"]), (&json!(400), &json!(expected)));
+}
+
+#[tokio::test]
+async fn a_write_that_moves_its_manager_behind_another_is_one() {
+    let seconds = Arc::new(AtomicI64::new(1_900_000_000));
+    let clock = seconds.clone();
+    let now = move || Timestamp::from_second(clock.load(Ordering::Relaxed)).expect("a time");
+    let cluster = Cluster::new(Arc::new(now), 7);
+    cluster.install_crd(&parse(definition())).expect("the definition is sound");
+    let f = Fixture { client: cluster.client("ns"), cluster };
+    f.make_namespace("ns").await;
+    ask(&f, "POST", &format!("{THINGS}?fieldManager=x"), thing_of("a", json!({"owner": "ann"}))).await;
+    let mut seen = Vec::new();
+    // Labels are not changed with the status, but said to be owned.
+    for (manager, after) in [("b", 1), ("c", 0), ("b", 1), ("b", 1)] {
+        seconds.fetch_add(after, Ordering::Relaxed);
+        let labels = json!({"metadata": {"labels": {manager: "v"}}});
+        let thing = ask(&f, MERGE, &format!("{THINGS}/a/status?fieldManager={manager}"), labels).await;
+        let entries = thing["metadata"]["managedFields"].as_array().expect("managers").iter();
+        let order: String = entries.filter_map(|entry| entry["manager"].as_str()).collect();
+        seen.push((order, thing["metadata"]["resourceVersion"].clone()));
+    }
+    let orders: Vec<&str> = seen.iter().map(|(order, _)| order.as_str()).collect();
+    assert_eq!(orders, ["xb", "xbc", "xcb", "xcb"]);
+    assert_ne!(seen[2].1, seen[1].1, "another order is stored");
+    assert_eq!(seen[3].1, seen[2].1, "another time is not");
 }

@@ -8,6 +8,7 @@ mod lists;
 mod mended;
 mod objects;
 mod owners;
+mod strategic;
 mod updates;
 mod validation;
 mod watches;

@@ -104,6 +104,71 @@ async fn foreground_waits_for_dependants() {
 }
 
 #[tokio::test]
+async fn dependants_go_with_an_owner_that_a_finalizer_holds() {
+    let f = Fixture::new().await;
+    let mut held = thing("a");
+    held.metadata.finalizers = Some(vec!["example.io/hold".into()]);
+    let uid = f.things().create(&PostParams::default(), &held).await.expect("created").uid().expect("a uid");
+    // It comes after its owner in every order, and doesn't block it.
+    let mut dependant = thing("b");
+    let reference = json!([{"apiVersion": "example.io/v1", "kind": "Thing", "name": "a", "uid": uid}]);
+    dependant.metadata.owner_references = Some(serde_json::from_value(reference).expect("references"));
+    f.things().create(&PostParams::default(), &dependant).await.expect("created");
+    let foreground =
+        DeleteParams { propagation_policy: Some(PropagationPolicy::Foreground), ..DeleteParams::default() };
+    f.things().delete("a", &foreground).await.expect("accepted");
+    collect_all(&f);
+    assert!(f.things().get_opt("b").await.expect("an answer").is_none());
+    assert_eq!(f.things().get("a").await.expect("held").finalizers(), ["example.io/hold"]);
+}
+
+/// A thing with these owners among the things, and whether it holds them back.
+async fn owned_thing(f: &Fixture, name: &str, owners: &[(&DynamicObject, bool)], finalizers: &[&str]) -> DynamicObject {
+    let mut sent = thing(name);
+    let references = owners.iter().map(|(owner, blocks)| {
+        json!({
+            "apiVersion": "example.io/v1", "kind": "Thing", "name": owner.name_any(), "uid": owner.uid(),
+            "blockOwnerDeletion": blocks,
+        })
+    });
+    sent.metadata.owner_references = Some(serde_json::from_value(references.collect()).expect("references"));
+    sent.metadata.finalizers = Some(finalizers.iter().map(|name| (*name).to_owned()).collect());
+    f.things().create(&PostParams::default(), &sent).await.expect("created")
+}
+
+async fn delete_in_foreground(f: &Fixture, name: &str) {
+    let foreground =
+        DeleteParams { propagation_policy: Some(PropagationPolicy::Foreground), ..DeleteParams::default() };
+    f.things().delete(name, &foreground).await.expect("accepted");
+    collect_all(f);
+}
+
+#[tokio::test]
+async fn dependants_of_one_owner_are_judged_before_any_goes() {
+    let f = Fixture::new().await;
+    let owner = owned_thing(&f, "a", &[], &["example.io/hold"]).await;
+    let first = owned_thing(&f, "b", &[(&owner, false)], &[]).await;
+    let second = owned_thing(&f, "c", &[(&owner, false), (&first, false)], &["example.io/hold"]).await;
+    delete_in_foreground(&f, "a").await;
+    let second = f.things().get(&second.name_any()).await.expect("held");
+    let owners: Vec<&str> = second.owner_references().iter().map(|owner| owner.name.as_str()).collect();
+    assert_eq!(owners, ["b"], "it was there still");
+}
+
+#[tokio::test]
+async fn an_object_blocks_its_owners_no_longer_where_there_might_be_a_circle() {
+    let f = Fixture::new().await;
+    let owner = owned_thing(&f, "a", &[], &[]).await;
+    let between = owned_thing(&f, "b", &[(&owner, true)], &[]).await;
+    owned_thing(&f, "c", &[(&between, true)], &["example.io/hold"]).await;
+    delete_in_foreground(&f, "c").await;
+    delete_in_foreground(&f, "a").await;
+    let left: Vec<String> =
+        f.things().list(&Default::default()).await.expect("a list").iter().map(|thing| thing.name_any()).collect();
+    assert_eq!(left, ["c"]);
+}
+
+#[tokio::test]
 async fn orphaning_lets_dependants_go_free() {
     let f = Fixture::new().await;
     let uid = f.make_thing("a").await.uid().expect("a uid");
