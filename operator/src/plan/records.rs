@@ -1,6 +1,6 @@
 //! The records of a claim: mostly one, two while it moves from one bucket to another (spec §3.7).
 
-use crate::api::{AccessKeyId, BucketRecord, RecordName, wire};
+use crate::api::{AccessKeyId, BucketClaimStatus, BucketRecord, RecordName, wire};
 
 use super::bind::target;
 use super::bucket;
@@ -42,14 +42,15 @@ impl View {
                 && secret.text("BUCKET_NAME") == Some(record.bucket.as_str())
                 && secret.label(wire::BACKEND) == Some(wire::label_value(&record.backend).as_str())
         };
-        let told = &self.claim.status;
-        let shown = told.bucket_name.as_deref() == Some(record.bucket.as_str())
-            && told.access_key_id.as_deref() == Some(AccessKeyId::of(&record.uid, record.generation).as_str());
+        let shown = |told: &BucketClaimStatus| {
+            told.bucket_name.as_deref() == Some(record.bucket.as_str())
+                && told.access_key_id.as_deref() == Some(AccessKeyId::of(&record.uid, record.generation).as_str())
+        };
         record.settled
-            || shown
             || self.credential(record.generation).is_some()
             || self.keys_to(record).next().is_some()
             || self.consumers.values().flatten().any(published)
+            || shown(&self.claim.status)
     }
 
     /// Whether what this pass knows of a bucket is about this one.
