@@ -38,8 +38,9 @@ pub(super) async fn rotation(world: &World, clock: &FakeClock) -> Result<String,
     let first = first.await?.key_id;
     operator.terminate().await?;
 
+    let before = Timestamp::now();
     let mut operator = stage.start_operator_ahead(clock, LATER).await?;
-    let claim = stage.under(&mut operator, replaced(&stage, 2, &first, LATER)).await?;
+    let claim = stage.under(&mut operator, replaced(&stage, 2, &first, (before, LATER))).await?;
     operator.terminate().await?;
     let keys = stage.internal(&claim, Role::VirtualCredential).await?;
     check(keys.len() == 2, || format!("after a rotation there are {} keys", keys.len()))?;
@@ -51,12 +52,13 @@ pub(super) async fn rotation(world: &World, clock: &FakeClock) -> Result<String,
     let same = versions(&stage.internal(&claim, Role::VirtualCredential).await?);
     check(same == versions(&keys), || "keys were changed by an operator whose clock was set back".to_owned())?;
 
+    let before = Timestamp::now();
     let mut operator = stage.start_operator_ahead(clock, 2 * LATER).await?;
     let told = stage.under(&mut operator, async {
         let old = keys.iter().find(|key| expiry(key).is_some()).ok_or("no key expires")?;
         let (secrets, uid) = (stage.secrets(&stage.system), old.uid().unwrap_or_default());
         stage.world.wait(&secrets, &old.name_any(), "gone after its end", is_deleted(&uid)).await?;
-        replaced(&stage, 3, &second, 2 * LATER).await?;
+        replaced(&stage, 3, &second, (before, 2 * LATER)).await?;
         Ok(format!("two keys replaced in {} days, none by a clock that was set back", 2 * LATER))
     });
     let told = told.await?;
@@ -64,9 +66,14 @@ pub(super) async fn rotation(world: &World, clock: &FakeClock) -> Result<String,
     Ok(told)
 }
 
-/// Waits for this generation of keys. The old one goes on for the overlap, by the operator's clock.
-async fn replaced(stage: &Stage<'_>, generation: i64, old: &str, days: u32) -> Result<BucketClaim, String> {
-    let before = Timestamp::now();
+/// Waits for this generation of keys, from an operator that was started then and is so many days ahead. The old one goes
+/// on for the overlap, by the operator's clock.
+async fn replaced(
+    stage: &Stage<'_>,
+    generation: i64,
+    old: &str,
+    (before, days): (Timestamp, u32),
+) -> Result<BucketClaim, String> {
     let rotated = |claim: Option<&BucketClaim>| {
         claim
             .and_then(|claim| claim.status.as_ref())
