@@ -354,6 +354,7 @@ pub(crate) fn record_update(kind: &Kind, old: &Value, object: &mut Value, manage
     builtin::fill_in_structs(kind, &mut before);
     let mut after = object.clone();
     builtin::fill_in_structs(kind, &mut after);
+    builtin::omit_empty(kind, &mut after);
     let found = difference(&kind.schema, &before, &after, reset_fields(kind, subresource));
     let mut all = managers(old);
     for owned in all.values_mut() {
