@@ -83,6 +83,10 @@ const NOT_COMPARED: &[(&str, &str)] = &[
         "a strategic merge patch that adds to a set and takes from it, and one that doesn't decode",
         "the first is done in the order of a Go map, of the second the patch is shown as Go prints it",
     ),
+    (
+        "which of several owners a dependant still finds, where some of them are about to go and something holds it",
+        "the real collector asks for one after another while others of its workers delete them: chance, so where finalizers hold objects, none has several owners",
+    ),
     ("which namespace controller is faster", "both sides are waited for until they hold the same objects"),
     (
         "the order of the errors in a status, and equal errors told twice",
@@ -148,12 +152,13 @@ const INTRODUCTION: &str = "\
 headers that matter, body. UIDs, versions and times of the run are replaced by the order in which they appear. A difference
 is either mended in the simulator or stands here with its reason; anything else fails the run.
 
-How far that is, for the Kubernetes API (kube-apiserver 1.34): seed 8101, fresh, 10,001 operations in 347 sequences,
-nothing unexplained; 2 in 100 operations are explained. Of the other seeds of 10,000 operations, 8102 and 9304 came to three
-and four oddities. Those are mended, but for three that are known and open: an empty `data` in a patch of an immutable
-Secret without data is a change to a real server only; and whether the collector finds an owner that is about to stop waiting,
-or another dependant that is about to go, is a matter of order that the simulator doesn't share in two cases. Neither seed
-was played whole again since.
+How far that is, for the Kubernetes API (kube-apiserver 1.34): seed 12647, fresh, 10,023 operations in 350 sequences,
+nothing unexplained; 2 in 100 operations are explained. The build before it differs only in who owns a finalizer that stands
+twice. It played seeds 8102 and 9304 whole, 10,020 and 10,006 operations, with nothing unexplained. They had shown three and
+four oddities to earlier builds; those are mended, but for one that is chance and not asked for any more (below, under what
+is not compared), so that their sequences about owners are others now. Of fresh seed 11731, 10,010 operations, that
+finalizer was the one oddity; its sequence was played again since, the seed was not. So one oddity or none in ten thousand
+operations of a fresh seed is what to expect.
 
 For S3: MinIO (February 2026) and versitygw 1.8.0, 10,000 operations and the end of the last sequence against each, with
 seeds 1, 3301 and 3302, nothing unexplained; 7 in 100 operations are explained with MinIO, 8 with versitygw. The rules were

@@ -215,6 +215,16 @@ pub(crate) fn fill_in_structs(kind: &Kind, object: &mut Value) {
     }
 }
 
+/// Takes away what a server leaves out of what it writes: data without a key. The rules tell it from none.
+pub(crate) fn omit_empty(kind: &Kind, object: &mut Value) {
+    if kind.family == Family::Secret
+        && object["data"] == json!({})
+        && let Some(fields) = object.as_object_mut()
+    {
+        fields.remove("data");
+    }
+}
+
 /// Sets what only the server sets, for a create (`old` absent) or an update.
 pub(crate) fn prepare(kind: &Kind, object: &mut Value, old: Option<&Value>) {
     if kind.family == Family::Namespace {
@@ -225,15 +235,12 @@ pub(crate) fn prepare(kind: &Kind, object: &mut Value, old: Option<&Value>) {
 fn normalize_secret(object: &mut Value) {
     use base64::Engine as _;
     let Some(fields) = object.as_object_mut() else { return };
-    if let Some(Value::Object(texts)) = fields.remove("stringData") {
+    if let Some(Value::Object(texts)) = fields.remove("stringData").filter(|texts| *texts != json!({})) {
         let data = fields.entry("data").or_insert_with(|| json!({}));
         for (key, text) in texts {
             let bytes = text.as_str().unwrap_or_default();
             data[key] = base64::engine::general_purpose::STANDARD.encode(bytes).into();
         }
-    }
-    if fields.get("data").is_some_and(|data| data.as_object().is_some_and(serde_json::Map::is_empty)) {
-        fields.remove("data");
     }
     let untyped = fields.get("type").and_then(Value::as_str).is_none_or(str::is_empty);
     if untyped {

@@ -31,14 +31,17 @@ enum Owner {
 pub(crate) fn collect(state: &mut State) -> usize {
     let items: Vec<Item> =
         state.everything().map(|(kind, place, object)| (kind.clone(), place.clone(), object.clone())).collect();
+    // Who waits for its dependants has all of them attended to, before others are.
+    let (leaving, staying): (Vec<Item>, Vec<Item>) =
+        items.into_iter().partition(|(_, _, object)| meta::is_deleting(object));
     let mut changes = 0;
-    for (kind, place, _) in &items {
+    for (kind, place, _) in leaving.into_iter().chain(staying) {
         // Earlier steps of the pass may have changed it.
-        let Some(object) = state.get(kind, place).cloned() else { continue };
+        let Some(object) = state.get(&kind, &place).cloned() else { continue };
         if meta::is_deleting(&object) {
-            changes += finish_deletion(state, &(kind.clone(), place.clone(), object));
+            changes += finish_deletion(state, &(kind, place, object));
         } else if !meta::owners(&object).is_empty() {
-            changes += usize::from(attend(state, &(kind.clone(), place.clone(), object)));
+            changes += usize::from(attend(state, &(kind, place, object)));
         }
     }
     changes

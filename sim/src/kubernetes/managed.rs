@@ -144,8 +144,11 @@ fn free_form<'a>() -> &'a Schema {
     &FREE
 }
 
+/// A part of a value: its step in a path, and what it is.
+type Part<'a> = (String, &'a Schema, &'a Value);
+
 /// The separately owned parts of a value; `None` for a value that is owned as a whole.
-fn children<'a>(schema: &'a Schema, value: &'a Value) -> Option<Vec<(String, &'a Schema, &'a Value)>> {
+fn children<'a>(schema: &'a Schema, value: &'a Value) -> Option<Vec<Part<'a>>> {
     match value {
         Value::Object(_) if schema.atomic_map => None,
         Value::Object(fields) => Some(
@@ -204,7 +207,13 @@ pub(crate) fn difference(schema: &Schema, old: &Value, new: &Value, reset: &[&st
     found
 }
 
-fn compare(schema: &Schema, old: Option<&Value>, new: Option<&Value>, path: &mut Path, out: &mut Difference) {
+fn compare<'a>(
+    schema: &'a Schema,
+    old: Option<&'a Value>,
+    new: Option<&'a Value>,
+    path: &mut Path,
+    out: &mut Difference,
+) {
     let (old, new) = match (old, new) {
         (None, None) => return,
         (None, Some(new)) => return collect_all(schema, new, path, &mut out.changed),
@@ -216,19 +225,37 @@ fn compare(schema: &Schema, old: Option<&Value>, new: Option<&Value>, path: &mut
         out.changed.insert(path.clone());
         return;
     };
-    let find = |parts: &[(String, &Schema, &Value)], step: &str| parts.iter().position(|part| part.0 == step);
-    for (step, child_schema, child) in &new_parts {
-        let before = find(&old_parts, step).map(|index| old_parts[index].2);
+    let mut seen = BTreeSet::new();
+    for (step, child_schema, _) in new_parts.iter().chain(&old_parts) {
+        if !seen.insert(step) {
+            continue;
+        }
+        let there = |parts: &[Part<'a>]| -> Vec<&'a Value> {
+            parts.iter().filter(|part| part.0 == *step).map(|part| part.2).collect()
+        };
         path.push(step.clone());
-        compare(child_schema, before, Some(child), path, out);
+        compare_items(child_schema, &there(&old_parts), &there(&new_parts), path, out);
         path.pop();
     }
-    for (step, child_schema, child) in &old_parts {
-        if find(&new_parts, step).is_none() {
-            path.push(step.clone());
-            compare(child_schema, Some(child), None, path, out);
-            path.pop();
+}
+
+/// Compares what stands at one step. Items that are there more than once are one thing together, and another one than
+/// a single item.
+fn compare_items(schema: &Schema, old: &[&Value], new: &[&Value], path: &mut Path, out: &mut Difference) {
+    match (old, new) {
+        ([_, _, ..], [_, _, ..]) if old == new => {}
+        ([_, _, ..], [_, _, ..]) => {
+            out.changed.insert(path.clone());
         }
+        ([_, _, ..], _) => {
+            compare(schema, None, new.first().copied(), path, out);
+            out.removed.insert(path.clone());
+        }
+        (_, [_, _, ..]) => {
+            compare(schema, old.first().copied(), None, path, out);
+            out.changed.insert(path.clone());
+        }
+        _ => compare(schema, old.first().copied(), new.first().copied(), path, out),
     }
 }
 
@@ -354,6 +381,7 @@ pub(crate) fn record_update(kind: &Kind, old: &Value, object: &mut Value, manage
     builtin::fill_in_structs(kind, &mut before);
     let mut after = object.clone();
     builtin::fill_in_structs(kind, &mut after);
+    builtin::omit_empty(kind, &mut after);
     let found = difference(&kind.schema, &before, &after, reset_fields(kind, subresource));
     let mut all = managers(old);
     for owned in all.values_mut() {

@@ -101,6 +101,7 @@ pub(crate) fn create(
         fields.remove("status");
     }
     let warnings = check(kind, &object, None, Part::Main)?;
+    builtin::omit_empty(kind, &mut object);
     let place = Place::of(&object);
     if let Some(existing) = state.get(kind, &place) {
         let mut failure = status::already_exists(kind, &place.name);
@@ -167,6 +168,7 @@ pub(crate) fn update(
     settle_version(kind, existing, &mut object)?;
     let mut object = prepare_update(kind, existing, object, part);
     let warnings = check(kind, &object, Some(existing), part)?;
+    builtin::omit_empty(kind, &mut object);
     defaulting::apply_defaults(&kind.schema, &mut object);
     forget_new_times(existing, &mut object);
     meta::tidy(&mut object);

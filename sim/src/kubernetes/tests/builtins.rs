@@ -6,6 +6,7 @@ use k8s_openapi::api::events::v1::Event;
 use kube::ResourceExt as _;
 use kube::api::{DeleteParams, Patch, PatchParams, PostParams};
 use kube::runtime::events::{Event as NewEvent, EventType, Recorder, Reporter};
+use rstest::rstest;
 use serde_json::json;
 
 use super::*;
@@ -61,6 +62,28 @@ async fn the_type_of_a_secret_is_immutable_and_so_is_all_of_an_immutable_one() {
         .patch("s", &params, &merge(json!({"metadata": {"labels": {"a": "b"}}})))
         .await
         .expect("labels may change");
+}
+
+#[rstest]
+#[case::empty(json!({"data": {}}), false)]
+#[case::nothing_to_take_away(json!({"data": {"a": null}}), false)]
+#[case::none(json!({"data": null}), true)]
+#[case::no_texts(json!({"stringData": {}}), true)]
+#[tokio::test]
+async fn an_immutable_secret_without_data_gets_no_empty_data(#[case] patch: Value, #[case] accepted: bool) {
+    let f = Fixture::new().await;
+    let sealed = secret_from(json!({"metadata": {"name": "sealed"}, "data": {}, "immutable": true}));
+    let open = secret_from(json!({"metadata": {"name": "open"}}));
+    let sealed = f.secrets().create(&post(), &sealed).await.expect("created");
+    let open = f.secrets().create(&post(), &open).await.expect("created");
+    assert_eq!(sealed.data, None);
+    let params = PatchParams { field_manager: Some("other".to_owned()), ..PatchParams::default() };
+    let changed = f.secrets().patch("open", &params, &merge(patch.clone())).await.expect("accepted");
+    assert_eq!(changed, open, "to one that isn't sealed it is no change");
+    match f.secrets().patch("sealed", &params, &merge(patch)).await {
+        Ok(same) => assert!(accepted && same == sealed),
+        refusal => assert!(!accepted && fields(&refused(refusal)) == ["data"]),
+    }
 }
 
 #[tokio::test]

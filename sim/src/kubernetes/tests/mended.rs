@@ -299,6 +299,29 @@ async fn a_patch_that_leaves_no_metadata_leaves_no_name(#[case] format: &str, #[
 }
 
 #[tokio::test]
+async fn a_finalizer_that_stands_twice_is_another_one_than_that_which_stands_once() {
+    let f = Fixture::new().await;
+    let (a, b) = ("e.io/a", "e.io/b");
+    let owners_after = async |verb: &str, path: &str, manager: &str, finalizers: &[&str]| {
+        let body = json!({"metadata": {"name": "s", "finalizers": finalizers}});
+        let object = ask(&f, verb, &format!("{SECRETS}{path}?fieldManager={manager}"), body).await;
+        let entries = object["metadata"]["managedFields"].as_array().cloned().unwrap_or_default();
+        let owner_of = |name: &str| {
+            let step = format!("v:{name:?}");
+            let owns = |entry: &&Value| entry["fieldsV1"]["f:metadata"]["f:finalizers"].get(&step).is_some();
+            entries.iter().find(owns).map(|entry| entry["manager"].as_str().unwrap_or_default().to_owned())
+        };
+        [owner_of(a), owner_of(b)].map(Option::unwrap_or_default)
+    };
+    assert_eq!(owners_after("POST", "", "x", &[a, a]).await, ["x", ""]);
+    assert_eq!(owners_after("PUT", "/s", "y", &[a, a, b]).await, ["x", "y"]);
+    assert_eq!(owners_after("PUT", "/s", "y", &[a, b]).await, ["y", "y"]);
+    assert_eq!(owners_after("PUT", "/s", "z", &[a, b, b]).await, ["y", "z"]);
+    assert_eq!(owners_after("PUT", "/s", "w", &[a, b, b, b]).await, ["y", "w"]);
+    assert_eq!(owners_after("PUT", "/s", "v", &[a]).await, ["y", ""]);
+}
+
+#[tokio::test]
 async fn a_write_that_moves_its_manager_behind_another_is_one() {
     let seconds = Arc::new(AtomicI64::new(1_900_000_000));
     let clock = seconds.clone();

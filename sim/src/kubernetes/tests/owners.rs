@@ -156,6 +156,18 @@ async fn dependants_of_one_owner_are_judged_before_any_goes() {
 }
 
 #[tokio::test]
+async fn dependants_are_judged_together_though_they_come_before_their_owner() {
+    let f = Fixture::new().await;
+    let owner = owned_thing(&f, "z", &[], &["example.io/hold"]).await;
+    let first = owned_thing(&f, "a", &[(&owner, false)], &[]).await;
+    owned_thing(&f, "b", &[(&owner, false), (&first, false)], &["example.io/hold"]).await;
+    delete_in_foreground(&f, "z").await;
+    let second = f.things().get("b").await.expect("held");
+    let owners: Vec<&str> = second.owner_references().iter().map(|owner| owner.name.as_str()).collect();
+    assert_eq!(owners, ["a"], "it was there still");
+}
+
+#[tokio::test]
 async fn an_object_blocks_its_owners_no_longer_where_there_might_be_a_circle() {
     let f = Fixture::new().await;
     let owner = owned_thing(&f, "a", &[], &[]).await;
