@@ -54,12 +54,13 @@ pub(crate) fn explain<T>(what: impl std::fmt::Display, result: kube::Result<T>) 
 }
 
 impl World {
-    /// A scenario begins; `like` is the simulator's that does the same.
-    pub(crate) async fn begin(&mut self, like: Option<&'static str>) -> Result<(), String> {
+    /// A scenario begins, with faults of its own; `like` is the simulator's that does the same.
+    pub(crate) async fn begin(&mut self, own: Plan, like: Option<&'static str>) -> Result<(), String> {
         self.log.clear();
         let Some(rig) = &mut self.rig else { return Ok(()) };
         rig.begin().await?;
-        rig.way.begin(self.faults.clone(), like).await
+        let entries = self.faults.entries.iter().cloned().chain(own.entries).collect();
+        rig.way.begin(Plan { entries }, like).await
     }
 
     /// Judges the scenario that was played by what can be seen from outside.

@@ -22,6 +22,7 @@ use std::path::Path;
 use std::time::Instant;
 
 use clap::ValueEnum;
+use stowage_sim::effects::Plan as Faults;
 
 use crate::artefacts;
 use crate::cli::StageKind as Stage;
@@ -98,6 +99,14 @@ impl Scenario {
         }
     }
 
+    /// Faults that it has from its first call on, where any can happen.
+    fn faults(self) -> Faults {
+        match self {
+            Self::Restart => restart::PLAN.parse().expect("a plan of this crate is well formed"),
+            _ => Faults::default(),
+        }
+    }
+
     /// Why it can't be played on a stage; `None` where it can.
     pub(crate) fn misfit(self, stage: Stage) -> Option<&'static str> {
         let needs_rig =
@@ -146,7 +155,7 @@ impl Scenario {
     /// Plays it and takes away what it made, also when it fails; then a folder in `artifacts` tells more.
     pub(crate) async fn run(self, world: &mut World, artifacts: Option<&Path>) -> ScenarioReport {
         let start = Instant::now();
-        let played = match world.begin(self.like()).await {
+        let played = match world.begin(self.faults(), self.like()).await {
             Ok(()) => self.play(world).await,
             Err(why) => Err(why),
         };

@@ -6,34 +6,69 @@ use futures::future::{select_all, try_join_all};
 use kube::api::ListParams;
 use serde_json::json;
 use stowage_operator::api::BucketClaim;
+use stowage_sim::effects::{Call, KubeCall, KubeVerb, Line};
 
 use super::whole::whole;
 use crate::cluster::{World, check, explain};
+use crate::controls::FIRST_LIFE;
 use crate::stage::{Stage, ready_reason};
 
 const CLAIMS: usize = 20;
+
+/// The operator dies by this where a plan can be played: when the first claim is told that it is bound. Who watches for
+/// that from outside may be too late.
+pub(super) const PLAN: &str = "kube:patch bucketclaims/status@1 crash(after-answer)";
 
 pub(super) async fn play(world: &World) -> Result<String, String> {
     let stage = world.stage("restart").await?;
     // Few at a time, so that some are done, some under way and some not begun when the end comes.
     let mut operator = stage.start_operator(&["--max-concurrent-reconciles", "4"]).await?;
-    stage.under(&mut operator, first_of_many(&stage)).await?;
-    operator.kill().await?;
-    let before = bound(&stage).await?;
+    let before = match stage.way() {
+        Ok(way) => {
+            let crash = way.next_crash();
+            let cut_short = async {
+                make(&stage).await?;
+                crash.await;
+                Ok(way.calls().await?.all().iter().filter(|line| is_first_status(line)).count())
+            };
+            stage.under(&mut operator, cut_short).await?
+        }
+        Err(_) => {
+            stage.under(&mut operator, first_of_many(&stage)).await?;
+            operator.kill().await?;
+            let before = bound(&stage).await?;
+            operator = stage.start_operator(&[]).await?;
+            before
+        }
+    };
     check(before < CLAIMS, || "all claims were bound before the operator was killed".to_owned())?;
-    let mut operator = stage.start_operator(&[]).await?;
     stage.under(&mut operator, all_whole(&stage)).await?;
     operator.terminate().await?;
     Ok(format!("{before} of {CLAIMS} claims were bound at the crash, all of them after it"))
+}
+
+/// Whether the first operator tells a claim with this how it is.
+fn is_first_status(line: &Line) -> bool {
+    let patches_status = |call: &KubeCall| {
+        call.verb == KubeVerb::Patch && call.resource == "bucketclaims" && call.subresource.as_deref() == Some("status")
+    };
+    line.instance == FIRST_LIFE
+        && line.world.is_some_and(|status| status < 300)
+        && matches!(&line.call, Call::Kube(call) if patches_status(call))
 }
 
 fn name(index: usize) -> String {
     format!("claim-{index:02}")
 }
 
+async fn make(stage: &Stage<'_>) -> Result<(), String> {
+    let claims = (0..CLAIMS).map(|index| async move { stage.claim(&name(index), json!({})).await });
+    try_join_all(claims).await.map(|_| ())
+}
+
 /// Makes the claims and waits until one of them is bound.
 async fn first_of_many(stage: &Stage<'_>) -> Result<(), String> {
-    try_join_all((0..CLAIMS).map(|index| async move { stage.claim(&name(index), json!({})).await })).await?;
+    make(stage).await?;
     let waits = (0..CLAIMS).map(|index| Box::pin(async move { stage.ready(&name(index)).await }));
     let (first, _, _) = select_all(waits).await;
     first.map(|_| ())
