@@ -239,15 +239,21 @@ fn the_versioning_of_a_bound_bucket_is_asked_after_an_edit_and_not_at_rest() {
     assert!(matches!(step(&view), Step::Act(Act::WriteStatus(..))), "{}", step(&view));
 }
 
-/// The keys that there are open the bucket that was left: they say nothing of the other.
-#[test]
-fn a_bucket_is_looked_at_and_made_where_the_record_of_the_one_before_is_gone() {
+/// The claim was told of the new bucket, and has keys to the old one only.
+fn without_the_record_of_the_old_bucket() -> View {
     let mut view = sent_on();
     put_record(&mut view, NEW, 2);
     let left = view.records().map(|(record, _)| record).find(|record| record.backend == "main").unwrap();
     view.own.remove(left.name().as_str());
     view.claim.status.bucket_name = Some(NEW.1.into());
     view.claim.status.access_key_id = None;
+    view
+}
+
+/// The keys that there are open the bucket that was left: they say nothing of the other.
+#[test]
+fn a_bucket_is_looked_at_and_made_where_the_record_of_the_one_before_is_gone() {
+    let mut view = without_the_record_of_the_old_bucket();
     let look = step(&view);
     assert!(matches!(&look, Step::Look(Look::Bucket(at)) if at.backend == "second"), "{look}");
     view.learn(&look, Answer::Bucket(BucketSeen::Absent));
@@ -260,11 +266,7 @@ fn a_bucket_is_looked_at_and_made_where_the_record_of_the_one_before_is_gone() {
 /// A look that fails is told there: nothing else speaks of that bucket.
 #[test]
 fn an_error_at_a_bucket_that_is_not_yet_the_claims_is_no_drift_check() {
-    let mut view = sent_on();
-    put_record(&mut view, NEW, 2);
-    let left = view.records().map(|(record, _)| record).find(|record| record.backend == "main").unwrap();
-    view.own.remove(left.name().as_str());
-    view.claim.status.access_key_id = None;
+    let mut view = without_the_record_of_the_old_bucket();
     let look = step(&view);
     assert!(matches!(look, Step::Look(Look::Bucket(_))), "{look}");
     view.learn(&look, Answer::Failed(Failure::Upstream("500".into())));
