@@ -175,8 +175,9 @@ impl RunArgs {
         let command = command.ok_or_else(|| "--operator-command is missing".to_owned());
         let ground = match self.cluster {
             StageKind::ControlPlane if self.existing.s3_endpoint.is_some() => Ground::Existing {
-                cluster: Reached::Started(Programs::find()?),
+                // First: what is wrong with the command line is told whatever this machine has.
                 store: self.existing.store()?,
+                cluster: Reached::Started(Programs::find()?),
                 command: command?,
             },
             StageKind::ControlPlane => {

@@ -71,6 +71,10 @@ fn wrong_usage_ends_with_2_and_says_what_was_expected() {
         // It needs what an existing cluster hasn't.
         (e2e(&[&complete()[..], &["rotation-overlap"]].concat()), "have to be made for the run"),
         (e2e(&[&complete()[..], &["crash-create"]].concat()), "have to be made for the run"),
+        // Nor has a control plane beside a store that is there, which needs its keys too.
+        (e2e(&beside_store(&["--s3-access-key", "id", "--s3-secret-key", "key", "crash-create"])), "made for the run"),
+        (e2e(&beside_store(&["--s3-access-key", "id"])), "--s3-secret-key-file"),
+        (e2e(&beside_store(&[])), "--s3-access-key"),
         (e2e(&["run", "--cluster", "kind", "two-operators"]), "two-operators: it needs processes of this machine"),
         (e2e(&["run", "--cluster", "control-plane"]), "--operator-command"),
         // Faults are for one scenario that has an operator and none of its own, before a control plane of the harness.
@@ -92,6 +96,12 @@ fn wrong_usage_ends_with_2_and_says_what_was_expected() {
 fn planned<'a>(plan: &'a str, scenarios: &[&'a str]) -> Vec<&'a str> {
     let given = ["run", "--cluster", "control-plane", "--operator-command", "no-such-operator", "--plan", plan];
     [&given[..], scenarios].concat()
+}
+
+/// Arguments for a control plane of the harness' own beside a store that isn't its own, and these.
+fn beside_store<'a>(further: &[&'a str]) -> Vec<&'a str> {
+    let given = ["run", "--cluster", "control-plane", "--operator-command", "no-such-operator"];
+    [&given[..], &["--s3-endpoint", "http://127.0.0.1:1"], further].concat()
 }
 
 /// Runs it without this flag and its value.
