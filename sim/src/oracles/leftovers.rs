@@ -10,6 +10,10 @@ use super::state::{Hand, Held, Life, Place, State};
 use super::views::{Policy, Secret};
 use super::{Case, Promise};
 
+/// Within so many milliseconds of the last change a pass tells of it: that call, and each Event before, may take as long as
+/// its deadline.
+const MOST_OF_A_PASS_END_MS: u64 = 60_000;
+
 /// Looks at the end of a run that came to rest.
 pub(super) fn judge(case: &Case<'_>, state: &State<'_>, buckets: &Buckets, found: &mut Findings) {
     for (place, held) in &state.secrets {
@@ -20,7 +24,7 @@ pub(super) fn judge(case: &Case<'_>, state: &State<'_>, buckets: &Buckets, found
         let Some(uid) = tagged.or_else(|| buckets.maker(host, name, bucket)) else { continue };
         let Some(life) = state.lives.get(uid) else { continue };
         let spared = tagged.is_none() && is_empty(bucket);
-        if life.gone.is_none() || spared || is_retained(case, life) {
+        if life.gone.is_none() || spared || is_retained(case, state, life) {
             continue;
         }
         let message =
@@ -64,19 +68,29 @@ fn judge_secret(state: &State<'_>, (namespace, name): Place<'_>, held: &Held<'_>
 
 /// Whether a bucket may outlive its claim: because its policy says so, because somebody took the claim away by hand,
 /// or because it was not proved ours, which an event tells, if the API server takes it: nothing waits for that (spec §3).
-fn is_retained(case: &Case<'_>, life: &Life<'_>) -> bool {
+fn is_retained(case: &Case<'_>, state: &State<'_>, life: &Life<'_>) -> bool {
     let told = || {
         case.end.all("events").any(|(_, _, event)| {
             event["reason"] == "BucketRetained" && event["regarding"]["uid"].as_str() == Some(life.claim.uid)
         })
     };
-    let tried = || {
-        let of_namespace = |call: &Call| {
-            matches!(call, Call::Kube(call)
+    life.claim.policy() == Policy::Retain || life.meddling.any() || told() || was_event_lost(state, life)
+}
+
+/// Whether an Event was not taken that the operator, in the same life, tried right after it had let the claim go: a pass
+/// tells what it did at its end. What the Event would have said is in no trace.
+fn was_event_lost(state: &State<'_>, life: &Life<'_>) -> bool {
+    let Some(Hand::Operator(number)) = life.gone else { return false };
+    let Some(release) = state.line(number) else { return false };
+    let is_event = |call: &Call| {
+        matches!(call, Call::Kube(call)
             if call.verb == KubeVerb::Create && call.resource == "events" && call.namespace.as_deref() == Some(life.claim.namespace))
-        };
-        let mut lines = case.history.trace.lines().iter();
-        lines.any(|line| of_namespace(&line.call) && line.world.is_none_or(|status| status >= 300))
     };
-    life.claim.policy() == Policy::Retain || life.meddling.any() || told() || tried()
+    let mut after = state.trace.lines().iter().skip_while(|line| line.number <= number);
+    after.any(|line| {
+        line.instance == release.instance
+            && line.began_ms <= release.began_ms + MOST_OF_A_PASS_END_MS
+            && is_event(&line.call)
+            && line.world.is_none_or(|status| status >= 300)
+    })
 }

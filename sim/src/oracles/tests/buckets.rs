@@ -311,3 +311,20 @@ fn what_is_left_of_a_claim_is_an_orphan() {
     story.assert_broken_in_the_end(Promise::I14, "Secret team-a/photos-s3 is left");
     story.assert_broken_in_the_end(Promise::I14, "bucket team-a-photos is left");
 }
+
+#[test]
+fn a_bucket_may_stay_untold_only_where_the_event_of_that_pass_was_lost() {
+    let left = "bucket team-a-photos is left";
+    let mut story = Story::bound("Delete");
+    story.begin_deletion();
+    story.lose_event(0);
+    story.remove(By::Operator, "bucketclaims", "team-a", "photos");
+    story.note(What::AtRest);
+    story.assert_broken_in_the_end(Promise::I14, left);
+    let mut late = story.clone();
+    late.lose_event(61_000);
+    late.assert_broken_in_the_end(Promise::I14, left);
+    story.lose_event(30_000);
+    let judgement = story.judge();
+    assert!(!judgement.violations.iter().any(|found| found.message.contains(left)), "{judgement:?}");
+}

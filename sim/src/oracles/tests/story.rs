@@ -29,6 +29,7 @@ pub(super) enum By {
 }
 
 /// A history being made.
+#[derive(Clone)]
 pub(super) struct Story {
     pub(super) now: Timestamp,
     pub(super) setting: Setting,
@@ -200,6 +201,12 @@ impl Story {
             body: body.to_string().into_bytes().into(),
         };
         self.events.push(Event { at: self.now, effect, what: What::Asked(asked) });
+    }
+
+    /// The operator tells an Event so many milliseconds into the run, and the API server fails.
+    pub(super) fn lose_event(&mut self, began_ms: u64) {
+        self.kube_line(KubeVerb::Create, "events", "team-a", "", 500);
+        self.amend_last(|line| line.began_ms = began_ms);
     }
 
     /// The operator reads the claim.
