@@ -9,23 +9,27 @@
 //! Otherwise than on a server, URLs are read as browsers read them, and quantities hold 38 digits; what that means
 //! for objects stands in `tests/object_table.rs`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::panic::resume_unwind;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
 
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::JSONSchemaProps;
 use kube::core::cel::{CompiledSchema, ErrorKind, ValidationError, ValidationErrors, Validator, compile_schema};
+use regex::Regex;
 use serde_json::Value;
 
+use super::path::FieldPath;
 use super::schema::{Schema, TypeRule};
 use super::status::{FieldError, FieldErrorKind};
-use super::validate::{Findings, child_path};
+use super::validate::Findings;
 
 /// The compiled rules of one schema node.
 #[derive(Debug, Default)]
 pub(crate) struct RuleSet {
     compiled: Option<CompiledSchema>,
+    /// The only fields of the node's value that its rules name; `None` if they may look at all of it.
+    named: Option<BTreeSet<String>>,
     passed: Passed,
 }
 
@@ -84,7 +88,8 @@ impl RuleSet {
                 return Err((index, rule, error.to_string()));
             }
         }
-        Ok(Self { compiled: Some(compiled), passed: Passed::default() })
+        let texts = rules.iter().flat_map(|rule| [Some(rule.rule.as_str()), rule.message_expression.as_deref()]);
+        Ok(Self { compiled: Some(compiled), named: named_fields(texts.flatten()), passed: Passed::default() })
     }
 
     /// Whether a value passes. On a thread of its own: what evaluation draws for its hash maps must not depend on what
@@ -101,11 +106,40 @@ impl RuleSet {
         Ok(())
     }
 
+    /// What the rules of a whole object see of it, as far as they look: a status that changes doesn't have a rule of the
+    /// spec evaluated again.
+    fn visible(&self, object: &Value) -> Value {
+        let looks_at = |name: &str| self.named.as_ref().is_none_or(|named| named.contains(name));
+        let fields = object.as_object().into_iter().flatten();
+        let fields = fields.filter(|(name, _)| *name != "metadata" && looks_at(name));
+        let mut seen: Value = fields.map(|(name, field)| (name.clone(), field.clone())).collect();
+        let metadata = object["metadata"].as_object().into_iter().flatten();
+        let named = metadata.filter(|(name, _)| matches!(name.as_str(), "name" | "generateName"));
+        seen["metadata"] = named.map(|(name, field)| (name.clone(), field.clone())).collect();
+        seen
+    }
+
     /// Whether the rule with this text compares with the old value.
     fn is_transition(&self, rule: &str) -> bool {
         let results = self.compiled.iter().flat_map(|compiled| &compiled.validations);
         results.flatten().any(|result| result.rule.rule == rule && result.is_transition_rule)
     }
+}
+
+/// The fields that rules reach by `self.field` and `oldSelf.field`; `None` where one of them uses its value in any other way.
+fn named_fields<'a>(texts: impl Iterator<Item = &'a str>) -> Option<BTreeSet<String>> {
+    static USE: LazyLock<Regex> = LazyLock::new(|| {
+        Regex::new(r"\b(?:self|oldSelf)\b(?:[.]([A-Za-z_][A-Za-z0-9_]*)(\s*[(])?)?").expect("a pattern of this crate")
+    });
+    let mut named = BTreeSet::new();
+    for text in texts {
+        for found in USE.captures_iter(text) {
+            // With a parenthesis it is a function of the whole value.
+            let field = found.get(1).filter(|_| found.get(2).is_none())?;
+            named.insert(field.as_str().to_owned());
+        }
+    }
+    Some(named)
 }
 
 /// Removes defaults everywhere and rules below the top node.
@@ -131,24 +165,15 @@ fn strip(schema: &mut Value, top: bool) {
 /// Runs every rule of `schema` over an object; transition rules only where there is an old one.
 pub(crate) fn evaluate(schema: &Schema, object: &Value, old: Option<&Value>, out: &mut Findings) {
     if schema.rules.compiled.is_some()
-        && let Err(failures) = schema.rules.judge(&visible(object), old.map(visible).as_ref())
+        && let Err(failures) =
+            schema.rules.judge(&schema.rules.visible(object), old.map(|old| schema.rules.visible(old)).as_ref())
     {
-        report(schema, &failures, old == Some(object), "", out);
+        report(schema, &failures, old == Some(object), &FieldPath::ROOT, out);
     }
-    below(schema, object, old, "", out);
+    below(schema, object, old, &FieldPath::ROOT, out);
 }
 
-/// What the rules of a whole object see of it.
-fn visible(object: &Value) -> Value {
-    let fields = object.as_object().into_iter().flatten().filter(|(name, _)| *name != "metadata");
-    let mut seen: Value = fields.map(|(name, field)| (name.clone(), field.clone())).collect();
-    let metadata = object["metadata"].as_object().into_iter().flatten();
-    let named = metadata.filter(|(name, _)| matches!(name.as_str(), "name" | "generateName"));
-    seen["metadata"] = named.map(|(name, field)| (name.clone(), field.clone())).collect();
-    seen
-}
-
-fn node(schema: &Schema, value: &Value, old: Option<&Value>, path: &str, out: &mut Findings) {
+fn node(schema: &Schema, value: &Value, old: Option<&Value>, path: &FieldPath<'_>, out: &mut Findings) {
     if value.is_null() {
         return;
     }
@@ -159,15 +184,15 @@ fn node(schema: &Schema, value: &Value, old: Option<&Value>, path: &str, out: &m
 }
 
 /// The rules of all that a value holds.
-fn below(schema: &Schema, value: &Value, old: Option<&Value>, path: &str, out: &mut Findings) {
+fn below(schema: &Schema, value: &Value, old: Option<&Value>, path: &FieldPath<'_>, out: &mut Findings) {
     match value {
         Value::Object(fields) => {
             for (name, field) in fields {
                 let old_field = old.and_then(|old| old.get(name)).filter(|old| !old.is_null());
                 if let Some(child) = schema.properties.get(name) {
-                    node(child, field, old_field, &child_path(path, name), out);
+                    node(child, field, old_field, &FieldPath::Field(path, name), out);
                 } else if let Some(child) = schema.field(name) {
-                    node(child, field, old_field, &format!("{path}[{name}]"), out);
+                    node(child, field, old_field, &FieldPath::Entry(path, name), out);
                 }
             }
         }
@@ -175,7 +200,7 @@ fn below(schema: &Schema, value: &Value, old: Option<&Value>, path: &str, out: &
             let Some(child) = &schema.items else { return };
             for (index, item) in items.iter().enumerate() {
                 let old_item = schema.matching_item(item, old);
-                node(child, item, old_item, &format!("{path}[{index}]"), out);
+                node(child, item, old_item, &FieldPath::Item(path, index), out);
             }
         }
         _ => {}
@@ -183,7 +208,7 @@ fn below(schema: &Schema, value: &Value, old: Option<&Value>, path: &str, out: &
 }
 
 /// Failures of a value that hasn't changed only warn, but for those of rules that compare with the old one.
-fn report(schema: &Schema, failures: &ValidationErrors, unchanged: bool, path: &str, out: &mut Findings) {
+fn report(schema: &Schema, failures: &ValidationErrors, unchanged: bool, path: &FieldPath<'_>, out: &mut Findings) {
     for failure in failures {
         let error = field_error(schema, failure, path);
         if unchanged && !schema.rules.is_transition(&failure.rule) {
@@ -194,16 +219,16 @@ fn report(schema: &Schema, failures: &ValidationErrors, unchanged: bool, path: &
     }
 }
 
-fn field_error(schema: &Schema, failure: &ValidationError, path: &str) -> FieldError {
+fn field_error(schema: &Schema, failure: &ValidationError, path: &FieldPath<'_>) -> FieldError {
     let shown: Value = match schema.type_rule {
         TypeRule::Only(json_type) => json_type.name().into(),
         TypeRule::Any | TypeRule::IntOrString => "".into(),
     };
     let relative = failure.field_path.trim_start_matches('.');
-    let full = if relative.is_empty() { path.to_owned() } else { child_path(path, relative) };
+    let full = if relative.is_empty() { path.to_string() } else { FieldPath::Field(path, relative).to_string() };
     if failure.kind != ErrorKind::ValidationFailure {
         let detail = format!("{} evaluating rule: {}", failure.message, failure.rule);
-        return FieldError::invalid(path, shown, detail);
+        return FieldError::invalid(&path.to_string(), shown, detail);
     }
     let kind = match failure.reason.as_deref() {
         Some("FieldValueForbidden") => FieldErrorKind::Forbidden,
@@ -251,5 +276,17 @@ mod tests {
         assert_eq!(passed.lock().len(), 1);
         assert!(passed.contains(REMEMBERED as u64, &value, None));
         assert!(!passed.contains(REMEMBERED as u64, &value, Some(&value)));
+    }
+
+    #[test]
+    fn rules_are_shown_the_fields_that_they_name() {
+        let named =
+            |texts: &[&str]| named_fields(texts.iter().copied()).map(|named| named.into_iter().collect::<Vec<_>>());
+        let rule = "self.metadata.name.size() <= 250 || (has(self.spec.ref) && oldSelf.mode == 'a')";
+        assert_eq!(named(&[rule]), Some(vec!["metadata".into(), "mode".into(), "spec".into()]));
+        for whole in ["self == oldSelf", "self.all(key, key != 'a')", "self['a'] == 1", "self.?a.hasValue()", "f(self)"]
+        {
+            assert_eq!(named(&["self.spec.x", whole]), None, "{whole}");
+        }
     }
 }

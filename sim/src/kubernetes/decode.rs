@@ -292,8 +292,7 @@ fn check_types(kind: &Kind, config: &Value) -> Result<(), Failure> {
 
 /// What an apply says of an item that stands in a set or a keyed list twice.
 fn repeated(kind: &Kind, config: &Value) -> Option<String> {
-    let mut found = Vec::new();
-    duplicates(&kind.schema, config, "", &mut found);
+    let found = duplicates(&kind.schema, config);
     let first = found.first()?;
     let (list, _) = first.path.rsplit_once('[')?;
     let step = if first.value.is_object() { format!("k:{}", first.value) } else { format!("v:{}", first.value) };

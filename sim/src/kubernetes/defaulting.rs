@@ -4,13 +4,13 @@
 
 use serde_json::Value;
 
+use super::path::FieldPath;
 use super::schema::{Additional, Schema};
-use super::validate::child_path;
 
 /// Removes the fields that the schema doesn't know and returns their paths, in order.
 pub(crate) fn prune(schema: &Schema, value: &mut Value) -> Vec<String> {
     let mut unknown = Vec::new();
-    prune_node(schema, value, "", &mut unknown);
+    prune_node(schema, value, &FieldPath::ROOT, &mut unknown);
     unknown
 }
 
@@ -19,7 +19,7 @@ pub(crate) fn unknown_fields(schema: &Schema, value: &Value) -> Vec<String> {
     prune(schema, &mut value.clone())
 }
 
-fn prune_node(schema: &Schema, value: &mut Value, path: &str, unknown: &mut Vec<String>) {
+fn prune_node(schema: &Schema, value: &mut Value, path: &FieldPath<'_>, unknown: &mut Vec<String>) {
     match value {
         Value::Object(fields) => {
             let keeps_all = schema.preserve_unknown || matches!(schema.additional, Additional::Any);
@@ -29,12 +29,12 @@ fn prune_node(schema: &Schema, value: &mut Value, path: &str, unknown: &mut Vec<
                 }
                 match schema.field(name) {
                     Some(child) => {
-                        prune_node(child, field, &child_path(path, name), unknown);
+                        prune_node(child, field, &FieldPath::Field(path, name), unknown);
                         true
                     }
                     None if keeps_all => true,
                     None => {
-                        unknown.push(child_path(path, name));
+                        unknown.push(FieldPath::Field(path, name).to_string());
                         false
                     }
                 }
@@ -43,7 +43,7 @@ fn prune_node(schema: &Schema, value: &mut Value, path: &str, unknown: &mut Vec<
         Value::Array(items) => {
             if let Some(child) = &schema.items {
                 for (index, item) in items.iter_mut().enumerate() {
-                    prune_node(child, item, &format!("{path}[{index}]"), unknown);
+                    prune_node(child, item, &FieldPath::Item(path, index), unknown);
                 }
             }
         }

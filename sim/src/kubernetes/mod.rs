@@ -35,6 +35,7 @@ mod namespace;
 mod observer;
 mod output;
 mod patch;
+mod path;
 mod route;
 mod schema;
 mod selector;

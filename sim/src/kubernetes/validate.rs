@@ -6,6 +6,7 @@
 
 use serde_json::{Number, Value};
 
+use super::path::FieldPath;
 use super::schema::{Additional, ListType, Schema, TypeRule};
 use super::status::{FieldError, FieldErrorKind};
 
@@ -28,13 +29,13 @@ impl Findings {
 /// Checks `value`. With `old`, errors inside parts that equal their old value become warnings.
 /// `path` is the value's path (empty at the root).
 pub(crate) fn validate(schema: &Schema, value: &Value, old: Option<&Value>, path: &str, out: &mut Findings) {
-    Check { prefix: "" }.node(schema, value, old, path, out);
+    Check { prefix: "" }.node(schema, value, old, &FieldPath::Start(path), out);
 }
 
 /// As [`validate`], for a value that is checked by itself although it stands at `prefix` in its
 /// object: a server's messages then leave the prefix out, its paths don't.
 pub(crate) fn validate_part(schema: &Schema, value: &Value, old: Option<&Value>, prefix: &str, out: &mut Findings) {
-    Check { prefix }.node(schema, value, old, "", out);
+    Check { prefix }.node(schema, value, old, &FieldPath::ROOT, out);
 }
 
 /// The name of a JSON value's type, as the server says it.
@@ -57,29 +58,24 @@ fn is_integer(number: &Number) -> bool {
     number.is_i64() || number.as_f64().is_some_and(|float| float.fract() == 0.0 && float.abs() <= LARGEST)
 }
 
-/// `base.name`, or just `name` at the root.
-pub(crate) fn child_path(base: &str, name: &str) -> String {
-    if base.is_empty() { name.to_owned() } else { format!("{base}.{name}") }
-}
-
 struct Check<'a> {
     prefix: &'a str,
 }
 
 impl Check<'_> {
-    fn full(&self, path: &str) -> String {
-        match (self.prefix.is_empty(), path.is_empty()) {
-            (true, _) => path.to_owned(),
+    fn full(&self, path: &FieldPath<'_>) -> String {
+        match (self.prefix.is_empty(), path.is_root()) {
+            (true, _) => path.to_string(),
             (false, true) => self.prefix.to_owned(),
-            (false, false) => child_path(self.prefix, path),
+            (false, false) => format!("{}.{path}", self.prefix),
         }
     }
 
-    fn invalid(&self, path: &str, value: &Value, rule: &str) -> FieldError {
+    fn invalid(&self, path: &FieldPath<'_>, value: &Value, rule: &str) -> FieldError {
         FieldError::invalid(&self.full(path), value.clone(), format!("{path} in body {rule}"))
     }
 
-    fn node(&self, schema: &Schema, value: &Value, old: Option<&Value>, path: &str, out: &mut Findings) {
+    fn node(&self, schema: &Schema, value: &Value, old: Option<&Value>, path: &FieldPath<'_>, out: &mut Findings) {
         if old == Some(value) {
             let mut inner = Findings::default();
             self.fresh(schema, value, None, path, &mut inner);
@@ -89,7 +85,7 @@ impl Check<'_> {
         }
     }
 
-    fn fresh(&self, schema: &Schema, value: &Value, old: Option<&Value>, path: &str, out: &mut Findings) {
+    fn fresh(&self, schema: &Schema, value: &Value, old: Option<&Value>, path: &FieldPath<'_>, out: &mut Findings) {
         if let Some(error) = self.wrong_type(schema, value, path) {
             out.errors.push(error);
         }
@@ -105,7 +101,7 @@ impl Check<'_> {
         self.junctors(schema, value, path, out);
     }
 
-    fn wrong_type(&self, schema: &Schema, value: &Value, path: &str) -> Option<FieldError> {
+    fn wrong_type(&self, schema: &Schema, value: &Value, path: &FieldPath<'_>) -> Option<FieldError> {
         let actual = type_name(value);
         let wanted = match schema.type_rule {
             TypeRule::Any => return None,
@@ -126,25 +122,25 @@ impl Check<'_> {
     }
 
     /// Of a text's errors only the first is told.
-    fn string(&self, schema: &Schema, text: &str, path: &str, out: &mut Findings) {
+    fn string(&self, schema: &Schema, text: &str, path: &FieldPath<'_>, out: &mut Findings) {
         let length = i64::try_from(text.chars().count()).unwrap_or(i64::MAX);
-        let value = Value::from(text);
+        let value = || Value::from(text);
         let error = if let Some(limit) = schema.bounds.max_length.filter(|limit| length > *limit) {
             FieldError::too_long(&self.full(path), limit)
         } else if let Some(limit) = schema.bounds.min_length.filter(|limit| length < *limit) {
-            self.invalid(path, &value, &format!("should be at least {limit} chars long"))
+            self.invalid(path, &value(), &format!("should be at least {limit} chars long"))
         } else if let Some(pattern) = schema.pattern.as_ref().filter(|it| !it.regex.is_match(text)) {
-            self.invalid(path, &value, &format!("should match '{}'", pattern.text))
+            self.invalid(path, &value(), &format!("should match '{}'", pattern.text))
         } else if let Some(format) = schema.format.as_deref().filter(|it| !format_holds(it, text)) {
             let detail = format!("{path} in body must be of type {format}: {text:?}");
-            FieldError::new(FieldErrorKind::TypeInvalid, &self.full(path), value, detail)
+            FieldError::new(FieldErrorKind::TypeInvalid, &self.full(path), value(), detail)
         } else {
             return;
         };
         out.errors.push(error);
     }
 
-    fn number(&self, schema: &Schema, value: &Value, number: f64, path: &str, out: &mut Findings) {
+    fn number(&self, schema: &Schema, value: &Value, number: f64, path: &FieldPath<'_>, out: &mut Findings) {
         let bounds = &schema.bounds;
         if let Some(limit) = bounds.multiple_of.filter(|limit| (number / limit).fract() != 0.0) {
             out.errors.push(self.invalid(path, value, &format!("should be a multiple of {limit}")));
@@ -169,7 +165,7 @@ impl Check<'_> {
         }
     }
 
-    fn array(&self, schema: &Schema, items: &[Value], old: Option<&Value>, path: &str, out: &mut Findings) {
+    fn array(&self, schema: &Schema, items: &[Value], old: Option<&Value>, path: &FieldPath<'_>, out: &mut Findings) {
         let count = i64::try_from(items.len()).unwrap_or(i64::MAX);
         if let Some(limit) = schema.bounds.min_items.filter(|limit| count < *limit) {
             let rule = format!("should have at least {limit} items");
@@ -181,11 +177,11 @@ impl Check<'_> {
         let Some(item_schema) = &schema.items else { return };
         for (index, item) in items.iter().enumerate() {
             let old_item = schema.matching_item(item, old);
-            self.node(item_schema, item, old_item, &format!("{path}[{index}]"), out);
+            self.node(item_schema, item, old_item, &FieldPath::Item(path, index), out);
         }
     }
 
-    fn object(&self, schema: &Schema, value: &Value, old: Option<&Value>, path: &str, out: &mut Findings) {
+    fn object(&self, schema: &Schema, value: &Value, old: Option<&Value>, path: &FieldPath<'_>, out: &mut Findings) {
         let Value::Object(fields) = value else { return };
         let count = i64::try_from(fields.len()).unwrap_or(i64::MAX);
         if let Some(limit) = schema.bounds.max_properties.filter(|limit| count > *limit) {
@@ -196,20 +192,20 @@ impl Check<'_> {
             out.errors.push(self.invalid(path, &fields.len().into(), &rule));
         }
         for name in schema.required.iter().filter(|name| !fields.contains_key(*name)) {
-            out.errors.push(FieldError::required(&self.full(&child_path(path, name)), ""));
+            out.errors.push(FieldError::required(&self.full(&FieldPath::Field(path, name)), ""));
         }
         for (name, field) in fields {
             // The metadata of a whole object has rules of its own.
-            if path.is_empty() && self.prefix.is_empty() && name == "metadata" {
+            if path.is_root() && self.prefix.is_empty() && name == "metadata" {
                 continue;
             }
             if let Some(child) = schema.field(name) {
-                self.node(child, field, old.and_then(|old| old.get(name)), &child_path(path, name), out);
+                self.node(child, field, old.and_then(|old| old.get(name)), &FieldPath::Field(path, name), out);
             }
         }
     }
 
-    fn allowed(&self, schema: &Schema, value: &Value, path: &str, out: &mut Findings) {
+    fn allowed(&self, schema: &Schema, value: &Value, path: &FieldPath<'_>, out: &mut Findings) {
         if schema.allowed.is_empty() || schema.allowed.contains(value) {
             return;
         }
@@ -222,7 +218,7 @@ impl Check<'_> {
         out.errors.push(FieldError::new(FieldErrorKind::NotSupported, &self.full(path), value.clone(), detail));
     }
 
-    fn junctors(&self, schema: &Schema, value: &Value, path: &str, out: &mut Findings) {
+    fn junctors(&self, schema: &Schema, value: &Value, path: &FieldPath<'_>, out: &mut Findings) {
         let errors_of = |branch: &Schema| {
             let mut found = Findings::default();
             self.fresh(branch, value, None, path, &mut found);
@@ -233,7 +229,7 @@ impl Check<'_> {
         }
         let any_of = &schema.junctors.any_of;
         if !any_of.is_empty() && any_of.iter().all(|branch| !errors_of(branch).is_empty()) {
-            let rule = format!("{path:?} must validate at least one schema (anyOf)");
+            let rule = format!("{:?} must validate at least one schema (anyOf)", path.to_string());
             out.errors.push(FieldError::invalid(&self.full(path), "", rule));
         }
         let one_of = &schema.junctors.one_of;
@@ -241,7 +237,8 @@ impl Check<'_> {
             let matching = one_of.iter().filter(|branch| errors_of(branch).is_empty()).count();
             if matching != 1 {
                 let rule = format!(
-                    "{path:?} must validate one and only one schema (oneOf). Found {matching} valid alternatives"
+                    "{:?} must validate one and only one schema (oneOf). Found {matching} valid alternatives",
+                    path.to_string()
                 );
                 out.errors.push(FieldError::invalid(&self.full(path), "", rule));
             }
@@ -249,7 +246,7 @@ impl Check<'_> {
         if let Some(branch) = &schema.junctors.not
             && errors_of(branch).is_empty()
         {
-            let rule = format!("{path:?} must not validate the schema (not)");
+            let rule = format!("{:?} must not validate the schema (not)", path.to_string());
             out.errors.push(FieldError::invalid(&self.full(path), "", rule));
         }
     }
@@ -284,14 +281,20 @@ pub(crate) fn is_untypable(error: &FieldError) -> bool {
 }
 
 /// Checks that keyed lists and sets hold each item once (`x-kubernetes-list-type`).
-pub(crate) fn duplicates(schema: &Schema, value: &Value, path: &str, out: &mut Vec<FieldError>) {
+pub(crate) fn duplicates(schema: &Schema, value: &Value) -> Vec<FieldError> {
+    let mut found = Vec::new();
+    find_duplicates(schema, value, &FieldPath::ROOT, &mut found);
+    found
+}
+
+fn find_duplicates(schema: &Schema, value: &Value, path: &FieldPath<'_>, out: &mut Vec<FieldError>) {
     match value {
         Value::Object(fields) => {
             for (name, field) in fields {
                 if let Some(child) = schema.properties.get(name) {
-                    duplicates(child, field, &child_path(path, name), out);
+                    find_duplicates(child, field, &FieldPath::Field(path, name), out);
                 } else if let Additional::Schema(child) = &schema.additional {
-                    duplicates(child, field, &format!("{path}[{name}]"), out);
+                    find_duplicates(child, field, &FieldPath::Entry(path, name), out);
                 }
             }
         }
@@ -299,7 +302,7 @@ pub(crate) fn duplicates(schema: &Schema, value: &Value, path: &str, out: &mut V
             duplicate_items(schema, items, path, out);
             if let Some(child) = &schema.items {
                 for (index, item) in items.iter().enumerate() {
-                    duplicates(child, item, &format!("{path}[{index}]"), out);
+                    find_duplicates(child, item, &FieldPath::Item(path, index), out);
                 }
             }
         }
@@ -307,7 +310,7 @@ pub(crate) fn duplicates(schema: &Schema, value: &Value, path: &str, out: &mut V
     }
 }
 
-fn duplicate_items(schema: &Schema, items: &[Value], path: &str, out: &mut Vec<FieldError>) {
+fn duplicate_items(schema: &Schema, items: &[Value], path: &FieldPath<'_>, out: &mut Vec<FieldError>) {
     let mut seen: Vec<(Value, usize)> = Vec::new();
     for (index, item) in items.iter().enumerate() {
         let identity = match &schema.list_type {

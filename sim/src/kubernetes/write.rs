@@ -309,8 +309,7 @@ fn check_custom(kind: &Kind, object: &Value, old: Option<&Value>, part: Part, ou
     }
     // Metadata has rules of its own, which let an item of a set stand twice.
     let duplicates = |object: &Value| {
-        let mut found = Vec::new();
-        validate::duplicates(schema, object, "", &mut found);
+        let mut found = validate::duplicates(schema, object);
         found.retain(|error| !error.path.starts_with("metadata."));
         found
     };

@@ -1,0 +1,52 @@
+//! Where a value stands in an object, as a server writes it.
+
+use std::fmt;
+
+/// A path such as `spec.rules[2].name`. It is made step by step on the way down, of what is there anyway, and written
+/// out only for those who complain: nearly every value of nearly every object is fine.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum FieldPath<'a> {
+    /// Where the walk began; empty for a whole object.
+    Start(&'a str),
+    /// A field of an object.
+    Field(&'a FieldPath<'a>, &'a str),
+    /// An entry of a map, in brackets.
+    Entry(&'a FieldPath<'a>, &'a str),
+    /// An item of a list.
+    Item(&'a FieldPath<'a>, usize),
+}
+
+impl FieldPath<'_> {
+    /// That of a whole object.
+    pub(crate) const ROOT: Self = Self::Start("");
+
+    pub(crate) fn is_root(&self) -> bool {
+        matches!(self, Self::Start(""))
+    }
+}
+
+impl fmt::Display for FieldPath<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Start(path) => f.write_str(path),
+            Self::Field(base, name) if base.is_root() => f.write_str(name),
+            Self::Field(base, name) => write!(f, "{base}.{name}"),
+            Self::Entry(base, name) => write!(f, "{base}[{name}]"),
+            Self::Item(base, index) => write!(f, "{base}[{index}]"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::FieldPath;
+
+    #[test]
+    fn a_path_reads_as_a_server_writes_it() {
+        let rules = FieldPath::Field(&FieldPath::Start("spec"), "rules");
+        let labels = FieldPath::Field(&FieldPath::Item(&rules, 2), "labels");
+        assert_eq!(FieldPath::Entry(&labels, "a/b").to_string(), "spec.rules[2].labels[a/b]");
+        assert_eq!(FieldPath::Field(&FieldPath::ROOT, "spec").to_string(), "spec");
+        assert_eq!(FieldPath::ROOT.to_string(), "");
+    }
+}
