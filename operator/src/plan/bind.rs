@@ -30,7 +30,8 @@ pub(super) fn walk(view: &View, now: Timestamp) -> Result<Settled, Halt> {
     }
     credentials::withdraw_public_access(view, desired)?;
     let Some((record, stored)) = view.record() else {
-        return Err(hold_first(view, desired)?.into());
+        let latest = view.credentials().max_by_key(|secret| view.labelled_generation(secret));
+        return Err(recall(view, desired, latest)?.into());
     };
     for (record, stored) in view.records() {
         // Its labels: deletion finds it by them.
@@ -131,9 +132,10 @@ pub(super) fn usable(view: &View, name: &str) -> Result<Arc<Backend>, Halt> {
     }
 }
 
-/// The step that makes a claim without a record the holder of its bucket.
-fn hold_first(view: &View, desired: &Desired) -> Result<Act, Halt> {
-    let memory = Memory::of(view);
+/// The step that makes a claim the holder of its bucket that has no record of it: a new one, or one whose record is lost.
+/// `latest` is its latest credential, if it has any.
+pub(super) fn recall(view: &View, desired: &Desired, latest: Option<&Stored>) -> Result<Act, Halt> {
+    let memory = Memory::of(view, latest);
     let target = match memory.bucket {
         Some((name, bucket)) => {
             let backend = usable(view, &name)?;
@@ -251,9 +253,8 @@ struct Memory {
 }
 
 impl Memory {
-    fn of(view: &View) -> Self {
+    fn of(view: &View, credential: Option<&Stored>) -> Self {
         let status = &view.claim.status;
-        let credential = view.credentials().max_by_key(|secret| view.labelled_generation(secret));
         let named =
             |secret: &Stored| Some((secret.text("backend")?.to_owned(), secret.text("bucket_name")?.to_owned()));
         let backend = status.backend.as_ref().map(|backend| backend.name.clone());

@@ -6,8 +6,9 @@ use crate::api::{
     AccessKeyId, AnonymousBinding, BucketRecord, ConsumerContent, Credential, CredentialFacts, Desired, Reason, wire,
 };
 
-use super::bind::require_fresh;
+use super::bind::{recall, require_fresh};
 use super::bucket::rewrite;
+use super::records::names;
 use super::repair::{Change, SecretPatch, Trigger};
 use super::rotation;
 use super::step::{Act, Concern, Halt, Look, Stop};
@@ -27,6 +28,7 @@ pub(super) fn walk(
 ) -> Result<Option<Timestamp>, Halt> {
     let facts = facts(desired, record);
     let credential = credential(view, &facts, record, stored)?;
+    refuse_to_go_back(view, desired, record, stored)?;
     consumer(view, &facts, &credential)?;
     remove_renamed(view)?;
     binding(view, desired, record)?;
@@ -83,6 +85,32 @@ fn credential(
     Err(rewrite(view, &raised, stored, Change::RaiseGeneration(Trigger::Repair)))
 }
 
+/// A consumer Secret never goes back to an earlier credential. Where it holds a later one than the record aims at, what
+/// was read of the record is old, mostly. Where live reads say the same, somebody took the labels off what was aimed at
+/// then, or set the record back: the credential's name leads to it, and it to the record of its bucket; if it is gone, a
+/// later one still is aimed at.
+fn refuse_to_go_back(view: &View, desired: &Desired, record: &BucketRecord, stored: &Stored) -> Result<(), Halt> {
+    let name = &view.claim.consumer_secret;
+    let Some(Some(secret)) = view.consumers.get(name) else { return Ok(()) };
+    let later = published_generation(view, secret).filter(|generation| *generation > record.generation);
+    let Some(published) = later.filter(|_| secret.is_controlled_by(&record.uid)) else { return Ok(()) };
+    if !view.met.contains(name) {
+        return Err(Look::Consumer(name.clone()).into());
+    }
+    require_fresh(view)?;
+    if view.own_lists == 0 {
+        return Err(Look::Own.into());
+    }
+    let key = AccessKeyId::of(&record.uid, published).secret_name();
+    match view.credential(published) {
+        None if !view.absent.contains(&key) => Err(Look::Internal(key).into()),
+        Some(secret) if !view.records().any(|(record, _)| names(secret, &record)) => {
+            Err(recall(view, desired, Some(secret))?.into())
+        }
+        _ => Err(rotation::raise(view, record, stored, Trigger::Repair)),
+    }
+}
+
 /// The Secret that the tenant reads. Ours only if this claim's UID controls it; a stranger's is left alone.
 fn consumer(view: &View, facts: &CredentialFacts, credential: &Credential) -> Result<(), Halt> {
     let name = &view.claim.consumer_secret;
@@ -103,9 +131,6 @@ fn consumer(view: &View, facts: &CredentialFacts, credential: &Credential) -> Re
         }
     };
     refuse_stranger(view, secret)?;
-    if published_generation(view, secret).is_some_and(|generation| generation > facts.generation) {
-        return Err(Halt::Stale("the consumer Secret holds a later credential"));
-    }
     repair(view, SecretPatch::between(&secret.0, &wanted, &ConsumerContent::OPTIONAL_KEYS, Change::Repair))
 }
 

@@ -602,19 +602,6 @@ fn a_bucket_that_exists_and_is_anothers_is_never_taken() {
     assert_eq!(verdict(&view), "BucketExists");
 }
 
-// covers: 3.3.consumer.neverBack
-#[test]
-fn a_consumer_secret_that_holds_a_later_credential_is_not_written_over() {
-    let mut view = bound();
-    let facts = CredentialFacts { generation: 2, ..facts(&view) };
-    let later = facts.content(NAMESPACE, Some(&SecretKey::new("new".into()))).to_secret();
-    let credential = crate::api::Credential::read(&later, &facts.uid, 2).unwrap();
-    let gateway = &view.setting.gateway.clone();
-    let consumer = crate::api::ConsumerContent { facts: &facts, credential: &credential, gateway, name: "photos-s3" };
-    view.consumers.insert("photos-s3".into(), Some(stored(&consumer.content())));
-    assert!(matches!(step(&view), Step::Rest(rest) if matches!(rest.then, Then::Retry(_))), "this view is old");
-}
-
 /// The caches may show a Secret that is long gone, and say so for as long as a watch is silent.
 #[test]
 fn a_strangers_consumer_secret_is_read_before_it_is_refused() {

@@ -272,3 +272,70 @@ fn an_error_at_a_bucket_that_is_not_yet_the_claims_is_no_drift_check() {
     view.learn(&look, Answer::Failed(Failure::Upstream("500".into())));
     assert_eq!(verdict(&view), "BackendError");
 }
+
+fn learn_live(view: &mut View, look: &Look, answer: Answer) {
+    let next = step(view);
+    assert_eq!(next, Step::Look(look.clone()));
+    view.learn(&next, answer);
+}
+
+/// What is live says the same as the caches: the consumer Secret, the claim, and a list.
+fn look_at_all_that_is_live(view: &mut View) {
+    (view.fresh, view.own_lists) = (false, 0);
+    let (consumer, claim) = (view.consumers["photos-s3"].clone(), view.claim.clone());
+    learn_live(view, &Look::Consumer("photos-s3".into()), Answer::Secret(consumer));
+    learn_live(view, &Look::Claim, Answer::Claim(Some(Box::new(claim))));
+    let own = view.own.values().cloned().collect();
+    learn_live(view, &Look::Own, Answer::Secrets(own));
+}
+
+// covers: 3.3.consumer.neverBack
+#[test]
+fn a_consumer_secret_that_holds_a_later_credential_has_what_is_live_looked_at() {
+    let mut view = bound();
+    publish(&mut view, OLD, 2);
+    look_at_all_that_is_live(&mut view);
+    let key = AccessKeyId::of(&view.claim.uid, 2).secret_name();
+    learn_live(&mut view, &Look::Internal(key), Answer::Secret(None));
+    let raise = step(&view);
+    let Step::Act(Act::Patch(patch)) = &raise else { panic!("{raise}") };
+    assert_eq!(patch.change, Change::RaiseGeneration(Trigger::Repair));
+    let above = data_encoding::BASE64.encode(b"3");
+    assert!(patch.json().to_string().contains(&above), "what was published is never used again, nor gone back from");
+}
+
+/// Somebody took the labels off what the claim had moved to, and no list shows it any more.
+#[test]
+fn a_claim_that_has_moved_finds_its_key_and_its_record_by_their_names() {
+    let mut view = sent_on();
+    let mut moved = view.clone();
+    put_record(&mut moved, NEW, 2);
+    put_key(&mut moved, NEW, 2);
+    let hidden = |name: &str| {
+        let mut secret = (*moved.own[name].0).clone();
+        secret.metadata.labels = None;
+        Answer::Secret(Some(Stored(Arc::new(secret))))
+    };
+    publish(&mut view, NEW, 2);
+    look_at_all_that_is_live(&mut view);
+    let key = AccessKeyId::of(&view.claim.uid, 2).secret_name();
+    learn_live(&mut view, &Look::Internal(key.clone()), hidden(&key));
+    let record = held(&moved).name().to_string();
+    loop {
+        let next = step(&view);
+        let answer = match &next {
+            Step::Look(Look::Holder(at)) if at.backend == "second" => Answer::Holder(Holder::Unknown),
+            Step::Look(Look::CredentialsFor(at)) if at.backend == "second" => Answer::Secrets(Vec::new()),
+            Step::Look(Look::Bucket(at)) if at.backend == "second" => {
+                Answer::Bucket(BucketSeen::Present(Some(tags(OURS))))
+            }
+            Step::Act(Act::CreateRecord(made)) if made.name().as_str() == record => Answer::Exists,
+            Step::Look(Look::Internal(name)) if *name == record => hidden(name),
+            _ => break,
+        };
+        view.learn(&next, answer);
+    }
+    assert_eq!(current(&view), ("second".into(), 2));
+    let Step::Act(Act::Patch(patch)) = step(&view) else { panic!("{}", step(&view)) };
+    assert_eq!((patch.change, patch.target.name), (Change::Repair, record), "its labels, by which deletion finds it");
+}
