@@ -249,3 +249,28 @@ async fn gather(batches: impl Stream<Item = Slice>, failed: &AtomicBool) -> Slic
         })
         .await
 }
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+
+    use super::*;
+
+    /// Stores differ in the code for what is locked: Amazon S3 and versitygw say AccessDenied, MinIO InvalidRequest.
+    #[rstest]
+    #[case("NoSuchVersion", 1, None, false)]
+    #[case("SlowDown", 0, None, true)]
+    #[case("AccessDenied", 0, Some("AccessDenied"), false)]
+    #[case("InvalidRequest", 0, Some("InvalidRequest"), false)]
+    fn what_a_store_says_of_a_key_is_gone_passing_or_a_refusal(
+        #[case] code: &str,
+        #[case] deleted: u64,
+        #[case] refused: Option<&str>,
+        #[case] failed: bool,
+    ) {
+        let mut slice = Slice::default();
+        slice.judge("DeleteObjects", code);
+        let found = (slice.deleted, slice.refused.as_deref(), slice.failed.is_some());
+        assert_eq!(found, (deleted, refused, failed));
+    }
+}
