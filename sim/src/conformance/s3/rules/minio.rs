@@ -98,7 +98,8 @@ pub(super) const RULES: &[Rule] = &[
         systems: SYSTEMS,
         then: Then::GoesOn,
         reason: "MinIO refuses to remove what is locked with InvalidRequest, 400. versitygw and Amazon S3 answer \
-                 AccessDenied, 403.",
+                 AccessDenied, 403. Of many it says so key by key, in an answer of 200: who empties a bucket takes either \
+                 code for a refusal.",
         applies: |exchange, leaf| {
             let of_many = leaf.path.starts_with("body.DeleteResult.Error.")
                 && leaf.simulated == "AccessDenied"
