@@ -114,10 +114,10 @@ pub(super) fn is_somebodys_doing(fault: Fault) -> bool {
 /// given up, or when the Secrets are swept of a claim whose end no watch has told, or of which another operator has made
 /// them; and of two, when somebody's hand is told once and then hidden by a list from before.
 pub(super) fn show_late(faults: &[Fault]) -> bool {
-    let tampered = faults.iter().any(|fault| matches!(fault, Fault::Tamper(_)));
+    let hand = faults.iter().any(|fault| matches!(fault, Fault::Tamper(_) | Fault::Recreate));
     faults.iter().any(|fault| match fault {
         Fault::Vanish | Fault::Usurp | Fault::WatchSilent | Fault::StaleRead | Fault::Collapse | Fault::Twin => true,
-        Fault::Stale { .. } => tampered,
+        Fault::Stale { .. } => hand,
         _ => false,
     })
 }

@@ -227,6 +227,8 @@ impl Teller<'_> {
             let told = self.names.replace(&plain);
             return Some(match field {
                 "generation" => self.names.generation(self.uid, &plain),
+                // That the claim was bound once, its key says as well.
+                "settled" if self.names.generations.contains_key(self.uid) => return None,
                 // One that no key has is told of, but not told.
                 _ if SECRET_FIELDS.contains(&field) && told == plain => "<another secret>".to_owned(),
                 _ => told,

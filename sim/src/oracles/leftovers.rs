@@ -2,7 +2,7 @@
 
 use stowage_operator::api::wire::TAG_CLAIM_UID;
 
-use crate::effects::{Call, KubeVerb};
+use crate::effects::{Call, Fault, KubeVerb};
 
 use super::buckets::{Buckets, is_empty};
 use super::findings::Findings;
@@ -74,23 +74,23 @@ fn is_retained(case: &Case<'_>, state: &State<'_>, life: &Life<'_>) -> bool {
             event["reason"] == "BucketRetained" && event["regarding"]["uid"].as_str() == Some(life.claim.uid)
         })
     };
-    life.claim.policy() == Policy::Retain || life.meddling.any() || told() || was_event_lost(state, life)
+    life.claim.policy() == Policy::Retain || life.meddling.any() || told() || was_untold(state, life)
 }
 
-/// Whether an Event was not taken that the operator, in the same life, tried right after it had let the claim go: a pass
-/// tells what it did at its end. What the Event would have said is in no trace.
-fn was_event_lost(state: &State<'_>, life: &Life<'_>) -> bool {
+/// Whether the operator could not tell, right after it had let the claim go: a pass tells what it did at its end. It died
+/// before that, or an Event was not taken; what that one would have said is in no trace.
+fn was_untold(state: &State<'_>, life: &Life<'_>) -> bool {
     let Some(Hand::Operator(number)) = life.gone else { return false };
     let Some(release) = state.line(number) else { return false };
     let is_event = |call: &Call| {
         matches!(call, Call::Kube(call)
             if call.verb == KubeVerb::Create && call.resource == "events" && call.namespace.as_deref() == Some(life.claim.namespace))
     };
-    let mut after = state.trace.lines().iter().skip_while(|line| line.number <= number);
-    after.any(|line| {
+    let mut from = state.trace.lines().iter().skip_while(|line| line.number < number);
+    from.any(|line| {
+        let not_taken = is_event(&line.call) && line.world.is_none_or(|status| status >= 300);
         line.instance == release.instance
             && line.began_ms <= release.began_ms + MOST_OF_A_PASS_END_MS
-            && is_event(&line.call)
-            && line.world.is_none_or(|status| status >= 300)
+            && (not_taken || matches!(line.fault, Some(Fault::Crash(_))))
     })
 }

@@ -81,9 +81,12 @@ pub(in super::super) static RACE: Scenario = Scenario {
         reasons == ["Bound", "BucketNameConflict"]
     }),
     otherwise: |facts, faults| {
-        // Whoever of the two is paused waits.
-        let paused = facts.ready(RIVAL.namespace, RIVAL.name) == "Paused";
-        paused && faults.contains(&Fault::Edit(Edit::Pause))
+        // Whoever of the two is paused, or loses its Secret, waits.
+        match facts.ready(RIVAL.namespace, RIVAL.name) {
+            "Paused" => faults.contains(&Fault::Edit(Edit::Pause)),
+            "SecretConflict" => faults.contains(&Fault::Tamper(Tampering::DisownConsumer)),
+            _ => false,
+        }
     },
     ends_alike: false,
     check: nothing_more,
