@@ -1,0 +1,216 @@
+//! Whose a bucket is: made, adopted, refused, missing.
+
+use super::*;
+
+// covers: 2.record.settled, 3.2.create.absence
+#[test]
+fn a_bucket_is_not_made_by_a_record_that_another_operator_may_have_written_since() {
+    let mut view = holding(|record| record.absence = true);
+    view.own_lists = 0;
+    let look = step(&view);
+    assert!(matches!(look, Step::Look(Look::Bucket(_))));
+    view.learn(&look, Answer::Bucket(BucketSeen::Absent));
+    let look = step(&view);
+    assert!(matches!(look, Step::Look(Look::Internal(_))), "its key shows that the claim was bound");
+    view.learn(&look, Answer::Secret(None));
+    assert_eq!(step(&view), Step::Look(Look::Own));
+    let mut newer = record(&view);
+    (newer.absence, newer.settled) = (true, true);
+    let mut noted = view.clone();
+    noted.learn(&Step::Look(Look::Own), Answer::Secrets(vec![stored(&newer.content(NAMESPACE))]));
+    let Step::Act(Act::Patch(patch)) = step(&noted) else { panic!("no patch") };
+    assert_eq!(patch.change, Change::RaiseGeneration(Trigger::Repair), "a claim that was bound gets its key back");
+    let same = view.own.values().cloned().collect();
+    view.learn(&Step::Look(Look::Own), Answer::Secrets(same));
+    assert!(matches!(step(&view), Step::Act(Act::CreateBucket(_))));
+}
+
+// covers: 3.2.create.absence
+#[test]
+fn absence_is_in_the_record_before_the_bucket_is_created() {
+    assert!(matches!(step(&holding(|_| {})), Step::Look(Look::Bucket(_))));
+    let Step::Act(Act::Patch(patch)) = step(&about_to_create(|_| {})) else { panic!("no patch") };
+    assert_eq!(patch.change, Change::NoteAbsence);
+    let noted = about_to_create(|record| record.absence = true);
+    assert!(matches!(step(&noted), Step::Act(Act::CreateBucket(_))));
+}
+
+// covers: 2.record.settled
+#[test]
+fn a_bucket_is_not_made_for_a_record_whose_key_is_there_without_its_labels() {
+    let mut view = holding(|record| record.absence = true);
+    view.bucket = Some(BucketSeen::Absent);
+    let look = step(&view);
+    let mut key = facts(&view).content(NAMESPACE, Some(&SecretKey::new("x".into())));
+    key.labels.clear();
+    view.learn(&look, Answer::Secret(Some(stored(&key))));
+    view.fresh = true;
+    let Step::Act(Act::Patch(patch)) = step(&view) else { panic!("no patch") };
+    assert_eq!(patch.change, Change::Settle, "the claim was bound, so its bucket is missing");
+}
+
+// covers: 3.2.create.success, 3.2.tags
+#[test]
+fn a_plain_success_in_the_pass_that_looked_is_ours_and_is_tagged_at_once() {
+    let mut view = about_to_create(|record| record.absence = true);
+    let create = step(&view);
+    view.learn(&create, Answer::Created(CreateAnswer::Created));
+    let Step::Act(Act::TagBucket(_, tags)) = step(&view) else { panic!("no tags") };
+    assert_eq!(tags.get(wire::TAG_CLAIM_UID).map(String::as_str), Some("u-1"));
+    assert_eq!(tags.get(wire::TAG_CLAIM).map(String::as_str), Some("team-a/photos"));
+    assert_eq!(tags.get(wire::TAG_INSTALLATION).map(String::as_str), Some("cluster-1"));
+}
+
+// covers: 3.2.create.again
+#[test]
+fn a_bucket_that_is_there_already_is_looked_at_again() {
+    let mut view = about_to_create(|record| record.absence = true);
+    let create = step(&view);
+    view.learn(&create, Answer::Created(CreateAnswer::AlreadyOwned));
+    assert!(matches!(step(&view), Step::Look(Look::Bucket(_))));
+}
+
+/// What becomes of a bucket that is found there.
+#[derive(Debug, PartialEq)]
+enum Fate {
+    Taken,
+    Refused,
+}
+
+// covers: 3.2.adoption, 3.2.adoption.first
+#[rstest]
+#[case(AdoptionPolicy::Never, EARLIER_LIFE, Fate::Refused)]
+#[case(AdoptionPolicy::Never, &[], Fate::Refused)]
+#[case(AdoptionPolicy::Owned, EARLIER_LIFE, Fate::Taken)]
+#[case(AdoptionPolicy::Owned, OTHER_CLUSTER, Fate::Refused)]
+#[case(AdoptionPolicy::Owned, ANOTHER, Fate::Refused)]
+#[case(AdoptionPolicy::Owned, STRANGERS, Fate::Refused)]
+#[case(AdoptionPolicy::Owned, &[], Fate::Refused)]
+#[case(AdoptionPolicy::Any, EARLIER_LIFE, Fate::Taken)]
+#[case(AdoptionPolicy::Any, OTHER_CLUSTER, Fate::Refused)]
+#[case(AdoptionPolicy::Any, ANOTHER, Fate::Refused)]
+#[case(AdoptionPolicy::Any, STRANGERS, Fate::Taken)]
+#[case(AdoptionPolicy::Any, &[], Fate::Taken)]
+fn the_adoption_policy_decides_on_buckets_that_were_there(
+    #[case] policy: AdoptionPolicy,
+    #[case] found: &[(&str, &str)],
+    #[case] fate: Fate,
+) {
+    let mut view = holding(|_| {});
+    view.backends.insert("main".into(), backend(policy));
+    view.bucket = Some(BucketSeen::Present(Some(tags(found))));
+    view.rivals = Some(Vec::new());
+    let seen = match step(&view) {
+        Step::Act(Act::Patch(patch)) if patch.change == Change::Adopt => Fate::Taken,
+        Step::Act(Act::WriteStatus(..)) if verdict(&view) == "BucketExists" => Fate::Refused,
+        other => panic!("{other}"),
+    };
+    assert_eq!(seen, fate);
+}
+
+// covers: 3.2.rivals
+#[test]
+fn a_bucket_is_taken_over_only_if_a_live_list_shows_no_credential_of_another_claim() {
+    let mut view = holding(|_| {});
+    view.bucket = Some(BucketSeen::Present(Some(tags(EARLIER_LIFE))));
+    assert!(matches!(step(&view), Step::Look(Look::CredentialsFor(_))));
+    let mut facts = facts(&view);
+    facts.uid = crate::api::ClaimUid::new("u-9");
+    view.rivals = Some(vec![stored(&facts.content(NAMESPACE, Some(&SecretKey::new("x".into()))))]);
+    assert_eq!(verdict(&view), "BucketNameConflict");
+}
+
+// covers: 3.2.create.untagged
+#[test]
+fn an_untagged_bucket_is_ours_only_if_it_was_absent_and_is_empty() {
+    let mut view = holding(|record| record.absence = true);
+    view.bucket = Some(BucketSeen::Present(Some(tags(&[]))));
+    assert!(matches!(step(&view), Step::Look(Look::Contents(_))));
+    view.bucket_empty = Some(true);
+    assert!(matches!(step(&view), Step::Act(Act::TagBucket(..))));
+    view.bucket_empty = Some(false);
+    assert_eq!(verdict(&view), "BucketExists");
+}
+
+// covers: 3.2.create.tagged
+#[test]
+fn a_bucket_with_our_tags_needs_no_more_proof() {
+    let mut view = holding(|_| {});
+    view.backends.insert("main".into(), backend(AdoptionPolicy::Never));
+    view.bucket = Some(BucketSeen::Present(Some(tags(OURS))));
+    assert!(matches!(step(&view), Step::Look(Look::Internal(_))), "on to the credential");
+}
+
+// covers: 3.2.look.forbidden
+#[test]
+fn a_bucket_of_somebody_else_is_never_taken() {
+    let mut view = holding(|_| {});
+    view.backends.insert("main".into(), backend(AdoptionPolicy::Any));
+    view.bucket = Some(BucketSeen::Forbidden);
+    assert_eq!(verdict(&view), "BucketExists");
+}
+
+// covers: 3.2.create.neverAgain
+#[test]
+fn an_adopted_bucket_that_is_gone_is_not_made_again() {
+    let mut view = holding(|record| record.adopted = true);
+    view.bucket = Some(BucketSeen::Absent);
+    assert_eq!(verdict(&view), "BucketMissing");
+}
+
+// covers: 3.2.missing
+#[test]
+fn a_bucket_that_vanished_is_missing_until_it_is_back_with_our_tags() {
+    let mut view = bound();
+    view.bucket = Some(BucketSeen::Absent);
+    let Step::Act(Act::Patch(patch)) = step(&view) else { panic!("no patch") };
+    assert_eq!(patch.change, Change::Settle, "the record knows it before it is told");
+    let settled = BucketRecord { settled: true, ..record(&view) };
+    let secret = stored(&settled.content(NAMESPACE));
+    view.own.insert(secret.name().to_owned(), secret);
+    assert_eq!(verdict(&view), "BucketMissing");
+    view.missing_at = Some(crate::plan::bind::target(&record(&view)));
+    view.bucket = Some(BucketSeen::Present(Some(tags(&[]))));
+    assert_eq!(verdict(&view), "BucketMissing", "an untagged one in its place is not it");
+    view.bucket = Some(BucketSeen::Present(Some(tags(OURS))));
+    assert!(matches!(step(&view), Step::Rest(_)));
+}
+
+// covers: 3.2.remade.adopted
+#[test]
+fn a_record_is_not_made_again_for_a_bucket_whose_tags_name_another_claim() {
+    let mut view = view();
+    view.claim.status.bucket_name = Some("team-a-photos".into());
+    let endpoint = "http://s3.example".into();
+    view.claim.status.backend = Some(crate::api::PinnedBackend { name: "main".into(), endpoint });
+    view.claim.status.bucket_origin = Some(crate::api::BucketOrigin::Created);
+    view.holder = Some((record(&view).name(), Holder::Unknown));
+    view.rivals = Some(Vec::new());
+    view.bucket = Some(BucketSeen::Present(Some(tags(ANOTHER))));
+    assert_eq!(verdict(&view), "BucketExists");
+    view.bucket = Some(BucketSeen::Present(Some(tags(EARLIER_LIFE))));
+    let Step::Act(Act::CreateRecord(record)) = step(&view) else { panic!("no record") };
+    assert!(record.adopted);
+}
+
+// covers: 3.2.create.alreadyExists
+#[test]
+fn a_bucket_that_exists_and_is_anothers_is_never_taken() {
+    let mut view = about_to_create(|record| record.absence = true);
+    view.backends.insert("main".into(), backend(AdoptionPolicy::Any));
+    let create = step(&view);
+    view.learn(&create, Answer::Created(CreateAnswer::AlreadyExists));
+    assert_eq!(verdict(&view), "BucketExists");
+}
+
+/// The bucket may have been made between the look and the record, by whoever held it then.
+#[test]
+fn absence_that_was_seen_before_the_record_is_made_proves_nothing() {
+    let mut view = view();
+    let record = record(&view);
+    let look = Step::Look(Look::Bucket(crate::plan::bind::target(&record)));
+    view.learn(&look, Answer::Bucket(BucketSeen::Absent));
+    let made = stored(&record.content(NAMESPACE));
+    view.learn(&Step::Act(Act::CreateRecord(record)), Answer::Secret(Some(made)));
+    assert_eq!(step(&view), look);
+}

@@ -1,0 +1,143 @@
+//! Keys, the consumer Secret and public access, and how keys are replaced.
+
+use super::*;
+
+// covers: 2.credential.once, 3.live.credential, 3.3.target.gone
+#[test]
+fn a_generation_is_minted_only_by_the_pass_that_made_it_the_target() {
+    let mut view = holding(|_| {});
+    view.bucket = Some(BucketSeen::Present(Some(tags(OURS))));
+    view.own_target = Some(1);
+    assert!(matches!(step(&view), Step::Act(Act::Mint(_))));
+    view.own_target = None;
+    let look = step(&view);
+    assert!(matches!(look, Step::Look(Look::Internal(_))), "a cache is no proof of absence");
+    view.learn(&look, Answer::Secret(None));
+    let Step::Act(Act::Patch(patch)) = step(&view) else { panic!("no patch") };
+    assert_eq!(patch.change, Change::RaiseGeneration(Trigger::Repair));
+}
+
+// covers: 2.internal.damaged
+#[test]
+fn a_damaged_credential_is_not_overwritten() {
+    let mut view = holding(|_| {});
+    let mut content = facts(&view).content(NAMESPACE, Some(&SecretKey::new("s3cr3t".into())));
+    content.data.remove("secret_access_key");
+    let secret = stored(&content);
+    view.own.insert(secret.name().to_owned(), secret);
+    assert_eq!(verdict(&view), "CreationInconsistent");
+}
+
+#[test]
+fn a_stamp_at_the_end_of_time_is_waited_for_like_any_other() {
+    let mut view = bound();
+    let mut lower = stored(&facts(&view).content(NAMESPACE, Some(&SecretKey::new("old".into()))));
+    let annotations = Arc::make_mut(&mut lower.0).metadata.annotations.get_or_insert_default();
+    annotations.insert(wire::EXPIRES_AT.to_owned(), Timestamp::MAX.to_string());
+    let mut raised = record(&view);
+    raised.generation = 2;
+    let second = stored(
+        &CredentialFacts { generation: 2, ..facts(&view) }.content(NAMESPACE, Some(&SecretKey::new("new".into()))),
+    );
+    let record = stored(&raised.content(NAMESPACE));
+    for secret in [lower, second, record] {
+        view.own.insert(secret.name().to_owned(), secret);
+    }
+    for _ in 0..10 {
+        let step = step(&view);
+        match &step {
+            Step::Act(Act::Patch(_)) => {
+                let new = crate::api::Credential::read(&view.credential(2).unwrap().0, &view.claim.uid, 2);
+                let facts = CredentialFacts { generation: 2, ..facts(&view) };
+                let (credential, gateway) = (new.unwrap(), &view.setting.gateway.clone());
+                let consumer =
+                    crate::api::ConsumerContent { facts: &facts, credential: &credential, gateway, name: "photos-s3" };
+                view.consumers.insert("photos-s3".into(), Some(stored(&consumer.content())));
+            }
+            Step::Act(Act::WriteStatus(_, status)) => view.claim.status = (**status).clone(),
+            Step::Rest(rest) => return assert!(matches!(rest.then, Then::After(_)), "{:?}", rest.then),
+            other => panic!("{other}"),
+        }
+    }
+    panic!("no rest");
+}
+
+/// The caches may show a Secret that is long gone, and say so for as long as a watch is silent.
+#[test]
+fn a_strangers_consumer_secret_is_read_before_it_is_refused() {
+    let mut view = bound();
+    let ours = view.consumers["photos-s3"].clone().unwrap();
+    let mut theirs = (*ours.0).clone();
+    theirs.metadata.owner_references = None;
+    let theirs = Stored(Arc::new(theirs));
+    view.consumers.insert("photos-s3".into(), Some(theirs.clone()));
+    let look = step(&view);
+    assert_eq!(look, Step::Look(Look::Consumer("photos-s3".into())));
+    let mut gone = view.clone();
+    gone.learn(&look, Answer::Secret(None));
+    assert!(matches!(step(&gone), Step::Act(Act::CreateConsumer(_))));
+    view.learn(&look, Answer::Secret(Some(theirs)));
+    assert_eq!(verdict(&view), "SecretConflict");
+}
+
+/// An operator that is behind would take away what was asked for since.
+#[test]
+fn public_access_is_withdrawn_by_a_claim_read_live() {
+    let mut view = bound();
+    let binding = crate::api::AnonymousBinding {
+        claim: view.claim.at.clone(),
+        uid: view.claim.uid.clone(),
+        backend: "main".into(),
+        bucket: record(&view).bucket,
+        per_source_ip_rps: 10,
+    };
+    let binding = stored(&binding.content(NAMESPACE));
+    view.own.insert(binding.name().to_owned(), binding);
+    view.fresh = false;
+    assert_eq!(step(&view), Step::Look(Look::Claim));
+    view.fresh = true;
+    assert!(matches!(step(&view), Step::Act(Act::Delete(secret)) if secret.name.starts_with("ab-")));
+}
+
+/// A bound claim whose credential is old enough, and whose annotation asks for another.
+fn asked() -> (View, Timestamp) {
+    let mut view = bound();
+    view.claim.rotate_request = Some("now".into());
+    for secret in view.own.values_mut().filter(|secret| secret.name().starts_with("vc-")) {
+        let made = k8s_openapi::apimachinery::pkg::apis::meta::v1::Time(Timestamp::UNIX_EPOCH);
+        Arc::make_mut(&mut secret.0).metadata.creation_timestamp = Some(made);
+    }
+    (view, Timestamp::from_second(3600).unwrap())
+}
+
+// covers: 3.3.request.live, 3.3.twoKeys, 3.3.onePatch
+#[test]
+fn a_rotation_is_planned_on_a_claim_and_a_list_read_live_and_begins_with_one_patch() {
+    let (mut view, now) = asked();
+    view.fresh = false;
+    assert_eq!(next(&view, now), Step::Look(Look::Claim), "an old list would ask twice");
+    view.fresh = true;
+    view.own_lists = 0;
+    assert_eq!(next(&view, now), Step::Look(Look::Own), "a lower generation may live");
+    view.own_lists = 1;
+    let step = next(&view, now);
+    let Step::Act(Act::Patch(patch)) = &step else { panic!("{step}") };
+    assert_eq!(patch.change, Change::RaiseGeneration(Trigger::Request));
+    let raised = BucketRecord { generation: 2, handled_rotate_request: Some("now".into()), ..record(&view) };
+    view.learn(&step, Answer::Secret(Some(stored(&raised.content(NAMESPACE)))));
+    let Step::Act(Act::Mint(minted)) = next(&view, now) else { panic!("the same pass mints it") };
+    assert_eq!(minted.generation, 2);
+}
+
+// covers: 3.3.target.found
+#[test]
+fn a_target_that_only_a_live_read_finds_is_used() {
+    let mut view = bound();
+    let name = facts(&view).access_key_id().secret_name();
+    let credential = view.own.remove(&name).unwrap();
+    view.bucket = Some(BucketSeen::Present(Some(tags(OURS))));
+    let look = step(&view);
+    assert_eq!(look, Step::Look(Look::Internal(name)));
+    view.learn(&look, Answer::Secret(Some(credential)));
+    assert!(matches!(step(&view), Step::Rest(_) | Step::Act(Act::WriteStatus(..))), "no other one is made");
+}
