@@ -8,8 +8,9 @@ use kube::core::Status;
 use kube::core::response::{StatusCause, reason};
 use serde_json::{Map, Value};
 
+use super::fields::{self, FieldSet, Path};
 use super::kind::Kind;
-use super::managed::{self, FieldSet, Manager, Managers, Operation, Owned, Path};
+use super::managed::{self, Manager, Managers, Operation, Owned};
 use super::meta;
 use super::schema::{ListType, Schema};
 use super::status::{Failure, no_details};
@@ -33,7 +34,7 @@ pub(crate) struct Applier<'a> {
 pub(crate) fn apply(kind: &Kind, live: &Value, config: &Value, applier: &Applier<'_>) -> Result<Value, Failure> {
     let live = &with_owners(kind, live, applier);
     let schema = &kind.schema;
-    let wanted = managed::fields_of(schema, config, managed::reset_fields(kind, applier.subresource));
+    let wanted = fields::fields_of(schema, config, managed::reset_fields(kind, applier.subresource));
     let me = Manager {
         operation: Operation::Apply,
         name: applier.manager.to_owned(),
@@ -49,14 +50,14 @@ pub(crate) fn apply(kind: &Kind, live: &Value, config: &Value, applier: &Applier
         merged = prune(schema, &merged, &before.fields, &owned);
     }
 
-    let found = managed::difference(schema, live, &merged, managed::reset_fields(kind, applier.subresource));
+    let found = fields::difference(schema, live, &merged, managed::reset_fields(kind, applier.subresource));
     settle_conflicts(&mut managers, &found.changed, applier.force, &kind.api_version())?;
     for owned in managers.values_mut() {
         owned.fields.retain(|path| !found.removed.contains(path));
     }
     // An apply that changes nothing has no time: it keeps the one of the last that did, if there was one.
     let time = match before {
-        _ if !managed::difference(schema, live, &merged, &[]).is_none() => applier.now.to_owned(),
+        _ if !fields::difference(schema, live, &merged, &[]).is_none() => applier.now.to_owned(),
         Some(owned) => owned.time,
         None => String::new(),
     };
@@ -103,7 +104,7 @@ fn merge(schema: &Schema, live: &Value, config: &Value) -> Value {
 /// alone before the one that they stood before.
 fn merge_items(schema: &Schema, old: &[Value], new: &[Value]) -> Vec<Value> {
     let steps = |items: &[Value]| -> Vec<String> {
-        items.iter().map(|item| managed::item_step(schema, &schema.list_type, item)).collect()
+        items.iter().map(|item| fields::item_step(schema, &schema.list_type, item)).collect()
     };
     let (lefts, rights) = (steps(old), steps(new));
     let merged = |right: usize| {
@@ -142,8 +143,8 @@ fn merge_items(schema: &Schema, old: &[Value], new: &[Value]) -> Vec<Value> {
 /// Takes back what the manager owned and nobody owns any more (`Updater.prune`): first all that it owned; of that what
 /// somebody owns comes back, and then what was lost with it without having been the manager's.
 fn prune(schema: &Schema, merged: &Value, last: &FieldSet, owned: &FieldSet) -> Value {
-    let whole = |fields: &FieldSet| managed::with_named_fields(schema, fields);
-    let fields_of = |object: &Value| whole(&managed::fields_of(schema, object, &[]));
+    let whole = |fields: &FieldSet| fields::with_named_fields(schema, fields);
+    let fields_of = |object: &Value| whole(&fields::fields_of(schema, object, &[]));
     let (last, owned, all) = (whole(last), whole(owned), fields_of(merged));
     let left = fields_of(&without(schema, merged, &last));
     let unowned: FieldSet =
@@ -177,7 +178,7 @@ fn remove(schema: &Schema, value: &mut Value, path: &[String]) {
             }
         }
         Value::Array(items) => {
-            let found = items.iter().position(|item| managed::item_step(schema, &schema.list_type, item) == *step);
+            let found = items.iter().position(|item| fields::item_step(schema, &schema.list_type, item) == *step);
             let Some(index) = found else { return };
             if rest.is_empty() {
                 items.remove(index);
@@ -236,7 +237,7 @@ fn refusal(conflicts: &[(String, Vec<Path>)]) -> Failure {
         });
         lines.push(format!("conflicts with {manager}:"));
         for path in paths {
-            let field = managed::display(&path);
+            let field = fields::display(&path);
             lines.push(format!("- {field}"));
             causes.push(StatusCause {
                 reason: "FieldManagerConflict".into(),

@@ -5,8 +5,8 @@ use serde_json::{Map, Value};
 
 use super::builtin;
 use super::defaulting;
+use super::fields;
 use super::kind::Kind;
-use super::managed;
 use super::meta;
 use super::schema::{Additional, Schema, TypeRule};
 use super::status::{Failure, FieldError, FieldErrorKind, bad_request, invalid, unclassified};
@@ -296,7 +296,7 @@ fn repeated(kind: &Kind, config: &Value) -> Option<String> {
     let first = found.first()?;
     let (list, _) = first.path.rsplit_once('[')?;
     let step = if first.value.is_object() { format!("k:{}", first.value) } else { format!("v:{}", first.value) };
-    Some(format!(".{list}: duplicate entries for key {}", managed::display(&vec![step])))
+    Some(format!(".{list}: duplicate entries for key {}", fields::display(&vec![step])))
 }
 
 /// An empty object, for kinds of patch that start from nothing.

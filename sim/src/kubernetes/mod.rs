@@ -25,6 +25,7 @@ mod defaulting;
 mod definition;
 mod delete;
 mod disturbance;
+mod fields;
 mod gc;
 mod kind;
 mod list;

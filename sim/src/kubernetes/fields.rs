@@ -1,0 +1,312 @@
+//! Sets of fields of an object, and what differs between two states of it, field by field
+//! (the ideas of `sigs.k8s.io/structured-merge-diff`, over JSON values).
+//!
+//! A path is a list of steps in the notation of `fieldsV1`: `f:name`, `k:{"type":"Ready"}` for an
+//! item of a keyed list, `v:"x"` for a member of a set.
+
+use std::collections::BTreeSet;
+
+use serde_json::{Map, Value};
+
+use super::schema::{ListType, Schema};
+
+/// Steps from the root of an object to a field.
+pub(crate) type Path = Vec<String>;
+
+/// The paths that somebody owns.
+pub(crate) type FieldSet = BTreeSet<Path>;
+
+/// Fields that nobody owns: the server's own.
+const UNOWNED: [&str; 11] = [
+    "name",
+    "namespace",
+    "selfLink",
+    "uid",
+    "clusterName",
+    "generation",
+    "resourceVersion",
+    "managedFields",
+    "creationTimestamp",
+    "deletionTimestamp",
+    "deletionGracePeriodSeconds",
+];
+
+/// What of an object's metadata can be owned; `None` for nothing.
+fn ownable_metadata(object: &Value) -> Option<Value> {
+    let metadata = object["metadata"].as_object().into_iter().flatten();
+    let ownable: Map<_, _> = metadata
+        .filter(|(name, _)| !UNOWNED.contains(&name.as_str()))
+        .map(|(name, field)| (name.clone(), field.clone()))
+        .collect();
+    (!ownable.is_empty()).then_some(Value::Object(ownable))
+}
+
+/// The parts of a whole object that can be owned, but for those that a request can't change.
+fn ownable<'a>(schema: &'a Schema, object: &'a Value, metadata: Option<&'a Value>, reset: &[&str]) -> Vec<Part<'a>> {
+    let own = |name: &str| !matches!(name, "apiVersion" | "kind" | "metadata") && !reset.contains(&name);
+    let fields = object.as_object().into_iter().flatten().filter(|(name, _)| own(name));
+    let fields = fields.map(|(name, field)| (name.as_str(), field)).chain(metadata.map(|own| ("metadata", own)));
+    fields.map(|(name, field)| named_part(schema, name, field)).collect()
+}
+
+/// The paths of all leaves, list items and entries of maps of an object, but for the parts `reset`. A field that the
+/// schema names and that holds others is not one of them (`ToFieldSet`).
+pub(crate) fn fields_of(schema: &Schema, object: &Value, reset: &[&str]) -> FieldSet {
+    let mut set = FieldSet::new();
+    let metadata = ownable_metadata(object);
+    collect_parts(schema, ownable(schema, object, metadata.as_ref(), reset), &mut Vec::new(), &mut set);
+    set
+}
+
+fn collect(schema: &Schema, value: &Value, path: &mut Path, set: &mut FieldSet) {
+    match children(schema, value) {
+        Some(children) if !children.is_empty() || value.is_array() => collect_parts(schema, children, path, set),
+        _ => {
+            set.insert(path.clone());
+        }
+    }
+}
+
+fn collect_parts(schema: &Schema, parts: Vec<Part<'_>>, path: &mut Path, set: &mut FieldSet) {
+    for (step, child_schema, child) in parts {
+        let named = step.strip_prefix("f:").is_some_and(|name| schema.properties.contains_key(name));
+        path.push(step);
+        if !named {
+            set.insert(path.clone());
+        }
+        collect(child_schema, child, path, set);
+        path.pop();
+    }
+}
+
+/// The paths of a value and of everything below it (what `Compare` tells of a value that one side lacks).
+fn collect_all(schema: &Schema, value: &Value, path: &mut Path, set: &mut FieldSet) {
+    set.insert(path.clone());
+    for (step, child_schema, child) in children(schema, value).into_iter().flatten() {
+        path.push(step);
+        collect_all(child_schema, child, path, set);
+        path.pop();
+    }
+}
+
+/// The set with all fields on the way to its members that the schema names (`EnsureNamedFieldsAreMembers`).
+pub(crate) fn with_named_fields(schema: &Schema, fields: &FieldSet) -> FieldSet {
+    let mut whole = fields.clone();
+    for path in fields {
+        let mut at = Some(schema);
+        for (index, step) in path.iter().enumerate() {
+            let Some(here) = at else { break };
+            at = match step.strip_prefix("f:") {
+                Some(name) => {
+                    if here.properties.contains_key(name) {
+                        whole.insert(path[..=index].to_vec());
+                    }
+                    here.field(name)
+                }
+                None => here.items.as_deref(),
+            };
+        }
+    }
+    whole
+}
+
+/// A node without a schema: everything below is free-form, and maps in it merge by key.
+fn free_form<'a>() -> &'a Schema {
+    static FREE: std::sync::LazyLock<Schema> = std::sync::LazyLock::new(Schema::anything);
+    &FREE
+}
+
+/// A part of a value: its step in a path, and what it is.
+type Part<'a> = (String, &'a Schema, &'a Value);
+
+fn named_part<'a>(schema: &'a Schema, name: &str, field: &'a Value) -> Part<'a> {
+    (format!("f:{name}"), schema.field(name).unwrap_or_else(free_form), field)
+}
+
+/// The separately owned parts of a value; `None` for a value that is owned as a whole.
+fn children<'a>(schema: &'a Schema, value: &'a Value) -> Option<Vec<Part<'a>>> {
+    match value {
+        Value::Object(_) if schema.atomic_map => None,
+        Value::Object(fields) => Some(fields.iter().map(|(name, field)| named_part(schema, name, field)).collect()),
+        Value::Array(items) => match &schema.list_type {
+            ListType::Atomic => None,
+            list_type => {
+                let item_schema = schema.items.as_deref().unwrap_or_else(free_form);
+                Some(items.iter().map(|item| (item_step(schema, list_type, item), item_schema, item)).collect())
+            }
+        },
+        _ => None,
+    }
+}
+
+/// How an item of a keyed list or a set is named in a path.
+pub(crate) fn item_step(schema: &Schema, list_type: &ListType, item: &Value) -> String {
+    match list_type {
+        ListType::Map(keys) => {
+            let values = schema.item_key(keys, item);
+            let pairs = keys.iter().cloned().zip(values).filter_map(|(key, value)| Some((key, value?)));
+            format!("k:{}", Value::Object(pairs.collect::<Map<_, _>>()))
+        }
+        ListType::Set | ListType::Atomic => format!("v:{item}"),
+    }
+}
+
+/// What differs between two states of an object.
+#[derive(Debug, Default)]
+pub(crate) struct Difference {
+    /// Paths that are new or have another value.
+    pub(crate) changed: FieldSet,
+    /// Paths that are gone.
+    pub(crate) removed: FieldSet,
+}
+
+impl Difference {
+    /// Whether nothing differs.
+    pub(crate) fn is_none(&self) -> bool {
+        self.changed.is_empty() && self.removed.is_empty()
+    }
+}
+
+/// The difference between two states, but for the parts `reset`.
+pub(crate) fn difference(schema: &Schema, old: &Value, new: &Value, reset: &[&str]) -> Difference {
+    let mut found = Difference::default();
+    let (old_metadata, new_metadata) = (ownable_metadata(old), ownable_metadata(new));
+    let old = ownable(schema, old, old_metadata.as_ref(), reset);
+    let new = ownable(schema, new, new_metadata.as_ref(), reset);
+    compare_parts(&old, &new, &mut Vec::new(), &mut found);
+    // Every object has metadata, so nobody brings it along.
+    let metadata = vec!["f:metadata".to_owned()];
+    found.changed.remove(&metadata);
+    found.removed.remove(&metadata);
+    found
+}
+
+fn compare<'a>(
+    schema: &'a Schema,
+    old: Option<&'a Value>,
+    new: Option<&'a Value>,
+    path: &mut Path,
+    out: &mut Difference,
+) {
+    let (old, new) = match (old, new) {
+        (None, None) => return,
+        (None, Some(new)) => return collect_all(schema, new, path, &mut out.changed),
+        (Some(old), None) => return collect_all(schema, old, path, &mut out.removed),
+        (Some(old), Some(new)) if old == new => return,
+        (Some(old), Some(new)) => (old, new),
+    };
+    let (Some(old_parts), Some(new_parts)) = (children(schema, old), children(schema, new)) else {
+        out.changed.insert(path.clone());
+        return;
+    };
+    compare_parts(&old_parts, &new_parts, path, out);
+}
+
+fn compare_parts<'a>(old: &[Part<'a>], new: &[Part<'a>], path: &mut Path, out: &mut Difference) {
+    let mut seen = BTreeSet::new();
+    for (step, child_schema, _) in new.iter().chain(old) {
+        if !seen.insert(step) {
+            continue;
+        }
+        let there = |parts: &[Part<'a>]| -> Vec<&'a Value> {
+            parts.iter().filter(|part| part.0 == *step).map(|part| part.2).collect()
+        };
+        path.push(step.clone());
+        compare_items(child_schema, &there(old), &there(new), path, out);
+        path.pop();
+    }
+}
+
+/// Compares what stands at one step. Items that are there more than once are one thing together, and another one than
+/// a single item.
+fn compare_items(schema: &Schema, old: &[&Value], new: &[&Value], path: &mut Path, out: &mut Difference) {
+    match (old, new) {
+        ([_, _, ..], [_, _, ..]) if old == new => {}
+        ([_, _, ..], [_, _, ..]) => {
+            out.changed.insert(path.clone());
+        }
+        ([_, _, ..], _) => {
+            compare(schema, None, new.first().copied(), path, out);
+            out.removed.insert(path.clone());
+        }
+        (_, [_, _, ..]) => {
+            compare(schema, old.first().copied(), None, path, out);
+            out.changed.insert(path.clone());
+        }
+        _ => compare(schema, old.first().copied(), new.first().copied(), path, out),
+    }
+}
+
+/// A path as messages show it: `.status.conditions[type="Ready"].status`.
+pub(crate) fn display(path: &Path) -> String {
+    let mut text = String::new();
+    for step in path {
+        if let Some(name) = step.strip_prefix("f:") {
+            text.push('.');
+            text.push_str(name);
+        } else if let Some(key) = step.strip_prefix("k:") {
+            let key: Value = serde_json::from_str(key).unwrap_or_default();
+            let pairs = key.as_object().into_iter().flatten().map(|(name, value)| format!("{name}={value}"));
+            text.push_str(&format!("[{}]", pairs.collect::<Vec<_>>().join(",")));
+        } else if let Some(value) = step.strip_prefix("v:") {
+            text.push_str(&format!("[={value}]"));
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn schema() -> Schema {
+        Schema::own(json!({"type": "object", "properties": {
+            "spec": {"type": "object", "properties": {
+                "a": {"type": "string"},
+                "plain": {"type": "array", "items": {"type": "string"}},
+                "set": {"type": "array", "items": {"type": "string"}, "x-kubernetes-list-type": "set"},
+            }},
+            "status": {"type": "object", "properties": {"conditions": {
+                "type": "array", "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["type"],
+                "items": {"type": "object", "required": ["type"], "properties": {
+                    "type": {"type": "string"}, "status": {"type": "string"},
+                }},
+            }}},
+        }}))
+    }
+
+    fn shown(set: &FieldSet) -> Vec<String> {
+        set.iter().map(display).collect()
+    }
+
+    #[test]
+    fn leaves_are_owned_lists_by_their_kind() {
+        let object = json!({
+            "apiVersion": "v1", "kind": "X", "metadata": {"name": "x"},
+            "spec": {"a": "1", "plain": ["x", "y"], "set": ["x"]},
+            "status": {"conditions": [{"type": "Ready", "status": "True"}]},
+        });
+        assert_eq!(
+            shown(&fields_of(&schema(), &object, &[])),
+            [
+                ".spec.a",
+                ".spec.plain",
+                ".spec.set[=\"x\"]",
+                ".status.conditions[type=\"Ready\"]",
+                ".status.conditions[type=\"Ready\"].status",
+                ".status.conditions[type=\"Ready\"].type",
+            ]
+        );
+    }
+
+    #[test]
+    fn a_difference_tells_changes_from_removals() {
+        let old = json!({"spec": {"a": "1", "plain": ["x"], "set": ["x", "y"]}});
+        let new = json!({"spec": {"a": "2", "plain": ["x"], "set": ["y", "z"]}});
+        let found = difference(&schema(), &old, &new, &[]);
+        assert_eq!(shown(&found.changed), [".spec.a", ".spec.set[=\"z\"]"]);
+        assert_eq!(shown(&found.removed), [".spec.set[=\"x\"]"]);
+    }
+}
