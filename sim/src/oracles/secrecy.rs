@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
+use memchr::memmem::Finder;
 use serde_json::Value;
 
 use crate::history::{Event, What};
@@ -20,7 +21,8 @@ const SHORTEST: usize = 16;
 #[derive(Debug, Default)]
 struct Secrets<'a> {
     encoded: BTreeSet<&'a str>,
-    plain: BTreeSet<String>,
+    /// What looks for each, in either form: texts are many.
+    finders: Vec<Finder<'a>>,
     /// Those of stores.
     admin: BTreeSet<&'a str>,
 }
@@ -61,8 +63,9 @@ impl<'a> Secrets<'a> {
             for field in SECRET_FIELDS {
                 let Some(encoded) = secret["data"].get(field).and_then(Value::as_str) else { continue };
                 if encoded.len() > SHORTEST && secrets.encoded.insert(encoded) {
-                    let plain = BASE64_STANDARD.decode(encoded).ok().and_then(|bytes| String::from_utf8(bytes).ok());
-                    secrets.plain.extend(plain);
+                    let plain = BASE64_STANDARD.decode(encoded).ok();
+                    secrets.finders.extend(plain.map(|plain| Finder::new(&plain).into_owned()));
+                    secrets.finders.push(Finder::new(encoded));
                     if !ours && field == "AWS_SECRET_ACCESS_KEY" && stored.namespace == OPERATOR_NAMESPACE {
                         secrets.admin.insert(encoded);
                     }
@@ -73,7 +76,7 @@ impl<'a> Secrets<'a> {
     }
 
     fn is_in(&self, text: &str) -> bool {
-        self.plain.iter().any(|key| text.contains(key.as_str())) || self.encoded.iter().any(|key| text.contains(key))
+        self.finders.iter().any(|finder| finder.find(text.as_bytes()).is_some())
     }
 
     /// Where a Secret shows a key that it is not for.
