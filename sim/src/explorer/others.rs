@@ -132,10 +132,12 @@ pub(super) fn is_behind(fault: Fault) -> Duration {
     }
 }
 
-/// How long the operator may stand still after all else has come to its end.
+/// How long the operator may stand still after all else has come to its end; or a claim that was made again, whose name is
+/// held until the one before is swept, and which may have a rotation before it then.
 pub(super) fn stands_still(fault: Fault) -> Duration {
     match fault {
         Fault::Pause { seconds } => Duration::from_secs(seconds.into()),
+        Fault::Recreate => Duration::from_secs(60),
         _ => Duration::ZERO,
     }
 }
