@@ -112,7 +112,7 @@ pub(super) fn is_somebodys_doing(fault: Fault) -> bool {
 
 /// Whether what comes of one of them shows only later: at the next drift check, or when a watch that tells nothing is
 /// given up, or when the Secrets are swept of a claim whose end no watch has told, or of which another operator has made
-/// them; and of two, when somebody's hand is told once and then hidden by a list from before.
+/// them; and of two, when somebody's hand is told once and then hidden by a read from before.
 pub(super) fn show_late(faults: &[Fault]) -> bool {
     let hand = faults.iter().any(|fault| matches!(fault, Fault::Tamper(_) | Fault::Recreate));
     faults.iter().any(|fault| match fault {

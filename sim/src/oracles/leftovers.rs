@@ -12,7 +12,7 @@ use super::{Case, Promise};
 
 /// Within so many milliseconds of the last change a pass tells of it: that call, and each Event before, may take as long as
 /// its deadline.
-const MOST_OF_A_PASS_END_MS: u64 = 60_000;
+const TOLD_WITHIN_MS: u64 = 60_000;
 
 /// Looks at the end of a run that came to rest.
 pub(super) fn judge(case: &Case<'_>, state: &State<'_>, buckets: &Buckets, found: &mut Findings) {
@@ -90,7 +90,7 @@ fn was_untold(state: &State<'_>, life: &Life<'_>) -> bool {
     from.any(|line| {
         let not_taken = is_event(&line.call) && line.world.is_none_or(|status| status >= 300);
         line.instance == release.instance
-            && line.began_ms <= release.began_ms + MOST_OF_A_PASS_END_MS
+            && line.began_ms <= release.began_ms + TOLD_WITHIN_MS
             && (not_taken || matches!(line.fault, Some(Fault::Crash(_))))
     })
 }

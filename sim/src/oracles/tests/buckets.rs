@@ -4,7 +4,7 @@ use serde_json::json;
 
 use super::super::Promise;
 use super::story::{By, Story, UID, empty_bucket, encode, key, record, tag, usurped};
-use crate::effects::{Answer, Fault};
+use crate::effects::{Answer, CrashPoint, Fault};
 use crate::history::What;
 use crate::store::BucketSnapshot;
 use crate::world::OPERATOR_NAMESPACE;
@@ -313,7 +313,7 @@ fn what_is_left_of_a_claim_is_an_orphan() {
 }
 
 #[test]
-fn a_bucket_may_stay_untold_only_where_the_event_of_that_pass_was_lost() {
+fn a_bucket_may_stay_untold_only_where_that_pass_could_not_tell() {
     let left = "bucket team-a-photos is left";
     let mut story = Story::bound("Delete");
     story.begin_deletion();
@@ -324,7 +324,13 @@ fn a_bucket_may_stay_untold_only_where_the_event_of_that_pass_was_lost() {
     let mut late = story.clone();
     late.lose_event(61_000);
     late.assert_broken_in_the_end(Promise::I14, left);
+    let untold = |story: &Story| {
+        let judgement = story.judge();
+        assert!(!judgement.violations.iter().any(|found| found.message.contains(left)), "{judgement:?}");
+    };
+    let mut died = story.clone();
+    died.amend_last(|line| line.fault = Some(Fault::Crash(CrashPoint::AfterAnswer)));
+    untold(&died);
     story.lose_event(30_000);
-    let judgement = story.judge();
-    assert!(!judgement.violations.iter().any(|found| found.message.contains(left)), "{judgement:?}");
+    untold(&story);
 }
