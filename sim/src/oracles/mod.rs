@@ -23,6 +23,7 @@ mod pace;
 mod preconditions;
 mod promise;
 mod rest;
+mod rotation;
 mod secrecy;
 mod state;
 mod status;
@@ -103,6 +104,7 @@ pub fn judge(case: &Case<'_>) -> Judgement {
     if case.history.at_rest().is_some() {
         leftovers::judge(case, &state, &buckets, &mut findings);
         status::judge(case, &state, &mut findings);
+        rotation::judge(case, &state, &mut findings);
     }
     findings.judgement()
 }

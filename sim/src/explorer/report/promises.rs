@@ -47,10 +47,10 @@ fn judged(promise: Promise) -> Judged {
     };
     match promise {
         I1 | I2 | I3 | I4 | I5 | I6 | I7 | I8 | I9 | I10 | I11 | I12 | I13 | I15 | E3 | L1 => Judged::Always,
-        I14 | I16 | E1 => Judged::AtRest,
+        I14 | I16 | E1 | L3 => Judged::AtRest,
         D1 => Judged::AtEnd,
         L6 | E2 => Judged::AfterLasting,
         D2 => Judged::InOrders,
-        L2 | L3 | L4 | L5 => Judged::Elsewhere,
+        L2 | L4 | L5 => Judged::Elsewhere,
     }
 }

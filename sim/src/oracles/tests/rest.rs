@@ -1,10 +1,11 @@
-//! E1 and E3: nothing at rest, nothing twice, nothing in vain.
+//! E1, E3 and L3: nothing at rest, nothing twice, nothing in vain.
 
 use http::Method;
 use serde_json::json;
 
 use super::super::Promise;
 use super::story::{By, Story, UID, empty_bucket, key_name, record};
+use crate::effects::Actor;
 use crate::history::What;
 use crate::world::OPERATOR_NAMESPACE;
 
@@ -112,4 +113,43 @@ fn two_operators_do_not_count_against_each_other() {
         count(&mut story, round % 2);
     }
     story.assert_broken(Promise::E2, "bucketCount of backend main goes to and fro");
+}
+
+/// A claim whose key was made just now.
+fn with_a_new_key() -> Story {
+    let mut story = Story::bound("Retain");
+    let now = story.now.to_string();
+    story.change(By::Operator, "secrets", OPERATOR_NAMESPACE, &key_name(1), |key| {
+        key["metadata"]["creationTimestamp"] = now.into();
+    });
+    story
+}
+
+#[test]
+fn a_rotation_that_is_asked_for_comes_within_its_bound() {
+    let mut story = with_a_new_key();
+    story.ask_for_rotation();
+    story.wait(119);
+    story.note(What::AtRest);
+    story.assert_kept();
+    story.wait(2);
+    story.assert_broken_in_the_end(Promise::L3, "is not replaced, as \"now\" asks for");
+    story.change_claim(By::Operator, |claim| claim["status"]["handledRotateRequest"] = "now".into());
+    story.assert_kept();
+}
+
+#[test]
+fn a_rotation_by_time_comes_within_its_bound() {
+    const DAY: i64 = 24 * 3600;
+    let mut story = with_a_new_key();
+    story.change_claim(By::Other, |claim| {
+        claim["spec"]["rotationPolicy"] = json!({"mode": "TimeBased", "intervalDays": 7, "overlapSeconds": 60});
+    });
+    story.note(What::AtRest);
+    story.wait(7 * DAY);
+    story.assert_kept();
+    story.wait(61);
+    story.assert_broken_in_the_end(Promise::L3, "is not replaced, and is older than 7 days");
+    story.note(What::ClockOff { actor: Actor::Operator, ahead: -3600 });
+    story.assert_kept();
 }
