@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::effects::{Actor, Edit, Fault, Feature, Rival, Tampering};
+use crate::effects::{Actor, Edit, Fault, Feature, Rival, S3Operation, Tampering};
 use crate::history::Facts;
 
 use super::scenario::{Phase, Scenario};
@@ -50,7 +50,13 @@ fn reasons_together(faults: &[Fault]) -> &'static [&'static str] {
             &["BucketExists", "BucketNameConflict", "BucketMissing"]
         }
         // The same where tags can't be had; and where the claim was made again before its bucket was tagged.
-        [_, _, ..] if among(Fault::NotImplemented(Feature::Tagging)) || among(Fault::Recreate) => &["BucketExists"],
+        [_, _, ..]
+            if among(Fault::NotImplemented(Feature::Tagging))
+                || among(Fault::VerbDown(S3Operation::PutBucketTagging))
+                || among(Fault::Recreate) =>
+        {
+            &["BucketExists"]
+        }
         _ => &[],
     }
 }
@@ -132,12 +138,10 @@ pub(super) fn is_behind(fault: Fault) -> Duration {
     }
 }
 
-/// How long the operator may stand still after all else has come to its end; or a claim that was made again, whose name is
-/// held until the one before is swept, and which may have a rotation before it then.
+/// How long the operator may stand still after all else has come to its end.
 pub(super) fn stands_still(fault: Fault) -> Duration {
     match fault {
         Fault::Pause { seconds } => Duration::from_secs(seconds.into()),
-        Fault::Recreate => Duration::from_secs(60),
         _ => Duration::ZERO,
     }
 }

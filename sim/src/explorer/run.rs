@@ -4,6 +4,8 @@ use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
+use stowage_operator::api::wire::{self, Role};
+
 use crate::determinism::run_seeded;
 use crate::effects::{Call, Fault, Plan};
 use crate::history::{Facts, History, What};
@@ -264,6 +266,8 @@ async fn settle(scenario: &Scenario, stage: &Stage, end: End, violations: &mut V
             |facts: &Facts| (goal.holds)(facts) || others::may_rest(scenario, facts, &stage.world.effects.fired());
         let _came_right = stage.until(PATIENCE, rests).await;
     }
+    // A claim that was made again starts later than all else, and rotates later.
+    let _in_trouble_for_good = stage.until(RESYNC, nothing_is_due).await;
     let (facts, faults) = (stage.world.facts(), &stage.world.effects.fired());
     let reached = (scenario.goal.holds)(&facts);
     let mut broken = |promise, message| violations.push(Violation { promise, message, event: None });
@@ -280,6 +284,19 @@ async fn settle(scenario: &Scenario, stage: &Stage, end: End, violations: &mut V
         broken(Promise::I16, message);
     }
     reached
+}
+
+/// Whether no key waits for its end, and no claim that is Ready for the rotation that it was asked for.
+fn nothing_is_due(facts: &Facts) -> bool {
+    let mut ending = facts
+        .secrets(Role::VirtualCredential)
+        .filter(|(_, _, key)| !key["metadata"]["annotations"][wire::EXPIRES_AT].is_null());
+    let mut asking = facts.all("bucketclaims").filter(|(namespace, name, claim)| {
+        let request = claim["metadata"]["annotations"][wire::ROTATE].as_str().map(wire::rotate_receipt);
+        let handled = claim["status"]["handledRotateRequest"].as_str();
+        facts.ready(namespace, name) == "Bound" && request.as_deref().is_some_and(|request| handled != Some(request))
+    });
+    ending.next().is_none() && asking.next().is_none()
 }
 
 /// A third party touches every claim, and the operator looks at all of them.

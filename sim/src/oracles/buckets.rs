@@ -141,11 +141,13 @@ impl Buckets {
     ) {
         let (what, claim) = (described(called), life.claim.full_name());
         if !life.claim.is_deleting() && life.gone.is_none() && !life.meddling.any() {
-            found.broken(
-                Promise::I1,
-                step,
-                format!("{what} is called, and nobody deletes claim {claim}, which holds it"),
-            );
+            let message = format!("{what} is called, and nobody deletes claim {claim}, which holds it");
+            if state.stood_still(step.hand) {
+                // A call that lands late can hit the name's next holder (spec §3.2).
+                found.limit(Promise::I1, step, message);
+            } else {
+                found.broken(Promise::I1, step, message);
+            }
             return;
         }
         if record.adopted {

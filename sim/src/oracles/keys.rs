@@ -219,7 +219,15 @@ impl<'a> Keys<'a> {
                 );
                 found.broken(Promise::I9, step, message);
             }
-            _ => found.broken(Promise::I9, step, format!("Secret {place} is given key {id}, which does not work")),
+            _ => {
+                let message = format!("Secret {place} is given key {id}, which does not work");
+                if state.stood_still(step.hand) {
+                    // A POST says nothing of what it was decided on; the claim that owns the Secret may be gone.
+                    found.limit(Promise::I9, step, message);
+                } else {
+                    found.broken(Promise::I9, step, message);
+                }
+            }
         }
     }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 
-use crate::effects::{Actor, Line, Trace};
+use crate::effects::{Actor, Fault, Line, Trace};
 use crate::history::{Called, Event, Tried, Used, What};
 use crate::kubernetes::{Asked, Stored};
 
@@ -217,6 +217,13 @@ impl<'a> State<'a> {
     /// The line of a call in the trace.
     pub(super) fn line(&self, number: u64) -> Option<&'a Line> {
         self.trace.lines().get(usize::try_from(number).ok()?.checked_sub(1)?)
+    }
+
+    /// Whether what an operator did was decided before it stood still: the request was ready, and was sent when it went on.
+    pub(super) fn stood_still(&self, hand: Hand) -> bool {
+        let Hand::Operator(number) = hand else { return false };
+        let fault = self.line(number).and_then(|line| line.fault);
+        matches!(fault, Some(Fault::Pause { .. } | Fault::Twin))
     }
 
     /// The earlier calls of the same life of the operator, latest first.
