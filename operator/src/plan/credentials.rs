@@ -119,10 +119,12 @@ fn consumer(view: &View, facts: &CredentialFacts, credential: &Credential) -> Re
         Some(Some(secret)) => secret,
         Some(None) => {
             require_fresh(view)?;
+            require_live(view, credential)?;
             return Err(Act::CreateConsumer(wanted).into());
         }
         None => {
             require_fresh(view)?;
+            require_live(view, credential)?;
             // Where the last pass met a stranger's Secret, look before asking again.
             let met_stranger =
                 view.status_before.conditions.iter().any(|c| c.reason == Reason::SecretConflict.to_string());
@@ -131,7 +133,17 @@ fn consumer(view: &View, facts: &CredentialFacts, credential: &Credential) -> Re
         }
     };
     refuse_stranger(view, secret)?;
+    if secret.text("AWS_ACCESS_KEY_ID") != Some(credential.id.as_str()) {
+        require_live(view, credential)?;
+    }
     repair(view, SecretPatch::between(&secret.0, &wanted, &ConsumerContent::OPTIONAL_KEYS, Change::Repair))
+}
+
+/// Before a key is published: this pass made it or read it live. A cache may show one that is long gone, and the Secret that
+/// the tenant reads as it is now.
+fn require_live(view: &View, credential: &Credential) -> Result<(), Halt> {
+    let name = credential.id.secret_name();
+    if view.live.contains(&name) { Ok(()) } else { Err(Look::Internal(name).into()) }
 }
 
 /// After `writeConnectionSecretToRef` was edited, and the new Secret is there: the one of the old name goes, if this

@@ -50,6 +50,7 @@ impl View {
             (Look::Claim, Answer::Claim(claim)) => self.found_claim(claim),
             (Look::Own, Answer::Secrets(secrets)) => {
                 self.own = secrets.into_iter().map(|secret| (secret.name().to_owned(), secret)).collect();
+                self.live = self.own.keys().cloned().collect();
                 self.own_lists += 1;
                 self.own_current = true;
             }
@@ -102,6 +103,7 @@ impl View {
     fn found_internal(&mut self, name: &str, secret: Option<Stored>) {
         self.taken.remove(name);
         let Some(secret) = secret else {
+            self.live.remove(name);
             self.own.remove(name);
             self.absent.insert(name.to_owned());
             return;
@@ -114,6 +116,7 @@ impl View {
                 if let Some((_, holder)) = self.holder.as_mut().filter(|(held, _)| held.as_str() == name) {
                     *holder = Holder::Damaged(damage.to_string());
                 } else if secret.text("claim_uid") == Some(self.claim.uid.as_str()) {
+                    self.live.insert(name.to_owned());
                     self.own.insert(name.to_owned(), secret);
                 } else {
                     // Nothing that is known to be this claim's.
@@ -121,6 +124,7 @@ impl View {
                 }
             }
             _ => {
+                self.live.insert(name.to_owned());
                 self.own.insert(name.to_owned(), secret);
             }
         }
@@ -211,6 +215,7 @@ impl View {
         let name = secret.name().to_owned();
         if secret.reference().namespace == self.setting.operator_namespace {
             self.absent.remove(&name);
+            self.live.insert(name.clone());
             self.own.insert(name, secret);
         } else {
             self.consumers.insert(name, Some(secret));
@@ -226,6 +231,7 @@ impl View {
                 let gone = removal::is_gone(self, &record);
                 self.let_go.push(LetGo { record, gone });
             }
+            self.live.remove(&secret.name);
             self.absent.insert(secret.name.clone());
             self.own_current = false;
         } else {

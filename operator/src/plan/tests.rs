@@ -213,6 +213,7 @@ fn bound() -> View {
         view.claim.status = (*status).clone();
         view.status_before = *status;
     }
+    view.live = view.own.keys().cloned().collect();
     view
 }
 

@@ -272,6 +272,8 @@ pub struct View {
     pub own_lists: u32,
     /// Nothing of them was deleted since the last live list.
     pub own_current: bool,
+    /// Names of internal Secrets that this pass wrote or read live, and that are there.
+    pub live: BTreeSet<String>,
     /// Names of internal Secrets that a live GET did not find.
     pub absent: BTreeSet<String>,
     /// Who holds the bucket that the claim wants.
@@ -343,6 +345,7 @@ impl View {
             own: own.into_iter().map(by_name).collect(),
             own_lists: 0,
             own_current: false,
+            live: BTreeSet::new(),
             absent: BTreeSet::new(),
             holder: None,
             own_target: None,

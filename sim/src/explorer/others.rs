@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::effects::{Actor, Edit, Fault, Feature, Rival, S3Operation, Tampering};
+use crate::effects::{Actor, Edit, Fault, Feature, Rival, Tampering};
 use crate::history::Facts;
 
 use super::scenario::{Phase, Scenario};
@@ -44,19 +44,17 @@ fn reasons(fault: Fault) -> &'static [&'static str] {
 /// Reasons of `Ready` with which a claim may rest after several faults, none of which leads there by itself.
 fn reasons_together(faults: &[Fault]) -> &'static [&'static str] {
     let among = |fault: Fault| faults.contains(&fault);
+    let no_tags = |fault: &Fault| {
+        matches!(fault, Fault::VerbDown(operation) if operation.name() == "PutBucketTagging")
+            || *fault == Fault::NotImplemented(Feature::Tagging)
+    };
     match faults {
         [_, _, ..] if among(Fault::Tamper(Tampering::DeleteRecord)) => {
             // Nothing proves a bucket ours that has neither record nor tags; who waits for it may take the record.
             &["BucketExists", "BucketNameConflict", "BucketMissing"]
         }
         // The same where tags can't be had; and where the claim was made again before its bucket was tagged.
-        [_, _, ..]
-            if among(Fault::NotImplemented(Feature::Tagging))
-                || among(Fault::VerbDown(S3Operation::PutBucketTagging))
-                || among(Fault::Recreate) =>
-        {
-            &["BucketExists"]
-        }
+        [_, _, ..] if faults.iter().any(no_tags) || among(Fault::Recreate) => &["BucketExists"],
         _ => &[],
     }
 }

@@ -24,6 +24,7 @@ pub(super) fn key(view: &View, begun: u32) -> String {
         own,
         own_lists,
         own_current,
+        live,
         absent,
         holder,
         own_target,
@@ -66,7 +67,7 @@ pub(super) fn key(view: &View, begun: u32) -> String {
         key.push(if *flag { '1' } else { '0' });
     }
     // Writing to a text can't fail.
-    let _ = write!(key, "{begun} {} {backends:?} {own:?} {own_lists} {absent:?}", claim.id.resource_version);
+    let _ = write!(key, "{begun} {} {backends:?} {own:?} {own_lists} {live:?} {absent:?}", claim.id.resource_version);
     let _ = write!(key, "{holder:?} {own_target:?} {bucket_at:?} {rivals:?} {bucket:?} {bucket_empty:?} {created:?}");
     let _ = write!(key, "{versioning:?} {checked:?} {missing_at:?} {unanswered:?} {purged} {purge:?} {removed:?}");
     let _ = write!(key, "{let_go:?} {consumers:?} {taken:?} {met:?} {revoked} {failure:?}");

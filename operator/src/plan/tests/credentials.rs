@@ -41,6 +41,7 @@ fn a_stamp_at_the_end_of_time_is_waited_for_like_any_other() {
     );
     let record = stored(&raised.content(NAMESPACE));
     for secret in [lower, second, record] {
+        view.live.insert(secret.name().to_owned());
         view.own.insert(secret.name().to_owned(), secret);
     }
     for _ in 0..10 {
@@ -140,4 +141,22 @@ fn a_target_that_only_a_live_read_finds_is_used() {
     assert_eq!(look, Step::Look(Look::Internal(name)));
     view.learn(&look, Answer::Secret(Some(credential)));
     assert!(matches!(step(&view), Step::Rest(_) | Step::Act(Act::WriteStatus(..))), "no other one is made");
+}
+
+/// The caches may show a key that is long gone, and the Secret that the tenant reads as it is now.
+#[test]
+fn a_key_is_published_only_where_this_pass_has_made_it_or_read_it() {
+    let mut view = bound();
+    view.live.clear();
+    assert!(matches!(step(&view), Step::Rest(_)), "what is published is left alone: {}", step(&view));
+    view.consumers.insert("photos-s3".into(), None);
+    let look = step(&view);
+    let key = view.credential(1).cloned().unwrap();
+    assert_eq!(look, Step::Look(Look::Internal(key.name().to_owned())));
+    let mut gone = view.clone();
+    view.learn(&look, Answer::Secret(Some(key)));
+    assert!(matches!(step(&view), Step::Act(Act::CreateConsumer(_))), "{}", step(&view));
+    gone.learn(&look, Answer::Secret(None));
+    let raise = step(&gone);
+    assert!(matches!(&raise, Step::Act(Act::Patch(patch)) if patch.change == Change::RaiseGeneration(Trigger::Repair)));
 }

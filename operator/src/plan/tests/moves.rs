@@ -31,6 +31,7 @@ fn facts_at(view: &View, at: (&str, &str), generation: u64) -> CredentialFacts {
 }
 
 fn put(view: &mut View, secret: Stored) {
+    view.live.insert(secret.name().to_owned());
     view.own.insert(secret.name().to_owned(), secret);
 }
 
