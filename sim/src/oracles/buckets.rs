@@ -115,6 +115,12 @@ impl Buckets {
                 return found.broken(Promise::I1, step, message);
             };
             let Some(life) = state.lives.get(record.uid.as_str()) else { return };
+            if state.stood_still(step.hand) && is_kept(life) {
+                // A call that lands late can hit the name's next holder (spec §3.2).
+                let message =
+                    format!("{what} lands late, and claim {}, which nobody deletes, holds it", life.claim.full_name());
+                return found.limit(Promise::I1, step, message);
+            }
             let ground = self.ground(state, number, called, &life.claim);
             self.judge_destruction(state, step, (called, before), (record, life), ground, found);
             judge_policy(state, step, called, life, ground, found);
@@ -140,14 +146,12 @@ impl Buckets {
         found: &mut Findings,
     ) {
         let (what, claim) = (described(called), life.claim.full_name());
-        if !life.claim.is_deleting() && life.gone.is_none() && !life.meddling.any() {
-            let message = format!("{what} is called, and nobody deletes claim {claim}, which holds it");
-            if state.stood_still(step.hand) {
-                // A call that lands late can hit the name's next holder (spec §3.2).
-                found.limit(Promise::I1, step, message);
-            } else {
-                found.broken(Promise::I1, step, message);
-            }
+        if is_kept(life) {
+            found.broken(
+                Promise::I1,
+                step,
+                format!("{what} is called, and nobody deletes claim {claim}, which holds it"),
+            );
             return;
         }
         if record.adopted {
@@ -157,7 +161,12 @@ impl Buckets {
         let ours_now = names(before, &record.uid);
         let Some(look) = ground.look.filter(|_| !ground.stale || ours_now) else {
             let message = format!("{what} is called for claim {claim} without a look at the bucket in the same pass");
-            found.broken(Promise::I1, step, message);
+            if state.alone {
+                found.broken(Promise::I1, step, message);
+            } else {
+                // Of two operators' calls it isn't always known which came after the deletion began.
+                found.limit(Promise::I1, step, message);
+            }
             return;
         };
         // A look that no store saw was refused, or is not told of: what the store would have shown is not known.
@@ -295,6 +304,11 @@ impl Buckets {
         }
         ground
     }
+}
+
+/// Whether a claim lives, and nobody has asked for anything else.
+fn is_kept(life: &Life<'_>) -> bool {
+    !life.claim.is_deleting() && life.gone.is_none() && !life.meddling.any()
 }
 
 fn is_rival(key: &Key<'_>, other: &Key<'_>) -> bool {
