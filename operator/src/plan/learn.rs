@@ -103,6 +103,8 @@ impl View {
     fn found_internal(&mut self, name: &str, secret: Option<Stored>) {
         self.taken.remove(name);
         let Some(secret) = secret else {
+            // Where a cache has it, either that is old or this answer: time will tell.
+            self.outdated |= self.own.contains_key(name) && !self.claim.deleting;
             self.live.remove(name);
             self.own.remove(name);
             self.absent.insert(name.to_owned());

@@ -50,7 +50,7 @@ pub fn next(view: &View, now: Timestamp) -> Step {
         return after_failure(view, step, failure, now);
     }
     if view.outdated {
-        return stale("the claim changed meanwhile");
+        return stale("what was read is not what there is");
     }
     let walk = if view.claim.deleting { delete::walk(view) } else { bind::walk(view, now) };
     match walk {
