@@ -1,6 +1,7 @@
 //! Runs one schedule, and judges it.
 
 use std::any::Any;
+use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
@@ -8,6 +9,7 @@ use stowage_operator::api::wire::{self, Role};
 
 use crate::determinism::run_seeded;
 use crate::effects::{Call, Fault, Plan};
+use crate::history::facts::label;
 use crate::history::{Facts, History, What};
 use crate::oracles::{Case, Judgement, Promise, Setting, Shown, Violation, canonical, judge};
 
@@ -286,11 +288,14 @@ async fn settle(scenario: &Scenario, stage: &Stage, end: End, violations: &mut V
     reached
 }
 
-/// Whether no key waits for its end, and no claim that is Ready for the rotation that it was asked for.
+/// Whether no key waits for its end, or for one to be given, and no claim that is Ready for the rotation that it was asked
+/// for.
 fn nothing_is_due(facts: &Facts) -> bool {
-    let mut ending = facts
-        .secrets(Role::VirtualCredential)
-        .filter(|(_, _, key)| !key["metadata"]["annotations"][wire::EXPIRES_AT].is_null());
+    let mut claims = BTreeSet::new();
+    let mut ending = facts.secrets(Role::VirtualCredential).filter(|(_, _, key)| {
+        let is_second = !claims.insert(label(key, wire::CLAIM_UID));
+        is_second || !key["metadata"]["annotations"][wire::EXPIRES_AT].is_null()
+    });
     let mut asking = facts.all("bucketclaims").filter(|(namespace, name, claim)| {
         let request = claim["metadata"]["annotations"][wire::ROTATE].as_str().map(wire::rotate_receipt);
         let handled = claim["status"]["handledRotateRequest"].as_str();
