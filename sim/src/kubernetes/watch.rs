@@ -25,7 +25,7 @@ use super::selector::Filter;
 use super::status::{self, Failure, FieldError};
 use super::store::{Change, Place, State, versioned_stub};
 
-/// How long a watch without `timeoutSeconds` lasts. A server picks a time from half an hour to an
+/// How long a watch lasts without `timeoutSeconds`, or with 0. A server picks a time from half an hour to an
 /// hour at random.
 const DEFAULT_TIMEOUT: Duration = Duration::from_secs(30 * 60);
 
@@ -75,7 +75,8 @@ pub(crate) fn watch(
     let bookmarks = query.flag("allowWatchBookmarks");
     let streaming = query.flag("sendInitialEvents");
     check_streaming(query, streaming)?;
-    let timeout = query.number("timeoutSeconds")?.map_or(DEFAULT_TIMEOUT, Duration::from_secs);
+    let timeout = query.number("timeoutSeconds")?.filter(|seconds| *seconds > 0);
+    let timeout = timeout.map_or(DEFAULT_TIMEOUT, Duration::from_secs);
     let started = Instant::now();
     let mut watch = Watch {
         news: state.subscribe(&kind),
