@@ -4,13 +4,6 @@ use std::sync::Arc;
 
 use super::schema::Schema;
 
-/// Identity of a resource type in the store. Versions share one store, as on a server.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct KindKey {
-    pub(crate) group: String,
-    pub(crate) plural: String,
-}
-
 /// Whether objects live in a namespace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Scope {
@@ -58,8 +51,9 @@ pub(crate) struct Kind {
 pub(crate) type SharedKind = Arc<Kind>;
 
 impl Kind {
-    pub(crate) fn key(&self) -> KindKey {
-        KindKey { group: self.group.clone(), plural: self.plural.clone() }
+    /// Group and plural: what a resource type is known by in the store. Versions share one, as on a server.
+    pub(crate) fn key(&self) -> (&str, &str) {
+        (&self.group, &self.plural)
     }
 
     /// `v1` or `broker.stowage.io/v1alpha1`.

@@ -14,7 +14,7 @@ use tokio::sync::Notify;
 
 use super::Clock;
 use super::builtin;
-use super::kind::{Kind, KindKey, SharedKind};
+use super::kind::{Kind, SharedKind};
 use super::meta;
 use super::observer::{Author, Observer, Stored};
 
@@ -61,6 +61,9 @@ struct Table {
     history: VecDeque<Change>,
     /// Changes up to this version can't be told any more.
     forgotten: u64,
+    /// Objects of which defaults are not stored but filled in by every read: those of a status that a create dropped.
+    /// The next write stores them, so it is one even if it changes nothing.
+    completed_on_read: BTreeSet<Place>,
     /// Tells watches of this kind that there is news, in the order in which they wait: tokio's `watch` wakes in an
     /// order that it draws, and from what no seed of ours decides.
     news: Arc<Notify>,
@@ -68,14 +71,12 @@ struct Table {
 
 /// Everything that the simulated API server keeps.
 pub(crate) struct State {
-    tables: BTreeMap<KindKey, Table>,
+    /// In order of their kinds' keys.
+    tables: Vec<Table>,
     version: u64,
     clock: Clock,
     seed: u64,
     drawn: u64,
-    /// Objects of which defaults are not stored but filled in by every read: those of a status that a create dropped.
-    /// The next write stores them, so it is one even if it changes nothing.
-    completed_on_read: BTreeSet<(KindKey, Place)>,
     /// Told of every change.
     pub(crate) observer: Option<Arc<dyn Observer>>,
     /// Who makes the changes now.
@@ -84,29 +85,22 @@ pub(crate) struct State {
 
 impl State {
     pub(crate) fn new(clock: Clock, seed: u64) -> Self {
-        Self {
-            tables: BTreeMap::new(),
-            version: 1,
-            clock,
-            seed,
-            drawn: 0,
-            completed_on_read: BTreeSet::new(),
-            observer: None,
-            author: None,
-        }
+        Self { tables: Vec::new(), version: 1, clock, seed, drawn: 0, observer: None, author: None }
     }
 
     /// Serves `kind` from now on; a second call for the same resource replaces its definition and
     /// keeps its objects.
     pub(crate) fn serve(&mut self, kind: SharedKind) {
         let forgotten = self.version;
-        self.tables.entry(kind.key()).and_modify(|table| table.kind = kind.clone()).or_insert_with(|| Table {
-            kind,
-            objects: BTreeMap::new(),
-            history: VecDeque::new(),
-            forgotten,
-            news: Arc::default(),
-        });
+        match self.place_of(kind.key()) {
+            Ok(place) => self.tables[place].kind = kind,
+            Err(place) => self.tables.insert(place, Table::new(kind, forgotten)),
+        }
+    }
+
+    /// Where the table of this group and plural is, or where it belongs.
+    fn place_of(&self, key: (&str, &str)) -> Result<usize, usize> {
+        self.tables.binary_search_by(|table| table.kind.key().cmp(&key))
     }
 
     pub(crate) fn version(&self) -> u64 {
@@ -126,8 +120,8 @@ impl State {
 
     /// The served kind at this group, version and plural.
     pub(crate) fn kind(&self, group: &str, version: &str, plural: &str) -> Option<SharedKind> {
-        let key = KindKey { group: group.to_owned(), plural: plural.to_owned() };
-        self.tables.get(&key).map(|table| table.kind.clone()).filter(|kind| kind.version == version)
+        let place = self.place_of((group, plural)).ok()?;
+        Some(self.tables[place].kind.clone()).filter(|kind| kind.version == version)
     }
 
     /// The served kind of this `apiVersion` and `kind`.
@@ -136,15 +130,16 @@ impl State {
     }
 
     pub(crate) fn kinds(&self) -> impl Iterator<Item = SharedKind> + '_ {
-        self.tables.values().map(|table| table.kind.clone())
+        self.tables.iter().map(|table| table.kind.clone())
     }
 
     fn table(&self, kind: &Kind) -> &Table {
-        self.tables.get(&kind.key()).expect("a kind is only got from its table, and tables stay")
+        &self.tables[self.place_of(kind.key()).expect("a kind is only got from its table, and tables stay")]
     }
 
     fn table_mut(&mut self, kind: &Kind) -> &mut Table {
-        self.tables.get_mut(&kind.key()).expect("a kind is only got from its table, and tables stay")
+        let place = self.place_of(kind.key()).expect("a kind is only got from its table, and tables stay");
+        &mut self.tables[place]
     }
 
     pub(crate) fn get(&self, kind: &Kind, place: &Place) -> Option<&Shared> {
@@ -158,7 +153,7 @@ impl State {
 
     /// Every object, in order of group, plural, namespace and name.
     pub(crate) fn everything(&self) -> impl Iterator<Item = (&SharedKind, &Place, &Shared)> {
-        self.tables.values().flat_map(|table| table.objects.iter().map(|(place, object)| (&table.kind, place, object)))
+        self.tables.iter().flat_map(|table| table.objects.iter().map(|(place, object)| (&table.kind, place, object)))
     }
 
     /// The objects of a kind as they stood at `version`; `None` if that is forgotten.
@@ -219,55 +214,57 @@ impl State {
         let version = self.version;
         meta::set(&mut object, "resourceVersion", version.to_string().into());
         let object: Shared = Arc::new(object);
-        self.completed_on_read.remove(&(kind.key(), Place::of(&object)));
+        let place = Place::of(&object);
         let table = self.table_mut(kind);
-        let old = table.objects.insert(Place::of(&object), object.clone());
+        table.completed_on_read.remove(&place);
+        let old = table.objects.insert(place.clone(), object.clone());
         table.record(Change { version, old: old.clone(), new: object.clone(), removed: false });
-        self.tell(kind, &Place::of(&object), old, Some(object.clone()));
+        self.tell(kind, place, old, Some(object.clone()));
         object
     }
 
     /// Notes that the object was just stored without all the defaults that reads show.
     pub(crate) fn complete_on_read(&mut self, kind: &Kind, place: Place) {
-        self.completed_on_read.insert((kind.key(), place));
+        self.table_mut(kind).completed_on_read.insert(place);
     }
 
     /// Whether reads of the object show defaults that are not stored.
     pub(crate) fn is_completed_on_read(&self, kind: &Kind, place: &Place) -> bool {
-        self.completed_on_read.contains(&(kind.key(), place.clone()))
+        self.table(kind).completed_on_read.contains(place)
     }
 
     /// Removes an object and tells watches; its last state gets the next version.
     pub(crate) fn remove(&mut self, kind: &Kind, place: &Place) -> Option<Shared> {
-        let old = self.table_mut(kind).objects.remove(place)?;
-        self.completed_on_read.remove(&(kind.key(), place.clone()));
+        let table = self.table_mut(kind);
+        let old = table.objects.remove(place)?;
+        table.completed_on_read.remove(place);
         self.version += 1;
         let version = self.version;
         let mut last = (*old).clone();
         meta::set(&mut last, "resourceVersion", version.to_string().into());
         let new = Arc::new(last);
         self.table_mut(kind).record(Change { version, old: Some(old.clone()), new: new.clone(), removed: true });
-        self.tell(kind, place, Some(old), None);
+        self.tell(kind, place.clone(), Some(old), None);
         Some(new)
     }
 
-    fn tell(&self, kind: &Kind, place: &Place, old: Option<Shared>, new: Option<Shared>) {
+    fn tell(&self, kind: &Kind, place: Place, old: Option<Shared>, new: Option<Shared>) {
         if let Some(observer) = &self.observer {
-            let Place { namespace, name } = place.clone();
+            let Place { namespace, name } = place;
             observer.stored(self.author, Stored { plural: kind.plural.clone(), namespace, name, old, new });
         }
     }
 
     /// What the history of a resource still holds, oldest first.
     pub(crate) fn past(&self, plural: &str) -> impl Iterator<Item = &Shared> {
-        let tables = self.tables.values().filter(move |table| table.kind.plural == plural);
+        let tables = self.tables.iter().filter(move |table| table.kind.plural == plural);
         tables.flat_map(|table| table.history.iter().map(|change| &change.new))
     }
 
     /// Forgets all history: a watch or a continued list from before gets 410.
     pub(crate) fn compact(&mut self) {
         let version = self.version;
-        for table in self.tables.values_mut() {
+        for table in &mut self.tables {
             table.history.clear();
             table.forgotten = version;
         }
@@ -301,6 +298,18 @@ impl State {
 }
 
 impl Table {
+    /// An empty table, of which nothing up to this version can be told.
+    fn new(kind: SharedKind, forgotten: u64) -> Self {
+        Self {
+            kind,
+            objects: BTreeMap::new(),
+            history: VecDeque::new(),
+            forgotten,
+            completed_on_read: BTreeSet::new(),
+            news: Arc::default(),
+        }
+    }
+
     fn record(&mut self, change: Change) {
         self.history.push_back(change);
         if self.history.len() > HISTORY
