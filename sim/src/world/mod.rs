@@ -195,8 +195,8 @@ impl World {
     /// # Panics
     /// When they aren't.
     pub async fn apply(&self, client: &kube::Client, yaml: &str) {
-        for document in parse("manifest", yaml).expect("the manifest is YAML") {
-            apply(client, &document).await.expect("the manifest is good");
+        for document in manifests::known_good(yaml).iter() {
+            apply(client, document).await.expect("the manifest is good");
         }
     }
 
