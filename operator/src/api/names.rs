@@ -178,7 +178,10 @@ impl AccessKeyId {
     /// The id of this claim's credential of this generation.
     pub fn of(uid: &ClaimUid, generation: u64) -> Self {
         let digest = Sha256::digest(format!("{uid}/{generation}"));
-        Self(format!("AKIA{}", BASE32_NOPAD.encode(&digest[..10])))
+        let mut id = String::with_capacity(20);
+        id.push_str("AKIA");
+        BASE32_NOPAD.encode_append(&digest[..10], &mut id);
+        Self(id)
     }
 
     /// The id as text.
@@ -188,7 +191,11 @@ impl AccessKeyId {
 
     /// Name of the internal Secret of this credential: `vc-` and the id in lower case (spec §2).
     pub fn secret_name(&self) -> String {
-        format!("vc-{}", self.0.to_ascii_lowercase())
+        let mut name = String::with_capacity(23);
+        name.push_str("vc-");
+        name.push_str(&self.0);
+        name.make_ascii_lowercase();
+        name
     }
 }
 
