@@ -8,6 +8,10 @@ use super::credentials::published_generation;
 use super::step::Target;
 use super::view::{Stored, View};
 
+/// How far what a consumer Secret tells may be ahead of all that the operator keeps itself: a few rotations whose traces
+/// somebody deleted. A tenant may write any number there, and a deletion asks for the key of every number up to the record's.
+const AHEAD: u64 = 16;
+
 impl View {
     /// Every record of this claim, by name.
     pub fn records(&self) -> impl Iterator<Item = (BucketRecord, Stored)> {
@@ -88,13 +92,24 @@ impl View {
 
     /// A generation above any that was aimed at or used, as far as this pass knows.
     pub(super) fn next_generation(&self) -> u64 {
-        let used = self.credentials().filter_map(|secret| self.labelled_generation(secret));
         let ours = self.consumers.values().flatten().filter(|secret| secret.is_controlled_by(&self.claim.uid));
         let published = ours.filter_map(|secret| published_generation(self, secret));
+        let credible = published.filter(|published| self.may_have_published(*published));
+        credible.max().unwrap_or(0).max(self.known_generation()).saturating_add(1)
+    }
+
+    /// Whether this generation can have been in use, going by all but consumer Secrets.
+    pub(super) fn may_have_published(&self, generation: u64) -> bool {
+        generation <= self.known_generation().saturating_add(AHEAD)
+    }
+
+    /// The highest generation that credentials, records or the status tell of; 0 if none does.
+    fn known_generation(&self) -> u64 {
+        let used = self.credentials().filter_map(|secret| self.labelled_generation(secret));
         // The status is no memory, but a number that it shows was used.
         let shown = self.claim.status.rotation_generation.and_then(|shown| u64::try_from(shown).ok());
         let aimed = self.records().map(|(record, _)| record.generation);
-        used.chain(published).chain(shown).chain(aimed).max().unwrap_or(0).saturating_add(1)
+        used.chain(shown).chain(aimed).max().unwrap_or(0)
     }
 }
 

@@ -232,6 +232,8 @@ parameter! {
     Tampering {
         /// Overwrites the key in the consumer Secret.
         EditConsumer = "edit-consumer",
+        /// Has the consumer Secret tell of the last generation that there can be, with the id that follows from it.
+        ForgeConsumer = "forge-consumer",
         /// Takes all data out of the consumer Secret.
         EmptyConsumer = "empty-consumer",
         /// Deletes the consumer Secret.

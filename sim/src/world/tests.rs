@@ -271,6 +271,7 @@ async fn a_claim_is_made_again_under_the_operators_hands() {
 
 #[rstest]
 #[case("edit-consumer", "team-a", "photos-s3", "/data/AWS_SECRET_ACCESS_KEY", json!("dGFtcGVyZWQ="))]
+#[case("forge-consumer", "team-a", "photos-s3", "/metadata/labels/broker.stowage.io~1rotation-generation", json!(u64::MAX.to_string()))]
 #[case("empty-consumer", "team-a", "photos-s3", "/data", Value::Null)]
 #[case("delete-consumer", "team-a", "photos-s3", "", Value::Null)]
 #[case("relabel-consumer", "team-a", "photos-s3", "/metadata/labels", Value::Null)]

@@ -4,9 +4,12 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
 use http::request::Parts;
 use serde_json::{Value, json};
 use stowage_operator::api::wire::{self, Role};
+use stowage_operator::api::{AccessKeyId, ClaimUid};
 use tokio::time::Instant;
 
 use crate::effects::{Actor, Call, Edit, Fault, Plan, Rival, S3Call, Surroundings, Tampering};
@@ -251,6 +254,7 @@ fn claim_named_by(object: &StoredObject) -> Option<Name> {
 fn spoil(secret: &mut Value, what: Tampering) {
     match what {
         Tampering::EditConsumer => secret["data"]["AWS_SECRET_ACCESS_KEY"] = json!("dGFtcGVyZWQ="),
+        Tampering::ForgeConsumer => tell_of_the_last(secret),
         Tampering::EmptyConsumer => secret["data"] = Value::Null,
         Tampering::RelabelConsumer | Tampering::RelabelInternal => secret["metadata"]["labels"] = Value::Null,
         Tampering::DisownConsumer => secret["metadata"]["ownerReferences"] = Value::Null,
@@ -259,6 +263,14 @@ fn spoil(secret: &mut Value, what: Tampering) {
         | Tampering::DeleteRecord
         | Tampering::StripFinalizers => {}
     }
+}
+
+/// Has a consumer Secret tell of the last generation that there can be, as its tenant can work it out.
+fn tell_of_the_last(secret: &mut Value) {
+    let Some(uid) = secret["metadata"]["ownerReferences"][0]["uid"].as_str() else { return };
+    let id = AccessKeyId::of(&ClaimUid::new(uid), u64::MAX);
+    secret["data"]["AWS_ACCESS_KEY_ID"] = json!(BASE64_STANDARD.encode(id.as_str()));
+    secret["metadata"]["labels"][wire::ROTATION_GENERATION] = json!(u64::MAX.to_string());
 }
 
 /// What a user does to a claim.

@@ -1,5 +1,9 @@
 //! Keys, the consumer Secret and public access, and how keys are replaced.
 
+use k8s_openapi::ByteString;
+
+use crate::api::AccessKeyId;
+
 use super::*;
 
 // covers: 2.credential.once, 3.live.credential, 3.3.target.gone
@@ -162,4 +166,52 @@ fn a_key_is_published_only_where_this_pass_has_made_it_or_read_it() {
         matches!(&rest, Step::Rest(rest) if matches!(rest.then, Then::Retry(_))),
         "a server may tell its past: {rest}"
     );
+}
+
+/// A bound claim in whose consumer Secret somebody has written another generation, and the id that follows from it.
+fn telling_of(generation: u64) -> View {
+    let mut view = bound();
+    let id = AccessKeyId::of(&view.claim.uid, generation);
+    let told = view.consumers.get_mut("photos-s3").and_then(Option::as_mut).expect("a bound claim has one");
+    let secret = Arc::make_mut(&mut told.0);
+    let labels = secret.metadata.labels.get_or_insert_default();
+    labels.insert(wire::ROTATION_GENERATION.to_owned(), generation.to_string());
+    let data = secret.data.get_or_insert_default();
+    data.insert("AWS_ACCESS_KEY_ID".to_owned(), ByteString(id.as_str().as_bytes().to_vec()));
+    view
+}
+
+/// What is planned once everything that the pass wants to read was read, and is as it was.
+fn after_looks(view: &mut View) -> Step {
+    for _ in 0..10 {
+        let look = step(view);
+        let answer = match &look {
+            Step::Look(Look::Consumer(name)) => Answer::Secret(view.consumers[name].clone()),
+            Step::Look(Look::Internal(name)) => Answer::Secret(view.own.get(name).cloned()),
+            Step::Look(Look::Own) => Answer::Secrets(view.own.values().cloned().collect()),
+            _ => return look,
+        };
+        view.learn(&look, answer);
+    }
+    panic!("no end of looks")
+}
+
+/// A deletion asks for the key of every generation up to the record's: a tenant must not make that a number without end.
+#[rstest]
+#[case(18)]
+#[case(1_000_000)]
+#[case(u64::MAX)]
+fn a_generation_far_ahead_of_all_that_is_known_is_its_tenants_own(#[case] told: u64) {
+    let mut view = telling_of(told);
+    let Step::Act(Act::Patch(patch)) = after_looks(&mut view) else { panic!("no patch") };
+    assert_eq!((patch.change, patch.target.name.as_str()), (Change::Repair, "photos-s3"));
+    assert_eq!(view.next_generation(), 2);
+}
+
+#[test]
+fn a_generation_a_little_ahead_may_have_been_in_use() {
+    let mut view = telling_of(17);
+    let Step::Act(Act::Patch(patch)) = after_looks(&mut view) else { panic!("no patch") };
+    assert_eq!(patch.change, Change::RaiseGeneration(Trigger::Repair));
+    assert_eq!(view.next_generation(), 18);
 }
