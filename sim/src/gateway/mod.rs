@@ -187,10 +187,14 @@ impl Gateway {
         }
     }
 
-    /// As long a watch as the server gives, half an hour at least, and no bookmarks: where a version is forgotten by then, all
-    /// is listed anew. In days of virtual time there is hardly anything else to do.
     fn watch(&self, role: &str) -> impl Stream<Item = watcher::Result<watcher::Event<Secret>>> + use<> {
-        let config = watcher::Config::default().labels(&format!("{ROLE_LABEL}={role}")).timeout(0).disable_bookmarks();
+        let usual = watcher::Config::default().labels(&format!("{ROLE_LABEL}={role}"));
+        let config = match self.shared.behind {
+            // No connection can die unheard within a process: as long a watch as the server gives, without bookmarks. In days of
+            // virtual time there is hardly anything else to do.
+            Behind::Here(_) => usual.timeout(0).disable_bookmarks(),
+            Behind::Remote(_) => usual,
+        };
         watcher(self.secrets.clone(), config).default_backoff()
     }
 

@@ -123,7 +123,7 @@ async fn a_lost_history_is_made_up_for_by_a_new_list() {
     watched.cluster.compact();
     watched.create(NAMESPACE, Some(CREDENTIAL_ROLE), credential_secret("AKIATWO", "photos", None)).await;
     // Longer than one watch lasts, so that all of them have had to begin anew.
-    tokio::time::sleep(Duration::from_secs(900)).await;
+    tokio::time::sleep(Duration::from_secs(3600)).await;
     assert_eq!(watched.reads("AKIAONE").await, Some(()));
     assert_eq!(watched.reads("AKIATWO").await, Some(()));
 }

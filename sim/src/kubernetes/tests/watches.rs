@@ -119,6 +119,17 @@ async fn a_watch_ends_in_time_with_bookmarks_on_the_way() {
     assert_eq!(started.elapsed().as_secs(), 150);
 }
 
+/// As on a server: 0 is as good as nothing.
+#[tokio::test(start_paused = true)]
+async fn a_watch_that_is_asked_to_end_at_once_lasts_as_long_as_others() {
+    let f = Fixture::new().await;
+    let started = Instant::now();
+    let params = WatchParams::default().timeout(0).disable_bookmarks();
+    let events = watch(&f, &params, f.cluster.resource_version()).await;
+    assert_eq!(events.count().await, 0);
+    assert_eq!(started.elapsed().as_secs(), 30 * 60);
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_streamed_list_ends_with_its_bookmark() {
     let f = Fixture::new().await;
