@@ -103,6 +103,8 @@ pub(super) struct Meddling {
     pub(super) finalizer: bool,
     /// A record of it was changed or deleted.
     pub(super) record: bool,
+    /// A record of it was deleted.
+    pub(super) record_deleted: bool,
     /// A key or a consumer Secret of it was changed or deleted.
     pub(super) keys: bool,
 }
@@ -242,7 +244,7 @@ impl<'a> State<'a> {
     /// Whether nothing tells of a Secret of this UID any more: others took its labels off, and deleted the record that
     /// counts keys.
     pub(super) fn is_untold(&self, uid: &str, held: &Held<'a>) -> bool {
-        held.hand == Hand::Other && self.lives.get(uid).is_some_and(|life| life.meddling.record)
+        held.hand == Hand::Other && self.lives.get(uid).is_some_and(|life| life.meddling.record_deleted)
     }
 
     /// Takes in what a step changed.
@@ -296,7 +298,10 @@ impl<'a> State<'a> {
             for secret in [old, new.as_ref()].into_iter().flatten() {
                 let Some(life) = secret.uid().and_then(|uid| self.lives.get_mut(uid)) else { continue };
                 match secret {
-                    Secret::Record(_) => life.meddling.record = true,
+                    Secret::Record(_) => {
+                        life.meddling.record = true;
+                        life.meddling.record_deleted |= new.is_none();
+                    }
                     Secret::Key(_) | Secret::Consumer(_) => life.meddling.keys = true,
                     Secret::Binding(_) | Secret::Other => {}
                 }
