@@ -1,6 +1,6 @@
 //! The records of a claim: mostly one, two while it moves from one bucket to another (spec §3.7).
 
-use crate::api::{AccessKeyId, BucketClaimStatus, BucketRecord, RecordName, wire};
+use crate::api::{AccessKeyId, BucketClaimStatus, BucketRecord, Endpoint, PinnedBackend, RecordName, wire};
 
 use super::bind::target;
 use super::bucket;
@@ -47,12 +47,19 @@ impl View {
                 && secret.label(wire::BACKEND) == Some(wire::label_value(&record.backend).as_str())
         };
         let shown = |told: &BucketClaimStatus| {
+            let at = |at: &PinnedBackend| {
+                at.name == record.backend || Endpoint::parse(&at.endpoint).is_ok_and(|there| there == record.endpoint)
+            };
             told.bucket_name.as_deref() == Some(record.bucket.as_str())
+                && told.backend.as_ref().is_none_or(at)
                 && told.access_key_id.as_deref() == Some(AccessKeyId::of(&record.uid, record.generation).as_str())
         };
+        // One of the record's generation may be to the bucket of another record, which aimed at it while this one was hidden.
+        let another =
+            |secret: &Stored| self.records().any(|(other, _)| other.name() != record.name() && names(secret, &other));
         record.settled
-            || self.credential(record.generation).is_some()
             || self.keys_to(record).next().is_some()
+            || self.credential(record.generation).is_some_and(|secret| !another(secret))
             || self.consumers.values().flatten().any(published)
             || shown(&self.claim.status)
     }

@@ -1,7 +1,7 @@
 //! Which record counts while a claim moves, and what a move waits for.
 
 use super::*;
-use crate::api::{AccessKeyId, ConsumerContent, Credential};
+use crate::api::{AccessKeyId, ConsumerContent, Credential, PinnedBackend};
 
 /// Backend and bucket of the two places.
 const OLD: (&str, &str) = ("main", "team-a-photos");
@@ -103,6 +103,26 @@ fn of_records_without_any_key_the_one_that_the_spec_asks_for_counts() {
     put_record(&mut view, OLD, 5);
     put_record(&mut view, NEW, 2);
     assert_eq!(current(&view), ("second".into(), 2));
+}
+
+/// Somebody took its labels off while the other aimed at the same generation.
+#[test]
+fn a_key_to_the_bucket_of_one_record_says_nothing_for_another_of_its_generation() {
+    let mut view = sent_on();
+    remove_key(&mut view, 1);
+    put_record(&mut view, OLD, 2);
+    put_key(&mut view, OLD, 2);
+    put_record(&mut view, NEW, 2);
+    assert_eq!(current(&view), ("main".into(), 2));
+    let id = AccessKeyId::of(&view.claim.uid, 2).to_string();
+    let (told, endpoint) = (&mut view.claim.status, "http://s3.example".into());
+    told.access_key_id = Some(id);
+    told.bucket_name = Some(NEW.1.into());
+    told.backend = Some(PinnedBackend { name: OLD.0.into(), endpoint });
+    assert_eq!(current(&view), ("main".into(), 2), "nor does a status that shows it at the other's bucket");
+    publish(&mut view, OLD, 2);
+    let look = step(&view);
+    assert!(matches!(&look, Step::Look(Look::Bucket(at)) if at.backend == "second"), "{look}");
 }
 
 /// The record of the new place.
