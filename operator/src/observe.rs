@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use k8s_openapi::api::core::v1::Secret;
-use kube::api::ListParams;
+use kube::api::{ListParams, ObjectList};
 use kube::{Api, Client};
 
 use crate::api::{BucketClaim, BucketRecord, Claim, ClaimRef, ClaimUid, wire};
@@ -98,25 +98,28 @@ impl Observer {
         Ok(Answer::Claim(claim.map(|raw| Box::new(Claim::parse(&raw)))))
     }
 
-    /// LIST the internal Secrets that carry a claim's UID.
+    /// LIST the internal Secrets that carry a claim's UID. A list from before what is known of them is no answer: it
+    /// would have the claim go back.
     pub(crate) async fn own(&self, uid: &ClaimUid) -> Result<Answer, Failure> {
-        let secrets = self.list(&format!("{}={}", wire::CLAIM_UID, wire::label_value(uid.as_str()))).await?;
-        Ok(Answer::Secrets(secrets))
+        let list = self.list(&format!("{}={}", wire::CLAIM_UID, wire::label_value(uid.as_str()))).await?;
+        if self.internal.is_ahead_of(uid, list.metadata.resource_version.as_deref()) {
+            return Err(Failure::Conflict);
+        }
+        Ok(Answer::Secrets(stored(list)))
     }
 
     async fn credentials_for(&self, target: &Target) -> Result<Answer, Failure> {
         let role = wire::Role::VirtualCredential.as_str();
         let bucket = wire::label_value(target.bucket.as_str());
-        let mut secrets = self.list(&format!("{}={role},{}={bucket}", wire::ROLE, wire::BUCKET)).await?;
+        let mut secrets = stored(self.list(&format!("{}={role},{}={bucket}", wire::ROLE, wire::BUCKET)).await?);
         secrets.retain(|secret| self.is_key_to(secret, target));
         Ok(Answer::Secrets(secrets))
     }
 
-    async fn list(&self, labels: &str) -> Result<Vec<Stored>, Failure> {
+    async fn list(&self, labels: &str) -> Result<ObjectList<Secret>, Failure> {
         let api: Api<Secret> = Api::namespaced(self.client.clone(), &self.setting.operator_namespace);
         let list = api.list(&ListParams::default().labels(labels)).await;
-        let secrets = list.map_err(|error| kubernetes::failure(&error))?.items;
-        Ok(secrets.into_iter().map(|secret| Stored(Arc::new(secret))).collect())
+        list.map_err(|error| kubernetes::failure(&error))
     }
 
     /// GET an internal Secret by name.
@@ -127,10 +130,12 @@ impl Observer {
     async fn secret(&self, namespace: &str, name: &str, cache: &SecretCache) -> Result<Answer, Failure> {
         let api: Api<Secret> = Api::namespaced(self.client.clone(), namespace);
         let secret = api.get_opt(name).await.map_err(|error| kubernetes::failure(&error))?;
-        if secret.is_none() {
-            cache.forget(namespace, name);
+        let secret = secret.map(Arc::new);
+        match &secret {
+            Some(secret) => cache.met(secret),
+            None => cache.missed(namespace, name),
         }
-        Ok(Answer::Secret(secret.map(|secret| Stored(Arc::new(secret)))))
+        Ok(Answer::Secret(secret.map(Stored)))
     }
 
     async fn bucket(&self, target: &Target) -> Result<Answer, Failure> {
@@ -159,6 +164,10 @@ impl Observer {
             None => Err(Failure::NoUpstream(format!("there is no S3Backend {name}"))),
         }
     }
+}
+
+fn stored(list: ObjectList<Secret>) -> Vec<Stored> {
+    list.items.into_iter().map(|secret| Stored(Arc::new(secret))).collect()
 }
 
 /// The failure that a plan goes on from.

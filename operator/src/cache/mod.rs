@@ -20,9 +20,12 @@ use kube::ResourceExt;
 /// resourceVersions of one kind are comparable as numbers on every API server that this operator supports
 /// (KEP-5504). One that isn't a number counts as later: then the watch is believed.
 fn is_later(one: &impl ResourceExt, other: &impl ResourceExt) -> bool {
-    let number = |object: Option<String>| object.and_then(|version| version.parse::<u128>().ok());
-    match (number(one.resource_version()), number(other.resource_version())) {
+    match (number(one), number(other)) {
         (Some(one), Some(other)) => one > other,
         _ => true,
     }
+}
+
+fn number(object: &impl ResourceExt) -> Option<u128> {
+    object.meta().resource_version.as_deref()?.parse().ok()
 }

@@ -10,7 +10,7 @@ use kube::runtime::watcher::Event;
 use crate::api::{BucketName, ClaimUid};
 use crate::plan::Stored;
 
-use super::is_later;
+use super::{is_later, number};
 
 /// Secrets selected by label, as the watch and our own writes have shown them.
 #[derive(Default)]
@@ -25,6 +25,8 @@ struct Secrets {
     by_bucket: BTreeMap<String, BTreeSet<Key>>,
     /// Names seen since a list began; what isn't among them when it ends is gone.
     listing: Option<BTreeSet<Key>>,
+    /// What a live read did not find, and of whose deletion the watch has not told.
+    missed: BTreeSet<Key>,
 }
 
 impl SecretCache {
@@ -48,10 +50,28 @@ impl SecretCache {
         self.lock().put(secret.as_ref().clone());
     }
 
-    /// Forgets a Secret that a live read did not find, or that we deleted.
+    /// Forgets a Secret that we deleted.
     pub(crate) fn forget(&self, namespace: &str, name: &str) {
         let key = (namespace.to_owned(), name.to_owned());
         self.lock().remove(&key);
+    }
+
+    /// Takes in that a live read did not find this Secret: it is forgotten, also where the watch keeps silent.
+    pub(crate) fn missed(&self, namespace: &str, name: &str) {
+        let key = (namespace.to_owned(), name.to_owned());
+        let mut secrets = self.lock();
+        if secrets.remove(&key).is_some() {
+            secrets.missed.insert(key);
+        }
+    }
+
+    /// Takes in that a live read found this Secret. One that an earlier read missed is there after all: that one was answered
+    /// from the server's past, and the watch will not tell of what has not changed. All else is the watch's to tell.
+    pub(crate) fn met(&self, secret: &Arc<Secret>) {
+        let mut secrets = self.lock();
+        if secrets.missed.contains(&key(secret)) {
+            secrets.put(secret.as_ref().clone());
+        }
     }
 
     /// The Secret of this name.
@@ -69,6 +89,13 @@ impl SecretCache {
     pub(crate) fn of_claim(&self, uid: &ClaimUid) -> Vec<Stored> {
         let secrets = self.lock();
         secrets.select(secrets.by_claim.get(uid.as_str()))
+    }
+
+    /// Whether the server hadn't got to a Secret of this claim that is known here when it was at this version: what it told
+    /// then is its past.
+    pub(crate) fn is_ahead_of(&self, uid: &ClaimUid, version: Option<&str>) -> bool {
+        let Some(told) = version.and_then(|version| version.parse::<u128>().ok()) else { return false };
+        self.of_claim(uid).iter().any(|known| number(known.0.as_ref()).is_some_and(|known| known > told))
     }
 
     /// Secrets for this bucket, whoever's.
@@ -93,6 +120,7 @@ impl Secrets {
         if self.by_name.get(&key).is_some_and(|present| !is_later(&secret, present.as_ref())) {
             return Vec::new();
         }
+        self.missed.remove(&key);
         let before = self.remove(&key);
         let secret = Arc::new(secret);
         for (index, word) in self.indexes(&secret) {
@@ -107,12 +135,14 @@ impl Secrets {
         if let Some(listing) = &mut self.listing {
             listing.remove(&key);
         }
+        self.missed.remove(&key);
         let gone = self.by_name.get(&key).is_some_and(|present| !is_later(present.as_ref(), deleted));
         if gone { self.remove(&key).into_iter().collect() } else { Vec::new() }
     }
 
     fn finish_list(&mut self) -> Vec<Arc<Secret>> {
         let listed = self.listing.take().unwrap_or_default();
+        self.missed.clear();
         let gone: Vec<Key> = self.by_name.keys().filter(|key| !listed.contains(key)).cloned().collect();
         gone.iter().filter_map(|key| self.remove(key)).collect()
     }
@@ -213,5 +243,36 @@ mod tests {
         cache.wrote(&Arc::new(secret(9)));
         assert!(cache.apply(Event::InitDone).is_empty());
         assert_eq!(versions(&cache).len(), 1);
+    }
+
+    #[test]
+    fn what_a_server_told_before_it_got_to_what_is_known_is_its_past() {
+        let cache = SecretCache::default();
+        let uid = ClaimUid::new("u-1");
+        assert!(!cache.is_ahead_of(&uid, Some("1")), "nothing is known");
+        cache.apply(Event::Apply(secret(9)));
+        assert!(cache.is_ahead_of(&uid, Some("8")));
+        assert!(!cache.is_ahead_of(&uid, Some("10")) && !cache.is_ahead_of(&uid, Some("9")));
+        assert!(!cache.is_ahead_of(&uid, None) && !cache.is_ahead_of(&uid, Some("")), "it does not say");
+        assert!(!cache.is_ahead_of(&ClaimUid::new("u-2"), Some("8")), "another claim's");
+    }
+
+    #[test]
+    fn what_a_live_read_missed_is_known_again_once_another_finds_it() {
+        let cache = SecretCache::default();
+        let stored = Arc::new(secret(3));
+        cache.met(&stored);
+        assert!(versions(&cache).is_empty(), "what the watch has not shown yet is its to tell");
+        cache.apply(Event::Apply(secret(3)));
+        let name = stored.name_any();
+        cache.missed("stowage-system", &name);
+        assert!(versions(&cache).is_empty());
+        cache.met(&stored);
+        assert_eq!(versions(&cache).len(), 1);
+
+        cache.missed("stowage-system", &name);
+        cache.apply(Event::Delete(secret(4)));
+        cache.met(&stored);
+        assert!(versions(&cache).is_empty(), "the watch has told of its deletion");
     }
 }
