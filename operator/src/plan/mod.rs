@@ -79,7 +79,11 @@ fn after_failure(view: &View, step: &Step, failure: &Failure, now: Timestamp) ->
         Failure::Conflict => return stale("what was read is old"),
         Failure::Kubernetes(why) => return retry(why),
         // Expected: the namespace's deletion reaches the claim next (spec §3.4).
-        Failure::NamespaceTerminating => return rest(Then::AwaitChange),
+        Failure::NamespaceTerminating if !is_internal(view, step) => return rest(Then::AwaitChange),
+        Failure::NamespaceTerminating => {
+            let namespace = &view.setting.operator_namespace;
+            refused(concerns, format!("can't {step}: namespace {namespace} is being deleted"))
+        }
         Failure::Refused(_) if matches!(step, Step::Act(Act::WriteStatus(..))) => return rest(Then::AwaitChange),
         Failure::Upstream(why) | Failure::NoUpstream(why) if view.claim.deleting => {
             Stop::failed(concerns, format!("{why}; {}", removal::WAY_OUT))
@@ -91,6 +95,15 @@ fn after_failure(view: &View, step: &Step, failure: &Failure, now: Timestamp) ->
         Failure::Unsupported => denied(view, concerns, format!("can't {step}: the store does not implement it")),
     };
     status::conclude(view, Some(&stop), None, now)
+}
+
+/// Whether a step writes to the operator's own namespace, and not to the claim's.
+fn is_internal(view: &View, step: &Step) -> bool {
+    match step {
+        Step::Act(Act::CreateRecord(_) | Act::Mint(_) | Act::CreateBinding(_)) => true,
+        Step::Act(Act::Patch(patch)) => patch.target.namespace == view.setting.operator_namespace,
+        _ => false,
+    }
 }
 
 /// The store refuses for good: a deletion says how it can be got out of.

@@ -269,3 +269,22 @@ fn a_paused_claim_is_left_alone_visibly() {
     view.claim.paused = true;
     assert_eq!(verdict(&view), "Paused");
 }
+
+// covers: 3.4.namespace
+#[test]
+fn only_the_claims_own_namespace_ends_all_when_it_goes() {
+    let mut view = bound();
+    let facts = facts(&view);
+    let mint = Step::Act(Act::Mint(facts));
+    view.learn(&mint, Answer::Failed(Failure::NamespaceTerminating));
+    assert_eq!(verdict(&view), "BackendError", "where the operator keeps its Secrets, that is trouble like any other");
+    view.failure = None;
+    let Some(Some(consumer)) = view.consumers.values().next().cloned() else { panic!("it is published") };
+    let gone = Step::Look(Look::Consumer(consumer.name().to_owned()));
+    view.learn(&gone, Answer::Secret(None));
+    let publish = step(&view);
+    assert!(matches!(publish, Step::Act(Act::CreateConsumer(_))), "{publish}");
+    view.learn(&publish, Answer::Failed(Failure::NamespaceTerminating));
+    let rest = step(&view);
+    assert!(matches!(&rest, Step::Rest(rest) if rest.then == Then::AwaitChange), "{rest}");
+}
