@@ -1,4 +1,5 @@
-//! How far an exploration is, on stderr: a bar on a terminal, else a line now and then.
+//! How far an exploration is, on stderr: a bar on a terminal, else a line now and then. What broke a promise is told at
+//! once.
 
 use std::fmt;
 use std::io::{self, Write};
@@ -36,8 +37,14 @@ impl Progress {
     }
 
     /// This is how far it is.
-    pub(super) fn tell(&mut self, now: explorer::Progress) {
-        let explorer::Progress { done, total, failures, cells, cells_total } = now;
+    pub(super) fn tell(&mut self, now: explorer::Progress<'_>) {
+        let explorer::Progress { done, total, broken, failures, cells, cells_total } = now;
+        if let Some(failure) = broken {
+            // Nobody may be there to read it.
+            self.bar.suspend(|| {
+                let _ = writeln!(io::stderr(), "{} is broken by '{}'", failure.promise, failure.line);
+            });
+        }
         let told = format!("{failures} failed, {cells} of {cells_total} cells");
         if !self.bar.is_hidden() {
             self.bar.set_length(total as u64);
@@ -45,7 +52,6 @@ impl Progress {
             self.bar.set_message(told);
         } else if self.told.elapsed() >= PAUSE {
             self.told = Instant::now();
-            // Nobody may be there to read it.
             let _ = writeln!(io::stderr(), "{}, {told}", line(done, total, self.start.elapsed()));
         }
     }

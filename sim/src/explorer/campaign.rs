@@ -65,13 +65,15 @@ pub enum Profile {
     Deep,
 }
 
-/// How far a campaign is.
+/// How far a campaign is, told after each schedule.
 #[derive(Clone, Copy, Debug)]
-pub struct Progress {
+pub struct Progress<'a> {
     /// Schedules that are done.
     pub done: usize,
-    /// Schedules that there are.
+    /// Schedules that there are, as far as they can be foreseen: which pairs there will be can't.
     pub total: usize,
+    /// What the schedule that was done last broke.
+    pub broken: Option<&'a Failure>,
     /// Failures so far.
     pub failures: usize,
     /// Pairs of fault and phase that were met so far.
@@ -90,7 +92,7 @@ const SAMPLED: usize = 50;
 const MOST_SHRUNK: usize = 10;
 
 /// Runs a campaign; tells of its progress on the caller's thread.
-pub fn explore(campaign: &Campaign, progress: impl FnMut(Progress)) -> Report {
+pub fn explore(campaign: &Campaign, progress: impl FnMut(Progress<'_>)) -> Report {
     let start = Instant::now();
     let report = Report::new(campaign);
     let deadline = campaign.time_limit.map(|limit| start + limit);
@@ -99,6 +101,7 @@ pub fn explore(campaign: &Campaign, progress: impl FnMut(Progress)) -> Report {
         report,
         deadline,
         progress,
+        foreseen: 0,
         planned: 0,
         done: 0,
         numbered: 0,
@@ -123,6 +126,8 @@ struct Work<'a, P> {
     report: Report,
     deadline: Option<Instant>,
     progress: P,
+    /// Schedules that this shard will have to run, counted before the first; not all of them where there are pairs.
+    foreseen: usize,
     /// Schedules that this shard has to run, as far as they are known.
     planned: usize,
     /// Schedules that ran.
@@ -132,7 +137,7 @@ struct Work<'a, P> {
     quick: Quick,
 }
 
-impl<P: FnMut(Progress)> Work<'_, P> {
+impl<P: FnMut(Progress<'_>)> Work<'_, P> {
     /// Everything, in order: the corpus, each scenario, random plans. `false` if something was left out.
     fn all(&mut self) -> bool {
         let undisturbed = self.undisturbed();
@@ -146,6 +151,7 @@ impl<P: FnMut(Progress)> Work<'_, P> {
         }
         let chosen = |schedule: &Schedule| self.campaign.scenarios.iter().any(|s| s.name == schedule.scenario.name);
         let corpus: Vec<Schedule> = corpus::schedules().into_iter().filter(chosen).collect();
+        self.foreseen = self.foresee(corpus.len(), &undisturbed);
         self.run_mine(corpus)
             && (self.campaign.order == Order::Listed || self.singles_shuffled(&undisturbed))
             && self
@@ -156,6 +162,31 @@ impl<P: FnMut(Progress)> Work<'_, P> {
                 .zip(&undisturbed)
                 .all(|(scenario, outcome)| self.scenario(scenario, outcome))
             && self.random(&undisturbed)
+    }
+
+    /// How many schedules this shard will have, pairs aside. Quick plans are few, and depend on each other.
+    fn foresee(&self, corpus: usize, undisturbed: &[Outcome]) -> usize {
+        if self.campaign.profile == Profile::Quick {
+            return 0;
+        }
+        let of_scenario = |(scenario, outcome): (&Scenario, &Outcome)| {
+            let orders = if scenario.has_orders() { ORDERS as usize } else { 0 };
+            let faults = singles(outcome).plans.len() + lasting(outcome).len() + untagged(outcome).len();
+            1 + orders + faults + preemptions(outcome).len()
+        };
+        let scenarios = self.campaign.scenarios.iter().copied().zip(undisturbed);
+        let all = corpus + scenarios.map(of_scenario).sum::<usize>() + self.random_plans();
+        all.div_ceil(self.campaign.shard.of)
+    }
+
+    /// How many random plans all shards share.
+    fn random_plans(&self) -> usize {
+        let each = match self.campaign.profile {
+            Profile::Quick => 0,
+            Profile::Default => 100,
+            Profile::Deep => 5_000,
+        };
+        self.campaign.random.unwrap_or(each * self.campaign.scenarios.len())
     }
 
     /// Every scenario without faults, then the single faults of all of them, in an order that is drawn.
@@ -224,24 +255,19 @@ impl<P: FnMut(Progress)> Work<'_, P> {
         complete && self.run_all(seconds, &Verdict::of, |_, _| {})
     }
 
-    /// Random triples, in chunks, of all scenarios in turn.
+    /// Random triples, in chunks, of all scenarios in turn: of long ones fewer, see [`shares`].
     fn random(&mut self, undisturbed: &[Outcome]) -> bool {
-        let each = match self.campaign.profile {
-            Profile::Quick => 0,
-            Profile::Default => 100,
-            Profile::Deep => 5_000,
-        };
-        let mut left = self.campaign.random.unwrap_or(each * undisturbed.len());
+        let mut left = self.random_plans();
         let mut random = fastrand::Rng::with_seed(self.campaign.seed);
+        let calls: Vec<usize> = undisturbed.iter().map(|outcome| outcome.history.trace.lines().len()).collect();
         while left > 0 {
             let chunk = left.min(CHUNK);
-            let share = chunk.div_ceil(undisturbed.len());
+            let scenarios = self.campaign.scenarios.iter().copied().zip(undisturbed);
             let mut schedules = Vec::new();
-            for (scenario, outcome) in self.campaign.scenarios.iter().copied().zip(undisturbed) {
+            for ((scenario, outcome), share) in scenarios.zip(shares(&calls, chunk)) {
                 let plans = triples(outcome, &mut random, share);
                 schedules.extend(plans.into_iter().map(|plan| self.schedule(scenario, plan)));
             }
-            schedules.truncate(chunk);
             if !self.run_mine(schedules) {
                 return false;
             }
@@ -300,13 +326,32 @@ impl<P: FnMut(Progress)> Work<'_, P> {
             Slow::keep(&mut row.slowest, done.took, || schedule.to_string());
             Slow::keep(&mut row.longest, done.result.took, || schedule.to_string());
         }
-        if let Some(broken) = &done.result.broken {
-            report.failures.push(Failure::of(schedule, broken));
-        }
+        let failure = done.result.broken.as_ref().map(|broken| Failure::of(schedule, broken));
+        report.failures.extend(failure.clone());
+        let total = self.planned.max(self.foreseen);
         let (failures, cells, cells_total) =
             (report.failures.len(), report.cells().len(), report.cells_expected().len());
-        (self.progress)(Progress { done: self.done, total: self.planned, failures, cells, cells_total });
+        (self.progress)(Progress { done: self.done, total, broken: failure.as_ref(), failures, cells, cells_total });
     }
+}
+
+/// How many of so many plans each scenario gets, by the calls of its undisturbed run. A scenario that makes more calls
+/// than the middle one gets fewer plans in that proportion, as each takes longer: ten years of rotation would take a
+/// quarter of the time otherwise.
+fn shares(calls: &[usize], plans: usize) -> Vec<usize> {
+    let mut sorted = calls.to_vec();
+    sorted.sort_unstable();
+    let middle = sorted.get(sorted.len() / 2).map_or(1, |&middle| middle.max(1));
+    // In parts of a million of what a scenario of the middle gets.
+    let upto = calls.iter().scan(0, |sum, &calls| {
+        *sum += middle * 1_000_000 / calls.max(middle);
+        Some(*sum)
+    });
+    let upto: Vec<usize> = upto.collect();
+    let all = upto.last().map_or(1, |&all| all);
+    let ends: Vec<usize> = upto.into_iter().map(|sum| sum * plans / all).collect();
+    let begins = std::iter::once(0).chain(ends.iter().copied());
+    ends.iter().zip(begins).map(|(end, begin)| end - begin).collect()
 }
 
 /// The plans of two faults to be tried on what came of a plan of one: those that are not independent, and a part of the
@@ -327,4 +372,20 @@ fn is_crash(plan: &Plan) -> bool {
 
 fn is_numbered(entry: &crate::effects::Entry) -> bool {
     matches!(entry.effect, crate::effects::EffectPattern::Number(_))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::shares;
+
+    #[test]
+    fn shares_are_of_all_plans_and_of_long_scenarios_fewer() {
+        assert_eq!(shares(&[50, 70, 90], 100), [36, 36, 28], "as the last is longer by 9 to 7");
+        assert_eq!(shares(&[80, 80, 800], 2100), [1000, 1000, 100]);
+        assert_eq!(shares(&[80, 80], 1), [0, 1], "fewer plans than scenarios");
+        assert_eq!(shares(&[0], 7), [7], "a scenario without a call");
+        assert!(shares(&[], 7).is_empty());
+        let many = shares(&[45, 3000, 71, 12, 88, 100, 46], 10_000);
+        assert_eq!(many.iter().sum::<usize>(), 10_000, "{many:?}");
+    }
 }
