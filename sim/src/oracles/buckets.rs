@@ -109,13 +109,20 @@ impl Buckets {
         let (Some(bucket), Some(before)) = (called.bucket.as_deref(), &called.before) else { return };
         if destroys(called.operation) {
             let what = format!("{} {bucket}", called.operation);
-            let record = record_of(state, called).or_else(|| self.lost_record(state, bucket));
-            let Some(record) = record else {
+            let (held, lost) = (record_of(state, called), self.lost_record(state, bucket));
+            // Where a record was lost, who holds the name since need not be whose the bucket is.
+            let tagged = |record: &&Record| names(before, &record.uid);
+            let Some(record) = held.filter(tagged).or(lost.filter(tagged)).or(held).or(lost) else {
                 let message = format!("{what} is called, and no claim ever held that bucket");
-                return found.broken(Promise::I1, step, message);
+                return if state.slice_stood_still(step.hand) && !state.alone {
+                    // The slice in flight, while another operator let the claim go.
+                    found.limit(Promise::I1, step, message)
+                } else {
+                    found.broken(Promise::I1, step, message)
+                };
             };
             let Some(life) = state.lives.get(record.uid.as_str()) else { return };
-            if state.stood_still(step.hand) && is_kept(life) {
+            if state.slice_stood_still(step.hand) && is_kept(life) {
                 // A call that lands late can hit the name's next holder (spec §3.2).
                 let message =
                     format!("{what} lands late, and claim {}, which nobody deletes, holds it", life.claim.full_name());

@@ -80,8 +80,12 @@ fn before_effect(state: &State<'_>, step: &Step<'_>, called: &Called, found: &mu
     let what = format!("{} {bucket}", called.operation);
     let Some(record) = record_of(state, called) else {
         // Somebody may have deleted the record, or the whole claim, while the call was on its way.
-        if !state.lives.values().any(|life| life.meddling.record || life.meddling.finalizer) {
-            found.broken(Promise::I12, step, format!("{what} is called without a bucket record"));
+        let meddled = state.lives.values().any(|life| life.meddling.record || life.meddling.finalizer);
+        let message = format!("{what} is called without a bucket record");
+        match () {
+            () if meddled => {}
+            () if state.slice_stood_still(step.hand) && !state.alone => found.limit(Promise::I12, step, message),
+            () => found.broken(Promise::I12, step, message),
         }
         return;
     };

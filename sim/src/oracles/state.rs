@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 
-use crate::effects::{Actor, Fault, Line, Trace};
+use crate::effects::{Actor, Call, Fault, KubeVerb, Line, Trace};
 use crate::history::{Called, Event, Tried, Used, What};
 use crate::kubernetes::{Asked, Stored};
 
@@ -223,9 +223,15 @@ impl<'a> State<'a> {
 
     /// Whether what an operator did was decided before it stood still: the request was ready, and was sent when it went on.
     pub(super) fn stood_still(&self, hand: Hand) -> bool {
+        matches!(hand, Hand::Operator(number) if self.line(number).is_some_and(is_standstill))
+    }
+
+    /// Whether it stood still at that call or at one before, since it last read a claim: a slice of emptying is planned on
+    /// that, and deletes what it has listed.
+    pub(super) fn slice_stood_still(&self, hand: Hand) -> bool {
         let Hand::Operator(number) = hand else { return false };
-        let fault = self.line(number).and_then(|line| line.fault);
-        matches!(fault, Some(Fault::Pause { .. } | Fault::Twin))
+        let reads_claim = |line: &&Line| matches!(&line.call, Call::Kube(call) if call.verb == KubeVerb::Get && call.resource == "bucketclaims");
+        self.stood_still(hand) || self.before(number).take_while(|line| !reads_claim(line)).any(is_standstill)
     }
 
     /// The earlier calls of the same life of the operator, latest first.
@@ -242,9 +248,12 @@ impl<'a> State<'a> {
     }
 
     /// Whether nothing tells of a Secret of this UID any more: others took its labels off, and deleted the record that
-    /// counts keys.
+    /// counts keys, or took off that one's as well before the claim's status spoke of its bucket.
     pub(super) fn is_untold(&self, uid: &str, held: &Held<'a>) -> bool {
-        held.hand == Hand::Other && self.lives.get(uid).is_some_and(|life| life.meddling.record_deleted)
+        let untold = |life: &Life<'_>| {
+            life.meddling.record_deleted || (life.meddling.record && life.claim.told_bucket().is_none())
+        };
+        held.hand == Hand::Other && self.lives.get(uid).is_some_and(untold)
     }
 
     /// Takes in what a step changed.
@@ -312,6 +321,10 @@ impl<'a> State<'a> {
             None => self.secrets.remove(&place),
         };
     }
+}
+
+fn is_standstill(line: &Line) -> bool {
+    matches!(line.fault, Some(Fault::Pause { .. } | Fault::Twin))
 }
 
 /// Whether each life of the operator made its calls after those of the life before.

@@ -66,6 +66,11 @@ impl<'a> Claim<'a> {
         self.object["metadata"]["annotations"][wire::ROTATE].as_str()
     }
 
+    /// The bucket that the status speaks of.
+    pub(super) fn told_bucket(&self) -> Option<&'a str> {
+        self.object["status"]["bucketName"].as_str()
+    }
+
     pub(super) fn rotates_by_time(&self) -> bool {
         self.object["spec"]["rotationPolicy"]["mode"] == "TimeBased"
     }

@@ -154,6 +154,42 @@ fn a_store_that_shows_its_past_is_a_limit() {
 }
 
 #[test]
+fn the_slice_in_flight_goes_on_where_the_operator_stood_still_while_another_let_the_claim_go() {
+    let late = |operators: u32, fault: Option<Fault>| {
+        let mut story = Story::about_to_destroy("Force");
+        story.setting.operators = operators;
+        story.s3("ListObjectVersions", |_| {});
+        story.amend_last(|line| line.fault = fault);
+        story.change_claim(By::Other, |claim| claim["spec"]["deletionPolicy"] = "Retain".into());
+        story.remove(By::Operator, "secrets", OPERATOR_NAMESPACE, "br-1");
+        story.remove(By::Operator, "bucketclaims", "team-a", "photos");
+        story.s3("DeleteObjects", emptied);
+        story
+    };
+    late(2, None).assert_broken(Promise::I1, "no claim ever held that bucket");
+    late(1, Some(Fault::Twin)).assert_broken(Promise::I1, "no claim ever held that bucket");
+    late(2, Some(Fault::Twin)).assert_limits(&[Promise::I1, Promise::I12]);
+}
+
+#[test]
+fn a_bucket_whose_record_was_lost_is_still_its_claims_who_ever_holds_the_name_since() {
+    let held_by_another = |owner: &str| {
+        let mut story = Story::about_to_destroy("Delete");
+        story.remove(By::Other, "secrets", OPERATOR_NAMESPACE, "br-1");
+        let metadata = json!({"uid": "another", "namespace": "team-b", "name": "photos", "generation": 1,
+            "finalizers": ["broker.stowage.io/bucketclaim-protection"]});
+        let claim = json!({"metadata": metadata, "spec": {"backendRef": {"name": "main"}, "deletionPolicy": "Retain"}});
+        story.put(By::Other, "bucketclaims", "team-b", "photos", claim);
+        story.put(By::Operator, "secrets", OPERATOR_NAMESPACE, "br-1", record("another"));
+        tag(&mut story.bucket, owner);
+        story.s3("DeleteBucket", |bucket| *bucket = None);
+        story
+    };
+    held_by_another(UID).assert_kept();
+    held_by_another("another").assert_broken(Promise::I1, "nobody deletes claim team-b/photos, which holds it");
+}
+
+#[test]
 fn a_bucket_of_others_is_not_tagged() {
     let foreign = |objects: usize, looked_at: bool| {
         let mut story = Story::bound("Retain");

@@ -72,6 +72,17 @@ fn a_key_gets_no_end_while_it_is_published() {
     story.mint(2);
     story.stamp(1, 600);
     story.assert_broken(Promise::I6, "while Secret team-a/photos-s3 holds it");
+
+    // An operator that is behind publishes it under the name from before: two of them are a limit.
+    let mut alone = Story::bound("Retain");
+    alone.change_claim(By::Other, |claim| claim["spec"]["writeConnectionSecretToRef"] = json!({"name": "other"}));
+    alone.mint(2);
+    let mut two = alone.clone();
+    alone.stamp(1, 600);
+    alone.assert_broken(Promise::I6, "while Secret team-a/photos-s3 holds it");
+    two.setting.operators = 2;
+    two.stamp(1, 600);
+    two.assert_limit(Promise::I6);
 }
 
 #[test]
@@ -96,6 +107,37 @@ fn no_key_outlives_its_claim() {
     story.assert_broken(Promise::I7, "Secret vc-akia1 is still there");
     story.mint(2);
     story.assert_broken(Promise::I7, "which is gone");
+}
+
+#[test]
+fn nothing_tells_of_a_key_where_its_record_was_deleted_or_hidden_before_the_status_told() {
+    let unlabelled = |story: &mut Story, name: &str| {
+        story.change(By::Other, "secrets", OPERATOR_NAMESPACE, name, |secret| secret["metadata"]["labels"] = json!({}));
+    };
+    let untold = |story: &mut Story| story.change_claim(By::Operator, |claim| claim["status"] = json!({}));
+    let let_go = |story: &mut Story| {
+        story.begin_deletion();
+        story.remove(By::Operator, "bucketclaims", "team-a", "photos");
+    };
+
+    let mut hidden = Story::bound("Retain");
+    unlabelled(&mut hidden, &key_name(1));
+    unlabelled(&mut hidden, "br-1");
+    let mut before_status = hidden.clone();
+    let_go(&mut hidden);
+    hidden.assert_broken(Promise::I7, "Secret vc-akia1 is still there");
+    untold(&mut before_status);
+    let_go(&mut before_status);
+    before_status.assert_limits(&[Promise::I7, Promise::I12, Promise::I12]);
+
+    let mut deleted = Story::bound("Retain");
+    deleted.remove(By::Other, "secrets", OPERATOR_NAMESPACE, "br-1");
+    let mut labelled = deleted.clone();
+    let_go(&mut labelled);
+    labelled.assert_broken(Promise::I7, "Secret vc-akia1 is still there");
+    unlabelled(&mut deleted, &key_name(1));
+    let_go(&mut deleted);
+    deleted.assert_limits(&[Promise::I7, Promise::I12]);
 }
 
 #[test]

@@ -314,9 +314,15 @@ impl Story {
     /// Asserts that nothing is broken, but that this limit was met.
     #[track_caller]
     pub(super) fn assert_limit(&self, promise: Promise) {
+        self.assert_limits(&[promise]);
+    }
+
+    /// Asserts that nothing is broken, but that these limits were met, in this order.
+    #[track_caller]
+    pub(super) fn assert_limits(&self, promises: &[Promise]) {
         let judgement = self.judge();
         assert_eq!(judgement.violations, []);
-        assert_eq!(judgement.limits.iter().map(|limit| limit.promise).collect::<Vec<_>>(), [promise]);
+        assert_eq!(judgement.limits.iter().map(|limit| limit.promise).collect::<Vec<_>>(), promises);
     }
 }
 
