@@ -20,6 +20,7 @@ mod orphans;
 mod ownership;
 mod probes;
 mod removal;
+mod removal_blocked;
 mod removal_faults;
 mod requests;
 mod rest;

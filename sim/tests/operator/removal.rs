@@ -6,14 +6,12 @@ use std::time::Duration;
 
 use rstest::rstest;
 use serde_json::{Value, json};
-use stowage_sim::effects::Plan;
-use stowage_sim::store::{Dialect, Protection, Versioning};
+use stowage_sim::store::{Dialect, Versioning};
 use stowage_sim::world::{ADMIN_ACCOUNT, OPERATOR_NAMESPACE, Options, World};
 
 use crate::support::{Stage, claim, claim_with, events, internal_of, message, object, ready, secrets};
 
-const BUCKET: &str = "team-a-photos";
-const LEGAL_HOLD: Protection = Protection { retention: None, legal_hold: true };
+pub const BUCKET: &str = "team-a-photos";
 const RESYNC: Duration = Duration::from_secs(700);
 pub const DELETE: &str = "deletionPolicy: Delete";
 pub const FORCE: &str = "deletionPolicy: Delete, forceDelete: true";
@@ -27,11 +25,11 @@ pub async fn delete(stage: &Stage) {
     stage.delete("bucketclaims", "team-a", "photos").await;
 }
 
-async fn edit(stage: &Stage, spec: Value) {
+pub async fn edit(stage: &Stage, spec: Value) {
     stage.patch("bucketclaims", "team-a", "photos", json!({ "spec": spec })).await;
 }
 
-fn nudge() -> Value {
+pub fn nudge() -> Value {
     json!({"metadata": {"annotations": {"broker.stowage.io/reconcile": "now"}}})
 }
 
@@ -44,7 +42,7 @@ pub fn bucket_exists(stage: &Stage) -> bool {
 }
 
 /// Events on the claim by reason, warnings or not.
-fn told(stage: &Stage, reason: &str) -> bool {
+pub fn told(stage: &Stage, reason: &str) -> bool {
     events(&stage.world, "photos").iter().any(|(_, told)| told == reason)
 }
 
@@ -55,7 +53,7 @@ fn note(stage: &Stage, reason: &str) -> String {
     of_reason.next_back().and_then(|event| event.object["note"].as_str()).unwrap_or_default().to_owned()
 }
 
-fn access_is_revoked(world: &World) -> bool {
+pub fn access_is_revoked(world: &World) -> bool {
     secrets(world, OPERATOR_NAMESPACE, "virtual-credential").is_empty()
         && secrets(world, OPERATOR_NAMESPACE, "anonymous-binding").is_empty()
 }
@@ -144,22 +142,6 @@ fn a_bucket_that_is_not_empty_goes_once_forced() {
         goes(&stage).await;
         assert!(!bucket_exists(&stage));
         assert_eq!(note(&stage, "BucketDeleted"), "bucket team-a-photos is deleted with its 7 objects");
-    });
-}
-
-// covers: 3.4.notEmpty.letGo, 4.event.BucketRetained
-#[test]
-fn a_bucket_that_is_not_empty_is_kept_once_let_go() {
-    Stage::run("", async |stage| {
-        bind(&stage, FORCE).await;
-        fill(&stage, 3);
-        stage.world.store.protect(BUCKET, "key-1", LEGAL_HOLD);
-        delete(&stage).await;
-        stage.until_ready_is("team-a", "photos", "DeletionBlocked").await;
-        edit(&stage, json!({"forceDelete": false, "deletionPolicy": "Retain"})).await;
-        goes(&stage).await;
-        assert!(bucket_exists(&stage));
-        assert!(told(&stage, "BucketRetained") && !told(&stage, "BucketDeleted"));
     });
 }
 
@@ -320,107 +302,6 @@ fn a_bucket_made_but_never_tagged_goes_only_if_it_is_empty(#[case] filled: bool)
     });
 }
 
-// covers: 1.ready.DeletionBlocked, 3.4.emptying.locked
-#[test]
-fn objects_under_lock_block_a_deletion_until_they_are_free() {
-    Stage::run("", async |stage| {
-        bind(&stage, FORCE).await;
-        fill(&stage, 3);
-        stage.world.store.protect(BUCKET, "key-1", LEGAL_HOLD);
-        delete(&stage).await;
-        stage.until_ready_is("team-a", "photos", "DeletionBlocked").await;
-        let why = message(&stage.world, "team-a", "photos");
-        assert!(why.contains("object lock") && why.contains("deletionPolicy: Retain"), "{why}");
-        let left: usize = stage.world.store.versions(BUCKET).values().map(Vec::len).sum();
-        assert_eq!(left, 1, "what is not locked is gone");
-        assert_eq!(object(&stage.world, "bucketclaims", "team-a", "photos")["status"]["purge"]["objectsDeleted"], 6);
-        stage.world.store.protect(BUCKET, "key-1", Protection::default());
-        stage.patch("bucketclaims", "team-a", "photos", nudge()).await;
-        goes(&stage).await;
-        assert!(!bucket_exists(&stage));
-    });
-}
-
-// covers: 3.4.noBackend, 3.5.wake.backend
-#[test]
-fn without_the_backend_object_a_deletion_waits_says_how_to_let_go_and_goes_on_when_it_is_back() {
-    Stage::run("", async |stage| {
-        bind(&stage, DELETE).await;
-        stage.delete("s3backends", "", "main").await;
-        delete(&stage).await;
-        stage.until_ready_is("team-a", "photos", "DeletionBlocked").await;
-        assert!(access_is_revoked(&stage.world));
-        assert!(message(&stage.world, "team-a", "photos").contains("deletionPolicy: Retain"));
-        stage.apply(crate::support::BASE).await;
-        stage.soon("the claim is gone", 30, |world| object(world, "bucketclaims", "team-a", "photos").is_null()).await;
-        assert!(!bucket_exists(&stage));
-    });
-}
-
-// covers: 3.4.moved
-#[test]
-fn a_backend_that_points_elsewhere_blocks_a_deletion() {
-    Stage::run("", async |stage| {
-        bind(&stage, DELETE).await;
-        let elsewhere = json!({"spec": {"endpoint": "http://nowhere.example"}});
-        stage.patch("s3backends", "", "main", elsewhere).await;
-        stage.world.pass(Duration::from_secs(30)).await;
-        delete(&stage).await;
-        stage.world.pass(Duration::from_secs(30)).await;
-        assert!(access_is_revoked(&stage.world));
-        assert!(bucket_exists(&stage));
-        let home = json!({"spec": {"endpoint": "http://s3.example:9000"}});
-        stage.patch("s3backends", "", "main", home).await;
-        goes(&stage).await;
-        assert!(!bucket_exists(&stage));
-    });
-}
-
-// covers: 1.condition.message, 3.5.backoff
-#[rstest]
-#[case::unreachable("s3:DeleteBucket unreachable")]
-#[case::failing("s3:DeleteBucket internal-error")]
-#[case::cannot_look("s3:GetBucketTagging internal-error")]
-#[case::cannot_list("s3:ListObjectVersions slow-down")]
-fn a_store_that_fails_keeps_the_claim_and_is_asked_ever_less_often(#[case] plan: &str) {
-    Stage::run("", async |stage| {
-        bind(&stage, DELETE).await;
-        stage.world.effects.set_plan(plan.parse().expect("a plan"));
-        delete(&stage).await;
-        stage.until_ready_is("team-a", "photos", "BackendError").await;
-        assert!(message(&stage.world, "team-a", "photos").contains("deletionPolicy: Retain"));
-        assert!(access_is_revoked(&stage.world) && bucket_exists(&stage));
-        stage.world.pass(Duration::from_secs(3600)).await;
-        let before = stage.world.effects.trace().effects();
-        stage.world.pass(Duration::from_secs(3600)).await;
-        let counters = stage.world.effects.trace().counters_after(before);
-        println!("{plan}: an hour of failing costs {} S3 calls", counters.s3_calls);
-        assert!(counters.s3_calls < 100 && counters.kubernetes_writes == 0, "{counters:?}");
-        stage.world.effects.set_plan(Plan::default());
-        goes(&stage).await;
-        assert!(!bucket_exists(&stage));
-    });
-}
-
-#[test]
-fn a_deletion_whose_admin_secret_is_gone_waits_for_it() {
-    Stage::run("", async |stage| {
-        bind(&stage, DELETE).await;
-        stage.delete("secrets", OPERATOR_NAMESPACE, "s3-admin").await;
-        stage.world.pass(Duration::from_secs(60)).await;
-        stage.operator.stop();
-        stage.world.pass(Duration::from_secs(60)).await;
-        let mut stage = stage;
-        stage.operator = stage.world.start_operator();
-        delete(&stage).await;
-        stage.until_ready_is("team-a", "photos", "BackendError").await;
-        assert!(access_is_revoked(&stage.world) && bucket_exists(&stage));
-        stage.apply(crate::support::BASE).await;
-        goes(&stage).await;
-        assert!(!bucket_exists(&stage));
-    });
-}
-
 // covers: 3.4.live.slice
 #[rstest]
 #[case::retain(json!({"forceDelete": false, "deletionPolicy": "Retain"}))]
@@ -465,19 +346,6 @@ fn a_bucket_made_again_by_another_is_kept() {
         goes(&stage).await;
         assert_eq!(stage.world.store.objects(BUCKET).len(), 1);
         assert_eq!(destructive_calls(&stage), 0);
-    });
-}
-
-#[test]
-fn a_bucket_of_another_account_blocks_rather_than_passing_for_gone() {
-    Stage::run("", async |stage| {
-        bind(&stage, FORCE).await;
-        stage.world.store.put_bucket("somebody-else", BUCKET);
-        delete(&stage).await;
-        stage.until_ready_is("team-a", "photos", "DeletionBlocked").await;
-        assert!(bucket_exists(&stage));
-        edit(&stage, json!({"forceDelete": false, "deletionPolicy": "Retain"})).await;
-        goes(&stage).await;
     });
 }
 
