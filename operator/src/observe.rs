@@ -105,13 +105,14 @@ impl Observer {
         if self.internal.is_ahead_of(uid, list.metadata.resource_version.as_deref()) {
             return Err(Failure::Conflict);
         }
-        Ok(Answer::Secrets(stored(list)))
+        Ok(Answer::Secrets(self.found(list)))
     }
 
     async fn credentials_for(&self, target: &Target) -> Result<Answer, Failure> {
         let role = wire::Role::VirtualCredential.as_str();
         let bucket = wire::label_value(target.bucket.as_str());
-        let mut secrets = stored(self.list(&format!("{}={role},{}={bucket}", wire::ROLE, wire::BUCKET)).await?);
+        let list = self.list(&format!("{}={role},{}={bucket}", wire::ROLE, wire::BUCKET)).await?;
+        let mut secrets = self.found(list);
         secrets.retain(|secret| self.is_key_to(secret, target));
         Ok(Answer::Secrets(secrets))
     }
@@ -120,6 +121,12 @@ impl Observer {
         let api: Api<Secret> = Api::namespaced(self.client.clone(), &self.setting.operator_namespace);
         let list = api.list(&ListParams::default().labels(labels)).await;
         list.map_err(|error| kubernetes::failure(&error))
+    }
+
+    /// What a live list of internal Secrets shows.
+    fn found(&self, list: ObjectList<Secret>) -> Vec<Stored> {
+        let secrets = list.items.into_iter().map(Arc::new);
+        secrets.inspect(|secret| self.internal.met(secret)).map(Stored).collect()
     }
 
     /// GET an internal Secret by name.
@@ -164,10 +171,6 @@ impl Observer {
             None => Err(Failure::NoUpstream(format!("there is no S3Backend {name}"))),
         }
     }
-}
-
-fn stored(list: ObjectList<Secret>) -> Vec<Stored> {
-    list.items.into_iter().map(|secret| Stored(Arc::new(secret))).collect()
 }
 
 /// The failure that a plan goes on from.
