@@ -28,7 +28,7 @@ pub(super) fn walk(
 ) -> Result<Option<Timestamp>, Halt> {
     let facts = facts(desired, record);
     let credential = credential(view, &facts, record, stored)?;
-    refuse_to_go_back(view, desired, record, stored)?;
+    refuse_to_go_back(view, desired, record, stored, now)?;
     consumer(view, &facts, &credential)?;
     remove_renamed(view)?;
     binding(view, desired, record)?;
@@ -88,8 +88,15 @@ fn credential(
 /// A consumer Secret never goes back to an earlier credential. Where it holds a later one than the record aims at, what
 /// was read of the record is old, mostly. Where live reads say the same, somebody took the labels off what was aimed at
 /// then, or set the record back: the credential's name leads to it, and it to the record of its bucket; if it is gone, a
-/// later one still is aimed at. But a number far ahead of everything else that nobody has a credential of is its tenant's own.
-fn refuse_to_go_back(view: &View, desired: &Desired, record: &BucketRecord, stored: &Stored) -> Result<(), Halt> {
+/// later one still is aimed at, no sooner than a minute after the last: it is the tenant's to write. And a number far ahead of
+/// everything else that nobody has a credential of is the tenant's own.
+fn refuse_to_go_back(
+    view: &View,
+    desired: &Desired,
+    record: &BucketRecord,
+    stored: &Stored,
+    now: Timestamp,
+) -> Result<(), Halt> {
     let name = &view.claim.consumer_secret;
     let Some(Some(secret)) = view.consumers.get(name) else { return Ok(()) };
     let later = published_generation(view, secret).filter(|generation| *generation > record.generation);
@@ -105,10 +112,12 @@ fn refuse_to_go_back(view: &View, desired: &Desired, record: &BucketRecord, stor
     match view.credential(published) {
         None if !view.absent.contains(&key) => Err(Look::Internal(key).into()),
         None if !view.may_have_published(published) => Ok(()),
+        None if let Some(time) = rotation::wait(view, record, now) => Err(Halt::Wait(time)),
+        None => Err(rotation::raise(view, record, stored, Trigger::Repair)),
         Some(secret) if !view.records().any(|(record, _)| names(secret, &record)) => {
             Err(recall(view, desired, Some(secret))?.into())
         }
-        _ => Err(rotation::raise(view, record, stored, Trigger::Repair)),
+        Some(_) => Err(rotation::raise(view, record, stored, Trigger::Repair)),
     }
 }
 

@@ -4,6 +4,8 @@
 //! Secret holds the target; every lower generation is stamped with `expires-at`; what has expired is deleted. So
 //! nothing has to be remembered of a rotation under way but what the Secrets say.
 
+use std::time::Duration;
+
 use k8s_openapi::jiff::{SignedDuration, Timestamp};
 
 use crate::api::{AccessKeyId, BucketName, BucketRecord, Desired, Reason, wire};
@@ -159,6 +161,17 @@ fn published_everywhere(view: &View, record: &BucketRecord) -> bool {
     ours.all(|secret| secret.text("AWS_ACCESS_KEY_ID") == Some(id.as_str()))
 }
 
+/// When the credential that is aimed at was made.
+fn made(view: &View, record: &BucketRecord) -> Option<Timestamp> {
+    view.credential(record.generation)?.0.metadata.creation_timestamp.as_ref().map(|time| time.0)
+}
+
+/// How long no other credential follows the one that is aimed at, if it was made just now.
+pub(super) fn wait(view: &View, record: &BucketRecord, now: Timestamp) -> Option<Duration> {
+    let earliest = later(made(view, record)?, GRACE);
+    Duration::try_from(now.duration_until(earliest)).ok().filter(|time| !time.is_zero())
+}
+
 /// Starts a rotation that is due: none while a live list shows a lower generation, none within a minute of the last.
 /// `Ok` = when one will be due.
 fn start_due(
@@ -169,8 +182,7 @@ fn start_due(
     now: Timestamp,
     retiring: bool,
 ) -> Result<Option<Timestamp>, Halt> {
-    let made = view.credential(record.generation).and_then(|secret| secret.0.metadata.creation_timestamp.as_ref());
-    let Some(made) = made.map(|time| time.0) else { return Ok(None) };
+    let Some(made) = made(view, record) else { return Ok(None) };
     let interval = desired.rotation.interval_days.map(|days| SignedDuration::from_hours(24 * i64::from(days)));
     let earliest = later(made, GRACE);
     let timed = interval.map(|interval| later(made, interval).max(earliest));

@@ -2,7 +2,7 @@
 
 use stowage_operator::api::wire::TAG_CLAIM_UID;
 
-use crate::effects::{Call, Fault, KubeVerb};
+use crate::effects::{Answer, Call, Fault, KubeVerb};
 
 use super::buckets::{Buckets, is_empty};
 use super::findings::Findings;
@@ -77,11 +77,14 @@ fn is_retained(case: &Case<'_>, state: &State<'_>, life: &Life<'_>) -> bool {
     life.claim.policy() == Policy::Retain || life.meddling.any() || told() || was_untold(state, life)
 }
 
-/// Whether the operator could not tell, right after it had let the claim go: a pass tells what it did at its end. It died
-/// before that, or an Event was not taken; what that one would have said is in no trace.
+/// Whether the operator could not tell, right after it had let the claim go: a pass tells what it did at its end. It did not
+/// hear that the claim is gone, or died before the end, or an Event was not taken; what that one would have said is in no trace.
 fn was_untold(state: &State<'_>, life: &Life<'_>) -> bool {
     let Some(Hand::Operator(number)) = life.gone else { return false };
     let Some(release) = state.line(number) else { return false };
+    if !matches!(release.answer, Answer::Status(status) if status < 300) {
+        return true;
+    }
     let is_event = |call: &Call| {
         matches!(call, Call::Kube(call)
             if call.verb == KubeVerb::Create && call.resource == "events" && call.namespace.as_deref() == Some(life.claim.namespace))

@@ -1,5 +1,9 @@
 //! Which record counts while a claim moves, and what a move waits for.
 
+use std::time::Duration;
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+
 use super::*;
 use crate::api::{AccessKeyId, ConsumerContent, Credential, PinnedBackend};
 
@@ -323,6 +327,27 @@ fn a_consumer_secret_that_holds_a_later_credential_has_what_is_live_looked_at() 
     assert_eq!(patch.change, Change::RaiseGeneration(Trigger::Repair));
     let above = data_encoding::BASE64.encode(b"3");
     assert!(patch.json().to_string().contains(&above), "what was published is never used again, nor gone back from");
+}
+
+/// Each edit of a tenant would have another key made otherwise.
+#[test]
+fn a_later_generation_that_nobody_has_a_key_of_is_passed_a_minute_after_the_last_key() {
+    let mut view = bound();
+    publish(&mut view, OLD, 2);
+    look_at_all_that_is_live(&mut view);
+    let key = AccessKeyId::of(&view.claim.uid, 2).secret_name();
+    learn_live(&mut view, &Look::Internal(key), Answer::Secret(None));
+    let made = |view: &mut View, ago: i64| {
+        let name = AccessKeyId::of(&view.claim.uid, 1).secret_name();
+        let secret = Arc::make_mut(&mut view.own.get_mut(&name).unwrap().0);
+        secret.metadata.creation_timestamp = Some(Time(Timestamp::from_second(-ago).unwrap()));
+    };
+    made(&mut view, 10);
+    let rest = step(&view);
+    assert!(matches!(&rest, Step::Rest(rest) if rest.then == Then::Wait(Duration::from_secs(50))), "{rest}");
+    made(&mut view, 60);
+    let Step::Act(Act::Patch(patch)) = step(&view) else { panic!("{}", step(&view)) };
+    assert_eq!(patch.change, Change::RaiseGeneration(Trigger::Repair));
 }
 
 /// Somebody took the labels off what the claim had moved to, and no list shows it any more.
