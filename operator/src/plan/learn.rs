@@ -181,9 +181,12 @@ impl View {
                 }
                 self.wrote(secret);
             }
-            (Act::Mint(_) | Act::CreateConsumer(_) | Act::CreateBinding(_), Answer::Secret(Some(secret))) => {
+            (Act::Mint(_), Answer::Secret(Some(secret))) => {
+                // Should it be gone before the pass is over, its id is not given to another.
+                self.own_target = None;
                 self.wrote(secret);
             }
+            (Act::CreateConsumer(_) | Act::CreateBinding(_), Answer::Secret(Some(secret))) => self.wrote(secret),
             (Act::CreateRecord(record), Answer::Exists) => {
                 self.taken.insert(record.name().to_string());
             }

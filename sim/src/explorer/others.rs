@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use crate::effects::{Actor, Edit, Fault, Feature, Rival, Tampering};
 use crate::history::Facts;
+use crate::kubernetes::LAG;
 
 use super::scenario::{Phase, Scenario};
 
@@ -125,6 +126,12 @@ pub(super) fn show_late(faults: &[Fault]) -> bool {
         Fault::Stale { .. } => hand,
         _ => false,
     })
+}
+
+/// How long a watch that is behind may keep back what it would tell.
+pub(super) fn told_late(faults: &[Fault]) -> Duration {
+    let is_behind = faults.iter().any(|fault| matches!(fault, Fault::Stale { .. }));
+    if is_behind { LAG } else { Duration::ZERO }
 }
 
 /// How much later it is to the operator than it takes it to be: what is due at a time of day comes as much later.

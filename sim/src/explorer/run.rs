@@ -154,6 +154,7 @@ async fn play(scenario: &'static Scenario, seed: u64, plan: Plan, most_calls: u6
     if violations.is_empty() {
         // What a look at everything still has to put right is put right by the first.
         touch(&stage, 1).await;
+        stage.pass(others::told_late(&stage.world.effects.fired())).await;
         stage.world.note(What::AtRest);
         touch(&stage, 2).await;
         touch(&stage, 3).await;

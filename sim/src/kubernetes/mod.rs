@@ -60,6 +60,7 @@ use serde_json::{Value, json};
 
 pub use definition::ReadDefinition;
 pub use disturbance::Disturbance;
+pub(crate) use disturbance::LAG;
 pub use observer::{Asked, Author, Observer, Stored};
 pub use output::ApiBody;
 pub use service::ApiService;

@@ -21,6 +21,25 @@ fn a_generation_is_minted_only_by_the_pass_that_made_it_the_target() {
     assert_eq!(patch.change, Change::RaiseGeneration(Trigger::Repair));
 }
 
+// covers: 2.credential.once
+/// Somebody deleted it before the pass that made it was over.
+#[test]
+fn what_a_pass_has_minted_it_does_not_mint_again() {
+    let mut view = bound();
+    let name = facts(&view).access_key_id().secret_name();
+    let minted = view.own.remove(&name).expect("it has one");
+    view.own_target = Some(1);
+    let mint = step(&view);
+    assert!(matches!(mint, Step::Act(Act::Mint(_))), "{mint}");
+    view.learn(&mint, Answer::Secret(Some(minted)));
+    view.own.remove(&name);
+    let look = step(&view);
+    assert_eq!(look, Step::Look(Look::Internal(name)));
+    view.learn(&look, Answer::Secret(None));
+    let Step::Act(Act::Patch(patch)) = step(&view) else { panic!("{}", step(&view)) };
+    assert_eq!(patch.change, Change::RaiseGeneration(Trigger::Repair));
+}
+
 // covers: 2.internal.damaged
 #[test]
 fn a_damaged_credential_is_not_overwritten() {
