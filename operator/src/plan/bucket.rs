@@ -134,9 +134,10 @@ fn create(view: &View, record: &BucketRecord, stored: &Stored) -> Result<(), Hal
     require_fresh(view)?;
     // A record that this pass found may be one of a claim that was bound, whose key lost its labels with it; and it may
     // be older than what another operator noted meanwhile. What is still to be written into it, the server refuses then.
+    // A key that is there is one to another bucket, or the claim would be bound.
     let key = AccessKeyId::of(&record.uid, record.generation).secret_name();
     let found = view.own_target != Some(record.generation);
-    if found && !view.absent.contains(&key) {
+    if found && !view.absent.contains(&key) && !view.live.contains(&key) {
         return Err(Look::Internal(key).into());
     }
     if found && record.absence && view.own_lists == 0 {

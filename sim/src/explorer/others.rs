@@ -128,10 +128,10 @@ pub(super) fn show_late(faults: &[Fault]) -> bool {
     })
 }
 
-/// How long a watch that is behind may keep back what it would tell.
+/// How long a watch that is behind may keep back what it would tell, and what follows from that takes.
 pub(super) fn told_late(faults: &[Fault]) -> Duration {
     let is_behind = faults.iter().any(|fault| matches!(fault, Fault::Stale { .. }));
-    if is_behind { LAG } else { Duration::ZERO }
+    if is_behind { 2 * LAG } else { Duration::ZERO }
 }
 
 /// How much later it is to the operator than it takes it to be: what is due at a time of day comes as much later.

@@ -214,7 +214,14 @@ impl<'a> Keys<'a> {
         }
         match key_of(state, id) {
             Some(key) if key.works(step.at) && key.end != End::Open => {
-                found.broken(Promise::I6, step, format!("Secret {place} is given key {id}, which is on its way out"));
+                let message = format!("Secret {place} is given key {id}, which is on its way out");
+                let wanted = new.owner.and_then(|uid| state.lives.get(uid)).map(|life| life.claim.secret_name());
+                if state.alone || wanted.is_none_or(|wanted| wanted == *name) {
+                    found.broken(Promise::I6, step, message);
+                } else {
+                    // Another operator, which is behind: under a name that is the claim's no more, so it is taken away again.
+                    found.limit(Promise::I6, step, message);
+                }
             }
             Some(key) if key.works(step.at) && key.bucket == new.bucket => {}
             Some(key) if key.works(step.at) => {

@@ -127,6 +127,11 @@ fn a_key_to_the_bucket_of_one_record_says_nothing_for_another_of_its_generation(
     publish(&mut view, OLD, 2);
     let look = step(&view);
     assert!(matches!(&look, Step::Look(Look::Bucket(at)) if at.backend == "second"), "{look}");
+    view.learn(&look, Answer::Bucket(BucketSeen::Absent));
+    assert!(matches!(step(&view), Step::Act(Act::CreateBucket(at)) if at.backend == "second"));
+    let key = AccessKeyId::of(&view.claim.uid, 2).secret_name();
+    view.live.remove(&key);
+    assert_eq!(step(&view), Step::Look(Look::Internal(key)), "a cache is no proof");
 }
 
 /// The record of the new place.

@@ -88,8 +88,18 @@ fn a_key_gets_no_end_while_it_is_published() {
 #[test]
 fn a_key_on_its_way_out_is_not_published_again() {
     let mut story = rotated();
+    let mut two = story.clone();
     story.publish(1);
     story.assert_broken(Promise::I6, "on its way out");
+
+    // An operator that is behind does so under the name from before: two of them are a limit.
+    two.change_claim(By::Other, |claim| claim["spec"]["writeConnectionSecretToRef"] = json!({"name": "other"}));
+    let mut alone = two.clone();
+    alone.publish(1);
+    alone.assert_broken(Promise::I6, "on its way out");
+    two.setting.operators = 2;
+    two.publish(1);
+    two.assert_limit(Promise::I6);
 }
 
 #[test]
