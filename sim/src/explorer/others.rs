@@ -128,9 +128,10 @@ pub(super) fn show_late(faults: &[Fault]) -> bool {
     })
 }
 
-/// How long a watch that is behind may keep back what it would tell, and what follows from that takes.
+/// How long a watch that is behind, or tells of many changes at once, may keep back what it would tell, and what follows
+/// from that takes.
 pub(super) fn told_late(faults: &[Fault]) -> Duration {
-    let is_behind = faults.iter().any(|fault| matches!(fault, Fault::Stale { .. }));
+    let is_behind = faults.iter().any(|fault| matches!(fault, Fault::Stale { .. } | Fault::Collapse));
     if is_behind { 2 * LAG } else { Duration::ZERO }
 }
 

@@ -27,8 +27,8 @@ pub(super) struct Buckets {
     looks: BTreeMap<u64, Option<BucketSnapshot>>,
     /// How much each call took out of a bucket: versions, delete markers and uploads.
     emptied: BTreeMap<u64, usize>,
-    /// Records that are gone, by bucket: the last one, and who deleted it.
-    past: BTreeMap<String, (Record, Hand)>,
+    /// Records that are gone, by bucket, and who deleted each.
+    past: BTreeMap<String, Vec<(Record, Hand)>>,
     /// Buckets that the operator's own call made, by host and name.
     made: BTreeMap<(String, String), Made>,
 }
@@ -69,7 +69,7 @@ impl Buckets {
                 match (old, new) {
                     (_, Some(Secret::Record(record))) => one_holder(state, step, place.1, record, found),
                     (Some(Secret::Record(record)), None) => {
-                        self.past.insert(record.bucket.clone(), (record.clone(), step.hand));
+                        self.past.entry(record.bucket.clone()).or_default().push((record.clone(), step.hand));
                     }
                     (None, Some(Secret::Key(key))) if step.by_operator() => {
                         self.key_of_holder(state, step, key, found);
@@ -112,21 +112,27 @@ impl Buckets {
             let (held, lost) = (record_of(state, called), self.lost_record(state, bucket));
             // Where a record was lost, who holds the name since need not be whose the bucket is.
             let tagged = |record: &&Record| names(before, &record.uid);
+            let late = || self.let_go_meanwhile(state, step, number, called);
             let Some(record) = held.filter(tagged).or(lost.filter(tagged)).or(held).or(lost) else {
                 let message = format!("{what} is called, and no claim ever held that bucket");
-                return if state.slice_stood_still(step.hand) && !state.alone {
-                    // The slice in flight, while another operator let the claim go.
-                    found.limit(Promise::I1, step, message)
-                } else {
-                    found.broken(Promise::I1, step, message)
+                let ours = |record: &Record| tagged(&record) || is_untagged(before);
+                return match late().filter(|(record, ..)| ours(record)) {
+                    Some((_, life, ground)) => {
+                        found.limit(Promise::I1, step, message);
+                        judge_policy(state, step, called, life, ground, found);
+                    }
+                    None => found.broken(Promise::I1, step, message),
                 };
             };
             let Some(life) = state.lives.get(record.uid.as_str()) else { return };
-            if state.slice_stood_still(step.hand) && is_kept(life) {
+            if is_kept(life)
+                && let Some((_, before, ground)) = late()
+            {
                 // A call that lands late can hit the name's next holder (spec §3.2).
                 let message =
                     format!("{what} lands late, and claim {}, which nobody deletes, holds it", life.claim.full_name());
-                return found.limit(Promise::I1, step, message);
+                found.limit(Promise::I1, step, message);
+                return judge_policy(state, step, called, before, ground, found);
             }
             let ground = self.ground(state, number, called, &life.claim);
             self.judge_destruction(state, step, (called, before), (record, life), ground, found);
@@ -136,11 +142,32 @@ impl Buckets {
         }
     }
 
-    /// The record of a bucket that somebody deleted while a pass went by it.
+    /// The record of a bucket that somebody deleted by hand. Its claim's pass may know it all the same.
     fn lost_record(&self, state: &State<'_>, bucket: &str) -> Option<&Record> {
-        let (record, hand) = self.past.get(bucket)?;
-        let meddled = state.lives.get(record.uid.as_str()).is_some_and(|life| life.meddling.any());
-        (*hand == Hand::Other || meddled).then_some(record)
+        let (record, _) = self.past.get(bucket)?.last().filter(|(_, hand)| *hand == Hand::Other)?;
+        let life = state.lives.get(record.uid.as_str())?;
+        (life.claim.is_deleting() || life.gone.is_some()).then_some(record)
+    }
+
+    /// The claim that a destroying call was decided for, where another operator let that one go since: this one stood still
+    /// with the call, or within the slice that it is of. And what the call goes by.
+    fn let_go_meanwhile<'s, 'a>(
+        &'s self,
+        state: &'s State<'a>,
+        step: &Step<'_>,
+        number: u64,
+        called: &Called,
+    ) -> Option<(&'s Record, &'s Life<'a>, Ground)> {
+        let meanwhile = |(record, hand): &'s (Record, Hand)| {
+            let life = state.lives.get(record.uid.as_str())?;
+            let ground = self.ground(state, number, called, &life.claim);
+            let in_slice = empties(called.operation) && ground.confirmed;
+            let stood_still = state.stood_still(step.hand)
+                || (in_slice && state.stood_still_since(step.hand, |line| Some(line.number) == ground.read));
+            let late = stood_still && !state.alone && !record.adopted && state.are_apart(step.hand, *hand);
+            late.then_some((record, life, ground))
+        };
+        self.past.get(called.bucket.as_deref()?)?.iter().rev().find_map(meanwhile)
     }
 
     fn judge_destruction(
@@ -257,7 +284,12 @@ impl Buckets {
         };
         if !holders().any(|record| record.uid == key.uid) && !meddled(&key.uid) {
             let message = format!("key {} is made for bucket {}, which its claim does not hold", key.id, key.bucket);
-            found.broken(Promise::I4, step, message);
+            if state.stood_still(step.hand) && !state.alone {
+                // A POST says nothing of what it was decided on: another operator may have let the claim go meanwhile.
+                found.limit(Promise::I4, step, message);
+            } else {
+                found.broken(Promise::I4, step, message);
+            }
         }
         let rival = state.secrets.values().find_map(|held| match &held.secret {
             Secret::Key(other) if is_rival(key, other) && !other.is_over(step.at) => Some(other),
@@ -374,7 +406,7 @@ fn judge_policy(
     }
 }
 
-fn is_look(operation: S3Operation) -> bool {
+pub(super) fn is_look(operation: S3Operation) -> bool {
     matches!(operation.name(), "GetBucketTagging" | "HeadBucket")
 }
 
@@ -386,7 +418,7 @@ fn empties(operation: S3Operation) -> bool {
     operation.deletes_objects() || operation.name() == "AbortMultipartUpload"
 }
 
-fn destroys(operation: S3Operation) -> bool {
+pub(super) fn destroys(operation: S3Operation) -> bool {
     empties(operation) || operation.name() == "DeleteBucket"
 }
 

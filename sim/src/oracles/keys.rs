@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use jiff::{SignedDuration, Timestamp};
 
 use super::findings::Findings;
-use super::state::{Hand, Place, Seen, State, Step};
+use super::state::{Hand, Life, Place, Seen, State, Step};
 use super::views::{Consumer, End, Key, Secret};
 use super::{Promise, views};
 
@@ -137,17 +137,20 @@ impl<'a> Keys<'a> {
     /// A key is given its end.
     fn stamped(&self, state: &State<'a>, step: &Step<'a>, key: &Key<'a>, end: Timestamp, found: &mut Findings) {
         let id = &key.id;
-        let holder = state.of(&key.uid).find(|(_, held)| {
-            matches!(&held.secret, Secret::Consumer(consumer) if consumer.id == *id) && held.hand != Hand::Other
-        });
         let Some(life) = state.lives.get(key.uid.as_str()) else { return };
-        if let Some(((namespace, name), _)) = holder {
+        let wanted = life.claim.secret_name();
+        let holders = || {
+            state.of(&key.uid).filter(|(_, held)| {
+                matches!(&held.secret, Secret::Consumer(consumer) if consumer.id == *id) && held.hand != Hand::Other
+            })
+        };
+        let holder = holders().find(|((_, name), _)| wanted == *name).or_else(|| holders().next());
+        if let Some(((namespace, name), held)) = holder {
             let message = format!("key {id} is given an end while Secret {namespace}/{name} holds it");
-            if state.alone || life.claim.secret_name() == *name {
-                found.broken(Promise::I6, step, message);
-            } else {
-                // Another operator, which is behind, has published it under a name that is the claim's no more.
+            if is_behind_a_rename(state, step, life, name, held.hand) {
                 found.limit(Promise::I6, step, message);
+            } else {
+                found.broken(Promise::I6, step, message);
             }
             return;
         }
@@ -215,12 +218,12 @@ impl<'a> Keys<'a> {
         match key_of(state, id) {
             Some(key) if key.works(step.at) && key.end != End::Open => {
                 let message = format!("Secret {place} is given key {id}, which is on its way out");
-                let wanted = new.owner.and_then(|uid| state.lives.get(uid)).map(|life| life.claim.secret_name());
-                if state.alone || wanted.is_none_or(|wanted| wanted == *name) {
-                    found.broken(Promise::I6, step, message);
-                } else {
-                    // Another operator, which is behind: under a name that is the claim's no more, so it is taken away again.
+                let life = new.owner.and_then(|uid| state.lives.get(uid));
+                let stamped = life.zip(last_hand(state, id));
+                if stamped.is_some_and(|(life, hand)| is_behind_a_rename(state, step, life, name, hand)) {
                     found.limit(Promise::I6, step, message);
+                } else {
+                    found.broken(Promise::I6, step, message);
                 }
             }
             Some(key) if key.works(step.at) && key.bucket == new.bucket => {}
@@ -307,6 +310,18 @@ pub(super) fn key_of<'s, 'a>(state: &'s State<'a>, id: &str) -> Option<&'s Key<'
         Secret::Key(key) if key.id == id => Some(key),
         _ => None,
     })
+}
+
+/// Whether one of two operators, which is behind, and the other were at a consumer Secret of a name from before: it is taken
+/// away again.
+fn is_behind_a_rename(state: &State<'_>, step: &Step<'_>, life: &Life<'_>, name: &str, other: Hand) -> bool {
+    life.claim.secret_name() != name && !state.alone && state.are_apart(step.hand, other)
+}
+
+/// Who last changed the key of an id.
+fn last_hand(state: &State<'_>, id: &str) -> Option<Hand> {
+    let held = state.secrets.values().find(|held| matches!(&held.secret, Secret::Key(key) if key.id == id));
+    held.map(|held| held.hand)
 }
 
 fn is_live(secret: &Secret<'_>, now: Timestamp) -> bool {

@@ -4,7 +4,7 @@ use stowage_operator::api::wire::TAG_CLAIM_UID;
 
 use crate::effects::{Answer, Call, Fault, KubeVerb};
 
-use super::buckets::{Buckets, is_empty};
+use super::buckets::{Buckets, destroys, is_empty};
 use super::findings::Findings;
 use super::state::{Hand, Held, Life, Place, State};
 use super::views::{Policy, Secret};
@@ -24,7 +24,7 @@ pub(super) fn judge(case: &Case<'_>, state: &State<'_>, buckets: &Buckets, found
         let Some(uid) = tagged.or_else(|| buckets.maker(host, name, bucket)) else { continue };
         let Some(life) = state.lives.get(uid) else { continue };
         let spared = tagged.is_none() && is_empty(bucket);
-        if life.gone.is_none() || spared || is_retained(case, state, life) {
+        if life.gone.is_none() || spared || is_retained(case, state, life, name) {
             continue;
         }
         let message =
@@ -68,22 +68,27 @@ fn judge_secret(state: &State<'_>, (namespace, name): Place<'_>, held: &Held<'_>
 
 /// Whether a bucket may outlive its claim: because its policy says so, because somebody took the claim away by hand,
 /// or because it was not proved ours, which an event tells, if the API server takes it: nothing waits for that (spec §3).
-fn is_retained(case: &Case<'_>, state: &State<'_>, life: &Life<'_>) -> bool {
+fn is_retained(case: &Case<'_>, state: &State<'_>, life: &Life<'_>, bucket: &str) -> bool {
     let told = || {
         case.end.all("events").any(|(_, _, event)| {
             event["reason"] == "BucketRetained" && event["regarding"]["uid"].as_str() == Some(life.claim.uid)
         })
     };
-    life.claim.policy() == Policy::Retain || life.meddling.any() || told() || was_untold(state, life)
+    life.claim.policy() == Policy::Retain || life.meddling.any() || told() || was_untold(state, life, bucket)
 }
 
 /// Whether the operator could not tell, right after it had let the claim go: a pass tells what it did at its end. It did not
 /// hear that the claim is gone, or died before the end, or an Event was not taken; what that one would have said is in no trace.
-fn was_untold(state: &State<'_>, life: &Life<'_>) -> bool {
+fn was_untold(state: &State<'_>, life: &Life<'_>, bucket: &str) -> bool {
     let Some(Hand::Operator(number)) = life.gone else { return false };
     let Some(release) = state.line(number) else { return false };
     if !matches!(release.answer, Answer::Status(status) if status < 300) {
-        return true;
+        // Unless it had begun to delete the bucket, and so had proved it ours.
+        let mut at_bucket = state.before(number).filter_map(|line| match &line.call {
+            Call::S3(call) if call.bucket.as_deref() == Some(bucket) => Some(call.operation),
+            _ => None,
+        });
+        return !at_bucket.next().is_some_and(destroys);
     }
     let is_event = |call: &Call| {
         matches!(call, Call::Kube(call)

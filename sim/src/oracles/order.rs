@@ -3,10 +3,11 @@
 
 use std::collections::BTreeMap;
 
-use crate::effects::Fault;
+use crate::effects::{Call, Fault, Line};
 use crate::history::Called;
 
 use super::Promise;
+use super::buckets::{destroys, is_look};
 use super::findings::Findings;
 use super::state::{Hand, Place, Seen, State, Step};
 use super::views::{Claim, Record, Secret};
@@ -84,7 +85,7 @@ fn before_effect(state: &State<'_>, step: &Step<'_>, called: &Called, found: &mu
         let message = format!("{what} is called without a bucket record");
         match () {
             () if meddled => {}
-            () if state.slice_stood_still(step.hand) && !state.alone => found.limit(Promise::I12, step, message),
+            () if !state.alone && is_late(state, step, called) => found.limit(Promise::I12, step, message),
             () => found.broken(Promise::I12, step, message),
         }
         return;
@@ -97,6 +98,18 @@ fn before_effect(state: &State<'_>, step: &Step<'_>, called: &Called, found: &mu
     }
     if called.operation.name() == "CreateBucket" && !record.absence && !life.meddling.record {
         found.broken(Promise::I12, step, format!("{what} is called before its absence is in the record"));
+    }
+}
+
+/// Whether an operator may have stood still since the call was decided, so that another one could let the claim go. What
+/// destroys is judged by I1; what is put on a bucket follows the call that made it.
+fn is_late(state: &State<'_>, step: &Step<'_>, called: &Called) -> bool {
+    let looks =
+        |line: &Line| matches!(&line.call, Call::S3(call) if call.bucket == called.bucket && is_look(call.operation));
+    match called.operation.name() {
+        _ if destroys(called.operation) => true,
+        "CreateBucket" => state.stood_still(step.hand),
+        _ => state.stood_still_since(step.hand, looks),
     }
 }
 

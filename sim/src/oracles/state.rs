@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 
-use crate::effects::{Actor, Call, Fault, KubeVerb, Line, Trace};
+use crate::effects::{Actor, Fault, Line, Trace};
 use crate::history::{Called, Event, Tried, Used, What};
 use crate::kubernetes::{Asked, Stored};
 
@@ -105,6 +105,8 @@ pub(super) struct Meddling {
     pub(super) record: bool,
     /// A record of it was deleted.
     pub(super) record_deleted: bool,
+    /// A record of it lost its labels before the claim's status spoke of its bucket.
+    pub(super) record_untold: bool,
     /// A key or a consumer Secret of it was changed or deleted.
     pub(super) keys: bool,
 }
@@ -226,12 +228,19 @@ impl<'a> State<'a> {
         matches!(hand, Hand::Operator(number) if self.line(number).is_some_and(is_standstill))
     }
 
-    /// Whether it stood still at that call or at one before, since it last read a claim: a slice of emptying is planned on
-    /// that, and deletes what it has listed.
-    pub(super) fn slice_stood_still(&self, hand: Hand) -> bool {
+    /// Whether it stood still at that call or at one before, back to the first of which this holds.
+    pub(super) fn stood_still_since(&self, hand: Hand, first: impl Fn(&Line) -> bool) -> bool {
         let Hand::Operator(number) = hand else { return false };
-        let reads_claim = |line: &&Line| matches!(&line.call, Call::Kube(call) if call.verb == KubeVerb::Get && call.resource == "bucketclaims");
-        self.stood_still(hand) || self.before(number).take_while(|line| !reads_claim(line)).any(is_standstill)
+        self.stood_still(hand) || self.before(number).take_while(|line| !first(line)).any(is_standstill)
+    }
+
+    /// Whether two operators did these things, or one in two of its lives.
+    pub(super) fn are_apart(&self, one: Hand, other: Hand) -> bool {
+        let life = |hand: Hand| match hand {
+            Hand::Operator(number) => self.line(number).map(|line| line.instance),
+            Hand::Other => None,
+        };
+        matches!((life(one), life(other)), (Some(one), Some(other)) if one != other)
     }
 
     /// The earlier calls of the same life of the operator, latest first.
@@ -247,13 +256,11 @@ impl<'a> State<'a> {
         self.secrets.iter().filter(move |(_, held)| held.secret.uid() == Some(uid))
     }
 
-    /// Whether nothing tells of a Secret of this UID any more: others took its labels off, and deleted the record that
-    /// counts keys, or took off that one's as well before the claim's status spoke of its bucket.
+    /// Whether nothing tells of a record or key of this UID any more: others took its labels off, and deleted the record
+    /// that counts keys, or took off that one's as well before the claim's status spoke of its bucket.
     pub(super) fn is_untold(&self, uid: &str, held: &Held<'a>) -> bool {
-        let untold = |life: &Life<'_>| {
-            life.meddling.record_deleted || (life.meddling.record && life.claim.told_bucket().is_none())
-        };
-        held.hand == Hand::Other && self.lives.get(uid).is_some_and(untold)
+        let untold = |life: &Life<'_>| life.meddling.record_deleted || life.meddling.record_untold;
+        held.hand == Hand::Other && held.secret.is_hidden() && self.lives.get(uid).is_some_and(untold)
     }
 
     /// Takes in what a step changed.
@@ -310,6 +317,7 @@ impl<'a> State<'a> {
                     Secret::Record(_) => {
                         life.meddling.record = true;
                         life.meddling.record_deleted |= new.is_none();
+                        life.meddling.record_untold |= secret.is_hidden() && life.claim.told_bucket().is_none();
                     }
                     Secret::Key(_) | Secret::Consumer(_) => life.meddling.keys = true,
                     Secret::Binding(_) | Secret::Other => {}

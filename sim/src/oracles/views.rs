@@ -137,6 +137,8 @@ pub(super) struct Record {
     pub(super) absence: bool,
     pub(super) adopted: bool,
     pub(super) settled: bool,
+    /// Whether no list by its labels shows it.
+    pub(super) hidden: bool,
 }
 
 /// A virtual credential.
@@ -153,6 +155,8 @@ pub(super) struct Key<'a> {
     pub(super) end: End,
     /// Whether the gateway accepts it, its end aside.
     pub(super) counts: bool,
+    /// Whether no list by its labels shows it.
+    pub(super) hidden: bool,
 }
 
 /// When a key ends.
@@ -224,6 +228,15 @@ impl<'a> Secret<'a> {
             Self::Other => None,
         }
     }
+
+    /// Whether it is a record or a key that no list by its labels shows.
+    pub(super) fn is_hidden(&self) -> bool {
+        match self {
+            Self::Record(record) => record.hidden,
+            Self::Key(key) => key.hidden,
+            Self::Binding(_) | Self::Consumer(_) | Self::Other => false,
+        }
+    }
 }
 
 impl Record {
@@ -239,6 +252,7 @@ impl Record {
             absence: is("absence", "true"),
             adopted: is("origin", "Adopted"),
             settled: is("settled", "true"),
+            hidden: label(secret, wire::CLAIM_UID).is_none(),
         })
     }
 }
@@ -261,7 +275,8 @@ impl<'a> Key<'a> {
         let named = name.strip_prefix("vc-").is_some_and(|rest| !id.is_empty() && rest == id.to_lowercase());
         let role_fits = role == Some(Role::VirtualCredential.as_str());
         let counts = named && role_fits && !key.is_empty() && scopes.is_some() && end != End::Damaged;
-        Some(Self { uid, id, secret: key, bucket, backend, scoped, end, counts })
+        let hidden = label(secret, wire::CLAIM_UID).is_none();
+        Some(Self { uid, id, secret: key, bucket, backend, scoped, end, counts, hidden })
     }
 }
 

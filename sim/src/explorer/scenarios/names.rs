@@ -59,7 +59,8 @@ pub(in super::super) static CONFLICT: Scenario = Scenario {
             Fault::Edit(Edit::Pause) => facts.ready(RIVAL.namespace, RIVAL.name) == "Paused",
             _ => false,
         };
-        faults.iter().any(kept)
+        // Or it is the one that a fault meets which comes before the claim.
+        faults.iter().any(kept) || (facts.claim(NAMESPACE, CLAIM).is_null() && any_may_rest(facts, faults))
     },
     ends_alike: true,
     check: check_bound,

@@ -155,20 +155,66 @@ fn a_store_that_shows_its_past_is_a_limit() {
 
 #[test]
 fn the_slice_in_flight_goes_on_where_the_operator_stood_still_while_another_let_the_claim_go() {
-    let late = |operators: u32, fault: Option<Fault>| {
+    let late = |another: bool, fault: Option<Fault>| {
         let mut story = Story::about_to_destroy("Force");
-        story.setting.operators = operators;
+        story.setting.operators = 2;
         story.s3("ListObjectVersions", |_| {});
         story.amend_last(|line| line.fault = fault);
         story.change_claim(By::Other, |claim| claim["spec"]["deletionPolicy"] = "Retain".into());
-        story.remove(By::Operator, "secrets", OPERATOR_NAMESPACE, "br-1");
-        story.remove(By::Operator, "bucketclaims", "team-a", "photos");
+        for (plural, namespace, name) in [("secrets", OPERATOR_NAMESPACE, "br-1"), ("bucketclaims", "team-a", "photos")]
+        {
+            story.remove(By::Operator, plural, namespace, name);
+            if another {
+                story.by_another();
+            }
+        }
+        story
+    };
+    let emptied_late = |another: bool, fault: Option<Fault>| {
+        let mut story = late(another, fault);
         story.s3("DeleteObjects", emptied);
         story
     };
-    late(2, None).assert_broken(Promise::I1, "no claim ever held that bucket");
-    late(1, Some(Fault::Twin)).assert_broken(Promise::I1, "no claim ever held that bucket");
-    late(2, Some(Fault::Twin)).assert_limits(&[Promise::I1, Promise::I12]);
+    emptied_late(true, None).assert_broken(Promise::I1, "no claim ever held that bucket");
+    emptied_late(false, Some(Fault::Twin)).assert_broken(Promise::I1, "no claim ever held that bucket");
+    emptied_late(true, Some(Fault::Twin)).assert_limits(&[Promise::I1, Promise::I12]);
+
+    let mut strangers = late(true, Some(Fault::Twin));
+    tag(&mut strangers.bucket, "another");
+    strangers.s3("DeleteObjects", emptied);
+    strangers.assert_broken(Promise::I1, "no claim ever held that bucket");
+
+    // To delete the bucket is a step of its own: the claim is read before it.
+    let mut deleted = late(true, Some(Fault::Twin));
+    deleted.s3("DeleteBucket", |bucket| *bucket = None);
+    deleted.assert_broken(Promise::I1, "no claim ever held that bucket");
+    deleted.amend_last(|line| line.fault = Some(Fault::Twin));
+    deleted.assert_limits(&[Promise::I1, Promise::I12]);
+}
+
+#[test]
+fn a_bucket_is_made_without_its_record_only_where_the_operator_stood_still_while_another_let_the_claim_go() {
+    let late = |fault: Option<Fault>| {
+        let mut story = Story::about_to_destroy("Delete");
+        story.setting.operators = 2;
+        story.remove(By::Operator, "secrets", OPERATOR_NAMESPACE, "br-1");
+        story.by_another();
+        story.remove(By::Operator, "bucketclaims", "team-a", "photos");
+        story.by_another();
+        story.bucket = None;
+        let now = story.now;
+        story.s3("CreateBucket", |bucket| *bucket = Some(empty_bucket(now)));
+        story.amend_last(|line| line.fault = fault);
+        story
+    };
+    late(None).assert_broken(Promise::I12, "without a bucket record");
+    let mut story = late(Some(Fault::Twin));
+    story.assert_limit(Promise::I12);
+    story.s3("PutBucketTagging", |bucket| tag(bucket, UID));
+    story.assert_limits(&[Promise::I12, Promise::I12]);
+    story.s3("GetBucketTagging", |_| {});
+    story.s3("PutBucketTagging", |bucket| tag(bucket, UID));
+    story.assert_broken(Promise::I12, "without a bucket record");
 }
 
 #[test]
@@ -277,6 +323,12 @@ fn a_claim_without_the_bucket_gets_no_key() {
     story.make_claim("Retain");
     story.put(By::Operator, "secrets", OPERATOR_NAMESPACE, "vc-akia1", key(1));
     story.assert_broken(Promise::I4, "does not hold");
+
+    // Decided before another operator let the claim go: a POST says nothing of that.
+    story.amend_last(|line| line.fault = Some(Fault::Twin));
+    story.assert_broken(Promise::I4, "does not hold");
+    story.setting.operators = 2;
+    story.assert_limit(Promise::I4);
 }
 
 #[test]
@@ -370,6 +422,12 @@ fn a_bucket_may_stay_untold_only_where_that_pass_could_not_tell() {
     let mut unheard = story.clone();
     unheard.amend_last(|line| line.answer = Answer::Broken);
     untold(&unheard);
+    let mut denied = Story::about_to_destroy("Delete");
+    denied.s3("DeleteBucket", |_| {});
+    denied.remove(By::Operator, "bucketclaims", "team-a", "photos");
+    denied.amend_last(|line| line.answer = Answer::Broken);
+    denied.note(What::AtRest);
+    denied.assert_broken_in_the_end(Promise::I14, left);
     story.lose_event(30_000);
     untold(&story);
 }

@@ -75,13 +75,22 @@ fn a_key_gets_no_end_while_it_is_published() {
 
     // An operator that is behind publishes it under the name from before: two of them are a limit.
     let mut alone = Story::bound("Retain");
-    alone.change_claim(By::Other, |claim| claim["spec"]["writeConnectionSecretToRef"] = json!({"name": "other"}));
+    alone.change_claim(By::Other, |claim| claim["spec"]["writeConnectionSecretToRef"] = json!({"name": "renamed"}));
     alone.mint(2);
     let mut two = alone.clone();
     alone.stamp(1, 600);
     alone.assert_broken(Promise::I6, "while Secret team-a/photos-s3 holds it");
     two.setting.operators = 2;
+    let mut behind = two.clone();
+    behind.stamp(1, 600);
+    behind.assert_broken(Promise::I6, "while Secret team-a/photos-s3 holds it");
+    let mut both = two.clone();
+    both.put(By::Operator, "secrets", "team-a", "renamed", consumer(1));
+    both.stamp(1, 600);
+    both.by_another();
+    both.assert_broken(Promise::I6, "while Secret team-a/renamed holds it");
     two.stamp(1, 600);
+    two.by_another();
     two.assert_limit(Promise::I6);
 }
 
@@ -98,7 +107,11 @@ fn a_key_on_its_way_out_is_not_published_again() {
     alone.publish(1);
     alone.assert_broken(Promise::I6, "on its way out");
     two.setting.operators = 2;
+    let mut same = two.clone();
+    same.publish(1);
+    same.assert_broken(Promise::I6, "on its way out");
     two.publish(1);
+    two.by_another();
     two.assert_limit(Promise::I6);
 }
 
@@ -133,10 +146,13 @@ fn nothing_tells_of_a_key_where_its_record_was_deleted_or_hidden_before_the_stat
     let mut hidden = Story::bound("Retain");
     unlabelled(&mut hidden, &key_name(1));
     unlabelled(&mut hidden, "br-1");
-    let mut before_status = hidden.clone();
+    untold(&mut hidden);
     let_go(&mut hidden);
     hidden.assert_broken(Promise::I7, "Secret vc-akia1 is still there");
+    let mut before_status = Story::bound("Retain");
     untold(&mut before_status);
+    unlabelled(&mut before_status, &key_name(1));
+    unlabelled(&mut before_status, "br-1");
     let_go(&mut before_status);
     before_status.assert_limits(&[Promise::I7, Promise::I12, Promise::I12]);
 

@@ -233,6 +233,11 @@ impl Story {
         number
     }
 
+    /// The last call of the trace was another operator's.
+    pub(super) fn by_another(&mut self) {
+        self.amend_last(|line| line.instance = 2);
+    }
+
     /// The last call of the trace, as something else.
     pub(super) fn amend_last(&mut self, change: impl FnOnce(&mut Line)) {
         change(self.lines.last_mut().expect("there was a call"));
@@ -347,7 +352,8 @@ pub(super) fn record(uid: &str) -> Value {
         "claim_uid": encode(uid), "endpoint": encode(&format!("http://{HOST}")), "bucket_name": encode(BUCKET),
         "backend": encode("main"), "generation": encode("1"),
     });
-    json!({"metadata": {"labels": {"broker.stowage.io/role": "bucket-record"}}, "data": data})
+    let labels = json!({"broker.stowage.io/role": "bucket-record", "broker.stowage.io/claim-uid": uid});
+    json!({"metadata": {"labels": labels}, "data": data})
 }
 
 pub(super) fn key(number: u32) -> Value {
