@@ -12,7 +12,7 @@ use crate::plan::Stored;
 
 use super::{is_later, number};
 
-/// Secrets selected by label, as the watch and our own writes have shown them.
+/// Secrets selected by label, as the watch, our own writes and live reads have shown them.
 #[derive(Default)]
 pub(crate) struct SecretCache(Mutex<Secrets>);
 
@@ -26,7 +26,7 @@ struct Secrets {
     /// Names seen since a list began; what isn't among them when it ends is gone.
     listing: Option<BTreeSet<Key>>,
     /// What a live read did not find, and of whose deletion the watch has not told.
-    missed: BTreeSet<Key>,
+    missed: BTreeMap<Key, Arc<Secret>>,
 }
 
 impl SecretCache {
@@ -60,8 +60,8 @@ impl SecretCache {
     pub(crate) fn missed(&self, namespace: &str, name: &str) {
         let key = (namespace.to_owned(), name.to_owned());
         let mut secrets = self.lock();
-        if secrets.remove(&key).is_some() {
-            secrets.missed.insert(key);
+        if let Some(secret) = secrets.remove(&key) {
+            secrets.missed.insert(key, secret);
         }
     }
 
@@ -69,7 +69,7 @@ impl SecretCache {
     /// from the server's past, and the watch will not tell of what has not changed. All else is the watch's to tell.
     pub(crate) fn met(&self, secret: &Arc<Secret>) {
         let mut secrets = self.lock();
-        if secrets.missed.contains(&key(secret)) {
+        if secrets.missed.contains_key(&key(secret)) {
             secrets.put(secret.as_ref().clone());
         }
     }
@@ -91,11 +91,14 @@ impl SecretCache {
         secrets.select(secrets.by_claim.get(uid.as_str()))
     }
 
-    /// Whether the server hadn't got to a Secret of this claim that is known here when it was at this version: what it told
+    /// Whether the server hadn't got to a Secret of this claim that was shown here when it was at this version: what it told
     /// then is its past.
     pub(crate) fn is_ahead_of(&self, uid: &ClaimUid, version: Option<&str>) -> bool {
         let Some(told) = version.and_then(|version| version.parse::<u128>().ok()) else { return false };
-        self.of_claim(uid).iter().any(|known| number(known.0.as_ref()).is_some_and(|known| known > told))
+        let secrets = self.lock();
+        let missed = secrets.missed.values().filter(|secret| claim_of(secret).as_deref() == Some(uid.as_str()));
+        let known = secrets.by_claim.get(uid.as_str()).into_iter().flatten().filter_map(|key| secrets.by_name.get(key));
+        known.chain(missed).any(|known| number(known.as_ref()).is_some_and(|known| known > told))
     }
 
     /// Secrets for this bucket, whoever's.
@@ -142,7 +145,7 @@ impl Secrets {
 
     fn finish_list(&mut self) -> Vec<Arc<Secret>> {
         let listed = self.listing.take().unwrap_or_default();
-        self.missed.clear();
+        self.missed.retain(|key, _| listed.contains(key));
         let gone: Vec<Key> = self.by_name.keys().filter(|key| !listed.contains(key)).cloned().collect();
         gone.iter().filter_map(|key| self.remove(key)).collect()
     }
@@ -162,10 +165,8 @@ impl Secrets {
 
     /// The indexes that a Secret belongs into, and under which word.
     fn indexes(&mut self, secret: &Arc<Secret>) -> Vec<(&mut BTreeMap<String, BTreeSet<Key>>, String)> {
-        let stored = Stored(secret.clone());
-        let claim = stored.text("claim_uid").map(str::to_owned).or_else(|| controller(secret));
-        let bucket = stored.text("bucket_name").map(str::to_owned);
-        let by_claim = claim.map(|uid| (&mut self.by_claim, uid));
+        let bucket = Stored(secret.clone()).text("bucket_name").map(str::to_owned);
+        let by_claim = claim_of(secret).map(|uid| (&mut self.by_claim, uid));
         let by_bucket = bucket.map(|bucket| (&mut self.by_bucket, bucket));
         by_claim.into_iter().chain(by_bucket).collect()
     }
@@ -174,6 +175,11 @@ impl Secrets {
         let secrets = keys.into_iter().flatten().filter_map(|key| self.by_name.get(key));
         secrets.cloned().map(Stored).collect()
     }
+}
+
+/// UID of the claim that a Secret is of.
+fn claim_of(secret: &Arc<Secret>) -> Option<String> {
+    Stored(secret.clone()).text("claim_uid").map(str::to_owned).or_else(|| controller(secret))
 }
 
 /// UID of the controller, which is what makes a consumer Secret ours.
@@ -271,8 +277,22 @@ mod tests {
         assert_eq!(versions(&cache).len(), 1);
 
         cache.missed("stowage-system", &name);
+        assert!(cache.is_ahead_of(&ClaimUid::new("u-1"), Some("2")), "it was seen");
         cache.apply(Event::Delete(secret(4)));
         cache.met(&stored);
         assert!(versions(&cache).is_empty(), "the watch has told of its deletion");
+
+        cache.apply(Event::Init);
+        cache.apply(Event::InitApply(secret(5)));
+        cache.missed("stowage-system", &name);
+        cache.apply(Event::InitDone);
+        cache.met(&Arc::new(secret(5)));
+        assert_eq!(versions(&cache).len(), 1, "the list that was under way had shown it");
+
+        cache.missed("stowage-system", &name);
+        cache.apply(Event::Init);
+        cache.apply(Event::InitDone);
+        cache.met(&Arc::new(secret(5)));
+        assert!(versions(&cache).is_empty(), "a later list does not show it");
     }
 }

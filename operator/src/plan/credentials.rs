@@ -28,11 +28,14 @@ pub(super) fn walk(
 ) -> Result<Option<Timestamp>, Halt> {
     let facts = facts(desired, record);
     let credential = credential(view, &facts, record, stored)?;
-    refuse_to_go_back(view, desired, record, stored, now)?;
-    consumer(view, &facts, &credential)?;
-    remove_renamed(view)?;
+    let held_back = refuse_to_go_back(view, desired, record, stored, now)?;
+    if held_back.is_none() {
+        consumer(view, &facts, &credential)?;
+        remove_renamed(view)?;
+    }
     binding(view, desired, record)?;
-    rotation::walk(view, desired, record, stored, now)
+    let due = rotation::walk(view, desired, record, stored, now)?;
+    Ok(held_back.into_iter().chain(due).min())
 }
 
 pub(super) fn facts(desired: &Desired, record: &BucketRecord) -> CredentialFacts {
@@ -81,6 +84,10 @@ fn credential(
     if !view.absent.contains(&name) {
         return Err(Look::Internal(name).into());
     }
+    if view.own_lists == 0 {
+        // That read may have been of the server's past, and what is passed here is looked for no more.
+        return Err(Look::Own.into());
+    }
     let raised = BucketRecord { generation: view.next_generation(), ..record.clone() };
     Err(rewrite(view, &raised, stored, Change::RaiseGeneration(Trigger::Repair)))
 }
@@ -88,19 +95,22 @@ fn credential(
 /// A consumer Secret never goes back to an earlier credential. Where it holds a later one than the record aims at, what
 /// was read of the record is old, mostly. Where live reads say the same, somebody took the labels off what was aimed at
 /// then, or set the record back: the credential's name leads to it, and it to the record of its bucket; if it is gone, a
-/// later one still is aimed at, no sooner than a minute after the last: it is the tenant's to write. And a number far ahead of
-/// everything else that nobody has a credential of is the tenant's own.
+/// later one still is aimed at. And a number far ahead of everything else that nobody has a credential of is the tenant's
+/// own.
+///
+/// `Ok` with a time = the Secret stays as it is until then: it is the tenant's to write, and each edit of it would have a
+/// credential made otherwise.
 fn refuse_to_go_back(
     view: &View,
     desired: &Desired,
     record: &BucketRecord,
     stored: &Stored,
     now: Timestamp,
-) -> Result<(), Halt> {
+) -> Result<Option<Timestamp>, Halt> {
     let name = &view.claim.consumer_secret;
-    let Some(Some(secret)) = view.consumers.get(name) else { return Ok(()) };
+    let Some(Some(secret)) = view.consumers.get(name) else { return Ok(None) };
     let later = published_generation(view, secret).filter(|generation| *generation > record.generation);
-    let Some(published) = later.filter(|_| secret.is_controlled_by(&record.uid)) else { return Ok(()) };
+    let Some(published) = later.filter(|_| secret.is_controlled_by(&record.uid)) else { return Ok(None) };
     if !view.met.contains(name) {
         return Err(Look::Consumer(name.clone()).into());
     }
@@ -111,8 +121,8 @@ fn refuse_to_go_back(
     let key = AccessKeyId::of(&record.uid, published).secret_name();
     match view.credential(published) {
         None if !view.absent.contains(&key) => Err(Look::Internal(key).into()),
-        None if !view.may_have_published(published) => Ok(()),
-        None if let Some(time) = rotation::wait(view, record, now) => Err(Halt::Wait(time)),
+        None if !view.may_have_published(published) => Ok(None),
+        None if let Some(time) = rotation::too_soon(view, record, now) => Ok(Some(time)),
         None => Err(rotation::raise(view, record, stored, Trigger::Repair)),
         Some(secret) if !view.records().any(|(record, _)| names(secret, &record)) => {
             Err(recall(view, desired, Some(secret))?.into())

@@ -103,7 +103,7 @@ impl View {
     fn found_internal(&mut self, name: &str, secret: Option<Stored>) {
         self.taken.remove(name);
         let Some(secret) = secret else {
-            // Where a cache has it, either that is old or this answer: time will tell.
+            // Where a cache has it, either that is old or this answer: the next pass looks again, without it.
             self.outdated |= self.own.contains_key(name) && !self.claim.deleting;
             self.live.remove(name);
             self.own.remove(name);

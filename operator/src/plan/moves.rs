@@ -62,7 +62,10 @@ fn advance(view: &View, desired: &Desired, from: &BucketRecord, stored: &Stored)
         return hold(view, BucketRecord { handled_rotate_request, ..blank(view, to, view.next_generation()) });
     };
     if has_other_key(view, from) {
-        return Err(wait_for_expiry(&to).into());
+        // While it waits its record may come to be alone: the key of its number must not be one to the other bucket then.
+        let may_be_mistaken = held.generation <= from.generation && !view.is_bound_by(&held);
+        let wait = || wait_for_expiry(&to).into();
+        return Err(if may_be_mistaken { raise(view, from, &held, &held_in) } else { wait() });
     }
     if held.backend != to.backend {
         // Left by an earlier move, under another name of the same store.
@@ -84,23 +87,37 @@ fn mint(view: &View, desired: &Desired, from: &BucketRecord, to: &BucketRecord, 
     }
     let facts = facts(desired, to);
     let name = facts.access_key_id().secret_name();
-    // A rotation meanwhile aimed higher, or took a request as handled.
-    let overtaken = to.generation <= from.generation || to.handled_rotate_request != from.handled_rotate_request;
+    if is_overtaken(from, to) {
+        return Err(raise(view, from, to, stored));
+    }
     if view.taken.contains(&name) {
         return Err(Look::Internal(name).into());
     }
-    if !overtaken && view.own_target == Some(to.generation) {
+    if view.own_target == Some(to.generation) {
         return Err(Act::Mint(facts).into());
     }
-    if !overtaken && !view.absent.contains(&name) {
+    if !view.absent.contains(&name) {
         return Err(Look::Internal(name).into());
+    }
+    Err(raise(view, from, to, stored))
+}
+
+/// Whether a rotation meanwhile aimed higher than the record of the new bucket, or took a request as handled.
+fn is_overtaken(from: &BucketRecord, to: &BucketRecord) -> bool {
+    to.generation <= from.generation || to.handled_rotate_request != from.handled_rotate_request
+}
+
+/// Has the record of the new bucket aim above all that was aimed at.
+fn raise(view: &View, from: &BucketRecord, to: &BucketRecord, stored: &Stored) -> Halt {
+    if let Err(halt) = require_fresh(view) {
+        return halt;
     }
     let raised = BucketRecord {
         generation: view.next_generation(),
         handled_rotate_request: from.handled_rotate_request.clone(),
         ..to.clone()
     };
-    Err(rewrite(view, &raised, stored, Change::RaiseGeneration(Trigger::Move)))
+    rewrite(view, &raised, stored, Change::RaiseGeneration(Trigger::Move))
 }
 
 /// Whether there is a key besides the current one. Two live at most.

@@ -4,8 +4,6 @@
 //! Secret holds the target; every lower generation is stamped with `expires-at`; what has expired is deleted. So
 //! nothing has to be remembered of a rotation under way but what the Secrets say.
 
-use std::time::Duration;
-
 use k8s_openapi::jiff::{SignedDuration, Timestamp};
 
 use crate::api::{AccessKeyId, BucketName, BucketRecord, Desired, Reason, wire};
@@ -166,10 +164,12 @@ fn made(view: &View, record: &BucketRecord) -> Option<Timestamp> {
     view.credential(record.generation)?.0.metadata.creation_timestamp.as_ref().map(|time| time.0)
 }
 
-/// How long no other credential follows the one that is aimed at, if it was made just now.
-pub(super) fn wait(view: &View, record: &BucketRecord, now: Timestamp) -> Option<Duration> {
-    let earliest = later(made(view, record)?, GRACE);
-    Duration::try_from(now.duration_until(earliest)).ok().filter(|time| !time.is_zero())
+/// Until when no other credential follows the one that is aimed at, if it was made just now. Nothing waits for a clock that
+/// is behind the API server's.
+pub(super) fn too_soon(view: &View, record: &BucketRecord, now: Timestamp) -> Option<Timestamp> {
+    let made = made(view, record)?;
+    let earliest = later(made, GRACE);
+    (made <= now && now < earliest).then_some(earliest)
 }
 
 /// Starts a rotation that is due: none while a live list shows a lower generation, none within a minute of the last.

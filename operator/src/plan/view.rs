@@ -195,7 +195,7 @@ pub enum Failure {
     Kubernetes(String),
     /// The API server refuses, and will refuse again.
     Refused(String),
-    /// The claim's namespace is going away.
+    /// The namespace of what was to be written is going away.
     NamespaceTerminating,
     /// The store failed or gave no answer; whether the step happened is unknown.
     Upstream(String),

@@ -166,6 +166,25 @@ fn a_target_that_only_a_live_read_finds_is_used() {
     assert!(matches!(step(&view), Step::Rest(_) | Step::Act(Act::WriteStatus(..))), "no other one is made");
 }
 
+/// A read by name may have been of the server's past, and nobody looks for the key of a number that was passed.
+#[test]
+fn a_key_that_is_gone_is_passed_once_a_live_list_does_not_show_it_either() {
+    let mut view = bound();
+    let key = AccessKeyId::of(&view.claim.uid, 1).secret_name();
+    let all = view.own.values().cloned().collect();
+    view.own.remove(&key);
+    view.own_lists = 0;
+    assert_eq!(step(&view), Step::Look(Look::Internal(key.clone())));
+    view.learn(&Step::Look(Look::Internal(key)), Answer::Secret(None));
+    assert_eq!(step(&view), Step::Look(Look::Own));
+    let mut gone = view.clone();
+    gone.learn(&Step::Look(Look::Own), Answer::Secrets(view.own.values().cloned().collect()));
+    let Step::Act(Act::Patch(patch)) = step(&gone) else { panic!("{}", step(&gone)) };
+    assert_eq!(patch.change, Change::RaiseGeneration(Trigger::Repair));
+    view.learn(&Step::Look(Look::Own), Answer::Secrets(all));
+    assert!(matches!(step(&view), Step::Rest(_)), "{}", step(&view));
+}
+
 /// The caches may show a key that is long gone, and the Secret that the tenant reads as it is now.
 #[test]
 fn a_key_is_published_only_where_this_pass_has_made_it_or_read_it() {
