@@ -112,6 +112,9 @@ impl Observer {
         let role = wire::Role::VirtualCredential.as_str();
         let bucket = wire::label_value(target.bucket.as_str());
         let list = self.list(&format!("{}={role},{}={bucket}", wire::ROLE, wire::BUCKET)).await?;
+        if self.internal.is_ahead_at(&target.bucket, list.metadata.resource_version.as_deref()) {
+            return Err(Failure::Conflict);
+        }
         let mut secrets = self.found(list);
         secrets.retain(|secret| self.is_key_to(secret, target));
         Ok(Answer::Secrets(secrets))

@@ -66,10 +66,11 @@ impl SecretCache {
     }
 
     /// Takes in that a live read found this Secret. One that an earlier read missed is there after all: that one was answered
-    /// from the server's past, and the watch will not tell of what has not changed. All else is the watch's to tell.
+    /// from the server's past, and the watch will not tell of what has not changed. All else is the watch's to tell; and so is
+    /// what that Secret was before it was last seen.
     pub(crate) fn met(&self, secret: &Arc<Secret>) {
         let mut secrets = self.lock();
-        if secrets.missed.contains_key(&key(secret)) {
+        if secrets.missed.get(&key(secret)).is_some_and(|missed| !is_later(missed.as_ref(), secret.as_ref())) {
             secrets.put(secret.as_ref().clone());
         }
     }
@@ -99,6 +100,12 @@ impl SecretCache {
         let missed = secrets.missed.values().filter(|secret| claim_of(secret).as_deref() == Some(uid.as_str()));
         let known = secrets.by_claim.get(uid.as_str()).into_iter().flatten().filter_map(|key| secrets.by_name.get(key));
         known.chain(missed).any(|known| number(known.as_ref()).is_some_and(|known| known > told))
+    }
+
+    /// The same of a Secret for this bucket, whoever's.
+    pub(crate) fn is_ahead_at(&self, bucket: &BucketName, version: Option<&str>) -> bool {
+        let Some(told) = version.and_then(|version| version.parse::<u128>().ok()) else { return false };
+        self.of_bucket(bucket).iter().any(|known| number(known.0.as_ref()).is_some_and(|known| known > told))
     }
 
     /// Secrets for this bucket, whoever's.
@@ -273,6 +280,8 @@ mod tests {
         let name = stored.name_any();
         cache.missed("stowage-system", &name);
         assert!(versions(&cache).is_empty());
+        cache.met(&Arc::new(secret(2)));
+        assert!(versions(&cache).is_empty(), "nor as it was before it was seen last");
         cache.met(&stored);
         assert_eq!(versions(&cache).len(), 1);
 

@@ -56,6 +56,7 @@ fn keep(
     stored: &Stored,
     now: Timestamp,
 ) -> Result<Settled, Halt> {
+    moves::mark_left(view, record)?;
     let impaired = tolerate(check(view, record, stored))?;
     let wake = credentials::walk(view, desired, record, stored, now)?;
     let edited = if desired.backend != record.backend {

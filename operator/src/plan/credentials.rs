@@ -1,5 +1,7 @@
 //! The credential, the consumer Secret and the anonymous binding of a claim whose bucket is there.
 
+use std::time::Duration;
+
 use k8s_openapi::jiff::Timestamp;
 
 use crate::api::{
@@ -13,6 +15,9 @@ use super::repair::{Change, SecretPatch, Trigger};
 use super::rotation;
 use super::step::{Act, Concern, Halt, Look, Stop};
 use super::view::{Stored, View};
+
+/// Credentials of a claim that live at once, but for repairs.
+const MOST_LIVE: usize = 2;
 
 /// Data keys of an internal Secret that go when the quota they come from goes.
 pub(super) const QUOTA_KEYS: [&str; 2] = ["quota_soft_bytes", "quota_hard_bytes"];
@@ -35,7 +40,7 @@ pub(super) fn walk(
     }
     binding(view, desired, record)?;
     let due = rotation::walk(view, desired, record, stored, now)?;
-    Ok(held_back.into_iter().chain(due).min())
+    held_back.map_or(Ok(due), |time| Err(Halt::Wait(time)))
 }
 
 pub(super) fn facts(desired: &Desired, record: &BucketRecord) -> CredentialFacts {
@@ -98,15 +103,15 @@ fn credential(
 /// later one still is aimed at. And a number far ahead of everything else that nobody has a credential of is the tenant's
 /// own.
 ///
-/// `Ok` with a time = the Secret stays as it is until then: it is the tenant's to write, and each edit of it would have a
-/// credential made otherwise.
+/// `Ok` with a time = the Secret stays as it is for so long: it is the tenant's to write, and each edit of it would have a
+/// credential made otherwise. And where there are more than two already, what nobody has a credential of is the tenant's own.
 fn refuse_to_go_back(
     view: &View,
     desired: &Desired,
     record: &BucketRecord,
     stored: &Stored,
     now: Timestamp,
-) -> Result<Option<Timestamp>, Halt> {
+) -> Result<Option<Duration>, Halt> {
     let name = &view.claim.consumer_secret;
     let Some(Some(secret)) = view.consumers.get(name) else { return Ok(None) };
     let later = published_generation(view, secret).filter(|generation| *generation > record.generation);
@@ -121,7 +126,7 @@ fn refuse_to_go_back(
     let key = AccessKeyId::of(&record.uid, published).secret_name();
     match view.credential(published) {
         None if !view.absent.contains(&key) => Err(Look::Internal(key).into()),
-        None if !view.may_have_published(published) => Ok(None),
+        None if !view.may_have_published(published) || view.credentials().count() > MOST_LIVE => Ok(None),
         None if let Some(time) = rotation::too_soon(view, record, now) => Ok(Some(time)),
         None => Err(rotation::raise(view, record, stored, Trigger::Repair)),
         Some(secret) if !view.records().any(|(record, _)| names(secret, &record)) => {
@@ -169,9 +174,14 @@ fn require_live(view: &View, credential: &Credential) -> Result<(), Halt> {
 /// After `writeConnectionSecretToRef` was edited, and the new Secret is there: the one of the old name goes, if this
 /// claim controls it (spec §3.7). It would go on publishing a key that the next rotation replaces.
 fn remove_renamed(view: &View) -> Result<(), Halt> {
+    let bound = view.status_before.bound_secret_name.as_ref();
+    if let Some(name) = bound.filter(|name| !view.consumers.contains_key(*name)) {
+        // Its labels may have been taken off: then only the name finds it.
+        return Err(Look::Consumer(name.clone()).into());
+    }
     let ours = |secret: &&Stored| {
-        secret.is_controlled_by(&view.claim.uid)
-            && secret.label(wire::ROLE) == Some(wire::Role::ConsumerSecret.as_str())
+        let labelled = secret.label(wire::ROLE) == Some(wire::Role::ConsumerSecret.as_str());
+        secret.is_controlled_by(&view.claim.uid) && (labelled || bound.is_some_and(|name| name == secret.name()))
     };
     let renamed = |secret: &&Stored| secret.name() != view.claim.consumer_secret;
     let Some(secret) = view.consumers.values().flatten().filter(ours).find(renamed) else { return Ok(()) };

@@ -9,7 +9,7 @@ use super::bind::Settled;
 use super::repair::Change;
 use super::step::{Act, Concern, Halt, Look, Stop};
 use super::view::View;
-use super::{bucket, removal};
+use super::{bucket, moves, removal};
 
 /// Walks through the steps. `Ok` = nothing is left to do.
 pub(super) fn walk(view: &View) -> Result<Settled, Halt> {
@@ -83,7 +83,11 @@ fn revoke_credentials(view: &View) -> Result<(), Halt> {
 fn settle(view: &View) -> Result<(), Halt> {
     let Some((record, stored)) = view.record() else { return Ok(()) };
     let bound = view.credentials().next().is_some();
-    if view.claim.deletion == Deletion::Retain || record.adopted || record.settled || !bound {
+    if view.claim.deletion == Deletion::Retain || !bound {
+        return Ok(());
+    }
+    moves::mark_left(view, &record)?;
+    if record.adopted || record.settled {
         return Ok(());
     }
     let settled = BucketRecord { settled: true, ..record };

@@ -187,20 +187,14 @@ impl View {
                 self.wrote(secret);
             }
             (Act::CreateConsumer(_) | Act::CreateBinding(_), Answer::Secret(Some(secret))) => self.wrote(secret),
-            (Act::CreateRecord(record), Answer::Exists) => {
-                self.taken.insert(record.name().to_string());
-            }
+            (Act::CreateRecord(record), Answer::Exists) => self.met_at(record.name().to_string()),
             (Act::Mint(facts), Answer::Exists) => {
                 // Somebody minted it: if it is gone again by the time of the look, it is not minted a second time.
                 self.own_target = None;
-                self.taken.insert(facts.access_key_id().secret_name());
+                self.met_at(facts.access_key_id().secret_name());
             }
-            (Act::CreateConsumer(content), Answer::Exists) => {
-                self.taken.insert(content.name.clone());
-            }
-            (Act::CreateBinding(binding), Answer::Exists) => {
-                self.taken.insert(AnonymousBinding::name(&binding.uid));
-            }
+            (Act::CreateConsumer(content), Answer::Exists) => self.met_at(content.name.clone()),
+            (Act::CreateBinding(binding), Answer::Exists) => self.met_at(AnonymousBinding::name(&binding.uid)),
             (Act::Delete(secret), _) => self.deleted(secret),
             _ => self.outdated = true,
         }
@@ -214,6 +208,13 @@ impl View {
     /// Whether the claim was bound, and to this bucket.
     fn is_kept_by(&self, at: &Target) -> bool {
         self.record().is_some_and(|(record, _)| self.is_bound_by(&record) && leads_to(at, &record))
+    }
+
+    /// A POST found this name taken. Where a read of this pass did not find it, one of the two is of the past: to ask on would
+    /// be to ask in circles.
+    fn met_at(&mut self, name: String) {
+        self.outdated |= self.absent.contains(&name) || matches!(self.consumers.get(&name), Some(None));
+        self.taken.insert(name);
     }
 
     fn wrote(&mut self, secret: Stored) {

@@ -63,7 +63,7 @@ fn advance(view: &View, desired: &Desired, from: &BucketRecord, stored: &Stored)
     };
     if has_other_key(view, from) {
         // While it waits its record may come to be alone: the key of its number must not be one to the other bucket then.
-        let may_be_mistaken = held.generation <= from.generation && !view.is_bound_by(&held);
+        let may_be_mistaken = view.credential(held.generation).is_some() && !view.is_bound_by(&held);
         let wait = || wait_for_expiry(&to).into();
         return Err(if may_be_mistaken { raise(view, from, &held, &held_in) } else { wait() });
     }
@@ -190,9 +190,31 @@ fn moved(backend: &Backend, record: &BucketRecord) -> Stop {
     Stop::refused(Reason::BackendNotReady, Concern::Ready, message)
 }
 
-/// Lets go of records that the claim is no longer bound by and doesn't want. One whose bucket still has a key notes
-/// first that the bucket is to be left alone, whatever becomes of the claim, and waits for the key to go.
-/// `Ok` = when time alone will let it go.
+/// The record of a bucket that the claim has left, to which there is still a key, notes that the bucket is to be left alone,
+/// whatever becomes of the claim. Before anything that may stop a pass.
+pub(super) fn mark_left(view: &View, current: &BucketRecord) -> Result<(), Halt> {
+    let left = |record: &BucketRecord| !record.adopted && view.keys_to(record).next().is_some();
+    match others(view, current).find(|(record, _)| !is_followed(record, current) && left(record)) {
+        Some((record, stored)) => {
+            require_fresh(view)?;
+            Err(rewrite(view, &BucketRecord { adopted: true, ..record }, &stored, Change::Leave))
+        }
+        None => Ok(()),
+    }
+}
+
+/// Records beside the one that the claim is bound by.
+fn others(view: &View, current: &BucketRecord) -> impl Iterator<Item = (BucketRecord, Stored)> {
+    view.records().filter(|(record, _)| record.name() != current.name())
+}
+
+/// After its backend's endpoint was edited: the keys to it are those to the current one.
+fn is_followed(record: &BucketRecord, current: &BucketRecord) -> bool {
+    record.backend == current.backend && record.bucket == current.bucket
+}
+
+/// Lets go of records that the claim is no longer bound by and doesn't want. One whose bucket still has a key waits for it
+/// to go. `Ok` = when time alone will let it go.
 pub(super) fn leave(
     view: &View,
     desired: &Desired,
@@ -204,15 +226,9 @@ pub(super) fn leave(
             && wanted(view, desired).map_or(other.backend == desired.backend, |to| to.record() == other.name())
     };
     let mut due = None;
-    for (record, stored) in view.records().filter(|(record, _)| record.name() != current.name()) {
-        // After its backend's endpoint was edited: the keys to it are those to the current one.
-        let followed = record.backend == current.backend && record.bucket == current.bucket;
-        if !followed && view.keys_to(&record).next().is_some() {
-            if !record.adopted {
-                require_fresh(view)?;
-                return Err(rewrite(view, &BucketRecord { adopted: true, ..record }, &stored, Change::Leave));
-            }
-        } else if !pending(&record) {
+    for (record, stored) in others(view, current) {
+        let has_key = !is_followed(&record, current) && view.keys_to(&record).next().is_some();
+        if !has_key && !pending(&record) {
             match view.unanswered {
                 Some(time) => due = SignedDuration::try_from(time).ok().and_then(|time| now.checked_add(time).ok()),
                 None => let_go(view, &stored)?,

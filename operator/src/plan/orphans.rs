@@ -68,8 +68,8 @@ pub enum Answer {
 #[derive(Clone, Debug)]
 pub struct Sweep {
     uid: ClaimUid,
-    /// A CreateBucket of the claim may still land.
-    create_pending: bool,
+    /// A call at the bucket, to make or to empty it, may still land.
+    call_pending: bool,
     /// The claims that Secrets of this UID name, and whether they were asked for.
     claims: BTreeMap<ClaimRef, bool>,
     /// A record says which claim it is. Labels alone don't prove it.
@@ -89,9 +89,9 @@ pub struct Sweep {
 
 impl Sweep {
     /// Begins a sweep. `seen` are Secrets of the UID from the cache, `names` those of others that may be its.
-    pub fn new(uid: ClaimUid, seen: &[Stored], names: BTreeSet<String>, create_pending: bool) -> Self {
+    pub fn new(uid: ClaimUid, seen: &[Stored], names: BTreeSet<String>, call_pending: bool) -> Self {
         let mut sweep = Self {
-            create_pending,
+            call_pending,
             claims: BTreeMap::new(),
             recorded: false,
             claims_listed: false,
@@ -151,8 +151,9 @@ impl Sweep {
             // Right before the record goes: a pass that was under way may have minted meanwhile.
             return Step::Own;
         }
-        let may_create = BucketRecord::read(&record.0).map_or(true, |record| record.absence && !record.adopted);
-        if may_create && self.create_pending {
+        // One that was taken over is neither made nor emptied.
+        let may_land = BucketRecord::read(&record.0).map_or(true, |record| !record.adopted);
+        if may_land && self.call_pending {
             return Step::Rest(Rest::Held);
         }
         Step::Delete(record.reference())

@@ -37,7 +37,11 @@ fn stored(content: &SecretContent) -> Stored {
 }
 
 fn record(absence: bool, generation: u64) -> Stored {
-    let record = BucketRecord {
+    stored(&bucket_record(absence, generation).content(NAMESPACE))
+}
+
+fn bucket_record(absence: bool, generation: u64) -> BucketRecord {
+    BucketRecord {
         claim: claim(),
         uid: uid(),
         backend: "main".into(),
@@ -48,8 +52,7 @@ fn record(absence: bool, generation: u64) -> Stored {
         settled: false,
         generation,
         handled_rotate_request: None,
-    };
-    stored(&record.content(NAMESPACE))
+    }
 }
 
 fn credential(generation: u64) -> Stored {
@@ -179,14 +182,15 @@ fn a_record_leads_to_credentials_that_nothing_else_shows() {
 }
 
 #[rstest]
-#[case(true, Rest::Held)]
-#[case(false, Rest::Done)]
-fn the_record_stays_while_a_create_may_still_land(#[case] absence: bool, #[case] expected: Rest) {
-    let secrets = vec![record(absence, 1), credential(1)];
+#[case(bucket_record(true, 1), Rest::Held)]
+#[case::made_again_by_hand(bucket_record(false, 1), Rest::Held)]
+#[case(BucketRecord { adopted: true, ..bucket_record(false, 1) }, Rest::Done)]
+fn the_record_stays_while_a_call_at_its_bucket_may_still_land(#[case] held: BucketRecord, #[case] expected: Rest) {
+    let secrets = vec![stored(&held.content(NAMESPACE)), credential(1)];
     let pending = Sweep::new(uid(), &secrets, BTreeSet::new(), true);
     let (deleted, rest) = run(pending, secrets, None, false);
     assert_eq!(rest, expected);
-    assert_eq!(deleted.contains(&record(true, 1).name().to_owned()), rest == Rest::Done);
+    assert_eq!(deleted.contains(&held.name().to_string()), rest == Rest::Done);
     assert!(deleted.contains(&credential(1).name().to_owned()), "credentials don't wait");
 }
 

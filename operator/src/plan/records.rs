@@ -39,13 +39,9 @@ impl View {
     }
 
     /// Whether there is a key to the record's bucket, or was one. That there are keys at all says nothing of the bucket: of
-    /// a move whose first record is gone they are those to the bucket that was left.
+    /// a move whose first record is gone they are those to the bucket that was left. What is not the operator's own says
+    /// nothing either: labels and owner references can be forged (spec §2).
     pub(super) fn is_bound_by(&self, record: &BucketRecord) -> bool {
-        let published = |secret: &Stored| {
-            secret.is_controlled_by(&record.uid)
-                && secret.text("BUCKET_NAME") == Some(record.bucket.as_str())
-                && secret.label(wire::BACKEND) == Some(wire::label_value(&record.backend).as_str())
-        };
         let shown = |told: &BucketClaimStatus| {
             let at = |at: &PinnedBackend| {
                 at.name == record.backend || Endpoint::parse(&at.endpoint).is_ok_and(|there| there == record.endpoint)
@@ -60,7 +56,6 @@ impl View {
         record.settled
             || self.keys_to(record).next().is_some()
             || self.credential(record.generation).is_some_and(|secret| !another(secret))
-            || self.consumers.values().flatten().any(published)
             || shown(&self.claim.status)
     }
 

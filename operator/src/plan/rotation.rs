@@ -4,6 +4,8 @@
 //! Secret holds the target; every lower generation is stamped with `expires-at`; what has expired is deleted. So
 //! nothing has to be remembered of a rotation under way but what the Secrets say.
 
+use std::time::Duration;
+
 use k8s_openapi::jiff::{SignedDuration, Timestamp};
 
 use crate::api::{AccessKeyId, BucketName, BucketRecord, Desired, Reason, wire};
@@ -24,7 +26,7 @@ const GRACE: SignedDuration = SignedDuration::from_secs(60);
 /// once only if somebody made them.
 const SEARCHED: usize = 1000;
 
-/// Sees lower generations out, and starts a rotation that is due. To be called when the consumer Secret holds the
+/// Sees lower generations out, and starts a rotation that is due. None is stamped before the consumer Secret holds the
 /// target. `Ok` = when to look again, if time alone will make something due.
 pub(super) fn walk(
     view: &View,
@@ -61,11 +63,12 @@ pub(super) fn raise(view: &View, record: &BucketRecord, stored: &Stored, unasked
     rewrite(view, &raised, stored, Change::RaiseGeneration(trigger))
 }
 
-/// A mint that got no answer can land after its record was let go, or was aimed elsewhere: a later generation that no
-/// record aims at is passed, so that it is seen out like any other.
+/// A mint that got no answer can land after its record was let go, or was aimed elsewhere: a later generation than that of
+/// the record which the claim is bound by is passed, so that it is seen out like any other. Were it another record's, the
+/// claim would be bound by that one.
 fn overtake(view: &View, record: &BucketRecord, stored: &Stored) -> Result<(), Halt> {
-    let aimed = view.records().map(|(record, _)| record.generation).max().unwrap_or(record.generation);
-    if !view.credentials().any(|secret| view.labelled_generation(secret).is_some_and(|stray| stray > aimed)) {
+    let later = |stray: u64| stray > record.generation;
+    if !view.credentials().any(|secret| view.labelled_generation(secret).is_some_and(later)) {
         Ok(())
     } else if view.own_lists == 0 {
         Err(Look::Own.into())
@@ -164,12 +167,12 @@ fn made(view: &View, record: &BucketRecord) -> Option<Timestamp> {
     view.credential(record.generation)?.0.metadata.creation_timestamp.as_ref().map(|time| time.0)
 }
 
-/// Until when no other credential follows the one that is aimed at, if it was made just now. Nothing waits for a clock that
+/// For how long no other credential follows the one that is aimed at, if it was made just now. Nothing waits for a clock that
 /// is behind the API server's.
-pub(super) fn too_soon(view: &View, record: &BucketRecord, now: Timestamp) -> Option<Timestamp> {
+pub(super) fn too_soon(view: &View, record: &BucketRecord, now: Timestamp) -> Option<Duration> {
     let made = made(view, record)?;
-    let earliest = later(made, GRACE);
-    (made <= now && now < earliest).then_some(earliest)
+    let left = later(made, GRACE).duration_since(now);
+    Duration::try_from(left).ok().filter(|left| made <= now && !left.is_zero())
 }
 
 /// Starts a rotation that is due: none while a live list shows a lower generation, none within a minute of the last.

@@ -38,10 +38,14 @@ impl Slice {
         self.deleted += batch.deleted;
         self.complete |= batch.complete;
         self.refused = self.refused.take().into_iter().chain(batch.refused).min();
-        // One that may have happened weighs more than one that was not sent.
-        let sent = |error: &UpstreamError| error.class != Class::Failing { asked: false };
+        // One that may still happen weighs more than one that was answered, and that more than one that was not sent.
+        let weight = |error: &UpstreamError| match error.class {
+            Class::NoAnswer | Class::Failing { asked: true } => 2,
+            Class::Failing { asked: false } => 0,
+            _ => 1,
+        };
         self.failed = match (self.failed.take(), batch.failed) {
-            (Some(first), Some(other)) if sent(&other) && !sent(&first) => Some(other),
+            (Some(first), Some(other)) if weight(&other) > weight(&first) => Some(other),
             (first, other) => first.or(other),
         };
     }
@@ -272,5 +276,17 @@ mod tests {
         slice.judge("DeleteObjects", code);
         let found = (slice.deleted, slice.refused.as_deref(), slice.failed.is_some());
         assert_eq!(found, (deleted, refused, failed));
+    }
+
+    #[test]
+    fn what_may_still_happen_is_told_whatever_else_went_wrong() {
+        let failed =
+            |class| Slice { failed: Some(UpstreamError { operation: "DeleteObjects", class }), ..Slice::default() };
+        let denied = || failed(Class::Denied { code: "AccessDenied".into() });
+        for order in [[denied(), failed(Class::NoAnswer)], [failed(Class::NoAnswer), denied()]] {
+            let mut all = Slice::default();
+            order.into_iter().for_each(|slice| all.add(slice));
+            assert_eq!(all.failed.map(|error| error.class), Some(Class::NoAnswer));
+        }
     }
 }

@@ -11,6 +11,7 @@ mod edits;
 mod endpoints;
 mod events;
 mod faults;
+mod forged;
 mod matrix;
 mod memory;
 mod metrics;

@@ -49,6 +49,26 @@ fn a_bucket_is_not_made_for_a_record_whose_key_is_there_without_its_labels() {
     assert_eq!(patch.change, Change::Settle, "the claim was bound, so its bucket is missing");
 }
 
+/// Tenants write labels and owner references as they like.
+#[test]
+fn a_forged_consumer_secret_opens_no_strangers_bucket() {
+    let mut view = holding(|_| {});
+    let facts = facts(&view);
+    let secret = stored(&facts.content(NAMESPACE, Some(&SecretKey::new("forged".into()))));
+    let credential = crate::api::Credential::read(&secret.0, &facts.uid, 1).unwrap();
+    let gateway = &view.setting.gateway.clone();
+    let forged = crate::api::ConsumerContent { facts: &facts, credential: &credential, gateway, name: "photos-s3" };
+    view.consumers.insert("photos-s3".into(), Some(stored(&forged.content())));
+    for tags in [Some(BTreeMap::new()), None] {
+        let mut view = view.clone();
+        view.backends.insert("main".into(), backend(AdoptionPolicy::Never));
+        let look = step(&view);
+        assert!(matches!(look, Step::Look(Look::Bucket(_))), "{look}");
+        view.learn(&look, Answer::Bucket(BucketSeen::Present(tags)));
+        assert_eq!(verdict(&view), "BucketExists");
+    }
+}
+
 // covers: 3.2.create.success, 3.2.tags
 #[test]
 fn a_plain_success_in_the_pass_that_looked_is_ours_and_is_tagged_at_once() {

@@ -166,6 +166,32 @@ fn a_target_that_only_a_live_read_finds_is_used() {
     assert!(matches!(step(&view), Step::Rest(_) | Step::Act(Act::WriteStatus(..))), "no other one is made");
 }
 
+#[test]
+fn a_post_that_finds_what_a_read_did_not_ends_the_pass() {
+    let mut view = bound();
+    view.fresh = true;
+    view.learn(&Step::Look(Look::Consumer("photos-s3".into())), Answer::Secret(None));
+    let create = step(&view);
+    assert!(matches!(create, Step::Act(Act::CreateConsumer(_))), "{create}");
+    view.learn(&create, Answer::Exists);
+    assert!(matches!(step(&view), Step::Rest(_)), "{}", step(&view));
+}
+
+#[test]
+fn a_renamed_consumer_secret_is_found_by_the_name_that_the_status_tells() {
+    let mut view = bound();
+    let mut old = (*view.consumers["photos-s3"].as_ref().unwrap().0).clone();
+    old.metadata.name = Some("before-s3".into());
+    old.metadata.labels = None;
+    view.status_before.bound_secret_name = Some("before-s3".into());
+    let look = step(&view);
+    assert_eq!(look, Step::Look(Look::Consumer("before-s3".into())));
+    view.learn(&look, Answer::Secret(Some(Stored(Arc::new(old)))));
+    view.fresh = true;
+    let Step::Act(Act::Delete(secret)) = step(&view) else { panic!("{}", step(&view)) };
+    assert_eq!(secret.name, "before-s3");
+}
+
 /// A read by name may have been of the server's past, and nobody looks for the key of a number that was passed.
 #[test]
 fn a_key_that_is_gone_is_passed_once_a_live_list_does_not_show_it_either() {

@@ -1,6 +1,7 @@
 //! In which order a claim that is deleted lets go.
 
 use super::*;
+use crate::api::{AnonymousBinding, Deletion};
 
 fn deleting(change: impl FnOnce(&mut View)) -> View {
     let mut view = bound();
@@ -28,6 +29,29 @@ fn deletion_stops_when_the_live_claim_is_another_version() {
     live.id.resource_version = "6".into();
     view.learn(&look, Answer::Claim(Some(Box::new(live))));
     assert!(matches!(step(&view), Step::Rest(_)));
+}
+
+/// A claim that has just moved, and whose pass was stopped before it noted so.
+#[test]
+fn a_bucket_that_was_left_is_left_alone_also_where_nothing_notes_that_yet() {
+    let view = deleting(|view| {
+        view.fresh = true;
+        view.own_lists = 1;
+        view.own_current = true;
+        let new = BucketRecord { backend: "second".into(), generation: 2, ..record(view) };
+        let key = CredentialFacts { backend: "second".into(), generation: 2, ..facts(view) };
+        let endpoint = Endpoint::parse("http://second.example").unwrap();
+        for secret in [
+            stored(&BucketRecord { endpoint, ..new }.content(NAMESPACE)),
+            stored(&key.content(NAMESPACE, Some(&SecretKey::new("x".into())))),
+        ] {
+            view.own.insert(secret.name().to_owned(), secret);
+        }
+        view.claim.deletion = Deletion::Force;
+        view.absent.insert(AnonymousBinding::name(&view.claim.uid));
+    });
+    let Step::Act(Act::Patch(patch)) = step(&view) else { panic!("{}", step(&view)) };
+    assert_eq!((patch.change, patch.target.name), (Change::Leave, record(&view).name().to_string()));
 }
 
 // covers: 2.record.last, 3.4.order, 3.4.secondList
