@@ -81,7 +81,8 @@ pub struct Claim {
     pub consumer_secret: String,
     /// What else the spec asks for.
     pub desired: Result<Desired, InvalidSpec>,
-    /// The status as it stands: compared with the one that should stand there, never believed.
+    /// The status as it stands: compared with the one that should stand there. Believed only of the bucket that the claim was
+    /// bound to, where record or key are lost (spec §3.2).
     pub status: BucketClaimStatus,
 }
 

@@ -1,4 +1,5 @@
-//! What the watches have shown, with our own writes on top until the watch has caught up (spec §3).
+//! What the watches have shown, with our own writes and what live reads did not find on top until the watch has caught up
+//! (spec §3).
 //!
 //! Ordered maps throughout: what is read from a cache comes in the same order in every run.
 

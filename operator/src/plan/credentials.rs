@@ -22,8 +22,8 @@ const MOST_LIVE: usize = 2;
 /// Data keys of an internal Secret that go when the quota they come from goes.
 pub(super) const QUOTA_KEYS: [&str; 2] = ["quota_soft_bytes", "quota_hard_bytes"];
 
-/// Makes sure that the credential aimed at is there, published, and public access as the spec has it; then sees to
-/// rotation. `Ok` = when to look again, if time alone will make something due.
+/// Makes sure that the credential aimed at is there, published, unless that has to wait, and public access as the spec has
+/// it; then sees to rotation. `Ok` = when to look again, if time alone will make something due.
 pub(super) fn walk(
     view: &View,
     desired: &Desired,

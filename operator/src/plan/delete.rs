@@ -1,5 +1,5 @@
 //! From the deletion timestamp to the end of the claim (spec §3.4). Depends on as little as possible: not on the
-//! backend, not on the rest of the spec, not on any cache.
+//! backend, not on the rest of the spec, not on what a cache shows of the claim and its Secrets.
 //!
 //! public access withdrawn → credentials revoked → bucket → Secrets gone → record gone → finalizer removed.
 

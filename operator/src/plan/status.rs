@@ -1,7 +1,8 @@
 //! The status that a claim should have, and the events that a change of it makes.
 //!
 //! Derived from what the pass knows. The status that is there is compared with, and keeps what an earlier pass pinned
-//! where this one ended before it knew better; no decision is made on it.
+//! where this one ended before it knew better. What else goes by it: which bucket the claim was bound to, where record or
+//! key are lost (spec §3.2); only the operator writes it.
 
 use std::time::Duration;
 

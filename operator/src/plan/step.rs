@@ -283,7 +283,7 @@ pub(super) enum Halt {
     Do(Box<Step>),
     /// It can't go on; the status says why.
     Stop(Box<Stop>),
-    /// There is nothing to do for this long; the status has nothing to add.
+    /// There is nothing to do for this long; the status stays as it is.
     Wait(Duration),
     /// What the pass reads is old: it ends without a word, and another begins when the caches have caught up.
     Stale(&'static str),
