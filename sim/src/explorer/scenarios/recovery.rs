@@ -96,8 +96,13 @@ pub(in super::super) static BURST: Scenario = Scenario {
     },
     goal: BOUND,
     otherwise: |facts, faults| {
-        // A bucket that we can't look into is not ours to delete.
-        faults.contains(&Fault::BucketExists) && facts.ready(NAMESPACE, CLAIM) == "DeletionBlocked"
+        match facts.ready(NAMESPACE, CLAIM) {
+            // A bucket that we can't look into is not ours to delete.
+            "DeletionBlocked" => faults.contains(&Fault::BucketExists),
+            // One that is retained before it had its tags is nobody's to the claim that comes after.
+            "BucketExists" => faults.len() > 1 && faults.contains(&Fault::Edit(Edit::Retain)),
+            _ => false,
+        }
     },
     ends_alike: false,
     check: |facts, faults| {
