@@ -93,7 +93,7 @@ fn credential(
         // That read may have been of the server's past, and what is passed here is looked for no more.
         return Err(Look::Own.into());
     }
-    let raised = BucketRecord { generation: view.next_generation(), ..record.clone() };
+    let raised = BucketRecord { generation: view.next_generation(), ..view.remembered(record) };
     Err(rewrite(view, &raised, stored, Change::RaiseGeneration(Trigger::Repair)))
 }
 
@@ -104,7 +104,7 @@ fn credential(
 /// own.
 ///
 /// `Ok` with a time = the Secret stays as it is for so long: it is the tenant's to write, and each edit of it would have a
-/// credential made otherwise. And where there are more than two already, what nobody has a credential of is the tenant's own.
+/// credential made otherwise. And where there are two already, what nobody has a credential of is the tenant's own.
 fn refuse_to_go_back(
     view: &View,
     desired: &Desired,
@@ -126,7 +126,7 @@ fn refuse_to_go_back(
     let key = AccessKeyId::of(&record.uid, published).secret_name();
     match view.credential(published) {
         None if !view.absent.contains(&key) => Err(Look::Internal(key).into()),
-        None if !view.may_have_published(published) || view.credentials().count() > MOST_LIVE => Ok(None),
+        None if !view.may_have_published(published) || view.credentials().count() >= MOST_LIVE => Ok(None),
         None if let Some(time) = rotation::too_soon(view, record, now) => Ok(Some(time)),
         None => Err(rotation::raise(view, record, stored, Trigger::Repair)),
         Some(secret) if !view.records().any(|(record, _)| names(secret, &record)) => {

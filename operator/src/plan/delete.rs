@@ -83,11 +83,12 @@ fn revoke_credentials(view: &View) -> Result<(), Halt> {
 fn settle(view: &View) -> Result<(), Halt> {
     let Some((record, stored)) = view.record() else { return Ok(()) };
     let bound = view.credentials().next().is_some();
-    if view.claim.deletion == Deletion::Retain || !bound {
+    if !bound {
         return Ok(());
     }
+    // Whatever the policy is: it may be edited once the keys are gone.
     moves::mark_left(view, &record)?;
-    if record.adopted || record.settled {
+    if view.claim.deletion == Deletion::Retain || record.adopted || record.settled {
         return Ok(());
     }
     let settled = BucketRecord { settled: true, ..record };

@@ -41,7 +41,7 @@ pub enum Rest {
     Done,
     /// The claim lives.
     Alive,
-    /// Nothing but the record is left, and it has to stay while a CreateBucket of the claim may still land.
+    /// Nothing but the record is left, and it has to stay while a call at its bucket may still land.
     Held,
     /// Something failed that may succeed when tried again. Says what.
     Retry(String),

@@ -59,6 +59,13 @@ impl View {
             || shown(&self.claim.status)
     }
 
+    /// The record, to be aimed at another generation. Where no key tells any more that the claim was bound by it, it notes so
+    /// itself: the status does not know that number.
+    pub(super) fn remembered(&self, record: &BucketRecord) -> BucketRecord {
+        let untold = self.keys_to(record).next().is_none() && self.is_bound_by(record);
+        BucketRecord { settled: record.settled || untold, ..record.clone() }
+    }
+
     /// Whether what this pass knows of a bucket is about this one.
     pub(super) fn asked_about(&self, at: &Target) -> bool {
         self.bucket_at.as_ref().is_none_or(|asked| asked == at)

@@ -58,7 +58,7 @@ pub(super) fn raise(view: &View, record: &BucketRecord, stored: &Stored, unasked
     let raised = BucketRecord {
         generation: view.next_generation(),
         handled_rotate_request: request.or_else(|| record.handled_rotate_request.clone()),
-        ..record.clone()
+        ..view.remembered(record)
     };
     rewrite(view, &raised, stored, Change::RaiseGeneration(trigger))
 }

@@ -207,6 +207,8 @@ fn a_key_that_is_gone_is_passed_once_a_live_list_does_not_show_it_either() {
     gone.learn(&Step::Look(Look::Own), Answer::Secrets(view.own.values().cloned().collect()));
     let Step::Act(Act::Patch(patch)) = step(&gone) else { panic!("{}", step(&gone)) };
     assert_eq!(patch.change, Change::RaiseGeneration(Trigger::Repair));
+    let noted = patch.json().to_string().contains(&data_encoding::BASE64.encode(b"true"));
+    assert!(noted, "that the claim was bound no key tells any more, and the status does not know the new number");
     view.learn(&Step::Look(Look::Own), Answer::Secrets(all));
     assert!(matches!(step(&view), Step::Rest(_)), "{}", step(&view));
 }
