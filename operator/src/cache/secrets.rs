@@ -95,17 +95,15 @@ impl SecretCache {
     /// Whether the server hadn't got to a Secret of this claim that was shown here when it was at this version: what it told
     /// then is its past.
     pub(crate) fn is_ahead_of(&self, uid: &ClaimUid, version: Option<&str>) -> bool {
-        let Some(told) = version.and_then(|version| version.parse::<u128>().ok()) else { return false };
         let secrets = self.lock();
         let missed = secrets.missed.values().filter(|secret| claim_of(secret).as_deref() == Some(uid.as_str()));
         let known = secrets.by_claim.get(uid.as_str()).into_iter().flatten().filter_map(|key| secrets.by_name.get(key));
-        known.chain(missed).any(|known| number(known.as_ref()).is_some_and(|known| known > told))
+        is_any_later(known.chain(missed), version)
     }
 
     /// The same of a Secret for this bucket, whoever's.
     pub(crate) fn is_ahead_at(&self, bucket: &BucketName, version: Option<&str>) -> bool {
-        let Some(told) = version.and_then(|version| version.parse::<u128>().ok()) else { return false };
-        self.of_bucket(bucket).iter().any(|known| number(known.0.as_ref()).is_some_and(|known| known > told))
+        is_any_later(self.of_bucket(bucket).iter().map(|known| &known.0), version)
     }
 
     /// Secrets for this bucket, whoever's.
@@ -182,6 +180,12 @@ impl Secrets {
         let secrets = keys.into_iter().flatten().filter_map(|key| self.by_name.get(key));
         secrets.cloned().map(Stored).collect()
     }
+}
+
+/// Whether one of these is later than this version. Not where there is none to compare with.
+fn is_any_later<'a>(mut known: impl Iterator<Item = &'a Arc<Secret>>, version: Option<&str>) -> bool {
+    let told = version.and_then(|version| version.parse::<u128>().ok());
+    told.is_some_and(|told| known.any(|known| number(known.as_ref()).is_some_and(|known| known > told)))
 }
 
 /// UID of the claim that a Secret is of.
@@ -268,6 +272,8 @@ mod tests {
         assert!(!cache.is_ahead_of(&uid, Some("10")) && !cache.is_ahead_of(&uid, Some("9")));
         assert!(!cache.is_ahead_of(&uid, None) && !cache.is_ahead_of(&uid, Some("")), "it does not say");
         assert!(!cache.is_ahead_of(&ClaimUid::new("u-2"), Some("8")), "another claim's");
+        let at = |bucket: &str, version| cache.is_ahead_at(&BucketName::parse(bucket).unwrap(), Some(version));
+        assert!(at("photos", "8") && !at("photos", "9") && !at("films", "8"));
     }
 
     #[test]
