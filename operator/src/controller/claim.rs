@@ -30,9 +30,13 @@ use super::slots::{Slot, Slots};
 use super::{Shared, jittered};
 
 /// No pass is longer: a store or API server that contradicts itself must not keep a claim in one for ever. Reads of
-/// internal Secrets by name have a bound of their own: a deletion makes one for each generation.
+/// internal Secrets by name have a bound of their own: a deletion makes one for each generation, and goes on with the next one
+/// in its next pass.
 const MOST_STEPS: usize = 200;
 const MOST_READS_BY_NAME: usize = 100_000;
+
+/// A step that takes so long makes what was read of the claim before it old: users and other operators have gone on meanwhile.
+const STANDSTILL: Duration = Duration::from_secs(10);
 
 struct Context {
     shared: Arc<Shared>,
@@ -210,6 +214,7 @@ impl Context {
         let (mut steps, mut reads) = (0, 0);
         while steps < MOST_STEPS && reads < MOST_READS_BY_NAME {
             let step = plan::next(view, self.shared.clock.now());
+            let began = Instant::now();
             let answer = match &step {
                 Step::Rest(rest) => return rest.clone(),
                 Step::Look(look) => self.waiting(&step, slot, self.look(view, look)).await,
@@ -221,6 +226,9 @@ impl Context {
             match step {
                 Step::Look(Look::Internal(_)) => reads += 1,
                 _ => steps += 1,
+            }
+            if began.elapsed() >= STANDSTILL {
+                view.age();
             }
             view.learn(&step, answer);
         }

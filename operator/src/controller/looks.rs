@@ -1,4 +1,5 @@
-//! What this process remembers of the buckets of claims: when each is looked at next, and what was seen.
+//! What this process remembers of the buckets of claims: when each is looked at next, what was seen, and which a claim that
+//! goes has let go of.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -6,8 +7,8 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use crate::api::{Deletion, Reason};
-use crate::plan::{self, Checked, Target, View};
+use crate::api::Reason;
+use crate::plan::{self, Checked, LetGo, Target, View};
 
 use super::{Config, jittered};
 
@@ -33,6 +34,10 @@ struct LookTime {
     missing_at: Option<Target>,
     /// Until when a call that creates or deletes, and got no answer, may still happen.
     unanswered: Option<Instant>,
+    /// What a claim that goes has let go of, for the pass that tells of it: the one that takes the finalizer off.
+    let_go: Vec<LetGo>,
+    /// Up to which generation a claim that goes is known to have no credential.
+    revoked_through: u64,
 }
 
 impl Looks {
@@ -45,7 +50,8 @@ impl Looks {
                 view.claim.status.conditions.iter().any(|c| c.type_ == "BucketCreated" && c.status == "False");
             let wait = if troubled { Duration::ZERO } else { config.resync_interval.mul_f64(fastrand::f64()) };
             let unanswered = may_be_under_way(view).then(|| self.began + config.limits.timeout);
-            LookTime { due: Instant::now() + wait, failures: 0, missing_at: None, unanswered }
+            let (let_go, revoked_through) = (Vec::new(), 0);
+            LookTime { due: Instant::now() + wait, failures: 0, missing_at: None, unanswered, let_go, revoked_through }
         });
         if look.missing_at.is_some() != tells_of_a_missing_bucket(view) {
             // Another operator saw something else: the store decides. Until it answers the status stands, or the two
@@ -57,6 +63,8 @@ impl Looks {
         let left = look.unanswered.map(|until| until.saturating_duration_since(Instant::now()));
         view.unanswered = left.filter(|left| !left.is_zero());
         view.look_due = look.due <= Instant::now();
+        view.let_go.clone_from(&look.let_go);
+        view.revoked_through = look.revoked_through;
     }
 
     /// Takes in what a pass saw. A look that failed is repeated soon; one that had to wait stays due.
@@ -64,6 +72,10 @@ impl Looks {
         let mut looks = self.lock();
         if let Some(look) = looks.get_mut(uid) {
             look.missing_at = plan::missing_at(view);
+            if view.claim.deleting {
+                look.let_go.clone_from(&view.let_go);
+                look.revoked_through = view.revoked_through;
+            }
             let due = look.due <= Instant::now();
             match view.checked {
                 Checked::No => {}
@@ -112,9 +124,9 @@ fn tells_of_a_missing_bucket(view: &View) -> bool {
 }
 
 /// Whether a process before this one may have died with a call under way that creates or deletes the bucket: it had begun
-/// with the claim, as the finalizer tells, which was never bound, or was on its way out with its bucket.
+/// with the claim, as the finalizer tells, which was never bound, or was on its way out. Whatever its policy is now, it may
+/// have been another one then.
 fn may_be_under_way(view: &View) -> bool {
     let never_bound = view.claim.status.bound_secret_name.is_none();
-    let goes_with_bucket = view.claim.deleting && view.claim.deletion != Deletion::Retain;
-    view.claim.has_finalizer() && (never_bound || goes_with_bucket)
+    view.claim.has_finalizer() && (never_bound || view.claim.deleting)
 }

@@ -74,9 +74,14 @@ fn revoke_credentials(view: &View) -> Result<(), Halt> {
         return Err(Act::Delete(credential.reference()).into());
     }
     let highest = view.records().map(|(record, _)| record.generation).max().unwrap_or(0);
-    (1..=highest)
+    (view.revoked_through.saturating_add(1)..=highest)
         .map(|generation| AccessKeyId::of(&view.claim.uid, generation).secret_name())
         .try_for_each(|name| remove_by_name(view, name))
+}
+
+/// Whether none of the claim's credentials is left, as this pass saw live.
+pub(super) fn are_revoked(view: &View) -> bool {
+    read_live(view).is_ok() && revoke_credentials(view).is_ok()
 }
 
 /// That the claim was bound is noted before the credentials go, which are the only other sign of it (spec §2).

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::api::{AnonymousBinding, BucketRecord, Claim};
+use crate::api::{AccessKeyId, AnonymousBinding, BucketRecord, Claim};
 
 use super::bind::target;
 use super::records::leads_to;
@@ -23,6 +23,12 @@ impl View {
             (Step::Act(act), answer) => self.did(act, answer),
             (Step::Rest(_), _) => {}
         }
+    }
+
+    /// Takes in that a step took long: by now the claim may be otherwise than it was read, or gone.
+    pub fn age(&mut self) {
+        self.fresh = false;
+        self.newborn = false;
     }
 
     fn fail(&mut self, step: &Step, failure: Failure) {
@@ -108,6 +114,7 @@ impl View {
             self.live.remove(name);
             self.own.remove(name);
             self.absent.insert(name.to_owned());
+            self.advance();
             return;
         };
         match BucketRecord::read(&secret.0) {
@@ -129,6 +136,15 @@ impl View {
                 self.live.insert(name.to_owned());
                 self.own.insert(name.to_owned(), secret);
             }
+        }
+    }
+
+    /// Counts the generations whose names a deletion need not look at again: there can be very many.
+    fn advance(&mut self) {
+        let is_absent = |generation| self.absent.contains(&AccessKeyId::of(&self.claim.uid, generation).secret_name());
+        if self.claim.deleting {
+            let mut absent = (self.revoked_through + 1..).take_while(|generation| is_absent(*generation));
+            self.revoked_through = absent.by_ref().last().unwrap_or(self.revoked_through);
         }
     }
 

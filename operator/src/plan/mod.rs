@@ -38,8 +38,8 @@ pub(crate) use repair::preconditions;
 pub use repair::{Change, SecretPatch, Trigger};
 pub use step::{Act, Announcement, Concern, Look, Rest, SecretRef, Step, Stop, Target, Then};
 pub use view::{
-    Answer, BackendSeen, BucketSeen, Checked, CreateAnswer, DeleteAnswer, Failure, Holder, PurgeEnd, Purged, Setting,
-    Stored, VersioningSeen, View,
+    Answer, BackendSeen, BucketSeen, Checked, CreateAnswer, DeleteAnswer, Failure, Holder, LetGo, PurgeEnd, Purged,
+    Setting, Stored, VersioningSeen, View,
 };
 
 use step::Halt;

@@ -70,11 +70,12 @@ pub struct Sweep {
     uid: ClaimUid,
     /// A call at the bucket, to make or to empty it, may still land.
     call_pending: bool,
-    /// The claims that Secrets of this UID name, and whether they were asked for.
-    claims: BTreeMap<ClaimRef, bool>,
+    /// The claims that Secrets of this UID name, and how often each was asked for.
+    claims: BTreeMap<ClaimRef, u8>,
     /// A record says which claim it is. Labels alone don't prove it.
     recorded: bool,
-    claims_listed: bool,
+    /// How often all claims were listed.
+    claims_listed: u8,
     alive: bool,
     /// Names that follow from the UID: whatever bears them is its.
     derived: BTreeSet<String>,
@@ -94,7 +95,7 @@ impl Sweep {
             call_pending,
             claims: BTreeMap::new(),
             recorded: false,
-            claims_listed: false,
+            claims_listed: 0,
             alive: false,
             derived: BTreeSet::new(),
             unread: names,
@@ -117,8 +118,8 @@ impl Sweep {
         &self.uid
     }
 
-    /// The next step: the claim is asked for, then its Secrets are read, then public access goes, then credentials,
-    /// then the record.
+    /// The next step: the claim is asked for, then its Secrets are read, then the claim is asked for once more, then public
+    /// access goes, then credentials, then the record.
     pub fn next(&self) -> Step {
         if let Some(why) = &self.failure {
             return Step::Rest(Rest::Retry(why.clone()));
@@ -126,11 +127,8 @@ impl Sweep {
         if self.alive {
             return Step::Rest(Rest::Alive);
         }
-        if let Some((claim, _)) = self.claims.iter().find(|(_, asked)| !**asked) {
-            return Step::Claim(claim.clone());
-        }
-        if !self.recorded && !self.claims_listed {
-            return Step::Claims;
+        if let Some(step) = self.ask(1) {
+            return step;
         }
         if !self.listed {
             return Step::Own;
@@ -138,7 +136,17 @@ impl Sweep {
         if let Some(name) = self.unread.first() {
             return Step::Internal(name.clone());
         }
-        self.remove()
+        if self.own.is_empty() {
+            return Step::Rest(Rest::Done);
+        }
+        // The first answer may be of the server's past, from before the claim was made. The Secrets were made after it.
+        self.ask(2).unwrap_or_else(|| self.remove())
+    }
+
+    /// What is to be asked so that the claim was asked for so many times.
+    fn ask(&self, times: u8) -> Option<Step> {
+        let claim = self.claims.iter().find(|(_, asked)| **asked < times).map(|(claim, _)| Step::Claim(claim.clone()));
+        claim.or_else(|| (!self.recorded && self.claims_listed < times).then_some(Step::Claims))
     }
 
     fn remove(&self) -> Step {
@@ -164,11 +172,11 @@ impl Sweep {
         match (step, answer) {
             (Step::Claim(claim), Answer::Claim(uid)) => {
                 self.alive |= uid.as_ref() == Some(&self.uid);
-                self.claims.insert(claim.clone(), true);
+                *self.claims.entry(claim.clone()).or_default() += 1;
             }
             (Step::Claims, Answer::Claims(alive)) => {
                 self.alive |= alive;
-                self.claims_listed = true;
+                self.claims_listed += 1;
             }
             (Step::Own, Answer::Secrets(secrets)) => {
                 secrets.into_iter().for_each(|secret| self.found(secret));

@@ -135,6 +135,30 @@ fn nothing_of_a_living_claim_is_touched() {
     assert_eq!(run(sweep(&secrets), secrets, Some("u-1"), true), (Vec::new(), Rest::Alive));
 }
 
+#[rstest]
+#[case(record(true, 1))]
+#[case::without_a_record(without_labels(&credential(1)))]
+fn nothing_is_deleted_on_one_answer_of_a_server_that_shows_its_past(#[case] secret: Stored) {
+    let mut sweep = sweep(std::slice::from_ref(&secret));
+    let mut shown = false;
+    let rest = loop {
+        let step = sweep.next();
+        let answer = match &step {
+            Step::Rest(rest) => break rest.clone(),
+            Step::Claim(_) => Answer::Claim(shown.then(uid)),
+            Step::Claims => Answer::Claims(shown),
+            Step::Own => {
+                shown = true;
+                Answer::Secrets(vec![secret.clone()])
+            }
+            Step::Internal(_) => Answer::Secret(None),
+            Step::Delete(secret) => panic!("deletes {}", secret.name),
+        };
+        sweep.learn(&step, answer);
+    };
+    assert_eq!((rest, shown), (Rest::Alive, true));
+}
+
 // covers: 2.labels.noProof
 #[test]
 fn labels_alone_do_not_prove_a_claim_gone() {

@@ -15,9 +15,9 @@ use crate::api::{
 };
 
 use super::bind::target_credential;
-use super::bucket;
 use super::step::{Act, Announcement, Concern, Rest, Step, Stop, Then};
 use super::view::{LetGo, View};
+use super::{bucket, delete};
 
 /// Ends a pass: writes the status if it should be another one, then rests. `trouble` is what keeps the claim from
 /// being Ready; `wake`, when time alone will make something due.
@@ -62,7 +62,8 @@ fn outcomes(view: &View) -> Vec<Announcement> {
     let note = match view.claim.deletion {
         Deletion::Retain => format!("bucket {bucket} is kept"),
         Deletion::Delete | Deletion::Force => {
-            format!("there is no record of bucket {bucket}, so nothing is done about it")
+            // Deleted by hand; or this process is not the one that removed it.
+            format!("there is no record of bucket {bucket} any more: if it was not deleted before, it is kept")
         }
     };
     vec![retained_or_deleted((false, note))]
@@ -105,11 +106,11 @@ fn outcome(view: &View, LetGo { record, gone }: &LetGo) -> Option<(bool, String)
     }
 }
 
-/// The pass that deletes the credentials of a claim that goes is the one that says so.
+/// The pass that deletes the last credential of a claim that goes is the one that says so.
 fn revocation(view: &View) -> Vec<Announcement> {
     let note = "its credentials are revoked".to_owned();
     let event = Announcement { warning: false, reason: "Revoked".to_owned(), note };
-    if view.claim.deleting && view.revoked > 0 { vec![event] } else { Vec::new() }
+    if view.claim.deleting && view.revoked > 0 && delete::are_revoked(view) { vec![event] } else { Vec::new() }
 }
 
 fn derive(view: &View, trouble: Option<&Stop>, now: Timestamp) -> BucketClaimStatus {
@@ -141,7 +142,8 @@ fn purge_progress(view: &View, now: Time) -> Option<PurgeProgress> {
     let deleted = i64::try_from(view.purged).unwrap_or(i64::MAX);
     Some(PurgeProgress {
         objects_deleted: before.map_or(0, |purge| purge.objects_deleted).saturating_add(deleted),
-        started_at: before.map_or(now, |purge| purge.started_at.clone()),
+        // An earlier status of this very pass may have begun it.
+        started_at: view.claim.status.purge.as_ref().or(before).map_or(now, |purge| purge.started_at.clone()),
     })
 }
 
@@ -204,9 +206,10 @@ impl Facts {
         Self {
             bucket: concerns(Concern::Bucket).map(stopped).or_else(|| record.map(|record| bucket_fact(view, record))),
             credentials: match (concerns(Concern::Credentials), &secret) {
-                _ if view.claim.deleting => {
+                _ if view.claim.deleting && delete::are_revoked(view) => {
                     Some(Fact::no(Reason::Revoked, "revoked, the claim is being deleted".to_owned()))
                 }
+                _ if view.claim.deleting => None,
                 (Some(stop), _) if stop.reason != Reason::BackendError => Some(stopped(stop)),
                 (_, Some(name)) => {
                     Some(Fact::yes(Reason::SecretWritten, format!("the connection is in Secret {name}")))

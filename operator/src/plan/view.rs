@@ -245,7 +245,7 @@ pub enum Answer {
 pub struct LetGo {
     /// Its record.
     pub record: BucketRecord,
-    /// It is gone, as this pass saw or saw to.
+    /// It is gone, as the pass that removed the record saw or saw to.
     pub gone: bool,
 }
 
@@ -310,7 +310,8 @@ pub struct View {
     pub purge: Option<PurgeEnd>,
     /// What DeleteBucket answered in this pass.
     pub removed: Option<DeleteAnswer>,
-    /// Records that this pass removed: the claim has let go of these buckets.
+    /// Records that were removed by this pass, and by earlier ones of this process where the claim goes: it has let go of these
+    /// buckets.
     pub let_go: Vec<LetGo>,
     /// Secrets in the claim's namespace by name; `None` = absent, seen live.
     pub consumers: BTreeMap<String, Option<Stored>>,
@@ -322,6 +323,9 @@ pub struct View {
     pub met: BTreeSet<String>,
     /// Secrets that this pass revoked.
     pub revoked: u32,
+    /// Of a claim that goes: up to this generation no name of a credential is taken, as live reads by name showed, in this pass
+    /// or in earlier ones of this process.
+    pub revoked_through: u64,
     /// The finalizer was taken off in this pass.
     pub released: bool,
     /// The live claim isn't the one that the pass began with.
@@ -370,6 +374,7 @@ impl View {
             taken: BTreeSet::new(),
             met: BTreeSet::new(),
             revoked: 0,
+            revoked_through: 0,
             released: false,
             outdated: false,
             failure: None,

@@ -49,6 +49,7 @@ pub(super) fn key(view: &View, begun: u32) -> String {
         taken,
         met,
         revoked,
+        revoked_through,
         released,
         outdated,
         failure,
@@ -70,7 +71,7 @@ pub(super) fn key(view: &View, begun: u32) -> String {
     let _ = write!(key, "{begun} {} {backends:?} {own:?} {own_lists} {live:?} {absent:?}", claim.id.resource_version);
     let _ = write!(key, "{holder:?} {own_target:?} {bucket_at:?} {rivals:?} {bucket:?} {bucket_empty:?} {created:?}");
     let _ = write!(key, "{versioning:?} {checked:?} {missing_at:?} {unanswered:?} {purged} {purge:?} {removed:?}");
-    let _ = write!(key, "{let_go:?} {consumers:?} {taken:?} {met:?} {revoked} {failure:?}");
+    let _ = write!(key, "{let_go:?} {consumers:?} {taken:?} {met:?} {revoked} {revoked_through} {failure:?}");
     key
 }
 

@@ -5,7 +5,7 @@
 //! and reads it once more before it destroys anything (spec §3.4); so two reads with nothing destroyed between them are
 //! where another pass began.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 use stowage_operator::api::wire::TAG_CLAIM_UID;
@@ -31,6 +31,10 @@ pub(super) struct Buckets {
     past: BTreeMap<String, Vec<(Record, Hand)>>,
     /// Buckets that the operator's own call made, by host and name.
     made: BTreeMap<(String, String), Made>,
+    /// Claims by UID, and the buckets that were seen to carry their tags.
+    tagged: BTreeSet<(String, String)>,
+    /// Claims by UID, and the buckets that they ever had a key to.
+    opened: BTreeSet<(String, String)>,
 }
 
 /// A bucket that the operator's own call made.
@@ -65,6 +69,12 @@ impl Buckets {
                 }
             }
             Seen::Secret(place, new) => {
+                if let Some(Secret::Key(key)) = new {
+                    if step.by_operator() {
+                        self.first_key(state, step, key, found);
+                    }
+                    self.opened.insert((key.uid.clone(), key.bucket.clone()));
+                }
                 let old = state.secrets.get(place).map(|held| &held.secret);
                 match (old, new) {
                     (_, Some(Secret::Record(record))) => one_holder(state, step, place.1, record, found),
@@ -87,6 +97,12 @@ impl Buckets {
         }
         if let (true, Some(before), Some(after)) = (empties(called.operation), &called.before, &called.after) {
             self.emptied.insert(number, content(before).saturating_sub(content(after)));
+        }
+        for snapshot in [&called.before, &called.after].into_iter().flatten() {
+            let uid = snapshot.tags.as_ref().and_then(|tags| tags.get(TAG_CLAIM_UID));
+            if let (Some(uid), Some(bucket)) = (uid, &called.bucket) {
+                self.tagged.insert((uid.clone(), bucket.clone()));
+            }
         }
         let made = called.operation.name() == "CreateBucket" && called.status < 300 && called.before.is_none();
         if let (true, Some(bucket), Some(after)) = (made, &called.bucket, &called.after) {
@@ -300,6 +316,36 @@ impl Buckets {
                 "key {} is made for bucket {}, and key {} of another claim opens it",
                 key.id, key.bucket, rival.id
             );
+            found.broken(Promise::I4, step, message);
+        }
+    }
+
+    /// The first key of a claim to a bucket that was there: it took that over, or the bucket carries its tags. What its
+    /// tenant can write proves nothing (spec §2).
+    fn first_key(&self, state: &State<'_>, step: &Step<'_>, key: &Key<'_>, found: &mut Findings) {
+        let this = (key.uid.clone(), key.bucket.clone());
+        let meddled =
+            state.lives.get(key.uid.as_str()).is_none_or(|life| life.meddling.record || life.meddling.finalizer);
+        if meddled || self.opened.contains(&this) || self.tagged.contains(&this) {
+            return;
+        }
+        let record = state.secrets.values().find_map(|held| match &held.secret {
+            Secret::Record(record) if record.uid == key.uid && record.bucket == key.bucket => Some(record),
+            _ => None,
+        });
+        let Some(record) = record.filter(|record| !record.adopted) else { return };
+        let made = self.made.get(&(record.host.clone(), record.bucket.clone()));
+        if made.is_some_and(|made| made.uid.is_empty() || made.uid == key.uid) {
+            return;
+        }
+        let message = format!(
+            "key {} is made for bucket {}, which was not made for its claim, nor taken over, and does not carry its tags",
+            key.id, key.bucket
+        );
+        if record.absence {
+            // A store without tagging that says that it made the bucket.
+            found.limit(Promise::I4, step, message);
+        } else {
             found.broken(Promise::I4, step, message);
         }
     }

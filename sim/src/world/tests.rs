@@ -5,6 +5,8 @@ use std::sync::Arc;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
 use futures::StreamExt;
 use k8s_openapi::api::core::v1::Secret;
 use kube::api::{DeleteParams, DynamicObject, ListParams, Patch, PatchParams, PostParams, WatchEvent, WatchParams};
@@ -297,6 +299,17 @@ async fn a_third_party_tampers_with_what_is_named_and_with_nothing_else(
     for (namespace, other) in all.iter().filter(untouched) {
         assert_eq!(bench.secret(namespace, other), before[other], "{other}");
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_third_party_forges_the_secret_of_a_claim_that_has_none() {
+    let bench = Bench::new("s3:ListBuckets tamper(forge-consumer)").await;
+    bench.s3().list_buckets().send().await.unwrap();
+    let (claim, forged) = (bench.claim(), bench.secret("team-a", "photos-s3"));
+    assert_eq!(forged["metadata"]["ownerReferences"][0]["uid"], claim["metadata"]["uid"]);
+    assert_eq!(forged["metadata"]["labels"][wire::BACKEND], claim["spec"]["backendRef"]["name"]);
+    assert_eq!(forged["data"]["BUCKET_NAME"], json!(BASE64_STANDARD.encode("team-a-photos")));
+    assert!(forged["data"]["AWS_ACCESS_KEY_ID"].is_string());
 }
 
 #[tokio::test(start_paused = true)]

@@ -189,6 +189,12 @@ impl ThirdParties {
 
     /// Does what is to be done to the claim's Secrets, to each of those that are meant.
     fn tamper(&self, namespace: &str, claim: &str, what: Tampering) {
+        if what == Tampering::ForgeConsumer
+            && let Some(claim) = self.cluster.object(CLAIMS, namespace, claim)
+        {
+            // Where it has one that one stays, and is changed below.
+            self.cluster.create(forged(&claim));
+        }
         for object in self.cluster.objects() {
             let ours = object.plural == SECRETS
                 && label(&object, wire::CLAIM_NAMESPACE) == Some(&wire::label_value(namespace))
@@ -263,6 +269,32 @@ fn spoil(secret: &mut Value, what: Tampering) {
         | Tampering::DeleteRecord
         | Tampering::StripFinalizers => {}
     }
+}
+
+/// A consumer Secret as the operator makes it for a claim that has a key to the bucket that it asks for: all of it is known to
+/// its tenant.
+fn forged(claim: &Value) -> Value {
+    let (metadata, spec) = (&claim["metadata"], &claim["spec"]);
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let (namespace, name, uid) = (text(&metadata["namespace"]), text(&metadata["name"]), text(&metadata["uid"]));
+    let bucket = spec["bucketName"].as_str().map_or_else(|| format!("{namespace}-{name}"), str::to_owned);
+    let secret =
+        spec["writeConnectionSecretToRef"]["name"].as_str().map_or_else(|| format!("{name}-s3"), str::to_owned);
+    json!({
+        "apiVersion": "v1", "kind": "Secret", "type": "Opaque",
+        "metadata": {
+            "namespace": namespace, "name": secret,
+            "labels": {
+                wire::ROLE: Role::ConsumerSecret.as_str(), wire::BACKEND: spec["backendRef"]["name"],
+                wire::BUCKET: wire::label_value(&bucket), wire::CLAIM_UID: uid,
+                wire::CLAIM_NAMESPACE: wire::label_value(&namespace), wire::CLAIM_NAME: wire::label_value(&name),
+            },
+            "ownerReferences": [{
+                "apiVersion": claim["apiVersion"], "kind": claim["kind"], "name": name, "uid": uid, "controller": true,
+            }],
+        },
+        "data": {"BUCKET_NAME": BASE64_STANDARD.encode(&bucket)},
+    })
 }
 
 /// Has a consumer Secret tell of the last generation that there can be, as its tenant can work it out.

@@ -1,7 +1,7 @@
 //! In which order a claim that is deleted lets go.
 
 use super::*;
-use crate::api::{AnonymousBinding, Deletion};
+use crate::api::{AccessKeyId, AnonymousBinding, Deletion};
 
 fn deleting(change: impl FnOnce(&mut View)) -> View {
     let mut view = bound();
@@ -99,4 +99,66 @@ fn the_record_stays_while_a_create_without_an_answer_may_still_land() {
         view.learn(&step, answer);
     }
     panic!("no rest");
+}
+
+/// A claim whose deletion has read it and its Secrets live, among them a second credential.
+fn with_two_credentials() -> View {
+    deleting(|view| {
+        view.fresh = true;
+        view.own_lists = 1;
+        view.own_current = true;
+        let second = CredentialFacts { generation: 2, ..facts(view) };
+        let second = stored(&second.content(NAMESPACE, Some(&SecretKey::new("x".into()))));
+        view.own.insert(second.name().to_owned(), second);
+    })
+}
+
+// covers: 1.credentialsProvisioned.Revoked, 4.event.Revoked
+#[test]
+fn that_credentials_are_revoked_is_told_once_none_is_left() {
+    for refused in [true, false] {
+        let mut view = with_two_credentials();
+        let told = loop {
+            let step = step(&view);
+            let answer = match &step {
+                Step::Look(_) => Answer::Secret(None),
+                Step::Act(Act::Delete(_)) if refused && view.revoked == 1 => {
+                    Answer::Failed(Failure::Refused("no right to".into()))
+                }
+                Step::Act(Act::Delete(secret)) if secret.name.starts_with("vc-") => Answer::Done,
+                // The rest of the deletion is refused: that is told too.
+                Step::Act(Act::Delete(_)) => Answer::Failed(Failure::Refused("no right to".into())),
+                Step::Act(Act::WriteStatus(_, status)) => break status.clone(),
+                other => panic!("{other}"),
+            };
+            view.learn(&step, answer);
+        };
+        assert_eq!(told.conditions.iter().any(|condition| condition.reason == "Revoked"), !refused);
+        view.claim.status = *told;
+        let Step::Rest(rest) = step(&view) else { panic!("no rest") };
+        assert_eq!(rest.events.iter().any(|event| event.reason == "Revoked"), !refused);
+    }
+}
+
+// covers: 3.4.order
+#[test]
+fn a_deletion_goes_on_with_the_generations_that_no_pass_has_asked_for() {
+    let mut view = deleting(|view| {
+        view.fresh = true;
+        view.own_lists = 1;
+        view.own_current = true;
+        view.own = [stored(&BucketRecord { generation: 7, ..record(view) }.content(NAMESPACE))]
+            .map(|secret| (secret.name().to_owned(), secret))
+            .into();
+        view.revoked_through = 4;
+    });
+    let mut asked = Vec::new();
+    while view.revoked_through < 7 {
+        let step = step(&view);
+        let Step::Look(Look::Internal(name)) = &step else { panic!("{step}") };
+        asked.extend(name.starts_with("vc-").then(|| name.clone()));
+        view.learn(&step, Answer::Secret(None));
+    }
+    let names = [5, 6, 7].map(|generation| AccessKeyId::of(&view.claim.uid, generation).secret_name());
+    assert_eq!(asked, names);
 }
