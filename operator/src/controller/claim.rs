@@ -30,10 +30,9 @@ use super::slots::{Slot, Slots};
 use super::{Shared, jittered};
 
 /// No pass is longer: a store or API server that contradicts itself must not keep a claim in one for ever. Reads of
-/// internal Secrets by name have a bound of their own: a deletion makes one for each generation, and goes on with the next one
-/// in its next pass.
+/// internal Secrets by name have a bound of their own: a deletion makes one for each generation, and goes on in its next pass.
 const MOST_STEPS: usize = 200;
-const MOST_READS_BY_NAME: usize = 100_000;
+const MOST_READS_BY_NAME: usize = 10_000;
 
 /// A step that takes so long makes what was read of the claim before it old: users and other operators have gone on meanwhile.
 const STANDSTILL: Duration = Duration::from_secs(10);
@@ -122,6 +121,25 @@ impl Drop for UnderWay<'_> {
     }
 }
 
+/// When the answers of a pass came.
+struct Answers {
+    last: Instant,
+    claim_was_late: bool,
+}
+
+impl Answers {
+    /// Takes in that the answer to this step came now. Whether that was late. A late read of the claim is repeated, but not
+    /// for ever: where reads are slow, the second one has to do.
+    fn are_late(&mut self, step: &Step) -> bool {
+        let late = self.last.elapsed() >= STANDSTILL;
+        self.last = Instant::now();
+        let is_claim = matches!(step, Step::Look(Look::Claim));
+        let repeated = self.claim_was_late;
+        self.claim_was_late |= late && is_claim;
+        late && !(is_claim && repeated)
+    }
+}
+
 /// Runs passes until `shutdown`.
 pub(super) async fn run(
     shared: Arc<Shared>,
@@ -195,7 +213,7 @@ impl Context {
         let _under_way = self.shared.memory.begin(&uid, &view.claim.at);
         self.shared.memory.looks.recall(&uid, &mut view, &self.shared.config);
         let rest = self.converse(&mut view, &mut slot).await;
-        self.shared.memory.looks.remember(&uid, &view, self.shared.config.resync_interval);
+        self.shared.memory.looks.remember(&uid, &view, &rest, self.shared.config.resync_interval);
         for announcement in &rest.events {
             self.announce(raw, announcement).await;
         }
@@ -212,9 +230,9 @@ impl Context {
     /// Asks for the next step and takes it, until the step is to rest.
     async fn converse(&self, view: &mut View, slot: &mut Slot<'_>) -> Rest {
         let (mut steps, mut reads) = (0, 0);
+        let mut answers = Answers { last: Instant::now(), claim_was_late: false };
         while steps < MOST_STEPS && reads < MOST_READS_BY_NAME {
             let step = plan::next(view, self.shared.clock.now());
-            let began = Instant::now();
             let answer = match &step {
                 Step::Rest(rest) => return rest.clone(),
                 Step::Look(look) => self.waiting(&step, slot, self.look(view, look)).await,
@@ -223,14 +241,18 @@ impl Context {
             if let Answer::Failed(failure) = &answer {
                 tracing::warn!(%step, ?failure, "step failed");
             }
-            match step {
+            match &step {
                 Step::Look(Look::Internal(_)) => reads += 1,
                 _ => steps += 1,
             }
-            if began.elapsed() >= STANDSTILL {
+            view.learn(&step, answer);
+            if answers.are_late(&step) {
                 view.age();
             }
-            view.learn(&step, answer);
+        }
+        if reads >= MOST_READS_BY_NAME {
+            tracing::info!(reads, "goes on in another pass");
+            return Rest { then: Then::After(Duration::ZERO), events: Vec::new(), waits_for: None };
         }
         tracing::error!(steps, reads, "the pass does not come to an end");
         Rest { then: Then::Retry("the pass does not come to an end".to_owned()), events: Vec::new(), waits_for: None }
@@ -272,7 +294,10 @@ impl Context {
             (Act::Patch(_), Answer::Failed(Failure::Kubernetes(_))) => {
                 self.shared.memory.unanswered().insert(view.claim.at.clone());
             }
-            (Act::CreateBucket(_) | Act::DeleteBucket(_), Answer::Failed(Failure::Upstream(_)))
+            (
+                Act::CreateBucket(_) | Act::TagBucket(..) | Act::SetVersioning(..) | Act::DeleteBucket(_),
+                Answer::Failed(Failure::Upstream(_)),
+            )
             | (Act::Purge(..), Answer::Purged(Purged { end: PurgeEnd::Failed(Failure::Upstream(_)), .. })) => {
                 let deadline = self.shared.config.limits.timeout;
                 self.shared.memory.looks.unanswered(view.claim.uid.as_str(), deadline);
@@ -327,5 +352,23 @@ impl Context {
         if let Err(error) = self.shared.recorder.publish(&event, &reference).await {
             tracing::debug!(reason = announcement.reason, why = kubernetes::describe(&error), "event not published");
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_late_read_of_the_claim_is_repeated_once_and_anything_else_makes_it_old_each_time() {
+        let began = Instant::now().checked_sub(STANDSTILL);
+        let mut answers = Answers { last: began.expect("the clock is past that"), claim_was_late: false };
+        let mut late = |look: Look| {
+            answers.last -= STANDSTILL;
+            answers.are_late(&Step::Look(look))
+        };
+        assert!(late(Look::Claim) && !late(Look::Claim));
+        assert!(late(Look::Own) && late(Look::Own) && !late(Look::Claim));
+        assert!(!answers.are_late(&Step::Look(Look::Own)), "it came at once");
     }
 }

@@ -8,9 +8,12 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use crate::api::Reason;
-use crate::plan::{self, Checked, LetGo, Target, View};
+use crate::plan::{self, Checked, LetGo, Rest, Target, View};
 
 use super::{Config, jittered};
+
+/// Of a claim that goes, so many generations are asked for by name again in its next pass: an answer may be of the past.
+const ASKED_AGAIN: u64 = 1000;
 
 /// When a drift check that failed is repeated for the first time; then at growing distances, up to the interval.
 const LOOK_AGAIN: Duration = Duration::from_secs(30);
@@ -32,12 +35,14 @@ struct LookTime {
     /// Looks that failed in a row.
     failures: u32,
     missing_at: Option<Target>,
-    /// Until when a call that creates or deletes, and got no answer, may still happen.
+    /// Until when a call that changes a bucket, and got no answer, may still happen.
     unanswered: Option<Instant>,
     /// What a claim that goes has let go of, for the pass that tells of it: the one that takes the finalizer off.
     let_go: Vec<LetGo>,
     /// Up to which generation a claim that goes is known to have no credential.
     revoked_through: u64,
+    /// Credentials of a claim that goes that were deleted, and not told of.
+    revoked: u32,
 }
 
 impl Looks {
@@ -50,8 +55,15 @@ impl Looks {
                 view.claim.status.conditions.iter().any(|c| c.type_ == "BucketCreated" && c.status == "False");
             let wait = if troubled { Duration::ZERO } else { config.resync_interval.mul_f64(fastrand::f64()) };
             let unanswered = may_be_under_way(view).then(|| self.began + config.limits.timeout);
-            let (let_go, revoked_through) = (Vec::new(), 0);
-            LookTime { due: Instant::now() + wait, failures: 0, missing_at: None, unanswered, let_go, revoked_through }
+            LookTime {
+                due: Instant::now() + wait,
+                failures: 0,
+                missing_at: None,
+                unanswered,
+                let_go: Vec::new(),
+                revoked_through: 0,
+                revoked: 0,
+            }
         });
         if look.missing_at.is_some() != tells_of_a_missing_bucket(view) {
             // Another operator saw something else: the store decides. Until it answers the status stands, or the two
@@ -64,17 +76,19 @@ impl Looks {
         view.unanswered = left.filter(|left| !left.is_zero());
         view.look_due = look.due <= Instant::now();
         view.let_go.clone_from(&look.let_go);
-        view.revoked_through = look.revoked_through;
+        view.revoked_through = look.revoked_through.saturating_sub(ASKED_AGAIN);
+        view.revoked = look.revoked;
     }
 
     /// Takes in what a pass saw. A look that failed is repeated soon; one that had to wait stays due.
-    pub(super) fn remember(&self, uid: &str, view: &View, interval: Duration) {
+    pub(super) fn remember(&self, uid: &str, view: &View, rest: &Rest, interval: Duration) {
         let mut looks = self.lock();
         if let Some(look) = looks.get_mut(uid) {
             look.missing_at = plan::missing_at(view);
             if view.claim.deleting {
                 look.let_go.clone_from(&view.let_go);
                 look.revoked_through = view.revoked_through;
+                look.revoked = if plan::tells_of_revocation(rest) { 0 } else { view.revoked };
             }
             let due = look.due <= Instant::now();
             match view.checked {
@@ -94,7 +108,7 @@ impl Looks {
         }
     }
 
-    /// Notes that a call that creates or deletes got no answer: it may happen until its deadline has passed once more.
+    /// Notes that a call that changes a bucket got no answer: it may happen until its deadline has passed once more.
     pub(super) fn unanswered(&self, uid: &str, deadline: Duration) {
         if let Some(look) = self.lock().get_mut(uid) {
             look.unanswered = Some(Instant::now() + deadline);
@@ -124,9 +138,10 @@ fn tells_of_a_missing_bucket(view: &View) -> bool {
 }
 
 /// Whether a process before this one may have died with a call under way that creates or deletes the bucket: it had begun
-/// with the claim, as the finalizer tells, which was never bound, or was on its way out. Whatever its policy is now, it may
+/// with the claim, as the finalizer tells, which was never bound, was about to move, or was on its way out. Whatever its policy is now, it may
 /// have been another one then.
 fn may_be_under_way(view: &View) -> bool {
     let never_bound = view.claim.status.bound_secret_name.is_none();
-    view.claim.has_finalizer() && (never_bound || view.claim.deleting)
+    let moving = view.records().count() > 1;
+    view.claim.has_finalizer() && (never_bound || moving || view.claim.deleting)
 }

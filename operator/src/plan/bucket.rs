@@ -19,6 +19,7 @@ pub(super) fn obtain(view: &View, desired: &Desired, record: &BucketRecord, stor
     }
     match desired.versioning.filter(|_| !record.adopted) {
         Some(versioning) if view.versioning != Some(VersioningSeen::Set(versioning)) => {
+            require_fresh(view)?;
             Err(Act::SetVersioning(target(record), versioning).into())
         }
         _ => Ok(()),
@@ -167,14 +168,18 @@ fn take(
         return Ok(());
     }
     if view.created == Some(CreateAnswer::Created) {
-        // A plain success in the pass that saw the bucket absent.
+        // A plain success in the pass that saw the bucket absent. Also where the claim is gone by now: a bucket that nobody
+        // tagged would be in its successor's way for ever.
         return tag(view, record, &BTreeMap::new());
     }
     let untagged = tags.is_none_or(BTreeMap::is_empty);
     if untagged && record.absence {
         match view.bucket_empty {
             None => return Err(Look::Contents(target(record)).into()),
-            Some(true) => return tag(view, record, &BTreeMap::new()),
+            Some(true) => {
+                require_fresh(view)?;
+                return tag(view, record, &BTreeMap::new());
+            }
             Some(false) => {}
         }
     }

@@ -32,15 +32,17 @@ pub(super) fn walk(view: &View) -> Result<Settled, Halt> {
         // Right before the finalizer goes, a second live list must be empty.
         return Err(Look::Own.into());
     }
+    confirm_revoked(view)?;
     Err(Act::RemoveFinalizer(view.claim.id.clone()).into())
 }
 
 /// The pass begins with a live read of the claim, its Secrets and its record, so that an old cache can't run a
 /// deletion twice.
 fn read_live(view: &View) -> Result<(), Halt> {
-    if !view.fresh {
-        return Err(Look::Claim.into());
-    }
+    if view.fresh { read_secrets_live(view) } else { Err(Look::Claim.into()) }
+}
+
+fn read_secrets_live(view: &View) -> Result<(), Halt> {
     if view.own_lists == 0 {
         return Err(Look::Own.into());
     }
@@ -79,9 +81,22 @@ fn revoke_credentials(view: &View) -> Result<(), Halt> {
         .try_for_each(|name| remove_by_name(view, name))
 }
 
-/// Whether none of the claim's credentials is left, as this pass saw live.
+/// The claim's last credentials are read once more by their names, but for those that this pass deleted itself: no list shows
+/// one that lost its labels, and a read that did not find it may have been of the server's past.
+fn confirm_revoked(view: &View) -> Result<(), Halt> {
+    let last = view.let_go.iter().map(|let_go| let_go.record.generation).max().unwrap_or(0);
+    (last.saturating_sub(1).max(1)..=last)
+        .map(|generation| AccessKeyId::of(&view.claim.uid, generation).secret_name())
+        .try_for_each(|name| remove_by_name(view, name))
+}
+
+/// Whether none of the claim's credentials is left, as this pass saw live; or an earlier one, and this one saw nothing else.
 pub(super) fn are_revoked(view: &View) -> bool {
-    read_live(view).is_ok() && revoke_credentials(view).is_ok()
+    let told = || view.status_before.conditions.iter().any(|told| told.reason == Reason::Revoked.to_string());
+    match read_secrets_live(view) {
+        Ok(()) => revoke_credentials(view).is_ok(),
+        Err(_) => told() && view.credentials().next().is_none(),
+    }
 }
 
 /// That the claim was bound is noted before the credentials go, which are the only other sign of it (spec §2).

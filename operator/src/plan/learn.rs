@@ -25,9 +25,10 @@ impl View {
         }
     }
 
-    /// Takes in that a step took long: by now the claim may be otherwise than it was read, or gone.
+    /// Takes in that a step took long: by now the claim may be otherwise than it was read or written, or gone.
     pub fn age(&mut self) {
         self.fresh = false;
+        self.confirmed = false;
         self.newborn = false;
     }
 
@@ -59,6 +60,10 @@ impl View {
                 self.live = self.own.keys().cloned().collect();
                 self.own_lists += 1;
                 self.own_current = true;
+                if self.claim.deleting && self.records().next().is_none() {
+                    // What only a read before showed is asked once more.
+                    self.absent.retain(|name| !is_credential(name) || self.deleted.contains(name));
+                }
             }
             (Look::Internal(name), Answer::Secret(secret)) => self.found_internal(name, secret),
             (Look::Consumer(name), Answer::Secret(secret)) => {
@@ -247,17 +252,32 @@ impl View {
 
     fn deleted(&mut self, secret: &SecretRef) {
         if secret.namespace == self.setting.operator_namespace {
-            self.revoked += u32::from(secret.name.starts_with("vc-"));
+            self.revoked += u32::from(is_credential(&secret.name));
             let removed = self.own.remove(&secret.name);
             if let Some(record) = removed.and_then(|removed| BucketRecord::read(&removed.0).ok()) {
-                let gone = removal::is_gone(self, &record);
-                self.let_go.push(LetGo { record, gone });
+                self.lets_go(record);
             }
             self.live.remove(&secret.name);
             self.absent.insert(secret.name.clone());
+            self.deleted.insert(secret.name.clone());
             self.own_current = false;
         } else {
             self.consumers.insert(secret.name.clone(), None);
         }
     }
+
+    /// Of a record that somebody made again after it was removed, the bucket may be gone since.
+    fn lets_go(&mut self, record: BucketRecord) {
+        let mut gone = removal::is_gone(self, &record);
+        self.let_go.retain(|before| {
+            let same = before.record.name() == record.name();
+            gone |= same && before.gone;
+            !same
+        });
+        self.let_go.push(LetGo { record, gone });
+    }
+}
+
+fn is_credential(name: &str) -> bool {
+    name.starts_with("vc-")
 }

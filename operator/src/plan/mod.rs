@@ -36,6 +36,7 @@ use crate::api::Reason;
 pub use records::{bucket_of, missing_at};
 pub(crate) use repair::preconditions;
 pub use repair::{Change, SecretPatch, Trigger};
+pub(crate) use status::tells_of_revocation;
 pub use step::{Act, Announcement, Concern, Look, Rest, SecretRef, Step, Stop, Target, Then};
 pub use view::{
     Answer, BackendSeen, BucketSeen, Checked, CreateAnswer, DeleteAnswer, Failure, Holder, LetGo, PurgeEnd, Purged,

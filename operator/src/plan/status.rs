@@ -90,9 +90,7 @@ fn outcome(view: &View, LetGo { record, gone }: &LetGo) -> Option<(bool, String)
     let had = current && had_bucket(view);
     let kept = |why: &str| Some((false, format!("bucket {bucket} {why}")));
     match view.claim.deletion {
-        Deletion::Retain if had || record.adopted => kept("is kept"),
-        Deletion::Retain if record.absence => kept("is kept if it came to be"),
-        Deletion::Retain => None,
+        // Whatever the policy is by now.
         _ if *gone && (had || record.settled) => {
             let objects = before.purge.as_ref().map_or(0, |purge| purge.objects_deleted);
             let objects = u64::try_from(objects).unwrap_or_default() + view.purged;
@@ -100,17 +98,27 @@ fn outcome(view: &View, LetGo { record, gone }: &LetGo) -> Option<(bool, String)
             Some((true, format!("bucket {bucket} is deleted{contents}")))
         }
         _ if *gone => None,
+        Deletion::Retain if had || record.adopted => kept("is kept"),
+        Deletion::Retain if record.absence => kept("is kept if it came to be"),
+        Deletion::Retain => None,
         _ if record.adopted && current => kept("was taken over and is kept"),
         _ if record.adopted => kept("was left when the claim moved, and is kept"),
         _ => kept("is not proved to be this claim's and is kept"),
     }
 }
 
+const REVOKED: &str = "Revoked";
+
 /// The pass that deletes the last credential of a claim that goes is the one that says so.
 fn revocation(view: &View) -> Vec<Announcement> {
     let note = "its credentials are revoked".to_owned();
-    let event = Announcement { warning: false, reason: "Revoked".to_owned(), note };
+    let event = Announcement { warning: false, reason: REVOKED.to_owned(), note };
     if view.claim.deleting && view.revoked > 0 && delete::are_revoked(view) { vec![event] } else { Vec::new() }
+}
+
+/// Whether the end of a pass says that the credentials are revoked.
+pub(crate) fn tells_of_revocation(rest: &Rest) -> bool {
+    rest.events.iter().any(|event| event.reason == REVOKED)
 }
 
 fn derive(view: &View, trouble: Option<&Stop>, now: Timestamp) -> BucketClaimStatus {

@@ -302,7 +302,7 @@ pub struct View {
     pub checked: Checked,
     /// The claim's bucket was missing when it was last looked at, and that was here.
     pub missing_at: Option<Target>,
-    /// A call that creates or deletes got no answer, and may still happen for this long.
+    /// A call that changes a bucket got no answer, and may still happen for this long.
     pub unanswered: Option<Duration>,
     /// Objects of the bucket that this pass deleted.
     pub purged: u64,
@@ -321,7 +321,9 @@ pub struct View {
     pub taken: BTreeSet<String>,
     /// Names in `consumers` that were read live.
     pub met: BTreeSet<String>,
-    /// Secrets that this pass revoked.
+    /// Names of internal Secrets that this pass deleted.
+    pub deleted: BTreeSet<String>,
+    /// Credentials that were deleted by this pass, and by earlier ones of this process that did not come to tell of it.
     pub revoked: u32,
     /// Of a claim that goes: up to this generation no name of a credential is taken, as live reads by name showed, in this pass
     /// or in earlier ones of this process.
@@ -373,6 +375,7 @@ impl View {
             consumer_written: false,
             taken: BTreeSet::new(),
             met: BTreeSet::new(),
+            deleted: BTreeSet::new(),
             revoked: 0,
             revoked_through: 0,
             released: false,

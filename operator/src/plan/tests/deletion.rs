@@ -1,5 +1,6 @@
 //! In which order a claim that is deleted lets go.
 
+use super::super::LetGo;
 use super::*;
 use crate::api::{AccessKeyId, AnonymousBinding, Deletion};
 
@@ -161,4 +162,48 @@ fn a_deletion_goes_on_with_the_generations_that_no_pass_has_asked_for() {
     }
     let names = [5, 6, 7].map(|generation| AccessKeyId::of(&view.claim.uid, generation).secret_name());
     assert_eq!(asked, names);
+}
+
+/// Somebody took its labels off, so no list shows it; and the server answered from its past when it was asked for by name.
+// covers: 3.4.live
+#[test]
+fn a_credential_that_one_read_did_not_find_is_found_before_the_claim_goes() {
+    let mut view = with_two_credentials();
+    let name = AccessKeyId::of(&view.claim.uid, 1).secret_name();
+    let hidden = view.own.remove(&name).expect("it has one");
+    let (mut reads, mut deleted) = (0, Vec::new());
+    loop {
+        let step = step(&view);
+        let answer = match &step {
+            Step::Look(Look::Own) => Answer::Secrets(view.own.values().cloned().collect()),
+            Step::Look(Look::Internal(asked)) if *asked == name => {
+                reads += 1;
+                Answer::Secret((reads > 1).then(|| hidden.clone()))
+            }
+            Step::Look(_) => Answer::Secret(None),
+            Step::Act(Act::Delete(secret)) => {
+                deleted.push(secret.name.clone());
+                Answer::Done
+            }
+            Step::Act(Act::RemoveFinalizer(_)) => break,
+            other => panic!("{other}"),
+        };
+        view.learn(&step, answer);
+    }
+    assert_eq!(deleted.iter().filter(|deleted| **deleted == name).count(), 1, "{deleted:?}");
+    assert_eq!(reads, 2, "what was deleted is not asked for again");
+}
+
+// covers: 4.event.BucketDeleted
+#[test]
+fn a_bucket_that_an_earlier_pass_deleted_is_told_of_whatever_the_policy_is_by_now() {
+    let view = deleting(|view| {
+        let record = BucketRecord { settled: true, ..record(view) };
+        view.let_go.push(LetGo { record, gone: true });
+        view.claim.deletion = Deletion::Retain;
+        view.released = true;
+    });
+    let Step::Rest(rest) = step(&view) else { panic!("{}", step(&view)) };
+    let told: Vec<&str> = rest.events.iter().map(|event| event.reason.as_str()).collect();
+    assert_eq!(told, ["BucketDeleted"]);
 }
