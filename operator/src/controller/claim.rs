@@ -34,8 +34,11 @@ use super::{Shared, jittered};
 const MOST_STEPS: usize = 200;
 const MOST_READS_BY_NAME: usize = 10_000;
 
-/// A step that takes so long makes what was read of the claim before it old: users and other operators have gone on meanwhile.
+/// A step that takes so long makes what was read before it old: users and other operators have gone on meanwhile.
 const STANDSTILL: Duration = Duration::from_secs(10);
+
+/// So many late answers make a pass ask again for what it knew.
+const MOST_LATE: u32 = 5;
 
 struct Context {
     shared: Arc<Shared>,
@@ -124,19 +127,17 @@ impl Drop for UnderWay<'_> {
 /// When the answers of a pass came.
 struct Answers {
     last: Instant,
-    claim_was_late: bool,
+    late: u32,
 }
 
 impl Answers {
-    /// Takes in that the answer to this step came now. Whether that was late. A late read of the claim is repeated, but not
-    /// for ever: where reads are slow, the second one has to do.
-    fn are_late(&mut self, step: &Step) -> bool {
+    /// Takes in that an answer came now. Whether that was late, and what was known before is to be asked for again: where
+    /// everything is slow, late answers have to do in the end.
+    fn are_late(&mut self) -> bool {
         let late = self.last.elapsed() >= STANDSTILL;
         self.last = Instant::now();
-        let is_claim = matches!(step, Step::Look(Look::Claim));
-        let repeated = self.claim_was_late;
-        self.claim_was_late |= late && is_claim;
-        late && !(is_claim && repeated)
+        self.late += u32::from(late);
+        late && self.late <= MOST_LATE
     }
 }
 
@@ -230,7 +231,7 @@ impl Context {
     /// Asks for the next step and takes it, until the step is to rest.
     async fn converse(&self, view: &mut View, slot: &mut Slot<'_>) -> Rest {
         let (mut steps, mut reads) = (0, 0);
-        let mut answers = Answers { last: Instant::now(), claim_was_late: false };
+        let mut answers = Answers { last: Instant::now(), late: 0 };
         while steps < MOST_STEPS && reads < MOST_READS_BY_NAME {
             let step = plan::next(view, self.shared.clock.now());
             let answer = match &step {
@@ -245,9 +246,10 @@ impl Context {
                 Step::Look(Look::Internal(_)) => reads += 1,
                 _ => steps += 1,
             }
-            view.learn(&step, answer);
-            if answers.are_late(&step) {
-                view.age();
+            if answers.are_late() {
+                view.learn_late(&step, answer);
+            } else {
+                view.learn(&step, answer);
             }
         }
         if reads >= MOST_READS_BY_NAME {
@@ -360,15 +362,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_late_read_of_the_claim_is_repeated_once_and_anything_else_makes_it_old_each_time() {
-        let began = Instant::now().checked_sub(STANDSTILL);
-        let mut answers = Answers { last: began.expect("the clock is past that"), claim_was_late: false };
-        let mut late = |look: Look| {
-            answers.last -= STANDSTILL;
-            answers.are_late(&Step::Look(look))
+    fn late_answers_make_a_pass_ask_again_but_not_for_ever() {
+        let mut answers = Answers { last: Instant::now(), late: 0 };
+        assert!(!answers.are_late(), "it came at once");
+        let mut late = || {
+            answers.last = Instant::now().checked_sub(STANDSTILL).expect("the clock is past that");
+            answers.are_late()
         };
-        assert!(late(Look::Claim) && !late(Look::Claim));
-        assert!(late(Look::Own) && late(Look::Own) && !late(Look::Claim));
-        assert!(!answers.are_late(&Step::Look(Look::Own)), "it came at once");
+        assert!((0..MOST_LATE).all(|_| late()));
+        assert!(!late());
     }
 }

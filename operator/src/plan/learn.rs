@@ -25,11 +25,17 @@ impl View {
         }
     }
 
-    /// Takes in that a step took long: by now the claim may be otherwise than it was read or written, or gone.
-    pub fn age(&mut self) {
-        self.fresh = false;
-        self.confirmed = false;
-        self.newborn = false;
+    /// Takes in what a step found out or did that took long: by now everything may be otherwise than it was read or written,
+    /// and the claim be gone. The answer itself counts as any other, but not as one of now.
+    pub fn learn_late(&mut self, step: &Step, answer: Answer) {
+        self.own_lists = 0;
+        self.rivals = None;
+        self.live.clear();
+        self.absent.clear();
+        self.met.clear();
+        self.learn(step, answer);
+        (self.fresh, self.confirmed, self.newborn) = (false, false, false);
+        self.own_target = None;
     }
 
     fn fail(&mut self, step: &Step, failure: Failure) {

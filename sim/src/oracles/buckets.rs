@@ -3,14 +3,14 @@
 //! What a pass knew is told from the calls before: walking back from a call that destroys, over the calls of the same
 //! life, to the look at the bucket that it goes by. A pass over a claim that is deleted begins with a read of the claim
 //! and reads it once more before it destroys anything (spec §3.4); so two reads with nothing destroyed between them are
-//! where another pass began.
+//! where another pass began. For each late answer a pass reads it twice more.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 use stowage_operator::api::wire::TAG_CLAIM_UID;
 
-use crate::effects::{Answer, Call, Fault, KubeVerb, S3Operation};
+use crate::effects::{Answer, Call, Fault, KubeVerb, Line, S3Operation};
 use crate::history::Called;
 use crate::store::BucketSnapshot;
 
@@ -354,8 +354,10 @@ impl Buckets {
     fn ground(&self, state: &State<'_>, number: u64, called: &Called, claim: &Claim<'_>) -> Ground {
         let mut ground = Ground::default();
         let begun = state.lives.get(claim.uid).and_then(|life| life.deleting);
-        let (mut reads, mut same_slice, mut emptied) = (0, true, 0);
+        let (mut reads, mut late, mut same_slice, mut emptied) = (0, 0, true, 0);
         for earlier in state.before(number) {
+            late += u32::from(is_late(earlier));
+            let again = reads > 1 + 2 * late;
             if begun.is_none_or(|begun: Edit| !begun.precedes(earlier.number)) {
                 return ground;
             }
@@ -367,12 +369,12 @@ impl Buckets {
                         && call.namespace.as_deref() == Some(claim.namespace) =>
                 {
                     reads += 1;
-                    ground.stale |= reads > 1;
                     ground.confirmed |= same_slice;
                     ground.read.get_or_insert(earlier.number);
                 }
                 Call::S3(call) if call.bucket == called.bucket && is_look(call.operation) => {
                     ground.look = Some(earlier.number);
+                    ground.stale |= again;
                     return ground;
                 }
                 Call::S3(call) if call.bucket == called.bucket && destroys(call.operation) => {
@@ -380,10 +382,14 @@ impl Buckets {
                     emptied += self.emptied.get(&earlier.number).copied().unwrap_or_default();
                     let is_full = emptied >= state.setting.purge_slice;
                     same_slice &= empties(called.operation) && reads == 0 && !is_full;
-                    reads = 0;
+                    ground.stale |= again;
+                    (reads, late) = (0, 0);
                 }
                 // A slice that finds nothing to delete is one too.
-                Call::S3(call) if call.bucket == called.bucket && lists(call.operation) => reads = 0,
+                Call::S3(call) if call.bucket == called.bucket && lists(call.operation) => {
+                    ground.stale |= again;
+                    (reads, late) = (0, 0);
+                }
                 _ => {}
             }
         }
@@ -449,6 +455,16 @@ fn judge_policy(
             found.broken(promise, step, message);
         }
         (false, true) => {}
+    }
+}
+
+/// Whether the answer to a call came so late that the pass asked again for what it knew.
+fn is_late(line: &Line) -> bool {
+    match line.fault {
+        Some(Fault::Pause { seconds }) => seconds >= 10,
+        Some(Fault::Slow { millis }) => millis >= 10_000,
+        Some(Fault::Twin) => true,
+        _ => false,
     }
 }
 

@@ -74,6 +74,23 @@ fn the_look_of_an_earlier_pass_proves_nothing() {
 }
 
 #[test]
+fn a_late_answer_has_the_claim_read_twice_more_in_the_same_pass() {
+    let mut story = Story::about_to_destroy("Force");
+    story.amend_last(|line| line.fault = Some(Fault::Pause { seconds: 20 }));
+    story.get_claim();
+    story.get_claim();
+    let mut other = story.clone();
+    for story in [&mut story, &mut other] {
+        story.bucket = Some(usurped(story.now));
+    }
+    story.s3("DeleteObjects", emptied);
+    story.assert_limit(Promise::I1);
+    other.get_claim();
+    other.s3("DeleteObjects", emptied);
+    other.assert_broken(Promise::I1, "without a look");
+}
+
+#[test]
 fn a_bucket_is_not_destroyed_without_any_look_since_the_deletion_began() {
     let mut story = Story::bound("Force");
     story.begin_deletion();
