@@ -280,7 +280,7 @@ pub(super) fn refuse_another_claims(view: &View, record: &BucketRecord) -> Resul
 /// it: a live list must show no credential of another claim for it (spec §3.2).
 pub(super) fn refuse_rivals(view: &View, record: &BucketRecord) -> Result<(), Halt> {
     let at = target(record);
-    let Some(rivals) = view.rivals.as_ref().filter(|_| view.asked_about(&at)) else {
+    let Some((_, rivals)) = view.rivals.as_ref().filter(|(asked, _)| *asked == at) else {
         return Err(Look::CredentialsFor(at).into());
     };
     if rivals.is_empty() {

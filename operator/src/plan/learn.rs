@@ -10,7 +10,7 @@ use super::removal;
 use super::repair::Change;
 use super::step::{Act, Look, SecretRef, Step, Target};
 use super::view::{
-    Answer, BucketSeen, Checked, CreateAnswer, Failure, Holder, LetGo, PurgeEnd, Stored, VersioningSeen, View,
+    Answer, BucketSeen, Checked, CreateAnswer, Failure, Holder, LetGo, PurgeEnd, Purged, Stored, VersioningSeen, View,
 };
 
 impl View {
@@ -28,6 +28,14 @@ impl View {
     /// Takes in what a step found out or did that took long: by now everything may be otherwise than it was read or written,
     /// and the claim be gone. The answer itself counts as any other, but not as one of now.
     pub fn learn_late(&mut self, step: &Step, answer: Answer) {
+        if self.ends_with(step, &answer) {
+            // Nothing is decided any more, but what is told.
+            return self.learn(step, answer);
+        }
+        if !self.claim.deleting && self.bucket == Some(BucketSeen::Absent) && !self.has_asked_about_its_own() {
+            // Whoever else works on the claim may have made it.
+            self.bucket = None;
+        }
         self.own_lists = 0;
         self.rivals = None;
         self.live.clear();
@@ -36,6 +44,18 @@ impl View {
         self.learn(step, answer);
         (self.fresh, self.confirmed, self.newborn) = (false, false, false);
         self.own_target = None;
+    }
+
+    /// Whether the pass is over but for its status, whatever comes of this step.
+    fn ends_with(&self, step: &Step, answer: &Answer) -> bool {
+        let failed = matches!(answer, Answer::Failed(_) | Answer::Purged(Purged { end: PurgeEnd::Failed(_), .. }));
+        let released = matches!(step, Step::Act(Act::RemoveFinalizer(_)));
+        self.failure.is_some() || released || (self.claim.deleting && failed)
+    }
+
+    /// Whether what is known of a bucket is about the one that the claim is bound to.
+    fn has_asked_about_its_own(&self) -> bool {
+        self.bucket_at.as_ref().is_some_and(|at| self.is_kept_by(at))
     }
 
     fn fail(&mut self, step: &Step, failure: Failure) {
@@ -78,9 +98,8 @@ impl View {
                 self.met.insert(name.clone());
             }
             (Look::CredentialsFor(at), Answer::Secrets(secrets)) => {
-                self.turn_to(at);
                 let others = |secret: &Stored| secret.text("claim_uid") != Some(self.claim.uid.as_str());
-                self.rivals = Some(secrets.into_iter().filter(others).collect());
+                self.rivals = Some((at.clone(), secrets.into_iter().filter(others).collect()));
             }
             (Look::Bucket(at), Answer::Bucket(seen)) => {
                 self.turn_to(at);

@@ -83,7 +83,7 @@ impl View {
         }
         self.missing_at = missing_at(self);
         self.bucket_at = Some(at.clone());
-        (self.rivals, self.bucket, self.bucket_empty, self.created) = (None, None, None, None);
+        (self.bucket, self.bucket_empty, self.created) = (None, None, None);
         (self.tagged, self.versioning) = (false, None);
         (self.purge, self.removed) = (None, None);
     }

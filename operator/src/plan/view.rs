@@ -282,10 +282,10 @@ pub struct View {
     pub own_target: Option<u64>,
     /// The record was made again after somebody deleted it.
     pub remade: bool,
+    /// Credentials of other claims on a bucket, from a live list; and which one.
+    pub rivals: Option<(Target, Vec<Stored>)>,
     /// The bucket that this pass asked about last: what follows, down to `versioning`, is about that one.
     pub bucket_at: Option<Target>,
-    /// Credentials of other claims on it, from a live list.
-    pub rivals: Option<Vec<Stored>>,
     /// The last look at it in this pass.
     pub bucket: Option<BucketSeen>,
     /// Whether it is empty.

@@ -60,7 +60,8 @@ pub(super) fn key(view: &View, begun: u32) -> String {
     let own: Vec<String> = own.values().map(number).collect();
     let consumers: Vec<(&String, Option<String>)> =
         consumers.iter().map(|(name, secret)| (name, secret.as_ref().map(number))).collect();
-    let rivals: Option<Vec<String>> = rivals.as_ref().map(|rivals| rivals.iter().map(number).collect());
+    let rivals: Option<(_, Vec<String>)> =
+        rivals.as_ref().map(|(at, rivals)| (at, rivals.iter().map(number).collect()));
     let versioning: &Option<VersioningSeen> = versioning;
     let mut key = String::with_capacity(512);
     let flags =

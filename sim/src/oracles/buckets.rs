@@ -354,10 +354,9 @@ impl Buckets {
     fn ground(&self, state: &State<'_>, number: u64, called: &Called, claim: &Claim<'_>) -> Ground {
         let mut ground = Ground::default();
         let begun = state.lives.get(claim.uid).and_then(|life| life.deleting);
-        let (mut reads, mut late, mut same_slice, mut emptied) = (0, 0, true, 0);
-        for earlier in state.before(number) {
-            late += u32::from(is_late(earlier));
-            let again = reads > 1 + 2 * late;
+        let (mut reads, mut same_slice, mut emptied) = (Reads::default(), true, 0);
+        let mut before = state.before(number);
+        while let Some(earlier) = before.next() {
             if begun.is_none_or(|begun: Edit| !begun.precedes(earlier.number)) {
                 return ground;
             }
@@ -368,32 +367,76 @@ impl Buckets {
                         && call.name.as_deref() == Some(claim.name)
                         && call.namespace.as_deref() == Some(claim.namespace) =>
                 {
-                    reads += 1;
+                    ground.stale |= reads.are_of_two_passes();
+                    reads.count(earlier);
                     ground.confirmed |= same_slice;
                     ground.read.get_or_insert(earlier.number);
                 }
                 Call::S3(call) if call.bucket == called.bucket && is_look(call.operation) => {
+                    reads.pass_by(earlier);
+                    if call.operation.is_head() {
+                        // The second half of a look: the store was asked for tags before.
+                        before.next().into_iter().for_each(|asked| reads.pass_by(asked));
+                    }
+                    reads.end_at_slice();
+                    ground.stale |= reads.are_of_two_passes();
                     ground.look = Some(earlier.number);
-                    ground.stale |= again;
                     return ground;
                 }
                 Call::S3(call) if call.bucket == called.bucket && destroys(call.operation) => {
                     // A slice goes on; deleting the bucket is a step of its own.
                     emptied += self.emptied.get(&earlier.number).copied().unwrap_or_default();
                     let is_full = emptied >= state.setting.purge_slice;
-                    same_slice &= empties(called.operation) && reads == 0 && !is_full;
-                    ground.stale |= again;
-                    (reads, late) = (0, 0);
+                    same_slice &= empties(called.operation) && reads.since_slice == 0 && !is_full;
+                    reads.pass_by(earlier);
+                    reads.end_at_slice();
                 }
                 // A slice that finds nothing to delete is one too.
                 Call::S3(call) if call.bucket == called.bucket && lists(call.operation) => {
-                    ground.stale |= again;
-                    (reads, late) = (0, 0);
+                    reads.pass_by(earlier);
+                    reads.end_at_slice();
                 }
-                _ => {}
+                _ => reads.pass_by(earlier),
             }
         }
         ground
+    }
+}
+
+/// Reads of a claim between two slices of emptying, on the way back from the later one.
+#[derive(Debug, Default)]
+struct Reads {
+    /// Since the later slice.
+    since_slice: usize,
+    /// In all, once the earlier slice is met.
+    closed: usize,
+    /// Answers that came late among them, the earlier slice's included: each has the claim read twice more.
+    late: usize,
+}
+
+impl Reads {
+    /// A read of the claim.
+    fn count(&mut self, line: &Line) {
+        if std::mem::take(&mut self.closed) > 0 {
+            self.late = 0;
+        }
+        self.since_slice += 1;
+        self.pass_by(line);
+    }
+
+    /// Any other call.
+    fn pass_by(&mut self, line: &Line) {
+        self.late += usize::from(is_late(line));
+    }
+
+    /// The earlier slice is met.
+    fn end_at_slice(&mut self) {
+        self.closed = self.closed.max(std::mem::take(&mut self.since_slice));
+    }
+
+    /// Whether another pass began between the slices. Known where the earlier slice began.
+    fn are_of_two_passes(&self) -> bool {
+        self.closed > 1 + 2 * self.late
     }
 }
 

@@ -1,5 +1,6 @@
 //! Whose a bucket is: made, adopted, refused, missing.
 
+use super::super::bind::target;
 use super::*;
 
 // covers: 2.record.settled, 3.2.create.absence
@@ -119,7 +120,7 @@ fn the_adoption_policy_decides_on_buckets_that_were_there(
     let mut view = holding(|_| {});
     view.backends.insert("main".into(), backend(policy));
     view.bucket = Some(BucketSeen::Present(Some(tags(found))));
-    view.rivals = Some(Vec::new());
+    view.rivals = Some((target(&record(&view)), Vec::new()));
     let seen = match step(&view) {
         Step::Act(Act::Patch(patch)) if patch.change == Change::Adopt => Fate::Taken,
         Step::Act(Act::WriteStatus(..)) if verdict(&view) == "BucketExists" => Fate::Refused,
@@ -136,7 +137,8 @@ fn a_bucket_is_taken_over_only_if_a_live_list_shows_no_credential_of_another_cla
     assert!(matches!(step(&view), Step::Look(Look::CredentialsFor(_))));
     let mut facts = facts(&view);
     facts.uid = crate::api::ClaimUid::new("u-9");
-    view.rivals = Some(vec![stored(&facts.content(NAMESPACE, Some(&SecretKey::new("x".into()))))]);
+    let rival = stored(&facts.content(NAMESPACE, Some(&SecretKey::new("x".into()))));
+    view.rivals = Some((target(&record(&view)), vec![rival]));
     assert_eq!(verdict(&view), "BucketNameConflict");
 }
 
@@ -205,7 +207,7 @@ fn a_record_is_not_made_again_for_a_bucket_whose_tags_name_another_claim() {
     view.claim.status.backend = Some(crate::api::PinnedBackend { name: "main".into(), endpoint });
     view.claim.status.bucket_origin = Some(crate::api::BucketOrigin::Created);
     view.holder = Some((record(&view).name(), Holder::Unknown));
-    view.rivals = Some(Vec::new());
+    view.rivals = Some((target(&record(&view)), Vec::new()));
     view.bucket = Some(BucketSeen::Present(Some(tags(ANOTHER))));
     assert_eq!(verdict(&view), "BucketExists");
     view.bucket = Some(BucketSeen::Present(Some(tags(EARLIER_LIFE))));
@@ -233,4 +235,41 @@ fn absence_that_was_seen_before_the_record_is_made_proves_nothing() {
     let made = stored(&record.content(NAMESPACE));
     view.learn(&Step::Act(Act::CreateRecord(record)), Answer::Secret(Some(made)));
     assert_eq!(step(&view), look);
+}
+
+/// The template was edited before the claim was bound, and another claim has a credential for the new name.
+#[test]
+fn what_a_claim_knows_of_two_buckets_does_not_make_it_ask_in_circles() {
+    let mut view = holding(|_| {});
+    view.claim = claim_in("team-a", &json!({"bucketName": "another"}), true);
+    let mut asked = Vec::new();
+    let end = loop {
+        let step = step(&view);
+        let answer = match &step {
+            Step::Look(Look::Bucket(_)) => Answer::Bucket(BucketSeen::Absent),
+            Step::Look(Look::Holder(_)) => Answer::Holder(Holder::Suspect),
+            Step::Look(Look::CredentialsFor(_) | Look::Own) => Answer::Secrets(Vec::new()),
+            Step::Look(Look::Claim) => Answer::Claim(Some(Box::new(view.claim.clone()))),
+            other => break other.clone(),
+        };
+        asked.push(step.to_string());
+        assert!(asked.len() < 20, "{asked:?}");
+        view.learn(&step, answer);
+    };
+    let Step::Act(Act::CreateRecord(made)) = end else { panic!("{end}") };
+    assert_eq!(made.bucket.as_str(), "another");
+}
+
+#[test]
+fn that_a_bucket_is_absent_is_seen_again_after_a_late_answer_unless_the_claim_was_bound_to_it() {
+    let look = |view: &View| Step::Look(Look::Bucket(target(&record(view))));
+    for (mut view, kept) in [(holding(|_| {}), false), (bound(), true)] {
+        view.fresh = true;
+        view.learn(&look(&view), Answer::Bucket(BucketSeen::Absent));
+        let late = Step::Look(Look::Claim);
+        let live = Answer::Claim(Some(Box::new(view.claim.clone())));
+        view.learn_late(&late, live);
+        assert_eq!(view.bucket == Some(BucketSeen::Absent), kept);
+        assert!(!view.fresh && !view.confirmed, "a late answer is not one of now");
+    }
 }

@@ -207,3 +207,21 @@ fn a_bucket_that_an_earlier_pass_deleted_is_told_of_whatever_the_policy_is_by_no
     let told: Vec<&str> = rest.events.iter().map(|event| event.reason.as_str()).collect();
     assert_eq!(told, ["BucketDeleted"]);
 }
+
+// covers: 4.event.Revoked
+#[test]
+fn what_is_told_in_the_end_does_not_change_because_the_last_answer_came_late() {
+    let mut view = with_two_credentials();
+    loop {
+        let step = step(&view);
+        let answer = match &step {
+            Step::Look(Look::Own) => Answer::Secrets(view.own.values().cloned().collect()),
+            Step::Look(_) => Answer::Secret(None),
+            Step::Act(Act::RemoveFinalizer(_)) => break view.learn_late(&step, Answer::Done),
+            _ => Answer::Done,
+        };
+        view.learn(&step, answer);
+    }
+    let Step::Rest(rest) = step(&view) else { panic!("{}", step(&view)) };
+    assert!(rest.events.iter().any(|event| event.reason == "Revoked"));
+}

@@ -91,6 +91,21 @@ fn a_late_answer_has_the_claim_read_twice_more_in_the_same_pass() {
 }
 
 #[test]
+fn a_slice_has_a_late_answer_wherever_in_it_that_came() {
+    let mut story = Story::about_to_destroy("Force");
+    full(&mut story.bucket);
+    story.s3("ListMultipartUploads", |_| {});
+    story.amend_last(|line| line.fault = Some(Fault::Pause { seconds: 20 }));
+    story.s3("ListObjectVersions", |_| {});
+    story.s3("DeleteObjects", emptied);
+    story.get_claim();
+    story.get_claim();
+    story.bucket = Some(usurped(story.now));
+    story.s3("DeleteBucket", |bucket| *bucket = None);
+    story.assert_limit(Promise::I1);
+}
+
+#[test]
 fn a_bucket_is_not_destroyed_without_any_look_since_the_deletion_began() {
     let mut story = Story::bound("Force");
     story.begin_deletion();
