@@ -138,8 +138,8 @@ fn tells_of_a_missing_bucket(view: &View) -> bool {
 }
 
 /// Whether a process before this one may have died with a call under way that creates or deletes the bucket: it had begun
-/// with the claim, as the finalizer tells, which was never bound, was about to move, or was on its way out. Whatever its policy is now, it may
-/// have been another one then.
+/// with the claim, as the finalizer tells, which was never bound, was about to move, or was on its way out. Whatever its
+/// policy is now, it may have been another one then.
 fn may_be_under_way(view: &View) -> bool {
     let never_bound = view.claim.status.bound_secret_name.is_none();
     let moving = view.records().count() > 1;

@@ -173,8 +173,8 @@ impl View {
     fn advance(&mut self) {
         let is_absent = |generation| self.absent.contains(&AccessKeyId::of(&self.claim.uid, generation).secret_name());
         if self.claim.deleting {
-            let mut absent = (self.revoked_through + 1..).take_while(|generation| is_absent(*generation));
-            self.revoked_through = absent.by_ref().last().unwrap_or(self.revoked_through);
+            let absent = (self.revoked_through + 1..).take_while(|generation| is_absent(*generation));
+            self.revoked_through = absent.last().unwrap_or(self.revoked_through);
         }
     }
 
