@@ -66,7 +66,7 @@ enum Command {
     ///
     /// Applies each patch of sim/mutants to a copy of the sources, builds that, and explores it until a promise is
     /// broken: first the scenarios that the patch names, then all. Needs the sources and cargo; they are only read. The
-    /// first run builds everything once, which takes minutes, each mutant about half of one.
+    /// first run builds everything once, which takes minutes, each mutant some twenty seconds.
     #[command(after_long_help = MUTANTS_EXIT_CODES)]
     Mutants(MutantsArgs),
     /// Check the planner exhaustively over small worlds; print states, depth and time.

@@ -17,8 +17,19 @@ pub fn schedules() -> Vec<Schedule> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::run::run;
+    use super::*;
+
     #[test]
     fn the_corpus_can_be_read() {
-        assert!(!super::schedules().is_empty());
+        assert!(!schedules().is_empty());
+    }
+
+    /// A line that names its calls by number says nothing any more once they are others: it has to be fitted again.
+    #[test]
+    fn every_fault_of_every_line_meets_a_call() {
+        let unmet = |schedule: &Schedule| run(schedule).faults.len() < schedule.plan.entries.len();
+        let stale: Vec<String> = schedules().iter().filter(|it| unmet(it)).map(ToString::to_string).collect();
+        assert!(stale.is_empty(), "faults that meet no call:\n{}", stale.join("\n"));
     }
 }

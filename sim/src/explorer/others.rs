@@ -118,12 +118,13 @@ pub(super) fn is_somebodys_doing(fault: Fault) -> bool {
 /// Whether what comes of one of them shows only later: at the next drift check, or when a watch that tells nothing is
 /// given up, or when the Secrets are swept of a claim whose end no watch has told, or of which another operator has made
 /// them; and of two, when somebody's hand is told once and then hidden by a read from before, or ends a run that such a read
-/// has made wait.
+/// has made wait, or has changed a Secret in a namespace that is said to be going.
 pub(super) fn show_late(faults: &[Fault]) -> bool {
     let hand = faults.iter().any(|fault| matches!(fault, Fault::Tamper(_) | Fault::Recreate | Fault::Edit(_)));
     faults.iter().any(|fault| match fault {
         Fault::Vanish | Fault::Usurp | Fault::WatchSilent | Fault::StaleRead | Fault::Collapse | Fault::Twin => true,
-        Fault::Stale { .. } => hand,
+        // A claim whose namespace is said to be going waits for that to be told.
+        Fault::Stale { .. } | Fault::NamespaceTerminating => hand,
         _ => false,
     })
 }

@@ -208,6 +208,9 @@ pub fn pairs(undisturbed: &Outcome, first: &Plan, outcome: &Outcome, alike: bool
             }
             let Some(second) = entry(line.number, fault) else { continue };
             let plan = Plan { entries: first.entries.iter().cloned().chain([second]).collect() };
+            if is_beyond_proof_together(&plan) {
+                continue;
+            }
             if line.number >= independent_from { left_out.push(plan) } else { kept.push(plan) }
         }
     }

@@ -148,7 +148,7 @@ async fn play(scenario: &'static Scenario, seed: u64, plan: Plan, most_calls: u6
     };
     if stage.world.effects.exhausted() {
         let message = format!("the operator goes round and round: {until} calls, and no end");
-        violations.insert(0, Violation { promise: Promise::E2, message, event: None });
+        violations.insert(0, Violation { promise: stage.unbounded(), message, event: None });
     }
     let took = start.elapsed();
     if violations.is_empty() {
@@ -313,7 +313,11 @@ async fn touch(stage: &Stage, time: u32) {
 
 #[cfg(test)]
 mod tests {
-    use super::super::scenario::{Goal, Phase};
+    use rstest::rstest;
+    use serde_json::json;
+    use stowage_operator::api::FINALIZER;
+
+    use super::super::scenario::{Goal, Phase, Target, TargetKind};
     use super::super::scenarios;
     use super::*;
     use crate::effects::Outage;
@@ -354,6 +358,57 @@ mod tests {
         assert_eq!((first.promise, outcome.faults.len()), (Promise::L1, 1), "{first}");
     }
 
+    /// Nobody undoes what holds a claim back, and its status does not speak of that.
+    static HELD: Scenario = Scenario {
+        name: "held",
+        about: "a claim with a finalizer of somebody else's is to be gone",
+        phase: Phase::Delete,
+        script: || {
+            let claim = Target { kind: TargetKind::Claim, namespace: "team-a", name: "photos" };
+            let hold = json!({ "metadata": { "finalizers": ["example.com/held", FINALIZER] } });
+            let create = (scenarios::named("create").expect("there is one").script)();
+            create.into_iter().chain([Step::Patch(claim, hold), Step::Delete(claim)]).collect()
+        },
+        goal: Goal::new("the claim is gone", |facts| facts.claim("team-a", "photos").is_null()),
+        world: Options::default,
+        otherwise: |_, _| false,
+        ends_alike: false,
+        check: |_, _| Ok(()),
+    };
+
+    #[test]
+    fn what_never_comes_breaks_the_promise_that_is_about_it() {
+        let broken = |plan: &str| {
+            let outcome = run(&Schedule { scenario: &HELD, seed: 1, plan: plan.parse().expect("a plan") });
+            let first = outcome.violations.first().expect("a promise is broken");
+            assert!(first.message.starts_with("it never came to be that the claim is gone; "), "{first}");
+            first.promise
+        };
+        assert_eq!(broken(""), Promise::L2, "a deletion without an end");
+        assert_eq!(broken("kube:list secrets slow(10)"), Promise::L6, "after a fault that lasted");
+    }
+
+    /// What another end would be: one object less.
+    fn altered(mut outcome: Outcome) -> Outcome {
+        let claim = ("bucketclaims".to_owned(), "team-a".to_owned(), "photos".to_owned());
+        outcome.end.objects.remove(&claim).expect("it ends with a claim");
+        outcome
+    }
+
+    #[rstest]
+    #[case("create 1 kube:create secrets@1 lost-answer", Promise::D1, "the end is another than without faults:")]
+    #[case("any-order 2", Promise::D2, "the end is another than in another order:")]
+    fn another_end_is_a_broken_promise(#[case] line: &str, #[case] promise: Promise, #[case] message: &str) {
+        let schedule: Schedule = line.parse().expect("a schedule");
+        let mut as_it_is = play_apart(&schedule);
+        let mut other = altered(as_it_is.clone());
+        judge_end(&schedule, &mut as_it_is);
+        assert_eq!(as_it_is.violations, []);
+        judge_end(&schedule, &mut other);
+        let first = other.violations.first().expect("a promise is broken");
+        assert!(first.promise == promise && first.message.starts_with(message), "{first}");
+    }
+
     #[test]
     fn a_run_of_too_many_calls_goes_round_and_round() {
         let create = scenarios::named("create").expect("there is one");
@@ -363,7 +418,7 @@ mod tests {
         let enough = calls.history.trace.effects();
         assert_eq!(within(enough).violations, []);
         let broken = within(20).violations;
-        assert_eq!(broken[0].promise, Promise::E2);
+        assert_eq!(broken[0].promise, Promise::L4);
         assert_eq!(broken[0].message, "the operator goes round and round: 20 calls, and no end");
     }
 }

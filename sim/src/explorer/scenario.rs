@@ -42,6 +42,11 @@ impl Scenario {
     pub fn has_orders(&self) -> bool {
         (self.script)().iter().any(|step| matches!(step, Step::AnyOrder(_)))
     }
+
+    /// Whether it has something that must come soon, whatever ails others (L5).
+    pub fn has_haste(&self) -> bool {
+        (self.script)().iter().any(|step| matches!(step, Step::Soon(..)))
+    }
 }
 
 /// A phase of a claim's life.

@@ -29,6 +29,9 @@ pub(super) const PATIENCE: Duration = Duration::from_secs(2 * 3600);
 /// Fields of internal Secrets that can be derived from the claim.
 const DERIVED: [&str; 2] = ["quota_soft_bytes", "quota_hard_bytes"];
 
+/// Reasons of `Ready` that name what is in the way of a deletion.
+const BLOCKED: [&str; 3] = ["BucketNotEmpty", "DeletionBlocked", "Paused"];
+
 /// What a goal never came to.
 pub(super) struct NeverCame;
 
@@ -108,9 +111,24 @@ impl Stage {
     }
 
     /// The promise that is broken where what the user wants never comes: after a fault that lasted, that it comes by
-    /// itself once it is over.
+    /// itself once it is over; where a claim goes and nothing is told to be in its way, that it comes to its end.
     pub(super) fn unreached(&self) -> Promise {
-        if self.has_lasting() { Promise::L6 } else { Promise::L1 }
+        let facts = self.world.facts();
+        let hangs = |(namespace, name, claim): (_, _, &Value)| {
+            !claim["metadata"]["deletionTimestamp"].is_null() && !BLOCKED.contains(&facts.ready(namespace, name))
+        };
+        if self.has_lasting() {
+            Promise::L6
+        } else if facts.all("bucketclaims").any(hangs) {
+            Promise::L2
+        } else {
+            Promise::L1
+        }
+    }
+
+    /// The promise that is broken where the operator goes round and round: under a fault that lasts another one.
+    pub(super) fn unbounded(&self) -> Promise {
+        if self.has_lasting() { Promise::E2 } else { Promise::L4 }
     }
 
     fn begin(&mut self) {

@@ -1,8 +1,6 @@
 //! What an operator's caches hold, and how a pass and a sweep begin on them.
 
-use super::objects::{
-    BackendFacts, Kind, NAMES, OPERATOR_NAMESPACE, Policy, SecretFacts, Uid, backend_number, bucket_name,
-};
+use super::objects::{BackendFacts, Kind, NAMES, OPERATOR_NAMESPACE, SecretFacts, Uid, backend_number, bucket_name};
 use super::phrases::{Beginning, Place, Reply};
 use super::state::{Cell, Memory, Pass, State};
 use super::world::{DEADLINE, Lag, World};
@@ -74,10 +72,11 @@ impl World {
         let process = &state.operators[operator];
         let mut memory = process.memory[facts.uid.0 as usize].unwrap_or_else(|| {
             // As the controller has it: what a process that died may have left under way.
-            let going = facts.deleting && facts.spec.deletion != Policy::Retain;
-            let at_stake = facts.finalizer && (going || status.bound_secret_name.is_none());
+            let records = own.iter().filter(|number| objects.secret_of(**number).record.is_some()).count();
+            let unfinished = status.bound_secret_name.is_none() || records > 1 || facts.deleting;
+            let at_stake = facts.finalizer && unfinished;
             let until = if at_stake { process.began + DEADLINE } else { 0 };
-            Memory { missing: None, until }
+            Memory { missing: None, look: false, until }
         });
         let mut beginning = Beginning {
             claim,
@@ -85,12 +84,13 @@ impl World {
             consumers,
             missing: memory.missing,
             unanswered: memory.until.saturating_sub(state.now),
-            look,
+            look: look || memory.look,
         };
         let tells = status.conditions.iter().any(|c| c.type_ == "BucketCreated" && c.reason == "BucketMissing");
         if memory.missing.is_some() != tells {
             let view = self.talks.begin(beginning.clone());
             memory.missing = if tells { self.talks.bucket(view) } else { None };
+            memory.look = true;
             (beginning.missing, beginning.look) = (memory.missing, true);
         }
         let view = self.talks.begin(beginning);

@@ -154,6 +154,8 @@ pub(super) struct Pass {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct Memory {
     pub(super) missing: Option<Place>,
+    /// A look at the bucket is due: the last one failed, or another operator saw something else.
+    pub(super) look: bool,
     /// Until when a call without an answer may still happen.
     pub(super) until: u32,
 }

@@ -1,6 +1,8 @@
 //! How the abstract world answers questions and carries out effects: the API server's and the store's rules, in as few
 //! words as they can be said.
 
+use stowage_operator::plan::Checked;
+
 use super::objects::{ClaimFacts, Kind, SecretFacts, Uid};
 use super::phrases::{Call, Ending, Place, Reply, Report, Stride};
 use super::state::{Bucket, Cell, Late, State};
@@ -73,7 +75,13 @@ impl World {
     pub(super) fn end(&self, state: &mut State, operator: usize, slot: usize) {
         if let Some(pass) = state.operators[operator].passes[slot].take() {
             let memory = &mut state.operators[operator].memory[self.talks.uid(pass.view).0 as usize];
-            memory.get_or_insert_default().missing = self.talks.missing(pass.view);
+            let memory = memory.get_or_insert_default();
+            memory.missing = self.talks.missing(pass.view);
+            memory.look = match self.talks.view(pass.view).checked {
+                Checked::No => memory.look,
+                Checked::Failed => true,
+                Checked::Seen => false,
+            };
         }
     }
 

@@ -4,8 +4,9 @@ use stowage_operator::api::wire::TAG_CLAIM_UID;
 
 use crate::effects::{Answer, Call, Fault, KubeVerb};
 
-use super::buckets::{Buckets, destroys, is_empty};
+use super::buckets::{Buckets, is_empty};
 use super::findings::Findings;
+use super::ground::destroys;
 use super::state::{Hand, Held, Life, Place, State};
 use super::views::{Policy, Secret};
 use super::{Case, Promise};

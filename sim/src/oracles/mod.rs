@@ -16,10 +16,13 @@ mod buckets;
 mod canonical;
 mod clocks;
 mod findings;
+mod ground;
+mod holders;
 mod keys;
 mod leftovers;
 mod order;
 mod pace;
+mod policy;
 mod preconditions;
 mod promise;
 mod rest;
@@ -84,6 +87,7 @@ pub fn judge(case: &Case<'_>) -> Judgement {
     let mut findings = Findings::default();
     let mut state = State::new(case);
     let mut buckets = buckets::Buckets::default();
+    let mut holders = holders::Holders::default();
     let mut keys = keys::Keys::default();
     let mut uses = uses::Uses::default();
     let mut order = order::Order::default();
@@ -92,6 +96,7 @@ pub fn judge(case: &Case<'_>) -> Judgement {
     for (index, event) in case.history.events.iter().enumerate() {
         let step = state.read(index, event);
         buckets.see(&state, &step, &mut findings);
+        holders.see(&state, &step, &buckets, &mut findings);
         keys.see(&state, &step, &mut findings);
         uses.see(&state, &step, &mut findings);
         order.see(&state, &step, &mut findings);

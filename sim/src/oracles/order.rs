@@ -7,8 +7,8 @@ use crate::effects::{Call, Fault, Line};
 use crate::history::Called;
 
 use super::Promise;
-use super::buckets::{destroys, is_look};
 use super::findings::Findings;
+use super::ground::{destroys, is_look};
 use super::state::{Hand, Place, Seen, State, Step};
 use super::views::{Claim, Record, Secret};
 

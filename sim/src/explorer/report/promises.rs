@@ -3,6 +3,7 @@
 use crate::explorer::others;
 use crate::explorer::run::{FIRST_SEED, Outcome};
 use crate::explorer::schedule::Schedule;
+use crate::history::{Event, Stored, What};
 use crate::oracles::Promise;
 
 /// When a promise is judged.
@@ -18,8 +19,10 @@ enum Judged {
     AfterLasting,
     /// Where a user's acts came in another order than that of the first seed.
     InOrders,
-    /// By schedules of special kinds, which are not told apart here.
-    Elsewhere,
+    /// Where a claim was deleted.
+    InDeletions,
+    /// Where somebody's wish must come soon, whatever ails others, and no fault met a call.
+    InHaste,
 }
 
 /// Whether a promise was judged in a run.
@@ -36,8 +39,14 @@ pub(super) fn is_judged(promise: Promise, schedule: &Schedule, outcome: &Outcome
         Judged::InOrders => {
             outcome.reached && schedule.plan.is_empty() && schedule.scenario.has_orders() && schedule.seed != FIRST_SEED
         }
-        Judged::Elsewhere => false,
+        Judged::InDeletions => outcome.history.events.iter().any(deletes_a_claim),
+        Judged::InHaste => schedule.scenario.has_haste() && outcome.faults.is_empty(),
     }
+}
+
+fn deletes_a_claim(event: &Event) -> bool {
+    matches!(&event.what, What::Stored(Stored { plural, new: Some(new), .. })
+        if plural == "bucketclaims" && !new["metadata"]["deletionTimestamp"].is_null())
 }
 
 fn judged(promise: Promise) -> Judged {
@@ -46,11 +55,12 @@ fn judged(promise: Promise) -> Judged {
         L6,
     };
     match promise {
-        I1 | I2 | I3 | I4 | I5 | I6 | I7 | I8 | I9 | I10 | I11 | I12 | I13 | I15 | E3 | L1 => Judged::Always,
+        I1 | I2 | I3 | I4 | I5 | I6 | I7 | I8 | I9 | I10 | I11 | I12 | I13 | I15 | E3 | L1 | L4 => Judged::Always,
         I14 | I16 | E1 | L3 => Judged::AtRest,
         D1 => Judged::AtEnd,
         L6 | E2 => Judged::AfterLasting,
         D2 => Judged::InOrders,
-        L2 | L4 | L5 => Judged::Elsewhere,
+        L2 => Judged::InDeletions,
+        L5 => Judged::InHaste,
     }
 }

@@ -1,0 +1,45 @@
+//! What is to be kept is kept: nothing is destroyed under `Retain` (I2), nothing emptied unforced (I3).
+
+use crate::history::Called;
+
+use super::Promise;
+use super::buckets::described;
+use super::findings::Findings;
+use super::ground::{Ground, empties};
+use super::state::{Life, State, Step};
+use super::views::Policy;
+
+/// What is destroyed was to be destroyed in the version of the claim that was read last before the slice.
+pub(super) fn judge(
+    state: &State<'_>,
+    step: &Step<'_>,
+    called: &Called,
+    life: &Life<'_>,
+    ground: Ground,
+    found: &mut Findings,
+) {
+    let policy = life.claim.policy();
+    let (promise, edit) = match policy {
+        Policy::Retain => (Promise::I2, life.retained),
+        Policy::Delete if empties(called.operation) => (Promise::I3, life.unforced),
+        Policy::Delete | Policy::Force => return,
+    };
+    let Some(edit) = edit else { return };
+    let what = described(called);
+    let claim = life.claim.full_name();
+    let wanted = if promise == Promise::I2 { "whose policy is Retain" } else { "which does not force it" };
+    let read = ground.read;
+    let read_after = read.is_some_and(|read| edit.precedes(read));
+    let read_live = read.and_then(|read| state.line(read)).is_none_or(|line| line.fault.is_none());
+    match (read_after, ground.confirmed) {
+        (true, _) if read_live => found.broken(promise, step, format!("{what} is called for claim {claim}, {wanted}")),
+        (true, _) => {
+            found.limit(promise, step, format!("{what} is called for claim {claim}, {wanted}: it was read old"));
+        }
+        (false, false) => {
+            let message = format!("{what} is called for claim {claim}, {wanted}, without reading it again before");
+            found.broken(promise, step, message);
+        }
+        (false, true) => {}
+    }
+}
