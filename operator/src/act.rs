@@ -92,7 +92,10 @@ impl Actor {
     fn claim_written(&self, answer: kube::Result<BucketClaim>) -> Result<Answer, Failure> {
         let raw = answer.map_err(|error| kubernetes::failure(&error))?;
         let claim = Claim::parse(&raw);
-        self.written.wrote(raw);
+        // One whose last finalizer goes is gone with that, and no watch will supersede what is kept of it.
+        if !claim.deleting || !claim.finalizers.is_empty() {
+            self.written.wrote(raw);
+        }
         Ok(Answer::Claim(Some(Box::new(claim))))
     }
 

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::io;
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::str::FromStr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -14,6 +15,8 @@ use futures::future::{BoxFuture, Shared};
 use kube::Client;
 use kube::config::{KubeConfigOptions, Kubeconfig, KubeconfigError};
 use tokio::signal::unix::{SignalKind, signal};
+use tracing_subscriber::EnvFilter;
+use tracing_subscriber::filter::Directive;
 
 use crate::api::{self, AddressingStyle, Endpoint, Gateway};
 use crate::upstream::{Limits, RustlsConnect};
@@ -261,8 +264,7 @@ async fn deadline(terminated: impl Future<Output = ()>) {
 
 fn init_log(format: LogFormat) {
     use std::io::IsTerminal;
-    use tracing_subscriber::EnvFilter;
-    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("info"));
+    let filter = log_filter(EnvFilter::try_from_default_env().ok());
     let builder = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
     match format {
         LogFormat::Text => builder.with_ansi(std::io::stderr().is_terminal()).init(),
@@ -270,9 +272,31 @@ fn init_log(format: LogFormat) {
     }
 }
 
+/// What is logged: what RUST_LOG asks for, but never what kube says of an answer that it can't read, for it quotes the whole of
+/// that, Secrets too (spec §4).
+fn log_filter(asked: Option<EnvFilter>) -> EnvFilter {
+    let quotes = Directive::from_str("kube_client::client=off").expect("a directive");
+    asked.unwrap_or_else(|| EnvFilter::new("info")).add_directive(quotes)
+}
+
 #[cfg(test)]
 mod tests {
+    use rstest::rstest;
+
     use super::*;
+
+    #[rstest]
+    #[case(None)]
+    #[case(Some("trace"))]
+    #[case(Some("info,kube_client=trace,kube_client::client=debug"))]
+    fn an_answer_that_can_not_be_read_is_not_quoted(#[case] asked: Option<&str>) {
+        use tracing::{Level, enabled};
+        let subscriber = tracing_subscriber::fmt().with_env_filter(log_filter(asked.map(EnvFilter::new))).finish();
+        tracing::subscriber::with_default(subscriber, || {
+            assert!(!enabled!(target: "kube_client::client", Level::WARN));
+            assert!(enabled!(target: "stowage_operator::controller", Level::WARN), "all else is as asked for");
+        });
+    }
 
     #[test]
     fn the_command_line_is_well_formed() {

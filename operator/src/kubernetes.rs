@@ -1,4 +1,4 @@
-//! Calls to the API server: how long they may take, and what it means when they fail.
+//! Calls to the API server: how long they may take, what is read of their answers, and what it means when they fail.
 
 use std::time::Duration;
 
@@ -7,20 +7,22 @@ use kube::core::Status;
 use kube::{Client, Error};
 use tower::{BoxError, service_fn};
 
+use crate::managed_fields::without_managed_fields;
 use crate::plan::Failure;
 
 /// How long the API server may take to begin its answer. The body of a watch is no part of that: kube-runtime looks
 /// after those.
 const DEADLINE: Duration = Duration::from_secs(30);
 
-/// A client whose every call ends: kube's own has no deadline, so one lost answer would hold its caller for ever.
-pub(crate) fn with_deadline(client: Client) -> Client {
+/// A client whose every call ends, as kube's own has no deadline, so that one lost answer would hold its caller for ever; and
+/// whose answers can be read whatever others have written into `managedFields`.
+pub(crate) fn guarded(client: Client) -> Client {
     let namespace = client.default_namespace().to_owned();
     let service = service_fn(move |request: http::Request<Body>| {
         let client = client.clone();
         async move {
             match tokio::time::timeout(DEADLINE, client.send(request)).await {
-                Ok(answer) => answer.map_err(BoxError::from),
+                Ok(answer) => answer.map(|answer| answer.map(without_managed_fields)).map_err(BoxError::from),
                 Err(elapsed) => Err(elapsed.into()),
             }
         }

@@ -14,6 +14,7 @@ mod cli;
 mod clock;
 pub mod controller;
 mod kubernetes;
+mod managed_fields;
 mod metrics;
 mod observe;
 pub mod plan;

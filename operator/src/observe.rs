@@ -30,6 +30,8 @@ impl Observer {
         let own = self.internal.of_claim(&claim.uid);
         let bound = claim.status.bound_secret_name.clone();
         let mut consumers = self.consumers.of_claim(&claim.uid);
+        // A UID is no secret, and whoever knows it can name it as an owner in a namespace of theirs.
+        consumers.retain(|secret| secret.0.metadata.namespace.as_deref() == Some(&claim.at.namespace));
         // A Secret of the wanted name that is not this claim's is known by name alone.
         for name in [Some(claim.consumer_secret.clone()), bound].into_iter().flatten() {
             consumers.extend(self.consumers.get(&claim.at.namespace, &name));
@@ -66,7 +68,7 @@ impl Observer {
             Some(Err(why)) => BackendSeen::Invalid(why),
             Some(Ok(backend)) => {
                 let labels = self.namespaces.labels(&claim.namespace);
-                BackendSeen::Present { allowed: backend.access.allows(&claim.namespace, &labels), backend }
+                BackendSeen::Present { allowed: backend.access.allows(&claim.namespace, labels.as_ref()), backend }
             }
         }
     }

@@ -16,6 +16,7 @@ mod restart;
 mod rotation;
 mod schedule;
 mod two;
+mod unreadable;
 mod whole;
 
 use std::path::Path;
@@ -69,6 +70,8 @@ pub enum Scenario {
     NameConflict,
     /// A Secret that isn't the claim's is left alone.
     SecretConflict,
+    /// A tenant's Secret that the operator's types can't read keeps nobody else from being served.
+    Unreadable,
     /// The operator is killed while it creates 20 claims, and started again.
     Restart,
     /// Two operators work on the same claims; one of them is killed and comes back.
@@ -205,6 +208,7 @@ impl Scenario {
             Self::StrippedFinalizer => departure::stripped(world).await,
             Self::NameConflict => conflicts::name(world).await,
             Self::SecretConflict => conflicts::secret(world).await,
+            Self::Unreadable => unreadable::play(world).await,
             Self::Restart => restart::play(world).await,
             Self::GatewayFaults => gateway::faults(world).await,
             Self::TwoOperators => two::operators(world).await,

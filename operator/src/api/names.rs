@@ -19,8 +19,12 @@ pub struct InvalidName {
     pub why: &'static str,
 }
 
+/// Endings of directory buckets and of buckets on Outposts, which general purpose buckets can't have (Amazon S3 User Guide,
+/// "General purpose bucket naming rules"): SDKs send requests for those to other hosts.
+const RESERVED: [&str; 3] = ["--x-s3", "--xa-s3", "--op-s3"];
+
 /// A bucket name: 3 to 63 characters of `a-z 0-9 . -`, a letter or digit at both ends, no two dots in a row,
-/// not an IPv4 address (spec §1, `spec.bucketName`).
+/// not an IPv4 address (spec §1, `spec.bucketName`), and none of the endings that S3 reserves.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct BucketName(String);
 
@@ -44,6 +48,8 @@ impl BucketName {
             invalid("it must not contain two dots in a row")
         } else if looks_like_ipv4(text) {
             invalid("it must not look like an IP address")
+        } else if RESERVED.iter().any(|suffix| text.ends_with(suffix)) {
+            invalid("it must not end in --x-s3, --xa-s3 or --op-s3, which S3 reserves for other kinds of buckets")
         } else {
             Ok(Self(text.to_owned()))
         }
@@ -223,6 +229,10 @@ mod tests {
     #[case("192.168.1.1", false)]
     #[case("999.999.999.999", false)]
     #[case("192.168.1", true)]
+    #[case("photos--x-s3", false)]
+    #[case("photos--use1-az4--x-s3", false)]
+    #[case("photos--op-s3", false)]
+    #[case("photos-s3", true)]
     fn bucket_names(#[case] text: &str, #[case] valid: bool) {
         assert_eq!(BucketName::parse(text).is_ok(), valid, "{text}");
     }

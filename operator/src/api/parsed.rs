@@ -264,13 +264,14 @@ impl BackendAccess {
         }
     }
 
-    /// Whether claims of the namespace `name` with `labels` may use the backend.
-    pub fn allows(&self, name: &str, labels: &BTreeMap<String, String>) -> bool {
+    /// Whether claims of the namespace `name` with `labels` may use the backend. Where its labels aren't known, no selector
+    /// lets it in: one may ask for a label that is absent.
+    pub fn allows(&self, name: &str, labels: Option<&BTreeMap<String, String>>) -> bool {
         match self {
             Self::All => true,
             Self::Some { names, selector } => {
                 names.iter().any(|allowed| allowed == name)
-                    || selector.as_ref().is_some_and(|selector| selector.matches(labels))
+                    || selector.as_ref().zip(labels).is_some_and(|(selector, labels)| selector.matches(labels))
             }
         }
     }
@@ -342,6 +343,15 @@ mod tests {
     #[case(json!({"selector": {"matchExpressions": [{"key": "tier", "operator": "Likes", "values": ["x"]}]}}), false)]
     fn namespaces_are_allowed_by_name_or_label(#[case] allowed: serde_json::Value, #[case] expected: bool) {
         let labels = BTreeMap::from([("tier".to_owned(), "gold".to_owned())]);
-        assert_eq!(backend(&allowed).access.allows("team-a", &labels), expected);
+        assert_eq!(backend(&allowed).access.allows("team-a", Some(&labels)), expected);
+    }
+
+    // covers: 1.backend.allowed.or
+    #[test]
+    fn a_namespace_whose_labels_are_not_known_is_let_in_by_name_alone() {
+        let absent = json!({"selector": {"matchExpressions": [{"key": "restricted", "operator": "DoesNotExist"}]}});
+        assert!(backend(&absent).access.allows("team-a", Some(&BTreeMap::new())));
+        assert!(!backend(&absent).access.allows("team-a", None));
+        assert!(backend(&json!({"names": ["team-a"]})).access.allows("team-a", None));
     }
 }

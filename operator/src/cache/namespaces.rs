@@ -42,10 +42,10 @@ impl NamespaceCache {
         }
     }
 
-    /// Labels of a namespace; none if it isn't known.
-    pub(crate) fn labels(&self, namespace: &str) -> Labels {
+    /// Labels of a namespace, if it is known: one that the watch has not shown yet may have any.
+    pub(crate) fn labels(&self, namespace: &str) -> Option<Labels> {
         let namespaces = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        namespaces.labels.get(namespace).cloned().unwrap_or_default()
+        namespaces.labels.get(namespace).cloned()
     }
 }
 

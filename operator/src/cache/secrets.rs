@@ -7,7 +7,7 @@ use k8s_openapi::api::core::v1::Secret;
 use kube::ResourceExt;
 use kube::runtime::watcher::Event;
 
-use crate::api::{BucketName, ClaimUid};
+use crate::api::{BucketName, ClaimUid, ConsumerContent, wire};
 use crate::plan::Stored;
 
 use super::{is_later, number};
@@ -17,6 +17,10 @@ use super::{is_later, number};
 pub(crate) struct SecretCache(Mutex<Secrets>);
 
 type Key = (String, String);
+
+const CONSUMER: &str = wire::Role::ConsumerSecret.as_str();
+/// Longer than any value that is ours, in bytes: of what is longer the beginning tells that it isn't.
+const LONGEST: usize = 4096;
 
 #[derive(Default)]
 struct Secrets {
@@ -120,7 +124,7 @@ impl SecretCache {
 
 impl Secrets {
     fn put(&mut self, mut secret: Secret) -> Vec<Arc<Secret>> {
-        secret.metadata.managed_fields = None;
+        keep_ours(&mut secret);
         let key = key(&secret);
         if let Some(listing) = &mut self.listing {
             listing.insert(key.clone());
@@ -199,12 +203,31 @@ fn controller(secret: &Secret) -> Option<String> {
     Some(owner.uid.clone())
 }
 
+/// Of a consumer Secret what is ours: its tenant may put a megabyte of other things into it, and make as many of them as it
+/// likes.
+fn keep_ours(secret: &mut Secret) {
+    let meta = &mut secret.metadata;
+    if meta.labels.as_ref().and_then(|labels| labels.get(wire::ROLE)).map(String::as_str) != Some(CONSUMER) {
+        return;
+    }
+    // What is there and empty stays: a patch would add the whole of what is absent.
+    meta.labels.iter_mut().for_each(|labels| labels.retain(|key, _| key.starts_with(wire::PREFIX)));
+    let fits = |key: &String, value: &mut String| key.starts_with(wire::PREFIX) && value.len() <= LONGEST;
+    meta.annotations.iter_mut().for_each(|annotations| annotations.retain(fits));
+    if let Some(data) = &mut secret.data {
+        data.retain(|key, _| ConsumerContent::KEYS.contains(&key.as_str()));
+        data.values_mut().for_each(|value| value.0.truncate(LONGEST));
+    }
+}
+
 fn key(secret: &Secret) -> Key {
     (secret.namespace().unwrap_or_default(), secret.name_any())
 }
 
 #[cfg(test)]
 mod tests {
+    use k8s_openapi::ByteString;
+
     use super::*;
     use crate::api::{ClaimRef, CredentialFacts, SecretKey};
 
@@ -225,6 +248,32 @@ mod tests {
 
     fn versions(cache: &SecretCache) -> Vec<Option<String>> {
         cache.of_claim(&ClaimUid::new("u-1")).iter().map(|stored| stored.0.resource_version()).collect()
+    }
+
+    #[test]
+    fn of_a_consumer_secret_what_is_ours_is_kept() {
+        let mut secret = Secret::default();
+        let map = |key: &str, value: &str| BTreeMap::from([(key.to_owned(), value.to_owned())]);
+        secret.metadata.labels = Some(map(wire::ROLE, CONSUMER));
+        secret.metadata.labels.get_or_insert_default().extend(map("theirs", "x"));
+        secret.metadata.annotations = Some(map("theirs", "x"));
+        let long = ByteString(vec![b'x'; 1 << 20]);
+        secret.data = Some(["BUCKET_NAME", "theirs"].map(|key| (key.to_owned(), long.clone())).into());
+        let cache = SecretCache::default();
+        cache.apply(Event::Apply(secret.clone()));
+        let kept = cache.all().remove(0).0;
+        assert_eq!(kept.metadata.labels, Some(map(wire::ROLE, CONSUMER)));
+        assert_eq!(kept.metadata.annotations, Some(BTreeMap::new()));
+        let data = kept.data.as_ref().unwrap();
+        assert_eq!(
+            data.iter().map(|(key, value)| (key.as_str(), value.0.len())).collect::<Vec<_>>(),
+            [("BUCKET_NAME", LONGEST)]
+        );
+
+        let cache = SecretCache::default();
+        secret.metadata.labels = Some(map(wire::ROLE, wire::Role::BucketRecord.as_str()));
+        cache.apply(Event::Apply(secret));
+        assert_eq!(cache.all().remove(0).0.data.as_ref().unwrap().len(), 2, "internal Secrets are nobody else's");
     }
 
     // covers: 3.ownWrites

@@ -15,7 +15,7 @@ use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
-use crate::api::{BucketClaim, S3Backend, wire};
+use crate::api::{BucketClaim, ClaimRef, S3Backend, wire};
 use crate::cache::SecretCache;
 use crate::plan::Stored;
 
@@ -25,6 +25,9 @@ use super::Shared;
 pub(super) type Claim = DeserializeGuard<BucketClaim>;
 /// A backend, or why it can't be decoded.
 pub(super) type Backend = DeserializeGuard<S3Backend>;
+
+/// Most objects in a page of a list that tenants write: each may have more than a megabyte, and a page is in memory at once.
+const PAGE: u32 = 25;
 
 /// A main stream with the store that it fills.
 pub(super) type Main<K> = (BoxStream<'static, watcher::Result<K>>, Store<K>);
@@ -92,12 +95,12 @@ fn feed_secrets(shared: &Arc<Shared>, feeds: &mut Feeds) {
     let consumers: Api<Secret> = Api::all(shared.client.clone());
     let consumer_role = format!("{}={}", wire::ROLE, wire::Role::ConsumerSecret.as_str());
     let caches = [
-        (internal, wire::ROLE.to_owned(), shared.observer.internal.clone()),
-        (consumers, consumer_role, shared.observer.consumers.clone()),
+        (internal, Config::default().labels(wire::ROLE), shared.observer.internal.clone()),
+        (consumers, Config::default().labels(&consumer_role).page_size(PAGE), shared.observer.consumers.clone()),
     ];
-    for (api, labels, cache) in caches {
+    for (api, config, cache) in caches {
         let shared = shared.clone();
-        let stream = watcher(api, Config::default().labels(&labels));
+        let stream = watcher(api, config);
         let is_internal = Arc::ptr_eq(&cache, &shared.observer.internal);
         feeds.run(stream, move |event| {
             if is_internal {
@@ -120,6 +123,7 @@ fn internal_seen(shared: &Shared, event: &Event<Secret>) {
 fn secrets_changed(shared: &Shared, cache: &SecretCache, event: Event<Secret>) {
     for secret in cache.apply(event) {
         if let Some(claim) = Stored(secret.clone()).claim()
+            && is_of_its_place(shared, &secret, &claim)
             && !shared.memory.is_unanswered(&claim)
         {
             shared.wakes.claim(&claim);
@@ -127,6 +131,12 @@ fn secrets_changed(shared: &Shared, cache: &SecretCache, event: Event<Secret>) {
         // A record that changed hands or is gone: whoever waits for the name tries again.
         shared.wakes.record_changed(&secret.name_any());
     }
+}
+
+/// Whether a Secret may be one of this claim's: internal, or in its namespace. Labels are for anybody to write.
+fn is_of_its_place(shared: &Shared, secret: &Secret, claim: &ClaimRef) -> bool {
+    let namespace = secret.metadata.namespace.as_deref();
+    namespace == Some(&shared.config.operator_namespace) || namespace == Some(&claim.namespace)
 }
 
 fn feed_namespaces(shared: &Arc<Shared>, feeds: &mut Feeds) {
@@ -155,7 +165,7 @@ fn feed_backends(shared: &Arc<Shared>, feeds: &mut Feeds) -> Main<Backend> {
     let (store, writer) = reflector::store();
     let (sender, receiver) = unbounded_channel();
     let api: Api<Backend> = Api::all(shared.client.clone());
-    let stream = watcher(api, Config::default()).modify(drop_managed_fields).reflect(writer);
+    let stream = watcher(api, Config::default()).reflect(writer);
     let shared = shared.clone();
     feeds.run(stream, move |event| {
         for name in shared.observer.backends.apply(&event) {
@@ -177,7 +187,8 @@ fn feed_backends(shared: &Arc<Shared>, feeds: &mut Feeds) -> Main<Backend> {
 /// Claims: fills the store, wakes backends whose count changes, and passes on what isn't the echo of our own write.
 fn claims(shared: &Arc<Shared>, writer: Writer<Claim>) -> BoxStream<'static, watcher::Result<Claim>> {
     let api: Api<Claim> = Api::all(shared.client.clone());
-    let stream = watcher(api, Config::default()).default_backoff().modify(drop_managed_fields).reflect(writer);
+    let config = Config::default().page_size(PAGE);
+    let stream = watcher(api, config).default_backoff().modify(keep_our_annotations).reflect(writer);
     let (seen, shared) = (shared.clone(), shared.clone());
     let echo = move |claim: &Claim| claim.0.as_ref().is_ok_and(|claim| shared.written.is_echo(claim));
     stream
@@ -212,8 +223,9 @@ fn claim_seen(shared: &Shared, event: &Event<Claim>) {
     }
 }
 
-fn drop_managed_fields<K: ResourceExt>(object: &mut K) {
-    object.managed_fields_mut().clear();
+/// Annotations of others are never looked at, and may take a quarter of a megabyte for each claim.
+fn keep_our_annotations(claim: &mut Claim) {
+    claim.annotations_mut().retain(|key, _| key.starts_with(wire::PREFIX));
 }
 
 /// A channel as a stream; ends when every sender is gone.

@@ -28,7 +28,7 @@ use crate::Clock;
 use crate::act::Actor;
 use crate::api::{BucketClaim, Gateway, S3Backend};
 use crate::cache::{BackendCache, NamespaceCache, SecretCache, Written};
-use crate::kubernetes::with_deadline;
+use crate::kubernetes::guarded;
 use crate::metrics::Metrics;
 use crate::observe::Observer;
 use crate::plan::Setting;
@@ -111,7 +111,7 @@ pub async fn run(
 ) -> Result<(), StartError> {
     let shutdown: BoxFuture<'static, ()> = shutdown.boxed();
     let shutdown = shutdown.shared();
-    parts.client = with_deadline(parts.client);
+    parts.client = guarded(parts.client);
     let installation = match config.installation.clone() {
         Some(installation) => installation,
         None => match unless(&shutdown, installation(&parts.client)).await {
@@ -230,8 +230,10 @@ impl Shared {
 
     /// Nothing is kept of a claim that is gone.
     fn forget_claim(&self, claim: &BucketClaim) {
+        let name = wakes::claim_ref(claim);
         self.written.forget(claim);
-        self.memory.forget(claim.metadata.uid.as_deref().unwrap_or_default(), &wakes::claim_ref(claim));
+        self.wakes.forget_claim(&name);
+        self.memory.forget(claim.metadata.uid.as_deref().unwrap_or_default(), &name);
     }
 
     /// Nothing is kept of a backend that is gone.

@@ -83,6 +83,14 @@ impl Wakes {
         }
     }
 
+    /// `claim` is gone, and waits for nothing any more.
+    pub(super) fn forget_claim(&self, claim: &ClaimRef) {
+        self.waiting().retain(|_, claims| {
+            claims.remove(claim);
+            !claims.is_empty()
+        });
+    }
+
     /// Wakes whoever waits for this record; from now on they no longer do.
     pub(super) fn record_changed(&self, record: &str) {
         let claims = self.waiting().remove(record).unwrap_or_default();

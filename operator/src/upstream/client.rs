@@ -10,7 +10,8 @@ use aws_sdk_s3::config::timeout::TimeoutConfig;
 use aws_sdk_s3::config::{BehaviorVersion, Credentials, Region, RequestChecksumCalculation, SharedHttpClient};
 use aws_sdk_s3::error::{ProvideErrorMetadata, SdkError};
 use aws_sdk_s3::types::{
-    BucketLocationConstraint, BucketVersioningStatus, CreateBucketConfiguration, Tag, Tagging, VersioningConfiguration,
+    BucketLocationConstraint, BucketVersioningStatus, CreateBucketConfiguration, ObjectIdentifier, Tag, Tagging,
+    VersioningConfiguration,
 };
 use aws_smithy_async::rt::sleep::TokioSleep;
 use aws_smithy_runtime_api::client::orchestrator::HttpResponse;
@@ -43,6 +44,8 @@ pub struct Upstream {
     pub(super) client: Client,
     permits: Semaphore,
     circuits: Mutex<Circuits>,
+    /// What each bucket that is being emptied began with at its last slice.
+    pub(super) emptied: Mutex<BTreeMap<BucketName, ObjectIdentifier>>,
     region: String,
     backend: String,
     recoveries: UnboundedSender<String>,
@@ -82,6 +85,7 @@ impl Upstream {
             client: Client::from_conf(config),
             permits: Semaphore::new(limits.calls),
             circuits: Mutex::new(Circuits::new(limits.timeout)),
+            emptied: Mutex::default(),
             region: backend.region.clone(),
             backend: backend.name.clone(),
             recoveries: access.recoveries.clone(),
@@ -137,7 +141,9 @@ impl Upstream {
 
     /// Tells the circuit of a call that failed.
     fn failed(&self, mut refusal: Refusal, admission: Admission) -> Refusal {
-        if refusal.is_outage() {
+        if refusal.unsent {
+            // Neither an outage nor an answer.
+        } else if refusal.is_outage() {
             let (asked, chance) = (refusal.retry_after, fastrand::f64());
             let open = self.circuits().failed(refusal.operation, admission, asked, Instant::now(), chance);
             if open {
@@ -167,15 +173,16 @@ impl Upstream {
         self.circuits.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// ListBuckets: whether endpoint and credentials work. It is made whatever the circuits say, and if it succeeds
-    /// after a failure, what is given a rest is tried at once.
+    /// ListBuckets: whether endpoint and credentials work. One bucket is asked for: Amazon S3 refuses to list all of an
+    /// account that may have more than 10,000. The call is made whatever the circuits say, and if it succeeds after a
+    /// failure, what is given a rest is tried at once.
     ///
     /// # Errors
     /// When they don't.
     pub async fn probe(&self) -> Result<(), UpstreamError> {
         let answer = {
             let _permit = self.permits.acquire().await;
-            self.timed("ListBuckets", Box::pin(self.client.list_buckets().send())).await
+            self.timed("ListBuckets", Box::pin(self.client.list_buckets().max_buckets(1).send())).await
         };
         let tried = self.circuits().probed(answer.is_ok(), Instant::now());
         if tried {

@@ -66,6 +66,8 @@ pub(super) struct Refusal {
     pub(super) code: Option<String>,
     /// How long the store asks to be left alone.
     pub(super) retry_after: Option<Duration>,
+    /// No request was made of the call: that says nothing of the store.
+    pub(super) unsent: bool,
     /// The circuit is open; whether the store was asked all the same.
     pub(super) failing: Option<Asked>,
 }
@@ -85,13 +87,14 @@ impl Refusal {
             status: response.map(|response| response.status().as_u16()),
             code,
             retry_after: retry_after.map(Duration::from_secs),
+            unsent: matches!(error, SdkError::ConstructionFailure(_)),
             failing: None,
         }
     }
 
     /// A call that was not made, because the circuit is open.
     pub(super) fn not_asked(operation: &'static str) -> Self {
-        Self { operation, status: None, code: None, retry_after: None, failing: Some(Asked(false)) }
+        Self { operation, status: None, code: None, retry_after: None, unsent: true, failing: Some(Asked(false)) }
     }
 
     /// Whether S3's code is this one.

@@ -1,6 +1,8 @@
 //! Emptying a bucket, a slice at a time (spec §3.4): unfinished uploads, versions and delete markers.
 
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{MutexGuard, PoisonError};
 
 use aws_sdk_s3::types::{Delete, ObjectIdentifier};
 use futures::stream::{self, Stream, StreamExt};
@@ -86,7 +88,18 @@ struct Marker {
 impl Upstream {
     /// Deletes at most about `most` of what the bucket holds, uploads first: one that is completed later would make a
     /// version. Requests under way are let finish when one fails, so that the count is true.
+    ///
+    /// It ends with an error where a bucket begins with what the slice before is said to have deleted all of, as where a key
+    /// holds a character that XML can't carry and the store lists it as another one: that would go on for ever.
     pub async fn purge(&self, bucket: &BucketName, most: u32) -> Slice {
+        let slice = self.purge_slice(bucket, most).await;
+        if slice.complete || slice.refused.is_some() || slice.failed.is_some() {
+            self.emptied().remove(bucket);
+        }
+        slice
+    }
+
+    async fn purge_slice(&self, bucket: &BucketName, most: u32) -> Slice {
         let uploads = self.abort_uploads(bucket, most).await;
         let left = most.saturating_sub(u32::try_from(uploads.deleted).unwrap_or(u32::MAX));
         if uploads.failed.is_some() || !uploads.complete || left == 0 {
@@ -100,7 +113,7 @@ impl Upstream {
 
     async fn delete_versions(&self, bucket: &BucketName, most: u32) -> Slice {
         let failed = AtomicBool::new(false);
-        let pages = pages(most, &failed, |marker, size| self.versions(bucket, marker, size));
+        let pages = pages(most, &failed, |marker, size| self.new_versions(bucket, marker, size));
         let batches = pages.map(|page| async {
             match page {
                 Ok(page) => {
@@ -129,6 +142,30 @@ impl Upstream {
             }
         });
         gather(batches, &failed).await
+    }
+
+    /// A page of versions, of which the first one is not what the slice before began with.
+    async fn new_versions(
+        &self,
+        bucket: &BucketName,
+        marker: Marker,
+        size: i32,
+    ) -> Result<Page<ObjectIdentifier, Marker>, UpstreamError> {
+        let begins = marker.key.is_none() && marker.id.is_none();
+        let page = self.versions(bucket, marker, size).await?;
+        if let Some(first) = page.items.first().filter(|_| begins)
+            && self.emptied().insert(bucket.clone(), first.clone()).as_ref() == Some(first)
+        {
+            let code = "what it says is deleted is still listed".to_owned();
+            return Err(UpstreamError { operation: "DeleteObjects", class: Class::Failed { code } });
+        }
+        Ok(page)
+    }
+
+    /// What each bucket began with at the last slice, as long as there is more of it.
+    fn emptied(&self) -> MutexGuard<'_, BTreeMap<BucketName, ObjectIdentifier>> {
+        // The map is whole whatever happened to a thread that held it.
+        self.emptied.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// A page of versions and delete markers; of objects, where the store has no versions.
@@ -256,9 +293,25 @@ async fn gather(batches: impl Stream<Item = Slice>, failed: &AtomicBool) -> Slic
 
 #[cfg(test)]
 mod tests {
-    use rstest::rstest;
+    use std::sync::Arc;
+    use std::time::Duration;
 
+    use aws_sdk_s3::config::SharedHttpClient;
+    use aws_smithy_runtime_api::client::http::{
+        HttpConnector, HttpConnectorFuture, SharedHttpConnector, http_client_fn,
+    };
+    use aws_smithy_runtime_api::client::orchestrator::{HttpRequest, HttpResponse};
+    use aws_smithy_runtime_api::http::StatusCode;
+    use aws_smithy_types::body::SdkBody;
+    use rstest::rstest;
+    use serde_json::json;
+    use tokio::sync::mpsc::unbounded_channel;
+    use tower::{BoxError, service_fn};
+
+    use super::super::{Access, Limits, RustlsConnect};
     use super::*;
+    use crate::api::{Backend, SecretKey};
+    use crate::metrics::Metrics;
 
     /// Stores differ in the code for what is locked: Amazon S3 and versitygw say AccessDenied, MinIO InvalidRequest.
     #[rstest]
@@ -276,6 +329,58 @@ mod tests {
         slice.judge("DeleteObjects", code);
         let found = (slice.deleted, slice.refused.as_deref(), slice.failed.is_some());
         assert_eq!(found, (deleted, refused, failed));
+    }
+
+    /// A store that says of everything that it is deleted, and goes on listing it.
+    #[derive(Debug)]
+    struct Stubborn;
+
+    impl HttpConnector for Stubborn {
+        fn call(&self, request: HttpRequest) -> HttpConnectorFuture {
+            let body = match request.uri() {
+                uri if uri.contains("versions") => {
+                    "<ListVersionsResult><IsTruncated>true</IsTruncated><NextKeyMarker>a</NextKeyMarker>\
+                     <Version><Key>a</Key><VersionId>1</VersionId></Version></ListVersionsResult>"
+                }
+                uri if uri.contains("uploads") => "<ListMultipartUploadsResult/>",
+                _ => "<DeleteResult/>",
+            };
+            let ok = StatusCode::try_from(200).expect("a status");
+            HttpConnectorFuture::ready(Ok(HttpResponse::new(ok, SdkBody::from(body))))
+        }
+    }
+
+    fn upstream(http: SharedHttpClient) -> Upstream {
+        let nobody = service_fn(async |_: http::Request<kube::client::Body>| {
+            Err::<http::Response<kube::client::Body>, _>(BoxError::from("there is no API server"))
+        });
+        let access = Access {
+            client: kube::Client::new(nobody, "default"),
+            connect: Arc::new(RustlsConnect),
+            limits: Limits { calls: 8, timeout: Duration::from_secs(10) },
+            namespaces: Vec::new(),
+            recoveries: unbounded_channel().0,
+            metrics: Metrics::new(),
+        };
+        let backend = serde_json::from_value(json!({
+            "apiVersion": "broker.stowage.io/v1alpha1", "kind": "S3Backend", "metadata": {"name": "main"},
+            "spec": {"endpoint": "http://s3.example", "adminCredentialsSecretRef": {"name": "a", "namespace": "b"}},
+        }));
+        let backend = Backend::parse(&backend.expect("a backend")).expect("one that can be read");
+        Upstream::new(&backend, "id", &SecretKey::new("key".into()), http, &access)
+    }
+
+    #[tokio::test]
+    async fn what_is_listed_again_after_it_was_said_to_be_deleted_is_no_progress() {
+        let upstream = upstream(http_client_fn(|_, _| SharedHttpConnector::new(Stubborn)));
+        let bucket = BucketName::parse("photos").unwrap();
+        let more = Slice { deleted: 1, ..Slice::default() };
+        assert_eq!(upstream.purge(&bucket, 1).await, more);
+        let failed = upstream.purge(&bucket, 1).await;
+        assert_eq!(failed.deleted, 0);
+        let told = failed.failed.map(|error| error.to_string());
+        assert_eq!(told.as_deref(), Some("DeleteObjects: the store failed (what it says is deleted is still listed)"));
+        assert_eq!(upstream.purge(&bucket, 1).await, more, "the next try is one");
     }
 
     #[test]

@@ -5,15 +5,16 @@ use std::time::Duration;
 use rstest::rstest;
 use serde_json::{Value, json};
 use stowage_sim::store::Dialect;
-use stowage_sim::world::{ADMIN_ACCOUNT, OPERATOR_NAMESPACE, Options};
+use stowage_sim::world::{ADMIN_ACCOUNT, OPERATOR_NAMESPACE, Options, World};
 
-use crate::support::{Stage, claim_with, data, object, ready, secrets};
+use crate::support::{Stage, claim, claim_with, data, object, ready, secrets, tenant_can_work};
 
 /// Longer than the interval of drift checks and resyncs, jitter included.
 const RESYNC: Duration = Duration::from_secs(700);
 
-/// A Secret as the operator writes it for a claim that is bound.
-fn forged(claim: &Value, bucket: &str) -> String {
+/// A Secret as the operator writes it for a claim that is bound, in whichever namespace. It has a finalizer, so that the
+/// garbage collector doesn't take it.
+fn forged(claim: &Value, namespace: &str, name_of_secret: &str, bucket: &str) -> String {
     let (name, uid) = (&claim["metadata"]["name"], &claim["metadata"]["uid"]);
     let labels = json!({
         "broker.stowage.io/role": "consumer-secret", "broker.stowage.io/backend": "main",
@@ -23,7 +24,10 @@ fn forged(claim: &Value, bucket: &str) -> String {
     let owner = json!({
         "apiVersion": "broker.stowage.io/v1alpha1", "kind": "BucketClaim", "name": name, "uid": uid, "controller": true,
     });
-    let metadata = json!({"namespace": "team-a", "name": "photos-s3", "labels": labels, "ownerReferences": [owner]});
+    let metadata = json!({
+        "namespace": namespace, "name": name_of_secret, "labels": labels, "ownerReferences": [owner],
+        "finalizers": ["example.com/kept"],
+    });
     let data = json!({"BUCKET_NAME": bucket, "AWS_ACCESS_KEY_ID": "AKIAFORGED"});
     json!({"apiVersion": "v1", "kind": "Secret", "metadata": metadata, "stringData": data}).to_string()
 }
@@ -43,14 +47,36 @@ fn a_forged_consumer_secret_opens_no_bucket_of_others(
             .await;
         stage.until_ready_is("team-a", "photos", "BucketExists").await;
         let claim = object(&stage.world, "bucketclaims", "team-a", "photos");
-        stage.apply(&forged(&claim, "victim")).await;
+        stage.apply(&forged(&claim, "team-a", "photos-s3", "victim")).await;
         stage.world.pass(RESYNC).await;
         assert_eq!(ready(&stage.world, "team-a", "photos"), "BucketExists");
         assert!(secrets(&stage.world, OPERATOR_NAMESPACE, "virtual-credential").is_empty());
         let left = data(&stage.world, "team-a", "photos-s3");
         assert_eq!(left["AWS_ACCESS_KEY_ID"], "AKIAFORGED", "nothing is given to it");
+        stage.patch("secrets", "team-a", "photos-s3", json!({"metadata": {"finalizers": null}})).await;
         stage.delete("bucketclaims", "team-a", "photos").await;
         stage.until_gone("team-a", "photos").await;
         assert!(stage.world.store.objects("victim").contains_key("theirs"));
+    });
+}
+
+/// A UID is no secret, and labels and owner references are for anybody to write.
+#[test]
+fn a_secret_of_another_namespace_that_names_a_claim_as_its_owner_is_none_of_its() {
+    Stage::run("", async |stage| {
+        stage.apply(&claim("team-a", "photos")).await;
+        stage.until_ready_is("team-a", "photos", "Bound").await;
+        let claim = object(&stage.world, "bucketclaims", "team-a", "photos");
+        for name in ["photos-s3", "other"] {
+            stage.apply(&forged(&claim, "team-b", name, "team-a-photos")).await;
+        }
+        stage.delete("secrets", "team-a", "photos-s3").await;
+        let is_back = |world: &World| !object(world, "secrets", "team-a", "photos-s3").is_null();
+        stage.soon("the consumer Secret is there again", 10, is_back).await;
+        stage.world.pass(RESYNC).await;
+        for name in ["photos-s3", "other"] {
+            assert_eq!(data(&stage.world, "team-b", name)["AWS_ACCESS_KEY_ID"], "AKIAFORGED");
+        }
+        tenant_can_work(&stage.world, "team-a", "photos-s3").await;
     });
 }

@@ -33,6 +33,20 @@ pub struct ConsumerContent<'a> {
 }
 
 impl ConsumerContent<'_> {
+    /// All keys of its data, those that may be absent included.
+    pub const KEYS: [&'static str; 10] = [
+        "AWS_ACCESS_KEY_ID",
+        "AWS_SECRET_ACCESS_KEY",
+        "AWS_REGION",
+        "AWS_DEFAULT_REGION",
+        "AWS_ENDPOINT_URL",
+        "AWS_ENDPOINT_URL_S3",
+        "BUCKET_NAME",
+        "S3_ADDRESSING_STYLE",
+        "QUOTA_SOFT_BYTES",
+        "QUOTA_HARD_BYTES",
+    ];
+
     /// Keys that may be left over from an earlier spec and are then removed by name.
     pub const OPTIONAL_KEYS: [&'static str; 2] = ["QUOTA_SOFT_BYTES", "QUOTA_HARD_BYTES"];
 

@@ -1,6 +1,8 @@
 //! Secrets are read as they were written, and show nothing.
 
+use super::super::backend::AddressingStyle;
 use super::super::names::{BucketName, ClaimRef, ClaimUid, Endpoint};
+use super::super::quantity::Bytes;
 use super::super::wire;
 use super::*;
 
@@ -73,4 +75,22 @@ fn values_too_long_for_a_label_stand_whole_in_an_annotation() {
     let content = record.content("stowage-system");
     assert_eq!(content.labels[wire::CLAIM_NAME].len(), 63);
     assert_eq!(content.annotations[wire::CLAIM_NAME], record.claim.name);
+}
+
+#[test]
+fn a_consumer_secret_has_no_other_keys_than_those_that_are_named() {
+    let quota = Some(Bytes::MAX);
+    let facts = CredentialFacts { quota_soft: quota, quota_hard: quota, ..facts() };
+    let key = SecretKey::new("s3cr3t".into());
+    let secret = facts.content("stowage-system", Some(&key)).to_secret();
+    let credential = Credential::read(&secret, &facts.uid, 3).unwrap();
+    let gateway = Gateway {
+        endpoint: Endpoint::parse("http://gateway.example").unwrap(),
+        region: "us-east-1".into(),
+        addressing_style: AddressingStyle::Path,
+    };
+    let content = ConsumerContent { facts: &facts, credential: &credential, gateway: &gateway, name: "photos-s3" };
+    let mut keys = ConsumerContent::KEYS;
+    keys.sort_unstable();
+    assert_eq!(content.content().data.into_keys().collect::<Vec<_>>(), keys);
 }
