@@ -85,7 +85,7 @@ model *args:
 conformance *args:
     cargo run --release --locked --bin stowage-sim -- conformance {{ args }}
 
-# Does the exploration find the bugs of sim/mutants? Takes about a quarter of a minute for each; `just mutants NAME…` tries these.
+# Does the exploration find the bugs of sim/mutants? Takes half an hour, or some 20 s for each; `just mutants NAME…` tries these.
 mutants *args:
     cargo run --locked --bin stowage-sim -- mutants {{ args }}
 
