@@ -24,7 +24,7 @@ pub struct InvalidName {
 const RESERVED: [&str; 3] = ["--x-s3", "--xa-s3", "--op-s3"];
 
 /// A bucket name: 3 to 63 characters of `a-z 0-9 . -`, a letter or digit at both ends, no two dots in a row,
-/// not an IPv4 address (spec §1, `spec.bucketName`), and none of the endings that S3 reserves.
+/// not an IPv4 address (spec §1, `spec.bucketName`).
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct BucketName(String);
 
@@ -48,8 +48,6 @@ impl BucketName {
             invalid("it must not contain two dots in a row")
         } else if looks_like_ipv4(text) {
             invalid("it must not look like an IP address")
-        } else if RESERVED.iter().any(|suffix| text.ends_with(suffix)) {
-            invalid("it must not end in --x-s3, --xa-s3 or --op-s3, which S3 reserves for other kinds of buckets")
         } else {
             Ok(Self(text.to_owned()))
         }
@@ -58,6 +56,11 @@ impl BucketName {
     /// The name as text.
     pub fn as_str(&self) -> &str {
         &self.0
+    }
+
+    /// The ending by which S3 has it be of another kind of bucket, if it has one.
+    pub fn reserved_ending(&self) -> Option<&'static str> {
+        RESERVED.into_iter().find(|ending| self.0.ends_with(ending))
     }
 }
 
@@ -217,6 +220,15 @@ mod tests {
 
     use super::*;
 
+    #[rstest]
+    #[case("photos--x-s3", Some("--x-s3"))]
+    #[case("photos--use1-az4--x-s3", Some("--x-s3"))]
+    #[case("photos--op-s3", Some("--op-s3"))]
+    #[case("photos-s3", None)]
+    fn endings_of_other_kinds_of_buckets(#[case] text: &str, #[case] ending: Option<&str>) {
+        assert_eq!(BucketName::parse(text).unwrap().reserved_ending(), ending);
+    }
+
     // covers: 1.claim.bucketName
     #[rstest]
     #[case("abc", true)]
@@ -229,10 +241,6 @@ mod tests {
     #[case("192.168.1.1", false)]
     #[case("999.999.999.999", false)]
     #[case("192.168.1", true)]
-    #[case("photos--x-s3", false)]
-    #[case("photos--use1-az4--x-s3", false)]
-    #[case("photos--op-s3", false)]
-    #[case("photos-s3", true)]
     fn bucket_names(#[case] text: &str, #[case] valid: bool) {
         assert_eq!(BucketName::parse(text).is_ok(), valid, "{text}");
     }

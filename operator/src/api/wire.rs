@@ -38,6 +38,10 @@ pub const TAG_CLAIM: &str = "broker.stowage.io/claim";
 /// Bucket tag: UID of the claim.
 pub const TAG_CLAIM_UID: &str = CLAIM_UID;
 
+/// The labels of Secrets of ours. Of a value that is too long for a label the whole is an annotation of the same name.
+pub const LABELS: [&str; 8] =
+    [ROLE, CLAIM_NAMESPACE, CLAIM_NAME, CLAIM_UID, BACKEND, BUCKET, ACCESS_KEY_ID, ROTATION_GENERATION];
+
 /// What a Secret of ours is for (label `broker.stowage.io/role`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Role {

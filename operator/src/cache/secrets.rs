@@ -211,9 +211,11 @@ fn keep_ours(secret: &mut Secret) {
         return;
     }
     // What is there and empty stays: a patch would add the whole of what is absent.
-    meta.labels.iter_mut().for_each(|labels| labels.retain(|key, _| key.starts_with(wire::PREFIX)));
-    let fits = |key: &String, value: &mut String| key.starts_with(wire::PREFIX) && value.len() <= LONGEST;
-    meta.annotations.iter_mut().for_each(|annotations| annotations.retain(fits));
+    let fits = |key: &String, value: &mut String| wire::LABELS.contains(&key.as_str()) && value.len() <= LONGEST;
+    meta.labels.iter_mut().chain(&mut meta.annotations).for_each(|map| map.retain(fits));
+    meta.owner_references.iter_mut().for_each(|owners| owners.retain(|owner| owner.controller == Some(true)));
+    meta.finalizers = None;
+    secret.type_ = secret.type_.take().map(|kind| if kind.len() > LONGEST { "too long".to_owned() } else { kind });
     if let Some(data) = &mut secret.data {
         data.retain(|key, _| ConsumerContent::KEYS.contains(&key.as_str()));
         data.values_mut().for_each(|value| value.0.truncate(LONGEST));
@@ -227,6 +229,7 @@ fn key(secret: &Secret) -> Key {
 #[cfg(test)]
 mod tests {
     use k8s_openapi::ByteString;
+    use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 
     use super::*;
     use crate::api::{ClaimRef, CredentialFacts, SecretKey};
@@ -256,7 +259,11 @@ mod tests {
         let map = |key: &str, value: &str| BTreeMap::from([(key.to_owned(), value.to_owned())]);
         secret.metadata.labels = Some(map(wire::ROLE, CONSUMER));
         secret.metadata.labels.get_or_insert_default().extend(map("theirs", "x"));
+        secret.metadata.labels.get_or_insert_default().extend(map("broker.stowage.io/theirs", "x"));
         secret.metadata.annotations = Some(map("theirs", "x"));
+        secret.metadata.finalizers = Some(vec!["example.com/theirs".to_owned()]);
+        secret.metadata.owner_references = Some(vec![OwnerReference::default()]);
+        secret.type_ = Some("x".repeat(1 << 20));
         let long = ByteString(vec![b'x'; 1 << 20]);
         secret.data = Some(["BUCKET_NAME", "theirs"].map(|key| (key.to_owned(), long.clone())).into());
         let cache = SecretCache::default();
@@ -264,6 +271,8 @@ mod tests {
         let kept = cache.all().remove(0).0;
         assert_eq!(kept.metadata.labels, Some(map(wire::ROLE, CONSUMER)));
         assert_eq!(kept.metadata.annotations, Some(BTreeMap::new()));
+        assert_eq!((&kept.metadata.finalizers, &kept.metadata.owner_references), (&None, &Some(Vec::new())));
+        assert_eq!(kept.type_.as_deref(), Some("too long"));
         let data = kept.data.as_ref().unwrap();
         assert_eq!(
             data.iter().map(|(key, value)| (key.as_str(), value.0.len())).collect::<Vec<_>>(),

@@ -188,7 +188,7 @@ fn feed_backends(shared: &Arc<Shared>, feeds: &mut Feeds) -> Main<Backend> {
 fn claims(shared: &Arc<Shared>, writer: Writer<Claim>) -> BoxStream<'static, watcher::Result<Claim>> {
     let api: Api<Claim> = Api::all(shared.client.clone());
     let config = Config::default().page_size(PAGE);
-    let stream = watcher(api, config).default_backoff().modify(keep_our_annotations).reflect(writer);
+    let stream = watcher(api, config).default_backoff().modify(keep_what_is_read).reflect(writer);
     let (seen, shared) = (shared.clone(), shared.clone());
     let echo = move |claim: &Claim| claim.0.as_ref().is_ok_and(|claim| shared.written.is_echo(claim));
     stream
@@ -223,9 +223,11 @@ fn claim_seen(shared: &Shared, event: &Event<Claim>) {
     }
 }
 
-/// Annotations of others are never looked at, and may take a quarter of a megabyte for each claim.
-fn keep_our_annotations(claim: &mut Claim) {
-    claim.annotations_mut().retain(|key, _| key.starts_with(wire::PREFIX));
+/// Labels, owners and annotations of others are never looked at, and may take a megabyte for each claim.
+fn keep_what_is_read(claim: &mut Claim) {
+    claim.annotations_mut().retain(|key, _| [wire::ROTATE, wire::PAUSED].contains(&key.as_str()));
+    claim.labels_mut().clear();
+    claim.owner_references_mut().clear();
 }
 
 /// A channel as a stream; ends when every sender is gone.

@@ -142,7 +142,11 @@ pub(super) fn recall(view: &View, desired: &Desired, latest: Option<&Stored>) ->
             let backend = usable(view, &name)?;
             Target { backend: name, endpoint: backend.endpoint.clone(), bucket }
         }
-        None => wanted(view, desired)?,
+        None => {
+            let target = wanted(view, desired)?;
+            refuse_reserved(&target.bucket)?;
+            target
+        }
     };
     let mut record = blank(view, target, 1);
     let suspicious = is_suspicious(view, &record)?;
@@ -160,6 +164,7 @@ pub(super) fn recall(view: &View, desired: &Desired, latest: Option<&Stored>) ->
 
 /// The halt whose step makes this claim the holder of one more bucket, or says why it can't be that.
 pub(super) fn hold(view: &View, record: BucketRecord) -> Result<(), Halt> {
+    refuse_reserved(&record.bucket)?;
     if is_suspicious(view, &record)? {
         bucket::refuse_rivals(view, &record)?;
     }
@@ -214,6 +219,13 @@ fn wanted_bucket(claim: &Claim, desired: &Desired, backend: &Backend) -> Result<
         let message = format!("the template of S3Backend {} gives this claim no bucket: {error}", backend.name);
         Stop::refused(Reason::TemplateInvalid, Concern::Ready, message).into()
     })
+}
+
+/// SDKs send requests for such a bucket elsewhere, whatever the endpoint. A claim that has one already keeps it.
+fn refuse_reserved(bucket: &BucketName) -> Result<(), Halt> {
+    let Some(ending) = bucket.reserved_ending() else { return Ok(()) };
+    let message = format!("bucket {bucket} can't be had: S3 reserves the ending {ending} for another kind of bucket");
+    Err(Stop::refused(Reason::TemplateInvalid, Concern::Ready, message).into())
 }
 
 /// The record decides between claims (spec §3.2). What the cache says of another holder is enough to wait: the

@@ -10,8 +10,7 @@ use aws_sdk_s3::config::timeout::TimeoutConfig;
 use aws_sdk_s3::config::{BehaviorVersion, Credentials, Region, RequestChecksumCalculation, SharedHttpClient};
 use aws_sdk_s3::error::{ProvideErrorMetadata, SdkError};
 use aws_sdk_s3::types::{
-    BucketLocationConstraint, BucketVersioningStatus, CreateBucketConfiguration, ObjectIdentifier, Tag, Tagging,
-    VersioningConfiguration,
+    BucketLocationConstraint, BucketVersioningStatus, CreateBucketConfiguration, Tag, Tagging, VersioningConfiguration,
 };
 use aws_smithy_async::rt::sleep::TokioSleep;
 use aws_smithy_runtime_api::client::orchestrator::HttpResponse;
@@ -44,8 +43,8 @@ pub struct Upstream {
     pub(super) client: Client,
     permits: Semaphore,
     circuits: Mutex<Circuits>,
-    /// What each bucket that is being emptied began with at its last slice.
-    pub(super) emptied: Mutex<BTreeMap<BucketName, ObjectIdentifier>>,
+    /// A digest of what each bucket that is being emptied held at its last slice.
+    pub(super) emptied: Mutex<BTreeMap<BucketName, u64>>,
     region: String,
     backend: String,
     recoveries: UnboundedSender<String>,

@@ -183,6 +183,13 @@ mod tests {
     }
 
     #[test]
+    fn of_a_call_that_could_not_be_made_no_request_was_sent() {
+        let refusal = |error| Refusal::of::<aws_sdk_s3::Error>("CreateBucket", &error);
+        assert!(refusal(SdkError::construction_failure("no such bucket can be had")).unsent);
+        assert!(!refusal(SdkError::timeout_error("nobody answers")).unsent);
+    }
+
+    #[test]
     fn the_text_is_the_same_whether_a_failing_store_was_asked_or_not() {
         let text = |asked| Class::Failing { asked }.to_string();
         assert_eq!(text(true), text(false));

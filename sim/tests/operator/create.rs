@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::support::{Stage, assert_bound_once, claim};
+use crate::support::{Stage, assert_bound_once, claim, claim_with, internal_of};
 
 // covers: 1.claim.bucketName.absent, 1.ready.Bound, 2.record.first, 3.1.order, 3.1.cost, 3.2.create.absence
 #[test]
@@ -74,5 +74,15 @@ fn an_hour_at_rest_writes_nothing_and_looks_at_the_bucket_at_most_once_in_an_int
         assert_eq!(counters.kubernetes_writes, 0, "{}", stage.trace());
         // Six intervals: at most seven looks at the bucket, and as many probes of the backend.
         assert!((2..=14).contains(&counters.s3_calls), "{} S3 calls\n{}", counters.s3_calls, stage.trace());
+    });
+}
+
+/// The SDK sends requests for such a bucket to other hosts.
+#[test]
+fn a_bucket_name_that_s3_reserves_for_another_kind_of_bucket_is_not_to_be_had() {
+    Stage::run("", async |stage| {
+        stage.apply(&claim_with("team-a", "photos", "bucketName: photos--x-s3")).await;
+        stage.until_ready_is("team-a", "photos", "TemplateInvalid").await;
+        assert_eq!(internal_of(&stage.world, "photos"), Vec::<String>::new());
     });
 }
