@@ -1,9 +1,9 @@
-//! I1 to I4, I12 and I14: buckets, records, and their order.
+//! I1, I12 and I14: buckets, records, and their order.
 
 use serde_json::json;
 
 use super::super::Promise;
-use super::story::{By, Story, UID, empty_bucket, encode, key, record, tag, usurped};
+use super::story::{By, Story, UID, empty_bucket, encode, record, tag, usurped};
 use crate::effects::{Answer, CrashPoint, Fault};
 use crate::history::What;
 use crate::store::BucketSnapshot;
@@ -283,137 +283,6 @@ fn a_bucket_of_others_is_not_tagged() {
     foreign(1, true).assert_broken(Promise::I1, "carries no claim's tags");
     foreign(1, false).assert_limit(Promise::I1);
     foreign(0, true).assert_limit(Promise::I1);
-}
-
-#[test]
-fn nothing_is_destroyed_by_a_pass_that_read_the_policy_retain() {
-    let mut story = Story::about_to_destroy("Force");
-    story.change_claim(By::Other, |claim| {
-        claim["spec"]["deletionPolicy"] = "Retain".into();
-        claim["spec"]["forceDelete"] = false.into();
-    });
-    // What was confirmed before the edit is in flight.
-    story.s3("DeleteObjects", |_| {});
-    story.assert_kept();
-    story.get_claim();
-    story.s3("DeleteBucket", |bucket| *bucket = None);
-    story.assert_broken(Promise::I2, "whose policy is Retain");
-}
-
-#[test]
-fn nothing_is_destroyed_without_reading_an_edited_claim_again() {
-    let mut story = Story::about_to_destroy("Force");
-    story.s3("GetBucketTagging", |_| {});
-    story.change_claim(By::Other, |claim| claim["spec"]["deletionPolicy"] = "Retain".into());
-    story.s3("DeleteBucket", |bucket| *bucket = None);
-    story.assert_broken(Promise::I2, "without reading it again");
-}
-
-#[test]
-fn nothing_is_emptied_by_a_pass_that_read_that_it_is_not_forced() {
-    let mut story = Story::about_to_destroy("Force");
-    story.change_claim(By::Other, |claim| claim["spec"]["forceDelete"] = false.into());
-    story.s3("DeleteObjects", |_| {});
-    story.assert_kept();
-    story.s3("GetBucketTagging", |_| {});
-    story.get_claim();
-    story.s3("AbortMultipartUpload", |_| {});
-    story.assert_broken(Promise::I3, "does not force it");
-}
-
-#[test]
-fn no_slice_follows_another_without_reading_the_claim_again() {
-    let with = |versions: usize| {
-        move |bucket: &mut Option<BucketSnapshot>| {
-            if let Some(bucket) = bucket {
-                bucket.versions = versions;
-            }
-        }
-    };
-    let mut story = Story::about_to_destroy("Force");
-    story.setting.purge_slice = 2;
-    with(5)(&mut story.bucket);
-    story.s3("DeleteObjects", with(4));
-    story.change_claim(By::Other, |claim| claim["spec"]["forceDelete"] = false.into());
-    // It goes on with the slice that it began before the edit.
-    story.s3("DeleteObjects", with(3));
-    story.assert_kept();
-    story.s3("DeleteObjects", with(2));
-    story.assert_broken(Promise::I3, "without reading it again");
-}
-
-#[test]
-fn one_bucket_is_not_held_by_two_claims() {
-    let mut story = Story::bound("Retain");
-    story.put(By::Operator, "secrets", OPERATOR_NAMESPACE, "br-2", record("another"));
-    story.assert_broken(Promise::I4, "held by two claims");
-}
-
-#[test]
-fn a_claim_without_the_bucket_gets_no_key() {
-    let mut story = Story::new();
-    story.make_claim("Retain");
-    story.put(By::Operator, "secrets", OPERATOR_NAMESPACE, "vc-akia1", key(1));
-    story.assert_broken(Promise::I4, "does not hold");
-
-    // Decided before another operator let the claim go: a POST says nothing of that.
-    story.amend_last(|line| line.fault = Some(Fault::Twin));
-    story.assert_broken(Promise::I4, "does not hold");
-    story.setting.operators = 2;
-    story.assert_limit(Promise::I4);
-}
-
-#[test]
-fn what_proves_a_bucket_that_was_there_is_not_its_tenants_to_write() {
-    let mut found = Story::new();
-    found.make_claim("Retain");
-    found.put(By::Operator, "secrets", OPERATOR_NAMESPACE, "br-1", record(UID));
-    found.bucket = Some(empty_bucket(found.now));
-    found.s3("GetBucketTagging", |_| {});
-
-    let mut story = found.clone();
-    story.mint(1);
-    story.assert_broken(Promise::I4, "was not made for its claim");
-
-    let mut story = found.clone();
-    story.change(By::Operator, "secrets", OPERATOR_NAMESPACE, "br-1", |record| {
-        record["data"]["origin"] = encode("Adopted").into();
-    });
-    story.mint(1);
-    story.assert_kept();
-
-    let mut story = found.clone();
-    tag(&mut story.bucket, UID);
-    story.s3("GetBucketTagging", |_| {});
-    story.mint(1);
-    story.assert_kept();
-
-    // A store without tagging may say that it made a bucket that was there.
-    let mut story = found;
-    let there = story.bucket.take();
-    story.s3("GetBucketTagging", |_| {});
-    story.bucket = there;
-    story.change(By::Operator, "secrets", OPERATOR_NAMESPACE, "br-1", |record| {
-        record["data"]["absence"] = encode("true").into();
-    });
-    story.mint(1);
-    story.assert_limit(Promise::I4);
-}
-
-#[test]
-fn a_key_is_not_made_while_another_claim_has_one_for_the_bucket() {
-    let mut story = Story::bound("Retain");
-    story.put(
-        By::Other,
-        "bucketclaims",
-        "team-b",
-        "photos",
-        json!({"metadata": {"uid": "another", "namespace": "team-b", "name": "photos"}, "spec": {}}),
-    );
-    let mut other = key(2);
-    other["data"]["claim_uid"] = encode("another").into();
-    story.put(By::Operator, "secrets", OPERATOR_NAMESPACE, "vc-akia2", other);
-    story.assert_broken(Promise::I4, "of another claim opens it");
 }
 
 #[test]

@@ -3,7 +3,9 @@
 mod buckets;
 mod canonical;
 mod clocks;
+mod holders;
 mod keys;
+mod policy;
 mod rest;
 mod stored;
 mod story;
