@@ -144,6 +144,10 @@ Examples:
   stowage-sim mutants
   stowage-sim mutants forbidden-is-absent remade-at-one
   stowage-sim mutants -o markdown > docs/mutants.md
+  stowage-sim mutants --list -o json
+
+With -o json: {mutants: [{name, killed, fault, seconds, promise, message, met, …}], killed, total,
+median_seconds}; with --list {mutants: [{name, bug, from, promises, scenarios}]}.
 
 Exit codes: 0 every mutant is killed; 1 one is not, does not apply or does not build; 2 wrong usage.";
 
@@ -195,22 +199,38 @@ impl From<Color> for ColorChoice {
     }
 }
 
+/// Why a command did not come to a good end, in one sentence.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Failure {
+    /// It can't do what it was asked to; 2 to the shell, as what clap refuses.
+    Usage(String),
+    /// It failed, or found what it looks for; 1 to the shell.
+    Found(String),
+}
+
+impl From<String> for Failure {
+    fn from(why: String) -> Self {
+        Self::Found(why)
+    }
+}
+
 impl Cli {
     /// Does what the command line says.
     ///
     /// # Errors
-    /// One sentence: what failed.
-    pub fn execute(self) -> Result<(), String> {
+    /// What failed.
+    pub fn execute(self) -> Result<(), Failure> {
         match self.command {
-            Command::Demo(args) => run_demo(args),
-            Command::Explore(args) => explore::run_explore(args),
-            Command::Replay(args) => replay::run_replay(args),
-            Command::Merge(args) => merge::run_merge(args),
-            Command::Mutants(args) => mutants::execute(args),
-            Command::Model(args) => run_model(args),
-            Command::Serve { command } => serve::run_serve(command),
-            Command::Conformance(args) => conformance::run_conformance(&args),
+            Command::Demo(args) => run_demo(args)?,
+            Command::Explore(args) => explore::run_explore(args)?,
+            Command::Replay(args) => replay::run_replay(args)?,
+            Command::Merge(args) => merge::run_merge(args)?,
+            Command::Mutants(args) => mutants::execute(args)?,
+            Command::Model(args) => run_model(args)?,
+            Command::Serve { command } => serve::run_serve(command)?,
+            Command::Conformance(args) => conformance::run_conformance(&args)?,
         }
+        Ok(())
     }
 }
 

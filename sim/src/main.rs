@@ -3,21 +3,21 @@
 use std::process::ExitCode;
 
 use clap::Parser;
-use stowage_sim::cli::Cli;
+use stowage_sim::cli::{Cli, Failure};
 
 /// A fifth of an exploration's time is allocation, each schedule on a thread of its own.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
-    match Cli::parse().execute() {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(why) => {
-            #[expect(clippy::print_stderr, reason = "the one sentence that the contract promises")]
-            {
-                eprintln!("stowage-sim: {why}");
-            }
-            ExitCode::FAILURE
-        }
+    let (why, code) = match Cli::parse().execute() {
+        Ok(()) => return ExitCode::SUCCESS,
+        Err(Failure::Found(why)) => (why, ExitCode::FAILURE),
+        Err(Failure::Usage(why)) => (why, ExitCode::from(2)),
+    };
+    #[expect(clippy::print_stderr, reason = "the one sentence that the contract promises")]
+    {
+        eprintln!("stowage-sim: {why}");
     }
+    code
 }

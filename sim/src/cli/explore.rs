@@ -9,8 +9,8 @@ use clap::Args;
 use serde_json::json;
 
 use super::progress::Progress;
-use super::report::{prepare, publish};
-use super::{Output, Printing, print_json, printed};
+use super::report::{prepare, publish, verdict};
+use super::{Failure, Output, Printing, print_json, printed};
 use crate::explorer::{Campaign, Order, Profile, Report, Scenario, Shard, explore, scenarios};
 
 pub(super) const EXAMPLES: &str = "\
@@ -21,10 +21,12 @@ Examples:
   stowage-sim explore --profile deep --shard 0/8 -o json > shard-0.json
   stowage-sim explore --list
 
-With -o json: {schedules, seconds, jobs, scenarios: [{name, schedules, effects, crash_points, crash_points_expected}],
-cells: {covered, total}, failures: [{line, promise, message}]}, and more beside these.
+With -o json: {schedules, seconds, jobs, complete, cells: {covered, total}, failures: [{line, promise, message}],
+scenarios: [{name, schedules, effects, crash_points, crash_points_expected}]}, and more beside these.
 
-Exit codes: 0 every promise was kept; 1 one was broken; 2 wrong usage.";
+Exit codes: 0 every promise was kept by what was run, also where --time-limit cut that short; 1 one was
+broken, or all was run and something that has to be met was not (a fault in a phase, a crash point, a
+reason of Ready), or the report can't be written; 2 wrong usage.";
 
 /// What to explore.
 #[derive(Debug, Args)]
@@ -35,7 +37,7 @@ pub(super) struct ExploreArgs {
     /// How much to explore.
     #[arg(long, env = "STOWAGE_PROFILE", value_name = "PROFILE", default_value = "default")]
     profile: Profile,
-    /// What everything that is drawn is drawn from: any number.
+    /// What everything that is drawn is drawn from: a number from 0 to 18446744073709551615.
     #[arg(long, env = "STOWAGE_SEED", value_name = "N", default_value_t = 1)]
     seed: u64,
     /// Schedules to run at once, at least 1; as many as there are processors if not given.
@@ -47,7 +49,8 @@ pub(super) struct ExploreArgs {
     /// Run one of N equal parts, counted from 0, for several machines; see `stowage-sim merge`.
     #[arg(long, env = "STOWAGE_SHARD", value_name = "I/N", default_value_t = Shard::WHOLE)]
     shard: Shard,
-    /// Run so many random plans of three faults besides; as many as the profile says if not given.
+    /// Run so many random plans of three faults besides, of all scenarios together; if not given, 100 for each scenario in
+    /// the default profile and 5000 in the deep one.
     #[arg(long, env = "STOWAGE_RANDOM", value_name = "N")]
     random: Option<usize>,
     /// Stop at the first broken promise.
@@ -61,7 +64,7 @@ pub(super) struct ExploreArgs {
     #[arg(long, env = "STOWAGE_REPORT", value_name = "DIR")]
     report: Option<PathBuf>,
     /// Print `HASH SCENARIO SEED PLAN` for each schedule in place of the report: two processes have to print the same.
-    #[arg(long, env = "STOWAGE_HASHES", conflicts_with = "list")]
+    #[arg(long, env = "STOWAGE_HASHES", conflicts_with_all = ["list", "report", "output"])]
     hashes: bool,
     /// List the scenarios with what they are about, and explore nothing.
     #[arg(long, env = "STOWAGE_LIST")]
@@ -76,13 +79,13 @@ fn scenario(name: &str) -> Result<&'static Scenario, String> {
 }
 
 /// Explores, and prints what was found.
-pub(super) fn run_explore(args: ExploreArgs) -> Result<(), String> {
+pub(super) fn run_explore(args: ExploreArgs) -> Result<(), Failure> {
     let scenarios = if args.scenarios.is_empty() { scenarios::ALL.to_vec() } else { args.scenarios };
     if args.list {
-        return list(&scenarios, args.printing);
+        return Ok(list(&scenarios, args.printing)?);
     }
     if args.shuffle && args.profile != Profile::Default {
-        return Err("--shuffle is for --profile default alone".to_owned());
+        return Err(Failure::Usage("--shuffle is for --profile default alone".to_owned()));
     }
     prepare(args.report.as_deref())?;
     let campaign = Campaign {
@@ -100,11 +103,11 @@ pub(super) fn run_explore(args: ExploreArgs) -> Result<(), String> {
     let mut progress = Progress::begin();
     let report = explore(&campaign, |now| progress.tell(now));
     progress.end();
-    if !args.hashes {
-        return publish(&report, args.report.as_deref(), args.printing);
+    if args.hashes {
+        print_hashes(&report)?;
+        return Ok(verdict(&report)?);
     }
-    print_hashes(&report)?;
-    super::report::verdict(&report)
+    Ok(publish(&report, args.report.as_deref(), args.printing)?)
 }
 
 fn print_hashes(report: &Report) -> Result<(), String> {
@@ -180,7 +183,7 @@ mod tests {
             assert_eq!(args.shard.to_string(), format!("{index}/{pods}"));
             assert_eq!((args.profile, args.printing.output), (Profile::Deep, Output::Json));
         }
-        assert_eq!(container.command.as_deref(), Some(&["stowage-sim".to_owned()][..]));
+        assert_eq!(container.command.as_deref(), Some(&["/stowage-sim".to_owned()][..]));
         assert_eq!(written[0], "explore");
     }
 }

@@ -13,7 +13,7 @@ use crate::explorer;
 const PAUSE: Duration = Duration::from_secs(30);
 
 /// What the bar shows.
-const TEMPLATE: &str = "{bar:24} {pos}/{len} schedules, {rate}, {msg}, {eta} left";
+const TEMPLATE: &str = "{bar:24} {pos}/{len} schedules, {rate}, {msg}";
 
 /// Tells how far an exploration is.
 pub(super) struct Progress {
@@ -38,7 +38,7 @@ impl Progress {
 
     /// This is how far it is.
     pub(super) fn tell(&mut self, now: explorer::Progress<'_>) {
-        let explorer::Progress { done, total, broken, failures, cells, cells_total } = now;
+        let explorer::Progress { done, total, more, broken, failures, cells, cells_total } = now;
         if let Some(failure) = broken {
             // Nobody may be there to read it.
             self.bar.suspend(|| {
@@ -46,13 +46,15 @@ impl Progress {
             });
         }
         let told = format!("{failures} failed, {cells} of {cells_total} cells");
+        let passed = self.start.elapsed();
         if !self.bar.is_hidden() {
             self.bar.set_length(total as u64);
             self.bar.set_position(done as u64);
-            self.bar.set_message(told);
+            self.bar.set_message(format!("{told}, {}", left(done, total, more, passed)));
         } else if self.told.elapsed() >= PAUSE {
             self.told = Instant::now();
-            let _ = writeln!(io::stderr(), "{}, {told}", line(done, total, self.start.elapsed()));
+            let _ =
+                writeln!(io::stderr(), "{}, {}, {told}", line(done, total, passed), left(done, total, more, passed));
         }
     }
 
@@ -62,11 +64,20 @@ impl Progress {
     }
 }
 
-/// `1200/4000 schedules, 300/s, 9 s left`.
+/// Schedules in a second.
+fn rate(done: usize, passed: Duration) -> f64 {
+    done as f64 / passed.as_secs_f64().max(0.001)
+}
+
+/// `1200/4000 schedules, 300/s`.
 fn line(done: usize, total: usize, passed: Duration) -> String {
-    let rate = done as f64 / passed.as_secs_f64().max(0.001);
-    let left = total.saturating_sub(done) as f64 / rate.max(0.001);
-    format!("{done}/{total} schedules, {rate:.0}/s, {left:.0} s left")
+    format!("{done}/{total} schedules, {:.0}/s", rate(done, passed))
+}
+
+/// `9 s left`, or more, where there may be more schedules than are foreseen.
+fn left(done: usize, total: usize, more: bool, passed: Duration) -> String {
+    let seconds = total.saturating_sub(done) as f64 / rate(done, passed).max(0.001);
+    format!("{}{seconds:.0} s left", if more { "at least " } else { "" })
 }
 
 #[cfg(test)]
@@ -75,7 +86,11 @@ mod tests {
 
     #[test]
     fn a_line_tells_rate_and_time_left() {
-        assert_eq!(line(1200, 4000, Duration::from_secs(4)), "1200/4000 schedules, 300/s, 9 s left");
-        assert_eq!(line(0, 10, Duration::ZERO), "0/10 schedules, 0/s, 10000 s left");
+        let passed = Duration::from_secs(4);
+        assert_eq!(line(1200, 4000, passed), "1200/4000 schedules, 300/s");
+        assert_eq!(left(1200, 4000, false, passed), "9 s left");
+        assert_eq!(left(1200, 4000, true, passed), "at least 9 s left");
+        assert_eq!(line(0, 10, Duration::ZERO), "0/10 schedules, 0/s");
+        assert_eq!(left(0, 10, false, Duration::ZERO), "10000 s left");
     }
 }

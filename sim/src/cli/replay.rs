@@ -16,8 +16,9 @@ Examples:
   stowage-sim replay 'rotate 1 kube:patch secrets@2 lost-answer'
   stowage-sim replay 'create 1 #17 crash(before); s3:CreateBucket@1 lost-answer' --all --width 240
 
-With -o json: {line, violations: [{promise, words, message, event}], took, trace_hash, events: [{at_ms, effect, life,
-fault, user, operator, kubernetes, store, gateway, tenant}]}; an event's fields are there where they say something.
+With -o json: {line, unmet: [FAULT], violations: [{promise, words, message, event}], took, trace_hash,
+events: [{at_ms, effect, life, fault, user, operator, kubernetes, store, gateway, tenant}]}; an event's
+fields are there where they say something. A fault of the plan that met no call is told, and no error.
 
 Exit codes: 0 every promise was kept; 1 one was broken, said in one sentence on stderr; 2 wrong usage.";
 
@@ -27,7 +28,7 @@ const WIDTH: u16 = 160;
 /// What to play again.
 #[derive(Debug, Args)]
 pub(super) struct ReplayArgs {
-    /// The line that a failure printed: 'SCENARIO SEED PLAN'.
+    /// The line that a failure printed: 'SCENARIO SEED PLAN'. What follows ' -- ' in it is a remark.
     #[arg(value_name = "SCHEDULE", value_parser = |text: &str| text.parse::<Schedule>())]
     schedule: Schedule,
     /// Characters in a line, at least 80; the terminal's if not given, 160 where there is none.

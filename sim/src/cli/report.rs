@@ -36,12 +36,12 @@ pub(super) fn publish(report: &Report, directory: Option<&Path>, printing: Print
     verdict(report)
 }
 
-/// An error if a promise was broken, or if everything was explored and a fault met no call in some phase.
+/// An error if a promise was broken, or if everything was explored and not all was met that has to be.
 pub(super) fn verdict(report: &Report) -> Result<(), String> {
-    let unmet: Vec<String> = report.unmet().iter().map(|(fault, phase)| format!("{fault} in {phase}")).collect();
+    let gaps = report.gaps();
     match report.failures.len() {
-        0 if unmet.is_empty() => Ok(()),
-        0 => Err(format!("no promise was broken, but these met no call: {}", unmet.join(", "))),
+        0 if gaps.is_empty() => Ok(()),
+        0 => Err(format!("no promise was broken, but not all was tried: {}", gaps.join(", "))),
         1 => Err(format!("one schedule of {} broke a promise", report.schedules)),
         many => Err(format!("{many} of {} schedules broke a promise", report.schedules)),
     }

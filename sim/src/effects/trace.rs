@@ -9,6 +9,7 @@ use sha2::{Digest, Sha256};
 
 use super::call::{Call, KubeVerb};
 use super::fault::Fault;
+use super::plan::{EffectPattern, Entry, Plan};
 
 /// All effects of a run, by number.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -95,6 +96,28 @@ impl Trace {
             counters.count(line);
         }
         counters
+    }
+
+    /// The entries of a plan whose fault no call was given. A fault of the whole run needs no call.
+    pub fn unmet(&self, plan: &Plan) -> Plan {
+        let met = |entry: &Entry| {
+            entry.fault.is_of_run() || self.meant(&entry.effect).any(|it| it.fault == Some(entry.fault))
+        };
+        Plan { entries: plan.entries.iter().filter(|entry| !met(entry)).cloned().collect() }
+    }
+
+    /// The lines that a pattern of a plan means.
+    fn meant<'a>(&'a self, effect: &'a EffectPattern) -> Box<dyn Iterator<Item = &'a Line> + 'a> {
+        match effect {
+            EffectPattern::Number(number) => Box::new(self.lines.iter().filter(|line| line.number == number.get())),
+            EffectPattern::Call { call, occurrence } => {
+                let alike = self.lines.iter().filter(|line| call.matches(&line.call));
+                match occurrence.and_then(|it| usize::try_from(it.get()).ok()) {
+                    Some(occurrence) => Box::new(alike.skip(occurrence - 1).take(1)),
+                    None => Box::new(alike),
+                }
+            }
+        }
     }
 
     pub(super) fn push(&mut self, line: Line) {

@@ -1,5 +1,6 @@
 //! A campaign: many schedules on several threads, and what came of them.
 
+use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
@@ -70,8 +71,10 @@ pub enum Profile {
 pub struct Progress<'a> {
     /// Schedules that are done.
     pub done: usize,
-    /// Schedules that there are, as far as they can be foreseen: which pairs there will be can't.
+    /// Schedules that there are, as far as they can be foreseen.
     pub total: usize,
+    /// Whether there may be more: which pairs there will be can't be foreseen.
+    pub more: bool,
     /// What the schedule that was done last broke.
     pub broken: Option<&'a Failure>,
     /// Failures so far.
@@ -199,14 +202,14 @@ impl<P: FnMut(Progress<'_>)> Work<'_, P> {
         };
         let mut rest: Vec<Schedule> = of_all().flat_map(single).collect();
         fastrand::Rng::with_seed(self.campaign.seed).shuffle(&mut rest);
-        self.run_mine(first.into_iter().chain(rest).collect())
+        self.run_singles(first.into_iter().chain(rest).collect(), &Verdict::of, |_, _| {})
     }
 
     /// Every scenario without faults; fewer if the time is over.
     fn undisturbed(&self) -> Vec<Outcome> {
         let all: Vec<Schedule> =
             self.campaign.scenarios.iter().map(|scenario| self.schedule(scenario, Plan::default())).collect();
-        let mut outcomes = std::collections::BTreeMap::new();
+        let mut outcomes = BTreeMap::new();
         at_once(self.campaign.jobs, &all, self.deadline, play_apart, |done| {
             outcomes.insert(done.index, done.result);
             true
@@ -238,7 +241,7 @@ impl<P: FnMut(Progress<'_>)> Work<'_, P> {
             schedules.extend(seeds.map(|seed| Schedule { scenario, seed, plan: Plan::default() }));
         }
         if self.campaign.profile != Profile::Deep {
-            return self.run_mine(schedules);
+            return self.run_singles(schedules, &Verdict::of, |_, _| {});
         }
         let mut seconds: Vec<Schedule> = Vec::new();
         let end = canonical(&undisturbed.end);
@@ -246,8 +249,7 @@ impl<P: FnMut(Progress<'_>)> Work<'_, P> {
             seconds: seconds_of(schedule, outcome, undisturbed, &end),
             ..Verdict::of(schedule, outcome)
         };
-        let mine = self.mine(schedules);
-        let complete = self.run_all(mine, &judge, |schedule, verdict| {
+        let complete = self.run_singles(schedules, &judge, |schedule, verdict| {
             let plans = verdict.seconds.iter().cloned();
             seconds.extend(plans.map(|plan| Schedule { plan, ..schedule.clone() }));
         });
@@ -294,6 +296,28 @@ impl<P: FnMut(Progress<'_>)> Work<'_, P> {
         self.run_all(mine, &Verdict::of, |_, _| {})
     }
 
+    /// Runs this shard's part of schedules among which are the crash points of their scenarios, and counts those: one
+    /// that comes up once more in the corpus or at random makes up for none.
+    fn run_singles(
+        &mut self,
+        schedules: Vec<Schedule>,
+        judge: Judge<'_>,
+        mut see: impl FnMut(&Schedule, &Verdict),
+    ) -> bool {
+        let mine = self.mine(schedules);
+        let mut crashes: BTreeMap<&str, usize> = BTreeMap::new();
+        let complete = self.run_all(mine, judge, |schedule, verdict| {
+            *crashes.entry(schedule.scenario.name).or_default() += usize::from(is_crash(&schedule.plan));
+            see(schedule, verdict);
+        });
+        for (name, count) in crashes {
+            if let Some(row) = self.report.scenarios.get_mut(name) {
+                row.crash_points += count;
+            }
+        }
+        complete
+    }
+
     /// Runs schedules, and takes down what comes of them. `false` if not all were run.
     fn run_all(
         &mut self,
@@ -322,7 +346,6 @@ impl<P: FnMut(Progress<'_>)> Work<'_, P> {
         }
         report.note(name, &done.result);
         if let Some(row) = report.scenarios.get_mut(name) {
-            row.crash_points += usize::from(is_crash(&schedule.plan));
             Slow::keep(&mut row.slowest, done.took, || schedule.to_string());
             Slow::keep(&mut row.longest, done.result.took, || schedule.to_string());
         }
@@ -331,7 +354,9 @@ impl<P: FnMut(Progress<'_>)> Work<'_, P> {
         let total = self.planned.max(self.foreseen);
         let (failures, cells, cells_total) =
             (report.failures.len(), report.cells().len(), report.cells_expected().len());
-        (self.progress)(Progress { done: self.done, total, broken: failure.as_ref(), failures, cells, cells_total });
+        let more = self.campaign.profile == Profile::Deep;
+        let (done, broken) = (self.done, failure.as_ref());
+        (self.progress)(Progress { done, total, more, broken, failures, cells, cells_total });
     }
 }
 

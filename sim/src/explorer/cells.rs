@@ -1,6 +1,27 @@
-//! Cells: pairs of a fault and a phase of a claim's life. Every one that there can be has to be met by some schedule.
+//! What an exploration has to come to: cells, which are pairs of a fault and a phase of a claim's life, each one that there
+//! can be; and each reason of a claim's Ready.
+
+use stowage_operator::api::Reason;
 
 use super::scenario::Phase;
+
+/// The reasons of a claim's Ready (spec §1). Some schedule has to come to each.
+pub const REASONS: [Reason; 14] = [
+    Reason::Bound,
+    Reason::BackendNotReady,
+    Reason::BackendNotAllowed,
+    Reason::TemplateInvalid,
+    Reason::BucketNameConflict,
+    Reason::BucketExists,
+    Reason::BucketMissing,
+    Reason::SecretConflict,
+    Reason::CreationInconsistent,
+    Reason::BackendError,
+    Reason::BucketNotEmpty,
+    Reason::Purging,
+    Reason::DeletionBlocked,
+    Reason::Paused,
+];
 
 /// Why no call of a phase can meet a fault of this name; `None` where one can.
 pub fn why_never(fault: &str, phase: Phase) -> Option<&'static str> {

@@ -30,9 +30,9 @@ impl fmt::Display for Schedule {
 impl FromStr for Schedule {
     type Err = ScheduleError;
 
-    /// Reads the text form: scenario, seed, plan.
+    /// Reads the text form: scenario, seed, plan. What follows ` -- ` is a remark, as the corpus has them.
     fn from_str(text: &str) -> Result<Self, ScheduleError> {
-        let text = text.trim();
+        let text = text.split_once(" -- ").map_or(text, |(schedule, _)| schedule).trim();
         let (name, rest) = text.split_once(' ').unwrap_or((text, ""));
         let scenario = scenarios::named(name).ok_or_else(|| ScheduleError::Scenario(name.to_owned()))?;
         let (seed, plan) = rest.trim_start().split_once(' ').unwrap_or((rest.trim_start(), ""));
@@ -66,6 +66,12 @@ mod tests {
     #[case("rotate 18446744073709551615 #17 crash(before); s3:CreateBucket@1 lost-answer")]
     fn a_line_is_read_as_it_is_printed(#[case] line: &str) {
         assert_eq!(line.parse::<Schedule>().map(|schedule| schedule.to_string()), Ok(line.to_owned()));
+    }
+
+    #[test]
+    fn a_remark_is_not_read() {
+        let schedule: Schedule = "create 1 #17 hang -- the answer; is late".parse().expect("a schedule");
+        assert_eq!(schedule.to_string(), "create 1 #17 hang");
     }
 
     #[rstest]

@@ -5,9 +5,11 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 
+use crate::cli::Failure;
+
 use super::catalogue::{FOLDER, Mutant, load};
 use super::explore::Limits;
-use super::report::{document, markdown, summary, text};
+use super::report::{catalogue, document, markdown, summary, text};
 use super::run::{Outcome, Trial, Verdict};
 
 /// What `stowage-sim mutants` is told.
@@ -50,12 +52,15 @@ enum Output {
 ///
 /// # Errors
 /// One sentence: what failed, or which mutants are alive.
-pub fn execute(args: MutantsArgs) -> Result<(), String> {
+pub fn execute(args: MutantsArgs) -> Result<(), Failure> {
     let workspace = args.workspace.map_or_else(find_workspace, Ok)?;
-    let mutants = select(load(&workspace)?, &args.names)?;
+    let mutants = select(load(&workspace)?, &args.names).map_err(Failure::Usage)?;
     if args.list {
-        let lines: String = mutants.iter().map(|mutant| format!("{}: {}\n", mutant.name, mutant.bug)).collect();
-        return print(&lines);
+        let lines = || mutants.iter().map(|mutant| format!("{}: {}\n", mutant.name, mutant.bug)).collect();
+        return Ok(print(&match args.output {
+            Output::Json => format!("{:#}\n", catalogue(&mutants)),
+            Output::Text | Output::Markdown => lines(),
+        })?);
     }
     let place = args.scratch.unwrap_or_else(|| target_folder(&workspace).join("mutants"));
     let limits = Limits { jobs: args.jobs, time_limit: args.time_limit };
@@ -75,7 +80,7 @@ pub fn execute(args: MutantsArgs) -> Result<(), String> {
         Output::Json => format!("{:#}\n", document(&report)),
         Output::Markdown => markdown(&report),
     })?;
-    if report.alive().next().is_none() { Ok(()) } else { Err(summary(&report)) }
+    if report.alive().next().is_none() { Ok(()) } else { Err(summary(&report).into()) }
 }
 
 fn sentence(outcome: &Outcome) -> String {

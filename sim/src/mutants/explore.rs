@@ -5,6 +5,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use serde::Deserialize;
+use serde::de::DeserializeOwned;
 
 use super::process::{self, Done};
 
@@ -32,6 +33,9 @@ pub struct Kill {
     /// The line of the smallest plan that breaks the promise too, where one was found.
     #[serde(default)]
     pub shrunk: Option<String>,
+    /// Whether every fault of the line met a call of the unmutated operator too.
+    #[serde(skip)]
+    pub met: bool,
 }
 
 impl Kill {
@@ -60,28 +64,38 @@ pub(super) fn explore(binary: &Path, scenarios: &[String], limits: &Limits) -> R
     command.args(limits.jobs.iter().flat_map(|jobs| ["--jobs".to_owned(), jobs.to_string()]));
     let done = process::run(&mut command, Duration::from_secs(limits.time_limit) + GRACE)
         .map_err(|why| format!("the exploration {why}"))?;
-    account(&done)
+    told(&done, "exploration")
 }
 
-fn account(done: &Done) -> Result<Explored, String> {
-    serde_json::from_str::<Explored>(&done.stdout).map_err(|error| {
+/// The document that a program told.
+fn told<T: DeserializeOwned>(done: &Done, what: &str) -> Result<T, String> {
+    serde_json::from_str(&done.stdout).map_err(|error| {
         let last = done.stderr.lines().last().unwrap_or("it said nothing");
         match done.exited {
-            true => format!("the exploration gave no account ({error}): {last}"),
-            false => format!("the exploration crashed: {last}"),
+            true => format!("the {what} gave no account ({error}): {last}"),
+            false => format!("the {what} crashed: {last}"),
         }
     })
 }
 
-/// Whether every promise is kept under a line, by this build.
+/// What a replay came to; a part of what `replay -o json` prints.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+pub(super) struct Replayed {
+    /// Faults of the line that met no call.
+    pub(super) unmet: Vec<String>,
+    /// The promises that were broken.
+    pub(super) violations: Vec<serde_json::Value>,
+}
+
+/// Replays a line by this build.
 ///
 /// # Errors
 /// When the line can't be replayed.
-pub(super) fn is_kept(binary: &Path, line: &str) -> Result<bool, String> {
+pub(super) fn replay(binary: &Path, line: &str) -> Result<Replayed, String> {
     let mut command = Command::new(binary);
-    command.args(["replay", line]);
+    command.args(["replay", line, "--output", "json"]);
     let done = process::run(&mut command, GRACE).map_err(|why| format!("the replay {why}"))?;
-    Ok(done.success)
+    told(&done, "replay")
 }
 
 #[cfg(test)]
@@ -96,14 +110,14 @@ mod tests {
     fn an_account_is_read_whatever_else_it_says() {
         let text = r#"{"schedules": 7, "seconds": 0.5, "jobs": 2, "failures":
             [{"line": "create 1 #3 lost-answer", "promise": "I1", "message": "gone", "event": 4}]}"#;
-        let explored = account(&done(text, true)).expect("it is an account");
+        let explored: Explored = told(&done(text, true), "exploration").expect("it is an account");
         assert_eq!((explored.schedules, explored.failures[0].promise.as_str()), (7, "I1"));
     }
 
     #[test]
     fn no_account_is_no_survival() {
-        let problem = account(&done("", false)).expect_err("there is none");
-        assert!(problem.contains("crashed: last words"), "{problem}");
-        assert!(account(&done("panicked", true)).is_err());
+        let problem = told::<Explored>(&done("", false), "exploration").expect_err("there is none");
+        assert!(problem.contains("the exploration crashed: last words"), "{problem}");
+        assert!(told::<Explored>(&done("panicked", true), "exploration").is_err());
     }
 }

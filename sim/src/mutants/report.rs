@@ -6,11 +6,23 @@ use serde_json::{Value, json};
 
 use crate::demo::Table;
 
+use super::catalogue::Mutant;
 use super::explore::Kill;
 use super::run::{Outcome, Report, Verdict};
 
 /// Width of the table on a terminal: replay lines are long.
 const WIDTH: usize = 160;
+
+/// The document of `--list -o json`.
+pub(super) fn catalogue(mutants: &[Mutant]) -> Value {
+    let mutant = |it: &Mutant| {
+        let promises: Vec<&str> = it.promises.iter().map(|promise| promise.name()).collect();
+        json!({
+            "name": it.name, "bug": it.bug, "from": it.origin, "promises": promises, "scenarios": it.scenarios,
+        })
+    };
+    json!({ "mutants": mutants.iter().map(mutant).collect::<Vec<Value>>() })
+}
 
 /// The document of `-o json` (spec §5): of each mutant `name`, `killed`, `fault`, `seconds`, and more.
 pub fn document(report: &Report) -> Value {
@@ -27,6 +39,7 @@ pub fn document(report: &Report) -> Value {
             "seconds": outcome.seconds,
             "promise": kill.map(|kill| &kill.promise),
             "message": kill.map(|kill| &kill.message),
+            "met": kill.map(|kill| kill.met),
             "problem": problem,
             "schedules": outcome.schedules,
             "build_seconds": outcome.build.as_secs_f64(),
@@ -90,7 +103,8 @@ const PREFACE: &str = "\
 Bugs that were put into the operator on purpose, one at a time, and what the exploration killed each with. Written by
 `stowage-sim mutants -o markdown`; the patches are in [sim/mutants](../sim/mutants). Seconds are of exploration, until the
 first broken promise; the build of a mutant is not among them. The fault is the line that `stowage-sim replay` takes; the
-unmutated operator keeps every promise under it.
+unmutated operator keeps every promise under it. Where it makes other calls than the mutant, a fault of the line may meet none
+of them; such a line is marked with †.
 ";
 
 /// `docs/mutants.md`.
@@ -101,6 +115,8 @@ pub fn markdown(report: &Report) -> String {
     for outcome in &report.outcomes {
         let (promise, by) = verdict(outcome);
         let by = if promise == "-" { by } else { format!("`{by}`") };
+        let met = !matches!(&outcome.verdict, Verdict::Killed(kill) if !kill.met);
+        let by = if met { by } else { format!("{by} †") };
         let mutant = &outcome.mutant;
         let (bug, from, by) = (cell(&mutant.bug), cell(&mutant.origin), cell(&by));
         // Writing to a String does not fail.
@@ -128,6 +144,7 @@ mod tests {
             promise: promise.to_owned(),
             message: "gone".to_owned(),
             shrunk: None,
+            met: promise != "L2",
         };
         Report {
             outcomes: vec![
@@ -163,5 +180,7 @@ mod tests {
         let page = markdown(&report());
         assert!(page.contains("| `a` | B \\| b. | F | I1 | `create 1 #3 lost-answer` | 0.50 |"), "{page}");
         assert_eq!(page.lines().filter(|line| line.starts_with("| `")).count(), 5);
+        let marked: Vec<&str> = page.lines().filter(|line| line.contains("` †")).collect();
+        assert!(matches!(marked.as_slice(), [c] if c.starts_with("| `c`")), "{page}");
     }
 }

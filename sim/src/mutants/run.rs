@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::catalogue::Mutant;
-use super::explore::{Kill, Limits, explore, is_kept};
+use super::explore::{Kill, Limits, explore, replay};
 use super::scratch::Scratch;
 
 /// What became of a mutant.
@@ -124,10 +124,11 @@ impl Trial<'_> {
             outcome.seconds += explored.seconds;
             outcome.schedules += explored.schedules;
             let Some(kill) = explored.failures.into_iter().next() else { continue };
-            if !is_kept(sane, kill.fault())? {
+            let replayed = replay(sane, kill.fault())?;
+            if !replayed.violations.is_empty() {
                 return Err(format!("a promise is broken without the mutant too: {}", kill.fault()));
             }
-            return Ok(Some(kill));
+            return Ok(Some(Kill { met: replayed.unmet.is_empty(), ..kill }));
         }
         Ok(None)
     }

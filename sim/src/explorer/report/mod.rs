@@ -24,7 +24,7 @@ use serde::{Deserialize, Serialize};
 use crate::effects::Fault;
 
 use super::campaign::{Campaign, Profile};
-use super::cells::why_never;
+use super::cells::{REASONS, why_never};
 use super::run::Outcome;
 use super::scenario::{Phase, Scenario};
 use super::scenarios;
@@ -167,13 +167,23 @@ impl Report {
         all.filter(|(fault, phase)| why_never(fault, *phase).is_none()).collect()
     }
 
-    /// The cells that no schedule met, where everything was explored; none where only a part was.
-    pub fn unmet(&self) -> BTreeSet<(&'static str, Phase)> {
+    /// What an exploration of everything has to meet and this one did not, in words: cells, crash points, reasons of
+    /// Ready. Nothing where only a part was explored.
+    pub fn gaps(&self) -> Vec<String> {
         if !self.complete || self.shard != Shard::WHOLE || self.scenarios.len() < scenarios::ALL.len() {
-            return BTreeSet::new();
+            return Vec::new();
         }
         let met = self.cells();
-        self.cells_expected().into_iter().filter(|cell| !met.contains_key(cell)).collect()
+        let cells = self.cells_expected().into_iter().filter(|cell| !met.contains_key(cell));
+        let cells = cells.map(|(fault, phase)| format!("{fault} met no call in {phase}"));
+        // The quick profile has some of them.
+        let all = self.profile != Profile::Quick;
+        let rows = self.scenarios.iter().filter(|(_, row)| all && row.crash_points != row.crash_points_expected);
+        let crashes = rows.map(|(name, row)| {
+            format!("{} of {} crash points of {name} were tried", row.crash_points, row.crash_points_expected)
+        });
+        let told = REASONS.iter().map(ToString::to_string).filter(|reason| !self.reasons.contains(reason));
+        cells.chain(crashes).chain(told.map(|reason| format!("no claim came to {reason}"))).collect()
     }
 
     /// Notes what a schedule showed.

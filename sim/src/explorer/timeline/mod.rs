@@ -21,6 +21,8 @@ pub(super) use build::since_start;
 pub struct Timeline {
     /// The line that replays it.
     pub line: String,
+    /// The faults of its plan that met no call: `#99 hang`.
+    pub unmet: Vec<String>,
     /// The promises that were broken.
     pub violations: Vec<Broken>,
     /// Virtual time that it took, in seconds.
@@ -107,6 +109,7 @@ impl Timeline {
         });
         Self {
             line: schedule.to_string(),
+            unmet: outcome.history.trace.unmet(&schedule.plan).entries.iter().map(ToString::to_string).collect(),
             violations: violations.collect(),
             took: outcome.took.as_secs_f64(),
             trace_hash: outcome.hash.clone(),

@@ -48,6 +48,7 @@ pub(in super::super) fn timeline() -> Timeline {
     };
     Timeline {
         line: "create 1 #3 lost-answer".to_owned(),
+        unmet: vec!["#99 hang".to_owned()],
         violations: vec![broken("key #1 was refused", Some(7)), broken("in the end, there is no key", None)],
         took: 90_000.0,
         trace_hash: "c0ffee".to_owned(),

@@ -56,6 +56,9 @@ pub fn write(out: &mut impl Write, timeline: &Timeline, layout: Layout) -> io::R
 
 fn write_end(out: &mut impl Write, timeline: &Timeline, width: usize) -> io::Result<()> {
     writeln!(out, "\n{:.1} s of virtual time, trace hash {}", timeline.took, timeline.trace_hash)?;
+    if !timeline.unmet.is_empty() {
+        writeln!(out, "{FAULT}⚠ met no call: {}{FAULT:#}", timeline.unmet.join("; "))?;
+    }
     if timeline.violations.is_empty() {
         return writeln!(out, "{GOOD}✓ no promise was broken{GOOD:#}");
     }
