@@ -7,6 +7,7 @@ mod recovery;
 mod removal;
 mod rotation;
 mod stores;
+mod stuck;
 mod words;
 
 use super::scenario::Scenario;
@@ -40,6 +41,11 @@ pub static ALL: &[&Scenario] = &[
     &removal::DELETE_LOCKED,
     &removal::WITHOUT_TAGGING,
     &removal::MISSING_UNTAGGED,
+    &stuck::DELETE_PAUSED,
+    &stuck::DELETE_WAITING,
+    &stuck::DELETE_REFUSED,
+    &stuck::DELETE_NOT_ALLOWED,
+    &stuck::DELETE_LOST,
     &recovery::BACKEND_FIRST,
     &recovery::NAMESPACE_GONE,
     &recovery::RESTORE,

@@ -16,7 +16,14 @@ use crate::world::ADMIN_ACCOUNT;
 const TEAM: &str = "{apiVersion: v1, kind: Namespace, metadata: {name: team}}";
 
 /// The claim that comes to the same name by the template: `team` and `a-photos`, `team-a` and `photos`.
-const RIVAL: Target = Target { kind: TargetKind::Claim, namespace: "team", name: "a-photos" };
+pub(super) const RIVAL: Target = Target { kind: TargetKind::Claim, namespace: "team", name: "a-photos" };
+
+/// An operator at work, and the name of the claim to come taken by a claim that is bound; from there on faults happen.
+pub(super) fn beside_a_rival() -> Vec<Step> {
+    let holds = Goal::new("the other claim is bound", |facts| facts.is_bound(RIVAL.namespace, RIVAL.name));
+    let rival = Step::Apply(claim(RIVAL.namespace, RIVAL.name, "deletionPolicy: Delete"));
+    [at_work(&format!("{BASE}\n---\n{TEAM}")), vec![rival, Step::Until(holds), pass(30), Step::Begin]].concat()
+}
 
 /// A name that is taken, and let go of.
 pub(in super::super) static CONFLICT: Scenario = Scenario {
@@ -24,22 +31,7 @@ pub(in super::super) static CONFLICT: Scenario = Scenario {
     about: "another claim holds the name, until it goes",
     phase: Phase::Create,
     world: usual,
-    script: || {
-        let rival = claim(RIVAL.namespace, RIVAL.name, "deletionPolicy: Delete");
-        [
-            at_work(&format!("{BASE}\n---\n{TEAM}")),
-            vec![
-                Step::Apply(rival),
-                Step::Until(Goal::new("the other claim is bound", |facts| facts.is_bound(RIVAL.namespace, RIVAL.name))),
-                pass(30),
-                Step::Begin,
-                give_claim(""),
-                pass(60),
-                Step::Delete(RIVAL),
-            ],
-        ]
-        .concat()
-    },
+    script: || [beside_a_rival(), vec![give_claim(""), pass(60), Step::Delete(RIVAL)]].concat(),
     goal: Goal::new("the other claim is gone and the claim is bound", |facts| {
         facts.claim(RIVAL.namespace, RIVAL.name).is_null() && facts.is_bound(NAMESPACE, CLAIM)
     }),

@@ -1,13 +1,13 @@
 //! What was lost, refused or broken comes right again.
 
-use serde_json::json;
+use serde_json::{Value, json};
 use stowage_operator::api::wire::Role;
 
 use super::super::others::{BUCKET, CLAIM, NAMESPACE, any_may_rest};
 use super::super::scenario::{Goal, Phase, Scenario, Step, StoreStep, Target, TargetKind};
 use super::words::{
     BASE, BOUND, PHOTOS, ask_to_rotate, at_work, base_with, bound, check_bound, check_keys, claim, give_claim,
-    no_other, nothing_more, pass, patch, usual, was_not_lost,
+    no_other, nothing_more, pass, pause, usual, was_not_lost,
 };
 use crate::effects::{Edit, Fault, Feature};
 use crate::history::Facts;
@@ -16,6 +16,10 @@ use crate::history::facts::field;
 const MAIN: Target = Target { kind: TargetKind::Backend, namespace: "", name: "main" };
 const NAMESPACE_OBJECT: Target = Target { kind: TargetKind::Namespace, namespace: "", name: NAMESPACE };
 const CONSUMER: Target = Target { kind: TargetKind::Secret, namespace: NAMESPACE, name: "photos-s3" };
+
+/// Somebody's Secret under the name of the claim's consumer Secret.
+pub(super) const CONSUMER_TAKEN: &str =
+    "{apiVersion: v1, kind: Secret, metadata: {name: photos-s3, namespace: team-a}, stringData: {stranger: x}}";
 
 /// Who gives a claim while the old one goes has given none.
 const NOT_GOING: Goal = Goal::new("the claim is not on its way out", |facts| {
@@ -132,6 +136,11 @@ pub(in super::super) static OLDER_VERSION: Scenario = Scenario {
     check: check_bound,
 };
 
+/// Somebody makes the backend one for these namespaces alone.
+pub(super) fn allowed_for(namespaces: &[&str]) -> Step {
+    Step::Patch(MAIN, json!({"spec": {"allowedNamespaces": {"names": namespaces}}}))
+}
+
 /// A namespace that the backend is not for, until it is.
 pub(in super::super) static NOT_ALLOWED: Scenario = Scenario {
     name: "not-allowed",
@@ -139,7 +148,6 @@ pub(in super::super) static NOT_ALLOWED: Scenario = Scenario {
     phase: Phase::Recover,
     world: usual,
     script: || {
-        let names = |names: &[&str]| Step::Patch(MAIN, json!({"spec": {"allowedNamespaces": {"names": names}}}));
         let template = |text: &str| Step::Patch(MAIN, json!({"spec": {"bucketNameTemplate": text}}));
         [
             at_work(&base_with("allowedNamespaces: {names: [team-b]}")),
@@ -148,7 +156,7 @@ pub(in super::super) static NOT_ALLOWED: Scenario = Scenario {
                 give_claim(""),
                 pass(20),
                 template("{{ .Name }}..{{ .Namespace }}"),
-                names(&["team-a"]),
+                allowed_for(&["team-a"]),
                 pass(20),
                 template("{{ .Namespace }}-{{ .Name }}"),
             ],
@@ -168,13 +176,8 @@ pub(in super::super) static SECRET_TAKEN: Scenario = Scenario {
     phase: Phase::Recover,
     world: usual,
     script: || {
-        let theirs =
-            "{apiVersion: v1, kind: Secret, metadata: {name: photos-s3, namespace: team-a}, stringData: {stranger: x}}";
-        [
-            at_work(BASE),
-            vec![Step::Apply(theirs.to_owned()), Step::Begin, give_claim(""), pass(30), Step::Delete(CONSUMER)],
-        ]
-        .concat()
+        let taken = [Step::Apply(CONSUMER_TAKEN.to_owned()), Step::Begin, give_claim(""), pass(30)];
+        [at_work(BASE), taken.into(), vec![Step::Delete(CONSUMER)]].concat()
     },
     goal: BOUND,
     otherwise: no_other,
@@ -206,11 +209,9 @@ pub(in super::super) static PAUSED: Scenario = Scenario {
     phase: Phase::Recover,
     world: usual,
     script: || {
-        let pause =
-            |value: serde_json::Value| patch(json!({"metadata": {"annotations": {"broker.stowage.io/paused": value}}}));
         [
             bound("rotationPolicy: {overlapSeconds: 30}"),
-            vec![pause("true".into()), pass(10), ask_to_rotate("now"), pass(60), pause(serde_json::Value::Null)],
+            vec![pause("true".into()), pass(10), ask_to_rotate("now"), pass(60), pause(Value::Null)],
         ]
         .concat()
     },

@@ -14,7 +14,7 @@ use crate::world::Options;
 use serde_json::json;
 
 /// Nothing is left of the claim where users see it.
-const GONE: Goal = Goal::new("the claim and its consumer Secret are gone", |facts| {
+pub(super) const GONE: Goal = Goal::new("the claim and its consumer Secret are gone", |facts| {
     facts.claim(NAMESPACE, CLAIM).is_null() && consumers(facts).is_empty()
 });
 
@@ -210,7 +210,7 @@ fn check_retained(facts: &Facts, faults: &[Fault]) -> Result<(), String> {
 }
 
 /// Nothing of the claim is left, nor its bucket; unless somebody's hands made it another's, or the claim let go of it.
-fn check_gone(facts: &Facts, faults: &[Fault]) -> Result<(), String> {
+pub(super) fn check_gone(facts: &Facts, faults: &[Fault]) -> Result<(), String> {
     let left = internal(facts);
     if !left.is_empty() {
         return Err(format!("the claim is gone, but {left:?} are left"));
@@ -218,6 +218,8 @@ fn check_gone(facts: &Facts, faults: &[Fault]) -> Result<(), String> {
     let keeps = |fault: &Fault| match fault {
         // A claim that was made again has adopted it.
         Fault::Usurp | Fault::Recreate | Fault::Edit(Edit::Retain) => true,
+        // It is a stranger's.
+        Fault::BucketExists => true,
         // Without a record, or with tags that don't show, nothing proves it ours.
         Fault::Tamper(Tampering::DeleteRecord | Tampering::StripFinalizers) | Fault::StaleRead => true,
         _ => false,

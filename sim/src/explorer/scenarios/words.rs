@@ -72,6 +72,11 @@ pub(super) fn ask_to_rotate(value: &str) -> Step {
     patch(json!({"metadata": {"annotations": {"broker.stowage.io/rotate": value}}}))
 }
 
+/// A user pauses the claim, or with null resumes it.
+pub(super) fn pause(value: Value) -> Step {
+    patch(json!({"metadata": {"annotations": {"broker.stowage.io/paused": value}}}))
+}
+
 /// The base with this in the spec of its backend.
 pub(super) fn base_with(spec: &str) -> String {
     BASE.replace("  adminCredentials", &format!("  {spec}\n  adminCredentials"))

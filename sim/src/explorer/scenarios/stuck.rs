@@ -1,0 +1,113 @@
+//! A claim goes from a state in which it is not served: it waits, is refused, is paused, or has lost its bucket.
+
+use serde_json::Value;
+use stowage_operator::api::wire::Role;
+
+use super::super::others::{CLAIM, NAMESPACE};
+use super::super::scenario::{Goal, Phase, Scenario, Step, StoreStep};
+use super::names::{RIVAL, beside_a_rival};
+use super::recovery::{CONSUMER_TAKEN, allowed_for};
+use super::removal::{GONE, check_gone};
+use super::words::{BASE, BUCKET, PHOTOS, at_work, bound, give_claim, no_other, nothing_more, pass, pause, usual};
+use crate::effects::{Edit, Fault, Tampering};
+use crate::history::facts::condition;
+
+/// The backend's own looks at its store may meet what lasts of a plan, and come right later than the claim goes.
+const GONE_AND_WELL: Goal = Goal::new("the claim is gone and the backend Ready", |facts| {
+    (GONE.holds)(facts) && condition(facts.object("s3backends", "", "main"), "Ready") == "EndpointReachable"
+});
+
+const FORCED: &str = "deletionPolicy: Delete, forceDelete: true";
+
+/// Access ends with the deletion; all else waits for the pause to end (spec §1).
+pub(in super::super) static DELETE_PAUSED: Scenario = Scenario {
+    name: "delete-paused",
+    about: "a paused claim is deleted: its keys go, its bucket once it is resumed",
+    phase: Phase::Purge,
+    world: usual,
+    script: || {
+        let revoked = Goal::new("the claim has no key", |facts| {
+            facts.internal(Role::VirtualCredential, NAMESPACE, CLAIM).is_empty()
+        });
+        let deleted = [pause("true".into()), pass(10), Step::Delete(PHOTOS), Step::Until(revoked), pass(30)];
+        [bound(FORCED), deleted.into(), vec![pause(Value::Null)]].concat()
+    },
+    goal: GONE,
+    otherwise: no_other,
+    ends_alike: true,
+    check: check_gone,
+};
+
+/// Who waits for a name has nothing to take along.
+pub(in super::super) static DELETE_WAITING: Scenario = Scenario {
+    name: "delete-waiting",
+    about: "a claim that waits for a name which another one holds is deleted",
+    phase: Phase::Delete,
+    world: usual,
+    script: || [beside_a_rival(), vec![give_claim(FORCED), pass(60), Step::Delete(PHOTOS)]].concat(),
+    goal: Goal::new("the claim is gone, and the other one bound", |facts| {
+        facts.claim(NAMESPACE, CLAIM).is_null() && facts.is_bound(RIVAL.namespace, RIVAL.name)
+    }),
+    otherwise: |facts, faults| {
+        // It is the other one that is paused.
+        faults.contains(&Fault::Edit(Edit::Pause)) && facts.ready(RIVAL.namespace, RIVAL.name) == "Paused"
+    },
+    ends_alike: true,
+    check: nothing_more,
+};
+
+/// What was refused a place for its key leaves what is in that place.
+pub(in super::super) static DELETE_REFUSED: Scenario = Scenario {
+    name: "delete-refused",
+    about: "a claim is deleted whose consumer Secret's name is taken by somebody's Secret",
+    phase: Phase::Delete,
+    world: usual,
+    script: || {
+        let taken = [Step::Apply(CONSUMER_TAKEN.to_owned()), Step::Begin, give_claim(FORCED), pass(30)];
+        [at_work(BASE), taken.into(), vec![Step::Delete(PHOTOS)]].concat()
+    },
+    goal: GONE,
+    // One that is made again is refused again.
+    otherwise: |facts, faults| faults.contains(&Fault::Recreate) && facts.ready(NAMESPACE, CLAIM) == "SecretConflict",
+    ends_alike: true,
+    check: |facts, faults| {
+        if facts.object("secrets", NAMESPACE, "photos-s3")["data"]["stranger"].is_null() {
+            return Err("somebody's Secret is gone or was written to".to_owned());
+        }
+        // Before a status speaks of the bucket, nothing tells of a record and a key that have lost their labels.
+        let unlabelled = faults.len() > 1 && faults.contains(&Fault::Tamper(Tampering::RelabelInternal));
+        if unlabelled { Ok(()) } else { check_gone(facts, faults) }
+    },
+};
+
+/// A backend that is no longer for a namespace takes its buckets back nevertheless.
+pub(in super::super) static DELETE_NOT_ALLOWED: Scenario = Scenario {
+    name: "delete-not-allowed",
+    about: "a claim is deleted in a namespace that its backend is no longer for",
+    phase: Phase::Purge,
+    world: usual,
+    script: || [bound(FORCED), vec![allowed_for(&["team-b"]), pass(20), Step::Delete(PHOTOS)]].concat(),
+    goal: GONE_AND_WELL,
+    // One that is made again is refused.
+    otherwise: |facts, faults| {
+        faults.contains(&Fault::Recreate) && facts.ready(NAMESPACE, CLAIM) == "BackendNotAllowed"
+    },
+    ends_alike: true,
+    check: check_gone,
+};
+
+/// A claim that has lost its bucket has nothing to empty.
+pub(in super::super) static DELETE_LOST: Scenario = Scenario {
+    name: "delete-lost",
+    about: "a claim is deleted with its bucket, which somebody has deleted before",
+    phase: Phase::Purge,
+    world: usual,
+    script: || {
+        let lost = [Step::Store(StoreStep::RemoveBucket { bucket: BUCKET }), pass(900), Step::Delete(PHOTOS)];
+        [bound(FORCED), lost.into()].concat()
+    },
+    goal: GONE_AND_WELL,
+    otherwise: no_other,
+    ends_alike: true,
+    check: check_gone,
+};
