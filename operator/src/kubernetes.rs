@@ -1,14 +1,24 @@
 //! Calls to the API server: how long they may take, what is read of their answers, and what it means when they fail.
 
+use std::convert::Infallible;
 use std::time::Duration;
 
+use bytes::Bytes;
+use futures::stream;
+use http_body::Frame;
+use http_body_util::{BodyExt, Either, StreamBody};
 use kube::client::Body;
 use kube::core::Status;
 use kube::{Client, Error};
+use tokio::time::timeout;
 use tower::{BoxError, service_fn};
 
 use crate::managed_fields::without_managed_fields;
 use crate::plan::Failure;
+
+/// How long the body of an answer may take, however steadily it comes. A server that was not told otherwise gives a whole
+/// request a minute.
+const LONGEST: Duration = Duration::from_secs(120);
 
 /// How long the API server may take to begin its answer. The body of a watch is no part of that: kube-runtime looks
 /// after those.
@@ -18,16 +28,62 @@ const DEADLINE: Duration = Duration::from_secs(30);
 /// whose answers can be read whatever others have written into `managedFields`.
 pub(crate) fn guarded(client: Client) -> Client {
     let namespace = client.default_namespace().to_owned();
-    let service = service_fn(move |request: http::Request<Body>| {
-        let client = client.clone();
-        async move {
-            match tokio::time::timeout(DEADLINE, client.send(request)).await {
-                Ok(answer) => answer.map(|answer| answer.map(without_managed_fields)).map_err(BoxError::from),
-                Err(elapsed) => Err(elapsed.into()),
-            }
-        }
-    });
+    let service = service_fn(move |request: http::Request<Body>| answer(client.clone(), request));
     Client::new(service, namespace)
+}
+
+/// What the API server did not do in time. Whether it did what it was asked for is unknown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+enum Late {
+    /// There is not even the head of an answer.
+    #[error("the API server did not begin its answer within {} s", DEADLINE.as_secs())]
+    Head,
+    /// The answer has begun, and does not go on.
+    #[error("the API server's answer stopped half way: nothing more came for {} s", DEADLINE.as_secs())]
+    Piece,
+    /// The answer goes on and on.
+    #[error("the API server's answer did not end within {} s", LONGEST.as_secs())]
+    End,
+}
+
+/// The answer to a request. It is here to its end, as kube would wait for the rest for ever; but that of a watch, which has
+/// none. A watch that is refused is told so in an answer like any other.
+///
+/// # Errors
+/// When there is none, or it breaks off, or is [`Late`].
+async fn answer(
+    client: Client,
+    request: http::Request<Body>,
+) -> Result<http::Response<impl http_body::Body<Data = Bytes, Error = BoxError> + Send>, BoxError> {
+    let watch = is_watch(request.uri());
+    let (head, body) = timeout(DEADLINE, client.send(request)).await.map_err(|_| Late::Head)??.into_parts();
+    let body = without_managed_fields(body);
+    let body = if watch && head.status.is_success() {
+        Either::Left(body)
+    } else {
+        let pieces = timeout(LONGEST, pieces(body)).await.map_err(|_| Late::End)??;
+        Either::Right(StreamBody::new(stream::iter(pieces.into_iter().map(Ok::<_, Infallible>))))
+    };
+    Ok(http::Response::from_parts(head, body))
+}
+
+/// Whether the answer to a request for this is to go on for as long as there is news.
+fn is_watch(uri: &http::Uri) -> bool {
+    uri.query().unwrap_or_default().split('&').any(|pair| matches!(pair, "watch=true" | "watch=1"))
+}
+
+/// All of a body, as it came. A piece that is there at once costs no timer.
+///
+/// # Errors
+/// When the body breaks off, or a piece of it is later than [`DEADLINE`] after the one before.
+async fn pieces(
+    mut body: impl http_body::Body<Data = Bytes, Error = Error> + Unpin,
+) -> Result<Vec<Frame<Bytes>>, BoxError> {
+    let mut pieces = Vec::new();
+    while let Some(piece) = timeout(DEADLINE, body.frame()).await.map_err(|_| Late::Piece)? {
+        pieces.push(piece?);
+    }
+    Ok(pieces)
 }
 
 /// The failure that a plan goes on from.
@@ -76,10 +132,113 @@ fn is_namespace_terminating(status: &Status) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::fmt::Debug;
+    use std::future::pending;
+
+    use futures::{Stream, StreamExt};
+    use k8s_openapi::api::core::v1::Secret;
+    use kube::api::{ListParams, WatchEvent, WatchParams};
+    use kube::{Api, ResourceExt};
     use rstest::rstest;
     use serde_json::{Value, json};
+    use tokio::time::{Instant, sleep};
 
     use super::*;
+
+    /// An event of a watch. Whoever asked for anything else waits for the rest of it.
+    const EVENT: &str =
+        concat!(r#"{"type":"ADDED","object":{"apiVersion":"v1","kind":"Secret","metadata":{"name":"x"}}}"#, "\n");
+
+    /// The Secrets of an API server whose every answer has this status and this body.
+    fn secrets<S>(status: u16, body: impl Fn() -> S + Send + 'static) -> Api<Secret>
+    where
+        S: Stream<Item = Bytes> + Send + 'static,
+    {
+        let service = service_fn(move |_: http::Request<Body>| {
+            let frames = body().map(|piece| Ok::<_, Infallible>(Frame::data(piece)));
+            let answer = http::Response::builder().status(status).body(StreamBody::new(frames));
+            async move { answer }
+        });
+        Api::namespaced(guarded(Client::new(service, "team-a")), "team-a")
+    }
+
+    /// A body that begins, and never goes on.
+    fn half() -> impl Stream<Item = Bytes> + Send {
+        stream::iter([Bytes::from_static(EVENT.as_bytes())]).chain(stream::pending())
+    }
+
+    /// What a call is told that gets no answer, and after how long.
+    async fn told<T: Debug>(call: impl Future<Output = Result<T, Error>>) -> (String, Duration) {
+        let began = Instant::now();
+        let error = call.await.expect_err("there is no whole answer");
+        assert_eq!(failure(&error), Failure::Kubernetes("the API server gave no answer".to_owned()));
+        (error.to_string(), began.elapsed())
+    }
+
+    fn late(late: Late, after: Duration) -> (String, Duration) {
+        (format!("ServiceError: {late}"), after)
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_answer_that_does_not_begin_is_given_up() {
+        let silent = service_fn(|_: http::Request<Body>| pending::<Result<http::Response<Body>, Infallible>>());
+        let secrets: Api<Secret> = Api::namespaced(guarded(Client::new(silent, "team-a")), "team-a");
+        assert_eq!(told(secrets.get("x")).await, late(Late::Head, DEADLINE));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_answer_that_stops_half_way_is_given_up() {
+        let secrets = secrets(200, half);
+        assert_eq!(told(secrets.get("x")).await, late(Late::Piece, DEADLINE));
+        assert_eq!(told(secrets.list(&ListParams::default())).await, late(Late::Piece, DEADLINE));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_refusal_that_stops_half_way_is_given_up_also_of_a_watch() {
+        let secrets = secrets(410, half);
+        let watch = async { secrets.watch(&WatchParams::default(), "0").await.map(drop) };
+        assert_eq!(told(watch).await, late(Late::Piece, DEADLINE));
+        assert_eq!(told(secrets.get("x")).await, late(Late::Piece, DEADLINE));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_answer_that_only_drips_is_given_up() {
+        let drip = || stream::repeat(Bytes::from_static(b" ")).then(after_a_while);
+        assert_eq!(told(secrets(200, drip).get("x")).await, late(Late::End, LONGEST));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_answer_may_take_longer_than_the_deadline_while_it_goes_on() {
+        let slow = || {
+            let pieces = r#"{"metadata":{"name":"x"}}"#.as_bytes().chunks(5);
+            stream::iter(pieces.map(Bytes::from_static)).then(after_a_while)
+        };
+        let began = Instant::now();
+        let secret = secrets(200, slow).get("x").await.expect("a whole answer");
+        assert_eq!((secret.name_any().as_str(), began.elapsed()), ("x", DEADLINE / 2 * 5));
+    }
+
+    async fn after_a_while(piece: Bytes) -> Bytes {
+        sleep(DEADLINE / 2).await;
+        piece
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_watch_may_be_silent_for_as_long_as_it_likes() {
+        let events = secrets(200, half).watch(&WatchParams::default(), "0").await.expect("a watch");
+        let mut events = StreamExt::boxed(events);
+        assert!(matches!(events.next().await, Some(Ok(WatchEvent::Added(_)))));
+        assert!(timeout(2 * LONGEST, events.next()).await.is_err(), "it neither ends nor fails");
+    }
+
+    #[rstest]
+    #[case("/api/v1/secrets?&watch=true&resourceVersion=3", true)]
+    #[case("/api/v1/secrets?watch=1", true)]
+    #[case("/api/v1/secrets?&limit=500&labelSelector=watch%3Dtrue", false)]
+    #[case("/api/v1/namespaces/watch/secrets/watch", false)]
+    fn only_what_asks_to_watch_is_a_watch(#[case] uri: &'static str, #[case] expected: bool) {
+        assert_eq!(is_watch(&http::Uri::from_static(uri)), expected);
+    }
 
     #[rstest]
     #[case(json!({"code": 404, "reason": "NotFound", "details": {"name": "photos", "kind": "bucketclaims"}}), true)]

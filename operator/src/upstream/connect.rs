@@ -1,16 +1,20 @@
 //! The HTTP client under the SDK, with the trust that a backend's `spec.tls` asks for.
 
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 use aws_sdk_s3::config::http::HttpResponse;
+use aws_smithy_runtime_api::box_error::BoxError;
 use aws_smithy_runtime_api::client::http::{
     HttpClient, HttpConnector, HttpConnectorFuture, HttpConnectorSettings, SharedHttpClient, SharedHttpConnector,
 };
 use aws_smithy_runtime_api::client::orchestrator::HttpRequest;
 use aws_smithy_runtime_api::client::result::ConnectorError;
-use aws_smithy_runtime_api::client::runtime_components::RuntimeComponents;
+use aws_smithy_runtime_api::client::runtime_components::{RuntimeComponents, RuntimeComponentsBuilder};
 use aws_smithy_types::body::SdkBody;
+use aws_smithy_types::config_bag::ConfigBag;
+use aws_smithy_types::timeout::TimeoutConfig;
 use hyper_rustls::HttpsConnector;
 use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::HttpConnector as TcpConnector;
@@ -20,6 +24,10 @@ use rustls::crypto::{CryptoProvider, ring, verify_tls12_signature, verify_tls13_
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::{ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme};
+
+/// Bounds of the time that the addresses of a store, those of one family, have between them to take a connection.
+const LEAST_TO_CONNECT: Duration = Duration::from_secs(1);
+const MOST_TO_CONNECT: Duration = Duration::from_secs(10);
 
 /// Whose certificates are believed.
 #[derive(Clone, PartialEq, Eq)]
@@ -66,20 +74,32 @@ pub trait Connect: Send + Sync + 'static {
     fn connect(&self, trust: &Trust) -> Result<SharedHttpClient, ConnectError>;
 }
 
-/// HTTP/1.1 over TCP and rustls.
+/// HTTP/1.1 over TCP and rustls. A dead address of a store leaves time for its others. How much, the operation timeout says
+/// of the SDK's client that uses the HTTP client; of several, that of the first.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct RustlsConnect;
 
 impl Connect for RustlsConnect {
     fn connect(&self, trust: &Trust) -> Result<SharedHttpClient, ConnectError> {
-        let https = hyper_rustls::HttpsConnectorBuilder::new()
-            .with_tls_config(tls_config(trust)?)
-            .https_or_http()
-            .enable_http1()
-            .build();
-        let client = Client::builder(TokioExecutor::new()).build(https);
-        Ok(SharedHttpClient::new(Hyper { client }))
+        Ok(SharedHttpClient::new(Hyper { tls: tls_config(trust)?, pool: OnceLock::new() }))
     }
+}
+
+/// How long a store's addresses of one family have between them to take a connection, if this is the deadline of the call
+/// that needs it.
+fn connect_timeout(deadline: Option<Duration>) -> Duration {
+    deadline.map_or(MOST_TO_CONNECT, |deadline| (deadline / 3).clamp(LEAST_TO_CONNECT, MOST_TO_CONNECT))
+}
+
+/// A connector that goes on from an address which takes no connection while the call that waits for it has time left.
+///
+/// It tries the addresses of a family one after another, and gives each an equal part of the time. Without a bound it would
+/// wait minutes for the first that is dead.
+fn patient<R>(mut tcp: TcpConnector<R>, deadline: Option<Duration>) -> TcpConnector<R> {
+    // It is inside of one for TLS, which refuses what is neither http nor https.
+    tcp.enforce_http(false);
+    tcp.set_connect_timeout(Some(connect_timeout(deadline)));
+    tcp
 }
 
 fn tls_config(trust: &Trust) -> Result<ClientConfig, ConnectError> {
@@ -111,20 +131,52 @@ fn store(certificates: Vec<CertificateDer<'static>>) -> Option<RootCertStore> {
     (added > 0).then_some(roots)
 }
 
-#[derive(Clone, Debug)]
+/// The connections to one store.
+type Pool = Client<HttpsConnector<TcpConnector>, SdkBody>;
+
+/// What the SDK gets its connections from.
+#[derive(Debug)]
 struct Hyper {
-    client: Client<HttpsConnector<TcpConnector>, SdkBody>,
+    tls: ClientConfig,
+    /// Made with the SDK's client, whose deadline it has to know.
+    pool: OnceLock<Pool>,
 }
 
-impl HttpClient for Hyper {
-    fn http_connector(&self, _: &HttpConnectorSettings, _: &RuntimeComponents) -> SharedHttpConnector {
-        SharedHttpConnector::new(self.clone())
+impl Hyper {
+    /// The connections; this deadline counts if there are none yet.
+    fn pool(&self, deadline: Option<Duration>) -> &Pool {
+        self.pool.get_or_init(|| {
+            let https = hyper_rustls::HttpsConnectorBuilder::new()
+                .with_tls_config(self.tls.clone())
+                .https_or_http()
+                .enable_http1()
+                .wrap_connector(patient(TcpConnector::new(), deadline));
+            Client::builder(TokioExecutor::new()).build(https)
+        })
     }
 }
 
-impl HttpConnector for Hyper {
+impl HttpClient for Hyper {
+    /// The SDK's own bound for connecting is not heeded: three seconds are little for a store that has many addresses.
+    fn http_connector(&self, _: &HttpConnectorSettings, _: &RuntimeComponents) -> SharedHttpConnector {
+        SharedHttpConnector::new(Pooled(self.pool(None).clone()))
+    }
+
+    /// Called when a client of the SDK is made. This is where the deadline of its calls can be seen: what
+    /// `http_connector` is given later does not tell it.
+    fn validate_base_client_config(&self, _: &RuntimeComponentsBuilder, config: &ConfigBag) -> Result<(), BoxError> {
+        self.pool(config.load::<TimeoutConfig>().and_then(TimeoutConfig::operation_timeout));
+        Ok(())
+    }
+}
+
+/// What calls go out on.
+#[derive(Debug)]
+struct Pooled(Pool);
+
+impl HttpConnector for Pooled {
     fn call(&self, request: HttpRequest) -> HttpConnectorFuture {
-        let client = self.client.clone();
+        let client = self.0.clone();
         HttpConnectorFuture::new(async move {
             let request = request.try_into_http1x().map_err(|error| ConnectorError::user(error.into()))?;
             let response = client.request(request).await.map_err(|error| ConnectorError::io(error.into()))?;
@@ -177,7 +229,78 @@ impl ServerCertVerifier for AcceptAnything {
 
 #[cfg(test)]
 mod tests {
+    use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+
+    use aws_sdk_s3::config::retry::RetryConfig;
+    use aws_sdk_s3::config::{BehaviorVersion, Credentials, Region};
+    use aws_sdk_s3::error::SdkError;
+    use aws_smithy_async::rt::sleep::TokioSleep;
+    use hyper_util::client::legacy::connect::dns::Name;
+    use rstest::rstest;
+    use tokio::net::{TcpListener, TcpSocket, TcpStream};
+    use tokio::time::timeout;
+    use tower::{ServiceExt, service_fn};
+
     use super::*;
+
+    const ANY_PORT: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
+
+    #[rstest]
+    #[case(None, 10)]
+    #[case(Some(3600), 10)]
+    #[case(Some(30), 10)]
+    #[case(Some(15), 5)]
+    #[case(Some(3), 1)]
+    #[case(Some(1), 1)]
+    fn connecting_may_take_a_third_of_a_call_within_bounds(#[case] deadline: Option<u64>, #[case] expected: u64) {
+        assert_eq!(connect_timeout(deadline.map(Duration::from_secs)), Duration::from_secs(expected));
+    }
+
+    /// An address that takes no more connections and says nothing of it, like one where no machine is; and what keeps it
+    /// so. Linux drops whatever asks a listener for a connection while as many wait for it as it would have.
+    async fn dead_address() -> (SocketAddr, (TcpListener, Vec<TcpStream>)) {
+        let socket = TcpSocket::new_v4().expect("a socket");
+        socket.bind(ANY_PORT).expect("a port");
+        let listener = socket.listen(1).expect("a listener");
+        let address = listener.local_addr().expect("an address");
+        let mut waiting = Vec::new();
+        while let Ok(stream) = timeout(Duration::from_millis(300), TcpStream::connect(address)).await {
+            waiting.push(stream.expect("a connection"));
+            assert!(waiting.len() < 10, "it takes them all");
+        }
+        (address, (listener, waiting))
+    }
+
+    #[tokio::test]
+    async fn a_dead_address_leaves_time_for_the_next() {
+        let (dead, _full) = dead_address().await;
+        let listener = TcpListener::bind(ANY_PORT).await.expect("a port");
+        let alive = listener.local_addr().expect("an address");
+        let addresses = service_fn(move |_: Name| async move { Ok::<_, BoxError>([dead, alive].into_iter()) });
+        let connector = patient(TcpConnector::new_with_resolver(addresses), Some(Duration::from_secs(3)));
+        let connection = connector.oneshot(http::Uri::from_static("https://s3.example"));
+        let connection = timeout(Duration::from_secs(20), connection).await.expect("it ends").expect("a connection");
+        assert_eq!(connection.inner().peer_addr().expect("a peer"), alive);
+    }
+
+    #[tokio::test]
+    async fn connecting_ends_before_the_deadline_of_the_call_does() {
+        let (dead, _full) = dead_address().await;
+        let timeouts = TimeoutConfig::builder().operation_timeout(Duration::from_secs(6)).build();
+        let config = aws_sdk_s3::Config::builder()
+            .behavior_version(BehaviorVersion::latest())
+            .credentials_provider(Credentials::new("id", "key", None, None, "test"))
+            .endpoint_url(format!("http://{dead}"))
+            .force_path_style(true)
+            .http_client(RustlsConnect.connect(&Trust::Anything).expect("a client"))
+            .region(Region::new("us-east-1"))
+            .retry_config(RetryConfig::disabled())
+            .sleep_impl(TokioSleep::new())
+            .timeout_config(timeouts)
+            .build();
+        let answer = aws_sdk_s3::Client::from_conf(config).list_buckets().send().await;
+        assert!(matches!(answer, Err(SdkError::DispatchFailure(_))), "{answer:?}");
+    }
 
     // covers: 1.backend.tls.caBundle
     #[test]
