@@ -3,7 +3,8 @@
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 use kube::{CustomResource, KubeSchema};
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Deserializer, Serialize};
 
 use super::quantity::Quantity;
 
@@ -229,7 +230,7 @@ pub struct BucketClaimStatus {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub observed_generation: Option<i64>,
     /// Where in its life the claim is; a summary of the conditions.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "known", skip_serializing_if = "Option::is_none")]
     pub phase: Option<Phase>,
     /// Name of the bucket, once it is held for this claim.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -238,7 +239,7 @@ pub struct BucketClaimStatus {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub backend: Option<PinnedBackend>,
     /// Whether the bucket was made for this claim or taken over.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "known", skip_serializing_if = "Option::is_none")]
     pub bucket_origin: Option<BucketOrigin>,
     /// URL of the gateway that the credentials work at.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -267,6 +268,13 @@ pub struct BucketClaimStatus {
     /// `Ready`, `BucketCreated`, `CredentialsProvisioned`, and `Reconciling` or `Stalled` while true.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub conditions: Vec<Condition>,
+}
+
+/// A word that this version of the operator doesn't know counts as none: a newer one may have written it before it was rolled
+/// back, and what the status says must not keep a claim from being served.
+fn known<'de, D: Deserializer<'de>, T: DeserializeOwned>(deserializer: D) -> Result<Option<T>, D::Error> {
+    let word = Option::<serde_json::Value>::deserialize(deserializer)?;
+    Ok(word.and_then(|word| serde_json::from_value(word).ok()))
 }
 
 /// Where in its life a claim is. The first that fits: `Deleting`, `Bound`, `Failed`, `Creating`, `Pending`.
@@ -326,4 +334,21 @@ pub struct PurgeProgress {
     pub objects_deleted: i64,
     /// When the first slice began.
     pub started_at: Time,
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_word_in_the_status_that_a_newer_version_wrote_keeps_nothing_from_being_read() {
+        let status = json!({"phase": "Hibernating", "bucketOrigin": "Cloned", "bucketName": "photos"});
+        let status: BucketClaimStatus = serde_json::from_value(status).unwrap();
+        assert_eq!((status.phase, status.bucket_origin), (None, None));
+        assert_eq!(status.bucket_name.as_deref(), Some("photos"));
+        let status: BucketClaimStatus = serde_json::from_value(json!({"phase": "Bound"})).unwrap();
+        assert_eq!(status.phase, Some(Phase::Bound));
+    }
 }

@@ -112,7 +112,7 @@ pub enum BackendReason {
     EndpointReachable,
     /// No answer from the endpoint.
     EndpointUnreachable,
-    /// The admin or CA Secret is missing, malformed or not trusted, or the store answered 401 or 403.
+    /// The admin or CA Secret is missing, malformed, not trusted or may not be read, or the store answered 401 or 403.
     CredentialsInvalid,
     /// The bucket name template can't be read.
     TemplateInvalid,

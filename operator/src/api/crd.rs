@@ -13,24 +13,32 @@ pub fn crds() -> [CustomResourceDefinition; 2] {
 
 /// The definition of [`BucketClaim`].
 pub fn bucket_claim_crd() -> CustomResourceDefinition {
-    finish(BucketClaim::crd())
+    finish(BucketClaim::crd(), &["True", "False", "Unknown"])
 }
 
 /// The definition of [`S3Backend`].
 pub fn s3_backend_crd() -> CustomResourceDefinition {
-    finish(S3Backend::crd())
+    finish(S3Backend::crd(), &[])
 }
 
 /// What the derive can't say: a status default, so that an object nobody has looked at yet counts as in progress
-/// (spec §1); and no `nullable`, because an explicit null is no value here.
-fn finish(crd: CustomResourceDefinition) -> CustomResourceDefinition {
+/// (spec §1); conditions as a list with a key, so that who applies one of their own leaves ours; and no `nullable`, because
+/// an explicit null is no value here. `statuses` are the words that the status of a condition may be; any if there are none.
+fn finish(crd: CustomResourceDefinition, statuses: &[&str]) -> CustomResourceDefinition {
     let mut value = serde_json::to_value(crd).expect("a CRD is plain data");
     let versions =
         value.pointer_mut("/spec/versions").and_then(Value::as_array_mut).expect("the derive makes versions");
     for version in versions {
         let schema = version.pointer_mut("/schema/openAPIV3Schema").expect("the derive makes a schema");
         remove_nullable(schema);
-        schema["properties"]["status"]["default"] = json!({ "observedGeneration": -1 });
+        let status = &mut schema["properties"]["status"];
+        status["default"] = json!({ "observedGeneration": -1 });
+        let conditions = &mut status["properties"]["conditions"];
+        conditions["x-kubernetes-list-type"] = "map".into();
+        conditions["x-kubernetes-list-map-keys"] = json!(["type"]);
+        if !statuses.is_empty() {
+            conditions["items"]["properties"]["status"]["enum"] = json!(statuses);
+        }
     }
     serde_json::from_value(value).expect("still a CRD")
 }

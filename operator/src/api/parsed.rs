@@ -212,6 +212,8 @@ pub struct Backend {
     pub tls: BackendTls,
     /// `Ready` is True for the current generation.
     pub ready: bool,
+    /// `Ready` is True for whichever generation: an edit since may not have been looked at yet.
+    pub was_ready: bool,
 }
 
 /// Whose claims may use a backend.
@@ -252,6 +254,7 @@ impl Backend {
             credentials: spec.admin_credentials_secret_ref.clone(),
             tls: spec.tls.clone(),
             ready: ready.is_some_and(|c| c.status == "True" && c.observed_generation == Some(generation)),
+            was_ready: ready.is_some_and(|c| c.status == "True"),
         })
     }
 }

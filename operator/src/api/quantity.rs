@@ -65,11 +65,19 @@ fn parse(text: &str) -> Option<Bytes> {
     if whole.is_empty() || !digits(whole) || !digits(fraction) {
         return None;
     }
-    // At most 32 characters reach us through the schema; anything that overflows is above 7Ei anyway.
-    let scale = 10u128.checked_pow(u32::try_from(fraction.len()).ok()?)?;
-    let scaled = format!("{whole}{fraction}").parse::<u128>().ok()?;
-    let bytes = scaled.checked_mul(u128::from(factor))?.div_ceil(scale);
-    u64::try_from(bytes).ok().map(Bytes).filter(|bytes| *bytes <= Bytes::MAX)
+    // What overflows is above 7Ei.
+    let whole = whole.parse::<u128>().ok()?.checked_mul(factor.into())?;
+    u64::try_from(whole.checked_add(part(fraction, factor))?).ok().map(Bytes).filter(|bytes| *bytes <= Bytes::MAX)
+}
+
+/// So much of `factor`, which the digits after a point mean, rounded up. Multiplied as by hand, last digit first: the digits
+/// may be more than any number here holds.
+fn part(digits: &str, factor: u64) -> u128 {
+    let (carried, rest) = digits.bytes().rev().fold((0, false), |(carried, rest), digit| {
+        let product = u128::from(digit - b'0') * u128::from(factor) + carried;
+        (product / 10, rest || product % 10 > 0)
+    });
+    carried + u128::from(rest)
 }
 
 fn split_suffix(text: &str) -> (&str, u64) {
@@ -144,6 +152,9 @@ mod tests {
     #[case("1.0001k", Some(1001))]
     #[case("7Ei", Some(7 << 60))]
     #[case("7.0000000000000001Ei", None)]
+    #[case("1.000000000000000000000Ei", Some(1 << 60))]
+    #[case("0.333333333333333333333Ei", Some(384_307_168_202_282_326))]
+    #[case("0.00000000000000000000000000001k", Some(1))]
     #[case("8Ei", None)]
     #[case("8E", Some(8_000_000_000_000_000_000))]
     #[case("99999999999999999999999999999999", None)]

@@ -81,7 +81,8 @@ fn parse(backend: &DeserializeGuard<S3Backend>) -> Parsed {
 fn same_for_claims(one: &Parsed, other: &Parsed) -> bool {
     match (one, other) {
         (Ok(one), Ok(other)) => {
-            let key = |backend: &Backend| (backend.id.uid.clone(), backend.generation, backend.ready);
+            let key =
+                |backend: &Backend| (backend.id.uid.clone(), backend.generation, backend.ready, backend.was_ready);
             key(one) == key(other)
         }
         (Err(one), Err(other)) => one == other,

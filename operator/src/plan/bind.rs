@@ -81,7 +81,7 @@ fn tolerate(outcome: Result<(), Halt>) -> Result<Option<Stop>, Halt> {
 
 /// Backend and bucket of a bound claim.
 fn check(view: &View, record: &BucketRecord, stored: &Stored) -> Result<(), Halt> {
-    let backend = usable(view, &record.backend)?;
+    let backend = still_usable(view, record)?;
     if backend.endpoint == record.endpoint {
         bucket::drift(view, record, stored)
     } else {
@@ -101,7 +101,7 @@ pub(super) struct Settled {
 /// proof for gateway and operator (spec §2).
 fn refuse_own_namespaces(view: &View) -> Result<(), Halt> {
     let namespace = &view.claim.at.namespace;
-    if *namespace == view.setting.operator_namespace || view.setting.trusted_namespaces.contains(namespace) {
+    if view.setting.trusts(namespace) {
         let message = format!("claims are not allowed in namespace {namespace}, which holds secrets of the operator");
         return Err(Stop::refused(Reason::BackendNotAllowed, Concern::Ready, message).into());
     }
@@ -130,6 +130,19 @@ pub(super) fn usable(view: &View, name: &str) -> Result<Arc<Backend>, Halt> {
             refused(Reason::BackendNotReady, format!("S3Backend {name} is not Ready"))
         }
         Some(BackendSeen::Present { backend, .. }) => Ok(backend.clone()),
+    }
+}
+
+/// The backend of a bound claim. An edit that the next probe is still to judge doesn't turn it not-Ready, unless the backend
+/// points elsewhere by it: nothing has been seen to be wrong.
+fn still_usable(view: &View, record: &BucketRecord) -> Result<Arc<Backend>, Halt> {
+    match view.backends.get(&record.backend) {
+        Some(BackendSeen::Present { backend, allowed: true })
+            if backend.was_ready && backend.endpoint == record.endpoint =>
+        {
+            Ok(backend.clone())
+        }
+        _ => usable(view, &record.backend),
     }
 }
 

@@ -125,7 +125,7 @@ fn create(view: &View, record: &BucketRecord, stored: &Stored) -> Result<(), Hal
         return Err(Stop::refused(Reason::BucketMissing, Concern::Bucket, message).into());
     }
     match view.created {
-        Some(CreateAnswer::AlreadyExists) => return Err(exists(record, "it belongs to somebody else").into()),
+        Some(CreateAnswer::AlreadyExists) => return Err(refused_as_anothers(view, record, stored)),
         Some(CreateAnswer::AlreadyOwned) => {
             let why = format!("the store says of bucket {} both that it is there and that it is not", record.bucket);
             return Err(Stop::failed(Concern::Bucket, why).into());
@@ -149,6 +149,22 @@ fn create(view: &View, record: &BucketRecord, stored: &Stored) -> Result<(), Hal
         return Err(rewrite(view, &noted, stored, Change::NoteAbsence));
     }
     Err(Act::CreateBucket(target(record)).into())
+}
+
+/// The store would not make the bucket because it is somebody else's. That it was absent before is no sign any more that it
+/// is ours: the owner may let us see it, empty and without tags, and the next pass knows nothing of this answer.
+fn refused_as_anothers(view: &View, record: &BucketRecord, stored: &Stored) -> Halt {
+    if !record.absence {
+        return exists(record, "it belongs to somebody else").into();
+    }
+    let anothers = BucketRecord { absence: false, ..record.clone() };
+    let patch = SecretPatch::between(
+        &stored.0,
+        &anothers.content(&view.setting.operator_namespace),
+        &[BucketRecord::ABSENCE],
+        Change::ForgetAbsence,
+    );
+    patch.map_or(Halt::Stale("the record says so already"), |patch| Act::Patch(patch).into())
 }
 
 /// There is a bucket: ours, ours from an interrupted pass, or one that the adoption policy decides on.

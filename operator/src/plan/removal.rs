@@ -101,6 +101,8 @@ fn prove(view: &View, record: &BucketRecord, target: &Target) -> Result<Proof, H
             let (then, now) = (&record.endpoint, &target.endpoint);
             Err(blocked(&format!("bucket {bucket} is at {then}, S3Backend {name} now points to {now}")).into())
         }
+        // The claim has never come as far as making one.
+        BucketSeen::Forbidden if !record.settled && !record.absence => Ok(Proof::None),
         // Perhaps only our right to look was taken away: what can't be seen is neither ours nor another's.
         BucketSeen::Forbidden => {
             Err(blocked(&format!("the store does not let us see whose bucket {} is", record.bucket)).into())

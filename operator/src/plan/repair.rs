@@ -29,6 +29,8 @@ pub struct SecretPatch {
 pub enum Change {
     /// The record notes that the bucket was seen absent.
     NoteAbsence,
+    /// The record takes that back: somebody else has made the bucket.
+    ForgetAbsence,
     /// The record notes that the bucket is taken over.
     Adopt,
     /// The record notes that the claim was bound, before its credentials go.
@@ -62,6 +64,7 @@ impl fmt::Display for Change {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::NoteAbsence => "note that the bucket is absent",
+            Self::ForgetAbsence => "note that the bucket is another's",
             Self::Adopt => "note that the bucket is adopted",
             Self::Settle => "note that the claim was bound",
             Self::RaiseGeneration(_) => "aim at the next credential generation",

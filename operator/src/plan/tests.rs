@@ -288,3 +288,38 @@ fn only_the_claims_own_namespace_ends_all_when_it_goes() {
     let rest = step(&view);
     assert!(matches!(&rest, Step::Rest(rest) if rest.then == Then::AwaitChange), "{rest}");
 }
+
+/// An edit of a backend is looked at by its next probe; until then nothing is wrong with it.
+#[test]
+fn an_edit_of_the_backend_alone_turns_no_bound_claim_not_ready() {
+    let edited = |ready_before: bool, endpoint: &str| {
+        let BackendSeen::Present { backend, allowed } = backend(AdoptionPolicy::Owned) else { panic!("it is there") };
+        let endpoint = Endpoint::parse(endpoint).unwrap();
+        let edited = Backend { ready: false, was_ready: ready_before, endpoint, ..(*backend).clone() };
+        BackendSeen::Present { backend: Arc::new(edited), allowed }
+    };
+    let mut view = bound();
+    view.backends.insert("main".into(), edited(true, "http://s3.example"));
+    assert!(matches!(step(&view), Step::Rest(_)), "{}", step(&view));
+    view.backends.insert("main".into(), edited(true, "http://elsewhere.example"));
+    assert_eq!(verdict(&view), "BackendNotReady", "it points to another store");
+    view.backends.insert("main".into(), edited(false, "http://s3.example"));
+    assert_eq!(verdict(&view), "BackendNotReady", "the last probe failed");
+    let mut new = self::view();
+    new.backends.insert("main".into(), edited(true, "http://s3.example"));
+    assert_eq!(verdict(&new), "BackendNotReady", "nothing is begun on what nobody has looked at");
+}
+
+// covers: 3.5.wake.secret
+#[test]
+fn an_annotation_names_a_claim_only_as_what_its_label_is_short_for() {
+    let named = |label: &str, annotation: &str| {
+        let mut content = record(&view()).content(NAMESPACE);
+        content.labels.insert(wire::CLAIM_NAME.into(), label.into());
+        content.annotations.insert(wire::CLAIM_NAME.into(), annotation.into());
+        stored(&content).claim().unwrap().name
+    };
+    assert_eq!(named("photos", "somebody-elses"), "photos");
+    let long = "a".repeat(80);
+    assert_eq!(named(&wire::label_value(&long), &long), long);
+}

@@ -32,6 +32,13 @@ pub struct Setting {
     pub purge_slice: u32,
 }
 
+impl Setting {
+    /// Whether a namespace may hold admin and CA Secrets (spec §1).
+    pub fn trusts(&self, namespace: &str) -> bool {
+        namespace == self.operator_namespace || self.trusted_namespaces.contains(namespace)
+    }
+}
+
 /// A Secret as it was read. Prints without its data.
 #[derive(Clone, PartialEq)]
 pub struct Stored(pub Arc<Secret>);
@@ -56,10 +63,15 @@ impl Stored {
         self.0.metadata.labels.as_ref()?.get(key).map(String::as_str)
     }
 
-    /// The claim that labels and annotations name: enough to wake that claim or to ask for it, and no more.
+    /// The claim that labels and annotations name: enough to wake that claim or to ask for it, and no more. An annotation
+    /// counts only as what its label was shortened from.
     pub fn claim(&self) -> Option<ClaimRef> {
         let annotation = |key: &str| self.0.metadata.annotations.as_ref()?.get(key).map(String::as_str);
-        let whole = |key: &str| annotation(key).or_else(|| self.label(key)).map(str::to_owned);
+        let whole = |key: &str| {
+            let label = self.label(key);
+            let fits = |long: &&str| label.is_none_or(|label| wire::label_value(long) == label);
+            annotation(key).filter(fits).or(label).map(str::to_owned)
+        };
         Some(ClaimRef { namespace: whole(wire::CLAIM_NAMESPACE)?, name: whole(wire::CLAIM_NAME)? })
     }
 

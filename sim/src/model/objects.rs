@@ -490,6 +490,7 @@ fn backend(facts: BackendFacts, number: u32) -> BackendSeen {
         },
         tls: BackendTls::default(),
         ready: facts.ready,
+        was_ready: facts.ready,
     };
     BackendSeen::Present { backend: Arc::new(backend), allowed: true }
 }

@@ -32,6 +32,9 @@ pub struct BucketRecord {
 }
 
 impl BucketRecord {
+    /// The data key of `absence`, the only one that is ever taken away again.
+    pub(crate) const ABSENCE: &str = "absence";
+
     /// The record's name, which is what makes the holder unique.
     pub fn name(&self) -> RecordName {
         RecordName::of(&self.endpoint, &self.bucket)
@@ -46,7 +49,7 @@ impl BucketRecord {
         data.text("backend", &self.backend);
         data.text("endpoint", self.endpoint.as_str());
         data.text("bucket_name", self.bucket.as_str());
-        data.flag("absence", self.absence.then_some("true"));
+        data.flag(Self::ABSENCE, self.absence.then_some("true"));
         data.flag("origin", self.adopted.then_some("Adopted"));
         data.flag("settled", self.settled.then_some("true"));
         data.text("generation", &self.generation.to_string());
@@ -75,7 +78,7 @@ impl BucketRecord {
             backend: fields.text("backend")?,
             endpoint: fields.parse("endpoint", |text| Endpoint::parse(text).ok())?,
             bucket: fields.parse("bucket_name", |text| BucketName::parse(text).ok())?,
-            absence: fields.optional("absence").as_deref() == Some("true"),
+            absence: fields.optional(Self::ABSENCE).as_deref() == Some("true"),
             adopted: fields.optional("origin").as_deref() == Some("Adopted"),
             settled: fields.optional("settled").as_deref() == Some("true"),
             generation: fields.parse("generation", |text| text.parse().ok().filter(|n| *n > 0))?,

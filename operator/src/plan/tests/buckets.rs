@@ -91,6 +91,25 @@ fn a_bucket_that_is_there_already_is_looked_at_again() {
     assert!(matches!(step(&view), Step::Look(Look::Bucket(_))));
 }
 
+// covers: 3.2.create.alreadyExists
+#[test]
+fn a_bucket_that_the_store_calls_anothers_is_not_ours_for_having_been_absent() {
+    let mut view = about_to_create(|record| record.absence = true);
+    let create = step(&view);
+    view.learn(&create, Answer::Created(CreateAnswer::AlreadyExists));
+    let Step::Act(Act::Patch(patch)) = step(&view) else { panic!("{}", step(&view)) };
+    assert_eq!(patch.change, Change::ForgetAbsence);
+    assert_eq!(patch.json()[2], json!({"op": "remove", "path": "/data/absence"}));
+    let mut noted = about_to_create(|_| {});
+    noted.backends.insert("main".into(), backend(AdoptionPolicy::Any));
+    noted.created = Some(CreateAnswer::AlreadyExists);
+    assert_eq!(verdict(&noted), "BucketExists");
+    let mut later = holding(|_| {});
+    later.bucket = Some(BucketSeen::Present(Some(tags(&[]))));
+    later.bucket_empty = Some(true);
+    assert_eq!(verdict(&later), "BucketExists", "its owner lets us see it");
+}
+
 /// What becomes of a bucket that is found there.
 #[derive(Debug, PartialEq)]
 enum Fate {
@@ -213,16 +232,6 @@ fn a_record_is_not_made_again_for_a_bucket_whose_tags_name_another_claim() {
     view.bucket = Some(BucketSeen::Present(Some(tags(EARLIER_LIFE))));
     let Step::Act(Act::CreateRecord(record)) = step(&view) else { panic!("no record") };
     assert!(record.adopted);
-}
-
-// covers: 3.2.create.alreadyExists
-#[test]
-fn a_bucket_that_exists_and_is_anothers_is_never_taken() {
-    let mut view = about_to_create(|record| record.absence = true);
-    view.backends.insert("main".into(), backend(AdoptionPolicy::Any));
-    let create = step(&view);
-    view.learn(&create, Answer::Created(CreateAnswer::AlreadyExists));
-    assert_eq!(verdict(&view), "BucketExists");
 }
 
 /// The bucket may have been made between the look and the record, by whoever held it then.

@@ -82,6 +82,32 @@ fn deletion_revokes_before_it_lets_anything_else_go() {
     assert!(view.own_lists >= 2, "a second live list before the finalizer goes");
 }
 
+// covers: 3.4.neverBound
+#[test]
+fn a_claim_that_never_came_as_far_as_a_bucket_goes_though_it_may_not_see_whose_that_is() {
+    let refused = |change: fn(&mut BucketRecord)| {
+        let mut view = holding(change);
+        (view.claim.deleting, view.claim.deletion) = (true, Deletion::Delete);
+        for _ in 0..20 {
+            let step = step(&view);
+            let answer = match &step {
+                Step::Look(Look::Bucket(_)) => Answer::Bucket(BucketSeen::Forbidden),
+                Step::Look(Look::Own) => Answer::Secrets(view.own.values().cloned().collect()),
+                Step::Look(_) => Answer::Secret(None),
+                Step::Act(Act::Delete(_)) => return false,
+                Step::Act(Act::WriteStatus(..)) => return verdict(&view) == "DeletionBlocked",
+                Step::Act(_) => Answer::Done,
+                Step::Rest(_) => panic!("no end"),
+            };
+            view.learn(&step, answer);
+        }
+        panic!("no end")
+    };
+    assert!(!refused(|_| {}), "nothing was ever asked of the store");
+    assert!(refused(|record| record.absence = true), "it may be one that was made");
+    assert!(refused(|record| record.settled = true), "it was bound, and our right to look was taken away");
+}
+
 // covers: 3.2.lateCall
 #[test]
 fn the_record_stays_while_a_create_without_an_answer_may_still_land() {
