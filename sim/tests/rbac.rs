@@ -97,6 +97,7 @@ fn rights(scope: Scope, rule: &PolicyRule) -> Vec<Right> {
     rights
 }
 
+// covers: 3.8.verbs
 #[test]
 fn the_operator_is_granted_what_it_does_and_nothing_else() {
     let (used, mut granted) = (used(), granted());

@@ -53,9 +53,10 @@ impl<K: ResourceExt + Clone> Written<K> {
         echo
     }
 
-    /// Forgets an object that is gone.
-    pub(crate) fn forget(&self, gone: &K) {
-        self.lock().remove(&key(gone));
+    /// Forgets an object that is gone; of the empty namespace if it is cluster-scoped.
+    pub(crate) fn forget(&self, namespace: &str, name: &str) {
+        let namespace = (!namespace.is_empty()).then(|| namespace.to_owned());
+        self.lock().remove(&(namespace, name.to_owned()));
     }
 
     fn lock(&self) -> MutexGuard<'_, BTreeMap<Key, Arc<K>>> {

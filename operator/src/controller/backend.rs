@@ -5,8 +5,8 @@ use std::convert::Infallible;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use futures::StreamExt;
 use futures::future::{BoxFuture, Shared as SharedFuture};
+use futures::stream::{self, StreamExt};
 use kube::api::{Patch, PatchParams};
 use kube::runtime::controller::{self, Action, Controller};
 use kube::runtime::reflector::{ObjectRef, Store};
@@ -24,7 +24,7 @@ use crate::plan::preconditions;
 use crate::upstream::{AccessError, Class, Upstream, UpstreamError};
 
 use super::backoff::Backoff;
-use super::feeds::{self, Backend, Claim, Main};
+use super::feeds::{self, Backend, Claim};
 use super::pace::Pace;
 use super::secret_watches::SecretName;
 use super::slots::{Slot, Slots};
@@ -45,6 +45,8 @@ struct Context {
     backoff: Backoff,
     pace: Pace,
     memory: Mutex<BTreeMap<String, Memory>>,
+    /// UIDs of backends that had a pass, and of which something may be kept therefore.
+    kept: Mutex<BTreeSet<String>>,
 }
 
 /// What this process knows of a backend, by UID.
@@ -61,7 +63,7 @@ struct Memory {
 /// Runs passes until `shutdown`.
 pub(super) async fn run(
     shared: Arc<Shared>,
-    (stream, store): Main<Backend>,
+    store: Store<Backend>,
     claims: Store<Claim>,
     wakes: UnboundedReceiver<ObjectRef<Backend>>,
     shutdown: SharedFuture<BoxFuture<'static, ()>>,
@@ -76,14 +78,21 @@ pub(super) async fn run(
         backoff: Backoff::default(),
         pace: Pace::default(),
         memory: Mutex::default(),
+        kept: Mutex::default(),
     });
-    Controller::for_stream(stream, store)
+    Controller::for_stream(stream::pending(), store)
         .with_config(controller::Config::default().concurrency(0))
         .reconcile_on(feeds::receiver_stream(wakes))
         .graceful_shutdown_on(shutdown)
-        .run(reconcile, |_, error: &Infallible, _| match *error {}, context)
-        // What went wrong is in the log and in the status; that a woken backend is gone is no error at all.
-        .for_each(|_| std::future::ready(()))
+        .run(reconcile, |_, error: &Infallible, _| match *error {}, context.clone())
+        .for_each(|done| {
+            // What went wrong is in the log and in the status; that a backend whose pass is due is gone is no error at
+            // all.
+            if let Err(controller::Error::ObjectNotFound(_)) = done {
+                context.forget_gone();
+            }
+            std::future::ready(())
+        })
         .await;
 }
 
@@ -104,6 +113,7 @@ async fn reconcile(backend: Arc<Backend>, context: Arc<Context>) -> Result<Actio
     };
     let span = tracing::info_span!("backend", name = raw.name_any(), generation = raw.metadata.generation);
     let (action, result) = context.pass(&raw, slot).instrument(span).await;
+    context.ended(&raw);
     measured.end(result);
     Ok(action)
 }
@@ -115,8 +125,6 @@ impl Context {
             Ok(memory) => memory,
             Err(why) => {
                 tracing::warn!(why, "can't probe the backend, trying again");
-                // Whatever it was that changed has not been looked at.
-                self.shared.secret_watches.keep_change(&raw.name_any());
                 return (Action::requeue(self.backoff.failed(&uid)), PassResult::Error);
             }
         };
@@ -150,15 +158,22 @@ impl Context {
     async fn examine(&self, raw: &S3Backend, uid: &str, slot: &mut Slot<'_>) -> Result<Memory, String> {
         let before = self.lock().get(uid).cloned();
         let generation = raw.metadata.generation.unwrap_or_default();
-        let changed = self.shared.secret_watches.take_change(&raw.name_any());
-        let edited = before.as_ref().is_none_or(|memory| memory.health.generation != generation);
-        let periodic = before.as_ref().is_some_and(|memory| memory.next_probe <= Instant::now());
+        // Nothing has changed in what is looked at for the first time.
+        let changed = self.shared.secret_watches.take_change(&raw.name_any()) && before.is_some();
+        // After a start the probe of a backend that is Ready is a periodic one: it shows no more than any other.
+        let told = || raw.status.as_ref().and_then(|status| Health::told(status, generation));
+        let health = before.as_ref().map(|memory| memory.health.clone()).or_else(told);
+        let edited = health.as_ref().is_none_or(|health| health.generation != generation);
+        let periodic = before.as_ref().is_none_or(|memory| memory.next_probe <= Instant::now());
         if let Some(memory) = before.as_ref().filter(|_| !changed && !edited && !periodic) {
             return Ok(memory.clone());
         }
         let (verdict, upstream) = match api::Backend::parse(raw) {
             Ok(backend) => {
-                self.shared.secret_watches.set(&backend.name, &secrets_of(&backend));
+                // One that is not trusted is nobody's business here.
+                let mut secrets = secrets_of(&backend);
+                secrets.retain(|(namespace, _)| self.shared.observer.setting.trusts(namespace));
+                self.shared.secret_watches.set(&backend.name, &secrets);
                 let upstream = self.shared.upstreams.refresh(&backend).await;
                 if let (Ok(now), Some(memory)) = (&upstream, &before)
                     && !edited
@@ -167,16 +182,21 @@ impl Context {
                 {
                     return Ok(memory.clone());
                 }
-                probe(upstream, slot).await?
+                let probed = probe(upstream, slot).await;
+                if changed && probed.is_err() {
+                    // What changed has not been looked at.
+                    self.shared.secret_watches.keep_change(&backend.name);
+                }
+                probed?
             }
             Err(error) => (unreadable(&error), None),
         };
-        if changed && before.is_some() {
+        if changed {
             // Other credentials: what the store refused before, it may do now.
             self.shared.wakes.claims_on(&raw.name_any());
         }
         let tolerant = periodic && !edited && !changed;
-        let health = Health::after(before.as_ref().map(|memory| &memory.health), generation, tolerant, verdict);
+        let health = Health::after(health.as_ref(), generation, tolerant, verdict);
         let wait = jittered(health.next_probe(self.shared.config.resync_interval));
         let (count, count_due) = before.map(|memory| (memory.count, memory.count_due)).unwrap_or_default();
         let memory = Memory { health, upstream, next_probe: Instant::now() + wait, count, count_due };
@@ -228,6 +248,36 @@ impl Context {
         let answer = api.patch_status(&raw.name_any(), &params, &Patch::Json::<()>(patch)).await;
         self.shared.written_backends.wrote(answer.map_err(|error| kubernetes::describe(&error))?);
         Ok(())
+    }
+
+    /// After a pass: what is gone is forgotten. If it is this very backend, the pass may have made anew what was
+    /// forgotten while it was under way: the client, the watches of its Secrets.
+    fn ended(&self, backend: &S3Backend) {
+        self.kept().insert(backend.uid().unwrap_or_default());
+        self.forget_gone();
+        let name = backend.name_any();
+        if self.store.get(&ObjectRef::new(&name)).is_none() {
+            self.shared.forget_backend(&name);
+        }
+    }
+
+    /// Nothing is kept of backends that are gone. Whatever is kept of one is what its own passes put by, and each of them is
+    /// followed by this.
+    fn forget_gone(&self) {
+        let there: BTreeSet<String> = self.store.state().iter().filter_map(|backend| backend.uid()).collect();
+        let mut kept = self.kept();
+        let gone: Vec<String> = kept.difference(&there).cloned().collect();
+        for uid in &gone {
+            kept.remove(uid);
+            self.lock().remove(uid);
+            self.pace.forget(uid);
+            self.backoff.reset(uid);
+        }
+    }
+
+    fn kept(&self) -> MutexGuard<'_, BTreeSet<String>> {
+        // The set is whole whatever happened to a thread that held it.
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn lock(&self) -> MutexGuard<'_, BTreeMap<String, Memory>> {

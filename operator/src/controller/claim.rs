@@ -5,8 +5,8 @@ use std::convert::Infallible;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use futures::StreamExt;
 use futures::future::{BoxFuture, Shared as SharedFuture};
+use futures::stream::{self, StreamExt};
 use kube::runtime::controller::{self, Action, Controller};
 use kube::runtime::events::{Event, EventType};
 use kube::runtime::reflector::{ObjectRef, Store};
@@ -23,7 +23,7 @@ use crate::plan::{
 };
 
 use super::backoff::Backoff;
-use super::feeds::{self, Claim, Main};
+use super::feeds::{self, Claim};
 use super::looks::Looks;
 use super::pace::Pace;
 use super::slots::{Slot, Slots};
@@ -144,7 +144,7 @@ impl Answers {
 /// Runs passes until `shutdown`.
 pub(super) async fn run(
     shared: Arc<Shared>,
-    (stream, store): Main<Claim>,
+    store: Store<Claim>,
     wakes: UnboundedReceiver<ObjectRef<Claim>>,
     shutdown: SharedFuture<BoxFuture<'static, ()>>,
 ) {
@@ -152,7 +152,7 @@ pub(super) async fn run(
     let slots = Slots::new(most, shutdown.clone());
     let metrics = shared.metrics.controller("bucketclaim", most);
     let context = Arc::new(Context { shared, store: store.clone(), slots, metrics });
-    Controller::for_stream(stream, store)
+    Controller::for_stream(stream::pending(), store)
         // Without a bound: passes wait for a slot, see there.
         .with_config(controller::Config::default().concurrency(0))
         .reconcile_on(feeds::receiver_stream(wakes))
@@ -311,7 +311,10 @@ impl Context {
 
     fn count(&self, act: &Act, answer: &Answer) {
         match (act, answer) {
-            (Act::Purge(target, _), Answer::Purged(purged)) => {
+            // Of a backend that is gone no figure is shown.
+            (Act::Purge(target, _), Answer::Purged(purged))
+                if self.shared.observer.backends.get(&target.backend).is_some() =>
+            {
                 self.shared.metrics.purged(&target.backend, purged.deleted);
             }
             (Act::Patch(SecretPatch { change: Change::RaiseGeneration(trigger), .. }), Answer::Secret(_)) => {

@@ -2,16 +2,15 @@
 
 use std::sync::Arc;
 
-use futures::stream::{self, BoxStream, Stream, StreamExt};
-use futures::{TryStreamExt, future};
+use futures::stream::{self, Stream, StreamExt};
 use k8s_openapi::api::core::v1::{Namespace, Secret};
 use kube::core::{DeserializeGuard, PartialObjectMeta};
 use kube::runtime::WatchStreamExt;
 use kube::runtime::reflector::store::Writer;
-use kube::runtime::reflector::{self, Store};
+use kube::runtime::reflector::{self, ObjectRef, Store};
 use kube::runtime::watcher::{self, Config, Event, watcher};
 use kube::{Api, ResourceExt};
-use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
+use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
@@ -19,7 +18,7 @@ use crate::api::{BucketClaim, ClaimRef, S3Backend, wire};
 use crate::cache::SecretCache;
 use crate::plan::Stored;
 
-use super::Shared;
+use super::{Shared, wakes};
 
 /// A claim, or why it can't be decoded: one such object must not stop the watch of all.
 pub(super) type Claim = DeserializeGuard<BucketClaim>;
@@ -28,9 +27,6 @@ pub(super) type Backend = DeserializeGuard<S3Backend>;
 
 /// Most objects in a page of a list that tenants write: each may have more than a megabyte, and a page is in memory at once.
 const PAGE: u32 = 25;
-
-/// A main stream with the store that it fills.
-pub(super) type Main<K> = (BoxStream<'static, watcher::Result<K>>, Store<K>);
 
 /// The running watches; they end when this is dropped.
 pub(super) struct Feeds {
@@ -73,19 +69,15 @@ impl Feeds {
     }
 }
 
-/// Starts every watch. `writer` fills the store of claims; `recovered` says whose store can be asked again.
-pub(super) fn start(
-    shared: &Arc<Shared>,
-    writer: Writer<Claim>,
-    store: Store<Claim>,
-    recovered: UnboundedReceiver<String>,
-) -> (Feeds, Main<Claim>, Main<Backend>) {
+/// Starts every watch but that of claims, which comes once these have filled their caches. `recovered` says whose store can
+/// be asked again. Returns the store of backends too.
+pub(super) fn start(shared: &Arc<Shared>, recovered: UnboundedReceiver<String>) -> (Feeds, Store<Backend>) {
     let mut feeds = Feeds { tasks: JoinSet::new(), ready: Vec::new() };
     feed_secrets(shared, &mut feeds);
     feed_namespaces(shared, &mut feeds);
     feed_recoveries(shared, &mut feeds, recovered);
     let backends = feed_backends(shared, &mut feeds);
-    (feeds, (claims(shared, writer), store), backends)
+    (feeds, backends)
 }
 
 /// Internal Secrets of the operator namespace, consumer Secrets of all: both by label, so that no other Secret of
@@ -159,52 +151,102 @@ fn feed_recoveries(shared: &Arc<Shared>, feeds: &mut Feeds, mut recovered: Unbou
     });
 }
 
-/// Backends: fills store and cache, wakes the claims on a backend that changed in what they depend on, and passes on
-/// what isn't the echo of our own write.
-fn feed_backends(shared: &Arc<Shared>, feeds: &mut Feeds) -> Main<Backend> {
+/// Backends: fills store and cache, wakes the claims on a backend that changed in what they depend on, and the backend
+/// itself where that isn't the echo of our own write.
+fn feed_backends(shared: &Arc<Shared>, feeds: &mut Feeds) -> Store<Backend> {
     let (store, writer) = reflector::store();
-    let (sender, receiver) = unbounded_channel();
     let api: Api<Backend> = Api::all(shared.client.clone());
     let stream = watcher(api, Config::default()).reflect(writer);
-    let shared = shared.clone();
+    let (shared, filled, mut shown) = (shared.clone(), store.clone(), Shown::default());
     feeds.run(stream, move |event| {
         for name in shared.observer.backends.apply(&event) {
             if shared.observer.backends.get(&name).is_none() {
                 shared.forget_backend(&name);
+                // Its own passes have something to forget as well.
+                shared.wakes.backend(&name);
             }
             shared.wakes.claims_on(&name);
         }
-        if let Event::Apply(backend) | Event::InitApply(backend) = event
-            && !backend.0.as_ref().is_ok_and(|backend| shared.written_backends.is_echo(backend))
-        {
-            // Fails only when the controller has ended.
-            let _ = sender.send(Ok(backend));
+        for backend in shown.take(&event, &filled) {
+            if !backend.0.as_ref().is_ok_and(|backend| shared.written_backends.is_echo(backend)) {
+                shared.wakes.backend(&backend.name_any());
+            }
         }
     });
-    (receiver_stream(receiver).boxed(), store)
+    store
 }
 
-/// Claims: fills the store, wakes backends whose count changes, and passes on what isn't the echo of our own write.
-fn claims(shared: &Arc<Shared>, writer: Writer<Claim>) -> BoxStream<'static, watcher::Result<Claim>> {
+/// Claims: fills the store, wakes backends whose count changes, and the claim itself where that isn't the echo of our own
+/// write.
+pub(super) fn feed_claims(shared: &Arc<Shared>, feeds: &mut Feeds, writer: Writer<Claim>, store: Store<Claim>) {
     let api: Api<Claim> = Api::all(shared.client.clone());
-    let config = Config::default().page_size(PAGE);
-    let stream = watcher(api, config).default_backoff().modify(keep_what_is_read).reflect(writer);
-    let (seen, shared) = (shared.clone(), shared.clone());
-    let echo = move |claim: &Claim| claim.0.as_ref().is_ok_and(|claim| shared.written.is_echo(claim));
-    stream
-        .inspect_ok(move |event| claim_seen(&seen, event))
-        .applied_objects()
-        .try_filter(move |claim| future::ready(!echo(claim)))
-        .boxed()
+    let stream = watcher(api, Config::default().page_size(PAGE)).modify(keep_what_is_read).reflect(writer);
+    let (shared, mut shown, mut before) = (shared.clone(), Shown::default(), Vec::new());
+    feeds.run(stream, move |event| {
+        match &event {
+            Event::Init => before = store.state(),
+            Event::InitDone => forget_gone(&shared, std::mem::take(&mut before), &store),
+            Event::InitApply(_) | Event::Apply(_) | Event::Delete(_) => {}
+        }
+        claim_seen(&shared, &event);
+        for claim in shown.take(&event, &store) {
+            if !claim.0.as_ref().is_ok_and(|claim| shared.written.is_echo(claim)) {
+                shared.wakes.claim(&wakes::claim_ref(claim.as_ref()));
+            }
+        }
+    });
+}
+
+/// What a list has shown, until the store has it: a list comes in pages, and only after the last one all of it takes the
+/// place of what was there before. A pass any sooner would be one over the past, or over nothing.
+struct Shown<K: reflector::Lookup<DynamicType = ()>>(Vec<ObjectRef<K>>);
+
+impl<K: reflector::Lookup<DynamicType = ()>> Default for Shown<K> {
+    fn default() -> Self {
+        Self(Vec::new())
+    }
+}
+
+impl<K: reflector::Lookup<DynamicType = ()> + Clone> Shown<K> {
+    /// Takes in an event that went through the store before. Returns what there is to be looked at by now, as the store
+    /// has it.
+    fn take(&mut self, event: &Event<K>, store: &Store<K>) -> Vec<Arc<K>> {
+        match event {
+            Event::Init => self.0.clear(),
+            Event::InitApply(object) => self.0.push(ObjectRef::from_obj(object)),
+            Event::InitDone => return self.0.drain(..).filter_map(|object| store.get(&object)).collect(),
+            Event::Apply(object) => return store.get(&ObjectRef::from_obj(object)).into_iter().collect(),
+            Event::Delete(_) => {}
+        }
+        Vec::new()
+    }
+}
+
+/// Forgets the claims that went while nobody watched: the new list doesn't show them.
+fn forget_gone(shared: &Shared, before: Vec<Arc<Claim>>, store: &Store<Claim>) {
+    for claim in before {
+        let now = store.get(&ObjectRef::from_obj(claim.as_ref()));
+        if now.is_none_or(|now| now.uid() != claim.uid()) {
+            shared.forget_claim(&claim);
+        }
+    }
 }
 
 fn claim_seen(shared: &Shared, event: &Event<Claim>) {
+    count_again(shared, event);
     match event {
-        Event::Delete(claim) => shared.orphans.claim_gone(&claim.uid().unwrap_or_default()),
+        Event::Delete(claim) => {
+            shared.orphans.claim_gone(&claim.uid().unwrap_or_default());
+            shared.forget_claim(claim);
+        }
         // What went while nobody watched is no longer in the list.
         Event::InitDone => shared.orphans.suspect_everything(),
         Event::Init | Event::InitApply(_) | Event::Apply(_) => {}
     }
+}
+
+/// Wakes the backends whose count of claims may have changed.
+fn count_again(shared: &Shared, event: &Event<Claim>) {
     let (Event::InitApply(DeserializeGuard(Ok(claim)))
     | Event::Apply(DeserializeGuard(Ok(claim)))
     | Event::Delete(DeserializeGuard(Ok(claim)))) = event
@@ -218,9 +260,6 @@ fn claim_seen(shared: &Shared, event: &Event<Claim>) {
     }
     let backend = claim.status.as_ref().and_then(|status| status.backend.as_ref()).map(|backend| &backend.name);
     left.iter().chain(backend).for_each(|backend| shared.wakes.backend(backend));
-    if matches!(event, Event::Delete(_)) {
-        shared.forget_claim(claim);
-    }
 }
 
 /// Labels, owners and annotations of others are never looked at, and may take a megabyte for each claim.

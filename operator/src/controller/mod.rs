@@ -21,19 +21,20 @@ use futures::future::{self, BoxFuture, Either, FutureExt};
 use k8s_openapi::api::core::v1::Namespace;
 use kube::runtime::events::{Recorder, Reporter};
 use kube::runtime::reflector;
-use kube::{Api, Client};
+use kube::{Api, Client, ResourceExt};
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 
 use crate::Clock;
 use crate::act::Actor;
 use crate::api::{BucketClaim, Gateway, S3Backend};
 use crate::cache::{BackendCache, NamespaceCache, SecretCache, Written};
-use crate::kubernetes::guarded;
+use crate::kubernetes::{self, guarded};
 use crate::metrics::Metrics;
 use crate::observe::Observer;
 use crate::plan::Setting;
 use crate::upstream::{Access, Connect, Limits, Upstreams};
 
+use backoff::Backoff;
 use gauges::Gauges;
 use orphans::Orphans;
 use secret_watches::SecretWatches;
@@ -81,6 +82,9 @@ pub struct Parts {
     pub ready: Option<tokio::sync::watch::Sender<bool>>,
 }
 
+/// Longest time between two tries to find out which installation it is.
+const LONGEST_WAIT: Duration = Duration::from_secs(30);
+
 /// Why an operator could not start.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
@@ -124,7 +128,12 @@ pub async fn run(
     let (orphans, clues) = Orphans::new(store.clone());
     let (recoveries, recovered) = unbounded_channel();
     let shared = Arc::new(Shared::new(config, &parts, installation, Arc::new(wakes), orphans, recoveries));
-    let (feeds, claims, backends) = feeds::start(&shared, writer, store.clone(), recovered);
+    let (mut feeds, backends) = feeds::start(&shared, recovered);
+    if unless(&shutdown, feeds.ready()).await.is_none() {
+        return Ok(());
+    }
+    // What claims depend on is known by now.
+    feeds::feed_claims(&shared, &mut feeds, writer, store.clone());
     if unless(&shutdown, feeds.ready()).await.is_none() {
         return Ok(());
     }
@@ -133,7 +142,7 @@ pub async fn run(
     }
     parts.metrics.collect(Gauges { shared: Arc::downgrade(&shared), claims: store.clone() });
     tracing::info!(installation = shared.observer.setting.installation, "caches are filled, work begins");
-    let claims = claim::run(shared.clone(), claims, woken.claims, shutdown.clone());
+    let claims = claim::run(shared.clone(), store.clone(), woken.claims, shutdown.clone());
     let sweeps = orphans::run(shared.clone(), store.clone(), clues, shutdown.clone());
     let backends = backend::run(shared.clone(), backends, store, woken.backends, shutdown.clone());
     let patience = async {
@@ -147,11 +156,24 @@ pub async fn run(
     Ok(())
 }
 
+/// Waits for an API server that gives no answer, or no good one: a process that ends for that is started again by and by, ever
+/// more seldom, and by then it may be back for long.
 async fn installation(client: &Client) -> Result<String, StartError> {
     let api: Api<Namespace> = Api::all(client.clone());
-    let namespace = api.get("kube-system").await;
-    let namespace = namespace.map_err(|error| StartError::Installation(crate::kubernetes::describe(&error)))?;
-    namespace.metadata.uid.ok_or_else(|| StartError::Installation("it has no UID".to_owned()))
+    let backoff = Backoff::default();
+    loop {
+        let error = match api.get("kube-system").await {
+            Ok(it) => return it.metadata.uid.ok_or_else(|| StartError::Installation("it has no UID".to_owned())),
+            Err(error) => error,
+        };
+        let why = kubernetes::describe(&error);
+        if matches!(&error, kube::Error::Api(status) if matches!(status.code, 401 | 403 | 404)) {
+            return Err(StartError::Installation(why));
+        }
+        let delay = backoff.failed("kube-system").min(LONGEST_WAIT);
+        tracing::warn!(why, seconds = delay.as_secs_f32(), "can't read namespace kube-system yet, trying again");
+        tokio::time::sleep(delay).await;
+    }
 }
 
 /// What both controllers and all feeds share.
@@ -229,16 +251,17 @@ impl Shared {
     }
 
     /// Nothing is kept of a claim that is gone.
-    fn forget_claim(&self, claim: &BucketClaim) {
+    fn forget_claim(&self, claim: &feeds::Claim) {
         let name = wakes::claim_ref(claim);
-        self.written.forget(claim);
+        self.written.forget(&name.namespace, &name.name);
         self.wakes.forget_claim(&name);
-        self.memory.forget(claim.metadata.uid.as_deref().unwrap_or_default(), &name);
+        self.memory.forget(&claim.uid().unwrap_or_default(), &name);
     }
 
     /// Nothing is kept of a backend that is gone.
     fn forget_backend(&self, name: &str) {
         self.upstreams.forget(name);
+        self.written_backends.forget("", name);
         self.metrics.forget_backend(name);
         self.secret_watches.set(name, &BTreeSet::new());
     }

@@ -109,7 +109,7 @@ impl Wakes {
     }
 }
 
-/// Namespace and name of a claim.
-pub(super) fn claim_ref(claim: &BucketClaim) -> ClaimRef {
+/// Namespace and name of a claim, whether it can be decoded or not.
+pub(super) fn claim_ref(claim: &impl ResourceExt) -> ClaimRef {
     ClaimRef { namespace: claim.namespace().unwrap_or_default(), name: claim.name_any() }
 }

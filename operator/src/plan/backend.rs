@@ -10,6 +10,10 @@ use crate::api::{BackendReason, ConditionType, S3BackendStatus, merge_conditions
 /// Failed periodic probes in a row after which a Ready backend is not Ready any more.
 pub const TOLERATED_FAILURES: u32 = 2;
 
+/// Longest from a failed probe to the next, jitter aside: about as long it takes until a store is found to be back. Two
+/// operators at once make less than twenty probes in half an hour by that.
+const LONGEST_WAIT: Duration = Duration::from_secs(240);
+
 /// What a probe showed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Verdict {
@@ -38,6 +42,15 @@ pub struct Health {
 }
 
 impl Health {
+    /// What a status lets know where nothing is remembered: that the backend was Ready in this very generation, or
+    /// nothing.
+    pub fn told(status: &S3BackendStatus, generation: i64) -> Option<Self> {
+        let ready = status.conditions.iter().find(|condition| condition.type_ == ConditionType::Ready.as_str())?;
+        let holds = ready.status == "True" && ready.observed_generation == Some(generation);
+        let verdict = Verdict { reason: BackendReason::EndpointReachable, message: ready.message.clone() };
+        holds.then_some(Self { generation, verdict, failures: 0 })
+    }
+
     /// Takes in a probe. `before` is what was known of the same backend, if anything; one failed *periodic* probe
     /// does not turn a Ready backend into not-Ready, a run of them does.
     pub fn after(before: Option<&Health>, generation: i64, periodic: bool, verdict: Verdict) -> Self {
@@ -51,7 +64,7 @@ impl Health {
     pub fn next_probe(&self, interval: Duration) -> Duration {
         match self.failures {
             0 => interval,
-            failures => Duration::from_secs(1 << failures.min(16)).min(interval),
+            failures => Duration::from_secs(1 << failures.min(16)).min(LONGEST_WAIT).min(interval),
         }
     }
 }
@@ -118,6 +131,19 @@ mod tests {
         assert_eq!(Health::after(Some(&ready), 1, false, bad()).verdict, bad());
     }
 
+    // covers: 1.backend.probe.hysteresis
+    #[test]
+    fn a_status_that_says_ready_of_this_very_generation_is_as_good_as_a_memory() {
+        let ready = status(&S3BackendStatus::default(), 2, &good(), 0, Timestamp::UNIX_EPOCH);
+        let told = Health::told(&ready, 2).expect("it says so");
+        assert_eq!(told, Health::after(None, 2, false, good()));
+        assert!(Health::after(Some(&told), 2, true, bad()).verdict.is_ready());
+        assert_eq!(Health::told(&ready, 3), None, "of another generation");
+        let not_ready = status(&ready, 2, &bad(), 0, Timestamp::UNIX_EPOCH);
+        assert_eq!(Health::told(&not_ready, 2), None);
+        assert_eq!(Health::told(&S3BackendStatus::default(), 2), None, "nobody has looked at it yet");
+    }
+
     #[test]
     fn probes_after_failures_come_sooner_and_at_growing_distances() {
         let interval = Duration::from_secs(600);
@@ -129,7 +155,9 @@ mod tests {
             assert!(health.next_probe(interval) >= last);
             last = health.next_probe(interval);
         }
-        assert_eq!(last, interval);
+        assert_eq!(last, LONGEST_WAIT);
+        let short = Duration::from_secs(60);
+        assert_eq!(health.next_probe(short), short, "never later than without a failure");
     }
 
     // covers: 1.status.atRest

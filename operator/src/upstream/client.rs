@@ -1,6 +1,7 @@
 //! One client per backend.
 
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -49,6 +50,8 @@ pub struct Upstream {
     backend: String,
     recoveries: UnboundedSender<String>,
     metrics: Metrics,
+    /// The backend is gone, and its series with it.
+    retired: AtomicBool,
 }
 
 type Outcome<T, E> = Result<T, SdkError<E, HttpResponse>>;
@@ -89,7 +92,13 @@ impl Upstream {
             backend: backend.name.clone(),
             recoveries: access.recoveries.clone(),
             metrics: access.metrics.clone(),
+            retired: AtomicBool::new(false),
         }
+    }
+
+    /// From now on calls are not measured: that would make the series of a backend that is gone anew.
+    pub(super) fn retire(&self) {
+        self.retired.store(true, Ordering::Relaxed);
     }
 
     /// Calls once there is room, unless the operation fails so often that it is given a rest.
@@ -134,7 +143,9 @@ impl Upstream {
         let began = Instant::now();
         let answer = call.await.map_err(|error| Refusal::of(operation, &error));
         let result = answer.as_ref().map_or_else(Refusal::result, |_| CallResult::Success);
-        self.metrics.called(&self.backend, operation, result, began.elapsed());
+        if !self.retired.load(Ordering::Relaxed) {
+            self.metrics.called(&self.backend, operation, result, began.elapsed());
+        }
         answer
     }
 
@@ -206,6 +217,8 @@ impl Upstream {
                 BucketSeen::Present(_) => Ok(BucketSeen::Present(Some(BTreeMap::new()))),
                 other => Ok(other),
             },
+            // Who is asked for other credentials has heard nothing of the bucket.
+            Err(refusal) if refusal.status == Some(401) => Err(refusal.error()),
             Err(refusal) => match refusal.error() {
                 UpstreamError { class: Class::Denied { code }, .. } if is_about_bucket(&code) => {
                     Ok(BucketSeen::Forbidden)

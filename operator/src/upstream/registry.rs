@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use k8s_openapi::api::core::v1::Secret;
-use kube::{Api, Client, ResourceExt};
+use kube::{Api, Client, Error, ResourceExt};
 use tokio::sync::mpsc::UnboundedSender;
 
 use crate::api::{Backend, SecretKey};
@@ -22,6 +22,9 @@ pub enum AccessError {
     /// There is no such Secret.
     #[error("Secret {0}/{1} does not exist")]
     NoSecret(String, String),
+    /// The API server does not let the operator read the Secret.
+    #[error("Secret {0}/{1}: the operator may not read it; it needs the right to get Secrets in namespace {0}")]
+    Forbidden(String, String),
     /// The Secret has no such field, or it is empty or not text.
     #[error("Secret {0}/{1} has no usable field {2}")]
     NoField(String, String, String),
@@ -71,7 +74,7 @@ impl Upstreams {
     /// The client of a backend: the one at hand if it was made of this very backend, else a new one.
     ///
     /// # Errors
-    /// When a Secret is missing, malformed, not trusted or can't be read.
+    /// When a Secret is missing, malformed, not trusted, or may not or can't be read.
     pub async fn get(&self, backend: &Backend) -> Result<Arc<Upstream>, AccessError> {
         let at_hand = self.lock().get(&backend.name).cloned();
         match at_hand {
@@ -109,9 +112,11 @@ impl Upstreams {
         Ok(upstream)
     }
 
-    /// Forgets the client of a backend that is gone.
+    /// Forgets the client of a backend that is gone. Calls of it that are still under way are no longer measured.
     pub fn forget(&self, backend: &str) {
-        self.lock().remove(backend);
+        if let Some((_, upstream)) = self.lock().remove(backend) {
+            upstream.retire();
+        }
     }
 
     async fn read(&self, namespace: &str, name: &str) -> Result<Secret, AccessError> {
@@ -125,6 +130,7 @@ impl Upstreams {
         match api.get_opt(&name).await {
             Ok(Some(secret)) => Ok(secret),
             Ok(None) => Err(AccessError::NoSecret(namespace, name)),
+            Err(Error::Api(status)) if status.is_forbidden() => Err(AccessError::Forbidden(namespace, name)),
             Err(error) => Err(AccessError::Unreadable(namespace, name, crate::kubernetes::describe(&error))),
         }
     }

@@ -17,6 +17,11 @@ fn backend_ready(world: &World) -> String {
     condition(&backend(world), "Ready")
 }
 
+/// From now on, these faults happen: calls are counted from here.
+fn plan(stage: &Stage, faults: &str) {
+    stage.world.effects.set_plan(faults.parse().expect("the plan is well-formed"));
+}
+
 fn admin_secret(key: &str) -> String {
     format!(
         "{{apiVersion: v1, kind: Secret, metadata: {{name: s3-admin, namespace: stowage-system}}, stringData: \
@@ -76,8 +81,8 @@ fn an_admin_secret_that_is_missing_or_wrong_is_told_and_its_change_wakes_backend
 // covers: 1.backend.probe.adminSecret
 #[test]
 fn a_changed_admin_secret_that_can_not_be_read_at_once_is_read_again() {
-    // The second read of a Secret is the one after the change.
-    Stage::run("kube:get secrets@2 lost-answer; kube:get secrets@3 lost-answer", async |stage| {
+    Stage::run("", async |stage| {
+        plan(&stage, "kube:get secrets@1 lost-answer; kube:get secrets@2 lost-answer");
         stage.world.store.add_account(ADMIN_ACCOUNT, ADMIN_ACCESS_KEY, "rotated");
         stage.apply(&admin_secret("rotated")).await;
         stage.world.pass(Duration::from_secs(30)).await;
@@ -121,6 +126,55 @@ fn one_failed_periodic_probe_is_tolerated_and_a_run_of_them_is_not() {
         assert_eq!(object(&stage.world, "bucketclaims", "team-a", "photos")["status"]["phase"], "Bound");
         tenant_can_work(&stage.world, "team-a", "photos-s3").await;
         stage.soon("all is well again", 5 * MINUTE, |world| ready(world, "team-a", "photos") == "Bound").await;
+    });
+}
+
+// covers: 1.backend.probe.hysteresis
+#[test]
+fn one_failed_periodic_probe_is_tolerated_also_when_the_admin_secret_could_not_be_read_before() {
+    Stage::run("", async |stage| {
+        let before = backend(&stage.world);
+        plan(&stage, "kube:get secrets@1 lost-answer; s3:ListBuckets@1 internal-error");
+        stage.world.pass(Duration::from_secs(3600)).await;
+        assert!(stage.world.effects.unfired().is_empty(), "{}", stage.trace());
+        assert_eq!(backend(&stage.world), before);
+    });
+}
+
+/// Has another operator start where one has gone, and this happen to its calls.
+async fn start_again(stage: &mut Stage, faults: &str) {
+    stage.operator.stop();
+    stage.world.pass(Duration::from_secs(60)).await;
+    plan(stage, faults);
+    let _operator = stage.world.start_operator();
+}
+
+// covers: 1.backend.probe.hysteresis
+#[test]
+fn the_first_probe_after_a_start_is_one_of_many_to_a_backend_that_is_ready() {
+    Stage::run("", async |mut stage| {
+        let before = backend(&stage.world);
+        start_again(&mut stage, "s3:ListBuckets@1 unreachable").await;
+        stage.world.pass(Duration::from_secs(3600)).await;
+        assert!(stage.world.effects.unfired().is_empty(), "{}", stage.trace());
+        assert_eq!(backend(&stage.world), before);
+    });
+    Stage::run("", async |mut stage| {
+        start_again(&mut stage, "s3:ListBuckets unreachable").await;
+        stage.soon("a run of them counts", 30, |world| backend_ready(world) == "EndpointUnreachable").await;
+    });
+}
+
+// covers: 1.backend.probe.hysteresis, 1.backend.probe.edit
+#[test]
+fn the_first_probe_after_a_start_counts_if_it_is_the_first_of_its_generation() {
+    Stage::run("", async |mut stage| {
+        stage.operator.stop();
+        stage.world.pass(Duration::from_secs(60)).await;
+        stage.patch("s3backends", "", "main", json!({"spec": {"adoptionPolicy": "Any"}})).await;
+        start_again(&mut stage, "s3:ListBuckets@1 unreachable").await;
+        stage.soon("it is told", 5, |world| backend_ready(world) == "EndpointUnreachable").await;
+        stage.soon("it is well", MINUTE, |world| backend_ready(world) == "EndpointReachable").await;
     });
 }
 
@@ -173,5 +227,35 @@ fn buckets_are_counted_and_a_deleted_backend_takes_nothing_away() {
             (&json!("Bound"), "BackendNotReady")
         );
         tenant_can_work(&stage.world, "team-a", "one-s3").await;
+    });
+}
+
+/// Deletes the backend while a call to its store is under way, and waits until that has ended. What the metrics say of the
+/// backend then.
+async fn series_after_the_last_call(stage: &Stage) -> Vec<String> {
+    stage.world.pass(Duration::from_secs(2)).await;
+    stage.delete("s3backends", "", "main").await;
+    stage.world.pass(Duration::from_secs(60)).await;
+    assert!(stage.world.effects.unfired().is_empty(), "{}", stage.trace());
+    let page = stage.operator.metrics();
+    page.lines().filter(|line| line.contains(r#"backend="main""#)).map(str::to_owned).collect()
+}
+
+// covers: 4.metric.closed
+#[test]
+fn a_probe_that_outlives_its_backend_leaves_no_series_of_it() {
+    Stage::run("s3:ListBuckets@2 slow(20000)", async |stage| {
+        // An edit is probed at once.
+        stage.patch("s3backends", "", "main", json!({"spec": {"adoptionPolicy": "Any"}})).await;
+        assert_eq!(series_after_the_last_call(&stage).await, Vec::<String>::new());
+    });
+}
+
+// covers: 4.metric.closed
+#[test]
+fn a_call_for_a_claim_that_outlives_the_backend_leaves_no_series_of_it() {
+    Stage::run("s3:CreateBucket@1 slow(20000)", async |stage| {
+        stage.apply(&claim("team-a", "photos")).await;
+        assert_eq!(series_after_the_last_call(&stage).await, Vec::<String>::new());
     });
 }

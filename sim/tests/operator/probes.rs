@@ -2,24 +2,29 @@
 
 use std::collections::BTreeSet;
 use std::future::pending;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use aws_smithy_runtime_api::client::http::SharedHttpClient;
+use bytes::Bytes;
 use futures::future;
 use http::{Request, Response, StatusCode};
+use http_body_util::{BodyExt, Full};
 use rstest::rstest;
 use s3s::Body;
 use serde_json::{Value, json};
-use stowage_operator::Metrics;
 use stowage_operator::api::{self, Backend, BucketName, S3Backend};
 use stowage_operator::upstream::{Access, AccessError, Connect, ConnectError, Limits, Trust, Upstreams};
+use stowage_operator::{Clock, Metrics, Parts};
 use stowage_sim::determinism::run_seeded;
-use stowage_sim::store::InProcess;
+use stowage_sim::effects::Plan;
+use stowage_sim::kubernetes::ApiBody;
+use stowage_sim::store::{InProcess, Store};
 use stowage_sim::world::{BackendStore, OPERATOR_NAMESPACE, Options, World};
 use tokio::sync::mpsc::unbounded_channel;
 use tokio::time::Instant;
-use tower::service_fn;
+use tower::{ServiceExt, service_fn};
 
 use crate::support::{BASE, Stage, claim, condition, object};
 
@@ -77,6 +82,57 @@ impl Connect for Noting {
         });
         Ok(SharedHttpClient::new(InProcess::new(service)))
     }
+}
+
+/// Every host is this store.
+struct OneStore(Store);
+
+impl Connect for OneStore {
+    fn connect(&self, _: &Trust) -> Result<SharedHttpClient, ConnectError> {
+        Ok(SharedHttpClient::new(InProcess::new(self.0.http())))
+    }
+}
+
+/// A client of the world's API server that may not read the admin Secret while this is set.
+fn without_the_right(world: &World, forbidden: &Arc<AtomicBool>) -> kube::Client {
+    let (api, forbidden) = (world.cluster.service(), forbidden.clone());
+    let service = service_fn(move |request: Request<kube::client::Body>| {
+        let refused = forbidden.load(Ordering::Relaxed) && request.uri().path().ends_with("/secrets/s3-admin");
+        let api = api.clone();
+        async move { if refused { Ok(refusal()) } else { api.oneshot(request).await } }
+    });
+    kube::Client::new(service, OPERATOR_NAMESPACE)
+}
+
+/// What an API server says to whoever lacks the right.
+fn refusal() -> Response<ApiBody> {
+    let message = "secrets \"s3-admin\" is forbidden: User \"operator\" cannot get resource \"secrets\"";
+    let status = json!({
+        "kind": "Status", "apiVersion": "v1", "status": "Failure", "code": 403, "reason": "Forbidden",
+        "message": message, "details": {"name": "s3-admin", "kind": "secrets"},
+    });
+    let mut answer = Response::new(Full::<Bytes>::from(status.to_string()).boxed_unsync());
+    *answer.status_mut() = StatusCode::FORBIDDEN;
+    answer
+}
+
+/// What an operator in this world works with, besides these clients.
+fn parts(world: &World, client: kube::Client, connect: impl Connect) -> Parts {
+    let now = world.clock.clock();
+    let clock = Clock::new(move || now());
+    Parts { client, connect: Arc::new(connect), clock, metrics: Metrics::new(), ready: None }
+}
+
+/// Asserts that the backend's `Ready` comes to have this reason within this many seconds. Its message.
+async fn soon(world: &World, reason: &str, seconds: u64) -> String {
+    let start = Instant::now();
+    let came = world.until(|world| backend_ready(world) == reason).await;
+    let took = start.elapsed();
+    assert!(came.is_ok() && took <= Duration::from_secs(seconds), "after {took:?} it is {}", backend_ready(world));
+    let backend = object(world, "s3backends", "", "main");
+    let ready = &backend["status"]["conditions"][0];
+    assert_eq!(ready["type"], "Ready");
+    ready["message"].as_str().unwrap_or_default().to_owned()
 }
 
 /// A world with admin Secrets in the operator's namespace, in `vault`, which it trusts, and in `elsewhere`; and the
@@ -249,6 +305,66 @@ fn probes_come_at_a_jittered_interval() {
         // Ten minutes, give or take a tenth.
         assert!(distances.iter().all(|seconds| (539..=661).contains(seconds)), "{distances:?}");
         assert!(distances.iter().collect::<BTreeSet<_>>().len() > 20, "{distances:?}");
+    });
+}
+
+// covers: 1.backend.probe.periodic
+#[test]
+fn a_store_that_is_out_is_probed_every_few_minutes_and_soon_found_to_be_back() {
+    Stage::run("", async |stage| {
+        stage.world.effects.set_plan("s3:ListBuckets unreachable".parse().expect("the plan is well-formed"));
+        stage.world.pass(Duration::from_secs(3 * 3600)).await;
+        assert_eq!(backend_ready(&stage.world), "EndpointUnreachable");
+        let times = probes(&stage.world);
+        let distances: Vec<u64> = times.windows(2).rev().take(20).map(|pair| (pair[1] - pair[0]) / 1000).collect();
+        // Four minutes, give or take a tenth.
+        assert!(distances.iter().all(|seconds| (215..=265).contains(seconds)), "{distances:?}");
+        stage.world.effects.set_plan(Plan::default());
+        stage.soon("it is back", 5 * MINUTE, |world| backend_ready(world) == "EndpointReachable").await;
+    });
+}
+
+// covers: 1.backend.reason.CredentialsInvalid, 1.backend.status.kstatus
+#[test]
+fn an_admin_secret_that_may_not_be_read_is_told_and_read_again_until_it_may() {
+    run_seeded(1, || async {
+        let world = World::new(Options { seed: 1, ..Options::default() }).await;
+        world.apply(&world.kube(), BASE).await;
+        let forbidden = Arc::new(AtomicBool::new(true));
+        let parts = parts(&world, without_the_right(&world, &forbidden), OneStore(world.store.clone()));
+        let operator = tokio::spawn(stowage_operator::run(world.config(), parts, pending()));
+        // One that was never Ready says it at once.
+        let message = soon(&world, "CredentialsInvalid", 5).await;
+        assert!(message.starts_with("Secret stowage-system/s3-admin: the operator may not read it"), "{message}");
+        assert_eq!(condition(&object(&world, "s3backends", "", "main"), "Stalled"), "CredentialsInvalid");
+        world.pass(Duration::from_secs(3600)).await;
+        // No change of the Secret tells that it may be read now.
+        forbidden.store(false, Ordering::Relaxed);
+        soon(&world, "EndpointReachable", 5 * MINUTE).await;
+        // One that is Ready is found out by its next probes.
+        forbidden.store(true, Ordering::Relaxed);
+        soon(&world, "CredentialsInvalid", 12 * MINUTE).await;
+        operator.abort();
+    });
+}
+
+#[test]
+fn nothing_is_kept_of_a_backend_that_is_gone() {
+    let store = Noting::answering(StatusCode::FORBIDDEN);
+    run_seeded(1, || async {
+        let world = World::new(Options { seed: 1, ..Options::default() }).await;
+        world.apply(&world.kube(), BASE).await;
+        let parts = parts(&world, world.kube(), store.clone());
+        let operator = tokio::spawn(stowage_operator::run(world.config(), parts, pending()));
+        soon(&world, "CredentialsInvalid", 5).await;
+        // Each HTTP client notes its requests there; so do this test and the operator, which makes them.
+        let clients = || Arc::strong_count(&store.requests) - 2;
+        assert!(clients() > 0);
+        assert!(world.cluster.remove("s3backends", "", "main").is_some());
+        // Its next probe would have been due by then.
+        world.pass(Duration::from_secs(12 * MINUTE)).await;
+        assert_eq!(clients(), 0);
+        operator.abort();
     });
 }
 

@@ -20,6 +20,20 @@ fn line(world: &World, such: impl Fn(&Line) -> bool) -> Line {
     trace.lines().iter().find(|line| such(line)).unwrap_or_else(|| panic!("no such call:\n{trace}")).clone()
 }
 
+/// A process that ended for that would be started again ever more seldom.
+#[test]
+fn an_api_server_that_is_away_at_the_start_is_waited_for() {
+    Stage::run(
+        "kube:get namespaces@1 lost-request; kube:get namespaces@2 hang; kube:get namespaces@3 lost-answer",
+        async |stage| {
+            stage.apply(&claim("team-a", "photos")).await;
+            stage.until_ready_is("team-a", "photos", "Bound").await;
+            assert!(stage.world.effects.unfired().is_empty());
+            assert_eq!(lives(&stage.world), [1]);
+        },
+    );
+}
+
 /// What users do while the operator stands still, it takes up when it goes on; and nothing of it before.
 #[test]
 fn a_paused_operator_does_nothing_until_it_goes_on() {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use rstest::rstest;
 use serde_json::{Value, json};
-use stowage_sim::world::{ADMIN_ACCESS_KEY, ADMIN_ACCOUNT, OPERATOR_NAMESPACE};
+use stowage_sim::world::{ADMIN_ACCESS_KEY, ADMIN_ACCOUNT, OPERATOR_NAMESPACE, World};
 
 use crate::support::{BASE, Stage, claim, claim_with, data, object, ready, secrets};
 
@@ -50,6 +50,28 @@ fn what_a_claim_does_not_depend_on_does_not_wake_it() {
         stage.until_gone("team-a", "neighbour").await;
         stage.world.pass(Duration::from_secs(60)).await;
         assert_eq!(ready(&stage.world, "team-a", "canary"), "BackendError", "{}", stage.trace());
+    });
+}
+
+/// A list of many claims comes in pages, and the store has none of them before the last one is there.
+#[test]
+fn what_went_on_while_a_watch_was_away_is_seen_to_though_the_list_comes_in_pages() {
+    Stage::run("kube:list bucketclaims slow(50)", async |stage| {
+        let name = |number: u32| format!("claim-{number:02}");
+        for number in 0..60 {
+            stage.apply(&claim("team-a", &name(number))).await;
+        }
+        let bound = |world: &World, name: &str| ready(world, "team-a", name) == "Bound";
+        stage.until("all are bound", |world| (0..60).all(|number| bound(world, &name(number)))).await;
+        stage.world.pass(Duration::from_secs(60)).await;
+        stage.world.cluster.compact();
+        stage.apply(&claim("team-a", "a-new")).await;
+        stage.delete("bucketclaims", "team-a", &name(0)).await;
+        stage.world.cluster.compact();
+        let gone = |world: &World| object(world, "bucketclaims", "team-a", &name(0)).is_null();
+        stage.soon("both are served", 60, |world| bound(world, "a-new") && gone(world)).await;
+        let lists = stage.trace().matches("list bucketclaims").count();
+        assert_eq!(lists, 1 + 3, "at the start, and three pages of it later\n{}", stage.trace());
     });
 }
 
