@@ -204,7 +204,13 @@ async fn reconcile(claim: Arc<Claim>, context: Arc<Context>) -> Result<Action, I
         Then::After(_) | Then::Wait(_) => PassResult::RequeueAfter,
         Then::Retry(_) => PassResult::Error,
     });
-    Ok(context.schedule(&raw.uid().unwrap_or_default(), &then))
+    let action = context.schedule(&raw.uid().unwrap_or_default(), &then);
+    let there = context.store.get(&ObjectRef::from_obj(claim.as_ref()));
+    if there.is_none_or(|there| there.uid() != raw.uid()) {
+        // It went while its pass was under way, and the pass may have put something by since.
+        context.shared.forget_claim(&claim);
+    }
+    Ok(action)
 }
 
 impl Context {

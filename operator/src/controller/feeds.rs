@@ -1,7 +1,9 @@
 //! The watches: each fills a cache and wakes the objects that depend on what changed.
 
+use std::convert::Infallible;
 use std::sync::Arc;
 
+use futures::future;
 use futures::stream::{self, Stream, StreamExt};
 use k8s_openapi::api::core::v1::{Namespace, Secret};
 use kube::core::{DeserializeGuard, PartialObjectMeta};
@@ -38,9 +40,21 @@ impl Feeds {
     /// Waits until every cache has been filled once.
     pub(super) async fn ready(&self) {
         for ready in &self.ready {
-            // An error means that the task is gone, and this future with it.
+            // An error means that the task is gone, see below.
             let _ = ready.clone().wait_for(|ready| *ready).await;
         }
+    }
+
+    /// Waits for a watch to panic, and panics with it: nothing would be seen of its objects any more, and nobody told.
+    pub(super) async fn failed(&mut self) -> Infallible {
+        while let Some(ended) = self.tasks.join_next().await {
+            if let Err(error) = ended
+                && let Ok(panic) = error.try_into_panic()
+            {
+                std::panic::resume_unwind(panic);
+            }
+        }
+        future::pending().await
     }
 
     /// Runs a watch that only fills a cache and wakes others.

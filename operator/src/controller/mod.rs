@@ -149,10 +149,11 @@ pub async fn run(
         shutdown.await;
         tokio::time::sleep(LAST_PASSES).await;
     };
-    if let Either::Right(_) = future::select(pin!(future::join3(claims, backends, sweeps)), pin!(patience)).await {
+    let (passes, patience) = (pin!(future::join3(claims, backends, sweeps)), pin!(patience));
+    let work = future::select(passes, patience);
+    if let Either::Left((Either::Right(_), _)) = future::select(work, pin!(feeds.failed())).await {
         tracing::info!("passes that wait for a store are dropped; the next start takes them up");
     }
-    drop(feeds);
     Ok(())
 }
 

@@ -12,7 +12,12 @@ use super::view::{BackendSeen, BucketSeen, Checked, CreateAnswer, Stored, Versio
 
 /// Makes sure that the bucket is there and this claim's, for a claim that was never bound to it.
 pub(super) fn obtain(view: &View, desired: &Desired, record: &BucketRecord, stored: &Stored) -> Result<(), Halt> {
-    match look(view, &target(record))? {
+    let at = target(record);
+    if view.created == Some(CreateAnswer::AlreadyExists) && view.asked_about(&at) {
+        // Whatever a look shows since: its owner may let us see it.
+        return Err(refused_as_anothers(view, record, stored));
+    }
+    match look(view, &at)? {
         BucketSeen::Absent => create(view, record, stored)?,
         BucketSeen::Forbidden => return Err(exists(record, "it belongs to somebody else").into()),
         BucketSeen::Present(tags) => take(view, record, stored, tags.as_ref())?,
@@ -20,7 +25,7 @@ pub(super) fn obtain(view: &View, desired: &Desired, record: &BucketRecord, stor
     match desired.versioning.filter(|_| !record.adopted) {
         Some(versioning) if view.versioning != Some(VersioningSeen::Set(versioning)) => {
             require_fresh(view)?;
-            Err(Act::SetVersioning(target(record), versioning).into())
+            Err(Act::SetVersioning(at, versioning).into())
         }
         _ => Ok(()),
     }
@@ -124,13 +129,9 @@ fn create(view: &View, record: &BucketRecord, stored: &Stored) -> Result<(), Hal
         let message = format!("bucket {} was taken over and is gone; it is not made again", record.bucket);
         return Err(Stop::refused(Reason::BucketMissing, Concern::Bucket, message).into());
     }
-    match view.created {
-        Some(CreateAnswer::AlreadyExists) => return Err(refused_as_anothers(view, record, stored)),
-        Some(CreateAnswer::AlreadyOwned) => {
-            let why = format!("the store says of bucket {} both that it is there and that it is not", record.bucket);
-            return Err(Stop::failed(Concern::Bucket, why).into());
-        }
-        Some(CreateAnswer::Created) | None => {}
+    if view.created == Some(CreateAnswer::AlreadyOwned) {
+        let why = format!("the store says of bucket {} both that it is there and that it is not", record.bucket);
+        return Err(Stop::failed(Concern::Bucket, why).into());
     }
     require_fresh(view)?;
     // A record that this pass found may be one of a claim that was bound, whose key lost its labels with it; and it may
@@ -152,9 +153,10 @@ fn create(view: &View, record: &BucketRecord, stored: &Stored) -> Result<(), Hal
 }
 
 /// The store would not make the bucket because it is somebody else's. That it was absent before is no sign any more that it
-/// is ours: the owner may let us see it, empty and without tags, and the next pass knows nothing of this answer.
+/// is ours: the owner may let us see it, empty and without tags, and the next pass knows nothing of this answer. Where a call
+/// of ours has had no answer, the bucket may be its fruit, whatever the store calls it: the next look decides.
 fn refused_as_anothers(view: &View, record: &BucketRecord, stored: &Stored) -> Halt {
-    if !record.absence {
+    if !record.absence || view.unanswered.is_some() {
         return exists(record, "it belongs to somebody else").into();
     }
     let anothers = BucketRecord { absence: false, ..record.clone() };

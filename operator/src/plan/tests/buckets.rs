@@ -100,6 +100,15 @@ fn a_bucket_that_the_store_calls_anothers_is_not_ours_for_having_been_absent() {
     let Step::Act(Act::Patch(patch)) = step(&view) else { panic!("{}", step(&view)) };
     assert_eq!(patch.change, Change::ForgetAbsence);
     assert_eq!(patch.json()[2], json!({"op": "remove", "path": "/data/absence"}));
+    let mut interrupted = view.clone();
+    interrupted.unanswered = Some(std::time::Duration::from_secs(7));
+    assert_eq!(verdict(&interrupted), "BucketExists", "it may be the fruit of a call that had no answer");
+    let mut late = about_to_create(|record| record.absence = true);
+    late.learn_late(&create, Answer::Created(CreateAnswer::AlreadyExists));
+    late.fresh = true;
+    late.bucket = Some(BucketSeen::Present(Some(tags(&[]))));
+    let Step::Act(Act::Patch(patch)) = step(&late) else { panic!("{}", step(&late)) };
+    assert_eq!(patch.change, Change::ForgetAbsence, "whatever a look shows after it");
     let mut noted = about_to_create(|_| {});
     noted.backends.insert("main".into(), backend(AdoptionPolicy::Any));
     noted.created = Some(CreateAnswer::AlreadyExists);
