@@ -9,7 +9,7 @@ use super::names::{RIVAL, beside_a_rival};
 use super::recovery::{CONSUMER_TAKEN, allowed_for};
 use super::removal::{GONE, check_gone};
 use super::words::{BASE, BUCKET, PHOTOS, at_work, bound, give_claim, no_other, nothing_more, pass, pause, usual};
-use crate::effects::{Edit, Fault, Tampering};
+use crate::effects::{Edit, Fault, Feature, Tampering};
 use crate::history::facts::condition;
 
 /// The backend's own looks at its store may meet what lasts of a plan, and come right later than the claim goes.
@@ -74,9 +74,12 @@ pub(in super::super) static DELETE_REFUSED: Scenario = Scenario {
         if facts.object("secrets", NAMESPACE, "photos-s3")["data"]["stranger"].is_null() {
             return Err("somebody's Secret is gone or was written to".to_owned());
         }
-        // Before a status speaks of the bucket, nothing tells of a record and a key that have lost their labels.
-        let unlabelled = faults.len() > 1 && faults.contains(&Fault::Tamper(Tampering::RelabelInternal));
-        if unlabelled { Ok(()) } else { check_gone(facts, faults) }
+        // Before a status speaks of the bucket, nothing tells of a record and a key that have lost their labels; and a
+        // bucket without tags is nobody's to a store that has got tagging since.
+        let hides = |fault: &Fault| {
+            matches!(fault, Fault::Tamper(Tampering::RelabelInternal) | Fault::NotImplemented(Feature::Tagging))
+        };
+        if faults.len() > 1 && faults.iter().any(hides) { Ok(()) } else { check_gone(facts, faults) }
     },
 };
 
