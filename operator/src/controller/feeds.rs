@@ -40,7 +40,7 @@ impl Feeds {
     /// Waits until every cache has been filled once.
     pub(super) async fn ready(&self) {
         for ready in &self.ready {
-            // An error means that the task is gone, see below.
+            // An error means that the task is gone, see `failed`.
             let _ = ready.clone().wait_for(|ready| *ready).await;
         }
     }
