@@ -322,7 +322,7 @@ pub struct PinnedBackend {
 pub enum BucketOrigin {
     /// Made for this claim.
     Created,
-    /// Was there before; never emptied, never deleted.
+    /// Was there before, or was left by the claim; never emptied, never deleted.
     Adopted,
 }
 

@@ -28,7 +28,8 @@ pub const EXPIRES_AT: &str = "broker.stowage.io/expires-at";
 
 /// Annotation on a claim: any new value asks for one rotation.
 pub const ROTATE: &str = "broker.stowage.io/rotate";
-/// Annotation on a claim: `"true"` = the operator touches nothing.
+/// Annotation on a claim: `"true"` = the operator touches nothing of the claim but its status; where the claim
+/// is deleted, access to its bucket ends nevertheless (spec §1).
 pub const PAUSED: &str = "broker.stowage.io/paused";
 
 /// Bucket tag: the installation that made the bucket.

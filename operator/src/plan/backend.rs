@@ -7,8 +7,8 @@ use k8s_openapi::jiff::Timestamp;
 
 use crate::api::{BackendReason, ConditionType, S3BackendStatus, merge_conditions};
 
-/// Failed periodic probes in a row after which a Ready backend is not Ready any more.
-pub const TOLERATED_FAILURES: u32 = 2;
+/// Failed periodic probes in a row that a Ready backend is forgiven.
+const TOLERATED_FAILURES: u32 = 2;
 
 /// Longest from a failed probe to the next, jitter aside: about as long it takes until a store is found to be back. Two
 /// operators at once make less than twenty probes in half an hour by that.

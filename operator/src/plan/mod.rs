@@ -3,7 +3,7 @@
 //! A pass is a conversation: [`next`] looks at the [`View`] and names one [`Step`]; the step is carried out; the
 //! view learns the answer; and so on until the step is to rest. So every decision is made on what is known at
 //! that moment, a pass that was cut short anywhere is simply begun again, and the same function serves the
-//! operator, `plan` output, tests and model checkers.
+//! operator, tests and model checkers.
 //!
 //! # Guarantees
 //! - No step waits, reads a clock or draws a random number; the secret key of a credential is made by whoever

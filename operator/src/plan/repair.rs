@@ -33,7 +33,7 @@ pub enum Change {
     ForgetAbsence,
     /// The record notes that the bucket is taken over.
     Adopt,
-    /// The record notes that the claim was bound, before its credentials go.
+    /// The record notes that the claim was bound, before what tells of that goes.
     Settle,
     /// The record aims at the next credential generation.
     RaiseGeneration(Trigger),

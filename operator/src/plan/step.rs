@@ -285,7 +285,7 @@ pub(super) enum Halt {
     Stop(Box<Stop>),
     /// There is nothing to do for this long; the status stays as it is.
     Wait(Duration),
-    /// What the pass reads is old: it ends without a word, and another begins when the caches have caught up.
+    /// What the pass reads is old: it ends without a word, and is tried again after its backoff.
     Stale(&'static str),
 }
 

@@ -286,7 +286,8 @@ pub struct View {
     pub own_current: bool,
     /// Names of internal Secrets that this pass wrote or read live, and that are there.
     pub live: BTreeSet<String>,
-    /// Names of internal Secrets that a live GET did not find.
+    /// Names at which there is no internal Secret of this claim: a live GET found none or one that tells of nobody, or this
+    /// pass deleted it.
     pub absent: BTreeSet<String>,
     /// Who holds the bucket that the claim wants.
     pub holder: Option<(RecordName, Holder)>,
@@ -296,7 +297,8 @@ pub struct View {
     pub remade: bool,
     /// Credentials of other claims on a bucket, from a live list; and which one.
     pub rivals: Option<(Target, Vec<Stored>)>,
-    /// The bucket that this pass asked about last: what follows, down to `versioning`, is about that one.
+    /// The bucket that this pass asked about last: what follows, down to `versioning`, is about that one, and
+    /// so are `purge` and `removed`.
     pub bucket_at: Option<Target>,
     /// The last look at it in this pass.
     pub bucket: Option<BucketSeen>,
@@ -342,7 +344,7 @@ pub struct View {
     pub revoked_through: u64,
     /// The finalizer was taken off in this pass.
     pub released: bool,
-    /// The live claim isn't the one that the pass began with.
+    /// What the pass goes by is old, or its answers contradict each other: it ends and another begins.
     pub outdated: bool,
     /// What went wrong last, and at which step.
     pub failure: Option<(Step, Failure)>,
@@ -411,7 +413,8 @@ impl View {
         self.own.get(&AccessKeyId::of(&self.claim.uid, generation).secret_name())
     }
 
-    /// Whether the claim was bound once: a live internal Secret of this UID, or `settled` (spec §2).
+    /// Whether the claim was bound once: a credential of this UID is known, be it from the cache, or a record says
+    /// `settled` (spec §2).
     pub fn was_bound(&self) -> bool {
         self.credentials().next().is_some() || self.records().any(|(record, _)| record.settled)
     }

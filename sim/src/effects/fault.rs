@@ -270,7 +270,7 @@ parameter! {
         Quota = "quota",
         /// Another name for the consumer Secret.
         Rename = "rename",
-        /// The annotation that has the operator touch nothing.
+        /// The annotation that pauses the claim.
         Pause = "pause",
         /// That annotation gone.
         Resume = "resume",

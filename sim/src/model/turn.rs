@@ -71,7 +71,7 @@ impl World {
         state.operators[operator].passes[slot] = Some(pass);
     }
 
-    /// A pass ends. Returns when the claim is looked at again.
+    /// A pass ends: what the operator keeps of it in memory, and when it looks at the claim again.
     pub(super) fn end(&self, state: &mut State, operator: usize, slot: usize) {
         if let Some(pass) = state.operators[operator].passes[slot].take() {
             let memory = &mut state.operators[operator].memory[self.talks.uid(pass.view).0 as usize];

@@ -21,9 +21,10 @@ pub struct BucketRecord {
     pub bucket: BucketName,
     /// The bucket was seen absent while this record was held.
     pub absence: bool,
-    /// The bucket was taken over (`origin: Adopted`). Never changed afterwards.
+    /// The bucket is never to be destroyed: it was taken over, or the claim has moved away from it (`origin: Adopted`).
+    /// Never taken back.
     pub adopted: bool,
-    /// The claim was bound once; set by a `Delete` pass before it revokes.
+    /// The claim was bound once: noted before a `Delete` pass revokes, and wherever the Secrets that tell of it may go.
     pub settled: bool,
     /// The credential generation aimed at, 1 at first.
     pub generation: u64,
