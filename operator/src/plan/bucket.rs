@@ -19,7 +19,7 @@ pub(super) fn obtain(view: &View, desired: &Desired, record: &BucketRecord, stor
     }
     match look(view, &at)? {
         BucketSeen::Absent => create(view, record, stored)?,
-        BucketSeen::Forbidden => return Err(exists(record, "it belongs to somebody else").into()),
+        BucketSeen::Forbidden => return Err(exists(record, OTHERS).into()),
         BucketSeen::Present(tags) => take(view, record, stored, tags.as_ref())?,
     }
     match desired.versioning.filter(|_| !record.adopted) {
@@ -50,6 +50,9 @@ pub(super) fn drift(view: &View, record: &BucketRecord, stored: &Stored) -> Resu
     }
     Err(missing(record, "is gone; it is not replaced by an empty one").into())
 }
+
+/// Of a bucket that we may not look at.
+const OTHERS: &str = "it belongs to somebody else or is in another region";
 
 /// Why a claim that was bound has no bucket.
 pub(super) fn missing(record: &BucketRecord, why: &str) -> Stop {
@@ -157,7 +160,7 @@ fn create(view: &View, record: &BucketRecord, stored: &Stored) -> Result<(), Hal
 /// of ours has had no answer, the bucket may be its fruit, whatever the store calls it: the next look decides.
 fn refused_as_anothers(view: &View, record: &BucketRecord, stored: &Stored) -> Halt {
     if !record.absence || view.unanswered.is_some() {
-        return exists(record, "it belongs to somebody else").into();
+        return exists(record, OTHERS).into();
     }
     let anothers = BucketRecord { absence: false, ..record.clone() };
     let patch = SecretPatch::between(

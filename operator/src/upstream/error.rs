@@ -64,6 +64,8 @@ pub(super) struct Refusal {
     pub(super) operation: &'static str,
     pub(super) status: Option<u16>,
     pub(super) code: Option<String>,
+    /// The region that the store names as the bucket's.
+    pub(super) region: Option<String>,
     /// How long the store asks to be left alone.
     pub(super) retry_after: Option<Duration>,
     /// No request was made of the call: that says nothing of the store.
@@ -81,11 +83,13 @@ impl Refusal {
     pub(super) fn of<E: ProvideErrorMetadata>(operation: &'static str, error: &SdkError<E, HttpResponse>) -> Self {
         let code = error.as_service_error().and_then(ProvideErrorMetadata::code).map(str::to_owned);
         let response = error.raw_response();
-        let retry_after = response.and_then(|response| response.headers().get("retry-after")?.parse().ok());
+        let header = |name| response.and_then(|response| response.headers().get(name));
+        let retry_after = header("retry-after").and_then(|seconds| seconds.parse().ok());
         Self {
             operation,
             status: response.map(|response| response.status().as_u16()),
             code,
+            region: header("x-amz-bucket-region").map(str::to_owned),
             retry_after: retry_after.map(Duration::from_secs),
             unsent: matches!(error, SdkError::ConstructionFailure(_)),
             failing: None,
@@ -94,12 +98,19 @@ impl Refusal {
 
     /// A call that was not made, because the circuit is open.
     pub(super) fn not_asked(operation: &'static str) -> Self {
-        Self { operation, status: None, code: None, retry_after: None, unsent: true, failing: Some(Asked(false)) }
+        let (status, code, region, retry_after) = (None, None, None, None);
+        Self { operation, status, code, region, retry_after, unsent: true, failing: Some(Asked(false)) }
     }
 
     /// Whether S3's code is this one.
     pub(super) fn is(&self, code: &str) -> bool {
         self.code.as_deref() == Some(code)
+    }
+
+    /// Whether the store says that the bucket is in another region than this one: Amazon S3 answers so before it asks
+    /// whose it is, by 301 `PermanentRedirect` or 400 `AuthorizationHeaderMalformed`.
+    pub(super) fn is_elsewhere(&self, region: &str) -> bool {
+        matches!(self.status, Some(301 | 400)) && self.region.as_deref().is_some_and(|theirs| theirs != region)
     }
 
     /// Whether the store could not take the call at all. A plain 500 may be about this very request.
@@ -131,13 +142,19 @@ impl Refusal {
         let Some(status) = self.status else { return Class::NoAnswer };
         let code = self.code.clone().unwrap_or_else(|| format!("HTTP {status}"));
         match (status, code.as_str()) {
-            (_, "SlowDown" | "Throttling" | "ThrottlingException" | "TooManyRequests") | (429, _) => Class::Throttled,
+            (_, code) if is_throttle(code) => Class::Throttled,
+            (429, _) => Class::Throttled,
             (501, _) | (_, "NotImplemented") => Class::Unsupported,
             (405, "MethodNotAllowed") => Class::Unsupported,
             (401 | 403, _) => Class::Denied { code },
             _ => Class::Failed { code },
         }
     }
+}
+
+/// Whether a code asks to slow down. MinIO says `SlowDownRead` and `SlowDownWrite` where it lacks a quorum.
+pub(super) fn is_throttle(code: &str) -> bool {
+    code.starts_with("SlowDown") || matches!(code, "Throttling" | "ThrottlingException" | "TooManyRequests")
 }
 
 #[cfg(test)]
@@ -150,6 +167,7 @@ mod tests {
     #[rstest]
     #[case(None, None, Class::NoAnswer)]
     #[case(Some(503), Some("SlowDown"), Class::Throttled)]
+    #[case(Some(503), Some("SlowDownWrite"), Class::Throttled)]
     #[case(Some(501), None, Class::Unsupported)]
     #[case(Some(501), Some("NotImplemented"), Class::Unsupported)]
     #[case(Some(403), None, Class::Denied { code: "HTTP 403".into() })]

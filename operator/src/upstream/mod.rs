@@ -4,9 +4,12 @@
 mod circuit;
 mod client;
 mod connect;
+mod content_md5;
 mod error;
 mod purge;
 mod registry;
+#[cfg(test)]
+mod scripted;
 mod whole;
 
 pub use client::{Limits, Upstream};

@@ -11,7 +11,8 @@ use futures::stream::{self, Stream, StreamExt};
 use crate::api::BucketName;
 
 use super::client::Upstream;
-use super::error::{Class, Refusal, UpstreamError};
+use super::content_md5::content_md5;
+use super::error::{Class, Refusal, UpstreamError, is_throttle};
 
 /// What S3 lists and deletes in one request at most.
 const PAGE: u32 = 1000;
@@ -21,7 +22,7 @@ const PAGE: u32 = 1000;
 const IN_FLIGHT: usize = 4;
 
 /// Codes of per-key errors that pass by themselves.
-const PASSING: [&str; 5] = ["InternalError", "SlowDown", "ServiceUnavailable", "RequestTimeout", "OperationAborted"];
+const PASSING: [&str; 4] = ["InternalError", "ServiceUnavailable", "RequestTimeout", "OperationAborted"];
 
 /// What deleting a slice of a bucket's contents came to.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -65,7 +66,7 @@ impl Slice {
     fn judge(&mut self, operation: &'static str, code: &str) {
         match code {
             "NoSuchKey" | "NoSuchVersion" | "NoSuchUpload" => self.deleted += 1,
-            code if PASSING.contains(&code) => {
+            code if is_throttle(code) || PASSING.contains(&code) => {
                 self.failed = Some(UpstreamError { operation, class: Class::Failed { code: code.to_owned() } });
             }
             code => self.refused = self.refused.take().into_iter().chain([code.to_owned()]).min(),
@@ -146,7 +147,9 @@ impl Upstream {
             match page {
                 Ok(page) => {
                     shown.saw(page.items.iter().map(|object| (object.key(), object.version_id())));
-                    let batch = self.delete_objects(bucket, page.items).await;
+                    let (plain, odd) = page.items.into_iter().partition(|object| fits_xml(object.key()));
+                    let mut batch = self.delete_objects(bucket, plain).await;
+                    batch.add(self.delete_each(bucket, odd, &failed).await);
                     Slice { complete: page.next.is_none(), ..batch }
                 }
                 Err(error) => Slice::broken(error),
@@ -242,6 +245,7 @@ impl Upstream {
         let asked = objects.len() as u64;
         let delete = Delete::builder().set_objects(Some(objects)).quiet(true).build().expect("the objects are given");
         let call = self.client.delete_objects().bucket(bucket.as_str()).delete(delete);
+        let call = call.customize().mutate_request(content_md5);
         match self.call("DeleteObjects", call.send()).await {
             Ok(output) => {
                 let errors = output.errors();
@@ -253,6 +257,27 @@ impl Upstream {
         }
     }
 
+    /// A DeleteObject each.
+    async fn delete_each(&self, bucket: &BucketName, objects: Vec<ObjectIdentifier>, failed: &AtomicBool) -> Slice {
+        let deletes = stream::iter(objects).map(|object| self.delete_object(bucket, object));
+        gather(deletes.buffer_unordered(IN_FLIGHT), failed).await
+    }
+
+    async fn delete_object(&self, bucket: &BucketName, object: ObjectIdentifier) -> Slice {
+        let call = self.client.delete_object().bucket(bucket.as_str()).key(object.key);
+        match self.call("DeleteObject", call.set_version_id(object.version_id).send()).await {
+            Ok(_) => Slice { deleted: 1, ..Slice::default() },
+            Err(refusal) => match refusal.code.as_deref() {
+                Some(code @ ("NoSuchKey" | "NoSuchVersion" | "AccessDenied" | "InvalidRequest")) => {
+                    let mut slice = Slice::default();
+                    slice.judge("DeleteObject", code);
+                    slice
+                }
+                _ => Slice::broken(refusal.error()),
+            },
+        }
+    }
+
     async fn abort(&self, bucket: &BucketName, key: String, id: String) -> Slice {
         let call = self.client.abort_multipart_upload().bucket(bucket.as_str()).key(key).upload_id(id);
         match self.call("AbortMultipartUpload", call.send()).await {
@@ -261,6 +286,12 @@ impl Upstream {
             Err(refusal) => Slice::broken(refusal.error()),
         }
     }
+}
+
+/// Whether the body of a DeleteObjects can name this key: XML 1.0 has no way to write most control characters, and a store
+/// refuses the whole request for one (<https://www.w3.org/TR/xml/#charsets>). A URL can.
+fn fits_xml(key: &str) -> bool {
+    !key.chars().any(|c| matches!(c, '\0'..='\u{8}' | '\u{b}' | '\u{c}' | '\u{e}'..='\u{1f}' | '\u{fffe}' | '\u{ffff}'))
 }
 
 fn identifier(key: String, version: Option<String>) -> Option<ObjectIdentifier> {
@@ -305,30 +336,16 @@ async fn gather(batches: impl Stream<Item = Slice>, failed: &AtomicBool) -> Slic
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-    use std::time::Duration;
-
-    use aws_sdk_s3::config::SharedHttpClient;
-    use aws_smithy_runtime_api::client::http::{
-        HttpConnector, HttpConnectorFuture, SharedHttpConnector, http_client_fn,
-    };
-    use aws_smithy_runtime_api::client::orchestrator::{HttpRequest, HttpResponse};
-    use aws_smithy_runtime_api::http::StatusCode;
-    use aws_smithy_types::body::SdkBody;
     use rstest::rstest;
-    use serde_json::json;
-    use tokio::sync::mpsc::unbounded_channel;
-    use tower::{BoxError, service_fn};
 
-    use super::super::{Access, Limits, RustlsConnect};
+    use super::super::scripted::{Reply, Store};
     use super::*;
-    use crate::api::{Backend, SecretKey};
-    use crate::metrics::Metrics;
 
     /// Stores differ in the code for what is locked: Amazon S3 and versitygw say AccessDenied, MinIO InvalidRequest.
     #[rstest]
     #[case("NoSuchVersion", 1, None, false)]
     #[case("SlowDown", 0, None, true)]
+    #[case("SlowDownWrite", 0, None, true)]
     #[case("AccessDenied", 0, Some("AccessDenied"), false)]
     #[case("InvalidRequest", 0, Some("InvalidRequest"), false)]
     fn what_a_store_says_of_a_key_is_gone_passing_or_a_refusal(
@@ -343,54 +360,64 @@ mod tests {
         assert_eq!(found, (deleted, refused, failed));
     }
 
-    /// A store that says of everything that it is deleted, and goes on listing it.
-    #[derive(Debug)]
-    struct Stubborn;
-
-    impl HttpConnector for Stubborn {
-        fn call(&self, request: HttpRequest) -> HttpConnectorFuture {
-            let body = match request.uri() {
-                uri if uri.contains("versions") => {
-                    "<ListVersionsResult><IsTruncated>true</IsTruncated><NextKeyMarker>a</NextKeyMarker>\
-                     <Version><Key>a</Key><VersionId>1</VersionId></Version></ListVersionsResult>"
-                }
-                uri if uri.contains("uploads") => "<ListMultipartUploadsResult/>",
-                _ => "<DeleteResult/>",
-            };
-            let ok = StatusCode::try_from(200).expect("a status");
-            HttpConnectorFuture::ready(Ok(HttpResponse::new(ok, SdkBody::from(body))))
-        }
-    }
-
-    fn upstream(http: SharedHttpClient) -> Upstream {
-        let nobody = service_fn(async |_: http::Request<kube::client::Body>| {
-            Err::<http::Response<kube::client::Body>, _>(BoxError::from("there is no API server"))
-        });
-        let access = Access {
-            client: kube::Client::new(nobody, "default"),
-            connect: Arc::new(RustlsConnect),
-            limits: Limits { calls: 8, timeout: Duration::from_secs(10) },
-            namespaces: Vec::new(),
-            recoveries: unbounded_channel().0,
-            metrics: Metrics::new(),
-        };
-        let backend = serde_json::from_value(json!({
-            "apiVersion": "broker.stowage.io/v1alpha1", "kind": "S3Backend", "metadata": {"name": "main"},
-            "spec": {"endpoint": "http://s3.example", "adminCredentialsSecretRef": {"name": "a", "namespace": "b"}},
-        }));
-        let backend = Backend::parse(&backend.expect("a backend")).expect("one that can be read");
-        Upstream::new(&backend, "id", &SecretKey::new("key".into()), http, &access)
-    }
-
     #[tokio::test]
     async fn what_is_listed_again_after_it_was_said_to_be_deleted_is_no_progress() {
-        let upstream = upstream(http_client_fn(|_, _| SharedHttpConnector::new(Stubborn)));
+        let store = Store::that(|_, uri| match uri {
+            uri if uri.contains("versions") => Reply::ok(
+                "<ListVersionsResult><IsTruncated>true</IsTruncated><NextKeyMarker>a</NextKeyMarker>\
+                 <Version><Key>a</Key><VersionId>1</VersionId></Version></ListVersionsResult>",
+            ),
+            uri if uri.contains("uploads") => Reply::ok("<ListMultipartUploadsResult/>"),
+            _ => Reply::ok("<DeleteResult/>"),
+        });
+        let upstream = store.upstream();
         let bucket = BucketName::parse("photos").unwrap();
         assert_eq!(upstream.purge(&bucket, 1).await, Slice { deleted: 1, ..Slice::default() });
         let refused = Some("it says that they are gone, and lists them again".to_owned());
         for _ in 0..3 {
             assert_eq!(upstream.purge(&bucket, 1).await, Slice { refused: refused.clone(), ..Slice::default() });
         }
+    }
+
+    /// One such key must not keep those beside it: Amazon S3 refuses a DeleteObjects as a whole for it.
+    #[tokio::test]
+    async fn a_key_that_xml_cant_carry_is_deleted_by_itself() {
+        let store = Store::that(|method, uri| match uri {
+            uri if uri.contains("versions") => Reply::ok(
+                "<ListVersionsResult><Version><Key>a&#x1;b</Key><VersionId>1</VersionId></Version>\
+                 <Version><Key>plain</Key><VersionId>2</VersionId></Version></ListVersionsResult>",
+            ),
+            uri if uri.contains("uploads") => Reply::ok("<ListMultipartUploadsResult/>"),
+            _ if method == "DELETE" => Reply { status: 204, ..Reply::ok("") },
+            _ => Reply::ok("<DeleteResult/>"),
+        });
+        let slice = store.upstream().purge(&BucketName::parse("photos").unwrap(), 10).await;
+        assert_eq!(slice, Slice { deleted: 2, complete: true, ..Slice::default() });
+        let [together] = &store.asked("POST")[..] else { panic!("one DeleteObjects") };
+        assert!(together.headers.contains_key("content-md5"), "{:?}", together.headers);
+        assert!(together.body.contains("plain") && together.body.matches("<Key>").count() == 1, "{}", together.body);
+        let [alone] = &store.asked("DELETE")[..] else { panic!("one DeleteObject") };
+        assert!(alone.uri.contains("/photos/a%01b?") && alone.uri.contains("versionId=1"), "{}", alone.uri);
+    }
+
+    #[rstest]
+    #[case(403, "AccessDenied", Slice { refused: Some("AccessDenied".into()), ..Slice::default() })]
+    #[case(404, "NoSuchVersion", Slice { deleted: 1, ..Slice::default() })]
+    #[case(403, "InvalidAccessKeyId", denied("InvalidAccessKeyId"))]
+    #[tokio::test]
+    async fn what_a_store_says_of_a_key_by_itself_is_judged_alike(
+        #[case] status: u16,
+        #[case] code: &'static str,
+        #[case] expected: Slice,
+    ) {
+        let store = Store::that(move |_, _| Reply::error(status, code));
+        let object = identifier("a\u{1}".into(), None).expect("it has a key");
+        assert_eq!(store.upstream().delete_object(&BucketName::parse("photos").unwrap(), object).await, expected);
+    }
+
+    fn denied(code: &str) -> Slice {
+        let error = UpstreamError { operation: "DeleteObject", class: Class::Denied { code: code.to_owned() } };
+        Slice { failed: Some(error), ..Slice::default() }
     }
 
     #[test]

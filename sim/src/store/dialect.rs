@@ -3,16 +3,16 @@
 /// What CreateBucket answers when the caller already owns a bucket of that name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ExistingOwnBucket {
-    /// `BucketAlreadyOwnedByYou`, 409: Amazon S3 in all regions but one, MinIO, Ceph.
+    /// `BucketAlreadyOwnedByYou`, 409: Amazon S3 in all regions but one, MinIO.
     AlreadyOwnedByYou,
-    /// 200 as if it had been made: Amazon S3 in us-east-1.
+    /// 200 as if it had been made: Amazon S3 in us-east-1, Garage.
     Ok,
 }
 
 /// The reading of the protocol that a [`Store`](super::Store) follows.
 ///
 /// The default is Amazon S3 in us-east-1, except for [`ExistingOwnBucket`], where it is the
-/// answer that all other stores give.
+/// answer that most other stores give.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Dialect {
     /// The region of the endpoint; buckets are made in it unless asked otherwise.

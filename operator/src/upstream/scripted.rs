@@ -1,0 +1,111 @@
+//! A store for tests of one client: it answers as it is told, and remembers what it was asked.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use aws_smithy_runtime_api::client::http::{HttpConnector, HttpConnectorFuture, SharedHttpConnector, http_client_fn};
+use aws_smithy_runtime_api::client::orchestrator::{HttpRequest, HttpResponse};
+use aws_smithy_runtime_api::http::StatusCode;
+use aws_smithy_types::body::SdkBody;
+use serde_json::json;
+use tokio::sync::mpsc::unbounded_channel;
+use tower::{BoxError, service_fn};
+
+use super::{Access, Limits, RustlsConnect, Upstream};
+use crate::api::{Backend, SecretKey};
+use crate::metrics::Metrics;
+
+/// What it was asked.
+#[derive(Clone, Debug)]
+pub(super) struct Asked {
+    method: String,
+    pub(super) uri: String,
+    pub(super) headers: BTreeMap<String, String>,
+    pub(super) body: String,
+}
+
+/// What it says.
+#[derive(Debug)]
+pub(super) struct Reply {
+    pub(super) status: u16,
+    pub(super) region: Option<&'static str>,
+    pub(super) body: String,
+}
+
+impl Reply {
+    pub(super) fn ok(body: &str) -> Self {
+        Self { status: 200, region: None, body: body.to_owned() }
+    }
+
+    pub(super) fn error(status: u16, code: &str) -> Self {
+        Self { status, ..Self::ok(&format!("<Error><Code>{code}</Code></Error>")) }
+    }
+}
+
+type Script = dyn Fn(&str, &str) -> Reply + Send + Sync;
+
+/// The store.
+#[derive(Clone)]
+pub(super) struct Store {
+    /// What it says to a method and a URI.
+    script: Arc<Script>,
+    asked: Arc<Mutex<Vec<Asked>>>,
+}
+
+impl fmt::Debug for Store {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Store").field("asked", &self.asked).finish_non_exhaustive()
+    }
+}
+
+impl HttpConnector for Store {
+    fn call(&self, request: HttpRequest) -> HttpConnectorFuture {
+        let (method, uri) = (request.method().to_owned(), request.uri().to_owned());
+        let Reply { status, region, body } = (self.script)(&method, &uri);
+        let headers = request.headers().iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
+        let content = String::from_utf8_lossy(request.body().bytes().unwrap_or_default()).into_owned();
+        self.asked.lock().expect("nobody panics with it").push(Asked { method, uri, headers, body: content });
+        let mut response = HttpResponse::new(StatusCode::try_from(status).expect("a status"), SdkBody::from(body));
+        if let Some(region) = region {
+            response.headers_mut().insert("x-amz-bucket-region", region);
+        }
+        HttpConnectorFuture::ready(Ok(response))
+    }
+}
+
+impl Store {
+    pub(super) fn that(says: impl Fn(&str, &str) -> Reply + Send + Sync + 'static) -> Self {
+        Self { script: Arc::new(says), asked: Arc::default() }
+    }
+
+    /// What it was asked by a method, in order.
+    pub(super) fn asked(&self, method: &str) -> Vec<Asked> {
+        let asked = self.asked.lock().expect("nobody panics with it");
+        asked.iter().filter(|asked| asked.method == method).cloned().collect()
+    }
+
+    /// A client of it, in region `us-east-1`.
+    pub(super) fn upstream(&self) -> Upstream {
+        let nobody = service_fn(async |_: http::Request<kube::client::Body>| {
+            Err::<http::Response<kube::client::Body>, _>(BoxError::from("there is no API server"))
+        });
+        let access = Access {
+            client: kube::Client::new(nobody, "default"),
+            connect: Arc::new(RustlsConnect),
+            limits: Limits { calls: 8, timeout: Duration::from_secs(10) },
+            namespaces: Vec::new(),
+            recoveries: unbounded_channel().0,
+            metrics: Metrics::new(),
+        };
+        let backend = serde_json::from_value(json!({
+            "apiVersion": "broker.stowage.io/v1alpha1", "kind": "S3Backend", "metadata": {"name": "main"},
+            "spec": {"endpoint": "http://s3.example", "adminCredentialsSecretRef": {"name": "a", "namespace": "b"}},
+        }));
+        let backend = Backend::parse(&backend.expect("a backend")).expect("one that can be read");
+        let store = self.clone();
+        let http = http_client_fn(move |_, _| SharedHttpConnector::new(store.clone()));
+        Upstream::new(&backend, "id", &SecretKey::new("key".into()), http, &access)
+    }
+}
