@@ -29,8 +29,8 @@
 
 mod warm_up;
 
-use std::cell::Cell;
-use std::panic::resume_unwind;
+use std::cell::{Cell, RefCell};
+use std::panic::{resume_unwind, set_hook, take_hook};
 use std::sync::{Arc, Once};
 
 use jiff::{SignedDuration, Timestamp};
@@ -43,6 +43,25 @@ thread_local! {
     /// State of the generator that stands in for the kernel's; `None` on threads without a seed.
     /// Const-initialized and without a destructor, so that it can be reached at any time of a thread's life.
     static SEEDED: Cell<Option<u64>> = const { Cell::new(None) };
+    /// What the panics of this thread said.
+    static PANICS: RefCell<Vec<String>> = const { RefCell::new(Vec::new()) };
+}
+
+/// The panics of this seeded thread so far, those too of tasks that nobody joins: where, and what they said.
+pub fn panics() -> Vec<String> {
+    PANICS.with_borrow(Clone::clone)
+}
+
+/// Has the panics of seeded threads noted: a runtime keeps that of a task from all but who joins it.
+fn note_panics() {
+    let as_before = take_hook();
+    set_hook(Box::new(move |panic| {
+        if SEEDED.get().is_some() {
+            // Of a thread that ends there is nobody left to ask.
+            let _ended = PANICS.try_with(|panics| panics.borrow_mut().push(panic.to_string()));
+        }
+        as_before(panic);
+    }));
 }
 
 /// The next eight bytes of this thread's seeded stream (splitmix64), or `None` if the thread has no seed.
@@ -115,7 +134,10 @@ where
     Fut: Future<Output = T>,
 {
     static WARM: Once = Once::new();
-    WARM.call_once(|| run_on_own_thread(0, warm_up::draw_once));
+    WARM.call_once(|| {
+        note_panics();
+        run_on_own_thread(0, warm_up::draw_once);
+    });
     run_on_own_thread(seed, scenario)
 }
 
@@ -276,5 +298,16 @@ mod tests {
         let panic = std::panic::catch_unwind(|| run_seeded(7, || async { panic!("seen") }));
         let message = panic.expect_err("the scenario panics");
         assert_eq!(message.downcast_ref::<&str>(), Some(&"seen"));
+    }
+
+    #[test]
+    fn a_panic_of_a_task_that_nobody_joins_is_noted() {
+        let seen = run_seeded(7, || async {
+            tokio::spawn(async { panic!("unseen") });
+            tokio::time::sleep(Duration::from_secs(1)).await;
+            panics()
+        });
+        assert!(seen.len() == 1 && seen[0].ends_with("unseen"), "{seen:?}");
+        assert!(run_seeded(7, || async { panics() }).is_empty(), "of another run");
     }
 }

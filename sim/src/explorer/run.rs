@@ -7,11 +7,12 @@ use std::time::Duration;
 
 use stowage_operator::api::wire::{self, Role};
 
-use crate::determinism::run_seeded;
+use crate::determinism::{panics, run_seeded};
 use crate::effects::{Call, Fault, Plan};
 use crate::history::facts::label;
 use crate::history::{Facts, History, What};
 use crate::oracles::{Case, Judgement, Promise, Setting, Shown, Violation, canonical, judge};
+use crate::world::Operator;
 
 use super::log::Log;
 use super::others;
@@ -159,6 +160,7 @@ async fn play(scenario: &'static Scenario, seed: u64, plan: Plan, most_calls: u6
         touch(&stage, 2).await;
         touch(&stage, 3).await;
     }
+    violations.splice(..0, untimely_ends(&stage));
     let (history, end, faults) = (stage.world.history(), stage.world.facts(), stage.world.effects.fired());
     let Judgement { violations: judged, limits } = judge(&Case {
         history: &history,
@@ -169,6 +171,15 @@ async fn play(scenario: &'static Scenario, seed: u64, plan: Plan, most_calls: u6
     violations.extend(judged);
     let hash = history.trace.hash();
     Outcome { hash, before: stage.before, until, history, end, faults, violations, limits, took, reached }
+}
+
+/// An operator that is no more does nothing wrong. One that panicked, or ended though nobody stopped it, comes back only by
+/// a restart.
+fn untimely_ends(stage: &Stage) -> Vec<Violation> {
+    let broken = |message| Violation { promise: Promise::L6, message, event: None };
+    let gave_up = stage.operators.iter().chain(&stage.stopped).any(Operator::gave_up);
+    let ended = gave_up.then(|| broken("the operator ended, and nobody had stopped it".to_owned()));
+    panics().into_iter().map(|panic| broken(format!("the operator {panic}"))).chain(ended).collect()
 }
 
 fn setting(stage: &Stage, faults: Vec<Fault>) -> Setting {
@@ -356,6 +367,26 @@ mod tests {
         let outcome = run(&Schedule { scenario: &STARVED, seed: 1, plan });
         let first = outcome.violations.first().expect("a promise is broken");
         assert_eq!((first.promise, outcome.faults.len()), (Promise::L1, 1), "{first}");
+    }
+
+    /// When its bucket is looked at next is farther ahead than time goes: the pass that reckons it panics.
+    static PANICKING: Scenario = Scenario {
+        name: "panicking",
+        about: "an operator is to look at buckets again in more time than there is",
+        phase: Phase::Create,
+        world: || Options { resync_interval: Duration::MAX, ..Options::default() },
+        script: || (scenarios::named("create").expect("there is one").script)(),
+        goal: Goal::new("anything", |_| true),
+        otherwise: |_, _| true,
+        ends_alike: false,
+        check: |_, _| Ok(()),
+    };
+
+    #[test]
+    fn an_operator_that_panicked_is_not_at_rest() {
+        let outcome = run(&Schedule { scenario: &PANICKING, seed: 1, plan: Plan::default() });
+        let first = outcome.violations.first().expect("a promise is broken");
+        assert!(first.promise == Promise::L6 && first.message.starts_with("the operator panicked at "), "{first}");
     }
 
     /// Nobody undoes what holds a claim back, and its status does not speak of that.

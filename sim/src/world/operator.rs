@@ -2,7 +2,7 @@
 
 use std::convert::Infallible;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -36,6 +36,7 @@ pub struct Operator {
     effects: Effects,
     clock: Arc<dyn Fn() -> Timestamp + Send + Sync>,
     crashes: Arc<AtomicU32>,
+    gave_up: Arc<AtomicBool>,
     received: Arc<AtomicU64>,
     stop: watch::Sender<bool>,
     ready: watch::Sender<bool>,
@@ -51,6 +52,7 @@ impl Operator {
             effects: world.effects.clone(),
             clock: world.clocks.of(Actor::Operator, &world.clock),
             crashes: Arc::default(),
+            gave_up: Arc::default(),
             received: Arc::default(),
             stop: watch::Sender::new(false),
             ready: watch::Sender::new(false),
@@ -64,7 +66,7 @@ impl Operator {
         while !*self.stop.borrow() {
             let instance = self.effects.instance();
             match self.one_life_with_stops(&instance).await {
-                Outcome::Finished(Ok(())) => return,
+                Outcome::Finished(Ok(())) => return self.note_end(),
                 Outcome::Finished(Err(_)) => downtime = (downtime * 2).min(MOST_DOWNTIME),
                 Outcome::Crashed { .. } => {
                     self.crashes.fetch_add(1, Ordering::Relaxed);
@@ -74,6 +76,11 @@ impl Operator {
             self.ready.send_replace(false);
             tokio::time::sleep(downtime).await;
         }
+    }
+
+    /// A life that comes to its own end has given up, unless it was told to.
+    fn note_end(&self) {
+        self.gave_up.fetch_or(!*self.stop.borrow(), Ordering::Relaxed);
     }
 
     /// One life, which stands still where the plan says so.
@@ -118,7 +125,11 @@ impl Operator {
         };
         tokio::select! {
             biased;
-            _ = run_until_crash(&instance, twin.one_life(&instance)) => {}
+            end = run_until_crash(&instance, twin.one_life(&instance)) => {
+                if matches!(end, Outcome::Finished(Ok(()))) {
+                    twin.note_end();
+                }
+            }
             () = rest => instance.kill(),
         }
     }
@@ -160,6 +171,11 @@ impl Operator {
     /// How often it crashed.
     pub fn crashes(&self) -> u32 {
         self.crashes.load(Ordering::Relaxed)
+    }
+
+    /// Whether a life of it ended that nobody stopped or crashed.
+    pub fn gave_up(&self) -> bool {
+        self.gave_up.load(Ordering::Relaxed)
     }
 
     /// How many bytes of objects, lists and watches the API server has sent it.
