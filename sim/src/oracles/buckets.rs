@@ -88,6 +88,11 @@ impl Buckets {
         self.made.get(&(host.to_owned(), bucket.to_owned())).map(|made| made.uid.as_str())
     }
 
+    /// What there was of a bucket when this call looked at it.
+    pub(super) fn look(&self, number: u64) -> Option<&BucketSnapshot> {
+        self.looks.get(&number).and_then(Option::as_ref)
+    }
+
     fn judge_call(&self, state: &State<'_>, step: &Step<'_>, number: u64, called: &Called, found: &mut Findings) {
         let (Some(bucket), Some(before)) = (called.bucket.as_deref(), &called.before) else { return };
         if destroys(called.operation) {

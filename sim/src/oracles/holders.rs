@@ -40,6 +40,11 @@ impl Holders {
         }
     }
 
+    /// Whether a claim ever had a key to this bucket.
+    pub(super) fn ever_opened(&self, uid: &str, bucket: &str) -> bool {
+        self.opened.contains(&(uid.to_owned(), bucket.to_owned()))
+    }
+
     fn remember_tags(&mut self, called: &Called) {
         for snapshot in [&called.before, &called.after].into_iter().flatten() {
             let uid = snapshot.tags.as_ref().and_then(|tags| tags.get(TAG_CLAIM_UID));

@@ -26,6 +26,8 @@ pub(super) struct Keys<'a> {
 struct Past<'a> {
     /// The secret key that it was made with.
     secret: &'a str,
+    /// UID of the claim that it was made for.
+    uid: String,
     /// Whether somebody other than the operator changed or removed its Secret.
     meddled: bool,
     /// Whether it ever stood in a consumer Secret.
@@ -211,6 +213,9 @@ impl<'a> Keys<'a> {
             found.broken(Promise::I10, step, format!("Secret {place} holds key {id} with another secret than its own"));
         }
         let is_new = !matches!(old, Some(Secret::Consumer(old)) if old.id == *id);
+        if is_new && new.owner.is_some_and(|owner| owner != past.uid) {
+            found.broken(Promise::I13, step, format!("Secret {place} is given key {id}, which is another claim's"));
+        }
         let doomed = new.owner.and_then(|uid| state.lives.get(uid)).is_none_or(|life| life.gone.is_some());
         if past.meddled || doomed || !is_new {
             return;
@@ -249,8 +254,8 @@ impl<'a> Keys<'a> {
     fn remember(&mut self, step: &Step<'a>, old: Option<&Secret<'a>>, new: Option<&Secret<'a>>) {
         for key in [old, new].into_iter().flatten() {
             if let Secret::Key(key) = key {
-                let past =
-                    self.ids.entry(key.id.clone()).or_insert_with(|| Past { secret: key.secret, ..Past::default() });
+                let made = || Past { secret: key.secret, uid: key.uid.clone(), ..Past::default() };
+                let past = self.ids.entry(key.id.clone()).or_insert_with(made);
                 past.meddled |= !step.by_operator();
             }
         }

@@ -12,6 +12,7 @@
 //!
 //! [`What::AtRest`]: crate::history::What::AtRest
 
+mod adoption;
 mod buckets;
 mod canonical;
 mod clocks;
@@ -88,6 +89,7 @@ pub fn judge(case: &Case<'_>) -> Judgement {
     let mut state = State::new(case);
     let mut buckets = buckets::Buckets::default();
     let mut holders = holders::Holders::default();
+    let mut adoption = adoption::Adoption::new(case);
     let mut keys = keys::Keys::default();
     let mut uses = uses::Uses::default();
     let mut order = order::Order::default();
@@ -97,6 +99,7 @@ pub fn judge(case: &Case<'_>) -> Judgement {
         let step = state.read(index, event);
         buckets.see(&state, &step, &mut findings);
         holders.see(&state, &step, &buckets, &mut findings);
+        adoption.see(&state, &step, &buckets, &holders, &mut findings);
         keys.see(&state, &step, &mut findings);
         uses.see(&state, &step, &mut findings);
         order.see(&state, &step, &mut findings);

@@ -61,7 +61,7 @@ impl<'a> Rest<'a> {
             Seen::Secret(place, new) => self.see_secret(state, step, *place, new.as_ref(), found),
             _ => {}
         }
-        let stored = matches!(step.seen, Seen::Claim(..) | Seen::Secret(..) | Seen::Object);
+        let stored = matches!(step.seen, Seen::Claim(..) | Seen::Secret(..) | Seen::Object(_));
         if stored && self.since.is_some() && step.by_operator() && !is_calm(state) && !reads_the_past(state) {
             found.broken(Promise::E1, step, "at rest an object is written".to_owned());
         }
@@ -148,7 +148,7 @@ fn judge_reason(state: &State<'_>, step: &Step<'_>, key: &Key<'_>, number: usize
 }
 
 /// Whether the server has answered a read from its past. A watch may lag behind for as long as it stands.
-fn reads_the_past(state: &State<'_>) -> bool {
+pub(super) fn reads_the_past(state: &State<'_>) -> bool {
     let is_old = |line: &Line| matches!(line.fault, Some(Fault::Stale { .. } | Fault::Rewind));
     state.trace.lines().iter().any(is_old)
 }

@@ -42,7 +42,7 @@ pub(super) enum Seen<'a> {
     /// A Secret changed; before it was as the state has it. `None` if it is gone.
     Secret(Place<'a>, Option<Secret<'a>>),
     /// Another object changed.
-    Object,
+    Object(&'a Stored),
     Asked(&'a Asked),
     Called(&'a Called),
     Used(&'a Used),
@@ -348,6 +348,6 @@ fn read_change(stored: &Stored) -> Seen<'_> {
             let new = stored.new.as_deref().map(|object| Secret::read(namespace, name, object));
             Seen::Secret((namespace, name), new)
         }
-        _ => Seen::Object,
+        _ => Seen::Object(stored),
     }
 }

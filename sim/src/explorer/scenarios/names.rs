@@ -6,7 +6,8 @@ use stowage_operator::api::wire::Role;
 use super::super::others::{BUCKET, CLAIM, NAMESPACE, any_may_rest};
 use super::super::scenario::{Goal, Phase, Scenario, Step, StoreStep, Target, TargetKind};
 use super::words::{
-    BASE, BOUND, PHOTOS, at_work, base_with, check_bound, claim, give_claim, nothing_more, pass, patch, usual,
+    BASE, BOUND, PHOTOS, at_work, base_with, check_bound, check_keys, claim, give_claim, nothing_more, pass, patch,
+    usual,
 };
 use crate::effects::{Edit, Fault, Tampering};
 use crate::history::Facts;
@@ -85,6 +86,31 @@ pub(in super::super) static RACE: Scenario = Scenario {
     check: nothing_more,
 };
 
+/// Another claim of the namespace.
+const FIRST: Target = Target { kind: TargetKind::Claim, namespace: NAMESPACE, name: "first" };
+
+/// One name for the consumer Secrets of two claims.
+pub(in super::super) static SHARED_SECRET: Scenario = Scenario {
+    name: "shared-secret",
+    about: "two claims name one consumer Secret: the second waits, until the first is given another name",
+    phase: Phase::Create,
+    world: usual,
+    script: || {
+        let named = |name: &str| format!("writeConnectionSecretToRef: {{name: {name}}}");
+        let holds = Goal::new("the first claim is bound", |facts| facts.is_bound(NAMESPACE, FIRST.name));
+        let rename = json!({"spec": {"writeConnectionSecretToRef": {"name": "another"}}});
+        let first = vec![Step::Apply(claim(NAMESPACE, FIRST.name, &named("shared"))), Step::Until(holds), pass(30)];
+        let both = vec![Step::Begin, give_claim(&named("shared")), pass(60), Step::Patch(FIRST, rename)];
+        [at_work(BASE), first, both].concat()
+    },
+    goal: Goal::new("both claims are bound", |facts| {
+        facts.is_bound(NAMESPACE, CLAIM) && facts.is_bound(NAMESPACE, FIRST.name)
+    }),
+    otherwise: any_may_rest,
+    ends_alike: true,
+    check: |facts, _| if facts.is_bound(NAMESPACE, CLAIM) { check_keys(facts) } else { Ok(()) },
+};
+
 /// A claim to a bucket that was there before and is not to be adopted, given and deleted.
 fn refused_and_deleted(content: Option<Step>, spec: &str) -> Vec<Step> {
     let theirs = Step::Store(StoreStep::PutBucket { account: ADMIN_ACCOUNT, bucket: BUCKET });
@@ -155,6 +181,39 @@ pub(in super::super) static ADOPT_OWNED: Scenario = Scenario {
     },
     goal: Goal::new("the claim is gone", |facts| facts.claim(NAMESPACE, CLAIM).is_null()),
     otherwise: |facts, faults| faults.contains(&Fault::Recreate) && is_no_ones_to_delete(facts),
+    ends_alike: true,
+    check: check_untouched,
+};
+
+/// What tells a cluster's buckets from another's is the UID of this namespace.
+const KUBE_SYSTEM: Target = Target { kind: TargetKind::Namespace, namespace: "", name: "kube-system" };
+
+/// A bucket that another cluster's claim of the same name has left is not the claim's.
+pub(in super::super) static ADOPT_ELSEWHERE: Scenario = Scenario {
+    name: "adopt-elsewhere",
+    about: "a claim finds the bucket that the claim of its name in another cluster left, and adoptionPolicy is Owned",
+    phase: Phase::Adopt,
+    world: usual,
+    script: || {
+        let left = vec![
+            give_claim(""),
+            Step::Until(BOUND),
+            Step::Store(StoreStep::PutObject { bucket: BUCKET, key: "data" }),
+            Step::Delete(PHOTOS),
+            Step::Until(Goal::new("the claim is gone", |facts| facts.claim(NAMESPACE, CLAIM).is_null())),
+            pass(60),
+            Step::StopOperator,
+            pass(5),
+        ];
+        let in_another = vec![Step::Restore(KUBE_SYSTEM), Step::Begin, Step::StartOperator, pass(5), give_claim("")];
+        [at_work(BASE), left, in_another].concat()
+    },
+    goal: Goal::new("the claim is refused the bucket", |facts| facts.ready(NAMESPACE, CLAIM) == "BucketExists"),
+    otherwise: |facts, faults| {
+        // The other's is gone; or the operator took itself for that of the cluster as it was.
+        let not_refused = |fault: &Fault| matches!(fault, Fault::Vanish | Fault::Stale { .. } | Fault::Rewind);
+        faults.iter().any(not_refused) && facts.is_bound(NAMESPACE, CLAIM)
+    },
     ends_alike: true,
     check: check_untouched,
 };

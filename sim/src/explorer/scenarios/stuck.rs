@@ -3,13 +3,13 @@
 use serde_json::Value;
 use stowage_operator::api::wire::Role;
 
-use super::super::others::{CLAIM, NAMESPACE};
+use super::super::others::{CLAIM, NAMESPACE, any_may_rest};
 use super::super::scenario::{Goal, Phase, Scenario, Step, StoreStep};
 use super::names::{RIVAL, beside_a_rival};
 use super::recovery::{CONSUMER_TAKEN, allowed_for};
 use super::removal::{GONE, check_gone};
 use super::words::{BASE, BUCKET, PHOTOS, at_work, bound, give_claim, no_other, nothing_more, pass, pause, usual};
-use crate::effects::{Edit, Fault, Feature, Tampering};
+use crate::effects::{Fault, Feature, Tampering};
 use crate::history::facts::condition;
 
 /// The backend's own looks at its store may meet what lasts of a plan, and come right later than the claim goes.
@@ -48,10 +48,8 @@ pub(in super::super) static DELETE_WAITING: Scenario = Scenario {
     goal: Goal::new("the claim is gone, and the other one bound", |facts| {
         facts.claim(NAMESPACE, CLAIM).is_null() && facts.is_bound(RIVAL.namespace, RIVAL.name)
     }),
-    otherwise: |facts, faults| {
-        // It is the other one that is paused.
-        faults.contains(&Fault::Edit(Edit::Pause)) && facts.ready(RIVAL.namespace, RIVAL.name) == "Paused"
-    },
+    // It is the other one that a fault meets which comes before the claim.
+    otherwise: |facts, faults| facts.claim(NAMESPACE, CLAIM).is_null() && any_may_rest(facts, faults),
     ends_alike: true,
     check: nothing_more,
 };

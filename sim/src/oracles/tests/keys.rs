@@ -95,6 +95,16 @@ fn a_key_gets_no_end_while_it_is_published() {
 }
 
 #[test]
+fn a_claims_secret_is_not_given_another_claims_key() {
+    let mut story = Story::bound("Retain");
+    let mut others = key(2);
+    others["data"]["claim_uid"] = encode("another").into();
+    story.put(By::Other, "secrets", OPERATOR_NAMESPACE, &key_name(2), others);
+    story.publish(2);
+    story.assert_broken(Promise::I13, "which is another claim's");
+}
+
+#[test]
 fn a_key_on_its_way_out_is_not_published_again() {
     let mut story = rotated();
     let mut two = story.clone();
