@@ -67,6 +67,18 @@ fn policy_and_tags_decide_what_is_taken_over(#[case] policy: &str, #[case] tags:
 }
 
 #[test]
+fn an_operator_is_of_the_cluster_as_it_is_now() {
+    let mut story = found("Owned", ["there", "team-a/photos", "before"]);
+    story.change(By::Other, "namespaces", "", "kube-system", |namespace| namespace["metadata"]["uid"] = "there".into());
+    adopt(&mut story);
+    story.assert_kept();
+    let mut story = found("Owned", OF_ITS_LIFE_BEFORE);
+    story.change(By::Other, "namespaces", "", "kube-system", |namespace| namespace["metadata"]["uid"] = "there".into());
+    adopt(&mut story);
+    story.assert_broken(Promise::I4, "is taken over");
+}
+
+#[test]
 fn a_bucket_is_looked_at_before_it_is_taken_over() {
     let mut story = found("Any", NOBODYS);
     story.amend_last(|line| line.instance = 2);
