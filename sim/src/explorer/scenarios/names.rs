@@ -155,6 +155,18 @@ pub(in super::super) static ADOPT_NEVER_EMPTY: Scenario = Scenario {
     },
 };
 
+/// A claim goes, and leaves its bucket with data in it.
+fn left_behind() -> Vec<Step> {
+    vec![
+        give_claim(""),
+        Step::Until(BOUND),
+        Step::Store(StoreStep::PutObject { bucket: BUCKET, key: "data" }),
+        Step::Delete(PHOTOS),
+        Step::Until(Goal::new("the claim is gone", |facts| facts.claim(NAMESPACE, CLAIM).is_null())),
+        pass(60),
+    ]
+}
+
 /// A bucket that was retained comes back to the claim of its name.
 pub(in super::super) static ADOPT_OWNED: Scenario = Scenario {
     name: "adopt-owned",
@@ -164,18 +176,8 @@ pub(in super::super) static ADOPT_OWNED: Scenario = Scenario {
     script: || {
         [
             at_work(BASE),
-            vec![
-                give_claim(""),
-                Step::Until(BOUND),
-                Step::Store(StoreStep::PutObject { bucket: BUCKET, key: "data" }),
-                Step::Delete(PHOTOS),
-                Step::Until(Goal::new("the claim is gone", |facts| facts.claim(NAMESPACE, CLAIM).is_null())),
-                pass(60),
-                Step::Begin,
-                give_claim("deletionPolicy: Delete, forceDelete: true"),
-                pass(60),
-                Step::Delete(PHOTOS),
-            ],
+            left_behind(),
+            vec![Step::Begin, give_claim("deletionPolicy: Delete, forceDelete: true"), pass(60), Step::Delete(PHOTOS)],
         ]
         .concat()
     },
@@ -195,18 +197,9 @@ pub(in super::super) static ADOPT_ELSEWHERE: Scenario = Scenario {
     phase: Phase::Adopt,
     world: usual,
     script: || {
-        let left = vec![
-            give_claim(""),
-            Step::Until(BOUND),
-            Step::Store(StoreStep::PutObject { bucket: BUCKET, key: "data" }),
-            Step::Delete(PHOTOS),
-            Step::Until(Goal::new("the claim is gone", |facts| facts.claim(NAMESPACE, CLAIM).is_null())),
-            pass(60),
-            Step::StopOperator,
-            pass(5),
-        ];
-        let in_another = vec![Step::Restore(KUBE_SYSTEM), Step::Begin, Step::StartOperator, pass(5), give_claim("")];
-        [at_work(BASE), left, in_another].concat()
+        let moved = vec![Step::StopOperator, pass(5), Step::Restore(KUBE_SYSTEM)];
+        let in_another = vec![Step::Begin, Step::StartOperator, pass(5), give_claim("")];
+        [at_work(BASE), left_behind(), moved, in_another].concat()
     },
     goal: Goal::new("the claim is refused the bucket", |facts| facts.ready(NAMESPACE, CLAIM) == "BucketExists"),
     otherwise: |facts, faults| {
