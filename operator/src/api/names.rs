@@ -7,6 +7,8 @@ use data_encoding::BASE32_NOPAD;
 use sha2::{Digest, Sha256};
 use url::Url;
 
+use super::wire::{CREDENTIAL_PREFIX, RECORD_PREFIX};
+
 /// Why a text is no such name.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{text:?} is not a valid {what}: {why}")]
@@ -163,7 +165,7 @@ impl RecordName {
     /// The name for this bucket at this endpoint.
     pub fn of(endpoint: &Endpoint, bucket: &BucketName) -> Self {
         let digest = hex::encode(Sha256::digest(format!("{endpoint}/{bucket}")));
-        Self(format!("br-{}", &digest[..40]))
+        Self(format!("{RECORD_PREFIX}{}", &digest[..40]))
     }
 
     /// The name as text.
@@ -201,7 +203,7 @@ impl AccessKeyId {
     /// Name of the internal Secret of this credential: `vc-` and the id in lower case (spec §2).
     pub fn secret_name(&self) -> String {
         let mut name = String::with_capacity(23);
-        name.push_str("vc-");
+        name.push_str(CREDENTIAL_PREFIX);
         name.push_str(&self.0);
         name.make_ascii_lowercase();
         name

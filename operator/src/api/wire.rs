@@ -26,6 +26,13 @@ pub const ROTATION_GENERATION: &str = "broker.stowage.io/rotation-generation";
 /// Annotation of an internal Secret on its way out: RFC 3339 time from which it must not be accepted.
 pub const EXPIRES_AT: &str = "broker.stowage.io/expires-at";
 
+/// What the names of bucket records begin with, in the operator's namespace.
+pub const RECORD_PREFIX: &str = "br-";
+/// What the names of virtual credentials begin with, in the operator's namespace.
+pub const CREDENTIAL_PREFIX: &str = "vc-";
+/// What the names of anonymous bindings begin with, in the operator's namespace.
+pub const BINDING_PREFIX: &str = "ab-";
+
 /// Annotation on a claim: any new value asks for one rotation.
 pub const ROTATE: &str = "broker.stowage.io/rotate";
 /// Annotation on a claim: `"true"` = the operator touches nothing of the claim but its status; where the claim
@@ -65,6 +72,16 @@ impl Role {
             Self::AnonymousBinding => "anonymous-binding",
             Self::ConsumerSecret => "consumer-secret",
         }
+    }
+
+    /// Of which role an internal Secret of this name is. The name alone proves nothing: it may be a stranger's.
+    pub fn of_internal(name: &str) -> Option<Self> {
+        let roles = [
+            (RECORD_PREFIX, Self::BucketRecord),
+            (CREDENTIAL_PREFIX, Self::VirtualCredential),
+            (BINDING_PREFIX, Self::AnonymousBinding),
+        ];
+        roles.into_iter().find(|(prefix, _)| name.starts_with(prefix)).map(|(_, role)| role)
     }
 }
 

@@ -3,12 +3,13 @@
 //!
 //! public access withdrawn → credentials revoked → bucket → Secrets gone → record gone → finalizer removed.
 
+use crate::api::wire::Role;
 use crate::api::{AccessKeyId, AnonymousBinding, BucketName, BucketRecord, Deletion, Endpoint, Reason, RecordName};
 
 use super::bind::Settled;
 use super::repair::Change;
 use super::step::{Act, Concern, Halt, Look, Stop};
-use super::view::View;
+use super::view::{Stored, View};
 use super::{bucket, moves, removal};
 
 /// Walks through the steps. `Ok` = nothing is left to do.
@@ -131,9 +132,12 @@ fn remove_consumer_secrets(view: &View) -> Result<(), Halt> {
 }
 
 fn remove_record(view: &View) -> Result<(), Halt> {
-    let left =
-        view.own.values().find(|secret| BucketRecord::read(&secret.0).is_ok() || secret.name().starts_with("br-"));
+    let left = view.own.values().find(|secret| BucketRecord::read(&secret.0).is_ok() || is_record(secret));
     left.map_or(Ok(()), |secret| Err(Act::Delete(secret.reference()).into()))
+}
+
+fn is_record(secret: &Stored) -> bool {
+    Role::of_internal(secret.name()) == Some(Role::BucketRecord)
 }
 
 /// Makes sure that there is no internal Secret of this name, whatever its labels say.

@@ -8,7 +8,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
-use crate::api::{AccessKeyId, AnonymousBinding, BucketRecord, ClaimRef, ClaimUid, wire};
+use crate::api::wire::{self, Role};
+use crate::api::{AccessKeyId, AnonymousBinding, BucketRecord, ClaimRef, ClaimUid};
 
 use super::step::SecretRef;
 use super::view::Stored;
@@ -150,11 +151,11 @@ impl Sweep {
     }
 
     fn remove(&self) -> Step {
-        let first = |prefix: &str| self.own.values().find(|secret| secret.name().starts_with(prefix));
-        if let Some(secret) = first(BINDING).or_else(|| first(CREDENTIAL)) {
+        let first = |role| self.own.values().find(|secret| Role::of_internal(secret.name()) == Some(role));
+        if let Some(secret) = first(Role::AnonymousBinding).or_else(|| first(Role::VirtualCredential)) {
             return Step::Delete(secret.reference());
         }
-        let Some(record) = first(RECORD) else { return Step::Rest(Rest::Done) };
+        let Some(record) = first(Role::BucketRecord) else { return Step::Rest(Rest::Done) };
         if !self.current {
             // Right before the record goes: a pass that was under way may have minted meanwhile.
             return Step::Own;
@@ -238,27 +239,23 @@ pub fn owner(secret: &Stored) -> Option<ClaimUid> {
         let credential = generation.map(|generation| AccessKeyId::of(uid, generation).secret_name());
         name == AnonymousBinding::name(uid) || credential.is_some_and(|credential| name == credential)
     };
-    let ours = |uid: &ClaimUid| match name.get(..3) {
-        Some(BINDING) => name == AnonymousBinding::name(uid),
-        Some(CREDENTIAL) => is_credential(name),
-        Some(RECORD) => is_record(name),
-        _ => false,
+    let ours = |uid: &ClaimUid| match Role::of_internal(name) {
+        Some(Role::AnonymousBinding) => name == AnonymousBinding::name(uid),
+        Some(Role::VirtualCredential) => is_credential(name),
+        Some(Role::BucketRecord) => is_record(name),
+        Some(Role::ConsumerSecret) | None => false,
     };
     uid(secret.text("claim_uid")).filter(ours).or_else(|| uid(secret.label(wire::CLAIM_UID)).filter(follows))
 }
 
-const BINDING: &str = "ab-";
-const CREDENTIAL: &str = "vc-";
-const RECORD: &str = "br-";
-
 fn is_credential(name: &str) -> bool {
     let base32 = |id: &str| id.len() == 16 && id.bytes().all(|b| matches!(b, b'a'..=b'z' | b'2'..=b'7'));
-    name.strip_prefix("vc-akia").is_some_and(base32)
+    name.strip_prefix(wire::CREDENTIAL_PREFIX).and_then(|id| id.strip_prefix("akia")).is_some_and(base32)
 }
 
 fn is_record(name: &str) -> bool {
     let hash = |hash: &str| hash.len() == 40 && hash.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'));
-    name.strip_prefix(RECORD).is_some_and(hash)
+    name.strip_prefix(wire::RECORD_PREFIX).is_some_and(hash)
 }
 
 /// As the API server makes them; whatever else stands there becomes part of no request.

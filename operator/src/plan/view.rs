@@ -10,9 +10,10 @@ use std::time::Duration;
 
 use k8s_openapi::api::core::v1::Secret;
 
+use crate::api::wire::{self, Role};
 use crate::api::{
     AccessKeyId, Backend, BucketClaimStatus, BucketRecord, Claim, ClaimRef, ClaimUid, Gateway, ObjectId, RecordName,
-    Versioning, wire,
+    Versioning,
 };
 
 use super::step::{SecretRef, Step, Target};
@@ -401,11 +402,11 @@ impl View {
     /// Credentials among the claim's internal Secrets. Not a stranger's Secret that has the name of one, and neither
     /// role nor UID: it opens nothing, and is not ours to write to.
     pub fn credentials(&self) -> impl Iterator<Item = &Stored> {
-        let role = Some(wire::Role::VirtualCredential.as_str());
+        let role = Role::VirtualCredential;
         let ours = move |secret: &&Stored| {
-            secret.label(wire::ROLE) == role || secret.text("claim_uid") == Some(self.claim.uid.as_str())
+            secret.label(wire::ROLE) == Some(role.as_str()) || secret.text("claim_uid") == Some(self.claim.uid.as_str())
         };
-        self.own.values().filter(|secret| secret.name().starts_with("vc-")).filter(ours)
+        self.own.values().filter(move |secret| Role::of_internal(secret.name()) == Some(role)).filter(ours)
     }
 
     /// The claim's internal Secret of this generation.

@@ -76,7 +76,6 @@ enum Behind {
 pub struct Gateway {
     secrets: Api<Secret>,
     shared: Arc<Shared>,
-    signature_tolerance: u32,
 }
 
 struct Shared {
@@ -119,19 +118,7 @@ impl Gateway {
 
     fn before(client: Client, operator_namespace: &str, clock: Clock, behind: Behind) -> Self {
         let shared = Shared { clock, behind, registry: Mutex::default(), lag: AtomicU64::new(0) };
-        Self {
-            secrets: Api::namespaced(client, operator_namespace),
-            shared: Arc::new(shared),
-            signature_tolerance: SIGNATURE_TOLERANCE,
-        }
-    }
-
-    /// Lets the time of a signature differ this much from the wall clock (in whole seconds, 15
-    /// minutes by default): for clients whose time is not this machine's.
-    #[must_use]
-    pub fn with_signature_tolerance(mut self, tolerance: Duration) -> Self {
-        self.signature_tolerance = u32::try_from(tolerance.as_secs()).unwrap_or(u32::MAX);
-        self
+        Self { secrets: Api::namespaced(client, operator_namespace), shared: Arc::new(shared) }
     }
 
     /// The S3 protocol as a tower service.
@@ -139,7 +126,7 @@ impl Gateway {
     pub fn http(&self) -> GatewayService {
         let front = Front(Arc::clone(&self.shared));
         let mut config = S3Config::default();
-        config.presigned_url_max_skew_time_secs = self.signature_tolerance;
+        config.presigned_url_max_skew_time_secs = SIGNATURE_TOLERANCE;
         let mut builder = S3ServiceBuilder::new(front.clone());
         builder.set_auth(front.clone());
         if matches!(self.shared.behind, Behind::Remote(_)) {

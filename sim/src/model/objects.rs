@@ -10,10 +10,11 @@ use k8s_openapi::api::core::v1::Secret;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use k8s_openapi::jiff::Timestamp;
 use serde_json::Value;
+use stowage_operator::api::wire::{self, Role};
 use stowage_operator::api::{
     AccessKeyId, AddressingStyle, AdminCredentialsSecretRef, AdoptionPolicy, Backend, BackendAccess, BackendTls,
     BucketClaimStatus, BucketName, BucketRecord, Claim, ClaimRef, ClaimUid, Deletion, Desired, Endpoint, FINALIZER,
-    Gateway, NameTemplate, ObjectId, Rotation, wire,
+    Gateway, NameTemplate, ObjectId, Rotation,
 };
 use stowage_operator::plan::orphans::owner;
 use stowage_operator::plan::{BackendSeen, Setting, Stored};
@@ -317,11 +318,11 @@ impl Objects {
         let text = |key: &str| stored.text(key).map(str::to_owned);
         let controller = Uid::all().find(|uid| stored.is_controlled_by(&uid.claim_uid()));
         let says = stored.text("claim_uid").and_then(Uid::parse);
-        let kind = match stored.name().get(..3) {
-            Some("br-") => Kind::Record,
-            Some("vc-") => Kind::Credential,
-            Some("ab-") => Kind::Binding,
-            _ => Kind::Consumer,
+        let kind = match Role::of_internal(stored.name()) {
+            Some(Role::BucketRecord) => Kind::Record,
+            Some(Role::VirtualCredential) => Kind::Credential,
+            Some(Role::AnonymousBinding) => Kind::Binding,
+            Some(Role::ConsumerSecret) | None => Kind::Consumer,
         };
         let whose = says.or(controller);
         let id = text("access_key_id").or_else(|| text("AWS_ACCESS_KEY_ID"));

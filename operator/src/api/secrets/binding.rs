@@ -3,7 +3,7 @@
 use k8s_openapi::api::core::v1::Secret;
 
 use super::super::names::{BucketName, ClaimRef, ClaimUid};
-use super::super::wire::Role;
+use super::super::wire::{self, Role};
 use super::{DamagedSecret, Data, Fields, SecretContent, labels};
 
 /// Public access to a bucket (spec §2).
@@ -24,7 +24,7 @@ pub struct AnonymousBinding {
 impl AnonymousBinding {
     /// Name of the binding of a claim.
     pub fn name(uid: &ClaimUid) -> String {
-        format!("ab-{uid}")
+        format!("{}{uid}", wire::BINDING_PREFIX)
     }
 
     /// Whether a Secret of that name is the binding of the claim: a name alone proves nothing (spec §2).
