@@ -4,13 +4,13 @@ use std::convert::Infallible;
 use std::time::Duration;
 
 use bytes::Bytes;
-use futures::stream;
+use futures::stream::{self, StreamExt};
 use http_body::Frame;
-use http_body_util::{BodyExt, Either, StreamBody};
+use http_body_util::{BodyDataStream, BodyExt, Either, StreamBody};
 use kube::client::Body;
 use kube::core::Status;
 use kube::{Client, Error};
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout};
 use tower::{BoxError, service_fn};
 
 use crate::managed_fields::without_managed_fields;
@@ -19,6 +19,10 @@ use crate::plan::Failure;
 /// How long the body of an answer may take, however steadily it comes. A server that was not told otherwise gives a whole
 /// request a minute.
 const LONGEST: Duration = Duration::from_secs(120);
+
+/// A watch that ends sooner has failed. kube-runtime takes every end for that of its time, and asks again at once: of a server,
+/// or a proxy, that ends each of them, as often as it can.
+const SHORTEST_WATCH: Duration = Duration::from_secs(1);
 
 /// How long the API server may take to begin its answer. The body of a watch is no part of that: kube-runtime looks
 /// after those.
@@ -46,6 +50,11 @@ enum Late {
     End,
 }
 
+/// A watch that was over at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the API server ended the watch within {} s", SHORTEST_WATCH.as_secs())]
+struct Short;
+
 /// The answer to a request. It is here to its end, as kube would wait for the rest for ever; but that of a watch, which has
 /// none. A watch that is refused is told so in an answer like any other.
 ///
@@ -59,7 +68,7 @@ async fn answer(
     let (head, body) = timeout(DEADLINE, client.send(request)).await.map_err(|_| Late::Head)??.into_parts();
     let body = without_managed_fields(body);
     let body = if watch && head.status.is_success() {
-        Either::Left(body)
+        Either::Left(no_shorter_than(SHORTEST_WATCH, body))
     } else {
         let pieces = timeout(LONGEST, pieces(body)).await.map_err(|_| Late::End)??;
         Either::Right(StreamBody::new(stream::iter(pieces.into_iter().map(Ok::<_, Infallible>))))
@@ -70,6 +79,17 @@ async fn answer(
 /// Whether the answer to a request for this is to go on for as long as there is news.
 fn is_watch(uri: &http::Uri) -> bool {
     uri.query().unwrap_or_default().split('&').any(|pair| matches!(pair, "watch=true" | "watch=1"))
+}
+
+/// A body of which it is an error to end sooner than this from now.
+fn no_shorter_than(
+    time: Duration,
+    body: impl http_body::Body<Data = Bytes, Error = Error> + Send,
+) -> impl http_body::Body<Data = Bytes, Error = BoxError> + Send {
+    let began = Instant::now();
+    let pieces = BodyDataStream::new(body).map(|piece| piece.map(Frame::data).map_err(BoxError::from));
+    let end = stream::once(async move { (began.elapsed() < time).then(|| Err(BoxError::from(Short))) });
+    StreamBody::new(pieces.chain(end.filter_map(std::future::ready)))
 }
 
 /// All of a body, as it came. A piece that is there at once costs no timer.
@@ -135,13 +155,13 @@ mod tests {
     use std::fmt::Debug;
     use std::future::pending;
 
-    use futures::{Stream, StreamExt};
+    use futures::Stream;
     use k8s_openapi::api::core::v1::Secret;
     use kube::api::{ListParams, WatchEvent, WatchParams};
     use kube::{Api, ResourceExt};
     use rstest::rstest;
     use serde_json::{Value, json};
-    use tokio::time::{Instant, sleep};
+    use tokio::time::sleep;
 
     use super::*;
 
@@ -229,6 +249,20 @@ mod tests {
         let mut events = StreamExt::boxed(events);
         assert!(matches!(events.next().await, Some(Ok(WatchEvent::Added(_)))));
         assert!(timeout(2 * LONGEST, events.next()).await.is_err(), "it neither ends nor fails");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_watch_that_ends_at_once_has_failed() {
+        let ends_after = async |time: Duration| {
+            let body = move || {
+                let event = stream::iter([Bytes::from_static(EVENT.as_bytes())]);
+                event.chain(stream::once(async move { sleep(time).await }).map(|()| Bytes::new()))
+            };
+            let events = secrets(200, body).watch(&WatchParams::default(), "0").await.expect("a watch");
+            StreamExt::boxed(events).map(|event| event.is_ok()).collect::<Vec<_>>().await
+        };
+        assert_eq!(ends_after(SHORTEST_WATCH / 2).await, [true, false]);
+        assert_eq!(ends_after(SHORTEST_WATCH).await, [true]);
     }
 
     #[rstest]

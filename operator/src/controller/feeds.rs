@@ -20,6 +20,7 @@ use crate::api::{BucketClaim, ClaimRef, S3Backend, wire};
 use crate::cache::SecretCache;
 use crate::plan::Stored;
 
+use super::backoff::Patience;
 use super::{Shared, wakes};
 
 /// A claim, or why it can't be decoded: one such object must not stop the watch of all.
@@ -66,7 +67,7 @@ impl Feeds {
         let (sender, receiver) = watch::channel(false);
         self.ready.push(receiver);
         self.tasks.spawn(async move {
-            let mut stream = stream.default_backoff().boxed();
+            let mut stream = stream.backoff(Patience::default()).boxed();
             while let Some(event) = stream.next().await {
                 match event {
                     Ok(event) => {

@@ -11,6 +11,7 @@ use kube::runtime::watcher::{self, Event};
 use kube::{Api, Client, ResourceExt};
 use tokio::task::JoinHandle;
 
+use super::backoff::Patience;
 use super::wakes::Wakes;
 
 /// Namespace and name of a Secret.
@@ -67,7 +68,7 @@ impl SecretWatches {
     fn watch(&self, backend: &str, (namespace, name): &SecretName) -> Watch {
         let api: Api<PartialObjectMeta<Secret>> = Api::namespaced(self.client.clone(), namespace);
         let config = watcher::Config::default().fields(&format!("metadata.name={name}"));
-        let mut stream = watcher::watcher(api, config).default_backoff().boxed();
+        let mut stream = watcher::watcher(api, config).backoff(Patience::default()).boxed();
         let (changes, backend) = (self.changes.clone(), backend.to_owned());
         Watch(tokio::spawn(async move {
             let mut version = Version::default();
