@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use crate::api::wire::Role;
 use crate::api::{AccessKeyId, AnonymousBinding, BucketRecord, Claim};
 
 use super::bind::target;
@@ -87,8 +88,7 @@ impl View {
                 self.own_lists += 1;
                 self.own_current = true;
                 if self.claim.deleting && self.records().next().is_none() {
-                    // What only a read before showed is asked once more.
-                    self.absent.retain(|name| !is_credential(name) || self.deleted.contains(name));
+                    self.doubt_early_reads();
                 }
             }
             (Look::Internal(name), Answer::Secret(secret)) => self.found_internal(name, secret),
@@ -151,7 +151,7 @@ impl View {
             Ok(record) if record.uid != self.claim.uid => {
                 self.holder = Some((record.name(), Holder::Other(record.claim)));
             }
-            Err(damage) if name.starts_with("br-") => {
+            Err(damage) if Role::of_internal(name) == Some(Role::BucketRecord) => {
                 if let Some((_, holder)) = self.holder.as_mut().filter(|(held, _)| held.as_str() == name) {
                     *holder = Holder::Damaged(damage.to_string());
                 } else if secret.text("claim_uid") == Some(self.claim.uid.as_str()) {
@@ -251,6 +251,14 @@ impl View {
         self.record().is_none_or(|(record, _)| leads_to(at, &record))
     }
 
+    /// What one read only did not show is asked once more: a credential, and the binding of a claim that asks for one.
+    fn doubt_early_reads(&mut self) {
+        let public = self.claim.desired.as_ref().map_or(true, |desired| desired.anonymous.is_some());
+        let binding = AnonymousBinding::name(&self.claim.uid);
+        let opens = |name: &str| is_credential(name) || (public && name == binding);
+        self.absent.retain(|name| !opens(name) || self.deleted.contains(name));
+    }
+
     /// Whether the claim was bound, and to this bucket.
     fn is_kept_by(&self, at: &Target) -> bool {
         self.record().is_some_and(|(record, _)| self.is_bound_by(&record) && leads_to(at, &record))
@@ -304,5 +312,5 @@ impl View {
 }
 
 fn is_credential(name: &str) -> bool {
-    name.starts_with("vc-")
+    Role::of_internal(name) == Some(Role::VirtualCredential)
 }

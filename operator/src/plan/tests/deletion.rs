@@ -195,14 +195,35 @@ fn a_deletion_goes_on_with_the_generations_that_no_pass_has_asked_for() {
 #[test]
 fn a_credential_that_one_read_did_not_find_is_found_before_the_claim_goes() {
     let mut view = with_two_credentials();
-    let name = AccessKeyId::of(&view.claim.uid, 1).secret_name();
-    let hidden = view.own.remove(&name).expect("it has one");
+    let hidden = view.own.remove(&AccessKeyId::of(&view.claim.uid, 1).secret_name()).expect("it has one");
+    assert_found_by_a_second_read(view, &hidden);
+}
+
+/// The same of what makes its bucket public.
+// covers: 3.4.live
+#[test]
+fn a_binding_that_one_read_did_not_find_is_found_before_the_claim_goes() {
+    let mut view = with_two_credentials();
+    let desired = view.claim.desired.as_mut().expect("its spec can be read");
+    desired.anonymous = Some(5);
+    let hidden = AnonymousBinding {
+        claim: view.claim.at.clone(),
+        uid: view.claim.uid.clone(),
+        backend: "main".into(),
+        bucket: record(&view).bucket,
+        per_source_ip_rps: 5,
+    };
+    assert_found_by_a_second_read(view, &stored(&hidden.content(NAMESPACE)));
+}
+
+/// The first read by its name does not show this Secret.
+fn assert_found_by_a_second_read(mut view: View, hidden: &Stored) {
     let (mut reads, mut deleted) = (0, Vec::new());
     loop {
         let step = step(&view);
         let answer = match &step {
             Step::Look(Look::Own) => Answer::Secrets(view.own.values().cloned().collect()),
-            Step::Look(Look::Internal(asked)) if *asked == name => {
+            Step::Look(Look::Internal(asked)) if *asked == hidden.name() => {
                 reads += 1;
                 Answer::Secret((reads > 1).then(|| hidden.clone()))
             }
@@ -216,7 +237,7 @@ fn a_credential_that_one_read_did_not_find_is_found_before_the_claim_goes() {
         };
         view.learn(&step, answer);
     }
-    assert_eq!(deleted.iter().filter(|deleted| **deleted == name).count(), 1, "{deleted:?}");
+    assert_eq!(deleted.iter().filter(|deleted| **deleted == hidden.name()).count(), 1, "{deleted:?}");
     assert_eq!(reads, 2, "what was deleted is not asked for again");
 }
 
