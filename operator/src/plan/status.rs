@@ -224,7 +224,7 @@ impl Facts {
                 }
                 (_, None) => None,
             },
-            secret_name: secret.or_else(|| view.claim.status.bound_secret_name.clone()),
+            secret_name: secret.or_else(|| bound_meanwhile(view)),
         }
     }
 
@@ -287,6 +287,16 @@ fn published(view: &View, record: &BucketRecord) -> Option<String> {
     let secret = view.consumers.get(&view.claim.consumer_secret)?.as_ref()?;
     let ours = secret.is_controlled_by(&view.claim.uid);
     (ours && secret.text("AWS_ACCESS_KEY_ID") == Some(credential.id.as_str())).then(|| secret.name().to_owned())
+}
+
+/// Name of the consumer Secret that the tenant has as long as the one of the spec is not to be had: that which the status names
+/// (spec §3.7). Where an edit of the name overtook the one before, that may be gone, and another is the claim's.
+fn bound_meanwhile(view: &View) -> Option<String> {
+    let told = view.claim.status.bound_secret_name.as_ref()?;
+    let ours = || view.consumers.values().flatten().filter(|secret| secret.is_controlled_by(&view.claim.uid));
+    let is_there = ours().any(|secret| secret.name() == told);
+    let other = if is_there { None } else { ours().next() };
+    Some(other.map_or_else(|| told.clone(), |secret| secret.name().to_owned()))
 }
 
 /// A claim that was bound is bound to another bucket now, and has to be told that it finds none of its data there. A

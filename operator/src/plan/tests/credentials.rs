@@ -104,6 +104,32 @@ fn a_strangers_consumer_secret_is_read_before_it_is_refused() {
     assert_eq!(verdict(&view), "SecretConflict");
 }
 
+/// The name was edited twice within one pass, and the second name is a stranger's.
+#[test]
+fn the_status_names_the_consumer_secret_that_is_there_while_the_one_of_the_spec_is_not_to_be_had() {
+    let mut view = bound();
+    let ours = view.consumers.remove("photos-s3").flatten().expect("it has one");
+    let named = |name: &str, controlled: bool| {
+        let mut secret = (*ours.0).clone();
+        secret.metadata.name = Some(name.into());
+        secret.metadata.owner_references = secret.metadata.owner_references.filter(|_| controlled);
+        Some(Stored(Arc::new(secret)))
+    };
+    view.claim.consumer_secret = "taken-s3".into();
+    view.consumers.insert("taken-s3".into(), named("taken-s3", false));
+    view.consumers.insert("between-s3".into(), named("between-s3", true));
+    view.met.insert("taken-s3".into());
+    let told = |view: &View| {
+        let Step::Act(Act::WriteStatus(_, status)) = step(view) else { panic!("{}", step(view)) };
+        status.bound_secret_name
+    };
+    assert_eq!((verdict(&view).as_str(), told(&view).as_deref()), ("SecretConflict", Some("between-s3")));
+    view.consumers.insert("photos-s3".into(), named("photos-s3", true));
+    assert_eq!(told(&view).as_deref(), Some("photos-s3"), "that of the status, where both are there");
+    view.consumers.retain(|name, _| name == "taken-s3");
+    assert_eq!(told(&view).as_deref(), Some("photos-s3"), "what a cache does not show may be there");
+}
+
 /// An operator that is behind would take away what was asked for since.
 #[test]
 fn public_access_is_withdrawn_by_a_claim_read_live() {
