@@ -7,6 +7,7 @@ mod progress;
 mod replay;
 mod report;
 mod serve;
+mod signals;
 
 use std::io::{self, Write};
 use std::num::NonZeroUsize;
@@ -206,6 +207,8 @@ pub enum Failure {
     Usage(String),
     /// It failed, or found what it looks for; 1 to the shell.
     Found(String),
+    /// It was asked to end before it was through; 130 to the shell, as what SIGINT ends.
+    Interrupted(String),
 }
 
 impl From<String> for Failure {

@@ -14,6 +14,7 @@ fn main() -> ExitCode {
         Ok(()) => return ExitCode::SUCCESS,
         Err(Failure::Found(why)) => (why, ExitCode::FAILURE),
         Err(Failure::Usage(why)) => (why, ExitCode::from(2)),
+        Err(Failure::Interrupted(why)) => (why, ExitCode::from(130)),
     };
     #[expect(clippy::print_stderr, reason = "the one sentence that the contract promises")]
     {

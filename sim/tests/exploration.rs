@@ -3,6 +3,7 @@
 #![expect(clippy::print_stdout, reason = "figures for people, and hashes for the parent process")]
 
 use std::collections::BTreeSet;
+use std::ops::ControlFlow;
 use std::process::Command;
 
 use stowage_sim::explorer::{
@@ -35,7 +36,7 @@ fn assert_kept(report: &Report) {
 
 #[test]
 fn every_promise_is_kept_under_every_fault_in_every_phase() {
-    let report = explore(&quick(), |_| {});
+    let report = explore(&quick(), |_| ControlFlow::Continue(()));
     println!("{} schedules in {:.1} s, {} cells", report.schedules, report.seconds, report.cells().len());
     assert_kept(&report);
     assert!(report.complete);
@@ -51,7 +52,7 @@ fn every_promise_is_kept_under_every_fault_in_every_phase() {
 }
 
 /// Environment variable by which the test below has itself run once more: empty for the hashes of all its schedules, or a
-/// schedule for its trace.
+/// schedule for its transcript.
 const CHILD: &str = "STOWAGE_TEST_PRINT";
 const TEST: &str = "a_thousand_schedules_are_the_same_runs_in_two_processes";
 const SCHEDULES: usize = 1_000;
@@ -74,16 +75,16 @@ fn hashes() -> Vec<String> {
     std::thread::scope(|scope| {
         let parts: Vec<_> = schedules
             .chunks(schedules.len().div_ceil(jobs))
-            .map(|part| scope.spawn(move || part.iter().map(|it| run(it).hash).collect::<Vec<_>>()))
+            .map(|part| scope.spawn(move || part.iter().map(|it| run(it).hash()).collect::<Vec<_>>()))
             .collect();
         parts.into_iter().flat_map(|part| part.join().expect("no schedule panics")).collect()
     })
 }
 
-/// The trace of a schedule in lines that nothing else which a test prints looks like.
-fn trace(schedule: &str) -> String {
-    let trace = run(&schedule.parse().expect("a schedule")).history.trace.to_string();
-    trace.lines().map(|line| format!("| {line}\n")).collect()
+/// The transcript of a schedule in lines that nothing else which a test prints looks like.
+fn transcript(schedule: &str) -> String {
+    let transcript = run(&schedule.parse().expect("a schedule")).transcript().to_string();
+    transcript.lines().map(|line| format!("| {line}\n")).collect()
 }
 
 /// What the test below prints when it is run in another process.
@@ -97,16 +98,28 @@ fn elsewhere(what: &str) -> String {
     String::from_utf8_lossy(&child.stdout).into_owned()
 }
 
-/// The first line in which two traces differ; what else the second text has is no trace.
+/// The first line in which two transcripts differ; what else the second text has is no transcript.
 fn first_difference(here: &str, there: &str) -> String {
     let there = there.lines().filter(|line| line.starts_with("| "));
     let both = here.lines().map(Some).chain([None]).zip(there.map(Some).chain([None]));
     let different = (1..).zip(both).find(|(_, (here, there))| here != there);
     match different {
         Some((number, (here, there))) => {
-            format!("line {number} here:\n{}\nthere:\n{}", here.unwrap_or("none"), there.unwrap_or("none"))
+            let (here, there) = (here.unwrap_or("none"), there.unwrap_or("none"));
+            let alike = here.chars().zip(there.chars()).take_while(|(here, there)| here == there).count();
+            format!("line {number} here:\n{}\nthere:\n{}", around(here, alike), around(there, alike))
         }
         None => "this time they were the same".to_owned(),
+    }
+}
+
+/// A long line's beginning, and what stands where it parts from another.
+fn around(line: &str, parts: usize) -> String {
+    const SHOWN: usize = 120;
+    let piece = |from, most| line.chars().skip(from).take(most).collect::<String>();
+    match parts.checked_sub(SHOWN) {
+        Some(from) if from > SHOWN => format!("{} … {}", piece(0, SHOWN), piece(from, 3 * SHOWN)),
+        _ => piece(0, 4 * SHOWN),
     }
 }
 
@@ -114,7 +127,7 @@ fn first_difference(here: &str, there: &str) -> String {
 fn a_thousand_schedules_are_the_same_runs_in_two_processes() {
     match std::env::var(CHILD).as_deref() {
         Ok("") => return println!("\nhashes {}", hashes().join(" ")),
-        Ok(schedule) => return println!("\n{}", trace(schedule)),
+        Ok(schedule) => return println!("\n{}", transcript(schedule)),
         Err(_) => {}
     }
     let mine = hashes();
@@ -124,27 +137,36 @@ fn a_thousand_schedules_are_the_same_runs_in_two_processes() {
     assert_eq!(mine.len(), theirs.len());
     for (schedule, (mine, theirs)) in thousand().iter().zip(mine.iter().zip(theirs)) {
         let line = schedule.to_string();
-        assert!(mine == theirs, "{line} is another run there: {}", first_difference(&trace(&line), &elsewhere(&line)));
+        assert!(
+            mine == theirs,
+            "{line} is another run there: {}",
+            first_difference(&transcript(&line), &elsewhere(&line))
+        );
     }
     let different: BTreeSet<&String> = mine.iter().collect();
     assert!(different.len() > mine.len() / 2, "seeds make runs different");
 }
 
 #[test]
-fn of_two_traces_the_first_line_that_differs_is_told() {
+fn of_two_transcripts_the_first_line_that_differs_is_told() {
     let here = "| one\n| two\n";
     assert_eq!(first_difference(here, "running 1 test\n| one\n| 2\n"), "line 2 here:\n| two\nthere:\n| 2");
     assert_eq!(first_difference(here, "| one\n"), "line 2 here:\n| two\nthere:\nnone");
     assert_eq!(first_difference(here, here), "this time they were the same");
     let schedule = "create 1 #20 hang";
-    assert_eq!(first_difference(&trace(schedule), &elsewhere(schedule)), "this time they were the same");
-    let other = first_difference(&trace("create 1"), &elsewhere(schedule));
-    assert!(other.starts_with("line 20 here:"), "{other}");
+    assert_eq!(first_difference(&transcript(schedule), &elsewhere(schedule)), "this time they were the same");
+    let other = first_difference(&transcript("create 1"), &elsewhere(schedule));
+    assert!(other.contains(" here:\n| #20 ") && other.contains("\nthere:\n| #20 "), "{other}");
+    let long = |end: &str| format!("| stored {}{end}\n", "x".repeat(900));
+    let other = first_difference(&long("one"), &long("two"));
+    let [_, here, _, there] = other.lines().collect::<Vec<_>>()[..] else { panic!("{other}") };
+    assert!(here.starts_with("| stored xx") && here.ends_with("xxone") && here.chars().count() < 300, "{here}");
+    assert!(there.ends_with("xxtwo"), "{there}");
 }
 
 #[test]
 fn a_schedule_is_the_same_run_whatever_ran_before_it() {
-    let hash = |line: &str| run(&line.parse().expect("a schedule")).hash;
+    let hash = |line: &str| run(&line.parse().expect("a schedule")).hash();
     let lines = ["rotate 1", "create 1 kube:create secrets@1 twin", "two-operators 1 kube:create secrets@1 pause(20)"];
     let first = lines.map(hash);
     for other in ["create 1 #20 hang", "delete-forced 1", "two-operators 3"] {

@@ -1,19 +1,25 @@
 //! `stowage-sim explore`, `replay` and `merge`, run as a user runs them.
 
 use std::fs;
+use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 
 use serde_json::Value;
 use tempfile::TempDir;
 
-/// Runs `stowage-sim` with nothing of this process's environment that could change what it prints.
-fn sim(arguments: &[&str], directory: &Path) -> Output {
+/// `stowage-sim` with nothing of this process's environment that could change what it prints.
+fn command(arguments: &[&str], directory: &Path) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_stowage-sim"));
     for (name, _) in std::env::vars().filter(|(name, _)| name.starts_with("STOWAGE_")) {
         command.env_remove(name);
     }
-    command.args(arguments).current_dir(directory).output().expect("the binary is built")
+    command.args(arguments).current_dir(directory);
+    command
+}
+
+fn sim(arguments: &[&str], directory: &Path) -> Output {
+    command(arguments, directory).output().expect("the binary is built")
 }
 
 fn stdout(output: &Output) -> String {
@@ -55,6 +61,26 @@ fn shards_are_merged_into_what_the_whole_would_have_been() {
     assert_eq!(written("report.json").trim(), stdout(&output).trim());
     assert!(written("index.html").starts_with("<!DOCTYPE html>"));
     assert!(written("junit.xml").contains("<testsuite name=\"create\""));
+}
+
+#[test]
+fn what_was_found_until_a_signal_is_reported() {
+    let home = directory();
+    let mut explore = command(&["explore", "create", "--jobs", "1", "-o", "json"], home.path());
+    let mut child = explore.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the binary is built");
+    let mut told = BufReader::new(child.stderr.take().expect("it is piped")).lines();
+    let first = told.next().expect("it tells of the first schedule").expect("UTF-8");
+    assert!(first.starts_with("1/"), "{first}");
+    let kill = Command::new("kill").args(["-INT", &child.id().to_string()]).status();
+    assert!(kill.expect("there is a kill").success());
+    let mut printed = String::new();
+    child.stdout.take().expect("it is piped").read_to_string(&mut printed).expect("UTF-8");
+    assert_eq!(child.wait().expect("it ends").code(), Some(130));
+    let report: Value = serde_json::from_str(&printed).expect("one document");
+    assert_eq!((report["complete"].as_bool(), report["failures"].as_array().map(Vec::len)), (Some(false), Some(0)));
+    assert!(report["schedules"].as_u64() > Some(0), "{report}");
+    let last = told.last().expect("it says why").expect("UTF-8");
+    assert!(last.starts_with("stowage-sim: interrupted after "), "{last}");
 }
 
 #[test]
@@ -104,6 +130,13 @@ fn a_schedule_is_replayed_with_the_hash_that_it_had() {
     assert!(text.contains(replayed["trace_hash"].as_str().expect("it has a hash")), "{text}");
     assert!(text.contains("⚡lost-answer: CreateBucket") && text.contains("no promise was broken"), "{text}");
     assert!(!text.contains('\u{1b}'), "no colours where there is no terminal");
+    let transcript = || stdout(&sim(&["replay", line, "--transcript"], home.path()));
+    assert_eq!(transcript(), transcript());
+    assert!(
+        transcript()
+            .lines()
+            .any(|line| line.contains(" secrets stowage-system/") && line.contains("creationTimestamp"))
+    );
 }
 
 #[test]

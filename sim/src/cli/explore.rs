@@ -1,6 +1,7 @@
 //! `stowage-sim explore`.
 
 use std::io::{self, Write};
+use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -10,6 +11,7 @@ use serde_json::json;
 
 use super::progress::Progress;
 use super::report::{prepare, publish, verdict};
+use super::signals::Interrupt;
 use super::{Failure, Output, Printing, print_json, printed};
 use crate::explorer::{Campaign, Order, Profile, Report, Scenario, Shard, explore, scenarios};
 
@@ -26,7 +28,8 @@ scenarios: [{name, schedules, effects, crash_points, crash_points_expected}]}, a
 
 Exit codes: 0 every promise was kept by what was run, also where --time-limit cut that short; 1 one was
 broken, or all was run and something that has to be met was not (a fault in a phase, a crash point, a
-reason of Ready), or the report can't be written; 2 wrong usage.";
+reason of Ready), or the report can't be written; 2 wrong usage; 130 SIGINT or SIGTERM cut it short, and no
+promise was broken by what was run.";
 
 /// What to explore.
 #[derive(Debug, Args)]
@@ -100,14 +103,22 @@ pub(super) fn run_explore(args: ExploreArgs) -> Result<(), Failure> {
         random: args.random,
         hashes: args.hashes,
     };
-    let mut progress = Progress::begin();
-    let report = explore(&campaign, |now| progress.tell(now));
+    let (mut progress, interrupt) = (Progress::begin(), Interrupt::listen());
+    let report = explore(&campaign, |now| {
+        progress.tell(now);
+        if interrupt.asked() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    });
     progress.end();
     if args.hashes {
         print_hashes(&report)?;
-        return Ok(verdict(&report)?);
+        verdict(&report)?;
+    } else {
+        publish(&report, args.report.as_deref(), args.printing)?;
     }
-    Ok(publish(&report, args.report.as_deref(), args.printing)?)
+    if interrupt.asked() && !report.complete {
+        return Err(Failure::Interrupted(format!("interrupted after {} schedules", report.schedules)));
+    }
+    Ok(())
 }
 
 fn print_hashes(report: &Report) -> Result<(), String> {

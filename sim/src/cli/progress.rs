@@ -19,7 +19,8 @@ const TEMPLATE: &str = "{bar:24} {pos}/{len} schedules, {rate}, {msg}";
 pub(super) struct Progress {
     bar: ProgressBar,
     start: Instant,
-    told: Instant,
+    /// When a line was written last: the first comes with the first schedule.
+    told: Option<Instant>,
 }
 
 impl Progress {
@@ -32,8 +33,7 @@ impl Progress {
                 let _ = write!(out, "{:.0}/s", state.per_sec());
             }));
         }
-        let now = Instant::now();
-        Self { bar, start: now, told: now }
+        Self { bar, start: Instant::now(), told: None }
     }
 
     /// This is how far it is.
@@ -51,8 +51,8 @@ impl Progress {
             self.bar.set_length(total as u64);
             self.bar.set_position(done as u64);
             self.bar.set_message(format!("{told}, {}", left(done, total, more, passed)));
-        } else if self.told.elapsed() >= PAUSE {
-            self.told = Instant::now();
+        } else if self.told.is_none_or(|told| told.elapsed() >= PAUSE) {
+            self.told = Some(Instant::now());
             let _ =
                 writeln!(io::stderr(), "{}, {}, {told}", line(done, total, passed), left(done, total, more, passed));
         }

@@ -1,6 +1,6 @@
 //! `stowage-sim replay`.
 
-use std::io;
+use std::io::{self, Write};
 
 use anstream::AutoStream;
 use clap::Args;
@@ -37,6 +37,10 @@ pub(super) struct ReplayArgs {
     /// Show each list, each watch, each Event and each use of a key in a line of its own.
     #[arg(long, env = "STOWAGE_ALL")]
     all: bool,
+    /// Print what the hash is of, line by line, in place of the timeline: all that the schedule decides, contents of Secrets
+    /// included.
+    #[arg(long, env = "STOWAGE_TRANSCRIPT")]
+    transcript: bool,
     #[command(flatten)]
     printing: Printing,
 }
@@ -46,6 +50,7 @@ pub(super) fn run_replay(args: ReplayArgs) -> Result<(), String> {
     let outcome = run(&args.schedule);
     let timeline = Timeline::of(&args.schedule, &outcome);
     match args.printing.output {
+        _ if args.transcript => printed(write!(io::stdout(), "{}", outcome.transcript()))?,
         Output::Json => print_json(&timeline)?,
         Output::Text => {
             let mut out = AutoStream::new(io::stdout(), args.printing.color.into());

@@ -14,6 +14,7 @@ use kube::config::{KubeConfigOptions, Kubeconfig};
 use tracing_subscriber::EnvFilter;
 
 use super::printed;
+use super::signals::terminated;
 use crate::effects::Plan;
 use crate::gateway::{Gateway, Remote};
 use crate::serve::proxy::{Proxy, Upstream, router};
@@ -285,21 +286,6 @@ fn announce(serving: &Serving) -> Result<(), String> {
     let parts: Vec<String> = serving.iter().map(|(what, server)| format!("{what}={}", server.url())).collect();
     let mut out = io::stdout();
     printed(writeln!(out, "ready {}", parts.join(" ")).and_then(|()| out.flush()))
-}
-
-/// Resolves on SIGTERM or SIGINT. They are listened for from the call on, not only once it is waited for.
-fn terminated() -> impl Future<Output = ()> {
-    use tokio::signal::unix::{SignalKind, signal};
-    let signals = [SignalKind::terminate(), SignalKind::interrupt()].map(signal);
-    async move {
-        // Without a handler the default action ends the process.
-        let waits = signals.into_iter().flatten().map(|mut signal| Box::pin(async move { signal.recv().await }));
-        let waits: Vec<_> = waits.collect();
-        if waits.is_empty() {
-            return std::future::pending().await;
-        }
-        futures::future::select_all(waits).await;
-    }
 }
 
 #[cfg(test)]

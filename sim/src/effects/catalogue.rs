@@ -43,8 +43,9 @@ impl Fault {
         ];
         faults.extend(vital.into_iter().filter_map(S3Operation::named).map(Self::VerbDown));
         faults.extend([Self::AlreadyOwned, Self::BucketExists, Self::OkOnExisting, Self::PartialDelete, Self::Locked]);
-        faults.extend([Self::LateWrite, Self::Vanish, Self::Usurp, Self::CredentialsRevoked, Self::ClockSkew]);
-        faults.extend([Self::StaleRead, Self::ErrorIn200, Self::Truncated]);
+        faults.extend([Self::LateWrite, Self::Vanish]);
+        faults.extend([false, true].map(|empty| Self::Usurp { empty }));
+        faults.extend([Self::CredentialsRevoked, Self::ClockSkew, Self::StaleRead, Self::ErrorIn200, Self::Truncated]);
         faults.extend(Feature::ALL.map(Self::NotImplemented));
         faults
     }
@@ -103,7 +104,7 @@ impl Fault {
             Self::PartialDelete => (s3(|operation| operation.name() == "DeleteObjects"), "DeleteObjects"),
             Self::Locked => (s3(S3Operation::deletes_objects), "DeleteObject and DeleteObjects"),
             Self::LateWrite => (s3(S3Operation::empties), "S3 calls that list or delete objects, and DeleteBucket"),
-            Self::Vanish | Self::Usurp => (s3(S3Operation::is_on_bucket), "S3 calls on a bucket"),
+            Self::Vanish | Self::Usurp { .. } => (s3(S3Operation::is_on_bucket), "S3 calls on a bucket"),
             Self::StaleRead => (s3(S3Operation::is_read), "S3 reads"),
             Self::ErrorIn200 | Self::Truncated => {
                 (s3(S3Operation::answers_in_xml), "S3 calls that are answered with an XML document")

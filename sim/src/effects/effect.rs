@@ -152,7 +152,7 @@ impl Effect {
             | Fault::Locked
             | Fault::LateWrite
             | Fault::Vanish
-            | Fault::Usurp
+            | Fault::Usurp { .. }
             | Fault::StaleRead
             | Fault::Truncated => self.reach_world(inner, request).await,
         }

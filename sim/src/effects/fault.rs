@@ -133,7 +133,10 @@ pub enum Fault {
     Vanish,
     /// Right before the call, the bucket is deleted and made again for another claim by the same account: it holds an
     /// object, and tags that name that claim.
-    Usurp,
+    Usurp {
+        /// Whether that claim has put nothing into it yet.
+        empty: bool,
+    },
     /// From this S3 call on, and for a minute, all of them are answered with 403 `InvalidAccessKeyId`.
     CredentialsRevoked,
     /// The S3 store answers 403 `RequestTimeTooSkewed`, not carried out.

@@ -58,7 +58,7 @@ impl Fault {
             | Self::Locked
             | Self::LateWrite
             | Self::Vanish
-            | Self::Usurp
+            | Self::Usurp { .. }
             | Self::StaleRead
             | Self::Truncated => true,
             Self::LostRequest

@@ -79,7 +79,8 @@ impl Fault {
             Self::Locked => ("locked", None),
             Self::LateWrite => ("late-write", None),
             Self::Vanish => ("vanish", None),
-            Self::Usurp => ("usurp", None),
+            Self::Usurp { empty: false } => ("usurp", None),
+            Self::Usurp { empty: true } => ("usurp", Word("empty")),
             Self::CredentialsRevoked => ("credentials-revoked", None),
             Self::ClockSkew => ("clock-skew", None),
             Self::StaleRead => ("stale-read", None),
@@ -130,6 +131,7 @@ impl Fault {
             Self::Tamper(_) => words(&Tampering::ALL, Tampering::word),
             Self::Edit(_) => words(&Edit::ALL, Edit::word),
             Self::NotImplemented(_) => words(&Feature::ALL, Feature::word),
+            Self::Usurp { empty: true } => "empty".to_owned(),
             _ => String::new(),
         }
     }

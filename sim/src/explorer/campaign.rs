@@ -1,6 +1,7 @@
 //! A campaign: many schedules on several threads, and what came of them.
 
 use std::collections::BTreeMap;
+use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
@@ -40,7 +41,7 @@ pub struct Campaign {
     pub order: Order,
     /// How many random plans of three faults to run; as many as the profile says if absent.
     pub random: Option<usize>,
-    /// Whether to keep the trace hash of each schedule.
+    /// Whether to keep the hash of each schedule.
     pub hashes: bool,
 }
 
@@ -94,8 +95,8 @@ const SAMPLED: usize = 50;
 /// Failures that are shrunk; the others are most likely the same.
 const MOST_SHRUNK: usize = 10;
 
-/// Runs a campaign; tells of its progress on the caller's thread.
-pub fn explore(campaign: &Campaign, progress: impl FnMut(Progress<'_>)) -> Report {
+/// Runs a campaign; tells of its progress on the caller's thread, who may cut it short: no schedule is begun then any more.
+pub fn explore(campaign: &Campaign, progress: impl FnMut(Progress<'_>) -> ControlFlow<()>) -> Report {
     let start = Instant::now();
     let report = Report::new(campaign);
     let deadline = campaign.time_limit.map(|limit| start + limit);
@@ -109,11 +110,12 @@ pub fn explore(campaign: &Campaign, progress: impl FnMut(Progress<'_>)) -> Repor
         done: 0,
         numbered: 0,
         quick: Quick::new(campaign.seed),
+        cut_short: false,
     };
     work.report.complete = work.all();
     work.report.numbered = work.numbered;
-    let mut report = work.report;
-    for failure in report.failures.iter_mut().take(MOST_SHRUNK) {
+    let (mut report, shrinks) = (work.report, if work.cut_short { 0 } else { MOST_SHRUNK });
+    for failure in report.failures.iter_mut().take(shrinks) {
         failure.shrunk = shrink(&failure.line);
     }
     report.seconds = start.elapsed().as_secs_f64();
@@ -138,9 +140,11 @@ struct Work<'a, P> {
     /// Schedules that all shards share, as far as they are known.
     numbered: usize,
     quick: Quick,
+    /// Whether the caller has had enough.
+    cut_short: bool,
 }
 
-impl<P: FnMut(Progress<'_>)> Work<'_, P> {
+impl<P: FnMut(Progress<'_>) -> ControlFlow<()>> Work<'_, P> {
     /// Everything, in order: the corpus, each scenario, random plans. `false` if something was left out.
     fn all(&mut self) -> bool {
         let undisturbed = self.undisturbed();
@@ -261,7 +265,7 @@ impl<P: FnMut(Progress<'_>)> Work<'_, P> {
     fn random(&mut self, undisturbed: &[Outcome]) -> bool {
         let mut left = self.random_plans();
         let mut random = fastrand::Rng::with_seed(self.campaign.seed);
-        let calls: Vec<usize> = undisturbed.iter().map(|outcome| outcome.history.trace.lines().len()).collect();
+        let calls: Vec<usize> = undisturbed.iter().map(|outcome| outcome.lines().len()).collect();
         while left > 0 {
             let chunk = left.min(CHUNK);
             let scenarios = self.campaign.scenarios.iter().copied().zip(undisturbed);
@@ -328,21 +332,25 @@ impl<P: FnMut(Progress<'_>)> Work<'_, P> {
         let first = self.planned;
         self.planned += schedules.len();
         let (campaign, deadline) = (self.campaign, self.deadline);
-        let play = |schedule: &Schedule| judge(schedule, &run(schedule));
+        let play = |schedule: &Schedule| {
+            let outcome = run(schedule);
+            let hash = campaign.hashes.then(|| outcome.hash());
+            Verdict { hash, ..judge(schedule, &outcome) }
+        };
         at_once(campaign.jobs, &schedules, deadline, play, |done| {
             if let Some(schedule) = schedules.get(done.index) {
                 see(schedule, &done.result);
                 self.take_down(first + done.index, schedule, &done);
             }
-            !campaign.fail_fast || self.report.failures.is_empty()
+            !self.cut_short && (!campaign.fail_fast || self.report.failures.is_empty())
         })
     }
 
     fn take_down(&mut self, place: usize, schedule: &Schedule, done: &Done<Verdict>) {
         self.done += 1;
         let (report, name) = (&mut self.report, schedule.scenario.name);
-        if self.campaign.hashes {
-            report.hashes.insert(place, format!("{} {schedule}", done.result.hash));
+        if let Some(hash) = &done.result.hash {
+            report.hashes.insert(place, format!("{hash} {schedule}"));
         }
         report.note(name, &done.result);
         if let Some(row) = report.scenarios.get_mut(name) {
@@ -356,7 +364,8 @@ impl<P: FnMut(Progress<'_>)> Work<'_, P> {
             (report.failures.len(), report.cells().len(), report.cells_expected().len());
         let more = self.campaign.profile == Profile::Deep;
         let (done, broken) = (self.done, failure.as_ref());
-        (self.progress)(Progress { done, total, more, broken, failures, cells, cells_total });
+        let progress = Progress { done, total, more, broken, failures, cells, cells_total };
+        self.cut_short |= (self.progress)(progress).is_break();
     }
 }
 

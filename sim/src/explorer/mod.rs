@@ -20,6 +20,7 @@ mod stage;
 mod tenants;
 pub mod timeline;
 mod told;
+pub mod transcript;
 mod workers;
 
 pub use campaign::{Campaign, Order, Profile, Progress, explore};

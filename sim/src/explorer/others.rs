@@ -4,9 +4,10 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::effects::{Actor, Edit, Fault, Feature, Rival, Tampering};
+use crate::effects::{Actor, Edit, Effects, Fault, Feature, Rival, Tampering};
 use crate::history::Facts;
 use crate::kubernetes::LAG;
+use crate::world::OPERATOR_NAMESPACE;
 
 use super::scenario::{Phase, Scenario};
 
@@ -17,29 +18,35 @@ pub(super) const CLAIM: &str = "photos";
 /// The bucket that it comes to.
 pub(super) const BUCKET: &str = "team-a-photos";
 
-/// Reasons of `Ready` with which a claim may rest after a fault, besides what the user wanted.
-fn reasons(fault: Fault) -> &'static [&'static str] {
+/// Reasons of `Ready` with which this claim may rest after a fault, besides what the user wanted.
+fn reasons(fault: Fault, claim: &Value, facts: &Facts) -> &'static [&'static str] {
     match fault {
         // A stranger has the name: of the bucket, the record, the credential or the consumer Secret.
         Fault::BucketExists => &["BucketExists"],
         Fault::AlreadyExists(Rival::Foreign) => &["BucketNameConflict", "CreationInconsistent", "SecretConflict"],
-        Fault::Usurp => &["BucketExists", "BucketMissing", "BucketNameConflict"],
-        // A bucket that was bound is never replaced by an empty one.
-        Fault::Vanish => &["BucketMissing"],
+        Fault::Usurp { .. } => &["BucketExists", "BucketMissing", "BucketNameConflict"],
+        // A bucket that was bound is never replaced by an empty one; one that was not yet is.
+        Fault::Vanish if claim["status"]["boundSecretName"].is_string() => &["BucketMissing"],
         // Without its owner reference it is nobody's.
         Fault::Tamper(Tampering::DisownConsumer) => &["SecretConflict"],
         // Until the former UID's record is swept.
         Fault::Recreate => &["BucketNameConflict"],
-        // The tags of a bucket were seen where there was none any more.
-        Fault::StaleRead => &["BucketMissing"],
+        // It was bound to a bucket that a read of the past showed, and that was gone.
+        Fault::StaleRead if has_no_bucket(claim, facts) => &["BucketMissing"],
         Fault::Edit(Edit::Pause) => &["Paused"],
         // While the claim goes, without force: somebody has to decide.
-        Fault::Edit(Edit::Delete | Edit::NoForce) | Fault::LateWrite => &["BucketNotEmpty"],
+        Fault::Edit(Edit::Delete | Edit::NoForce) => &["BucketNotEmpty"],
+        Fault::LateWrite if claim["spec"]["forceDelete"] != true => &["BucketNotEmpty"],
         Fault::Locked => &["DeletionBlocked"],
-        // Versions that can't be listed can't be deleted.
-        Fault::NotImplemented(Feature::Versioning) => &["Purging"],
+        // Versions that can't be listed can't be deleted; what is deleted again and again, and is there again, is told in time.
+        Fault::NotImplemented(Feature::Versioning) => &["Purging", "DeletionBlocked"],
         _ => &[],
     }
+}
+
+/// Whether no store has the bucket that the claim's status speaks of.
+fn has_no_bucket(claim: &Value, facts: &Facts) -> bool {
+    claim["status"]["bucketName"].as_str().is_some_and(|bucket| facts.bucket(bucket).is_none())
 }
 
 /// Reasons of `Ready` with which a claim may rest after several faults, none of which leads there by itself.
@@ -67,7 +74,9 @@ pub(super) fn may_rest(scenario: &Scenario, facts: &Facts, faults: &[Fault]) -> 
     let goes = matches!(scenario.phase, Phase::Delete | Phase::Purge);
     (scenario.otherwise)(facts, faults)
         || reasons_together(faults).contains(&reason)
-        || faults.iter().any(|fault| reasons(*fault).contains(&reason) || leaves(*fault, claim, reason, goes))
+        || faults
+            .iter()
+            .any(|fault| reasons(*fault, claim, facts).contains(&reason) || leaves(*fault, claim, reason, goes))
 }
 
 fn leaves(fault: Fault, claim: &Value, reason: &str, goes: bool) -> bool {
@@ -87,9 +96,10 @@ fn leaves(fault: Fault, claim: &Value, reason: &str, goes: bool) -> bool {
 
 /// Whether any claim, whichever, rests as one of these faults may leave the one that it meets.
 pub(super) fn any_may_rest(facts: &Facts, faults: &[Fault]) -> bool {
-    let mut claims = facts.all("bucketclaims").map(|(namespace, name, _)| facts.ready(namespace, name));
-    claims.any(|reason| {
-        faults.iter().any(|fault| reasons(*fault).contains(&reason)) || reasons_together(faults).contains(&reason)
+    let mut claims = facts.all("bucketclaims").map(|(namespace, name, claim)| (facts.ready(namespace, name), claim));
+    claims.any(|(reason, claim)| {
+        reasons_together(faults).contains(&reason)
+            || faults.iter().any(|fault| reasons(*fault, claim, facts).contains(&reason))
     })
 }
 
@@ -108,7 +118,7 @@ pub(super) fn is_somebodys_doing(fault: Fault) -> bool {
             | Fault::Locked
             | Fault::LateWrite
             | Fault::Vanish
-            | Fault::Usurp
+            | Fault::Usurp { .. }
             | Fault::NotImplemented(_)
             // Whose tags don't show, that bucket stays.
             | Fault::StaleRead
@@ -119,12 +129,16 @@ pub(super) fn is_somebodys_doing(fault: Fault) -> bool {
 /// given up, or when the Secrets are swept of a claim whose end no watch has told, or of which another operator has made
 /// them; and of two, when somebody's hand is told once and then hidden by a read from before, or ends a run that such a read
 /// has made wait, or has changed a Secret in a namespace that is said to be going.
-pub(super) fn show_late(faults: &[Fault]) -> bool {
+pub(super) fn show_late(effects: &Effects) -> bool {
+    let faults = effects.fired();
     let hand = faults.iter().any(|fault| matches!(fault, Fault::Tamper(_) | Fault::Recreate | Fault::Edit(_)));
     faults.iter().any(|fault| match fault {
-        Fault::Vanish | Fault::Usurp | Fault::WatchSilent | Fault::StaleRead | Fault::Collapse | Fault::Twin => true,
-        // A claim whose namespace is said to be going waits for that to be told.
-        Fault::Stale { .. } | Fault::NamespaceTerminating => hand,
+        Fault::Vanish | Fault::Usurp { .. } | Fault::WatchSilent | Fault::StaleRead | Fault::Collapse | Fault::Twin => {
+            true
+        }
+        Fault::Stale { .. } => hand,
+        // A claim whose namespace is said to be going waits for that to be told. The operator's own is no claim's.
+        Fault::NamespaceTerminating => hand && !effects.has_met(*fault, OPERATOR_NAMESPACE),
         _ => false,
     })
 }
@@ -151,5 +165,28 @@ pub(super) fn stands_still(fault: Fault) -> Duration {
     match fault {
         Fault::Pause { seconds } => Duration::from_secs(seconds.into()),
         _ => Duration::ZERO,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn rests(fault: Fault, claim: &Value, reason: &str) -> bool {
+        reasons(fault, claim, &Facts::default()).contains(&reason)
+    }
+
+    #[test]
+    fn a_reason_is_allowed_only_where_it_comes_about() {
+        let bound = json!({"status": {"bucketName": BUCKET, "boundSecretName": "photos-s3"}});
+        assert!(rests(Fault::Vanish, &bound, "BucketMissing"));
+        assert!(rests(Fault::StaleRead, &bound, "BucketMissing"), "no store has the bucket");
+        let unbound = json!({"status": {}});
+        assert!(!rests(Fault::Vanish, &unbound, "BucketMissing"));
+        assert!(!rests(Fault::StaleRead, &unbound, "BucketMissing"));
+        assert!(rests(Fault::LateWrite, &json!({"spec": {"deletionPolicy": "Delete"}}), "BucketNotEmpty"));
+        assert!(!rests(Fault::LateWrite, &json!({"spec": {"forceDelete": true}}), "BucketNotEmpty"));
     }
 }

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use crate::effects::{Call, Plan};
+use crate::effects::{Call, KubeVerb, Line, Plan};
 use crate::history::{Event, History, What};
 use crate::oracles::{Promise, Violation};
 
@@ -16,6 +16,9 @@ const LASTING: Duration = Duration::from_secs(3600);
 const MOST_CALLS: u64 = 120;
 /// Most calls at a store which are the same: a claim's backoff goes up to five minutes.
 const MOST_ALIKE: usize = 20;
+/// Most lists, and most watches, of one life of the operator which look alike: the wait between two tries goes up to half a
+/// minute, and of all that is watched up to three look alike, which are Secrets of the operator's namespace.
+const MOST_TRIES: usize = 200;
 /// Most changes of statuses: everything has been told by then.
 const MOST_CHANGES: usize = 5;
 
@@ -51,17 +54,28 @@ fn too_much(history: &History, since: Since) -> Option<String> {
     if calls > MOST_CALLS {
         return Some(format!("made {calls} calls, more than {MOST_CALLS}"));
     }
-    let mut alike: BTreeMap<String, usize> = BTreeMap::new();
-    for line in history.trace.lines().iter().filter(|line| line.number > since.calls) {
-        if let Call::S3(call) = &line.call {
-            *alike.entry(call.to_string()).or_default() += 1;
-        }
+    let lines = || history.trace.lines().iter().filter(|line| line.number > since.calls);
+    // Who waits for a user is looked at each time that a list shows them.
+    let listed = lines().filter(|line| is_list_of_claims(line)).count();
+    let mut alike: BTreeMap<(u32, String), (usize, usize)> = BTreeMap::new();
+    for line in lines() {
+        let (life, most) = match &line.call {
+            // Whoever calls a store, it is the store that is to have its rest.
+            Call::S3(_) => (0, MOST_ALIKE + listed),
+            Call::Kube(call) if matches!(call.verb, KubeVerb::List | KubeVerb::Watch) => (line.instance, MOST_TRIES),
+            Call::Kube(_) => continue,
+        };
+        alike.entry((life, line.call.to_string())).or_insert((0, most)).0 += 1;
     }
-    if let Some((call, times)) = alike.iter().find(|(_, times)| **times > MOST_ALIKE) {
-        return Some(format!("called {call} {times} times"));
+    if let Some(((_, call), (times, _))) = alike.iter().find(|(_, (times, most))| times > most) {
+        return Some(format!("made the call {call} {times} times"));
     }
     let changes = history.events.iter().skip(since.events).filter(|event| is_told(event)).count();
     (changes > MOST_CHANGES).then(|| format!("changed statuses {changes} times"))
+}
+
+fn is_list_of_claims(line: &Line) -> bool {
+    matches!(&line.call, Call::Kube(call) if call.verb == KubeVerb::List && call.resource == "bucketclaims")
 }
 
 /// Whether it is a status that the operator wrote.
@@ -72,8 +86,56 @@ fn is_told(event: &Event) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use rstest::rstest;
+
     use super::*;
+    use crate::effects::Answer;
+    use crate::explorer::Schedule;
+    use crate::explorer::run::play_apart;
     use crate::history::Stored;
+
+    /// A history of calls of as many lives, each so often.
+    fn calls(call: &str, lives: u32, times: usize) -> History {
+        let call = Call::told(call).expect("a call");
+        let line = |(number, instance)| Line {
+            number,
+            instance,
+            call: call.clone(),
+            fault: None,
+            world: None,
+            answer: Answer::Broken,
+            began_ms: 0,
+        };
+        let lives = (1..=lives).flat_map(|life| std::iter::repeat_n(life, times));
+        History { trace: (1..).zip(lives).map(line).collect(), ..History::default() }
+    }
+
+    #[rstest]
+    #[case("kube:watch secrets stowage-system/", MOST_TRIES)]
+    #[case("kube:list bucketclaims", MOST_TRIES)]
+    #[case("s3:GetBucketTagging photos", MOST_ALIKE)]
+    fn calls_that_are_tried_again_and_again_are_too_much(#[case] call: &str, #[case] most: usize) {
+        let all = Since { calls: 0, events: 0 };
+        assert_eq!(too_much(&calls(call, 1, most), all), None);
+        let words = format!("made the call {call} {} times", most + 1);
+        assert_eq!(too_much(&calls(call, 1, most + 1), all), Some(words));
+        assert_eq!(too_much(&calls(call, 1, most + 1), Since { calls: 1, events: 0 }), None);
+    }
+
+    #[test]
+    fn each_of_two_operators_has_watches_of_its_own() {
+        assert_eq!(too_much(&calls("kube:watch secrets", 2, MOST_TRIES), Since { calls: 0, events: 0 }), None);
+    }
+
+    /// What lists and watches come to while they fail, and that it is far from what is too much, is the same in every scenario.
+    #[rstest]
+    #[case("create 1 kube:watch secrets lost-request")]
+    #[case("create 1 kube:list secrets lost-request; kube:watch secrets watch-gone")]
+    #[case("create 1 kube:watch secrets watch-cut")]
+    fn lists_and_watches_that_fail_are_tried_ever_more_seldom(#[case] line: &str) {
+        let outcome = play_apart(&line.parse::<Schedule>().expect("a schedule"));
+        assert_eq!(outcome.violations, []);
+    }
 
     #[test]
     fn statuses_that_change_again_and_again_are_too_much() {

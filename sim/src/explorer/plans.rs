@@ -63,7 +63,7 @@ pub(super) fn applies(fault: Fault, number: u64, call: &Call, from: u64) -> bool
 /// after the look at its tags, and before the calls that empty it, can't be told from ourselves.
 pub(super) fn is_beyond_proof(fault: Fault, call: &Call) -> bool {
     let empties = ["ListMultipartUploads", "AbortMultipartUpload", "ListObjectVersions"];
-    fault == Fault::Usurp && matches!(call, Call::S3(call) if empties.contains(&call.operation.name()))
+    fault == Fault::Usurp { empty: false } && matches!(call, Call::S3(call) if empties.contains(&call.operation.name()))
 }
 
 fn is_of_watches(fault: Fault) -> bool {
@@ -85,7 +85,7 @@ pub(super) fn first_about_claim(undisturbed: &Outcome) -> u64 {
 }
 
 /// Faults that can last without making what the user wants impossible for ever.
-const LASTING: [Fault; 13] = [
+const LASTING: [Fault; 16] = [
     Fault::LostRequest,
     Fault::LostAnswer,
     Fault::Hang,
@@ -99,26 +99,40 @@ const LASTING: [Fault; 13] = [
     Fault::InternalError,
     Fault::SlowDown,
     Fault::AccessDenied,
+    Fault::WatchCut,
+    Fault::WatchGone,
+    Fault::WatchSilent,
 ];
 
 /// Every fault that can last, for every kind of call of an undisturbed run: from when faults begin on, each such call
-/// meets it.
+/// meets it. What was listed and watched before is so again later.
 pub fn lasting(undisturbed: &Outcome) -> Vec<Plan> {
     let mut kinds: BTreeMap<String, CallPattern> = BTreeMap::new();
-    for (_, call) in undisturbed.calls() {
-        let read = matches!(call, Call::Kube(call) if matches!(call.verb, KubeVerb::List | KubeVerb::Watch));
-        if !read {
-            let pattern = CallPattern::of(call);
+    for line in undisturbed.history.trace.lines().iter().filter(|line| line.number <= undisturbed.until) {
+        let again = matches!(&line.call, Call::Kube(call) if matches!(call.verb, KubeVerb::List | KubeVerb::Watch));
+        if again || line.number > undisturbed.before {
+            let pattern = CallPattern::of(&line.call);
             kinds.insert(pattern.to_string(), pattern);
         }
     }
     let of_kind = |call: CallPattern| {
         let kind = call.kind();
         let fitting = LASTING.into_iter().filter(move |fault| fault.check(kind).is_ok());
-        let pattern = EffectPattern::Call { call, occurrence: None };
-        fitting.map(move |fault| Plan::single(pattern.clone(), fault)).collect::<Vec<_>>()
+        fitting.map(move |fault| lasting_at(&call, fault)).collect::<Vec<_>>()
     };
     kinds.into_values().flat_map(of_kind).collect()
+}
+
+/// The plan in which a fault meets every such call. What is watched is listed again only where the watch has lost its place.
+fn lasting_at(call: &CallPattern, fault: Fault) -> Plan {
+    let each = |call, fault| Entry { effect: EffectPattern::Call { call, occurrence: None }, fault };
+    let lost = match call.clone() {
+        CallPattern::Kube { verb: KubeVerb::List, resource, subresource } => {
+            Some(each(CallPattern::Kube { verb: KubeVerb::Watch, resource, subresource }, Fault::WatchGone))
+        }
+        _ => None,
+    };
+    Plan { entries: [each(call.clone(), fault)].into_iter().chain(lost).collect() }
 }
 
 /// Requests by HEAD come only where a store has no tagging: from the first look at a bucket on it has none, and the first
@@ -192,7 +206,7 @@ pub fn pairs(undisturbed: &Outcome, first: &Plan, outcome: &Outcome, alike: bool
     let Some(begin) = first.entries.first().and_then(|entry| number_of(&entry.effect)) else {
         return Default::default();
     };
-    let lines = outcome.history.trace.lines();
+    let lines = outcome.lines();
     let common = if alike { common_end(undisturbed, outcome) } else { 0 };
     let independent_from = lines.len().saturating_sub(common) as u64 + 1;
     let (mut kept, mut left_out) = (Vec::new(), Vec::new());
@@ -216,8 +230,12 @@ pub fn pairs(undisturbed: &Outcome, first: &Plan, outcome: &Outcome, alike: bool
 
 /// How many last calls two runs have in common, with their answers.
 fn common_end(one: &Outcome, other: &Outcome) -> usize {
-    let (one, other) = (one.history.trace.lines().iter().rev(), other.history.trace.lines().iter().rev());
-    one.zip(other).take_while(|(a, b)| a.call == b.call && a.world == b.world && a.answer == b.answer).count()
+    one.lines()
+        .iter()
+        .rev()
+        .zip(other.lines().iter().rev())
+        .take_while(|(a, b)| a.call == b.call && a.world == b.world && a.answer == b.answer)
+        .count()
 }
 
 fn number_of(effect: &EffectPattern) -> Option<u64> {
@@ -252,7 +270,7 @@ mod tests {
                 let alike =
                     outcome.reached && canonical(&outcome.end).difference(&canonical(&undisturbed.end)).is_none();
                 let (_, left_out) = pairs(&undisturbed, first, &outcome, alike);
-                let later = outcome.history.trace.effects() as i64 - undisturbed.history.trace.effects() as i64;
+                let later = outcome.lines().len() as i64 - undisturbed.lines().len() as i64;
                 for pair in left_out.iter().step_by(1 + left_out.len() / 3) {
                     let second = pair.entries.last().expect("it has two");
                     let number = number_of(&second.effect).expect("it has a number");

@@ -8,7 +8,7 @@ use std::time::Duration;
 use stowage_operator::api::wire::{self, Role};
 
 use crate::determinism::{panics, run_seeded};
-use crate::effects::{Call, Fault, Plan};
+use crate::effects::{Call, Fault, Line};
 use crate::history::facts::label;
 use crate::history::{Facts, History, What};
 use crate::oracles::{Case, Judgement, Promise, Setting, Shown, Violation, canonical, judge};
@@ -26,6 +26,9 @@ use super::stage::{NeverCame, PATIENCE, Stage};
 const AFTERMATH: Duration = Duration::from_secs(100);
 /// Longer than the interval of drift checks, resyncs and sweeps, jitter included: what a look has to show.
 const RESYNC: Duration = Duration::from_secs(900);
+/// How long a run goes on at rest where it shows what the operator does of itself: everything is looked at once in ten minutes,
+/// jitter included, so two looks at it are seen.
+const LONG_REST: Duration = Duration::from_secs(1500);
 /// How long a third party's touch of all claims is given to have consequences.
 const TOUCH: Duration = Duration::from_secs(3);
 /// How far the gateway of the simulated world may be behind the Secrets.
@@ -40,12 +43,12 @@ pub(super) const FIRST_SEED: u64 = 1;
 /// What came of a schedule.
 #[derive(Clone, Debug)]
 pub struct Outcome {
-    /// Hash of the calls: the same for the same schedule, always.
-    pub hash: String,
     /// Effects before faults could happen.
     pub before: u64,
     /// Effects until it had come to its end.
     pub until: u64,
+    /// Effects until it was at rest; those that are later show that it is.
+    pub rested: u64,
     /// Everything that happened.
     pub history: History,
     /// How all stood in the end.
@@ -68,6 +71,12 @@ impl Outcome {
         number > self.before && number <= self.until
     }
 
+    /// The calls until it was at rest.
+    pub fn lines(&self) -> &[Line] {
+        let lines = self.history.trace.lines();
+        lines.get(..usize::try_from(self.rested).unwrap_or(lines.len())).unwrap_or(lines)
+    }
+
     /// The calls that the plan could have met, with their numbers: those from when faults could begin to the end.
     pub fn calls(&self) -> impl Iterator<Item = (u64, &Call)> {
         let lines = self.history.trace.lines().iter();
@@ -77,7 +86,7 @@ impl Outcome {
 
 /// Runs a schedule in a world of its own, on a thread of its own, and judges it; its end too. A panic breaks a promise.
 pub fn run(schedule: &Schedule) -> Outcome {
-    let mut outcome = play_apart(schedule);
+    let mut outcome = played(schedule, schedule.rests_long());
     judge_end(schedule, &mut outcome);
     outcome
 }
@@ -103,10 +112,15 @@ fn judge_end(schedule: &Schedule, outcome: &mut Outcome) {
     }
 }
 
-/// Runs a schedule by itself, without a look at how others end.
+/// Runs a schedule by itself, without a look at how others end or at how it rests.
 pub(super) fn play_apart(schedule: &Schedule) -> Outcome {
-    let (scenario, seed, plan) = (schedule.scenario, schedule.seed, schedule.plan.clone());
-    let played = catch_unwind(AssertUnwindSafe(|| run_seeded(seed, || play(scenario, seed, plan, MOST_CALLS))));
+    played(schedule, false)
+}
+
+/// Plays a schedule on a thread of its own, if so with a long rest.
+fn played(schedule: &Schedule, rests_long: bool) -> Outcome {
+    let played =
+        catch_unwind(AssertUnwindSafe(|| run_seeded(schedule.seed, || play(schedule, rests_long, MOST_CALLS))));
     played.unwrap_or_else(|panic| Outcome::of_panic(panic.as_ref()))
 }
 
@@ -116,9 +130,9 @@ impl Outcome {
         let text = panic.downcast_ref::<String>().map(String::as_str).or(panic.downcast_ref::<&str>().copied());
         let message = format!("a panic: {}", text.unwrap_or("without words"));
         Self {
-            hash: String::new(),
             before: 0,
             until: 0,
+            rested: 0,
             history: History::default(),
             end: Facts::default(),
             faults: Vec::new(),
@@ -131,20 +145,20 @@ impl Outcome {
 }
 
 /// Plays a scenario to its rest, and judges all but how it ended.
-async fn play(scenario: &'static Scenario, seed: u64, plan: Plan, most_calls: u64) -> Outcome {
-    let start = tokio::time::Instant::now();
+async fn play(schedule: &Schedule, rests_long: bool, most_calls: u64) -> Outcome {
+    let (scenario, start) = (schedule.scenario, tokio::time::Instant::now());
     let log = Log::keep();
-    let mut stage = Stage::new(scenario, seed, plan, most_calls).await;
+    let mut stage = Stage::new(scenario, schedule.seed, schedule.plan.clone(), most_calls).await;
     let mut violations = Vec::new();
     let ended = until_end(scenario, &mut stage).await;
     stage.world.effects.calm();
     stage.world.note(What::Quiet);
     let until = stage.world.effects.count();
-    let reached = match ended {
-        Ok(end) => settle(scenario, &stage, end, &mut violations).await,
+    let (end, reached) = match ended {
+        Ok(end) => (Some(end), settle(scenario, &stage, end, &mut violations).await),
         Err(violation) => {
             violations.push(violation);
-            false
+            (None, false)
         }
     };
     if stage.world.effects.exhausted() {
@@ -152,6 +166,7 @@ async fn play(scenario: &'static Scenario, seed: u64, plan: Plan, most_calls: u6
         violations.insert(0, Violation { promise: stage.unbounded(), message, event: None });
     }
     let took = start.elapsed();
+    let mut rested = stage.world.effects.count();
     if violations.is_empty() {
         // What a look at everything still has to put right is put right by the first.
         touch(&stage, 1).await;
@@ -159,6 +174,11 @@ async fn play(scenario: &'static Scenario, seed: u64, plan: Plan, most_calls: u6
         stage.world.note(What::AtRest);
         touch(&stage, 2).await;
         touch(&stage, 3).await;
+        violations.extend(end.and_then(|end| change_of_mind(scenario, &stage, end)));
+        rested = stage.world.effects.count();
+        if rests_long && nothing_is_due(&stage.world.facts()) {
+            stage.world.pass(LONG_REST).await;
+        }
     }
     violations.splice(..0, untimely_ends(&stage));
     let (history, end, faults) = (stage.world.history(), stage.world.facts(), stage.world.effects.fired());
@@ -169,8 +189,7 @@ async fn play(scenario: &'static Scenario, seed: u64, plan: Plan, most_calls: u6
         shown: &shown(&stage, &log),
     });
     violations.extend(judged);
-    let hash = history.trace.hash();
-    Outcome { hash, before: stage.before, until, history, end, faults, violations, limits, took, reached }
+    Outcome { before: stage.before, until, rested, history, end, faults, violations, limits, took, reached }
 }
 
 /// An operator that is no more does nothing wrong. One that panicked, or ended though nobody stopped it, comes back only by
@@ -245,12 +264,16 @@ async fn until_end(scenario: &Scenario, stage: &mut Stage) -> Result<End, Violat
         outlast(stage).await?;
     }
     let goal = scenario.goal;
-    let rests = |facts: &Facts| (goal.holds)(facts) || others::may_rest(scenario, facts, &stage.world.effects.fired());
-    match stage.until(PATIENCE, rests).await {
+    match stage.until(PATIENCE, |facts| rests(scenario, stage, facts)).await {
         Err(NeverCame) => Err(never(stage.unreached(), goal.what, stage)),
         Ok(()) if (goal.holds)(&stage.world.facts()) => Ok(End::Wanted),
         Ok(()) => Ok(End::Otherwise),
     }
+}
+
+/// Whether all is as it was wanted, or as others' hands may make it.
+fn rests(scenario: &Scenario, stage: &Stage, facts: &Facts) -> bool {
+    (scenario.goal.holds)(facts) || others::may_rest(scenario, facts, &stage.world.effects.fired())
 }
 
 fn never(promise: Promise, what: &str, stage: &Stage) -> Violation {
@@ -267,37 +290,40 @@ fn never(promise: Promise, what: &str, stage: &Stage) -> Violation {
     Violation { promise, message, event: None }
 }
 
-/// Lets what has gone wrong by halves show; then all must be as it was wanted, or as others' hands may make it.
+/// Lets what has gone wrong by halves show; then all must be as it was wanted, or as others' hands may make it, whatever it
+/// came to before.
 async fn settle(scenario: &Scenario, stage: &Stage, end: End, violations: &mut Vec<Violation>) -> bool {
     let fired = stage.world.effects.fired();
-    let late = others::show_late(&fired);
+    let late = others::show_late(&stage.world.effects);
     let still: Duration = fired.into_iter().map(|fault| others::stands_still(fault) + others::is_behind(fault)).sum();
     stage.pass(still + if late { RESYNC } else { AFTERMATH }).await;
-    if end == End::Wanted {
-        // Somebody may have acted as late as that; whether it comes right is seen below.
-        let goal = scenario.goal;
-        let rests =
-            |facts: &Facts| (goal.holds)(facts) || others::may_rest(scenario, facts, &stage.world.effects.fired());
-        let _came_right = stage.until(PATIENCE, rests).await;
-    }
+    // Somebody may have acted as late as that; whether it comes right is seen below.
+    let _came_right = stage.until(PATIENCE, |facts| rests(scenario, stage, facts)).await;
     // A claim that was made again starts later than all else, and rotates later.
     let _in_trouble_for_good = stage.until(RESYNC, nothing_is_due).await;
     let (facts, faults) = (stage.world.facts(), &stage.world.effects.fired());
     let reached = (scenario.goal.holds)(&facts);
-    let mut broken = |promise, message| violations.push(Violation { promise, message, event: None });
-    if reached {
-        if let Err(message) = (scenario.check)(&facts, faults) {
-            broken(Promise::L1, message);
-        }
-    } else if end == End::Wanted && !others::may_rest(scenario, &facts, faults) {
-        broken(Promise::L1, format!("it did not stay so that {}", scenario.goal.what));
+    if reached && let Err(message) = (scenario.check)(&facts, faults) {
+        violations.push(Violation { promise: Promise::L1, message, event: None });
     }
+    violations.extend(change_of_mind(scenario, stage, end));
     // The last key may be younger than the gateway's lag.
     stage.pass(lag(&stage.world.effects.fired())).await;
     for message in stage.probe(&stage.world.facts()).await {
-        broken(Promise::I16, message);
+        violations.push(Violation { promise: Promise::I16, message, event: None });
     }
     reached
+}
+
+/// What is broken where a run is no longer as it came to be, in whichever way it may be.
+fn change_of_mind(scenario: &Scenario, stage: &Stage, end: End) -> Option<Violation> {
+    let what = scenario.goal.what;
+    let message = match end {
+        _ if rests(scenario, stage, &stage.world.facts()) => return None,
+        End::Wanted => format!("it did not stay so that {what}"),
+        End::Otherwise => format!("it did not stay as others' hands may leave it, and it is not so that {what}"),
+    };
+    Some(Violation { promise: Promise::L1, message, event: None })
 }
 
 /// Whether no key waits for its end, or for one to be given, and no claim that is Ready for the rotation that it was asked
@@ -331,7 +357,7 @@ mod tests {
     use super::super::scenario::{Goal, Phase, Target, TargetKind};
     use super::super::scenarios;
     use super::*;
-    use crate::effects::Outage;
+    use crate::effects::{Outage, Plan};
     use crate::world::Options;
 
     /// Who waits for a store that answers nothing is starved, in whichever way.
@@ -389,6 +415,66 @@ mod tests {
         assert!(first.promise == Promise::L6 && first.message.starts_with("the operator panicked at "), "{first}");
     }
 
+    /// What hands may leave it as holds for a moment.
+    static PASSING: Scenario = Scenario {
+        name: "passing",
+        about: "a claim may rest without a word, and is bound",
+        phase: Phase::Create,
+        world: Options::default,
+        script: || (scenarios::named("create").expect("there is one").script)(),
+        goal: Goal::new("there is no claim", |facts| facts.claim("team-a", "photos").is_null()),
+        otherwise: |facts, _| facts.ready("team-a", "photos").is_empty(),
+        ends_alike: false,
+        check: |_, _| Ok(()),
+    };
+
+    #[test]
+    fn what_hands_may_leave_is_judged_again_at_the_end() {
+        let outcome = run(&Schedule { scenario: &PASSING, seed: 1, plan: Plan::default() });
+        let first = outcome.violations.first().expect("a promise is broken");
+        let message = "it did not stay as others' hands may leave it, and it is not so that there is no claim";
+        assert_eq!((first.promise, first.message.as_str()), (Promise::L1, message));
+    }
+
+    static ENDING: Scenario = Scenario {
+        name: "ending",
+        about: "an operator comes to its end though nobody stops it",
+        world: || Options { operator_ends_after: Some(Duration::from_secs(60)), ..Options::default() },
+        ..PANICKING
+    };
+
+    /// All is as it is wanted, and nobody is left to keep it so.
+    #[test]
+    fn an_operator_that_ended_of_itself_is_not_at_rest() {
+        let outcome = run(&Schedule { scenario: &ENDING, seed: 1, plan: Plan::default() });
+        let first = outcome.violations.first().expect("a promise is broken");
+        let words = "the operator ended, and nobody had stopped it";
+        assert!(first.promise == Promise::L6 && first.message == words, "{first}");
+    }
+
+    /// Looks at everything every half minute, as long as it lives.
+    static RESTLESS: Scenario = Scenario {
+        name: "restless",
+        about: "an operator looks at buckets again and again",
+        phase: Phase::Create,
+        world: || Options { resync_interval: Duration::from_secs(30), ..Options::default() },
+        script: || (scenarios::named("create").expect("there is one").script)(),
+        goal: Goal::new("the claim is bound", |facts| facts.is_bound("team-a", "photos")),
+        otherwise: |_, _| false,
+        ends_alike: false,
+        check: |_, _| Ok(()),
+    };
+
+    #[test]
+    fn an_operator_that_looks_again_and_again_is_not_at_rest() {
+        let outcome = run(&Schedule { scenario: &RESTLESS, seed: 1, plan: Plan::default() });
+        let broken: Vec<String> = outcome.violations.iter().map(ToString::to_string).collect();
+        assert!(broken.iter().all(|it| it.starts_with("E1: ")), "{broken:?}");
+        for what in ["GetBucketTagging team-a-photos is called", "get secrets stowage-system/s3-admin is asked for"] {
+            assert!(broken.iter().any(|it| it.contains(what)), "{what}: {broken:?}");
+        }
+    }
+
     /// Nobody undoes what holds a claim back, and its status does not speak of that.
     static HELD: Scenario = Scenario {
         name: "held",
@@ -443,7 +529,8 @@ mod tests {
     #[test]
     fn a_run_of_too_many_calls_goes_round_and_round() {
         let create = scenarios::named("create").expect("there is one");
-        let within = |most| run_seeded(1, || play(create, 1, Plan::default(), most));
+        let schedule = Schedule { scenario: create, seed: 1, plan: Plan::default() };
+        let within = |most| run_seeded(1, || play(&schedule, false, most));
         let calls = within(MOST_CALLS);
         assert_eq!(calls.violations, []);
         let enough = calls.history.trace.effects();

@@ -3,8 +3,11 @@
 use std::fmt;
 use std::str::FromStr;
 
+use sha2::{Digest, Sha256};
+
 use crate::effects::{Plan, PlanError};
 
+use super::run::FIRST_SEED;
 use super::scenario::Scenario;
 use super::scenarios;
 
@@ -17,6 +20,22 @@ pub struct Schedule {
     pub seed: u64,
     /// What goes wrong.
     pub plan: Plan,
+}
+
+/// Of the schedules of one fault every so many-th, drawn from its line, is looked at for longer once all is at rest: a long rest
+/// takes a fifth of the time of a run.
+const RESTS_LONG: u8 = 5;
+
+impl Schedule {
+    /// Whether the run goes on for long at rest. What comes of several faults together may come right as late as that.
+    pub(super) fn rests_long(&self) -> bool {
+        let is_drawn = || Sha256::digest(self.to_string())[0].is_multiple_of(RESTS_LONG);
+        match self.plan.entries.len() {
+            0 => self.seed == FIRST_SEED,
+            1 => is_drawn(),
+            _ => false,
+        }
+    }
 }
 
 impl fmt::Display for Schedule {

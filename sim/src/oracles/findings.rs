@@ -31,13 +31,6 @@ pub struct Judgement {
     pub limits: Vec<Violation>,
 }
 
-impl Judgement {
-    /// Whether nothing was broken.
-    pub fn is_clean(&self) -> bool {
-        self.violations.is_empty()
-    }
-}
-
 /// Findings on their way.
 #[derive(Debug, Default)]
 pub(super) struct Findings {

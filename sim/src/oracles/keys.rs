@@ -64,17 +64,6 @@ impl<'a> Keys<'a> {
         found: &mut Findings,
     ) {
         match change {
-            (None, Some(Secret::Binding(binding))) => {
-                let gone = state.lives.get(binding.uid.as_str()).filter(|life| life.was_let_go());
-                if let Some(life) = gone.filter(|_| state.alone) {
-                    let claim = life.claim.full_name();
-                    found.broken(
-                        Promise::I7,
-                        step,
-                        format!("binding {} is made for claim {claim}, which is gone", place.1),
-                    );
-                }
-            }
             (None | Some(Secret::Other), Some(Secret::Key(key))) => self.minted(state, step, key, found),
             (Some(Secret::Key(old)), Some(Secret::Key(new))) => self.changed(state, step, old, new, found),
             (Some(Secret::Key(old)), _) => self.revoked(state, step, old, found),

@@ -26,6 +26,7 @@ mod pace;
 mod policy;
 mod preconditions;
 mod promise;
+mod public;
 mod rest;
 mod rotation;
 mod secrecy;
@@ -95,6 +96,7 @@ pub fn judge(case: &Case<'_>) -> Judgement {
     let mut order = order::Order::default();
     let mut rest = rest::Rest::default();
     let mut pace = pace::Pace::default();
+    let mut rotation = rotation::Rotation::default();
     for (index, event) in case.history.events.iter().enumerate() {
         let step = state.read(index, event);
         buckets.see(&state, &step, &mut findings);
@@ -103,16 +105,20 @@ pub fn judge(case: &Case<'_>) -> Judgement {
         keys.see(&state, &step, &mut findings);
         uses.see(&state, &step, &mut findings);
         order.see(&state, &step, &mut findings);
+        public::see(&state, &step, &mut findings);
         preconditions::see(&state, &step, &mut findings);
         rest.see(&state, &step, &mut findings);
         pace.see(case, &step, &mut findings);
+        rotation.see(&state, &step, &mut findings);
         state.take_in(step);
     }
     secrecy::judge(case, &mut findings);
     if case.history.at_rest().is_some() {
         leftovers::judge(case, &state, &buckets, &mut findings);
+        public::judge(&state, &mut findings);
         status::judge(case, &state, &mut findings);
         rotation::judge(case, &state, &mut findings);
+        rest::judge_reads(case, &state, &mut findings);
     }
     findings.judgement()
 }

@@ -6,6 +6,7 @@ use super::Promise;
 use super::buckets::described;
 use super::findings::Findings;
 use super::ground::{Ground, empties};
+use super::rest::is_of_the_past;
 use super::state::{Life, State, Step};
 use super::views::Policy;
 
@@ -30,12 +31,12 @@ pub(super) fn judge(
     let wanted = if promise == Promise::I2 { "whose policy is Retain" } else { "which does not force it" };
     let read = ground.read;
     let read_after = read.is_some_and(|read| edit.precedes(read));
-    let read_live = read.and_then(|read| state.line(read)).is_none_or(|line| line.fault.is_none());
+    let read_old = read.and_then(|read| state.line(read)).is_some_and(is_of_the_past);
     match (read_after, ground.confirmed) {
-        (true, _) if read_live => found.broken(promise, step, format!("{what} is called for claim {claim}, {wanted}")),
-        (true, _) => {
+        (true, _) if read_old => {
             found.limit(promise, step, format!("{what} is called for claim {claim}, {wanted}: it was read old"));
         }
+        (true, _) => found.broken(promise, step, format!("{what} is called for claim {claim}, {wanted}")),
         (false, false) => {
             let message = format!("{what} is called for claim {claim}, {wanted}, without reading it again before");
             found.broken(promise, step, message);

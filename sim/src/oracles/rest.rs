@@ -4,26 +4,34 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::{SignedDuration, Timestamp};
 
-use crate::effects::{Fault, Line};
+use crate::determinism::VirtualClock;
+use crate::effects::{Call, Fault, KubeVerb, Line};
 use crate::history::Called;
 
-use super::Promise;
-use super::findings::Findings;
+use super::findings::{Findings, Violation};
 use super::order::record_of;
 use super::state::{Hand, Place, Seen, State, Step};
 use super::views::{End, Key, Secret};
+use super::{Case, Promise};
 
 /// At rest a bucket is looked at, and a backend probed, once in ten minutes, give or take a tenth (spec §1, §5). What
 /// keeps a claim from what its user wants is tried again also when somebody touches the claim; but nothing comes of it.
 const BETWEEN_LOOKS: SignedDuration = SignedDuration::from_secs(9 * 60);
+
+/// A watch is made anew after 290 s, which is what kube-runtime asks for.
+const BETWEEN_WATCHES: SignedDuration = SignedDuration::from_secs(4 * 60);
+/// So many backends have one admin Secret, which each reads for its probe.
+const PROBES_ALIKE: usize = 2;
+/// Of what an operator watches so many look alike at most: Secrets of its namespace, by label, and one for each of two backends.
+const WATCHES_ALIKE: usize = 3;
 
 /// What is remembered of calls and objects.
 #[derive(Debug, Default)]
 pub(super) struct Rest<'a> {
     /// Since when the operator is at rest.
     since: Option<Timestamp>,
-    /// When each operation was last called on each bucket.
-    calls: BTreeMap<(&'a str, &'a str, &'a str), Timestamp>,
+    /// When each life of the operator last called each operation on each bucket.
+    calls: BTreeMap<(u32, &'a str, &'a str, &'a str), Timestamp>,
     /// Secrets that the operator made, and has not been given a reason to make again.
     made: BTreeSet<Place<'a>>,
     /// How many keys each claim was given, by UID.
@@ -45,7 +53,8 @@ impl<'a> Rest<'a> {
             Seen::Called(called) if step.by_operator() => {
                 let bucket = called.bucket.as_deref().unwrap_or_default();
                 let operation = called.operation.name();
-                let last = self.calls.insert((called.host.as_str(), bucket, operation), step.at);
+                let life = state.life(step.hand).unwrap_or_default();
+                let last = self.calls.insert((life, called.host.as_str(), bucket, operation), step.at);
                 if let Some(since) = self.since.filter(|_| is_calm(state)) {
                     // The first look at a bucket is put somewhere into the ten minutes, so as not to look at all at once.
                     let counts = |last: &Timestamp| *last >= since;
@@ -104,6 +113,39 @@ impl<'a> Rest<'a> {
     }
 }
 
+/// What is read of the API server at rest: each watch when its time is over, each object when there is a look that needs it, and
+/// no list. The history has no event for a read, so the trace is looked at once all is known.
+pub(super) fn judge_reads(case: &Case<'_>, state: &State<'_>, found: &mut Findings) {
+    let Some(since) = case.history.at_rest().filter(|_| is_calm(state)) else { return };
+    let since = since.duration_since(VirtualClock::epoch());
+    let mut reads: BTreeMap<(u32, String), Vec<SignedDuration>> = BTreeMap::new();
+    for line in case.history.trace.lines() {
+        let (at, Call::Kube(call)) = (began(line), &line.call) else { continue };
+        let (most, within) = match call.verb {
+            KubeVerb::List => (0, SignedDuration::MAX),
+            KubeVerb::Get => (PROBES_ALIKE, BETWEEN_LOOKS),
+            KubeVerb::Watch => (WATCHES_ALIKE, BETWEEN_WATCHES),
+            // Judged where it is asked for.
+            _ => continue,
+        };
+        if at <= since {
+            continue;
+        }
+        let alike = reads.entry((line.instance, line.call.to_string())).or_default();
+        alike.push(at);
+        if alike.iter().filter(|other| at - **other < within).count() > most {
+            let call = &line.call;
+            let message = format!("at rest {call} is asked for more than {most} times in {} s", within.as_secs());
+            return found.add(Violation { promise: Promise::E1, message, event: None });
+        }
+    }
+}
+
+/// When a call began, since the start of the run.
+fn began(line: &Line) -> SignedDuration {
+    SignedDuration::from_millis(i64::try_from(line.began_ms).unwrap_or(i64::MAX))
+}
+
 /// Whether every claim is as its user wants it.
 fn is_calm(state: &State<'_>) -> bool {
     state.lives.values().filter(|life| life.gone.is_none()).all(|life| life.claim.is_ready())
@@ -149,8 +191,12 @@ fn judge_reason(state: &State<'_>, step: &Step<'_>, key: &Key<'_>, number: usize
 
 /// Whether the server has answered a read from its past. A watch may lag behind for as long as it stands.
 pub(super) fn reads_the_past(state: &State<'_>) -> bool {
-    let is_old = |line: &Line| matches!(line.fault, Some(Fault::Stale { .. } | Fault::Rewind));
-    state.trace.lines().iter().any(is_old)
+    state.trace.lines().iter().any(is_of_the_past)
+}
+
+/// Whether a call was answered from the past.
+pub(super) fn is_of_the_past(line: &Line) -> bool {
+    matches!(line.fault, Some(Fault::Stale { .. } | Fault::Rewind))
 }
 
 /// A bucket is made once: one that was there for its claim, and is gone, is not replaced by an empty one. Of two

@@ -1,15 +1,17 @@
-//! A rotation that is due has come (L3).
+//! A rotation that is due has come, and has come in time (L3).
+
+use std::collections::BTreeMap;
+use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
-use serde_json::Value;
 use stowage_operator::api::wire;
 
-use crate::history::facts::Facts;
-use crate::world::OPERATOR_NAMESPACE;
+use crate::determinism::VirtualClock;
+use crate::effects::{Fault, Line};
 
 use super::findings::Findings;
-use super::state::{Life, State};
-use super::views::Secret;
+use super::state::{Life, Seen, State, Step};
+use super::views::{Key, Secret};
 use super::{Case, Promise};
 
 /// No rotation starts sooner than this after the last (spec §3.3).
@@ -18,51 +20,141 @@ const GRACE: SignedDuration = SignedDuration::from_secs(60);
 const BOUND: SignedDuration = SignedDuration::from_secs(60);
 /// For how long it counts that the operator's clock was behind.
 const RECENT: SignedDuration = SignedDuration::from_hours(1);
+/// For how long a fault may keep the operator from what it has to do: longer than its backoff, than a watch that tells
+/// nothing, and than the interval of resyncs, jitter included.
+const AFTERMATH: Duration = Duration::from_secs(900);
+/// Longest turn of a second operator, in which the first one stands still.
+const LONGEST_TURN: Duration = Duration::from_secs(130);
+
+/// What is remembered of rotations that are due.
+#[derive(Debug, Default)]
+pub(super) struct Rotation {
+    /// By the claim's UID.
+    owed: BTreeMap<String, Owed>,
+    /// Whether what is owed may be other than what stands there.
+    changed: bool,
+    /// When the step before was.
+    before: Timestamp,
+}
+
+/// Rotations of a claim that nothing keeps from being started, once their time has come.
+#[derive(Debug)]
+struct Owed {
+    reasons: Vec<Reason>,
+    /// Since when this is so.
+    since: Timestamp,
+    /// Whether it was told that none came in time.
+    told: bool,
+}
+
+/// Why a key is to be replaced, and from when on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Reason {
+    due: Timestamp,
+    words: String,
+}
+
+impl Rotation {
+    /// Looks at a step: at whether a rotation should have begun before it.
+    pub(super) fn see(&mut self, state: &State<'_>, step: &Step<'_>, found: &mut Findings) {
+        if std::mem::replace(&mut self.changed, matches!(step.seen, Seen::Claim(..) | Seen::Secret(..))) {
+            self.note(state);
+        }
+        self.before = step.at;
+        for (uid, owed) in self.owed.iter_mut().filter(|(_, owed)| !owed.told) {
+            let late = owed.reasons.iter().find(|reason| is_late(state, reason.due.max(owed.since), step.at));
+            let (Some(reason), Some(life)) = (late, state.lives.get(uid.as_str())) else { continue };
+            owed.told = true;
+            let message = format!("the key of claim {} is not yet replaced, {}", life.claim.full_name(), reason.words);
+            found.broken(Promise::L3, step, message);
+        }
+    }
+
+    /// Notes what is owed since the step before.
+    fn note(&mut self, state: &State<'_>) {
+        let mut owed = BTreeMap::new();
+        for (uid, life) in state.lives.iter().filter(|(_, life)| life.gone.is_none()) {
+            let reasons = due(state, life).unwrap_or_default();
+            let as_before = self.owed.remove(*uid).filter(|before| before.reasons == reasons);
+            let anew = Owed { reasons, since: self.before, told: false };
+            owed.insert((*uid).to_owned(), as_before.unwrap_or(anew));
+        }
+        self.owed = owed;
+    }
+}
+
+/// Whether by now a rotation should have begun that was to be begun at `due`. An operator that is away begins none, and one
+/// that had trouble begins it when it has recovered.
+fn is_late(state: &State<'_>, due: Timestamp, now: Timestamp) -> bool {
+    if now.duration_since(due) <= BOUND {
+        return false;
+    }
+    let bound = BOUND + state.clocks.most_behind(now.checked_sub(RECENT).unwrap_or(now));
+    let in_time = |since: Timestamp| now.duration_since(since) <= bound;
+    let lines = state.trace.lines();
+    let next = lines.partition_point(|line| began(line) < due);
+    let Some(there) = lines.get(next).map(began).filter(|at| *at <= now) else { return false };
+    let until_now = lines.iter().take_while(|line| began(line) <= now);
+    let trouble = until_now.filter_map(|line| Some(began(line) + (AFTERMATH + standstill(line.fault?))));
+    !in_time(trouble.fold(there, Timestamp::max))
+}
+
+/// When a call began, in true time.
+fn began(line: &Line) -> Timestamp {
+    VirtualClock::epoch() + Duration::from_millis(line.began_ms)
+}
+
+/// For how long a fault stops the operator.
+fn standstill(fault: Fault) -> Duration {
+    match fault {
+        Fault::Pause { seconds } => Duration::from_secs(seconds.into()),
+        Fault::Twin => LONGEST_TURN,
+        _ => Duration::ZERO,
+    }
+}
 
 /// Looks at the end of a run that came to rest.
 pub(super) fn judge(case: &Case<'_>, state: &State<'_>, found: &mut Findings) {
     let recent = case.end.at.checked_sub(RECENT).unwrap_or(case.end.at);
     let late = BOUND + state.clocks.most_behind(recent);
     for life in state.lives.values().filter(|life| life.gone.is_none()) {
-        for (due, why) in due(case, state, life).unwrap_or_default() {
+        for Reason { due, words } in due(state, life).unwrap_or_default() {
             if case.end.at.duration_since(due) > late {
                 let claim = life.claim.full_name();
-                found.broken_in_the_end(Promise::L3, format!("the key of claim {claim} is not replaced, {why}"));
+                found.broken_in_the_end(Promise::L3, format!("the key of claim {claim} is not replaced, {words}"));
             }
         }
     }
 }
 
-/// When the current key of a claim was to be replaced, and why. Nothing where something keeps it: trouble, or a key before it
+/// Why and when the current key of a claim is to be replaced. Nothing where something keeps it: trouble, or a key before it
 /// that is not yet gone.
-fn due(case: &Case<'_>, state: &State<'_>, life: &Life<'_>) -> Option<Vec<(Timestamp, String)>> {
+fn due(state: &State<'_>, life: &Life<'_>) -> Option<Vec<Reason>> {
     let claim = life.claim;
     if !claim.is_ready() || claim.is_deleting() {
         return None;
     }
     let name = claim.secret_name();
     let Secret::Consumer(consumer) = &state.secrets.get(&(claim.namespace, &*name))?.secret else { return None };
-    let other = |secret: &Secret<'_>| matches!(secret, Secret::Key(key) if key.id != consumer.id);
-    if state.of(claim.uid).any(|(_, held)| other(&held.secret)) {
-        return None;
-    }
-    let made = made(case.end, &format!("vc-{}", consumer.id.to_lowercase()))?;
+    let made = only_key(state, claim.uid).filter(|key| key.id == consumer.id)?.made?;
     let earliest = made.checked_add(GRACE).ok()?;
     let request = claim.rotate_request().filter(|request| {
         claim.object["status"]["handledRotateRequest"].as_str() != Some(wire::rotate_receipt(request).as_str())
     });
-    let asked = request.map(|request| (earliest, format!("as {request:?} asks for")));
+    let asked = request.map(|request| Reason { due: earliest, words: format!("as {request:?} asks for") });
     let days = claim.object["spec"]["rotationPolicy"]["intervalDays"].as_i64().filter(|_| claim.rotates_by_time());
     let aged = days.and_then(|days| {
         let due = made.checked_add(SignedDuration::from_hours(24 * days)).ok()?;
-        Some((due.max(earliest), format!("and is older than {days} days")))
+        Some(Reason { due: due.max(earliest), words: format!("and is older than {days} days") })
     });
     Some(asked.into_iter().chain(aged).collect())
 }
 
-/// When an internal Secret was made.
-fn made(end: &Facts, name: &str) -> Option<Timestamp> {
-    let place = ("secrets".to_owned(), OPERATOR_NAMESPACE.to_owned(), name.to_owned());
-    let secret: &Value = end.objects.get(&place)?;
-    secret["metadata"]["creationTimestamp"].as_str()?.parse().ok()
+/// The key of a claim, if it has but one.
+fn only_key<'s, 'a>(state: &'s State<'a>, uid: &str) -> Option<&'s Key<'a>> {
+    let mut keys = state.of(uid).filter_map(|(_, held)| match &held.secret {
+        Secret::Key(key) => Some(key),
+        _ => None,
+    });
+    keys.next().filter(|_| keys.next().is_none())
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 
-use crate::effects::{Actor, Fault, Line, Trace};
+use crate::effects::{Actor, Fault, Line, Rival, Trace};
 use crate::history::{Called, Event, Tried, Used, What};
 use crate::kubernetes::{Asked, Stored};
 
@@ -93,6 +93,12 @@ impl Life<'_> {
     /// Whether the operator itself let it go. One that others tore away may still be worked on, and is swept.
     pub(super) fn was_let_go(&self) -> bool {
         matches!(self.gone, Some(Hand::Operator(_)))
+    }
+
+    /// Whether it goes or is gone. Then its consumer Secrets are for the cluster's own controllers to delete, and nobody
+    /// misses them.
+    fn goes(&self) -> bool {
+        self.gone.is_some() || self.claim.is_deleting()
     }
 }
 
@@ -208,10 +214,14 @@ impl<'a> State<'a> {
         }
     }
 
-    /// A change under a call that the server refused is that of the rival because of whom it did.
+    /// A change under a call that the server refused is that of the rival because of whom it did; unless the rival is an
+    /// earlier attempt of the operator's own, which has landed after all.
     fn hand(&self, event: &Event) -> Hand {
         let Some(number) = event.effect else { return Hand::Other };
-        let refused = self.line(number).and_then(|line| line.world).is_some_and(|status| status >= 400);
+        let refused = self.line(number).is_some_and(|line| {
+            let own = line.fault == Some(Fault::AlreadyExists(Rival::Own));
+            !own && line.world.is_some_and(|status| status >= 400)
+        });
         match event.what {
             What::Stored(_) if refused => Hand::Other,
             _ => Hand::Operator(number),
@@ -234,13 +244,17 @@ impl<'a> State<'a> {
         self.stood_still(hand) || self.before(number).take_while(|line| !first(line)).any(is_standstill)
     }
 
-    /// Whether two operators did these things, or one in two of its lives.
-    pub(super) fn are_apart(&self, one: Hand, other: Hand) -> bool {
-        let life = |hand: Hand| match hand {
+    /// The life of the operator that did something, if one did.
+    pub(super) fn life(&self, hand: Hand) -> Option<u32> {
+        match hand {
             Hand::Operator(number) => self.line(number).map(|line| line.instance),
             Hand::Other => None,
-        };
-        matches!((life(one), life(other)), (Some(one), Some(other)) if one != other)
+        }
+    }
+
+    /// Whether two operators did these things, or one in two of its lives.
+    pub(super) fn are_apart(&self, one: Hand, other: Hand) -> bool {
+        matches!((self.life(one), self.life(other)), (Some(one), Some(other)) if one != other)
     }
 
     /// The earlier calls of the same life of the operator, latest first.
@@ -319,6 +333,7 @@ impl<'a> State<'a> {
                         life.meddling.record_deleted |= new.is_none();
                         life.meddling.record_untold |= secret.is_hidden() && life.claim.told_bucket().is_none();
                     }
+                    Secret::Consumer(_) if new.is_none() && life.goes() => {}
                     Secret::Key(_) | Secret::Consumer(_) => life.meddling.keys = true,
                     Secret::Binding(_) | Secret::Other => {}
                 }

@@ -1,6 +1,7 @@
 //! Objects in the words of the contract (spec §1, §2): read from JSON, without the operator's own types.
 
 use std::borrow::Cow;
+use std::fmt;
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
@@ -93,7 +94,22 @@ impl<'a> Claim<'a> {
 
     /// Whether the spec asks for public access.
     pub(super) fn wants_public_access(&self) -> bool {
-        self.object["spec"]["anonymousAccess"]["mode"].as_str().is_some_and(|mode| mode != "None")
+        self.public_mode().is_some()
+    }
+
+    /// The public access that it is to have once it is Ready: to the bucket that its status tells.
+    pub(super) fn public_access(&self) -> Option<Access> {
+        let rate = self.object["spec"]["anonymousAccess"]["perSourceIPRPS"].as_u64();
+        Some(Access {
+            bucket: self.told_bucket().unwrap_or_default().to_owned(),
+            backend: self.backend().to_owned(),
+            mode: self.public_mode()?.to_owned(),
+            rate: rate.unwrap_or_default(),
+        })
+    }
+
+    fn public_mode(&self) -> Option<&'a str> {
+        self.object["spec"]["anonymousAccess"]["mode"].as_str().filter(|mode| *mode != "None")
     }
 
     /// A condition of its status.
@@ -153,6 +169,8 @@ pub(super) struct Key<'a> {
     /// Whether its scope is its own bucket and nothing else.
     pub(super) scoped: bool,
     pub(super) end: End,
+    /// When its Secret was made.
+    pub(super) made: Option<Timestamp>,
     /// Whether the gateway accepts it, its end aside.
     pub(super) counts: bool,
     /// Whether no list by its labels shows it.
@@ -182,10 +200,31 @@ impl Key<'_> {
     }
 }
 
-/// Public access to a bucket.
+/// An anonymous binding.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Binding {
     pub(super) uid: String,
+    /// What it opens; `None` where a part of that is missing or can't be read.
+    pub(super) access: Option<Access>,
+    /// Whether the gateway finds it.
+    pub(super) counts: bool,
+}
+
+/// Public access to a bucket.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Access {
+    pub(super) bucket: String,
+    pub(super) backend: String,
+    pub(super) mode: String,
+    /// Requests per second of one source address.
+    pub(super) rate: u64,
+}
+
+impl fmt::Display for Access {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { bucket, backend, mode, rate } = self;
+        write!(f, "bucket {bucket} at {backend}, {mode}, {rate} a second")
+    }
 }
 
 /// The connection, as the tenant reads it.
@@ -212,7 +251,7 @@ impl<'a> Secret<'a> {
             Some("br-") => Record::read(secret).map_or(Self::Other, Self::Record),
             Some("vc-") => Key::read(name, secret, role).map_or(Self::Other, Self::Key),
             _ if role == Some(Role::AnonymousBinding.as_str()) || name.starts_with("ab-") => {
-                text(secret, "claim_uid").map_or(Self::Other, |uid| Self::Binding(Binding { uid }))
+                Binding::read(name, secret, role).map_or(Self::Other, Self::Binding)
             }
             _ => Self::Other,
         }
@@ -276,7 +315,29 @@ impl<'a> Key<'a> {
         let role_fits = role == Some(Role::VirtualCredential.as_str());
         let counts = named && role_fits && !key.is_empty() && scopes.is_some() && end != End::Damaged;
         let hidden = label(secret, wire::CLAIM_UID).is_none();
-        Some(Self { uid, id, secret: key, bucket, backend, scoped, end, counts, hidden })
+        let made = secret["metadata"]["creationTimestamp"].as_str().and_then(|at| at.parse().ok());
+        Some(Self { uid, id, secret: key, bucket, backend, scoped, end, made, counts, hidden })
+    }
+}
+
+impl Binding {
+    /// `None` for what doesn't say whose it is.
+    fn read(name: &str, secret: &Value, role: Option<&str>) -> Option<Self> {
+        let uid = text(secret, "claim_uid")?;
+        let named = name.strip_prefix("ab-") == Some(&*uid);
+        let counts = named && role == Some(Role::AnonymousBinding.as_str());
+        Some(Self { uid, access: Access::read(secret), counts })
+    }
+}
+
+impl Access {
+    fn read(secret: &Value) -> Option<Self> {
+        Some(Self {
+            bucket: text(secret, "bucket_name")?,
+            backend: text(secret, "backend")?,
+            mode: text(secret, "anonymous_mode")?,
+            rate: text(secret, "anonymous_per_source_ip_rps")?.parse().ok()?,
+        })
     }
 }
 

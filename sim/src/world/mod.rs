@@ -75,6 +75,8 @@ pub struct Options {
     pub writes_before: u64,
     /// The reading of S3 that the stores follow, but for the region, which is that of the backend.
     pub dialect: Dialect,
+    /// After how long each life of the operator comes to an end of itself, as by a bug; it doesn't if absent.
+    pub operator_ends_after: Option<Duration>,
     /// Whether what happens is noted, for [`World::history`].
     pub history: bool,
     /// The backends that there are stores for, and that the gateway serves: those of one endpoint share a store.
@@ -93,6 +95,7 @@ impl Default for Options {
             resync_interval: Duration::from_secs(600),
             writes_before: 0,
             dialect: Dialect::default(),
+            operator_ends_after: None,
             history: false,
             backends: vec![BackendStore::main()],
         }
@@ -113,6 +116,7 @@ pub struct World {
     stores: Stores,
     gateway: Gateway,
     config: Config,
+    operator_ends_after: Option<Duration>,
     controllers_rest: Rest,
     chronicle: Option<Chronicle>,
     /// Version of the last write that the cluster's own controllers have seen.
@@ -173,6 +177,7 @@ impl World {
             stores,
             gateway,
             config,
+            operator_ends_after: options.operator_ends_after,
             controllers_rest,
             chronicle,
             controllers_saw,

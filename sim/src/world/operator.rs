@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
 
+use futures::future::OptionFuture;
 use jiff::Timestamp;
 use stowage_operator::{Clock, Config, Metrics, Parts, StartError};
 use tokio::sync::watch;
@@ -31,6 +32,7 @@ const LONGEST_TURN: Duration = Duration::from_secs(120);
 #[derive(Clone)]
 pub struct Operator {
     config: Config,
+    ends_after: Option<Duration>,
     api: ApiService,
     stores: Stores,
     effects: Effects,
@@ -47,6 +49,7 @@ impl Operator {
     pub(super) fn new(config: Config, api: ApiService, stores: Stores, world: &World) -> Self {
         Self {
             config,
+            ends_after: world.operator_ends_after,
             api,
             stores,
             effects: world.effects.clone(),
@@ -151,9 +154,14 @@ impl Operator {
             ready: Some(self.ready.clone()),
         };
         let mut stop = self.stop.subscribe();
+        let ends_of_itself = self.ends_after.map(tokio::time::sleep);
         let stopped = async move {
-            // The sender outlives the operator, so this can't fail.
-            let _ = stop.wait_for(|stop| *stop).await;
+            tokio::select! {
+                biased;
+                // The sender outlives the operator, so this can't fail.
+                _ = stop.wait_for(|stop| *stop) => {}
+                Some(()) = OptionFuture::from(ends_of_itself) => {}
+            }
         };
         stowage_operator::run(self.config.clone(), parts, stopped).await
     }

@@ -423,6 +423,10 @@ async fn a_bucket_is_anothers_now() {
     let claim = answer.tag_set().iter().find(|tag| tag.key() == wire::TAG_CLAIM).map(|tag| tag.value().to_owned());
     assert_eq!(claim.as_deref(), Some("another/claim"));
     assert_eq!(bench.world.store.objects("photos").into_keys().collect::<Vec<_>>(), ["theirs"]);
+    let bench = with_objects("s3:GetBucketTagging usurp(empty)").await;
+    bench.s3().get_bucket_tagging().bucket("photos").send().await.unwrap();
+    assert_eq!(bench.world.store.objects("photos").len(), 0);
+    assert!(bench.world.store.bucket("photos").is_some_and(|bucket| bucket.tags.is_some()));
 }
 
 #[tokio::test(start_paused = true)]

@@ -234,7 +234,12 @@ impl ThirdParties {
             Fault::Vanish => {
                 store.remove_bucket(bucket);
             }
-            Fault::Usurp => usurp(store, bucket, account),
+            Fault::Usurp { empty } => {
+                usurp(store, bucket, account);
+                if !empty {
+                    store.put_object(bucket, "theirs", "theirs");
+                }
+            }
             _ => {}
         }
     }
@@ -334,10 +339,9 @@ fn lock_first(store: &Store, bucket: &str) {
     }
 }
 
-/// Another claim's bucket of that name, in use.
+/// Another claim's bucket of that name.
 fn usurp(store: &Store, bucket: &str, account: &str) {
     let tags = [(wire::TAG_INSTALLATION, "elsewhere"), (wire::TAG_CLAIM, "another/claim"), (wire::TAG_CLAIM_UID, "u")];
     store.put_bucket(account, bucket);
     store.set_tags(bucket, Some(tags.into_iter().map(|(key, value)| (key.to_owned(), value.to_owned())).collect()));
-    store.put_object(bucket, "theirs", "theirs");
 }

@@ -67,7 +67,7 @@ pub struct Report {
     pub reasons: BTreeSet<String>,
     /// Schedules that broke a promise.
     pub failures: Vec<Failure>,
-    /// Trace hash and line of each schedule, by its place in the campaign; kept only where the campaign asks for it.
+    /// Hash and line of each schedule, by its place in the campaign; kept only where the campaign asks for it.
     #[serde(skip)]
     pub hashes: BTreeMap<usize, String>,
 }
@@ -79,7 +79,7 @@ pub struct ScenarioReport {
     pub about: String,
     /// The phase of a claim's life that faults meet.
     pub phase: Phase,
-    /// Trace hash of its run without faults.
+    /// Hash of its run without faults.
     pub hash: String,
     /// Schedules that ran.
     pub schedules: u64,
@@ -209,7 +209,7 @@ impl ScenarioReport {
         Self {
             about: scenario.about.to_owned(),
             phase: scenario.phase,
-            hash: undisturbed.hash.clone(),
+            hash: undisturbed.hash(),
             schedules: 0,
             effects: undisturbed.calls().count(),
             crash_points: 0,

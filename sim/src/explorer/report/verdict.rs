@@ -15,8 +15,8 @@ use super::promises;
 /// What a report takes down of a schedule.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Verdict {
-    /// Hash of the calls.
-    pub hash: String,
+    /// Hash of the run, where it is asked for.
+    pub hash: Option<String>,
     /// Names of the faults that met a call, each as often as it is planned.
     pub faults: Vec<String>,
     /// Names of the promises that were judged.
@@ -48,7 +48,7 @@ impl Verdict {
         let name = |promise: Promise| promise.name().to_owned();
         let judged = Promise::ALL.into_iter().filter(|promise| promises::is_judged(*promise, schedule, outcome));
         Self {
-            hash: outcome.hash.clone(),
+            hash: None,
             faults: outcome.faults.iter().map(|fault| fault.name().to_owned()).collect(),
             judged: judged.map(name).collect(),
             limited: outcome.limits.iter().map(|limit| name(limit.promise)).collect(),

@@ -134,7 +134,7 @@ fn quotas(facts: &Facts) -> Vec<String> {
 
 /// The bucket is as it was: data, settings and tags.
 fn check_adopted(facts: &Facts, faults: &[Fault]) -> Result<(), String> {
-    if faults.iter().any(|fault| matches!(fault, Fault::Vanish | Fault::Usurp)) {
+    if faults.iter().any(|fault| matches!(fault, Fault::Vanish | Fault::Usurp { .. })) {
         return Ok(());
     }
     check_keys(facts)?;

@@ -106,10 +106,16 @@ pub(in super::super) static SHARED_SECRET: Scenario = Scenario {
     goal: Goal::new("both claims are bound", |facts| {
         facts.is_bound(NAMESPACE, CLAIM) && facts.is_bound(NAMESPACE, FIRST.name)
     }),
-    otherwise: any_may_rest,
+    otherwise: |facts, faults| any_may_rest(facts, faults) || both_were_renamed(facts, faults),
     ends_alike: true,
     check: |facts, _| if facts.is_bound(NAMESPACE, CLAIM) { check_keys(facts) } else { Ok(()) },
 };
+
+/// Each of them may be given the name that the other one was given.
+fn both_were_renamed(facts: &Facts, faults: &[Fault]) -> bool {
+    let renamed = faults.iter().filter(|fault| **fault == Fault::Edit(Edit::Rename)).count();
+    renamed > 1 && [CLAIM, FIRST.name].iter().any(|name| facts.ready(NAMESPACE, name) == "SecretConflict")
+}
 
 /// A claim to a bucket that was there before and is not to be adopted, given and deleted.
 fn refused_and_deleted(content: Option<Step>, spec: &str) -> Vec<Step> {
@@ -146,7 +152,7 @@ pub(in super::super) static ADOPT_NEVER_EMPTY: Scenario = Scenario {
     otherwise: |facts, faults| faults.contains(&Fault::Recreate) && is_no_ones_to_delete(facts),
     ends_alike: true,
     check: |facts, faults| {
-        let others = |fault: &Fault| matches!(fault, Fault::Vanish | Fault::Usurp);
+        let others = |fault: &Fault| matches!(fault, Fault::Vanish | Fault::Usurp { .. });
         if faults.iter().any(others) || facts.bucket(BUCKET).is_some() {
             Ok(())
         } else {
@@ -219,7 +225,7 @@ fn is_no_ones_to_delete(facts: &Facts) -> bool {
 
 /// The bucket is there with its data: nobody had the right to empty it.
 fn check_untouched(facts: &Facts, faults: &[Fault]) -> Result<(), String> {
-    let others = |fault: &Fault| matches!(fault, Fault::Vanish | Fault::Usurp);
+    let others = |fault: &Fault| matches!(fault, Fault::Vanish | Fault::Usurp { .. });
     if faults.iter().any(others) || facts.bucket(BUCKET).is_some_and(|bucket| bucket.objects > 0) {
         Ok(())
     } else {

@@ -231,7 +231,7 @@ fn check_not_replaced(facts: &Facts, faults: &[Fault]) -> Result<(), String> {
     let others = |fault: &Fault| {
         matches!(
             fault,
-            Fault::Usurp | Fault::AlreadyOwned | Fault::OkOnExisting | Fault::BucketExists | Fault::Recreate
+            Fault::Usurp { .. } | Fault::AlreadyOwned | Fault::OkOnExisting | Fault::BucketExists | Fault::Recreate
         )
     };
     if faults.iter().any(others) || facts.bucket(BUCKET).is_none() {

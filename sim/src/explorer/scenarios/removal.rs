@@ -5,13 +5,14 @@ use stowage_operator::api::wire::Role;
 use super::super::others::{CLAIM, NAMESPACE};
 use super::super::scenario::{Goal, Phase, Scenario, Step, StoreStep};
 use super::words::{
-    BASE, BOUND, BUCKET, PHOTOS, at_work, bound, consumers, give_claim, no_other, nothing_more, pass, patch, usual,
+    BASE, BOUND, BUCKET, PHOTOS, at_work, bound, consumers, give_claim, no_other, nothing_more, pass, patch, pause,
+    usual,
 };
 use crate::effects::{Edit, Fault, Tampering};
 use crate::history::Facts;
 use crate::store::Dialect;
 use crate::world::Options;
-use serde_json::json;
+use serde_json::{Value, json};
 
 /// Nothing is left of the claim where users see it.
 pub(super) const GONE: Goal = Goal::new("the claim and its consumer Secret are gone", |facts| {
@@ -31,6 +32,27 @@ pub(in super::super) static DELETE: Scenario = Scenario {
     phase: Phase::Delete,
     world: usual,
     script: || [bound(""), vec![Step::Delete(PHOTOS)]].concat(),
+    goal: GONE,
+    otherwise: no_other,
+    ends_alike: true,
+    check: check_retained,
+};
+
+/// The deletion of a claim whose bucket is open to the public: that ends at once, pause or not (spec §1, §3.4).
+pub(in super::super) static DELETE_PUBLIC: Scenario = Scenario {
+    name: "delete-public",
+    about: "a claim is given public access, paused and deleted: that goes, the rest once it is resumed",
+    phase: Phase::Delete,
+    world: usual,
+    script: || {
+        let public = patch(json!({"spec": {"anonymousAccess": {"mode": "ReadOnly", "perSourceIPRPS": 5}}}));
+        let closed = Goal::new("the claim has neither public access nor a key", |facts| {
+            let opens = [Role::AnonymousBinding, Role::VirtualCredential];
+            opens.into_iter().all(|role| facts.internal(role, NAMESPACE, CLAIM).is_empty())
+        });
+        let deleted = [pause("true".into()), pass(10), Step::Delete(PHOTOS), Step::Until(closed), pass(30)];
+        [bound(""), vec![public, pass(10)], deleted.into(), vec![pause(Value::Null)]].concat()
+    },
     goal: GONE,
     otherwise: no_other,
     ends_alike: true,
@@ -168,6 +190,11 @@ pub(in super::super) static WITHOUT_TAGGING: Scenario = Scenario {
     name: "without-tagging",
     about: "a claim comes and goes with its bucket, on a store without bucket tagging",
     world: || Options { dialect: Dialect { tagging: false, ..Dialect::default() }, ..Options::default() },
+    otherwise: |facts, faults| {
+        // No tags tell one that was made again that the bucket is its own.
+        let again = faults.contains(&Fault::Recreate) && facts.ready(NAMESPACE, CLAIM) == "BucketExists";
+        again || (LIFE.otherwise)(facts, faults)
+    },
     ..LIFE
 };
 
@@ -202,7 +229,7 @@ fn check_retained(facts: &Facts, faults: &[Fault]) -> Result<(), String> {
     if !by_hand && !left.is_empty() {
         return Err(format!("the claim is gone, but {left:?} are left"));
     }
-    let deleted = any(|fault| matches!(fault, Fault::Vanish | Fault::Usurp | Fault::Edit(Edit::Force)));
+    let deleted = any(|fault| matches!(fault, Fault::Vanish | Fault::Usurp { .. } | Fault::Edit(Edit::Force)));
     if !deleted && facts.bucket(BUCKET).is_none_or(|bucket| bucket.objects == 0) {
         return Err("the bucket was to be retained with its data, and is not".to_owned());
     }
@@ -217,7 +244,7 @@ pub(super) fn check_gone(facts: &Facts, faults: &[Fault]) -> Result<(), String> 
     }
     let keeps = |fault: &Fault| match fault {
         // A claim that was made again has adopted it.
-        Fault::Usurp | Fault::Recreate | Fault::Edit(Edit::Retain) => true,
+        Fault::Usurp { .. } | Fault::Recreate | Fault::Edit(Edit::Retain) => true,
         // It is a stranger's.
         Fault::BucketExists => true,
         // Without a record, or with tags that don't show, nothing proves it ours.

@@ -9,6 +9,9 @@ use super::words::{BASE, BOUND, ask_to_rotate, at_work, bound, check_bound, give
 use crate::effects::Fault;
 use crate::history::Facts;
 
+/// Seconds of the shortest interval that the spec allows.
+const WEEK: u64 = 7 * 86_400;
+
 /// One key is left, and the status' generation is at least this.
 fn rotated(facts: &Facts, generation: u64) -> bool {
     let claim = facts.claim(NAMESPACE, CLAIM);
@@ -30,7 +33,7 @@ pub(in super::super) static BY_TIME: Scenario = Scenario {
             give_claim("rotationPolicy: {overlapSeconds: 60}"),
             Step::Until(BOUND),
             Step::StopOperator,
-            pass(7 * 86_400 - 300),
+            pass(WEEK - 300),
             Step::StartOperator,
             Step::Tenant(NAMESPACE, CLAIM),
             patch(weekly),
@@ -62,6 +65,61 @@ pub(in super::super) static SPAMMED: Scenario = Scenario {
         rotated(facts, 2) && *handled == claim["metadata"]["annotations"]["broker.stowage.io/rotate"]
     }),
     otherwise: no_other,
+    ends_alike: true,
+    check: check_bound,
+};
+
+/// A rotation without an overlap: who holds the old key has to read the new one at once.
+pub(in super::super) static WITHOUT_OVERLAP: Scenario = Scenario {
+    name: "rotate-at-once",
+    about: "a user asks for a new key, and has the old one end at once",
+    phase: Phase::Rotate,
+    world: usual,
+    script: || [bound("rotationPolicy: {overlapSeconds: 0}"), vec![ask_to_rotate("now")]].concat(),
+    goal: Goal::new("the key is replaced and the old one gone", |facts| rotated(facts, 2)),
+    // Who is made again has asked already.
+    otherwise: |facts, faults| faults.contains(&Fault::Recreate) && facts.is_bound(NAMESPACE, CLAIM),
+    ends_alike: true,
+    check: check_bound,
+};
+
+/// A rotation by time that is due while the key before still works: it waits, as no more than two keys live.
+pub(in super::super) static OVERLAPPING: Scenario = Scenario {
+    name: "rotate-overlapping",
+    about: "a key is a week old, and the one before it has some minutes to live",
+    phase: Phase::Rotate,
+    world: usual,
+    script: || {
+        let overlap = WEEK + 300;
+        let asked = vec![
+            give_claim(&format!("rotationPolicy: {{intervalDays: 7, overlapSeconds: {overlap}}}")),
+            Step::Until(BOUND),
+            pass(90),
+            ask_to_rotate("now"),
+            pass(30),
+            Step::StopOperator,
+            pass(WEEK - 180),
+            Step::StartOperator,
+            Step::Tenant(NAMESPACE, CLAIM),
+            patch(json!({"spec": {"rotationPolicy": {"mode": "TimeBased"}}})),
+            pass(60),
+            Step::Begin,
+        ];
+        [at_work(BASE), asked].concat()
+    },
+    // The key that was replaced lives for another week.
+    goal: Goal::new("the second key is replaced and the first gone", |facts| {
+        let claim = facts.claim(NAMESPACE, CLAIM);
+        facts.is_bound(NAMESPACE, CLAIM)
+            && claim["status"]["rotationGeneration"].as_u64().is_some_and(|reached| reached >= 3)
+            && facts.internal(Role::VirtualCredential, NAMESPACE, CLAIM).len() == 2
+    }),
+    // Who is made again has a key that is new. Where hands have one more made, or each of two operators makes one (spec §3.2),
+    // that lives as long.
+    otherwise: |facts, faults| {
+        let other = |fault: &Fault| matches!(fault, Fault::Recreate | Fault::Twin | Fault::Tamper(_));
+        faults.iter().any(other) && facts.is_bound(NAMESPACE, CLAIM)
+    },
     ends_alike: true,
     check: check_bound,
 };

@@ -30,6 +30,14 @@ const SECOND_HOST: &str = "second.example:9000";
 
 const ADMIN_SECRET: Target = Target { kind: TargetKind::Secret, namespace: OPERATOR_NAMESPACE, name: "s3-admin" };
 
+const MOVED: Goal = Goal::new("the claim is bound at its new backend by one key", |facts| {
+    let claim = facts.claim(NAMESPACE, CLAIM);
+    facts.is_bound(NAMESPACE, CLAIM)
+        && claim["status"]["backend"]["name"] == "second"
+        && facts.internal(Role::VirtualCredential, NAMESPACE, CLAIM).len() == 1
+        && facts.internal(Role::BucketRecord, NAMESPACE, CLAIM).len() == 1
+});
+
 /// A claim is given another backend.
 pub(in super::super) static MOVE: Scenario = Scenario {
     name: "move",
@@ -40,13 +48,25 @@ pub(in super::super) static MOVE: Scenario = Scenario {
         let moved = patch(json!({"spec": {"backendRef": {"name": "second"}}}));
         [bound_in(&with_second(), "rotationPolicy: {overlapSeconds: 60}"), vec![moved]].concat()
     },
-    goal: Goal::new("the claim is bound at its new backend by one key", |facts| {
-        let claim = facts.claim(NAMESPACE, CLAIM);
-        facts.is_bound(NAMESPACE, CLAIM)
-            && claim["status"]["backend"]["name"] == "second"
-            && facts.internal(Role::VirtualCredential, NAMESPACE, CLAIM).len() == 1
-            && facts.internal(Role::BucketRecord, NAMESPACE, CLAIM).len() == 1
-    }),
+    goal: MOVED,
+    otherwise: no_other,
+    ends_alike: true,
+    check: |facts, _| check_keys(facts),
+};
+
+/// A claim with public access is given another backend: the bucket that it leaves is not to stay open.
+pub(in super::super) static MOVE_PUBLIC: Scenario = Scenario {
+    name: "move-public",
+    about: "a user gives a claim with public access another backend, and then another rate",
+    phase: Phase::Edit,
+    world: two_stores,
+    script: || {
+        let spec = "rotationPolicy: {overlapSeconds: 60}, anonymousAccess: {mode: ReadOnly, perSourceIPRPS: 5}";
+        let moved = patch(json!({"spec": {"backendRef": {"name": "second"}}}));
+        let slower = patch(json!({"spec": {"anonymousAccess": {"perSourceIPRPS": 2}}}));
+        [bound_in(&with_second(), spec), vec![moved, pass(30), slower]].concat()
+    },
+    goal: MOVED,
     otherwise: no_other,
     ends_alike: true,
     check: |facts, _| check_keys(facts),

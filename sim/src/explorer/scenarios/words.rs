@@ -119,8 +119,9 @@ pub(super) fn bound_in(manifests: &str, spec: &str) -> Vec<Step> {
 pub(super) fn check_bound(facts: &Facts, faults: &[Fault]) -> Result<(), String> {
     let claim = facts.claim(NAMESPACE, CLAIM);
     let bucket = facts.bucket(BUCKET).ok_or("the claim is bound, but there is no bucket")?;
-    let others =
-        |fault: &Fault| matches!(fault, Fault::Recreate | Fault::Usurp | Fault::NotImplemented(Feature::Tagging));
+    let others = |fault: &Fault| {
+        matches!(fault, Fault::Recreate | Fault::Usurp { .. } | Fault::NotImplemented(Feature::Tagging))
+    };
     let tag = bucket.tags.as_ref().and_then(|tags| tags.get("broker.stowage.io/claim-uid"));
     if !faults.iter().any(others) && tag.map(String::as_str) != claim["metadata"]["uid"].as_str() {
         return Err(format!("the claim is bound, but its bucket has the tags {:?}", bucket.tags));
@@ -144,7 +145,7 @@ pub(super) fn was_not_lost(facts: &Facts, faults: &[Fault]) -> bool {
     let records = facts.internal(Role::BucketRecord, NAMESPACE, CLAIM);
     let settled = records.iter().any(|(_, record)| field(record, "settled").as_deref() == Some("true"));
     let other = |fault: &Fault| match fault {
-        Fault::Recreate | Fault::Usurp => true,
+        Fault::Recreate | Fault::Usurp { .. } => true,
         Fault::Tamper(Tampering::DeleteCredential) => !settled,
         _ => false,
     };

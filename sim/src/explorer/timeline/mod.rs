@@ -27,7 +27,7 @@ pub struct Timeline {
     pub violations: Vec<Broken>,
     /// Virtual time that it took, in seconds.
     pub took: f64,
-    /// Hash of the calls.
+    /// Hash of the run.
     pub trace_hash: String,
     /// Everything that happened.
     pub events: Vec<Row>,
@@ -112,7 +112,7 @@ impl Timeline {
             unmet: outcome.history.trace.unmet(&schedule.plan).entries.iter().map(ToString::to_string).collect(),
             violations: violations.collect(),
             took: outcome.took.as_secs_f64(),
-            trace_hash: outcome.hash.clone(),
+            trace_hash: outcome.hash(),
             events,
         }
     }

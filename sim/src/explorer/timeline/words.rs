@@ -274,7 +274,7 @@ fn has_role(secret: &Value, wanted: Role) -> bool {
 
 /// The name of an internal Secret without most of the hash in it.
 fn without_hash(name: &str) -> String {
-    let begins = name.get(..HASHED).filter(|_| ["br-", "vc-", "ab-"].iter().any(|prefix| name.starts_with(prefix)));
+    let begins = name.get(..HASHED).filter(|_| Role::of_internal(name).is_some());
     begins.map_or_else(|| name.to_owned(), |begins| format!("{begins}…"))
 }
 

@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::super::Promise;
-use super::story::{By, Story, UID, consumer, encode, key, key_name};
+use super::story::{By, Story, consumer, encode, key, key_name};
 use crate::history::What;
 use crate::world::OPERATOR_NAMESPACE;
 
@@ -37,6 +37,16 @@ fn a_third_key_is_one_too_many() {
     story.change(By::Other, "secrets", "team-a", "photos-s3", |secret| secret["data"] = json!({}));
     story.mint(3);
     story.assert_kept();
+}
+
+#[test]
+fn what_the_cluster_takes_of_a_claim_that_goes_excuses_no_third_key() {
+    let mut story = rotated();
+    story.begin_deletion();
+    story.remove(By::Other, "secrets", "team-a", "photos-s3");
+    story.assert_kept();
+    story.mint(3);
+    story.assert_broken(Promise::I5, "3 live keys");
 }
 
 #[test]
@@ -182,16 +192,6 @@ fn at_rest_a_claim_that_is_being_deleted_has_no_key() {
     story.begin_deletion();
     story.note(What::AtRest);
     story.assert_broken_in_the_end(Promise::I7, "Secret vc-akia1 is still there");
-}
-
-#[test]
-fn no_binding_is_made_for_a_claim_that_is_gone() {
-    let mut story = Story::bound("Retain");
-    story.begin_deletion();
-    story.remove(By::Operator, "bucketclaims", "team-a", "photos");
-    let binding = json!({"metadata": {}, "data": {"claim_uid": encode(UID)}});
-    story.put(By::Operator, "secrets", OPERATOR_NAMESPACE, "ab-0a1b", binding);
-    story.assert_broken(Promise::I7, "binding ab-0a1b is made for claim team-a/photos, which is gone");
 }
 
 #[test]

@@ -7,6 +7,7 @@ mod clocks;
 mod holders;
 mod keys;
 mod policy;
+mod public;
 mod rest;
 mod stored;
 mod story;

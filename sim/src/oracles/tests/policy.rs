@@ -2,6 +2,7 @@
 
 use super::super::Promise;
 use super::story::{By, Story};
+use crate::effects::Fault;
 use crate::store::BucketSnapshot;
 
 #[test]
@@ -17,6 +18,22 @@ fn nothing_is_destroyed_by_a_pass_that_read_the_policy_retain() {
     story.get_claim();
     story.s3("DeleteBucket", |bucket| *bucket = None);
     story.assert_broken(Promise::I2, "whose policy is Retain");
+}
+
+#[test]
+fn a_read_excuses_what_follows_only_where_it_showed_the_past() {
+    let read_with = |fault| {
+        let mut story = Story::about_to_destroy("Force");
+        story.change_claim(By::Other, |claim| claim["spec"]["deletionPolicy"] = "Retain".into());
+        story.s3("GetBucketTagging", |_| {});
+        story.get_claim();
+        story.amend_last(|line| line.fault = Some(fault));
+        story.s3("DeleteBucket", |bucket| *bucket = None);
+        story
+    };
+    read_with(Fault::Stale { changes: 1 }).assert_limit(Promise::I2);
+    read_with(Fault::LostAnswer).assert_broken(Promise::I2, "whose policy is Retain");
+    read_with(Fault::Slow { millis: 100 }).assert_broken(Promise::I2, "whose policy is Retain");
 }
 
 #[test]

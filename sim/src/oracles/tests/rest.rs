@@ -5,7 +5,8 @@ use serde_json::json;
 
 use super::super::Promise;
 use super::story::{By, Story, UID, empty_bucket, key_name, record};
-use crate::effects::Actor;
+use crate::determinism::VirtualClock;
+use crate::effects::{Actor, Fault, KubeVerb, Rival};
 use crate::history::What;
 use crate::world::OPERATOR_NAMESPACE;
 
@@ -36,6 +37,46 @@ fn at_rest_nothing_is_written_and_a_bucket_is_looked_at_once_in_ten_minutes() {
 }
 
 #[test]
+fn each_of_two_operators_looks_by_itself() {
+    let mut story = at_rest();
+    for _ in 0..2 {
+        story.wait(270);
+        story.s3("GetBucketTagging", |_| {});
+        story.by_another();
+        story.wait(270);
+        story.s3("GetBucketTagging", |_| {});
+    }
+    story.assert_kept();
+}
+
+/// A bound claim at rest; these seconds later the operator reads as told.
+fn reads_at_rest(verb: KubeVerb, seconds: &[u64]) -> Story {
+    let mut story = at_rest();
+    for second in seconds {
+        story.read(verb, (600 + second) * 1000);
+    }
+    story
+}
+
+#[test]
+fn at_rest_a_watch_is_made_anew_when_its_time_is_over_a_secret_read_for_a_probe_and_nothing_listed() {
+    reads_at_rest(KubeVerb::Watch, &[290, 290, 290, 580, 580, 580]).assert_kept();
+    let again = reads_at_rest(KubeVerb::Watch, &[1, 80, 160, 239]);
+    again.assert_broken_in_the_end(
+        Promise::E1,
+        "watch secrets stowage-system/s3-admin is asked for more than 3 times in 240 s",
+    );
+    reads_at_rest(KubeVerb::Get, &[1, 2, 601, 602]).assert_kept();
+    let again = reads_at_rest(KubeVerb::Get, &[1, 2, 500]);
+    again.assert_broken_in_the_end(
+        Promise::E1,
+        "get secrets stowage-system/s3-admin is asked for more than 2 times in 540 s",
+    );
+    reads_at_rest(KubeVerb::List, &[0]).assert_kept();
+    reads_at_rest(KubeVerb::List, &[1]).assert_broken_in_the_end(Promise::E1, "is asked for more than 0 times");
+}
+
+#[test]
 fn what_nobody_deleted_is_not_made_again() {
     let mut story = Story::bound("Retain");
     story.s3("GetBucketTagging", |_| {});
@@ -56,6 +97,19 @@ fn a_key_that_nobody_asked_for_is_not_made() {
     story.ask_for_rotation();
     story.mint(2);
     story.assert_kept();
+}
+
+#[test]
+fn an_own_attempt_that_landed_is_nobody_elses_key() {
+    let refused = |rival| {
+        let mut story = Story::bound("Retain");
+        story.wait(600);
+        story.mint(2);
+        story.amend_last(|line| (line.world, line.fault) = (Some(409), Some(Fault::AlreadyExists(rival))));
+        story
+    };
+    refused(Rival::Own).assert_broken(Promise::E3, "its 2., and asked for 1");
+    refused(Rival::Foreign).assert_kept();
 }
 
 #[test]
@@ -136,6 +190,77 @@ fn a_rotation_that_is_asked_for_comes_within_its_bound() {
     story.assert_broken_in_the_end(Promise::L3, "is not replaced, as \"now\" asks for");
     story.change_claim(By::Operator, |claim| claim["status"]["handledRotateRequest"] = "now".into());
     story.assert_kept();
+}
+
+/// The operator reads the claim: it is there, and does something.
+fn is_there(story: &mut Story) {
+    story.get_claim();
+    let began = story.now.duration_since(VirtualClock::epoch()).as_millis().try_into().expect("it is later");
+    story.amend_last(|line| line.began_ms = began);
+}
+
+/// A tenant uses its key, so that something happens.
+fn later(story: &mut Story, seconds: i64) {
+    story.wait(seconds);
+    story.used(1, true);
+}
+
+#[test]
+fn a_rotation_that_was_asked_for_does_not_come_late() {
+    let mut story = with_a_new_key();
+    story.wait(600);
+    story.ask_for_rotation();
+    later(&mut story, 3600);
+    story.assert_kept();
+    is_there(&mut story);
+    later(&mut story, 60);
+    story.assert_kept();
+    let mut behind = story.clone();
+    behind.note(What::ClockOff { actor: Actor::Operator, ahead: -45 });
+    later(&mut behind, 45);
+    behind.assert_kept();
+    later(&mut behind, 1);
+    behind.assert_broken(Promise::L3, "of claim team-a/photos is not yet replaced, as \"now\" asks for");
+    later(&mut story, 1);
+    story.assert_broken(Promise::L3, "of claim team-a/photos is not yet replaced, as \"now\" asks for");
+    later(&mut story, 3600);
+    assert_eq!(story.judge().violations.len(), 1, "it is told once");
+}
+
+/// What keeps a rotation: trouble, an old key, and that it was asked for a moment ago.
+#[test]
+fn nobody_waits_too_long_for_a_rotation_that_something_keeps() {
+    let mut story = with_a_new_key();
+    story.wait(600);
+    is_there(&mut story);
+    story.amend_last(|line| line.fault = Some(Fault::Pause { seconds: 100 }));
+    story.ask_for_rotation();
+    is_there(&mut story);
+    later(&mut story, 1060);
+    story.assert_kept();
+    let mut late = story.clone();
+    later(&mut late, 1);
+    late.assert_broken(Promise::L3, "is not yet replaced");
+    story.change_claim(By::Operator, |claim| claim["status"]["conditions"][0]["status"] = "False".into());
+    later(&mut story, 3600);
+    story.change_claim(By::Operator, |claim| claim["status"]["conditions"][0]["status"] = "True".into());
+    is_there(&mut story);
+    later(&mut story, 60);
+    story.assert_kept();
+}
+
+#[test]
+fn a_rotation_by_time_does_not_come_late() {
+    let mut story = with_a_new_key();
+    story.change_claim(By::Other, |claim| {
+        claim["spec"]["rotationPolicy"] = json!({"mode": "TimeBased", "intervalDays": 7, "overlapSeconds": 60});
+    });
+    later(&mut story, 7 * 24 * 3600);
+    is_there(&mut story);
+    later(&mut story, 60);
+    story.assert_kept();
+    later(&mut story, 1);
+    story.assert_broken(Promise::L3, "is not yet replaced, and is older than 7 days");
 }
 
 #[test]

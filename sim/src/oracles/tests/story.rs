@@ -209,6 +209,12 @@ impl Story {
         self.amend_last(|line| line.began_ms = began_ms);
     }
 
+    /// The operator reads the admin's Secret so many milliseconds into the run.
+    pub(super) fn read(&mut self, verb: KubeVerb, began_ms: u64) {
+        self.kube_line(verb, "secrets", OPERATOR_NAMESPACE, "s3-admin", 200);
+        self.amend_last(|line| line.began_ms = began_ms);
+    }
+
     /// The operator reads the claim.
     pub(super) fn get_claim(&mut self) {
         self.kube_line(KubeVerb::Get, "bucketclaims", "team-a", "photos", 200);

@@ -12,7 +12,7 @@ fn reasons(fault: Fault) -> &'static [&'static str] {
         // A stranger has the name: of the bucket, the record, the credential or the consumer Secret.
         Fault::BucketExists => &["BucketExists"],
         Fault::AlreadyExists(Rival::Foreign) => &["BucketNameConflict", "CreationInconsistent", "SecretConflict"],
-        Fault::Usurp => &["BucketExists", "BucketMissing", "BucketNameConflict"],
+        Fault::Usurp { .. } => &["BucketExists", "BucketMissing", "BucketNameConflict"],
         // A bucket that was bound is never replaced by an empty one.
         Fault::Vanish => &["BucketMissing"],
         // Without its owner reference it is nobody's.

@@ -65,7 +65,7 @@ fn run(scenario: &Scenario, plan: Plan) -> Run {
         let trace = stage.world.effects.trace();
         let calls = trace.lines().iter().map(|line| (line.number, line.call.clone())).collect();
         // At the next look at a bucket, at the next sweep, or when the operator goes on.
-        let shows_late = matches!(fault, Some(Fault::Vanish | Fault::Usurp | Fault::Twin | Fault::Pause { .. }));
+        let shows_late = matches!(fault, Some(Fault::Vanish | Fault::Usurp { .. } | Fault::Twin | Fault::Pause { .. }));
         stage.world.pass(if shows_late { RESYNC } else { AFTERMATH }).await;
         stage.world.run_cluster_controllers();
         oracles::assert_sound(&stage, fault).await;
@@ -149,7 +149,7 @@ fn matrix(scenario: &Scenario, faults: impl Fn(&Fault) -> bool) {
 /// after the look at its tags, and before the calls that empty it, can't be told from ourselves.
 fn is_beyond_proof(fault: Fault, call: &Call) -> bool {
     let empties = ["ListMultipartUploads", "AbortMultipartUpload", "ListObjectVersions"];
-    fault == Fault::Usurp && matches!(call, Call::S3(call) if empties.contains(&call.operation.name()))
+    fault == Fault::Usurp { empty: false } && matches!(call, Call::S3(call) if empties.contains(&call.operation.name()))
 }
 
 fn is_of_watches(fault: Fault) -> bool {

@@ -62,7 +62,7 @@ fn assert_strangers_untouched(stage: &Stage, fault: Option<Fault>) {
             assert_eq!(bucket.tags, None);
         }
     }
-    if fault == Some(Fault::Usurp) {
+    if fault == Some(Fault::Usurp { empty: false }) {
         assert!(world.store.objects(BUCKET).contains_key("theirs"), "another's object is gone\n{}", stage.trace());
     }
     for stored in world.cluster.objects().iter().filter(|stored| stored.plural == "secrets") {

@@ -180,7 +180,7 @@ fn assert_bound(stage: &Stage, fault: Option<Fault>) {
     let world = &stage.world;
     let claim = claim_object(world);
     let bucket = world.store.bucket(BUCKET).expect("a bound claim has a bucket");
-    let others = matches!(fault, Some(Fault::Recreate | Fault::Usurp | Fault::NotImplemented(Feature::Tagging)));
+    let others = matches!(fault, Some(Fault::Recreate | Fault::Usurp { .. } | Fault::NotImplemented(Feature::Tagging)));
     if !others {
         let tags = bucket.tags.expect("the bucket is tagged");
         assert_eq!(Some(tags["broker.stowage.io/claim-uid"].as_str()), claim["metadata"]["uid"].as_str());
@@ -196,7 +196,7 @@ fn assert_gone(stage: &Stage, fault: Option<Fault>) {
     if !by_hand {
         assert_eq!(internal_of(world, "photos"), Vec::<String>::new(), "{}", stage.trace());
     }
-    let deleted = matches!(fault, Some(Fault::Vanish | Fault::Usurp | Fault::Edit(Edit::Force)));
+    let deleted = matches!(fault, Some(Fault::Vanish | Fault::Usurp { .. } | Fault::Edit(Edit::Force)));
     if !deleted {
         assert!(world.store.objects(BUCKET).contains_key("data"), "the bucket is retained\n{}", stage.trace());
     }
@@ -207,7 +207,7 @@ fn assert_gone_with_bucket(stage: &Stage, fault: Option<Fault>) {
     let world = &stage.world;
     assert_eq!(internal_of(world, "photos"), Vec::<String>::new(), "{}", stage.trace());
     let kept = match fault {
-        Some(Fault::Usurp | Fault::Edit(Edit::Retain)) => true,
+        Some(Fault::Usurp { .. } | Fault::Edit(Edit::Retain)) => true,
         // Without a record, or with tags that don't show, nothing proves it ours.
         Some(Fault::Tamper(Tampering::DeleteRecord | Tampering::StripFinalizers) | Fault::StaleRead) => true,
         _ => false,
@@ -220,7 +220,7 @@ fn assert_gone_with_bucket(stage: &Stage, fault: Option<Fault>) {
 /// The bucket is as it was: data, settings and tags.
 fn assert_adopted(stage: &Stage, fault: Option<Fault>) {
     let world = &stage.world;
-    if matches!(fault, Some(Fault::Vanish | Fault::Usurp)) {
+    if matches!(fault, Some(Fault::Vanish | Fault::Usurp { .. })) {
         return;
     }
     assert_eq!(claim_object(world)["status"]["bucketOrigin"], "Adopted");
