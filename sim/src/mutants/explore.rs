@@ -26,13 +26,16 @@ pub(super) struct Limits {
 pub struct Kill {
     /// The line that `stowage-sim replay` takes.
     pub line: String,
-    /// The promise that was broken.
+    /// The promise that was broken first.
     pub promise: String,
     /// What was seen.
     pub message: String,
     /// The line of the smallest plan that breaks the promise too, where one was found.
     #[serde(default)]
     pub shrunk: Option<String>,
+    /// All promises that the mutant breaks under the smallest line, each once, in the order in which they were found broken.
+    #[serde(skip)]
+    pub promises: Vec<String>,
     /// Whether every fault of the line met a call of the unmutated operator too.
     #[serde(skip)]
     pub met: bool,
@@ -83,8 +86,28 @@ fn told<T: DeserializeOwned>(done: &Done, what: &str) -> Result<T, String> {
 pub(super) struct Replayed {
     /// Faults of the line that met no call.
     pub(super) unmet: Vec<String>,
-    /// The promises that were broken.
-    pub(super) violations: Vec<serde_json::Value>,
+    /// What was broken.
+    pub(super) violations: Vec<Violated>,
+}
+
+/// A promise that a replay broke.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+pub(super) struct Violated {
+    /// Its name.
+    pub(super) promise: String,
+}
+
+impl Replayed {
+    /// The promises that were broken, each once.
+    pub(super) fn promises(self) -> Vec<String> {
+        let mut promises = Vec::new();
+        for Violated { promise } in self.violations {
+            if !promises.contains(&promise) {
+                promises.push(promise);
+            }
+        }
+        promises
+    }
 }
 
 /// Replays a line by this build.
@@ -119,5 +142,13 @@ mod tests {
         let problem = told::<Explored>(&done("", false), "exploration").expect_err("there is none");
         assert!(problem.contains("the exploration crashed: last words"), "{problem}");
         assert!(told::<Explored>(&done("panicked", true), "exploration").is_err());
+    }
+
+    #[test]
+    fn a_promise_that_is_broken_twice_is_named_once() {
+        let text = r#"{"line": "create 1", "unmet": [], "violations":
+            [{"promise": "L1", "words": "w"}, {"promise": "I1", "event": 4}, {"promise": "L1"}]}"#;
+        let replayed: Replayed = told(&done(text, true), "replay").expect("it is an account");
+        assert_eq!(replayed.promises(), ["L1", "I1"]);
     }
 }

@@ -38,6 +38,7 @@ pub fn document(report: &Report) -> Value {
             "fault": kill.map(Kill::fault),
             "seconds": outcome.seconds,
             "promise": kill.map(|kill| &kill.promise),
+            "promises": kill.map(|kill| &kill.promises),
             "message": kill.map(|kill| &kill.message),
             "met": kill.map(|kill| kill.met),
             "problem": problem,
@@ -52,17 +53,18 @@ pub fn document(report: &Report) -> Value {
         "killed": report.killed().count(),
         "total": report.outcomes.len(),
         "median_seconds": report.median(),
+        "unbroken": report.unbroken(),
     })
 }
 
 /// The table, and what it sums up to.
 pub fn text(report: &Report) -> String {
-    let mut table = Table::new(&["MUTANT", "PROMISE", "SECONDS", "BUILD", "SCHEDULES", "KILLED BY"]);
+    let mut table = Table::new(&["MUTANT", "PROMISES", "SECONDS", "BUILD", "SCHEDULES", "KILLED BY"]);
     for outcome in &report.outcomes {
-        let (promise, by) = verdict(outcome);
+        let (promises, by) = verdict(outcome);
         let cells = [
             outcome.mutant.name.clone(),
-            promise,
+            promises,
             format!("{:.2}", outcome.seconds),
             format!("{:.0}", outcome.build.as_secs_f64()),
             outcome.schedules.to_string(),
@@ -75,13 +77,14 @@ pub fn text(report: &Report) -> String {
         line.iter().for_each(|span| text.push_str(&span.text));
         text.push('\n');
     }
-    text + "\n" + &summary(report) + "\n"
+    let sentences = std::iter::once(summary(report)).chain(notes(report));
+    sentences.fold(text + "\n", |text, sentence| text + &sentence + "\n")
 }
 
-/// The promise and what broke it, or a dash and why none was.
+/// The promises and what broke them, or a dash and why none was.
 fn verdict(outcome: &Outcome) -> (String, String) {
     match &outcome.verdict {
-        Verdict::Killed(kill) => (kill.promise.clone(), kill.fault().to_owned()),
+        Verdict::Killed(kill) => (kill.promises.join(", "), kill.fault().to_owned()),
         Verdict::Survived => ("-".to_owned(), "it survives".to_owned()),
         Verdict::Failed(why) => ("-".to_owned(), format!("not tried: {why}")),
     }
@@ -97,12 +100,25 @@ pub(super) fn summary(report: &Report) -> String {
     format!("{killed} of {total} mutants killed{median}{alive}")
 }
 
+/// What the oracles have to do with it: which promises no mutant broke, and which mutants break none that they were made for.
+fn notes(report: &Report) -> Vec<String> {
+    let unbroken = report.unbroken();
+    let mistaken: Vec<_> = report.mistaken().map(|outcome| outcome.mutant.name.as_str()).collect();
+    let note = |names: &[&str], what: &str| (!names.is_empty()).then(|| format!("{what}: {}", names.join(", ")));
+    let notes = [
+        note(&unbroken, "Promises that none of them breaks"),
+        note(&mistaken, "Mutants that break other promises than their headers name"),
+    ];
+    notes.into_iter().flatten().collect()
+}
+
 const PREFACE: &str = "\
 # Mutants
 
 Bugs that were put into the operator on purpose, one at a time, and what the exploration killed each with. Written by
 `stowage-sim mutants -o markdown`; the patches are in [sim/mutants](../sim/mutants). Seconds are of exploration, until the
-first broken promise; the build of a mutant is not among them. The fault is the line that `stowage-sim replay` takes; the
+first broken promise; the build of a mutant is not among them. The promises are all that it breaks under that line,
+in the order in which they were found broken. The fault is the line that `stowage-sim replay` takes; the
 unmutated operator keeps every promise under it. Where it makes other calls than the mutant, a fault of the line may meet none
 of them; such a line is marked with †.
 ";
@@ -110,17 +126,21 @@ of them; such a line is marked with †.
 /// `docs/mutants.md`.
 pub fn markdown(report: &Report) -> String {
     let mut text = format!("{PREFACE}\n{}.\n\n", summary(report));
-    text.push_str("| mutant | bug | from | promise | killed by | seconds |\n|---|---|---|---|---|---|\n");
+    for note in notes(report) {
+        // Writing to a String does not fail.
+        let _ = writeln!(text, "{note}.\n");
+    }
+    text.push_str("| mutant | bug | from | promises | killed by | seconds |\n|---|---|---|---|---|---|\n");
     let cell = |text: &str| text.replace('|', "\\|");
     for outcome in &report.outcomes {
-        let (promise, by) = verdict(outcome);
-        let by = if promise == "-" { by } else { format!("`{by}`") };
+        let (promises, by) = verdict(outcome);
+        let by = if promises == "-" { by } else { format!("`{by}`") };
         let met = !matches!(&outcome.verdict, Verdict::Killed(kill) if !kill.met);
         let by = if met { by } else { format!("{by} †") };
         let mutant = &outcome.mutant;
         let (bug, from, by) = (cell(&mutant.bug), cell(&mutant.origin), cell(&by));
         // Writing to a String does not fail.
-        let _ = writeln!(text, "| `{}` | {bug} | {from} | {promise} | {by} | {:.2} |", mutant.name, outcome.seconds);
+        let _ = writeln!(text, "| `{}` | {bug} | {from} | {promises} | {by} | {:.2} |", mutant.name, outcome.seconds);
     }
     text
 }
@@ -144,6 +164,7 @@ mod tests {
             promise: promise.to_owned(),
             message: "gone".to_owned(),
             shrunk: None,
+            promises: vec![promise.to_owned(), "L1".to_owned()],
             met: promise != "L2",
         };
         Report {
@@ -172,13 +193,16 @@ mod tests {
     fn people_get_a_table_and_a_sentence() {
         let text = text(&report());
         assert!(text.contains("3 of 5 mutants killed, in 1.50 s of exploration (median); not: b, d"), "{text}");
+        assert!(text.contains("\nMutants that break other promises than their headers name: c, e\n"), "{text}");
+        let unbroken = text.lines().find(|line| line.starts_with("Promises that none of them breaks: "));
+        assert!(unbroken.is_some_and(|line| line.contains("I2") && !line.contains("L1")), "{text}");
         assert!(text.lines().nth(2).is_some_and(|line| line.ends_with("it survives")), "{text}");
     }
 
     #[test]
     fn the_page_has_a_row_for_each() {
         let page = markdown(&report());
-        assert!(page.contains("| `a` | B \\| b. | F | I1 | `create 1 #3 lost-answer` | 0.50 |"), "{page}");
+        assert!(page.contains("| `a` | B \\| b. | F | I1, L1 | `create 1 #3 lost-answer` | 0.50 |"), "{page}");
         assert_eq!(page.lines().filter(|line| line.starts_with("| `")).count(), 5);
         let marked: Vec<&str> = page.lines().filter(|line| line.contains("` †")).collect();
         assert!(matches!(marked.as_slice(), [c] if c.starts_with("| `c`")), "{page}");

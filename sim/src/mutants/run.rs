@@ -1,9 +1,11 @@
 //! One mutant after the other: applied, built, explored, and its death confirmed.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
+
+use crate::oracles::Promise;
 
 use super::catalogue::Mutant;
 use super::explore::{Kill, Limits, explore, replay};
@@ -35,6 +37,16 @@ pub struct Outcome {
     pub build: Duration,
 }
 
+impl Outcome {
+    /// What it was killed by, if it was.
+    pub fn kill(&self) -> Option<&Kill> {
+        match &self.verdict {
+            Verdict::Killed(kill) => Some(kill),
+            Verdict::Survived | Verdict::Failed(_) => None,
+        }
+    }
+}
+
 /// What became of all.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Report {
@@ -51,6 +63,24 @@ impl Report {
     /// Those that were not, for whatever reason.
     pub fn alive(&self) -> impl Iterator<Item = &Outcome> {
         self.outcomes.iter().filter(|outcome| !matches!(outcome.verdict, Verdict::Killed(_)))
+    }
+
+    /// Promises that no mutant broke, by name: nothing shows here that their oracles see anything.
+    pub fn unbroken(&self) -> Vec<&'static str> {
+        let broken: BTreeSet<&str> = self.kills().flat_map(|kill| &kill.promises).map(String::as_str).collect();
+        Promise::ALL.into_iter().map(Promise::name).filter(|name| !broken.contains(name)).collect()
+    }
+
+    /// Those that break none of the promises that their headers name, under the line that killed them.
+    pub fn mistaken(&self) -> impl Iterator<Item = &Outcome> {
+        let breaks = |outcome: &Outcome, kill: &Kill| {
+            outcome.mutant.promises.iter().any(|promise| kill.promises.iter().any(|name| name == promise.name()))
+        };
+        self.killed().filter(move |outcome| !outcome.kill().is_some_and(|kill| breaks(outcome, kill)))
+    }
+
+    fn kills(&self) -> impl Iterator<Item = &Kill> {
+        self.outcomes.iter().filter_map(Outcome::kill)
     }
 
     /// The median of the times that it took to kill those that were killed.
@@ -128,7 +158,11 @@ impl Trial<'_> {
             if !replayed.violations.is_empty() {
                 return Err(format!("a promise is broken without the mutant too: {}", kill.fault()));
             }
-            return Ok(Some(Kill { met: replayed.unmet.is_empty(), ..kill }));
+            let promises = replay(binary, kill.fault())?.promises();
+            if promises.is_empty() {
+                return Err(format!("played again it breaks no promise: {}", kill.fault()));
+            }
+            return Ok(Some(Kill { met: replayed.unmet.is_empty(), promises, ..kill }));
         }
         Ok(None)
     }
