@@ -230,6 +230,13 @@ pub(super) fn withdraw_public_access(view: &View, desired: &Desired) -> Result<(
     }
 }
 
+/// The claim's binding, if it opens this bucket.
+pub(super) fn public_access_to<'a>(view: &'a View, record: &BucketRecord) -> Option<&'a Stored> {
+    let binding = view.own.get(&AnonymousBinding::name(&view.claim.uid))?;
+    let opens = [("backend", record.backend.as_str()), ("bucket_name", record.bucket.as_str())];
+    opens.into_iter().all(|(field, value)| binding.text(field) == Some(value)).then_some(binding)
+}
+
 /// Exists exactly while the claim is bound and its mode is not `None` (spec §2).
 fn binding(view: &View, desired: &Desired, record: &BucketRecord) -> Result<(), Halt> {
     let name = AnonymousBinding::name(&record.uid);

@@ -11,7 +11,7 @@ use crate::api::{AccessKeyId, Backend, BucketRecord, Desired, Reason};
 
 use super::bind::{blank, hold, require_fresh, target, wanted};
 use super::bucket::{self, record_patch, rewrite};
-use super::credentials::facts;
+use super::credentials::{facts, public_access_to};
 use super::repair::{Change, Trigger};
 use super::step::{Act, Concern, Halt, Look, Stop, Target};
 use super::view::{BucketSeen, Checked, Stored, View};
@@ -34,10 +34,10 @@ pub(super) fn choose(view: &View, desired: &Desired, record: &BucketRecord, stor
         kept = to.record();
     }
     match view.records().find(|(other, _)| other.name() != kept) {
-        Some((_, left)) => match view.unanswered {
+        Some((left, left_in)) => match view.unanswered {
             // A create without an answer may still land (spec §3.2).
             Some(time) => Err(Halt::Wait(time)),
-            None => let_go(view, &left),
+            None => let_go(view, &left, &left_in),
         },
         None => Ok(()),
     }
@@ -231,18 +231,20 @@ pub(super) fn leave(
         if !has_key && !pending(&record) {
             match view.unanswered {
                 Some(time) => due = SignedDuration::try_from(time).ok().and_then(|time| now.checked_add(time).ok()),
-                None => let_go(view, &stored)?,
+                None => let_go(view, &record, &stored)?,
             }
         }
     }
     Ok(due)
 }
 
-/// A live list has shown that there is no key to its bucket.
-fn let_go(view: &View, stored: &Stored) -> Result<(), Halt> {
+/// A live list has shown that there is no key to its bucket. Nor may the public get to it, which what stops the way to the
+/// next bucket would leave as it is.
+fn let_go(view: &View, record: &BucketRecord, stored: &Stored) -> Result<(), Halt> {
     require_fresh(view)?;
     if view.own_lists == 0 {
         return Err(Look::Own.into());
     }
-    Err(Act::Delete(stored.reference()).into())
+    let open = public_access_to(view, record);
+    Err(Act::Delete(open.unwrap_or(stored).reference()).into())
 }

@@ -92,7 +92,8 @@ pub(super) fn judge(state: &State<'_>, found: &mut Findings) {
     }
 }
 
-fn opens(access: &Access, record: &Record) -> bool {
+/// Whether it is to the bucket of this record.
+pub(super) fn opens(access: &Access, record: &Record) -> bool {
     access.bucket == record.bucket && access.backend == record.backend
 }
 

@@ -11,8 +11,8 @@ use crate::history::Called;
 use super::findings::{Findings, Violation};
 use super::order::record_of;
 use super::state::{Hand, Place, Seen, State, Step};
-use super::views::{End, Key, Secret};
-use super::{Case, Promise};
+use super::views::{End, Key, Record, Secret};
+use super::{Case, Promise, public};
 
 /// At rest a bucket is looked at, and a backend probed, once in ten minutes, give or take a tenth (spec §1, §5). What
 /// keeps a claim from what its user wants is tried again also when somebody touches the claim; but nothing comes of it.
@@ -162,7 +162,12 @@ fn may_go(state: &State<'_>, step: &Step<'_>, (_, name): Place<'_>, secret: &Sec
             let now = state.clocks.latest_of_operator(step.at);
             matches!(key.end, End::At(end) if end <= now) || !key.counts
         }
-        Secret::Binding(_) => !life.claim.wants_public_access(),
+        // In a move the bucket that is left is closed to the public, unless it was led on to the next one.
+        Secret::Binding(binding) => {
+            let next = |record: &Record| binding.access.as_ref().is_none_or(|access| !public::opens(access, record));
+            let moves = |secret: &Secret<'_>| matches!(secret, Secret::Record(record) if next(record));
+            !life.claim.wants_public_access() || state.of(life.claim.uid).any(|(_, held)| moves(&held.secret))
+        }
         Secret::Consumer(_) => life.claim.secret_name() != name,
         // After a move the record of the bucket that was left goes.
         Secret::Record(_) => {

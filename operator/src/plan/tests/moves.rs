@@ -299,6 +299,37 @@ fn a_record_that_was_left_is_marked_while_a_key_opens_its_bucket_and_goes_after_
     assert_eq!(secret.name, record(&view).name().to_string());
 }
 
+/// Nothing else would: what stops the way to the new bucket may stop it for good.
+#[test]
+fn a_bucket_that_is_open_to_the_public_is_closed_before_its_record_goes() {
+    let mut view = sent_on();
+    let public = json!({"backendRef": {"name": "second"}, "anonymousAccess": {"mode": "ReadOnly"}});
+    // Nothing tells of a key any more.
+    view.claim = claim_in("team-a", &public, true);
+    put_record(&mut view, NEW, 2);
+    remove_key(&mut view, 1);
+    let old = record(&view);
+    let open = |at: (&str, &str)| crate::api::AnonymousBinding {
+        claim: old.claim.clone(),
+        uid: old.uid.clone(),
+        backend: at.0.into(),
+        bucket: crate::api::BucketName::parse(at.1).unwrap(),
+        per_source_ip_rps: 0,
+    };
+    put(&mut view, stored(&open(OLD).content(NAMESPACE)));
+    view.own_lists = 1;
+    let gone = |view: &View| match step(view) {
+        Step::Act(Act::Delete(secret)) => secret.name,
+        other => panic!("{other}"),
+    };
+    let binding = crate::api::AnonymousBinding::name(&old.uid);
+    assert_eq!(gone(&view), binding);
+    put(&mut view, stored(&open(NEW).content(NAMESPACE)));
+    assert_eq!(gone(&view), old.name().to_string(), "that of the new bucket stays");
+    view.own.remove(&binding);
+    assert_eq!(gone(&view), old.name().to_string());
+}
+
 #[test]
 fn the_versioning_of_a_bound_bucket_is_asked_after_an_edit_and_not_at_rest() {
     let mut view = bound();

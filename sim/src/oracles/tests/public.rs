@@ -97,6 +97,24 @@ fn a_claim_that_is_not_ready_or_asks_for_nothing_needs_no_binding() {
 }
 
 #[test]
+fn only_a_bucket_that_the_claim_leaves_is_closed() {
+    let closed = |besides: Option<&str>| {
+        let mut story = open();
+        if let Some(bucket) = besides {
+            let mut held = record(UID);
+            held["data"]["bucket_name"] = encode(bucket).into();
+            story.put(By::Operator, "secrets", OPERATOR_NAMESPACE, "br-2", held);
+        }
+        story.remove(By::Operator, "secrets", OPERATOR_NAMESPACE, BINDING);
+        story
+    };
+    closed(Some("another")).assert_kept();
+    for besides in [None, Some(BUCKET)] {
+        closed(besides).assert_broken(Promise::E3, "ab-0a1b is deleted while its claim lives and needs it");
+    }
+}
+
+#[test]
 fn only_a_bucket_that_the_claim_holds_is_opened() {
     for (field, value) in [("bucket_name", "another"), ("backend", "second")] {
         let mut story = open();
