@@ -15,8 +15,9 @@ use crate::api::{
 };
 
 use super::bind::target_credential;
+use super::credentials::published_generation;
 use super::step::{Act, Announcement, Concern, Rest, Step, Stop, Then};
-use super::view::{LetGo, View};
+use super::view::{LetGo, Stored, View};
 use super::{bucket, delete};
 
 /// Ends a pass: writes the status if it should be another one, then rests. `trouble` is what keeps the claim from
@@ -290,13 +291,16 @@ fn published(view: &View, record: &BucketRecord) -> Option<String> {
 }
 
 /// Name of the consumer Secret that the tenant has as long as the one of the spec is not to be had: that which the status names
-/// (spec §3.7). Where an edit of the name overtook the one before, that may be gone, and another is the claim's.
+/// (spec §3.7). Where an edit of the name overtook the one before, or the first pass, that may be none, and another holds
+/// a key of the claim.
 fn bound_meanwhile(view: &View) -> Option<String> {
-    let told = view.claim.status.bound_secret_name.as_ref()?;
+    let told = view.claim.status.bound_secret_name.as_deref();
     let ours = || view.consumers.values().flatten().filter(|secret| secret.is_controlled_by(&view.claim.uid));
-    let is_there = ours().any(|secret| secret.name() == told);
-    let other = if is_there { None } else { ours().next() };
-    Some(other.map_or_else(|| told.clone(), |secret| secret.name().to_owned()))
+    let has_key = |secret: &&Stored| {
+        published_generation(view, secret).is_some_and(|generation| view.credential(generation).is_some())
+    };
+    let there = ours().find(|secret| Some(secret.name()) == told).or_else(|| ours().find(has_key));
+    there.map(Stored::name).or(told).map(str::to_owned)
 }
 
 /// A claim that was bound is bound to another bucket now, and has to be told that it finds none of its data there. A

@@ -126,6 +126,16 @@ fn the_status_names_the_consumer_secret_that_is_there_while_the_one_of_the_spec_
     assert_eq!((verdict(&view).as_str(), told(&view).as_deref()), ("SecretConflict", Some("between-s3")));
     view.consumers.insert("photos-s3".into(), named("photos-s3", true));
     assert_eq!(told(&view).as_deref(), Some("photos-s3"), "that of the status, where both are there");
+    view.consumers.remove("photos-s3");
+    view.claim.status.bound_secret_name = None;
+    assert_eq!(told(&view).as_deref(), Some("between-s3"), "the name was edited while the claim was bound");
+    let mut other = named("between-s3", true);
+    if let Some(Stored(secret)) = &mut other {
+        Arc::make_mut(secret).data = None;
+    }
+    view.consumers.insert("between-s3".into(), other);
+    assert_eq!(told(&view), None, "it holds no key");
+    view.claim.status.bound_secret_name = Some("photos-s3".into());
     view.consumers.retain(|name, _| name == "taken-s3");
     assert_eq!(told(&view).as_deref(), Some("photos-s3"), "what a cache does not show may be there");
 }
