@@ -129,7 +129,7 @@ impl Actor {
             Err(kube::Error::Api(status)) if status.is_not_found() => {}
             Err(error) => return Err(kubernetes::failure(&error)),
         }
-        self.cache(&secret.namespace).forget(&secret.namespace, &secret.name);
+        self.cache(&secret.namespace).deleted(secret);
         Ok(Answer::Done)
     }
 

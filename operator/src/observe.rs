@@ -122,10 +122,12 @@ impl Observer {
         Ok(Answer::Secrets(secrets))
     }
 
+    /// LIST internal Secrets. One that shows what we deleted since is no answer either.
     async fn list(&self, labels: &str) -> Result<ObjectList<Secret>, Failure> {
         let api: Api<Secret> = Api::namespaced(self.client.clone(), &self.setting.operator_namespace);
         let list = api.list(&ListParams::default().labels(labels)).await;
-        list.map_err(|error| kubernetes::failure(&error))
+        let list = list.map_err(|error| kubernetes::failure(&error))?;
+        if self.internal.has_deleted(&list.items) { Err(Failure::Conflict) } else { Ok(list) }
     }
 
     /// What a live list of internal Secrets shows.

@@ -1,14 +1,15 @@
 //! Secrets of ours, by name and by the claim and bucket that they belong to.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use k8s_openapi::api::core::v1::Secret;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::ResourceExt;
 use kube::runtime::watcher::Event;
 
 use crate::api::{BucketName, ClaimUid, ConsumerContent, wire};
-use crate::plan::Stored;
+use crate::plan::{SecretRef, Stored};
 
 use super::{is_later, number};
 
@@ -21,6 +22,9 @@ type Key = (String, String);
 const CONSUMER: &str = wire::Role::ConsumerSecret.as_str();
 /// Longer than any value that is ours, in bytes: of what is longer the beginning tells that it isn't.
 const LONGEST: usize = 4096;
+/// So many of our deletions are remembered, the latest: far more than come between a deletion and the end of the next pass over
+/// its claim.
+const MOST_DELETED: usize = 1024;
 
 #[derive(Default)]
 struct Secrets {
@@ -31,6 +35,8 @@ struct Secrets {
     listing: Option<BTreeSet<Key>>,
     /// What a live read did not find, and of whose deletion the watch has not told.
     missed: BTreeMap<Key, Arc<Secret>>,
+    /// UIDs of what we deleted, the latest last.
+    deleted: VecDeque<String>,
 }
 
 impl SecretCache {
@@ -54,10 +60,22 @@ impl SecretCache {
         self.lock().put(secret.as_ref().clone());
     }
 
-    /// Forgets a Secret that we deleted.
-    pub(crate) fn forget(&self, namespace: &str, name: &str) {
-        let key = (namespace.to_owned(), name.to_owned());
-        self.lock().remove(&key);
+    /// Forgets a Secret that we deleted, but for that.
+    pub(crate) fn deleted(&self, secret: &SecretRef) {
+        let mut secrets = self.lock();
+        secrets.remove(&(secret.namespace.clone(), secret.name.clone()));
+        secrets.deleted.push_back(secret.id.uid.clone());
+        if secrets.deleted.len() > MOST_DELETED {
+            secrets.deleted.pop_front();
+        }
+    }
+
+    /// Whether we deleted one of these before: who shows it tells of the past. Not of one on its way out, which somebody's
+    /// finalizer keeps.
+    pub(crate) fn has_deleted(&self, shown: &[Secret]) -> bool {
+        let secrets = self.lock();
+        let deleted = |meta: &ObjectMeta| meta.uid.as_ref().is_some_and(|uid| secrets.deleted.contains(uid));
+        shown.iter().any(|secret| secret.metadata.deletion_timestamp.is_none() && deleted(&secret.metadata))
     }
 
     /// Takes in that a live read did not find this Secret: it is forgotten, also where the watch keeps silent.
@@ -147,16 +165,19 @@ impl Secrets {
         if let Some(listing) = &mut self.listing {
             listing.remove(&key);
         }
-        self.missed.remove(&key);
+        // Who missed it knows; whose it was may be another.
+        let missed = self.missed.remove(&key);
         let gone = self.by_name.get(&key).is_some_and(|present| !is_later(present.as_ref(), deleted));
-        if gone { self.remove(&key).into_iter().collect() } else { Vec::new() }
+        if gone { self.remove(&key).into_iter().collect() } else { missed.into_iter().collect() }
     }
 
     fn finish_list(&mut self) -> Vec<Arc<Secret>> {
         let listed = self.listing.take().unwrap_or_default();
-        self.missed.retain(|key, _| listed.contains(key));
-        let gone: Vec<Key> = self.by_name.keys().filter(|key| !listed.contains(key)).cloned().collect();
-        gone.iter().filter_map(|key| self.remove(key)).collect()
+        let missed = self.missed.extract_if(.., |key, _| !listed.contains(key)).map(|(_, secret)| secret);
+        let mut gone: Vec<_> = missed.collect();
+        let unlisted: Vec<Key> = self.by_name.keys().filter(|key| !listed.contains(key)).cloned().collect();
+        gone.extend(unlisted.iter().filter_map(|key| self.remove(key)));
+        gone
     }
 
     fn remove(&mut self, key: &Key) -> Option<Arc<Secret>> {
@@ -229,7 +250,8 @@ fn key(secret: &Secret) -> Key {
 #[cfg(test)]
 mod tests {
     use k8s_openapi::ByteString;
-    use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
+    use k8s_openapi::apimachinery::pkg::apis::meta::v1::{OwnerReference, Time};
+    use k8s_openapi::jiff::Timestamp;
 
     use super::*;
     use crate::api::{ClaimRef, CredentialFacts, SecretKey};
@@ -351,7 +373,8 @@ mod tests {
 
         cache.missed("stowage-system", &name);
         assert!(cache.is_ahead_of(&ClaimUid::new("u-1"), Some("2")), "it was seen");
-        cache.apply(Event::Delete(secret(4)));
+        let told = cache.apply(Event::Delete(secret(4)));
+        assert_eq!(told.len(), 1, "who missed it may be another than whose it was");
         cache.met(&stored);
         assert!(versions(&cache).is_empty(), "the watch has told of its deletion");
 
@@ -364,8 +387,26 @@ mod tests {
 
         cache.missed("stowage-system", &name);
         cache.apply(Event::Init);
-        cache.apply(Event::InitDone);
+        assert_eq!(cache.apply(Event::InitDone).len(), 1);
         cache.met(&Arc::new(secret(5)));
         assert!(versions(&cache).is_empty(), "a later list does not show it");
+    }
+
+    #[test]
+    fn what_we_deleted_is_known_when_it_is_shown_again_for_a_while() {
+        let cache = SecretCache::default();
+        let with_uid = |uid: u32| {
+            let mut secret = secret(uid);
+            secret.metadata.uid = Some(format!("s-{uid}"));
+            secret
+        };
+        for uid in 0..=1024 {
+            cache.deleted(&Stored(Arc::new(with_uid(uid))).reference());
+        }
+        let known = [0, 1, 1024, 1025].map(|uid| cache.has_deleted(&[secret(1), with_uid(uid)]));
+        assert_eq!(known, [false, true, true, false]);
+        let mut kept = with_uid(1024);
+        kept.metadata.deletion_timestamp = Some(Time(Timestamp::UNIX_EPOCH));
+        assert!(!cache.has_deleted(&[kept]), "a finalizer keeps it");
     }
 }
