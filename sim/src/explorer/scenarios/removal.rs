@@ -242,7 +242,10 @@ pub(super) fn check_gone(facts: &Facts, faults: &[Fault]) -> Result<(), String> 
     if !left.is_empty() {
         return Err(format!("the claim is gone, but {left:?} are left"));
     }
+    let untagged = || facts.bucket(BUCKET).is_some_and(|bucket| bucket.tags.iter().flatten().next().is_none());
     let keeps = |fault: &Fault| match fault {
+        // What nobody came to tag is ours only as long as it is empty.
+        Fault::LateWrite => untagged(),
         // A claim that was made again has adopted it.
         Fault::Usurp { .. } | Fault::Recreate | Fault::Edit(Edit::Retain) => true,
         // It is a stranger's.

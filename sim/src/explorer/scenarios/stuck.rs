@@ -65,8 +65,13 @@ pub(in super::super) static DELETE_REFUSED: Scenario = Scenario {
         [at_work(BASE), taken.into(), vec![Step::Delete(PHOTOS)]].concat()
     },
     goal: GONE,
-    // One that is made again is refused again.
-    otherwise: |facts, faults| faults.contains(&Fault::Recreate) && facts.ready(NAMESPACE, CLAIM) == "SecretConflict",
+    otherwise: |facts, faults| match facts.ready(NAMESPACE, CLAIM) {
+        // One that is made again is refused again.
+        "SecretConflict" => faults.contains(&Fault::Recreate),
+        // That the bucket is another's could not be noted: one that we can't look into is not ours to delete.
+        "DeletionBlocked" => faults.len() > 1 && faults.contains(&Fault::BucketExists),
+        _ => false,
+    },
     ends_alike: true,
     check: |facts, faults| {
         if facts.object("secrets", NAMESPACE, "photos-s3")["data"]["stranger"].is_null() {
