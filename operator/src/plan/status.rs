@@ -225,7 +225,7 @@ impl Facts {
                 }
                 (_, None) => None,
             },
-            secret_name: secret.or_else(|| bound_meanwhile(view)),
+            secret_name: left_behind(view).or(secret).or_else(|| bound_meanwhile(view)),
         }
     }
 
@@ -288,6 +288,14 @@ fn published(view: &View, record: &BucketRecord) -> Option<String> {
     let secret = view.consumers.get(&view.claim.consumer_secret)?.as_ref()?;
     let ours = secret.is_controlled_by(&view.claim.uid);
     (ours && secret.text("AWS_ACCESS_KEY_ID") == Some(credential.id.as_str())).then(|| secret.name().to_owned())
+}
+
+/// Name of the consumer Secret that an edit of the name left, as long as it is there: somebody may have taken its labels
+/// off, and then only the status leads to it, to remove it (spec §3.7).
+fn left_behind(view: &View) -> Option<String> {
+    let told = view.claim.status.bound_secret_name.as_ref().filter(|told| **told != view.claim.consumer_secret)?;
+    let secret = view.consumers.get(told)?.as_ref()?;
+    secret.is_controlled_by(&view.claim.uid).then(|| told.clone())
 }
 
 /// Name of the consumer Secret that the tenant has as long as the one of the spec is not to be had: that which the status names

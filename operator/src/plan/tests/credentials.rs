@@ -224,8 +224,19 @@ fn a_renamed_consumer_secret_is_found_by_the_name_that_the_status_tells() {
     assert_eq!(look, Step::Look(Look::Consumer("before-s3".into())));
     view.learn(&look, Answer::Secret(Some(Stored(Arc::new(old)))));
     view.fresh = true;
-    let Step::Act(Act::Delete(secret)) = step(&view) else { panic!("{}", step(&view)) };
+    let delete = step(&view);
+    let Step::Act(Act::Delete(secret)) = &delete else { panic!("{delete}") };
     assert_eq!(secret.name, "before-s3");
+    view.claim.status.bound_secret_name = Some("before-s3".into());
+    let told = |answer: Answer| {
+        let mut view = view.clone();
+        view.learn(&delete, answer);
+        let Step::Act(Act::WriteStatus(_, status)) = step(&view) else { panic!("{}", step(&view)) };
+        status.bound_secret_name
+    };
+    let refused = Answer::Failed(Failure::Refused("no right to".into()));
+    assert_eq!(told(refused).as_deref(), Some("before-s3"), "nothing else leads to it");
+    assert_eq!(told(Answer::Done).as_deref(), Some("photos-s3"));
 }
 
 /// A read by name may have been of the server's past, and nobody looks for the key of a number that was passed.
