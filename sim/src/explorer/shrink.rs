@@ -3,19 +3,20 @@
 use super::run::run;
 use super::schedule::Schedule;
 
-/// The smallest schedule found that breaks a promise still: faults are left out one by one. `None` where no fault can
-/// be left out.
+/// The smallest schedule found that breaks the same promise still, the first of those that the whole one breaks: faults are
+/// left out one by one. `None` where no fault can be left out.
 pub fn shrink(line: &str) -> Option<String> {
     let whole: Schedule = line.parse().ok()?;
+    let promise = run(&whole).violations.first()?.promise;
     let mut smallest = whole.clone();
     let mut index = 0;
     while index < smallest.plan.entries.len() {
         let mut without = smallest.clone();
         without.plan.entries.remove(index);
-        if run(&without).violations.is_empty() {
-            index += 1;
-        } else {
+        if run(&without).violations.iter().any(|broken| broken.promise == promise) {
             smallest = without;
+        } else {
+            index += 1;
         }
     }
     (smallest.plan != whole.plan).then(|| smallest.to_string())

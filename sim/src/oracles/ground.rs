@@ -7,10 +7,10 @@
 
 use std::collections::BTreeMap;
 
-use crate::effects::{Call, Fault, KubeVerb, Line, S3Operation};
+use crate::effects::{Call, Fault, Line, S3Operation};
 use crate::history::Called;
 
-use super::state::{Edit, State};
+use super::state::{Edit, State, is_read_of};
 use super::views::Claim;
 
 /// The look that a call goes by, and the read of the claim that it was planned on.
@@ -43,12 +43,7 @@ impl Ground {
                 return ground;
             }
             match &earlier.call {
-                Call::Kube(call)
-                    if call.verb == KubeVerb::Get
-                        && call.resource == "bucketclaims"
-                        && call.name.as_deref() == Some(claim.name)
-                        && call.namespace.as_deref() == Some(claim.namespace) =>
-                {
+                Call::Kube(_) if is_read_of(earlier, claim) => {
                     ground.stale |= reads.are_of_two_passes();
                     reads.count(earlier);
                     ground.confirmed |= same_slice;

@@ -10,7 +10,7 @@ use crate::history::Called;
 
 use super::findings::{Findings, Violation};
 use super::order::record_of;
-use super::state::{Hand, Place, Seen, State, Step};
+use super::state::{Edit, Hand, Place, Seen, State, Step};
 use super::views::{End, Key, Record, Secret};
 use super::{Case, Promise, public};
 
@@ -168,7 +168,12 @@ fn may_go(state: &State<'_>, step: &Step<'_>, (_, name): Place<'_>, secret: &Sec
             let moves = |secret: &Secret<'_>| matches!(secret, Secret::Record(record) if next(record));
             !life.claim.wants_public_access() || state.of(life.claim.uid).any(|(_, held)| moves(&held.secret))
         }
-        Secret::Consumer(_) => life.claim.secret_name() != name,
+        // Named again by an edit that the pass which removes it has not read.
+        Secret::Consumer(_) => {
+            let read = state.last_read(step.hand, &life.claim);
+            let unread = |renamed: Edit| read.is_none_or(|read| !renamed.precedes(read));
+            life.claim.secret_name() != name || life.renamed.is_some_and(unread)
+        }
         // After a move the record of the bucket that was left goes.
         Secret::Record(_) => {
             state.of(life.claim.uid).filter(|(_, held)| matches!(held.secret, Secret::Record(_))).count() > 1

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 
-use crate::effects::{Actor, Fault, Line, Rival, Trace};
+use crate::effects::{Actor, Call, Fault, KubeVerb, Line, Rival, Trace};
 use crate::history::{Called, Event, Tried, Used, What};
 use crate::kubernetes::{Asked, Stored};
 
@@ -87,6 +87,8 @@ pub(super) struct Life<'a> {
     pub(super) unforced: Option<Edit>,
     /// When its deletion began.
     pub(super) deleting: Option<Edit>,
+    /// When its consumer Secret was given another name last.
+    pub(super) renamed: Option<Edit>,
 }
 
 impl Life<'_> {
@@ -208,7 +210,7 @@ impl<'a> State<'a> {
             return;
         }
         for life in self.lives.values_mut() {
-            for edit in [&mut life.retained, &mut life.unforced, &mut life.deleting] {
+            for edit in [&mut life.retained, &mut life.unforced, &mut life.deleting, &mut life.renamed] {
                 Edit::settle(edit, number);
             }
         }
@@ -265,6 +267,12 @@ impl<'a> State<'a> {
         earlier.filter(move |earlier| Some(earlier.instance) == instance)
     }
 
+    /// The call by which what does this read the claim last.
+    pub(super) fn last_read(&self, hand: Hand, claim: &Claim<'_>) -> Option<u64> {
+        let Hand::Operator(number) = hand else { return None };
+        self.before(number).find(|line| is_read_of(line, claim)).map(|line| line.number)
+    }
+
     /// The Secrets of a claim's UID.
     pub(super) fn of(&self, uid: &str) -> impl Iterator<Item = (&Place<'a>, &Held<'a>)> {
         self.secrets.iter().filter(move |(_, held)| held.secret.uid() == Some(uid))
@@ -306,12 +314,16 @@ impl<'a> State<'a> {
             retained: None,
             unforced: None,
             deleting: None,
+            renamed: None,
         });
         life.meddling.finalizer |= hand == Hand::Other && life.claim.has_finalizer() && !new.has_finalizer();
         let asked = new.rotate_request().is_some() && new.rotate_request() != life.claim.rotate_request();
         let moved = new.backend() != life.claim.backend();
         life.requests.asked += usize::from(asked) + usize::from(moved);
         life.requests.timed |= new.rotates_by_time();
+        if new.secret_name() != life.claim.secret_name() {
+            life.renamed = Some(Edit { after: None });
+        }
         life.claim = new;
         life.least_overlap = life.least_overlap.min(new.overlap());
         let note = |edit: &mut Option<Edit>, holds: bool| {
@@ -344,6 +356,15 @@ impl<'a> State<'a> {
             None => self.secrets.remove(&place),
         };
     }
+}
+
+/// Whether a call reads this claim, by its name.
+pub(super) fn is_read_of(line: &Line, claim: &Claim<'_>) -> bool {
+    let Call::Kube(call) = &line.call else { return false };
+    call.verb == KubeVerb::Get
+        && call.resource == "bucketclaims"
+        && call.name.as_deref() == Some(claim.name)
+        && call.namespace.as_deref() == Some(claim.namespace)
 }
 
 fn is_standstill(line: &Line) -> bool {

@@ -135,6 +135,28 @@ fn nothing_is_deleted_that_is_needed() {
 }
 
 #[test]
+fn a_consumer_secret_goes_that_is_not_named_in_the_claim_as_it_was_read_last() {
+    let removed = |reads_again: bool| {
+        let mut story = Story::bound("Retain");
+        let rename = |story: &mut Story, name: &str| {
+            story.change_claim(By::Other, |claim| claim["spec"]["writeConnectionSecretToRef"]["name"] = name.into());
+        };
+        rename(&mut story, "other");
+        story.get_claim();
+        rename(&mut story, "photos-s3");
+        if reads_again {
+            story.s3("GetBucketTagging", |_| {});
+            story.get_claim();
+        }
+        story.remove(By::Operator, "secrets", "team-a", "photos-s3");
+        story
+    };
+    let judgement = removed(false).judge();
+    assert!(judgement.violations.iter().all(|found| found.promise != Promise::E3), "{judgement:#?}");
+    removed(true).assert_broken(Promise::E3, "Secret team-a/photos-s3 is deleted");
+}
+
+#[test]
 fn nothing_is_written_over_and_over() {
     let mut story = Story::bound("Retain");
     let touch = |story: &mut Story, wait| {
