@@ -125,6 +125,9 @@ pub fn explore(campaign: &Campaign, progress: impl FnMut(Progress<'_>) -> Contro
 /// What makes a verdict of what came of a schedule.
 type Judge<'a> = &'a (dyn Fn(&Schedule, &Outcome) -> Verdict + Sync);
 
+/// A scenario, and what comes of it without faults.
+type Undisturbed = (&'static Scenario, Outcome);
+
 /// A campaign under way.
 struct Work<'a, P> {
     campaign: &'a Campaign,
@@ -151,38 +154,36 @@ impl<P: FnMut(Progress<'_>) -> ControlFlow<()>> Work<'_, P> {
         if undisturbed.len() < self.campaign.scenarios.len() {
             return false;
         }
-        for (scenario, outcome) in self.campaign.scenarios.iter().copied().zip(&undisturbed) {
+        for (scenario, outcome) in &undisturbed {
             let Singles { crashes_expected, limits, .. } = singles(outcome);
             let row = ScenarioReport::new(scenario, outcome, crashes_expected, limits);
             self.report.scenarios.insert(scenario.name.to_owned(), row);
         }
-        let chosen = |schedule: &Schedule| self.campaign.scenarios.iter().any(|s| s.name == schedule.scenario.name);
+        // What breaks a promise by itself is nothing to put faults on: it may have come to any number of calls.
+        let (sound, broken): (Vec<_>, Vec<_>) = undisturbed.into_iter().partition(|(_, it)| it.violations.is_empty());
+        let chosen = |schedule: &Schedule| sound.iter().any(|(scenario, _)| scenario.name == schedule.scenario.name);
         let corpus: Vec<Schedule> = corpus::schedules().into_iter().filter(chosen).collect();
-        self.foreseen = self.foresee(corpus.len(), &undisturbed);
-        self.run_mine(corpus)
-            && (self.campaign.order == Order::Listed || self.singles_shuffled(&undisturbed))
-            && self
-                .campaign
-                .scenarios
-                .iter()
-                .copied()
-                .zip(&undisturbed)
-                .all(|(scenario, outcome)| self.scenario(scenario, outcome))
-            && self.random(&undisturbed)
+        let broken: Vec<Schedule> =
+            broken.iter().map(|(scenario, _)| self.schedule(scenario, Plan::default())).collect();
+        self.foreseen = self.foresee(broken.len() + corpus.len(), &sound);
+        self.run_mine(broken)
+            && self.run_mine(corpus)
+            && (self.campaign.order == Order::Listed || self.singles_shuffled(&sound))
+            && sound.iter().all(|(scenario, outcome)| self.scenario(scenario, outcome))
+            && self.random(&sound)
     }
 
-    /// How many schedules this shard will have, pairs aside. Quick plans are few, and depend on each other.
-    fn foresee(&self, corpus: usize, undisturbed: &[Outcome]) -> usize {
+    /// How many schedules this shard will have, besides so many that come first, and pairs aside. Quick plans are few, and depend on each other.
+    fn foresee(&self, first: usize, undisturbed: &[Undisturbed]) -> usize {
         if self.campaign.profile == Profile::Quick {
             return 0;
         }
-        let of_scenario = |(scenario, outcome): (&Scenario, &Outcome)| {
+        let of_scenario = |(scenario, outcome): &Undisturbed| {
             let orders = if scenario.has_orders() { ORDERS as usize } else { 0 };
             let faults = singles(outcome).plans.len() + lasting(outcome).len() + untagged(outcome).len();
             1 + orders + faults + preemptions(outcome).len()
         };
-        let scenarios = self.campaign.scenarios.iter().copied().zip(undisturbed);
-        let all = corpus + scenarios.map(of_scenario).sum::<usize>() + self.random_plans();
+        let all = first + undisturbed.iter().map(of_scenario).sum::<usize>() + self.random_plans();
         all.div_ceil(self.campaign.shard.of)
     }
 
@@ -197,20 +198,20 @@ impl<P: FnMut(Progress<'_>) -> ControlFlow<()>> Work<'_, P> {
     }
 
     /// Every scenario without faults, then the single faults of all of them, in an order that is drawn.
-    fn singles_shuffled(&mut self, undisturbed: &[Outcome]) -> bool {
-        let of_all = || self.campaign.scenarios.iter().copied().zip(undisturbed);
-        let first: Vec<Schedule> = of_all().map(|(scenario, _)| self.schedule(scenario, Plan::default())).collect();
-        let single = |(scenario, outcome)| {
+    fn singles_shuffled(&mut self, undisturbed: &[Undisturbed]) -> bool {
+        let first: Vec<Schedule> =
+            undisturbed.iter().map(|(scenario, _)| self.schedule(scenario, Plan::default())).collect();
+        let single = |(scenario, outcome): &Undisturbed| {
             let plans = singles(outcome).plans.into_iter().chain(lasting(outcome));
             plans.map(|plan| self.schedule(scenario, plan)).collect::<Vec<_>>()
         };
-        let mut rest: Vec<Schedule> = of_all().flat_map(single).collect();
+        let mut rest: Vec<Schedule> = undisturbed.iter().flat_map(single).collect();
         fastrand::Rng::with_seed(self.campaign.seed).shuffle(&mut rest);
         self.run_singles(first.into_iter().chain(rest).collect(), &Verdict::of, |_, _| {})
     }
 
     /// Every scenario without faults; fewer if the time is over.
-    fn undisturbed(&self) -> Vec<Outcome> {
+    fn undisturbed(&self) -> Vec<Undisturbed> {
         let all: Vec<Schedule> =
             self.campaign.scenarios.iter().map(|scenario| self.schedule(scenario, Plan::default())).collect();
         let mut outcomes = BTreeMap::new();
@@ -218,7 +219,7 @@ impl<P: FnMut(Progress<'_>) -> ControlFlow<()>> Work<'_, P> {
             outcomes.insert(done.index, done.result);
             true
         });
-        outcomes.into_values().collect()
+        self.campaign.scenarios.iter().copied().zip(outcomes.into_values()).collect()
     }
 
     /// What the profile wants of one scenario.
@@ -262,15 +263,14 @@ impl<P: FnMut(Progress<'_>) -> ControlFlow<()>> Work<'_, P> {
     }
 
     /// Random triples, in chunks, of all scenarios in turn: of long ones fewer, see [`shares`].
-    fn random(&mut self, undisturbed: &[Outcome]) -> bool {
+    fn random(&mut self, undisturbed: &[Undisturbed]) -> bool {
         let mut left = self.random_plans();
         let mut random = fastrand::Rng::with_seed(self.campaign.seed);
-        let calls: Vec<usize> = undisturbed.iter().map(|outcome| outcome.lines().len()).collect();
+        let calls: Vec<usize> = undisturbed.iter().map(|(_, outcome)| outcome.lines().len()).collect();
         while left > 0 {
             let chunk = left.min(CHUNK);
-            let scenarios = self.campaign.scenarios.iter().copied().zip(undisturbed);
             let mut schedules = Vec::new();
-            for ((scenario, outcome), share) in scenarios.zip(shares(&calls, chunk)) {
+            for ((scenario, outcome), share) in undisturbed.iter().zip(shares(&calls, chunk)) {
                 let plans = triples(outcome, &mut random, share);
                 schedules.extend(plans.into_iter().map(|plan| self.schedule(scenario, plan)));
             }
@@ -410,7 +410,45 @@ fn is_numbered(entry: &crate::effects::Entry) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::shares;
+    use std::ops::ControlFlow;
+
+    use super::super::scenario::{Goal, Phase, Scenario};
+    use super::super::scenarios;
+    use super::{Campaign, Order, Profile, Shard, explore, shares};
+    use crate::world::Options;
+
+    static NEVER: Scenario = Scenario {
+        name: "never",
+        about: "what the user wants does not come",
+        phase: Phase::Create,
+        world: Options::default,
+        script: || (scenarios::named("create").expect("there is one").script)(),
+        goal: Goal::new("something comes", |_| false),
+        otherwise: |_, _| false,
+        ends_alike: false,
+        check: |_, _| Ok(()),
+    };
+
+    #[test]
+    fn no_fault_is_put_on_what_breaks_a_promise_by_itself() {
+        let campaign = Campaign {
+            scenarios: vec![&NEVER, scenarios::named("quota").expect("there is one")],
+            profile: Profile::Quick,
+            seed: 1,
+            jobs: 1,
+            time_limit: None,
+            shard: Shard::WHOLE,
+            fail_fast: false,
+            order: Order::Shuffled,
+            random: Some(10),
+            hashes: false,
+        };
+        let report = explore(&campaign, |_| ControlFlow::Continue(()));
+        let broken: Vec<&str> = report.failures.iter().map(|failure| failure.line.as_str()).collect();
+        assert_eq!(broken, ["never 1"]);
+        assert_eq!(report.scenarios["never"].schedules, 1);
+        assert!(report.scenarios["quota"].schedules > 10 && report.complete, "the others are explored");
+    }
 
     #[test]
     fn shares_are_of_all_plans_and_of_long_scenarios_fewer() {
