@@ -173,7 +173,8 @@ impl<P: FnMut(Progress<'_>) -> ControlFlow<()>> Work<'_, P> {
             && self.random(&sound)
     }
 
-    /// How many schedules this shard will have, besides so many that come first, and pairs aside. Quick plans are few, and depend on each other.
+    /// How many schedules this shard will have, with so many that come first, pairs aside. Quick plans are few, and depend on
+    /// each other.
     fn foresee(&self, first: usize, undisturbed: &[Undisturbed]) -> usize {
         if self.campaign.profile == Profile::Quick {
             return 0;

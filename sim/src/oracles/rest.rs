@@ -171,7 +171,7 @@ fn may_go(state: &State<'_>, step: &Step<'_>, (_, name): Place<'_>, secret: &Sec
         // Named again by an edit that the pass which removes it has not read.
         Secret::Consumer(_) => {
             let read = state.last_read(step.hand, &life.claim);
-            let unread = |renamed: Edit| read.is_none_or(|read| !renamed.precedes(read));
+            let unread = |renamed: Edit| read.is_some_and(|read| !renamed.precedes(read));
             life.claim.secret_name() != name || life.renamed.is_some_and(unread)
         }
         // After a move the record of the bucket that was left goes.
