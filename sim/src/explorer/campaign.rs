@@ -119,6 +119,7 @@ pub fn explore(campaign: &Campaign, progress: impl FnMut(Progress<'_>) -> Contro
         failure.shrunk = shrink(&failure.line);
     }
     report.seconds = start.elapsed().as_secs_f64();
+    report.job_seconds = report.seconds * report.jobs as f64;
     report
 }
 

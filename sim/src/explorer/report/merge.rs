@@ -47,8 +47,8 @@ pub enum MergeError {
     },
 }
 
-/// Merges the reports of all shards of one campaign. Its time is that of the shard that took longest, its jobs are those
-/// of all: as if they had run side by side.
+/// Merges the reports of all shards of one campaign. Its time is that of the shard that took longest, its jobs and the
+/// time that these took are those of all.
 ///
 /// # Errors
 /// Where they are not all shards of one campaign, each once.
@@ -105,6 +105,7 @@ fn add(merged: &mut Report, report: Report) {
     merged.schedules += report.schedules;
     merged.seconds = merged.seconds.max(report.seconds);
     merged.jobs += report.jobs;
+    merged.job_seconds += report.job_seconds;
     merged.complete &= report.complete;
     merged.numbered = merged.numbered.max(report.numbered);
     sum(&mut merged.judged, report.judged);
@@ -156,10 +157,12 @@ mod tests {
 
     #[test]
     fn all_shards_together_are_the_whole_campaign() {
-        let second = Report { seconds: 4.0, cpu: "Other".to_owned(), failures: Vec::new(), ..shard(1) };
+        let second =
+            Report { seconds: 4.0, job_seconds: 9.0, cpu: "Other".to_owned(), failures: Vec::new(), ..shard(1) };
         let merged = merge(vec![second, shard(0)]).expect("they belong together");
         assert_eq!(merged.shard, Shard::WHOLE);
-        assert_eq!((merged.schedules, merged.jobs, merged.seconds), (1400, 4, 4.0));
+        assert_eq!((merged.schedules, merged.jobs, merged.seconds, merged.job_seconds), (1400, 4, 4.0, 14.0));
+        assert_eq!(merged.rate(), 100.0);
         assert_eq!(merged.cpu, "Other, Test CPU <fast>");
         let row = &merged.scenarios["rotate"];
         assert_eq!((row.schedules, row.crash_points, row.crash_points_expected), (800, 90, 90));

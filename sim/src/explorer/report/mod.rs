@@ -40,10 +40,12 @@ pub use verdict::{Broken, Verdict};
 pub struct Report {
     /// Schedules that ran.
     pub schedules: u64,
-    /// Real time that it took.
+    /// Real time that it took; of several shards, that of the one that took longest.
     pub seconds: f64,
-    /// Schedules that ran at once.
+    /// Schedules that ran at once; of several shards, of all of them.
     pub jobs: usize,
+    /// Real time that its jobs took, in sum.
+    pub job_seconds: f64,
     /// The processor, as it calls itself.
     pub cpu: String,
     /// How much was explored.
@@ -128,6 +130,7 @@ impl Report {
             schedules: 0,
             seconds: 0.0,
             jobs: campaign.jobs,
+            job_seconds: 0.0,
             cpu: cpu(),
             profile: campaign.profile,
             seed: campaign.seed,
@@ -143,9 +146,10 @@ impl Report {
         }
     }
 
-    /// Schedules in a second.
+    /// Schedules that one job played in a second, in the mean: shards that ran one after the other, or on machines of
+    /// different speeds, have one too.
     pub fn rate(&self) -> f64 {
-        if self.seconds > 0.0 { self.schedules as f64 / self.seconds } else { 0.0 }
+        if self.job_seconds > 0.0 { self.schedules as f64 / self.job_seconds } else { 0.0 }
     }
 
     /// How often a fault, by its name, met a call in a phase.

@@ -22,6 +22,7 @@ pub(super) fn report() -> Report {
         schedules: 700,
         seconds: 2.5,
         jobs: 2,
+        job_seconds: 5.0,
         cpu: "Test CPU <fast>".to_owned(),
         profile: Profile::Default,
         seed: 1,

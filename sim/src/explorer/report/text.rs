@@ -56,12 +56,12 @@ fn write_sums(out: &mut impl Write, report: &Report) -> io::Result<()> {
     let (cells, expected) = (report.cells().len(), report.cells_expected().len());
     writeln!(
         out,
-        "{} schedules in {:.1} s: {:.0}/s with {} on {}",
+        "{} schedules in {:.1} s with {} on {}: {:.0}/s for each",
         report.schedules,
         report.seconds,
-        report.rate(),
         counted(report.jobs as u64, "job"),
-        report.cpu
+        report.cpu,
+        report.rate(),
     )?;
     writeln!(out, "{cells} of {expected} pairs of fault and phase, {} reasons of Ready", report.reasons.len())?;
     for (promise, count) in &report.limited {

@@ -59,7 +59,7 @@ fn summary(report: &Report) -> Markup {
             div { dt { "shard" } dd { (report.shard) } }
             div { dt { "complete" } dd { @if report.complete { "yes" } @else { "no, cut short" } } }
             div { dt { "time" } dd { (format!("{:.1} s", report.seconds)) } }
-            div { dt { "rate" } dd { (format!("{:.0} schedules/s with {} jobs", report.rate(), report.jobs)) } }
+            div { dt { "rate" } dd { (format!("{:.0} schedules/s for each of {} jobs", report.rate(), report.jobs)) } }
             div { dt { "processor" } dd { (report.cpu) } }
             div { dt { "fault × phase" } dd { (format!("{cells} of {expected} met")) } }
         }
