@@ -119,7 +119,7 @@ pub struct Failure {
     pub promise: String,
     /// What was seen.
     pub message: String,
-    /// A smaller schedule that breaks a promise too.
+    /// A smaller schedule that breaks the same promise.
     pub shrunk: Option<String>,
 }
 

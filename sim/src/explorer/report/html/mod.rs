@@ -84,7 +84,7 @@ fn failure(failure: &Failure, drawings: &Drawings) -> Markup {
             h3 { (failure.promise) ": " (failure.message) }
             pre { "stowage-sim replay '" (failure.line) "'" }
             @if let Some(shrunk) = &failure.shrunk {
-                p { "The smallest schedule found that breaks a promise too:" }
+                p { "The smallest schedule found that breaks the same promise:" }
                 pre { "stowage-sim replay '" (shrunk) "'" }
             }
             @if let Some(timeline) = timeline {
