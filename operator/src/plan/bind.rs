@@ -169,6 +169,7 @@ pub(super) fn recall(view: &View, desired: &Desired, latest: Option<&Stored>) ->
     if memory.remake {
         record.adopted = !bucket::carries_our_tags(view, &record)?;
         bucket::refuse_another_claims(view, &record)?;
+        moves::find_target(view, &record.name())?;
         record.generation = view.next_generation();
         record.handled_rotate_request = view.claim.rotate_request.as_deref().map(wire::rotate_receipt);
     }

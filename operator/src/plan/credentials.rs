@@ -10,6 +10,7 @@ use crate::api::{
 
 use super::bind::{recall, require_fresh};
 use super::bucket::rewrite;
+use super::moves;
 use super::records::names;
 use super::repair::{Change, SecretPatch, Trigger};
 use super::rotation;
@@ -93,6 +94,7 @@ fn credential(
         // That read may have been of the server's past, and what is passed here is looked for no more.
         return Err(Look::Own.into());
     }
+    moves::find_target(view, &record.name())?;
     let raised = BucketRecord { generation: view.next_generation(), ..view.remembered(record) };
     Err(rewrite(view, &raised, stored, Change::RaiseGeneration(Trigger::Repair)))
 }

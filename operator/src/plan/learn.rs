@@ -251,12 +251,14 @@ impl View {
         self.record().is_none_or(|(record, _)| leads_to(at, &record))
     }
 
-    /// What one read only did not show is asked once more: a credential, and the binding of a claim that asks for one.
+    /// What one read only did not show is asked once more: a credential, the binding of a claim that asks for one, and the
+    /// record.
     fn doubt_early_reads(&mut self) {
         let public = self.claim.desired.as_ref().map_or(true, |desired| desired.anonymous.is_some());
         let binding = AnonymousBinding::name(&self.claim.uid);
-        let opens = |name: &str| is_credential(name) || (public && name == binding);
-        self.absent.retain(|name| !opens(name) || self.deleted.contains(name));
+        let is_record = |name: &str| Role::of_internal(name) == Some(Role::BucketRecord);
+        let matters = |name: &str| is_credential(name) || is_record(name) || (public && name == binding);
+        self.absent.retain(|name| !matters(name) || self.deleted.contains(name));
     }
 
     /// Whether the claim was bound, and to this bucket.

@@ -7,14 +7,14 @@
 
 use k8s_openapi::jiff::{SignedDuration, Timestamp};
 
-use crate::api::{AccessKeyId, Backend, BucketRecord, Desired, Reason};
+use crate::api::{AccessKeyId, Backend, BucketRecord, Desired, Reason, RecordName};
 
 use super::bind::{blank, hold, require_fresh, target, wanted};
 use super::bucket::{self, record_patch, rewrite};
 use super::credentials::{facts, public_access_to};
 use super::repair::{Change, Trigger};
 use super::step::{Act, Concern, Halt, Look, Stop, Target};
-use super::view::{BucketSeen, Checked, Stored, View};
+use super::view::{BucketSeen, Checked, Holder, Stored, View};
 
 /// For a claim that was never bound: makes sure that it holds the bucket that spec and template ask for now, and no
 /// other. One that was made already under an earlier template stays.
@@ -118,6 +118,25 @@ fn raise(view: &View, from: &BucketRecord, to: &BucketRecord, stored: &Stored) -
         ..to.clone()
     };
     rewrite(view, &raised, stored, Change::RaiseGeneration(Trigger::Move))
+}
+
+/// Before the record that the claim is bound by aims at another generation: that of a move under way aims higher, and one
+/// that lost its labels is found by its name alone. `Ok` = it is known, or can't be.
+pub(super) fn find_target(view: &View, current: &RecordName) -> Result<(), Halt> {
+    let Ok(desired) = &view.claim.desired else { return Ok(()) };
+    let to = match wanted(view, desired) {
+        Ok(to) => to.record(),
+        // What is wrong with the backend or with the name is told by the move.
+        Err(Halt::Stop(_)) => return Ok(()),
+        Err(halt) => return Err(halt),
+    };
+    let is_known = to == *current || view.own.contains_key(to.as_str()) || view.absent.contains(to.as_str());
+    let is_anothers =
+        |(name, holder): &(_, Holder)| *name == to && !matches!(holder, Holder::Unknown | Holder::Suspect);
+    if is_known || view.holder.as_ref().is_some_and(is_anothers) {
+        return Ok(());
+    }
+    Err(Look::Internal(to.to_string()).into())
 }
 
 /// Whether there is a key besides the current one. Two live at most.

@@ -13,6 +13,7 @@ use crate::api::{AccessKeyId, BucketName, BucketRecord, Desired, Reason, wire};
 use super::bind::require_fresh;
 use super::bucket::rewrite;
 use super::credentials::{QUOTA_KEYS, facts};
+use super::moves;
 use super::records::names;
 use super::repair::{Change, SecretPatch, Trigger};
 use super::step::{Act, Concern, Halt, Look, Stop};
@@ -50,7 +51,7 @@ pub(super) fn is_requested(view: &View, record: &BucketRecord) -> bool {
 /// The step that aims at the next generation and takes the request at hand as handled. Planned on a claim read live:
 /// an old list would ask twice. `unasked` says why it is aimed at if nobody asks.
 pub(super) fn raise(view: &View, record: &BucketRecord, stored: &Stored, unasked: Trigger) -> Halt {
-    if let Err(halt) = require_fresh(view) {
+    if let Err(halt) = require_fresh(view).and_then(|()| moves::find_target(view, &record.name())) {
         return halt;
     }
     let trigger = if is_requested(view, record) { Trigger::Request } else { unasked };

@@ -24,6 +24,10 @@ fn reasons(fault: Fault, claim: &Value, facts: &Facts) -> &'static [&'static str
         // A stranger has the name: of the bucket, the record, the credential or the consumer Secret.
         Fault::BucketExists => &["BucketExists"],
         Fault::AlreadyExists(Rival::Foreign) => &["BucketNameConflict", "CreationInconsistent", "SecretConflict"],
+        // It was put in the place of one that was just made, before that had its tags: what is in it is not to be lost.
+        Fault::Usurp { empty: false } if is_going(claim) => {
+            &["BucketExists", "BucketMissing", "BucketNameConflict", "BucketNotEmpty"]
+        }
         Fault::Usurp { .. } => &["BucketExists", "BucketMissing", "BucketNameConflict"],
         // A bucket that was bound is never replaced by an empty one; one that was not yet is.
         Fault::Vanish if claim["status"]["boundSecretName"].is_string() => &["BucketMissing"],
@@ -44,6 +48,11 @@ fn reasons(fault: Fault, claim: &Value, facts: &Facts) -> &'static [&'static str
     }
 }
 
+/// Whether the claim is deleted, and not by force.
+fn is_going(claim: &Value) -> bool {
+    !claim["metadata"]["deletionTimestamp"].is_null() && claim["spec"]["forceDelete"] != true
+}
+
 /// Whether no store has the bucket that the claim's status speaks of.
 fn has_no_bucket(claim: &Value, facts: &Facts) -> bool {
     claim["status"]["bucketName"].as_str().is_some_and(|bucket| facts.bucket(bucket).is_none())
@@ -56,13 +65,14 @@ fn reasons_together(faults: &[Fault]) -> &'static [&'static str] {
         matches!(fault, Fault::VerbDown(operation) if operation.name() == "PutBucketTagging")
             || *fault == Fault::NotImplemented(Feature::Tagging)
     };
+    let is_end_by_hand = |fault: &Fault| matches!(fault, Fault::Recreate | Fault::Tamper(Tampering::StripFinalizers));
     match faults {
         [_, _, ..] if among(Fault::Tamper(Tampering::DeleteRecord)) => {
             // Nothing proves a bucket ours that has neither record nor tags; who waits for it may take the record.
             &["BucketExists", "BucketNameConflict", "BucketMissing"]
         }
-        // The same where tags can't be had; and where the claim was made again before its bucket was tagged.
-        [_, _, ..] if faults.iter().any(no_tags) || among(Fault::Recreate) => &["BucketExists"],
+        // The same where tags can't be had; and where the claim was gone by somebody's hand before its bucket was tagged.
+        [_, _, ..] if faults.iter().any(no_tags) || faults.iter().any(is_end_by_hand) => &["BucketExists"],
         _ => &[],
     }
 }

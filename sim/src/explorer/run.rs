@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
+use jiff::{SignedDuration, Timestamp};
 use stowage_operator::api::wire::{self, Role};
 
 use crate::determinism::{panics, run_seeded};
@@ -178,7 +179,7 @@ async fn play(schedule: &Schedule, rests_long: bool, most_calls: u64) -> Outcome
         touch(&stage, 3).await;
         violations.extend(end.and_then(|end| change_of_mind(scenario, &stage, end)));
         rested = stage.world.effects.count();
-        if rests_long && nothing_is_due(&stage.world.facts()) {
+        if rests_long && nothing_is_due(&stage.world.facts(), LONG_REST) {
             stage.world.pass(LONG_REST).await;
         }
     }
@@ -296,13 +297,14 @@ fn never(promise: Promise, what: &str, stage: &Stage) -> Violation {
 /// came to before.
 async fn settle(scenario: &Scenario, stage: &Stage, end: End, violations: &mut Vec<Violation>) -> bool {
     let fired = stage.world.effects.fired();
-    let late = others::show_late(&stage.world.effects);
+    // What failed for long is tried again in some minutes.
+    let late = stage.has_lasting() || others::show_late(&stage.world.effects);
     let still: Duration = fired.into_iter().map(|fault| others::stands_still(fault) + others::is_behind(fault)).sum();
     stage.pass(still + if late { RESYNC } else { AFTERMATH }).await;
     // Somebody may have acted as late as that; whether it comes right is seen below.
     let _came_right = stage.until(PATIENCE, |facts| rests(scenario, stage, facts)).await;
     // A claim that was made again starts later than all else, and rotates later.
-    let _in_trouble_for_good = stage.until(RESYNC, nothing_is_due).await;
+    let _in_trouble_for_good = stage.until(RESYNC, |facts| nothing_is_due(facts, RESYNC)).await;
     let (facts, faults) = (stage.world.facts(), &stage.world.effects.fired());
     let reached = (scenario.goal.holds)(&facts);
     if reached && let Err(message) = (scenario.check)(&facts, faults) {
@@ -329,8 +331,9 @@ fn change_of_mind(scenario: &Scenario, stage: &Stage, end: End) -> Option<Violat
 }
 
 /// Whether no key waits for its end, or for one to be given, and no claim that is Ready for the rotation that it was asked
-/// for.
-fn nothing_is_due(facts: &Facts) -> bool {
+/// for, or that comes of itself within this time.
+fn nothing_is_due(facts: &Facts, within: Duration) -> bool {
+    let within = SignedDuration::try_from(within).unwrap_or(SignedDuration::MAX);
     let mut claims = BTreeSet::new();
     let mut ending = facts.secrets(Role::VirtualCredential).filter(|(_, _, key)| {
         let is_second = !claims.insert(label(key, wire::CLAIM_UID));
@@ -341,7 +344,12 @@ fn nothing_is_due(facts: &Facts) -> bool {
         let handled = claim["status"]["handledRotateRequest"].as_str();
         facts.ready(namespace, name) == "Bound" && request.as_deref().is_some_and(|request| handled != Some(request))
     });
-    ending.next().is_none() && asking.next().is_none()
+    let mut aging = facts.all("bucketclaims").filter(|(namespace, name, claim)| {
+        let next = claim["status"]["nextRotationAt"].as_str().and_then(|next| next.parse::<Timestamp>().ok());
+        let is_soon = |next: Timestamp| next.duration_since(facts.at) <= within;
+        facts.ready(namespace, name) == "Bound" && next.is_some_and(is_soon)
+    });
+    ending.next().is_none() && asking.next().is_none() && aging.next().is_none()
 }
 
 /// A third party touches every claim, and the operator looks at all of them.

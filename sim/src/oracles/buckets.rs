@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 use stowage_operator::api::wire::TAG_CLAIM_UID;
 
-use crate::effects::{Answer, Call, Fault};
+use crate::effects::{Answer, Call, Fault, Line};
 use crate::history::Called;
 use crate::store::BucketSnapshot;
 
@@ -240,13 +240,21 @@ impl Buckets {
         let unfinished = record.absence && is_untagged(before) && is_empty(before);
         let excused = match look {
             None => created,
-            Some(seen) => created || unfinished || seen != before,
+            // Only a look at the tags shows whose it is; one at the bucket comes after it, and may be of another already.
+            Some(seen) => created || unfinished || seen != before || self.changed_hands(state, number, called, before),
         };
         if excused && !record.adopted {
             found.limit(Promise::I1, step, message);
         } else {
             found.broken(Promise::I1, step, message);
         }
+    }
+
+    /// Whether the tags of a bucket were others when they were looked at last.
+    fn changed_hands(&self, state: &State<'_>, number: u64, called: &Called, before: &BucketSnapshot) -> bool {
+        let is_look_at_tags = |line: &&Line| matches!(&line.call, Call::S3(call) if call.bucket == called.bucket && call.operation.name() == "GetBucketTagging");
+        let seen = state.before(number).find(is_look_at_tags).and_then(|line| self.look(line.number));
+        seen.is_some_and(|seen| seen.tags != before.tags)
     }
 
     /// What the last look at the bucket of a call showed, and whether a store said since that it made the bucket.

@@ -172,7 +172,7 @@ fn no_secret_key_is_in_logs_events_or_status() {
         minted.sort();
         minted.dedup();
         assert_eq!(minted.len(), 4);
-        assert!(stage.secrecy.log().contains("create credential"), "the log is not captured");
+        assert!(stage.secrecy.log().contains("create a credential"), "the log is not captured");
         // That none of them is shown is asserted when the stage is left, as in every test.
         let known = secret_keys(&stage.world);
         assert!(minted.iter().all(|key| known.contains(key)), "also those of Secrets that are gone");

@@ -82,6 +82,34 @@ fn deletion_revokes_before_it_lets_anything_else_go() {
     assert!(view.own_lists >= 2, "a second live list before the finalizer goes");
 }
 
+/// Without labels no list shows it, and the server may answer the read by its name from before it was made.
+#[test]
+fn a_record_that_one_read_did_not_find_is_asked_for_once_more() {
+    let mut view = deleting(|view| view.fresh = true);
+    let (record, stored) = view.record().expect("it holds its bucket");
+    let name = record.name().to_string();
+    let mut reads = 0;
+    view.own.clear();
+    view.consumers.clear();
+    for _ in 0..50 {
+        let step = step(&view);
+        let answer = match &step {
+            Step::Look(Look::Own) => Answer::Secrets(Vec::new()),
+            Step::Look(Look::Internal(asked)) if *asked == name => {
+                reads += 1;
+                Answer::Secret((reads > 1).then(|| stored.clone()))
+            }
+            Step::Look(Look::Bucket(_)) => Answer::Bucket(BucketSeen::Absent),
+            Step::Look(Look::Claim) => Answer::Claim(Some(Box::new(view.claim.clone()))),
+            Step::Look(_) => Answer::Secret(None),
+            Step::Act(Act::Delete(secret)) if secret.name == name => return,
+            other => panic!("{other}"),
+        };
+        view.learn(&step, answer);
+    }
+    panic!("no end");
+}
+
 // covers: 3.4.neverBound
 #[test]
 fn a_claim_that_never_came_as_far_as_a_bucket_goes_though_it_may_not_see_whose_that_is() {

@@ -185,6 +185,36 @@ fn a_generation_that_a_rotation_has_passed_meanwhile_is_not_minted() {
     assert_eq!(patch.target.name, held(&view).name().to_string());
 }
 
+/// Both keys were deleted by hand, and the labels taken off the record of the new bucket, which aims at the second.
+#[test]
+fn a_key_that_is_lost_while_a_claim_moves_is_not_replaced_by_one_of_the_number_that_the_move_aims_at() {
+    let mut view = sent_on();
+    remove_key(&mut view, 1);
+    let old = record(&view);
+    put_record(&mut view, NEW, 2);
+    let hidden = held(&view).name().to_string();
+    let taken_off = view.own.remove(&hidden);
+    let found = |known: Option<Stored>| {
+        let mut view = view.clone();
+        for _ in 0..10 {
+            let step = step(&view);
+            let answer = match &step {
+                Step::Look(Look::Own) => Answer::Secrets(view.own.values().cloned().collect()),
+                Step::Look(Look::Internal(name)) if *name == hidden => Answer::Secret(known.clone()),
+                Step::Look(Look::Internal(_)) => Answer::Secret(None),
+                Step::Act(Act::Patch(patch)) if patch.target.name == old.name().to_string() => {
+                    return view.next_generation();
+                }
+                other => panic!("{other}"),
+            };
+            view.learn(&step, answer);
+        }
+        panic!("no end")
+    };
+    assert_eq!(found(taken_off), 3);
+    assert_eq!(found(None), 2);
+}
+
 fn stamp(view: &mut View, generation: u64) {
     let name = AccessKeyId::of(&view.claim.uid, generation).secret_name();
     let annotations =

@@ -285,6 +285,29 @@ fn a_bucket_of_others_is_not_tagged() {
     foreign(0, true).assert_limit(Promise::I1);
 }
 
+/// Whose a bucket is, a look at the tags shows; HeadBucket, which follows it where there are none, does not.
+#[test]
+fn a_bucket_that_became_anothers_between_two_looks_is_tagged_only_where_the_first_was_at_the_tags() {
+    let taken_over = |first: &str| {
+        let mut story = Story::bound("Retain");
+        story.bucket = Some(empty_bucket(story.now));
+        story.wait(1);
+        story.s3("GetBucketTagging", |_| {});
+        let mut anothers = usurped(story.now);
+        (anothers.objects, anothers.versions) = (0, 0);
+        if first != "GetBucketTagging" {
+            story.bucket = Some(anothers.clone());
+            story.s3("GetBucketTagging", |_| {});
+        }
+        story.bucket = Some(anothers);
+        story.s3("HeadBucket", |_| {});
+        story.s3("PutBucketTagging", |bucket| tag(bucket, UID));
+        story
+    };
+    taken_over("GetBucketTagging").assert_limit(Promise::I1);
+    taken_over("HeadBucket").assert_broken(Promise::I1, "is tagged for claim UID another");
+}
+
 #[test]
 fn nothing_is_made_before_finalizer_record_and_absence_are_stored() {
     let mut story = Story::new();
