@@ -1,5 +1,6 @@
 //! What others' hands may make of a scenario's end, where that can't or need not be what the user wanted first.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use serde_json::Value;
@@ -58,22 +59,35 @@ fn has_no_bucket(claim: &Value, facts: &Facts) -> bool {
     claim["status"]["bucketName"].as_str().is_some_and(|bucket| facts.bucket(bucket).is_none())
 }
 
-/// Reasons of `Ready` with which a claim may rest after several faults, none of which leads there by itself.
-fn reasons_together(faults: &[Fault]) -> &'static [&'static str] {
+/// Whether the bucket that the claim's status speaks of is there, and carries no tags.
+fn has_no_tags(claim: &Value, facts: &Facts) -> bool {
+    let bucket = claim["status"]["bucketName"].as_str().and_then(|bucket| facts.bucket(bucket));
+    bucket.is_some_and(|bucket| bucket.tags.as_ref().is_none_or(BTreeMap::is_empty))
+}
+
+/// Whether a claim may rest with this reason of `Ready` after several faults, none of which leads there by itself.
+fn rests_together(faults: &[Fault], claim: &Value, reason: &str, facts: &Facts) -> bool {
     let among = |fault: Fault| faults.contains(&fault);
-    let no_tags = |fault: &Fault| {
-        matches!(fault, Fault::VerbDown(operation) if operation.name() == "PutBucketTagging")
-            || *fault == Fault::NotImplemented(Feature::Tagging)
-    };
-    let is_end_by_hand = |fault: &Fault| matches!(fault, Fault::Recreate | Fault::Tamper(Tampering::StripFinalizers));
-    match faults {
-        [_, _, ..] if among(Fault::Tamper(Tampering::DeleteRecord)) => {
-            // Nothing proves a bucket ours that has neither record nor tags; who waits for it may take the record.
-            &["BucketExists", "BucketNameConflict", "BucketMissing"]
-        }
-        // The same where tags can't be had; and where the claim was gone by somebody's hand before its bucket was tagged.
-        [_, _, ..] if faults.iter().any(no_tags) || faults.iter().any(is_end_by_hand) => &["BucketExists"],
-        _ => &[],
+    // Nothing proves a bucket ours that has neither record nor tags; who waits for it may take the record.
+    let no_record = among(Fault::Tamper(Tampering::DeleteRecord));
+    match reason {
+        _ if faults.len() < 2 => false,
+        "BucketNameConflict" | "BucketMissing" => no_record,
+        "BucketExists" => no_record || faults.iter().any(|fault| leaves_untagged(*fault, claim, facts)),
+        // Two claims of a namespace are given one name.
+        "SecretConflict" => faults.iter().filter(|fault| **fault == Fault::Edit(Edit::Rename)).count() > 1,
+        _ => false,
+    }
+}
+
+/// Whether a bucket of ours may be left without tags: they can't be had; or before it had them, its claim was made again or
+/// let go by hand, or somebody wrote into it.
+fn leaves_untagged(fault: Fault, claim: &Value, facts: &Facts) -> bool {
+    match fault {
+        Fault::VerbDown(operation) => operation.name() == "PutBucketTagging",
+        Fault::NotImplemented(Feature::Tagging) | Fault::Recreate => true,
+        Fault::Tamper(Tampering::StripFinalizers) | Fault::LateWrite => has_no_tags(claim, facts),
+        _ => false,
     }
 }
 
@@ -83,7 +97,7 @@ pub(super) fn may_rest(scenario: &Scenario, facts: &Facts, faults: &[Fault]) -> 
     let reason = facts.ready(NAMESPACE, CLAIM);
     let goes = matches!(scenario.phase, Phase::Delete | Phase::Purge);
     (scenario.otherwise)(facts, faults)
-        || reasons_together(faults).contains(&reason)
+        || rests_together(faults, claim, reason, facts)
         || faults
             .iter()
             .any(|fault| reasons(*fault, claim, facts).contains(&reason) || leaves(*fault, claim, reason, goes))
@@ -108,7 +122,7 @@ fn leaves(fault: Fault, claim: &Value, reason: &str, goes: bool) -> bool {
 pub(super) fn any_may_rest(facts: &Facts, faults: &[Fault]) -> bool {
     let mut claims = facts.all("bucketclaims").map(|(namespace, name, claim)| (facts.ready(namespace, name), claim));
     claims.any(|(reason, claim)| {
-        reasons_together(faults).contains(&reason)
+        rests_together(faults, claim, reason, facts)
             || faults.iter().any(|fault| reasons(*fault, claim, facts).contains(&reason))
     })
 }
@@ -198,5 +212,21 @@ mod tests {
         assert!(!rests(Fault::StaleRead, &unbound, "BucketMissing"));
         assert!(rests(Fault::LateWrite, &json!({"spec": {"deletionPolicy": "Delete"}}), "BucketNotEmpty"));
         assert!(!rests(Fault::LateWrite, &json!({"spec": {"forceDelete": true}}), "BucketNotEmpty"));
+        let going = json!({"metadata": {"deletionTimestamp": "2030-01-01T00:00:00Z"}, "spec": {}});
+        assert!(rests(Fault::Usurp { empty: false }, &going, "BucketNotEmpty"));
+        assert!(!rests(Fault::Usurp { empty: true }, &going, "BucketNotEmpty"));
+        assert!(!rests(Fault::Usurp { empty: false }, &bound, "BucketNotEmpty"));
+    }
+
+    #[test]
+    fn what_several_may_leave_one_alone_may_not() {
+        let claim = json!({"status": {"bucketName": BUCKET}});
+        let together = |faults: &[Fault], reason| rests_together(faults, &claim, reason, &Facts::default());
+        let rename = Fault::Edit(Edit::Rename);
+        assert!(together(&[rename, Fault::LostAnswer, rename], "SecretConflict"));
+        assert!(!together(&[rename, Fault::LostAnswer], "SecretConflict"));
+        assert!(together(&[Fault::Recreate, Fault::LostAnswer], "BucketExists"));
+        assert!(!together(&[Fault::Recreate], "BucketExists"));
+        assert!(!together(&[Fault::LateWrite, Fault::LostAnswer], "BucketExists"), "there is no bucket");
     }
 }

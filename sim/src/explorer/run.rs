@@ -25,6 +25,9 @@ use super::stage::{NeverCame, PATIENCE, Stage};
 
 /// What has gone wrong by halves shows in later passes.
 const AFTERMATH: Duration = Duration::from_secs(100);
+/// Longer than what failed for long waits for its next try, jitter included; and shorter than the interval of probes, which
+/// would try it too.
+const LAST_TRY: Duration = Duration::from_secs(400);
 /// Longer than the interval of drift checks, resyncs and sweeps, jitter included: what a look has to show.
 const RESYNC: Duration = Duration::from_secs(900);
 /// How long a run goes on at rest where it shows what the operator does of itself: everything is looked at once in ten minutes,
@@ -297,10 +300,13 @@ fn never(promise: Promise, what: &str, stage: &Stage) -> Violation {
 /// came to before.
 async fn settle(scenario: &Scenario, stage: &Stage, end: End, violations: &mut Vec<Violation>) -> bool {
     let fired = stage.world.effects.fired();
-    // What failed for long is tried again in some minutes.
-    let late = stage.has_lasting() || others::show_late(&stage.world.effects);
+    let shows = match () {
+        () if others::show_late(&stage.world.effects) => RESYNC,
+        () if stage.has_lasting() => LAST_TRY,
+        () => AFTERMATH,
+    };
     let still: Duration = fired.into_iter().map(|fault| others::stands_still(fault) + others::is_behind(fault)).sum();
-    stage.pass(still + if late { RESYNC } else { AFTERMATH }).await;
+    stage.pass(still + shows).await;
     // Somebody may have acted as late as that; whether it comes right is seen below.
     let _came_right = stage.until(PATIENCE, |facts| rests(scenario, stage, facts)).await;
     // A claim that was made again starts later than all else, and rotates later.
