@@ -250,11 +250,14 @@ impl Buckets {
         }
     }
 
-    /// Whether the tags of a bucket were others when they were looked at last.
+    /// Whether the tags of a bucket were others when they were looked at last, or there was none then.
     fn changed_hands(&self, state: &State<'_>, number: u64, called: &Called, before: &BucketSnapshot) -> bool {
-        let is_look_at_tags = |line: &&Line| matches!(&line.call, Call::S3(call) if call.bucket == called.bucket && call.operation.name() == "GetBucketTagging");
-        let seen = state.before(number).find(is_look_at_tags).and_then(|line| self.look(line.number));
-        seen.is_some_and(|seen| seen.tags != before.tags)
+        let is_look_at_tags = |line: &&Line| match &line.call {
+            Call::S3(call) => call.bucket == called.bucket && call.operation.name() == "GetBucketTagging",
+            Call::Kube(_) => false,
+        };
+        let look = state.before(number).find(is_look_at_tags).and_then(|line| self.looks.get(&line.number));
+        look.is_some_and(|seen| seen.as_ref().and_then(|seen| seen.tags.as_ref()) != before.tags.as_ref())
     }
 
     /// What the last look at the bucket of a call showed, and whether a store said since that it made the bucket.
