@@ -225,7 +225,8 @@ fn is_suspicious(view: &View, record: &BucketRecord) -> Result<bool, Halt> {
     Ok(suspicious)
 }
 
-fn wanted_bucket(claim: &Claim, desired: &Desired, backend: &Backend) -> Result<BucketName, Halt> {
+/// The bucket that spec and template name.
+pub(super) fn wanted_bucket(claim: &Claim, desired: &Desired, backend: &Backend) -> Result<BucketName, Halt> {
     if let Some(bucket) = &desired.bucket {
         return Ok(bucket.clone());
     }

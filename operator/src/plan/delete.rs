@@ -6,10 +6,10 @@
 use crate::api::wire::Role;
 use crate::api::{AccessKeyId, AnonymousBinding, BucketName, BucketRecord, Deletion, Endpoint, Reason, RecordName};
 
-use super::bind::Settled;
+use super::bind::{Settled, wanted_bucket};
 use super::repair::Change;
 use super::step::{Act, Concern, Halt, Look, Stop};
-use super::view::{Stored, View};
+use super::view::{BackendSeen, Stored, View};
 use super::{bucket, moves, removal};
 
 /// Walks through the steps. `Ok` = nothing is left to do.
@@ -47,16 +47,17 @@ fn read_secrets_live(view: &View) -> Result<(), Halt> {
     if view.own_lists == 0 {
         return Err(Look::Own.into());
     }
-    if view.record().is_none()
-        && let Some(name) = pinned_record(view)
-        && !view.absent.contains(name.as_str())
-        && !view.own.contains_key(name.as_str())
-        && view.holder.is_none()
-    {
-        // Its labels may have been taken off: then only the name finds it.
-        return Err(Look::Internal(name.to_string()).into());
+    find_record(view, pinned_record(view))?;
+    find_record(view, wanted_record(view)?)
+}
+
+/// A record's labels may have been taken off: then only its name finds it.
+fn find_record(view: &View, name: Option<RecordName>) -> Result<(), Halt> {
+    let Some(name) = name else { return Ok(()) };
+    if view.absent.contains(name.as_str()) || view.own.contains_key(name.as_str()) {
+        return Ok(());
     }
-    Ok(())
+    Err(Look::Internal(name.to_string()).into())
 }
 
 /// Name of the record that the status speaks of.
@@ -65,6 +66,20 @@ fn pinned_record(view: &View) -> Option<RecordName> {
     let endpoint = Endpoint::parse(&status.backend.as_ref()?.endpoint).ok()?;
     let bucket = BucketName::parse(status.bucket_name.as_deref()?).ok()?;
     Some(RecordName::of(&endpoint, &bucket))
+}
+
+/// Name of the record that the spec asks for, which the status may not have come to speak of. Nothing waits for it: without the
+/// backend that gives the name there is none to look for.
+fn wanted_record(view: &View) -> Result<Option<RecordName>, Halt> {
+    let Ok(desired) = &view.claim.desired else { return Ok(None) };
+    match view.backends.get(&desired.backend) {
+        None => Err(Look::Backend(desired.backend.clone()).into()),
+        Some(BackendSeen::Present { backend, .. }) => {
+            let bucket = wanted_bucket(&view.claim, desired, backend).ok();
+            Ok(bucket.map(|bucket| RecordName::of(&backend.endpoint, &bucket)))
+        }
+        Some(BackendSeen::Missing | BackendSeen::Invalid(_)) => Ok(None),
+    }
 }
 
 fn withdraw_public_access(view: &View) -> Result<(), Halt> {

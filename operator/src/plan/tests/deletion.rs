@@ -110,6 +110,42 @@ fn a_record_that_one_read_did_not_find_is_asked_for_once_more() {
     panic!("no end");
 }
 
+/// Between CreateBucket and the tags no status has spoken of the bucket yet: then spec and template lead to its record, unless
+/// the backend is gone, and another's record there is none of ours.
+// covers: 3.4.live
+#[test]
+fn a_record_without_labels_is_found_before_any_status_has_spoken_of_its_bucket() {
+    let stored = |view: &View, uid: &str| {
+        stored(&BucketRecord { uid: crate::api::ClaimUid::new(uid), ..record(view) }.content(NAMESPACE))
+    };
+    let asked = |backend: BackendSeen, holder: &str| {
+        let mut view = view();
+        (view.claim.deleting, view.own_current) = (true, true);
+        view.backends.insert("main".into(), backend);
+        let name = record(&view).name().to_string();
+        let mut reads = 0;
+        for _ in 0..50 {
+            let step = step(&view);
+            let answer = match &step {
+                Step::Look(Look::Own) => Answer::Secrets(Vec::new()),
+                Step::Look(Look::Internal(asked)) if *asked == name => {
+                    reads += 1;
+                    Answer::Secret(Some(stored(&view, holder)))
+                }
+                Step::Look(_) => Answer::Secret(None),
+                Step::Act(Act::Delete(secret)) if secret.name == name => return (reads, true),
+                Step::Act(Act::RemoveFinalizer(_)) => return (reads, false),
+                other => panic!("{other}"),
+            };
+            view.learn(&step, answer);
+        }
+        panic!("no end");
+    };
+    assert_eq!(asked(backend(AdoptionPolicy::Owned), "u-1"), (1, true));
+    assert_eq!(asked(backend(AdoptionPolicy::Owned), "u-2"), (2, false), "asked once more before the claim goes");
+    assert_eq!(asked(BackendSeen::Missing, "u-1"), (0, false), "a deletion depends on no backend");
+}
+
 // covers: 3.4.neverBound
 #[test]
 fn a_claim_that_never_came_as_far_as_a_bucket_goes_though_it_may_not_see_whose_that_is() {
