@@ -144,8 +144,7 @@ fn generation(view: &View, secret: &Stored, target: u64) -> Result<u64, Halt> {
 
 /// A stamp that can't be read is never written again (spec §2): it might have come earlier.
 fn expires_at(secret: &Stored) -> Result<Option<Timestamp>, Halt> {
-    let annotation = secret.0.metadata.annotations.as_ref().and_then(|all| all.get(wire::EXPIRES_AT));
-    annotation.map(|text| text.parse()).transpose().map_err(|_| {
+    secret.annotation(wire::EXPIRES_AT).map(str::parse).transpose().map_err(|_| {
         let message = format!("annotation expires-at of Secret {} is damaged; delete that Secret", secret.name());
         Stop::refused(Reason::CreationInconsistent, Concern::Credentials, message).into()
     })

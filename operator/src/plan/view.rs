@@ -64,14 +64,18 @@ impl Stored {
         self.0.metadata.labels.as_ref()?.get(key).map(String::as_str)
     }
 
+    /// The value of an annotation.
+    pub fn annotation(&self, key: &str) -> Option<&str> {
+        self.0.metadata.annotations.as_ref()?.get(key).map(String::as_str)
+    }
+
     /// The claim that labels and annotations name: enough to wake that claim or to ask for it, and no more. An annotation
     /// counts only as what its label was shortened from.
     pub fn claim(&self) -> Option<ClaimRef> {
-        let annotation = |key: &str| self.0.metadata.annotations.as_ref()?.get(key).map(String::as_str);
         let whole = |key: &str| {
             let label = self.label(key);
             let fits = |long: &&str| label.is_none_or(|label| wire::label_value(long) == label);
-            annotation(key).filter(fits).or(label).map(str::to_owned)
+            self.annotation(key).filter(fits).or(label).map(str::to_owned)
         };
         Some(ClaimRef { namespace: whole(wire::CLAIM_NAMESPACE)?, name: whole(wire::CLAIM_NAME)? })
     }

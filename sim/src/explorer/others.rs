@@ -160,7 +160,7 @@ pub(super) fn show_late(effects: &Effects) -> bool {
         Fault::Vanish | Fault::Usurp { .. } | Fault::WatchSilent | Fault::StaleRead | Fault::Collapse | Fault::Twin => {
             true
         }
-        Fault::Stale { .. } => hand,
+        Fault::Stale { .. } | Fault::Rewind => hand,
         // A claim whose namespace is said to be going waits for that to be told. The operator's own is no claim's.
         Fault::NamespaceTerminating => hand && !effects.has_met(*fault, OPERATOR_NAMESPACE),
         _ => false,

@@ -281,6 +281,23 @@ fn a_key_is_published_only_where_this_pass_has_made_it_or_read_it() {
     );
 }
 
+/// A cache that is behind doesn't show the successor of a key that is to end. Where a live list doesn't either, somebody else
+/// gave it its end.
+#[test]
+fn a_key_that_is_to_end_is_published_only_once_a_live_list_has_been_read() {
+    let mut view = bound();
+    let mut key = view.credential(1).cloned().unwrap();
+    let annotations = Arc::make_mut(&mut key.0).metadata.annotations.get_or_insert_default();
+    annotations.insert(wire::EXPIRES_AT.to_owned(), "2030-01-01T00:05:00Z".to_owned());
+    view.own.insert(key.name().to_owned(), key);
+    view.consumers.insert("photos-s3".into(), None);
+    view.own_lists = 0;
+    assert_eq!(step(&view), Step::Look(Look::Own));
+    let all = view.own.values().cloned().collect();
+    view.learn(&Step::Look(Look::Own), Answer::Secrets(all));
+    assert!(matches!(step(&view), Step::Act(Act::CreateConsumer(_))), "{}", step(&view));
+}
+
 /// A bound claim in whose consumer Secret somebody has written another generation, and the id that follows from it.
 fn telling_of(generation: u64) -> View {
     let mut view = bound();
