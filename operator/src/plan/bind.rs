@@ -35,7 +35,7 @@ pub(super) fn walk(view: &View, now: Timestamp) -> Result<Settled, Halt> {
     };
     for (record, stored) in view.records() {
         // Its labels: deletion finds it by them.
-        credentials::repair(view, bucket::record_patch(view, &record, &stored, Change::Repair))?;
+        credentials::repair(view, bucket::record_patch(view, record, stored, Change::Repair))?;
     }
     if view.is_bound_by(&record) {
         keep(view, desired, &record, &stored, now)

@@ -131,7 +131,7 @@ fn refuse_to_go_back(
         None if !view.may_have_published(published) || view.credentials().count() >= MOST_LIVE => Ok(None),
         None if let Some(time) = rotation::too_soon(view, record, now) => Ok(Some(time)),
         None => Err(rotation::raise(view, record, stored, Trigger::Repair)),
-        Some(secret) if !view.records().any(|(record, _)| names(secret, &record)) => {
+        Some(secret) if !view.records().any(|(record, _)| names(secret, record)) => {
             Err(recall(view, desired, Some(secret))?.into())
         }
         Some(_) => Err(rotation::raise(view, record, stored, Trigger::Repair)),

@@ -83,7 +83,7 @@ impl View {
             (Look::Holder(target), Answer::Holder(holder)) => self.holder = Some((target.record(), holder)),
             (Look::Claim, Answer::Claim(claim)) => self.found_claim(claim),
             (Look::Own, Answer::Secrets(secrets)) => {
-                self.own = secrets.into_iter().map(|secret| (secret.name().to_owned(), secret)).collect();
+                self.own = secrets.into_iter().collect();
                 self.live = self.own.keys().cloned().collect();
                 self.own_lists += 1;
                 self.own_current = true;

@@ -19,6 +19,7 @@ mod delete;
 mod learn;
 mod moves;
 pub mod orphans;
+mod own;
 mod records;
 mod removal;
 mod repair;
@@ -33,6 +34,7 @@ use k8s_openapi::jiff::Timestamp;
 
 use crate::api::Reason;
 
+pub use own::Own;
 pub use records::{bucket_of, missing_at};
 pub(crate) use repair::preconditions;
 pub use repair::{Change, SecretPatch, Trigger};

@@ -33,11 +33,11 @@ pub(super) fn choose(view: &View, desired: &Desired, record: &BucketRecord, stor
         }
         kept = to.record();
     }
-    match view.records().find(|(other, _)| other.name() != kept) {
+    match view.records().find(|(_, other)| other.name() != kept.as_str()) {
         Some((left, left_in)) => match view.unanswered {
             // A create without an answer may still land (spec §3.2).
             Some(time) => Err(Halt::Wait(time)),
-            None => let_go(view, &left, &left_in),
+            None => let_go(view, left, left_in),
         },
         None => Ok(()),
     }
@@ -216,15 +216,15 @@ pub(super) fn mark_left(view: &View, current: &BucketRecord) -> Result<(), Halt>
     match others(view, current).find(|(record, _)| !is_followed(record, current) && left(record)) {
         Some((record, stored)) => {
             require_fresh(view)?;
-            Err(rewrite(view, &BucketRecord { adopted: true, ..record }, &stored, Change::Leave))
+            Err(rewrite(view, &BucketRecord { adopted: true, ..record.clone() }, stored, Change::Leave))
         }
         None => Ok(()),
     }
 }
 
 /// Records beside the one that the claim is bound by.
-fn others(view: &View, current: &BucketRecord) -> impl Iterator<Item = (BucketRecord, Stored)> {
-    view.records().filter(|(record, _)| record.name() != current.name())
+fn others<'a>(view: &'a View, current: &BucketRecord) -> impl Iterator<Item = &'a (BucketRecord, Stored)> {
+    view.records().filter(|(record, _)| !record.is_of_bucket_of(current))
 }
 
 /// After its backend's endpoint was edited: the keys to it are those to the current one.
@@ -246,11 +246,11 @@ pub(super) fn leave(
     };
     let mut due = None;
     for (record, stored) in others(view, current) {
-        let has_key = !is_followed(&record, current) && view.keys_to(&record).next().is_some();
-        if !has_key && !pending(&record) {
+        let has_key = !is_followed(record, current) && view.keys_to(record).next().is_some();
+        if !has_key && !pending(record) {
             match view.unanswered {
                 Some(time) => due = SignedDuration::try_from(time).ok().and_then(|time| now.checked_add(time).ok()),
-                None => let_go(view, &record, &stored)?,
+                None => let_go(view, record, stored)?,
             }
         }
     }

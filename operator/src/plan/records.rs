@@ -13,17 +13,14 @@ use super::view::{Stored, View};
 const AHEAD: u64 = 16;
 
 impl View {
-    /// Every record of this claim, by name.
-    pub fn records(&self) -> impl Iterator<Item = (BucketRecord, Stored)> {
-        self.own.values().filter_map(|secret| {
-            let record = BucketRecord::read(&secret.0).ok().filter(|record| record.uid == self.claim.uid)?;
-            Some((record, secret.clone()))
-        })
+    /// Every record of this claim, by name, and the Secret that it was read from.
+    pub fn records(&self) -> impl Iterator<Item = &(BucketRecord, Stored)> {
+        self.own.records().iter().filter(|(record, _)| record.uid == self.claim.uid)
     }
 
     /// The record of this name.
     pub fn record_named(&self, name: &RecordName) -> Option<(BucketRecord, Stored)> {
-        self.records().find(|(record, _)| record.name() == *name)
+        self.records().find(|(_, stored)| stored.name() == name.as_str()).cloned()
     }
 
     /// The record that the claim is bound by, and the Secret that it was read from: of those with a key to their
@@ -32,10 +29,11 @@ impl View {
     /// The generation alone won't do: a record that is held for a move aims higher from the start.
     pub fn record(&self) -> Option<(BucketRecord, Stored)> {
         let asked_for = self.claim.desired.as_ref().ok().map(|desired| desired.backend.as_str());
-        self.records().max_by_key(|(record, _)| {
+        let latest = self.records().max_by_key(|(record, _)| {
             let bound = self.is_bound_by(record);
             (bound, !bound && Some(record.backend.as_str()) == asked_for, record.generation)
-        })
+        });
+        latest.cloned()
     }
 
     /// Whether there is a key to the record's bucket, or was one. That there are keys at all says nothing of the bucket: of
@@ -52,7 +50,7 @@ impl View {
         };
         // One of the record's generation may be to the bucket of another record, which aimed at it while this one was hidden.
         let another =
-            |secret: &Stored| self.records().any(|(other, _)| other.name() != record.name() && names(secret, &other));
+            |secret: &Stored| self.records().any(|(other, _)| !other.is_of_bucket_of(record) && names(secret, other));
         record.settled
             || self.keys_to(record).next().is_some()
             || self.credential(record.generation).is_some_and(|secret| !another(secret))

@@ -93,27 +93,23 @@ impl SecretPatch {
         removable: &[&str],
         change: Change,
     ) -> Option<SecretPatch> {
-        let data: Option<BTreeMap<String, String>> =
-            current.data.as_ref().map(|data| data.iter().map(|(key, value)| (key.clone(), encode(value))).collect());
-        let wanted_data = wanted.data.iter().map(|(key, value)| (key.clone(), encode(&ByteString(value.clone()))));
+        let (metadata, data) = (&current.metadata, current.data.as_ref());
         let mut operations = Vec::new();
-        diff(&mut operations, "/metadata/labels", current.metadata.labels.as_ref(), wanted.labels.clone());
-        diff(
-            &mut operations,
-            "/metadata/annotations",
-            current.metadata.annotations.as_ref(),
-            wanted.annotations.clone(),
-        );
-        diff(&mut operations, "/data", data.as_ref(), wanted_data.collect());
+        diff(&mut operations, "/metadata/labels", metadata.labels.as_ref(), &wanted.labels);
+        diff(&mut operations, "/metadata/annotations", metadata.annotations.as_ref(), &wanted.annotations);
+        diff(&mut operations, "/data", data, &wanted.data);
         let left_over = |key: &&&str| !wanted.data.contains_key(**key);
         for key in removable.iter().filter(left_over) {
-            if data.as_ref().is_some_and(|data| data.contains_key(*key)) {
+            if data.is_some_and(|data| data.contains_key(*key)) {
                 operations.push(json!({ "op": "remove", "path": path("/data", key) }));
             }
         }
+        if operations.is_empty() {
+            return None;
+        }
         let target =
             SecretRef { namespace: wanted.namespace.clone(), name: wanted.name.clone(), id: ObjectId::of(current) };
-        (!operations.is_empty()).then_some(SecretPatch { target, change, operations })
+        Some(SecretPatch { target, change, operations })
     }
 }
 
@@ -133,22 +129,53 @@ pub(crate) fn preconditions(id: &ObjectId) -> Vec<Value> {
     ]
 }
 
+/// A value of a map in a Secret: compared as it is, and put into JSON only where it differs.
+trait Entry<Stored> {
+    fn is(&self, stored: &Stored) -> bool;
+
+    /// As the API server writes it.
+    fn text(&self) -> String;
+}
+
+impl Entry<String> for String {
+    fn is(&self, stored: &String) -> bool {
+        self == stored
+    }
+
+    fn text(&self) -> String {
+        self.clone()
+    }
+}
+
+/// Bytes are written in base64 with padding.
+impl Entry<ByteString> for Vec<u8> {
+    fn is(&self, stored: &ByteString) -> bool {
+        *self == stored.0
+    }
+
+    fn text(&self) -> String {
+        data_encoding::BASE64.encode(self)
+    }
+}
+
 /// Operations that give the map at `at` every entry of `wanted`.
-fn diff(
+fn diff<S, K: AsRef<str>, W: Entry<S>>(
     operations: &mut Vec<Value>,
     at: &str,
-    current: Option<&BTreeMap<String, String>>,
-    wanted: BTreeMap<String, String>,
+    current: Option<&BTreeMap<String, S>>,
+    wanted: &BTreeMap<K, W>,
 ) {
     let Some(current) = current else {
         if !wanted.is_empty() {
-            operations.push(json!({ "op": "add", "path": at, "value": wanted }));
+            let all: BTreeMap<&str, String> = wanted.iter().map(|(key, value)| (key.as_ref(), value.text())).collect();
+            operations.push(json!({ "op": "add", "path": at, "value": all }));
         }
         return;
     };
     for (key, value) in wanted {
-        if current.get(&key) != Some(&value) {
-            operations.push(json!({ "op": "add", "path": path(at, &key), "value": value }));
+        let key = key.as_ref();
+        if !current.get(key).is_some_and(|stored| value.is(stored)) {
+            operations.push(json!({ "op": "add", "path": path(at, key), "value": value.text() }));
         }
     }
 }
@@ -156,11 +183,6 @@ fn diff(
 /// A JSON pointer (RFC 6901).
 fn path(at: &str, key: &str) -> String {
     format!("{at}/{}", key.replace('~', "~0").replace('/', "~1"))
-}
-
-/// As the API server writes bytes: base64 with padding.
-fn encode(bytes: &ByteString) -> String {
-    data_encoding::BASE64.encode(&bytes.0)
 }
 
 #[cfg(test)]
@@ -174,7 +196,7 @@ mod tests {
             name: "photos-s3".into(),
             labels: BTreeMap::from([text("broker.stowage.io/role", "consumer-secret")]),
             annotations: BTreeMap::new(),
-            data: BTreeMap::from([("BUCKET_NAME".to_owned(), b"photos".to_vec())]),
+            data: BTreeMap::from([("BUCKET_NAME", b"photos".to_vec())]),
             owner: None,
         }
     }

@@ -123,7 +123,7 @@ fn retire_lower(
 /// lost the credential itself says which; what it says is believed only of one on its way out.
 fn opens(view: &View, secret: &Stored, current: &BucketRecord) -> BucketRecord {
     let known = view.records().map(|(record, _)| record).find(|record| names(secret, record));
-    known.unwrap_or_else(|| {
+    known.cloned().unwrap_or_else(|| {
         let bucket = secret.text("bucket_name").and_then(|name| BucketName::parse(name).ok());
         match (secret.text("backend"), bucket) {
             (Some(backend), Some(bucket)) => BucketRecord { backend: backend.to_owned(), bucket, ..current.clone() },

@@ -16,6 +16,7 @@ use crate::api::{
     Versioning,
 };
 
+use super::own::Own;
 use super::step::{SecretRef, Step, Target};
 
 /// What is the same for every claim of an operator.
@@ -284,7 +285,7 @@ pub struct View {
     /// Backends that the pass has looked up, by name.
     pub backends: BTreeMap<String, BackendSeen>,
     /// Internal Secrets of this claim's UID, by name.
-    pub own: BTreeMap<String, Stored>,
+    pub own: Own,
     /// Live lists of them made in this pass.
     pub own_lists: u32,
     /// Nothing of them was deleted since the last live list.
@@ -367,7 +368,7 @@ impl View {
             confirmed: false,
             newborn: false,
             backends: BTreeMap::new(),
-            own: own.into_iter().map(by_name).collect(),
+            own: own.into_iter().collect(),
             own_lists: 0,
             own_current: false,
             live: BTreeSet::new(),

@@ -173,7 +173,7 @@ impl World {
     fn destruction(&self, state: &State, place: Place, uid: Uid, pass: Pass, purge: bool) -> Option<Promise> {
         let view = self.talks.view(pass.view);
         let bucket = &state.buckets[place.bucket];
-        let is_about = |record: &BucketRecord| {
+        let is_about = |record: &&BucketRecord| {
             record.bucket.as_str() == place.bucket_name() && record.backend == backend_name(place.backend)
         };
         let record = view.records().map(|(record, _)| record).find(is_about);
@@ -182,8 +182,7 @@ impl World {
             _ => return Some(Promise::I1),
         };
         let tagged = self.talks.objects.tags_of(tags).uid == Some(uid);
-        let unfinished =
-            !purge && tags == UNTAGGED && record.as_ref().is_some_and(|record| record.absence && !record.settled);
+        let unfinished = !purge && tags == UNTAGGED && record.is_some_and(|record| record.absence && !record.settled);
         if record.is_none_or(|record| record.adopted) || !(tagged || unfinished) {
             return Some(Promise::I1);
         }

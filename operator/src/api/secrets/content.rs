@@ -20,7 +20,7 @@ pub struct SecretContent {
     /// Our annotations.
     pub annotations: BTreeMap<String, String>,
     /// Our data keys.
-    pub data: BTreeMap<String, Vec<u8>>,
+    pub data: BTreeMap<&'static str, Vec<u8>>,
     /// The controller, on a Secret that goes with its claim.
     pub owner: Option<OwnerReference>,
 }
@@ -37,7 +37,7 @@ impl SecretContent {
                 owner_references: self.owner.clone().map(|owner| vec![owner]),
                 ..ObjectMeta::default()
             },
-            data: Some(self.data.iter().map(|(k, v)| (k.clone(), ByteString(v.clone()))).collect()),
+            data: Some(self.data.iter().map(|(k, v)| ((*k).to_owned(), ByteString(v.clone()))).collect()),
             type_: Some("Opaque".to_owned()),
             ..Secret::default()
         }

@@ -90,14 +90,14 @@ fn labels(
 }
 
 #[derive(Default)]
-struct Data(BTreeMap<String, Vec<u8>>);
+struct Data(BTreeMap<&'static str, Vec<u8>>);
 
 impl Data {
-    fn text(&mut self, key: &str, value: &str) {
-        self.0.insert(key.to_owned(), value.as_bytes().to_vec());
+    fn text(&mut self, key: &'static str, value: &str) {
+        self.0.insert(key, value.as_bytes().to_vec());
     }
 
-    fn flag(&mut self, key: &str, value: Option<&str>) {
+    fn flag(&mut self, key: &'static str, value: Option<&str>) {
         if let Some(value) = value {
             self.text(key, value);
         }
@@ -106,18 +106,18 @@ impl Data {
 
 struct Fields<'a>(&'a Secret);
 
-impl Fields<'_> {
-    fn optional(&self, field: &str) -> Option<String> {
+impl<'a> Fields<'a> {
+    fn optional(&self, field: &str) -> Option<&'a str> {
         let bytes = self.0.data.as_ref()?.get(field)?;
-        String::from_utf8(bytes.0.clone()).ok()
+        std::str::from_utf8(&bytes.0).ok()
     }
 
-    fn text(&self, field: &'static str) -> Result<String, DamagedSecret> {
+    fn text(&self, field: &'static str) -> Result<&'a str, DamagedSecret> {
         self.optional(field).filter(|text| !text.is_empty()).ok_or_else(|| self.damaged(field))
     }
 
     fn parse<T>(&self, field: &'static str, parse: impl Fn(&str) -> Option<T>) -> Result<T, DamagedSecret> {
-        parse(&self.text(field)?).ok_or_else(|| self.damaged(field))
+        parse(self.text(field)?).ok_or_else(|| self.damaged(field))
     }
 
     fn damaged(&self, field: &'static str) -> DamagedSecret {

@@ -41,6 +41,11 @@ impl BucketRecord {
         RecordName::of(&self.endpoint, &self.bucket)
     }
 
+    /// Whether the other record is of the same bucket at the same endpoint, and has the same name with that.
+    pub fn is_of_bucket_of(&self, other: &Self) -> bool {
+        self.bucket == other.bucket && self.endpoint == other.endpoint
+    }
+
     /// The Secret to write.
     pub fn content(&self, operator_namespace: &str) -> SecretContent {
         let mut data = Data::default();
@@ -74,16 +79,19 @@ impl BucketRecord {
     pub fn read(secret: &Secret) -> Result<Self, DamagedSecret> {
         let fields = Fields(secret);
         let record = Self {
-            claim: ClaimRef { namespace: fields.text("claim_namespace")?, name: fields.text("claim_name")? },
+            claim: ClaimRef {
+                namespace: fields.text("claim_namespace")?.to_owned(),
+                name: fields.text("claim_name")?.to_owned(),
+            },
             uid: ClaimUid::new(fields.text("claim_uid")?),
-            backend: fields.text("backend")?,
+            backend: fields.text("backend")?.to_owned(),
             endpoint: fields.parse("endpoint", |text| Endpoint::parse(text).ok())?,
             bucket: fields.parse("bucket_name", |text| BucketName::parse(text).ok())?,
-            absence: fields.optional(Self::ABSENCE).as_deref() == Some("true"),
-            adopted: fields.optional("origin").as_deref() == Some("Adopted"),
-            settled: fields.optional("settled").as_deref() == Some("true"),
+            absence: fields.optional(Self::ABSENCE) == Some("true"),
+            adopted: fields.optional("origin") == Some("Adopted"),
+            settled: fields.optional("settled") == Some("true"),
             generation: fields.parse("generation", |text| text.parse().ok().filter(|n| *n > 0))?,
-            handled_rotate_request: fields.optional("handled-rotate-request"),
+            handled_rotate_request: fields.optional("handled-rotate-request").map(str::to_owned),
         };
         if secret.metadata.name.as_deref() == Some(record.name().as_str()) {
             Ok(record)

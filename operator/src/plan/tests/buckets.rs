@@ -291,3 +291,16 @@ fn that_a_bucket_is_absent_is_seen_again_after_a_late_answer_unless_the_claim_wa
         assert!(!view.fresh && !view.confirmed, "a late answer is not one of now");
     }
 }
+
+#[test]
+fn a_record_that_changes_after_it_was_asked_for_is_read_anew() {
+    let generation = |view: &View| view.record().map(|(record, _)| record.generation);
+    let mut view = holding(|_| {});
+    assert_eq!(generation(&view), Some(1));
+    let before = view.clone();
+    let raised = stored(&BucketRecord { generation: 2, ..record(&view) }.content(NAMESPACE));
+    view.own.insert(raised.name().to_owned(), raised);
+    assert_eq!((generation(&view), generation(&before)), (Some(2), Some(1)));
+    view.own.clear();
+    assert_eq!(generation(&view), None);
+}

@@ -238,9 +238,7 @@ fn a_deletion_goes_on_with_the_generations_that_no_pass_has_asked_for() {
         view.fresh = true;
         view.own_lists = 1;
         view.own_current = true;
-        view.own = [stored(&BucketRecord { generation: 7, ..record(view) }.content(NAMESPACE))]
-            .map(|secret| (secret.name().to_owned(), secret))
-            .into();
+        view.own = [stored(&BucketRecord { generation: 7, ..record(view) }.content(NAMESPACE))].into_iter().collect();
         view.revoked_through = 4;
     });
     let mut asked = Vec::new();

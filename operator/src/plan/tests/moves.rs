@@ -145,7 +145,7 @@ fn leave_old(view: &mut View) {
 /// The record of the new place.
 fn held(view: &View) -> BucketRecord {
     let found = view.records().map(|(record, _)| record).find(|record| record.backend == "second");
-    found.expect("it is held")
+    found.cloned().expect("it is held")
 }
 
 /// A view in which the new bucket is there and tagged, seen in this pass.
@@ -380,8 +380,8 @@ fn the_versioning_of_a_bound_bucket_is_asked_after_an_edit_and_not_at_rest() {
 fn without_the_record_of_the_old_bucket() -> View {
     let mut view = sent_on();
     put_record(&mut view, NEW, 2);
-    let left = view.records().map(|(record, _)| record).find(|record| record.backend == "main").unwrap();
-    view.own.remove(left.name().as_str());
+    let left = view.records().map(|(record, _)| record).find(|record| record.backend == "main").unwrap().name();
+    view.own.remove(left.as_str());
     view.claim.status.bucket_name = Some(NEW.1.into());
     view.claim.status.access_key_id = None;
     view
