@@ -196,6 +196,11 @@ impl Effects {
         self.state().trace.clone()
     }
 
+    /// The trace up to now; it is not kept, so calls are counted from one again.
+    pub fn take_trace(&self) -> Trace {
+        std::mem::take(&mut self.state().trace)
+    }
+
     /// The entries of the plan that have met no call to which their fault could apply.
     pub fn unfired(&self) -> Plan {
         let state = self.state();

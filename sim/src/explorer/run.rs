@@ -187,13 +187,11 @@ async fn play(schedule: &Schedule, rests_long: bool, most_calls: u64) -> Outcome
         }
     }
     violations.splice(..0, untimely_ends(&stage));
-    let (history, end, faults) = (stage.world.history(), stage.world.facts(), stage.world.effects.fired());
-    let Judgement { violations: judged, limits } = judge(&Case {
-        history: &history,
-        end: &end,
-        setting: &setting(&stage, faults.clone()),
-        shown: &shown(&stage, &log),
-    });
+    let (end, faults) = (stage.world.facts(), stage.world.effects.fired());
+    let (setting, shown) = (setting(&stage, faults.clone()), shown(&stage, &log));
+    let history = stage.world.take_history();
+    let Judgement { violations: judged, limits } =
+        judge(&Case { history: &history, end: &end, setting: &setting, shown: &shown });
     violations.extend(judged);
     Outcome { before: stage.before, until, rested, history, end, faults, violations, limits, took, reached }
 }
@@ -366,6 +364,8 @@ async fn touch(stage: &Stage, time: u32) {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use rstest::rstest;
     use serde_json::json;
     use stowage_operator::api::FINALIZER;
@@ -524,7 +524,7 @@ mod tests {
     /// What another end would be: one object less.
     fn altered(mut outcome: Outcome) -> Outcome {
         let claim = ("bucketclaims".to_owned(), "team-a".to_owned(), "photos".to_owned());
-        outcome.end.objects.remove(&claim).expect("it ends with a claim");
+        Arc::make_mut(&mut outcome.end.objects).remove(&claim).expect("it ends with a claim");
         outcome
     }
 

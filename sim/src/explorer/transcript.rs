@@ -49,7 +49,7 @@ impl fmt::Display for Transcript<'_> {
         }
         calls.try_for_each(|line| writeln!(f, "{line}"))?;
         writeln!(f, "{} is the end", end.at)?;
-        for ((plural, namespace, name), object) in &end.objects {
+        for ((plural, namespace, name), object) in end.objects.iter() {
             writeln!(f, "{plural} {namespace}/{} {}", name_of(plural, name), masked(plural, object))?;
         }
         for ((host, name), bucket) in &end.buckets {
@@ -157,7 +157,7 @@ mod tests {
         }
         assert_ne!(one.hash(), other.hash(), "a bucket in the end");
         let mut other = one.clone();
-        other.end.objects.pop_last();
+        Arc::make_mut(&mut other.end.objects).pop_last();
         assert_ne!(one.hash(), other.hash(), "an object in the end");
         let mut other = one.clone();
         for event in &mut other.history.events {

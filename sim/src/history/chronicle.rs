@@ -4,11 +4,10 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::determinism::VirtualClock;
-use crate::effects::Trace;
 use crate::kubernetes::{Asked, Author, Observer, Stored};
 use crate::store::BucketSnapshot;
 
-use super::{Called, Event, History, What};
+use super::{Called, Event, What};
 
 /// A history being written. Clones write the same one.
 #[derive(Clone, Debug)]
@@ -46,9 +45,14 @@ impl Chronicle {
         self.push(Some(effect), What::Called(called));
     }
 
-    /// All that was noted until now, with the calls that the events name.
-    pub fn history(&self, trace: Trace) -> History {
-        History { events: self.book().events.clone(), trace }
+    /// All that was noted until now.
+    pub fn events(&self) -> Vec<Event> {
+        self.book().events.clone()
+    }
+
+    /// All that was noted until now; it is not kept.
+    pub fn take_events(&self) -> Vec<Event> {
+        std::mem::take(&mut self.book().events)
     }
 
     fn push(&self, effect: Option<u64>, what: What) {

@@ -15,13 +15,16 @@ use crate::world::OPERATOR_NAMESPACE;
 /// What is asked for and not there.
 static NOTHING: Value = Value::Null;
 
+/// Objects by resource, namespace and name.
+pub type Objects = BTreeMap<(String, String, String), Arc<Value>>;
+
 /// How everything stands: what scenarios look for and oracles compare.
 #[derive(Clone, Debug, Default)]
 pub struct Facts {
     /// The moment.
     pub at: Timestamp,
-    /// Every object, by resource, namespace and name.
-    pub objects: BTreeMap<(String, String, String), Arc<Value>>,
+    /// Every object.
+    pub objects: Arc<Objects>,
     /// Every bucket, by host and port of its store and by name.
     pub buckets: BTreeMap<(String, String), BucketSnapshot>,
 }

@@ -28,7 +28,7 @@ impl Cluster {
     pub fn object(&self, plural: &str, namespace: &str, name: &str) -> Option<Arc<Value>> {
         let state = self.lock();
         let kind = kind(&state, plural)?;
-        state.get(&kind, &Place::new(namespace, name)).cloned()
+        state.get(&kind, &Place::new(namespace, name)).map(|object| object.value().clone())
     }
 
     /// Goes on as if there had been so many writes more: the versions between belong to nothing.
@@ -49,7 +49,7 @@ impl Cluster {
         let mut state = self.lock();
         let Some(kind) = kind(&state, plural) else { return false };
         let Some(existing) = state.get(&kind, &Place::new(namespace, name)).cloned() else { return false };
-        let mut object = (*existing).clone();
+        let mut object = Value::clone(&existing);
         change(&mut object);
         let now = state.now();
         managed::record_update(&kind, &existing, &mut object, MANAGER, "", &now);
@@ -60,7 +60,7 @@ impl Cluster {
     pub fn remove(&self, plural: &str, namespace: &str, name: &str) -> Option<Arc<Value>> {
         let mut state = self.lock();
         let kind = kind(&state, plural)?;
-        state.remove(&kind, &Place::new(namespace, name))
+        state.remove(&kind, &Place::new(namespace, name)).map(|last| last.value().clone())
     }
 
     /// Makes an object of this name anew, as it was but for its status: another UID, nobody's finalizers and owners.

@@ -6,7 +6,7 @@
 
 use std::sync::{Arc, LazyLock};
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::kind::{Family, Kind, Scope, SelectableField, SharedKind};
 use super::meta;
@@ -191,6 +191,15 @@ pub(crate) fn normalize(kind: &Kind, object: &mut Value) {
             }
         }
         _ => {}
+    }
+}
+
+/// Whether [`fill_in_structs`] or [`omit_empty`] may change the object.
+pub(crate) fn has_own_form(kind: &Kind, object: &Value) -> bool {
+    match kind.family {
+        Family::Lease | Family::Namespace | Family::Event => true,
+        Family::Secret => object["data"].as_object().is_some_and(Map::is_empty),
+        Family::Custom | Family::Definition => false,
     }
 }
 

@@ -92,6 +92,11 @@ impl RuleSet {
         Ok(Self { compiled: Some(compiled), named: named_fields(texts.flatten()), passed: Passed::default() })
     }
 
+    /// Whether there are none.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.compiled.is_none()
+    }
+
     /// Whether a value passes. On a thread of its own: what evaluation draws for its hash maps must not depend on what
     /// was evaluated before, in other runs of the process.
     fn judge(&self, value: &Value, old: Option<&Value>) -> Result<(), ValidationErrors> {
@@ -164,7 +169,7 @@ fn strip(schema: &mut Value, top: bool) {
 
 /// Runs every rule of `schema` over an object; transition rules only where there is an old one.
 pub(crate) fn evaluate(schema: &Schema, object: &Value, old: Option<&Value>, out: &mut Findings) {
-    if schema.rules.compiled.is_some()
+    if !schema.rules.is_empty()
         && let Err(failures) =
             schema.rules.judge(&schema.rules.visible(object), old.map(|old| schema.rules.visible(old)).as_ref())
     {
@@ -174,7 +179,7 @@ pub(crate) fn evaluate(schema: &Schema, object: &Value, old: Option<&Value>, out
 }
 
 fn node(schema: &Schema, value: &Value, old: Option<&Value>, path: &FieldPath<'_>, out: &mut Findings) {
-    if value.is_null() {
+    if value.is_null() || !schema.is_ruled {
         return;
     }
     if let Err(failures) = schema.rules.judge(value, old) {

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::kind::{Family, Kind};
 use super::meta::{self, FOREGROUND, ORPHAN};
 use super::status::{self, Failure, FieldError, FieldErrorKind, bad_request};
-use super::store::{Place, State};
+use super::store::{Place, Shared, State};
 use super::write;
 
 /// What is to happen to the dependants of a deleted object.
@@ -75,7 +75,7 @@ pub(crate) enum Deleted {
     /// Gone. A server answers with a `Status`.
     Gone(Value),
     /// Marked; it waits for its finalizers. A server answers with the object.
-    Marked(Value),
+    Marked(Shared),
 }
 
 /// Deletes an object.
@@ -113,9 +113,9 @@ pub(crate) fn delete(state: &mut State, kind: &Kind, place: &Place, deletion: &D
     }
     meta::tidy(&mut object);
     if object == *existing || deletion.dry_run {
-        return Ok(Deleted::Marked(object));
+        return Ok(Deleted::Marked(Shared::new(object)));
     }
-    Ok(Deleted::Marked((*state.put(kind, object)).clone()))
+    Ok(Deleted::Marked(state.put(kind, object)))
 }
 
 fn check_preconditions(kind: &Kind, existing: &Value, deletion: &Deletion) -> Result<(), Failure> {

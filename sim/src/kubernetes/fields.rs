@@ -167,18 +167,38 @@ impl Difference {
     }
 }
 
-/// The difference between two states, but for the parts `reset`.
+/// The difference between two states, but for the parts `reset`. Every object has metadata, so nobody brings it along.
 pub(crate) fn difference(schema: &Schema, old: &Value, new: &Value, reset: &[&str]) -> Difference {
     let mut found = Difference::default();
-    let (old_metadata, new_metadata) = (ownable_metadata(old), ownable_metadata(new));
-    let old = ownable(schema, old, old_metadata.as_ref(), reset);
-    let new = ownable(schema, new, new_metadata.as_ref(), reset);
-    compare_parts(&old, &new, &mut Vec::new(), &mut found);
-    // Every object has metadata, so nobody brings it along.
-    let metadata = vec!["f:metadata".to_owned()];
-    found.changed.remove(&metadata);
-    found.removed.remove(&metadata);
+    let own = |name: &str| !matches!(name, "apiVersion" | "kind" | "metadata") && !reset.contains(&name);
+    let mut path = Vec::new();
+    compare_fields(schema, old.as_object(), new.as_object(), own, &mut path, &mut found);
+    path.push("f:metadata".to_owned());
+    let metadata = schema.field("metadata").unwrap_or_else(free_form);
+    let ownable = |name: &str| !UNOWNED.contains(&name);
+    let [old, new] = [old, new].map(|object| object["metadata"].as_object());
+    compare_fields(metadata, old, new, ownable, &mut path, &mut found);
     found
+}
+
+/// Compares the fields of two objects that can be owned, each by itself. What hasn't changed, which is most, costs no path.
+fn compare_fields(
+    schema: &Schema,
+    old: Option<&Map<String, Value>>,
+    new: Option<&Map<String, Value>>,
+    own: impl Fn(&str) -> bool,
+    path: &mut Path,
+    out: &mut Difference,
+) {
+    let before = |name: &str| old.and_then(|old| old.get(name));
+    let gone = old.into_iter().flatten().filter(|(name, _)| new.is_none_or(|new| !new.contains_key(*name)));
+    let gone = gone.map(|(name, field)| (name, Some(field), None));
+    let there = new.into_iter().flatten().map(|(name, field)| (name, before(name), Some(field)));
+    for (name, old, new) in there.chain(gone).filter(|(name, old, new)| old != new && own(name)) {
+        path.push(format!("f:{name}"));
+        compare(schema.field(name).unwrap_or_else(free_form), old, new, path, out);
+        path.pop();
+    }
 }
 
 fn compare<'a>(
@@ -193,6 +213,9 @@ fn compare<'a>(
         (None, Some(new)) => return collect_all(schema, new, path, &mut out.changed),
         (Some(old), None) => return collect_all(schema, old, path, &mut out.removed),
         (Some(old), Some(new)) if old == new => return,
+        (Some(Value::Object(old)), Some(Value::Object(new))) if !schema.atomic_map => {
+            return compare_fields(schema, Some(old), Some(new), |_| true, path, out);
+        }
         (Some(old), Some(new)) => (old, new),
     };
     let (Some(old_parts), Some(new_parts)) = (children(schema, old), children(schema, new)) else {

@@ -118,7 +118,7 @@ fn blocks(reference: &Value) -> bool {
 
 /// Does it, unless the object has changed since it was judged.
 fn carry_out(state: &mut State, (kind, place, object): &Item, verdict: Verdict) -> bool {
-    if state.get(kind, place) != Some(object) {
+    if state.get(kind, place).is_none_or(|stored| !stored.is(object)) {
         return false;
     }
     let references = match verdict {

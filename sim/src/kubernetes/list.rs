@@ -46,14 +46,14 @@ pub(crate) fn list_at(
     let objects = state.objects_at(kind, version).ok_or_else(|| forgotten(query, version, current))?;
     let mut matching = objects
         .into_iter()
-        .filter(|(place, object)| after.as_ref().is_none_or(|after| place > after) && filter.matches(object));
+        .filter(|(place, object)| after.as_ref().is_none_or(|after| *place > after) && filter.matches(object));
     let page: Vec<_> = if limit == 0 { matching.by_ref().collect() } else { matching.by_ref().take(limit).collect() };
     // Whether a page is the last goes by the objects that there are, not by those that a selector selects.
-    let last = page.last().map(|(place, _)| place.clone());
-    let all = state.objects_at(kind, version).into_iter().flatten();
-    let beyond = |place: &Place| filter.reaches(place) && last.as_ref().is_some_and(|last| place > last);
+    let last = page.last().map(|(place, _)| *place);
+    let all = || state.objects_at(kind, version).into_iter().flatten();
+    let beyond = |place: &Place| filter.reaches(place) && last.is_some_and(|last| place > last);
     let full = limit > 0 && page.len() == limit;
-    let rest = if full { all.filter(|(place, _)| beyond(place)).count() } else { 0 };
+    let rest = if full { all().filter(|(place, _)| beyond(place)).count() } else { 0 };
     let mut metadata = json!({"resourceVersion": version.to_string()});
     if kind.is_custom() {
         metadata["continue"] = "".into();
@@ -68,7 +68,7 @@ pub(crate) fn list_at(
             metadata["remainingItemCount"] = rest.into();
         }
     }
-    let items = page.into_iter().map(|(_, object)| item(kind, &object));
+    let items = page.into_iter().map(|(_, object)| item(kind, object));
     Ok(json!({
         "kind": format!("{}List", kind.kind),
         "apiVersion": kind.api_version(),

@@ -1,5 +1,6 @@
 //! Who owns which field: the entries of `metadata.managedFields`. Ownership is per manager, operation and subresource.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
@@ -8,7 +9,10 @@ use super::builtin;
 use super::fields::{FieldSet, Path, difference};
 use super::kind::{Family, Kind};
 use super::meta;
-use super::validate::{self, Findings};
+use super::validate;
+
+/// In a tree of fields: what stands above others is a member itself. What stands above none is one anyway.
+const MEMBER: &str = ".";
 
 /// How a manager came to own its fields.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -54,63 +58,102 @@ pub(crate) fn managers(object: &Value) -> Managers {
 
 fn read_fields(node: &Value, path: &mut Path, set: &mut FieldSet) {
     let Value::Object(steps) = node else { return };
-    if steps.is_empty() || steps.contains_key(".") {
+    if steps.is_empty() || steps.contains_key(MEMBER) {
         set.insert(path.clone());
     }
-    for (step, below) in steps.iter().filter(|(step, _)| *step != ".") {
+    for (step, below) in steps.iter().filter(|(step, _)| *step != MEMBER) {
         path.push(step.clone());
         read_fields(below, path, set);
         path.pop();
     }
 }
 
+/// Writes `managedFields`.
+pub(crate) fn set_managers(kind: &Kind, object: &mut Value, managers: &Managers) {
+    let entries = managers.iter().map(|(manager, owned)| {
+        let mut entry = entry(kind, &manager.name, manager.operation, &manager.subresource);
+        entry["fieldsV1"] = write_fields(&owned.fields);
+        if !owned.time.is_empty() {
+            entry["time"] = owned.time.clone().into();
+        }
+        entry
+    });
+    set_entries(object, entries.collect());
+}
+
 /// Writes `managedFields`; managers that own nothing are left out. They stand in the server's order: applies first, then
 /// by time, and only then by name (`sortEncodedManagedFields`).
-pub(crate) fn set_managers(kind: &Kind, object: &mut Value, managers: &Managers) {
-    let mut sorted: Vec<_> = managers.iter().filter(|(_, owned)| !owned.fields.is_empty()).collect();
-    sorted.sort_by_key(|(manager, owned)| (manager.operation, &owned.time, &manager.name, &manager.subresource));
-    let entries: Vec<Value> = sorted
-        .into_iter()
-        .map(|(manager, owned)| {
-            let mut entry = json!({
-                "manager": manager.name,
-                "operation": match manager.operation { Operation::Apply => "Apply", Operation::Update => "Update" },
-                "apiVersion": kind.api_version(),
-                "fieldsType": "FieldsV1",
-                "fieldsV1": write_fields(&owned.fields),
-            });
-            if !owned.time.is_empty() {
-                entry["time"] = owned.time.clone().into();
-            }
-            if !manager.subresource.is_empty() {
-                entry["subresource"] = manager.subresource.clone().into();
-            }
-            entry
-        })
-        .collect();
+fn set_entries(object: &mut Value, mut entries: Vec<Value>) {
+    entries.retain(|entry| entry["fieldsV1"].as_object().is_some_and(|fields| !fields.is_empty()));
+    entries.sort_by(|one, other| order(one).cmp(&order(other)));
     let value = if entries.is_empty() { Value::Null } else { Value::Array(entries) };
     meta::set(object, "managedFields", value);
 }
 
+fn order(entry: &Value) -> (bool, [&str; 3]) {
+    let texts = ["time", "manager", "subresource"].map(|field| entry[field].as_str().unwrap_or_default());
+    (entry["operation"] != "Apply", texts)
+}
+
+/// The entry of who owns nothing yet.
+fn entry(kind: &Kind, manager: &str, operation: Operation, subresource: &str) -> Value {
+    let mut entry = json!({
+        "manager": manager,
+        "operation": match operation { Operation::Apply => "Apply", Operation::Update => "Update" },
+        "apiVersion": kind.api_version(),
+        "fieldsType": "FieldsV1",
+        "fieldsV1": {},
+    });
+    if !subresource.is_empty() {
+        entry["subresource"] = subresource.into();
+    }
+    entry
+}
+
 fn write_fields(fields: &FieldSet) -> Value {
-    let mut root = json!({});
-    for path in fields {
-        let mut at = &mut root;
-        for step in path {
-            at = &mut at[step];
-            if at.is_null() {
-                *at = json!({});
-            }
+    let mut tree = Map::new();
+    fields.iter().for_each(|path| own(&mut tree, path));
+    Value::Object(tree)
+}
+
+/// Adds a path to a tree of fields (`fieldsV1`), if it isn't there.
+fn own(tree: &mut Map<String, Value>, path: &[String]) {
+    let Some((step, rest)) = path.split_first() else { return };
+    let below = tree.get_mut(step).and_then(Value::as_object_mut);
+    let Some(below) = below else {
+        let mut below = Map::new();
+        own(&mut below, rest);
+        tree.insert(step.clone(), Value::Object(below));
+        return;
+    };
+    if below.is_empty() != rest.is_empty() {
+        below.insert(MEMBER.to_owned(), json!({}));
+    }
+    own(below, rest);
+}
+
+/// Takes a path out of a tree of fields, if it is there, and the steps that then lead to nothing.
+fn disown(tree: &mut Map<String, Value>, path: &[String]) {
+    let Some((step, rest)) = path.split_first() else { return };
+    let Some(below) = tree.get_mut(step).and_then(Value::as_object_mut) else { return };
+    if below.is_empty() {
+        if !rest.is_empty() {
+            return;
+        }
+    } else if rest.is_empty() {
+        below.remove(MEMBER);
+        return;
+    } else {
+        disown(below, rest);
+        if below.len() == 1 && below.contains_key(MEMBER) {
+            below.clear();
+            return;
+        }
+        if !below.is_empty() {
+            return;
         }
     }
-    // A set member with paths below it says so with a dot.
-    for path in fields {
-        let node = path.iter().fold(&mut root, |at, step| &mut at[step]);
-        if node.as_object().is_some_and(|steps| !steps.is_empty()) {
-            node["."] = json!({});
-        }
-    }
-    root
+    tree.remove(step);
 }
 
 /// The entries of `managedFields` without their times, in order.
@@ -125,50 +168,56 @@ pub(crate) fn timeless(object: &Value) -> Vec<Value> {
 /// Records what an update that isn't an apply changed: the manager owns it now, nobody else does.
 /// `object` is the new state and gets the new `managedFields`.
 pub(crate) fn record_update(kind: &Kind, old: &Value, object: &mut Value, manager: &str, subresource: &str, now: &str) {
-    let is_new = meta::uid(old).is_empty();
-    if !is_new && old["metadata"]["managedFields"].is_null() {
-        // Once forgotten, owners are kept again only from the next apply on.
+    // Once forgotten, owners are kept again only from the next apply on.
+    let forgotten = !meta::uid(old).is_empty() && old["metadata"]["managedFields"].is_null();
+    let forgets = subresource.is_empty() && forgets_owners(object);
+    // A server can't tell who owns what in an object without the structure of its schema, and forgets what it knew.
+    if forgotten || forgets || !validate::has_structure(&kind.schema, object) {
         return meta::set(object, "managedFields", Value::Null);
     }
-    if subresource.is_empty() && forgets_owners(object) {
-        return meta::set(object, "managedFields", Value::Null);
-    }
-    if is_untypable(kind, object) {
-        // A server can't tell who owns what in such an object, and forgets what it knew.
-        return meta::set(object, "managedFields", Value::Null);
-    }
-    let mut before = old.clone();
-    builtin::fill_in_structs(kind, &mut before);
-    let mut after = object.clone();
-    builtin::fill_in_structs(kind, &mut after);
-    builtin::omit_empty(kind, &mut after);
-    let found = difference(&kind.schema, &before, &after, reset_fields(kind, subresource));
-    let mut all = managers(old);
-    for owned in all.values_mut() {
-        owned.fields.retain(|path| !found.changed.contains(path) && !found.removed.contains(path));
+    let found = difference(&kind.schema, &full(kind, old), &full(kind, object), reset_fields(kind, subresource));
+    let mut entries = old["metadata"]["managedFields"].as_array().cloned().unwrap_or_default();
+    for fields in entries.iter_mut().filter_map(|entry| entry["fieldsV1"].as_object_mut()) {
+        found.changed.iter().chain(&found.removed).for_each(|path| disown(fields, path));
     }
     if !found.changed.is_empty() {
-        let me =
-            Manager { operation: Operation::Update, name: manager.to_owned(), subresource: subresource.to_owned() };
-        let mine = all.entry(me).or_insert_with(|| Owned { fields: FieldSet::new(), time: String::new() });
-        mine.fields.extend(found.changed);
-        mine.time = now.to_owned();
+        let mine = updated_by(&mut entries, kind, manager, subresource);
+        mine["time"] = now.into();
+        if let Some(fields) = mine["fieldsV1"].as_object_mut() {
+            found.changed.iter().for_each(|path| own(fields, path));
+        }
     }
-    set_managers(kind, object, &all);
+    set_entries(object, entries);
+}
+
+/// The entry of who updates; made if it isn't there.
+fn updated_by<'a>(entries: &'a mut Vec<Value>, kind: &Kind, manager: &str, subresource: &str) -> &'a mut Value {
+    let is_mine = |entry: &Value| {
+        let part = entry["subresource"].as_str().unwrap_or_default();
+        entry["operation"] == "Update" && entry["manager"] == manager && part == subresource
+    };
+    let place = entries.iter().position(is_mine).unwrap_or(entries.len());
+    if place == entries.len() {
+        entries.push(entry(kind, manager, Operation::Update, subresource));
+    }
+    &mut entries[place]
+}
+
+/// An object as a server has it before it is written.
+fn full<'a>(kind: &Kind, object: &'a Value) -> Cow<'a, Value> {
+    if !builtin::has_own_form(kind, object) {
+        return Cow::Borrowed(object);
+    }
+    let mut object = object.clone();
+    builtin::fill_in_structs(kind, &mut object);
+    builtin::omit_empty(kind, &mut object);
+    Cow::Owned(object)
 }
 
 /// Whether whoever wrote the object asks that all owners be forgotten (`isResetManagedFields`).
 fn forgets_owners(object: &Value) -> bool {
     let entries = object["metadata"]["managedFields"].as_array();
     entries.is_some_and(|entries| entries.iter().all(|entry| entries.len() == 1 && *entry == Value::Object(Map::new())))
-}
-
-/// Whether the object doesn't have the structure of its schema: a list for a text, say. The
-/// server's typed form of objects knows numbers of one sort, and takes null for anything.
-fn is_untypable(kind: &Kind, object: &Value) -> bool {
-    let mut found = Findings::default();
-    validate::validate(&kind.schema, object, None, "", &mut found);
-    found.errors.iter().any(validate::is_untypable)
 }
 
 /// The parts of an object that a request to this (sub)resource can't change.
@@ -195,5 +244,41 @@ mod tests {
         let mut back = FieldSet::new();
         read_fields(&write_fields(&fields), &mut Vec::new(), &mut back);
         assert_eq!(back, fields);
+    }
+
+    /// A set of paths as a tree, by what the tree is made for.
+    fn tree(paths: &[&str]) -> Map<String, Value> {
+        let mut tree = Map::new();
+        paths.iter().for_each(|path| own(&mut tree, &steps(path)));
+        tree
+    }
+
+    fn steps(path: &str) -> Vec<String> {
+        path.split(' ').map(str::to_owned).collect()
+    }
+
+    #[test]
+    fn a_tree_holds_what_a_set_would() {
+        let paths = ["a", "a b", "a b c", "a d", "e f", "g"];
+        for chosen in 0..1_u32 << paths.len() {
+            let set: FieldSet =
+                (0..paths.len()).filter(|at| chosen & (1 << at) != 0).map(|at| steps(paths[at])).collect();
+            let written = write_fields(&set);
+            let mut backwards = Map::new();
+            set.iter().rev().for_each(|path| own(&mut backwards, path));
+            assert_eq!(Value::Object(backwards), written, "in whichever order");
+            for gone in paths.iter().map(|path| steps(path)) {
+                let (mut left, mut fields) = (set.clone(), written.as_object().cloned().unwrap_or_default());
+                left.remove(&gone);
+                disown(&mut fields, &gone);
+                assert_eq!(Value::Object(fields), write_fields(&left), "{set:?} without {gone:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_above_others_is_marked() {
+        assert_eq!(Value::Object(tree(&["a b"])), json!({"a": {"b": {}}}));
+        assert_eq!(Value::Object(tree(&["a b", "a"])), json!({"a": {".": {}, "b": {}}}));
     }
 }

@@ -117,6 +117,11 @@ impl Cluster {
         Self { state: Arc::new(Mutex::new(state)) }
     }
 
+    /// A cluster of its own that stands as this one does, by another clock: nobody watches or observes it yet.
+    pub fn copy(&self, clock: Clock) -> Self {
+        Self { state: Arc::new(Mutex::new(self.lock().copy(clock))) }
+    }
+
     /// Serves a custom resource from now on. Called again for the same resource, it replaces the
     /// definition; objects stay as they are.
     ///
@@ -188,7 +193,7 @@ impl Cluster {
             plural: kind.plural.clone(),
             namespace: place.namespace.clone(),
             name: place.name.clone(),
-            object: object.clone(),
+            object: object.value().clone(),
         });
         stored.collect()
     }
@@ -196,7 +201,7 @@ impl Cluster {
     /// Every state that an object of a resource had and that watches can still be told of, oldest first: also of
     /// objects that are gone.
     pub fn past_objects(&self, plural: &str) -> Vec<Arc<Value>> {
-        self.lock().past(plural).cloned().collect()
+        self.lock().past(plural).map(|object| object.value().clone()).collect()
     }
 
     /// The version of the last write.

@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 
 use super::kind::Kind;
 use super::meta;
+use super::store::Shared;
 
 /// The body of every answer: complete at once, or (of a watch) streamed.
 pub type ApiBody = UnsyncBoxBody<Bytes, Infallible>;
@@ -33,6 +34,14 @@ impl Form {
             parameter == "as=PartialObjectMetadata" || parameter == "as=PartialObjectMetadataList"
         };
         if accept.split(';').any(asks) { Self::Metadata } else { Self::Whole }
+    }
+
+    /// The text of a stored object.
+    pub(crate) fn text(self, object: &Shared) -> Bytes {
+        match self {
+            Self::Whole => object.json().clone(),
+            Self::Metadata => json_text(&self.object(object)),
+        }
     }
 
     pub(crate) fn object(self, object: &Value) -> Cow<'_, Value> {
@@ -90,8 +99,17 @@ pub(crate) fn page_not_found() -> Response<ApiBody> {
 
 /// A JSON answer with warnings as headers.
 pub(crate) fn answer(code: StatusCode, body: &Value, warnings: &[String]) -> Response<ApiBody> {
-    let bytes = serde_json::to_vec(body).expect("a JSON value serializes");
-    let mut response = Response::new(Full::new(Bytes::from(bytes)).boxed_unsync());
+    answer_text(code, json_text(body), warnings)
+}
+
+/// A value as it goes over the wire.
+pub(crate) fn json_text(value: &Value) -> Bytes {
+    serde_json::to_vec(value).expect("a JSON value serializes").into()
+}
+
+/// As [`answer`], of a body that is JSON already.
+pub(crate) fn answer_text(code: StatusCode, body: Bytes, warnings: &[String]) -> Response<ApiBody> {
+    let mut response = Response::new(Full::new(body).boxed_unsync());
     *response.status_mut() = code;
     let headers = response.headers_mut();
     headers.insert(header::CONTENT_TYPE, header::HeaderValue::from_static("application/json"));

@@ -1,7 +1,5 @@
 //! PUT and PATCH: from a request's body to the object it proposes.
 
-use std::sync::Arc;
-
 use json_patch::{AddOperation, PatchOperation, ReplaceOperation, jsonptr};
 use kube::core::Status;
 use kube::core::response::reason;
@@ -13,7 +11,7 @@ use super::kind::Kind;
 use super::managed;
 use super::meta;
 use super::status::{self, Failure, FieldError, bad_request};
-use super::store::{Place, State};
+use super::store::{Place, Shared, State};
 use super::strategic;
 use super::write::{self, Ownership, Part, WriteOptions, Written};
 
@@ -93,7 +91,9 @@ fn create(
     let mut written = write::create(state, kind, object, ownership, options)?;
     if options.dry_run {
         // Nothing has given it another version than the one it came with.
-        meta::set(Arc::make_mut(&mut written.object), "resourceVersion", stated);
+        let mut object = Value::clone(&written.object);
+        meta::set(&mut object, "resourceVersion", stated);
+        written.object = Shared::new(object);
     }
     Ok(written)
 }
@@ -113,7 +113,7 @@ pub(crate) fn patch(
     options: &WriteOptions,
 ) -> Result<Written, Failure> {
     let existing = state.get(kind, place).cloned().ok_or_else(|| status::not_found(kind, &place.name))?;
-    let mut object = (*existing).clone();
+    let mut object = Value::clone(&existing);
     match (format, object.as_object_mut()) {
         (PatchFormat::Json, _) => apply_json_patch(&mut object, body)?,
         (PatchFormat::Strategic, Some(fields)) => strategic::merge(&kind.schema, fields, patch_of(body)?)?,

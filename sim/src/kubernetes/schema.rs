@@ -132,6 +132,8 @@ pub(crate) struct Schema {
     /// Whether the map or struct changes hands as one field.
     pub(crate) atomic_map: bool,
     pub(crate) rules: RuleSet,
+    /// Whether there are rules here or anywhere below.
+    pub(crate) is_ruled: bool,
 }
 
 impl Schema {
@@ -155,6 +157,7 @@ impl Schema {
             list_type: ListType::Atomic,
             atomic_map: false,
             rules: RuleSet::default(),
+            is_ruled: false,
         }
     }
 
@@ -193,6 +196,15 @@ impl Schema {
         })
     }
 
+    /// The schemas of all that such a value may hold.
+    fn children(&self) -> impl Iterator<Item = &Schema> {
+        let additional = match &self.additional {
+            Additional::Schema(schema) => Some(schema.as_ref()),
+            Additional::None | Additional::Any => None,
+        };
+        self.properties.values().chain(additional).chain(self.items.as_deref())
+    }
+
     /// The item of `list` that has the same key fields as `item`, if this is a keyed list.
     pub(crate) fn matching_item<'a>(&self, item: &Value, list: Option<&'a Value>) -> Option<&'a Value> {
         let ListType::Map(keys) = &self.list_type else { return None };
@@ -226,7 +238,7 @@ impl Loader<'_> {
     fn node(&mut self, props: &JSONSchemaProps, path: &str, place: Place) -> Schema {
         let preserve_unknown = props.x_kubernetes_preserve_unknown_fields == Some(true);
         let list_type = self.list_type(props, path);
-        let schema = Schema {
+        let mut schema = Schema {
             type_rule: self.type_rule(props, path, place, preserve_unknown),
             nullable: props.nullable == Some(true),
             format: props.format.clone(),
@@ -244,7 +256,9 @@ impl Loader<'_> {
             list_type,
             atomic_map: props.x_kubernetes_map_type.as_deref() == Some("atomic"),
             rules: self.rules(props, path),
+            is_ruled: false,
         };
+        schema.is_ruled = !schema.rules.is_empty() || schema.children().any(|child| child.is_ruled);
         self.check(&schema, path);
         schema
     }

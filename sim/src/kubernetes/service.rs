@@ -9,7 +9,7 @@ use bytes::Bytes;
 use http::{Method, Request, Response, StatusCode, header, request::Parts};
 use http_body_util::StreamBody;
 use kube::client::Body;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::Cluster;
 use super::decode::{self, FieldValidation, Origin};
@@ -23,7 +23,7 @@ use super::patch::{self, PatchFormat};
 use super::route::{Query, Route};
 use super::selector::Filter;
 use super::status::{self, Failure, FieldError, FieldErrorKind};
-use super::store::{Place, State};
+use super::store::{Place, Shared, State};
 use super::watch;
 use super::write::{self, Ownership, Part, WriteOptions, Written};
 
@@ -211,24 +211,24 @@ impl Call<'_> {
         Ok(WriteOptions { manager, dry_run: self.dry_run()?, validation })
     }
 
-    fn ok(&self, object: &Value) -> Response<ApiBody> {
-        output::answer(StatusCode::OK, &self.form.object(object), &[])
+    fn ok(&self, object: &Shared) -> Response<ApiBody> {
+        output::answer_text(StatusCode::OK, self.form.text(object), &[])
     }
 
     fn written(&self, written: &Written) -> Response<ApiBody> {
         let code = if written.created { StatusCode::CREATED } else { StatusCode::OK };
-        output::answer(code, &self.form.object(&written.object), &written.warnings)
+        output::answer_text(code, self.form.text(&written.object), &written.warnings)
     }
 
     fn get(&self, name: &str) -> Result<Response<ApiBody>, Failure> {
         let state = self.state();
         let place = self.place(name);
         let object = match self.version_read(&state) {
-            None => state.get(&self.kind, &place).cloned(),
+            None => state.get(&self.kind, &place),
             Some(version) => state.objects_at(&self.kind, version).and_then(|mut objects| objects.remove(&place)),
         };
         match object {
-            Some(object) => Ok(self.ok(&object)),
+            Some(object) => Ok(self.ok(object)),
             None => Err(status::not_found(&self.kind, name)),
         }
     }

@@ -5,8 +5,10 @@
 //! that lists, histories and watches share them.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use std::sync::Arc;
+use std::ops::Deref;
+use std::sync::{Arc, OnceLock};
 
+use bytes::Bytes;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
@@ -17,6 +19,7 @@ use super::builtin;
 use super::kind::{Kind, SharedKind};
 use super::meta;
 use super::observer::{Author, Observer, Stored};
+use super::output::json_text;
 
 /// How many changes of one kind are remembered.
 const HISTORY: usize = 10_000;
@@ -39,13 +42,44 @@ impl Place {
     }
 }
 
-/// A stored object.
-pub(crate) type Shared = Arc<Value>;
+/// A stored object, and its text once somebody has been told of it: the answer to a write, lists and watches share that.
+#[derive(Clone, Debug)]
+pub(crate) struct Shared(Arc<(Arc<Value>, OnceLock<Bytes>)>);
+
+impl Shared {
+    pub(crate) fn new(object: Value) -> Self {
+        Self(Arc::new((Arc::new(object), OnceLock::new())))
+    }
+
+    /// Whether they are the same state of the same object.
+    pub(crate) fn is(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+
+    /// The object by itself.
+    pub(crate) fn value(&self) -> &Arc<Value> {
+        &self.0.0
+    }
+
+    /// The object as JSON.
+    pub(crate) fn json(&self) -> &Bytes {
+        self.0.1.get_or_init(|| json_text(self.value()))
+    }
+}
+
+impl Deref for Shared {
+    type Target = Value;
+
+    fn deref(&self) -> &Value {
+        self.value()
+    }
+}
 
 /// One write, as a watch sees it.
 #[derive(Clone, Debug)]
 pub(crate) struct Change {
     pub(crate) version: u64,
+    pub(crate) place: Place,
     /// Absent for a create.
     pub(crate) old: Option<Shared>,
     /// The object as written; for a removal its last state, under the new version.
@@ -86,6 +120,12 @@ pub(crate) struct State {
 impl State {
     pub(crate) fn new(clock: Clock, seed: u64) -> Self {
         Self { tables: Vec::new(), version: 1, clock, seed, drawn: 0, observer: None, author: None }
+    }
+
+    /// A state of its own that stands as this one does: nobody watches or observes it yet. Objects are shared.
+    pub(crate) fn copy(&self, clock: Clock) -> Self {
+        let tables = self.tables.iter().map(Table::copy).collect();
+        Self { tables, version: self.version, clock, seed: self.seed, drawn: self.drawn, observer: None, author: None }
     }
 
     /// Serves `kind` from now on; a second call for the same resource replaces its definition and
@@ -157,17 +197,16 @@ impl State {
     }
 
     /// The objects of a kind as they stood at `version`; `None` if that is forgotten.
-    pub(crate) fn objects_at(&self, kind: &Kind, version: u64) -> Option<BTreeMap<Place, Shared>> {
+    pub(crate) fn objects_at(&self, kind: &Kind, version: u64) -> Option<BTreeMap<&Place, &Shared>> {
         let table = self.table(kind);
         if version < table.forgotten {
             return None;
         }
-        let mut objects = table.objects.clone();
+        let mut objects: BTreeMap<_, _> = table.objects.iter().collect();
         for change in table.history.iter().rev().take_while(|change| change.version > version) {
-            let place = Place::of(&change.new);
             match &change.old {
-                Some(old) => objects.insert(place, old.clone()),
-                None => objects.remove(&place),
+                Some(old) => objects.insert(&change.place, old),
+                None => objects.remove(&change.place),
             };
         }
         Some(objects)
@@ -213,12 +252,13 @@ impl State {
         self.version += 1;
         let version = self.version;
         meta::set(&mut object, "resourceVersion", version.to_string().into());
-        let object: Shared = Arc::new(object);
+        let object = Shared::new(object);
         let place = Place::of(&object);
         let table = self.table_mut(kind);
         table.completed_on_read.remove(&place);
         let old = table.objects.insert(place.clone(), object.clone());
-        table.record(Change { version, old: old.clone(), new: object.clone(), removed: false });
+        let change = Change { version, place: place.clone(), old: old.clone(), new: object.clone(), removed: false };
+        table.record(change);
         self.tell(kind, place, old, Some(object.clone()));
         object
     }
@@ -240,10 +280,11 @@ impl State {
         table.completed_on_read.remove(place);
         self.version += 1;
         let version = self.version;
-        let mut last = (*old).clone();
+        let mut last = Value::clone(&old);
         meta::set(&mut last, "resourceVersion", version.to_string().into());
-        let new = Arc::new(last);
-        self.table_mut(kind).record(Change { version, old: Some(old.clone()), new: new.clone(), removed: true });
+        let new = Shared::new(last);
+        let change = Change { version, place: place.clone(), old: Some(old.clone()), new: new.clone(), removed: true };
+        self.table_mut(kind).record(change);
         self.tell(kind, place.clone(), Some(old), None);
         Some(new)
     }
@@ -251,6 +292,7 @@ impl State {
     fn tell(&self, kind: &Kind, place: Place, old: Option<Shared>, new: Option<Shared>) {
         if let Some(observer) = &self.observer {
             let Place { namespace, name } = place;
+            let [old, new] = [old, new].map(|object| object.map(|object| object.value().clone()));
             observer.stored(self.author, Stored { plural: kind.plural.clone(), namespace, name, old, new });
         }
     }
@@ -306,6 +348,17 @@ impl Table {
             history: VecDeque::new(),
             forgotten,
             completed_on_read: BTreeSet::new(),
+            news: Arc::default(),
+        }
+    }
+
+    fn copy(&self) -> Self {
+        Self {
+            kind: self.kind.clone(),
+            objects: self.objects.clone(),
+            history: self.history.clone(),
+            forgotten: self.forgotten,
+            completed_on_read: self.completed_on_read.clone(),
             news: Arc::default(),
         }
     }

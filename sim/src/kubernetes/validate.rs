@@ -7,7 +7,7 @@
 use serde_json::{Number, Value};
 
 use super::path::FieldPath;
-use super::schema::{Additional, ListType, Schema, TypeRule};
+use super::schema::{Additional, JsonType, ListType, Schema, TypeRule};
 use super::status::{FieldError, FieldErrorKind};
 
 /// What a check found: errors that refuse the write, and warnings for what was bad before and is
@@ -278,6 +278,42 @@ pub(crate) fn is_untypable(error: &FieldError) -> bool {
             // Null; or no type at all but a text that isn't of its format.
             _ => false,
         }
+}
+
+/// Whether an object has the structure of its schema, its metadata aside: nothing in it [`is_untypable`]. A server's typed
+/// form of objects knows numbers of one sort, and takes null for anything.
+pub(crate) fn has_structure(schema: &Schema, object: &Value) -> bool {
+    let fields = object.as_object().into_iter().flatten().filter(|(name, _)| *name != "metadata");
+    let mut children = fields.filter_map(|(name, field)| Some((schema.field(name)?, field)));
+    is_typable(schema, object)
+        && children.all(|(child, field)| is_structured(child, field))
+        && schema.junctors.all_of.iter().all(|branch| has_structure(branch, object))
+}
+
+/// The same of a value within an object.
+fn is_structured(schema: &Schema, value: &Value) -> bool {
+    let below = match (value, &schema.items) {
+        (Value::Array(items), Some(child)) => items.iter().all(|item| is_structured(child, item)),
+        (Value::Object(fields), _) => {
+            let mut children = fields.iter().filter_map(|(name, field)| Some((schema.field(name)?, field)));
+            children.all(|(child, field)| is_structured(child, field))
+        }
+        _ => true,
+    };
+    is_typable(schema, value) && below && schema.junctors.all_of.iter().all(|branch| is_structured(branch, value))
+}
+
+/// Whether a value itself, not what it holds, is of a type that the typed form of objects takes for the schema's.
+fn is_typable(schema: &Schema, value: &Value) -> bool {
+    match (schema.type_rule, value) {
+        (TypeRule::Any, _) | (_, Value::Null) => true,
+        (TypeRule::IntOrString, _) => !matches!(value, Value::Array(_) | Value::Object(_)),
+        (TypeRule::Only(JsonType::Integer | JsonType::Number), _) => value.is_number(),
+        (TypeRule::Only(JsonType::String), _) => value.is_string(),
+        (TypeRule::Only(JsonType::Boolean), _) => value.is_boolean(),
+        (TypeRule::Only(JsonType::Array), _) => value.is_array(),
+        (TypeRule::Only(JsonType::Object), _) => value.is_object(),
+    }
 }
 
 /// Checks that keyed lists and sets hold each item once (`x-kubernetes-list-type`).

@@ -11,7 +11,6 @@ use std::time::Duration;
 use bytes::Bytes;
 use futures::stream::{self, Stream};
 use http_body::Frame;
-use serde::Serialize;
 use serde_json::{Value, json};
 use tokio::sync::Notify;
 use tokio::time::Instant;
@@ -19,11 +18,11 @@ use tokio::time::Instant;
 use super::Cluster;
 use super::disturbance::{Disturbance, LAG};
 use super::kind::SharedKind;
-use super::output::Form;
+use super::output::{Form, json_text, status_object};
 use super::route::Query;
 use super::selector::Filter;
 use super::status::{self, Failure, FieldError};
-use super::store::{Change, Place, State, versioned_stub};
+use super::store::{Change, Place, Shared, State, versioned_stub};
 
 /// How long a watch lasts without `timeoutSeconds`, or with 0. A server picks a time from half an hour to an
 /// hour at random.
@@ -123,16 +122,10 @@ fn check_streaming(query: &Query, streaming: bool) -> Result<(), Failure> {
     }
 }
 
-/// An event as it goes over the wire.
-fn line(event_type: &str, object: &Value) -> Bytes {
-    #[derive(Serialize)]
-    struct Event<'a> {
-        r#type: &'a str,
-        object: &'a Value,
-    }
-    let mut line = serde_json::to_vec(&Event { r#type: event_type, object }).expect("a JSON value serializes");
-    line.push(b'\n');
-    Bytes::from(line)
+/// An event as it goes over the wire: its object is JSON already.
+fn line(event_type: &str, object: &[u8]) -> Bytes {
+    let head = format!("{{\"type\":\"{event_type}\",\"object\":");
+    [head.as_bytes(), object, b"}\n"].concat().into()
 }
 
 impl Watch {
@@ -144,13 +137,18 @@ impl Watch {
         if closing_bookmark {
             let mut object = versioned_stub(&self.kind, self.version);
             object["metadata"]["annotations"] = json!({INITIAL_EVENTS_END: "true"});
-            let event = self.event("BOOKMARK", &object);
+            let event = self.unstored("BOOKMARK", &object);
             self.pending.push_back(event);
         }
     }
 
-    fn event(&self, event_type: &str, object: &Value) -> Bytes {
-        line(event_type, &self.form.object(object))
+    fn event(&self, event_type: &str, object: &Shared) -> Bytes {
+        line(event_type, &self.form.text(object))
+    }
+
+    /// An event of an object that is not stored like this.
+    fn unstored(&self, event_type: &str, object: &Value) -> Bytes {
+        line(event_type, &json_text(&self.form.object(object)))
     }
 
     /// The next event as the disturbance has it; `None` when the watch is over.
@@ -180,7 +178,7 @@ impl Watch {
     fn expired(&mut self, oldest: u64) -> Bytes {
         self.ended = true;
         let failure = status::expired(self.version, oldest);
-        line("ERROR", &super::output::status_object(&failure))
+        line("ERROR", &json_text(&status_object(&failure)))
     }
 
     /// The next event; `None` when the watch is over.
@@ -221,7 +219,7 @@ impl Watch {
         if self.behind_since.is_none() {
             self.version = self.version.max(self.cluster.lock().version());
         }
-        self.event("BOOKMARK", &versioned_stub(&self.kind, self.version))
+        self.unstored("BOOKMARK", &versioned_stub(&self.kind, self.version))
     }
 
     /// The event for the next change that concerns this watch, if there is one.
@@ -269,9 +267,9 @@ impl Watch {
         for change in changes {
             self.version = change.version;
             let old = |first: &Change| first.old.clone();
-            let place = Place::of(&change.new);
-            let old = whole.get(&place).map_or_else(|| old(change), old);
-            whole.insert(place, Change { old, ..change.clone() });
+            let place = &change.place;
+            let old = whole.get(place).map_or_else(|| old(change), old);
+            whole.insert(place.clone(), Change { old, ..change.clone() });
         }
         self.behind_since = None;
         self.pending = whole.values().filter_map(|change| self.translate(change)).collect();
@@ -280,16 +278,17 @@ impl Watch {
     /// What a change looks like through the filter: an object that stops matching is deleted, with
     /// its old labels and the new version; one that starts to is added.
     fn translate(&self, change: &Change) -> Option<Bytes> {
-        let before = change.old.as_deref().filter(|old| self.filter.matches(old));
-        let after = Some(&*change.new).filter(|new| !change.removed && self.filter.matches(new));
+        let before = change.old.as_ref().filter(|old| self.filter.matches(old));
+        let after = Some(&change.new).filter(|new| !change.removed && self.filter.matches(new));
         match (before, after) {
             (None, None) => None,
             (None, Some(new)) => Some(self.event("ADDED", new)),
             (Some(_), Some(new)) => Some(self.event("MODIFIED", new)),
+            (Some(_), None) if change.removed => Some(self.event("DELETED", &change.new)),
             (Some(old), None) => {
-                let mut last = old.clone();
+                let mut last = Value::clone(old);
                 super::meta::set(&mut last, "resourceVersion", change.version.to_string().into());
-                Some(self.event("DELETED", &last))
+                Some(self.unstored("DELETED", &last))
             }
         }
     }

@@ -1,8 +1,6 @@
 //! Create and update: the order of steps of the API server's registry
 //! (`k8s.io/apiserver/pkg/registry/{generic/registry,rest}`).
 
-use std::sync::Arc;
-
 use serde_json::Value;
 
 use super::builtin;
@@ -116,7 +114,7 @@ pub(crate) fn create(
     let before = object.clone();
     defaulting::apply_defaults(&kind.schema, &mut object);
     let completed = object != before;
-    let object = if options.dry_run { Arc::new(object) } else { state.put(kind, object) };
+    let object = if options.dry_run { Shared::new(object) } else { state.put(kind, object) };
     if completed && !options.dry_run {
         state.complete_on_read(kind, place);
     }
@@ -177,12 +175,12 @@ pub(crate) fn update(
     }
     let last = meta::is_deleting(&object) && meta::finalizers(&object).is_empty() && !holds_content(kind, &object);
     if options.dry_run {
-        return Ok(Written { object: Arc::new(object), created: false, warnings });
+        return Ok(Written { object: Shared::new(object), created: false, warnings });
     }
     if last {
         // Watches see the stored state go; the caller gets what it asked for.
         state.remove(kind, &Place::of(&object));
-        return Ok(Written { object: Arc::new(object), created: false, warnings });
+        return Ok(Written { object: Shared::new(object), created: false, warnings });
     }
     Ok(Written { object: state.put(kind, object), created: false, warnings })
 }
@@ -313,8 +311,9 @@ fn check_custom(kind: &Kind, object: &Value, old: Option<&Value>, part: Part, ou
         found.retain(|error| !error.path.starts_with("metadata."));
         found
     };
-    if old.is_none_or(|old| duplicates(old).is_empty()) {
-        out.errors.extend(duplicates(object));
+    let found = duplicates(object);
+    if !found.is_empty() && old.is_none_or(|old| duplicates(old).is_empty()) {
+        out.errors.extend(found);
     }
     if out.errors.iter().any(|error| error.kind.blocks_rules()) {
         let detail = "some validation rules were not checked because the object was invalid; correct the existing errors to complete validation";

@@ -2,8 +2,8 @@
 //! what it is. A UID is that of its object, the first key of a claim is its key #1, a time is told by what happened
 //! then.
 //!
-//! Left out are events, which are best effort (spec §3), and versions of objects; of `managedFields` it is told who
-//! manages what part, not which field.
+//! Left out are events, which are best effort (spec §3), definitions, which nobody can change, and versions of objects; of
+//! `managedFields` it is told who manages what part, not which field.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -24,6 +24,9 @@ pub struct Canonical(Vec<String>);
 /// Data fields of Secrets that hold a secret key.
 pub(super) const SECRET_FIELDS: [&str; 2] = ["secret_access_key", "AWS_SECRET_ACCESS_KEY"];
 
+/// What is not told.
+const UNTOLD: [&str; 2] = ["events", "customresourcedefinitions"];
+
 /// Most differences that are told.
 const MOST_TOLD: usize = 5;
 
@@ -40,8 +43,8 @@ struct Names {
 pub fn canonical(facts: &Facts) -> Canonical {
     let names = Names::of(facts);
     let mut lines = Vec::new();
-    for ((plural, namespace, name), object) in &facts.objects {
-        if plural != "events" {
+    for ((plural, namespace, name), object) in facts.objects.iter() {
+        if !UNTOLD.contains(&plural.as_str()) {
             let place = names.replace(&format!("{plural} {namespace}/{name}"));
             names.tell_object(&place, object, &mut lines);
         }

@@ -4,6 +4,7 @@
 //! time. The operator is the production crate, started through its public [`stowage_operator::run`].
 
 mod backends;
+mod beginnings;
 mod clocks;
 #[cfg(test)]
 mod clocks_tests;
@@ -15,7 +16,7 @@ mod third_parties;
 mod transport;
 
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, LazyLock};
+use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 use std::time::Duration;
 
 use aws_smithy_runtime_api::client::http::SharedHttpClient;
@@ -27,6 +28,7 @@ use tokio::task::JoinSet;
 use crate::determinism::VirtualClock;
 use crate::effects::{Actor, Effects, Plan};
 use crate::gateway::Gateway;
+use crate::history::facts::Objects;
 use crate::history::{Chronicle, Facts, History, What};
 use crate::kubernetes::{Cluster, ReadDefinition};
 use crate::store::{Dialect, InProcess, Store};
@@ -121,6 +123,8 @@ pub struct World {
     chronicle: Option<Chronicle>,
     /// Version of the last write that the cluster's own controllers have seen.
     controllers_saw: AtomicU64,
+    /// All objects as they were when last asked for, and the version of the last write before.
+    seen: Mutex<(u64, Arc<Objects>)>,
     tasks: JoinSet<()>,
 }
 
@@ -130,11 +134,7 @@ impl World {
     pub async fn new(options: Options) -> Self {
         let clock = VirtualClock::new();
         let config = config(&options);
-        let cluster = Cluster::new(clock.clock(), options.seed);
-        cluster.pass_over_versions(options.writes_before);
-        for definition in definitions() {
-            cluster.serve(definition).expect("the project's own CRDs are valid");
-        }
+        let cluster = beginnings::cluster(&clock, options.seed, options.writes_before);
         let clocks = Clocks::default();
         let stores = backends::stores(&options.backends, &options.dialect, &clocks.of(Actor::Store, &clock));
         let served = backends::served(&options.backends, &stores);
@@ -181,6 +181,7 @@ impl World {
             controllers_rest,
             chronicle,
             controllers_saw,
+            seen: Mutex::default(),
             tasks,
         };
         world.make_namespaces().await;
@@ -301,24 +302,34 @@ impl World {
 
     /// What has happened so far; without [`Options::history`], only the operator's calls.
     pub fn history(&self) -> History {
-        let trace = self.effects.trace();
-        match &self.chronicle {
-            Some(chronicle) => chronicle.history(trace),
-            None => History { events: Vec::new(), trace },
-        }
+        let events = self.chronicle.as_ref().map(Chronicle::events).unwrap_or_default();
+        History { events, trace: self.effects.trace() }
+    }
+
+    /// What has happened so far, as [`World::history`] tells it, of a world that is over: it is told but once.
+    pub fn take_history(&self) -> History {
+        let events = self.chronicle.as_ref().map(Chronicle::take_events).unwrap_or_default();
+        History { events, trace: self.effects.take_trace() }
     }
 
     /// How everything stands.
     pub fn facts(&self) -> Facts {
-        let objects = self.cluster.objects().into_iter();
         let buckets = self.stores.iter().flat_map(|(host, store)| {
             store.buckets().into_iter().map(move |(name, bucket)| ((host.to_owned(), name), bucket))
         });
-        Facts {
-            at: self.clock.now(),
-            objects: objects.map(|stored| ((stored.plural, stored.namespace, stored.name), stored.object)).collect(),
-            buckets: buckets.collect(),
+        Facts { at: self.clock.now(), objects: self.objects(), buckets: buckets.collect() }
+    }
+
+    /// Every object. Most looks at it find nothing changed.
+    fn objects(&self) -> Arc<Objects> {
+        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        let version = self.cluster.resource_version();
+        if seen.0 != version {
+            let objects = self.cluster.objects().into_iter();
+            let objects = objects.map(|stored| ((stored.plural, stored.namespace, stored.name), stored.object));
+            *seen = (version, Arc::new(objects.collect()));
         }
+        seen.1.clone()
     }
 
     /// Lets this much virtual time pass.

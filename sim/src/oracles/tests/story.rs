@@ -285,7 +285,7 @@ impl Story {
 
     pub(super) fn facts(&self) -> Facts {
         let buckets = self.bucket.iter().map(|bucket| ((HOST.to_owned(), BUCKET.to_owned()), bucket.clone()));
-        Facts { at: self.now, objects: self.objects.clone(), buckets: buckets.collect() }
+        Facts { at: self.now, objects: Arc::new(self.objects.clone()), buckets: buckets.collect() }
     }
 
     pub(super) fn judge(&self) -> Judgement {
