@@ -369,3 +369,49 @@ fn duplicate_items(schema: &Schema, items: &[Value], path: &FieldPath<'_>, out: 
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    /// Whichever type a schema names, and whatever stands in its place: by itself, in a list and in an object.
+    #[test]
+    fn an_object_has_the_structure_of_its_schema_unless_a_full_check_finds_it_untypable() {
+        let types = ["object", "array", "string", "integer", "number", "boolean"];
+        let mut schemas: Vec<Value> = types
+            .iter()
+            .map(|name| match *name {
+                "array" => json!({"type": "array", "items": {"type": "string"}}),
+                name => json!({"type": name}),
+            })
+            .collect();
+        schemas.push(json!({"x-kubernetes-int-or-string": true}));
+        schemas.push(json!({"x-kubernetes-preserve-unknown-fields": true}));
+        schemas.push(json!({"type": "string", "format": "date-time", "maxLength": 1}));
+        schemas.push(json!({"type": "integer", "allOf": [{"maximum": 0}]}));
+        let values =
+            [json!(null), json!(true), json!(1), json!(1.5), json!("a"), json!(["a"]), json!([1]), json!({"a": 1})];
+        for schema in &schemas {
+            let schema = Schema::own(json!({"type": "object", "properties": {
+                "itself": schema, "list": {"type": "array", "items": schema},
+                "map": {"type": "object", "additionalProperties": schema}, "metadata": {"type": "object"},
+            }}));
+            for value in &values {
+                for object in [
+                    json!({"itself": value, "metadata": 1}),
+                    json!({"list": [value]}),
+                    json!({"list": value}),
+                    json!({"map": {"a": value}}),
+                    value.clone(),
+                ] {
+                    let mut found = Findings::default();
+                    validate(&schema, &object, None, "", &mut found);
+                    let untypable = found.errors.iter().any(is_untypable);
+                    assert_eq!(has_structure(&schema, &object), !untypable, "{object}: {:?}", found.errors);
+                }
+            }
+        }
+    }
+}

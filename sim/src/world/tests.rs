@@ -453,3 +453,18 @@ async fn a_truncated_answer_is_one_of_which_the_end_is_missing() {
     assert!(cut.map_or(0, |answer| answer.versions().len()) < 2);
     assert_eq!(bench.s3().list_object_versions().bucket("photos").send().await.unwrap().versions().len(), 2);
 }
+
+/// A look at an unchanged world shares what the one before has seen.
+#[tokio::test(start_paused = true)]
+async fn each_look_shows_what_there_is_by_then() {
+    let bench = Bench::new("").await;
+    let [before, again] = [(); 2].map(|()| bench.world.facts());
+    assert!(Arc::ptr_eq(&before.objects, &again.objects) && !before.claim("team-a", "photos").is_null());
+    assert!(bench.world.cluster.change("bucketclaims", "team-a", "photos", |claim| {
+        claim["metadata"]["labels"]["looked"] = "at".into();
+    }));
+    assert_eq!(bench.world.facts().claim("team-a", "photos")["metadata"]["labels"]["looked"], "at");
+    bench.world.cluster.remove("bucketclaims", "team-a", "photos");
+    assert!(bench.world.facts().claim("team-a", "photos").is_null());
+    assert!(before.claim("team-a", "photos")["metadata"]["labels"]["looked"].is_null(), "what was seen stays so");
+}

@@ -68,10 +68,11 @@ fn everything_else_does_in_words() {
 }
 
 #[test]
-fn events_and_versions_make_no_difference() {
+fn events_definitions_and_versions_make_no_difference() {
     let good = end(1, "uid-one", "2026-01-01T00:00:00Z");
     let mut story = end(1, "uid-one", "2026-01-01T00:00:00Z");
     story.put(By::Operator, "events", "team-a", "photos.1", json!({"reason": "Bound"}));
+    story.put(By::Other, "customresourcedefinitions", "", "bucketclaims.broker.stowage.io", json!({"spec": {}}));
     story.change_claim(By::Other, |claim| claim["metadata"]["resourceVersion"] = "77".into());
     assert_eq!(canonical(&good.facts()).difference(&canonical(&story.facts())), None);
 }
