@@ -136,24 +136,20 @@ fn own(tree: &mut Map<String, Value>, path: &[String]) {
 fn disown(tree: &mut Map<String, Value>, path: &[String]) {
     let Some((step, rest)) = path.split_first() else { return };
     let Some(below) = tree.get_mut(step).and_then(Value::as_object_mut) else { return };
-    if below.is_empty() {
-        if !rest.is_empty() {
+    match (below.is_empty(), rest.is_empty()) {
+        (true, true) => {}
+        (true, false) => return,
+        (false, true) => {
+            below.remove(MEMBER);
             return;
         }
-    } else if rest.is_empty() {
-        below.remove(MEMBER);
-        return;
-    } else {
-        disown(below, rest);
-        if below.len() == 1 && below.contains_key(MEMBER) {
-            below.clear();
-            return;
-        }
-        if !below.is_empty() {
-            return;
-        }
+        (false, false) => disown(below, rest),
     }
-    tree.remove(step);
+    if below.is_empty() {
+        tree.remove(step);
+    } else if below.len() == 1 && below.contains_key(MEMBER) {
+        below.clear();
+    }
 }
 
 /// The entries of `managedFields` without their times, in order.
