@@ -30,7 +30,7 @@
 mod warm_up;
 
 use std::cell::{Cell, RefCell};
-use std::panic::{resume_unwind, set_hook, take_hook};
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind, set_hook, take_hook};
 use std::sync::{Arc, Once};
 
 use jiff::{SignedDuration, Timestamp};
@@ -133,29 +133,43 @@ where
     F: FnOnce() -> Fut + Send,
     Fut: Future<Output = T>,
 {
-    static WARM: Once = Once::new();
-    WARM.call_once(|| {
-        note_panics();
-        run_on_own_thread(0, warm_up::draw_once);
-    });
-    run_on_own_thread(seed, scenario)
+    run_seeded_and(seed, scenario, |ended| ended.unwrap_or_else(|panic| resume_unwind(panic)))
 }
 
-fn run_on_own_thread<T, F, Fut>(seed: u64, scenario: F) -> T
+/// As [`run_seeded`]; what came of the future, or its panic, is then given to `and`, on that thread, which outlives the runtime
+/// for it: what a run has left behind is best looked through and freed by the thread that made it.
+pub(crate) fn run_seeded_and<T, R, F, Fut>(
+    seed: u64,
+    scenario: F,
+    and: impl FnOnce(std::thread::Result<T>) -> R + Send,
+) -> R
 where
-    T: Send,
+    R: Send,
     F: FnOnce() -> Fut + Send,
     Fut: Future<Output = T>,
 {
+    static WARM: Once = Once::new();
+    WARM.call_once(|| {
+        note_panics();
+        on_own_thread(0, || block_on(warm_up::draw_once));
+    });
+    on_own_thread(seed, || and(catch_unwind(AssertUnwindSafe(|| block_on(scenario)))))
+}
+
+fn block_on<Fut: Future>(scenario: impl FnOnce() -> Fut) -> Fut::Output {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_time()
+        .start_paused(true)
+        .build()
+        .expect("a current-thread runtime needs no more than a few file descriptors");
+    runtime.block_on(async { scenario().await })
+}
+
+fn on_own_thread<R: Send>(seed: u64, work: impl FnOnce() -> R + Send) -> R {
     let body = || {
         SEEDED.set(Some(seed));
         fastrand::seed(seed);
-        let runtime = tokio::runtime::Builder::new_current_thread()
-            .enable_time()
-            .start_paused(true)
-            .build()
-            .expect("a current-thread runtime needs no more than a few file descriptors");
-        runtime.block_on(async { scenario().await })
+        work()
     };
     std::thread::scope(|scope| {
         let thread = std::thread::Builder::new()

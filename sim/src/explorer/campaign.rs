@@ -13,7 +13,7 @@ use super::corpus;
 use super::plans::{Singles, lasting, pairs, preemptions, singles, triples, untagged};
 use super::quick::Quick;
 use super::report::{Failure, Report, ScenarioReport, Slow, Verdict};
-use super::run::{Outcome, play_apart, run};
+use super::run::{Outcome, play_apart, run_and};
 use super::scenario::Scenario;
 use super::schedule::Schedule;
 use super::shard::Shard;
@@ -335,9 +335,10 @@ impl<P: FnMut(Progress<'_>) -> ControlFlow<()>> Work<'_, P> {
         self.planned += schedules.len();
         let (campaign, deadline) = (self.campaign, self.deadline);
         let play = |schedule: &Schedule| {
-            let outcome = run(schedule);
-            let hash = campaign.hashes.then(|| outcome.hash());
-            Verdict { hash, ..judge(schedule, &outcome) }
+            run_and(schedule, |outcome| {
+                let hash = campaign.hashes.then(|| outcome.hash());
+                Verdict { hash, ..judge(schedule, &outcome) }
+            })
         };
         at_once(campaign.jobs, &schedules, deadline, play, |done| {
             if let Some(schedule) = schedules.get(done.index) {

@@ -2,13 +2,12 @@
 
 use std::any::Any;
 use std::collections::BTreeSet;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 use stowage_operator::api::wire::{self, Role};
 
-use crate::determinism::{panics, run_seeded};
+use crate::determinism::{panics, run_seeded_and};
 use crate::effects::{Call, Fault, Line};
 use crate::history::facts::label;
 use crate::history::{Facts, History, What};
@@ -90,9 +89,15 @@ impl Outcome {
 
 /// Runs a schedule in a world of its own, on a thread of its own, and judges it; its end too. A panic breaks a promise.
 pub fn run(schedule: &Schedule) -> Outcome {
-    let mut outcome = played(schedule, schedule.rests_long());
-    judge_end(schedule, &mut outcome);
-    outcome
+    run_and(schedule, |outcome| outcome)
+}
+
+/// As [`run`], of which only what `tell` makes of it leaves the thread.
+pub(super) fn run_and<R: Send>(schedule: &Schedule, tell: impl FnOnce(Outcome) -> R + Send) -> R {
+    played(schedule, schedule.rests_long(), |mut outcome| {
+        judge_end(schedule, &mut outcome);
+        tell(outcome)
+    })
 }
 
 /// Judges how a schedule ended: as a run without faults if nobody but the network and the services has done anything
@@ -118,14 +123,15 @@ fn judge_end(schedule: &Schedule, outcome: &mut Outcome) {
 
 /// Runs a schedule by itself, without a look at how others end or at how it rests.
 pub(super) fn play_apart(schedule: &Schedule) -> Outcome {
-    played(schedule, false)
+    played(schedule, false, |outcome| outcome)
 }
 
-/// Plays a schedule on a thread of its own, if so with a long rest.
-fn played(schedule: &Schedule, rests_long: bool) -> Outcome {
-    let played =
-        catch_unwind(AssertUnwindSafe(|| run_seeded(schedule.seed, || play(schedule, rests_long, MOST_CALLS))));
-    played.unwrap_or_else(|panic| Outcome::of_panic(panic.as_ref()))
+/// Plays a schedule on a thread of its own, if so with a long rest, and has what came of it told there.
+fn played<R: Send>(schedule: &Schedule, rests_long: bool, tell: impl FnOnce(Outcome) -> R + Send) -> R {
+    let scenario = || play(schedule, rests_long, MOST_CALLS);
+    run_seeded_and(schedule.seed, scenario, |ended| {
+        tell(ended.unwrap_or_else(|panic| Outcome::of_panic(panic.as_ref())))
+    })
 }
 
 impl Outcome {
@@ -373,6 +379,7 @@ mod tests {
     use super::super::scenario::{Goal, Phase, Target, TargetKind};
     use super::super::scenarios;
     use super::*;
+    use crate::determinism::run_seeded;
     use crate::effects::{Outage, Plan};
     use crate::world::Options;
 
