@@ -179,7 +179,7 @@ pub(crate) fn evaluate(schema: &Schema, object: &Value, old: Option<&Value>, out
 }
 
 fn node(schema: &Schema, value: &Value, old: Option<&Value>, path: &FieldPath<'_>, out: &mut Findings) {
-    if value.is_null() || !schema.is_ruled {
+    if value.is_null() || !schema.holds.rules {
         return;
     }
     if let Err(failures) = schema.rules.judge(value, old) {

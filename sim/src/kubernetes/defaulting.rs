@@ -51,21 +51,29 @@ fn prune_node(schema: &Schema, value: &mut Value, path: &FieldPath<'_>, unknown:
     }
 }
 
-/// Drops nulls that a non-nullable field can't hold and fills in defaults, also inside defaults.
-pub(crate) fn apply_defaults(schema: &Schema, value: &mut Value) {
+/// Drops nulls that a non-nullable field can't hold and fills in defaults, also inside defaults. Returns whether there was
+/// anything to do.
+pub(crate) fn apply_defaults(schema: &Schema, value: &mut Value) -> bool {
+    if !schema.holds.defaults && !holds_null(value) {
+        return false;
+    }
+    let mut changed = false;
     match value {
         Value::Object(fields) => {
+            let before = fields.len();
             fields.retain(|name, field| !field.is_null() || schema.field(name).is_none_or(|child| child.nullable));
+            changed |= fields.len() != before;
             for (name, child) in &schema.properties {
                 if let Some(default) = &child.default
                     && !fields.contains_key(name)
                 {
                     fields.insert(name.clone(), default.clone());
+                    changed = true;
                 }
             }
             for (name, field) in fields {
                 if let Some(child) = schema.field(name) {
-                    apply_defaults(child, field);
+                    changed |= apply_defaults(child, field);
                 }
             }
         }
@@ -77,12 +85,24 @@ pub(crate) fn apply_defaults(schema: &Schema, value: &mut Value) {
                         && let Some(default) = &child.default
                     {
                         *item = default.clone();
+                        changed = true;
                     }
-                    apply_defaults(child, item);
+                    changed |= apply_defaults(child, item);
                 }
             }
         }
         _ => {}
+    }
+    changed
+}
+
+/// Whether it is null, or holds it anywhere.
+fn holds_null(value: &Value) -> bool {
+    match value {
+        Value::Null => true,
+        Value::Object(fields) => fields.values().any(holds_null),
+        Value::Array(items) => items.iter().any(holds_null),
+        _ => false,
     }
 }
 
@@ -114,15 +134,25 @@ mod tests {
     #[test]
     fn defaults_reach_into_defaulted_objects() {
         let mut value = json!({});
-        apply_defaults(&schema(), &mut value);
+        assert!(apply_defaults(&schema(), &mut value), "something was filled in");
         assert_eq!(value, json!({"policy": {"mode": "Manual", "days": 90}, "style": "path"}));
+        assert!(!apply_defaults(&schema(), &mut value), "nothing is left to fill in");
     }
 
     #[test]
     fn null_counts_as_absent_unless_nullable() {
         let mut value = json!({"style": null, "maybe": null, "policy": {"days": 1, "mode": null}});
-        apply_defaults(&schema(), &mut value);
+        assert!(apply_defaults(&schema(), &mut value), "nulls were dropped");
         assert_eq!(value, json!({"policy": {"days": 1}, "style": "path", "maybe": null}));
+        assert!(!apply_defaults(&schema(), &mut value), "a null that counts stays");
+    }
+
+    /// In a part of the schema that has no default.
+    #[test]
+    fn nulls_are_dropped_where_nothing_is_filled_in() {
+        let mut value = json!({"style": "x", "policy": {"days": 1}, "list": [{"a": null}]});
+        assert!(apply_defaults(&schema(), &mut value));
+        assert_eq!(value, json!({"style": "x", "policy": {"days": 1}, "list": [{}]}));
     }
 
     #[test]

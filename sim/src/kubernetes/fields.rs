@@ -194,7 +194,7 @@ fn compare_fields(
     let gone = old.into_iter().flatten().filter(|(name, _)| new.is_none_or(|new| !new.contains_key(*name)));
     let gone = gone.map(|(name, field)| (name, Some(field), None));
     let there = new.into_iter().flatten().map(|(name, field)| (name, before(name), Some(field)));
-    for (name, old, new) in there.chain(gone).filter(|(name, old, new)| old != new && own(name)) {
+    for (name, old, new) in there.chain(gone).filter(|(name, old, new)| own(name) && old != new) {
         path.push(format!("f:{name}"));
         compare(schema.field(name).unwrap_or_else(free_form), old, new, path, out);
         path.pop();

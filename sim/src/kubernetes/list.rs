@@ -11,7 +11,7 @@ use super::kind::Kind;
 use super::route::Query;
 use super::selector::Filter;
 use super::status::{self, Failure, FieldError, bad_request};
-use super::store::{Place, State};
+use super::store::{Place, Shared, State};
 
 /// Where the next page starts, and in which state of the store.
 #[derive(Debug, Serialize, Deserialize)]
@@ -21,12 +21,18 @@ struct Token {
     after: (String, String),
 }
 
-/// A list in the API's form.
+/// A list, or a page of one.
+pub(crate) struct List {
+    pub(crate) objects: Vec<Shared>,
+    pub(crate) metadata: Value,
+}
+
+/// A list of what there is now.
 ///
 /// # Errors
 /// 400 for bad parameters, 410 for a version (or token) that is forgotten, 504 for one that lies in
 /// the future.
-pub(crate) fn list(state: &State, kind: &Kind, filter: &Filter, query: &Query) -> Result<Value, Failure> {
+pub(crate) fn list(state: &State, kind: &Kind, filter: &Filter, query: &Query) -> Result<List, Failure> {
     list_at(state, state.version(), kind, filter, query)
 }
 
@@ -40,7 +46,7 @@ pub(crate) fn list_at(
     kind: &Kind,
     filter: &Filter,
     query: &Query,
-) -> Result<Value, Failure> {
+) -> Result<List, Failure> {
     let limit = query.number("limit")?.unwrap_or(0) as usize;
     let (version, after) = start(current, query)?;
     let objects = state.objects_at(kind, version).ok_or_else(|| forgotten(query, version, current))?;
@@ -68,23 +74,7 @@ pub(crate) fn list_at(
             metadata["remainingItemCount"] = rest.into();
         }
     }
-    let items = page.into_iter().map(|(_, object)| item(kind, object));
-    Ok(json!({
-        "kind": format!("{}List", kind.kind),
-        "apiVersion": kind.api_version(),
-        "metadata": metadata,
-        "items": items.collect::<Vec<_>>(),
-    }))
-}
-
-/// An object as an item of a list: of built-in kinds without its type.
-fn item(kind: &Kind, object: &Value) -> Value {
-    let mut item = object.clone();
-    if let Some(fields) = item.as_object_mut().filter(|_| !kind.is_custom()) {
-        fields.remove("apiVersion");
-        fields.remove("kind");
-    }
-    item
+    Ok(List { objects: page.into_iter().map(|(_, object)| object.clone()).collect(), metadata })
 }
 
 /// The version to list at, and the place to list from.

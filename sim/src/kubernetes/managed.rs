@@ -152,13 +152,16 @@ fn disown(tree: &mut Map<String, Value>, path: &[String]) {
     }
 }
 
-/// The entries of `managedFields` without their times, in order.
-pub(crate) fn timeless(object: &Value) -> Vec<Value> {
-    let mut entries = object["metadata"]["managedFields"].as_array().cloned().unwrap_or_default();
-    for entry in entries.iter_mut().filter_map(Value::as_object_mut) {
-        entry.remove("time");
-    }
-    entries
+/// Whether the entries of `managedFields` are the same in the same order, whatever their times.
+pub(crate) fn are_alike_but_for_times(one: &Value, other: &Value) -> bool {
+    let [one, other] =
+        [one, other].map(|object| object["metadata"]["managedFields"].as_array().map_or(&[][..], |it| it));
+    one.len() == other.len() && one.iter().zip(other).all(|(one, other)| timeless(one).eq(timeless(other)))
+}
+
+/// An entry of `managedFields` without its time.
+fn timeless(entry: &Value) -> impl Iterator<Item = (&String, &Value)> {
+    entry.as_object().into_iter().flatten().filter(|(name, _)| *name != "time")
 }
 
 /// Records what an update that isn't an apply changed: the manager owns it now, nobody else does.

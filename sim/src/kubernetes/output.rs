@@ -1,6 +1,5 @@
 //! Answers: objects whole or as metadata only, and statuses.
 
-use std::borrow::Cow;
 use std::convert::Infallible;
 
 use bytes::Bytes;
@@ -8,9 +7,11 @@ use http::{HeaderMap, Response, StatusCode, header};
 use http_body_util::combinators::UnsyncBoxBody;
 use http_body_util::{BodyExt as _, Full};
 use kube::core::Status;
-use serde_json::{Value, json};
+use serde::{Serialize, Serializer};
+use serde_json::{Map, Value, json};
 
 use super::kind::Kind;
+use super::list::List;
 use super::meta;
 use super::store::Shared;
 
@@ -40,31 +41,67 @@ impl Form {
     pub(crate) fn text(self, object: &Shared) -> Bytes {
         match self {
             Self::Whole => object.json().clone(),
-            Self::Metadata => json_text(&self.object(object)),
+            Self::Metadata => json_text(&self.of(object)),
         }
     }
 
-    pub(crate) fn object(self, object: &Value) -> Cow<'_, Value> {
+    /// An object in this form.
+    pub(crate) fn of(self, object: &Value) -> Formed<'_> {
         match self {
-            Self::Whole => Cow::Borrowed(object),
-            Self::Metadata => Cow::Owned(json!({
-                "kind": "PartialObjectMetadata",
-                "apiVersion": "meta.k8s.io/v1",
-                "metadata": object["metadata"],
-            })),
+            Self::Whole => Formed::Whole(object),
+            Self::Metadata => Formed::Metadata {
+                api_version: PARTIAL_VERSION,
+                kind: "PartialObjectMetadata",
+                metadata: &object["metadata"],
+            },
         }
     }
 
-    pub(crate) fn list(self, mut list: Value) -> Value {
-        if self == Self::Metadata {
-            list["kind"] = "PartialObjectMetadataList".into();
-            list["apiVersion"] = "meta.k8s.io/v1".into();
-            for item in list["items"].as_array_mut().into_iter().flatten() {
-                *item = self.object(item).into_owned();
-            }
-        }
-        list
+    /// The text of a list.
+    pub(crate) fn list(self, kind: &Kind, list: &List) -> Bytes {
+        let items = list.objects.iter().map(|object| match object.as_object() {
+            // Of built-in kinds without its type.
+            Some(fields) if self == Self::Whole && !kind.is_custom() => Formed::Untyped(fields),
+            _ => self.of(object),
+        });
+        let (api_version, kind) = match self {
+            Self::Whole => (kind.api_version(), format!("{}List", kind.kind)),
+            Self::Metadata => (PARTIAL_VERSION.to_owned(), "PartialObjectMetadataList".to_owned()),
+        };
+        json_text(&FormedList { api_version, items: items.collect(), kind, metadata: &list.metadata })
     }
+}
+
+/// The version of objects that are metadata only.
+const PARTIAL_VERSION: &str = "meta.k8s.io/v1";
+
+/// A list as it goes over the wire.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct FormedList<'a> {
+    api_version: String,
+    items: Vec<Formed<'a>>,
+    kind: String,
+    metadata: &'a Value,
+}
+
+/// An object as it goes over the wire.
+#[derive(Serialize)]
+#[serde(untagged)]
+pub(crate) enum Formed<'a> {
+    Whole(&'a Value),
+    #[serde(serialize_with = "without_type")]
+    Untyped(&'a Map<String, Value>),
+    #[serde(rename_all = "camelCase")]
+    Metadata {
+        api_version: &'static str,
+        kind: &'static str,
+        metadata: &'a Value,
+    },
+}
+
+fn without_type<S: Serializer>(fields: &Map<String, Value>, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_map(fields.iter().filter(|(name, _)| !matches!(name.as_str(), "apiVersion" | "kind")))
 }
 
 /// A `Status` as a whole object, with its type.
@@ -103,7 +140,7 @@ pub(crate) fn answer(code: StatusCode, body: &Value, warnings: &[String]) -> Res
 }
 
 /// A value as it goes over the wire.
-pub(crate) fn json_text(value: &Value) -> Bytes {
+pub(crate) fn json_text(value: &impl Serialize) -> Bytes {
     serde_json::to_vec(value).expect("a JSON value serializes").into()
 }
 

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use percent_encoding::percent_decode_str;
+
 use super::status::{Failure, bad_request};
 
 /// What a path names.
@@ -56,33 +58,7 @@ fn is_subresource(part: &str) -> bool {
 
 /// Undoes percent encoding.
 fn decode(text: &str) -> String {
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.bytes();
-    while let Some(byte) = rest.next() {
-        let ahead = rest.as_slice_of_two();
-        match (byte, ahead) {
-            (b'%', Some(value)) => {
-                bytes.push(value);
-                rest.nth(1);
-            }
-            (b'+', _) => bytes.push(b' '),
-            _ => bytes.push(byte),
-        }
-    }
-    String::from_utf8_lossy(&bytes).into_owned()
-}
-
-/// The two hex digits that come next, if they do.
-trait Ahead {
-    fn as_slice_of_two(&self) -> Option<u8>;
-}
-
-impl Ahead for std::str::Bytes<'_> {
-    fn as_slice_of_two(&self) -> Option<u8> {
-        let mut ahead = self.clone();
-        let digits = [ahead.next()?, ahead.next()?];
-        u8::from_str_radix(std::str::from_utf8(&digits).ok()?, 16).ok()
-    }
+    percent_decode_str(text).decode_utf8_lossy().into_owned()
 }
 
 /// The parameters of a request; of a repeated one the last counts.
@@ -92,15 +68,7 @@ pub(crate) struct Query(BTreeMap<String, String>);
 impl Query {
     /// Reads what stands after the `?`; empty parts (kube sends `?&limit=…`) are skipped.
     pub(crate) fn parse(text: &str) -> Self {
-        let pairs = text.split('&').filter(|part| !part.is_empty());
-        Self(
-            pairs
-                .map(|part| {
-                    let (name, value) = part.split_once('=').unwrap_or((part, ""));
-                    (decode(name), decode(value))
-                })
-                .collect(),
-        )
+        Self(form_urlencoded::parse(text.as_bytes()).into_owned().collect())
     }
 
     /// A parameter that is there and not empty.
@@ -173,5 +141,11 @@ mod tests {
     fn percent_signs_that_encode_nothing_stay() {
         assert_eq!(decode("100%"), "100%");
         assert_eq!(decode("%zz%41"), "%zzA");
+    }
+
+    #[test]
+    fn a_plus_is_a_space_in_a_query_only() {
+        assert_eq!(Query::parse("labelSelector=a+in+%28b%29").get("labelSelector"), Some("a in (b)"));
+        assert_eq!(decode("a+b"), "a+b");
     }
 }

@@ -132,8 +132,18 @@ pub(crate) struct Schema {
     /// Whether the map or struct changes hands as one field.
     pub(crate) atomic_map: bool,
     pub(crate) rules: RuleSet,
-    /// Whether there are rules here or anywhere below.
-    pub(crate) is_ruled: bool,
+    pub(crate) holds: Holds,
+}
+
+/// What there is in a node or anywhere below it: walks leave out what holds nothing for them.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Holds {
+    /// CEL rules.
+    pub(crate) rules: bool,
+    /// Defaults of what it may hold; its own is its holder's.
+    pub(crate) defaults: bool,
+    /// Lists that hold each item once.
+    pub(crate) unique_items: bool,
 }
 
 impl Schema {
@@ -157,7 +167,7 @@ impl Schema {
             list_type: ListType::Atomic,
             atomic_map: false,
             rules: RuleSet::default(),
-            is_ruled: false,
+            holds: Holds::default(),
         }
     }
 
@@ -176,6 +186,7 @@ impl Schema {
             schema.properties.insert(name.to_owned(), text);
         }
         schema.properties.insert("metadata".to_owned(), super::builtin::object_meta_schema());
+        schema.holds = schema.found_to_hold();
         Ok(schema)
     }
 
@@ -203,6 +214,14 @@ impl Schema {
             Additional::None | Additional::Any => None,
         };
         self.properties.values().chain(additional).chain(self.items.as_deref())
+    }
+
+    fn found_to_hold(&self) -> Holds {
+        Holds {
+            rules: !self.rules.is_empty() || self.children().any(|child| child.holds.rules),
+            defaults: self.children().any(|child| child.default.is_some() || child.holds.defaults),
+            unique_items: self.list_type != ListType::Atomic || self.children().any(|child| child.holds.unique_items),
+        }
     }
 
     /// The item of `list` that has the same key fields as `item`, if this is a keyed list.
@@ -256,9 +275,9 @@ impl Loader<'_> {
             list_type,
             atomic_map: props.x_kubernetes_map_type.as_deref() == Some("atomic"),
             rules: self.rules(props, path),
-            is_ruled: false,
+            holds: Holds::default(),
         };
-        schema.is_ruled = !schema.rules.is_empty() || schema.children().any(|child| child.is_ruled);
+        schema.holds = schema.found_to_hold();
         self.check(&schema, path);
         schema
     }

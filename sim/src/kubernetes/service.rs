@@ -242,12 +242,10 @@ impl Call<'_> {
         let state = self.state();
         let current = self.version_read(&state).unwrap_or_else(|| state.version());
         let mut list = list::list_at(&state, current, &self.kind, &self.filter()?, &self.query)?;
-        if self.disturbance == Some(Disturbance::Shuffled)
-            && let Some(items) = list["items"].as_array_mut()
-        {
-            items.reverse();
+        if self.disturbance == Some(Disturbance::Shuffled) {
+            list.objects.reverse();
         }
-        Ok(output::answer(StatusCode::OK, &self.form.list(list), &[]))
+        Ok(output::answer_text(StatusCode::OK, self.form.list(&self.kind, &list), &[]))
     }
 
     fn watch(&self) -> Result<Response<ApiBody>, Failure> {
@@ -321,9 +319,9 @@ impl Call<'_> {
         let filter = self.filter()?;
         let mut state = self.state();
         let list = list::list(&state, &self.kind, &filter, &Query::default())?;
-        for item in list["items"].as_array().into_iter().flatten() {
-            delete::delete(&mut state, &self.kind, &Place::of(item), &deletion)?;
+        for object in &list.objects {
+            delete::delete(&mut state, &self.kind, &Place::of(object), &deletion)?;
         }
-        Ok(output::answer(StatusCode::OK, &self.form.list(list), &[]))
+        Ok(output::answer_text(StatusCode::OK, self.form.list(&self.kind, &list), &[]))
     }
 }

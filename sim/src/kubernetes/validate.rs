@@ -324,6 +324,9 @@ pub(crate) fn duplicates(schema: &Schema, value: &Value) -> Vec<FieldError> {
 }
 
 fn find_duplicates(schema: &Schema, value: &Value, path: &FieldPath<'_>, out: &mut Vec<FieldError>) {
+    if !schema.holds.unique_items {
+        return;
+    }
     match value {
         Value::Object(fields) => {
             for (name, field) in fields {

@@ -28,7 +28,7 @@ use super::store::{Change, Place, Shared, State, versioned_stub};
 /// hour at random.
 const DEFAULT_TIMEOUT: Duration = Duration::from_secs(30 * 60);
 
-/// How often a bookmark comes, to a watch that allows them.
+/// How often a bookmark comes, to a watch that allows them and has something to tell by it.
 const BOOKMARK_EVERY: Duration = Duration::from_secs(60);
 
 /// The annotation of the bookmark after which a streamed list is complete.
@@ -42,6 +42,8 @@ struct Watch {
     form: Form,
     /// Everything up to this version was told.
     version: u64,
+    /// The version that the client knows of.
+    known: u64,
     /// Lines to send before looking at the history again.
     pending: VecDeque<Bytes>,
     news: Arc<Notify>,
@@ -80,6 +82,7 @@ pub(crate) fn watch(
     let mut watch = Watch {
         news: state.subscribe(&kind),
         version: asked.unwrap_or(0),
+        known: asked.unwrap_or(0),
         cluster: cluster.clone(),
         kind,
         filter,
@@ -148,7 +151,7 @@ impl Watch {
 
     /// An event of an object that is not stored like this.
     fn unstored(&self, event_type: &str, object: &Value) -> Bytes {
-        line(event_type, &json_text(&self.form.object(object)))
+        line(event_type, &json_text(&self.form.of(object)))
     }
 
     /// The next event as the disturbance has it; `None` when the watch is over.
@@ -207,19 +210,27 @@ impl Watch {
                     self.ended = Instant::now() >= self.ends;
                     if self.bookmarks && (self.ended || Instant::now() >= self.next_bookmark) {
                         self.next_bookmark = wake + BOOKMARK_EVERY;
-                        return Some(self.bookmark());
+                        if let Some(bookmark) = self.bookmark() {
+                            return Some(bookmark);
+                        }
                     }
                 }
             }
         }
     }
 
-    fn bookmark(&mut self) -> Bytes {
+    /// A bookmark, if it says anything. A server sends it every minute whatever it says, and promises nothing of the sort:
+    /// most of all events of a world at rest would be such.
+    fn bookmark(&mut self) -> Option<Bytes> {
         // Unless some are held back, all of this kind's changes were told: the watch stands at the store's version.
         if self.behind_since.is_none() {
             self.version = self.version.max(self.cluster.lock().version());
         }
-        self.unstored("BOOKMARK", &versioned_stub(&self.kind, self.version))
+        if self.version == self.known && self.disturbance.is_none() {
+            return None;
+        }
+        self.known = self.version;
+        Some(self.unstored("BOOKMARK", &versioned_stub(&self.kind, self.version)))
     }
 
     /// The event for the next change that concerns this watch, if there is one.
@@ -241,6 +252,7 @@ impl Watch {
             let change = changes.next()?;
             self.version = change.version;
             if let Some(event) = self.translate(change) {
+                self.known = change.version;
                 return Some(event);
             }
         }

@@ -111,9 +111,7 @@ pub(crate) fn create(
         }
         return Err(failure);
     }
-    let before = object.clone();
-    defaulting::apply_defaults(&kind.schema, &mut object);
-    let completed = object != before;
+    let completed = defaulting::apply_defaults(&kind.schema, &mut object);
     let object = if options.dry_run { Shared::new(object) } else { state.put(kind, object) };
     if completed && !options.dry_run {
         state.complete_on_read(kind, place);
@@ -242,21 +240,21 @@ fn prepare_update(kind: &Kind, existing: &Value, mut object: Value, part: Part) 
         }
     }
     builtin::prepare(kind, &mut object, Some(existing));
-    if kind.keeps_generation() && content(existing) != content(&object) {
+    if kind.keeps_generation() && !content(existing).eq(content(&object)) {
         bump_generation(&mut object);
     }
     object
 }
 
 /// All of an object that isn't metadata.
-fn content(object: &Value) -> Vec<(&String, &Value)> {
-    object.as_object().into_iter().flatten().filter(|(name, _)| *name != "metadata").collect()
+fn content(object: &Value) -> impl Iterator<Item = (&String, &Value)> {
+    object.as_object().into_iter().flatten().filter(|(name, _)| *name != "metadata")
 }
 
 /// All of an object's metadata that isn't `managedFields`.
-fn metadata(object: &Value) -> Vec<(&String, &Value)> {
+fn metadata(object: &Value) -> impl Iterator<Item = (&String, &Value)> {
     let metadata = object["metadata"].as_object().into_iter().flatten();
-    metadata.filter(|(name, _)| *name != "managedFields").collect()
+    metadata.filter(|(name, _)| *name != "managedFields")
 }
 
 pub(crate) fn bump_generation(object: &mut Value) {
@@ -268,9 +266,9 @@ pub(crate) fn bump_generation(object: &mut Value) {
 /// an entry behind another one, the server finds another list, and so stores it
 /// (`IgnoreManagedFieldsTimestampsTransformer`).
 fn forget_new_times(existing: &Value, object: &mut Value) {
-    if content(existing) == content(object)
-        && metadata(existing) == metadata(object)
-        && managed::timeless(existing) == managed::timeless(object)
+    if content(existing).eq(content(object))
+        && metadata(existing).eq(metadata(object))
+        && managed::are_alike_but_for_times(existing, object)
     {
         meta::copy(existing, object, "managedFields");
     }
