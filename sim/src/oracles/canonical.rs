@@ -11,6 +11,7 @@ use std::fmt;
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use jiff::Timestamp;
+use memchr::memmem::Finder;
 use serde_json::Value;
 use stowage_operator::api::wire::{self, Role};
 
@@ -34,9 +35,17 @@ const MOST_TOLD: usize = 5;
 #[derive(Debug, Default)]
 struct Names {
     /// Text that is replaced wherever it stands.
-    texts: Vec<(String, String)>,
+    texts: Vec<Name>,
     /// Generations of the keys of a claim, by its UID: their numbers may be skipped, their order tells.
     generations: BTreeMap<String, Vec<u64>>,
+}
+
+#[derive(Debug)]
+struct Name {
+    text: String,
+    /// Looks for the text, in the hundreds that an end is made of.
+    finder: Finder<'static>,
+    meaning: String,
 }
 
 /// The end, made comparable.
@@ -101,10 +110,10 @@ impl Names {
         let mut names = Self::default();
         let uid = |object: &Value| object["metadata"]["uid"].as_str().unwrap_or_default().to_owned();
         for (namespace, name, claim) in facts.all("bucketclaims") {
-            names.texts.push((uid(claim), format!("<uid of claim {namespace}/{name}>")));
+            names.add(&uid(claim), format!("<uid of claim {namespace}/{name}>"));
         }
         for (_, name, namespace) in facts.all("namespaces") {
-            names.texts.push((uid(namespace), format!("<uid of namespace {name}>")));
+            names.add(&uid(namespace), format!("<uid of namespace {name}>"));
         }
         let mut keys: BTreeMap<String, Vec<(u64, &Value)>> = BTreeMap::new();
         for (_, _, secret) in facts.secrets(Role::VirtualCredential) {
@@ -119,8 +128,15 @@ impl Names {
             }
             names.generations.insert(owner, of_claim.iter().map(|(generation, _)| *generation).collect());
         }
-        names.texts.retain(|(text, _)| !text.is_empty());
         names
+    }
+
+    /// Nothing is called by no name at all.
+    fn add(&mut self, text: &str, meaning: String) {
+        if !text.is_empty() {
+            let finder = Finder::new(text).into_owned();
+            self.texts.push(Name { text: text.to_owned(), finder, meaning });
+        }
     }
 
     fn add_key(&mut self, number: usize, secret: &Value) {
@@ -128,16 +144,16 @@ impl Names {
         let key = format!("key #{number} of {}/{}", part(wire::CLAIM_NAMESPACE), part(wire::CLAIM_NAME));
         let id = field(secret, "access_key_id").unwrap_or_default();
         let key_text = field(secret, "secret_access_key").unwrap_or_default();
-        self.texts.push((id.to_lowercase(), format!("<{key}>")));
-        self.texts.push((id, format!("<id of {key}>")));
-        self.texts.push((key_text, format!("<secret of {key}>")));
+        self.add(&id.to_lowercase(), format!("<{key}>"));
+        self.add(&id, format!("<id of {key}>"));
+        self.add(&key_text, format!("<secret of {key}>"));
     }
 
     fn replace(&self, text: &str) -> String {
         let mut replaced = text.to_owned();
-        for (name, meaning) in &self.texts {
-            if replaced.contains(name.as_str()) {
-                replaced = replaced.replace(name.as_str(), meaning);
+        for Name { text, finder, meaning } in &self.texts {
+            if finder.find(replaced.as_bytes()).is_some() {
+                replaced = replaced.replace(text, meaning);
             }
         }
         replaced
@@ -184,6 +200,10 @@ struct Teller<'a> {
 impl Teller<'_> {
     /// Tells every field below a path; `path` comes back as it was.
     fn tell(&self, place: &str, path: &mut String, value: &Value, lines: &mut Vec<String>) {
+        // Who manages what is told by itself.
+        if path == ".metadata.managedFields" {
+            return;
+        }
         let length = path.len();
         match value {
             Value::Object(fields) => {
@@ -206,16 +226,16 @@ impl Teller<'_> {
             leaf => {
                 let text = match leaf.as_str() {
                     Some(text) => self.text(path, text),
-                    None => self.number(path, leaf),
+                    None => Some(self.number(path, leaf)),
                 };
-                lines.extend(text.map(|text| format!("{place} {path} = {text}")));
+                lines.extend(text.map(|text| [place, " ", path, " = ", &text].concat()));
             }
         }
     }
 
     /// What a text says; `None` for what two runs to one end need not share.
     fn text(&self, path: &str, text: &str) -> Option<String> {
-        if path == ".metadata.resourceVersion" || path.starts_with(".metadata.managedFields") {
+        if path == ".metadata.resourceVersion" {
             return None;
         }
         if path == ".metadata.uid" {
@@ -254,16 +274,13 @@ impl Teller<'_> {
         "<a time>".to_owned()
     }
 
-    fn number(&self, path: &str, value: &Value) -> Option<String> {
-        if path.starts_with(".metadata.managedFields") {
-            return None;
-        }
+    fn number(&self, path: &str, value: &Value) -> String {
         if path.ends_with(".observedGeneration") && *value == self.object["metadata"]["generation"] {
-            return Some("<its generation>".to_owned());
+            return "<its generation>".to_owned();
         }
         if path == ".status.rotationGeneration" {
-            return Some(self.names.generation(self.uid, &value.to_string()));
+            return self.names.generation(self.uid, &value.to_string());
         }
-        Some(value.to_string())
+        value.to_string()
     }
 }
