@@ -51,7 +51,7 @@ pub fn run(source: &Source, seen: impl FnMut(&Step) + Send) -> Report {
 
 async fn take(documents: Vec<Document>, seen: impl FnMut(&Step)) -> Report {
     let backends = BackendStore::of_manifests(&documents);
-    let world = World::new(Options { seed: SEED, backends, purge_slice: PURGE_SLICE, ..Options::default() }).await;
+    let world = World::new(Options { seed: SEED, backends, purge_slice: PURGE_SLICE, ..Options::default() });
     Tour::new(world, documents, seen).take().await
 }
 

@@ -55,7 +55,7 @@ impl Stage {
     /// The world of a scenario, in which operators make no more than so many calls.
     pub(super) async fn new(scenario: &Scenario, seed: u64, plan: Plan, most_calls: u64) -> Self {
         let (lasting, plan) = plan.lasting_and_once();
-        let world = World::new(Options { seed, plan, history: true, ..(scenario.world)() }).await;
+        let world = World::new(Options { seed, plan, history: true, ..(scenario.world)() });
         world.effects.bound(most_calls);
         Self {
             world,

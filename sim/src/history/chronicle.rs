@@ -29,6 +29,11 @@ impl Chronicle {
         Self { clock, book: Arc::default() }
     }
 
+    /// One that goes on from what has happened before.
+    pub(crate) fn beginning_with(events: Vec<Event>, clock: VirtualClock) -> Self {
+        Self { clock, book: Arc::new(Mutex::new(Book { events, ..Book::default() })) }
+    }
+
     /// Notes what was no call of the operator.
     pub fn note(&self, what: What) {
         self.push(None, what);

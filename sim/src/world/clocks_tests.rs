@@ -42,7 +42,7 @@ async fn a_step_moves_the_operators_clock_at_its_call() {
 #[tokio::test(start_paused = true)]
 async fn the_history_tells_of_clocks() {
     let plan = "#1 step(+45); #2 skew(gateway,-45)".parse().expect("a plan");
-    let world = World::new(Options { plan, history: true, ..Options::default() }).await;
+    let world = World::new(Options { plan, history: true, ..Options::default() });
     let told = |world: &World| {
         let events = world.history().events;
         let off = events.iter().filter_map(|event| match event.what {

@@ -65,7 +65,7 @@ pub fn parse(file: &str, yaml: &str) -> Result<Vec<Document>, ManifestError> {
 ///
 /// # Panics
 /// When it is none.
-pub(super) fn known_good(yaml: &str) -> Arc<Vec<Document>> {
+fn known_good(yaml: &str) -> Arc<Vec<Document>> {
     static READ: Mutex<BTreeMap<String, Arc<Vec<Document>>>> = Mutex::new(BTreeMap::new());
     let mut read = READ.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(documents) = read.get(yaml) {
@@ -75,6 +75,16 @@ pub(super) fn known_good(yaml: &str) -> Arc<Vec<Document>> {
     let documents = Arc::new(parsed.expect("reading doesn't panic").expect("the manifest is YAML"));
     read.insert(yaml.to_owned(), documents.clone());
     documents
+}
+
+/// Applies the documents of a manifest that a world is made of.
+///
+/// # Panics
+/// When it is none, or is refused.
+pub(super) async fn apply_known_good(client: &Client, yaml: &str) {
+    for document in known_good(yaml).iter() {
+        apply(client, document).await.expect("the manifest is good");
+    }
 }
 
 /// The documents of a YAML stream: `---` at the start of a line begins a new one, but for the `---` that nothing but

@@ -38,6 +38,7 @@ pub use manifests::{Document, ManifestError, apply, parse};
 pub use operator::Operator;
 pub use transport::{Hosts, Stores};
 
+use beginnings::Beginning;
 use clocks::Clocks;
 use third_parties::{Rest, ThirdParties};
 
@@ -131,10 +132,10 @@ pub struct World {
 impl World {
     /// A world with the CRDs installed, the namespaces that every cluster has, and the gateway running. To be called
     /// in the runtime that it will live in.
-    pub async fn new(options: Options) -> Self {
+    pub fn new(options: Options) -> Self {
         let clock = VirtualClock::new();
         let config = config(&options);
-        let cluster = beginnings::cluster(&clock, options.seed, options.writes_before);
+        let Beginning { cluster, events } = beginnings::beginning(&clock, options.seed, options.writes_before);
         let clocks = Clocks::default();
         let stores = backends::stores(&options.backends, &options.dialect, &clocks.of(Actor::Store, &clock));
         let served = backends::served(&options.backends, &stores);
@@ -153,7 +154,7 @@ impl World {
         let store = first.unwrap_or_else(|| Store::new(clock.clock(), options.dialect));
         let stores = Stores::new(stores.into_iter().map(|(endpoint, store)| (authority(endpoint.as_str()), store)));
         let controllers_rest = Rest::default();
-        let chronicle = options.history.then(|| Chronicle::new(clock.clone()));
+        let chronicle = options.history.then(|| Chronicle::beginning_with(events, clock.clone()));
         if let Some(chronicle) = &chronicle {
             cluster.observe(Arc::new(chronicle.clone()));
         }
@@ -168,7 +169,7 @@ impl World {
         };
         let effects = Effects::within(options.plan, Arc::new(others));
         let controllers_saw = AtomicU64::new(0);
-        let world = Self {
+        Self {
             cluster,
             store,
             effects,
@@ -183,16 +184,6 @@ impl World {
             controllers_saw,
             seen: Mutex::default(),
             tasks,
-        };
-        world.make_namespaces().await;
-        world
-    }
-
-    async fn make_namespaces(&self) {
-        let client = self.kube();
-        for name in ["kube-system", "default", OPERATOR_NAMESPACE] {
-            let manifest = format!("apiVersion: v1\nkind: Namespace\nmetadata: {{name: {name}}}\n");
-            self.apply(&client, &manifest).await;
         }
     }
 
@@ -201,9 +192,7 @@ impl World {
     /// # Panics
     /// When they aren't.
     pub async fn apply(&self, client: &kube::Client, yaml: &str) {
-        for document in manifests::known_good(yaml).iter() {
-            apply(client, document).await.expect("the manifest is good");
-        }
+        manifests::apply_known_good(client, yaml).await;
     }
 
     /// A user's client for the cluster: neither numbered nor broken.

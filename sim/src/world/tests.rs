@@ -39,7 +39,7 @@ pub(super) struct Bench {
 impl Bench {
     pub(super) async fn new(plan: &str) -> Self {
         let plan = plan.parse().unwrap_or_else(|error| panic!("{error}"));
-        let world = World::new(Options { plan, ..Options::default() }).await;
+        let world = World::new(Options { plan, ..Options::default() });
         world.apply(&world.kube(), CLAIM).await;
         let instance = world.effects.instance();
         Self { world, instance }

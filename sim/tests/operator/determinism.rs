@@ -15,7 +15,7 @@ const FAULTY: &str = "#30 crash(after-effect); kube:create secrets@5 lost-answer
 fn crowd(plan: &str) -> String {
     let plan = plan.parse().expect("the plan is well-formed");
     run_seeded(9, || async move {
-        let mut world = World::new(Options { seed: 9, plan, ..Options::default() }).await;
+        let mut world = World::new(Options { seed: 9, plan, ..Options::default() });
         world.apply(&world.kube(), BASE).await;
         for number in 0..20 {
             let spec = if number % 7 == 3 { "bucketName: shared" } else { "" };

@@ -13,7 +13,7 @@ use crate::support::{BASE, Stage, assert_bound_once, claim};
 fn create(plan: Plan) -> Outcome {
     let text = plan.to_string();
     run_seeded(1, || async move {
-        let mut world = World::new(Options { seed: 1, plan, ..Options::default() }).await;
+        let mut world = World::new(Options { seed: 1, plan, ..Options::default() });
         world.apply(&world.kube(), BASE).await;
         world.apply(&world.kube(), &claim("team-a", "photos")).await;
         let operator = world.start_operator();

@@ -138,7 +138,7 @@ async fn soon(world: &World, reason: &str, seconds: u64) -> String {
 /// A world with admin Secrets in the operator's namespace, in `vault`, which it trusts, and in `elsewhere`; and the
 /// clients that an operator makes there.
 async fn clients(store: &Noting) -> (World, Upstreams) {
-    let world = World::new(Options { seed: 1, ..Options::default() }).await;
+    let world = World::new(Options { seed: 1, ..Options::default() });
     world.apply(&world.kube(), BASE).await;
     for namespace in ["vault", "elsewhere"] {
         let secrets = format!(
@@ -219,7 +219,7 @@ fn a_store_that_says_nothing_is_given_up_and_asked_no_more_than_so_much_at_once(
 fn buckets_are_made_in_the_region_of_the_backend() {
     let eu = BackendStore { region: "eu-central-1".to_owned(), ..BackendStore::main() };
     run_seeded(1, || async {
-        let mut world = World::new(Options { seed: 1, backends: vec![eu], ..Options::default() }).await;
+        let mut world = World::new(Options { seed: 1, backends: vec![eu], ..Options::default() });
         world.apply(&world.kube(), &BASE.replace("spec:\n", "spec:\n  region: eu-central-1\n")).await;
         let _operator = world.start_operator();
         world.apply(&world.kube(), &claim("team-a", "photos")).await;
@@ -328,7 +328,7 @@ fn a_store_that_is_out_is_probed_every_few_minutes_and_soon_found_to_be_back() {
 #[test]
 fn an_admin_secret_that_may_not_be_read_is_told_and_read_again_until_it_may() {
     run_seeded(1, || async {
-        let world = World::new(Options { seed: 1, ..Options::default() }).await;
+        let world = World::new(Options { seed: 1, ..Options::default() });
         world.apply(&world.kube(), BASE).await;
         let forbidden = Arc::new(AtomicBool::new(true));
         let parts = parts(&world, without_the_right(&world, &forbidden), OneStore(world.store.clone()));
@@ -352,7 +352,7 @@ fn an_admin_secret_that_may_not_be_read_is_told_and_read_again_until_it_may() {
 fn nothing_is_kept_of_a_backend_that_is_gone() {
     let store = Noting::answering(StatusCode::FORBIDDEN);
     run_seeded(1, || async {
-        let world = World::new(Options { seed: 1, ..Options::default() }).await;
+        let world = World::new(Options { seed: 1, ..Options::default() });
         world.apply(&world.kube(), BASE).await;
         let parts = parts(&world, world.kube(), store.clone());
         let operator = tokio::spawn(stowage_operator::run(world.config(), parts, pending()));

@@ -87,7 +87,7 @@ async fn patch(world: &World, plural: &str, path: &str, patch: Value) {
 /// What the operator sends in the whole life of a claim: bound, tampered with, edited, rotated, deleted.
 fn a_whole_life() -> Vec<Sent> {
     run_seeded(1, || async {
-        let world = World::new(Options { seed: 1, ..Options::default() }).await;
+        let world = World::new(Options { seed: 1, ..Options::default() });
         world.apply(&world.kube(), BASE).await;
         let sent = Arc::new(Mutex::new(Vec::new()));
         let now = world.clock.clock();

@@ -53,7 +53,7 @@ impl Drop for Stage {
 
 impl Stage {
     pub async fn new(options: Options) -> Self {
-        let mut world = World::new(options).await;
+        let mut world = World::new(options);
         world.apply(&world.kube(), BASE).await;
         let operator = world.start_operator();
         let stage = Self::of(world, operator);

@@ -225,7 +225,7 @@ fn left_over(world: &World) -> Vec<String> {
 }
 
 async fn stage(seed: u64, plan: Plan) -> Stage {
-    let mut world = World::new(Options { seed, plan, ..Options::default() }).await;
+    let mut world = World::new(Options { seed, plan, ..Options::default() });
     world.apply(&world.kube(), BASE).await;
     world.store.put_bucket(ADMIN_ACCOUNT, &format!("team-a-{}", name(FOREIGN_BUCKET)));
     world.store.put_object(&format!("team-a-{}", name(FOREIGN_BUCKET)), "theirs", "x");

@@ -69,7 +69,7 @@ fn nameless(line: &str) -> String {
 }
 
 async fn simulated() -> Trace {
-    let mut world = World::new(Options::default()).await;
+    let mut world = World::new(Options::default());
     let backend = Options::default().backends[0].clone();
     let (access_key, secret_key) = backend.keys.expect("it has keys");
     world.apply(&world.kube(), &setting(backend.endpoint.as_str(), &access_key, &secret_key)).await;
@@ -98,7 +98,7 @@ async fn on_sockets() -> Trace {
     };
     apply("{apiVersion: v1, kind: Namespace, metadata: {name: stowage-system}}").await;
     apply(&setting(&parts.s3.url(), ACCESS_KEY, SECRET_KEY)).await;
-    let world = World::new(Options::default()).await;
+    let world = World::new(Options::default());
     let (ready, mut readiness) = tokio::sync::watch::channel(false);
     let operator = tokio::spawn(stowage_operator::run(
         world.config(),

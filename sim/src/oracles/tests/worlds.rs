@@ -56,7 +56,7 @@ fn claims(world: &World) -> Api<DynamicObject> {
 fn run(seed: u64, act: Act, plan: &str) -> Run {
     let plan = plan.parse().expect("the plan is well-formed");
     run_seeded(seed, || async move {
-        let mut world = World::new(Options { seed, plan, history: true, ..Options::default() }).await;
+        let mut world = World::new(Options { seed, plan, history: true, ..Options::default() });
         world.apply(&world.kube(), BASE).await;
         let operator = world.start_operator();
         let claim = "{apiVersion: broker.stowage.io/v1alpha1, kind: BucketClaim, metadata: {name: photos, namespace: team-a}, \

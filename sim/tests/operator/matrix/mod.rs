@@ -54,7 +54,7 @@ struct Run {
 fn run(scenario: &Scenario, plan: Plan) -> Run {
     let fault = plan.entries.first().map(|entry| entry.fault);
     run_seeded(1, || async move {
-        let mut world = World::new(Options { seed: 1, plan, ..Options::default() }).await;
+        let mut world = World::new(Options { seed: 1, plan, ..Options::default() });
         world.apply(&world.kube(), &(scenario.manifests)()).await;
         let operator = world.start_operator();
         let stage = Stage::of(world, operator);
