@@ -94,8 +94,9 @@ fn is_late(state: &State<'_>, due: Timestamp, now: Timestamp) -> bool {
     let lines = state.trace.lines();
     let next = lines.partition_point(|line| began(line) < due);
     let Some(there) = lines.get(next).map(began).filter(|at| *at <= now) else { return false };
-    let until_now = lines.iter().take_while(|line| began(line) <= now);
-    let trouble = until_now.filter_map(|line| Some(began(line) + (AFTERMATH + standstill(line.fault?))));
+    // This is asked after each step, and few lines met a fault.
+    let faults = lines.iter().filter_map(|line| line.fault.map(|fault| (began(line), fault)));
+    let trouble = faults.take_while(|(at, _)| *at <= now).map(|(at, fault)| at + (AFTERMATH + standstill(fault)));
     !in_time(trouble.fold(there, Timestamp::max))
 }
 
