@@ -20,7 +20,7 @@ use regex::Regex;
 use serde_json::Value;
 
 use super::path::FieldPath;
-use super::schema::{Schema, TypeRule};
+use super::schema::{Additional, Schema, TypeRule};
 use super::status::{FieldError, FieldErrorKind};
 use super::validate::Findings;
 
@@ -192,13 +192,16 @@ fn node(schema: &Schema, value: &Value, old: Option<&Value>, path: &FieldPath<'_
 fn below(schema: &Schema, value: &Value, old: Option<&Value>, path: &FieldPath<'_>, out: &mut Findings) {
     match value {
         Value::Object(fields) => {
-            for (name, field) in fields {
-                let old_field = old.and_then(|old| old.get(name)).filter(|old| !old.is_null());
-                if let Some(child) = schema.properties.get(name) {
-                    node(child, field, old_field, &FieldPath::Field(path, name), out);
-                } else if let Some(child) = schema.field(name) {
-                    node(child, field, old_field, &FieldPath::Entry(path, name), out);
+            let old_field = |name: &str| old.and_then(|old| old.get(name)).filter(|old| !old.is_null());
+            // A structure has named fields or entries, never both.
+            for (name, child) in schema.properties.iter().filter(|(_, child)| child.holds.rules) {
+                if let Some(field) = fields.get(name) {
+                    node(child, field, old_field(name), &FieldPath::Field(path, name), out);
                 }
+            }
+            let Additional::Schema(child) = &schema.additional else { return };
+            for (name, field) in fields.iter().filter(|(name, _)| !schema.properties.contains_key(*name)) {
+                node(child, field, old_field(name), &FieldPath::Entry(path, name), out);
             }
         }
         Value::Array(items) => {

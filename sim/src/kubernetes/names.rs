@@ -62,25 +62,27 @@ pub(crate) fn dns_subdomain(text: &str) -> Vec<String> {
 
 /// What is wrong with a qualified name (label and annotation keys, finalizers), if anything.
 pub(crate) fn qualified_name(text: &str) -> Vec<String> {
-    let rule = format!(
-        "must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '{QUALIFIED_FORM}')"
-    );
+    let rule = || {
+        format!(
+            "must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '{QUALIFIED_FORM}')"
+        )
+    };
     let mut errors = Vec::new();
-    let parts: Vec<&str> = text.split('/').collect();
-    let name = match parts.as_slice() {
-        [name] => *name,
-        [prefix, name] => {
+    let name = match text.split_once('/') {
+        None => text,
+        Some((_, name)) if name.contains('/') => {
+            return vec![format!(
+                "a qualified name {} with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')",
+                rule()
+            )];
+        }
+        Some((prefix, name)) => {
             if prefix.is_empty() {
                 errors.push("prefix part must be non-empty".to_owned());
             } else {
                 errors.extend(dns_subdomain(prefix).into_iter().map(|error| format!("prefix part {error}")));
             }
-            *name
-        }
-        _ => {
-            return vec![format!(
-                "a qualified name {rule} with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')"
-            )];
+            name
         }
     };
     if name.is_empty() {
@@ -89,7 +91,7 @@ pub(crate) fn qualified_name(text: &str) -> Vec<String> {
         errors.push(format!("name part {}", too_long(63)));
     }
     if !is_qualified_part(name) {
-        errors.push(format!("name part {rule}"));
+        errors.push(format!("name part {}", rule()));
     }
     errors
 }
