@@ -13,8 +13,8 @@
 //! Not modelled: authentication and authorization, admission webhooks, conversion between versions,
 //! writing definitions through the API, discovery and tables for `kubectl`, CEL's type checker and
 //! cost budget, warnings about the style of finalizer names, the expiry of Events, content rules of
-//! special Secret types other than TLS, resetting `managedFields`,
-//! and the exact words for JSON that doesn't decode.
+//! special Secret types other than TLS, resetting `managedFields`, bookmarks that tell the client no other version than it
+//! knows, and the exact words for JSON that doesn't decode.
 
 mod admin;
 mod apply;
