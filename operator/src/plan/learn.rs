@@ -197,9 +197,13 @@ impl View {
                 if self.records().all(|(other, _)| other.generation < record.generation) {
                     self.own_target = Some(record.generation);
                 }
-                // Whoever held the bucket before this record may have made it since the look.
+                // Whoever held the bucket before this record may have made it since the look, which then counts for nothing: a
+                // bucket that was the claim's is looked at again.
                 if self.bucket == Some(BucketSeen::Absent) && self.asked_about(&target(record)) {
                     self.bucket = None;
+                    if self.checked == Checked::Seen {
+                        (self.look_due, self.checked) = (true, Checked::No);
+                    }
                 }
                 self.wrote(secret);
             }

@@ -255,6 +255,21 @@ fn absence_that_was_seen_before_the_record_is_made_proves_nothing() {
     assert_eq!(step(&view), look);
 }
 
+/// The same of a claim that was bound: what its record is made anew for may be gone, and no later look in the pass would
+/// say so.
+#[test]
+fn the_bucket_of_a_record_that_is_made_anew_is_looked_at_again() {
+    let mut view = bound();
+    let lost = record(&view);
+    view.own.remove(lost.name().as_str());
+    let look = Step::Look(Look::Bucket(target(&lost)));
+    view.learn(&look, Answer::Bucket(BucketSeen::Absent));
+    let remade = BucketRecord { adopted: true, generation: 2, ..lost };
+    let made = stored(&remade.content(NAMESPACE));
+    view.learn(&Step::Act(Act::CreateRecord(remade)), Answer::Secret(Some(made)));
+    assert_eq!(step(&view), look);
+}
+
 /// The template was edited before the claim was bound, and another claim has a credential for the new name.
 #[test]
 fn what_a_claim_knows_of_two_buckets_does_not_make_it_ask_in_circles() {
