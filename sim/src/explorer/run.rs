@@ -158,7 +158,7 @@ impl Outcome {
 async fn play(schedule: &Schedule, rests_long: bool, most_calls: u64) -> Outcome {
     let (scenario, start) = (schedule.scenario, tokio::time::Instant::now());
     let log = Log::keep();
-    let mut stage = Stage::new(scenario, schedule.seed, schedule.plan.clone(), most_calls).await;
+    let mut stage = Stage::new(scenario, schedule.seed, schedule.plan.clone(), most_calls);
     let mut violations = Vec::new();
     let ended = until_end(scenario, &mut stage).await;
     stage.world.effects.calm();

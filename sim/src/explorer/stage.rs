@@ -53,7 +53,7 @@ pub(super) struct Stage {
 
 impl Stage {
     /// The world of a scenario, in which operators make no more than so many calls.
-    pub(super) async fn new(scenario: &Scenario, seed: u64, plan: Plan, most_calls: u64) -> Self {
+    pub(super) fn new(scenario: &Scenario, seed: u64, plan: Plan, most_calls: u64) -> Self {
         let (lasting, plan) = plan.lasting_and_once();
         let world = World::new(Options { seed, plan, history: true, ..(scenario.world)() });
         world.effects.bound(most_calls);

@@ -26,7 +26,7 @@ struct Book {
 impl Chronicle {
     /// An empty one.
     pub fn new(clock: VirtualClock) -> Self {
-        Self { clock, book: Arc::default() }
+        Self::beginning_with(Vec::new(), clock)
     }
 
     /// One that goes on from what has happened before.
