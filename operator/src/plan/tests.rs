@@ -14,7 +14,7 @@ use rstest::rstest;
 use serde_json::{Value, json};
 
 use crate::api::{
-    AddressingStyle, AdoptionPolicy, Backend, BucketClaim, BucketRecord, Claim, CredentialFacts, Endpoint, Gateway,
+    AddressingStyle, AdoptionPolicy, Backend, BucketClaim, BucketRecord, Claim, ClaimUid, CredentialFacts, Endpoint, Gateway,
     Reason, S3Backend, SecretContent, SecretKey, wire,
 };
 
@@ -268,6 +268,30 @@ fn a_paused_claim_is_left_alone_visibly() {
     let mut view = view();
     view.claim.paused = true;
     assert_eq!(verdict(&view), "Paused");
+}
+
+// covers: 1.annotation.paused
+#[test]
+fn a_paused_claim_asks_for_a_record_that_the_cache_lost_before_its_status_tells_of_no_bucket() {
+    let mut view = bound();
+    view.claim.paused = true;
+    let (name, stored) = view.record().map(|(record, stored)| (record.name(), stored)).unwrap();
+    view.own.remove(name.as_str());
+    view.live.remove(name.as_str());
+    let lost = view.clone();
+    let look = step(&view);
+    assert_eq!(look, Step::Look(Look::Internal(name.to_string())));
+    view.learn(&look, Answer::Secret(Some(stored)));
+    let Step::Act(Act::WriteStatus(_, status)) = step(&view) else { panic!("{}", step(&view)) };
+    assert_eq!(status.access_key_id, view.claim.status.access_key_id);
+
+    let mut gone = lost.clone();
+    gone.learn(&look, Answer::Secret(None));
+    assert_eq!(verdict(&gone), "Paused", "a record that is gone is not asked for again");
+    let mut taken = lost;
+    let of_another = BucketRecord { uid: ClaimUid::new("u-2"), ..record(&taken) };
+    taken.learn(&look, Answer::Secret(Some(super::tests::stored(&of_another.content(NAMESPACE)))));
+    assert_eq!(verdict(&taken), "Paused", "nor is one that is another claim's by now");
 }
 
 // covers: 3.4.namespace
