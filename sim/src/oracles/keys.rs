@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 
 use jiff::{SignedDuration, Timestamp};
 
+use crate::effects::{Call, KubeVerb, Line};
+
 use super::findings::Findings;
 use super::state::{Hand, Life, Place, Seen, State, Step};
 use super::views::{Consumer, End, Key, Secret};
@@ -30,6 +32,10 @@ struct Past<'a> {
     uid: String,
     /// Whether somebody other than the operator changed or removed its Secret.
     meddled: bool,
+    /// Whose hand made its Secret last.
+    made: Option<Hand>,
+    /// Name of its Secret.
+    name: &'a str,
     /// Whether it ever stood in a consumer Secret.
     published: bool,
     /// When the last consumer Secret that held it ceased to.
@@ -45,7 +51,7 @@ impl<'a> Keys<'a> {
                 if step.by_operator() {
                     self.judge(state, step, *place, (old, new.as_ref()), found);
                 }
-                self.remember(step, old, new.as_ref());
+                self.remember(step, *place, (old, new.as_ref()));
             }
             Seen::Claim(stored, None) if step.by_operator() => {
                 let old = stored.old.as_deref().and_then(views::Claim::read);
@@ -230,7 +236,7 @@ impl<'a> Keys<'a> {
             }
             _ => {
                 let message = format!("Secret {place} is given key {id}, which does not work");
-                if state.stood_still(step.hand) {
+                if state.stood_still(step.hand) || is_decided_on_the_past(state, step, past) {
                     // A POST says nothing of what it was decided on; the claim that owns the Secret may be gone.
                     found.limit(Promise::I9, step, message);
                 } else {
@@ -240,12 +246,20 @@ impl<'a> Keys<'a> {
         }
     }
 
-    fn remember(&mut self, step: &Step<'a>, old: Option<&Secret<'a>>, new: Option<&Secret<'a>>) {
+    fn remember(
+        &mut self,
+        step: &Step<'a>,
+        (_, name): Place<'a>,
+        (old, new): (Option<&Secret<'a>>, Option<&Secret<'a>>),
+    ) {
         for key in [old, new].into_iter().flatten() {
             if let Secret::Key(key) = key {
-                let made = || Past { secret: key.secret, uid: key.uid.clone(), ..Past::default() };
+                let made = || Past { secret: key.secret, uid: key.uid.clone(), name, ..Past::default() };
                 let past = self.ids.entry(key.id.clone()).or_insert_with(made);
                 past.meddled |= !step.by_operator();
+                if old.is_none() {
+                    past.made = Some(step.hand);
+                }
             }
         }
         let held = |secret: Option<&Secret<'a>>| match secret {
@@ -262,6 +276,20 @@ impl<'a> Keys<'a> {
             past.published = true;
         }
     }
+}
+
+/// Whether one of two operators stood still since it last learned of the key that it publishes, so that the other could end
+/// that key. Nothing ties the two Secrets to each other, and a process can be stopped between any two calls.
+fn is_decided_on_the_past(state: &State<'_>, step: &Step<'_>, key: &Past<'_>) -> bool {
+    let learns = |line: &Line| match &line.call {
+        Call::Kube(call) if call.resource == "secrets" => {
+            let names = call.verb == KubeVerb::Get && call.name.as_deref() == Some(key.name);
+            names || key.made == Some(Hand::Operator(line.number))
+        }
+        _ => false,
+    };
+    let learned = |hand| matches!(hand, Hand::Operator(number) if state.before(number).any(learns));
+    !state.alone && learned(step.hand) && state.stood_still_since(step.hand, learns)
 }
 
 /// A consumer Secret is deleted: only one of a claim that has another, or that goes.

@@ -4,6 +4,7 @@ use serde_json::json;
 
 use super::super::Promise;
 use super::story::{By, Story, consumer, encode, key, key_name};
+use crate::effects::Fault;
 use crate::history::What;
 use crate::world::OPERATOR_NAMESPACE;
 
@@ -239,6 +240,35 @@ fn what_is_published_is_a_key_that_works() {
     other["data"]["BUCKET_NAME"] = encode("other").into();
     story.put(By::Operator, "secrets", "team-a", "photos-s3", other);
     story.assert_broken(Promise::I9, "for bucket other");
+}
+
+#[test]
+fn a_key_that_ended_while_one_of_two_operators_stood_still_is_published_at_a_limit() {
+    // Reads the key, is stopped, and publishes it when the other has seen the claim's deletion past it.
+    let late = |operators, stopped: bool, read_again: bool| {
+        let mut story = Story::bound("Retain");
+        story.setting.operators = operators;
+        story.mint(2);
+        story.get_key(2);
+        story.get_claim();
+        if stopped {
+            story.amend_last(|line| line.fault = Some(Fault::Twin));
+        }
+        story.begin_deletion();
+        story.remove(By::Operator, "secrets", OPERATOR_NAMESPACE, &key_name(2));
+        if operators > 1 {
+            story.by_another();
+        }
+        if read_again {
+            story.get_key(2);
+        }
+        story.publish(2);
+        story
+    };
+    late(2, true, false).assert_limit(Promise::I9);
+    late(2, false, false).assert_broken(Promise::I9, "does not work");
+    late(2, true, true).assert_broken(Promise::I9, "does not work");
+    late(1, true, false).assert_broken(Promise::I9, "does not work");
 }
 
 #[test]

@@ -220,6 +220,11 @@ impl Story {
         self.kube_line(KubeVerb::Get, "bucketclaims", "team-a", "photos", 200);
     }
 
+    /// The operator reads a key.
+    pub(super) fn get_key(&mut self, number: u32) {
+        self.kube_line(KubeVerb::Get, "secrets", OPERATOR_NAMESPACE, &key_name(number), 200);
+    }
+
     fn kube_line(&mut self, verb: KubeVerb, plural: &str, namespace: &str, name: &str, status: u16) -> u64 {
         let call = KubeCall {
             verb,
