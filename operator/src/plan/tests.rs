@@ -14,8 +14,8 @@ use rstest::rstest;
 use serde_json::{Value, json};
 
 use crate::api::{
-    AddressingStyle, AdoptionPolicy, Backend, BucketClaim, BucketRecord, Claim, ClaimUid, CredentialFacts, Endpoint, Gateway,
-    Reason, S3Backend, SecretContent, SecretKey, wire,
+    AddressingStyle, AdoptionPolicy, Backend, BucketClaim, BucketRecord, Claim, ClaimUid, CredentialFacts, Endpoint,
+    Gateway, Reason, S3Backend, SecretContent, SecretKey, wire,
 };
 
 use super::{

@@ -7,7 +7,7 @@ use jiff::{SignedDuration, Timestamp};
 use crate::effects::{Call, KubeVerb, Line};
 
 use super::findings::Findings;
-use super::state::{Hand, Life, Place, Seen, State, Step};
+use super::state::{Hand, Life, Place, Seen, State, Step, is_read_of};
 use super::views::{Consumer, End, Key, Secret};
 use super::{Promise, views};
 
@@ -278,18 +278,29 @@ impl<'a> Keys<'a> {
     }
 }
 
-/// Whether one of two operators stood still since it last learned of the key that it publishes, so that the other could end
-/// that key. Nothing ties the two Secrets to each other, and a process can be stopped between any two calls.
+/// Whether the last that one of two operators did about the claim was to learn of the key that it publishes, and it stood still
+/// then, so that the other could end that key. Nothing ties the two Secrets to each other, and a process can be stopped
+/// between any two calls.
 fn is_decided_on_the_past(state: &State<'_>, step: &Step<'_>, key: &Past<'_>) -> bool {
-    let learns = |line: &Line| match &line.call {
+    let Some(life) = state.lives.get(key.uid.as_str()).filter(|_| !state.alone) else { return false };
+    let is_own = |name: &str| name == key.name || state.of(&key.uid).any(|((_, own), _)| *own == name);
+    let made = |line: &Line| key.made == Some(Hand::Operator(line.number));
+    let is_about = |line: &Line| match &line.call {
         Call::Kube(call) if call.resource == "secrets" => {
-            let names = call.verb == KubeVerb::Get && call.name.as_deref() == Some(key.name);
-            names || key.made == Some(Hand::Operator(line.number))
+            let at_claim = call.namespace.as_deref() == Some(life.claim.namespace);
+            made(line) || call.name.as_deref().is_some_and(|name| at_claim || is_own(name))
         }
-        _ => false,
+        _ => is_read_of(line, &life.claim),
     };
-    let learned = |hand| matches!(hand, Hand::Operator(number) if state.before(number).any(learns));
-    !state.alone && learned(step.hand) && state.stood_still_since(step.hand, learns)
+    let learns = |line: &Line| {
+        made(line)
+            || matches!(&line.call, Call::Kube(call) if call.verb == KubeVerb::Get && call.name.as_deref() == Some(key.name))
+    };
+    let last = match step.hand {
+        Hand::Operator(number) => state.before(number).find(|line| is_about(line)),
+        Hand::Other => None,
+    };
+    last.is_some_and(|last| learns(last) && state.stood_still_since(step.hand, |line| line.number == last.number))
 }
 
 /// A consumer Secret is deleted: only one of a claim that has another, or that goes.
