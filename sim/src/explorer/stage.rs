@@ -8,6 +8,7 @@ use kube::api::{ApiResource, DeleteParams, DynamicObject, Patch, PatchParams};
 use kube::core::GroupVersionKind;
 use serde_json::Value;
 use stowage_operator::api::wire::{self, Role};
+use tokio::time::{Instant, timeout};
 
 use crate::effects::Plan;
 use crate::gateway::{Operation, Verdict};
@@ -150,11 +151,11 @@ impl Stage {
 
     /// Waits until something holds, while the cluster's own controllers run.
     pub(super) async fn until(&self, patience: Duration, holds: impl Fn(&Facts) -> bool) -> Result<(), NeverCame> {
-        let deadline = tokio::time::Instant::now() + patience;
+        let deadline = Instant::now() + patience;
         while !holds(&self.world.facts()) {
             // What is due at a time of day comes later by as much as the clock was set back meanwhile.
             let behind: Duration = self.world.effects.fired().into_iter().map(others::is_behind).sum();
-            if tokio::time::Instant::now() > deadline + behind {
+            if Instant::now() > deadline + behind {
                 return Err(NeverCame);
             }
             self.pass(GLANCE).await;
@@ -164,11 +165,18 @@ impl Stage {
 
     /// Lets time pass, while the cluster's own controllers run: every few seconds, in weeks every few minutes.
     pub(super) async fn pass(&self, time: Duration) {
-        let end = tokio::time::Instant::now() + time;
+        let end = Instant::now() + time;
         let glance = GLANCE.max(time / 2_000);
-        while tokio::time::Instant::now() < end {
-            let left = end - tokio::time::Instant::now();
-            self.world.pass(left.min(glance)).await;
+        while Instant::now() < end {
+            let (start, left) = (Instant::now(), end - Instant::now());
+            // Until somebody writes, no round but the last is worth its while.
+            let rounds = left.as_nanos().saturating_sub(1) / glance.as_nanos();
+            let idle = glance * u32::try_from(rounds).unwrap_or(u32::MAX);
+            if !idle.is_zero() && timeout(idle, self.world.news_for_controllers()).await.is_err() {
+                continue;
+            }
+            let since = Duration::from_nanos_u128((Instant::now() - start).as_nanos() % glance.as_nanos());
+            self.world.pass(left.min(glance - since)).await;
             self.world.run_cluster_controllers();
         }
     }

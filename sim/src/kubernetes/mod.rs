@@ -209,6 +209,17 @@ impl Cluster {
         self.lock().version()
     }
 
+    /// Waits until something was written after this version.
+    pub async fn written_after(&self, version: u64) {
+        let written = self.lock().written();
+        let mut written = std::pin::pin!(written.notified());
+        // From here on no change is missed.
+        written.as_mut().enable();
+        if self.resource_version() == version {
+            written.await;
+        }
+    }
+
     /// Tells an observer of everything from now on; of several the last one set.
     pub fn observe(&self, observer: Arc<dyn Observer>) {
         self.lock().observer = Some(observer);

@@ -115,17 +115,20 @@ pub(crate) struct State {
     pub(crate) observer: Option<Arc<dyn Observer>>,
     /// Who makes the changes now.
     pub(crate) author: Option<Author>,
+    /// Tells who waits for any change.
+    written: Arc<Notify>,
 }
 
 impl State {
     pub(crate) fn new(clock: Clock, seed: u64) -> Self {
-        Self { tables: Vec::new(), version: 1, clock, seed, drawn: 0, observer: None, author: None }
+        let (tables, written) = (Vec::new(), Arc::default());
+        Self { tables, version: 1, clock, seed, drawn: 0, observer: None, author: None, written }
     }
 
     /// A state of its own that stands as this one does: nobody watches or observes it yet. Objects are shared.
     pub(crate) fn copy(&self, clock: Clock) -> Self {
         let tables = self.tables.iter().map(Table::copy).collect();
-        Self { tables, version: self.version, clock, seed: self.seed, drawn: self.drawn, observer: None, author: None }
+        Self { tables, version: self.version, drawn: self.drawn, ..Self::new(clock, self.seed) }
     }
 
     /// Serves `kind` from now on; a second call for the same resource replaces its definition and
@@ -289,7 +292,13 @@ impl State {
         Some(new)
     }
 
+    /// Wakes at any change.
+    pub(crate) fn written(&self) -> Arc<Notify> {
+        self.written.clone()
+    }
+
     fn tell(&self, kind: &Kind, place: Place, old: Option<Shared>, new: Option<Shared>) {
+        self.written.notify_waiters();
         if let Some(observer) = &self.observer {
             let Place { namespace, name } = place;
             let [old, new] = [old, new].map(|object| object.map(|object| object.value().clone()));

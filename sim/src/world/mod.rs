@@ -251,6 +251,11 @@ impl World {
         self.cluster.finalize_namespaces();
     }
 
+    /// Waits until something is written that the cluster's own controllers have not seen.
+    pub async fn news_for_controllers(&self) {
+        self.cluster.written_after(self.controllers_saw.load(Ordering::Relaxed)).await;
+    }
+
     /// Waits until `fact` holds, in virtual time, while the cluster's own controllers run.
     ///
     /// # Errors
