@@ -120,7 +120,7 @@ fn free_form<'a>() -> &'a Schema {
 type Part<'a> = (String, &'a Schema, &'a Value);
 
 fn named_part<'a>(schema: &'a Schema, name: &str, field: &'a Value) -> Part<'a> {
-    (format!("f:{name}"), schema.field(name).unwrap_or_else(free_form), field)
+    (["f:", name].concat(), schema.field(name).unwrap_or_else(free_form), field)
 }
 
 /// The separately owned parts of a value; `None` for a value that is owned as a whole.
@@ -195,7 +195,7 @@ fn compare_fields(
     let gone = gone.map(|(name, field)| (name, Some(field), None));
     let there = new.into_iter().flatten().map(|(name, field)| (name, before(name), Some(field)));
     for (name, old, new) in there.chain(gone).filter(|(name, old, new)| own(name) && old != new) {
-        path.push(format!("f:{name}"));
+        path.push(["f:", name].concat());
         compare(schema.field(name).unwrap_or_else(free_form), old, new, path, out);
         path.pop();
     }
