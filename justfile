@@ -77,7 +77,7 @@ explore *args:
 explore-deep *args:
     cargo run --release --locked --bin stowage-sim -- explore --profile deep {{ args }}
 
-# The simulator as target/profile-guided/stowage-sim, half as fast again, in half an hour: for explorations of hours.
+# The simulator as target/profile-guided/stowage-sim, half as fast again or more, in half an hour: for explorations of hours.
 profile-guided:
     sim/profile-guided
 
