@@ -108,7 +108,7 @@ pub fn judge(case: &Case<'_>) -> Judgement {
         public::see(&state, &step, &mut findings);
         preconditions::see(&state, &step, &mut findings);
         rest.see(&state, &step, &mut findings);
-        pace.see(case, &state, &step, &mut findings);
+        pace.see(case, &step, &mut findings);
         rotation.see(&state, &step, &mut findings);
         state.take_in(step);
     }

@@ -1,20 +1,18 @@
 //! Nothing is written over and over (E2): whatever goes wrong, and whoever else writes.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 
 use jiff::{SignedDuration, Timestamp};
 
 use crate::history::{Stored, What};
 
 use super::findings::Findings;
-use super::state::{State, Step};
+use super::state::Step;
 use super::{Case, Promise};
 
 /// Most changes of one object by operators within an hour: several times what the busiest scenario needs, and two
 /// operators who write over each other's need minutes for it.
 const MOST: usize = 240;
-/// What each life of an operator besides two may add to it: how fast it has written is forgotten when it ends.
-const BURST: usize = 100;
 const HOUR: SignedDuration = SignedDuration::from_hours(1);
 
 /// Most times within [`MOMENT`] that a backend's `bucketCount` goes back to what it was before: two operators that see
@@ -22,20 +20,20 @@ const HOUR: SignedDuration = SignedDuration::from_hours(1);
 const MOST_RETURNS: usize = 8;
 const MOMENT: SignedDuration = SignedDuration::from_secs(10);
 
-/// An object: its plural, namespace and name, and the UID of a claim. One that is made anew is another.
+/// An object: its plural, namespace and name. A claim that is made anew is another, by its UID, as for the operator's own pace.
 type Object<'a> = (&'a str, &'a str, &'a str, Option<&'a str>);
 
-/// When each object was changed within the last hour, and by which life of an operator.
+/// When each object was changed by an operator within the last hour.
 #[derive(Debug, Default)]
 pub(super) struct Pace<'a> {
-    changes: BTreeMap<Object<'a>, VecDeque<(Timestamp, Option<u32>)>>,
+    changes: BTreeMap<Object<'a>, VecDeque<Timestamp>>,
     /// The last two counts of each backend, and when one came back.
     counts: BTreeMap<&'a str, (VecDeque<i64>, VecDeque<Timestamp>)>,
 }
 
 impl<'a> Pace<'a> {
     /// Looks at a step.
-    pub(super) fn see(&mut self, case: &Case<'a>, state: &State<'_>, step: &Step<'a>, found: &mut Findings) {
+    pub(super) fn see(&mut self, case: &Case<'a>, step: &Step<'a>, found: &mut Findings) {
         let Some(What::Stored(stored)) = case.history.events.get(step.index).map(|event| &event.what) else { return };
         if !step.by_operator() {
             return;
@@ -44,19 +42,14 @@ impl<'a> Pace<'a> {
             self.count(stored, step, found);
         }
         let changes = self.changes.entry(object(stored)).or_default();
-        changes.push_back((step.at, state.life(step.hand)));
-        while changes.front().is_some_and(|(first, _)| step.at.duration_since(*first) > HOUR) {
+        changes.push_back(step.at);
+        while changes.front().is_some_and(|first| step.at.duration_since(*first) > HOUR) {
             changes.pop_front();
         }
-        if changes.len() <= MOST {
-            return;
-        }
-        let lives: BTreeSet<Option<u32>> = changes.iter().map(|(_, life)| *life).collect();
-        let most = MOST + BURST * lives.len().saturating_sub(2);
         // Said once, not for every change from here on.
-        if changes.len() == most + 1 {
+        if changes.len() == MOST + 1 {
             let (plural, namespace, name, _) = object(stored);
-            let message = format!("{plural} {namespace}/{name} was changed more than {most} times within an hour");
+            let message = format!("{plural} {namespace}/{name} was changed more than {MOST} times within an hour");
             found.broken(Promise::E2, step, message);
         }
     }
