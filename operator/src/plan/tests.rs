@@ -275,13 +275,13 @@ fn a_paused_claim_is_left_alone_visibly() {
 fn a_paused_claim_asks_for_a_record_that_the_cache_lost_before_its_status_tells_of_no_bucket() {
     let mut view = bound();
     view.claim.paused = true;
-    let (name, stored) = view.record().map(|(record, stored)| (record.name(), stored)).unwrap();
+    let (name, kept) = view.record().map(|(record, kept)| (record.name(), kept)).unwrap();
     view.own.remove(name.as_str());
     view.live.remove(name.as_str());
     let lost = view.clone();
     let look = step(&view);
     assert_eq!(look, Step::Look(Look::Internal(name.to_string())));
-    view.learn(&look, Answer::Secret(Some(stored)));
+    view.learn(&look, Answer::Secret(Some(kept)));
     let Step::Act(Act::WriteStatus(_, status)) = step(&view) else { panic!("{}", step(&view)) };
     assert_eq!(status.access_key_id, view.claim.status.access_key_id);
 
@@ -290,7 +290,7 @@ fn a_paused_claim_asks_for_a_record_that_the_cache_lost_before_its_status_tells_
     assert_eq!(verdict(&gone), "Paused", "a record that is gone is not asked for again");
     let mut taken = lost;
     let of_another = BucketRecord { uid: ClaimUid::new("u-2"), ..record(&taken) };
-    taken.learn(&look, Answer::Secret(Some(super::tests::stored(&of_another.content(NAMESPACE)))));
+    taken.learn(&look, Answer::Secret(Some(stored(&of_another.content(NAMESPACE)))));
     assert_eq!(verdict(&taken), "Paused", "nor is one that is another claim's by now");
 }
 
