@@ -36,13 +36,24 @@ impl Observer {
         for name in [Some(claim.consumer_secret.clone()), bound].into_iter().flatten() {
             consumers.extend(self.consumers.get(&claim.at.namespace, &name));
         }
+        let doubted = self.doubted(&claim);
         let mut view = View::new(self.setting.clone(), claim, own, consumers);
+        view.doubted = doubted;
         if view.claim.deleting {
             // Deletion reads live throughout (spec §3.4).
             view.own.clear();
             view.consumers.clear();
+            view.doubted.clear();
         }
         view
+    }
+
+    /// Asks for what a live read missed of a claim's Secrets, though the watch has shown it.
+    fn doubted(&self, claim: &Claim) -> Vec<Look> {
+        let internal = self.internal.missed_of(&claim.uid).into_iter().map(|(_, name)| Look::Internal(name));
+        let consumers = self.consumers.missed_of(&claim.uid).into_iter();
+        let consumers = consumers.filter(|(namespace, _)| *namespace == claim.at.namespace);
+        internal.chain(consumers.map(|(_, name)| Look::Consumer(name))).collect()
     }
 
     /// Answers one question.

@@ -114,11 +114,16 @@ impl SecretCache {
         secrets.select(secrets.by_claim.get(uid.as_str()))
     }
 
+    /// Namespace and name of what a live read missed of this claim's, while the watch has not told that it is gone.
+    pub(crate) fn missed_of(&self, uid: &ClaimUid) -> Vec<(String, String)> {
+        self.lock().missed_of(uid).map(|(key, _)| key.clone()).collect()
+    }
+
     /// Whether the server hadn't got to a Secret of this claim that was shown here when it was at this version: what it told
     /// then is its past.
     pub(crate) fn is_ahead_of(&self, uid: &ClaimUid, version: Option<&str>) -> bool {
         let secrets = self.lock();
-        let missed = secrets.missed.values().filter(|secret| claim_of(secret).as_deref() == Some(uid.as_str()));
+        let missed = secrets.missed_of(uid).map(|(_, secret)| secret);
         let known = secrets.by_claim.get(uid.as_str()).into_iter().flatten().filter_map(|key| secrets.by_name.get(key));
         is_any_later(known.chain(missed), version)
     }
@@ -199,6 +204,10 @@ impl Secrets {
         let by_claim = claim_of(secret).map(|uid| (&mut self.by_claim, uid));
         let by_bucket = bucket.map(|bucket| (&mut self.by_bucket, bucket));
         by_claim.into_iter().chain(by_bucket).collect()
+    }
+
+    fn missed_of(&self, uid: &ClaimUid) -> impl Iterator<Item = (&Key, &Arc<Secret>)> {
+        self.missed.iter().filter(move |(_, secret)| claim_of(secret).as_deref() == Some(uid.as_str()))
     }
 
     fn select(&self, keys: Option<&BTreeSet<Key>>) -> Vec<Stored> {
@@ -366,10 +375,14 @@ mod tests {
         let name = stored.name_any();
         cache.missed("stowage-system", &name);
         assert!(versions(&cache).is_empty());
+        let missed_of = |uid: &str| cache.missed_of(&ClaimUid::new(uid));
+        assert_eq!(missed_of("u-1"), [("stowage-system".to_owned(), name.clone())]);
+        assert!(missed_of("u-2").is_empty(), "nor is another claim asked for it");
         cache.met(&Arc::new(secret(2)));
         assert!(versions(&cache).is_empty(), "nor as it was before it was seen last");
         cache.met(&stored);
         assert_eq!(versions(&cache).len(), 1);
+        assert!(missed_of("u-1").is_empty());
 
         cache.missed("stowage-system", &name);
         assert!(cache.is_ahead_of(&ClaimUid::new("u-1"), Some("2")), "it was seen");

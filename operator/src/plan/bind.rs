@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use k8s_openapi::jiff::Timestamp;
 
-use crate::api::{Backend, BucketName, BucketRecord, Claim, Credential, Desired, Endpoint, Reason, RecordName, wire};
+use crate::api::{Backend, BucketName, BucketRecord, Claim, Credential, Desired, Reason, wire};
 
 use super::bucket;
 use super::credentials;
@@ -22,7 +22,6 @@ pub(super) fn walk(view: &View, now: Timestamp) -> Result<Settled, Halt> {
     let claim = &view.claim;
     refuse_own_namespaces(view)?;
     if claim.paused {
-        find_told(view)?;
         return Err(Stop::refused(Reason::Paused, Concern::Ready, "paused by annotation").into());
     }
     let desired = desired(claim)?;
@@ -46,16 +45,6 @@ pub(super) fn walk(view: &View, now: Timestamp) -> Result<Settled, Halt> {
         let wake = credentials::walk(view, desired, &record, &stored, now)?;
         Ok(Settled { impaired: None, wake })
     }
-}
-
-/// Asks for the record that the status tells of, where the cache has none: another claim's read from the server's past makes
-/// the cache forget it, and nothing that a paused claim does would find it again.
-fn find_told(view: &View) -> Result<(), Halt> {
-    let status = &view.claim.status;
-    let told = status.backend.as_ref().zip(status.bucket_name.as_deref()).and_then(|(backend, bucket)| {
-        Some(RecordName::of(&Endpoint::parse(&backend.endpoint).ok()?, &BucketName::parse(bucket).ok()?))
-    });
-    told.filter(|_| view.record().is_none()).map_or(Ok(()), |name| moves::find(view, &name))
 }
 
 /// Keeps a claim bound. What is wrong with bucket or backend, and what keeps an edit from taking effect, withdraws

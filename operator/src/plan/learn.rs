@@ -76,6 +76,7 @@ impl View {
     }
 
     fn found(&mut self, look: &Look, answer: Answer) {
+        self.doubted.retain(|doubted| doubted != look);
         match (look, answer) {
             (Look::Backend(name), Answer::Backend(seen)) => {
                 self.backends.insert(name.clone(), seen);

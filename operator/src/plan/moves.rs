@@ -130,18 +130,13 @@ pub(super) fn find_target(view: &View, current: &RecordName) -> Result<(), Halt>
         Err(Halt::Stop(_)) => return Ok(()),
         Err(halt) => return Err(halt),
     };
-    if to == *current { Ok(()) } else { find(view, &to) }
-}
-
-/// `Ok` = the record of this name is known to be there, not to be there, or to be another's.
-pub(super) fn find(view: &View, record: &RecordName) -> Result<(), Halt> {
-    let is_known = view.own.contains_key(record.as_str()) || view.absent.contains(record.as_str());
+    let is_known = to == *current || view.own.contains_key(to.as_str()) || view.absent.contains(to.as_str());
     let is_anothers =
-        |(name, holder): &(_, Holder)| name == record && !matches!(holder, Holder::Unknown | Holder::Suspect);
+        |(name, holder): &(_, Holder)| *name == to && !matches!(holder, Holder::Unknown | Holder::Suspect);
     if is_known || view.holder.as_ref().is_some_and(is_anothers) {
         return Ok(());
     }
-    Err(Look::Internal(record.to_string()).into())
+    Err(Look::Internal(to.to_string()).into())
 }
 
 /// Whether there is a key besides the current one. Two live at most.

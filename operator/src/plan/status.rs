@@ -21,10 +21,14 @@ use super::view::{LetGo, Stored, View};
 use super::{bucket, delete};
 
 /// Ends a pass: writes the status if it should be another one, then rests. `trouble` is what keeps the claim from
-/// being Ready; `wake`, when time alone will make something due.
+/// being Ready; `wake`, when time alone will make something due. What is doubted is settled first: a pass that stops early, as
+/// over a paused claim, asks for nothing, and would tell that it is gone.
 pub(super) fn conclude(view: &View, trouble: Option<&Stop>, wake: Option<Timestamp>, now: Timestamp) -> Step {
     if view.released || (view.claim.deleting && !view.claim.has_finalizer()) {
         return Step::Rest(farewell(view));
+    }
+    if let Some(look) = view.doubted.first() {
+        return Step::Look(look.clone());
     }
     let status = derive(view, trouble, now);
     if status != view.claim.status {

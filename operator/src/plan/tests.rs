@@ -272,26 +272,42 @@ fn a_paused_claim_is_left_alone_visibly() {
 
 // covers: 1.annotation.paused
 #[test]
-fn a_paused_claim_asks_for_a_record_that_the_cache_lost_before_its_status_tells_of_no_bucket() {
-    let mut view = bound();
-    view.claim.paused = true;
-    let (name, kept) = view.record().map(|(record, kept)| (record.name(), kept)).unwrap();
-    view.own.remove(name.as_str());
-    view.live.remove(name.as_str());
-    let lost = view.clone();
-    let look = step(&view);
-    assert_eq!(look, Step::Look(Look::Internal(name.to_string())));
-    view.learn(&look, Answer::Secret(Some(kept)));
-    let Step::Act(Act::WriteStatus(_, status)) = step(&view) else { panic!("{}", step(&view)) };
-    assert_eq!(status.access_key_id, view.claim.status.access_key_id);
+fn a_paused_claim_asks_for_what_an_earlier_read_missed_before_its_status_tells_that_it_is_gone() {
+    let whole = bound();
+    let (name, record_secret) = whole.record().map(|(record, kept)| (record.name().to_string(), kept)).unwrap();
+    let key = whole.credential(1).unwrap().clone();
+    let consumer = whole.consumers["photos-s3"].clone().unwrap();
+    let missed = [
+        (Look::Internal(name.clone()), record_secret),
+        (Look::Internal(key.name().to_owned()), key),
+        (Look::Consumer("photos-s3".to_owned()), consumer),
+    ];
+    let mut lost = whole.clone();
+    lost.claim.paused = true;
+    lost.own.clear();
+    lost.live.clear();
+    lost.consumers.clear();
+    lost.doubted = missed.iter().map(|(look, _)| look.clone()).collect();
+
+    let mut found = lost.clone();
+    for (look, secret) in missed {
+        assert_eq!(step(&found), Step::Look(look.clone()));
+        found.learn(&Step::Look(look), Answer::Secret(Some(secret)));
+    }
+    let Step::Act(Act::WriteStatus(_, status)) = step(&found) else { panic!("{}", step(&found)) };
+    assert_eq!(status.access_key_id, whole.claim.status.access_key_id);
+    assert_eq!(status.bound_secret_name, whole.claim.status.bound_secret_name);
 
     let mut gone = lost.clone();
-    gone.learn(&look, Answer::Secret(None));
-    assert_eq!(verdict(&gone), "Paused", "a record that is gone is not asked for again");
+    while let look @ Step::Look(_) = step(&gone) {
+        gone.learn(&look, Answer::Secret(None));
+    }
+    assert_eq!(verdict(&gone), "Paused", "what is gone is not asked for again");
     let mut taken = lost;
-    let of_another = BucketRecord { uid: ClaimUid::new("u-2"), ..record(&taken) };
-    taken.learn(&look, Answer::Secret(Some(stored(&of_another.content(NAMESPACE)))));
-    assert_eq!(verdict(&taken), "Paused", "nor is one that is another claim's by now");
+    let of_another = BucketRecord { uid: ClaimUid::new("u-2"), ..record(&whole) };
+    taken.doubted.truncate(1);
+    taken.learn(&Step::Look(Look::Internal(name)), Answer::Secret(Some(stored(&of_another.content(NAMESPACE)))));
+    assert_eq!(verdict(&taken), "Paused", "nor is what is another claim's by now");
 }
 
 // covers: 3.4.namespace

@@ -17,7 +17,7 @@ use crate::api::{
 };
 
 use super::own::Own;
-use super::step::{SecretRef, Step, Target};
+use super::step::{Look, SecretRef, Step, Target};
 
 /// What is the same for every claim of an operator.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -341,6 +341,9 @@ pub struct View {
     pub taken: BTreeSet<String>,
     /// Names in `consumers` that were read live.
     pub met: BTreeSet<String>,
+    /// What asks once more for each Secret of the claim that the watch has shown and an earlier live read missed, whoever made it:
+    /// either the watch lags behind, or that read was answered from the server's past.
+    pub doubted: Vec<Look>,
     /// Names of internal Secrets that this pass deleted.
     pub deleted: BTreeSet<String>,
     /// Credentials that were deleted by this pass, and by earlier ones of this process that did not come to tell of it.
@@ -395,6 +398,7 @@ impl View {
             consumer_written: false,
             taken: BTreeSet::new(),
             met: BTreeSet::new(),
+            doubted: Vec::new(),
             deleted: BTreeSet::new(),
             revoked: 0,
             revoked_through: 0,

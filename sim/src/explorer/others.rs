@@ -81,12 +81,12 @@ fn rests_together(faults: &[Fault], claim: &Value, reason: &str, facts: &Facts) 
 }
 
 /// Whether a bucket of ours may be left without tags: they can't be had; or before it had them, its claim was made again or
-/// let go by hand, or somebody wrote into it.
+/// let go by hand, or somebody wrote into it, or a look from the past showed it to be gone.
 fn leaves_untagged(fault: Fault, claim: &Value, facts: &Facts) -> bool {
     match fault {
         Fault::VerbDown(operation) => operation.name() == "PutBucketTagging",
         Fault::NotImplemented(Feature::Tagging) | Fault::Recreate => true,
-        Fault::Tamper(Tampering::StripFinalizers) | Fault::LateWrite => has_no_tags(claim, facts),
+        Fault::Tamper(Tampering::StripFinalizers) | Fault::LateWrite | Fault::StaleRead => has_no_tags(claim, facts),
         _ => false,
     }
 }
@@ -227,6 +227,8 @@ mod tests {
         assert!(!together(&[rename, Fault::LostAnswer], "SecretConflict"));
         assert!(together(&[Fault::Recreate, Fault::LostAnswer], "BucketExists"));
         assert!(!together(&[Fault::Recreate], "BucketExists"));
-        assert!(!together(&[Fault::LateWrite, Fault::LostAnswer], "BucketExists"), "there is no bucket");
+        for fault in [Fault::LateWrite, Fault::StaleRead] {
+            assert!(!together(&[fault, Fault::LostAnswer], "BucketExists"), "{fault}: there is no bucket");
+        }
     }
 }

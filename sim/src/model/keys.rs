@@ -48,6 +48,7 @@ pub(super) fn key(view: &View, begun: u32) -> String {
         consumer_written,
         taken,
         met,
+        doubted,
         deleted,
         revoked,
         revoked_through,
@@ -73,8 +74,8 @@ pub(super) fn key(view: &View, begun: u32) -> String {
     let _ = write!(key, "{begun} {} {backends:?} {own:?} {own_lists} {live:?} {absent:?}", claim.id.resource_version);
     let _ = write!(key, "{holder:?} {own_target:?} {bucket_at:?} {rivals:?} {bucket:?} {bucket_empty:?} {created:?}");
     let _ = write!(key, "{versioning:?} {checked:?} {missing_at:?} {unanswered:?} {purged} {purge:?} {removed:?}");
-    let _ =
-        write!(key, "{let_go:?} {consumers:?} {taken:?} {met:?} {deleted:?} {revoked} {revoked_through} {failure:?}");
+    let _ = write!(key, "{let_go:?} {consumers:?} {taken:?} {met:?} {doubted:?} {deleted:?}");
+    let _ = write!(key, "{revoked} {revoked_through} {failure:?}");
     key
 }
 
