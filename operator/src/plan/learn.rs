@@ -88,6 +88,8 @@ impl View {
                 self.live = self.own.keys().cloned().collect();
                 self.own_lists += 1;
                 self.own_current = true;
+                // A list from before what was missed would have been no answer.
+                self.doubted.retain(|look| !matches!(look, Look::Internal(_)));
                 if self.claim.deleting && self.records().next().is_none() {
                     self.doubt_early_reads();
                 }
@@ -282,8 +284,16 @@ impl View {
         self.taken.insert(name);
     }
 
+    /// What was written or deleted is known.
+    fn doubts_no_more(&mut self, name: &str) {
+        let is_this =
+            |look: &Look| matches!(look, Look::Internal(doubted) | Look::Consumer(doubted) if doubted == name);
+        self.doubted.retain(|look| !is_this(look));
+    }
+
     fn wrote(&mut self, secret: Stored) {
         let name = secret.name().to_owned();
+        self.doubts_no_more(&name);
         if secret.reference().namespace == self.setting.operator_namespace {
             self.absent.remove(&name);
             self.live.insert(name.clone());
@@ -295,6 +305,7 @@ impl View {
     }
 
     fn deleted(&mut self, secret: &SecretRef) {
+        self.doubts_no_more(&secret.name);
         if secret.namespace == self.setting.operator_namespace {
             self.revoked += u32::from(is_credential(&secret.name));
             let removed = self.own.remove(&secret.name);

@@ -290,13 +290,21 @@ fn a_paused_claim_asks_for_what_an_earlier_read_missed_before_its_status_tells_t
     lost.doubted = missed.iter().map(|(look, _)| look.clone()).collect();
 
     let mut found = lost.clone();
-    for (look, secret) in missed {
+    for (look, secret) in &missed {
         assert_eq!(step(&found), Step::Look(look.clone()));
-        found.learn(&Step::Look(look), Answer::Secret(Some(secret)));
+        found.learn(&Step::Look(look.clone()), Answer::Secret(Some(secret.clone())));
     }
     let Step::Act(Act::WriteStatus(_, status)) = step(&found) else { panic!("{}", step(&found)) };
     assert_eq!(status.access_key_id, whole.claim.status.access_key_id);
     assert_eq!(status.bound_secret_name, whole.claim.status.bound_secret_name);
+
+    let mut listed = lost.clone();
+    listed.learn(&Step::Look(Look::Own), Answer::Secrets(whole.own.values().cloned().collect()));
+    assert_eq!(listed.doubted, [Look::Consumer("photos-s3".to_owned())], "a list tells of the internal ones");
+    let deleted = Act::Delete(whole.credential(1).unwrap().reference());
+    listed.doubted = missed.iter().map(|(look, _)| look.clone()).collect();
+    listed.learn(&Step::Act(deleted), Answer::Done);
+    assert_eq!(listed.doubted.len(), 2, "nor is what this pass deleted or wrote asked for");
 
     let mut gone = lost.clone();
     while let look @ Step::Look(_) = step(&gone) {
