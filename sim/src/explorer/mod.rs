@@ -3,6 +3,7 @@
 pub mod campaign;
 pub mod cells;
 pub mod corpus;
+mod ending;
 mod log;
 mod others;
 mod outlast;

@@ -184,6 +184,15 @@ pub(super) fn is_behind(fault: Fault) -> Duration {
     }
 }
 
+/// How far the faults have put the gateway behind, besides what is usual.
+pub(super) fn gateway_lag(faults: &[Fault]) -> Duration {
+    let lags = faults.iter().filter_map(|fault| match fault {
+        Fault::Lag { seconds } => Some(Duration::from_secs((*seconds).into())),
+        _ => None,
+    });
+    lags.max().unwrap_or_default()
+}
+
 /// How long the operator may stand still after all else has come to its end.
 pub(super) fn stands_still(fault: Fault) -> Duration {
     match fault {
