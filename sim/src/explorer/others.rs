@@ -152,7 +152,8 @@ pub(super) fn is_somebodys_doing(fault: Fault) -> bool {
 /// Whether what comes of one of them shows only later: at the next drift check, or when a watch that tells nothing is
 /// given up, or when the Secrets are swept of a claim whose end no watch has told, or of which another operator has made
 /// them; and of two, when somebody's hand is told once and then hidden by a read from before, or ends a run that such a read
-/// has made wait, or has changed a Secret in a namespace that is said to be going.
+/// has made wait, or has changed a Secret in a namespace that is said to be going, or what comes of it is told by a status that
+/// is refused.
 pub(super) fn show_late(effects: &Effects) -> bool {
     let faults = effects.fired();
     let hand = faults.iter().any(|fault| matches!(fault, Fault::Tamper(_) | Fault::Recreate | Fault::Edit(_)));
@@ -160,7 +161,7 @@ pub(super) fn show_late(effects: &Effects) -> bool {
         Fault::Vanish | Fault::Usurp { .. } | Fault::WatchSilent | Fault::StaleRead | Fault::Collapse | Fault::Twin => {
             true
         }
-        Fault::Stale { .. } | Fault::Rewind => hand,
+        Fault::Stale { .. } | Fault::Rewind | Fault::Denied | Fault::Forbidden => hand,
         // A claim whose namespace is said to be going waits for that to be told. The operator's own is no claim's.
         Fault::NamespaceTerminating => hand && !effects.has_met(*fault, OPERATOR_NAMESPACE),
         _ => false,
