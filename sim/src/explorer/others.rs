@@ -156,7 +156,7 @@ pub(super) fn is_somebodys_doing(fault: Fault) -> bool {
 /// is refused.
 pub(super) fn show_late(effects: &Effects) -> bool {
     let faults = effects.fired();
-    let hand = faults.iter().any(|fault| matches!(fault, Fault::Tamper(_) | Fault::Recreate | Fault::Edit(_)));
+    let hand = faults.iter().any(|fault| is_somebodys_doing(*fault));
     faults.iter().any(|fault| match fault {
         Fault::Vanish | Fault::Usurp { .. } | Fault::WatchSilent | Fault::StaleRead | Fault::Collapse | Fault::Twin => {
             true
