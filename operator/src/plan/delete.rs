@@ -98,9 +98,11 @@ fn revoke_credentials(view: &View) -> Result<(), Halt> {
 }
 
 /// The claim's last credentials are read once more by their names, but for those that this pass deleted itself: no list shows
-/// one that lost its labels, and a read that did not find it may have been of the server's past.
+/// one that lost its labels, and a read that did not find it may have been of the server's past. Where an earlier life let go
+/// of the record, the status tells which they are.
 fn confirm_revoked(view: &View) -> Result<(), Halt> {
-    let last = view.let_go.iter().map(|let_go| let_go.record.generation).max().unwrap_or(0);
+    let told = view.status_before.rotation_generation.and_then(|told| u64::try_from(told).ok());
+    let last = view.let_go.iter().map(|let_go| let_go.record.generation).chain(told).max().unwrap_or(0);
     (last.saturating_sub(1).max(1)..=last)
         .map(|generation| AccessKeyId::of(&view.claim.uid, generation).secret_name())
         .try_for_each(|name| remove_by_name(view, name))

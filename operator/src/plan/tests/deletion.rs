@@ -261,6 +261,29 @@ fn a_credential_that_one_read_did_not_find_is_found_before_the_claim_goes() {
     assert_found_by_a_second_read(view, &hidden);
 }
 
+/// The same where an operator that died has let go of the record: the status tells the generation.
+// covers: 3.4.live
+#[test]
+fn a_credential_without_labels_is_found_by_an_operator_that_finds_no_record() {
+    let mut view = with_two_credentials();
+    let hidden = view.own.remove(&AccessKeyId::of(&view.claim.uid, 2).secret_name()).expect("it has two");
+    view.status_before.rotation_generation = Some(2);
+    view.own.clear();
+    view.consumers.clear();
+    let deleted = loop {
+        let step = step(&view);
+        let answer = match &step {
+            Step::Look(Look::Internal(asked)) if *asked == hidden.name() => Answer::Secret(Some(hidden.clone())),
+            Step::Look(Look::Own) => Answer::Secrets(Vec::new()),
+            Step::Look(_) => Answer::Secret(None),
+            Step::Act(Act::Delete(secret)) => break secret.name.clone(),
+            other => panic!("{other}"),
+        };
+        view.learn(&step, answer);
+    };
+    assert_eq!(deleted, hidden.name());
+}
+
 /// The same of what makes its bucket public.
 // covers: 3.4.live
 #[test]
