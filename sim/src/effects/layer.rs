@@ -213,6 +213,12 @@ impl Effects {
         self.state().fired.clone()
     }
 
+    /// Whether a fault has met a request in a namespace.
+    pub fn has_met(&self, fault: Fault, namespace: &str) -> bool {
+        let is_there = |call: &Call| matches!(call, Call::Kube(call) if call.namespace.as_deref() == Some(namespace));
+        self.state().trace.lines().iter().any(|line| line.fault == Some(fault) && is_there(&line.call))
+    }
+
     /// From now on, calls that the plan has no fault for meet this outage. Of several, the first one counts.
     pub fn begin_outage(&self, outage: Outage) {
         self.state().outages.push(outage);

@@ -92,7 +92,7 @@ fn never(promise: Promise, what: &str, stage: &Stage) -> Violation {
 pub(super) async fn settle(scenario: &Scenario, stage: &Stage, end: End, violations: &mut Vec<Violation>) -> bool {
     let fired = stage.world.effects.fired();
     let shows = match () {
-        () if others::show_late(&fired) => RESYNC,
+        () if others::show_late(&stage.world.effects) => RESYNC,
         () if stage.has_lasting() => LAST_TRY,
         () => AFTERMATH,
     };

@@ -5,9 +5,10 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::effects::{Actor, Edit, Fault, Feature, Rival, Tampering};
+use crate::effects::{Actor, Edit, Effects, Fault, Feature, Rival, Tampering};
 use crate::history::Facts;
 use crate::kubernetes::LAG;
+use crate::world::OPERATOR_NAMESPACE;
 
 use super::scenario::{Phase, Scenario};
 
@@ -150,22 +151,21 @@ pub(super) fn is_somebodys_doing(fault: Fault) -> bool {
 
 /// Whether what comes of one of them shows only later: at the next drift check, or when a watch that tells nothing is
 /// given up, or when the Secrets are swept of a claim whose end no watch has told, or of which another operator has made
-/// them. So it is of several of which one is somebody's doing: that is told once, and what tells of it may be hidden by a read
-/// from before, or be refused, or wait for what another one keeps from it.
-pub(super) fn show_late(faults: &[Fault]) -> bool {
-    let together = faults.len() > 1 && faults.iter().any(|fault| is_somebodys_doing(*fault));
-    together
-        || faults.iter().any(|fault| {
-            matches!(
-                fault,
-                Fault::Vanish
-                    | Fault::Usurp { .. }
-                    | Fault::WatchSilent
-                    | Fault::StaleRead
-                    | Fault::Collapse
-                    | Fault::Twin
-            )
-        })
+/// them; and of two, when somebody's hand is told once and then hidden by a read from before, or ends a run that such a read
+/// has made wait, or has changed a Secret in a namespace that is said to be going, or what comes of it is told by a status that
+/// is refused.
+pub(super) fn show_late(effects: &Effects) -> bool {
+    let faults = effects.fired();
+    let hand = faults.iter().any(|fault| is_somebodys_doing(*fault));
+    faults.iter().any(|fault| match fault {
+        Fault::Vanish | Fault::Usurp { .. } | Fault::WatchSilent | Fault::StaleRead | Fault::Collapse | Fault::Twin => {
+            true
+        }
+        Fault::Stale { .. } | Fault::Rewind | Fault::Denied | Fault::Forbidden => hand,
+        // A claim whose namespace is said to be going waits for that to be told. The operator's own is no claim's.
+        Fault::NamespaceTerminating => hand && !effects.has_met(*fault, OPERATOR_NAMESPACE),
+        _ => false,
+    })
 }
 
 /// How long a watch that is behind, or tells of many changes at once, may keep back what it would tell, and what follows
