@@ -250,7 +250,7 @@ pub struct BucketClaimStatus {
     /// Access key id of the current credential.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub access_key_id: Option<String>,
-    /// Generation of the current credential; grows with every rotation, numbers may be skipped.
+    /// Generation of the current credential, or of the last one; grows with every rotation, numbers may be skipped.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rotation_generation: Option<i64>,
     /// When the current credential was made.

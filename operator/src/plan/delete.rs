@@ -33,7 +33,6 @@ pub(super) fn walk(view: &View) -> Result<Settled, Halt> {
         // Right before the finalizer goes, a second live list must be empty.
         return Err(Look::Own.into());
     }
-    confirm_revoked(view)?;
     Err(Act::RemoveFinalizer(view.claim.id.clone()).into())
 }
 
@@ -86,24 +85,18 @@ fn withdraw_public_access(view: &View) -> Result<(), Halt> {
     remove_by_name(view, AnonymousBinding::name(&view.claim.uid))
 }
 
-/// By UID, and by computed name for every generation up to the record's.
+/// By UID, and by computed name for every generation up to the record's: no list shows one that lost its labels. The last ones are
+/// read by name also where the record is gone, be it that an earlier life let go of it or that others deleted it, and again once
+/// the second list has put in doubt what was read before it: a read that did not find one may have been of the server's past.
 fn revoke_credentials(view: &View) -> Result<(), Halt> {
     if let Some(credential) = view.credentials().next() {
         return Err(Act::Delete(credential.reference()).into());
     }
     let highest = view.records().map(|(record, _)| record.generation).max().unwrap_or(0);
-    (view.revoked_through.saturating_add(1)..=highest)
-        .map(|generation| AccessKeyId::of(&view.claim.uid, generation).secret_name())
-        .try_for_each(|name| remove_by_name(view, name))
-}
-
-/// The claim's last credentials are read once more by their names, but for those that this pass deleted itself: no list shows
-/// one that lost its labels, and a read that did not find it may have been of the server's past. Where an earlier life let go
-/// of the record, the status tells which they are.
-fn confirm_revoked(view: &View) -> Result<(), Halt> {
     let told = view.status_before.rotation_generation.and_then(|told| u64::try_from(told).ok());
     let last = view.let_go.iter().map(|let_go| let_go.record.generation).chain(told).max().unwrap_or(0);
-    (last.saturating_sub(1).max(1)..=last)
+    (view.revoked_through.saturating_add(1)..=highest)
+        .chain(last.saturating_sub(1).max(1)..=last)
         .map(|generation| AccessKeyId::of(&view.claim.uid, generation).secret_name())
         .try_for_each(|name| remove_by_name(view, name))
 }

@@ -160,13 +160,16 @@ fn purge_progress(view: &View, now: Time) -> Option<PurgeProgress> {
     })
 }
 
-/// What the status says of the bucket, for a pass that ended before it read the record.
+/// What the status says of bucket and credentials, for a pass that ended before it read the record.
 fn previous_pins(view: &View) -> BucketClaimStatus {
     let before = &view.claim.status;
     BucketClaimStatus {
         bucket_name: before.bucket_name.clone(),
         backend: before.backend.clone(),
         bucket_origin: before.bucket_origin,
+        // Stays where the key is gone: no later one may have its number, and where the record is lost as well, it alone leads
+        // to a key that no list shows.
+        rotation_generation: before.rotation_generation,
         ..BucketClaimStatus::default()
     }
 }

@@ -317,6 +317,14 @@ pub(super) const WORLDS: &[Recipe] = &[
         ..BOUND
     },
     Recipe {
+        name: "all-dropped",
+        about: "somebody deletes record, key and consumer Secret, and calls get no answer",
+        losses: 1,
+        events: &[Event::DropRecord(0), Event::DropKey(0), Event::DropConsumer(0), Event::Delete(0)],
+        most_events: 4,
+        ..BOUND
+    },
+    Recipe {
         name: "squatter",
         about: "a Secret of somebody else has the name that the claim's is to have",
         lag: &[Lag::Consumers],

@@ -83,12 +83,16 @@ pub(super) struct Life<'a> {
     pub(super) meddling: Meddling,
     /// When the policy ceased to be `Delete`, if it is not.
     pub(super) retained: Option<Edit>,
+    /// When the policy ceased to be `Retain`, if it was.
+    pub(super) unretained: Option<Edit>,
     /// When emptying ceased to be wanted, if it is not.
     pub(super) unforced: Option<Edit>,
     /// When its deletion began.
     pub(super) deleting: Option<Edit>,
     /// When its consumer Secret was given another name last.
     pub(super) renamed: Option<Edit>,
+    /// The last key that its status spoke of, unless others took that out again. The operator never forgets its generation.
+    told_key: Option<&'a str>,
 }
 
 impl Life<'_> {
@@ -210,7 +214,9 @@ impl<'a> State<'a> {
             return;
         }
         for life in self.lives.values_mut() {
-            for edit in [&mut life.retained, &mut life.unforced, &mut life.deleting, &mut life.renamed] {
+            let edits =
+                [&mut life.retained, &mut life.unretained, &mut life.unforced, &mut life.deleting, &mut life.renamed];
+            for edit in edits {
                 Edit::settle(edit, number);
             }
         }
@@ -279,9 +285,13 @@ impl<'a> State<'a> {
     }
 
     /// Whether nothing tells of a record or key of this UID any more: others took its labels off, and deleted the record
-    /// that counts keys, or took off that one's as well before the claim's status spoke of its bucket.
+    /// that counts keys, or took off that one's as well before the claim's status spoke of its bucket. The status may still
+    /// tell of a key.
     pub(super) fn is_untold(&self, uid: &str, held: &Held<'a>) -> bool {
-        let untold = |life: &Life<'_>| life.meddling.record_deleted || life.meddling.record_untold;
+        let is_told =
+            |life: &Life<'_>| matches!(&held.secret, Secret::Key(key) if life.told_key == Some(key.id.as_str()));
+        let record_is_lost = |life: &Life<'_>| life.meddling.record_deleted || life.meddling.record_untold;
+        let untold = |life: &Life<'_>| record_is_lost(life) && !is_told(life);
         held.hand == Hand::Other && held.secret.is_hidden() && self.lives.get(uid).is_some_and(untold)
     }
 
@@ -312,9 +322,11 @@ impl<'a> State<'a> {
             requests: Requests { asked: usize::from(new.rotate_request().is_some()), timed: false },
             meddling: Meddling::default(),
             retained: None,
+            unretained: None,
             unforced: None,
             deleting: None,
             renamed: None,
+            told_key: None,
         });
         life.meddling.finalizer |= hand == Hand::Other && life.claim.has_finalizer() && !new.has_finalizer();
         let asked = new.rotate_request().is_some() && new.rotate_request() != life.claim.rotate_request();
@@ -324,6 +336,11 @@ impl<'a> State<'a> {
         if new.secret_name() != life.claim.secret_name() {
             life.renamed = Some(Edit { after: None });
         }
+        if life.claim.policy() == Policy::Retain && new.policy() != Policy::Retain {
+            life.unretained = Some(Edit { after: None });
+        }
+        let forgotten = hand == Hand::Other && !new.tells_generation();
+        life.told_key = new.told_key().or(life.told_key.filter(|_| !forgotten));
         life.claim = new;
         life.least_overlap = life.least_overlap.min(new.overlap());
         let note = |edit: &mut Option<Edit>, holds: bool| {

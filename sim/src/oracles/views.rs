@@ -72,6 +72,16 @@ impl<'a> Claim<'a> {
         self.object["status"]["bucketName"].as_str()
     }
 
+    /// The key that the status speaks of.
+    pub(super) fn told_key(&self) -> Option<&'a str> {
+        self.object["status"]["accessKeyId"].as_str()
+    }
+
+    /// Whether its status tells a generation, be it that of a key that is gone.
+    pub(super) fn tells_generation(&self) -> bool {
+        self.object["status"]["rotationGeneration"].is_u64()
+    }
+
     pub(super) fn rotates_by_time(&self) -> bool {
         self.object["spec"]["rotationPolicy"]["mode"] == "TimeBased"
     }

@@ -284,6 +284,27 @@ fn a_credential_without_labels_is_found_by_an_operator_that_finds_no_record() {
     assert_eq!(deleted, hidden.name());
 }
 
+/// Nothing but this number leads to a key without labels once the record is gone, so the status of a claim that goes, or whose
+/// key is lost, still tells it.
+// covers: 3.4.live, 1.status.rotationGeneration
+#[test]
+fn a_status_goes_on_telling_the_generation_when_the_credential_is_gone() {
+    for goes in [true, false] {
+        let mut view = bound();
+        view.claim.deleting = goes;
+        view.failure = Some((Step::Look(Look::Own), Failure::Refused("no right to".into())));
+        let told = |view: &View| {
+            let Step::Act(Act::WriteStatus(_, status)) = step(view) else { panic!("{}", step(view)) };
+            (status.access_key_id.is_some(), status.rotation_generation)
+        };
+        assert_eq!(told(&view), (true, Some(1)));
+        view.own.retain(|name, _| !name.starts_with("vc-"));
+        assert_eq!(told(&view), (false, Some(1)), "its key is gone");
+        view.own.clear();
+        assert_eq!(told(&view), (false, Some(1)), "so is its record");
+    }
+}
+
 /// The same of what makes its bucket public.
 // covers: 3.4.live
 #[test]

@@ -158,7 +158,7 @@ fn nothing_tells_of_a_key_where_its_record_was_deleted_or_hidden_before_the_stat
     let unlabelled = |story: &mut Story, name: &str| {
         story.change(By::Other, "secrets", OPERATOR_NAMESPACE, name, |secret| secret["metadata"]["labels"] = json!({}));
     };
-    let untold = |story: &mut Story| story.change_claim(By::Operator, |claim| claim["status"] = json!({}));
+    let untold = |story: &mut Story| story.change_claim(By::Other, |claim| claim["status"] = json!({}));
     let let_go = |story: &mut Story| {
         story.begin_deletion();
         story.remove(By::Operator, "bucketclaims", "team-a", "photos");
@@ -183,6 +183,11 @@ fn nothing_tells_of_a_key_where_its_record_was_deleted_or_hidden_before_the_stat
     let_go(&mut labelled);
     labelled.assert_broken(Promise::I7, "Secret vc-akia1 is still there");
     unlabelled(&mut deleted, &key_name(1));
+    let mut told = deleted.clone();
+    told.change_claim(By::Operator, |claim| claim["status"] = json!({"rotationGeneration": 1}));
+    let_go(&mut told);
+    told.assert_broken(Promise::I7, "Secret vc-akia1 is still there");
+    untold(&mut deleted);
     let_go(&mut deleted);
     deleted.assert_limits(&[Promise::I7, Promise::I12]);
 }
