@@ -84,12 +84,13 @@ fn was_untold(state: &State<'_>, life: &Life<'_>, bucket: &str) -> bool {
     let Some(Hand::Operator(number)) = life.gone else { return false };
     let Some(release) = state.line(number) else { return false };
     if !matches!(release.answer, Answer::Status(status) if status < 300) {
-        // Unless it had begun to delete the bucket, and so had proved it ours.
+        // Unless it had begun to delete the bucket, and so had proved it ours, and it was not to be kept since.
+        let kept_since = |number| life.unretained.is_some_and(|edit| !edit.precedes(number));
         let mut at_bucket = state.before(number).filter_map(|line| match &line.call {
-            Call::S3(call) if call.bucket.as_deref() == Some(bucket) => Some(call.operation),
+            Call::S3(call) if call.bucket.as_deref() == Some(bucket) => Some((line.number, call.operation)),
             _ => None,
         });
-        return !at_bucket.next().is_some_and(destroys);
+        return !at_bucket.next().is_some_and(|(number, operation)| destroys(operation) && !kept_since(number));
     }
     let is_event = |call: &Call| {
         matches!(call, Call::Kube(call)

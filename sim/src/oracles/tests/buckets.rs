@@ -391,6 +391,29 @@ fn a_bucket_may_stay_untold_only_where_that_pass_could_not_tell() {
     denied.amend_last(|line| line.answer = Answer::Broken);
     denied.note(What::AtRest);
     denied.assert_broken_in_the_end(Promise::I14, left);
+    // That it was to be kept for a moment counts if it was after the last try to delete it.
+    for since in [false, true] {
+        let mut kept = Story::about_to_destroy("Delete");
+        let try_it = |kept: &mut Story| kept.s3("DeleteBucket", |_| {});
+        if since {
+            try_it(&mut kept);
+        }
+        for policy in ["Retain", "Delete"] {
+            kept.change_claim(By::Other, |claim| claim["spec"]["deletionPolicy"] = policy.into());
+        }
+        kept.get_claim();
+        if !since {
+            try_it(&mut kept);
+        }
+        kept.remove(By::Operator, "bucketclaims", "team-a", "photos");
+        kept.amend_last(|line| line.answer = Answer::Broken);
+        kept.note(What::AtRest);
+        if since {
+            untold(&kept);
+        } else {
+            kept.assert_broken_in_the_end(Promise::I14, left);
+        }
+    }
     story.lose_event(30_000);
     untold(&story);
 }
