@@ -319,3 +319,19 @@ fn a_record_that_changes_after_it_was_asked_for_is_read_anew() {
     view.own.clear();
     assert_eq!(generation(&view), None);
 }
+
+#[test]
+fn the_versioning_of_a_bound_bucket_is_asked_after_an_edit_and_not_at_rest() {
+    let mut view = bound();
+    let versioned = claim_in("team-a", &json!({"versioning": "Enabled"}), true);
+    view.claim = Claim { status: view.claim.status, ..versioned };
+    assert!(matches!(step(&view), Step::Rest(_)), "{}", step(&view));
+    view.claim.generation = 2;
+    let look = step(&view);
+    assert!(matches!(look, Step::Look(Look::Versioning(_))), "{look}");
+    view.learn(&look, Answer::Versioning(super::super::VersioningSeen::Unset));
+    let set = step(&view);
+    assert!(matches!(set, Step::Act(Act::SetVersioning(..))), "{set}");
+    view.learn(&set, Answer::Done);
+    assert!(matches!(step(&view), Step::Act(Act::WriteStatus(..))), "{}", step(&view));
+}
