@@ -84,6 +84,7 @@ impl View {
             (Look::Holder(target), Answer::Holder(holder)) => self.holder = Some((target.record(), holder)),
             (Look::Claim, Answer::Claim(claim)) => self.found_claim(claim),
             (Look::Own, Answer::Secrets(secrets)) => {
+                secrets.iter().for_each(|secret| self.doubt_absence_before(secret));
                 self.own = secrets.into_iter().collect();
                 self.live = self.own.keys().cloned().collect();
                 self.own_lists += 1;
@@ -170,6 +171,7 @@ impl View {
                 }
             }
             _ => {
+                self.doubt_absence_before(&secret);
                 self.live.insert(name.to_owned());
                 self.own.insert(name.to_owned(), secret);
             }
@@ -200,14 +202,7 @@ impl View {
                 if self.records().all(|(other, _)| other.generation < record.generation) {
                     self.own_target = Some(record.generation);
                 }
-                // Whoever held the bucket before this record may have made it since the look, which then counts for nothing: a
-                // bucket that was the claim's is looked at again.
-                if self.bucket == Some(BucketSeen::Absent) && self.asked_about(&target(record)) {
-                    self.bucket = None;
-                    if self.checked == Checked::Seen {
-                        (self.look_due, self.checked) = (true, Checked::No);
-                    }
-                }
+                self.doubt_absence_before(&secret);
                 self.wrote(secret);
             }
             (Act::CreateBucket(_), Answer::Created(answer)) => {
@@ -260,6 +255,21 @@ impl View {
     /// Whether this is the bucket that the claim is bound to, at whatever endpoint its backend has now.
     fn is_bound_to(&self, at: &Target) -> bool {
         self.record().is_none_or(|(record, _)| leads_to(at, &record))
+    }
+
+    /// Whoever held the bucket before this record was made may have made the bucket since the look, which then counts for nothing:
+    /// a bucket that was the claim's is looked at again.
+    fn doubt_absence_before(&mut self, secret: &Stored) {
+        let known = || self.own.get(secret.name()).is_some_and(|known| known.0.metadata.uid == secret.0.metadata.uid);
+        if self.bucket != Some(BucketSeen::Absent) || known() {
+            return;
+        }
+        if BucketRecord::read(&secret.0).is_ok_and(|record| self.asked_about(&target(&record))) {
+            self.bucket = None;
+            if self.checked == Checked::Seen {
+                (self.look_due, self.checked) = (true, Checked::No);
+            }
+        }
     }
 
     /// What one read only did not show is asked once more: a credential, the binding of a claim that asks for one, and the

@@ -251,8 +251,21 @@ fn absence_that_was_seen_before_the_record_is_made_proves_nothing() {
     let look = Step::Look(Look::Bucket(crate::plan::bind::target(&record)));
     view.learn(&look, Answer::Bucket(BucketSeen::Absent));
     let made = stored(&record.content(NAMESPACE));
-    view.learn(&Step::Act(Act::CreateRecord(record)), Answer::Secret(Some(made)));
-    assert_eq!(step(&view), look);
+    let name = Look::Internal(made.name().to_owned());
+    for (step_before, answer) in [
+        (Step::Act(Act::CreateRecord(record)), Answer::Secret(Some(made.clone()))),
+        // Another operator made it.
+        (Step::Look(name), Answer::Secret(Some(made.clone()))),
+        (Step::Look(Look::Own), Answer::Secrets(vec![made.clone()])),
+    ] {
+        let mut view = view.clone();
+        view.learn(&step_before, answer);
+        assert_eq!(step(&view), look, "after {step_before}");
+    }
+    // The one that was held already is no other one.
+    view.own = [made.clone()].into_iter().collect();
+    view.learn(&Step::Look(Look::Own), Answer::Secrets(vec![made]));
+    assert_ne!(step(&view), look);
 }
 
 /// The same of a claim that was bound: what its record is made anew for may be gone, and no later look in the pass would
