@@ -7,7 +7,7 @@ use crate::effects::{Answer, Call, Fault, KubeVerb};
 use super::buckets::{Buckets, is_empty};
 use super::findings::Findings;
 use super::ground::destroys;
-use super::state::{Hand, Held, Life, Place, State};
+use super::state::{Hand, Held, Life, Place, State, is_standstill};
 use super::views::{Policy, Secret};
 use super::{Case, Promise};
 
@@ -79,7 +79,8 @@ fn is_retained(case: &Case<'_>, state: &State<'_>, life: &Life<'_>, bucket: &str
 }
 
 /// Whether the operator could not tell, right after it had let the claim go: a pass tells what it did at its end. It did not
-/// hear that the claim is gone, or died before the end, or an Event was not taken; what that one would have said is in no trace.
+/// hear that the claim is gone, or stood still until that was no answer any more, or died before the end, or an Event was not
+/// taken; what that one would have said is in no trace.
 fn was_untold(state: &State<'_>, life: &Life<'_>, bucket: &str) -> bool {
     let Some(Hand::Operator(number)) = life.gone else { return false };
     let Some(release) = state.line(number) else { return false };
@@ -101,6 +102,6 @@ fn was_untold(state: &State<'_>, life: &Life<'_>, bucket: &str) -> bool {
         let not_taken = is_event(&line.call) && line.world.is_none_or(|status| status >= 300);
         line.instance == release.instance
             && line.began_ms <= release.began_ms + TOLD_WITHIN_MS
-            && (not_taken || matches!(line.fault, Some(Fault::Crash(_))))
+            && (not_taken || is_standstill(line) || matches!(line.fault, Some(Fault::Crash(_))))
     })
 }

@@ -384,7 +384,8 @@ pub(super) fn is_read_of(line: &Line, claim: &Claim<'_>) -> bool {
         && call.namespace.as_deref() == Some(claim.namespace)
 }
 
-fn is_standstill(line: &Line) -> bool {
+/// Whether the operator stood still at this call.
+pub(super) fn is_standstill(line: &Line) -> bool {
     matches!(line.fault, Some(Fault::Pause { .. } | Fault::Twin))
 }
 

@@ -382,6 +382,9 @@ fn a_bucket_may_stay_untold_only_where_that_pass_could_not_tell() {
     let mut died = story.clone();
     died.amend_last(|line| line.fault = Some(Fault::Crash(CrashPoint::AfterAnswer)));
     untold(&died);
+    let mut stood_still = story.clone();
+    stood_still.amend_last(|line| line.fault = Some(Fault::Pause { seconds: 600 }));
+    untold(&stood_still);
     let mut unheard = story.clone();
     unheard.amend_last(|line| line.answer = Answer::Broken);
     untold(&unheard);
