@@ -1,8 +1,8 @@
 //! The status that a claim should have, and the events that a change of it makes.
 //!
 //! Derived from what the pass knows. The status that is there is compared with, and keeps what an earlier pass pinned
-//! where this one ended before it knew better. What else goes by it: which bucket the claim was bound to, where record or
-//! key are lost (spec §3.2); only the operator writes it.
+//! where this one ended before it knew better. What else goes by it, where record or key are lost: which bucket the
+//! claim was bound to (spec §3.2), and which generation was used. Only the operator writes it.
 
 use std::time::Duration;
 
@@ -160,7 +160,7 @@ fn purge_progress(view: &View, now: Time) -> Option<PurgeProgress> {
     })
 }
 
-/// What the status says of bucket and credentials, for a pass that ended before it read the record.
+/// What the status said already, for a pass that ended before it read the record, or found no key of it.
 fn previous_pins(view: &View) -> BucketClaimStatus {
     let before = &view.claim.status;
     BucketClaimStatus {
