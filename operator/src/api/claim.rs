@@ -270,6 +270,13 @@ pub struct BucketClaimStatus {
     pub conditions: Vec<Condition>,
 }
 
+impl BucketClaimStatus {
+    /// The generation of the last credential that this status told, unless that is no number of one.
+    pub fn told_generation(&self) -> Option<u64> {
+        self.rotation_generation.and_then(|told| u64::try_from(told).ok())
+    }
+}
+
 /// A word that this version of the operator doesn't know counts as none: a newer one may have written it before it was rolled
 /// back, and what the status says must not keep a claim from being served.
 fn known<'de, D: Deserializer<'de>, T: DeserializeOwned>(deserializer: D) -> Result<Option<T>, D::Error> {

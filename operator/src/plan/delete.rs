@@ -85,18 +85,19 @@ fn withdraw_public_access(view: &View) -> Result<(), Halt> {
     remove_by_name(view, AnonymousBinding::name(&view.claim.uid))
 }
 
-/// By UID, and by computed name for every generation up to the record's: no list shows one that lost its labels. The last ones are
-/// read by name also where the record is gone, be it that an earlier life let go of it or that others deleted it, and again once
-/// the second list has put in doubt what was read before it: a read that did not find one may have been of the server's past.
+/// By UID, and by computed name for every generation up to the record's: no list shows one that lost its labels. The last two that
+/// the status told, and that a record aimed at which an earlier life let go of, are read by name also where the record is gone,
+/// and again once the second list has put in doubt what was read before it: a read that did not find one may have been of the
+/// server's past.
 fn revoke_credentials(view: &View) -> Result<(), Halt> {
     if let Some(credential) = view.credentials().next() {
         return Err(Act::Delete(credential.reference()).into());
     }
     let highest = view.records().map(|(record, _)| record.generation).max().unwrap_or(0);
-    let told = view.status_before.rotation_generation.and_then(|told| u64::try_from(told).ok());
-    let last = view.let_go.iter().map(|let_go| let_go.record.generation).chain(told).max().unwrap_or(0);
+    let let_go = view.let_go.iter().map(|let_go| let_go.record.generation);
+    let last = let_go.chain(view.status_before.told_generation());
     (view.revoked_through.saturating_add(1)..=highest)
-        .chain(last.saturating_sub(1).max(1)..=last)
+        .chain(last.flat_map(|last| last.saturating_sub(1).max(1)..=last))
         .map(|generation| AccessKeyId::of(&view.claim.uid, generation).secret_name())
         .try_for_each(|name| remove_by_name(view, name))
 }

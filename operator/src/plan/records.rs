@@ -114,7 +114,7 @@ impl View {
     fn known_generation(&self) -> u64 {
         let used = self.credentials().filter_map(|secret| self.labelled_generation(secret));
         // The status is no memory, but a number that it shows was used.
-        let shown = self.claim.status.rotation_generation.and_then(|shown| u64::try_from(shown).ok());
+        let shown = self.claim.status.told_generation();
         let aimed = self.records().map(|(record, _)| record.generation);
         used.chain(shown).chain(aimed).max().unwrap_or(0)
     }

@@ -284,6 +284,31 @@ fn a_credential_without_labels_is_found_by_an_operator_that_finds_no_record() {
     assert_eq!(deleted, hidden.name());
 }
 
+/// A record may have aimed beyond the credential that was told, and an older one be the one without labels.
+// covers: 3.4.live
+#[test]
+fn the_last_two_that_the_status_told_and_that_a_record_aimed_at_are_looked_for() {
+    let mut view = with_two_credentials();
+    let (record, _) = view.record().expect("it has one");
+    view.let_go.push(LetGo { record: BucketRecord { generation: 7, ..record }, gone: true });
+    view.status_before.rotation_generation = Some(2);
+    view.own.clear();
+    let asked = std::iter::from_fn(|| {
+        let step = step(&view);
+        let (asked, answer) = match &step {
+            Step::Look(Look::Internal(name)) => (Some(name.clone()), Answer::Secret(None)),
+            Step::Look(Look::Own) => (None, Answer::Secrets(Vec::new())),
+            Step::Look(_) => (None, Answer::Secret(None)),
+            Step::Act(_) | Step::Rest(_) => return None,
+        };
+        view.learn(&step, answer);
+        Some(asked)
+    });
+    let asked: BTreeSet<String> = asked.flatten().filter(|name| name.starts_with("vc-")).collect();
+    let names = [1, 2, 6, 7].map(|generation| AccessKeyId::of(&view.claim.uid, generation).secret_name());
+    assert_eq!(asked, BTreeSet::from(names));
+}
+
 /// Nothing but this number leads to a key without labels once the record is gone, so the status of a claim that goes, or whose
 /// key is lost, still tells it.
 // covers: 3.4.live, 1.status.rotationGeneration
