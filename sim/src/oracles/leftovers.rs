@@ -2,7 +2,7 @@
 
 use stowage_operator::api::wire::TAG_CLAIM_UID;
 
-use crate::effects::{Answer, Call, Fault, KubeVerb};
+use crate::effects::{Answer, Call, Fault, KubeVerb, Line};
 
 use super::buckets::{Buckets, is_empty};
 use super::findings::Findings;
@@ -10,10 +10,6 @@ use super::ground::destroys;
 use super::state::{Hand, Held, Life, Place, State, is_standstill};
 use super::views::{Policy, Secret};
 use super::{Case, Promise};
-
-/// Within so many milliseconds of the last change a pass tells of it: that call, and each Event before, may take as long as
-/// its deadline.
-const TOLD_WITHIN_MS: u64 = 60_000;
 
 /// Looks at the end of a run that came to rest.
 pub(super) fn judge(case: &Case<'_>, state: &State<'_>, buckets: &Buckets, found: &mut Findings) {
@@ -78,30 +74,52 @@ fn is_retained(case: &Case<'_>, state: &State<'_>, life: &Life<'_>, bucket: &str
     life.claim.policy() == Policy::Retain || life.meddling.any() || told() || was_untold(state, life, bucket)
 }
 
-/// Whether the operator could not tell, right after it had let the claim go: a pass tells what it did at its end. It did not
-/// hear that the claim is gone, or stood still until that was no answer any more, or died before the end, or an Event was not
-/// taken; what that one would have said is in no trace.
+/// Whether the operator could not tell, right after it had let the claim go: its pass was cut off, or it did not hear that the
+/// claim is gone. The latter is none where it had begun to delete the bucket, and so had proved it ours, and it was not to be kept
+/// since.
 fn was_untold(state: &State<'_>, life: &Life<'_>, bucket: &str) -> bool {
     let Some(Hand::Operator(number)) = life.gone else { return false };
     let Some(release) = state.line(number) else { return false };
-    if !matches!(release.answer, Answer::Status(status) if status < 300) {
-        // Unless it had begun to delete the bucket, and so had proved it ours, and it was not to be kept since.
-        let kept_since = |number| life.unretained.is_some_and(|edit| !edit.precedes(number));
-        let mut at_bucket = state.before(number).filter_map(|line| match &line.call {
-            Call::S3(call) if call.bucket.as_deref() == Some(bucket) => Some((line.number, call.operation)),
-            _ => None,
-        });
-        return !at_bucket.next().is_some_and(|(number, operation)| destroys(operation) && !kept_since(number));
+    if matches!(release.answer, Answer::Status(status) if status < 300) {
+        return was_cut_off(state, life, release);
     }
+    let kept_since = |number| life.unretained.is_some_and(|edit| !edit.precedes(number));
+    let mut at_bucket = state.before(number).filter_map(|line| match &line.call {
+        Call::S3(call) if call.bucket.as_deref() == Some(bucket) => Some((line.number, call.operation)),
+        _ => None,
+    });
+    !at_bucket.next().is_some_and(|(number, operation)| destroys(operation) && !kept_since(number))
+}
+
+/// Whether the pass that let the claim go did not get to tell what it did, which it does at its end: the operator stood still then
+/// until the deadline of the last answer was over, or died, or an Event was not taken; what that one would have said is in no trace.
+fn was_cut_off(state: &State<'_>, life: &Life<'_>, release: &Line) -> bool {
     let is_event = |call: &Call| {
         matches!(call, Call::Kube(call)
             if call.verb == KubeVerb::Create && call.resource == "events" && call.namespace.as_deref() == Some(life.claim.namespace))
     };
-    let mut from = state.trace.lines().iter().skip_while(|line| line.number < number);
-    from.any(|line| {
-        let not_taken = is_event(&line.call) && line.world.is_none_or(|status| status >= 300);
-        line.instance == release.instance
-            && line.began_ms <= release.began_ms + TOLD_WITHIN_MS
-            && (not_taken || is_standstill(line) || matches!(line.fault, Some(Fault::Crash(_))))
-    })
+    // Nothing but the Events themselves takes time from that answer to the end of the pass.
+    let mut over_ms = answered_ms(release);
+    let own = state.trace.lines().iter().filter(|line| line.instance == release.instance);
+    for line in own.skip_while(|line| line.number < release.number) {
+        if line.began_ms > over_ms {
+            break;
+        }
+        let told = is_event(&line.call);
+        let not_taken = told && line.world.is_none_or(|status| status >= 300);
+        let stood_still = is_standstill(line) && line.number > release.number;
+        if not_taken || stood_still || matches!(line.fault, Some(Fault::Crash(_))) {
+            return true;
+        }
+        if told {
+            over_ms = over_ms.max(answered_ms(line));
+        }
+    }
+    false
+}
+
+/// When a call that was carried out was answered, in milliseconds since the start of the run.
+fn answered_ms(line: &Line) -> u64 {
+    let late = if let Some(Fault::Slow { millis }) = line.fault { millis } else { 0 };
+    line.began_ms.saturating_add(late)
 }

@@ -4,7 +4,7 @@ use serde_json::json;
 
 use super::super::Promise;
 use super::story::{By, Story, UID, empty_bucket, encode, record, tag, usurped};
-use crate::effects::{Answer, CrashPoint, Fault};
+use crate::effects::{Answer, CrashPoint, Fault, KubeVerb};
 use crate::history::What;
 use crate::store::BucketSnapshot;
 use crate::world::OPERATOR_NAMESPACE;
@@ -373,7 +373,7 @@ fn a_bucket_may_stay_untold_only_where_that_pass_could_not_tell() {
     story.note(What::AtRest);
     story.assert_broken_in_the_end(Promise::I14, left);
     let mut late = story.clone();
-    late.lose_event(61_000);
+    late.lose_event(1);
     late.assert_broken_in_the_end(Promise::I14, left);
     let untold = |story: &Story| {
         let judgement = story.judge();
@@ -382,9 +382,17 @@ fn a_bucket_may_stay_untold_only_where_that_pass_could_not_tell() {
     let mut died = story.clone();
     died.amend_last(|line| line.fault = Some(Fault::Crash(CrashPoint::AfterAnswer)));
     untold(&died);
-    let mut stood_still = story.clone();
-    stood_still.amend_last(|line| line.fault = Some(Fault::Pause { seconds: 600 }));
-    untold(&stood_still);
+    for (millis, began_ms, heard) in [(0, 0, false), (0, 1, true), (2000, 1_999, false), (2000, 2_001, true)] {
+        let mut stood_still = story.clone();
+        stood_still.amend_last(|line| line.fault = Some(Fault::Slow { millis }));
+        stood_still.read(KubeVerb::List, began_ms);
+        stood_still.amend_last(|line| line.fault = Some(Fault::Pause { seconds: 600 }));
+        if heard {
+            stood_still.assert_broken_in_the_end(Promise::I14, left);
+        } else {
+            untold(&stood_still);
+        }
+    }
     let mut unheard = story.clone();
     unheard.amend_last(|line| line.answer = Answer::Broken);
     untold(&unheard);
@@ -417,6 +425,18 @@ fn a_bucket_may_stay_untold_only_where_that_pass_could_not_tell() {
             kept.assert_broken_in_the_end(Promise::I14, left);
         }
     }
-    story.lose_event(30_000);
+    // Of two Events the first may be long on its way.
+    for (millis, told) in [(0, true), (2000, false)] {
+        let mut second = story.clone();
+        second.tell_event();
+        second.amend_last(|line| line.fault = Some(Fault::Slow { millis }));
+        second.lose_event(2000);
+        if told {
+            second.assert_broken_in_the_end(Promise::I14, left);
+        } else {
+            untold(&second);
+        }
+    }
+    story.lose_event(0);
     untold(&story);
 }

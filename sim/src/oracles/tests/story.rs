@@ -203,6 +203,11 @@ impl Story {
         self.events.push(Event { at: self.now, effect, what: What::Asked(asked) });
     }
 
+    /// The operator tells an Event.
+    pub(super) fn tell_event(&mut self) {
+        self.kube_line(KubeVerb::Create, "events", "team-a", "", 201);
+    }
+
     /// The operator tells an Event so many milliseconds into the run, and the API server fails.
     pub(super) fn lose_event(&mut self, began_ms: u64) {
         self.kube_line(KubeVerb::Create, "events", "team-a", "", 500);
