@@ -63,32 +63,32 @@ fn judge_secret(state: &State<'_>, (namespace, name): Place<'_>, held: &Held<'_>
     }
 }
 
-/// Whether a bucket may outlive its claim: because its policy says so, because somebody took the claim away by hand,
-/// or because it was not proved ours, which an event tells, if the API server takes it: nothing waits for that (spec §3).
+/// Whether a bucket may outlive its claim: because its policy says so, or did when its record went, because somebody took the claim
+/// away by hand, or because it was not proved ours, which an event tells, if the API server takes it: nothing waits for that
+/// (spec §3).
 fn is_retained(case: &Case<'_>, state: &State<'_>, life: &Life<'_>, bucket: &str) -> bool {
     let told = || {
         case.end.all("events").any(|(_, _, event)| {
             event["reason"] == "BucketRetained" && event["regarding"]["uid"].as_str() == Some(life.claim.uid)
         })
     };
-    life.claim.policy() == Policy::Retain || life.meddling.any() || told() || was_untold(state, life, bucket)
+    let kept = life.claim.policy() == Policy::Retain || life.kept.iter().any(|kept| kept == bucket);
+    kept || life.meddling.any() || told() || was_untold(state, life, bucket)
 }
 
 /// Whether the operator could not tell, right after it had let the claim go: its pass was cut off, or it did not hear that the
-/// claim is gone. The latter is none where it had begun to delete the bucket, and so had proved it ours, and it was not to be kept
-/// since.
+/// claim is gone. The latter is none where it had begun to delete the bucket, and so had proved it ours.
 fn was_untold(state: &State<'_>, life: &Life<'_>, bucket: &str) -> bool {
     let Some(Hand::Operator(number)) = life.gone else { return false };
     let Some(release) = state.line(number) else { return false };
     if matches!(release.answer, Answer::Status(status) if status < 300) {
         return was_cut_off(state, life, release);
     }
-    let kept_since = |number| life.unretained.is_some_and(|edit| !edit.precedes(number));
     let mut at_bucket = state.before(number).filter_map(|line| match &line.call {
-        Call::S3(call) if call.bucket.as_deref() == Some(bucket) => Some((line.number, call.operation)),
+        Call::S3(call) if call.bucket.as_deref() == Some(bucket) => Some(call.operation),
         _ => None,
     });
-    !at_bucket.next().is_some_and(|(number, operation)| destroys(operation) && !kept_since(number))
+    !at_bucket.next().is_some_and(destroys)
 }
 
 /// Whether the pass that let the claim go did not get to tell what it did, which it does at its end: the operator stood still then

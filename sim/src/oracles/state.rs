@@ -84,7 +84,9 @@ pub(super) struct Life<'a> {
     /// When the policy ceased to be `Delete`, if it is not.
     pub(super) retained: Option<Edit>,
     /// When the policy ceased to be `Retain`, if it was.
-    pub(super) unretained: Option<Edit>,
+    unretained: Option<Edit>,
+    /// Buckets whose record the operator removed while they were to be kept, or had been when it read the claim last.
+    pub(super) kept: Vec<String>,
     /// When emptying ceased to be wanted, if it is not.
     pub(super) unforced: Option<Edit>,
     /// When its deletion began.
@@ -323,6 +325,7 @@ impl<'a> State<'a> {
             meddling: Meddling::default(),
             retained: None,
             unretained: None,
+            kept: Vec::new(),
             unforced: None,
             deleting: None,
             renamed: None,
@@ -352,6 +355,9 @@ impl<'a> State<'a> {
     }
 
     fn take_in_secret(&mut self, hand: Hand, place: Place<'a>, new: Option<Secret<'a>>) {
+        if new.is_none() {
+            self.note_kept(hand, place);
+        }
         if hand == Hand::Other {
             let old = self.secrets.get(&place).map(|held| &held.secret);
             for secret in [old, new.as_ref()].into_iter().flatten() {
@@ -372,6 +378,19 @@ impl<'a> State<'a> {
             Some(secret) => self.secrets.insert(place, Held { secret, hand }),
             None => self.secrets.remove(&place),
         };
+    }
+
+    /// Notes of a Secret that goes whether it is the record of a bucket that is to be kept.
+    fn note_kept(&mut self, hand: Hand, place: Place<'a>) {
+        let Some(Secret::Record(record)) = self.secrets.get(&place).map(|held| &held.secret) else { return };
+        let (uid, bucket) = (record.uid.clone(), record.bucket.clone());
+        let Some(life) = self.lives.get(uid.as_str()).filter(|_| hand != Hand::Other) else { return };
+        let read = self.last_read(hand, &life.claim);
+        let was_read_so = life.unretained.is_some_and(|edit| read.is_none_or(|read| !edit.precedes(read)));
+        let kept = life.claim.policy() == Policy::Retain || was_read_so;
+        if kept && let Some(life) = self.lives.get_mut(uid.as_str()) {
+            life.kept.push(bucket);
+        }
     }
 }
 

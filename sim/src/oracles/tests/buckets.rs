@@ -402,24 +402,26 @@ fn a_bucket_may_stay_untold_only_where_that_pass_could_not_tell() {
     denied.amend_last(|line| line.answer = Answer::Broken);
     denied.note(What::AtRest);
     denied.assert_broken_in_the_end(Promise::I14, left);
-    // That it was to be kept for a moment counts if it was after the last try to delete it.
-    for since in [false, true] {
+    // That it was to be kept for a moment counts if its record went as it was, or as that had been read.
+    for (removed, is_kept) in [(1, true), (2, true), (3, false)] {
         let mut kept = Story::about_to_destroy("Delete");
-        let try_it = |kept: &mut Story| kept.s3("DeleteBucket", |_| {});
-        if since {
-            try_it(&mut kept);
-        }
-        for policy in ["Retain", "Delete"] {
-            kept.change_claim(By::Other, |claim| claim["spec"]["deletionPolicy"] = policy.into());
-        }
+        kept.s3("DeleteBucket", |_| {});
+        let remove = |kept: &mut Story, when| {
+            if when == removed {
+                kept.remove(By::Operator, "secrets", OPERATOR_NAMESPACE, "br-1");
+            }
+        };
+        kept.change_claim(By::Other, |claim| claim["spec"]["deletionPolicy"] = "Retain".into());
         kept.get_claim();
-        if !since {
-            try_it(&mut kept);
-        }
+        remove(&mut kept, 1);
+        kept.change_claim(By::Other, |claim| claim["spec"]["deletionPolicy"] = "Delete".into());
+        remove(&mut kept, 2);
+        kept.s3("GetBucketTagging", |_| {});
+        kept.get_claim();
+        remove(&mut kept, 3);
         kept.remove(By::Operator, "bucketclaims", "team-a", "photos");
-        kept.amend_last(|line| line.answer = Answer::Broken);
         kept.note(What::AtRest);
-        if since {
+        if is_kept {
             untold(&kept);
         } else {
             kept.assert_broken_in_the_end(Promise::I14, left);
