@@ -104,7 +104,8 @@ fn mint(view: &View, desired: &Desired, from: &BucketRecord, to: &BucketRecord, 
 
 /// Whether a rotation meanwhile aimed higher than the record of the new bucket, or took a request as handled.
 fn is_overtaken(from: &BucketRecord, to: &BucketRecord) -> bool {
-    to.generation <= from.generation || to.handled_rotate_request != from.handled_rotate_request
+    let handled = from.handled_rotate_request.is_some() && to.handled_rotate_request != from.handled_rotate_request;
+    to.generation <= from.generation || handled
 }
 
 /// Has the record of the new bucket aim above all that was aimed at.
@@ -114,7 +115,7 @@ fn raise(view: &View, from: &BucketRecord, to: &BucketRecord, stored: &Stored) -
     }
     let raised = BucketRecord {
         generation: view.next_generation(),
-        handled_rotate_request: from.handled_rotate_request.clone(),
+        handled_rotate_request: from.handled_rotate_request.clone().or_else(|| to.handled_rotate_request.clone()),
         ..to.clone()
     };
     rewrite(view, &raised, stored, Change::RaiseGeneration(Trigger::Move))

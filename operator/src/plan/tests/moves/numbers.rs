@@ -43,6 +43,17 @@ fn a_generation_that_a_rotation_has_passed_meanwhile_is_not_minted() {
     assert_eq!(patch.target.name, held(&view).name().to_string());
 }
 
+/// It was handled for a key to the bucket before, the annotation was taken away since, and the record of that bucket is another now.
+#[test]
+fn a_request_that_only_the_record_of_the_new_bucket_tells_of_raises_nothing() {
+    let mut view = arrived();
+    let handled = BucketRecord { handled_rotate_request: Some("now".into()), ..held(&view) };
+    put(&mut view, stored(&handled.content(NAMESPACE)));
+    view.own_target = Some(2);
+    let minted = step(&view);
+    assert!(matches!(minted, Step::Act(Act::Mint(_))), "{minted}");
+}
+
 /// Both keys were deleted by hand, and the labels taken off the record of the new bucket, which aims at the second.
 #[test]
 fn a_key_that_is_lost_while_a_claim_moves_is_not_replaced_by_one_of_the_number_that_the_move_aims_at() {
