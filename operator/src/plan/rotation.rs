@@ -133,12 +133,19 @@ fn opens(view: &View, secret: &Stored, current: &BucketRecord) -> BucketRecord {
 }
 
 /// The generation of a credential of this claim, proved by its name. One above the target means that this pass's
-/// record is old.
+/// record is old; a name of no generation that somebody made it.
 fn generation(view: &View, secret: &Stored, target: u64) -> Result<u64, Halt> {
     let named = |generation: &u64| AccessKeyId::of(&view.claim.uid, *generation).secret_name() == secret.name();
     match view.labelled_generation(secret).or_else(|| (1..=target).rev().take(SEARCHED).find(named)) {
         Some(generation) if generation <= target => Ok(generation),
-        _ => Err(Halt::Stale("there is a credential of a later generation")),
+        Some(_) => Err(Halt::Stale("there is a credential of a later generation")),
+        None => {
+            let message = format!(
+                "Secret {} looks like a credential of this claim and is none; delete that Secret",
+                secret.name()
+            );
+            Err(Stop::refused(Reason::CreationInconsistent, Concern::Ready, message).into())
+        }
     }
 }
 

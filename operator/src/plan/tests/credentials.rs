@@ -345,3 +345,14 @@ fn a_generation_a_little_ahead_may_have_been_in_use() {
     assert_eq!(patch.change, Change::RaiseGeneration(Trigger::Repair));
     assert_eq!(view.next_generation(), 18);
 }
+
+/// As a copy that somebody keeps has it: no pass would come to an end that took it for a key of a later generation.
+#[test]
+fn a_secret_under_a_name_of_no_generation_is_told_of() {
+    let mut view = bound();
+    let mut copy = (*view.credential(1).expect("it has one").0).clone();
+    copy.metadata.name = Some(format!("{}-backup", copy.metadata.name.unwrap_or_default()));
+    let copy = Stored(Arc::new(copy));
+    view.own.insert(copy.name().to_owned(), copy);
+    assert_eq!(verdict(&view), "CreationInconsistent");
+}
