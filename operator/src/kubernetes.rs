@@ -109,11 +109,11 @@ async fn pieces(
 /// The failure that a plan goes on from.
 pub(crate) fn failure(error: &Error) -> Failure {
     let Error::Api(status) = error else { return Failure::Kubernetes(describe(error)) };
-    if status.is_conflict() || status.is_not_found() || is_failed_test(status) {
+    if is_namespace_terminating(status) || is_namespace_missing(status) {
+        Failure::NamespaceTerminating
+    } else if status.is_conflict() || status.is_not_found() || is_failed_test(status) {
         // The object that the decision was made on is not the one that is there.
         Failure::Conflict
-    } else if is_namespace_terminating(status) {
-        Failure::NamespaceTerminating
     } else if status.is_forbidden() || status.is_invalid() || matches!(status.code, 400 | 405 | 413 | 415) {
         Failure::Refused(describe(error))
     } else {
@@ -150,6 +150,11 @@ fn is_namespace_terminating(status: &Status) -> bool {
     status.is_forbidden() && causes.iter().any(|cause| cause.reason == "NamespaceTerminating")
 }
 
+/// Nothing is created in a namespace that is not there.
+fn is_namespace_missing(status: &Status) -> bool {
+    status.is_not_found() && status.details.as_ref().is_some_and(|details| details.kind == "namespaces")
+}
+
 #[cfg(test)]
 mod tests {
     use std::fmt::Debug;
@@ -157,7 +162,7 @@ mod tests {
 
     use futures::Stream;
     use k8s_openapi::api::core::v1::Secret;
-    use kube::api::{ListParams, WatchEvent, WatchParams};
+    use kube::api::{ListParams, PostParams, WatchEvent, WatchParams};
     use kube::{Api, ResourceExt};
     use rstest::rstest;
     use serde_json::{Value, json};
@@ -185,6 +190,22 @@ mod tests {
     /// A body that begins, and never goes on.
     fn half() -> impl Stream<Item = Bytes> + Send {
         stream::iter([Bytes::from_static(EVENT.as_bytes())]).chain(stream::pending())
+    }
+
+    // covers: 3.4.namespace
+    #[tokio::test]
+    async fn a_namespace_that_is_not_there_is_no_change_of_what_was_read() {
+        let answer = |kind: &str| {
+            let details = json!({"name": "team-a", "kind": kind});
+            json!({"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": "NotFound", "code": 404,
+                "message": "not found", "details": details})
+        };
+        for (kind, failed) in [("namespaces", Failure::NamespaceTerminating), ("secrets", Failure::Conflict)] {
+            let body = answer(kind).to_string();
+            let api = secrets(404, move || stream::iter([Bytes::from(body.clone())]));
+            let error = api.create(&PostParams::default(), &Secret::default()).await.expect_err("it is refused");
+            assert_eq!(failure(&error), failed);
+        }
     }
 
     /// What a call is told that gets no answer, and after how long.

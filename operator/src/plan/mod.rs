@@ -85,7 +85,7 @@ fn after_failure(view: &View, step: &Step, failure: &Failure, now: Timestamp) ->
         Failure::NamespaceTerminating if !is_internal(view, step) => return rest(Then::AwaitChange),
         Failure::NamespaceTerminating => {
             let namespace = &view.setting.operator_namespace;
-            refused(concerns, format!("can't {step}: namespace {namespace} is being deleted"))
+            refused(concerns, format!("can't {step}: namespace {namespace} is being deleted, or gone"))
         }
         Failure::Refused(_) if matches!(step, Step::Act(Act::WriteStatus(..))) => return rest(Then::AwaitChange),
         Failure::Upstream(why) | Failure::NoUpstream(why) if view.claim.deleting => {

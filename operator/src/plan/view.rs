@@ -213,7 +213,7 @@ pub enum Failure {
     Kubernetes(String),
     /// The API server refuses, and will refuse again.
     Refused(String),
-    /// The namespace of what was to be written is going away.
+    /// The namespace of what was to be written is going away, or gone.
     NamespaceTerminating,
     /// The store failed or gave no answer; whether the step happened is unknown.
     Upstream(String),
