@@ -5,7 +5,7 @@ use std::sync::Arc;
 use data_encoding::BASE64URL_NOPAD;
 use k8s_openapi::api::core::v1::Secret;
 use kube::api::{DeleteParams, Patch, PatchParams, PostParams, Preconditions};
-use kube::{Api, Client};
+use kube::{Api, Client, ResourceExt};
 use serde_json::{Value, json};
 
 use crate::api::{BucketClaim, Claim, ClaimRef, FINALIZER, ObjectId, SecretContent, SecretKey};
@@ -119,23 +119,36 @@ impl Actor {
         Ok(Answer::Secret(Some(Stored(secret))))
     }
 
-    /// Deletes a Secret of ours. One that is gone already is as good as deleted.
+    /// Deletes a Secret of ours. One that is gone already is as good as deleted, and so is a consumer Secret that somebody's
+    /// finalizer keeps: it is on its way, and holds nothing that has to go before something else may. An internal one that is kept
+    /// goes on to open and to hold what it does.
     pub(crate) async fn delete(&self, secret: &SecretRef) -> Result<Answer, Failure> {
         let version = secret.id.clone();
         let params = DeleteParams::default()
             .preconditions(Preconditions { uid: Some(version.uid), resource_version: Some(version.resource_version) });
-        match self.secrets(&secret.namespace).delete(&secret.name, &params).await {
-            Ok(_) => {}
-            Err(kube::Error::Api(status)) if status.is_not_found() => {}
+        let left = match self.secrets(&secret.namespace).delete(&secret.name, &params).await {
+            Ok(answer) => answer.left(),
+            Err(kube::Error::Api(status)) if status.is_not_found() => None,
             Err(error) => return Err(kubernetes::failure(&error)),
+        };
+        let is_kept = |left: &Secret| self.is_internal(&secret.namespace) && !left.finalizers().is_empty();
+        if let Some(kept) = left.filter(is_kept) {
+            let finalizers = kept.finalizers().join(", ");
+            self.cache(&secret.namespace).wrote(&Arc::new(kept));
+            return Err(Failure::Refused(format!(
+                "it waits for its finalizers ({finalizers}), which are not the operator's"
+            )));
         }
         self.cache(&secret.namespace).deleted(secret);
         Ok(Answer::Done)
     }
 
     fn cache(&self, namespace: &str) -> &SecretCache {
-        let ours = namespace == self.observer.setting.operator_namespace;
-        if ours { &self.observer.internal } else { &self.observer.consumers }
+        if self.is_internal(namespace) { &self.observer.internal } else { &self.observer.consumers }
+    }
+
+    fn is_internal(&self, namespace: &str) -> bool {
+        namespace == self.observer.setting.operator_namespace
     }
 
     fn secrets(&self, namespace: &str) -> Api<Secret> {

@@ -247,6 +247,8 @@ parameter! {
         DisownConsumer = "disown-consumer",
         /// Takes all labels off the claim's internal Secrets.
         RelabelInternal = "relabel-internal",
+        /// Puts a finalizer on the claim's internal Secrets, as a backup tool does, and takes it off five minutes later.
+        KeepInternal = "keep-internal",
         /// Deletes the claim's internal Secrets that hold credentials.
         DeleteCredential = "delete-credential",
         /// Deletes the claim's bucket record.

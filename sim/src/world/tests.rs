@@ -312,6 +312,22 @@ async fn a_third_party_forges_the_secret_of_a_claim_that_has_none() {
     assert!(forged["data"]["AWS_ACCESS_KEY_ID"].is_string());
 }
 
+/// One that was deleted meanwhile goes then.
+#[tokio::test(start_paused = true)]
+async fn a_third_party_keeps_internal_secrets_for_five_minutes() {
+    let bench = Bench::new("s3:ListBuckets tamper(keep-internal)").await;
+    bench.make_secrets();
+    bench.s3().list_buckets().send().await.unwrap();
+    let internal: Api<Secret> = Api::namespaced(bench.world.kube(), OPERATOR_NAMESPACE);
+    internal.delete("vc-1", &DeleteParams::default()).await.unwrap();
+    for (seconds, there, kept) in [(299, true, json!(["example.com/backup"])), (2, false, Value::Null)] {
+        bench.world.pass(Duration::from_secs(seconds)).await;
+        assert_eq!(bench.secret(OPERATOR_NAMESPACE, "br-1")["metadata"]["finalizers"], kept);
+        assert_eq!(!bench.secret(OPERATOR_NAMESPACE, "vc-1").is_null(), there);
+        assert!(bench.secret("team-a", "photos-s3")["metadata"]["finalizers"].is_null());
+    }
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_third_party_strips_finalizers() {
     let bench = Bench::new("s3:ListBuckets tamper(strip-finalizers)").await;

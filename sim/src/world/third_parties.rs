@@ -29,6 +29,9 @@ const STRANGER: &str = "stranger";
 /// How long the cluster's controllers rest.
 const REST: Duration = Duration::from_secs(60);
 
+/// How long a Secret is kept that somebody keeps.
+const KEPT: Duration = Duration::from_secs(300);
+
 /// Namespace and name.
 type Name = (String, String);
 
@@ -207,10 +210,14 @@ impl ThirdParties {
                 _ => false,
             };
             let internal = object.namespace == OPERATOR_NAMESPACE;
+            let is_meant = internal == matches!(what, Tampering::RelabelInternal | Tampering::KeepInternal);
             if deleted {
                 self.cluster.remove(SECRETS, &object.namespace, &object.name);
-            } else if internal == (what == Tampering::RelabelInternal) {
+            } else if is_meant {
                 self.cluster.change(SECRETS, &object.namespace, &object.name, |secret| spoil(secret, what));
+            }
+            if is_meant && what == Tampering::KeepInternal {
+                tokio::spawn(free(self.cluster.clone(), object.namespace, object.name));
             }
         }
     }
@@ -261,6 +268,12 @@ fn claim_named_by(object: &StoredObject) -> Option<Name> {
     Some((label(object, wire::CLAIM_NAMESPACE)?.to_owned(), label(object, wire::CLAIM_NAME)?.to_owned()))
 }
 
+/// Takes the finalizers off a Secret that was kept for long enough.
+async fn free(cluster: Cluster, namespace: String, name: String) {
+    tokio::time::sleep(KEPT).await;
+    cluster.change(SECRETS, &namespace, &name, |secret| secret["metadata"]["finalizers"] = Value::Null);
+}
+
 /// What a third party leaves of a Secret.
 fn spoil(secret: &mut Value, what: Tampering) {
     match what {
@@ -269,6 +282,7 @@ fn spoil(secret: &mut Value, what: Tampering) {
         Tampering::EmptyConsumer => secret["data"] = Value::Null,
         Tampering::RelabelConsumer | Tampering::RelabelInternal => secret["metadata"]["labels"] = Value::Null,
         Tampering::DisownConsumer => secret["metadata"]["ownerReferences"] = Value::Null,
+        Tampering::KeepInternal => secret["metadata"]["finalizers"] = json!(["example.com/backup"]),
         Tampering::DeleteConsumer
         | Tampering::DeleteCredential
         | Tampering::DeleteRecord

@@ -12,6 +12,7 @@ mod endpoints;
 mod events;
 mod faults;
 mod forged;
+mod kept;
 mod matrix;
 mod memory;
 mod metrics;

@@ -1,0 +1,121 @@
+//! A Secret of the operator's that somebody's finalizer keeps is not gone (spec §3.4): nothing that has to come after it
+//! happens, the claim says what it waits for, and nothing is asked for again and again.
+
+use std::time::Duration;
+
+use rstest::rstest;
+use serde_json::{Value, json};
+use stowage_sim::world::{OPERATOR_NAMESPACE, World};
+
+use crate::removal::{DELETE, access_is_revoked, bind, bucket_exists, delete, goes};
+use crate::support::{Stage, claim_with, internal_of, keys, message, object, ready, secrets};
+
+/// Longer than the interval of drift checks and resyncs, jitter included.
+const RESYNC: Duration = Duration::from_secs(700);
+
+/// Somebody's finalizer, as a backup tool has it; or none any more.
+fn finalizer(on: bool) -> Value {
+    json!({"metadata": {"finalizers": if on { json!(["example.com/backup"]) } else { Value::Null }}})
+}
+
+fn of_role(world: &World, role: &str) -> String {
+    secrets(world, OPERATOR_NAMESPACE, role).remove(0)
+}
+
+/// Writes in a time in which nothing but the time changes.
+async fn writes_at_rest(stage: &Stage) -> u64 {
+    let before = stage.world.effects.trace().effects();
+    stage.world.pass(RESYNC).await;
+    stage.world.effects.trace().counters_after(before).kubernetes_writes
+}
+
+// covers: 3.4.order
+#[rstest]
+fn a_deletion_waits_for_an_internal_secret_that_is_kept(
+    #[values("anonymous-binding", "virtual-credential", "bucket-record")] role: &str,
+) {
+    Stage::run("", async |stage| {
+        bind(&stage, "deletionPolicy: Delete, anonymousAccess: {mode: ReadOnly}").await;
+        let kept = of_role(&stage.world, role);
+        stage.patch("secrets", OPERATOR_NAMESPACE, &kept, finalizer(true)).await;
+        delete(&stage).await;
+        stage
+            .soon("the claim says what it waits for", 30, |world| {
+                let told = message(world, "team-a", "photos");
+                told.contains(&kept) && told.contains("example.com/backup")
+            })
+            .await;
+        assert_eq!(bucket_exists(&stage), role != "bucket-record", "what opens a bucket goes before it");
+        stage.apply(&claim_with("team-b", "films", "bucketName: team-a-photos")).await;
+        let writes = writes_at_rest(&stage).await;
+        assert!(writes < 20, "{writes} writes\n{}", stage.trace());
+        assert_eq!(ready(&stage.world, "team-b", "films"), "BucketNameConflict", "the name is not free");
+        stage.patch("secrets", OPERATOR_NAMESPACE, &kept, finalizer(false)).await;
+        goes(&stage).await;
+        assert_eq!(internal_of(&stage.world, "photos"), Vec::<String>::new());
+        stage.until_ready_is("team-b", "films", "Bound").await;
+    });
+}
+
+// covers: 3.3.twoKeys
+#[test]
+fn no_third_key_is_made_while_one_that_is_over_is_kept() {
+    Stage::run("", async |stage| {
+        bind(&stage, "rotationPolicy: {overlapSeconds: 60}").await;
+        let kept = of_role(&stage.world, "virtual-credential");
+        stage.patch("secrets", OPERATOR_NAMESPACE, &kept, finalizer(true)).await;
+        for request in ["one", "two"] {
+            stage.world.pass(Duration::from_secs(90)).await;
+            let asked = json!({"metadata": {"annotations": {"broker.stowage.io/rotate": request}}});
+            stage.patch("bucketclaims", "team-a", "photos", asked).await;
+        }
+        let writes = writes_at_rest(&stage).await;
+        assert!(writes < 20, "{writes} writes\n{}", stage.trace());
+        assert_eq!(keys(&stage.world).len(), 2);
+        assert!(message(&stage.world, "team-a", "photos").contains("example.com/backup"));
+        stage.patch("secrets", OPERATOR_NAMESPACE, &kept, finalizer(false)).await;
+        stage.until_ready_is("team-a", "photos", "Bound").await;
+        let handled = |world: &World| {
+            let asked = &object(world, "bucketclaims", "team-a", "photos")["status"]["handledRotateRequest"];
+            asked == "two" && keys(world).len() == 1
+        };
+        stage.soon("the other rotation comes", 200, handled).await;
+    });
+}
+
+// covers: 3.4.orphans.gone
+#[test]
+fn what_is_kept_of_a_claim_that_is_gone_is_swept_once_it_is_free() {
+    Stage::run("", async |stage| {
+        bind(&stage, DELETE).await;
+        let kept = of_role(&stage.world, "virtual-credential");
+        stage.patch("secrets", OPERATOR_NAMESPACE, &kept, finalizer(true)).await;
+        delete(&stage).await;
+        stage.world.pass(Duration::from_secs(30)).await;
+        stage.patch("bucketclaims", "team-a", "photos", json!({"metadata": {"finalizers": null}})).await;
+        let writes = writes_at_rest(&stage).await;
+        assert!(writes < 20, "{writes} writes\n{}", stage.trace());
+        stage.patch("secrets", OPERATOR_NAMESPACE, &kept, finalizer(false)).await;
+        stage
+            .soon("nothing internal is left", 700, |world| {
+                ["virtual-credential", "bucket-record"]
+                    .iter()
+                    .all(|role| secrets(world, OPERATOR_NAMESPACE, role).is_empty())
+            })
+            .await;
+        assert!(bucket_exists(&stage));
+    });
+}
+
+/// Whatever it holds has been revoked by then, and a tenant must not keep its claim from going.
+#[test]
+fn a_consumer_secret_that_is_kept_keeps_nothing_else() {
+    Stage::run("", async |stage| {
+        bind(&stage, DELETE).await;
+        stage.patch("secrets", "team-a", "photos-s3", finalizer(true)).await;
+        delete(&stage).await;
+        stage.soon("the claim is gone", 10, |world| object(world, "bucketclaims", "team-a", "photos").is_null()).await;
+        assert!(access_is_revoked(&stage.world));
+        assert!(!bucket_exists(&stage));
+    });
+}
