@@ -161,6 +161,8 @@ pub(super) fn show_late(effects: &Effects) -> bool {
         Fault::Vanish | Fault::Usurp { .. } | Fault::WatchSilent | Fault::StaleRead | Fault::Collapse | Fault::Twin => {
             true
         }
+        // What was kept of a claim that is gone is swept with the next try.
+        Fault::Tamper(Tampering::KeepInternal) => true,
         Fault::Stale { .. } | Fault::Rewind | Fault::Denied | Fault::Forbidden => hand,
         // A claim whose namespace is said to be going waits for that to be told. The operator's own is no claim's.
         Fault::NamespaceTerminating => hand && !effects.has_met(*fault, OPERATOR_NAMESPACE),

@@ -8,7 +8,7 @@ use super::words::{
     BASE, BOUND, BUCKET, PHOTOS, at_work, bound, consumers, give_claim, no_other, nothing_more, pass, patch, pause,
     usual,
 };
-use crate::effects::{Edit, Fault, Tampering};
+use crate::effects::{Edit, Fault, Feature, Tampering};
 use crate::history::Facts;
 use crate::store::Dialect;
 use crate::world::Options;
@@ -250,6 +250,8 @@ pub(super) fn check_gone(facts: &Facts, faults: &[Fault]) -> Result<(), String> 
         Fault::Usurp { .. } | Fault::Recreate | Fault::Edit(Edit::Retain) => true,
         // It is a stranger's.
         Fault::BucketExists => true,
+        // Where tags can't be had its key was the last proof that it was bound.
+        Fault::Tamper(Tampering::DeleteCredential) => faults.contains(&Fault::NotImplemented(Feature::Tagging)),
         // Without a record, or with tags that don't show, nothing proves it ours.
         Fault::Tamper(Tampering::DeleteRecord | Tampering::StripFinalizers) | Fault::StaleRead => true,
         _ => false,
