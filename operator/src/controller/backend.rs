@@ -148,7 +148,10 @@ impl Context {
                 return (Action::requeue(self.backoff.failed(&uid)), PassResult::Error);
             }
         }
-        self.backoff.reset(&uid);
+        if recount.is_none() {
+            // Before the count there was nothing to write, which is no sign that it would go well.
+            self.backoff.reset(&uid);
+        }
         let probe = memory.next_probe.saturating_duration_since(Instant::now());
         (Action::requeue(recount.map_or(probe, |recount| recount.min(probe))), PassResult::Success)
     }

@@ -12,9 +12,8 @@ use super::stage::Stage;
 
 /// How long a fault that lasts goes on after the user's acts. What is done in the second half counts.
 const LASTING: Duration = Duration::from_secs(3600);
-/// Most calls, but for lists and watches: a pass each five minutes over each of some claims, and the probes of two backends, whose
-/// statuses are tried again each minute.
-const MOST_CALLS: usize = 160;
+/// Most calls, but for lists and watches: a pass each five minutes over each of some claims, and the probes of a backend.
+const MOST_CALLS: usize = 120;
 /// Most calls at a store which are the same: a claim's backoff goes up to five minutes.
 const MOST_ALIKE: usize = 20;
 /// Most lists, and most watches, of one life of the operator which look alike: the wait between two tries goes up to half a
