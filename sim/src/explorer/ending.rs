@@ -50,7 +50,8 @@ pub(super) async fn until_end(scenario: &Scenario, stage: &mut Stage) -> Result<
             }
             // A watch of before may have met its fault by now.
             (Err(NeverCame), Step::Soon(goal, _)) if stage.take(&Step::Until(goal)).await.is_err() => goal,
-            _ => continue,
+            (Ok(()), _) | (Err(NeverCame), Step::Soon(..)) => continue,
+            (Err(NeverCame), step) => return Err(never(stage.unreached(), &step.to_string(), stage)),
         };
         if others::may_rest(scenario, &stage.world.facts(), &stage.world.effects.fired()) {
             return Ok(End::Otherwise);

@@ -181,7 +181,7 @@ async fn play(schedule: &Schedule, rests_long: bool, most_calls: u64) -> Outcome
     }
     violations.splice(..0, untimely_ends(&stage));
     let (end, faults) = (stage.world.facts(), stage.world.effects.fired());
-    let (setting, shown) = (setting(&stage, faults.clone()), shown(&stage, &log));
+    let (setting, shown) = (setting(&stage, &faults), shown(&stage, &log));
     let history = stage.world.take_history();
     let Judgement { violations: judged, limits } =
         judge(&Case { history: &history, end: &end, setting: &setting, shown: &shown });
@@ -200,11 +200,10 @@ fn untimely_ends(stage: &Stage) -> Vec<Violation> {
     panics().into_iter().map(|panic| broken(format!("the operator {panic}"))).chain(ended).collect()
 }
 
-fn setting(stage: &Stage, faults: Vec<Fault>) -> Setting {
+fn setting(stage: &Stage, faults: &[Fault]) -> Setting {
     Setting {
         operators: u32::try_from(stage.most_operators).unwrap_or(u32::MAX),
-        gateway_lag: GATEWAY_LAG + others::gateway_lag(&faults),
-        faults,
+        gateway_lag: GATEWAY_LAG + others::gateway_lag(faults),
         purge_slice: usize::try_from(stage.world.config().purge_slice).unwrap_or(usize::MAX),
     }
 }

@@ -1,6 +1,6 @@
 //! Ends of runs made comparable (D1): what is drawn at random, or follows from when something happened, is called by
-//! what it is. A UID is that of its object, the first key of a claim is its key #1, a time is told by what happened
-//! then.
+//! what it is. A UID is that of its object, the first key of a claim is its key #1. Of times only that there is one; of the next
+//! rotation how long after the last it is.
 //!
 //! Left out are events, which are best effort (spec §3), definitions, which nobody can change, and versions of objects; of
 //! `managedFields` it is told who manages what part, not which field.
@@ -159,7 +159,7 @@ impl Names {
         replaced
     }
 
-    /// A generation, by the key that has it; by how far it is above them, where none has.
+    /// A generation, by the key that has it; or that none has it.
     fn generation(&self, uid: &str, text: &str) -> String {
         let known = self.generations.get(uid).map(Vec::as_slice).unwrap_or_default();
         let Ok(generation) = text.parse::<u64>() else { return text.to_owned() };

@@ -1,7 +1,8 @@
 //! Oracles: what the operator promises (I1 … E3 of the promises below), judged from a history and an end.
 //!
 //! Pure functions over plain data. An oracle knows the contract and nothing of how the operator keeps it, so that it
-//! can be wrong neither in the same way nor for the same reason.
+//! can be wrong neither in the same way nor for the same reason. Names, labels and what a text becomes in them are the operator's
+//! own, `api::wire`: that they are those of the contract is for tests against it.
 //!
 //! The history is gone through once. `state` keeps what is known at each moment, read by `views` in the words of
 //! the contract; each oracle is shown every step before the state takes it in, and has a memory of its own. What only
@@ -39,7 +40,6 @@ mod views;
 
 use std::time::Duration;
 
-use crate::effects::Fault;
 use crate::history::{Facts, History};
 
 pub use canonical::{Canonical, canonical};
@@ -74,8 +74,6 @@ pub struct Shown {
 /// What must be known of a run to judge it fairly: some promises end where others' hands begin.
 #[derive(Clone, Debug)]
 pub struct Setting {
-    /// The faults of the plan that met a call.
-    pub faults: Vec<Fault>,
     /// How many operators ran at once, at most.
     pub operators: u32,
     /// How far the gateway may be behind the Secrets.

@@ -1,4 +1,4 @@
-//! The history of each key, and tenants' uses of it: when the gateway must accept, may, and must deny (I6, I7, I9).
+//! The history of each key, and tenants' uses of it: when the gateway must accept, may, and must deny (I6, I7, I15).
 //!
 //! The gateway follows the Secrets, and may be behind them by its lag. So what it does at a moment follows from one of
 //! the versions that a Secret had since that long ago. Where all of them say the same, it must do that; where they

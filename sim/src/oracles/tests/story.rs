@@ -46,7 +46,7 @@ impl Story {
     pub(super) fn new() -> Self {
         let mut story = Self {
             now: Timestamp::from_second(1_893_456_000).unwrap(),
-            setting: Setting { faults: Vec::new(), operators: 1, gateway_lag: Duration::from_secs(2), purge_slice: 10 },
+            setting: Setting { operators: 1, gateway_lag: Duration::from_secs(2), purge_slice: 10 },
             shown: Vec::new(),
             bucket: None,
             events: Vec::new(),
