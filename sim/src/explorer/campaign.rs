@@ -99,7 +99,8 @@ const MOST_SHRUNK: usize = 10;
 pub fn explore(campaign: &Campaign, progress: impl FnMut(Progress<'_>) -> ControlFlow<()>) -> Report {
     let start = Instant::now();
     let report = Report::new(campaign);
-    let deadline = campaign.time_limit.map(|limit| start + limit);
+    // One that is beyond all time is none.
+    let deadline = campaign.time_limit.and_then(|limit| start.checked_add(limit));
     let mut work = Work {
         campaign,
         report,
@@ -110,16 +111,21 @@ pub fn explore(campaign: &Campaign, progress: impl FnMut(Progress<'_>) -> Contro
         done: 0,
         numbered: 0,
         quick: Quick::new(campaign.seed),
+        failures: BTreeMap::new(),
         cut_short: false,
     };
     work.report.complete = work.all();
     work.report.numbered = work.numbered;
-    let (mut report, shrinks) = (work.report, if work.cut_short { 0 } else { MOST_SHRUNK });
-    for failure in report.failures.iter_mut().take(shrinks) {
-        failure.shrunk = shrink(&failure.line);
-    }
+    let (mut report, cut_short) = (work.report, work.cut_short);
+    report.failures = work.failures.into_values().collect();
     report.seconds = start.elapsed().as_secs_f64();
     report.job_seconds = report.seconds * report.jobs as f64;
+    for failure in report.failures.iter_mut().take(MOST_SHRUNK) {
+        if cut_short || deadline.is_some_and(|deadline| Instant::now() >= deadline) {
+            break;
+        }
+        failure.shrunk = shrink(&failure.line);
+    }
     report
 }
 
@@ -144,6 +150,8 @@ struct Work<'a, P> {
     /// Schedules that all shards share, as far as they are known.
     numbered: usize,
     quick: Quick,
+    /// What broke a promise, by the schedule's place among all.
+    failures: BTreeMap<usize, Failure>,
     /// Whether the caller has had enough.
     cut_short: bool,
 }
@@ -185,8 +193,8 @@ impl<P: FnMut(Progress<'_>) -> ControlFlow<()>> Work<'_, P> {
             let faults = singles(outcome).plans.len() + lasting(outcome).len() + untagged(outcome).len();
             1 + orders + faults + preemptions(outcome).len()
         };
-        let all = first + undisturbed.iter().map(of_scenario).sum::<usize>() + self.random_plans();
-        all.div_ceil(self.campaign.shard.of)
+        let all = first + undisturbed.iter().map(of_scenario).sum::<usize>();
+        all.saturating_add(self.random_plans()).div_ceil(self.campaign.shard.of)
     }
 
     /// How many random plans all shards share.
@@ -209,7 +217,7 @@ impl<P: FnMut(Progress<'_>) -> ControlFlow<()>> Work<'_, P> {
         };
         let mut rest: Vec<Schedule> = undisturbed.iter().flat_map(single).collect();
         fastrand::Rng::with_seed(self.campaign.seed).shuffle(&mut rest);
-        self.run_singles(first.into_iter().chain(rest).collect(), &Verdict::of, |_, _| {})
+        self.run_singles(first.into_iter().chain(rest).collect(), &Verdict::of, |_, _, _| {})
     }
 
     /// Every scenario without faults; fewer if the time is over.
@@ -248,20 +256,20 @@ impl<P: FnMut(Progress<'_>) -> ControlFlow<()>> Work<'_, P> {
             schedules.extend(seeds.map(|seed| Schedule { scenario, seed, plan: Plan::default() }));
         }
         if self.campaign.profile != Profile::Deep {
-            return self.run_singles(schedules, &Verdict::of, |_, _| {});
+            return self.run_singles(schedules, &Verdict::of, |_, _, _| {});
         }
-        let mut seconds: Vec<Schedule> = Vec::new();
+        let mut seconds: BTreeMap<usize, Vec<Schedule>> = BTreeMap::new();
         let end = canonical(&undisturbed.end);
         let judge = |schedule: &Schedule, outcome: &Outcome| Verdict {
             seconds: seconds_of(schedule, outcome, undisturbed, &end),
             ..Verdict::of(schedule, outcome)
         };
-        let complete = self.run_singles(schedules, &judge, |schedule, verdict| {
+        let complete = self.run_singles(schedules, &judge, |index, schedule, verdict| {
             let plans = verdict.seconds.iter().cloned();
-            seconds.extend(plans.map(|plan| Schedule { plan, ..schedule.clone() }));
+            seconds.insert(index, plans.map(|plan| Schedule { plan, ..schedule.clone() }).collect());
         });
         // The firsts were this shard's own, so their seconds are.
-        complete && self.run_all(seconds, &Verdict::of, |_, _| {})
+        complete && self.run_all(seconds.into_values().flatten().collect(), &Verdict::of, |_, _, _| {})
     }
 
     /// Random triples, in chunks, of all scenarios in turn: of long ones fewer, see [`shares`].
@@ -299,7 +307,7 @@ impl<P: FnMut(Progress<'_>) -> ControlFlow<()>> Work<'_, P> {
     /// Runs this shard's part of schedules that all shards know. `false` if not all were run.
     fn run_mine(&mut self, schedules: Vec<Schedule>) -> bool {
         let mine = self.mine(schedules);
-        self.run_all(mine, &Verdict::of, |_, _| {})
+        self.run_all(mine, &Verdict::of, |_, _, _| {})
     }
 
     /// Runs this shard's part of schedules among which are the crash points of their scenarios, and counts those: one
@@ -308,13 +316,13 @@ impl<P: FnMut(Progress<'_>) -> ControlFlow<()>> Work<'_, P> {
         &mut self,
         schedules: Vec<Schedule>,
         judge: Judge<'_>,
-        mut see: impl FnMut(&Schedule, &Verdict),
+        mut see: impl FnMut(usize, &Schedule, &Verdict),
     ) -> bool {
         let mine = self.mine(schedules);
         let mut crashes: BTreeMap<&str, usize> = BTreeMap::new();
-        let complete = self.run_all(mine, judge, |schedule, verdict| {
+        let complete = self.run_all(mine, judge, |index, schedule, verdict| {
             *crashes.entry(schedule.scenario.name).or_default() += usize::from(is_crash(&schedule.plan));
-            see(schedule, verdict);
+            see(index, schedule, verdict);
         });
         for (name, count) in crashes {
             if let Some(row) = self.report.scenarios.get_mut(name) {
@@ -324,12 +332,13 @@ impl<P: FnMut(Progress<'_>) -> ControlFlow<()>> Work<'_, P> {
         complete
     }
 
-    /// Runs schedules, and takes down what comes of them. `false` if not all were run.
+    /// Runs schedules, takes down what comes of them, and shows each with its place among them, as they come to their ends.
+    /// `false` if not all were run.
     fn run_all(
         &mut self,
         schedules: Vec<Schedule>,
         judge: Judge<'_>,
-        mut see: impl FnMut(&Schedule, &Verdict),
+        mut see: impl FnMut(usize, &Schedule, &Verdict),
     ) -> bool {
         let first = self.planned;
         self.planned += schedules.len();
@@ -342,10 +351,10 @@ impl<P: FnMut(Progress<'_>) -> ControlFlow<()>> Work<'_, P> {
         };
         at_once(campaign.jobs, &schedules, deadline, play, |done| {
             if let Some(schedule) = schedules.get(done.index) {
-                see(schedule, &done.result);
+                see(done.index, schedule, &done.result);
                 self.take_down(first + done.index, schedule, &done);
             }
-            !self.cut_short && (!campaign.fail_fast || self.report.failures.is_empty())
+            !self.cut_short && (!campaign.fail_fast || self.failures.is_empty())
         })
     }
 
@@ -361,11 +370,10 @@ impl<P: FnMut(Progress<'_>) -> ControlFlow<()>> Work<'_, P> {
             Slow::keep(&mut row.longest, done.result.took, || schedule.to_string());
         }
         let failure = done.result.broken.as_ref().map(|broken| Failure::of(schedule, broken));
-        report.failures.extend(failure.clone());
+        self.failures.extend(failure.clone().map(|failure| (place, failure)));
         let total = self.planned.max(self.foreseen);
-        let (failures, cells, cells_total) =
-            (report.failures.len(), report.cells().len(), report.cells_expected().len());
-        let more = self.campaign.profile == Profile::Deep;
+        let (failures, cells, cells_total) = (self.failures.len(), report.cells().len(), report.cells_expected().len());
+        let more = self.campaign.profile != Profile::Default;
         let (done, broken) = (self.done, failure.as_ref());
         let progress = Progress { done, total, more, broken, failures, cells, cells_total };
         self.cut_short |= (self.progress)(progress).is_break();

@@ -20,7 +20,7 @@ pub(super) struct Done<T> {
 }
 
 /// Plays schedules on so many threads, in their order; hands each result to `receive`, until that says no or the deadline
-/// has come. `false` if not all were played.
+/// has come. `false` if that was so, or not all were played.
 pub(super) fn at_once<T: Send>(
     jobs: usize,
     schedules: &[Schedule],
@@ -54,5 +54,5 @@ pub(super) fn at_once<T: Send>(
             }
         }
     });
-    received == schedules.len()
+    received == schedules.len() && !stop.into_inner()
 }
