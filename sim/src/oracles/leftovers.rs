@@ -54,7 +54,9 @@ fn judge_secret(state: &State<'_>, (namespace, name): Place<'_>, held: &Held<'_>
         }
         Secret::Consumer(_) => {
             let bound = life.claim.object["status"]["boundSecretName"].as_str();
-            if life.claim.secret_name() != name && bound != Some(name) && !life.claim.is_paused() {
+            // While its name is another's a claim does nothing else.
+            let waits = life.claim.is_paused() || life.claim.reason() == Some("SecretConflict");
+            if life.claim.secret_name() != name && bound != Some(name) && !waits {
                 let message = format!("Secret {namespace}/{name} is no longer that of claim {claim}");
                 found.broken_in_the_end(Promise::I14, message);
             }

@@ -135,6 +135,11 @@ impl<'a> Claim<'a> {
         ready.is_some_and(|ready| ready["status"] == "True" && ready["observedGeneration"] == *generation)
     }
 
+    /// The reason of `Ready`.
+    pub(super) fn reason(&self) -> Option<&'a str> {
+        self.condition("Ready")?["reason"].as_str()
+    }
+
     /// `namespace/name`.
     pub(super) fn full_name(&self) -> String {
         format!("{}/{}", self.namespace, self.name)

@@ -364,6 +364,26 @@ fn what_is_left_of_a_claim_is_an_orphan() {
 }
 
 #[test]
+fn a_consumer_secret_under_a_name_from_before_is_left_unless_the_name_of_now_is_anothers() {
+    for reason in ["Bound", "SecretConflict"] {
+        let mut story = Story::bound("Delete");
+        story.change_claim(By::Other, |claim| {
+            claim["spec"]["writeConnectionSecretToRef"] = json!({"name": "renamed"});
+            claim["status"]["boundSecretName"] = "before".into();
+            claim["status"]["conditions"] = json!([{"type": "Ready", "status": "False", "reason": reason}]);
+        });
+        story.note(What::AtRest);
+        let left = "Secret team-a/photos-s3 is no longer that of claim team-a/photos";
+        if reason == "Bound" {
+            story.assert_broken_in_the_end(Promise::I14, left);
+        } else {
+            let judgement = story.judge();
+            assert!(!judgement.violations.iter().any(|found| found.message.contains(left)), "{judgement:?}");
+        }
+    }
+}
+
+#[test]
 fn a_bucket_may_stay_untold_only_where_that_pass_could_not_tell() {
     let left = "bucket team-a-photos is left";
     let mut story = Story::bound("Delete");
