@@ -155,6 +155,9 @@ impl Observer {
     async fn secret(&self, namespace: &str, name: &str, cache: &SecretCache) -> Result<Answer, Failure> {
         let api: Api<Secret> = Api::namespaced(self.client.clone(), namespace);
         let secret = api.get_opt(name).await.map_err(|error| kubernetes::failure(&error))?;
+        if cache.has_deleted(&secret) {
+            return Err(Failure::Conflict);
+        }
         let secret = secret.map(Arc::new);
         match &secret {
             Some(secret) => cache.met(secret),

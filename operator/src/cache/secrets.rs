@@ -72,10 +72,10 @@ impl SecretCache {
 
     /// Whether we deleted one of these before: who shows it tells of the past. Not of one on its way out, which somebody's
     /// finalizer keeps.
-    pub(crate) fn has_deleted(&self, shown: &[Secret]) -> bool {
+    pub(crate) fn has_deleted<'a>(&self, shown: impl IntoIterator<Item = &'a Secret>) -> bool {
         let secrets = self.lock();
         let deleted = |meta: &ObjectMeta| meta.uid.as_ref().is_some_and(|uid| secrets.deleted.contains(uid));
-        shown.iter().any(|secret| secret.metadata.deletion_timestamp.is_none() && deleted(&secret.metadata))
+        shown.into_iter().any(|secret| secret.metadata.deletion_timestamp.is_none() && deleted(&secret.metadata))
     }
 
     /// Takes in that a live read did not find this Secret: it is forgotten, also where the watch keeps silent.
