@@ -2,7 +2,9 @@
 
 mod conformance;
 mod explore;
+mod kubeconfig;
 mod merge;
+pub(crate) mod numbers;
 mod progress;
 mod replay;
 mod report;
@@ -17,6 +19,7 @@ use std::time::Duration;
 use anstream::{AutoStream, ColorChoice};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+use self::numbers::{seconds, within};
 use crate::demo::{self, Report, Source, Step, json, text};
 use crate::model;
 use crate::mutants::{self, MutantsArgs};
@@ -101,7 +104,11 @@ Examples:
   stowage-sim model one-claim-crashes rotation-late --jobs 1
   stowage-sim model --time-limit 60 -o json
 
-Exit codes: 0 no promise was broken; 1 one was, said in one sentence on stderr; 2 wrong usage.";
+With -o json: {states, depth, seconds, complete, violations: [{world, promise, message, detail, trace}],
+worlds: [{name, explored, complete, states, depth, seconds}]}, and more beside these.
+
+Exit codes: 0 no promise was broken by what was explored; 1 one was, or of some world nothing was explored
+within --time-limit, said in one sentence on stderr; 2 wrong usage.";
 
 #[derive(Debug, Args)]
 struct ModelArgs {
@@ -109,25 +116,17 @@ struct ModelArgs {
     #[arg(value_name = "WORLD", value_parser = clap::builder::PossibleValuesParser::new(model::world_names()))]
     worlds: Vec<String>,
     /// Threads that explore a world together; all cores, if it is not given.
-    #[arg(long, env = "STOWAGE_JOBS", value_name = "N")]
+    #[arg(long, env = "STOWAGE_JOBS", value_name = "N", value_parser = |text: &str| within(text, NonZeroUsize::MIN..=NonZeroUsize::MAX))]
     jobs: Option<NonZeroUsize>,
-    /// Stop after so many seconds, and say that not everything was explored.
-    #[arg(long, env = "STOWAGE_TIME_LIMIT", value_name = "SECONDS")]
+    /// Stop after so many seconds, of which each world has its share, and say that not everything was explored.
+    #[arg(long, env = "STOWAGE_TIME_LIMIT", value_name = "SECONDS", value_parser = seconds)]
     time_limit: Option<u64>,
     /// Stop after so many states of a world, and say that not everything was explored.
-    #[arg(long, env = "STOWAGE_MAX_STATES", value_name = "N")]
+    #[arg(long, env = "STOWAGE_MAX_STATES", value_name = "N", value_parser = |text: &str| within(text, 1..=usize::MAX))]
     max_states: Option<usize>,
     /// What to print: text for people, or one JSON document for machines.
     #[arg(short, long, env = "STOWAGE_OUTPUT", value_name = "FORMAT", default_value = "text")]
-    output: ModelOutput,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum ModelOutput {
-    /// A row for each world.
-    Text,
-    /// `{states, depth, seconds, complete, violations: […], worlds: […]}`.
-    Json,
+    output: Output,
 }
 
 const EXIT_CODES: &str = "\
@@ -244,26 +243,24 @@ fn run_model(args: ModelArgs) -> Result<(), String> {
         time_limit: args.time_limit.map(Duration::from_secs),
         max_states: args.max_states,
     };
-    let mut out = io::stdout();
     let mut written = Ok(());
-    let text = args.output == ModelOutput::Text;
+    let text = args.output == Output::Text;
     let report = model::run(&options, |world| {
         if text && written.is_ok() {
-            written = model::write_world(&mut out, world);
+            written = model::write_world(&mut io::stdout(), world);
         }
     })?;
-    let written = written.and_then(|()| {
-        if text {
-            return model::write_summary(&mut io::stdout(), &report);
-        }
-        let document = serde_json::to_string_pretty(&model::document(&report)).map_err(io::Error::from)?;
-        writeln!(io::stdout(), "{document}")
-    });
-    if let Some(error) = written.err().filter(|error| error.kind() != io::ErrorKind::BrokenPipe) {
-        return Err(format!("can't write to stdout: {error}"));
+    match args.output {
+        Output::Text => printed(written.and_then(|()| model::write_summary(&mut io::stdout(), &report)))?,
+        Output::Json => print_json(&model::document(&report))?,
     }
-    let broken = report.violations().next();
-    broken.map_or(Ok(()), |(world, violation)| Err(format!("world {world} breaks {}", violation.promise)))
+    if let Some((world, violation)) = report.violations().next() {
+        return Err(format!("world {world} breaks {}", violation.promise));
+    }
+    match report.unexplored().collect::<Vec<_>>()[..] {
+        [] => Ok(()),
+        ref worlds => Err(format!("nothing was explored in the time left of {}", worlds.join(", "))),
+    }
 }
 
 fn run_demo(args: DemoArgs) -> Result<(), String> {
@@ -314,7 +311,8 @@ fn print_text(source: &Source, color: ColorChoice) -> (Report, io::Result<()>) {
 
 #[cfg(test)]
 mod tests {
-    use clap::CommandFactory;
+    use clap::builder::{BoolishValueParser, ValueParser};
+    use clap::{ArgAction, CommandFactory};
 
     use super::*;
 
@@ -348,5 +346,30 @@ mod tests {
         let cli = Cli::try_parse_from(["stowage-sim", "model", "one-claim-crashes", "--jobs", "1", "-o", "json"]);
         assert!(cli.is_ok());
         assert!(Cli::try_parse_from(["stowage-sim", "model", "no-such-world"]).is_err());
+    }
+
+    #[test]
+    fn bounds_that_leave_nothing_are_refused() {
+        for (flag, problem) in [
+            ("--time-limit", "expected whole seconds, at least 1"),
+            ("--max-states", "expected a number from 1 to "),
+            ("--jobs", "expected a number from 1 to "),
+        ] {
+            let error = Cli::try_parse_from(["stowage-sim", "model", flag, "0"]).expect_err("it is wrong usage");
+            assert!(error.to_string().contains(problem), "{error}");
+        }
+    }
+
+    /// What is set in the environment is given to this flag's parser.
+    #[test]
+    fn flags_of_the_environment_are_yes_or_no_in_any_words() {
+        let command = Cli::command();
+        for subcommand in command.get_subcommands() {
+            for flag in subcommand.get_arguments().filter(|it| matches!(it.get_action(), ArgAction::SetTrue)) {
+                let boolish = format!("{:?}", ValueParser::from(BoolishValueParser::new()));
+                let parser = format!("{:?}", flag.get_value_parser());
+                assert_eq!(parser, boolish, "{} {}", subcommand.get_name(), flag.get_id());
+            }
+        }
     }
 }

@@ -149,11 +149,47 @@ fn scenarios_are_listed_with_what_they_are_about() {
 }
 
 #[test]
+fn a_flag_is_set_in_the_environment_in_any_words() {
+    let home = directory();
+    for (word, listed) in [("1", true), ("yes", true), ("true", true), ("0", false), ("off", false)] {
+        let part = ["explore", "create", "--profile", "quick", "--shard", "1/40"];
+        let output = command(&part, home.path()).env("STOWAGE_LIST", word).output().expect("the binary is built");
+        assert_eq!(output.status.code(), Some(0), "{word}: {}", stderr(&output));
+        assert_eq!(stdout(&output).starts_with("create  create"), listed, "{word}: {}", stdout(&output));
+    }
+}
+
+/// Nothing can be made there, not even by root.
+#[test]
+fn where_no_report_can_be_written_nothing_is_explored() {
+    let output = sim(&["explore", "create", "--report", "/proc/self"], directory().path());
+    assert_eq!(output.status.code(), Some(1));
+    assert!(stderr(&output).starts_with("stowage-sim: can't "), "{}", stderr(&output));
+    assert!(output.stdout.is_empty() && !stderr(&output).contains("schedules"), "{}", stderr(&output));
+}
+
+#[test]
+fn a_report_that_can_not_be_written_is_printed_nevertheless() {
+    let home = directory();
+    fs::create_dir_all(home.path().join("out/report.json")).expect("there is room");
+    let part = ["explore", "create", "--profile", "quick", "--shard", "1/40", "--report", "out"];
+    let output = sim(&[&part[..], &["-o", "json"]].concat(), home.path());
+    assert_eq!(output.status.code(), Some(1));
+    assert!(document(&output)["schedules"].is_u64());
+    assert!(stderr(&output).contains("can't write out/report.json: "), "{}", stderr(&output));
+    let output = sim(&part, home.path());
+    assert!(stdout(&output).starts_with("SCENARIO ") && !stdout(&output).contains("see out"), "{}", stdout(&output));
+}
+
+#[test]
 fn wrong_usage_says_what_was_expected() {
     let home = directory();
     for (arguments, problem) in [
         (&["replay", "creat 1"][..], "there are: create, "),
-        (&["replay", "create 1", "--width", "20"], "20 is not in 80.."),
+        (&["replay", "create 1", "--width", "20"], "expected a number from 80 to 65535"),
+        (&["replay", "create 1", "--transcript", "-o", "json"], "'--transcript' cannot be used with '--output"),
+        (&["mutants", "--list", "-o", "markdown"], "--list prints text or JSON"),
+        (&["model", "--time-limit", "0"], "expected whole seconds, at least 1"),
         (&["explore", "--shard", "8/8"], "expected I/N with I from 0 to N-1"),
         (&["merge"], "<FILE>"),
     ] {

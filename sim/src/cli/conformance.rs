@@ -5,10 +5,12 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::Args;
+use clap::builder::BoolishValueParser;
 use http::Uri;
-use kube::config::{KubeConfigOptions, Kubeconfig};
 use serde_json::{Value, json};
 
+use super::kubeconfig;
+use super::numbers::{seconds, within};
 use super::{Output, Printing, print_json, printed};
 use crate::conformance::kubernetes::{self, Accepted, KubernetesPair};
 use crate::conformance::s3::{Keys, S3Pair};
@@ -40,25 +42,29 @@ pub(super) struct ConformanceArgs {
     #[command(flatten)]
     store: StoreArgs,
     /// Compare so many operations, and finish the sequence.
-    #[arg(long, env = "STOWAGE_OPERATIONS", value_name = "N", default_value_t = 10_000)]
+    #[arg(long, env = "STOWAGE_OPERATIONS", value_name = "N", default_value_t = 10_000, value_parser = number)]
     operations: u64,
     /// Every choice follows from it.
-    #[arg(long, env = "STOWAGE_SEED", value_name = "N", default_value_t = 1)]
+    #[arg(long, env = "STOWAGE_SEED", value_name = "N", default_value_t = 1, value_parser = number)]
     seed: u64,
     /// Play this sequence only.
-    #[arg(long, env = "STOWAGE_SEQUENCE", value_name = "N")]
+    #[arg(long, env = "STOWAGE_SEQUENCE", value_name = "N", value_parser = number)]
     sequence: Option<u64>,
     /// Begin with this sequence.
-    #[arg(long, env = "STOWAGE_FROM", value_name = "N", default_value_t = 0, conflicts_with = "sequence")]
+    #[arg(long, env = "STOWAGE_FROM", value_name = "N", default_value_t = 0, value_parser = number, conflicts_with = "sequence")]
     from: u64,
     /// Print differences with everything that came before them, and don't take the time to make them small.
-    #[arg(long, env = "STOWAGE_WHOLE")]
+    #[arg(long, env = "STOWAGE_WHOLE", value_parser = BoolishValueParser::new())]
     whole: bool,
     /// Begin no sequence after so many seconds.
-    #[arg(long, env = "STOWAGE_TIME_LIMIT", value_name = "SECONDS")]
+    #[arg(long, env = "STOWAGE_TIME_LIMIT", value_name = "SECONDS", value_parser = seconds)]
     time_limit: Option<u64>,
     #[command(flatten)]
     printing: Printing,
+}
+
+fn number(text: &str) -> Result<u64, String> {
+    within(text, 0..=u64::MAX)
 }
 
 /// A store to compare with.
@@ -108,10 +114,10 @@ pub(super) fn run_conformance(args: &ConformanceArgs) -> Result<(), String> {
     }
 }
 
-async fn compare_kubernetes(args: &ConformanceArgs, kubeconfig: &Path) -> Result<(Report, About), String> {
-    let client = connect(kubeconfig, args.context.as_ref()).await?;
+async fn compare_kubernetes(args: &ConformanceArgs, file: &Path) -> Result<(Report, About), String> {
+    let client = kubeconfig::client(kubeconfig::read(Some(file), args.context.as_deref()).await?)?;
     let accepted = kubernetes::accept(&client).await?;
-    let mut command = format!("stowage-sim conformance --kubeconfig {}", kubeconfig.display());
+    let mut command = format!("stowage-sim conformance --kubeconfig {}", file.display());
     if let Some(context) = &args.context {
         command += &format!(" --context {context}");
     }
@@ -131,14 +137,6 @@ async fn compare_stores(args: &ConformanceArgs, url: &Uri) -> Result<(Report, Ab
     let mut pair = S3Pair::connect(url, keys).await?;
     let report = run(&mut pair, &limits(args, command), |report| tell(args, report)).await?;
     Ok((report, About::Store { name: pair.server().name(), left: pair.left().to_vec() }))
-}
-
-async fn connect(file: &Path, context: Option<&String>) -> Result<kube::Client, String> {
-    let unusable = |error: &dyn std::fmt::Display| format!("can't use the kubeconfig {}: {error}", file.display());
-    let options = KubeConfigOptions { context: context.cloned(), ..KubeConfigOptions::default() };
-    let config = Kubeconfig::read_from(file).map_err(|error| unusable(&error))?;
-    let config = kube::Config::from_custom_kubeconfig(config, &options).await.map_err(|error| unusable(&error))?;
-    kube::Client::try_from(config).map_err(|error| unusable(&error))
 }
 
 fn limits(args: &ConformanceArgs, command: String) -> Limits {

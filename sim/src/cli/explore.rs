@@ -1,5 +1,6 @@
 //! `stowage-sim explore`.
 
+use std::collections::BTreeSet;
 use std::io::{self, Write};
 use std::ops::ControlFlow;
 use std::path::PathBuf;
@@ -7,8 +8,10 @@ use std::time::Duration;
 
 use anstream::AutoStream;
 use clap::Args;
+use clap::builder::BoolishValueParser;
 use serde_json::json;
 
+use super::numbers::{seconds, within};
 use super::progress::Progress;
 use super::report::{prepare, publish, verdict};
 use super::signals::Interrupt;
@@ -24,12 +27,13 @@ Examples:
   stowage-sim explore --list
 
 With -o json: {schedules, seconds, jobs, complete, cells: {covered, total}, failures: [{line, promise, message}],
-scenarios: [{name, schedules, effects, crash_points, crash_points_expected}]}, and more beside these.
+scenarios: [{name, schedules, effects, crash_points, crash_points_expected}], gaps: [TEXT]}, and more beside
+these; gaps are what has to be met and was not.
 
 Exit codes: 0 every promise was kept by what was run, also where --time-limit cut that short; 1 one was
 broken, or all was run and something that has to be met was not (a fault in a phase, a crash point, a
-reason of Ready), or the report can't be written; 2 wrong usage; 130 SIGINT or SIGTERM cut it short, and no
-promise was broken by what was run.";
+reason of Ready), or no schedule was run within --time-limit, or the report can't be written; 2 wrong
+usage; 130 SIGINT or SIGTERM cut it short, and no promise was broken by what was run.";
 
 /// What to explore.
 #[derive(Debug, Args)]
@@ -41,36 +45,36 @@ pub(super) struct ExploreArgs {
     #[arg(long, env = "STOWAGE_PROFILE", value_name = "PROFILE", default_value = "default")]
     profile: Profile,
     /// What everything that is drawn is drawn from: a number from 0 to 18446744073709551615.
-    #[arg(long, env = "STOWAGE_SEED", value_name = "N", default_value_t = 1)]
+    #[arg(long, env = "STOWAGE_SEED", value_name = "N", default_value_t = 1, value_parser = |text: &str| within(text, 0..=u64::MAX))]
     seed: u64,
     /// Schedules to run at once, at least 1; as many as there are processors if not given.
-    #[arg(long, env = "STOWAGE_JOBS", value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    #[arg(long, env = "STOWAGE_JOBS", value_name = "N", value_parser = |text: &str| within(text, 1..=u16::MAX))]
     jobs: Option<u16>,
     /// Begin no schedule after so many seconds; no limit if not given.
-    #[arg(long, env = "STOWAGE_TIME_LIMIT", value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, env = "STOWAGE_TIME_LIMIT", value_name = "SECONDS", value_parser = seconds)]
     time_limit: Option<u64>,
     /// Run one of N equal parts, counted from 0, for several machines; see `stowage-sim merge`.
     #[arg(long, env = "STOWAGE_SHARD", value_name = "I/N", default_value_t = Shard::WHOLE)]
     shard: Shard,
     /// Run so many random plans of three faults besides, of all scenarios together; if not given, 100 for each scenario in
     /// the default profile and 5000 in the deep one.
-    #[arg(long, env = "STOWAGE_RANDOM", value_name = "N")]
+    #[arg(long, env = "STOWAGE_RANDOM", value_name = "N", value_parser = |text: &str| within(text, 0..=usize::MAX))]
     random: Option<usize>,
     /// Stop at the first broken promise.
-    #[arg(long, env = "STOWAGE_FAIL_FAST")]
+    #[arg(long, env = "STOWAGE_FAIL_FAST", value_parser = BoolishValueParser::new())]
     fail_fast: bool,
     /// Run the single faults of all scenarios in an order drawn from the seed: what breaks a promise in many places is met
     /// soon. Not with --profile deep, which builds pairs on them, nor quick, which chooses few.
-    #[arg(long, env = "STOWAGE_SHUFFLE")]
+    #[arg(long, env = "STOWAGE_SHUFFLE", value_parser = BoolishValueParser::new())]
     shuffle: bool,
     /// Write index.html, junit.xml and report.json into this directory, which is made if need be.
     #[arg(long, env = "STOWAGE_REPORT", value_name = "DIR")]
     report: Option<PathBuf>,
     /// Print `HASH SCENARIO SEED PLAN` for each schedule in place of the report: two processes have to print the same.
-    #[arg(long, env = "STOWAGE_HASHES", conflicts_with_all = ["list", "report", "output"])]
+    #[arg(long, env = "STOWAGE_HASHES", value_parser = BoolishValueParser::new(), conflicts_with_all = ["list", "report", "output"])]
     hashes: bool,
     /// List the scenarios with what they are about, and explore nothing.
-    #[arg(long, env = "STOWAGE_LIST")]
+    #[arg(long, env = "STOWAGE_LIST", value_parser = BoolishValueParser::new())]
     list: bool,
     #[command(flatten)]
     printing: Printing,
@@ -83,7 +87,7 @@ fn scenario(name: &str) -> Result<&'static Scenario, String> {
 
 /// Explores, and prints what was found.
 pub(super) fn run_explore(args: ExploreArgs) -> Result<(), Failure> {
-    let scenarios = if args.scenarios.is_empty() { scenarios::ALL.to_vec() } else { args.scenarios };
+    let scenarios = if args.scenarios.is_empty() { scenarios::ALL.to_vec() } else { once_each(args.scenarios) };
     if args.list {
         return Ok(list(&scenarios, args.printing)?);
     }
@@ -109,16 +113,24 @@ pub(super) fn run_explore(args: ExploreArgs) -> Result<(), Failure> {
         if interrupt.asked() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     });
     progress.end();
-    if args.hashes {
-        print_hashes(&report)?;
-        verdict(&report)?;
-    } else {
-        publish(&report, args.report.as_deref(), args.printing)?;
+    let ended = match args.hashes {
+        true => print_hashes(&report).and_then(|()| verdict(&report)),
+        false => publish(&report, args.report.as_deref(), args.printing),
+    };
+    let interrupted = interrupt.asked() && !report.complete;
+    match ended {
+        // That nothing was run is what was asked for.
+        Err(why) if !interrupted || report.schedules > 0 => Err(why.into()),
+        _ if interrupted => Err(Failure::Interrupted(format!("interrupted after {} schedules", report.schedules))),
+        _ => Ok(()),
     }
-    if interrupt.asked() && !report.complete {
-        return Err(Failure::Interrupted(format!("interrupted after {} schedules", report.schedules)));
-    }
-    Ok(())
+}
+
+/// The scenarios in their order, each once.
+fn once_each(mut scenarios: Vec<&'static Scenario>) -> Vec<&'static Scenario> {
+    let mut seen = BTreeSet::new();
+    scenarios.retain(|scenario| seen.insert(scenario.name));
+    scenarios
 }
 
 fn print_hashes(report: &Report) -> Result<(), String> {
@@ -167,12 +179,21 @@ mod tests {
         assert_eq!((args.shard, args.jobs), (Shard { index: 3, of: 8 }, Some(2)));
     }
 
+    #[test]
+    fn a_scenario_that_is_named_twice_is_explored_once() {
+        let args = parse(&["rotate", "create", "rotate"]).expect("it is good usage");
+        let names: Vec<&str> = once_each(args.scenarios).iter().map(|it| it.name).collect();
+        assert_eq!(names, ["rotate", "create"]);
+    }
+
     #[rstest]
     #[case(&["creat"], "there are: create, ")]
     #[case(&["--shard", "4/4"], "expected I/N with I from 0 to N-1, such as 0/4")]
     #[case(&["--profile", "deepest"], "possible values: quick, default, deep")]
-    #[case(&["--jobs", "0"], "0 is not in 1..")]
-    #[case(&["--time-limit", "soon"], "invalid digit")]
+    #[case(&["--jobs", "0"], "expected a number from 1 to 65535")]
+    #[case(&["--seed", "abc"], "expected a number from 0 to 18446744073709551615")]
+    #[case(&["--time-limit", "soon"], "expected whole seconds, at least 1")]
+    #[case(&["--time-limit", "0"], "expected whole seconds, at least 1")]
     fn wrong_values_are_refused_with_what_was_expected(#[case] arguments: &[&str], #[case] problem: &str) {
         let error = parse(arguments).expect_err("it is wrong usage");
         assert!(error.contains(problem), "{error}");

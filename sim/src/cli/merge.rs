@@ -17,8 +17,8 @@ Examples:
 
 With -o json: the document of `stowage-sim explore`, for the whole.
 
-Exit codes: 0 every promise was kept; 1 one was broken, or the whole has not met what it has to, or the
-documents don't belong together, or the report can't be written; 2 wrong usage.";
+Exit codes: 0 every promise was kept; 1 one was broken, or the whole has not met what it has to, or no
+schedule was run, or the documents don't belong together, or the report can't be written; 2 wrong usage.";
 
 /// What to merge.
 #[derive(Debug, Args)]

@@ -42,7 +42,7 @@ impl Progress {
         if let Some(failure) = broken {
             // Nobody may be there to read it.
             self.bar.suspend(|| {
-                let _ = writeln!(io::stderr(), "{} is broken by '{}'", failure.promise, failure.line);
+                let _ = writeln!(io::stderr(), "{}  # breaks {}", failure.command(), failure.promise);
             });
         }
         let told = format!("{failures} failed, {cells} of {cells_total} cells");

@@ -4,7 +4,9 @@ use std::io::{self, Write};
 
 use anstream::AutoStream;
 use clap::Args;
+use clap::builder::BoolishValueParser;
 
+use super::numbers::within;
 use super::{Output, Printing, print_json, printed};
 use crate::explorer::timeline::Timeline;
 use crate::explorer::timeline::text::{self, Layout};
@@ -32,14 +34,14 @@ pub(super) struct ReplayArgs {
     #[arg(value_name = "SCHEDULE", value_parser = |text: &str| text.parse::<Schedule>())]
     schedule: Schedule,
     /// Characters in a line, at least 80; the terminal's if not given, 160 where there is none.
-    #[arg(long, env = "STOWAGE_WIDTH", value_name = "COLUMNS", value_parser = clap::value_parser!(u16).range(80..))]
+    #[arg(long, env = "STOWAGE_WIDTH", value_name = "COLUMNS", value_parser = |text: &str| within(text, 80..=u16::MAX))]
     width: Option<u16>,
     /// Show each list, each watch, each Event and each use of a key in a line of its own.
-    #[arg(long, env = "STOWAGE_ALL")]
+    #[arg(long, env = "STOWAGE_ALL", value_parser = BoolishValueParser::new())]
     all: bool,
     /// Print what the hash is of, line by line, in place of the timeline: all that the schedule decides, contents of Secrets
     /// included.
-    #[arg(long, env = "STOWAGE_TRANSCRIPT")]
+    #[arg(long, env = "STOWAGE_TRANSCRIPT", value_parser = BoolishValueParser::new(), conflicts_with = "output")]
     transcript: bool,
     #[command(flatten)]
     printing: Printing,

@@ -10,11 +10,10 @@ use std::sync::Arc;
 
 use clap::{Args, Subcommand};
 use http::Uri;
-use kube::config::{KubeConfigOptions, Kubeconfig};
 use tracing_subscriber::EnvFilter;
 
-use super::printed;
 use super::signals::terminated;
+use super::{kubeconfig, printed};
 use crate::effects::Plan;
 use crate::gateway::{Gateway, Remote};
 use crate::serve::proxy::{Proxy, Upstream, router};
@@ -224,7 +223,7 @@ async fn store(args: StoreArgs) -> Result<Serving, String> {
 
 async fn gateway(args: GatewayArgs) -> Result<Serving, String> {
     let config = cluster(&args.cluster).await?;
-    let client = kube::Client::try_from(config).map_err(|error| format!("can't reach the cluster: {error}"))?;
+    let client = kubeconfig::client(config)?;
     let keys = &args.keys;
     let remote = |(name, url): (String, Uri)| {
         let remote = Remote::new(&url, &keys.region, &keys.access_key, &keys.secret_key);
@@ -261,12 +260,7 @@ async fn cluster(args: &ClusterArgs) -> Result<kube::Config, String> {
             format!("not in a cluster ({error}); give --kubeconfig or --context to serve outside of one")
         });
     }
-    let options = KubeConfigOptions { context: args.context.clone(), ..KubeConfigOptions::default() };
-    let file = args.kubeconfig.as_ref().map_or_else(Kubeconfig::read, Kubeconfig::read_from);
-    // Its credentials may stand in the text of an error, so that is left out.
-    let file = file.map_err(|_| "can't read the kubeconfig".to_owned())?;
-    let config = kube::Config::from_custom_kubeconfig(file, &options).await;
-    config.map_err(|_| "the kubeconfig doesn't say how to reach a cluster".to_owned())
+    kubeconfig::read(args.kubeconfig.as_deref(), args.context.as_deref()).await
 }
 
 fn request_log(file: Option<&Path>) -> Result<RequestLog, String> {

@@ -20,7 +20,7 @@ pub struct Options {
     pub worlds: Vec<String>,
     /// Threads; `None` = one for each core.
     pub jobs: Option<NonZeroUsize>,
-    /// When to stop, for all worlds together.
+    /// When to stop, for all worlds together: each has its share of what the ones before it have left.
     pub time_limit: Option<Duration>,
     /// Most states of each world.
     pub max_states: Option<usize>,
@@ -77,6 +77,11 @@ impl Report {
         self.worlds.iter().flat_map(|world| world.violations.iter().map(|violation| (world.name, violation)))
     }
 
+    /// Names of the worlds of which nothing was explored: what they would have shown is not known.
+    pub fn unexplored(&self) -> impl Iterator<Item = &'static str> {
+        self.worlds.iter().filter(|world| !world.is_explored()).map(|world| world.name)
+    }
+
     /// States of all worlds.
     pub fn states(&self) -> usize {
         self.worlds.iter().map(|world| world.states).sum()
@@ -85,6 +90,13 @@ impl Report {
     /// Seconds of all worlds.
     pub fn seconds(&self) -> f64 {
         self.worlds.iter().map(|world| world.seconds).sum()
+    }
+}
+
+impl WorldReport {
+    /// Whether any of it was explored before the time was over.
+    pub fn is_explored(&self) -> bool {
+        self.states > 0 || !self.violations.is_empty()
     }
 }
 
@@ -104,16 +116,25 @@ pub fn run(options: &Options, mut done: impl FnMut(&WorldReport)) -> Result<Repo
     }
     let cores = || std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
     let jobs = options.jobs.map_or_else(cores, NonZeroUsize::get);
-    let until = options.time_limit.and_then(|limit| Instant::now().checked_add(limit));
-    let bounds = Bounds { states: options.max_states, until };
+    // One that is beyond all time is none.
+    let deadline = options.time_limit.and_then(|limit| Instant::now().checked_add(limit));
     let chosen = |recipe: &&Recipe| options.worlds.is_empty() || options.worlds.iter().any(|name| name == recipe.name);
     let mut worlds = Vec::new();
-    for recipe in WORLDS.iter().filter(chosen) {
-        let report = explore(recipe.clone(), plan::next, bounds, jobs);
+    let recipes: Vec<&Recipe> = WORLDS.iter().filter(chosen).collect();
+    for (number, recipe) in recipes.iter().enumerate() {
+        let until = deadline.map(|deadline| share(Instant::now(), deadline, recipes.len() - number));
+        let bounds = Bounds { states: options.max_states, until };
+        let report = explore((*recipe).clone(), plan::next, bounds, jobs);
         done(&report);
         worlds.push(report);
     }
     Ok(Report { worlds, jobs })
+}
+
+/// Until when the next of so many worlds may take.
+fn share(now: Instant, deadline: Instant, worlds: usize) -> Instant {
+    let left = deadline.saturating_duration_since(now);
+    now + left / u32::try_from(worlds.max(1)).unwrap_or(u32::MAX)
 }
 
 /// Explores a world with a planner.
@@ -145,5 +166,32 @@ pub(super) fn explore(recipe: Recipe, planner: Planner, bounds: Bounds, jobs: us
         complete: violations.is_empty() && !world.cut.load(Ordering::Relaxed),
         limits: world.limits.load(Ordering::Relaxed),
         violations,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_world_has_its_share_of_the_time_that_is_left() {
+        let now = Instant::now();
+        let after = |seconds| now + Duration::from_secs(seconds);
+        assert_eq!(share(now, after(30), 3), after(10));
+        assert_eq!(share(after(2), after(30), 2), after(16), "what the first did not need is the others'");
+        assert_eq!(share(after(16), after(30), 1), after(30));
+        assert_eq!(share(after(31), after(30), 2), after(31), "there is none left");
+    }
+
+    #[test]
+    fn a_world_that_had_no_time_is_not_explored() {
+        let bounds = Bounds { states: None, until: Some(Instant::now()) };
+        let world = explore(WORLDS[0].clone(), plan::next, bounds, 1);
+        assert!(!world.is_explored() && !world.complete);
+        let mut row = Vec::new();
+        crate::model::write_world(&mut row, &world).expect("a vector takes everything");
+        assert!(String::from_utf8_lossy(&row).contains("not explored"));
+        let report = Report { worlds: vec![world], jobs: 1 };
+        assert_eq!(report.unexplored().collect::<Vec<_>>(), [WORLDS[0].name]);
     }
 }

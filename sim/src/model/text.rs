@@ -22,7 +22,8 @@ pub fn write_world(out: &mut impl Write, world: &WorldReport) -> io::Result<()> 
     let end = match (world.violations.is_empty(), world.complete) {
         (false, _) => "BROKEN",
         (true, true) => "complete",
-        (true, false) => "bounded",
+        (true, false) if world.is_explored() => "bounded",
+        (true, false) => "not explored",
     };
     let limits = if world.limits > 0 { format!(", {} honest limits", world.limits) } else { String::new() };
     writeln!(
@@ -76,7 +77,8 @@ pub fn document(report: &Report) -> Value {
         json!({
             "name": world.name, "about": world.about, "states": world.states, "transitions": world.transitions,
             "views": world.views, "depth": world.depth, "seconds": world.seconds,
-            "states_per_second": rate(world.states, world.seconds), "complete": world.complete,
+            "states_per_second": rate(world.states, world.seconds), "explored": world.is_explored(),
+            "complete": world.complete,
             "honest_limits": world.limits,
             "violations": world.violations.iter().map(|v| violation(world.name, v)).collect::<Vec<Value>>(),
         })

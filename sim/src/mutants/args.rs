@@ -3,9 +3,11 @@
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
+use clap::builder::BoolishValueParser;
 use clap::{Args, ValueEnum};
 
 use crate::cli::Failure;
+use crate::cli::numbers::{seconds, within};
 
 use super::catalogue::{FOLDER, Mutant, load};
 use super::explore::Limits;
@@ -18,8 +20,8 @@ pub struct MutantsArgs {
     /// Mutants to try; all if none is named.
     #[arg(value_name = "NAME")]
     names: Vec<String>,
-    /// Only name the mutants, with what is wrong with each; nothing is built.
-    #[arg(long, env = "STOWAGE_LIST")]
+    /// Only name the mutants, with what is wrong with each, as text or as JSON; nothing is built.
+    #[arg(long, env = "STOWAGE_LIST", value_parser = BoolishValueParser::new())]
     list: bool,
     /// What to print: a table, one JSON document, or docs/mutants.md. Progress goes to stderr.
     #[arg(short, long, env = "STOWAGE_OUTPUT", value_name = "FORMAT", default_value = "text")]
@@ -31,11 +33,11 @@ pub struct MutantsArgs {
     #[arg(long, env = "STOWAGE_SCRATCH", value_name = "DIR")]
     scratch: Option<PathBuf>,
     /// Seconds to explore the scenarios that a mutant's header names, and again all of them.
-    #[arg(long, env = "STOWAGE_TIME_LIMIT", value_name = "SECONDS", default_value_t = 120)]
+    #[arg(long, env = "STOWAGE_TIME_LIMIT", value_name = "SECONDS", default_value_t = 120, value_parser = seconds)]
     time_limit: u64,
     /// Schedules explored at once; the exploration's own default unless given.
-    #[arg(long, env = "STOWAGE_JOBS", value_name = "N")]
-    jobs: Option<u32>,
+    #[arg(long, env = "STOWAGE_JOBS", value_name = "N", value_parser = |text: &str| within(text, 1..=u16::MAX))]
+    jobs: Option<u16>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -53,6 +55,11 @@ enum Output {
 /// # Errors
 /// One sentence: what failed, or which mutants are alive.
 pub fn execute(args: MutantsArgs) -> Result<(), Failure> {
+    if args.list && args.output == Output::Markdown {
+        return Err(Failure::Usage(
+            "--list prints text or JSON; docs/mutants.md is of what became of the mutants".into(),
+        ));
+    }
     let workspace = args.workspace.map_or_else(find_workspace, Ok)?;
     let mutants = select(load(&workspace)?, &args.names).map_err(Failure::Usage)?;
     if args.list {

@@ -1,5 +1,6 @@
 //! What a mutant's own `stowage-sim` finds about it.
 
+use std::ffi::OsString;
 use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
@@ -16,7 +17,7 @@ const GRACE: Duration = Duration::from_secs(120);
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Limits {
     /// Schedules run at once; the explorer's own choice if absent.
-    pub(super) jobs: Option<u32>,
+    pub(super) jobs: Option<u16>,
     /// Seconds for the scenarios that a header names, and again for all.
     pub(super) time_limit: u64,
 }
@@ -61,13 +62,27 @@ pub(super) struct Explored {
 /// # Errors
 /// When the explorer gives no account: it crashed, or did not end.
 pub(super) fn explore(binary: &Path, scenarios: &[String], limits: &Limits) -> Result<Explored, String> {
-    let mut command = Command::new(binary);
+    let mut command = program(binary);
     command.arg("explore").args(scenarios).args(["--fail-fast", "--shuffle", "--output", "json"]);
     command.arg("--time-limit").arg(limits.time_limit.to_string());
     command.args(limits.jobs.iter().flat_map(|jobs| ["--jobs".to_owned(), jobs.to_string()]));
     let done = process::run(&mut command, Duration::from_secs(limits.time_limit) + GRACE)
         .map_err(|why| format!("the exploration {why}"))?;
     told(&done, "exploration")
+}
+
+/// A `stowage-sim` that does what its arguments say: what the environment asks of this process is not asked of it.
+fn program(binary: &Path) -> Command {
+    let mut command = Command::new(binary);
+    forget(&mut command, std::env::vars_os().map(|(name, _)| name));
+    command
+}
+
+/// Keeps from a program those of these variables that a command line of ours would read.
+fn forget(command: &mut Command, names: impl Iterator<Item = OsString>) {
+    for name in names.filter(|name| name.as_encoded_bytes().starts_with(b"STOWAGE_")) {
+        command.env_remove(name);
+    }
 }
 
 /// The document that a program told.
@@ -115,7 +130,7 @@ impl Replayed {
 /// # Errors
 /// When the line can't be replayed.
 pub(super) fn replay(binary: &Path, line: &str) -> Result<Replayed, String> {
-    let mut command = Command::new(binary);
+    let mut command = program(binary);
     command.args(["replay", line, "--output", "json"]);
     let done = process::run(&mut command, GRACE).map_err(|why| format!("the replay {why}"))?;
     told(&done, "replay")
@@ -127,6 +142,14 @@ mod tests {
 
     fn done(stdout: &str, exited: bool) -> Done {
         Done { success: false, exited, stdout: stdout.to_owned(), stderr: "one\nlast words\n".to_owned() }
+    }
+
+    #[test]
+    fn what_the_environment_asks_is_not_asked_of_a_mutant() {
+        let mut command = Command::new("stowage-sim");
+        forget(&mut command, ["STOWAGE_SHARD", "PATH", "STOWAGE_LIST"].map(OsString::from).into_iter());
+        let removed: Vec<_> = command.get_envs().filter(|(_, value)| value.is_none()).map(|(name, _)| name).collect();
+        assert_eq!(removed, ["STOWAGE_LIST", "STOWAGE_SHARD"]);
     }
 
     #[test]

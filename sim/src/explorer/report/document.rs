@@ -17,6 +17,8 @@ pub struct Document<'a> {
     rate: f64,
     cells: Cells<'a>,
     promises: Vec<Judged>,
+    /// What had to be met and was not, in words; more than none of it fails a run as a broken promise does.
+    gaps: Vec<String>,
 }
 
 /// Which faults met a call in which phase.
@@ -54,7 +56,8 @@ impl<'a> Document<'a> {
             schedules: report.judged.get(promise.name()).copied().unwrap_or_default(),
             limited: report.limited.get(promise.name()).copied().unwrap_or_default(),
         };
-        Self { report, rate: report.rate(), cells, promises: Promise::ALL.map(judged).into() }
+        let promises = Promise::ALL.map(judged).into();
+        Self { report, rate: report.rate(), cells, promises, gaps: report.gaps() }
     }
 
     /// The document as text.
@@ -137,6 +140,17 @@ mod tests {
         assert_eq!(document["failures"][0]["line"], samples::LINE);
         assert_eq!(document["failures"][0]["promise"], "I6");
         assert!(document["failures"][0]["message"].is_string());
+    }
+
+    #[test]
+    fn the_document_tells_what_was_not_met() {
+        let gaps =
+            |report: &Report| serde_json::to_value(Document::of(report)).expect("it can be written")["gaps"].clone();
+        assert_eq!(gaps(&samples::report()), serde_json::json!([]), "of a part nothing is missing");
+        let gaps = gaps(&samples::gaps());
+        let gaps: Vec<&str> = gaps.as_array().expect("a list").iter().filter_map(Value::as_str).collect();
+        assert!(gaps.contains(&"45 of 90 crash points of rotate were tried"), "{gaps:?}");
+        assert!(gaps.contains(&"lost-answer met no call in rotate"), "{gaps:?}");
     }
 
     #[test]

@@ -1,9 +1,11 @@
 //! What a campaign found: plain data that is written down, read again, merged and shown.
 //!
+//! - [`Conclusion`]: what it comes to in a word, the same in all that follow;
 //! - [`document`]: the report as one JSON document, and read back from it;
 //! - [`merge`]: the documents of all shards of a campaign as one;
 //! - [`text`] for people at a terminal, [`html`] for people with a browser, [`junit`] for machines that collect tests.
 
+mod conclusion;
 pub mod document;
 mod drawings;
 pub mod html;
@@ -24,13 +26,13 @@ use serde::{Deserialize, Serialize};
 use crate::effects::Fault;
 
 use super::campaign::{Campaign, Profile};
-use super::cells::{REASONS, why_never};
+use super::cells::why_never;
 use super::run::Outcome;
 use super::scenario::{Phase, Scenario};
-use super::scenarios;
 use super::schedule::Schedule;
 use super::shard::Shard;
 
+pub use conclusion::Conclusion;
 pub use drawings::Drawings;
 pub use keychart::KeyChart;
 pub use verdict::{Broken, Verdict};
@@ -171,25 +173,6 @@ impl Report {
         all.filter(|(fault, phase)| why_never(fault, *phase).is_none()).collect()
     }
 
-    /// What an exploration of everything has to meet and this one did not, in words: cells, crash points, reasons of
-    /// Ready. Nothing where only a part was explored.
-    pub fn gaps(&self) -> Vec<String> {
-        if !self.complete || self.shard != Shard::WHOLE || self.scenarios.len() < scenarios::ALL.len() {
-            return Vec::new();
-        }
-        let met = self.cells();
-        let cells = self.cells_expected().into_iter().filter(|cell| !met.contains_key(cell));
-        let cells = cells.map(|(fault, phase)| format!("{fault} met no call in {phase}"));
-        // The quick profile has some of them.
-        let all = self.profile != Profile::Quick;
-        let rows = self.scenarios.iter().filter(|(_, row)| all && row.crash_points != row.crash_points_expected);
-        let crashes = rows.map(|(name, row)| {
-            format!("{} of {} crash points of {name} were tried", row.crash_points, row.crash_points_expected)
-        });
-        let told = REASONS.iter().map(ToString::to_string).filter(|reason| !self.reasons.contains(reason));
-        cells.chain(crashes).chain(told.map(|reason| format!("no claim came to {reason}"))).collect()
-    }
-
     /// Notes what a schedule showed.
     pub(super) fn note(&mut self, scenario: &str, verdict: &Verdict) {
         self.schedules += 1;
@@ -237,6 +220,16 @@ impl Slow {
 }
 
 impl Failure {
+    /// The command that plays it again, for a shell.
+    pub fn command(&self) -> String {
+        replay(&self.line)
+    }
+
+    /// The command that plays the smaller schedule again, where there is one.
+    pub fn smaller_command(&self) -> Option<String> {
+        self.shrunk.as_deref().map(replay)
+    }
+
     pub(super) fn of(schedule: &Schedule, broken: &Broken) -> Self {
         Self {
             line: schedule.to_string(),
@@ -245,6 +238,11 @@ impl Failure {
             shrunk: None,
         }
     }
+}
+
+/// No line has a quote in it.
+fn replay(line: &str) -> String {
+    format!("stowage-sim replay '{line}'")
 }
 
 /// The processor, as the kernel calls it.

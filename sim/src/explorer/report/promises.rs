@@ -1,5 +1,6 @@
 //! Which promises a schedule puts to the test.
 
+use crate::effects::Fault;
 use crate::explorer::others;
 use crate::explorer::run::{FIRST_SEED, Outcome};
 use crate::explorer::schedule::Schedule;
@@ -13,11 +14,9 @@ enum Judged {
     Always,
     /// Once a run has come to rest.
     AtRest,
-    /// Once a run in which nobody but network and services did anything has come to what the user wanted.
+    /// Where faults of nobody but network and services met a call, and the end was compared with that without them.
     AtEnd,
-    /// Where a fault has lasted.
-    AfterLasting,
-    /// Where a user's acts came in another order than that of the first seed.
+    /// Where a user's acts came in another order than that of the first seed, and the end was compared with the first's.
     InOrders,
     /// Where a claim was deleted.
     InDeletions,
@@ -30,18 +29,28 @@ pub(super) fn is_judged(promise: Promise, schedule: &Schedule, outcome: &Outcome
     match judged(promise) {
         Judged::Always => true,
         Judged::AtRest => outcome.history.at_rest().is_some(),
-        Judged::AtEnd => {
-            outcome.reached
-                && !outcome.faults.is_empty()
-                && !outcome.faults.iter().any(|fault| others::is_somebodys_doing(*fault))
-        }
-        Judged::AfterLasting => !schedule.plan.clone().lasting_and_once().0.is_empty() && !outcome.faults.is_empty(),
+        Judged::AtEnd => is_compared(promise, outcome) && is_with_faults(schedule) && !outcome.faults.is_empty(),
         Judged::InOrders => {
-            outcome.reached && schedule.plan.is_empty() && schedule.scenario.has_orders() && schedule.seed != FIRST_SEED
+            let other = schedule.scenario.has_orders() && schedule.seed != FIRST_SEED;
+            is_compared(promise, outcome) && !is_with_faults(schedule) && other
         }
         Judged::InDeletions => outcome.history.events.iter().any(deletes_a_claim),
         Judged::InHaste => schedule.scenario.has_haste() && outcome.faults.is_empty(),
     }
+}
+
+/// Whether the end of a run was compared with that of another: where it came to what the user wanted, nobody had a hand in it,
+/// and it had broken nothing else.
+fn is_compared(promise: Promise, outcome: &Outcome) -> bool {
+    let somebodys = |fault: &Fault| others::is_somebodys_doing(*fault);
+    outcome.reached
+        && !outcome.faults.iter().any(somebodys)
+        && outcome.violations.iter().all(|violation| violation.promise == promise)
+}
+
+/// Whether the end is compared with that without faults.
+fn is_with_faults(schedule: &Schedule) -> bool {
+    !schedule.plan.is_empty() && schedule.scenario.ends_alike
 }
 
 fn deletes_a_claim(event: &Event) -> bool {
@@ -55,12 +64,40 @@ fn judged(promise: Promise) -> Judged {
         L6,
     };
     match promise {
-        I1 | I2 | I3 | I4 | I5 | I6 | I7 | I8 | I9 | I10 | I11 | I12 | I13 | I15 | E3 | L1 | L4 => Judged::Always,
-        I14 | I16 | E1 | L3 => Judged::AtRest,
+        I1 | I2 | I3 | I4 | I5 | I6 | I7 | I8 | I9 | I10 | I11 | I12 | I13 | I15 | E2 | E3 | L1 | L3 | L4 | L6 => {
+            Judged::Always
+        }
+        I14 | I16 | E1 => Judged::AtRest,
         D1 => Judged::AtEnd,
-        L6 | E2 => Judged::AfterLasting,
         D2 => Judged::InOrders,
         L2 => Judged::InDeletions,
         L5 => Judged::InHaste,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+
+    use super::*;
+    use crate::explorer::{run, scenarios};
+
+    #[rstest]
+    #[case::ends_alike("create 1 kube:create secrets@1 lost-answer", Promise::D1, true)]
+    #[case::without_faults("create 1", Promise::D1, false)]
+    #[case::ends_in_more_than_one_way("UNALIKE 1 kube:create secrets@1 lost-answer", Promise::D1, false)]
+    #[case::another_order("any-order 2", Promise::D2, true)]
+    #[case::the_first_order("any-order 1", Promise::D2, false)]
+    #[case::no_fault_lasts("create 1", Promise::L6, true)]
+    #[case::no_fault_lasts("create 1", Promise::E2, true)]
+    #[case::no_rotation_at_rest("create 1", Promise::L3, true)]
+    fn a_promise_is_judged_where_it_could_be_seen_broken(
+        #[case] line: &str,
+        #[case] promise: Promise,
+        #[case] expected: bool,
+    ) {
+        let unalike = scenarios::ALL.iter().find(|it| !it.ends_alike).expect("there is one").name;
+        let schedule: Schedule = line.replace("UNALIKE", unalike).parse().expect("a schedule");
+        assert_eq!(is_judged(promise, &schedule, &run(&schedule)), expected);
     }
 }

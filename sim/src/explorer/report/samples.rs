@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::explorer::scenario::Phase;
-use crate::explorer::{Profile, Shard};
+use crate::explorer::scenario::{Phase, Scenario};
+use crate::explorer::{Profile, Shard, scenarios};
 
 use super::{Failure, Report, ScenarioReport, Slow};
 
@@ -39,6 +39,20 @@ pub(super) fn report() -> Report {
         failures: vec![failure],
         hashes: BTreeMap::new(),
     }
+}
+
+/// What a campaign has to tell that was over before its first schedule.
+pub(super) fn nothing() -> Report {
+    let (judged, limited) = (BTreeMap::new(), BTreeMap::new());
+    let (scenarios, reasons) = (BTreeMap::new(), BTreeSet::new());
+    Report { schedules: 0, complete: false, failures: Vec::new(), scenarios, judged, limited, reasons, ..report() }
+}
+
+/// Of everything: no promise was broken, and next to nothing was met.
+pub(super) fn gaps() -> Report {
+    let row = |it: &&Scenario| (it.name.to_owned(), scenario(it.about, it.phase, 10, &["conflict"]));
+    let scenarios = scenarios::ALL.iter().map(row).collect();
+    Report { shard: Shard::WHOLE, failures: Vec::new(), scenarios, ..report() }
 }
 
 fn scenario(about: &str, phase: Phase, schedules: u64, faults: &[&str]) -> ScenarioReport {

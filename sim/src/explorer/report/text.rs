@@ -14,7 +14,8 @@ const GOOD: Style = AnsiColor::Green.on_default();
 const BUSY: Style = AnsiColor::Yellow.on_default();
 const BAD: Style = AnsiColor::Red.on_default();
 
-/// Writes a report: a table of scenarios, sums, and each failure in a line that begins with what replays it.
+/// Writes a report: a table of scenarios, sums, and each failure in a line that a shell takes: what replays it, with a
+/// comment; one more for the smaller schedule.
 ///
 /// # Errors
 /// Those of the stream.
@@ -70,19 +71,25 @@ fn write_sums(out: &mut impl Write, report: &Report) -> io::Result<()> {
     if !report.complete {
         writeln!(out, "{BUSY}not all was run: cut short{BUSY:#}")?;
     }
-    match report.failures.len() as u64 {
-        0 => writeln!(out, "{GOOD}✓ every promise was kept{GOOD:#}"),
-        many => writeln!(out, "{BAD}✗ {} broke a promise{BAD:#}\n", counted(many, "schedule")),
+    for gap in report.gaps() {
+        writeln!(out, "{BUSY}{gap}{BUSY:#}")?;
+    }
+    let conclusion = report.conclusion();
+    match conclusion {
+        _ if conclusion.is_failure() => writeln!(out, "{BAD}✗ {conclusion}{BAD:#}"),
+        _ if conclusion.is_good() => writeln!(out, "{GOOD}✓ {conclusion}{GOOD:#}"),
+        _ => writeln!(out, "{BUSY}{conclusion}{BUSY:#}"),
     }
 }
 
+/// What can be pasted into a shell as it is: what there is to say of the command is a comment to it.
 fn write_failure(out: &mut impl Write, failure: &Failure) -> io::Result<()> {
     let words = Promise::ALL.into_iter().find(|promise| promise.name() == failure.promise).map_or("", Promise::words);
-    let (promise, message) = (&failure.promise, failure.message.replace('\n', " "));
-    write!(out, "stowage-sim replay '{}' {BAD}{promise}{BAD:#} ({words}): {message}", failure.line)?;
-    match &failure.shrunk {
-        Some(shrunk) => writeln!(out, "; smaller: '{shrunk}'"),
-        None => writeln!(out),
+    let (promise, message) = (&failure.promise, failure.message.replace(['\n', '\r'], " "));
+    writeln!(out, "\n{}  # {BAD}{promise}{BAD:#} ({words}): {message}", failure.command())?;
+    match failure.smaller_command() {
+        Some(command) => writeln!(out, "{command}  # {promise}, smaller"),
+        None => Ok(()),
     }
 }
 
@@ -108,19 +115,36 @@ mod tests {
     }
 
     #[test]
-    fn a_failure_is_one_line_that_begins_with_what_replays_it() {
+    fn a_failure_is_a_line_for_a_shell_and_one_for_the_smaller_schedule() {
         let mut report = samples::report();
         report.failures[0].message = "two\nlines".to_owned();
         let text = plain(&report);
-        let last = text.lines().last().expect("there are lines");
-        assert!(last.starts_with(&format!("stowage-sim replay '{}' I6 (", samples::LINE)), "{last}");
-        assert!(last.contains("two lines"), "{last}");
+        let [.., last, smaller] = text.lines().collect::<Vec<_>>()[..] else { panic!("there are lines: {text}") };
+        assert!(last.starts_with(&format!("stowage-sim replay '{}'  # I6 (", samples::LINE)), "{last}");
+        assert!(last.ends_with("): two lines"), "{last}");
+        assert_eq!(smaller, "stowage-sim replay 'rotate 1 #17 crash(before)'  # I6, smaller");
     }
 
     #[test]
     fn what_was_cut_short_is_not_told_as_whole() {
         let report = Report { complete: false, failures: Vec::new(), ..samples::report() };
         let text = plain(&report);
-        assert!(text.contains("not all was run") && text.contains("✓ every promise was kept"), "{text}");
+        assert!(text.contains("not all was run") && text.contains("✓ no promise was broken by what was run"), "{text}");
+        assert!(!text.contains("every promise"), "{text}");
+    }
+
+    #[test]
+    fn where_nothing_was_run_nothing_was_kept() {
+        for report in [samples::nothing(), Report { complete: true, ..samples::nothing() }] {
+            let text = plain(&report);
+            assert!(text.contains("no schedule") && !text.contains('✓') && !text.contains("kept"), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_was_not_met_is_told() {
+        let text = plain(&samples::gaps());
+        assert!(text.contains("\nlost-answer met no call in rotate\n"), "{text}");
+        assert!(text.ends_with("✗ no promise was broken, but not all was tried\n"), "{text}");
     }
 }

@@ -32,6 +32,7 @@ pub fn page(report: &Report, drawings: &Drawings) -> String {
                 h1 { (title) }
                 (summary(report))
                 (failures(report, drawings))
+                (gaps(report))
                 (scenarios(report))
                 (heat::table(report))
                 (promises(report))
@@ -46,13 +47,10 @@ pub fn page(report: &Report, drawings: &Drawings) -> String {
 
 fn summary(report: &Report) -> Markup {
     let (cells, expected) = (report.cells().len(), report.cells_expected().len());
-    let verdict = match report.failures.len() {
-        0 => "every promise was kept".to_owned(),
-        many => format!("{many} of them broke a promise"),
-    };
+    let conclusion = report.conclusion();
     let profile = format!("{:?}", report.profile).to_lowercase();
     html! {
-        p.verdict.bad[!report.failures.is_empty()] { (verdict) }
+        p.verdict.bad[conclusion.is_failure()].open[!conclusion.is_failure() && !conclusion.is_good()] { (conclusion) }
         dl.facts {
             div { dt { "profile" } dd { (profile) } }
             div { dt { "seed" } dd { (report.seed) } }
@@ -82,16 +80,29 @@ fn failure(failure: &Failure, drawings: &Drawings) -> Markup {
     html! {
         article.failure {
             h3 { (failure.promise) ": " (failure.message) }
-            pre { "stowage-sim replay '" (failure.line) "'" }
-            @if let Some(shrunk) = &failure.shrunk {
+            pre { (failure.command()) }
+            @if let Some(command) = failure.smaller_command() {
                 p { "The smallest schedule found that breaks the same promise:" }
-                pre { "stowage-sim replay '" (shrunk) "'" }
+                pre { (command) }
             }
             @if let Some(timeline) = timeline {
                 details {
                     summary { "Timeline of " code { (timeline.line) } }
                     (timeline::table(timeline))
                 }
+            }
+        }
+    }
+}
+
+fn gaps(report: &Report) -> Markup {
+    let gaps = report.gaps();
+    html! {
+        @if !gaps.is_empty() {
+            section id="gaps" {
+                h2 { "Not met" }
+                p { "What an exploration of everything has to meet, and this one did not." }
+                ul { @for gap in gaps { li { (gap) } } }
             }
         }
     }
@@ -124,8 +135,8 @@ fn promises(report: &Report) -> Markup {
         section id="promises" {
             h2 { "Promises" }
             p {
-                "Judged: schedules in which a promise was put to the test. Those with none are judged otherwise. \
-                 Limited: schedules in which it ended at a limit that the contract states."
+                "Judged: schedules in which a promise could have been seen broken; those of the end without faults or of \
+                 another order (D1, D2) only where ends were compared. Limited: schedules in which it ended at a limit that the contract states."
             }
             div.wide { table {
                 thead { tr { th { "" } th { "promise" } th.number { "judged" } th.number { "limited" }
@@ -240,6 +251,18 @@ mod tests {
     fn without_failures_there_is_no_section_for_them() {
         let report = Report { failures: Vec::new(), ..samples::report() };
         let page = page(&report, &Drawings::default());
-        assert!(page.contains("every promise was kept") && !page.contains("id=\"failures\""));
+        assert!(page.contains("<p class=\"verdict\">every promise was kept") && !page.contains("id=\"failures\""));
+        assert!(!page.contains("id=\"gaps\""));
+    }
+
+    #[test]
+    fn what_makes_the_command_fail_is_no_green_page() {
+        let page = |report| page(&report, &Drawings::default());
+        let gaps = page(samples::gaps());
+        assert!(gaps.contains("<p class=\"verdict bad\">no promise was broken, but not all was tried"), "{gaps}");
+        assert!(gaps.contains("<section id=\"gaps\"") && gaps.contains("<li>lost-answer met no call in rotate</li>"));
+        assert!(page(samples::nothing()).contains("<p class=\"verdict bad\">no schedule was run"));
+        let idle = page(Report { complete: true, ..samples::nothing() });
+        assert!(idle.contains("<p class=\"verdict open\">no schedule falls to this shard"));
     }
 }
