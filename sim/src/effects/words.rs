@@ -30,6 +30,14 @@ impl Fault {
         self.words().0
     }
 
+    /// Its name where faults are counted, which no other has: that a name is taken is called the same of Secrets and of buckets.
+    pub fn kind(self) -> &'static str {
+        match self {
+            Self::BucketExists => "bucket-exists",
+            other => other.name(),
+        }
+    }
+
     /// Name and parameter.
     fn words(self) -> (&'static str, Parameter) {
         use Parameter::{None, Number, Off, Signed, Word};

@@ -168,7 +168,7 @@ impl Report {
     /// The cells that there are: faults that exist, in phases that were explored and that have calls for them.
     pub fn cells_expected(&self) -> BTreeSet<(&'static str, Phase)> {
         let phases: BTreeSet<Phase> = self.scenarios.values().map(|row| row.phase).collect();
-        let faults: BTreeSet<&str> = Fault::all_single().iter().map(|fault| fault.name()).collect();
+        let faults: BTreeSet<&str> = Fault::all_single().iter().map(|fault| fault.kind()).collect();
         let all = faults.iter().flat_map(|fault| phases.iter().map(|phase| (*fault, *phase)));
         all.filter(|(fault, phase)| why_never(fault, *phase).is_none()).collect()
     }

@@ -49,7 +49,7 @@ impl Verdict {
         let judged = Promise::ALL.into_iter().filter(|promise| promises::is_judged(*promise, schedule, outcome));
         Self {
             hash: None,
-            faults: outcome.faults.iter().map(|fault| fault.name().to_owned()).collect(),
+            faults: outcome.faults.iter().map(|fault| fault.kind().to_owned()).collect(),
             judged: judged.map(name).collect(),
             limited: outcome.limits.iter().map(|limit| name(limit.promise)).collect(),
             reasons: reasons(&outcome.history),
