@@ -156,6 +156,7 @@ impl Observer {
         let api: Api<Secret> = Api::namespaced(self.client.clone(), namespace);
         let secret = api.get_opt(name).await.map_err(|error| kubernetes::failure(&error))?;
         if cache.has_deleted(&secret) {
+            // It is of the server's past.
             return Err(Failure::Conflict);
         }
         let secret = secret.map(Arc::new);
