@@ -258,6 +258,12 @@ pub(crate) fn ready_reason(claim: &BucketClaim) -> Option<&str> {
     (ready.observed_generation == claim.metadata.generation).then_some(ready.reason.as_str())
 }
 
+/// Message of the condition `Ready`; empty if there is none.
+pub(crate) fn ready_message(claim: &BucketClaim) -> &str {
+    let conditions = claim.status.as_ref().map(|status| status.conditions.as_slice()).unwrap_or_default();
+    conditions.iter().find(|condition| condition.type_ == "Ready").map_or("", |ready| ready.message.as_str())
+}
+
 fn json_merge(object: &mut Value, further: Value) {
     if let (Value::Object(fields), Value::Object(further)) = (object, further) {
         fields.extend(further);

@@ -2,11 +2,16 @@
 
 use futures::stream::{self, StreamExt, TryStreamExt};
 use kube::ResourceExt;
+use kube::api::{Patch, PatchParams};
 use kube::runtime::wait::conditions::is_deleted;
-use serde_json::json;
+use serde_json::{Value, json};
 use stowage_operator::api::wire::Role;
 
-use crate::cluster::{World, check};
+use crate::cluster::{World, check, explain};
+use crate::stage::{Stage, ready_message};
+
+/// Somebody's, as a backup tool has it.
+const FINALIZER: &str = "example.com/backup";
 
 /// More than one DeleteObjects takes, and more than one slice.
 const OBJECTS: usize = 1_200;
@@ -56,6 +61,41 @@ pub(super) async fn refused(world: &World) -> Result<String, String> {
     let seen = seen.await?;
     operator.terminate().await?;
     Ok(seen)
+}
+
+/// A key that somebody's finalizer keeps goes on to open its bucket: the claim waits, and says for what.
+pub(super) async fn kept(world: &World) -> Result<String, String> {
+    let stage = world.stage("kept").await?;
+    let mut operator = stage.start_operator(&[]).await?;
+    let seen = stage.under(&mut operator, async {
+        let claim = stage.claim("data", json!({"deletionPolicy": "Delete"})).await?;
+        stage.ready("data").await?;
+        let bucket = format!("{}-data", stage.tenant);
+        let keys = stage.internal(&claim, Role::VirtualCredential).await?;
+        let key = keys.first().ok_or("there is no key")?.name_any();
+        set_finalizers(&stage, &key, json!([FINALIZER])).await?;
+        stage.ask_to_delete("data").await?;
+        let told = stage.shows("data", "BackendError").await?;
+        let message = ready_message(&told);
+        check(message.contains(&key) && message.contains(FINALIZER), || format!("the claim says: {message}"))?;
+        let kept = stage.world.store.tags(&bucket).await?;
+        check(kept.is_some(), || format!("bucket {bucket} is gone before the key"))?;
+        set_finalizers(&stage, &key, json!(null)).await?;
+        stage.gone(&claim).await?;
+        stage.nothing_left(&claim).await?;
+        let left = stage.world.store.tags(&bucket).await?;
+        check(left.is_none(), || format!("bucket {bucket} is still there"))?;
+        Ok(format!("bucket {bucket} and its claim went after the key that was kept"))
+    });
+    let seen = seen.await?;
+    operator.terminate().await?;
+    Ok(seen)
+}
+
+async fn set_finalizers(stage: &Stage<'_>, secret: &str, finalizers: Value) -> Result<(), String> {
+    let patch = Patch::Merge(json!({"metadata": {"finalizers": finalizers}}));
+    let patched = stage.secrets(&stage.system).patch(secret, &PatchParams::default(), &patch).await;
+    explain(format!("can't patch Secret {secret}"), patched).map(|_| ())
 }
 
 /// A claim whose finalizer is stripped by hand leaves keys behind, which are revoked; its bucket stays.

@@ -52,6 +52,8 @@ pub enum Scenario {
     ObjectTable,
     /// What is left of a claim whose finalizer was stripped by hand is revoked.
     StrippedFinalizer,
+    /// A key that somebody's finalizer keeps holds up its claim, which says so, and its bucket.
+    KeptSecret,
     /// A namespace is deleted with the claims in it.
     NamespaceDeleted,
     /// A claim is bound, deleted, and gets its retained bucket back.
@@ -206,6 +208,7 @@ impl Scenario {
             Self::ForcedDeletion => departure::forced(world).await,
             Self::RefusedDeletion => departure::refused(world).await,
             Self::StrippedFinalizer => departure::stripped(world).await,
+            Self::KeptSecret => departure::kept(world).await,
             Self::NameConflict => conflicts::name(world).await,
             Self::SecretConflict => conflicts::secret(world).await,
             Self::Unreadable => unreadable::play(world).await,
