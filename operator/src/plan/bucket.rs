@@ -140,9 +140,10 @@ fn create(view: &View, record: &BucketRecord, stored: &Stored) -> Result<(), Hal
     // A record that this pass found may be one of a claim that was bound, whose key lost its labels with it; and it may
     // be older than what another operator noted meanwhile. What is still to be written into it, the server refuses then.
     // A key that is there is one to another bucket, or the claim would be bound.
-    let key = AccessKeyId::of(&record.uid, record.generation).secret_name();
     let found = view.own_target != Some(record.generation);
-    if found && !view.absent.contains(&key) && !view.live.contains(&key) {
+    if found
+        && let Some(key) = last_keys(view, record).find(|key| !view.absent.contains(key) && !view.live.contains(key))
+    {
         return Err(Look::Internal(key).into());
     }
     if found && record.absence && view.own_lists == 0 {
@@ -153,6 +154,15 @@ fn create(view: &View, record: &BucketRecord, stored: &Stored) -> Result<(), Hal
         return Err(rewrite(view, &noted, stored, Change::NoteAbsence));
     }
     Err(Act::CreateBucket(target(record)).into())
+}
+
+/// Names of the keys that a claim may have by which it was bound by a record: the one that this aims at, which need not have been
+/// made, the one before it, and the last that the status told.
+fn last_keys(view: &View, record: &BucketRecord) -> impl Iterator<Item = String> {
+    let before = record.generation.checked_sub(1).filter(|before| *before > 0);
+    let generations = [Some(record.generation), before, view.status_before.told_generation()];
+    let uid = record.uid.clone();
+    generations.into_iter().flatten().map(move |generation| AccessKeyId::of(&uid, generation).secret_name())
 }
 
 /// The store would not make the bucket because it is somebody else's. That it was absent before is no sign any more that it

@@ -2,6 +2,7 @@
 
 use super::super::bind::target;
 use super::*;
+use crate::api::AccessKeyId;
 
 // covers: 2.record.settled, 3.2.create.absence
 #[test]
@@ -347,4 +348,30 @@ fn the_versioning_of_a_bound_bucket_is_asked_after_an_edit_and_not_at_rest() {
     assert!(matches!(set, Step::Act(Act::SetVersioning(..))), "{set}");
     view.learn(&set, Answer::Done);
     assert!(matches!(step(&view), Step::Act(Act::WriteStatus(..))), "{}", step(&view));
+}
+
+/// A rotation has aimed at the next key, which was not made; record and key lost their labels, and somebody deleted the bucket.
+// covers: 2.record.settled
+#[test]
+fn before_a_bucket_is_made_the_keys_before_the_one_aimed_at_are_looked_for() {
+    for told in [None, Some(1)] {
+        let mut view =
+            holding(|record| (record.generation, record.absence) = (if told.is_some() { 5 } else { 2 }, true));
+        view.bucket = Some(BucketSeen::Absent);
+        view.status_before.rotation_generation = told;
+        let key = stored(&facts(&view).content(NAMESPACE, Some(&SecretKey::new("s3cr3t".into()))));
+        let key_1 = AccessKeyId::of(&view.claim.uid, 1).secret_name();
+        loop {
+            let step = step(&view);
+            match &step {
+                Step::Look(Look::Internal(name)) if *name == key_1 => {
+                    break view.learn(&step, Answer::Secret(Some(key)));
+                }
+                Step::Look(Look::Internal(_)) => view.learn(&step, Answer::Secret(None)),
+                other => panic!("{other}"),
+            }
+        }
+        let Step::Act(Act::Patch(patch)) = step(&view) else { panic!("{}", step(&view)) };
+        assert_eq!(patch.change, Change::Settle, "it was bound, and is not made anew");
+    }
 }
