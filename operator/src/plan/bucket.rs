@@ -209,6 +209,10 @@ fn take(
             None => return Err(Look::Contents(target(record)).into()),
             Some(true) => {
                 require_fresh(view)?;
+                if view.own_target != Some(record.generation) && view.own_lists == 0 {
+                    // As before a bucket is made: the record may be another by now, which knows nothing of absence.
+                    return Err(Look::Own.into());
+                }
                 return tag(view, record, &BTreeMap::new());
             }
             Some(false) => {}

@@ -375,3 +375,15 @@ fn before_a_bucket_is_made_the_keys_before_the_one_aimed_at_are_looked_for() {
         assert_eq!(patch.change, Change::Settle, "it was bound, and is not made anew");
     }
 }
+
+/// Somebody deleted the record, and another operator made it anew, while this one stood still.
+// covers: 3.2.create.absence
+#[test]
+fn a_bucket_is_not_tagged_by_a_record_that_may_be_another_by_now() {
+    let mut view = holding(|record| record.absence = true);
+    view.bucket = Some(BucketSeen::Present(Some(BTreeMap::new())));
+    (view.bucket_empty, view.own_lists, view.own_target) = (Some(true), 0, None);
+    assert_eq!(step(&view), Step::Look(Look::Own));
+    view.learn(&Step::Look(Look::Own), Answer::Secrets(vec![stored(&record(&view).content(NAMESPACE))]));
+    assert_eq!(verdict(&view), "BucketExists");
+}
