@@ -3,6 +3,7 @@
 use std::pin::pin;
 
 use k8s_openapi::api::core::v1::Secret;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kube::ResourceExt;
 use kube::api::{Api, DeleteParams, ListParams, Patch, PatchParams, PostParams};
 use kube::runtime::wait::conditions::is_deleted;
@@ -253,15 +254,17 @@ impl Stage<'_> {
 
 /// Reason of the condition `Ready`, if it speaks of the claim's current generation.
 pub(crate) fn ready_reason(claim: &BucketClaim) -> Option<&str> {
-    let conditions = &claim.status.as_ref()?.conditions;
-    let ready = conditions.iter().find(|condition| condition.type_ == "Ready")?;
+    let ready = ready(claim)?;
     (ready.observed_generation == claim.metadata.generation).then_some(ready.reason.as_str())
 }
 
 /// Message of the condition `Ready`; empty if there is none.
 pub(crate) fn ready_message(claim: &BucketClaim) -> &str {
-    let conditions = claim.status.as_ref().map(|status| status.conditions.as_slice()).unwrap_or_default();
-    conditions.iter().find(|condition| condition.type_ == "Ready").map_or("", |ready| ready.message.as_str())
+    ready(claim).map_or("", |ready| ready.message.as_str())
+}
+
+fn ready(claim: &BucketClaim) -> Option<&Condition> {
+    claim.status.as_ref()?.conditions.iter().find(|condition| condition.type_ == "Ready")
 }
 
 fn json_merge(object: &mut Value, further: Value) {

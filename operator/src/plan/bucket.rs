@@ -137,23 +137,33 @@ fn create(view: &View, record: &BucketRecord, stored: &Stored) -> Result<(), Hal
         return Err(Stop::failed(Concern::Bucket, why).into());
     }
     require_fresh(view)?;
-    // A record that this pass found may be one of a claim that was bound, whose key lost its labels with it; and it may
-    // be older than what another operator noted meanwhile. What is still to be written into it, the server refuses then.
-    // A key that is there is one to another bucket, or the claim would be bound.
-    let found = view.own_target != Some(record.generation);
-    if found
-        && let Some(key) = last_keys(view, record).find(|key| !view.absent.contains(key) && !view.live.contains(key))
+    // A record that this pass found may be one of a claim that was bound, whose key lost its labels with it. A key that is
+    // there is one to another bucket, or the claim would be bound.
+    let is_unknown = |key: &String| !view.absent.contains(key) && !view.live.contains(key);
+    if is_found(view, record)
+        && let Some(key) = last_keys(view, record).find(is_unknown)
     {
         return Err(Look::Internal(key).into());
     }
-    if found && record.absence && view.own_lists == 0 {
-        return Err(Look::Own.into());
+    if record.absence {
+        require_current(view, record)?;
     }
     if !record.absence {
         let noted = BucketRecord { absence: true, ..record.clone() };
         return Err(rewrite(view, &noted, stored, Change::NoteAbsence));
     }
     Err(Act::CreateBucket(target(record)).into())
+}
+
+/// Whether the record was found, and not made or aimed by this pass.
+fn is_found(view: &View, record: &BucketRecord) -> bool {
+    view.own_target != Some(record.generation)
+}
+
+/// Before what is done because the record tells of absence: one that this pass found may be older than what another operator has
+/// noted or made anew meanwhile, so a live list has to show it. What is still to be written into it, the server refuses then.
+fn require_current(view: &View, record: &BucketRecord) -> Result<(), Halt> {
+    if is_found(view, record) && view.own_lists == 0 { Err(Look::Own.into()) } else { Ok(()) }
 }
 
 /// Names of the keys that a claim may have by which it was bound by a record: the one that this aims at, which need not have been
@@ -209,10 +219,7 @@ fn take(
             None => return Err(Look::Contents(target(record)).into()),
             Some(true) => {
                 require_fresh(view)?;
-                if view.own_target != Some(record.generation) && view.own_lists == 0 {
-                    // As before a bucket is made: the record may be another by now, which knows nothing of absence.
-                    return Err(Look::Own.into());
-                }
+                require_current(view, record)?;
                 return tag(view, record, &BTreeMap::new());
             }
             Some(false) => {}
