@@ -4,10 +4,9 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use k8s_openapi::api::core::v1::{Event, Namespace, Secret};
-use kube::api::{Api, ListParams, ObjectList};
-use kube::{Resource, ResourceExt};
-use serde::Serialize;
-use serde::de::DeserializeOwned;
+use kube::Resource;
+use kube::api::ListParams;
+use kube::core::Request;
 use serde_json::{Value, json};
 use stowage_operator::api::{BucketClaim, S3Backend};
 
@@ -24,17 +23,16 @@ pub(crate) async fn keep(world: &World, directory: &Path, name: &str) -> Result<
     if let Some(rig) = &world.rig {
         keep_logs(rig, &folder).await?;
     }
-    let (mut objects, mut events) = (Vec::new(), Vec::new());
-    objects.extend(documents(&mine(world, Api::<S3Backend>::all(world.client.clone())).await?)?);
-    for namespace in mine(world, Api::<Namespace>::all(world.client.clone())).await? {
-        let name = namespace.name_any();
-        objects.extend(documents(&[namespace])?);
-        objects.extend(documents(&all::<BucketClaim>(world, &name).await?)?);
-        objects.extend(documents(&all::<Secret>(world, &name).await?)?);
-        events.extend(documents(&all::<Event>(world, &name).await?)?);
+    let (mut objects, mut events) = (mine::<S3Backend>(world).await?, Vec::new());
+    for namespace in mine::<Namespace>(world).await? {
+        let name = name_of(&namespace).to_owned();
+        objects.push(namespace);
+        objects.extend(all::<BucketClaim>(world, Some(&name)).await?);
+        objects.extend(all::<Secret>(world, Some(&name)).await?);
+        events.extend(all::<Event>(world, Some(&name)).await?);
     }
-    write(&folder, "objects.yaml", &yaml(objects)?)?;
-    write(&folder, "events.yaml", &yaml(events)?)?;
+    write(&folder, "objects.yaml", &yaml(&objects)?)?;
+    write(&folder, "events.yaml", &yaml(&events)?)?;
     Ok(folder)
 }
 
@@ -49,42 +47,37 @@ async fn keep_logs(rig: &Rig, folder: &Path) -> Result<(), String> {
     rig.logs().await?.iter().try_for_each(|(name, text)| write(folder, name, text))
 }
 
-async fn mine<K>(world: &World, api: Api<K>) -> Result<Vec<K>, String>
-where
-    K: Clone + std::fmt::Debug + DeserializeOwned + Resource,
-{
-    let listed: ObjectList<K> = explain("can't list for the artefacts", api.list(&ListParams::default()).await)?;
-    Ok(listed.items.into_iter().filter(|object| object.name_any().starts_with(&world.prefix)).collect())
+async fn mine<K: Resource<DynamicType = ()>>(world: &World) -> Result<Vec<Value>, String> {
+    let objects = all::<K>(world, None).await?;
+    Ok(objects.into_iter().filter(|object| name_of(object).starts_with(&world.prefix)).collect())
 }
 
-async fn all<K>(world: &World, namespace: &str) -> Result<Vec<K>, String>
-where
-    K: Clone + std::fmt::Debug + DeserializeOwned + Resource<Scope = k8s_openapi::NamespaceResourceScope>,
-    K::DynamicType: Default,
-{
-    let api: Api<K> = Api::namespaced(world.client.clone(), namespace);
-    Ok(explain("can't list for the artefacts", api.list(&ListParams::default()).await)?.items)
+fn name_of(object: &Value) -> &str {
+    object["metadata"]["name"].as_str().unwrap_or_default()
 }
 
-/// Objects as they are shown: with their kind, without bookkeeping, and without what Secrets keep.
-fn documents<K>(objects: &[K]) -> Result<Vec<Value>, String>
-where
-    K: Resource<DynamicType = ()> + Serialize,
-{
-    let document = |object: &K| {
-        let mut document = serde_json::to_value(object).map_err(|error| error.to_string())?;
-        // Objects out of a list come without these.
-        document["apiVersion"] = json!(K::api_version(&()));
-        document["kind"] = json!(K::kind(&()));
-        if let Some(metadata) = document["metadata"].as_object_mut() {
-            metadata.remove("managedFields");
-        }
-        if K::kind(&()) == "Secret" {
-            redact(&mut document);
-        }
-        Ok(document)
-    };
-    objects.iter().map(document).collect()
+/// Objects of a kind as they are shown. They are not read into the kind's type, which has no place for what some scenarios make.
+async fn all<K: Resource<DynamicType = ()>>(world: &World, namespace: Option<&str>) -> Result<Vec<Value>, String> {
+    let what = format!("can't list {} for the artefacts", K::plural(&()));
+    let request = Request::new(K::url_path(&(), namespace)).list(&ListParams::default());
+    let request = request.map_err(|error| format!("{what}: {error}"))?;
+    let mut list: Value = explain(&what, world.client.request(request).await)?;
+    let objects = list["items"].as_array_mut().ok_or_else(|| format!("{what}: the answer is no list"))?;
+    Ok(objects.iter_mut().map(|object| document::<K>(object.take())).collect())
+}
+
+/// An object as it is shown: with its kind, without bookkeeping, and without what a Secret keeps.
+fn document<K: Resource<DynamicType = ()>>(mut object: Value) -> Value {
+    // Objects out of a list come without these.
+    object["apiVersion"] = json!(K::api_version(&()));
+    object["kind"] = json!(K::kind(&()));
+    if let Some(metadata) = object["metadata"].as_object_mut() {
+        metadata.remove("managedFields");
+    }
+    if K::kind(&()) == "Secret" {
+        redact(&mut object);
+    }
+    object
 }
 
 /// Puts lengths in place of a Secret's values.
@@ -97,9 +90,9 @@ fn redact(secret: &mut Value) {
     }
 }
 
-fn yaml(documents: Vec<Value>) -> Result<String, String> {
-    documents.into_iter().try_fold(String::new(), |mut text, document| {
-        let document = serde_saphyr::to_string(&document).map_err(|error| error.to_string())?;
+fn yaml(documents: &[Value]) -> Result<String, String> {
+    documents.iter().try_fold(String::new(), |mut text, document| {
+        let document = serde_saphyr::to_string(document).map_err(|error| error.to_string())?;
         // Writing to a string can't fail.
         let _ = writeln!(text, "---\n{}", document.trim_end());
         Ok(text)
@@ -122,15 +115,14 @@ fn write(folder: &Path, name: &str, content: &str) -> Result<(), String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cluster::from_json;
 
     #[test]
     fn a_secret_is_shown_without_its_values() {
-        let secret: Secret = from_json(json!({
+        let secret = json!({
             "metadata": {"name": "photos-s3", "managedFields": [{"manager": "m"}]},
             "data": {"AWS_SECRET_ACCESS_KEY": "c2VjcmV0"},
-        }));
-        let shown = yaml(documents(&[secret]).unwrap()).unwrap();
+        });
+        let shown = yaml(&[document::<Secret>(secret)]).unwrap();
         assert!(
             shown.contains("kind: Secret") && shown.contains("photos-s3") && shown.contains("AWS_SECRET_ACCESS_KEY")
         );

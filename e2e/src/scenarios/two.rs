@@ -1,12 +1,14 @@
 //! Two operators at once, as in a rollout that overlaps or a node that comes back.
 
+use std::time::{Duration, Instant};
+
 use futures::future::try_join_all;
-use k8s_openapi::api::core::v1::Secret;
 use kube::ResourceExt;
 use kube::api::ListParams;
 use serde_json::json;
 use stowage_operator::api::BucketClaim;
-use stowage_operator::api::wire::{self, Role};
+use stowage_operator::api::wire::Role;
+use tokio::time::sleep;
 
 use super::rotation::expiry;
 use super::whole::{Given, given};
@@ -14,6 +16,8 @@ use crate::cluster::{World, check, explain, text};
 use crate::stage::Stage;
 
 const CLAIMS: usize = 12;
+/// Between two looks at what is to come to agree.
+const LOOK: Duration = Duration::from_millis(50);
 
 /// Both work on all claims from the beginning to the end; one is killed in between and comes back.
 pub(super) async fn operators(world: &World) -> Result<String, String> {
@@ -47,33 +51,29 @@ async fn come(stage: &Stage<'_>, numbers: std::ops::Range<usize>) -> Result<Vec<
     .await
 }
 
-/// Where one of them finds that the other has begun it may make another key: then the first one is on its way out, and the
-/// consumer Secret shows the other.
+/// Where one of them finds that the other has begun it may make another key, and the claim goes over to that: to what the consumer
+/// Secret shows first, then to what the status tells, and then the first key is on its way out. In between they disagree.
 async fn one_current(stage: &Stage<'_>, claim: &BucketClaim) -> Result<Given, String> {
+    let deadline = Instant::now() + stage.world.patience;
     loop {
-        let keys = stage.internal(claim, Role::VirtualCredential).await?;
-        let generation =
-            |key: &Secret| key.labels().get(wire::ROTATION_GENERATION).and_then(|text| text.parse::<u64>().ok());
-        let mut current: Vec<&Secret> = keys.iter().filter(|key| expiry(key).is_none()).collect();
-        current.sort_by_key(|key| generation(key));
-        match &current[..] {
-            [] => return Err(format!("claim {} has no current key", claim.name_any())),
-            [key] => return told(stage, claim, &text(key, "access_key_id")).await,
-            [oldest, ..] => {
-                let leaves = |key: Option<&Secret>| key.is_none_or(|key| expiry(key).is_some());
-                stage.world.wait(&stage.secrets(&stage.system), &oldest.name_any(), "on its way out", leaves).await?;
-            }
+        match settled(stage, &claim.name_any()).await {
+            Err(_) if Instant::now() < deadline => sleep(LOOK).await,
+            settled => return settled,
         }
     }
 }
 
-/// Waits until a claim's status tells of this key, which is then the one that its consumer Secret holds.
-async fn told(stage: &Stage<'_>, claim: &BucketClaim, key: &str) -> Result<Given, String> {
-    let tells = |claim: Option<&BucketClaim>| {
-        claim.and_then(|claim| claim.status.as_ref()).is_some_and(|status| status.access_key_id.as_deref() == Some(key))
-    };
-    let found = stage.world.wait(&stage.claims(), &claim.name_any(), "told of its key", tells).await?;
-    given(stage, &found.ok_or("the claim is gone")?).await
+/// Fails unless the claim has one current key, of which its status and its consumer Secret tell.
+async fn settled(stage: &Stage<'_>, name: &str) -> Result<Given, String> {
+    let claim = explain(format!("can't read claim {name}"), stage.claims().get(name).await)?;
+    let keys = stage.internal(&claim, Role::VirtualCredential).await?;
+    let given = given(stage, &claim).await?;
+    let current: Vec<String> =
+        keys.iter().filter(|key| expiry(key).is_none()).map(|key| text(key, "access_key_id")).collect();
+    check(current == [given.key_id.clone()], || {
+        format!("claim {name} has the current keys {current:?}, and shows {}", given.key_id)
+    })?;
+    Ok(given)
 }
 
 /// A claim goes with its bucket, and leaves nothing.
