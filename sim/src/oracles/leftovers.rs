@@ -54,8 +54,9 @@ fn judge_secret(state: &State<'_>, (namespace, name): Place<'_>, held: &Held<'_>
         }
         Secret::Consumer(_) => {
             let bound = life.claim.object["status"]["boundSecretName"].as_str();
-            // While its name is another's a claim does nothing else.
-            let waits = life.claim.is_paused() || life.claim.reason() == Some("SecretConflict");
+            // While its name, or that of its next key, is another's a claim does nothing else.
+            let is_stopped = matches!(life.claim.reason(), Some("SecretConflict" | "CreationInconsistent"));
+            let waits = life.claim.is_paused() || is_stopped;
             if life.claim.secret_name() != name && bound != Some(name) && !waits {
                 let message = format!("Secret {namespace}/{name} is no longer that of claim {claim}");
                 found.broken_in_the_end(Promise::I14, message);
@@ -122,6 +123,10 @@ fn was_cut_off(state: &State<'_>, life: &Life<'_>, release: &Line) -> bool {
 
 /// When a call that was carried out was answered, in milliseconds since the start of the run.
 fn answered_ms(line: &Line) -> u64 {
-    let late = if let Some(Fault::Slow { millis }) = line.fault { millis } else { 0 };
+    let late = match line.fault {
+        Some(Fault::Slow { millis }) => millis,
+        Some(Fault::Pause { seconds }) => u64::from(seconds) * 1000,
+        _ => 0,
+    };
     line.began_ms.saturating_add(late)
 }
