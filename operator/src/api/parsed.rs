@@ -81,8 +81,8 @@ pub struct Claim {
     pub consumer_secret: String,
     /// What else the spec asks for.
     pub desired: Result<Desired, InvalidSpec>,
-    /// The status as it stands: compared with the one that should stand there. Believed only of the bucket that the claim was
-    /// bound to, where record or key are lost (spec §3.2).
+    /// The status as it stands: compared with the one that should stand there. What else it is believed in, where Secrets are
+    /// lost (spec §3.2), is listed in `ARCHITECTURE.md`.
     pub status: BucketClaimStatus,
 }
 

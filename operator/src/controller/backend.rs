@@ -149,7 +149,7 @@ impl Context {
             }
         }
         if recount.is_none() {
-            // Before the count there was nothing to write, which is no sign that it would go well.
+            // A pass that doesn't count may have nothing to write, which is no sign that it would go well.
             self.backoff.reset(&uid);
         }
         let probe = memory.next_probe.saturating_duration_since(Instant::now());
