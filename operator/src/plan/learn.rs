@@ -153,10 +153,8 @@ impl View {
         };
         match BucketRecord::read(&secret.0) {
             Ok(record) if record.uid != self.claim.uid => {
-                if self.claim.deleting {
-                    // Of two names that it asks about, both may be another's.
-                    self.absent.insert(name.to_owned());
-                }
+                // Of two names that the pass asks about, both may be another's, and `holder` is about one.
+                self.absent.insert(name.to_owned());
                 self.holder = Some((record.name(), Holder::Other(record.claim)));
             }
             Err(damage) if Role::of_internal(name) == Some(Role::BucketRecord) => {

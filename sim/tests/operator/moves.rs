@@ -196,6 +196,29 @@ fn a_claim_that_can_not_move_stays_bound_and_its_keys_go_on(#[case] spec: Value,
     });
 }
 
+/// Both names that it asks about have a holder: the one that it has is its own, the one that it wants another's.
+// covers: 3.2.record.deleted
+#[test]
+fn a_record_that_is_lost_is_made_again_while_the_claim_wants_what_another_holds() {
+    run("", "rotationPolicy: {overlapSeconds: 0}", async |stage| {
+        let world = &stage.world;
+        stage.apply(&claim_with("team-b", "holder", "bucketName: held").replace("name: main", "name: second")).await;
+        stage.until_ready_is("team-b", "holder", "Bound").await;
+        stage.patch("s3backends", "", "second", json!({"spec": {"bucketNameTemplate": "held"}})).await;
+        move_to(&stage, "second").await;
+        stage.until_ready_is("team-a", "photos", "BucketNameConflict").await;
+        let record = internal_of(world, "photos").into_iter().find(|name| name.starts_with("br-")).unwrap();
+        stage.delete("secrets", OPERATOR_NAMESPACE, &record).await;
+        stage.soon("it is made again", 10, |world| internal_of(world, "photos").contains(&record)).await;
+        stage.soon("it is settled", MINUTE, |world| ready(world, "team-a", "photos") == "BucketNameConflict").await;
+        let old = published(world);
+        let request = json!({"metadata": {"annotations": {"broker.stowage.io/rotate": "now"}}});
+        stage.patch("bucketclaims", "team-a", "photos", request).await;
+        stage.soon("rotation goes on", 3 * MINUTE, |world| published(world) != old).await;
+        tenant_can_work(world, "team-a", "photos-s3").await;
+    });
+}
+
 #[test]
 fn a_claim_moves_when_what_kept_it_is_out_of_the_way_and_a_rotation_meanwhile_counts() {
     run("", "rotationPolicy: {overlapSeconds: 0}", async |stage| {
