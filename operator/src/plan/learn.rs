@@ -85,7 +85,7 @@ impl View {
             (Look::Claim, Answer::Claim(claim)) => self.found_claim(claim),
             (Look::Own, Answer::Secrets(secrets)) => {
                 secrets.iter().for_each(|secret| self.doubt_absence_before(secret));
-                self.own = secrets.into_iter().collect();
+                self.own = secrets.into_iter().filter(|secret| !self.is_anothers(secret)).collect();
                 self.live = self.own.keys().cloned().collect();
                 self.own_lists += 1;
                 self.own_current = true;

@@ -12,8 +12,8 @@ use k8s_openapi::api::core::v1::Secret;
 
 use crate::api::wire::{self, Role};
 use crate::api::{
-    AccessKeyId, Backend, BucketClaimStatus, BucketRecord, Claim, ClaimRef, ClaimUid, Gateway, ObjectId, RecordName,
-    Versioning,
+    AccessKeyId, AnonymousBinding, Backend, BucketClaimStatus, BucketRecord, Claim, ClaimRef, ClaimUid, Gateway,
+    ObjectId, RecordName, Versioning,
 };
 
 use super::own::Own;
@@ -363,7 +363,7 @@ impl View {
     /// What is known when a pass begins. `own` and `consumers` come from the caches.
     pub fn new(setting: Arc<Setting>, claim: Claim, own: Vec<Stored>, consumers: Vec<Stored>) -> Self {
         let by_name = |secret: Stored| (secret.name().to_owned(), secret);
-        Self {
+        let mut view = Self {
             setting,
             status_before: claim.status.clone(),
             claim,
@@ -371,7 +371,7 @@ impl View {
             confirmed: false,
             newborn: false,
             backends: BTreeMap::new(),
-            own: own.into_iter().collect(),
+            own: Own::default(),
             own_lists: 0,
             own_current: false,
             live: BTreeSet::new(),
@@ -405,7 +405,17 @@ impl View {
             released: false,
             outdated: false,
             failure: None,
-        }
+        };
+        view.own = own.into_iter().filter(|secret| !view.is_anothers(secret)).collect();
+        view
+    }
+
+    /// Whether an internal Secret that carries this claim's label is another's all the same: its data say so, and its name does
+    /// not follow from this claim's UID. Labels prove nothing (spec §2).
+    pub(super) fn is_anothers(&self, secret: &Stored) -> bool {
+        let follows =
+            secret.name() == AnonymousBinding::name(&self.claim.uid) || self.labelled_generation(secret).is_some();
+        secret.text("claim_uid").is_some_and(|uid| uid != self.claim.uid.as_str()) && !follows
     }
 
     /// Credentials among the claim's internal Secrets. Not a stranger's Secret that has the name of one, and neither

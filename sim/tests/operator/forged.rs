@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use stowage_sim::store::Dialect;
 use stowage_sim::world::{ADMIN_ACCOUNT, OPERATOR_NAMESPACE, Options, World};
 
-use crate::support::{Stage, claim, claim_with, data, object, ready, secrets, tenant_can_work};
+use crate::support::{Stage, claim, claim_with, data, internal_of, object, ready, secrets, tenant_can_work};
 
 /// Longer than the interval of drift checks and resyncs, jitter included.
 const RESYNC: Duration = Duration::from_secs(700);
@@ -61,6 +61,38 @@ fn a_forged_consumer_secret_opens_no_bucket_of_others(
 }
 
 /// A UID is no secret, and labels and owner references are for anybody to write.
+/// Labels are no proof in the operator namespace either: what a claim's deletion takes away is its own.
+// covers: 2.labels.noProof
+#[test]
+fn what_is_another_claims_by_its_data_outlives_the_claim_that_its_label_names() {
+    Stage::run("", async |stage| {
+        stage.apply(&claim("team-a", "photos")).await;
+        stage.until_ready_is("team-a", "photos", "Bound").await;
+        let uid = object(&stage.world, "bucketclaims", "team-a", "photos")["metadata"]["uid"].clone();
+        stage.apply(&claim("team-b", "films")).await;
+        stage.until_ready_is("team-b", "films", "Bound").await;
+        // Who is paused puts no label right.
+        let paused =
+            |on: bool| json!({"metadata": {"annotations": {"broker.stowage.io/paused": on.then_some("true")}}});
+        stage.patch("bucketclaims", "team-b", "films", paused(true)).await;
+        stage.until_ready_is("team-b", "films", "Paused").await;
+        let theirs = internal_of(&stage.world, "films");
+        assert_eq!(theirs.len(), 2);
+        for name in &theirs {
+            let label = json!({"metadata": {"labels": {"broker.stowage.io/claim-uid": uid}}});
+            stage.patch("secrets", OPERATOR_NAMESPACE, name, label).await;
+        }
+        stage.world.pass(RESYNC).await;
+        assert_eq!(ready(&stage.world, "team-a", "photos"), "Bound", "the other's key is no copy of its own");
+        stage.delete("bucketclaims", "team-a", "photos").await;
+        stage.until_gone("team-a", "photos").await;
+        assert_eq!(internal_of(&stage.world, "films"), theirs);
+        tenant_can_work(&stage.world, "team-b", "films-s3").await;
+        stage.patch("bucketclaims", "team-b", "films", paused(false)).await;
+        stage.until_ready_is("team-b", "films", "Bound").await;
+    });
+}
+
 #[test]
 fn a_secret_of_another_namespace_that_names_a_claim_as_its_owner_is_none_of_its() {
     Stage::run("", async |stage| {
