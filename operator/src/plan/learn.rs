@@ -60,6 +60,8 @@ impl View {
     }
 
     fn fail(&mut self, step: &Step, failure: Failure) {
+        // What this pass tells is told without it.
+        self.doubted.retain(|doubted| Step::Look(doubted.clone()) != *step);
         match (step, failure) {
             // A store without tagging can't be told whose the bucket is; one without versioning has none to set.
             (Step::Act(Act::TagBucket(..)), Failure::Unsupported) => self.tagged = true,
