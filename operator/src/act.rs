@@ -121,7 +121,7 @@ impl Actor {
 
     /// Deletes a Secret of ours. One that is gone already is as good as deleted, and so is a consumer Secret that somebody's
     /// finalizer keeps: it is on its way, and holds nothing that has to go before something else may. An internal one that is kept
-    /// goes on to open and to hold what it does.
+    /// goes on to open and to hold what it does, and is the answer.
     pub(crate) async fn delete(&self, secret: &SecretRef) -> Result<Answer, Failure> {
         let version = secret.id.clone();
         let params = DeleteParams::default()
@@ -132,12 +132,9 @@ impl Actor {
             Err(error) => return Err(kubernetes::failure(&error)),
         };
         let is_kept = |left: &Secret| self.is_internal(&secret.namespace) && !left.finalizers().is_empty();
-        if let Some(kept) = left.filter(is_kept) {
-            let finalizers = kept.finalizers().join(", ");
-            self.cache(&secret.namespace).wrote(&Arc::new(kept));
-            return Err(Failure::Refused(format!(
-                "it waits for its finalizers ({finalizers}), which are not the operator's"
-            )));
+        if let Some(kept) = left.filter(is_kept).map(Arc::new) {
+            self.cache(&secret.namespace).wrote(&kept);
+            return Ok(Answer::Secret(Some(Stored(kept))));
         }
         self.cache(&secret.namespace).deleted(secret);
         Ok(Answer::Done)

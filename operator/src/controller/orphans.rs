@@ -319,7 +319,9 @@ async fn read(answer: impl Future<Output = Result<plan::Answer, Failure>>) -> Re
 }
 
 async fn delete(shared: &Shared, secret: &SecretRef) -> Result<Answer, String> {
-    shared.actor.delete(secret).await.map_err(describe)?;
+    if let plan::Answer::Secret(kept) = shared.actor.delete(secret).await.map_err(describe)? {
+        return Ok(Answer::Secret(kept));
+    }
     tracing::info!(secret = secret.name, "deleted an orphan");
     shared.wakes.record_changed(&secret.name);
     Ok(Answer::Deleted)

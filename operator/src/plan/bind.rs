@@ -13,7 +13,7 @@ use super::bucket;
 use super::credentials;
 use super::moves;
 use super::repair::Change;
-use super::step::{Act, Concern, Halt, Look, Stop, Target};
+use super::step::{Act, Concern, Halt, Look, Stop, Target, tolerate};
 use super::view::{BackendSeen, Holder, Stored, View};
 
 /// Walks through the steps. `Ok` = everything is as it should be, but for an impairment that withdraws nothing:
@@ -28,7 +28,7 @@ pub(super) fn walk(view: &View, now: Timestamp) -> Result<Settled, Halt> {
     if !claim.has_finalizer() {
         return Err(Act::AddFinalizer(claim.id.clone()).into());
     }
-    credentials::withdraw_public_access(view, desired)?;
+    let open = tolerate(credentials::withdraw_public_access(view, desired))?;
     let Some((record, stored)) = view.record() else {
         let latest = view.credentials().max_by_key(|secret| view.labelled_generation(secret));
         return Err(recall(view, desired, latest)?.into());
@@ -37,18 +37,18 @@ pub(super) fn walk(view: &View, now: Timestamp) -> Result<Settled, Halt> {
         // Its labels: deletion finds it by them.
         credentials::repair(view, bucket::record_patch(view, record, stored, Change::Repair))?;
     }
-    if view.is_bound_by(&record) {
-        keep(view, desired, &record, &stored, now)
+    let settled = if view.is_bound_by(&record) {
+        keep(view, desired, &record, &stored, now)?
     } else {
         moves::choose(view, desired, &record, &stored)?;
         bucket::obtain(view, desired, &record, &stored)?;
-        let wake = credentials::walk(view, desired, &record, &stored, now)?;
-        Ok(Settled { impaired: None, wake })
-    }
+        credentials::walk(view, desired, &record, &stored, now)?
+    };
+    Ok(Settled { impaired: open.or(settled.impaired), ..settled })
 }
 
-/// Keeps a claim bound. What is wrong with bucket or backend, and what keeps an edit from taking effect, withdraws
-/// nothing: keys and rotation go on.
+/// Keeps a claim bound. What is wrong with bucket or backend, and what keeps an edit from taking effect or a key from going,
+/// withdraws nothing: keys and rotation go on.
 fn keep(
     view: &View,
     desired: &Desired,
@@ -58,7 +58,7 @@ fn keep(
 ) -> Result<Settled, Halt> {
     moves::mark_left(view, record)?;
     let impaired = tolerate(check(view, record, stored))?;
-    let wake = credentials::walk(view, desired, record, stored, now)?;
+    let keys = credentials::walk(view, desired, record, stored, now)?;
     let edited = if desired.backend != record.backend {
         tolerate(moves::walk(view, desired, record, stored))?
     } else if impaired.is_none() {
@@ -67,16 +67,10 @@ fn keep(
         None
     };
     let left = moves::leave(view, desired, record, now)?;
-    Ok(Settled { impaired: edited.or(impaired), wake: wake.into_iter().chain(left).min() })
-}
-
-/// What a bound claim bears: `Ok` carries why it isn't Ready.
-fn tolerate(outcome: Result<(), Halt>) -> Result<Option<Stop>, Halt> {
-    match outcome {
-        Ok(()) => Ok(None),
-        Err(Halt::Stop(stop)) => Ok(Some(*stop)),
-        Err(halt) => Err(halt),
-    }
+    Ok(Settled {
+        impaired: keys.impaired.or(edited).or(impaired).or(left.impaired),
+        wake: keys.wake.into_iter().chain(left.wake).min(),
+    })
 }
 
 /// Backend and bucket of a bound claim.
@@ -89,7 +83,8 @@ fn check(view: &View, record: &BucketRecord, stored: &Stored) -> Result<(), Halt
     }
 }
 
-/// Everything is as it should be.
+/// Everything is as it should be, or nothing more can be done about it now.
+#[derive(Default)]
 pub(super) struct Settled {
     /// What keeps the claim from being Ready all the same.
     pub(super) impaired: Option<Stop>,

@@ -8,7 +8,7 @@ use crate::api::{
     AccessKeyId, AnonymousBinding, BucketRecord, ConsumerContent, Credential, CredentialFacts, Desired, Reason, wire,
 };
 
-use super::bind::{recall, require_fresh};
+use super::bind::{Settled, recall, require_fresh};
 use super::bucket::rewrite;
 use super::moves;
 use super::records::names;
@@ -24,14 +24,14 @@ const MOST_LIVE: usize = 2;
 pub(super) const QUOTA_KEYS: [&str; 2] = ["quota_soft_bytes", "quota_hard_bytes"];
 
 /// Makes sure that the credential aimed at is there, published, unless that has to wait, and public access as the spec has
-/// it; then sees to rotation. `Ok` = when to look again, if time alone will make something due.
+/// it; then sees to rotation.
 pub(super) fn walk(
     view: &View,
     desired: &Desired,
     record: &BucketRecord,
     stored: &Stored,
     now: Timestamp,
-) -> Result<Option<Timestamp>, Halt> {
+) -> Result<Settled, Halt> {
     let facts = facts(desired, record);
     let credential = credential(view, &facts, record, stored)?;
     let held_back = refuse_to_go_back(view, desired, record, stored, now)?;
@@ -40,8 +40,8 @@ pub(super) fn walk(
         remove_renamed(view)?;
     }
     binding(view, desired, record)?;
-    let due = rotation::walk(view, desired, record, stored, now)?;
-    held_back.map_or(Ok(due), |time| Err(Halt::Wait(time)))
+    let settled = rotation::walk(view, desired, record, stored, now)?;
+    held_back.map_or(Ok(settled), |time| Err(Halt::Wait(time)))
 }
 
 pub(super) fn facts(desired: &Desired, record: &BucketRecord) -> CredentialFacts {
@@ -230,7 +230,7 @@ pub(super) fn withdraw_public_access(view: &View, desired: &Desired) -> Result<(
     match view.own.get(&AnonymousBinding::name(&view.claim.uid)) {
         Some(secret) if desired.anonymous.is_none() => {
             require_fresh(view)?;
-            Err(Act::Delete(secret.reference()).into())
+            Err(Halt::delete(secret))
         }
         _ => Ok(()),
     }

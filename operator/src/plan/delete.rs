@@ -8,7 +8,7 @@ use crate::api::{AccessKeyId, AnonymousBinding, BucketName, BucketRecord, Deleti
 
 use super::bind::{Settled, wanted_bucket};
 use super::repair::Change;
-use super::step::{Act, Concern, Halt, Look, Stop};
+use super::step::{Act, Concern, Halt, Look, Stop, tolerate};
 use super::view::{BackendSeen, Stored, View};
 use super::{bucket, moves, removal};
 
@@ -18,9 +18,13 @@ pub(super) fn walk(view: &View) -> Result<Settled, Halt> {
         return Ok(Settled { impaired: None, wake: None });
     }
     read_live(view)?;
-    withdraw_public_access(view)?;
+    // What somebody's finalizer keeps doesn't keep the rest from being revoked.
+    let open = tolerate(withdraw_public_access(view))?;
     settle(view)?;
-    revoke_credentials(view)?;
+    let revoked = tolerate(revoke_credentials(view))?;
+    if let Some(kept) = open.or(revoked) {
+        return Err(kept.into());
+    }
     if view.claim.paused {
         let message = "paused by annotation; access is revoked, the rest of the deletion waits";
         return Err(Stop::refused(Reason::Paused, Concern::Ready, message).into());
@@ -90,16 +94,20 @@ fn withdraw_public_access(view: &View) -> Result<(), Halt> {
 /// and again once the second list has put in doubt what was read before it: a read that did not find one may have been of the
 /// server's past.
 fn revoke_credentials(view: &View) -> Result<(), Halt> {
-    if let Some(credential) = view.credentials().next() {
-        return Err(Act::Delete(credential.reference()).into());
+    let mut kept = None;
+    for credential in view.credentials() {
+        kept = kept.or(tolerate(Err(Halt::delete(credential)))?);
     }
     let highest = view.records().map(|(record, _)| record.generation).max().unwrap_or(0);
     let let_go = view.let_go.iter().map(|let_go| let_go.record.generation);
     let last = let_go.chain(view.status_before.told_generation());
-    (view.revoked_through.saturating_add(1)..=highest)
-        .chain(last.flat_map(|last| last.saturating_sub(1).max(1)..=last))
-        .map(|generation| AccessKeyId::of(&view.claim.uid, generation).secret_name())
-        .try_for_each(|name| remove_by_name(view, name))
+    let generations = (view.revoked_through.saturating_add(1)..=highest)
+        .chain(last.flat_map(|last| last.saturating_sub(1).max(1)..=last));
+    for generation in generations {
+        let name = AccessKeyId::of(&view.claim.uid, generation).secret_name();
+        kept = kept.or(tolerate(remove_by_name(view, name))?);
+    }
+    kept.map_or(Ok(()), |kept| Err(kept.into()))
 }
 
 /// Whether none of the claim's credentials is left, as this pass saw live; or an earlier one, and this one saw nothing else.
@@ -144,7 +152,7 @@ fn remove_consumer_secrets(view: &View) -> Result<(), Halt> {
 
 fn remove_record(view: &View) -> Result<(), Halt> {
     let left = view.own.values().find(|secret| BucketRecord::read(&secret.0).is_ok() || is_record(secret));
-    left.map_or(Ok(()), |secret| Err(Act::Delete(secret.reference()).into()))
+    left.map_or(Ok(()), |secret| Err(Halt::delete(secret)))
 }
 
 fn is_record(secret: &Stored) -> bool {
@@ -154,7 +162,7 @@ fn is_record(secret: &Stored) -> bool {
 /// Makes sure that there is no internal Secret of this name, whatever its labels say.
 fn remove_by_name(view: &View, name: String) -> Result<(), Halt> {
     match view.own.get(&name) {
-        Some(secret) => Err(Act::Delete(secret.reference()).into()),
+        Some(secret) => Err(Halt::delete(secret)),
         None if view.absent.contains(&name) => Ok(()),
         None => Err(Look::Internal(name).into()),
     }

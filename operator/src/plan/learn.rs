@@ -247,6 +247,10 @@ impl View {
             }
             (Act::CreateConsumer(content), Answer::Exists) => self.met_at(content.name.clone()),
             (Act::CreateBinding(binding), Answer::Exists) => self.met_at(AnonymousBinding::name(&binding.uid)),
+            (Act::Delete(_), Answer::Secret(Some(kept))) => {
+                self.live.insert(kept.name().to_owned());
+                self.own.insert(kept.name().to_owned(), kept);
+            }
             (Act::Delete(secret), _) => self.deleted(secret),
             _ => self.outdated = true,
         }

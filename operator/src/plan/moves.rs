@@ -9,11 +9,11 @@ use k8s_openapi::jiff::{SignedDuration, Timestamp};
 
 use crate::api::{AccessKeyId, Backend, BucketRecord, Desired, Reason, RecordName};
 
-use super::bind::{blank, hold, require_fresh, target, wanted};
+use super::bind::{Settled, blank, hold, require_fresh, target, wanted};
 use super::bucket::{self, record_patch, rewrite};
 use super::credentials::{facts, public_access_to};
 use super::repair::{Change, Trigger};
-use super::step::{Act, Concern, Halt, Look, Stop, Target};
+use super::step::{Act, Concern, Halt, Look, Stop, Target, tolerate};
 use super::view::{BucketSeen, Checked, Holder, Stored, View};
 
 /// For a claim that was never bound: makes sure that it holds the bucket that spec and template ask for now, and no
@@ -198,7 +198,7 @@ pub(super) fn follow(view: &View, record: &BucketRecord, stored: &Stored, backen
     require_fresh(view)?;
     match record_patch(view, &taken_over, &made_in, Change::Follow) {
         Some(patch) => Err(Act::Patch(patch).into()),
-        None => Err(Act::Delete(stored.reference()).into()),
+        None => Err(Halt::delete(stored)),
     }
 }
 
@@ -234,28 +234,26 @@ fn is_followed(record: &BucketRecord, current: &BucketRecord) -> bool {
 }
 
 /// Lets go of records that the claim is no longer bound by and doesn't want. One whose bucket still has a key waits for it
-/// to go. `Ok` = when time alone will let it go.
-pub(super) fn leave(
-    view: &View,
-    desired: &Desired,
-    current: &BucketRecord,
-    now: Timestamp,
-) -> Result<Option<Timestamp>, Halt> {
+/// to go.
+pub(super) fn leave(view: &View, desired: &Desired, current: &BucketRecord, now: Timestamp) -> Result<Settled, Halt> {
     let pending = |other: &BucketRecord| {
         desired.backend != current.backend
             && wanted(view, desired).map_or(other.backend == desired.backend, |to| to.record() == other.name())
     };
-    let mut due = None;
+    let mut settled = Settled::default();
     for (record, stored) in others(view, current) {
         let has_key = !is_followed(record, current) && view.keys_to(record).next().is_some();
-        if !has_key && !pending(record) {
-            match view.unanswered {
-                Some(time) => due = SignedDuration::try_from(time).ok().and_then(|time| now.checked_add(time).ok()),
-                None => let_go(view, record, stored)?,
+        if has_key || pending(record) {
+            continue;
+        }
+        match view.unanswered {
+            Some(time) => {
+                settled.wake = SignedDuration::try_from(time).ok().and_then(|time| now.checked_add(time).ok());
             }
+            None => settled.impaired = tolerate(let_go(view, record, stored))?,
         }
     }
-    Ok(due)
+    Ok(settled)
 }
 
 /// A live list has shown that there is no key to its bucket. Nor may the public get to it, which what stops the way to the
@@ -266,5 +264,5 @@ fn let_go(view: &View, record: &BucketRecord, stored: &Stored) -> Result<(), Hal
         return Err(Look::Own.into());
     }
     let open = public_access_to(view, record);
-    Err(Act::Delete(open.unwrap_or(stored).reference()).into())
+    Err(Halt::delete(open.unwrap_or(stored)))
 }

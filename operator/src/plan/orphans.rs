@@ -11,7 +11,7 @@ use std::fmt;
 use crate::api::wire::{self, Role};
 use crate::api::{AccessKeyId, AnonymousBinding, BucketRecord, ClaimRef, ClaimUid};
 
-use super::step::SecretRef;
+use super::step::{SecretRef, Stop};
 use super::view::Stored;
 
 /// How far below a record's generation credentials are searched by name: more live at once only if somebody made
@@ -29,7 +29,7 @@ pub enum Step {
     Own,
     /// GET an internal Secret by name.
     Internal(String),
-    /// DELETE a Secret.
+    /// DELETE a Secret. One that somebody's finalizer keeps is the answer.
     Delete(SecretRef),
     /// The sweep is over.
     Rest(Rest),
@@ -57,7 +57,7 @@ pub enum Answer {
     Claims(bool),
     /// Internal Secrets.
     Secrets(Vec<Stored>),
-    /// An internal Secret; `None` = there is none of that name.
+    /// An internal Secret as it is now; `None` = there is none of that name.
     Secret(Option<Stored>),
     /// The Secret is deleted.
     Deleted,
@@ -151,11 +151,15 @@ impl Sweep {
     }
 
     fn remove(&self) -> Step {
-        let first = |role| self.own.values().find(|secret| Role::of_internal(secret.name()) == Some(role));
-        if let Some(secret) = first(Role::AnonymousBinding).or_else(|| first(Role::VirtualCredential)) {
+        let of = |role| self.own.values().filter(move |secret| Role::of_internal(secret.name()) == Some(role));
+        let mut open = of(Role::AnonymousBinding).chain(of(Role::VirtualCredential));
+        if let Some(secret) = open.find(|secret| secret.kept_by().is_none()) {
             return Step::Delete(secret.reference());
         }
-        let Some(record) = first(Role::BucketRecord) else { return Step::Rest(Rest::Done) };
+        if let Some((secret, finalizers)) = self.own.values().find_map(|secret| Some((secret, secret.kept_by()?))) {
+            return Step::Rest(Rest::Retry(Stop::kept(secret.name(), &finalizers).message));
+        }
+        let Some(record) = of(Role::BucketRecord).next() else { return Step::Rest(Rest::Done) };
         if !self.current {
             // Right before the record goes: a pass that was under way may have minted meanwhile.
             return Step::Own;
@@ -187,6 +191,9 @@ impl Sweep {
             (Step::Internal(name), Answer::Secret(secret)) => {
                 self.unread.remove(name);
                 secret.into_iter().for_each(|secret| self.found(secret));
+            }
+            (Step::Delete(secret), Answer::Secret(Some(kept))) => {
+                self.own.insert(secret.name.clone(), kept);
             }
             (Step::Delete(secret), Answer::Deleted) => {
                 self.own.remove(&secret.name);

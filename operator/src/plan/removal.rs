@@ -26,7 +26,7 @@ pub(super) fn walk(view: &View) -> Result<(), Halt> {
         see_to(view, record)?;
         if records.len() > 1 {
             // What this pass knows of a bucket is of one at a time.
-            return Err(Act::Delete(stored.reference()).into());
+            return Err(Halt::delete(stored));
         }
     }
     Ok(())

@@ -10,13 +10,13 @@ use k8s_openapi::jiff::{SignedDuration, Timestamp};
 
 use crate::api::{AccessKeyId, BucketName, BucketRecord, Desired, Reason, wire};
 
-use super::bind::require_fresh;
+use super::bind::{Settled, require_fresh};
 use super::bucket::rewrite;
-use super::credentials::{QUOTA_KEYS, facts};
+use super::credentials::{QUOTA_KEYS, facts, repair};
 use super::moves;
 use super::records::names;
 use super::repair::{Change, SecretPatch, Trigger};
-use super::step::{Act, Concern, Halt, Look, Stop};
+use super::step::{Concern, Halt, Look, Stop};
 use super::view::{Stored, View};
 
 /// After a key has expired, its Secret stays this long: so that a clock stepping forward doesn't cut a key short.
@@ -28,18 +28,19 @@ const GRACE: SignedDuration = SignedDuration::from_secs(60);
 const SEARCHED: usize = 1000;
 
 /// Sees lower generations out, and starts a rotation that is due. None is stamped before the consumer Secret holds the
-/// target. `Ok` = when to look again, if time alone will make something due.
+/// target.
 pub(super) fn walk(
     view: &View,
     desired: &Desired,
     record: &BucketRecord,
     stored: &Stored,
     now: Timestamp,
-) -> Result<Option<Timestamp>, Halt> {
+) -> Result<Settled, Halt> {
     overtake(view, record, stored)?;
-    let expiry = retire_lower(view, desired, record, now)?;
-    let start = start_due(view, desired, record, stored, now, expiry.is_some())?;
-    Ok(expiry.into_iter().chain(start).min())
+    let lower = retire_lower(view, desired, record, now)?;
+    let retiring = lower.wake.is_some() || lower.impaired.is_some();
+    let start = start_due(view, desired, record, stored, now, retiring)?;
+    Ok(Settled { wake: lower.wake.into_iter().chain(start).min(), ..lower })
 }
 
 /// Whether the rotate annotation carries a value not yet handled.
@@ -78,45 +79,52 @@ fn overtake(view: &View, record: &BucketRecord, stored: &Stored) -> Result<(), H
     }
 }
 
-/// Stamps what is not stamped, deletes what has expired. `Ok` = when the next of them is due.
-fn retire_lower(
+/// Sees out all but the current one. What stands in the way of one of them doesn't in that of the others.
+fn retire_lower(view: &View, desired: &Desired, record: &BucketRecord, now: Timestamp) -> Result<Settled, Halt> {
+    let mut settled = Settled::default();
+    for secret in view.credentials() {
+        match retire(view, desired, record, secret, now) {
+            Ok(due) => settled.wake = settled.wake.into_iter().chain(due).min(),
+            Err(Halt::Stop(stop)) => settled.impaired = settled.impaired.or(Some(*stop)),
+            Err(halt) => return Err(halt),
+        }
+    }
+    Ok(settled)
+}
+
+/// Stamps a credential that is not stamped, deletes one that has expired. `Ok` = when it is due; never, if it is the current one.
+fn retire(
     view: &View,
     desired: &Desired,
     record: &BucketRecord,
+    secret: &Stored,
     now: Timestamp,
 ) -> Result<Option<Timestamp>, Halt> {
-    let mut due = None;
-    for secret in view.credentials() {
-        let generation = generation(view, secret, record.generation)?;
-        if generation == record.generation {
-            continue;
-        }
-        let mut wanted = facts(desired, &opens(view, secret, record));
-        wanted.generation = generation;
-        let mut content = wanted.content(&view.setting.operator_namespace, None);
-        let at = match expires_at(secret)? {
-            Some(at) if now >= later(at, GRACE) => return Err(Act::Delete(secret.reference()).into()),
-            Some(at) => later(at, GRACE),
-            // Whoever wrote the consumer Secret has not observed it: the next pass does, and counts from then.
-            None if view.consumer_written || !published_everywhere(view, record) => {
-                later(now, SignedDuration::from_secs(1))
-            }
-            None => {
-                // The clock is read in whole seconds, and the switch may be later by part of one: late is allowed, early
-                // is not.
-                let overlap = SignedDuration::from_secs(i64::from(desired.rotation.overlap_seconds) + 1);
-                let at = later(now, overlap);
-                content.annotations.insert(wire::EXPIRES_AT.to_owned(), at.to_string());
-                later(at, GRACE)
-            }
-        };
-        if let Some(patch) = SecretPatch::between(&secret.0, &content, &QUOTA_KEYS, Change::Retire) {
-            require_fresh(view)?;
-            return Err(Act::Patch(patch).into());
-        }
-        due = due.into_iter().chain([at]).min();
+    let generation = generation(view, secret, record.generation)?;
+    if generation == record.generation {
+        return Ok(None);
     }
-    Ok(due)
+    let mut wanted = facts(desired, &opens(view, secret, record));
+    wanted.generation = generation;
+    let mut content = wanted.content(&view.setting.operator_namespace, None);
+    let due = match expires_at(secret)? {
+        Some(at) if now >= later(at, GRACE) => return Err(Halt::delete(secret)),
+        Some(at) => later(at, GRACE),
+        // Whoever wrote the consumer Secret has not observed it: the next pass does, and counts from then.
+        None if view.consumer_written || !published_everywhere(view, record) => {
+            later(now, SignedDuration::from_secs(1))
+        }
+        None => {
+            // The clock is read in whole seconds, and the switch may be later by part of one: late is allowed, early
+            // is not.
+            let overlap = SignedDuration::from_secs(i64::from(desired.rotation.overlap_seconds) + 1);
+            let at = later(now, overlap);
+            content.annotations.insert(wire::EXPIRES_AT.to_owned(), at.to_string());
+            later(at, GRACE)
+        }
+    };
+    repair(view, SecretPatch::between(&secret.0, &content, &QUOTA_KEYS, Change::Retire))?;
+    Ok(Some(due))
 }
 
 /// The record of the bucket that a credential is for: after a move the one that the claim left (spec §3.7). If that is

@@ -11,6 +11,7 @@ use crate::api::{
 };
 
 use super::repair::SecretPatch;
+use super::view::Stored;
 
 /// The next step of a pass.
 #[derive(Clone, Debug, PartialEq)]
@@ -261,6 +262,14 @@ impl Stop {
         Self { then: Then::Retry(message.clone()), ..Self::refused(Reason::BackendError, concerns, message) }
     }
 
+    /// A Secret that is deleted waits for these finalizers of others.
+    pub(super) fn kept(secret: &str, finalizers: &str) -> Self {
+        let message = format!(
+            "can't delete Secret {secret}: it waits for its finalizers ({finalizers}), which are not the operator's"
+        );
+        Self::refused(Reason::BackendError, Concern::Ready, message)
+    }
+
     /// Another claim holds the bucket.
     pub(super) fn held(record: RecordName, holder: &ClaimRef, bucket: &BucketName, own_namespace: &str) -> Self {
         // Tenants of one namespace don't learn who is in another.
@@ -288,6 +297,25 @@ pub(super) enum Halt {
     Wait(Duration),
     /// What the pass reads is old: it ends without a word, and is tried again after its backoff.
     Stale(&'static str),
+}
+
+impl Halt {
+    /// The step that deletes a Secret of ours, unless that was done and somebody's finalizer keeps it.
+    pub(super) fn delete(secret: &Stored) -> Self {
+        match secret.kept_by() {
+            Some(finalizers) => Stop::kept(secret.name(), &finalizers).into(),
+            None => Act::Delete(secret.reference()).into(),
+        }
+    }
+}
+
+/// What goes on although something stands in its way: `Ok` carries what that is.
+pub(super) fn tolerate(outcome: Result<(), Halt>) -> Result<Option<Stop>, Halt> {
+    match outcome {
+        Ok(()) => Ok(None),
+        Err(Halt::Stop(stop)) => Ok(Some(*stop)),
+        Err(halt) => Err(halt),
+    }
 }
 
 impl From<Look> for Halt {

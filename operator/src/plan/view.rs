@@ -81,6 +81,12 @@ impl Stored {
         Some(ClaimRef { namespace: whole(wire::CLAIM_NAMESPACE)?, name: whole(wire::CLAIM_NAME)? })
     }
 
+    /// The finalizers that keep it although it is deleted; none of them is the operator's.
+    pub fn kept_by(&self) -> Option<String> {
+        let metadata = &self.0.metadata;
+        metadata.deletion_timestamp.as_ref().map(|_| metadata.finalizers.as_deref().unwrap_or_default().join(", "))
+    }
+
     /// A data field as text.
     pub fn text(&self, key: &str) -> Option<&str> {
         std::str::from_utf8(&self.0.data.as_ref()?.get(key)?.0).ok()

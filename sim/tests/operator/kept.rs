@@ -8,7 +8,9 @@ use serde_json::{Value, json};
 use stowage_sim::world::{OPERATOR_NAMESPACE, World};
 
 use crate::removal::{DELETE, access_is_revoked, bind, bucket_exists, delete, goes};
-use crate::support::{Stage, claim_with, internal_of, keys, message, object, ready, secrets};
+use crate::support::{
+    Stage, claim_with, internal_of, keys, message, object, published, ready, secrets, tenant_can_work,
+};
 
 /// Longer than the interval of drift checks and resyncs, jitter included.
 const RESYNC: Duration = Duration::from_secs(700);
@@ -16,6 +18,10 @@ const RESYNC: Duration = Duration::from_secs(700);
 /// Somebody's finalizer, as a backup tool has it; or none any more.
 fn finalizer(on: bool) -> Value {
     json!({"metadata": {"finalizers": if on { json!(["example.com/backup"]) } else { Value::Null }}})
+}
+
+fn rotate(request: &str) -> Value {
+    json!({"metadata": {"annotations": {"broker.stowage.io/rotate": request}}})
 }
 
 fn of_role(world: &World, role: &str) -> String {
@@ -57,6 +63,91 @@ fn a_deletion_waits_for_an_internal_secret_that_is_kept(
     });
 }
 
+// covers: 3.4.order
+#[rstest]
+fn what_is_kept_does_not_keep_the_rest_from_being_revoked(#[values(false, true)] paused: bool) {
+    Stage::run("", async |stage| {
+        bind(
+            &stage,
+            "deletionPolicy: Delete, anonymousAccess: {mode: ReadOnly}, rotationPolicy: {overlapSeconds: 3600}",
+        )
+        .await;
+        stage.world.pass(Duration::from_secs(90)).await;
+        stage.patch("bucketclaims", "team-a", "photos", rotate("one")).await;
+        stage.soon("it has two keys", 10, |world| keys(world).len() == 2).await;
+        let binding = of_role(&stage.world, "anonymous-binding");
+        let key = of_role(&stage.world, "virtual-credential");
+        for kept in [&binding, &key] {
+            stage.patch("secrets", OPERATOR_NAMESPACE, kept, finalizer(true)).await;
+        }
+        if paused {
+            let annotation = json!({"metadata": {"annotations": {"broker.stowage.io/paused": "true"}}});
+            stage.patch("bucketclaims", "team-a", "photos", annotation).await;
+        }
+        delete(&stage).await;
+        stage.soon("the other key is gone", 10, |world| keys(world).len() == 1).await;
+        assert_eq!(of_role(&stage.world, "virtual-credential"), key);
+        stage
+            .soon("it tells what it waits for", 10, |world| message(world, "team-a", "photos").contains(&binding))
+            .await;
+        assert!(bucket_exists(&stage));
+        stage.patch("secrets", OPERATOR_NAMESPACE, &binding, finalizer(false)).await;
+        stage.soon("it tells what it waits for", 10, |world| message(world, "team-a", "photos").contains(&key)).await;
+        assert!(bucket_exists(&stage));
+        stage.patch("secrets", OPERATOR_NAMESPACE, &key, finalizer(false)).await;
+        if paused {
+            stage.soon("only the pause is left", 10, |world| ready(world, "team-a", "photos") == "Paused").await;
+            let annotation = json!({"metadata": {"annotations": {"broker.stowage.io/paused": null}}});
+            stage.patch("bucketclaims", "team-a", "photos", annotation).await;
+        }
+        goes(&stage).await;
+    });
+}
+
+#[test]
+fn what_is_kept_of_a_claim_that_is_gone_does_not_keep_the_rest_from_being_swept() {
+    Stage::run("", async |stage| {
+        bind(&stage, "deletionPolicy: Delete, anonymousAccess: {mode: ReadOnly}").await;
+        let kept = of_role(&stage.world, "anonymous-binding");
+        stage.patch("secrets", OPERATOR_NAMESPACE, &kept, finalizer(true)).await;
+        stage.patch("bucketclaims", "team-a", "photos", json!({"metadata": {"finalizers": null}})).await;
+        delete(&stage).await;
+        stage.soon("the key is gone", 700, |world| keys(world).is_empty()).await;
+        assert_eq!(secrets(&stage.world, OPERATOR_NAMESPACE, "bucket-record").len(), 1, "the name is not free");
+        stage.patch("secrets", OPERATOR_NAMESPACE, &kept, finalizer(false)).await;
+        stage
+            .soon("nothing is left", 700, |world| secrets(world, OPERATOR_NAMESPACE, "bucket-record").is_empty())
+            .await;
+    });
+}
+
+/// A binding that is kept opens its bucket for as long, which is told; keys and rotation go on beside it.
+#[test]
+fn a_live_claim_goes_on_beside_what_is_kept() {
+    Stage::run("", async |stage| {
+        bind(&stage, "anonymousAccess: {mode: ReadOnly}, rotationPolicy: {overlapSeconds: 60}").await;
+        let kept = of_role(&stage.world, "anonymous-binding");
+        stage.patch("secrets", OPERATOR_NAMESPACE, &kept, finalizer(true)).await;
+        stage.patch("bucketclaims", "team-a", "photos", json!({"spec": {"anonymousAccess": {"mode": "None"}}})).await;
+        let tells = |world: &World| message(world, "team-a", "photos").contains(&kept);
+        stage.soon("the claim says what it waits for", 10, tells).await;
+        let key = of_role(&stage.world, "virtual-credential");
+        stage.delete("secrets", OPERATOR_NAMESPACE, &key).await;
+        stage.soon("it has another key", 10, |world| keys(world).len() == 1).await;
+        stage.soon("the tenant can work", 10, |world| keys(world).contains_key(&published(world))).await;
+        tenant_can_work(&stage.world, "team-a", "photos-s3").await;
+        stage.world.pass(Duration::from_secs(90)).await;
+        stage.patch("bucketclaims", "team-a", "photos", rotate("one")).await;
+        stage.soon("it rotates", 10, |world| keys(world).len() == 2).await;
+        stage.soon("the old key goes", 180, |world| keys(world).len() == 1).await;
+        assert!(tells(&stage.world));
+        let writes = writes_at_rest(&stage).await;
+        assert!(writes < 5, "{writes} writes\n{}", stage.trace());
+        stage.patch("secrets", OPERATOR_NAMESPACE, &kept, finalizer(false)).await;
+        stage.soon("it is bound", 10, |world| ready(world, "team-a", "photos") == "Bound").await;
+    });
+}
+
 // covers: 3.3.twoKeys
 #[test]
 fn no_third_key_is_made_while_one_that_is_over_is_kept() {
@@ -66,8 +157,7 @@ fn no_third_key_is_made_while_one_that_is_over_is_kept() {
         stage.patch("secrets", OPERATOR_NAMESPACE, &kept, finalizer(true)).await;
         for request in ["one", "two"] {
             stage.world.pass(Duration::from_secs(90)).await;
-            let asked = json!({"metadata": {"annotations": {"broker.stowage.io/rotate": request}}});
-            stage.patch("bucketclaims", "team-a", "photos", asked).await;
+            stage.patch("bucketclaims", "team-a", "photos", rotate(request)).await;
         }
         let writes = writes_at_rest(&stage).await;
         assert!(writes < 20, "{writes} writes\n{}", stage.trace());
