@@ -311,6 +311,12 @@ fn a_paused_claim_asks_for_what_an_earlier_read_missed_before_its_status_tells_t
         gone.learn(&look, Answer::Secret(None));
     }
     assert_eq!(verdict(&gone), "Paused", "what is gone is not asked for again");
+    let mut refused = lost.clone();
+    for _ in &missed {
+        let Step::Look(look) = step(&refused) else { break };
+        refused.learn(&Step::Look(look), Answer::Failed(Failure::Refused("no right to".into())));
+    }
+    assert!(matches!(step(&refused), Step::Act(Act::WriteStatus(..))), "nor what can't be: {}", step(&refused));
     let mut taken = lost;
     let of_another = BucketRecord { uid: ClaimUid::new("u-2"), ..record(&whole) };
     taken.doubted.truncate(1);

@@ -197,7 +197,7 @@ fn a_claim_that_can_not_move_stays_bound_and_its_keys_go_on(#[case] spec: Value,
 }
 
 /// Both names that it asks about have a holder: the one that it has is its own, the one that it wants another's.
-// covers: 3.2.record.deleted
+// covers: 3.2.remade
 #[test]
 fn a_record_that_is_lost_is_made_again_while_the_claim_wants_what_another_holds() {
     run("", "rotationPolicy: {overlapSeconds: 0}", async |stage| {
