@@ -45,12 +45,12 @@ fn goes_where_it_may(state: &State<'_>, step: &Step<'_>, new: &Binding, found: &
     }
 }
 
-/// When a claim goes public access is withdrawn before its keys (spec §3.4). A key without an end is revoked for that alone;
-/// that others delete keys by hand says nothing.
+/// When a claim goes public access is withdrawn before its keys (spec §3.4), as far as that is the operator's to do. A key without
+/// an end is revoked for that alone; that others delete keys by hand says nothing.
 fn goes_before_keys(state: &State<'_>, step: &Step<'_>, key: &Key<'_>, found: &mut Findings) {
     let going = state.lives.get(key.uid.as_str()).filter(|life| life.claim.is_deleting());
     let Some(life) = going.filter(|_| key.counts && key.end == End::Open) else { return };
-    if bindings(state, life).next().is_some() {
+    if bindings(state, life).any(|(_, binding)| !binding.kept) {
         let message = format!("key {} is revoked before public access of claim {}", key.id, life.claim.full_name());
         found.broken(Promise::I12, step, message);
     }

@@ -223,6 +223,8 @@ pub(super) struct Binding {
     pub(super) access: Option<Access>,
     /// Whether the gateway finds it.
     pub(super) counts: bool,
+    /// It is deleted, and somebody's finalizer keeps it.
+    pub(super) kept: bool,
 }
 
 /// Public access to a bucket.
@@ -341,7 +343,8 @@ impl Binding {
         let uid = text(secret, "claim_uid")?;
         let named = name.strip_prefix("ab-") == Some(&*uid);
         let counts = named && role == Some(Role::AnonymousBinding.as_str());
-        Some(Self { uid, access: Access::read(secret), counts })
+        let kept = !secret["metadata"]["deletionTimestamp"].is_null();
+        Some(Self { uid, access: Access::read(secret), counts, kept })
     }
 }
 

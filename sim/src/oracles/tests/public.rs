@@ -166,6 +166,12 @@ fn public_access_is_withdrawn_before_a_key_is_revoked() {
     story.remove(By::Operator, "secrets", OPERATOR_NAMESPACE, BINDING);
     revoke(&mut story, By::Operator);
     story.assert_kept();
+    // It is on its way, and waits for somebody's finalizer.
+    let mut story = going();
+    change(&mut story, By::Other, |it| it["metadata"]["finalizers"] = json!(["example.com/backup"]));
+    change(&mut story, By::Operator, |it| it["metadata"]["deletionTimestamp"] = "2030-01-01T00:00:00Z".into());
+    revoke(&mut story, By::Operator);
+    story.assert_kept();
     // One whose time has come goes for that.
     let mut story = open();
     story.ask_for_rotation();
