@@ -250,7 +250,7 @@ pub(super) fn leave(view: &View, desired: &Desired, current: &BucketRecord, now:
             Some(time) => {
                 settled.wake = SignedDuration::try_from(time).ok().and_then(|time| now.checked_add(time).ok());
             }
-            None => settled.impaired = tolerate(let_go(view, record, stored))?,
+            None => settled.impaired = tolerate(let_go(view, record, stored))?.or(settled.impaired),
         }
     }
     Ok(settled)

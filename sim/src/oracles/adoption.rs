@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::Value;
 use stowage_operator::api::wire::{self, TAG_CLAIM, TAG_CLAIM_UID, TAG_INSTALLATION};
 
-use crate::effects::{Call, Fault};
+use crate::effects::{Call, Fault, Line};
 use crate::kubernetes::Stored;
 
 use super::buckets::Buckets;
@@ -142,16 +142,19 @@ fn uid_of(object: &Value) -> Option<&str> {
     object["metadata"]["uid"].as_str()
 }
 
-/// What the last look showed of a record's bucket, by the operator whose step it is.
+/// What the last look showed of a record's bucket, by the operator whose step it is. Where the store showed its past, and there is no
+/// such bucket any more, no tags are known.
 fn shown(state: &State<'_>, step: &Step<'_>, record: &Record, buckets: &Buckets) -> Option<Shown> {
     let Hand::Operator(number) = step.hand else { return None };
+    let is_past = |line: &Line| line.fault == Some(Fault::StaleRead);
     let (line, seen) = state.before(number).find_map(|line| match &line.call {
         Call::S3(call) if call.bucket.as_deref() == Some(record.bucket.as_str()) => {
-            Some((line, buckets.look(line.number)?))
+            let seen = buckets.look(line.number);
+            (seen.is_some() || is_past(line)).then_some((line, seen))
         }
         _ => None,
     })?;
     let asked_for_tags = matches!(&line.call, Call::S3(call) if !call.operation.is_head());
-    let tags = seen.tags.clone().filter(|_| asked_for_tags).unwrap_or_default();
-    Some(Shown { tags, past: line.fault == Some(Fault::StaleRead) })
+    let tags = seen.and_then(|seen| seen.tags.clone()).filter(|_| asked_for_tags).unwrap_or_default();
+    Some(Shown { tags, past: is_past(line) })
 }

@@ -92,6 +92,13 @@ fn whom_a_store_showed_in_its_past_is_a_limit() {
     story.amend_last(|line| line.fault = Some(Fault::StaleRead));
     adopt(&mut story);
     story.assert_limit(Promise::I4);
+    // What it showed may be gone by then.
+    let mut story = found("Owned", OF_ITS_LIFE_BEFORE);
+    story.bucket = None;
+    story.s3("GetBucketTagging", |_| {});
+    story.amend_last(|line| line.fault = Some(Fault::StaleRead));
+    adopt(&mut story);
+    story.assert_limit(Promise::I4);
 }
 
 #[test]
