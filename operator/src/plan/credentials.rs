@@ -167,14 +167,15 @@ fn consumer(view: &View, facts: &CredentialFacts, credential: &Credential) -> Re
 }
 
 /// Before a key is published: this pass made it or read it live. A cache may show one that is long gone, and the Secret that
-/// the tenant reads as it is now. One that is to end has a successor, mostly, which a cache that is behind doesn't show.
+/// the tenant reads as it is now. One that is to end has a successor, mostly, which a cache that is behind doesn't show; and where
+/// the pass stood still, another operator may have aimed at one meanwhile.
 fn require_live(view: &View, credential: &Credential) -> Result<(), Halt> {
     let name = credential.id.secret_name();
     if !view.live.contains(&name) {
         return Err(Look::Internal(name).into());
     }
     let is_to_end = view.own.get(&name).is_some_and(|secret| secret.annotation(wire::EXPIRES_AT).is_some());
-    if is_to_end && view.own_lists == 0 { Err(Look::Own.into()) } else { Ok(()) }
+    if (is_to_end || view.late) && view.own_lists == 0 { Err(Look::Own.into()) } else { Ok(()) }
 }
 
 /// After `writeConnectionSecretToRef` was edited, and the new Secret is there: the one of the old name goes, if this

@@ -43,7 +43,7 @@ impl View {
         self.absent.clear();
         self.met.clear();
         self.learn(step, answer);
-        (self.fresh, self.confirmed, self.newborn) = (false, false, false);
+        (self.fresh, self.confirmed, self.newborn, self.late) = (false, false, false, true);
         self.own_target = None;
     }
 

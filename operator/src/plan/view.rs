@@ -286,6 +286,8 @@ pub struct View {
     pub fresh: bool,
     /// Nothing was done since the claim was last read live.
     pub confirmed: bool,
+    /// An answer came so late that what this pass knew before may be otherwise.
+    pub late: bool,
     /// The finalizer was put on by this pass: before, this claim can have had no record and no credential.
     pub newborn: bool,
     /// Backends that the pass has looked up, by name.
@@ -375,6 +377,7 @@ impl View {
             claim,
             fresh: false,
             confirmed: false,
+            late: false,
             newborn: false,
             backends: BTreeMap::new(),
             own: Own::default(),

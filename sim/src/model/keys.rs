@@ -19,6 +19,7 @@ pub(super) fn key(view: &View, begun: u32) -> String {
         status_before: _, // the status of `begun`
         fresh,
         confirmed,
+        late,
         newborn,
         backends,
         own,
@@ -66,7 +67,7 @@ pub(super) fn key(view: &View, begun: u32) -> String {
     let versioning: &Option<VersioningSeen> = versioning;
     let mut key = String::with_capacity(512);
     let flags =
-        [fresh, confirmed, newborn, own_current, remade, tagged, look_due, consumer_written, released, outdated];
+        [fresh, confirmed, late, newborn, own_current, remade, tagged, look_due, consumer_written, released, outdated];
     for flag in flags {
         key.push(if *flag { '1' } else { '0' });
     }
