@@ -54,8 +54,11 @@ fn judge_secret(state: &State<'_>, (namespace, name): Place<'_>, held: &Held<'_>
         }
         Secret::Consumer(_) => {
             let bound = life.claim.object["status"]["boundSecretName"].as_str();
-            // While its name, or that of its next key, is another's a claim does nothing else.
-            let is_stopped = matches!(life.claim.reason(), Some("SecretConflict" | "CreationInconsistent"));
+            // While its name, or that of its next key, is another's a claim does nothing else, but tell of the Secret that there is.
+            let is_stopped = match life.claim.reason() {
+                Some("SecretConflict") => bound.is_some(),
+                reason => reason == Some("CreationInconsistent"),
+            };
             let waits = life.claim.is_paused() || is_stopped;
             if life.claim.secret_name() != name && bound != Some(name) && !waits {
                 let message = format!("Secret {namespace}/{name} is no longer that of claim {claim}");
