@@ -60,7 +60,6 @@ fn a_forged_consumer_secret_opens_no_bucket_of_others(
     });
 }
 
-/// A UID is no secret, and labels and owner references are for anybody to write.
 /// Labels are no proof in the operator namespace either: what a claim's deletion takes away is its own.
 // covers: 2.labels.noProof
 #[test]
@@ -93,6 +92,7 @@ fn what_is_another_claims_by_its_data_outlives_the_claim_that_its_label_names() 
     });
 }
 
+/// A UID is no secret, and labels and owner references are for anybody to write.
 #[test]
 fn a_secret_of_another_namespace_that_names_a_claim_as_its_owner_is_none_of_its() {
     Stage::run("", async |stage| {

@@ -365,16 +365,23 @@ fn what_is_left_of_a_claim_is_an_orphan() {
 
 #[test]
 fn a_consumer_secret_under_a_name_from_before_is_left_unless_the_name_of_now_is_anothers() {
-    for reason in ["Bound", "SecretConflict"] {
+    // A claim that can't go on tells of the Secret that there is.
+    let cases = [
+        ("Bound", Some("before"), true),
+        ("SecretConflict", Some("before"), false),
+        ("SecretConflict", None, true),
+        ("CreationInconsistent", Some("before"), false),
+    ];
+    for (reason, bound, is_left) in cases {
         let mut story = Story::bound("Delete");
         story.change_claim(By::Other, |claim| {
             claim["spec"]["writeConnectionSecretToRef"] = json!({"name": "renamed"});
-            claim["status"]["boundSecretName"] = "before".into();
+            claim["status"]["boundSecretName"] = bound.into();
             claim["status"]["conditions"] = json!([{"type": "Ready", "status": "False", "reason": reason}]);
         });
         story.note(What::AtRest);
         let left = "Secret team-a/photos-s3 is no longer that of claim team-a/photos";
-        if reason == "Bound" {
+        if is_left {
             story.assert_broken_in_the_end(Promise::I14, left);
         } else {
             let judgement = story.judge();
