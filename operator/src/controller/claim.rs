@@ -15,6 +15,7 @@ use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::time::Instant;
 use tracing::Instrument;
 
+use crate::api::wire::Role;
 use crate::api::{BucketClaim, ClaimRef};
 use crate::kubernetes;
 use crate::metrics::{ControllerMetrics, PassResult};
@@ -277,9 +278,17 @@ impl Context {
     }
 
     async fn look(&self, view: &View, look: &Look) -> Answer {
-        if let Look::Holder(target) = look {
+        let record = match look {
+            Look::Holder(target) => Some(target.record().to_string()),
+            // It may show the holder as well.
+            Look::Internal(name) if !view.claim.deleting && Role::of_internal(name) == Some(Role::BucketRecord) => {
+                Some(name.clone())
+            }
+            _ => None,
+        };
+        if let Some(record) = record {
             // Before the look, so that no change falls between the two.
-            self.shared.wakes.wait_for(target.record().as_str(), &view.claim.at);
+            self.shared.wakes.wait_for(&record, &view.claim.at);
         }
         let answer = self.shared.observer.answer(&view.claim, look).await;
         if let (Look::Internal(_), Answer::Secret(Some(secret))) = (look, &answer) {

@@ -13,7 +13,7 @@ use super::bucket;
 use super::credentials;
 use super::moves;
 use super::repair::Change;
-use super::step::{Act, Concern, Halt, Look, Stop, Target, tolerate};
+use super::step::{Act, Concern, Halt, Look, Stop, Target, together, tolerate};
 use super::view::{BackendSeen, Holder, Stored, View};
 
 /// Walks through the steps. `Ok` = everything is as it should be, but for an impairment that withdraws nothing:
@@ -44,7 +44,7 @@ pub(super) fn walk(view: &View, now: Timestamp) -> Result<Settled, Halt> {
         bucket::obtain(view, desired, &record, &stored)?;
         credentials::walk(view, desired, &record, &stored, now)?
     };
-    Ok(Settled { impaired: open.or(settled.impaired), ..settled })
+    Ok(Settled { impaired: together([open, settled.impaired]), ..settled })
 }
 
 /// Keeps a claim bound. What is wrong with bucket or backend, and what keeps an edit from taking effect or a key from going,
@@ -68,7 +68,7 @@ fn keep(
     };
     let left = moves::leave(view, desired, record, now)?;
     Ok(Settled {
-        impaired: keys.impaired.or(edited).or(impaired).or(left.impaired),
+        impaired: together([keys.impaired, edited, impaired, left.impaired]),
         wake: keys.wake.into_iter().chain(left.wake).min(),
     })
 }

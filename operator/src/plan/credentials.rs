@@ -167,15 +167,20 @@ fn consumer(view: &View, facts: &CredentialFacts, credential: &Credential) -> Re
 }
 
 /// Before a key is published: this pass made it or read it live. A cache may show one that is long gone, and the Secret that
-/// the tenant reads as it is now. One that is to end has a successor, mostly, which a cache that is behind doesn't show; and where
-/// the pass stood still, another operator may have aimed at one meanwhile.
+/// the tenant reads as it is now. One that is to end has a successor, mostly, which a cache that is behind doesn't show.
 fn require_live(view: &View, credential: &Credential) -> Result<(), Halt> {
     let name = credential.id.secret_name();
     if !view.live.contains(&name) {
         return Err(Look::Internal(name).into());
     }
     let is_to_end = view.own.get(&name).is_some_and(|secret| secret.annotation(wire::EXPIRES_AT).is_some());
-    if (is_to_end || view.late) && view.own_lists == 0 { Err(Look::Own.into()) } else { Ok(()) }
+    if is_to_end && view.own_lists == 0 { Err(Look::Own.into()) } else { require_own_after_standstill(view) }
+}
+
+/// Before tenants are given a key or the public a bucket: where the pass stood still, another operator may have moved the claim
+/// meanwhile, or aimed at another key.
+fn require_own_after_standstill(view: &View) -> Result<(), Halt> {
+    if view.late && view.own_lists == 0 { Err(Look::Own.into()) } else { Ok(()) }
 }
 
 /// After `writeConnectionSecretToRef` was edited, and the new Secret is there: the one of the old name goes, if this
@@ -265,10 +270,15 @@ fn binding(view: &View, desired: &Desired, record: &BucketRecord) -> Result<(), 
                 Stop::refused(Reason::CreationInconsistent, Concern::Ready, message)
             })?;
             let content = binding.content(&view.setting.operator_namespace);
-            repair(view, SecretPatch::between(&secret.0, &content, &[], Change::Repair))
+            let patch = SecretPatch::between(&secret.0, &content, &[], Change::Repair);
+            if patch.is_some() {
+                require_own_after_standstill(view)?;
+            }
+            repair(view, patch)
         }
         (None, Some(binding)) => {
             require_fresh(view)?;
+            require_own_after_standstill(view)?;
             let taken = view.taken.contains(&name);
             Err(if taken { Look::Internal(name).into() } else { Act::CreateBinding(binding).into() })
         }

@@ -221,7 +221,13 @@ impl View {
                 }
                 self.purge = Some(purged.end);
             }
-            (Act::DeleteBucket(_), Answer::Deleted(answer)) => self.removed = Some(answer),
+            (Act::DeleteBucket(_), Answer::Deleted(answer)) => {
+                self.removed = Some(answer);
+                // The record may have been let go of before, under another policy, and be kept since.
+                for let_go in std::mem::take(&mut self.let_go) {
+                    self.let_go.push(LetGo { gone: let_go.gone || removal::is_gone(self, &let_go.record), ..let_go });
+                }
+            }
             (Act::TagBucket(_, tags), _) => {
                 self.bucket = Some(BucketSeen::Present(Some(tags.clone())));
                 self.tagged = true;
@@ -248,6 +254,11 @@ impl View {
             (Act::CreateConsumer(content), Answer::Exists) => self.met_at(content.name.clone()),
             (Act::CreateBinding(binding), Answer::Exists) => self.met_at(AnonymousBinding::name(&binding.uid)),
             (Act::Delete(_), Answer::Secret(Some(kept))) => {
+                // A record goes as soon as its finalizers do; what became of its bucket is known now.
+                if let Ok(record) = BucketRecord::read(&kept.0) {
+                    self.lets_go(record);
+                }
+                self.revoked += u32::from(is_credential(kept.name()));
                 self.live.insert(kept.name().to_owned());
                 self.own.insert(kept.name().to_owned(), kept);
             }

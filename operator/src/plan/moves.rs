@@ -37,7 +37,7 @@ pub(super) fn choose(view: &View, desired: &Desired, record: &BucketRecord, stor
         Some((left, left_in)) => match view.unanswered {
             // A create without an answer may still land (spec §3.2).
             Some(time) => Err(Halt::Wait(time)),
-            None => let_go(view, left, left_in),
+            None => let_go(view, left_in, public_access_to(view, left)),
         },
         None => Ok(()),
     }
@@ -185,7 +185,8 @@ pub(super) fn follow(view: &View, record: &BucketRecord, stored: &Stored, backen
         _ => return Err(moved(backend, record).into()),
     }
     let Some((made, made_in)) = view.record_named(&there.record()) else {
-        return hold(view, BucketRecord { endpoint: there.endpoint, absence: false, ..record.clone() });
+        // It notes that the claim is bound, which the key may tell no more by the time it is all that there is.
+        return hold(view, BucketRecord { endpoint: there.endpoint, absence: false, settled: true, ..record.clone() });
     };
     let taken_over = BucketRecord {
         backend: record.backend.clone(),
@@ -242,7 +243,9 @@ pub(super) fn leave(view: &View, desired: &Desired, current: &BucketRecord, now:
     };
     let mut settled = Settled::default();
     for (record, stored) in others(view, current) {
-        let has_key = !is_followed(record, current) && view.keys_to(record).next().is_some();
+        // What opens a bucket that the claim keeps stays: keys and public access are those of its current record.
+        let followed = is_followed(record, current);
+        let has_key = !followed && view.keys_to(record).next().is_some();
         if has_key || pending(record) {
             continue;
         }
@@ -250,19 +253,21 @@ pub(super) fn leave(view: &View, desired: &Desired, current: &BucketRecord, now:
             Some(time) => {
                 settled.wake = SignedDuration::try_from(time).ok().and_then(|time| now.checked_add(time).ok());
             }
-            None => settled.impaired = tolerate(let_go(view, record, stored))?.or(settled.impaired),
+            None => {
+                let open = public_access_to(view, record).filter(|_| !followed);
+                settled.impaired = tolerate(let_go(view, stored, open))?.or(settled.impaired);
+            }
         }
     }
     Ok(settled)
 }
 
-/// A live list has shown that there is no key to its bucket. Nor may the public get to it, which what stops the way to the
-/// next bucket would leave as it is.
-fn let_go(view: &View, record: &BucketRecord, stored: &Stored) -> Result<(), Halt> {
+/// A live list has shown that there is no key to its bucket. Nor may the public get to it (`open`), which what stops the way
+/// to the next bucket would leave as it is.
+fn let_go(view: &View, stored: &Stored, open: Option<&Stored>) -> Result<(), Halt> {
     require_fresh(view)?;
     if view.own_lists == 0 {
         return Err(Look::Own.into());
     }
-    let open = public_access_to(view, record);
     Err(Halt::delete(open.unwrap_or(stored)))
 }

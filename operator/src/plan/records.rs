@@ -26,12 +26,14 @@ impl View {
     /// The record that the claim is bound by, and the Secret that it was read from: of those with a key to their
     /// bucket the one that aims highest. Without any key, one on the backend that the spec names goes first.
     ///
-    /// The generation alone won't do: a record that is held for a move aims higher from the start.
+    /// The generation alone won't do: a record that is held for a move aims higher from the start. Two that aim alike are of one
+    /// bucket whose endpoint was edited: of these, one that is on its way out has been left.
     pub fn record(&self) -> Option<(BucketRecord, Stored)> {
         let asked_for = self.claim.desired.as_ref().ok().map(|desired| desired.backend.as_str());
-        let latest = self.records().max_by_key(|(record, _)| {
+        let latest = self.records().max_by_key(|(record, stored)| {
             let bound = self.is_bound_by(record);
-            (bound, !bound && Some(record.backend.as_str()) == asked_for, record.generation)
+            let asked_for = !bound && Some(record.backend.as_str()) == asked_for;
+            (bound, asked_for, record.generation, stored.kept_by().is_none())
         });
         latest.cloned()
     }

@@ -270,6 +270,15 @@ impl Stop {
         Self::refused(Reason::BackendError, Concern::Ready, message)
     }
 
+    /// Where two things stand in the way: one is told, what waits for somebody before what is tried again, else the first; but
+    /// what either waits for is waited for.
+    fn beside(self, other: Self) -> Self {
+        let is_hidden = other.reason.stalls() && !self.reason.stalls();
+        let (told, hidden) = if is_hidden { (other, self) } else { (self, other) };
+        let then = if told.then == Then::AwaitChange { hidden.then } else { told.then };
+        Self { then, waits_for: told.waits_for.or(hidden.waits_for), ..told }
+    }
+
     /// Another claim holds the bucket.
     pub(super) fn held(record: RecordName, holder: &ClaimRef, bucket: &BucketName, own_namespace: &str) -> Self {
         // Tenants of one namespace don't learn who is in another.
@@ -309,6 +318,11 @@ impl Halt {
     }
 }
 
+/// All that stands in the way, as one stop.
+pub(super) fn together(stops: impl IntoIterator<Item = Option<Stop>>) -> Option<Stop> {
+    stops.into_iter().flatten().reduce(Stop::beside)
+}
+
 /// What goes on although something stands in its way: `Ok` carries what that is.
 pub(super) fn tolerate(outcome: Result<(), Halt>) -> Result<Option<Stop>, Halt> {
     match outcome {
@@ -333,5 +347,29 @@ impl From<Act> for Halt {
 impl From<Stop> for Halt {
     fn from(stop: Stop) -> Self {
         Self::Stop(Box::new(stop))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_all_that_stands_in_the_way_the_worst_is_told_and_everything_is_waited_for() {
+        let kept = Stop::kept("stowage-vc-1", "example.com/backup");
+        let missing = Stop::refused(Reason::BucketMissing, Concern::Bucket, "it is gone");
+        assert_eq!(together([]), None);
+        assert_eq!(together([Some(kept.clone()), None, Some(missing.clone())]), Some(missing.clone()));
+        assert_eq!(together([Some(missing.clone()), Some(kept.clone())]), Some(missing.clone()));
+        let failed = Stop::failed(Concern::Ready, "it timed out");
+        let told = together([Some(kept.clone()), Some(failed.clone())]);
+        assert_eq!(told, Some(Stop { then: failed.then.clone(), ..kept.clone() }), "of two alike the first");
+        let endpoint = crate::api::Endpoint::parse("http://s3.example").unwrap();
+        let record = RecordName::of(&endpoint, &BucketName::parse("photos").unwrap());
+        let holder = ClaimRef { namespace: "team-b".to_owned(), name: "films".to_owned() };
+        let held = Stop::held(record.clone(), &holder, &BucketName::parse("photos").unwrap(), "team-a");
+        assert_eq!(together([Some(kept), Some(held.clone())]), Some(held));
+        let told = together([Some(missing.clone()), Some(Stop { waits_for: Some(record.clone()), ..failed.clone() })]);
+        assert_eq!(told, Some(Stop { then: failed.then, waits_for: Some(record), ..missing }));
     }
 }

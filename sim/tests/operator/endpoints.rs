@@ -4,12 +4,15 @@ use std::time::Duration;
 
 use rstest::rstest;
 use serde_json::{Value, json};
-use stowage_operator::api::Endpoint;
+use stowage_operator::api::{BucketName, Endpoint, RecordName};
 use stowage_sim::effects::{CrashPoint, EffectPattern, Fault, Plan};
 use stowage_sim::store::Store;
 use stowage_sim::world::{ADMIN_ACCOUNT, BackendStore, OPERATOR_NAMESPACE, Options, World};
 
-use crate::support::{Stage, claim, condition, data, events, keys, object, published, ready, secrets, tenant_can_work};
+use crate::support::{
+    Stage, claim, claim_with, condition, data, events, keys, message, object, published, ready, secrets,
+    tenant_can_work,
+};
 
 const MINUTE: u64 = 60;
 const RESYNC: Duration = Duration::from_secs(660);
@@ -186,6 +189,84 @@ fn a_fault_at_every_effect_of_a_stores_move_costs_nobody_a_key() {
         }
     }
     println!("{} schedules", 4 * (effects - before));
+}
+
+/// Claims of one namespace. Old and new record of a bucket aim alike, and have names that are hashes: of some the old one is the
+/// first by name, of others the new one.
+const SEVERAL: [&str; 4] = ["photos", "films", "songs", "books"];
+
+fn record_at(endpoint: &str, claim: &str) -> String {
+    let bucket = BucketName::parse(&format!("team-a-{claim}")).unwrap();
+    RecordName::of(&Endpoint::parse(endpoint).unwrap(), &bucket).to_string()
+}
+
+fn binding_of(world: &World, claim: &str) -> Option<Value> {
+    let names = secrets(world, OPERATOR_NAMESPACE, "anonymous-binding");
+    let all = names.iter().map(|name| object(world, "secrets", OPERATOR_NAMESPACE, name));
+    all.into_iter().find(|it| it["metadata"]["labels"]["broker.stowage.io/claim-name"] == claim)
+}
+
+/// Several claims that are open to the public, with their buckets at the new endpoint too.
+async fn bind_several(stage: &Stage) {
+    for name in SEVERAL {
+        stage.apply(&claim_with("team-a", name, "anonymousAccess: {mode: ReadOnly}")).await;
+        stage.until_ready_is("team-a", name, "Bound").await;
+    }
+    stage.world.pass(Duration::from_secs(120)).await;
+    for name in SEVERAL {
+        let bucket = format!("team-a-{name}");
+        let tags = stage.world.store.bucket(&bucket).unwrap().tags;
+        new_store(&stage.world).put_bucket(ADMIN_ACCOUNT, &bucket);
+        new_store(&stage.world).set_tags(&bucket, tags);
+    }
+    let made_first = SEVERAL.iter().filter(|name| record_at(NEW, name) < record_at(OLD, name)).count();
+    assert!((1..SEVERAL.len()).contains(&made_first), "both orders are among them");
+}
+
+fn is_at(world: &World, claim: &str, endpoint: &str) -> bool {
+    ready(world, "team-a", claim) == "Bound"
+        && object(world, "bucketclaims", "team-a", claim)["status"]["backend"]["endpoint"] == endpoint
+}
+
+// covers: 3.2.moved.found
+#[test]
+fn a_bucket_that_is_found_elsewhere_stays_open_to_whom_it_was() {
+    run("", "Owned", async |stage| {
+        let world = &stage.world;
+        bind_several(&stage).await;
+        let bindings = SEVERAL.map(|name| binding_of(world, name));
+        assert!(bindings.iter().all(Option::is_some));
+        point_to(&stage, NEW).await;
+        stage.soon("all are bound there", 2 * MINUTE, |world| SEVERAL.iter().all(|name| is_at(world, name, NEW))).await;
+        stage.soon("and there only", MINUTE, |world| held_at(world) == [NEW; SEVERAL.len()]).await;
+        assert_eq!(SEVERAL.map(|name| binding_of(world, name)), bindings, "none was touched");
+    });
+}
+
+// covers: 3.2.moved.found, 3.4.order
+#[test]
+fn a_record_that_is_kept_at_the_endpoint_before_is_waited_for_and_keeps_nothing_else() {
+    run("", "Owned", async |stage| {
+        let world = &stage.world;
+        bind_several(&stage).await;
+        let kept = |on: bool| json!({"metadata": {"finalizers": if on { json!(["example.com/backup"]) } else { Value::Null }}});
+        for name in SEVERAL {
+            stage.patch("secrets", OPERATOR_NAMESPACE, &record_at(OLD, name), kept(true)).await;
+        }
+        point_to(&stage, NEW).await;
+        let is_told = |world: &World, name: &str| message(world, "team-a", name).contains(&record_at(OLD, name));
+        stage.soon("all say what they wait for", 2 * MINUTE, |world| SEVERAL.iter().all(|it| is_told(world, it))).await;
+        let before = world.effects.trace().effects();
+        world.pass(RESYNC).await;
+        let writes = world.effects.trace().counters_after(before).kubernetes_writes;
+        assert!(writes < 20, "{writes} writes\n{}", stage.trace());
+        for name in SEVERAL {
+            assert!(binding_of(world, name).is_some(), "{name} is still open to the public");
+            stage.patch("secrets", OPERATOR_NAMESPACE, &record_at(OLD, name), kept(false)).await;
+        }
+        stage.soon("all are bound there", 2 * MINUTE, |world| SEVERAL.iter().all(|name| is_at(world, name, NEW))).await;
+        assert_eq!(held_at(world), [NEW; SEVERAL.len()]);
+    });
 }
 
 fn bucket_names(world: &World) -> Vec<String> {

@@ -9,7 +9,7 @@ use stowage_sim::world::{OPERATOR_NAMESPACE, World};
 
 use crate::removal::{DELETE, access_is_revoked, bind, bucket_exists, delete, goes};
 use crate::support::{
-    Stage, claim_with, internal_of, keys, message, object, published, ready, secrets, tenant_can_work,
+    Stage, claim_with, events, internal_of, keys, message, object, published, ready, secrets, tenant_can_work,
 };
 
 /// Longer than the interval of drift checks and resyncs, jitter included.
@@ -60,6 +60,32 @@ fn a_deletion_waits_for_an_internal_secret_that_is_kept(
         goes(&stage).await;
         assert_eq!(internal_of(&stage.world, "photos"), Vec::<String>::new());
         stage.until_ready_is("team-b", "films", "Bound").await;
+        let told: Vec<String> = events(&stage.world, "photos").into_iter().map(|(_, reason)| reason).collect();
+        for outcome in ["Revoked", "BucketDeleted"] {
+            assert!(told.iter().any(|reason| reason == outcome), "{told:?}");
+        }
+        assert!(told.iter().all(|reason| reason != "BucketRetained"), "{told:?}");
+    });
+}
+
+/// The policy counts that stands in the end, and what is told is what was done.
+#[test]
+fn a_policy_that_is_edited_while_the_record_is_kept_is_carried_out_and_told() {
+    Stage::run("", async |stage| {
+        bind(&stage, "deletionPolicy: Retain").await;
+        let kept = of_role(&stage.world, "bucket-record");
+        stage.patch("secrets", OPERATOR_NAMESPACE, &kept, finalizer(true)).await;
+        delete(&stage).await;
+        let tells = |world: &World| message(world, "team-a", "photos").contains(&kept);
+        stage.soon("the claim says what it waits for", 30, tells).await;
+        stage.patch("bucketclaims", "team-a", "photos", json!({"spec": {"deletionPolicy": "Delete"}})).await;
+        stage.world.pass(Duration::from_secs(30)).await;
+        assert!(!bucket_exists(&stage));
+        stage.patch("secrets", OPERATOR_NAMESPACE, &kept, finalizer(false)).await;
+        goes(&stage).await;
+        let told: Vec<String> = events(&stage.world, "photos").into_iter().map(|(_, reason)| reason).collect();
+        assert!(told.iter().any(|reason| reason == "BucketDeleted"), "{told:?}");
+        assert!(told.iter().all(|reason| reason != "BucketRetained"), "{told:?}");
     });
 }
 
@@ -145,6 +171,50 @@ fn a_live_claim_goes_on_beside_what_is_kept() {
         assert!(writes < 5, "{writes} writes\n{}", stage.trace());
         stage.patch("secrets", OPERATOR_NAMESPACE, &kept, finalizer(false)).await;
         stage.soon("it is bound", 10, |world| ready(world, "team-a", "photos") == "Bound").await;
+    });
+}
+
+/// Of two things that stand in its way the claim tells the one that somebody has to change, and is woken by either.
+#[test]
+fn what_is_kept_hides_nothing_else_that_the_claim_waits_for() {
+    Stage::run("", async |stage| {
+        stage
+            .apply(
+                "{apiVersion: broker.stowage.io/v1alpha1, kind: S3Backend, metadata: {name: twin}, spec: {endpoint: \
+                 'http://s3.example:9000', bucketNameTemplate: 'twin-{{ .Name }}', \
+                 adminCredentialsSecretRef: {name: s3-admin, namespace: stowage-system}}}",
+            )
+            .await;
+        stage.apply(&claim_with("team-b", "films", "deletionPolicy: Delete, bucketName: twin-photos")).await;
+        stage.until_ready_is("team-b", "films", "Bound").await;
+        bind(&stage, "anonymousAccess: {mode: ReadOnly}").await;
+        stage.world.pass(Duration::from_secs(90)).await;
+        let kept = of_role(&stage.world, "anonymous-binding");
+        stage.patch("secrets", OPERATOR_NAMESPACE, &kept, finalizer(true)).await;
+        let spec = json!({"spec": {"anonymousAccess": {"mode": "None"}, "backendRef": {"name": "twin"}}});
+        stage.patch("bucketclaims", "team-a", "photos", spec).await;
+        stage.soon("it tells of the name", 10, |world| ready(world, "team-a", "photos") == "BucketNameConflict").await;
+        stage.delete("bucketclaims", "team-b", "films").await;
+        let moved =
+            |world: &World| object(world, "bucketclaims", "team-a", "photos")["status"]["bucketName"] == "twin-photos";
+        stage.soon("it moves as soon as the name is free", 30, moved).await;
+        stage.soon("it tells of what is kept", 10, |world| message(world, "team-a", "photos").contains(&kept)).await;
+    });
+}
+
+// covers: 1.bucketCreated.BucketMissing
+#[test]
+fn a_bucket_that_is_gone_is_told_before_a_key_that_is_kept() {
+    Stage::run("", async |stage| {
+        bind(&stage, "rotationPolicy: {overlapSeconds: 60}").await;
+        let kept = of_role(&stage.world, "virtual-credential");
+        stage.patch("secrets", OPERATOR_NAMESPACE, &kept, finalizer(true)).await;
+        stage.world.pass(Duration::from_secs(90)).await;
+        stage.patch("bucketclaims", "team-a", "photos", rotate("one")).await;
+        stage.soon("it waits for the key", 300, |world| message(world, "team-a", "photos").contains(&kept)).await;
+        stage.world.store.remove_bucket("team-a-photos");
+        stage.soon("it is missed", 700, |world| ready(world, "team-a", "photos") == "BucketMissing").await;
+        assert_eq!(object(&stage.world, "bucketclaims", "team-a", "photos")["status"]["phase"], "Failed");
     });
 }
 

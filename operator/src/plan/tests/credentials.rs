@@ -356,3 +356,22 @@ fn a_secret_under_a_name_of_no_generation_is_told_of() {
     view.own.insert(copy.name().to_owned(), copy);
     assert_eq!(verdict(&view), "CreationInconsistent");
 }
+
+/// Another operator may have moved the claim meanwhile, and opened the bucket that it has now.
+#[test]
+fn a_pass_that_stood_still_looks_at_what_the_claim_has_before_it_opens_a_bucket_to_the_public() {
+    let mut view = bound();
+    let open = |rate: u32| json!({"anonymousAccess": {"mode": "ReadOnly", "perSourceIPRPS": rate}});
+    view.claim = Claim { status: view.claim.status, ..claim_in("team-a", &open(1), true) };
+    view.fresh = true;
+    let Step::Act(Act::CreateBinding(binding)) = step(&view) else { panic!("{}", step(&view)) };
+    (view.late, view.own_lists) = (true, 0);
+    assert_eq!(step(&view), Step::Look(Look::Own));
+    view.own_lists = 1;
+    assert!(matches!(step(&view), Step::Act(Act::CreateBinding(_))));
+    let secret = stored(&binding.content(NAMESPACE));
+    view.own.insert(secret.name().to_owned(), secret);
+    view.own_lists = 0;
+    view.claim = Claim { status: view.claim.status, ..claim_in("team-a", &open(2), true) };
+    assert_eq!(step(&view), Step::Look(Look::Own), "and before it changes what is open");
+}
