@@ -7,6 +7,7 @@ use crate::effects::{Answer, Call, Fault, KubeVerb, Line};
 use super::buckets::{Buckets, is_empty};
 use super::findings::Findings;
 use super::ground::destroys;
+use super::keys::key_of;
 use super::state::{Hand, Held, Life, Place, State, is_standstill};
 use super::views::{Policy, Secret};
 use super::{Case, Promise};
@@ -52,14 +53,16 @@ fn judge_secret(state: &State<'_>, (namespace, name): Place<'_>, held: &Held<'_>
             let message = format!("binding {name} opens the bucket of claim {claim}, which asks for no public access");
             found.broken_in_the_end(Promise::I14, message);
         }
-        Secret::Consumer(_) => {
+        Secret::Consumer(consumer) => {
             let bound = life.claim.object["status"]["boundSecretName"].as_str();
             // While its name, or that of its next key, is another's a claim does nothing else, but tell of the Secret that there is.
             let is_stopped = match life.claim.reason() {
                 Some("SecretConflict") => bound.is_some(),
                 reason => reason == Some("CreationInconsistent"),
             };
-            let waits = life.claim.is_paused() || is_stopped;
+            // Nor need a claim that can't go on tell of one whose key somebody deleted, and which opens nothing.
+            let opens_nothing = !life.claim.is_ready() && life.meddling.keys && key_of(state, &consumer.id).is_none();
+            let waits = life.claim.is_paused() || is_stopped || opens_nothing;
             if life.claim.secret_name() != name && bound != Some(name) && !waits {
                 let message = format!("Secret {namespace}/{name} is no longer that of claim {claim}");
                 found.broken_in_the_end(Promise::I14, message);

@@ -390,6 +390,29 @@ fn a_consumer_secret_under_a_name_from_before_is_left_unless_the_name_of_now_is_
     }
 }
 
+/// It opens nothing, and goes once the claim can go on.
+#[test]
+fn a_consumer_secret_whose_key_somebody_deleted_may_be_left_by_a_claim_that_can_not_go_on() {
+    for (status, key_is_gone, is_left) in [("False", true, false), ("False", false, true), ("True", true, true)] {
+        let mut story = Story::bound("Delete");
+        story.change_claim(By::Other, |claim| {
+            claim["spec"]["writeConnectionSecretToRef"] = json!({"name": "renamed"});
+            claim["status"]["boundSecretName"] = json!(null);
+            let generation = claim["metadata"]["generation"].clone();
+            claim["status"]["conditions"] = json!([
+                {"type": "Ready", "status": status, "reason": "BucketExists", "observedGeneration": generation}
+            ]);
+        });
+        if key_is_gone {
+            story.remove(By::Other, "secrets", "stowage-system", "vc-akia1");
+        }
+        story.note(What::AtRest);
+        let left = "Secret team-a/photos-s3 is no longer that of claim team-a/photos";
+        let told = story.judge().violations.iter().any(|found| found.message.contains(left));
+        assert_eq!(told, is_left, "Ready={status}, key gone: {key_is_gone}");
+    }
+}
+
 #[test]
 fn a_bucket_may_stay_untold_only_where_that_pass_could_not_tell() {
     let left = "bucket team-a-photos is left";
