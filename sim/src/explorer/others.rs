@@ -16,6 +16,8 @@ use super::scenario::{Phase, Scenario};
 pub(super) const NAMESPACE: &str = "team-a";
 /// Its name.
 pub(super) const CLAIM: &str = "photos";
+/// By when a drift check comes, jitter included.
+const DRIFT: Duration = Duration::from_secs(700);
 /// The bucket that it comes to.
 pub(super) const BUCKET: &str = "team-a-photos";
 
@@ -170,11 +172,15 @@ pub(super) fn show_late(effects: &Effects) -> bool {
     })
 }
 
-/// How long a watch that is behind, or tells of many changes at once, may keep back what it would tell, and what follows
-/// from that takes.
+/// How long what the operator has not been told keeps it from putting something right: a watch that is behind, or tells of many
+/// changes at once, for a while, and what follows from that; tags that a store doesn't show until the next drift check.
 pub(super) fn told_late(faults: &[Fault]) -> Duration {
-    let is_behind = faults.iter().any(|fault| matches!(fault, Fault::Stale { .. } | Fault::Collapse));
-    if is_behind { 2 * LAG } else { Duration::ZERO }
+    let late = |fault: &Fault| match fault {
+        Fault::Stale { .. } | Fault::Collapse => 2 * LAG,
+        Fault::NotImplemented(Feature::Tagging) => DRIFT,
+        _ => Duration::ZERO,
+    };
+    faults.iter().map(late).max().unwrap_or_default()
 }
 
 /// How much later it is to the operator than it takes it to be: what is due at a time of day comes as much later.

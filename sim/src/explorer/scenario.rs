@@ -209,6 +209,13 @@ pub enum StoreStep {
         /// The bucket.
         bucket: &'static str,
     },
+    /// Makes a bucket in the store at this endpoint what it is in the usual one: tags and newest objects.
+    CopyBucket {
+        /// The bucket.
+        bucket: &'static str,
+        /// The other store's endpoint.
+        endpoint: &'static str,
+    },
     /// Gives an account another pair of keys.
     AddKey {
         /// The account.
@@ -250,6 +257,7 @@ impl fmt::Display for StoreStep {
             Self::Hold { bucket, key } => write!(f, "somebody puts a legal hold on {bucket}/{key}"),
             Self::Release { bucket, key } => write!(f, "somebody takes the legal hold off {bucket}/{key}"),
             Self::RemoveBucket { bucket } => write!(f, "somebody deletes bucket {bucket} and all in it"),
+            Self::CopyBucket { bucket, endpoint } => write!(f, "somebody copies bucket {bucket} to {endpoint}"),
             Self::AddKey { account, id, .. } => write!(f, "{account} is given the key {id}"),
             Self::RevokeKey { id } => write!(f, "the key {id} is withdrawn"),
         }

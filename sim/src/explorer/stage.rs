@@ -7,6 +7,7 @@ use kube::Api;
 use kube::api::{ApiResource, DeleteParams, DynamicObject, Patch, PatchParams};
 use kube::core::GroupVersionKind;
 use serde_json::Value;
+use stowage_operator::api::Endpoint;
 use stowage_operator::api::wire::{self, Role};
 use tokio::time::{Instant, timeout};
 
@@ -16,7 +17,7 @@ use crate::history::facts::{field, label};
 use crate::history::{Facts, Tried, What};
 use crate::oracles::Promise;
 use crate::store::{Protection, Versioning};
-use crate::world::{OPERATOR_NAMESPACE, Operator, Options, World};
+use crate::world::{ADMIN_ACCOUNT, OPERATOR_NAMESPACE, Operator, Options, World};
 
 use super::others;
 use super::scenario::{Goal, Scenario, Step, StoreStep, Target, TargetKind};
@@ -252,10 +253,23 @@ impl Stage {
             StoreStep::RemoveBucket { bucket } => {
                 store.remove_bucket(bucket);
             }
+            StoreStep::CopyBucket { bucket, endpoint } => self.copy_bucket(bucket, endpoint),
             StoreStep::AddKey { account, id, key } => store.add_account(account, id, key),
             StoreStep::RevokeKey { id } => {
                 store.revoke_key(id);
             }
+        }
+    }
+
+    /// What is not there, or has nowhere to go, is not copied.
+    fn copy_bucket(&self, name: &str, endpoint: &str) {
+        let store = &self.world.store;
+        let other = Endpoint::parse(endpoint).ok().and_then(|endpoint| self.world.store_at(&endpoint));
+        let (Some(bucket), Some(other)) = (store.bucket(name), other) else { return };
+        other.put_bucket(ADMIN_ACCOUNT, name);
+        other.set_tags(name, bucket.tags);
+        for (key, bytes) in store.objects(name) {
+            other.put_object(name, &key, bytes);
         }
     }
 

@@ -162,11 +162,14 @@ fn may_go(state: &State<'_>, step: &Step<'_>, (_, name): Place<'_>, secret: &Sec
             let now = state.clocks.latest_of_operator(step.at);
             matches!(key.end, End::At(end) if end <= now) || !key.counts
         }
-        // In a move the bucket that is left is closed to the public, unless it was led on to the next one.
+        // In a move the bucket that is left is closed to the public, unless it was led on to the next one. So is one that is held at two
+        // endpoints, where somebody deleted the key that told that it is one.
         Secret::Binding(binding) => {
+            let is_untold = life.meddling.keys && records_of(state, life.claim.uid) > 1;
             let next = |record: &Record| binding.access.as_ref().is_none_or(|access| !public::opens(access, record));
             let moves = |secret: &Secret<'_>| matches!(secret, Secret::Record(record) if next(record));
-            !life.claim.wants_public_access() || state.of(life.claim.uid).any(|(_, held)| moves(&held.secret))
+            let is_left = is_untold || state.of(life.claim.uid).any(|(_, held)| moves(&held.secret));
+            !life.claim.wants_public_access() || is_left
         }
         // Named again by an edit that the pass which removes it has not read.
         Secret::Consumer(_) => {
@@ -175,11 +178,14 @@ fn may_go(state: &State<'_>, step: &Step<'_>, (_, name): Place<'_>, secret: &Sec
             life.claim.secret_name() != name || life.renamed.is_some_and(unread)
         }
         // After a move the record of the bucket that was left goes.
-        Secret::Record(_) => {
-            state.of(life.claim.uid).filter(|(_, held)| matches!(held.secret, Secret::Record(_))).count() > 1
-        }
+        Secret::Record(_) => records_of(state, life.claim.uid) > 1,
         Secret::Other => true,
     }
+}
+
+/// How many records a claim has.
+fn records_of(state: &State<'_>, uid: &str) -> usize {
+    state.of(uid).filter(|(_, held)| matches!(held.secret, Secret::Record(_))).count()
 }
 
 /// A key beside one that works is made when somebody asked for it. A read that the server answered from its past may

@@ -38,6 +38,7 @@ pub static ALL: &[&Scenario] = &[
     &basic::RENAME,
     &stores::MOVE,
     &stores::MOVE_PUBLIC,
+    &stores::ENDPOINT,
     &removal::DELETE,
     &removal::DELETE_PUBLIC,
     &removal::DELETE_EMPTY,

@@ -9,9 +9,9 @@ use stowage_operator::api::wire::Role;
 use super::super::others::{CLAIM, NAMESPACE, any_may_rest};
 use super::super::scenario::{Goal, Phase, Scenario, Step, StoreStep, Target, TargetKind};
 use super::words::{
-    BASE, BOUND, at_work, bound_in, check_bound, check_keys, claim, give_claim, no_other, pass, patch, usual,
+    BASE, BOUND, BUCKET, at_work, bound_in, check_bound, check_keys, claim, give_claim, no_other, pass, patch, usual,
 };
-use crate::effects::{Fault, Outage};
+use crate::effects::{Fault, Feature, Outage};
 use crate::world::{ADMIN_ACCESS_KEY, ADMIN_ACCOUNT, BackendStore, OPERATOR_NAMESPACE, Options};
 
 /// Another backend, with a store of its own and other names for buckets: what opens one bucket doesn't open the other.
@@ -25,9 +25,11 @@ spec:
   adminCredentialsSecretRef: {name: s3-admin, namespace: stowage-system}
 ";
 
-/// Host and port of its store.
+/// Where its store is, and its host and port.
+const SECOND_ENDPOINT: &str = "http://second.example:9000";
 const SECOND_HOST: &str = "second.example:9000";
 
+const MAIN: Target = Target { kind: TargetKind::Backend, namespace: "", name: "main" };
 const ADMIN_SECRET: Target = Target { kind: TargetKind::Secret, namespace: OPERATOR_NAMESPACE, name: "s3-admin" };
 
 const MOVED: Goal = Goal::new("the claim is bound at its new backend by one key", |facts| {
@@ -68,6 +70,36 @@ pub(in super::super) static MOVE_PUBLIC: Scenario = Scenario {
     },
     goal: MOVED,
     otherwise: no_other,
+    ends_alike: true,
+    check: |facts, _| check_keys(facts),
+};
+
+/// A backend's store moves, with its buckets: the claim's is at the new endpoint, with its tags.
+pub(in super::super) static ENDPOINT: Scenario = Scenario {
+    name: "endpoint",
+    about: "a store with the bucket of a claim with public access is moved, and its backend points to the new endpoint",
+    phase: Phase::Edit,
+    world: two_stores,
+    script: || {
+        let spec = "rotationPolicy: {overlapSeconds: 60}, anonymousAccess: {mode: ReadOnly}";
+        let moved = [
+            Step::Store(StoreStep::CopyBucket { bucket: BUCKET, endpoint: SECOND_ENDPOINT }),
+            Step::Patch(MAIN, json!({"spec": {"endpoint": SECOND_ENDPOINT}})),
+        ];
+        [bound_in(BASE, spec), moved.to_vec()].concat()
+    },
+    goal: Goal::new("the claim is bound at the new endpoint by one key, and is open to the public", |facts| {
+        facts.is_bound(NAMESPACE, CLAIM)
+            && facts.claim(NAMESPACE, CLAIM)["status"]["backend"]["endpoint"] == SECOND_ENDPOINT
+            && facts.internal(Role::VirtualCredential, NAMESPACE, CLAIM).len() == 1
+            && facts.internal(Role::BucketRecord, NAMESPACE, CLAIM).len() == 1
+            && facts.internal(Role::AnonymousBinding, NAMESPACE, CLAIM).len() == 1
+    }),
+    // Without tags nothing proves that it is the same bucket; and it is another's than a claim's that is made again.
+    otherwise: |facts, faults| {
+        let unproved = |fault: &Fault| matches!(fault, Fault::NotImplemented(Feature::Tagging) | Fault::Recreate);
+        faults.iter().any(unproved) && facts.ready(NAMESPACE, CLAIM) == "BucketMissing"
+    },
     ends_alike: true,
     check: |facts, _| check_keys(facts),
 };
@@ -151,7 +183,7 @@ fn with_second() -> String {
 
 /// The usual world with a store for the other backend.
 fn two_stores() -> Options {
-    let endpoint = Endpoint::parse("http://second.example:9000").expect("it is a URL");
+    let endpoint = Endpoint::parse(SECOND_ENDPOINT).expect("it is a URL");
     let second = BackendStore { name: "second".to_owned(), endpoint, ..BackendStore::main() };
     Options { backends: vec![BackendStore::main(), second], ..Options::default() }
 }
