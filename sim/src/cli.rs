@@ -20,6 +20,7 @@ use anstream::{AutoStream, ColorChoice};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use self::numbers::{seconds, within};
+use self::signals::Interrupt;
 use crate::demo::{self, Report, Source, Step, json, text};
 use crate::model;
 use crate::mutants::{self, MutantsArgs};
@@ -108,7 +109,8 @@ With -o json: {states, depth, seconds, complete, violations: [{world, promise, m
 worlds: [{name, explored, complete, states, depth, seconds}]}, and more beside these.
 
 Exit codes: 0 no promise was broken by what was explored; 1 one was, or of some world nothing was explored
-within --time-limit, said in one sentence on stderr; 2 wrong usage.";
+within --time-limit, said in one sentence on stderr; 2 wrong usage; 130 SIGINT or SIGTERM cut it short, and
+no promise was broken by what was explored.";
 
 #[derive(Debug, Args)]
 struct ModelArgs {
@@ -236,12 +238,14 @@ impl Cli {
     }
 }
 
-fn run_model(args: ModelArgs) -> Result<(), String> {
+fn run_model(args: ModelArgs) -> Result<(), Failure> {
+    let interrupt = Interrupt::listen();
     let options = model::Options {
         worlds: args.worlds,
         jobs: args.jobs,
         time_limit: args.time_limit.map(Duration::from_secs),
         max_states: args.max_states,
+        asked: interrupt.flag(),
     };
     let mut written = Ok(());
     let text = args.output == Output::Text;
@@ -255,11 +259,14 @@ fn run_model(args: ModelArgs) -> Result<(), String> {
         Output::Json => print_json(&model::document(&report))?,
     }
     if let Some((world, violation)) = report.violations().next() {
-        return Err(format!("world {world} breaks {}", violation.promise));
+        return Err(format!("world {world} breaks {}", violation.promise).into());
+    }
+    if interrupt.asked() && !report.complete() {
+        return Err(Failure::Interrupted(format!("interrupted after {} states", report.states())));
     }
     match report.unexplored().collect::<Vec<_>>()[..] {
         [] => Ok(()),
-        ref worlds => Err(format!("nothing was explored in the time left of {}", worlds.join(", "))),
+        ref worlds => Err(format!("nothing was explored in the time left of {}", worlds.join(", ")).into()),
     }
 }
 

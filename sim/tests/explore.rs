@@ -1,4 +1,4 @@
-//! `stowage-sim explore`, `replay` and `merge`, run as a user runs them.
+//! `stowage-sim explore`, `replay`, `merge` and `model`, run as a user runs them.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
@@ -81,6 +81,30 @@ fn what_was_found_until_a_signal_is_reported() {
     assert!(report["schedules"].as_u64() > Some(0), "{report}");
     let last = told.last().expect("it says why").expect("UTF-8");
     assert!(last.starts_with("stowage-sim: interrupted after "), "{last}");
+}
+
+#[test]
+fn the_model_tells_what_it_went_through_until_a_signal() {
+    let home = directory();
+    // The first is soon over, the second is not, the third is never begun.
+    let worlds = ["model", "two-claims-stale", "rotation-late", "stranger", "--jobs", "1"];
+    let mut child = command(&worlds, home.path())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the binary is built");
+    let mut rows = BufReader::new(child.stdout.take().expect("it is piped")).lines();
+    let first = rows.next().expect("a row").expect("UTF-8");
+    assert!(first.starts_with("two-claims-stale ") && first.contains("complete"), "{first}");
+    let kill = Command::new("kill").args(["-INT", &child.id().to_string()]).status();
+    assert!(kill.expect("there is a kill").success());
+    let rows: Vec<String> = rows.collect::<Result<_, _>>().expect("UTF-8");
+    assert!(rows[0].starts_with("rotation-late ") && rows[0].contains("bounded"), "{rows:?}");
+    assert_eq!(rows.last().map(String::as_str), Some("not begun: stranger"));
+    let mut said = String::new();
+    child.stderr.take().expect("it is piped").read_to_string(&mut said).expect("UTF-8");
+    assert_eq!(child.wait().expect("it ends").code(), Some(130));
+    assert!(said.lines().last().is_some_and(|last| last.starts_with("stowage-sim: interrupted after ")), "{said}");
 }
 
 #[test]

@@ -48,6 +48,11 @@ impl Interrupt {
         asked
     }
 
+    /// What is set once the end is asked for, for those who look themselves.
+    pub(super) fn flag(&self) -> Arc<AtomicBool> {
+        self.0.clone()
+    }
+
     /// Whether the end was asked for.
     pub(super) fn asked(&self) -> bool {
         self.0.load(Ordering::Relaxed)

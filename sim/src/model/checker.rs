@@ -55,8 +55,10 @@ impl World {
             return true;
         }
         let looked_at = self.looked_at.load(Ordering::Relaxed);
-        let late = || looked_at.is_multiple_of(64) && self.bounds.until.is_some_and(|until| Instant::now() >= until);
-        let enough = self.bounds.states.is_some_and(|most| looked_at >= most) || late();
+        let late = || self.bounds.until.is_some_and(|until| Instant::now() >= until);
+        let asked = || self.bounds.asked.as_ref().is_some_and(|asked| asked.load(Ordering::Relaxed));
+        let enough = self.bounds.states.is_some_and(|most| looked_at >= most)
+            || (looked_at.is_multiple_of(64) && (late() || asked()));
         if enough {
             self.cut.store(true, Ordering::Relaxed);
         }

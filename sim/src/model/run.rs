@@ -1,7 +1,8 @@
 //! Runs worlds, one after the other.
 
 use std::num::NonZeroUsize;
-use std::sync::atomic::Ordering;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use stateright::{Checker, HasDiscoveries, Model};
@@ -24,6 +25,8 @@ pub struct Options {
     pub time_limit: Option<Duration>,
     /// Most states of each world.
     pub max_states: Option<usize>,
+    /// Set where somebody asks for the end: the world that is explored is cut short, and none is begun after it.
+    pub asked: Arc<AtomicBool>,
 }
 
 /// What came of it.
@@ -33,6 +36,8 @@ pub struct Report {
     pub worlds: Vec<WorldReport>,
     /// Threads.
     pub jobs: usize,
+    /// Worlds that were to be explored, and were not begun, as the end was asked for.
+    pub left: Vec<&'static str>,
 }
 
 /// What came of one world.
@@ -77,9 +82,15 @@ impl Report {
         self.worlds.iter().flat_map(|world| world.violations.iter().map(|violation| (world.name, violation)))
     }
 
+    /// Whether each world was explored, and all of it.
+    pub fn complete(&self) -> bool {
+        self.left.is_empty() && self.worlds.iter().all(|world| world.complete)
+    }
+
     /// Names of the worlds of which nothing was explored: what they would have shown is not known.
     pub fn unexplored(&self) -> impl Iterator<Item = &'static str> {
-        self.worlds.iter().filter(|world| !world.is_explored()).map(|world| world.name)
+        let begun = self.worlds.iter().filter(|world| !world.is_explored()).map(|world| world.name);
+        begun.chain(self.left.iter().copied())
     }
 
     /// States of all worlds.
@@ -121,14 +132,16 @@ pub fn run(options: &Options, mut done: impl FnMut(&WorldReport)) -> Result<Repo
     let chosen = |recipe: &&Recipe| options.worlds.is_empty() || options.worlds.iter().any(|name| name == recipe.name);
     let mut worlds = Vec::new();
     let recipes: Vec<&Recipe> = WORLDS.iter().filter(chosen).collect();
-    for (number, recipe) in recipes.iter().enumerate() {
+    let asked = || options.asked.load(Ordering::Relaxed);
+    for (number, recipe) in recipes.iter().enumerate().take_while(|_| !asked()) {
         let until = deadline.map(|deadline| share(Instant::now(), deadline, recipes.len() - number));
-        let bounds = Bounds { states: options.max_states, until };
+        let bounds = Bounds { states: options.max_states, until, asked: Some(options.asked.clone()) };
         let report = explore((*recipe).clone(), plan::next, bounds, jobs);
         done(&report);
         worlds.push(report);
     }
-    Ok(Report { worlds, jobs })
+    let left = recipes[worlds.len()..].iter().map(|recipe| recipe.name).collect();
+    Ok(Report { worlds, jobs, left })
 }
 
 /// Until when the next of so many worlds may take.
@@ -185,13 +198,31 @@ mod tests {
 
     #[test]
     fn a_world_that_had_no_time_is_not_explored() {
-        let bounds = Bounds { states: None, until: Some(Instant::now()) };
+        let bounds = Bounds { until: Some(Instant::now()), ..Bounds::default() };
         let world = explore(WORLDS[0].clone(), plan::next, bounds, 1);
         assert!(!world.is_explored() && !world.complete);
         let mut row = Vec::new();
         crate::model::write_world(&mut row, &world).expect("a vector takes everything");
         assert!(String::from_utf8_lossy(&row).contains("not explored"));
-        let report = Report { worlds: vec![world], jobs: 1 };
+        let report = Report { worlds: vec![world], jobs: 1, left: Vec::new() };
         assert_eq!(report.unexplored().collect::<Vec<_>>(), [WORLDS[0].name]);
+    }
+
+    #[test]
+    fn whoever_asks_for_the_end_is_told_of_what_was_explored_until_then() {
+        let names = [WORLDS[0].name, WORLDS[1].name, WORLDS[2].name];
+        let worlds = names.map(str::to_owned).to_vec();
+        let options = Options { worlds, jobs: NonZeroUsize::new(1), max_states: Some(200), ..Options::default() };
+        let report = run(&options, |_| options.asked.store(true, Ordering::Relaxed)).expect("there are such worlds");
+        assert_eq!(report.worlds.len(), 1, "the one that was under way is told");
+        assert!(!report.complete());
+        assert_eq!(report.unexplored().collect::<Vec<_>>(), names[1..]);
+    }
+
+    #[test]
+    fn a_world_is_cut_short_where_its_end_is_asked_for() {
+        let bounds = Bounds { asked: Some(Arc::new(AtomicBool::new(true))), ..Bounds::default() };
+        let world = explore(WORLDS[0].clone(), plan::next, bounds, 1);
+        assert!(!world.complete && world.states < 100, "{} states", world.states);
     }
 }

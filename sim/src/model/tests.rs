@@ -15,7 +15,7 @@ use super::talks::Planner;
 use super::world::{Bounds, Event, Recipe, backend};
 use super::worlds::WORLDS;
 
-const BOUNDED: Bounds = Bounds { states: Some(30_000), until: None };
+const BOUNDED: Bounds = Bounds { states: Some(30_000), until: None, asked: None };
 
 fn text(report: &WorldReport) -> String {
     let mut out = Vec::new();
@@ -40,7 +40,7 @@ fn recipe(name: &str) -> Recipe {
 #[case("backend-move")]
 #[case("tampering")]
 fn the_planner_keeps_its_promises(#[case] name: &str) {
-    let report = explore(recipe(name), next, Bounds { states: Some(3_000), until: None }, 1);
+    let report = explore(recipe(name), next, Bounds { states: Some(3_000), ..Bounds::default() }, 1);
     assert!(report.states > 500, "{name} has {} states", report.states);
     assert!(report.violations.is_empty(), "{}", text(&report));
 }
@@ -58,7 +58,7 @@ fn a_small_world_is_explored_to_its_end_and_always_alike() {
 
 #[test]
 fn a_bound_is_told() {
-    let report = explore(recipe("one-claim-crashes"), next, Bounds { states: Some(100), until: None }, 1);
+    let report = explore(recipe("one-claim-crashes"), next, Bounds { states: Some(100), ..Bounds::default() }, 1);
     assert!(!report.complete);
 }
 

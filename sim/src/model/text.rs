@@ -62,7 +62,11 @@ pub fn write_summary(out: &mut impl Write, report: &Report) -> io::Result<()> {
         rate(states, seconds),
         report.jobs,
         cpu_name()
-    )
+    )?;
+    match report.left[..] {
+        [] => Ok(()),
+        ref left => writeln!(out, "not begun: {}", left.join(", ")),
+    }
 }
 
 /// The document (spec §5). Fields may be added, never renamed.
@@ -88,7 +92,8 @@ pub fn document(report: &Report) -> Value {
         "depth": report.worlds.iter().map(|world| world.depth).max().unwrap_or(0),
         "seconds": report.seconds(),
         "states_per_second": rate(report.states(), report.seconds()),
-        "complete": report.worlds.iter().all(|world| world.complete),
+        "complete": report.complete(),
+        "left": report.left,
         "jobs": report.jobs,
         "cpu": cpu_name(),
         "violations": report.violations().map(|(name, v)| violation(name, v)).collect::<Vec<Value>>(),

@@ -1,8 +1,8 @@
 //! A small world: which claims there are, what may happen in it, and what may go wrong.
 
 use std::collections::HashSet;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize};
+use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
 use stowage_operator::api::BucketClaimStatus;
@@ -138,12 +138,14 @@ impl Recipe {
 }
 
 /// When to stop before everything is explored.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Bounds {
     /// Most states.
     pub states: Option<usize>,
     /// Not later than this.
     pub until: Option<Instant>,
+    /// As soon as this is set.
+    pub asked: Option<Arc<AtomicBool>>,
 }
 
 /// A world as it is explored.
