@@ -82,7 +82,7 @@ impl Front {
         request.credentials = None;
         request.region = None;
         match &self.0.behind {
-            Behind::Here(backends) => backends.get(&name).cloned().ok_or_else(unknown_backend),
+            Behind::Here(backends) => backends(&name).ok_or_else(unknown_backend),
             Behind::Remote(_) => Err(unknown_backend()),
         }
     }

@@ -60,8 +60,8 @@ use self::registry::Registry;
 /// Where a gateway reads the time from.
 pub type Clock = Arc<dyn Fn() -> jiff::Timestamp + Send + Sync>;
 
-/// The backends by name.
-pub type Backends = BTreeMap<String, Arc<dyn S3>>;
+/// The store of a backend of this process, by its name, as it is at the time of a request.
+pub type Backends = Arc<dyn Fn(&str) -> Option<Arc<dyn S3>> + Send + Sync>;
 
 /// Where requests go to.
 enum Behind {
@@ -197,11 +197,11 @@ impl Gateway {
 
 impl fmt::Debug for Gateway {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let backends: Vec<&String> = match &self.shared.behind {
-            Behind::Here(backends) => backends.keys().collect(),
-            Behind::Remote(stores) => stores.keys().collect(),
+        let remote: Option<Vec<&String>> = match &self.shared.behind {
+            Behind::Here(_) => None,
+            Behind::Remote(stores) => Some(stores.keys().collect()),
         };
-        f.debug_struct("Gateway").field("backends", &backends).finish_non_exhaustive()
+        f.debug_struct("Gateway").field("remote", &remote).finish_non_exhaustive()
     }
 }
 

@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use k8s_openapi::api::core::v1::Secret;
-use s3s::S3;
 use serde::de::DeserializeOwned;
 use stowage_operator::api::{AdminCredentialsSecretRef, Endpoint, S3Backend};
 
-use crate::kubernetes::Clock;
+use crate::gateway::Backends;
+use crate::kubernetes::{Clock, Cluster};
 use crate::store::{Dialect, Store};
 
 use super::{ADMIN_ACCESS_KEY, ADMIN_ACCOUNT, ADMIN_SECRET_KEY, Document, STORE_ENDPOINT, authority};
@@ -16,7 +16,7 @@ use super::{ADMIN_ACCESS_KEY, ADMIN_ACCOUNT, ADMIN_SECRET_KEY, Document, STORE_E
 /// A backend that a store is made for.
 #[derive(Clone, Debug)]
 pub struct BackendStore {
-    /// Name of the S3Backend: the gateway knows the store by it.
+    /// Name of the S3Backend that it is made for.
     pub name: String,
     /// Where the operator reaches the store; by path only, no bucket has a host name of its own.
     pub endpoint: Endpoint,
@@ -103,13 +103,16 @@ pub(super) fn accounts(backends: &[BackendStore]) -> BTreeMap<String, String> {
     accounts
 }
 
-/// What the gateway serves: each backend by its name.
-pub(super) fn served(backends: &[BackendStore], stores: &BTreeMap<Endpoint, Store>) -> BTreeMap<String, Arc<dyn S3>> {
-    let serve = |backend: &BackendStore| {
-        let face: Arc<dyn S3> = Arc::new(stores.get(&backend.endpoint)?.as_account(&backend.account));
-        Some((backend.name.clone(), face))
-    };
-    backends.iter().filter_map(serve).collect()
+/// What the gateway serves: each backend's store, wherever the S3Backend points to at the time.
+pub(super) fn served(cluster: &Cluster, backends: &[BackendStore], stores: &BTreeMap<Endpoint, Store>) -> Backends {
+    let (cluster, accounts, stores) = (cluster.clone(), accounts(backends), stores.clone());
+    Arc::new(move |name| {
+        let objects = cluster.objects();
+        let backend = objects.iter().find(|it| it.plural == "s3backends" && it.name == name)?;
+        let endpoint = Endpoint::parse(backend.object["spec"]["endpoint"].as_str()?).ok()?;
+        let account = accounts.get(&authority(endpoint.as_str()))?;
+        Some(Arc::new(stores.get(&endpoint)?.as_account(account)))
+    })
 }
 
 #[cfg(test)]

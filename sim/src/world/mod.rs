@@ -138,7 +138,7 @@ impl World {
         let Beginning { cluster, events } = beginnings::beginning(&clock, options.seed, options.writes_before);
         let clocks = Clocks::default();
         let stores = backends::stores(&options.backends, &options.dialect, &clocks.of(Actor::Store, &clock));
-        let served = backends::served(&options.backends, &stores);
+        let served = backends::served(&cluster, &options.backends, &stores);
         let gateway = Gateway::new(
             cluster.client(OPERATOR_NAMESPACE),
             OPERATOR_NAMESPACE,

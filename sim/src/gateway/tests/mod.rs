@@ -110,7 +110,7 @@ impl Stage {
 /// The store as a backend of the gateway's own process.
 fn here(store: &Store) -> Behind {
     let main: Arc<dyn S3> = Arc::new(store.as_account("admin"));
-    Behind::Here(BTreeMap::from([("main".to_owned(), main)]))
+    Behind::Here(Arc::new(move |name| (name == "main").then(|| main.clone())))
 }
 
 /// The store as a server, which sees signed requests.
