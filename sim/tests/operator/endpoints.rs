@@ -239,6 +239,12 @@ fn a_bucket_that_is_found_elsewhere_stays_open_to_whom_it_was() {
         point_to(&stage, NEW).await;
         stage.soon("all are bound there", 2 * MINUTE, |world| SEVERAL.iter().all(|name| is_at(world, name, NEW))).await;
         stage.soon("and there only", MINUTE, |world| held_at(world) == [NEW; SEVERAL.len()]).await;
+        for name in SEVERAL {
+            tenant_can_work(world, "team-a", &format!("{name}-s3")).await;
+            let bucket = format!("team-a-{name}");
+            assert!(new_store(world).objects(&bucket).contains_key("probe"), "the gateway goes there");
+            assert!(!world.store.objects(&bucket).contains_key("probe"));
+        }
         assert_eq!(SEVERAL.map(|name| binding_of(world, name)), bindings, "none was touched");
     });
 }
