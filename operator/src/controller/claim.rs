@@ -35,8 +35,9 @@ use super::{Shared, jittered};
 const MOST_STEPS: usize = 200;
 const MOST_READS_BY_NAME: usize = 10_000;
 
-/// A step that takes so long makes what was read before it old: users and other operators have gone on meanwhile.
-const STANDSTILL: Duration = Duration::from_secs(10);
+/// A step that takes so long makes what was read before it old: users and other operators have gone on meanwhile. Long enough for
+/// another operator to make, publish and replace a key.
+const STANDSTILL: Duration = Duration::from_secs(1);
 
 /// So many late answers make a pass ask again for what it knew.
 const MOST_LATE: u32 = 5;
