@@ -35,11 +35,13 @@ use super::{Shared, jittered};
 const MOST_STEPS: usize = 200;
 const MOST_READS_BY_NAME: usize = 10_000;
 
-/// A step that takes so long makes what was read before it old: users and other operators have gone on meanwhile. Long enough for
-/// another operator to make, publish and replace a key.
-const STANDSTILL: Duration = Duration::from_secs(1);
+/// A step that takes so long makes what was read before it old: users and other operators have gone on meanwhile.
+const STANDSTILL: Duration = Duration::from_secs(10);
 
-/// So many late answers make a pass ask again for what it knew.
+/// In so much time another operator makes, publishes and replaces a key.
+const HESITATION: Duration = Duration::from_secs(1);
+
+/// So many late answers make a pass ask again for what it knew; so many slow ones, for the keys.
 const MOST_LATE: u32 = 5;
 
 struct Context {
@@ -130,16 +132,34 @@ impl Drop for UnderWay<'_> {
 struct Answers {
     last: Instant,
     late: u32,
+    slow: u32,
+}
+
+/// How an answer came.
+#[derive(Debug, PartialEq)]
+enum Came {
+    /// What was known before still counts.
+    Soon,
+    /// But for the keys, which another operator may have been at.
+    Slowly,
+    /// What was known before is to be asked for again.
+    Late,
 }
 
 impl Answers {
-    /// Takes in that an answer came now. Whether that was late, and what was known before is to be asked for again: where
-    /// everything is slow, late answers have to do in the end.
-    fn are_late(&mut self) -> bool {
-        let late = self.last.elapsed() >= STANDSTILL;
+    /// Takes in that an answer came now. Where everything is slow, slow and late answers have to do in the end.
+    fn came(&mut self) -> Came {
+        let took = self.last.elapsed();
         self.last = Instant::now();
-        self.late += u32::from(late);
-        late && self.late <= MOST_LATE
+        let (count, came) = if took >= STANDSTILL {
+            (&mut self.late, Came::Late)
+        } else if took >= HESITATION {
+            (&mut self.slow, Came::Slowly)
+        } else {
+            return Came::Soon;
+        };
+        *count += 1;
+        if *count <= MOST_LATE { came } else { Came::Soon }
     }
 }
 
@@ -239,7 +259,7 @@ impl Context {
     /// Asks for the next step and takes it, until the step is to rest.
     async fn converse(&self, view: &mut View, slot: &mut Slot<'_>) -> Rest {
         let (mut steps, mut reads) = (0, 0);
-        let mut answers = Answers { last: Instant::now(), late: 0 };
+        let mut answers = Answers { last: Instant::now(), late: 0, slow: 0 };
         while steps < MOST_STEPS && reads < MOST_READS_BY_NAME {
             let step = plan::next(view, self.shared.clock.now());
             let answer = match &step {
@@ -254,10 +274,10 @@ impl Context {
                 Step::Look(Look::Internal(_)) => reads += 1,
                 _ => steps += 1,
             }
-            if answers.are_late() {
-                view.learn_late(&step, answer);
-            } else {
-                view.learn(&step, answer);
+            match answers.came() {
+                Came::Soon => view.learn(&step, answer),
+                Came::Slowly => view.learn_slow(&step, answer),
+                Came::Late => view.learn_late(&step, answer),
             }
         }
         if view.claim.deleting && reads >= MOST_READS_BY_NAME {
@@ -382,13 +402,15 @@ mod tests {
 
     #[test]
     fn late_answers_make_a_pass_ask_again_but_not_for_ever() {
-        let mut answers = Answers { last: Instant::now(), late: 0 };
-        assert!(!answers.are_late(), "it came at once");
-        let mut late = || {
-            answers.last = Instant::now().checked_sub(STANDSTILL).expect("the clock is past that");
-            answers.are_late()
-        };
-        assert!((0..MOST_LATE).all(|_| late()));
-        assert!(!late());
+        let mut answers = Answers { last: Instant::now(), late: 0, slow: 0 };
+        assert_eq!(answers.came(), Came::Soon);
+        for (took, came) in [(HESITATION, Came::Slowly), (STANDSTILL, Came::Late)] {
+            let mut after = || {
+                answers.last = Instant::now().checked_sub(took).expect("the clock is past that");
+                answers.came()
+            };
+            assert!((0..MOST_LATE).all(|_| after() == came));
+            assert_eq!(after(), Came::Soon);
+        }
     }
 }

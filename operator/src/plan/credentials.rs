@@ -85,6 +85,7 @@ fn credential(
         return Err(Look::Internal(name).into());
     }
     if view.own_target == Some(record.generation) {
+        require_own_after_standstill(view)?;
         return Err(Act::Mint(facts.clone()).into());
     }
     if !view.absent.contains(&name) {
@@ -177,7 +178,7 @@ fn require_live(view: &View, credential: &Credential) -> Result<(), Halt> {
     if is_to_end && view.own_lists == 0 { Err(Look::Own.into()) } else { require_own_after_standstill(view) }
 }
 
-/// Before tenants are given a key or the public a bucket: where the pass stood still, another operator may have moved the claim
+/// Before a key is made, tenants are given one, or the public a bucket: where the pass stood still, another operator may have moved the claim
 /// meanwhile, or aimed at another key.
 fn require_own_after_standstill(view: &View) -> Result<(), Halt> {
     if view.late && view.own_lists == 0 { Err(Look::Own.into()) } else { Ok(()) }

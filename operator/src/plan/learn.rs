@@ -47,6 +47,15 @@ impl View {
         self.own_target = None;
     }
 
+    /// Takes in what came slowly: another operator may have made, published and replaced a key meanwhile, so this pass lists what
+    /// there is before it makes or publishes one.
+    pub fn learn_slow(&mut self, step: &Step, answer: Answer) {
+        if !self.claim.deleting {
+            (self.late, self.own_lists) = (true, 0);
+        }
+        self.learn(step, answer);
+    }
+
     /// Whether the pass is over but for its status, whatever comes of this step.
     fn ends_with(&self, step: &Step, answer: &Answer) -> bool {
         let failed = matches!(answer, Answer::Failed(_) | Answer::Purged(Purged { end: PurgeEnd::Failed(_), .. }));

@@ -286,7 +286,7 @@ pub struct View {
     pub fresh: bool,
     /// Nothing was done since the claim was last read live.
     pub confirmed: bool,
-    /// An answer came so late that what this pass knew before may be otherwise.
+    /// An answer came so late that another operator may have been at what this pass knew of the claim's keys.
     pub late: bool,
     /// The finalizer was put on by this pass: before, this claim can have had no record and no credential.
     pub newborn: bool,
