@@ -103,13 +103,17 @@ pub(super) fn accounts(backends: &[BackendStore]) -> BTreeMap<String, String> {
     accounts
 }
 
-/// What the gateway serves: each backend's store, wherever the S3Backend points to at the time.
+/// What the gateway serves: each backend's store, wherever the S3Backend points to at the time; of one that is gone, where the
+/// world began with it.
 pub(super) fn served(cluster: &Cluster, backends: &[BackendStore], stores: &BTreeMap<Endpoint, Store>) -> Backends {
     let (cluster, accounts, stores) = (cluster.clone(), accounts(backends), stores.clone());
+    let first: BTreeMap<_, _> = backends.iter().map(|it| (it.name.clone(), it.endpoint.clone())).collect();
     Arc::new(move |name| {
         let objects = cluster.objects();
-        let backend = objects.iter().find(|it| it.plural == "s3backends" && it.name == name)?;
-        let endpoint = Endpoint::parse(backend.object["spec"]["endpoint"].as_str()?).ok()?;
+        let endpoint = match objects.iter().find(|it| it.plural == "s3backends" && it.name == name) {
+            Some(backend) => Endpoint::parse(backend.object["spec"]["endpoint"].as_str()?).ok()?,
+            None => first.get(name)?.clone(),
+        };
         let account = accounts.get(&authority(endpoint.as_str()))?;
         Some(Arc::new(stores.get(&endpoint)?.as_account(account)))
     })

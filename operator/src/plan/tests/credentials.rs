@@ -375,3 +375,22 @@ fn a_pass_that_stood_still_looks_at_what_the_claim_has_before_it_opens_a_bucket_
     view.claim = Claim { status: view.claim.status, ..claim_in("team-a", &open(2), true) };
     assert_eq!(step(&view), Step::Look(Look::Own), "and before it changes what is open");
 }
+
+/// Another operator may have aimed at a later one meanwhile.
+#[test]
+fn after_a_slow_answer_a_key_is_made_by_what_a_list_shows() {
+    let mut view = holding(|_| {});
+    view.bucket = Some(BucketSeen::Present(Some(tags(OURS))));
+    (view.own_target, view.own_lists) = (Some(1), 1);
+    assert!(matches!(step(&view), Step::Act(Act::Mint(_))));
+    let live = Answer::Claim(Some(Box::new(view.claim.clone())));
+    view.learn_slow(&Step::Look(Look::Claim), live);
+    let look = step(&view);
+    assert_eq!(look, Step::Look(Look::Own));
+    let mut alone = view.clone();
+    alone.learn(&look, Answer::Secrets(vec![stored(&record(&view).content(NAMESPACE))]));
+    assert!(matches!(step(&alone), Step::Act(Act::Mint(_))), "it is slow, not wrong");
+    let raised = stored(&BucketRecord { generation: 2, ..record(&view) }.content(NAMESPACE));
+    view.learn(&look, Answer::Secrets(vec![raised]));
+    assert!(!matches!(step(&view), Step::Act(Act::Mint(_))), "{}", step(&view));
+}
