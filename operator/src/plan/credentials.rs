@@ -178,8 +178,8 @@ fn require_live(view: &View, credential: &Credential) -> Result<(), Halt> {
     if is_to_end && view.own_lists == 0 { Err(Look::Own.into()) } else { require_own_after_standstill(view) }
 }
 
-/// Before a key is made, tenants are given one, or the public a bucket: where the pass stood still, another operator may have moved the claim
-/// meanwhile, or aimed at another key.
+/// Before a key is made, or tenants are given one, or the public a bucket: where the pass waited for long, another operator may
+/// have moved the claim meanwhile, or aimed at another key.
 fn require_own_after_standstill(view: &View) -> Result<(), Halt> {
     if view.late && view.own_lists == 0 { Err(Look::Own.into()) } else { Ok(()) }
 }
