@@ -10,7 +10,7 @@ use stowage_sim::store::Store;
 use stowage_sim::world::{ADMIN_ACCOUNT, BackendStore, OPERATOR_NAMESPACE, Options, World};
 
 use crate::support::{
-    Stage, claim, claim_with, condition, data, events, keys, message, object, published, ready, secrets,
+    Stage, TWIN, claim, claim_with, condition, data, events, keys, message, object, published, ready, secrets,
     tenant_can_work,
 };
 
@@ -90,6 +90,7 @@ fn where_the_bucket_is_not_it_is_missing_and_ready_again_when_the_edit_is_taken_
         assert!(calls <= 14, "seven drift checks and seven probes an hour at most, not {calls} calls");
         point_to(&stage, OLD).await;
         stage.soon("it is Ready again", MINUTE, |world| is_ready_at(world, OLD)).await;
+        tenant_can_work(world, "team-a", "photos-s3").await;
     });
 }
 
@@ -338,13 +339,7 @@ fn a_claim_kept_out_by_a_strangers_bucket_gets_one_under_the_new_template() {
 fn a_claim_not_yet_bound_follows_its_backend_ref() {
     Stage::run("", async |stage| {
         stage.world.store.put_bucket(ADMIN_ACCOUNT, "team-a-photos");
-        stage
-            .apply(
-                "{apiVersion: broker.stowage.io/v1alpha1, kind: S3Backend, metadata: {name: twin}, spec: {endpoint: \
-                 'http://s3.example:9000', bucketNameTemplate: 'twin-{{ .Name }}', \
-                 adminCredentialsSecretRef: {name: s3-admin, namespace: stowage-system}}}",
-            )
-            .await;
+        stage.apply(TWIN).await;
         stage.apply(&claim("team-a", "photos")).await;
         stage.until_ready_is("team-a", "photos", "BucketExists").await;
         stage.patch("bucketclaims", "team-a", "photos", json!({"spec": {"backendRef": {"name": "twin"}}})).await;

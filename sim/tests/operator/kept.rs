@@ -9,7 +9,7 @@ use stowage_sim::world::{OPERATOR_NAMESPACE, World};
 
 use crate::removal::{DELETE, access_is_revoked, bind, bucket_exists, delete, goes};
 use crate::support::{
-    Stage, claim_with, events, internal_of, keys, message, object, published, ready, secrets, tenant_can_work,
+    Stage, TWIN, claim_with, events, internal_of, keys, message, object, published, ready, secrets, tenant_can_work,
 };
 
 /// Longer than the interval of drift checks and resyncs, jitter included.
@@ -26,6 +26,11 @@ fn rotate(request: &str) -> Value {
 
 fn of_role(world: &World, role: &str) -> String {
     secrets(world, OPERATOR_NAMESPACE, role).remove(0)
+}
+
+/// Reasons of the events of the claim.
+fn told(world: &World) -> Vec<String> {
+    events(world, "photos").into_iter().map(|(_, reason)| reason).collect()
 }
 
 /// Writes in a time in which nothing but the time changes.
@@ -60,7 +65,7 @@ fn a_deletion_waits_for_an_internal_secret_that_is_kept(
         goes(&stage).await;
         assert_eq!(internal_of(&stage.world, "photos"), Vec::<String>::new());
         stage.until_ready_is("team-b", "films", "Bound").await;
-        let told: Vec<String> = events(&stage.world, "photos").into_iter().map(|(_, reason)| reason).collect();
+        let told = told(&stage.world);
         for outcome in ["Revoked", "BucketDeleted"] {
             assert!(told.iter().any(|reason| reason == outcome), "{told:?}");
         }
@@ -83,7 +88,7 @@ fn a_policy_that_is_edited_while_the_record_is_kept_is_carried_out_and_told() {
         assert!(!bucket_exists(&stage));
         stage.patch("secrets", OPERATOR_NAMESPACE, &kept, finalizer(false)).await;
         goes(&stage).await;
-        let told: Vec<String> = events(&stage.world, "photos").into_iter().map(|(_, reason)| reason).collect();
+        let told = told(&stage.world);
         assert!(told.iter().any(|reason| reason == "BucketDeleted"), "{told:?}");
         assert!(told.iter().all(|reason| reason != "BucketRetained"), "{told:?}");
     });
@@ -178,13 +183,7 @@ fn a_live_claim_goes_on_beside_what_is_kept() {
 #[test]
 fn what_is_kept_hides_nothing_else_that_the_claim_waits_for() {
     Stage::run("", async |stage| {
-        stage
-            .apply(
-                "{apiVersion: broker.stowage.io/v1alpha1, kind: S3Backend, metadata: {name: twin}, spec: {endpoint: \
-                 'http://s3.example:9000', bucketNameTemplate: 'twin-{{ .Name }}', \
-                 adminCredentialsSecretRef: {name: s3-admin, namespace: stowage-system}}}",
-            )
-            .await;
+        stage.apply(TWIN).await;
         stage.apply(&claim_with("team-b", "films", "deletionPolicy: Delete, bucketName: twin-photos")).await;
         stage.until_ready_is("team-b", "films", "Bound").await;
         bind(&stage, "anonymousAccess: {mode: ReadOnly}").await;

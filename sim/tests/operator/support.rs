@@ -158,6 +158,17 @@ impl Stage {
     }
 }
 
+/// Another backend at the endpoint of `main`, which names buckets otherwise.
+pub const TWIN: &str = "
+apiVersion: broker.stowage.io/v1alpha1
+kind: S3Backend
+metadata: {name: twin}
+spec:
+  endpoint: http://s3.example:9000
+  bucketNameTemplate: 'twin-{{ .Name }}'
+  adminCredentialsSecretRef: {name: s3-admin, namespace: stowage-system}
+";
+
 /// A claim with nothing but a backend.
 pub fn claim(namespace: &str, name: &str) -> String {
     claim_with(namespace, name, "")
