@@ -71,7 +71,7 @@ pub(super) struct ExploreArgs {
     #[arg(long, env = "STOWAGE_REPORT", value_name = "DIR")]
     report: Option<PathBuf>,
     /// Print `HASH SCENARIO SEED PLAN` for each schedule in place of the report: two processes have to print the same.
-    #[arg(long, env = "STOWAGE_HASHES", value_parser = BoolishValueParser::new(), conflicts_with_all = ["list", "report", "output"])]
+    #[arg(long, env = "STOWAGE_HASHES", value_parser = BoolishValueParser::new())]
     hashes: bool,
     /// List the scenarios with what they are about, and explore nothing.
     #[arg(long, env = "STOWAGE_LIST", value_parser = BoolishValueParser::new())]
@@ -88,6 +88,10 @@ fn scenario(name: &str) -> Result<&'static Scenario, String> {
 /// Explores, and prints what was found.
 pub(super) fn run_explore(args: ExploreArgs) -> Result<(), Failure> {
     let scenarios = if args.scenarios.is_empty() { scenarios::ALL.to_vec() } else { once_each(args.scenarios) };
+    // Not clap's to refuse: for it a flag that the environment turns off is given, too.
+    if args.hashes && (args.list || args.report.is_some() || args.printing.output == Output::Json) {
+        return Err(Failure::Usage("--hashes prints nothing else: not with --list, --report or -o json".to_owned()));
+    }
     if args.list {
         return Ok(list(&scenarios, args.printing)?);
     }
@@ -188,7 +192,8 @@ mod tests {
 
     #[rstest]
     #[case(&["creat"], "there are: create, ")]
-    #[case(&["--shard", "4/4"], "expected I/N with I from 0 to N-1, such as 0/4")]
+    #[case(&["--shard", "4/4"], "expected I/N with I from 0 to N-1 and N up to 65535, such as 0/4")]
+    #[case(&["--shard", "0/65536"], "N up to 65535")]
     #[case(&["--profile", "deepest"], "possible values: quick, default, deep")]
     #[case(&["--jobs", "0"], "expected a number from 1 to 65535")]
     #[case(&["--seed", "abc"], "expected a number from 0 to 18446744073709551615")]

@@ -7,7 +7,7 @@ use clap::Args;
 use clap::builder::BoolishValueParser;
 
 use super::numbers::within;
-use super::{Output, Printing, print_json, printed};
+use super::{Failure, Output, Printing, print_json, printed};
 use crate::explorer::timeline::Timeline;
 use crate::explorer::timeline::text::{self, Layout};
 use crate::explorer::{Schedule, run};
@@ -41,14 +41,18 @@ pub(super) struct ReplayArgs {
     all: bool,
     /// Print what the hash is of, line by line, in place of the timeline: all that the schedule decides, contents of Secrets
     /// included.
-    #[arg(long, env = "STOWAGE_TRANSCRIPT", value_parser = BoolishValueParser::new(), conflicts_with = "output")]
+    #[arg(long, env = "STOWAGE_TRANSCRIPT", value_parser = BoolishValueParser::new())]
     transcript: bool,
     #[command(flatten)]
     printing: Printing,
 }
 
 /// Plays one schedule, and prints what happened.
-pub(super) fn run_replay(args: ReplayArgs) -> Result<(), String> {
+pub(super) fn run_replay(args: ReplayArgs) -> Result<(), Failure> {
+    // Not clap's to refuse: for it a flag that the environment turns off is given, too.
+    if args.transcript && args.printing.output == Output::Json {
+        return Err(Failure::Usage("--transcript prints lines of text: not with -o json".to_owned()));
+    }
     let outcome = run(&args.schedule);
     let timeline = Timeline::of(&args.schedule, &outcome);
     match args.printing.output {
@@ -65,7 +69,7 @@ pub(super) fn run_replay(args: ReplayArgs) -> Result<(), String> {
         None => Ok(()),
         Some(broken) => {
             let message = broken.message.replace('\n', " ");
-            Err(format!("{} is broken ({}): {message}", broken.promise, broken.words))
+            Err(format!("{} is broken ({}): {message}", broken.promise, broken.words).into())
         }
     }
 }

@@ -16,7 +16,7 @@ use crate::explorer::report::{Conclusion, Drawings, html, junit, text};
 pub(super) fn prepare(directory: Option<&Path>) -> Result<(), String> {
     let Some(directory) = directory else { return Ok(()) };
     fs::create_dir_all(directory).map_err(|error| format!("can't make {}: {error}", directory.display()))?;
-    // Of its own for each process: shards may share a directory.
+    // Of its own for each process: two may begin at once.
     let probe = directory.join(format!(".stowage-sim-{}", std::process::id()));
     let probed = fs::write(&probe, "").and_then(|()| fs::remove_file(&probe));
     probed.map_err(|error| format!("can't write into {}: {error}", directory.display()))

@@ -151,6 +151,20 @@ pub enum Fault {
     NotImplemented(Feature),
 }
 
+impl Fault {
+    /// Whether it may go on, or leave something behind, once its call is answered: a clock that is off, a watch that hides
+    /// something, a feature or a verb that the store is without, an object that can't be deleted.
+    pub fn outlasts_its_call(self) -> bool {
+        match self {
+            Self::Step { .. } | Self::Skew { .. } | Self::Lag { .. } | Self::GcLate => true,
+            Self::Stale { .. } | Self::Collapse | Self::WatchSilent | Self::WatchDuplicate => true,
+            Self::VerbDown(_) | Self::CredentialsRevoked | Self::NotImplemented(_) | Self::Locked => true,
+            Self::Tamper(what) => what == Tampering::KeepInternal,
+            _ => false,
+        }
+    }
+}
+
 /// A closed set of words that may stand in the brackets of a fault.
 macro_rules! parameter {
     ($(#[$doc:meta])* $name:ident { $($(#[$variant_doc:meta])* $variant:ident = $word:literal,)* }) => {

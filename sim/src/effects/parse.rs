@@ -180,6 +180,7 @@ fn fault(source: &Source<'_>, word: Word<'_>) -> Result<Fault, PlanError> {
     };
     Fault::read(name, parameter).map_err(|misspelt| match misspelt {
         Misspelt::Name => source.unknown(word, "unknown fault", fault_names()),
+        Misspelt::TooLong => source.unknown(word, "too long a time in", "it is a day at most"),
         Misspelt::Parameter => source.unknown(word, "bad parameter in", format!("it is {}", Fault::forms(Some(name)))),
     })
 }

@@ -184,16 +184,23 @@ mod tests {
     use super::super::fault::Actor;
     use super::*;
 
+    /// The longest time that a plan may write, in seconds.
+    const DAY: u32 = 86_400;
+
+    fn off() -> impl Strategy<Value = i32> {
+        (0..=2 * DAY).prop_map(|it| it.cast_signed() - DAY.cast_signed())
+    }
+
     fn fault() -> impl Strategy<Value = Fault> {
         let operations: Vec<_> = S3Operation::all().collect();
         prop_oneof![
             10 => prop::sample::select(Fault::all_single()),
-            1 => any::<u64>().prop_map(|millis| Fault::Slow { millis }),
-            1 => any::<u32>().prop_map(|seconds| Fault::Throttle { seconds }),
-            1 => any::<u32>().prop_map(|seconds| Fault::Pause { seconds }),
-            1 => any::<u32>().prop_map(|seconds| Fault::Lag { seconds }),
-            1 => any::<i32>().prop_map(|seconds| Fault::Step { seconds }),
-            1 => (prop::sample::select(Actor::ALL.to_vec()), any::<i32>())
+            1 => (0..=1000 * u64::from(DAY)).prop_map(|millis| Fault::Slow { millis }),
+            1 => (0..=DAY).prop_map(|seconds| Fault::Throttle { seconds }),
+            1 => (0..=DAY).prop_map(|seconds| Fault::Pause { seconds }),
+            1 => (0..=DAY).prop_map(|seconds| Fault::Lag { seconds }),
+            1 => off().prop_map(|seconds| Fault::Step { seconds }),
+            1 => (prop::sample::select(Actor::ALL.to_vec()), off())
                 .prop_map(|(actor, seconds)| Fault::Skew { actor, seconds }),
             1 => any::<u32>().prop_map(|changes| Fault::Stale { changes }),
             1 => prop::sample::select(operations).prop_map(Fault::VerbDown),
@@ -271,6 +278,8 @@ mod tests {
     #[case("#1 hang hang", 9, "unexpected `hang`", "`;`")]
     #[case("#1 crash(now)", 4, "bad parameter in `crash(now)`", "crash(before|after-effect|after-answer)")]
     #[case("#1 slow(5s)", 4, "bad parameter in `slow(5s)`", "slow(ms)")]
+    #[case("#1 slow(86400001)", 4, "too long a time in `slow(86400001)`", "a day at most")]
+    #[case("#1 skew(operator,-86401)", 4, "too long a time in `skew(operator,-86401)`", "a day at most")]
     #[case("#1 slow", 4, "bad parameter in `slow`", "slow(ms)")]
     #[case("#1 slow(5", 4, "no closing bracket", "slow(ms)")]
     #[case("#1 hang(5)", 4, "unknown fault `hang(5)`", "hang")]

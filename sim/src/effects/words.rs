@@ -11,7 +11,13 @@ pub(super) enum Misspelt {
     Name,
     /// There is, but not with this in its brackets.
     Parameter,
+    /// There is, but not with so long a time in its brackets.
+    TooLong,
 }
+
+/// The longest time that may stand in a fault's brackets, in seconds: in a longer one the operator's own probes alone are more
+/// calls than a run may have.
+const LONGEST: u64 = 86_400;
 
 /// What stands in a fault's brackets.
 enum Parameter {
@@ -116,8 +122,21 @@ impl Fault {
             }
             (_, None) => known.iter().copied().find(|fault| matches!(fault.words().1, Parameter::None)),
         };
+        if found.is_some_and(|fault| fault.seconds() > LONGEST) {
+            return Err(Misspelt::TooLong);
+        }
         let takes_none = known.iter().all(|fault| matches!(fault.words().1, Parameter::None));
         found.ok_or(if takes_none { Misspelt::Name } else { Misspelt::Parameter })
+    }
+
+    /// The time in its brackets, forward or back; 0 where there is none.
+    fn seconds(self) -> u64 {
+        match self {
+            Self::Slow { millis } => millis.div_ceil(1000),
+            Self::Pause { seconds } | Self::Lag { seconds } | Self::Throttle { seconds } => seconds.into(),
+            Self::Step { seconds } | Self::Skew { seconds, .. } => seconds.unsigned_abs().into(),
+            _ => 0,
+        }
     }
 
     /// What may stand in the brackets, such as `before|after-effect`; empty for a fault without.

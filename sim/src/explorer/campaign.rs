@@ -6,14 +6,14 @@ use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 
-use crate::effects::{Fault, Plan};
+use crate::effects::{EffectPattern, Fault, Plan};
 use crate::oracles::{Canonical, canonical};
 
 use super::corpus;
 use super::plans::{Singles, lasting, pairs, preemptions, singles, triples, untagged};
 use super::quick::Quick;
 use super::report::{Failure, Report, ScenarioReport, Slow, Verdict};
-use super::run::{Outcome, play_apart, run_and};
+use super::run::{Outcome, play_apart, run, run_and};
 use super::scenario::Scenario;
 use super::schedule::Schedule;
 use super::shard::Shard;
@@ -92,8 +92,13 @@ const ORDERS: u64 = 24;
 const CHUNK: usize = 10_000;
 /// Of the pairs that are left out as independent, every so many-th is run nevertheless.
 const SAMPLED: usize = 50;
+/// First faults whose pairs are run before the next scenario's: it bounds what is kept, and has all scenarios come to some
+/// where time is short.
+const FIRSTS: usize = 8;
 /// Failures that are shrunk; the others are most likely the same.
 const MOST_SHRUNK: usize = 10;
+/// How long shrinking may go on beyond a time limit: a run that has used up its time has failures too.
+const SHRINKING: Duration = Duration::from_secs(60);
 
 /// Runs a campaign; tells of its progress on the caller's thread, who may cut it short: no schedule is begun then any more.
 pub fn explore(campaign: &Campaign, progress: impl FnMut(Progress<'_>) -> ControlFlow<()>) -> Report {
@@ -116,21 +121,11 @@ pub fn explore(campaign: &Campaign, progress: impl FnMut(Progress<'_>) -> Contro
     };
     work.report.complete = work.all();
     work.report.numbered = work.numbered;
-    let (mut report, cut_short) = (work.report, work.cut_short);
-    report.failures = work.failures.into_values().collect();
-    report.seconds = start.elapsed().as_secs_f64();
-    report.job_seconds = report.seconds * report.jobs as f64;
-    for failure in report.failures.iter_mut().take(MOST_SHRUNK) {
-        if cut_short || deadline.is_some_and(|deadline| Instant::now() >= deadline) {
-            break;
-        }
-        failure.shrunk = shrink(&failure.line);
-    }
-    report
+    work.report.seconds = start.elapsed().as_secs_f64();
+    work.report.job_seconds = work.report.seconds * work.report.jobs as f64;
+    work.shrink();
+    Report { failures: work.failures.into_values().collect(), ..work.report }
 }
-
-/// What makes a verdict of what came of a schedule.
-type Judge<'a> = &'a (dyn Fn(&Schedule, &Outcome) -> Verdict + Sync);
 
 /// A scenario, and what comes of it without faults.
 type Undisturbed = (&'static Scenario, Outcome);
@@ -157,7 +152,7 @@ struct Work<'a, P> {
 }
 
 impl<P: FnMut(Progress<'_>) -> ControlFlow<()>> Work<'_, P> {
-    /// Everything, in order: the corpus, each scenario, random plans. `false` if something was left out.
+    /// Everything, in order: the corpus, each scenario, random plans, pairs. `false` if something was left out.
     fn all(&mut self) -> bool {
         let undisturbed = self.undisturbed();
         if undisturbed.len() < self.campaign.scenarios.len() {
@@ -180,6 +175,7 @@ impl<P: FnMut(Progress<'_>) -> ControlFlow<()>> Work<'_, P> {
             && (self.campaign.order == Order::Listed || self.singles_shuffled(&sound))
             && sound.iter().all(|(scenario, outcome)| self.scenario(scenario, outcome))
             && self.random(&sound)
+            && (self.campaign.profile != Profile::Deep || self.pairs(&sound))
     }
 
     /// How many schedules this shard will have, with so many that come first, pairs aside. Quick plans are few, and depend on
@@ -217,7 +213,7 @@ impl<P: FnMut(Progress<'_>) -> ControlFlow<()>> Work<'_, P> {
         };
         let mut rest: Vec<Schedule> = undisturbed.iter().flat_map(single).collect();
         fastrand::Rng::with_seed(self.campaign.seed).shuffle(&mut rest);
-        self.run_singles(first.into_iter().chain(rest).collect(), &Verdict::of, |_, _, _| {})
+        self.run_singles(first.into_iter().chain(rest).collect())
     }
 
     /// Every scenario without faults; fewer if the time is over.
@@ -232,7 +228,7 @@ impl<P: FnMut(Progress<'_>) -> ControlFlow<()>> Work<'_, P> {
         self.campaign.scenarios.iter().copied().zip(outcomes.into_values()).collect()
     }
 
-    /// What the profile wants of one scenario.
+    /// What the profile wants of one scenario, but for random plans and pairs.
     fn scenario(&mut self, scenario: &'static Scenario, undisturbed: &Outcome) -> bool {
         let mut plans = vec![Plan::default()];
         let singles = singles(undisturbed).plans;
@@ -255,21 +251,44 @@ impl<P: FnMut(Progress<'_>) -> ControlFlow<()>> Work<'_, P> {
             let seeds = (1..=ORDERS).map(|more| self.campaign.seed.wrapping_add(more));
             schedules.extend(seeds.map(|seed| Schedule { scenario, seed, plan: Plan::default() }));
         }
-        if self.campaign.profile != Profile::Deep {
-            return self.run_singles(schedules, &Verdict::of, |_, _, _| {});
+        self.run_singles(schedules)
+    }
+
+    /// Pairs: a few first faults of each scenario in turn, with all that follow from them. A shard has every so many-th
+    /// of the first faults.
+    fn pairs(&mut self, undisturbed: &[Undisturbed]) -> bool {
+        let ends: Vec<Canonical> = undisturbed.iter().map(|(_, outcome)| canonical(&outcome.end)).collect();
+        let firsts: Vec<Vec<Schedule>> = undisturbed.iter().map(|it| self.firsts(it)).collect();
+        let turns = firsts.iter().map(|firsts| firsts.len().div_ceil(FIRSTS)).max().unwrap_or_default();
+        for turn in 0..turns {
+            for (((_, outcome), end), firsts) in undisturbed.iter().zip(&ends).zip(&firsts) {
+                let few = firsts.chunks(FIRSTS).nth(turn).unwrap_or_default();
+                let Some(pairs) = self.pairs_of(few, outcome, end) else { return false };
+                if !self.run_all(pairs) {
+                    return false;
+                }
+            }
         }
-        let mut seconds: BTreeMap<usize, Vec<Schedule>> = BTreeMap::new();
-        let end = canonical(&undisturbed.end);
-        let judge = |schedule: &Schedule, outcome: &Outcome| Verdict {
-            seconds: seconds_of(schedule, outcome, undisturbed, &end),
-            ..Verdict::of(schedule, outcome)
-        };
-        let complete = self.run_singles(schedules, &judge, |index, schedule, verdict| {
-            let plans = verdict.seconds.iter().cloned();
-            seconds.insert(index, plans.map(|plan| Schedule { plan, ..schedule.clone() }).collect());
+        true
+    }
+
+    /// This shard's part of the first faults of a scenario.
+    fn firsts(&self, (scenario, outcome): &Undisturbed) -> Vec<Schedule> {
+        let all = singles(outcome).plans.into_iter().chain(preemptions(outcome)).filter(is_one_numbered);
+        let mine = all.enumerate().filter(|(index, _)| self.campaign.shard.has(*index));
+        mine.map(|(_, plan)| self.schedule(scenario, plan)).collect()
+    }
+
+    /// All pairs with these first faults. They are played once more for that, as nothing is kept of what came of them; `None`
+    /// if there was no time.
+    fn pairs_of(&self, firsts: &[Schedule], undisturbed: &Outcome, end: &Canonical) -> Option<Vec<Schedule>> {
+        let play = |first: &Schedule| seconds_of(first, &run(first), undisturbed, end);
+        let mut pairs = BTreeMap::new();
+        let complete = at_once(self.campaign.jobs, firsts, self.deadline, play, |done| {
+            pairs.insert(done.index, done.result);
+            true
         });
-        // The firsts were this shard's own, so their seconds are.
-        complete && self.run_all(seconds.into_values().flatten().collect(), &Verdict::of, |_, _, _| {})
+        complete.then(|| pairs.into_values().flatten().collect())
     }
 
     /// Random triples, in chunks, of all scenarios in turn: of long ones fewer, see [`shares`].
@@ -307,51 +326,48 @@ impl<P: FnMut(Progress<'_>) -> ControlFlow<()>> Work<'_, P> {
     /// Runs this shard's part of schedules that all shards know. `false` if not all were run.
     fn run_mine(&mut self, schedules: Vec<Schedule>) -> bool {
         let mine = self.mine(schedules);
-        self.run_all(mine, &Verdict::of, |_, _, _| {})
+        self.run_all(mine)
     }
 
-    /// Runs this shard's part of schedules among which are the crash points of their scenarios, and counts those: one
-    /// that comes up once more in the corpus or at random makes up for none.
-    fn run_singles(
-        &mut self,
-        schedules: Vec<Schedule>,
-        judge: Judge<'_>,
-        mut see: impl FnMut(usize, &Schedule, &Verdict),
-    ) -> bool {
+    /// Runs this shard's part of schedules among which are the crash points of their scenarios, and counts those that met
+    /// their calls, and single faults that met none: one that comes up once more in the corpus or at random makes up for none.
+    fn run_singles(&mut self, schedules: Vec<Schedule>) -> bool {
         let mine = self.mine(schedules);
-        let mut crashes: BTreeMap<&str, usize> = BTreeMap::new();
-        let complete = self.run_all(mine, judge, |index, schedule, verdict| {
-            *crashes.entry(schedule.scenario.name).or_default() += usize::from(is_crash(&schedule.plan));
-            see(index, schedule, verdict);
+        let mut counted: BTreeMap<&str, (usize, usize)> = BTreeMap::new();
+        let complete = self.run_and_see(mine, |schedule, verdict| {
+            let (crashes, unmet) = counted.entry(schedule.scenario.name).or_default();
+            let met = !verdict.faults.is_empty();
+            *crashes += usize::from(met && is_crash(&schedule.plan));
+            *unmet += usize::from(!met && is_one_numbered(&schedule.plan));
         });
-        for (name, count) in crashes {
+        for (name, (crashes, unmet)) in counted {
             if let Some(row) = self.report.scenarios.get_mut(name) {
-                row.crash_points += count;
+                row.crash_points += crashes;
+                row.unmet += unmet;
             }
         }
         complete
     }
 
-    /// Runs schedules, takes down what comes of them, and shows each with its place among them, as they come to their ends.
-    /// `false` if not all were run.
-    fn run_all(
-        &mut self,
-        schedules: Vec<Schedule>,
-        judge: Judge<'_>,
-        mut see: impl FnMut(usize, &Schedule, &Verdict),
-    ) -> bool {
+    /// Runs schedules, and takes down what comes of them. `false` if not all were run.
+    fn run_all(&mut self, schedules: Vec<Schedule>) -> bool {
+        self.run_and_see(schedules, |_, _| {})
+    }
+
+    /// As [`Work::run_all`]; shows each, as they come to their ends.
+    fn run_and_see(&mut self, schedules: Vec<Schedule>, mut see: impl FnMut(&Schedule, &Verdict)) -> bool {
         let first = self.planned;
         self.planned += schedules.len();
         let (campaign, deadline) = (self.campaign, self.deadline);
         let play = |schedule: &Schedule| {
             run_and(schedule, |outcome| {
                 let hash = campaign.hashes.then(|| outcome.hash());
-                Verdict { hash, ..judge(schedule, &outcome) }
+                Verdict { hash, ..Verdict::of(schedule, &outcome) }
             })
         };
         at_once(campaign.jobs, &schedules, deadline, play, |done| {
             if let Some(schedule) = schedules.get(done.index) {
-                see(done.index, schedule, &done.result);
+                see(schedule, &done.result);
                 self.take_down(first + done.index, schedule, &done);
             }
             !self.cut_short && (!campaign.fail_fast || self.failures.is_empty())
@@ -371,12 +387,33 @@ impl<P: FnMut(Progress<'_>) -> ControlFlow<()>> Work<'_, P> {
         }
         let failure = done.result.broken.as_ref().map(|broken| Failure::of(schedule, broken));
         self.failures.extend(failure.clone().map(|failure| (place, failure)));
+        self.tell(failure.as_ref());
+    }
+
+    /// Tells how far it is, with what was broken last.
+    fn tell(&mut self, broken: Option<&Failure>) {
+        let (cells, cells_total) = (self.report.cells_met(), self.report.cells_expected().len());
         let total = self.planned.max(self.foreseen);
-        let (failures, cells, cells_total) = (self.failures.len(), report.cells().len(), report.cells_expected().len());
         let more = self.campaign.profile != Profile::Default;
-        let (done, broken) = (self.done, failure.as_ref());
+        let (done, failures) = (self.done, self.failures.len());
         let progress = Progress { done, total, more, broken, failures, cells, cells_total };
         self.cut_short |= (self.progress)(progress).is_break();
+    }
+
+    /// Makes the first failures smaller, until the caller has had enough.
+    fn shrink(&mut self) {
+        let now = Instant::now();
+        let until = self.deadline.map(|deadline| deadline.max(now + SHRINKING));
+        let places: Vec<usize> = self.failures.keys().copied().take(MOST_SHRUNK).collect();
+        for place in places {
+            if self.cut_short || until.is_some_and(|until| Instant::now() >= until) {
+                return;
+            }
+            if let Some(failure) = self.failures.get_mut(&place) {
+                failure.shrunk = shrink(&failure.line);
+            }
+            self.tell(None);
+        }
     }
 }
 
@@ -399,24 +436,26 @@ fn shares(calls: &[usize], plans: usize) -> Vec<usize> {
     ends.iter().zip(begins).map(|(end, begin)| end - begin).collect()
 }
 
-/// The plans of two faults to be tried on what came of a plan of one: those that are not independent, and a part of the
-/// others.
-fn seconds_of(schedule: &Schedule, outcome: &Outcome, undisturbed: &Outcome, end: &Canonical) -> Vec<Plan> {
-    if schedule.plan.entries.len() != 1 {
+/// The schedules of two faults to be tried on what came of one: those that are not independent, and a part of the others.
+fn seconds_of(first: &Schedule, outcome: &Outcome, undisturbed: &Outcome, end: &Canonical) -> Vec<Schedule> {
+    if !outcome.violations.is_empty() {
+        // What breaks a promise by itself is nothing to put faults on.
         return Vec::new();
     }
     let alike = outcome.reached && end.difference(&canonical(&outcome.end)).is_none();
-    let (kept, left_out) = pairs(undisturbed, &schedule.plan, outcome, alike);
-    kept.into_iter().chain(left_out.into_iter().step_by(SAMPLED)).collect()
+    let (kept, left_out) = pairs(undisturbed, &first.plan, outcome, alike);
+    let plans = kept.into_iter().chain(left_out.into_iter().step_by(SAMPLED));
+    plans.map(|plan| Schedule { plan, ..first.clone() }).collect()
 }
 
 /// Whether it is one of the crash points that are counted: one crash at one effect.
 fn is_crash(plan: &Plan) -> bool {
-    matches!(plan.entries.as_slice(), [entry] if matches!(entry.fault, Fault::Crash(_)) && is_numbered(entry))
+    is_one_numbered(plan) && plan.entries.iter().all(|entry| matches!(entry.fault, Fault::Crash(_)))
 }
 
-fn is_numbered(entry: &crate::effects::Entry) -> bool {
-    matches!(entry.effect, crate::effects::EffectPattern::Number(_))
+/// Whether it is one fault at one call, told by its number.
+fn is_one_numbered(plan: &Plan) -> bool {
+    matches!(plan.entries.as_slice(), [entry] if matches!(entry.effect, EffectPattern::Number(_)))
 }
 
 #[cfg(test)]
@@ -425,7 +464,7 @@ mod tests {
 
     use super::super::scenario::{Goal, Phase, Scenario};
     use super::super::scenarios;
-    use super::{Campaign, Order, Profile, Shard, explore, shares};
+    use super::{Campaign, Order, Profile, Schedule, Shard, explore, shares};
     use crate::world::Options;
 
     static NEVER: Scenario = Scenario {
@@ -440,25 +479,51 @@ mod tests {
         check: |_, _| Ok(()),
     };
 
-    #[test]
-    fn no_fault_is_put_on_what_breaks_a_promise_by_itself() {
-        let campaign = Campaign {
-            scenarios: vec![&NEVER, scenarios::named("quota").expect("there is one")],
+    /// A little of these scenarios.
+    fn campaign(scenarios: Vec<&'static Scenario>) -> Campaign {
+        Campaign {
+            scenarios,
             profile: Profile::Quick,
             seed: 1,
             jobs: 1,
             time_limit: None,
             shard: Shard::WHOLE,
             fail_fast: false,
-            order: Order::Shuffled,
-            random: Some(10),
+            order: Order::Listed,
+            random: Some(0),
             hashes: false,
-        };
+        }
+    }
+
+    #[test]
+    fn no_fault_is_put_on_what_breaks_a_promise_by_itself() {
+        let scenarios = vec![&NEVER, scenarios::named("quota").expect("there is one")];
+        let campaign = Campaign { order: Order::Shuffled, random: Some(10), ..campaign(scenarios) };
         let report = explore(&campaign, |_| ControlFlow::Continue(()));
         let broken: Vec<&str> = report.failures.iter().map(|failure| failure.line.as_str()).collect();
         assert_eq!(broken, ["never 1"]);
         assert_eq!(report.scenarios["never"].schedules, 1);
         assert!(report.scenarios["quota"].schedules > 10 && report.complete, "the others are explored");
+    }
+
+    /// So a run that is cut short has the single faults of all scenarios, and some pairs of each.
+    #[test]
+    fn pairs_come_after_the_single_faults_of_all_scenarios() {
+        let scenarios = ["create", "quota"].map(|name| scenarios::named(name).expect("there is one")).to_vec();
+        let shard = Shard { index: 3, of: 200 };
+        let campaign = Campaign { profile: Profile::Deep, shard, hashes: true, ..campaign(scenarios) };
+        let report = explore(&campaign, |now| match now.done {
+            60.. => ControlFlow::Break(()),
+            _ => ControlFlow::Continue(()),
+        });
+        let schedule = |line: &String| line.split_once(' ').and_then(|(_, line)| line.parse::<Schedule>().ok());
+        let played: Vec<Schedule> = report.hashes.values().filter_map(schedule).collect();
+        assert!(played.len() >= 60 && !report.complete && report.failures.is_empty());
+        let single = |it: &Schedule| it.plan.entries.len() == 1;
+        let last = played.iter().rposition(single).expect("there are single faults");
+        assert_eq!(played[last].scenario.name, "quota");
+        assert!(played[..last].iter().any(|it| it.scenario.name == "create" && single(it)));
+        assert!(played[last..].iter().any(|it| it.scenario.name == "create" && it.plan.entries.len() == 2));
     }
 
     #[test]

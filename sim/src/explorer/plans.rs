@@ -197,17 +197,17 @@ fn is_beyond_proof_together(plan: &Plan) -> bool {
 
 /// The plans of two faults whose first is that of `first`, which came to `outcome`; and how many are left out.
 ///
-/// A pair is left out where the first fault is over and done with when the second one comes: the run's last calls, with
-/// their answers, are those of the undisturbed run, nobody has changed the world, and its end is the undisturbed one.
+/// A pair is left out where the first fault is over and done with when the second one comes: it is none that outlasts its
+/// call, the run's last calls, with their answers, are those of the undisturbed run, and so is its end.
 /// From there on the run is the undisturbed one as far as anything shows that the operator does later, so the pair is the
 /// second fault by itself, which is explored anyway. What could differ is memory of the process that shows in no call of
 /// an undisturbed rest, which is why a part of the pairs that are left out is run nevertheless.
 pub fn pairs(undisturbed: &Outcome, first: &Plan, outcome: &Outcome, alike: bool) -> (Vec<Plan>, Vec<Plan>) {
-    let Some(begin) = first.entries.first().and_then(|entry| number_of(&entry.effect)) else {
+    let Some((begin, fault)) = first.entries.first().and_then(|it| Some((number_of(&it.effect)?, it.fault))) else {
         return Default::default();
     };
     let lines = outcome.lines();
-    let common = if alike { common_end(undisturbed, outcome) } else { 0 };
+    let common = if alike && !fault.outlasts_its_call() { common_end(undisturbed, outcome) } else { 0 };
     let independent_from = lines.len().saturating_sub(common) as u64 + 1;
     let (mut kept, mut left_out) = (Vec::new(), Vec::new());
     for fault in Fault::all_single() {
@@ -270,6 +270,8 @@ mod tests {
                 let alike =
                     outcome.reached && canonical(&outcome.end).difference(&canonical(&undisturbed.end)).is_none();
                 let (_, left_out) = pairs(&undisturbed, first, &outcome, alike);
+                let fault = first.entries[0].fault;
+                assert!(left_out.is_empty() || !fault.outlasts_its_call(), "{first} goes on");
                 let later = outcome.lines().len() as i64 - undisturbed.lines().len() as i64;
                 for pair in left_out.iter().step_by(1 + left_out.len() / 3) {
                     let second = pair.entries.last().expect("it has two");

@@ -158,10 +158,7 @@ async fn play(schedule: &Schedule, rests_long: bool, most_calls: u64) -> Outcome
             (None, false)
         }
     };
-    if stage.world.effects.exhausted() {
-        let message = format!("the operator goes round and round: {until} calls, and no end");
-        violations.insert(0, Violation { promise: stage.unbounded(), message, event: None });
-    }
+    violations.splice(..0, goes_round(&stage));
     let took = start.elapsed();
     let mut rested = stage.world.effects.count();
     if violations.is_empty() {
@@ -178,6 +175,8 @@ async fn play(schedule: &Schedule, rests_long: bool, most_calls: u64) -> Outcome
         if rests_long && nothing_is_due(&stage.world.facts(), LONG_REST) {
             stage.world.pass(LONG_REST).await;
         }
+        // Beyond its last call an operator is mute, which is no rest.
+        violations.splice(..0, goes_round(&stage));
     }
     violations.splice(..0, untimely_ends(&stage));
     let (end, faults) = (stage.world.facts(), stage.world.effects.fired());
@@ -189,6 +188,13 @@ async fn play(schedule: &Schedule, rests_long: bool, most_calls: u64) -> Outcome
     // The first look at everything may have put it right in another way.
     let reached = reached && (scenario.goal.holds)(&end);
     Outcome { before: stage.before, until, rested, history, end, faults, violations, limits, took, reached }
+}
+
+/// An operator that made more calls than a run may have, at rest too.
+fn goes_round(stage: &Stage) -> Option<Violation> {
+    let effects = &stage.world.effects;
+    let message = || format!("the operator goes round and round: {} calls, and no end", effects.count());
+    effects.exhausted().then(|| Violation { promise: stage.unbounded(), message: message(), event: None })
 }
 
 /// An operator that is no more does nothing wrong. One that panicked, or ended though nobody stopped it, comes back only by
@@ -323,8 +329,11 @@ mod tests {
         assert_eq!(calls.violations, []);
         let enough = calls.history.trace.effects();
         assert_eq!(within(enough).violations, []);
-        let broken = within(20).violations;
-        assert_eq!(broken[0].promise, Promise::L4);
-        assert_eq!(broken[0].message, "the operator goes round and round: 20 calls, and no end");
+        // The last one is made at rest, when somebody has touched the claim.
+        for most in [20, enough - 1] {
+            let broken = within(most).violations;
+            assert_eq!(broken[0].promise, Promise::L4);
+            assert_eq!(broken[0].message, format!("the operator goes round and round: {most} calls, and no end"));
+        }
     }
 }

@@ -35,11 +35,13 @@ impl FromStr for Shard {
     type Err = &'static str;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let number = |text: &str| text.parse::<u16>().ok().map(usize::from);
         let read = || {
             let (index, of) = text.split_once('/')?;
-            Some(Self { index: index.parse().ok()?, of: of.parse().ok()? })
+            Some(Self { index: number(index)?, of: number(of)? })
         };
-        read().filter(|shard| shard.index < shard.of).ok_or("expected I/N with I from 0 to N-1, such as 0/4")
+        let shard = read().filter(|shard| shard.index < shard.of);
+        shard.ok_or("expected I/N with I from 0 to N-1 and N up to 65535, such as 0/4")
     }
 }
 

@@ -4,7 +4,7 @@ use super::run::run;
 use super::schedule::Schedule;
 
 /// The smallest schedule found that breaks the same promise still, the first of those that the whole one breaks: faults are
-/// left out one by one. `None` where no fault can be left out.
+/// left out one by one until none can be any more. `None` where no fault can be left out.
 pub fn shrink(line: &str) -> Option<String> {
     let whole: Schedule = line.parse().ok()?;
     let promise = run(&whole).violations.first()?.promise;
@@ -15,6 +15,7 @@ pub fn shrink(line: &str) -> Option<String> {
         without.plan.entries.remove(index);
         if run(&without).violations.iter().any(|broken| broken.promise == promise) {
             smallest = without;
+            index = 0;
         } else {
             index += 1;
         }

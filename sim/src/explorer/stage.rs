@@ -283,8 +283,8 @@ impl Stage {
         self.world.spawn(tenant.work(seed));
     }
 
-    /// Puts an object with the key of each bound claim and reads it back, through the gateway: whom it doesn't work
-    /// for, and why.
+    /// Puts an object with the key of each bound claim, reads it back and finds it in a list, through the gateway: whom it
+    /// doesn't work for, and why.
     pub(super) async fn probe(&self, facts: &Facts) -> Vec<String> {
         let mut failed = Vec::new();
         for (namespace, name, _) in facts.all("bucketclaims").filter(|(space, name, _)| facts.is_bound(space, name)) {
@@ -303,11 +303,7 @@ impl Stage {
             self.world.tenant(&read("AWS_ACCESS_KEY_ID")?, &read("AWS_SECRET_ACCESS_KEY")?, &read("AWS_REGION")?);
         let bucket = read("BUCKET_NAME")?;
         self.try_more(&read("AWS_ACCESS_KEY_ID")?, &read("AWS_SECRET_ACCESS_KEY")?, &bucket);
-        let body = ByteStream::from_static(b"probe");
-        let put = client.put_object().bucket(&bucket).key("probe").body(body).send().await;
-        put.map_err(|error| format!("can't put an object into {bucket}: {error:?}"))?;
-        let got = client.get_object().bucket(&bucket).key("probe").send().await;
-        got.map(|_| ()).map_err(|error| format!("can't read an object of {bucket}: {error:?}"))
+        put_get_list(&client, &bucket).await
     }
 
     /// Tries what a key is not for (I15): another bucket, and to do something with its own.
@@ -336,6 +332,24 @@ impl Stage {
             });
         }
     }
+}
+
+/// What a tenant does with its bucket first of all.
+async fn put_get_list(client: &aws_sdk_s3::Client, bucket: &str) -> Result<(), String> {
+    const PROBE: &str = "probe";
+    let body = ByteStream::from_static(PROBE.as_bytes());
+    let put = client.put_object().bucket(bucket).key(PROBE).body(body).send().await;
+    put.map_err(|error| format!("can't put an object into {bucket}: {error:?}"))?;
+    let got = client.get_object().bucket(bucket).key(PROBE).send().await;
+    let got = got.map_err(|error| format!("can't read an object of {bucket}: {error:?}"))?;
+    let bytes = got.body.collect().await.map_err(|error| format!("can't read an object of {bucket}: {error:?}"))?;
+    if bytes.to_vec() != PROBE.as_bytes() {
+        return Err(format!("reads another object from {bucket} than it put there"));
+    }
+    let listed = client.list_objects_v2().bucket(bucket).prefix(PROBE).send().await;
+    let listed = listed.map_err(|error| format!("can't list the objects of {bucket}: {error:?}"))?;
+    let is_there = listed.contents().iter().any(|object| object.key() == Some(PROBE));
+    if is_there { Ok(()) } else { Err(format!("doesn't find in the list of {bucket} what it put there")) }
 }
 
 fn plural(kind: TargetKind) -> &'static str {

@@ -1,7 +1,7 @@
 //! The transcript of a run: all that its schedule decides, line by line, in a form that two equal runs share.
 //!
 //! Among the calls of the trace stand the events of the history with all that is in them; then how all stood in the end, and
-//! what was broken. Left out is what kube's recorder takes from the machine's own clock: names and dates of core Events.
+//! what was broken. Left out is what kube's recorder takes from the machine's own clock: names and dates of Events.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -13,7 +13,7 @@ use crate::history::{Asked, Event, Stored, What};
 
 use super::run::Outcome;
 
-/// Resource of core Events.
+/// Resource of Events.
 const EVENTS: &str = "events";
 /// Where they have something of the machine's clock.
 const OF_REAL_CLOCK: [&str; 3] = ["/metadata/name", "/eventTime", "/series/lastObservedTime"];

@@ -11,7 +11,7 @@ use crate::cli::numbers::{seconds, within};
 
 use super::catalogue::{FOLDER, Mutant, load};
 use super::explore::Limits;
-use super::report::{catalogue, document, markdown, summary, text};
+use super::report::{catalogue, document, markdown, text, trouble};
 use super::run::{Outcome, Trial, Verdict};
 
 /// What `stowage-sim mutants` is told.
@@ -87,7 +87,7 @@ pub fn execute(args: MutantsArgs) -> Result<(), Failure> {
         Output::Json => format!("{:#}\n", document(&report)),
         Output::Markdown => markdown(&report),
     })?;
-    if report.alive().next().is_none() { Ok(()) } else { Err(summary(&report).into()) }
+    trouble(&report, args.names.is_empty()).map_or(Ok(()), |why| Err(why.into()))
 }
 
 fn sentence(outcome: &Outcome) -> String {

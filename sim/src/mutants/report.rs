@@ -100,6 +100,14 @@ pub(super) fn summary(report: &Report) -> String {
     format!("{killed} of {total} mutants killed{median}{alive}")
 }
 
+/// What is wrong with it, in one sentence: mutants that live, or that die by no promise that they were made for; and, where
+/// `all` were tried, promises that none breaks. Each may be an oracle that has gone blind.
+pub(super) fn trouble(report: &Report, all: bool) -> Option<String> {
+    let is_fine =
+        report.alive().next().is_none() && report.mistaken().next().is_none() && (!all || report.unbroken().is_empty());
+    (!is_fine).then(|| [summary(report)].into_iter().chain(notes(report)).collect::<Vec<_>>().join("; "))
+}
+
 /// What the oracles have to do with it: which promises no mutant broke, and which mutants break none that they were made for.
 fn notes(report: &Report) -> Vec<String> {
     let unbroken = report.unbroken();
@@ -197,6 +205,16 @@ mod tests {
         let unbroken = text.lines().find(|line| line.starts_with("Promises that none of them breaks: "));
         assert!(unbroken.is_some_and(|line| line.contains("I2") && !line.contains("L1")), "{text}");
         assert!(text.lines().nth(2).is_some_and(|line| line.ends_with("it survives")), "{text}");
+    }
+
+    /// The second breaks none that its header names; no run is of all promises.
+    #[test]
+    fn blind_oracles_are_trouble_as_survivors_are() {
+        let of = |index: usize| Report { outcomes: vec![report().outcomes.swap_remove(index)] };
+        assert_eq!(trouble(&of(0), false), None);
+        assert!(trouble(&of(0), true).is_some_and(|it| it.contains("; Promises that none of them breaks: I2")));
+        assert!(trouble(&of(1), false).is_some_and(|it| it.contains("; not: b")));
+        assert!(trouble(&of(2), false).is_some_and(|it| it.contains("name: c")));
     }
 
     #[test]

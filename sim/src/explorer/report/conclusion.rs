@@ -70,8 +70,8 @@ impl Report {
         self.complete && self.shard == Shard::WHOLE && self.scenarios.len() >= scenarios::ALL.len()
     }
 
-    /// What an exploration of everything has to meet and this one did not, in words: cells, crash points, reasons of
-    /// Ready. Nothing where only a part was explored.
+    /// What an exploration of everything has to meet and this one did not, in words: cells, crash points, calls of single
+    /// faults, reasons of Ready. Nothing where only a part was explored.
     pub fn gaps(&self) -> Vec<String> {
         if !self.is_whole() {
             return Vec::new();
@@ -85,8 +85,11 @@ impl Report {
         let crashes = rows.map(|(name, row)| {
             format!("{} of {} crash points of {name} were tried", row.crash_points, row.crash_points_expected)
         });
+        let unmet = self.scenarios.iter().filter(|(_, row)| row.unmet > 0);
+        let unmet = unmet.map(|(name, row)| format!("single faults of {name} that met no call: {}", row.unmet));
         let told = REASONS.iter().map(ToString::to_string).filter(|reason| !self.reasons.contains(reason));
-        cells.chain(crashes).chain(told.map(|reason| format!("no claim came to {reason}"))).collect()
+        let told = told.map(|reason| format!("no claim came to {reason}"));
+        cells.chain(crashes).chain(unmet).chain(told).collect()
     }
 }
 

@@ -49,7 +49,7 @@ impl<'a> Document<'a> {
     pub fn of(report: &'a Report) -> Self {
         let table: Vec<Cell<'_>> =
             report.cells().into_iter().map(|((fault, phase), count)| Cell { fault, phase, count }).collect();
-        let cells = Cells { covered: table.len(), total: report.cells_expected().len(), table };
+        let cells = Cells { covered: report.cells_met(), total: report.cells_expected().len(), table };
         let judged = |promise: Promise| Judged {
             name: promise.name(),
             words: promise.words(),
@@ -158,6 +158,6 @@ mod tests {
         assert!(read("{}").is_err());
         let text = Document::of(&samples::report()).to_text().expect("it can be written");
         let error = read(&text.replace("\"0/2\"", "\"2/2\"")).expect_err("there is no such shard").to_string();
-        assert!(error.contains("expected I/N with I from 0 to N-1"), "{error}");
+        assert!(error.contains("expected I/N with I from 0 to N-1 and N up to 65535"), "{error}");
     }
 }

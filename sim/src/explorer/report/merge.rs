@@ -26,9 +26,9 @@ pub enum MergeError {
         /// What it is in the first.
         expected: String,
     },
-    /// A scenario ran differently without faults: the shards were run by different builds.
-    #[error("shard {shard} was run by another build: scenario {scenario} ran differently there without faults")]
-    Build {
+    /// A scenario ran differently without faults, though the builds are of the same sources.
+    #[error("scenario {scenario} ran differently without faults in shard {shard}: its hash is another")]
+    Differs {
         /// The shard that doesn't fit the first.
         shard: Shard,
         /// The scenario.
@@ -38,7 +38,7 @@ pub enum MergeError {
     #[error("shard {0} is there twice")]
     Twice(Shard),
     /// Shards are missing.
-    #[error("of {of} shards these are missing: {}", .missing.iter().map(|index| format!("{index}/{of}")).collect::<Vec<_>>().join(", "))]
+    #[error("of {of} shards these are missing: {}", some(.missing, *.of))]
     Missing {
         /// Which, counted from 0.
         missing: Vec<usize>,
@@ -47,13 +47,23 @@ pub enum MergeError {
     },
 }
 
+/// The first ten of them, and how many more there are.
+fn some(missing: &[usize], of: usize) -> String {
+    let named: Vec<String> = missing.iter().take(10).map(|index| format!("{index}/{of}")).collect();
+    let more = missing.len() - named.len();
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    named.join(", ") + &more
+}
+
 /// Merges the reports of all shards of one campaign. Its time is that of the shard that took longest, its jobs and the
 /// time that these took are those of all.
 ///
 /// # Errors
 /// Where they are not all shards of one campaign, each once.
 pub fn merge(reports: Vec<Report>) -> Result<Report, MergeError> {
-    let mut reports = reports.into_iter();
+    // One that was cut short before its first schedule knows no scenarios.
+    let (unknowing, knowing): (Vec<_>, Vec<_>) = reports.into_iter().partition(|report| report.scenarios.is_empty());
+    let mut reports = knowing.into_iter().chain(unknowing);
     let mut merged = reports.next().ok_or(MergeError::Nothing)?;
     let first = merged.shard;
     let mut seen = BTreeSet::from([first.index]);
@@ -79,12 +89,14 @@ pub fn merge(reports: Vec<Report>) -> Result<Report, MergeError> {
 /// Whether a report is of the same campaign as the first.
 fn check(merged: &Report, report: &Report, first: Shard) -> Result<(), MergeError> {
     let profile = |report: &Report| format!("{:?}", report.profile).to_lowercase();
+    let knowing = if report.scenarios.is_empty() && !report.complete { merged } else { report };
     let names = |report: &Report| Vec::from_iter(report.scenarios.keys().cloned()).join(" ");
     let traits = [
+        ("build", report.build.clone(), merged.build.clone()),
         ("profile", profile(report), profile(merged)),
         ("seed", report.seed.to_string(), merged.seed.to_string()),
         ("number of shards", report.shard.of.to_string(), first.of.to_string()),
-        ("set of scenarios", names(report), names(merged)),
+        ("set of scenarios", names(knowing), names(merged)),
     ];
     if let Some((what, found, expected)) = traits.into_iter().find(|(_, found, expected)| found != expected) {
         return Err(MergeError::Other { shard: report.shard, first, what, found, expected });
@@ -95,7 +107,7 @@ fn check(merged: &Report, report: &Report, first: Shard) -> Result<(), MergeErro
     }
     for (name, row) in &report.scenarios {
         if merged.scenarios.get(name).is_some_and(|there| there.hash != row.hash) {
-            return Err(MergeError::Build { shard: report.shard, scenario: name.clone() });
+            return Err(MergeError::Differs { shard: report.shard, scenario: name.clone() });
         }
     }
     Ok(())
@@ -123,6 +135,7 @@ fn add(merged: &mut Report, report: Report) {
 fn add_scenario(there: &mut ScenarioReport, row: ScenarioReport) {
     there.schedules += row.schedules;
     there.crash_points += row.crash_points;
+    there.unmet += row.unmet;
     sum(&mut there.faults, row.faults);
     longer(&mut there.slowest, row.slowest);
     longer(&mut there.longest, row.longest);
@@ -178,6 +191,15 @@ mod tests {
         assert!(!merged.complete);
     }
 
+    #[rstest]
+    #[case::first(0)]
+    #[case::last(1)]
+    fn so_does_one_that_was_cut_short_before_its_first_schedule(#[case] index: usize) {
+        let cut = Report { shard: shard(index).shard, ..samples::nothing() };
+        let merged = merge(vec![cut, shard(1 - index)]).expect("they belong together");
+        assert_eq!((merged.complete, merged.schedules, merged.scenarios.len()), (false, 700, 2));
+    }
+
     #[test]
     fn the_longest_schedule_of_all_shards_is_kept() {
         let mut second = shard(1);
@@ -191,6 +213,8 @@ mod tests {
     #[case::nothing(vec![], "there is no report")]
     #[case::twice(vec![shard(0), shard(0)], "shard 0/2 is there twice")]
     #[case::missing(vec![shard(1)], "of 2 shards these are missing: 0/2")]
+    #[case::many(vec![Report { shard: Shard { index: 0, of: 15 }, ..shard(0) }], "8/15, 9/15, 10/15 and 4 more")]
+    #[case::build(vec![shard(0), Report { build: "other".to_owned(), ..shard(1) }], "its build is other, that of shard 0/2 is 0123")]
     #[case::seed(vec![shard(0), Report { seed: 7, ..shard(1) }], "its seed is 7, that of shard 0/2 is 1")]
     #[case::profile(vec![shard(0), Report { profile: Profile::Deep, ..shard(1) }], "its profile is deep")]
     #[case::schedules(vec![shard(0), Report { numbered: 7, ..shard(1) }], "its number of schedules is 7")]
@@ -204,14 +228,14 @@ mod tests {
     }
 
     #[test]
-    fn shards_with_other_scenarios_or_of_another_build_are_refused() {
+    fn shards_whose_scenarios_are_others_or_ran_differently_are_refused() {
         let mut fewer = shard(1);
         fewer.scenarios.remove("rotate");
         let error = merge(vec![shard(0), fewer]).expect_err("a scenario is missing").to_string();
         assert!(error.contains("its set of scenarios is create, that of shard 0/2 is create rotate"), "{error}");
         let mut other = shard(1);
         other.scenarios.get_mut("rotate").expect("it is there").hash = "else".to_owned();
-        let error = merge(vec![shard(0), other]).expect_err("it is another build").to_string();
+        let error = merge(vec![shard(0), other]).expect_err("it went another way").to_string();
         assert!(error.contains("scenario rotate ran differently"), "{error}");
     }
 }

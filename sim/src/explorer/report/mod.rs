@@ -54,6 +54,8 @@ pub struct Report {
     pub profile: Profile,
     /// What everything that was drawn was drawn from.
     pub seed: u64,
+    /// What operator and simulator were built of, as a number: that of other sources is another.
+    pub build: String,
     /// Which part of the campaign it was.
     pub shard: Shard,
     /// Whether all was run that was to be.
@@ -89,12 +91,14 @@ pub struct ScenarioReport {
     pub schedules: u64,
     /// Effects that faults could meet.
     pub effects: usize,
-    /// Crashes that were tried.
+    /// Crashes that were tried, and met their calls.
     pub crash_points: usize,
     /// Crashes that there are: three for each effect.
     pub crash_points_expected: usize,
     /// Pairs of effect and fault that were left out because the contract can't promise anything (spec §3.2).
     pub limits: usize,
+    /// Single faults, each planned for one call, that met none: it was not where the run without faults had it.
+    pub unmet: usize,
     /// How often each fault, by its name, met a call.
     pub faults: BTreeMap<String, u64>,
     /// The schedule that took most real time.
@@ -136,6 +140,7 @@ impl Report {
             cpu: cpu(),
             profile: campaign.profile,
             seed: campaign.seed,
+            build: env!("STOWAGE_SOURCES").to_owned(),
             shard: campaign.shard,
             complete: false,
             numbered: 0,
@@ -173,6 +178,13 @@ impl Report {
         all.filter(|(fault, phase)| why_never(fault, *phase).is_none()).collect()
     }
 
+    /// How many of the cells that there are were met. A second fault may bring a call to a phase that has none by itself;
+    /// what meets that is of no cell that there is.
+    pub fn cells_met(&self) -> usize {
+        let met = self.cells();
+        self.cells_expected().into_iter().filter(|cell| met.contains_key(cell)).count()
+    }
+
     /// Notes what a schedule showed.
     pub(super) fn note(&mut self, scenario: &str, verdict: &Verdict) {
         self.schedules += 1;
@@ -202,6 +214,7 @@ impl ScenarioReport {
             crash_points: 0,
             crash_points_expected,
             limits,
+            unmet: 0,
             faults: BTreeMap::new(),
             slowest: None,
             longest: None,

@@ -3,7 +3,6 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use crate::effects::Plan;
 use crate::explorer::run::Outcome;
 use crate::explorer::schedule::Schedule;
 use crate::history::facts::condition;
@@ -29,8 +28,6 @@ pub struct Verdict {
     pub broken: Option<Broken>,
     /// Virtual time from the start of the world to its rest.
     pub took: Duration,
-    /// Plans of two faults that follow from this one, where they are asked for.
-    pub seconds: Vec<Plan>,
 }
 
 /// A promise that was broken.
@@ -55,7 +52,6 @@ impl Verdict {
             reasons: reasons(&outcome.history),
             broken: outcome.violations.first().map(Broken::of),
             took: outcome.took,
-            seconds: Vec::new(),
         }
     }
 }
