@@ -82,8 +82,13 @@ impl<'a> Keys<'a> {
     /// A key is made.
     fn minted(&self, state: &State<'a>, step: &Step<'a>, key: &Key<'a>, found: &mut Findings) {
         let id = &key.id;
-        if self.ids.get(id).is_some_and(|past| past.secret != key.secret) {
-            found.broken(Promise::I10, step, format!("key {id} is made a second time, with another secret"));
+        if let Some(past) = self.ids.get(id).filter(|past| past.secret != key.secret) {
+            let message = format!("key {id} is made a second time, with another secret");
+            if was_made_meanwhile(state, step, past) {
+                found.limit(Promise::I10, step, message);
+            } else {
+                found.broken(Promise::I10, step, message);
+            }
         }
         if !key.scoped {
             found.broken(
@@ -276,6 +281,17 @@ impl<'a> Keys<'a> {
             past.published = true;
         }
     }
+}
+
+/// Whether one of two operators stood still right before it made a key, and the other made that key, of a claim that goes by
+/// now, and deleted it meanwhile. A POST says nothing of what it was decided on; what it made is deleted with the claim, or swept.
+fn was_made_meanwhile(state: &State<'_>, step: &Step<'_>, past: &Past<'_>) -> bool {
+    let later = match (step.hand, past.made) {
+        (Hand::Operator(this), Some(made @ Hand::Operator(other))) => this < other && state.are_apart(step.hand, made),
+        _ => false,
+    };
+    let goes = state.lives.get(past.uid.as_str()).is_none_or(|life| life.gone.is_some() || life.claim.is_deleting());
+    later && goes && !past.meddled && !state.alone && state.stood_still(step.hand)
 }
 
 /// Whether the last that one of two operators did about the claim was to learn of the key that it publishes, and it stood still

@@ -277,6 +277,38 @@ fn a_key_that_ended_while_one_of_two_operators_stood_still_is_published_at_a_lim
 }
 
 #[test]
+fn a_key_that_one_of_two_operators_made_and_deleted_is_made_again_at_a_limit() {
+    // Is stopped before it makes the key, and makes it when the other has made it and seen the claim's deletion past it.
+    let late = |operators, stopped: bool, goes: bool, by| {
+        let mut story = Story::bound("Retain");
+        story.setting.operators = operators;
+        story.get_key(2);
+        if stopped {
+            story.amend_last(|line| line.fault = Some(Fault::Twin));
+        }
+        let sent = story.calls();
+        story.mint(2);
+        if operators > 1 {
+            story.by_another();
+        }
+        if goes {
+            story.begin_deletion();
+        }
+        story.remove(by, "secrets", OPERATOR_NAMESPACE, &key_name(2));
+        let mut again = key(2);
+        again["data"]["secret_access_key"] = encode("secret-of-key-9-in-full").into();
+        story.put(By::Operator, "secrets", OPERATOR_NAMESPACE, &key_name(2), again);
+        story.came_of(sent);
+        story
+    };
+    late(2, true, true, By::Operator).assert_limit(Promise::I10);
+    late(2, false, true, By::Operator).assert_broken(Promise::I10, "a second time");
+    late(1, true, true, By::Operator).assert_broken(Promise::I10, "a second time");
+    late(2, true, false, By::Operator).assert_broken(Promise::I10, "a second time");
+    late(2, true, true, By::Other).assert_broken(Promise::I10, "a second time");
+}
+
+#[test]
 fn an_id_has_one_secret() {
     let torn = || {
         let mut torn = consumer(2);

@@ -249,6 +249,16 @@ impl Story {
         number
     }
 
+    /// How many calls there were.
+    pub(super) fn calls(&self) -> u64 {
+        self.lines.len() as u64
+    }
+
+    /// What happened last came of an earlier call, which had been under way since.
+    pub(super) fn came_of(&mut self, number: u64) {
+        self.events.last_mut().expect("something happened").effect = Some(number);
+    }
+
     /// The last call of the trace was another operator's.
     pub(super) fn by_another(&mut self) {
         self.amend_last(|line| line.instance = 2);
