@@ -151,7 +151,8 @@ Examples:
 With -o json: {mutants: [{name, killed, fault, seconds, promise, message, met, …}], killed, total,
 median_seconds}; with --list {mutants: [{name, bug, from, promises, scenarios}]}.
 
-Exit codes: 0 every mutant is killed; 1 one is not, does not apply or does not build; 2 wrong usage.";
+Exit codes: 0 every mutant is killed; 1 one is not, or breaks no promise that it was made for, or does not apply or
+build, or of all of them none breaks some promise; 2 wrong usage.";
 
 #[derive(Debug, Args)]
 struct DemoArgs {

@@ -31,8 +31,8 @@ scenarios: [{name, schedules, effects, crash_points, crash_points_expected}], ga
 these; gaps are what has to be met and was not.
 
 Exit codes: 0 every promise was kept by what was run, also where --time-limit cut that short; 1 one was
-broken, or all was run and something that has to be met was not (a fault in a phase, a crash point, a
-reason of Ready), or no schedule was run within --time-limit, or the report can't be written; 2 wrong
+broken, or all was run and something that has to be met was not (a fault in a phase, a crash point, the
+call of a single fault, a reason of Ready), or no schedule was run within --time-limit, or the report can't be written; 2 wrong
 usage; 130 SIGINT or SIGTERM cut it short, and no promise was broken by what was run.";
 
 /// What to explore.

@@ -182,23 +182,21 @@ mod tests {
     use rstest::rstest;
 
     use super::super::fault::Actor;
+    use super::super::words::LONGEST;
     use super::*;
 
-    /// The longest time that a plan may write, in seconds.
-    const DAY: u32 = 86_400;
-
     fn off() -> impl Strategy<Value = i32> {
-        (0..=2 * DAY).prop_map(|it| it.cast_signed() - DAY.cast_signed())
+        (0..=2 * LONGEST).prop_map(|it| it.cast_signed() - LONGEST.cast_signed())
     }
 
     fn fault() -> impl Strategy<Value = Fault> {
         let operations: Vec<_> = S3Operation::all().collect();
         prop_oneof![
             10 => prop::sample::select(Fault::all_single()),
-            1 => (0..=1000 * u64::from(DAY)).prop_map(|millis| Fault::Slow { millis }),
-            1 => (0..=DAY).prop_map(|seconds| Fault::Throttle { seconds }),
-            1 => (0..=DAY).prop_map(|seconds| Fault::Pause { seconds }),
-            1 => (0..=DAY).prop_map(|seconds| Fault::Lag { seconds }),
+            1 => (0..=1000 * u64::from(LONGEST)).prop_map(|millis| Fault::Slow { millis }),
+            1 => (0..=LONGEST).prop_map(|seconds| Fault::Throttle { seconds }),
+            1 => (0..=LONGEST).prop_map(|seconds| Fault::Pause { seconds }),
+            1 => (0..=LONGEST).prop_map(|seconds| Fault::Lag { seconds }),
             1 => off().prop_map(|seconds| Fault::Step { seconds }),
             1 => (prop::sample::select(Actor::ALL.to_vec()), off())
                 .prop_map(|(actor, seconds)| Fault::Skew { actor, seconds }),

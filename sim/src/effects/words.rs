@@ -17,7 +17,7 @@ pub(super) enum Misspelt {
 
 /// The longest time that may stand in a fault's brackets, in seconds: in a longer one the operator's own probes alone are more
 /// calls than a run may have.
-const LONGEST: u64 = 86_400;
+pub(super) const LONGEST: u32 = 86_400;
 
 /// What stands in a fault's brackets.
 enum Parameter {
@@ -122,7 +122,7 @@ impl Fault {
             }
             (_, None) => known.iter().copied().find(|fault| matches!(fault.words().1, Parameter::None)),
         };
-        if found.is_some_and(|fault| fault.seconds() > LONGEST) {
+        if found.is_some_and(|fault| fault.seconds() > LONGEST.into()) {
             return Err(Misspelt::TooLong);
         }
         let takes_none = known.iter().all(|fault| matches!(fault.words().1, Parameter::None));

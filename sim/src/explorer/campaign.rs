@@ -1,5 +1,7 @@
 //! A campaign: many schedules on several threads, and what came of them.
 
+mod pairs;
+
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
@@ -7,13 +9,12 @@ use std::time::{Duration, Instant};
 use serde::{Deserialize, Serialize};
 
 use crate::effects::{EffectPattern, Fault, Plan};
-use crate::oracles::{Canonical, canonical};
 
 use super::corpus;
-use super::plans::{Singles, lasting, pairs, preemptions, singles, triples, untagged};
+use super::plans::{Singles, lasting, preemptions, singles, triples, untagged};
 use super::quick::Quick;
 use super::report::{Failure, Report, ScenarioReport, Slow, Verdict};
-use super::run::{Outcome, play_apart, run, run_and};
+use super::run::{Outcome, play_apart, run_and};
 use super::scenario::Scenario;
 use super::schedule::Schedule;
 use super::shard::Shard;
@@ -90,11 +91,6 @@ pub struct Progress<'a> {
 const ORDERS: u64 = 24;
 /// Random triples that are made at a time: it bounds what is kept.
 const CHUNK: usize = 10_000;
-/// Of the pairs that are left out as independent, every so many-th is run nevertheless.
-const SAMPLED: usize = 50;
-/// First faults whose pairs are run before the next scenario's: it bounds what is kept, and has all scenarios come to some
-/// where time is short.
-const FIRSTS: usize = 8;
 /// Failures that are shrunk; the others are most likely the same.
 const MOST_SHRUNK: usize = 10;
 /// How long shrinking may go on beyond a time limit: a run that has used up its time has failures too.
@@ -254,43 +250,6 @@ impl<P: FnMut(Progress<'_>) -> ControlFlow<()>> Work<'_, P> {
         self.run_singles(schedules)
     }
 
-    /// Pairs: a few first faults of each scenario in turn, with all that follow from them. A shard has every so many-th
-    /// of the first faults.
-    fn pairs(&mut self, undisturbed: &[Undisturbed]) -> bool {
-        let ends: Vec<Canonical> = undisturbed.iter().map(|(_, outcome)| canonical(&outcome.end)).collect();
-        let firsts: Vec<Vec<Schedule>> = undisturbed.iter().map(|it| self.firsts(it)).collect();
-        let turns = firsts.iter().map(|firsts| firsts.len().div_ceil(FIRSTS)).max().unwrap_or_default();
-        for turn in 0..turns {
-            for (((_, outcome), end), firsts) in undisturbed.iter().zip(&ends).zip(&firsts) {
-                let few = firsts.chunks(FIRSTS).nth(turn).unwrap_or_default();
-                let Some(pairs) = self.pairs_of(few, outcome, end) else { return false };
-                if !self.run_all(pairs) {
-                    return false;
-                }
-            }
-        }
-        true
-    }
-
-    /// This shard's part of the first faults of a scenario.
-    fn firsts(&self, (scenario, outcome): &Undisturbed) -> Vec<Schedule> {
-        let all = singles(outcome).plans.into_iter().chain(preemptions(outcome)).filter(is_one_numbered);
-        let mine = all.enumerate().filter(|(index, _)| self.campaign.shard.has(*index));
-        mine.map(|(_, plan)| self.schedule(scenario, plan)).collect()
-    }
-
-    /// All pairs with these first faults. They are played once more for that, as nothing is kept of what came of them; `None`
-    /// if there was no time.
-    fn pairs_of(&self, firsts: &[Schedule], undisturbed: &Outcome, end: &Canonical) -> Option<Vec<Schedule>> {
-        let play = |first: &Schedule| seconds_of(first, &run(first), undisturbed, end);
-        let mut pairs = BTreeMap::new();
-        let complete = at_once(self.campaign.jobs, firsts, self.deadline, play, |done| {
-            pairs.insert(done.index, done.result);
-            true
-        });
-        complete.then(|| pairs.into_values().flatten().collect())
-    }
-
     /// Random triples, in chunks, of all scenarios in turn: of long ones fewer, see [`shares`].
     fn random(&mut self, undisturbed: &[Undisturbed]) -> bool {
         let mut left = self.random_plans();
@@ -392,7 +351,7 @@ impl<P: FnMut(Progress<'_>) -> ControlFlow<()>> Work<'_, P> {
 
     /// Tells how far it is, with what was broken last.
     fn tell(&mut self, broken: Option<&Failure>) {
-        let (cells, cells_total) = (self.report.cells_met(), self.report.cells_expected().len());
+        let (cells, cells_total) = self.report.coverage();
         let total = self.planned.max(self.foreseen);
         let more = self.campaign.profile != Profile::Default;
         let (done, failures) = (self.done, self.failures.len());
@@ -436,18 +395,6 @@ fn shares(calls: &[usize], plans: usize) -> Vec<usize> {
     ends.iter().zip(begins).map(|(end, begin)| end - begin).collect()
 }
 
-/// The schedules of two faults to be tried on what came of one: those that are not independent, and a part of the others.
-fn seconds_of(first: &Schedule, outcome: &Outcome, undisturbed: &Outcome, end: &Canonical) -> Vec<Schedule> {
-    if !outcome.violations.is_empty() {
-        // What breaks a promise by itself is nothing to put faults on.
-        return Vec::new();
-    }
-    let alike = outcome.reached && end.difference(&canonical(&outcome.end)).is_none();
-    let (kept, left_out) = pairs(undisturbed, &first.plan, outcome, alike);
-    let plans = kept.into_iter().chain(left_out.into_iter().step_by(SAMPLED));
-    plans.map(|plan| Schedule { plan, ..first.clone() }).collect()
-}
-
 /// Whether it is one of the crash points that are counted: one crash at one effect.
 fn is_crash(plan: &Plan) -> bool {
     is_one_numbered(plan) && plan.entries.iter().all(|entry| matches!(entry.fault, Fault::Crash(_)))
@@ -464,7 +411,7 @@ mod tests {
 
     use super::super::scenario::{Goal, Phase, Scenario};
     use super::super::scenarios;
-    use super::{Campaign, Order, Profile, Schedule, Shard, explore, shares};
+    use super::{Campaign, Order, Profile, Shard, explore, shares};
     use crate::world::Options;
 
     static NEVER: Scenario = Scenario {
@@ -480,7 +427,7 @@ mod tests {
     };
 
     /// A little of these scenarios.
-    fn campaign(scenarios: Vec<&'static Scenario>) -> Campaign {
+    pub(super) fn campaign(scenarios: Vec<&'static Scenario>) -> Campaign {
         Campaign {
             scenarios,
             profile: Profile::Quick,
@@ -504,26 +451,6 @@ mod tests {
         assert_eq!(broken, ["never 1"]);
         assert_eq!(report.scenarios["never"].schedules, 1);
         assert!(report.scenarios["quota"].schedules > 10 && report.complete, "the others are explored");
-    }
-
-    /// So a run that is cut short has the single faults of all scenarios, and some pairs of each.
-    #[test]
-    fn pairs_come_after_the_single_faults_of_all_scenarios() {
-        let scenarios = ["create", "quota"].map(|name| scenarios::named(name).expect("there is one")).to_vec();
-        let shard = Shard { index: 3, of: 200 };
-        let campaign = Campaign { profile: Profile::Deep, shard, hashes: true, ..campaign(scenarios) };
-        let report = explore(&campaign, |now| match now.done {
-            60.. => ControlFlow::Break(()),
-            _ => ControlFlow::Continue(()),
-        });
-        let schedule = |line: &String| line.split_once(' ').and_then(|(_, line)| line.parse::<Schedule>().ok());
-        let played: Vec<Schedule> = report.hashes.values().filter_map(schedule).collect();
-        assert!(played.len() >= 60 && !report.complete && report.failures.is_empty());
-        let single = |it: &Schedule| it.plan.entries.len() == 1;
-        let last = played.iter().rposition(single).expect("there are single faults");
-        assert_eq!(played[last].scenario.name, "quota");
-        assert!(played[..last].iter().any(|it| it.scenario.name == "create" && single(it)));
-        assert!(played[last..].iter().any(|it| it.scenario.name == "create" && it.plan.entries.len() == 2));
     }
 
     #[test]

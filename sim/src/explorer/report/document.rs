@@ -49,7 +49,8 @@ impl<'a> Document<'a> {
     pub fn of(report: &'a Report) -> Self {
         let table: Vec<Cell<'_>> =
             report.cells().into_iter().map(|((fault, phase), count)| Cell { fault, phase, count }).collect();
-        let cells = Cells { covered: report.cells_met(), total: report.cells_expected().len(), table };
+        let (covered, total) = report.coverage();
+        let cells = Cells { covered, total, table };
         let judged = |promise: Promise| Judged {
             name: promise.name(),
             words: promise.words(),

@@ -178,11 +178,11 @@ impl Report {
         all.filter(|(fault, phase)| why_never(fault, *phase).is_none()).collect()
     }
 
-    /// How many of the cells that there are were met. A second fault may bring a call to a phase that has none by itself;
-    /// what meets that is of no cell that there is.
-    pub fn cells_met(&self) -> usize {
-        let met = self.cells();
-        self.cells_expected().into_iter().filter(|cell| met.contains_key(cell)).count()
+    /// How many of the cells that there are were met, and how many there are. A second fault may bring a call to a phase that
+    /// has none by itself; what meets that is of no cell that there is.
+    pub fn coverage(&self) -> (usize, usize) {
+        let (met, expected) = (self.cells(), self.cells_expected());
+        (expected.iter().filter(|cell| met.contains_key(cell)).count(), expected.len())
     }
 
     /// Notes what a schedule showed.

@@ -54,7 +54,7 @@ pub(super) fn virtual_time(slow: &Slow) -> String {
 }
 
 fn write_sums(out: &mut impl Write, report: &Report) -> io::Result<()> {
-    let (cells, expected) = (report.cells_met(), report.cells_expected().len());
+    let (cells, expected) = report.coverage();
     writeln!(
         out,
         "{} schedules in {:.1} s with {} on {}: {:.0}/s for each",

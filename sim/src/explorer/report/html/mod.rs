@@ -46,7 +46,7 @@ pub fn page(report: &Report, drawings: &Drawings) -> String {
 }
 
 fn summary(report: &Report) -> Markup {
-    let (cells, expected) = (report.cells_met(), report.cells_expected().len());
+    let (cells, expected) = report.coverage();
     let conclusion = report.conclusion();
     let profile = format!("{:?}", report.profile).to_lowercase();
     html! {
