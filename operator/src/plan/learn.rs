@@ -258,6 +258,8 @@ impl View {
             (Act::Mint(facts), Answer::Exists) => {
                 // Somebody minted it: if it is gone again by the time of the look, it is not minted a second time.
                 self.own_target = None;
+                // If that look shows none, it may be of the past, and so is every list from before this answer.
+                self.own_lists = 0;
                 self.met_at(facts.access_key_id().secret_name());
             }
             (Act::CreateConsumer(content), Answer::Exists) => self.met_at(content.name.clone()),

@@ -260,6 +260,24 @@ fn a_key_that_is_gone_is_passed_once_a_live_list_does_not_show_it_either() {
     assert!(matches!(step(&view), Step::Rest(_)), "{}", step(&view));
 }
 
+/// A list from before the POST shows nothing of what has that name now; the read after it may be of the server's past.
+#[test]
+fn a_key_whose_name_a_post_found_taken_is_looked_for_by_a_list_from_after_it() {
+    let mut view = bound();
+    let key = AccessKeyId::of(&view.claim.uid, 1).secret_name();
+    let all = view.own.values().cloned().collect();
+    view.own.remove(&key);
+    (view.own_target, view.own_lists) = (Some(1), 1);
+    let mint = step(&view);
+    assert!(matches!(mint, Step::Act(Act::Mint(_))), "{mint}");
+    view.learn(&mint, Answer::Exists);
+    assert_eq!(step(&view), Step::Look(Look::Internal(key.clone())));
+    view.learn(&Step::Look(Look::Internal(key)), Answer::Secret(None));
+    assert_eq!(step(&view), Step::Look(Look::Own), "no other number is aimed at yet");
+    view.learn(&Step::Look(Look::Own), Answer::Secrets(all));
+    assert!(!matches!(step(&view), Step::Act(Act::Patch(_) | Act::Mint(_))), "{}", step(&view));
+}
+
 /// The caches may show a key that is long gone, and the Secret that the tenant reads as it is now.
 #[test]
 fn a_key_is_published_only_where_this_pass_has_made_it_or_read_it() {
