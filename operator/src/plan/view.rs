@@ -294,7 +294,7 @@ pub struct View {
     pub backends: BTreeMap<String, BackendSeen>,
     /// Internal Secrets of this claim's UID, by name.
     pub own: Own,
-    /// Live lists of them made in this pass.
+    /// Live lists of them made in this pass, since the last answer that showed those before to be of the past.
     pub own_lists: u32,
     /// Nothing of them was deleted since the last live list.
     pub own_current: bool,
