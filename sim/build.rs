@@ -1,11 +1,11 @@
-//! Names a build by the sources of operator and simulator, so that `stowage-sim merge` can tell the shards of different
+//! Names a build by the sources of operator, simulator and the libraries of both, so that `stowage-sim merge` can tell the shards of different
 //! ones apart, wherever they were built.
 
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
 /// What decides how a schedule goes.
-const SOURCES: [&str; 3] = ["src", "../operator/src", "../Cargo.lock"];
+const SOURCES: [&str; 4] = ["src", "../operator/src", "../crates", "../Cargo.lock"];
 
 fn main() -> io::Result<()> {
     let mut files = Vec::new();

@@ -7,11 +7,11 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use kube::Client;
+use s3_sim::{Dialect, Store};
 use stowage_sim::effects::Plan;
 use stowage_sim::gateway::{self, Remote};
 use stowage_sim::serve::proxy::{Proxy, Upstream};
 use stowage_sim::serve::{self, RequestLog, S3Request, Server};
-use stowage_sim::store::{Dialect, Store};
 use tokio::time::{sleep, timeout};
 
 use crate::store::Key;

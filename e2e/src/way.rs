@@ -6,7 +6,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use stowage_sim::effects::call::CallKind;
+use stowage_sim::effects::CallKind;
 use stowage_sim::effects::{Answer, Call, EffectPattern, KubeVerb, Line, Plan};
 use stowage_sim::explorer::{Schedule, run};
 use stowage_sim::serve::Server;

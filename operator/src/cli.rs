@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use clap::builder::NonEmptyStringValueParser;
+use clap::builder::{NonEmptyStringValueParser, PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use futures::FutureExt;
 use futures::future::{BoxFuture, Shared};
@@ -83,18 +83,15 @@ struct GatewayArgs {
     #[arg(long, env = "STOWAGE_GATEWAY_REGION", value_name = "REGION", default_value = "us-east-1", value_parser = NonEmptyStringValueParser::new())]
     gateway_region: String,
     /// How the gateway wants a bucket's name in a request's URL.
-    #[arg(long, env = "STOWAGE_GATEWAY_ADDRESSING_STYLE", value_name = "STYLE", default_value = "path")]
+    #[arg(long, env = "STOWAGE_GATEWAY_ADDRESSING_STYLE", value_name = "STYLE", default_value = "path", value_parser = addressing_style())]
     gateway_addressing_style: AddressingStyle,
 }
 
-impl ValueEnum for AddressingStyle {
-    fn value_variants<'a>() -> &'a [Self] {
-        &[Self::Path, Self::Virtual]
-    }
-
-    fn to_possible_value(&self) -> Option<clap::builder::PossibleValue> {
-        Some(clap::builder::PossibleValue::new(self.as_str()))
-    }
+/// Reads a style by its name in the contract, which the help lists.
+fn addressing_style() -> impl TypedValueParser<Value = AddressingStyle> {
+    PossibleValuesParser::new(AddressingStyle::ALL.map(AddressingStyle::as_str)).map(|word| {
+        AddressingStyle::ALL.into_iter().find(|style| style.as_str() == word).expect("no other word gets through")
+    })
 }
 
 #[derive(Debug, Args)]

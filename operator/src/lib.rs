@@ -8,7 +8,7 @@
 
 mod act;
 mod admin;
-pub mod api;
+pub use stowage_api as api;
 mod cache;
 mod cli;
 mod clock;

@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use kube_sim::{Clock, Cluster};
 use serde_json::Value;
-use stowage_sim::kubernetes::{Clock, Cluster};
 use stowage_sim::objects::{self, Outcome, Rules};
 
 fn reference() -> [CustomResourceDefinition; 2] {

@@ -11,7 +11,7 @@ use jiff::{SignedDuration, Timestamp};
 use serde_json::json;
 use stowage_operator::api::BucketClaim;
 use stowage_operator::api::wire::{self, Role};
-use stowage_sim::effects::{Answer, Call, CallPattern, CrashPoint, EffectPattern, Fault, Line, Plan};
+use stowage_sim::effects::{Answer, Call, CallPattern, CrashPoint, EffectPattern, Fault, Line, Plan, ProcessFault};
 
 use super::rotation::{expiry, limit};
 use super::whole::{given, whole};
@@ -227,7 +227,10 @@ fn crashes(effects: &[EffectPattern], thorough: bool) -> Vec<Plan> {
     let points = CrashPoint::ALL;
     let at = |(index, effect): (usize, &EffectPattern)| {
         let chosen = if thorough { points.to_vec() } else { vec![points[index % points.len()]] };
-        chosen.into_iter().map(|point| Plan::single(effect.clone(), Fault::Crash(point))).collect::<Vec<_>>()
+        chosen
+            .into_iter()
+            .map(|point| Plan::single(effect.clone(), Fault::Process(ProcessFault::Crash(point))))
+            .collect::<Vec<_>>()
     };
     effects.iter().enumerate().flat_map(at).collect()
 }

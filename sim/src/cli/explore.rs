@@ -158,12 +158,12 @@ mod tests {
     use k8s_openapi::api::batch::v1::Job;
     use rstest::rstest;
 
-    use super::super::{Cli, Command};
+    use super::super::{Cli, Command, proof};
     use super::*;
 
     fn parse(arguments: &[&str]) -> Result<ExploreArgs, String> {
         match Cli::try_parse_from([&["stowage-sim", "explore"][..], arguments].concat()) {
-            Ok(Cli { command: Command::Explore(args) }) => Ok(args),
+            Ok(Cli { command: Command::Proof(proof::Command::Explore(args)) }) => Ok(args),
             Ok(other) => panic!("it is another command: {other:?}"),
             Err(error) => Err(error.to_string()),
         }

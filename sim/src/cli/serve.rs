@@ -10,6 +10,7 @@ use std::sync::Arc;
 
 use clap::{Args, Subcommand};
 use http::Uri;
+use s3_sim::{Dialect, Store};
 use tracing_subscriber::EnvFilter;
 
 use super::signals::terminated;
@@ -18,7 +19,6 @@ use crate::effects::Plan;
 use crate::gateway::{Gateway, Remote};
 use crate::serve::proxy::{Proxy, Upstream, router};
 use crate::serve::{self, RequestLog, Server};
-use crate::store::{Dialect, Store};
 use crate::world::{ADMIN_ACCESS_KEY, ADMIN_ACCOUNT, ADMIN_SECRET_KEY};
 
 pub(super) const EXAMPLES: &str = "\

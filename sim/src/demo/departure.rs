@@ -1,10 +1,9 @@
 //! A claim is deleted and its bucket retained, as is the default; the claim comes back and finds it.
 
 use kube::ResourceExt;
+use s3_sim::Store;
 use stowage_operator::api::wire::TAG_CLAIM;
 use stowage_operator::api::{AdoptionPolicy, BucketClaim, BucketOrigin, ClaimRef, DeletionPolicy, Endpoint};
-
-use crate::store::Store;
 
 use super::access::{KEY, greeting, key_is_unknown, new_tenant, said};
 use super::kubectl::{self, is_this_claim};

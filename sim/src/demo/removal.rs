@@ -3,12 +3,10 @@
 use futures::StreamExt;
 use kube::Api;
 use kube::runtime::{WatchStreamExt, watcher};
+use s3_sim::BucketSnapshot;
 use serde_json::json;
 use stowage_operator::api::{BucketClaim, BucketOrigin, ClaimRef, DeletionPolicy, Phase};
 use tokio::sync::mpsc;
-
-use crate::store::BucketSnapshot;
-use crate::world::World;
 
 use super::PURGE_SLICE;
 use super::departure::Leaving;
@@ -20,6 +18,7 @@ use super::tenant::Tenant;
 use super::text::PAGE_WIDTH;
 use super::tour::Tour;
 use super::views;
+use crate::world::World;
 
 /// Objects that the tenant makes for the forced deletion to remove; each is overwritten once, every third deleted.
 const OBJECTS: usize = 9;

@@ -6,15 +6,14 @@ use k8s_openapi::api::core::v1::Secret;
 use k8s_openapi::api::events::v1::Event;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 use kube::ResourceExt;
+use seeded::VirtualClock;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use stowage_operator::api::{BucketClaim, ClaimRef, Phase, S3Backend};
 
-use crate::determinism::VirtualClock;
-use crate::world::World;
-
 use super::step::{Finding, Line, Span, Tone};
 use super::table::{Table, age};
+use crate::world::World;
 
 /// All objects of a kind, by namespace and name.
 pub(super) fn objects<T: DeserializeOwned>(world: &World, group: &str, plural: &str) -> Vec<T> {

@@ -8,9 +8,9 @@ use aws_smithy_runtime_api::client::http::{HttpConnector, HttpConnectorFuture, S
 use aws_smithy_runtime_api::client::orchestrator::{HttpRequest, HttpResponse};
 use aws_smithy_runtime_api::http::StatusCode;
 use k8s_openapi::api::core::v1::ConfigMap;
+use kube_sim::Cluster;
+use seeded::VirtualClock;
 
-use super::VirtualClock;
-use crate::kubernetes::Cluster;
 use crate::world::definitions;
 
 /// An S3 store that is always too busy, which is what brings the SDK's retry buckets to life.

@@ -8,8 +8,6 @@ use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 
-use crate::effects::{EffectPattern, Fault, Plan};
-
 use super::corpus;
 use super::plans::{Singles, lasting, preemptions, singles, triples, untagged};
 use super::quick::Quick;
@@ -20,6 +18,7 @@ use super::schedule::Schedule;
 use super::shard::Shard;
 use super::shrink::shrink;
 use super::workers::{Done, at_once};
+use crate::effects::{EffectPattern, Fault, Plan, ProcessFault};
 
 /// What is to be explored.
 #[derive(Clone, Debug)]
@@ -397,7 +396,8 @@ fn shares(calls: &[usize], plans: usize) -> Vec<usize> {
 
 /// Whether it is one of the crash points that are counted: one crash at one effect.
 fn is_crash(plan: &Plan) -> bool {
-    is_one_numbered(plan) && plan.entries.iter().all(|entry| matches!(entry.fault, Fault::Crash(_)))
+    is_one_numbered(plan)
+        && plan.entries.iter().all(|entry| matches!(entry.fault, Fault::Process(ProcessFault::Crash(_))))
 }
 
 /// Whether it is one fault at one call, told by its number.

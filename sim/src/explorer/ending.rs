@@ -6,14 +6,13 @@ use std::time::Duration;
 use jiff::{SignedDuration, Timestamp};
 use stowage_operator::api::wire::{self, Role};
 
-use crate::history::Facts;
-use crate::history::facts::label;
-use crate::oracles::{Promise, Violation};
-
 use super::others;
 use super::outlast::outlast;
 use super::scenario::{Scenario, Step};
 use super::stage::{NeverCame, PATIENCE, Stage};
+use crate::history::Facts;
+use crate::history::facts::label;
+use crate::oracles::{Promise, Violation};
 
 /// What has gone wrong by halves shows in later passes.
 const AFTERMATH: Duration = Duration::from_secs(100);
@@ -160,7 +159,7 @@ mod tests {
     use super::super::scenarios;
     use super::super::schedule::Schedule;
     use super::*;
-    use crate::effects::{Fault, Outage, Plan};
+    use crate::effects::{CallFault, Fault, Outage, Plan};
     use crate::world::Options;
 
     /// Who waits for a store that answers nothing is starved, in whichever way.
@@ -170,7 +169,8 @@ mod tests {
         phase: Phase::Create,
         world: Options::default,
         script: || {
-            let hangs = Outage { host: "s3.example:9000".to_owned(), operation: None, fault: Fault::Hang };
+            let hangs =
+                Outage { host: "s3.example:9000".to_owned(), operation: None, fault: Fault::Call(CallFault::Hang) };
             let create = (scenarios::named("create").expect("there is one").script)();
             let soon = Step::Soon(Goal::new("the claim is bound", |_| false), Duration::from_secs(30));
             [Step::Outage(hangs)].into_iter().chain(create).chain([soon]).collect()

@@ -3,14 +3,15 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use kube_sim::LAG;
 use serde_json::Value;
 
-use crate::effects::{Actor, Edit, Effects, Fault, Feature, Rival, Tampering};
-use crate::history::Facts;
-use crate::kubernetes::LAG;
-use crate::world::OPERATOR_NAMESPACE;
-
 use super::scenario::{Phase, Scenario};
+use crate::effects::{
+    Actor, ClockFault, Edit, Effects, Fault, Feature, KubeFault, ProcessFault, Rival, S3Fault, StowageFault, Tampering,
+};
+use crate::history::Facts;
+use crate::world::OPERATOR_NAMESPACE;
 
 /// The claim that every scenario is about.
 pub(super) const NAMESPACE: &str = "team-a";
@@ -25,28 +26,30 @@ pub(super) const BUCKET: &str = "team-a-photos";
 fn reasons(fault: Fault, claim: &Value, facts: &Facts) -> &'static [&'static str] {
     match fault {
         // A stranger has the name: of the bucket, the record, the credential or the consumer Secret.
-        Fault::BucketExists => &["BucketExists"],
-        Fault::AlreadyExists(Rival::Foreign) => &["BucketNameConflict", "CreationInconsistent", "SecretConflict"],
+        Fault::S3(S3Fault::BucketExists) => &["BucketExists"],
+        Fault::Kube(KubeFault::AlreadyExists(Rival::Foreign)) => {
+            &["BucketNameConflict", "CreationInconsistent", "SecretConflict"]
+        }
         // It was put in the place of one that was just made, before that had its tags: what is in it is not to be lost.
-        Fault::Usurp { empty: false } if is_going(claim) => {
+        Fault::Project(StowageFault::Usurp { empty: false }) if is_going(claim) => {
             &["BucketExists", "BucketMissing", "BucketNameConflict", "BucketNotEmpty"]
         }
-        Fault::Usurp { .. } => &["BucketExists", "BucketMissing", "BucketNameConflict"],
+        Fault::Project(StowageFault::Usurp { .. }) => &["BucketExists", "BucketMissing", "BucketNameConflict"],
         // A bucket that was bound is never replaced by an empty one; one that was not yet is.
-        Fault::Vanish if claim["status"]["boundSecretName"].is_string() => &["BucketMissing"],
+        Fault::S3(S3Fault::Vanish) if claim["status"]["boundSecretName"].is_string() => &["BucketMissing"],
         // Without its owner reference it is nobody's.
-        Fault::Tamper(Tampering::DisownConsumer) => &["SecretConflict"],
+        Fault::Project(StowageFault::Tamper(Tampering::DisownConsumer)) => &["SecretConflict"],
         // Until the former UID's record is swept.
-        Fault::Recreate => &["BucketNameConflict"],
+        Fault::Project(StowageFault::Recreate) => &["BucketNameConflict"],
         // It was bound to a bucket that a read of the past showed, and that was gone.
-        Fault::StaleRead if has_no_bucket(claim, facts) => &["BucketMissing"],
-        Fault::Edit(Edit::Pause) => &["Paused"],
+        Fault::S3(S3Fault::StaleRead) if has_no_bucket(claim, facts) => &["BucketMissing"],
+        Fault::Project(StowageFault::Edit(Edit::Pause)) => &["Paused"],
         // While the claim goes, without force: somebody has to decide.
-        Fault::Edit(Edit::Delete | Edit::NoForce) => &["BucketNotEmpty"],
-        Fault::LateWrite if claim["spec"]["forceDelete"] != true => &["BucketNotEmpty"],
-        Fault::Locked => &["DeletionBlocked"],
+        Fault::Project(StowageFault::Edit(Edit::Delete | Edit::NoForce)) => &["BucketNotEmpty"],
+        Fault::S3(S3Fault::LateWrite) if claim["spec"]["forceDelete"] != true => &["BucketNotEmpty"],
+        Fault::S3(S3Fault::Locked) => &["DeletionBlocked"],
         // Versions that can't be listed can't be deleted; what is deleted again and again, and is there again, is told in time.
-        Fault::NotImplemented(Feature::Versioning) => &["Purging", "DeletionBlocked"],
+        Fault::S3(S3Fault::NotImplemented(Feature::Versioning)) => &["Purging", "DeletionBlocked"],
         _ => &[],
     }
 }
@@ -71,13 +74,15 @@ fn has_no_tags(claim: &Value, facts: &Facts) -> bool {
 fn rests_together(faults: &[Fault], claim: &Value, reason: &str, facts: &Facts) -> bool {
     let among = |fault: Fault| faults.contains(&fault);
     // Nothing proves a bucket ours that has neither record nor tags; who waits for it may take the record.
-    let no_record = among(Fault::Tamper(Tampering::DeleteRecord));
+    let no_record = among(Fault::Project(StowageFault::Tamper(Tampering::DeleteRecord)));
     match reason {
         _ if faults.len() < 2 => false,
         "BucketNameConflict" | "BucketMissing" => no_record,
         "BucketExists" => no_record || faults.iter().any(|fault| leaves_untagged(*fault, claim, facts)),
         // Two claims of a namespace are given one name.
-        "SecretConflict" => faults.iter().filter(|fault| **fault == Fault::Edit(Edit::Rename)).count() > 1,
+        "SecretConflict" => {
+            faults.iter().filter(|fault| **fault == Fault::Project(StowageFault::Edit(Edit::Rename))).count() > 1
+        }
         _ => false,
     }
 }
@@ -86,9 +91,11 @@ fn rests_together(faults: &[Fault], claim: &Value, reason: &str, facts: &Facts) 
 /// let go by hand, or somebody wrote into it, or a look from the past showed it to be gone.
 fn leaves_untagged(fault: Fault, claim: &Value, facts: &Facts) -> bool {
     match fault {
-        Fault::VerbDown(operation) => operation.name() == "PutBucketTagging",
-        Fault::NotImplemented(Feature::Tagging) | Fault::Recreate => true,
-        Fault::Tamper(Tampering::StripFinalizers) | Fault::LateWrite | Fault::StaleRead => has_no_tags(claim, facts),
+        Fault::S3(S3Fault::VerbDown(operation)) => operation.name() == "PutBucketTagging",
+        Fault::S3(S3Fault::NotImplemented(Feature::Tagging)) | Fault::Project(StowageFault::Recreate) => true,
+        Fault::Project(StowageFault::Tamper(Tampering::StripFinalizers))
+        | Fault::S3(S3Fault::LateWrite)
+        | Fault::S3(S3Fault::StaleRead) => has_no_tags(claim, facts),
         _ => false,
     }
 }
@@ -107,15 +114,17 @@ pub(super) fn may_rest(scenario: &Scenario, facts: &Facts, faults: &[Fault]) -> 
 
 fn leaves(fault: Fault, claim: &Value, reason: &str, goes: bool) -> bool {
     match fault {
-        Fault::Tamper(Tampering::StripFinalizers) => claim.is_null(),
+        Fault::Project(StowageFault::Tamper(Tampering::StripFinalizers)) => claim.is_null(),
         // What is nobody's stays where it is.
-        Fault::Tamper(Tampering::DisownConsumer) if goes => claim.is_null(),
-        Fault::Tamper(Tampering::DisownConsumer) => {
+        Fault::Project(StowageFault::Tamper(Tampering::DisownConsumer)) if goes => claim.is_null(),
+        Fault::Project(StowageFault::Tamper(Tampering::DisownConsumer)) => {
             let wanted = &claim["spec"]["writeConnectionSecretToRef"]["name"];
             wanted.is_string() && claim["status"]["boundSecretName"] == *wanted
         }
         // The one that was made again is nobody's to delete.
-        Fault::Recreate => goes && reason == "Bound" && claim["metadata"]["deletionTimestamp"].is_null(),
+        Fault::Project(StowageFault::Recreate) => {
+            goes && reason == "Bound" && claim["metadata"]["deletionTimestamp"].is_null()
+        }
         _ => false,
     }
 }
@@ -134,20 +143,20 @@ pub(super) fn any_may_rest(facts: &Facts, faults: &[Fault]) -> bool {
 pub(super) fn is_somebodys_doing(fault: Fault) -> bool {
     matches!(
         fault,
-        Fault::Recreate
-            | Fault::Tamper(_)
-            | Fault::Edit(_)
-            | Fault::AlreadyExists(Rival::Foreign)
-            | Fault::AlreadyOwned
-            | Fault::BucketExists
-            | Fault::OkOnExisting
-            | Fault::Locked
-            | Fault::LateWrite
-            | Fault::Vanish
-            | Fault::Usurp { .. }
-            | Fault::NotImplemented(_)
+        Fault::Project(StowageFault::Recreate)
+            | Fault::Project(StowageFault::Tamper(_))
+            | Fault::Project(StowageFault::Edit(_))
+            | Fault::Kube(KubeFault::AlreadyExists(Rival::Foreign))
+            | Fault::S3(S3Fault::AlreadyOwned)
+            | Fault::S3(S3Fault::BucketExists)
+            | Fault::S3(S3Fault::OkOnExisting)
+            | Fault::S3(S3Fault::Locked)
+            | Fault::S3(S3Fault::LateWrite)
+            | Fault::S3(S3Fault::Vanish)
+            | Fault::Project(StowageFault::Usurp { .. })
+            | Fault::S3(S3Fault::NotImplemented(_))
             // Whose tags don't show, that bucket stays.
-            | Fault::StaleRead
+            | Fault::S3(S3Fault::StaleRead)
     )
 }
 
@@ -160,14 +169,20 @@ pub(super) fn show_late(effects: &Effects) -> bool {
     let faults = effects.fired();
     let hand = faults.iter().any(|fault| is_somebodys_doing(*fault));
     faults.iter().any(|fault| match fault {
-        Fault::Vanish | Fault::Usurp { .. } | Fault::WatchSilent | Fault::StaleRead | Fault::Collapse | Fault::Twin => {
-            true
-        }
+        Fault::S3(S3Fault::Vanish)
+        | Fault::Project(StowageFault::Usurp { .. })
+        | Fault::Kube(KubeFault::WatchSilent)
+        | Fault::S3(S3Fault::StaleRead)
+        | Fault::Kube(KubeFault::Collapse)
+        | Fault::Process(ProcessFault::Twin) => true,
         // What was kept of a claim that is gone is swept with the next try.
-        Fault::Tamper(Tampering::KeepInternal) => true,
-        Fault::Stale { .. } | Fault::Rewind | Fault::Denied | Fault::Forbidden => hand,
+        Fault::Project(StowageFault::Tamper(Tampering::KeepInternal)) => true,
+        Fault::Kube(KubeFault::Stale { .. })
+        | Fault::Kube(KubeFault::Rewind)
+        | Fault::Kube(KubeFault::Denied)
+        | Fault::Kube(KubeFault::Forbidden) => hand,
         // A claim whose namespace is said to be going waits for that to be told. The operator's own is no claim's.
-        Fault::NamespaceTerminating => hand && !effects.has_met(*fault, OPERATOR_NAMESPACE),
+        Fault::Kube(KubeFault::NamespaceTerminating) => hand && !effects.has_met(*fault, OPERATOR_NAMESPACE),
         _ => false,
     })
 }
@@ -176,8 +191,8 @@ pub(super) fn show_late(effects: &Effects) -> bool {
 /// changes at once, for a while, and what follows from that; tags that a store doesn't show until the next drift check.
 pub(super) fn told_late(faults: &[Fault]) -> Duration {
     let late = |fault: &Fault| match fault {
-        Fault::Stale { .. } | Fault::Collapse => 2 * LAG,
-        Fault::NotImplemented(Feature::Tagging) => DRIFT,
+        Fault::Kube(KubeFault::Stale { .. }) | Fault::Kube(KubeFault::Collapse) => 2 * LAG,
+        Fault::S3(S3Fault::NotImplemented(Feature::Tagging)) => DRIFT,
         _ => Duration::ZERO,
     };
     faults.iter().map(late).max().unwrap_or_default()
@@ -186,7 +201,10 @@ pub(super) fn told_late(faults: &[Fault]) -> Duration {
 /// How much later it is to the operator than it takes it to be: what is due at a time of day comes as much later.
 pub(super) fn is_behind(fault: Fault) -> Duration {
     match fault {
-        Fault::Step { seconds } | Fault::Skew { actor: Actor::Operator, seconds } if seconds < 0 => {
+        Fault::Clock(ClockFault::Step { seconds })
+        | Fault::Project(StowageFault::Skew { actor: Actor::Operator, seconds })
+            if seconds < 0 =>
+        {
             Duration::from_secs(seconds.unsigned_abs().into())
         }
         _ => Duration::ZERO,
@@ -196,7 +214,7 @@ pub(super) fn is_behind(fault: Fault) -> Duration {
 /// How far the faults have put the gateway behind, besides what is usual.
 pub(super) fn gateway_lag(faults: &[Fault]) -> Duration {
     let lags = faults.iter().filter_map(|fault| match fault {
-        Fault::Lag { seconds } => Some(Duration::from_secs((*seconds).into())),
+        Fault::Project(StowageFault::Lag { seconds }) => Some(Duration::from_secs((*seconds).into())),
         _ => None,
     });
     lags.max().unwrap_or_default()
@@ -205,7 +223,7 @@ pub(super) fn gateway_lag(faults: &[Fault]) -> Duration {
 /// How long the operator may stand still after all else has come to its end.
 pub(super) fn stands_still(fault: Fault) -> Duration {
     match fault {
-        Fault::Pause { seconds } => Duration::from_secs(seconds.into()),
+        Fault::Process(ProcessFault::Pause { seconds }) => Duration::from_secs(seconds.into()),
         _ => Duration::ZERO,
     }
 }
@@ -215,6 +233,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::effects::CallFault;
 
     fn rests(fault: Fault, claim: &Value, reason: &str) -> bool {
         reasons(fault, claim, &Facts::default()).contains(&reason)
@@ -223,30 +242,36 @@ mod tests {
     #[test]
     fn a_reason_is_allowed_only_where_it_comes_about() {
         let bound = json!({"status": {"bucketName": BUCKET, "boundSecretName": "photos-s3"}});
-        assert!(rests(Fault::Vanish, &bound, "BucketMissing"));
-        assert!(rests(Fault::StaleRead, &bound, "BucketMissing"), "no store has the bucket");
+        assert!(rests(Fault::S3(S3Fault::Vanish), &bound, "BucketMissing"));
+        assert!(rests(Fault::S3(S3Fault::StaleRead), &bound, "BucketMissing"), "no store has the bucket");
         let unbound = json!({"status": {}});
-        assert!(!rests(Fault::Vanish, &unbound, "BucketMissing"));
-        assert!(!rests(Fault::StaleRead, &unbound, "BucketMissing"));
-        assert!(rests(Fault::LateWrite, &json!({"spec": {"deletionPolicy": "Delete"}}), "BucketNotEmpty"));
-        assert!(!rests(Fault::LateWrite, &json!({"spec": {"forceDelete": true}}), "BucketNotEmpty"));
+        assert!(!rests(Fault::S3(S3Fault::Vanish), &unbound, "BucketMissing"));
+        assert!(!rests(Fault::S3(S3Fault::StaleRead), &unbound, "BucketMissing"));
+        assert!(rests(Fault::S3(S3Fault::LateWrite), &json!({"spec": {"deletionPolicy": "Delete"}}), "BucketNotEmpty"));
+        assert!(!rests(Fault::S3(S3Fault::LateWrite), &json!({"spec": {"forceDelete": true}}), "BucketNotEmpty"));
         let going = json!({"metadata": {"deletionTimestamp": "2030-01-01T00:00:00Z"}, "spec": {}});
-        assert!(rests(Fault::Usurp { empty: false }, &going, "BucketNotEmpty"));
-        assert!(!rests(Fault::Usurp { empty: true }, &going, "BucketNotEmpty"));
-        assert!(!rests(Fault::Usurp { empty: false }, &bound, "BucketNotEmpty"));
+        assert!(rests(Fault::Project(StowageFault::Usurp { empty: false }), &going, "BucketNotEmpty"));
+        assert!(!rests(Fault::Project(StowageFault::Usurp { empty: true }), &going, "BucketNotEmpty"));
+        assert!(!rests(Fault::Project(StowageFault::Usurp { empty: false }), &bound, "BucketNotEmpty"));
     }
 
     #[test]
     fn what_several_may_leave_one_alone_may_not() {
         let claim = json!({"status": {"bucketName": BUCKET}});
         let together = |faults: &[Fault], reason| rests_together(faults, &claim, reason, &Facts::default());
-        let rename = Fault::Edit(Edit::Rename);
-        assert!(together(&[rename, Fault::LostAnswer, rename], "SecretConflict"));
-        assert!(!together(&[rename, Fault::LostAnswer], "SecretConflict"));
-        assert!(together(&[Fault::Recreate, Fault::LostAnswer], "BucketExists"));
-        assert!(!together(&[Fault::Recreate], "BucketExists"));
-        for fault in [Fault::LateWrite, Fault::StaleRead] {
-            assert!(!together(&[fault, Fault::LostAnswer], "BucketExists"), "{fault}: there is no bucket");
+        let rename = Fault::Project(StowageFault::Edit(Edit::Rename));
+        assert!(together(&[rename, Fault::Call(CallFault::LostAnswer), rename], "SecretConflict"));
+        assert!(!together(&[rename, Fault::Call(CallFault::LostAnswer)], "SecretConflict"));
+        assert!(together(
+            &[Fault::Project(StowageFault::Recreate), Fault::Call(CallFault::LostAnswer)],
+            "BucketExists"
+        ));
+        assert!(!together(&[Fault::Project(StowageFault::Recreate)], "BucketExists"));
+        for fault in [Fault::S3(S3Fault::LateWrite), Fault::S3(S3Fault::StaleRead)] {
+            assert!(
+                !together(&[fault, Fault::Call(CallFault::LostAnswer)], "BucketExists"),
+                "{fault}: there is no bucket"
+            );
         }
     }
 }

@@ -4,11 +4,10 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use super::stage::Stage;
 use crate::effects::{Call, KubeVerb, Line, Plan};
 use crate::history::{Event, History, What};
 use crate::oracles::{Promise, Violation};
-
-use super::stage::Stage;
 
 /// How long a fault that lasts goes on after the user's acts. What is done in the second half counts.
 const LASTING: Duration = Duration::from_secs(3600);

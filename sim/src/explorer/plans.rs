@@ -4,14 +4,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZeroU64;
 
-use crate::effects::call::CallKind;
-use crate::effects::{
-    Applied, Call, CallPattern, EffectPattern, Entry, Fault, Feature, HeadStatus, KubeVerb, Plan, S3Operation,
-    Tampering,
-};
-
 use super::others::CLAIM;
 use super::run::Outcome;
+use crate::effects::CallKind;
+use crate::effects::{
+    Applied, Call, CallFault, CallPattern, EffectPattern, Entry, Fault, Feature, HeadStatus, KubeFault, KubeVerb, Plan,
+    S3Fault, S3Operation, StowageFault, Tampering,
+};
 
 /// Every single fault at every effect of an undisturbed run.
 #[derive(Clone, Debug, Default)]
@@ -63,7 +62,8 @@ pub(super) fn applies(fault: Fault, number: u64, call: &Call, from: u64) -> bool
 /// after the look at its tags, and before the calls that empty it, can't be told from ourselves.
 pub(super) fn is_beyond_proof(fault: Fault, call: &Call) -> bool {
     let empties = ["ListMultipartUploads", "AbortMultipartUpload", "ListObjectVersions"];
-    fault == Fault::Usurp { empty: false } && matches!(call, Call::S3(call) if empties.contains(&call.operation.name()))
+    fault == Fault::Project(StowageFault::Usurp { empty: false })
+        && matches!(call, Call::S3(call) if empties.contains(&call.operation.name()))
 }
 
 fn is_of_watches(fault: Fault) -> bool {
@@ -73,7 +73,12 @@ fn is_of_watches(fault: Fault) -> bool {
 
 /// The faults that are somebody's hands in the cluster.
 pub(super) fn is_by_hand(fault: Fault) -> bool {
-    matches!(fault, Fault::Recreate | Fault::Tamper(_) | Fault::Edit(_))
+    matches!(
+        fault,
+        Fault::Project(StowageFault::Recreate)
+            | Fault::Project(StowageFault::Tamper(_))
+            | Fault::Project(StowageFault::Edit(_))
+    )
 }
 
 /// The first call after faults may begin that names the claim: hands that come earlier have nothing to meet.
@@ -86,22 +91,22 @@ pub(super) fn first_about_claim(undisturbed: &Outcome) -> u64 {
 
 /// Faults that can last without making what the user wants impossible for ever.
 const LASTING: [Fault; 16] = [
-    Fault::LostRequest,
-    Fault::LostAnswer,
-    Fault::Hang,
-    Fault::Conflict,
-    Fault::ServerError(Applied::Not),
-    Fault::Throttle { seconds: 3 },
-    Fault::Forbidden,
-    Fault::Denied,
-    Fault::QuotaExceeded,
-    Fault::Unreachable,
-    Fault::InternalError,
-    Fault::SlowDown,
-    Fault::AccessDenied,
-    Fault::WatchCut,
-    Fault::WatchGone,
-    Fault::WatchSilent,
+    Fault::Call(CallFault::LostRequest),
+    Fault::Call(CallFault::LostAnswer),
+    Fault::Call(CallFault::Hang),
+    Fault::Kube(KubeFault::Conflict),
+    Fault::Kube(KubeFault::ServerError(Applied::Not)),
+    Fault::Kube(KubeFault::Throttle { seconds: 3 }),
+    Fault::Kube(KubeFault::Forbidden),
+    Fault::Kube(KubeFault::Denied),
+    Fault::Kube(KubeFault::QuotaExceeded),
+    Fault::S3(S3Fault::Unreachable),
+    Fault::S3(S3Fault::InternalError),
+    Fault::S3(S3Fault::SlowDown),
+    Fault::S3(S3Fault::AccessDenied),
+    Fault::Kube(KubeFault::WatchCut),
+    Fault::Kube(KubeFault::WatchGone),
+    Fault::Kube(KubeFault::WatchSilent),
 ];
 
 /// Every fault that can last, for every kind of call of an undisturbed run: from when faults begin on, each such call
@@ -127,9 +132,10 @@ pub fn lasting(undisturbed: &Outcome) -> Vec<Plan> {
 fn lasting_at(call: &CallPattern, fault: Fault) -> Plan {
     let each = |call, fault| Entry { effect: EffectPattern::Call { call, occurrence: None }, fault };
     let lost = match call.clone() {
-        CallPattern::Kube { verb: KubeVerb::List, resource, subresource } => {
-            Some(each(CallPattern::Kube { verb: KubeVerb::Watch, resource, subresource }, Fault::WatchGone))
-        }
+        CallPattern::Kube { verb: KubeVerb::List, resource, subresource } => Some(each(
+            CallPattern::Kube { verb: KubeVerb::Watch, resource, subresource },
+            Fault::Kube(KubeFault::WatchGone),
+        )),
         _ => None,
     };
     Plan { entries: [each(call.clone(), fault)].into_iter().chain(lost).collect() }
@@ -140,10 +146,10 @@ fn lasting_at(call: &CallPattern, fault: Fault) -> Plan {
 pub fn untagged(undisturbed: &Outcome) -> Vec<Plan> {
     let is_look = |call: &Call| matches!(call, Call::S3(call) if call.operation.name() == "GetBucketTagging");
     let look = undisturbed.calls().find(|(_, call)| is_look(call));
-    let without = look.and_then(|(number, _)| entry(number, Fault::NotImplemented(Feature::Tagging)));
+    let without = look.and_then(|(number, _)| entry(number, Fault::S3(S3Fault::NotImplemented(Feature::Tagging))));
     let (Some(without), Some(head)) = (without, S3Operation::named("HeadBucket")) else { return Vec::new() };
     let first = EffectPattern::Call { call: CallPattern::S3(head), occurrence: Some(NonZeroU64::MIN) };
-    let refused = |status| Entry { effect: first.clone(), fault: Fault::Head(status) };
+    let refused = |status| Entry { effect: first.clone(), fault: Fault::S3(S3Fault::Head(status)) };
     HeadStatus::ALL.map(|status| Plan { entries: vec![without.clone(), refused(status)] }).into()
 }
 
@@ -155,7 +161,7 @@ pub fn preemptions(undisturbed: &Outcome) -> Vec<Plan> {
         moments.entry(line.began_ms).or_default().push(line.number);
     }
     let numbers: Vec<u64> = moments.into_values().filter(|together| together.len() > 1).flatten().collect();
-    let moment = |number: &u64| entry(*number, Fault::Slow { millis: 1 });
+    let moment = |number: &u64| entry(*number, Fault::Call(CallFault::Slow { millis: 1 }));
     let one = numbers.iter().filter_map(|number| Some(Plan { entries: vec![moment(number)?] }));
     let two = numbers.iter().enumerate().flat_map(|(index, first)| {
         let rest = numbers.iter().skip(index + 1);
@@ -189,10 +195,10 @@ pub fn triples(undisturbed: &Outcome, random: &mut fastrand::Rng, count: usize) 
 /// where both a key and the record that counts keys were deleted by hand, its id may come again (`docs/proof.md`).
 fn is_beyond_proof_together(plan: &Plan) -> bool {
     let among = |of: fn(Fault) -> bool| plan.entries.iter().any(|entry| of(entry.fault));
-    let record = |fault| fault == Fault::Tamper(Tampering::DeleteRecord);
-    let key = |fault| fault == Fault::Tamper(Tampering::DeleteCredential);
-    let hides = among(|fault| fault == Fault::Collapse);
-    (hides && among(|fault| matches!(fault, Fault::Tamper(_)))) || (among(record) && among(key))
+    let record = |fault| fault == Fault::Project(StowageFault::Tamper(Tampering::DeleteRecord));
+    let key = |fault| fault == Fault::Project(StowageFault::Tamper(Tampering::DeleteCredential));
+    let hides = among(|fault| fault == Fault::Kube(KubeFault::Collapse));
+    (hides && among(|fault| matches!(fault, Fault::Project(StowageFault::Tamper(_))))) || (among(record) && among(key))
 }
 
 /// The plans of two faults whose first is that of `first`, which came to `outcome`; and how many are left out.
@@ -251,10 +257,9 @@ fn entry(number: u64, fault: Fault) -> Option<Entry> {
 
 #[cfg(test)]
 mod tests {
+    use super::*;
     use crate::explorer::{Schedule, run, scenarios};
     use crate::oracles::canonical;
-
-    use super::*;
 
     /// The argument by which pairs are left out, put to the test: each is what its second fault is by itself.
     #[test]

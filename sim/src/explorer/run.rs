@@ -3,11 +3,7 @@
 use std::any::Any;
 use std::time::Duration;
 
-use crate::determinism::{panics, run_seeded_and};
-use crate::effects::{Call, Fault, Line};
-use crate::history::{Facts, History, What};
-use crate::oracles::{Case, Judgement, Promise, Setting, Shown, Violation, canonical, judge};
-use crate::world::Operator;
+use seeded::panics;
 
 use super::ending::{change_of_mind, nothing_is_due, rests, settle, until_end};
 use super::log::Log;
@@ -15,6 +11,11 @@ use super::others;
 use super::reference::undisturbed_end;
 use super::schedule::Schedule;
 use super::stage::{PATIENCE, Stage};
+use crate::determinism::seeded_run;
+use crate::effects::{Call, Fault, Line};
+use crate::history::{Facts, History, What};
+use crate::oracles::{Case, Judgement, Promise, Setting, Shown, Violation, canonical, judge};
+use crate::world::Operator;
 
 /// How long a run goes on at rest where it shows what the operator does of itself: everything is looked at once in ten minutes,
 /// jitter included, so two looks at it are seen.
@@ -116,9 +117,8 @@ pub(super) fn play_apart(schedule: &Schedule) -> Outcome {
 /// Plays a schedule on a thread of its own, if so with a long rest, and has what came of it told there.
 fn played<R: Send>(schedule: &Schedule, rests_long: bool, tell: impl FnOnce(Outcome) -> R + Send) -> R {
     let scenario = || play(schedule, rests_long, MOST_CALLS);
-    run_seeded_and(schedule.seed, scenario, |ended| {
-        tell(ended.unwrap_or_else(|panic| Outcome::of_panic(panic.as_ref())))
-    })
+    seeded_run(schedule.seed)
+        .run_and(scenario, |ended| tell(ended.unwrap_or_else(|panic| Outcome::of_panic(panic.as_ref()))))
 }
 
 impl Outcome {

@@ -7,11 +7,10 @@ use std::time::Duration;
 
 use serde_json::Value;
 
+use super::told;
 use crate::effects::{Fault, Outage};
 use crate::history::Facts;
 use crate::world::Options;
-
-use super::told;
 
 /// What people do, and what is to come of it.
 #[derive(Debug)]

@@ -5,11 +5,10 @@ use std::str::FromStr;
 
 use sha2::{Digest, Sha256};
 
-use crate::effects::{Plan, PlanError};
-
 use super::run::FIRST_SEED;
 use super::scenario::Scenario;
 use super::scenarios;
+use crate::effects::{Plan, PlanError};
 
 /// One scenario with one seed and one plan of faults.
 #[derive(Clone, Debug)]

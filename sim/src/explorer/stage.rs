@@ -6,22 +6,21 @@ use aws_sdk_s3::primitives::ByteStream;
 use kube::Api;
 use kube::api::{ApiResource, DeleteParams, DynamicObject, Patch, PatchParams};
 use kube::core::GroupVersionKind;
+use s3_sim::{Protection, Versioning};
 use serde_json::Value;
 use stowage_operator::api::Endpoint;
 use stowage_operator::api::wire::{self, Role};
 use tokio::time::{Instant, timeout};
 
+use super::others;
+use super::scenario::{Goal, Scenario, Step, StoreStep, Target, TargetKind};
+use super::tenants::Tenant;
 use crate::effects::Plan;
 use crate::gateway::{Operation, Verdict};
 use crate::history::facts::{field, label};
 use crate::history::{Facts, Tried, What};
 use crate::oracles::Promise;
-use crate::store::{Protection, Versioning};
 use crate::world::{ADMIN_ACCOUNT, OPERATOR_NAMESPACE, Operator, Options, World};
-
-use super::others;
-use super::scenario::{Goal, Scenario, Step, StoreStep, Target, TargetKind};
-use super::tenants::Tenant;
 
 /// How often a goal is looked for, in virtual time.
 const GLANCE: Duration = Duration::from_secs(5);

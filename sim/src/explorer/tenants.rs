@@ -3,12 +3,12 @@
 use std::time::Duration;
 
 use jiff::Timestamp;
+use kube_sim::Cluster;
+use seeded::VirtualClock;
 
-use crate::determinism::VirtualClock;
 use crate::gateway::{Gateway, Operation, Verdict};
 use crate::history::facts::field;
 use crate::history::{Chronicle, Used, What};
-use crate::kubernetes::Cluster;
 
 /// Longest between two uses, in seconds.
 const PAUSE: u64 = 12;

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use crate::determinism::VirtualClock;
-use crate::kubernetes::{Asked, Author, Observer, Stored};
-use crate::store::BucketSnapshot;
+use kube_sim::{Asked, Author, Observer, Stored};
+use s3_sim::BucketSnapshot;
+use seeded::VirtualClock;
 
 use super::{Called, Event, What};
 

@@ -6,10 +6,10 @@ use std::sync::Arc;
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use jiff::Timestamp;
+use s3_sim::BucketSnapshot;
 use serde_json::Value;
 use stowage_operator::api::wire::{self, Role};
 
-use crate::store::BucketSnapshot;
 use crate::world::OPERATOR_NAMESPACE;
 
 /// What is asked for and not there.

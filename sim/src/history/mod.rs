@@ -5,14 +5,13 @@
 mod chronicle;
 pub mod facts;
 
-use jiff::Timestamp;
-
-use crate::effects::{Actor, S3Operation, Trace};
-pub use crate::kubernetes::{Asked, Stored};
-use crate::store::BucketSnapshot;
-
 pub use chronicle::Chronicle;
 pub use facts::Facts;
+use jiff::Timestamp;
+pub use kube_sim::{Asked, Stored};
+use s3_sim::BucketSnapshot;
+
+use crate::effects::{Actor, S3Operation, Trace};
 
 /// What happened, in order.
 #[derive(Clone, Debug, Default)]

@@ -15,11 +15,11 @@ const GRACE: Duration = Duration::from_secs(120);
 
 /// How an exploration is run.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Limits {
+pub struct Limits {
     /// Schedules run at once; the explorer's own choice if absent.
-    pub(super) jobs: Option<u16>,
+    pub jobs: Option<u16>,
     /// Seconds for the scenarios that a header names, and again for all.
-    pub(super) time_limit: u64,
+    pub time_limit: u64,
 }
 
 /// What a mutant was killed by.

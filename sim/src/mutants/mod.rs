@@ -6,7 +6,6 @@
 //! kills it is replayed by the unmutated build, which must keep every promise under it. A mutant that survives is a
 //! missing oracle or scenario.
 
-mod args;
 mod catalogue;
 mod explore;
 mod patch;
@@ -15,8 +14,7 @@ mod report;
 mod run;
 mod scratch;
 
-pub use args::{MutantsArgs, execute};
 pub use catalogue::{FOLDER, Mutant, load};
-pub use explore::Kill;
-pub use report::{document, markdown, text};
-pub use run::{Outcome, Report, Verdict};
+pub use explore::{Kill, Limits};
+pub use report::{catalogue, document, markdown, text, trouble};
+pub use run::{Outcome, Report, Trial, Verdict};

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use diffy::Patch;
 use diffy::patch_set::{FileOperation, ParseOptions, PatchSet};
 
-/// What a diff may change.
-pub(super) const SOURCES: &str = "operator/src/";
+/// What a diff may change: what the operator consists of.
+pub(super) const SOURCES: [&str; 2] = ["operator/src/", "crates/api/src/"];
 
 /// The files that a diff changes, each with its hunks.
 ///
@@ -19,8 +19,9 @@ fn changes(diff: &str) -> Result<Vec<(String, Patch<'_, str>)>, String> {
         let FileOperation::Modify { original, modified } = &operation else {
             return Err("it does something else than to change files".to_owned());
         };
-        if original != modified || !original.starts_with(SOURCES) || original.contains("..") {
-            return Err(format!("it changes {original}, which is not below {SOURCES}"));
+        let allowed = SOURCES.iter().any(|sources| original.starts_with(sources)) && !original.contains("..");
+        if original != modified || !allowed {
+            return Err(format!("it changes {original}, which is not below {}", SOURCES.join(" or ")));
         }
         let path = original.to_string();
         Ok((path, file.into_patch().as_text().cloned().ok_or("it is binary")?))

@@ -14,7 +14,7 @@ use super::run::{Outcome, Report, Verdict};
 const WIDTH: usize = 160;
 
 /// The document of `--list -o json`.
-pub(super) fn catalogue(mutants: &[Mutant]) -> Value {
+pub fn catalogue(mutants: &[Mutant]) -> Value {
     let mutant = |it: &Mutant| {
         let promises: Vec<&str> = it.promises.iter().map(|promise| promise.name()).collect();
         json!({
@@ -102,7 +102,7 @@ pub(super) fn summary(report: &Report) -> String {
 
 /// What is wrong with it, in one sentence: mutants that live, or that die by no promise that they were made for; and, where
 /// `all` were tried, promises that none breaks. Each may be an oracle that has gone blind.
-pub(super) fn trouble(report: &Report, all: bool) -> Option<String> {
+pub fn trouble(report: &Report, all: bool) -> Option<String> {
     let is_fine =
         report.alive().next().is_none() && report.mistaken().next().is_none() && (!all || report.unbroken().is_empty());
     (!is_fine).then(|| [summary(report)].into_iter().chain(notes(report)).collect::<Vec<_>>().join("; "))

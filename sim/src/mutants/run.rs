@@ -92,11 +92,13 @@ impl Report {
 }
 
 /// Tries mutants. `begun` is told of each before it is built, `ended` when it is done with.
-pub(super) struct Trial<'a> {
-    pub(super) workspace: &'a Path,
+pub struct Trial<'a> {
+    /// The project's sources, which are only read.
+    pub workspace: &'a Path,
     /// Where copy and target folder are.
-    pub(super) place: &'a Path,
-    pub(super) limits: &'a Limits,
+    pub place: &'a Path,
+    /// How long each is tried.
+    pub limits: &'a Limits,
 }
 
 impl Trial<'_> {
@@ -104,7 +106,7 @@ impl Trial<'_> {
     ///
     /// # Errors
     /// When there is nothing to compare with: the unmutated workspace can't be copied or built.
-    pub(super) fn run(
+    pub fn run(
         &self,
         mutants: &[Mutant],
         mut begun: impl FnMut(&str),

@@ -3,11 +3,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use kube_sim::Stored;
 use serde_json::Value;
 use stowage_operator::api::wire::{self, TAG_CLAIM, TAG_CLAIM_UID, TAG_INSTALLATION};
-
-use crate::effects::{Call, Fault, Line};
-use crate::kubernetes::Stored;
 
 use super::buckets::Buckets;
 use super::findings::Findings;
@@ -16,6 +14,7 @@ use super::rest::reads_the_past;
 use super::state::{Hand, Seen, State, Step};
 use super::views::{Record, Secret};
 use super::{Case, Promise};
+use crate::effects::{Call, Fault, Line, S3Fault};
 
 /// What is remembered of backends and of the cluster.
 #[derive(Debug)]
@@ -146,7 +145,7 @@ fn uid_of(object: &Value) -> Option<&str> {
 /// such bucket any more, no tags are known.
 fn shown(state: &State<'_>, step: &Step<'_>, record: &Record, buckets: &Buckets) -> Option<Shown> {
     let Hand::Operator(number) = step.hand else { return None };
-    let is_past = |line: &Line| line.fault == Some(Fault::StaleRead);
+    let is_past = |line: &Line| line.fault == Some(Fault::S3(S3Fault::StaleRead));
     let (line, seen) = state.before(number).find_map(|line| match &line.call {
         Call::S3(call) if call.bucket.as_deref() == Some(record.bucket.as_str()) => {
             let seen = buckets.look(line.number);

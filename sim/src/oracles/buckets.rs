@@ -3,11 +3,8 @@
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
+use s3_sim::BucketSnapshot;
 use stowage_operator::api::wire::TAG_CLAIM_UID;
-
-use crate::effects::{Answer, Call, Fault, Line};
-use crate::history::Called;
-use crate::store::BucketSnapshot;
 
 use super::Promise;
 use super::findings::Findings;
@@ -16,6 +13,8 @@ use super::order::record_of;
 use super::policy;
 use super::state::{Hand, Life, Seen, State, Step};
 use super::views::{Claim, Record, Secret};
+use crate::effects::{Answer, Call, Fault, Line, S3Fault};
+use crate::history::Called;
 
 /// What is remembered of buckets.
 #[derive(Debug, Default)]
@@ -201,7 +200,7 @@ impl Buckets {
             line.answer == Answer::Status(501) || matches!(&line.call, Call::S3(call) if call.operation.is_head())
         });
         let was_ours = seen.is_some_and(|seen| names(seen, &record.uid));
-        let from_the_past = state.line(look).is_some_and(|line| line.fault == Some(Fault::StaleRead));
+        let from_the_past = state.line(look).is_some_and(|line| line.fault == Some(Fault::S3(S3Fault::StaleRead)));
         let unfinished = called.operation.name() == "DeleteBucket" && record.absence && !record.settled;
         let untagged = seen.is_some_and(is_untagged) && is_untagged(before);
         let whose = || format!("{what} is called for claim {claim}, and the bucket {}", described_owner(before));

@@ -7,11 +7,10 @@
 
 use std::collections::BTreeMap;
 
-use crate::effects::{Call, Fault, Line, S3Operation};
-use crate::history::Called;
-
 use super::state::{Edit, State, is_read_of};
 use super::views::Claim;
+use crate::effects::{Call, CallFault, Fault, Line, ProcessFault, S3Operation};
+use crate::history::Called;
 
 /// The look that a call goes by, and the read of the claim that it was planned on.
 #[derive(Clone, Copy, Debug, Default)]
@@ -120,9 +119,9 @@ impl Reads {
 /// Whether the answer to a call came so late that the pass asked again for what it knew.
 fn is_late(line: &Line) -> bool {
     match line.fault {
-        Some(Fault::Pause { seconds }) => seconds >= 10,
-        Some(Fault::Slow { millis }) => millis >= 10_000,
-        Some(Fault::Twin) => true,
+        Some(Fault::Process(ProcessFault::Pause { seconds })) => seconds >= 10,
+        Some(Fault::Call(CallFault::Slow { millis })) => millis >= 10_000,
+        Some(Fault::Process(ProcessFault::Twin)) => true,
         _ => false,
     }
 }

@@ -4,12 +4,11 @@ use std::collections::BTreeMap;
 
 use jiff::{SignedDuration, Timestamp};
 
-use crate::effects::{Call, KubeVerb, Line};
-
 use super::findings::Findings;
 use super::state::{Hand, Life, Place, Seen, State, Step, is_read_of};
 use super::views::{Consumer, End, Key, Secret};
 use super::{Promise, views};
+use crate::effects::{Call, KubeVerb, Line};
 
 /// An expired key's Secret stays this long, so that a clock stepping forward doesn't cut it short (spec §3.3).
 const GRACE: SignedDuration = SignedDuration::from_secs(60);

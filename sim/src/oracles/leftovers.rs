@@ -2,8 +2,6 @@
 
 use stowage_operator::api::wire::TAG_CLAIM_UID;
 
-use crate::effects::{Answer, Call, Fault, KubeVerb, Line};
-
 use super::buckets::{Buckets, is_empty};
 use super::findings::Findings;
 use super::ground::destroys;
@@ -11,6 +9,7 @@ use super::keys::key_of;
 use super::state::{Hand, Held, Life, Place, State, is_standstill};
 use super::views::{Policy, Secret};
 use super::{Case, Promise};
+use crate::effects::{Answer, Call, CallFault, Fault, KubeVerb, Line, ProcessFault};
 
 /// Looks at the end of a run that came to rest.
 pub(super) fn judge(case: &Case<'_>, state: &State<'_>, buckets: &Buckets, found: &mut Findings) {
@@ -117,7 +116,7 @@ fn was_cut_off(state: &State<'_>, life: &Life<'_>, release: &Line) -> bool {
         let told = is_event(&line.call);
         let not_taken = told && line.world.is_none_or(|status| status >= 300);
         let stood_still = is_standstill(line) && line.number > release.number;
-        if not_taken || stood_still || matches!(line.fault, Some(Fault::Crash(_))) {
+        if not_taken || stood_still || matches!(line.fault, Some(Fault::Process(ProcessFault::Crash(_)))) {
             return true;
         }
         if told {
@@ -130,8 +129,8 @@ fn was_cut_off(state: &State<'_>, life: &Life<'_>, release: &Line) -> bool {
 /// When a call that was carried out was answered, in milliseconds since the start of the run.
 fn answered_ms(line: &Line) -> u64 {
     let late = match line.fault {
-        Some(Fault::Slow { millis }) => millis,
-        Some(Fault::Pause { seconds }) => u64::from(seconds) * 1000,
+        Some(Fault::Call(CallFault::Slow { millis })) => millis,
+        Some(Fault::Process(ProcessFault::Pause { seconds })) => u64::from(seconds) * 1000,
         _ => 0,
     };
     line.began_ms.saturating_add(late)

@@ -3,14 +3,13 @@
 
 use std::collections::BTreeMap;
 
-use crate::effects::{Call, Fault, Line};
-use crate::history::Called;
-
 use super::Promise;
 use super::findings::Findings;
 use super::ground::{destroys, is_look};
 use super::state::{Hand, Place, Seen, State, Step};
 use super::views::{Claim, Record, Secret};
+use crate::effects::{Call, Fault, Line, S3Fault};
+use crate::history::Called;
 
 /// What is remembered of looks at buckets.
 #[derive(Debug, Default)]
@@ -26,7 +25,8 @@ impl<'a> Order<'a> {
     pub(super) fn see(&mut self, state: &State<'a>, step: &Step<'a>, found: &mut Findings) {
         match &step.seen {
             Seen::Called(called) if called.operation.is_read() => {
-                let past = |number| state.line(number).is_some_and(|line| line.fault == Some(Fault::StaleRead));
+                let past =
+                    |number| state.line(number).is_some_and(|line| line.fault == Some(Fault::S3(S3Fault::StaleRead)));
                 let hidden = matches!(step.hand, Hand::Operator(number) if past(number));
                 if let Some(bucket) = called.bucket.as_deref().filter(|_| called.before.is_none() || hidden) {
                     self.absent.insert((called.host.as_str(), bucket), step.index);

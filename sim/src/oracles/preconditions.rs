@@ -2,15 +2,14 @@
 //! that a claim does not control is not written.
 
 use http::Method;
+use kube_sim::Asked;
 use serde::Deserialize;
-
-use crate::kubernetes::Asked;
-use crate::world::OPERATOR_NAMESPACE;
 
 use super::Promise;
 use super::findings::Findings;
 use super::state::{Place, Seen, State, Step};
 use super::views::Secret;
+use crate::world::OPERATOR_NAMESPACE;
 
 /// Looks at a step.
 pub(super) fn see(state: &State<'_>, step: &Step<'_>, found: &mut Findings) {

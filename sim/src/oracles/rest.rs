@@ -3,16 +3,15 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::{SignedDuration, Timestamp};
-
-use crate::determinism::VirtualClock;
-use crate::effects::{Call, Fault, KubeVerb, Line};
-use crate::history::Called;
+use seeded::VirtualClock;
 
 use super::findings::{Findings, Violation};
 use super::order::record_of;
 use super::state::{Edit, Hand, Place, Seen, State, Step};
 use super::views::{End, Key, Record, Secret};
 use super::{Case, Promise, public};
+use crate::effects::{Call, Fault, KubeFault, KubeVerb, Line};
+use crate::history::Called;
 
 /// At rest a bucket is looked at, and a backend probed, once in ten minutes, give or take a tenth (spec §1, §5). What
 /// keeps a claim from what its user wants is tried again also when somebody touches the claim; but nothing comes of it.
@@ -212,7 +211,7 @@ pub(super) fn reads_the_past(state: &State<'_>) -> bool {
 
 /// Whether a call was answered from the past.
 pub(super) fn is_of_the_past(line: &Line) -> bool {
-    matches!(line.fault, Some(Fault::Stale { .. } | Fault::Rewind))
+    matches!(line.fault, Some(Fault::Kube(KubeFault::Stale { .. }) | Fault::Kube(KubeFault::Rewind)))
 }
 
 /// A bucket is made once: one that was there for its claim, and is gone, is not replaced by an empty one. Of two

@@ -4,15 +4,14 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
+use seeded::VirtualClock;
 use stowage_operator::api::wire;
-
-use crate::determinism::VirtualClock;
-use crate::effects::{Fault, Line};
 
 use super::findings::Findings;
 use super::state::{Life, Seen, State, Step};
 use super::views::{Key, Secret};
 use super::{Case, Promise};
+use crate::effects::{Fault, Line, ProcessFault};
 
 /// No rotation starts sooner than this after the last (spec §3.3).
 const GRACE: SignedDuration = SignedDuration::from_secs(60);
@@ -108,8 +107,8 @@ fn began(line: &Line) -> Timestamp {
 /// For how long a fault stops the operator.
 fn standstill(fault: Fault) -> Duration {
     match fault {
-        Fault::Pause { seconds } => Duration::from_secs(seconds.into()),
-        Fault::Twin => LONGEST_TURN,
+        Fault::Process(ProcessFault::Pause { seconds }) => Duration::from_secs(seconds.into()),
+        Fault::Process(ProcessFault::Twin) => LONGEST_TURN,
         _ => Duration::ZERO,
     }
 }

@@ -3,14 +3,13 @@
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
-
-use crate::effects::{Actor, Call, Fault, KubeVerb, Line, Rival, Trace};
-use crate::history::{Called, Event, Tried, Used, What};
-use crate::kubernetes::{Asked, Stored};
+use kube_sim::{Asked, Stored};
 
 use super::clocks::Clocks;
 use super::views::{Claim, Policy, Secret};
 use super::{Case, Setting};
+use crate::effects::{Actor, Call, Fault, KubeFault, KubeVerb, Line, ProcessFault, Rival, Trace};
+use crate::history::{Called, Event, Tried, Used, What};
 
 /// Namespace and name.
 pub(super) type Place<'a> = (&'a str, &'a str);
@@ -229,7 +228,7 @@ impl<'a> State<'a> {
     fn hand(&self, event: &Event) -> Hand {
         let Some(number) = event.effect else { return Hand::Other };
         let refused = self.line(number).is_some_and(|line| {
-            let own = line.fault == Some(Fault::AlreadyExists(Rival::Own));
+            let own = line.fault == Some(Fault::Kube(KubeFault::AlreadyExists(Rival::Own)));
             !own && line.world.is_some_and(|status| status >= 400)
         });
         match event.what {
@@ -405,7 +404,7 @@ pub(super) fn is_read_of(line: &Line, claim: &Claim<'_>) -> bool {
 
 /// Whether the operator stood still at this call.
 pub(super) fn is_standstill(line: &Line) -> bool {
-    matches!(line.fault, Some(Fault::Pause { .. } | Fault::Twin))
+    matches!(line.fault, Some(Fault::Process(ProcessFault::Pause { .. }) | Fault::Process(ProcessFault::Twin)))
 }
 
 /// Whether each life of the operator made its calls after those of the life before.

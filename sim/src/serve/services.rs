@@ -6,14 +6,14 @@ use std::net::SocketAddr;
 use http::{Request, Response};
 use http_body_util::BodyExt;
 use hyper::body::Incoming;
+use kube_sim::Cluster;
+use s3_sim::Store;
 use s3s::Body;
 use tower::{BoxError, Layer, Service, ServiceExt, service_fn};
 
 use super::requests::RequestLog;
 use super::server::Server;
 use crate::gateway::Gateway;
-use crate::kubernetes::Cluster;
-use crate::store::Store;
 
 /// Serves a store, and logs what it is asked.
 ///

@@ -4,14 +4,13 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use k8s_openapi::api::core::v1::Secret;
+use kube_sim::{Clock, Cluster};
+use s3_sim::{Dialect, Store};
 use serde::de::DeserializeOwned;
 use stowage_operator::api::{AdminCredentialsSecretRef, Endpoint, S3Backend};
 
-use crate::gateway::Backends;
-use crate::kubernetes::{Clock, Cluster};
-use crate::store::{Dialect, Store};
-
 use super::{ADMIN_ACCESS_KEY, ADMIN_ACCOUNT, ADMIN_SECRET_KEY, Document, STORE_ENDPOINT, authority};
+use crate::gateway::Backends;
 
 /// A backend that a store is made for.
 #[derive(Clone, Debug)]
@@ -121,9 +120,10 @@ pub(super) fn served(cluster: &Cluster, backends: &[BackendStore], stores: &BTre
 
 #[cfg(test)]
 mod tests {
+    use seeded::VirtualClock;
+
     use super::super::parse;
     use super::*;
-    use crate::determinism::VirtualClock;
 
     const YAML: &str = "
 apiVersion: v1

@@ -6,12 +6,12 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
 use jiff::Timestamp;
-
-use crate::determinism::{VirtualClock, run_seeded};
-use crate::history::{Chronicle, Event};
-use crate::kubernetes::Cluster;
+use kube_sim::Cluster;
+use seeded::VirtualClock;
 
 use super::{OPERATOR_NAMESPACE, definitions, manifests};
+use crate::determinism::run_seeded;
+use crate::history::{Chronicle, Event};
 
 /// How a world begins.
 #[derive(Clone)]

@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
 use jiff::{SignedDuration, Timestamp};
+use seeded::VirtualClock;
 
-use crate::determinism::VirtualClock;
 use crate::effects::Actor;
 
 /// How far clocks are off true time. Clones are the same clocks.

@@ -20,27 +20,25 @@ use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 use std::time::Duration;
 
 use aws_smithy_runtime_api::client::http::SharedHttpClient;
+pub use backends::BackendStore;
+use beginnings::Beginning;
+use clocks::Clocks;
+use kube_sim::{Cluster, ReadDefinition};
+pub use manifests::{Document, ManifestError, apply, parse};
+pub use operator::Operator;
+use s3_sim::{Dialect, InProcess, Store};
+use seeded::VirtualClock;
 use stowage_operator::api::{AddressingStyle, Endpoint, Gateway as GatewayAddress};
 use stowage_operator::upstream::Limits;
 use stowage_operator::{Config, api};
+use third_parties::{Rest, ThirdParties};
 use tokio::task::JoinSet;
+pub use transport::{Hosts, Stores};
 
-use crate::determinism::VirtualClock;
 use crate::effects::{Actor, Effects, Plan};
 use crate::gateway::Gateway;
 use crate::history::facts::Objects;
 use crate::history::{Chronicle, Facts, History, What};
-use crate::kubernetes::{Cluster, ReadDefinition};
-use crate::store::{Dialect, InProcess, Store};
-
-pub use backends::BackendStore;
-pub use manifests::{Document, ManifestError, apply, parse};
-pub use operator::Operator;
-pub use transport::{Hosts, Stores};
-
-use beginnings::Beginning;
-use clocks::Clocks;
-use third_parties::{Rest, ThirdParties};
 
 /// Namespace that the operator runs in.
 pub const OPERATOR_NAMESPACE: &str = "stowage-system";

@@ -7,16 +7,15 @@ use std::time::Duration;
 
 use futures::future::OptionFuture;
 use jiff::Timestamp;
+use kube_sim::ApiService;
 use stowage_operator::{Clock, Config, Metrics, Parts, StartError};
 use tokio::sync::watch;
 use tokio::time::Instant;
 use tower::{Layer, ServiceExt};
 
-use crate::effects::{Actor, Effects, Gate, Instance, Outcome, Stop, run_until_crash};
-use crate::kubernetes::ApiService;
-
 use super::transport::{ApiBody, SimulatedConnect, Stores};
 use super::{OPERATOR_NAMESPACE, World};
+use crate::effects::{Actor, Effects, Gate, Instance, Outcome, Stop, run_until_crash};
 
 /// How long a crashed operator is down. One that can't start is down twice as long each time, as under a kubelet.
 const DOWNTIME: Duration = Duration::from_secs(1);

@@ -1,8 +1,7 @@
 //! Each fault that happens in the world, on clients of the simulated cluster and store behind the fault layer.
 
-use std::sync::Arc;
-
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use base64::Engine;

@@ -6,21 +6,23 @@ use std::time::Duration;
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
+use faults::Surroundings;
 use http::request::Parts;
+use kube_sim::{Author, Cluster, Disturbance, StoredObject};
+use s3_sim::{BucketSnapshot, Protection, Store};
 use serde_json::{Value, json};
 use stowage_operator::api::wire::{self, Role};
 use stowage_operator::api::{AccessKeyId, ClaimUid};
 use tokio::time::Instant;
 
-use crate::effects::{Actor, Call, Edit, Fault, Plan, Rival, S3Call, Surroundings, Tampering};
-use crate::gateway::Gateway;
-use crate::history::{Called, Chronicle, What};
-use crate::kubernetes::{Author, Cluster, Disturbance, StoredObject};
-use crate::store::{self, BucketSnapshot, Protection, Store};
-
 use super::OPERATOR_NAMESPACE;
 use super::clocks::Clocks;
 use super::transport::Stores;
+use crate::effects::{
+    Actor, Call, ClockFault, Edit, Fault, KubeFault, Plan, Rival, S3Call, S3Fault, StowageFault, Tampering,
+};
+use crate::gateway::Gateway;
+use crate::history::{Called, Chronicle, What};
 
 const CLAIMS: &str = "bucketclaims";
 const SECRETS: &str = "secrets";
@@ -64,13 +66,13 @@ impl Rest {
     }
 }
 
-impl Surroundings for ThirdParties {
+impl Surroundings<StowageFault> for ThirdParties {
     fn expect(&self, plan: &Plan) {
-        if plan.entries.iter().any(|entry| entry.fault == Fault::StaleRead) {
+        if plan.entries.iter().any(|entry| entry.fault == Fault::S3(S3Fault::StaleRead)) {
             self.stores.services().for_each(Store::remember_past);
         }
         for entry in &plan.entries {
-            if let Fault::Skew { actor, seconds } = entry.fault {
+            if let Fault::Project(StowageFault::Skew { actor, seconds }) = entry.fault {
                 self.step(actor, seconds);
             }
         }
@@ -84,10 +86,17 @@ impl Surroundings for ThirdParties {
             request.extensions.insert(disturbance);
         }
         match (fault, call) {
-            (Fault::GcLate, _) => self.rest.begin(),
-            (Fault::Step { seconds }, _) => self.step(Actor::Operator, seconds),
-            (Fault::Lag { seconds }, _) => self.gateway.fall_behind(Duration::from_secs(seconds.into())),
-            (Fault::Recreate | Fault::Tamper(_) | Fault::Edit(_), _) => {
+            (Fault::Kube(KubeFault::GcLate), _) => self.rest.begin(),
+            (Fault::Clock(ClockFault::Step { seconds }), _) => self.step(Actor::Operator, seconds),
+            (Fault::Project(StowageFault::Lag { seconds }), _) => {
+                self.gateway.fall_behind(Duration::from_secs(seconds.into()))
+            }
+            (
+                Fault::Project(StowageFault::Recreate)
+                | Fault::Project(StowageFault::Tamper(_))
+                | Fault::Project(StowageFault::Edit(_)),
+                _,
+            ) => {
                 if let Some(claim) = self.claim_of(call) {
                     self.lay_hands_on(&claim, fault);
                 }
@@ -119,26 +128,26 @@ impl Surroundings for ThirdParties {
 /// What the API server does to a request.
 fn of_cluster(fault: Fault) -> Option<Disturbance> {
     Some(match fault {
-        Fault::AlreadyExists(Rival::Foreign) => Disturbance::TakenByStranger,
-        Fault::AlreadyExists(Rival::Own) => Disturbance::TakenByTwin,
-        Fault::Stale { changes } => Disturbance::Behind(changes.into()),
-        Fault::Rewind => Disturbance::Rewound,
-        Fault::Collapse => Disturbance::Collapsed,
-        Fault::WatchCut => Disturbance::Cut,
-        Fault::WatchGone => Disturbance::Gone,
-        Fault::WatchSilent => Disturbance::Silent,
-        Fault::WatchDuplicate => Disturbance::Duplicated,
-        Fault::Shuffle => Disturbance::Shuffled,
+        Fault::Kube(KubeFault::AlreadyExists(Rival::Foreign)) => Disturbance::TakenByStranger,
+        Fault::Kube(KubeFault::AlreadyExists(Rival::Own)) => Disturbance::TakenByTwin,
+        Fault::Kube(KubeFault::Stale { changes }) => Disturbance::Behind(changes.into()),
+        Fault::Kube(KubeFault::Rewind) => Disturbance::Rewound,
+        Fault::Kube(KubeFault::Collapse) => Disturbance::Collapsed,
+        Fault::Kube(KubeFault::WatchCut) => Disturbance::Cut,
+        Fault::Kube(KubeFault::WatchGone) => Disturbance::Gone,
+        Fault::Kube(KubeFault::WatchSilent) => Disturbance::Silent,
+        Fault::Kube(KubeFault::WatchDuplicate) => Disturbance::Duplicated,
+        Fault::Kube(KubeFault::Shuffle) => Disturbance::Shuffled,
         _ => return None,
     })
 }
 
 /// What the store does to a request.
-fn of_store(fault: Fault) -> Option<store::Disturbance> {
+fn of_store(fault: Fault) -> Option<s3_sim::Disturbance> {
     Some(match fault {
-        Fault::StaleRead => store::Disturbance::Stale,
-        Fault::PartialDelete => store::Disturbance::PartialDelete,
-        Fault::Truncated => store::Disturbance::Truncated,
+        Fault::S3(S3Fault::StaleRead) => s3_sim::Disturbance::Stale,
+        Fault::S3(S3Fault::PartialDelete) => s3_sim::Disturbance::PartialDelete,
+        Fault::S3(S3Fault::Truncated) => s3_sim::Disturbance::Truncated,
         _ => return None,
     })
 }
@@ -176,16 +185,16 @@ impl ThirdParties {
 
     fn lay_hands_on(&self, (namespace, name): &Name, fault: Fault) {
         match fault {
-            Fault::Recreate => {
+            Fault::Project(StowageFault::Recreate) => {
                 self.cluster.recreate(CLAIMS, namespace, name);
             }
-            Fault::Edit(what) => {
+            Fault::Project(StowageFault::Edit(what)) => {
                 self.cluster.change(CLAIMS, namespace, name, |claim| edit(claim, what));
             }
-            Fault::Tamper(Tampering::StripFinalizers) => {
+            Fault::Project(StowageFault::Tamper(Tampering::StripFinalizers)) => {
                 self.cluster.change(CLAIMS, namespace, name, |claim| claim["metadata"]["finalizers"] = Value::Null);
             }
-            Fault::Tamper(what) => self.tamper(namespace, name, what),
+            Fault::Project(StowageFault::Tamper(what)) => self.tamper(namespace, name, what),
             _ => {}
         }
     }
@@ -231,17 +240,17 @@ impl ThirdParties {
             }
         };
         match fault {
-            Fault::AlreadyOwned | Fault::OkOnExisting => make(account),
-            Fault::BucketExists => make(STRANGER),
-            Fault::Locked => lock_first(store, bucket),
-            Fault::LateWrite => {
+            Fault::S3(S3Fault::AlreadyOwned) | Fault::S3(S3Fault::OkOnExisting) => make(account),
+            Fault::S3(S3Fault::BucketExists) => make(STRANGER),
+            Fault::S3(S3Fault::Locked) => lock_first(store, bucket),
+            Fault::S3(S3Fault::LateWrite) => {
                 store.put_object(bucket, "late", "late");
                 store.start_upload(bucket, "late");
             }
-            Fault::Vanish => {
+            Fault::S3(S3Fault::Vanish) => {
                 store.remove_bucket(bucket);
             }
-            Fault::Usurp { empty } => {
+            Fault::Project(StowageFault::Usurp { empty }) => {
                 usurp(store, bucket, account);
                 if !empty {
                     store.put_object(bucket, "theirs", "theirs");

@@ -16,13 +16,13 @@ use http::{Request, Response};
 use http_body::{Frame, SizeHint};
 use http_body_util::combinators::UnsyncBoxBody;
 use http_body_util::{BodyExt, Full};
+use s3_sim::{InProcess, Store, StoreService};
 use s3s::Body;
 use stowage_operator::upstream::{Connect, ConnectError, Trust};
 use tower::{BoxError, Layer, Service, ServiceExt};
 
 use crate::effects::{EffectLayer, Gate};
 use crate::gateway::GatewayService;
-use crate::store::{InProcess, Store, StoreService};
 
 /// S3 services by host and port.
 pub struct Hosts<S>(Arc<BTreeMap<String, S>>);

@@ -5,7 +5,7 @@ use std::time::Duration;
 use rstest::rstest;
 use serde_json::{Value, json};
 use stowage_sim::determinism::run_seeded;
-use stowage_sim::effects::{Call, CrashPoint, EffectPattern, Fault, Plan};
+use stowage_sim::effects::{Call, CrashPoint, EffectPattern, Fault, Plan, ProcessFault};
 use stowage_sim::world::{ADMIN_ACCESS_KEY, ADMIN_ACCOUNT, OPERATOR_NAMESPACE, Options};
 
 use crate::support::{Stage, claim, claim_with, condition, events, internal_of, object, ready, secrets, tenant};
@@ -329,7 +329,7 @@ fn a_crash_at_every_effect_of_a_deletion_leaves_nothing() {
     let calls = deletion(Plan::default()).calls;
     for (number, _) in &calls {
         for point in CrashPoint::ALL {
-            crashes += deletion(single(*number, Fault::Crash(point))).crashes;
+            crashes += deletion(single(*number, Fault::Process(ProcessFault::Crash(point)))).crashes;
         }
     }
 

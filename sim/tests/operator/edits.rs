@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
+use s3_sim::{Dialect, Versioning};
 use serde_json::{Value, json};
-use stowage_sim::store::{Dialect, Versioning};
 use stowage_sim::world::{ADMIN_ACCOUNT, OPERATOR_NAMESPACE, Options, World};
 
 use crate::support::{

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use stowage_sim::determinism::run_seeded;
-use stowage_sim::effects::{Call, CrashPoint, EffectPattern, Fault, Plan};
+use stowage_sim::effects::{Call, CrashPoint, EffectPattern, Fault, Plan, ProcessFault};
 use stowage_sim::world::{Options, World};
 
 use crate::support::{BASE, Stage, assert_bound_once, claim};
@@ -57,7 +57,7 @@ fn a_crash_at_every_effect_leaves_one_of_everything() {
     let mut crashes = 0;
     for number in 1..=effects {
         for point in CrashPoint::ALL {
-            let outcome = create(at(number, Fault::Crash(point)));
+            let outcome = create(at(number, Fault::Process(ProcessFault::Crash(point))));
             crashes += u64::from(outcome.crashes);
         }
     }

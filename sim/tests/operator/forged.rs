@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use rstest::rstest;
+use s3_sim::Dialect;
 use serde_json::{Value, json};
-use stowage_sim::store::Dialect;
 use stowage_sim::world::{ADMIN_ACCOUNT, OPERATOR_NAMESPACE, Options, World};
 
 use crate::support::{Stage, claim, claim_with, data, internal_of, object, ready, secrets, tenant_can_work};

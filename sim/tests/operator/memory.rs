@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
+use s3_sim::Versioning;
 use serde_json::{Value, json};
-use stowage_sim::store::Versioning;
 use stowage_sim::world::OPERATOR_NAMESPACE;
 
 use crate::rotation::{bound, request, status};

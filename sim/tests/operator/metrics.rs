@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use s3_sim::Versioning;
 use serde_json::json;
-use stowage_sim::store::Versioning;
 use stowage_sim::world::{OPERATOR_NAMESPACE, Options};
 
 use crate::support::{Stage, claim, claim_with, object, secrets};

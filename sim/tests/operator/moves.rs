@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use rstest::rstest;
+use s3_sim::Store;
 use serde_json::{Value, json};
 use stowage_operator::api::Endpoint;
-use stowage_sim::effects::{CrashPoint, EffectPattern, Fault, Plan};
-use stowage_sim::store::Store;
+use stowage_sim::effects::{CrashPoint, EffectPattern, Fault, Plan, ProcessFault};
 use stowage_sim::world::{ADMIN_ACCOUNT, BackendStore, GATEWAY_ENDPOINT, OPERATOR_NAMESPACE, Options, World};
 
 use crate::support::{
@@ -404,7 +404,7 @@ fn a_crash_at_every_effect_of_a_move_costs_nobody_a_key() {
     for number in before + 1..=effects {
         for point in CrashPoint::ALL {
             let effect = EffectPattern::Number(number.try_into().expect("counted from 1"));
-            crashes += u64::from(moved(&Plan::single(effect, Fault::Crash(point))).2);
+            crashes += u64::from(moved(&Plan::single(effect, Fault::Process(ProcessFault::Crash(point)))).2);
         }
     }
     println!("{crashes} crashes at {} effects of a move", effects - before);

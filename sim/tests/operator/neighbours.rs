@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use rstest::rstest;
 use stowage_operator::api::Endpoint;
-use stowage_sim::effects::{Call, Counters, Fault, KubeVerb, Line, Outage, S3Operation};
+use stowage_sim::effects::{Call, CallFault, Counters, Fault, KubeVerb, Line, Outage, S3Fault, S3Operation};
 use stowage_sim::world::{BackendStore, Options, World};
 
 use crate::support::{Stage, condition, object};
@@ -41,13 +41,13 @@ enum Trouble {
 impl Trouble {
     fn outage(self) -> Outage {
         let (operation, fault) = match self {
-            Self::Hangs => (None, Fault::Hang),
-            Self::Unreachable => (None, Fault::Unreachable),
-            Self::Throttles => (None, Fault::SlowDown),
-            Self::Slow => (None, Fault::Slow { millis: 20_000 }),
-            Self::LookThrottles => (Some("GetBucketTagging"), Fault::SlowDown),
-            Self::CreateFails => (Some("CreateBucket"), Fault::InternalError),
-            Self::CreateHangs => (Some("CreateBucket"), Fault::Hang),
+            Self::Hangs => (None, Fault::Call(CallFault::Hang)),
+            Self::Unreachable => (None, Fault::S3(S3Fault::Unreachable)),
+            Self::Throttles => (None, Fault::S3(S3Fault::SlowDown)),
+            Self::Slow => (None, Fault::Call(CallFault::Slow { millis: 20_000 })),
+            Self::LookThrottles => (Some("GetBucketTagging"), Fault::S3(S3Fault::SlowDown)),
+            Self::CreateFails => (Some("CreateBucket"), Fault::S3(S3Fault::InternalError)),
+            Self::CreateHangs => (Some("CreateBucket"), Fault::Call(CallFault::Hang)),
         };
         Outage { host: AILING_HOST.to_owned(), operation: operation.and_then(S3Operation::named), fault }
     }
@@ -101,7 +101,11 @@ fn phases(world: &World, namespace: &str) -> BTreeMap<String, usize> {
 fn times_to_bound(neighbours: Option<Trouble>) -> Vec<Duration> {
     Stage::run_with(options(SLOW_API), async move |stage| {
         add_ailing_backend(&stage).await;
-        let slow = Outage { host: HEALTHY_HOST.to_owned(), operation: None, fault: Fault::Slow { millis: 100 } };
+        let slow = Outage {
+            host: HEALTHY_HOST.to_owned(),
+            operation: None,
+            fault: Fault::Call(CallFault::Slow { millis: 100 }),
+        };
         stage.world.effects.begin_outage(slow);
         if let Some(trouble) = neighbours {
             stage.world.effects.begin_outage(trouble.outage());

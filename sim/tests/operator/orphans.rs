@@ -8,7 +8,7 @@ use kube::api::{DynamicObject, PostParams};
 use rstest::rstest;
 use serde_json::{Value, json};
 use stowage_sim::determinism::run_seeded;
-use stowage_sim::effects::{Call, CrashPoint, EffectPattern, Fault, KubeVerb, Plan};
+use stowage_sim::effects::{Call, CrashPoint, EffectPattern, Fault, KubeVerb, Plan, ProcessFault};
 use stowage_sim::world::{OPERATOR_NAMESPACE, Options, World};
 
 use crate::support::{
@@ -225,7 +225,7 @@ fn a_crash_at_every_effect_of_a_sweep_leaves_nothing() {
     let mut crashes = 0;
     for (number, _) in &calls {
         for point in CrashPoint::ALL {
-            crashes += sweep(single(*number, Fault::Crash(point))).crashes;
+            crashes += sweep(single(*number, Fault::Process(ProcessFault::Crash(point)))).crashes;
         }
     }
     println!("{crashes} crashes at {} effects", calls.len());

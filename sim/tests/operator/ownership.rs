@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use rstest::rstest;
+use s3_sim::{Dialect, ExistingOwnBucket, InProcess, Versioning};
 use serde_json::json;
-use stowage_sim::store::{Dialect, ExistingOwnBucket, InProcess, Versioning};
 use stowage_sim::world::{ADMIN_ACCESS_KEY, ADMIN_ACCOUNT, ADMIN_SECRET_KEY, OPERATOR_NAMESPACE, Options, World};
 
 use crate::support::{

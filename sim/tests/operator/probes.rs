@@ -11,7 +11,9 @@ use bytes::Bytes;
 use futures::future;
 use http::{Request, Response, StatusCode};
 use http_body_util::{BodyExt, Full};
+use kube_sim::ApiBody;
 use rstest::rstest;
+use s3_sim::{InProcess, Store};
 use s3s::Body;
 use serde_json::{Value, json};
 use stowage_operator::api::{self, Backend, BucketName, S3Backend};
@@ -19,8 +21,6 @@ use stowage_operator::upstream::{Access, AccessError, Connect, ConnectError, Lim
 use stowage_operator::{Clock, Metrics, Parts};
 use stowage_sim::determinism::run_seeded;
 use stowage_sim::effects::Plan;
-use stowage_sim::kubernetes::ApiBody;
-use stowage_sim::store::{InProcess, Store};
 use stowage_sim::world::{BackendStore, OPERATOR_NAMESPACE, Options, World};
 use tokio::sync::mpsc::unbounded_channel;
 use tokio::time::Instant;

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use rstest::rstest;
+use s3_sim::{Dialect, Versioning};
 use serde_json::{Value, json};
-use stowage_sim::store::{Dialect, Versioning};
 use stowage_sim::world::{ADMIN_ACCOUNT, OPERATOR_NAMESPACE, Options, World};
 
 use crate::support::{Stage, claim, claim_with, events, internal_of, message, object, ready, secrets};

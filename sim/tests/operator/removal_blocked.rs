@@ -4,9 +4,9 @@
 use std::time::Duration;
 
 use rstest::rstest;
+use s3_sim::Protection;
 use serde_json::json;
 use stowage_sim::effects::Plan;
-use stowage_sim::store::Protection;
 use stowage_sim::world::OPERATOR_NAMESPACE;
 
 use crate::removal::{

@@ -5,7 +5,7 @@ use std::time::Duration;
 use rstest::rstest;
 use serde_json::json;
 use stowage_sim::determinism::run_seeded;
-use stowage_sim::effects::{Call, CrashPoint, EffectPattern, Fault, Line, Plan};
+use stowage_sim::effects::{Call, CrashPoint, EffectPattern, Fault, Line, Plan, ProcessFault};
 use stowage_sim::world::Options;
 use tokio::time::Instant;
 
@@ -62,7 +62,7 @@ fn a_crash_at_every_effect_leaves_nothing(#[case] case: Case) {
     let mut crashes = 0;
     for (number, _) in &calls {
         for point in CrashPoint::ALL {
-            crashes += deletion(case, single(*number, Fault::Crash(point))).crashes;
+            crashes += deletion(case, single(*number, Fault::Process(ProcessFault::Crash(point)))).crashes;
         }
     }
     println!("{case:?}: {} effects, {crashes} crashes", calls.len());

@@ -7,11 +7,11 @@ use std::time::Duration;
 use aws_smithy_runtime_api::client::http::SharedHttpClient;
 use http::Method;
 use kube::client::Body;
+use s3_sim::{InProcess, Store};
 use serde_json::{Value, json};
 use stowage_operator::upstream::{Connect, ConnectError, Trust};
 use stowage_operator::{Clock, Metrics, Parts};
 use stowage_sim::determinism::run_seeded;
-use stowage_sim::store::{InProcess, Store};
 use stowage_sim::world::{OPERATOR_NAMESPACE, Options, World};
 use tower::{ServiceExt, service_fn};
 

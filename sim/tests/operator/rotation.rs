@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
-use stowage_sim::effects::{CrashPoint, EffectPattern, Fault, Plan};
+use stowage_sim::effects::{CrashPoint, EffectPattern, Fault, Plan, ProcessFault};
 use stowage_sim::world::{OPERATOR_NAMESPACE, World};
 
 use crate::support::{Stage, claim_with, condition, keys, object, published, ready, secrets, tenant, works};
@@ -181,7 +181,7 @@ fn a_crash_at_every_effect_of_a_rotation_costs_nobody_a_key() {
     for number in before + 1..=effects {
         for point in CrashPoint::ALL {
             let effect = EffectPattern::Number(number.try_into().expect("counted from 1"));
-            crashes += u64::from(rotate(Plan::single(effect, Fault::Crash(point))).2);
+            crashes += u64::from(rotate(Plan::single(effect, Fault::Process(ProcessFault::Crash(point)))).2);
         }
     }
     println!("{crashes} crashes at {} effects of a rotation", effects - before);

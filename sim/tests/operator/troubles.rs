@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
+use s3_sim::Protection;
 use serde_json::json;
-use stowage_sim::store::Protection;
 use stowage_sim::world::{ADMIN_ACCOUNT, OPERATOR_NAMESPACE};
 
 use crate::support::{Stage, claim, claim_with, ready, secrets};

@@ -4,11 +4,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
+use kube_sim::StoredObject;
 use rstest::rstest;
 use serde_json::{Value, json};
 use stowage_sim::determinism::run_seeded;
 use stowage_sim::effects::Plan;
-use stowage_sim::kubernetes::StoredObject;
 use stowage_sim::world::{ADMIN_ACCOUNT, OPERATOR_NAMESPACE, Operator, Options, World};
 
 use crate::support::{BASE, Stage, claim_with, decoded, object, ready, secrets, tenant_can_work};

@@ -7,12 +7,12 @@ use std::time::Duration;
 use aws_sdk_s3::config::retry::RetryConfig;
 use aws_sdk_s3::config::{BehaviorVersion, Credentials, Region};
 use kube::Client;
+use kube_sim::Cluster;
+use s3_sim::{Dialect, Store};
 use stowage_operator::upstream::{Connect, RustlsConnect, Trust};
 use stowage_sim::effects::Plan;
-use stowage_sim::kubernetes::Cluster;
 use stowage_sim::serve::proxy::{Proxy, Upstream};
 use stowage_sim::serve::{self, RequestLog, Server};
-use stowage_sim::store::{Dialect, Store};
 
 pub const ANYWHERE: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
 pub const ACCOUNT: &str = "acme";

@@ -12,7 +12,7 @@ use kube::Api;
 use kube::api::{ListParams, PostParams};
 use rstest::rstest;
 use serde_json::json;
-use stowage_sim::effects::Fault;
+use stowage_sim::effects::{Fault, KubeFault, S3Fault, StowageFault};
 use stowage_sim::serve::proxy::{Crash, Proxy, Unplayable, router};
 use stowage_sim::serve::{Server, proxy};
 
@@ -151,10 +151,10 @@ async fn from_a_crash_on_nothing_is_carried_out_until_the_next_life(#[case] poin
 }
 
 #[rstest]
-#[case("#1 vanish", Fault::Vanish)]
-#[case("#1 hang; s3:CreateBucket already-owned", Fault::AlreadyOwned)]
-#[case("kube:list secrets rewind", Fault::Rewind)]
-#[case("#1 recreate", Fault::Recreate)]
+#[case("#1 vanish", Fault::S3(S3Fault::Vanish))]
+#[case("#1 hang; s3:CreateBucket already-owned", Fault::S3(S3Fault::AlreadyOwned))]
+#[case("kube:list secrets rewind", Fault::Kube(KubeFault::Rewind))]
+#[case("#1 recreate", Fault::Project(StowageFault::Recreate))]
 fn what_needs_a_world_is_refused_by_name(#[case] faults: &str, #[case] culprit: Fault) {
     let refused = Proxy::new(plan(faults)).map(|_| ()).expect_err("it is refused");
     assert_eq!(refused, Unplayable(culprit));

@@ -13,14 +13,13 @@ mod table;
 mod themes;
 mod watch;
 
+use std::sync::Arc;
+
 pub use call::{Call, Kind, Operation, Page, Scope, Verb, Watch};
 pub use definitions::{Accepted, accept};
 pub use generate::sequence;
+use kube_sim::Cluster;
 pub use pair::KubernetesPair;
-
-use std::sync::Arc;
-
-use crate::kubernetes::Cluster;
 
 /// A simulated cluster that serves the project's definitions. It lives in the time of the real one.
 ///

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use kube::Client;
+use kube_sim::Cluster;
 use serde_json::{Value, json};
 
 use super::super::difference::Answers;
@@ -14,7 +15,6 @@ use super::settle::{IMPATIENCE, PATIENCE, run_controllers, settle};
 use super::side::Side;
 use super::themes::MERGE;
 use super::watch::watch;
-use crate::kubernetes::Cluster;
 
 /// How long an operation may take on both sides; rarely does it take a tenth of this.
 const ALL_BUT_OVER: Duration = Duration::from_millis(150);

@@ -5,6 +5,7 @@
 
 use std::time::Duration;
 
+use kube_sim::Cluster;
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep};
 
@@ -12,7 +13,6 @@ use super::super::canonical::Names;
 use super::bodies;
 use super::call::{Call, Kind, Scope, Verb};
 use super::side::Side;
-use crate::kubernetes::Cluster;
 
 /// How long the real controllers may take. The collector learns of a new kind within half a minute.
 pub(super) const PATIENCE: Duration = Duration::from_secs(45);

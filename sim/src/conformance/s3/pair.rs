@@ -5,6 +5,7 @@ use std::sync::Arc;
 use http::{HeaderName, Uri};
 use hyper_util::client::legacy::Client;
 use hyper_util::rt::TokioExecutor;
+use s3_sim::Store;
 use s3s::Body;
 use serde_json::Value;
 use tower::util::BoxCloneSyncService;
@@ -20,7 +21,6 @@ use super::generate;
 use super::server::Server;
 use super::side::{Side, Transport};
 use super::sign::Keys;
-use crate::store::Store;
 
 /// Where the simulated store is, for who looks at the requests.
 const SIMULATED: &str = "s3.simulation";
@@ -188,10 +188,11 @@ async fn abort_uploads(side: &mut Side, bucket: &str) -> Result<(), String> {
 
 #[cfg(test)]
 mod tests {
+    use s3_sim::{Dialect, ExistingOwnBucket};
+
     use super::super::super::run::{Limits, Report, Start, run};
     use super::*;
     use crate::serve::{self, RequestLog, Server as Served};
-    use crate::store::{Dialect, ExistingOwnBucket};
 
     fn keys() -> Keys {
         let (access_key, secret_key) = ("AKIATEST".to_owned(), "secret".to_owned());

@@ -1,6 +1,6 @@
 //! Which store it is that the simulated one is compared with.
 
-use crate::store::Dialect;
+use s3_sim::Dialect;
 
 /// A real store, by its product. What is known of one excuses no other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -168,10 +168,10 @@ pub(super) mod tests {
     use base64::Engine;
     use base64::prelude::BASE64_STANDARD;
     use jiff::Timestamp;
+    use seeded::VirtualClock;
     use serde_json::json;
 
     use super::*;
-    use crate::determinism::VirtualClock;
     use crate::history::Used;
 
     fn moment(seconds: i64) -> Timestamp {

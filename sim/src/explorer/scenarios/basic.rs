@@ -9,7 +9,7 @@ use super::words::{
     BASE, BOUND, BUCKET, ask_to_rotate, base_with, bound, check_bound, check_keys, claim, consumers, give_claim,
     no_other, pass, patch, usual,
 };
-use crate::effects::{Edit, Fault};
+use crate::effects::{Edit, Fault, S3Fault, StowageFault};
 use crate::history::Facts;
 use crate::history::facts::field;
 use crate::world::ADMIN_ACCOUNT;
@@ -99,7 +99,9 @@ pub(in super::super) static QUOTA_TAKEN: Scenario = Scenario {
         facts.is_bound(NAMESPACE, CLAIM) && quotas(facts).is_empty()
     }),
     // Somebody else may have given another one meanwhile.
-    otherwise: |facts, faults| faults.contains(&Fault::Edit(Edit::Quota)) && facts.is_bound(NAMESPACE, CLAIM),
+    otherwise: |facts, faults| {
+        faults.contains(&Fault::Project(StowageFault::Edit(Edit::Quota))) && facts.is_bound(NAMESPACE, CLAIM)
+    },
     ends_alike: true,
     check: check_bound,
 };
@@ -134,7 +136,10 @@ fn quotas(facts: &Facts) -> Vec<String> {
 
 /// The bucket is as it was: data, settings and tags.
 fn check_adopted(facts: &Facts, faults: &[Fault]) -> Result<(), String> {
-    if faults.iter().any(|fault| matches!(fault, Fault::Vanish | Fault::Usurp { .. })) {
+    if faults
+        .iter()
+        .any(|fault| matches!(fault, Fault::S3(S3Fault::Vanish) | Fault::Project(StowageFault::Usurp { .. })))
+    {
         return Ok(());
     }
     check_keys(facts)?;

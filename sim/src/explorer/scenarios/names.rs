@@ -9,7 +9,7 @@ use super::words::{
     BASE, BOUND, PHOTOS, at_work, base_with, check_bound, check_keys, claim, give_claim, nothing_more, pass, patch,
     usual,
 };
-use crate::effects::{Edit, Fault, Tampering};
+use crate::effects::{Edit, Fault, KubeFault, S3Fault, StowageFault, Tampering};
 use crate::history::Facts;
 use crate::world::ADMIN_ACCOUNT;
 
@@ -40,16 +40,16 @@ pub(in super::super) static CONFLICT: Scenario = Scenario {
         let other = facts.claim(RIVAL.namespace, RIVAL.name);
         let kept = |fault: &Fault| match fault {
             // It goes without its bucket, whose tags go on naming it, or don't show.
-            Fault::Tamper(Tampering::DeleteRecord | Tampering::StripFinalizers)
-            | Fault::Edit(Edit::Retain)
-            | Fault::StaleRead => other.is_null() && facts.ready(NAMESPACE, CLAIM) == "BucketExists",
+            Fault::Project(StowageFault::Tamper(Tampering::DeleteRecord | Tampering::StripFinalizers))
+            | Fault::Project(StowageFault::Edit(Edit::Retain))
+            | Fault::S3(S3Fault::StaleRead) => other.is_null() && facts.ready(NAMESPACE, CLAIM) == "BucketExists",
             // It can't go.
-            Fault::LateWrite => facts.ready(RIVAL.namespace, RIVAL.name) == "BucketNotEmpty",
-            Fault::Recreate => {
+            Fault::S3(S3Fault::LateWrite) => facts.ready(RIVAL.namespace, RIVAL.name) == "BucketNotEmpty",
+            Fault::Project(StowageFault::Recreate) => {
                 let stays = !other.is_null() && other["metadata"]["deletionTimestamp"].is_null();
                 stays || facts.ready(NAMESPACE, CLAIM) == "BucketExists"
             }
-            Fault::Edit(Edit::Pause) => facts.ready(RIVAL.namespace, RIVAL.name) == "Paused",
+            Fault::Project(StowageFault::Edit(Edit::Pause)) => facts.ready(RIVAL.namespace, RIVAL.name) == "Paused",
             _ => false,
         };
         // Or it is the one that a fault meets which comes before the claim.
@@ -77,8 +77,8 @@ pub(in super::super) static RACE: Scenario = Scenario {
     otherwise: |facts, faults| {
         // Whoever of the two is paused, or loses its Secret, waits.
         match facts.ready(RIVAL.namespace, RIVAL.name) {
-            "Paused" => faults.contains(&Fault::Edit(Edit::Pause)),
-            "SecretConflict" => faults.contains(&Fault::Tamper(Tampering::DisownConsumer)),
+            "Paused" => faults.contains(&Fault::Project(StowageFault::Edit(Edit::Pause))),
+            "SecretConflict" => faults.contains(&Fault::Project(StowageFault::Tamper(Tampering::DisownConsumer))),
             _ => false,
         }
     },
@@ -113,7 +113,7 @@ pub(in super::super) static SHARED_SECRET: Scenario = Scenario {
 
 /// Each of them may be given the name that the other one was given.
 fn both_were_renamed(facts: &Facts, faults: &[Fault]) -> bool {
-    let renamed = faults.iter().filter(|fault| **fault == Fault::Edit(Edit::Rename)).count();
+    let renamed = faults.iter().filter(|fault| **fault == Fault::Project(StowageFault::Edit(Edit::Rename))).count();
     renamed > 1 && [CLAIM, FIRST.name].iter().any(|name| facts.ready(NAMESPACE, name) == "SecretConflict")
 }
 
@@ -136,7 +136,7 @@ pub(in super::super) static ADOPT_NEVER: Scenario = Scenario {
         refused_and_deleted(Some(data), "deletionPolicy: Delete, forceDelete: true")
     },
     goal: Goal::new("the claim is gone", |facts| facts.claim(NAMESPACE, CLAIM).is_null()),
-    otherwise: |facts, faults| faults.contains(&Fault::Recreate) && is_no_ones_to_delete(facts),
+    otherwise: |facts, faults| faults.contains(&Fault::Project(StowageFault::Recreate)) && is_no_ones_to_delete(facts),
     ends_alike: true,
     check: check_untouched,
 };
@@ -149,10 +149,11 @@ pub(in super::super) static ADOPT_NEVER_EMPTY: Scenario = Scenario {
     world: usual,
     script: || refused_and_deleted(None, "deletionPolicy: Delete"),
     goal: Goal::new("the claim is gone", |facts| facts.claim(NAMESPACE, CLAIM).is_null()),
-    otherwise: |facts, faults| faults.contains(&Fault::Recreate) && is_no_ones_to_delete(facts),
+    otherwise: |facts, faults| faults.contains(&Fault::Project(StowageFault::Recreate)) && is_no_ones_to_delete(facts),
     ends_alike: true,
     check: |facts, faults| {
-        let others = |fault: &Fault| matches!(fault, Fault::Vanish | Fault::Usurp { .. });
+        let others =
+            |fault: &Fault| matches!(fault, Fault::S3(S3Fault::Vanish) | Fault::Project(StowageFault::Usurp { .. }));
         if faults.iter().any(others) || facts.bucket(BUCKET).is_some() {
             Ok(())
         } else {
@@ -188,7 +189,7 @@ pub(in super::super) static ADOPT_OWNED: Scenario = Scenario {
         .concat()
     },
     goal: Goal::new("the claim is gone", |facts| facts.claim(NAMESPACE, CLAIM).is_null()),
-    otherwise: |facts, faults| faults.contains(&Fault::Recreate) && is_no_ones_to_delete(facts),
+    otherwise: |facts, faults| faults.contains(&Fault::Project(StowageFault::Recreate)) && is_no_ones_to_delete(facts),
     ends_alike: true,
     check: check_untouched,
 };
@@ -210,7 +211,12 @@ pub(in super::super) static ADOPT_ELSEWHERE: Scenario = Scenario {
     goal: Goal::new("the claim is refused the bucket", |facts| facts.ready(NAMESPACE, CLAIM) == "BucketExists"),
     otherwise: |facts, faults| {
         // The other's is gone; or the operator took itself for that of the cluster as it was.
-        let not_refused = |fault: &Fault| matches!(fault, Fault::Vanish | Fault::Stale { .. } | Fault::Rewind);
+        let not_refused = |fault: &Fault| {
+            matches!(
+                fault,
+                Fault::S3(S3Fault::Vanish) | Fault::Kube(KubeFault::Stale { .. }) | Fault::Kube(KubeFault::Rewind)
+            )
+        };
         faults.iter().any(not_refused) && facts.is_bound(NAMESPACE, CLAIM)
     },
     ends_alike: true,
@@ -225,7 +231,8 @@ fn is_no_ones_to_delete(facts: &Facts) -> bool {
 
 /// The bucket is there with its data: nobody had the right to empty it.
 fn check_untouched(facts: &Facts, faults: &[Fault]) -> Result<(), String> {
-    let others = |fault: &Fault| matches!(fault, Fault::Vanish | Fault::Usurp { .. });
+    let others =
+        |fault: &Fault| matches!(fault, Fault::S3(S3Fault::Vanish) | Fault::Project(StowageFault::Usurp { .. }));
     if faults.iter().any(others) || facts.bucket(BUCKET).is_some_and(|bucket| bucket.objects > 0) {
         Ok(())
     } else {
@@ -274,7 +281,7 @@ pub(in super::super) static ANY_ORDER: Scenario = Scenario {
     }),
     otherwise: |facts, faults| {
         // The one that was made again is nobody's to delete.
-        let again = faults.contains(&Fault::Recreate) && facts.is_bound("team-b", "films");
+        let again = faults.contains(&Fault::Project(StowageFault::Recreate)) && facts.is_bound("team-b", "films");
         again || any_may_rest(facts, faults)
     },
     ends_alike: true,

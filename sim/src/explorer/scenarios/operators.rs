@@ -11,7 +11,7 @@ use super::words::{
     BASE, BOUND, PHOTOS, ask_to_rotate, at_work, bound, check_bound, check_keys, give_claim, no_other, nothing_more,
     pass, usual, was_not_lost,
 };
-use crate::effects::{Fault, Tampering};
+use crate::effects::{Fault, KubeFault, ProcessFault, StowageFault, Tampering};
 use crate::history::Facts;
 use crate::world::{OPERATOR_NAMESPACE, Options};
 
@@ -59,9 +59,9 @@ pub(in super::super) static TWO_AT_REST: Scenario = Scenario {
     goal: Goal::new("the loss is told", |facts| facts.ready(NAMESPACE, CLAIM) == "BucketMissing"),
     otherwise: |facts, faults| {
         // One of them may have noted the loss, while the other has lost the proof that there was something to lose.
-        let unproved = faults.contains(&Fault::Tamper(Tampering::DeleteCredential));
+        let unproved = faults.contains(&Fault::Project(StowageFault::Tamper(Tampering::DeleteCredential)));
         // One that stood still makes the bucket anew before it hears that there has been one (open; E3 counts it).
-        let stood_still = faults.iter().any(|fault| matches!(fault, Fault::Pause { .. }));
+        let stood_still = faults.iter().any(|fault| matches!(fault, Fault::Process(ProcessFault::Pause { .. })));
         let remade = stood_still && facts.bucket(BUCKET).is_some();
         was_not_lost(facts, faults) || ((unproved || remade) && facts.is_bound(NAMESPACE, CLAIM))
     },
@@ -91,13 +91,13 @@ pub(in super::super) static RESTART: Scenario = Scenario {
         let late = |fault: &Fault| {
             matches!(
                 fault,
-                Fault::Stale { .. }
-                    | Fault::Rewind
-                    | Fault::Collapse
-                    | Fault::WatchSilent
-                    | Fault::WatchCut
-                    | Fault::WatchGone
-                    | Fault::WatchDuplicate
+                Fault::Kube(KubeFault::Stale { .. })
+                    | Fault::Kube(KubeFault::Rewind)
+                    | Fault::Kube(KubeFault::Collapse)
+                    | Fault::Kube(KubeFault::WatchSilent)
+                    | Fault::Kube(KubeFault::WatchCut)
+                    | Fault::Kube(KubeFault::WatchGone)
+                    | Fault::Kube(KubeFault::WatchDuplicate)
             )
         };
         let generation = &facts.claim(NAMESPACE, CLAIM)["status"]["rotationGeneration"];
@@ -145,7 +145,7 @@ pub(in super::super) static TEN_YEARS: Scenario = Scenario {
         let generation = facts.claim(NAMESPACE, CLAIM)["status"]["rotationGeneration"].as_u64();
         let behind = faults.iter().any(|fault| !others::is_behind(*fault).is_zero());
         let late = behind && generation.is_some_and(|it| it + QUARTERS / 10 > QUARTERS) && has_one_key(facts);
-        (late || faults.contains(&Fault::Recreate)) && facts.is_bound(NAMESPACE, CLAIM)
+        (late || faults.contains(&Fault::Project(StowageFault::Recreate))) && facts.is_bound(NAMESPACE, CLAIM)
     },
     ends_alike: true,
     check: check_bound,

@@ -9,7 +9,7 @@ use super::words::{
     BASE, BOUND, PHOTOS, ask_to_rotate, at_work, base_with, bound, check_bound, check_keys, claim, give_claim,
     no_other, nothing_more, pass, pause, usual, was_not_lost,
 };
-use crate::effects::{Edit, Fault, Feature};
+use crate::effects::{Edit, Fault, Feature, S3Fault, StowageFault};
 use crate::history::Facts;
 use crate::history::facts::field;
 
@@ -37,9 +37,9 @@ pub(in super::super) static BACKEND_FIRST: Scenario = Scenario {
     otherwise: |facts, faults| {
         let reason = facts.ready(NAMESPACE, CLAIM);
         // Without a backend no bucket can be deleted, and no claim bound.
-        let deletes = |fault: &Fault| matches!(fault, Fault::Edit(Edit::Delete | Edit::Force));
+        let deletes = |fault: &Fault| matches!(fault, Fault::Project(StowageFault::Edit(Edit::Delete | Edit::Force)));
         (faults.iter().any(deletes) && reason == "DeletionBlocked")
-            || (faults.contains(&Fault::Recreate) && reason == "BackendNotReady")
+            || (faults.contains(&Fault::Project(StowageFault::Recreate)) && reason == "BackendNotReady")
     },
     ends_alike: true,
     check: nothing_more,
@@ -80,7 +80,7 @@ pub(in super::super) static RESTORE: Scenario = Scenario {
     goal: BOUND,
     otherwise: |facts, faults| {
         // Nothing tells whose the bucket is.
-        let untold = Fault::NotImplemented(Feature::Tagging);
+        let untold = Fault::S3(S3Fault::NotImplemented(Feature::Tagging));
         faults.contains(&untold) && facts.ready(NAMESPACE, CLAIM) == "BucketExists"
     },
     ends_alike: true,
@@ -102,9 +102,9 @@ pub(in super::super) static BURST: Scenario = Scenario {
     otherwise: |facts, faults| {
         match facts.ready(NAMESPACE, CLAIM) {
             // A bucket that we can't look into is not ours to delete.
-            "DeletionBlocked" => faults.contains(&Fault::BucketExists),
+            "DeletionBlocked" => faults.contains(&Fault::S3(S3Fault::BucketExists)),
             // One that is retained before it had its tags is nobody's to the claim that comes after.
-            "BucketExists" => faults.len() > 1 && faults.contains(&Fault::Edit(Edit::Retain)),
+            "BucketExists" => faults.len() > 1 && faults.contains(&Fault::Project(StowageFault::Edit(Edit::Retain))),
             _ => false,
         }
     },
@@ -231,7 +231,11 @@ fn check_not_replaced(facts: &Facts, faults: &[Fault]) -> Result<(), String> {
     let others = |fault: &Fault| {
         matches!(
             fault,
-            Fault::Usurp { .. } | Fault::AlreadyOwned | Fault::OkOnExisting | Fault::BucketExists | Fault::Recreate
+            Fault::Project(StowageFault::Usurp { .. })
+                | Fault::S3(S3Fault::AlreadyOwned)
+                | Fault::S3(S3Fault::OkOnExisting)
+                | Fault::S3(S3Fault::BucketExists)
+                | Fault::Project(StowageFault::Recreate)
         )
     };
     if faults.iter().any(others) || facts.bucket(BUCKET).is_none() {

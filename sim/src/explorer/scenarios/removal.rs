@@ -1,5 +1,7 @@
 //! A claim goes, and what it takes with it.
 
+use s3_sim::Dialect;
+use serde_json::{Value, json};
 use stowage_operator::api::wire::Role;
 
 use super::super::others::{CLAIM, NAMESPACE};
@@ -8,11 +10,9 @@ use super::words::{
     BASE, BOUND, BUCKET, PHOTOS, at_work, bound, consumers, give_claim, no_other, nothing_more, pass, patch, pause,
     usual,
 };
-use crate::effects::{Edit, Fault, Feature, Tampering};
+use crate::effects::{Edit, Fault, Feature, S3Fault, StowageFault, Tampering};
 use crate::history::Facts;
-use crate::store::Dialect;
 use crate::world::Options;
-use serde_json::{Value, json};
 
 /// Nothing is left of the claim where users see it.
 pub(super) const GONE: Goal = Goal::new("the claim and its consumer Secret are gone", |facts| {
@@ -178,7 +178,12 @@ const LIFE: Scenario = Scenario {
     goal: GONE,
     otherwise: |facts, faults| {
         // A bucket that we can't look into is not ours to delete.
-        let shut = |fault: &Fault| matches!(fault, Fault::Head(_) | Fault::AccessDenied | Fault::BucketExists);
+        let shut = |fault: &Fault| {
+            matches!(
+                fault,
+                Fault::S3(S3Fault::Head(_)) | Fault::S3(S3Fault::AccessDenied) | Fault::S3(S3Fault::BucketExists)
+            )
+        };
         faults.iter().any(shut) && facts.ready(NAMESPACE, CLAIM) == "DeletionBlocked"
     },
     ends_alike: false,
@@ -192,7 +197,8 @@ pub(in super::super) static WITHOUT_TAGGING: Scenario = Scenario {
     world: || Options { dialect: Dialect { tagging: false, ..Dialect::default() }, ..Options::default() },
     otherwise: |facts, faults| {
         // No tags tell one that was made again that the bucket is its own.
-        let again = faults.contains(&Fault::Recreate) && facts.ready(NAMESPACE, CLAIM) == "BucketExists";
+        let again =
+            faults.contains(&Fault::Project(StowageFault::Recreate)) && facts.ready(NAMESPACE, CLAIM) == "BucketExists";
         again || (LIFE.otherwise)(facts, faults)
     },
     ..LIFE
@@ -224,12 +230,19 @@ fn internal(facts: &Facts) -> Vec<&str> {
 /// Nothing of the claim is left but its bucket with the data in it.
 fn check_retained(facts: &Facts, faults: &[Fault]) -> Result<(), String> {
     let any = |of: fn(&Fault) -> bool| faults.iter().any(of);
-    let by_hand = any(|fault| matches!(fault, Fault::Tamper(Tampering::StripFinalizers)));
+    let by_hand = any(|fault| matches!(fault, Fault::Project(StowageFault::Tamper(Tampering::StripFinalizers))));
     let left = internal(facts);
     if !by_hand && !left.is_empty() {
         return Err(format!("the claim is gone, but {left:?} are left"));
     }
-    let deleted = any(|fault| matches!(fault, Fault::Vanish | Fault::Usurp { .. } | Fault::Edit(Edit::Force)));
+    let deleted = any(|fault| {
+        matches!(
+            fault,
+            Fault::S3(S3Fault::Vanish)
+                | Fault::Project(StowageFault::Usurp { .. })
+                | Fault::Project(StowageFault::Edit(Edit::Force))
+        )
+    });
     if !deleted && facts.bucket(BUCKET).is_none_or(|bucket| bucket.objects == 0) {
         return Err("the bucket was to be retained with its data, and is not".to_owned());
     }
@@ -245,15 +258,20 @@ pub(super) fn check_gone(facts: &Facts, faults: &[Fault]) -> Result<(), String> 
     let untagged = || facts.bucket(BUCKET).is_some_and(|bucket| bucket.tags.iter().flatten().next().is_none());
     let keeps = |fault: &Fault| match fault {
         // What nobody came to tag is ours only as long as it is empty.
-        Fault::LateWrite => untagged(),
+        Fault::S3(S3Fault::LateWrite) => untagged(),
         // A claim that was made again has adopted it.
-        Fault::Usurp { .. } | Fault::Recreate | Fault::Edit(Edit::Retain) => true,
+        Fault::Project(StowageFault::Usurp { .. })
+        | Fault::Project(StowageFault::Recreate)
+        | Fault::Project(StowageFault::Edit(Edit::Retain)) => true,
         // It is a stranger's.
-        Fault::BucketExists => true,
+        Fault::S3(S3Fault::BucketExists) => true,
         // Where tags can't be had its key was the last proof that it was bound.
-        Fault::Tamper(Tampering::DeleteCredential) => faults.contains(&Fault::NotImplemented(Feature::Tagging)),
+        Fault::Project(StowageFault::Tamper(Tampering::DeleteCredential)) => {
+            faults.contains(&Fault::S3(S3Fault::NotImplemented(Feature::Tagging)))
+        }
         // Without a record, or with tags that don't show, nothing proves it ours.
-        Fault::Tamper(Tampering::DeleteRecord | Tampering::StripFinalizers) | Fault::StaleRead => true,
+        Fault::Project(StowageFault::Tamper(Tampering::DeleteRecord | Tampering::StripFinalizers))
+        | Fault::S3(S3Fault::StaleRead) => true,
         _ => false,
     };
     if faults.iter().any(keeps) || facts.bucket(BUCKET).is_none() {

@@ -6,7 +6,7 @@ use stowage_operator::api::wire::Role;
 use super::super::others::{CLAIM, NAMESPACE};
 use super::super::scenario::{Goal, Phase, Scenario, Step};
 use super::words::{BASE, BOUND, ask_to_rotate, at_work, bound, check_bound, give_claim, no_other, pass, patch, usual};
-use crate::effects::Fault;
+use crate::effects::{Fault, ProcessFault, StowageFault};
 use crate::history::Facts;
 
 /// Seconds of the shortest interval that the spec allows.
@@ -44,7 +44,9 @@ pub(in super::super) static BY_TIME: Scenario = Scenario {
     },
     goal: Goal::new("the key is replaced and the old one gone", |facts| rotated(facts, 2)),
     // A claim that was made again has a key that is new.
-    otherwise: |facts, faults| faults.contains(&Fault::Recreate) && facts.is_bound(NAMESPACE, CLAIM),
+    otherwise: |facts, faults| {
+        faults.contains(&Fault::Project(StowageFault::Recreate)) && facts.is_bound(NAMESPACE, CLAIM)
+    },
     ends_alike: true,
     check: check_bound,
 };
@@ -78,7 +80,9 @@ pub(in super::super) static WITHOUT_OVERLAP: Scenario = Scenario {
     script: || [bound("rotationPolicy: {overlapSeconds: 0}"), vec![ask_to_rotate("now")]].concat(),
     goal: Goal::new("the key is replaced and the old one gone", |facts| rotated(facts, 2)),
     // Who is made again has asked already.
-    otherwise: |facts, faults| faults.contains(&Fault::Recreate) && facts.is_bound(NAMESPACE, CLAIM),
+    otherwise: |facts, faults| {
+        faults.contains(&Fault::Project(StowageFault::Recreate)) && facts.is_bound(NAMESPACE, CLAIM)
+    },
     ends_alike: true,
     check: check_bound,
 };
@@ -117,7 +121,14 @@ pub(in super::super) static OVERLAPPING: Scenario = Scenario {
     // Who is made again has a key that is new. Where hands have one more made, or each of two operators makes one (spec §3.2),
     // that lives as long.
     otherwise: |facts, faults| {
-        let other = |fault: &Fault| matches!(fault, Fault::Recreate | Fault::Twin | Fault::Tamper(_));
+        let other = |fault: &Fault| {
+            matches!(
+                fault,
+                Fault::Project(StowageFault::Recreate)
+                    | Fault::Process(ProcessFault::Twin)
+                    | Fault::Project(StowageFault::Tamper(_))
+            )
+        };
         faults.iter().any(other) && facts.is_bound(NAMESPACE, CLAIM)
     },
     ends_alike: true,

@@ -11,7 +11,7 @@ use super::super::scenario::{Goal, Phase, Scenario, Step, StoreStep, Target, Tar
 use super::words::{
     BASE, BOUND, BUCKET, at_work, bound_in, check_bound, check_keys, claim, give_claim, no_other, pass, patch, usual,
 };
-use crate::effects::{Fault, Feature, Outage};
+use crate::effects::{CallFault, Fault, Feature, Outage, S3Fault, StowageFault};
 use crate::world::{ADMIN_ACCESS_KEY, ADMIN_ACCOUNT, BackendStore, OPERATOR_NAMESPACE, Options};
 
 /// Another backend, with a store of its own and other names for buckets: what opens one bucket doesn't open the other.
@@ -97,7 +97,12 @@ pub(in super::super) static ENDPOINT: Scenario = Scenario {
     }),
     // Without tags nothing proves that it is the same bucket; and it is another's than a claim's that is made again.
     otherwise: |facts, faults| {
-        let unproved = |fault: &Fault| matches!(fault, Fault::NotImplemented(Feature::Tagging) | Fault::Recreate);
+        let unproved = |fault: &Fault| {
+            matches!(
+                fault,
+                Fault::S3(S3Fault::NotImplemented(Feature::Tagging)) | Fault::Project(StowageFault::Recreate)
+            )
+        };
         faults.iter().any(unproved) && facts.ready(NAMESPACE, CLAIM) == "BucketMissing"
     },
     ends_alike: true,
@@ -139,7 +144,7 @@ pub(in super::super) static HANGING_STORE: Scenario = Scenario {
     phase: Phase::Create,
     world: || Options { max_concurrent_reconciles: 2, ..two_stores() },
     script: || {
-        let hangs = Outage { host: SECOND_HOST.to_owned(), operation: None, fault: Fault::Hang };
+        let hangs = Outage { host: SECOND_HOST.to_owned(), operation: None, fault: Fault::Call(CallFault::Hang) };
         let soon = |goal| Step::Soon(goal, Duration::from_secs(30));
         [
             at_work(&with_second()),

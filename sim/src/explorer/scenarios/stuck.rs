@@ -9,7 +9,7 @@ use super::names::{RIVAL, beside_a_rival};
 use super::recovery::{CONSUMER_TAKEN, allowed_for};
 use super::removal::{GONE, check_gone};
 use super::words::{BASE, BUCKET, PHOTOS, at_work, bound, give_claim, no_other, nothing_more, pass, pause, usual};
-use crate::effects::{Fault, Feature, Tampering};
+use crate::effects::{Fault, Feature, S3Fault, StowageFault, Tampering};
 use crate::history::facts::condition;
 
 /// The backend's own looks at its store may meet what lasts of a plan, and come right later than the claim goes.
@@ -67,9 +67,9 @@ pub(in super::super) static DELETE_REFUSED: Scenario = Scenario {
     goal: GONE,
     otherwise: |facts, faults| match facts.ready(NAMESPACE, CLAIM) {
         // One that is made again is refused again.
-        "SecretConflict" => faults.contains(&Fault::Recreate),
+        "SecretConflict" => faults.contains(&Fault::Project(StowageFault::Recreate)),
         // That the bucket is another's could not be noted: one that we can't look into is not ours to delete.
-        "DeletionBlocked" => faults.len() > 1 && faults.contains(&Fault::BucketExists),
+        "DeletionBlocked" => faults.len() > 1 && faults.contains(&Fault::S3(S3Fault::BucketExists)),
         _ => false,
     },
     ends_alike: true,
@@ -80,7 +80,11 @@ pub(in super::super) static DELETE_REFUSED: Scenario = Scenario {
         // Before a status speaks of the bucket, nothing tells of a record and a key that have lost their labels; and a
         // bucket without tags is nobody's to a store that has got tagging since.
         let hides = |fault: &Fault| {
-            matches!(fault, Fault::Tamper(Tampering::RelabelInternal) | Fault::NotImplemented(Feature::Tagging))
+            matches!(
+                fault,
+                Fault::Project(StowageFault::Tamper(Tampering::RelabelInternal))
+                    | Fault::S3(S3Fault::NotImplemented(Feature::Tagging))
+            )
         };
         if faults.len() > 1 && faults.iter().any(hides) { Ok(()) } else { check_gone(facts, faults) }
     },
@@ -96,7 +100,7 @@ pub(in super::super) static DELETE_NOT_ALLOWED: Scenario = Scenario {
     goal: GONE_AND_WELL,
     // One that is made again is refused.
     otherwise: |facts, faults| {
-        faults.contains(&Fault::Recreate) && facts.ready(NAMESPACE, CLAIM) == "BackendNotAllowed"
+        faults.contains(&Fault::Project(StowageFault::Recreate)) && facts.ready(NAMESPACE, CLAIM) == "BackendNotAllowed"
     },
     ends_alike: true,
     check: check_gone,

@@ -5,14 +5,13 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use stowage_operator::api::wire::Role;
 
+pub(super) use super::super::others::BUCKET;
 use super::super::others::{CLAIM, NAMESPACE};
 use super::super::scenario::{Goal, Step, StoreStep, Target, TargetKind};
-use crate::effects::{Fault, Feature, Tampering};
+use crate::effects::{Fault, Feature, S3Fault, StowageFault, Tampering};
 use crate::history::Facts;
 use crate::history::facts::field;
 use crate::world::Options;
-
-pub(super) use super::super::others::BUCKET;
 
 /// Tenants' namespaces, the admin Secret and a backend.
 pub(super) const BASE: &str = "
@@ -120,7 +119,12 @@ pub(super) fn check_bound(facts: &Facts, faults: &[Fault]) -> Result<(), String>
     let claim = facts.claim(NAMESPACE, CLAIM);
     let bucket = facts.bucket(BUCKET).ok_or("the claim is bound, but there is no bucket")?;
     let others = |fault: &Fault| {
-        matches!(fault, Fault::Recreate | Fault::Usurp { .. } | Fault::NotImplemented(Feature::Tagging))
+        matches!(
+            fault,
+            Fault::Project(StowageFault::Recreate)
+                | Fault::Project(StowageFault::Usurp { .. })
+                | Fault::S3(S3Fault::NotImplemented(Feature::Tagging))
+        )
     };
     let tag = bucket.tags.as_ref().and_then(|tags| tags.get("broker.stowage.io/claim-uid"));
     if !faults.iter().any(others) && tag.map(String::as_str) != claim["metadata"]["uid"].as_str() {
@@ -129,7 +133,7 @@ pub(super) fn check_bound(facts: &Facts, faults: &[Fault]) -> Result<(), String>
     check_keys(facts)?;
     let records = facts.internal(Role::BucketRecord, NAMESPACE, CLAIM);
     let bound = claim["status"]["boundSecretName"].as_str().unwrap_or_default();
-    let disowned = faults.contains(&Fault::Tamper(Tampering::DisownConsumer));
+    let disowned = faults.contains(&Fault::Project(StowageFault::Tamper(Tampering::DisownConsumer)));
     let consumers: Vec<&str> = consumers(facts).into_iter().filter(|name| !disowned || *name == bound).collect();
     if records.len() == 1 && consumers == [bound] {
         Ok(())
@@ -145,8 +149,8 @@ pub(super) fn was_not_lost(facts: &Facts, faults: &[Fault]) -> bool {
     let records = facts.internal(Role::BucketRecord, NAMESPACE, CLAIM);
     let settled = records.iter().any(|(_, record)| field(record, "settled").as_deref() == Some("true"));
     let other = |fault: &Fault| match fault {
-        Fault::Recreate | Fault::Usurp { .. } => true,
-        Fault::Tamper(Tampering::DeleteCredential) => !settled,
+        Fault::Project(StowageFault::Recreate) | Fault::Project(StowageFault::Usurp { .. }) => true,
+        Fault::Project(StowageFault::Tamper(Tampering::DeleteCredential)) => !settled,
         _ => false,
     };
     faults.iter().any(other) && facts.is_bound(NAMESPACE, CLAIM)

@@ -3,13 +3,12 @@
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
-
-use crate::determinism::VirtualClock;
-use crate::effects::{Answer, Call, KubeVerb, Line};
-use crate::history::{Event, History, What};
+use seeded::VirtualClock;
 
 use super::words::Words;
 use super::{Row, Weight};
+use crate::effects::{Answer, Call, KubeVerb, Line};
+use crate::history::{Event, History, What};
 
 /// What comes of an act this much later, in virtual milliseconds, has a row of its own.
 const SOON: i64 = 1000;

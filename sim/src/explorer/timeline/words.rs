@@ -3,16 +3,15 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
+use s3_sim::BucketSnapshot;
 use serde_json::Value;
 use stowage_operator::api::wire::{self, Role};
 
+use super::build::since_start;
+use super::text::clock;
 use crate::effects::{Answer, Call, Line};
 use crate::history::facts::{expires_at, field, label};
 use crate::history::{Called, History, Stored};
-use crate::store::BucketSnapshot;
-
-use super::build::since_start;
-use super::text::clock;
 
 /// Changes of one object that are told; of more, how many there are.
 const MOST_CHANGES: usize = 4;

@@ -10,10 +10,10 @@ use aws_sdk_s3::primitives::ByteStream;
 use k8s_openapi::ByteString;
 use kube::runtime::watcher::Event;
 use rstest::rstest;
+use s3_sim::{Dialect, InProcess, Store};
 use tower::ServiceExt as _;
 
 use super::*;
-use crate::store::{Dialect, InProcess, Store};
 
 const SECRET_KEY: &str = "a-secret-key-that-must-not-show";
 

@@ -1,10 +1,10 @@
 //! The watches: Secrets of a simulated cluster reach the gateway, and only those that may.
 
 use kube::api::{DeleteParams, Patch, PatchParams, PostParams};
+use kube_sim::Cluster;
 use serde_json::json;
 
 use super::*;
-use crate::kubernetes::Cluster;
 
 /// A cluster and a gateway that follows it in a task of its own.
 struct Watched {

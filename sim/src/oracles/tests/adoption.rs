@@ -8,7 +8,7 @@ use stowage_operator::api::wire;
 
 use super::super::Promise;
 use super::story::{By, Story, UID, empty_bucket, encode, record};
-use crate::effects::Fault;
+use crate::effects::{Fault, S3Fault};
 use crate::world::OPERATOR_NAMESPACE;
 
 /// Whose a bucket's tags say it is: by installation, claim and UID.
@@ -89,14 +89,14 @@ fn a_bucket_is_looked_at_before_it_is_taken_over() {
 #[test]
 fn whom_a_store_showed_in_its_past_is_a_limit() {
     let mut story = found("Any", ANOTHERS);
-    story.amend_last(|line| line.fault = Some(Fault::StaleRead));
+    story.amend_last(|line| line.fault = Some(Fault::S3(S3Fault::StaleRead)));
     adopt(&mut story);
     story.assert_limit(Promise::I4);
     // What it showed may be gone by then.
     let mut story = found("Owned", OF_ITS_LIFE_BEFORE);
     story.bucket = None;
     story.s3("GetBucketTagging", |_| {});
-    story.amend_last(|line| line.fault = Some(Fault::StaleRead));
+    story.amend_last(|line| line.fault = Some(Fault::S3(S3Fault::StaleRead)));
     adopt(&mut story);
     story.assert_limit(Promise::I4);
 }

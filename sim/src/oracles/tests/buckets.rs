@@ -1,12 +1,12 @@
 //! I1, I12 and I14: buckets, records, and their order.
 
+use s3_sim::BucketSnapshot;
 use serde_json::json;
 
 use super::super::Promise;
 use super::story::{By, Story, UID, empty_bucket, encode, record, tag, usurped};
-use crate::effects::{Answer, CrashPoint, Fault, KubeVerb};
+use crate::effects::{Answer, CallFault, CrashPoint, Fault, KubeVerb, ProcessFault, S3Fault};
 use crate::history::What;
-use crate::store::BucketSnapshot;
 use crate::world::OPERATOR_NAMESPACE;
 
 fn full(bucket: &mut Option<BucketSnapshot>) {
@@ -76,7 +76,7 @@ fn the_look_of_an_earlier_pass_proves_nothing() {
 #[test]
 fn a_late_answer_has_the_claim_read_twice_more_in_the_same_pass() {
     let mut story = Story::about_to_destroy("Force");
-    story.amend_last(|line| line.fault = Some(Fault::Pause { seconds: 20 }));
+    story.amend_last(|line| line.fault = Some(Fault::Process(ProcessFault::Pause { seconds: 20 })));
     story.get_claim();
     story.get_claim();
     let mut other = story.clone();
@@ -95,7 +95,7 @@ fn a_slice_has_a_late_answer_wherever_in_it_that_came() {
     let mut story = Story::about_to_destroy("Force");
     full(&mut story.bucket);
     story.s3("ListMultipartUploads", |_| {});
-    story.amend_last(|line| line.fault = Some(Fault::Pause { seconds: 20 }));
+    story.amend_last(|line| line.fault = Some(Fault::Process(ProcessFault::Pause { seconds: 20 })));
     story.s3("ListObjectVersions", |_| {});
     story.s3("DeleteObjects", emptied);
     story.get_claim();
@@ -179,7 +179,7 @@ fn a_store_that_shows_its_past_is_a_limit() {
     let mut story = Story::about_to_destroy("Force");
     story.bucket = Some(usurped(story.now));
     story.s3("GetBucketTagging", |_| {});
-    story.amend_last(|line| line.fault = Some(Fault::StaleRead));
+    story.amend_last(|line| line.fault = Some(Fault::S3(S3Fault::StaleRead)));
     story.get_claim();
     story.s3("DeleteObjects", emptied);
     story.assert_limit(Promise::I1);
@@ -208,19 +208,20 @@ fn the_slice_in_flight_goes_on_where_the_operator_stood_still_while_another_let_
         story
     };
     emptied_late(true, None).assert_broken(Promise::I1, "no claim ever held that bucket");
-    emptied_late(false, Some(Fault::Twin)).assert_broken(Promise::I1, "no claim ever held that bucket");
-    emptied_late(true, Some(Fault::Twin)).assert_limits(&[Promise::I1, Promise::I12]);
+    emptied_late(false, Some(Fault::Process(ProcessFault::Twin)))
+        .assert_broken(Promise::I1, "no claim ever held that bucket");
+    emptied_late(true, Some(Fault::Process(ProcessFault::Twin))).assert_limits(&[Promise::I1, Promise::I12]);
 
-    let mut strangers = late(true, Some(Fault::Twin));
+    let mut strangers = late(true, Some(Fault::Process(ProcessFault::Twin)));
     tag(&mut strangers.bucket, "another");
     strangers.s3("DeleteObjects", emptied);
     strangers.assert_broken(Promise::I1, "no claim ever held that bucket");
 
     // To delete the bucket is a step of its own: the claim is read before it.
-    let mut deleted = late(true, Some(Fault::Twin));
+    let mut deleted = late(true, Some(Fault::Process(ProcessFault::Twin)));
     deleted.s3("DeleteBucket", |bucket| *bucket = None);
     deleted.assert_broken(Promise::I1, "no claim ever held that bucket");
-    deleted.amend_last(|line| line.fault = Some(Fault::Twin));
+    deleted.amend_last(|line| line.fault = Some(Fault::Process(ProcessFault::Twin)));
     deleted.assert_limits(&[Promise::I1, Promise::I12]);
 }
 
@@ -240,7 +241,7 @@ fn a_bucket_is_made_without_its_record_only_where_the_operator_stood_still_while
         story
     };
     late(None).assert_broken(Promise::I12, "without a bucket record");
-    let mut story = late(Some(Fault::Twin));
+    let mut story = late(Some(Fault::Process(ProcessFault::Twin)));
     story.assert_limit(Promise::I12);
     story.s3("PutBucketTagging", |bucket| tag(bucket, UID));
     story.assert_limits(&[Promise::I12, Promise::I12]);
@@ -430,13 +431,13 @@ fn a_bucket_may_stay_untold_only_where_that_pass_could_not_tell() {
         assert!(!judgement.violations.iter().any(|found| found.message.contains(left)), "{judgement:?}");
     };
     let mut died = story.clone();
-    died.amend_last(|line| line.fault = Some(Fault::Crash(CrashPoint::AfterAnswer)));
+    died.amend_last(|line| line.fault = Some(Fault::Process(ProcessFault::Crash(CrashPoint::AfterAnswer))));
     untold(&died);
     for (millis, began_ms, heard) in [(0, 0, false), (0, 1, true), (2000, 1_999, false), (2000, 2_001, true)] {
         let mut stood_still = story.clone();
-        stood_still.amend_last(|line| line.fault = Some(Fault::Slow { millis }));
+        stood_still.amend_last(|line| line.fault = Some(Fault::Call(CallFault::Slow { millis })));
         stood_still.read(KubeVerb::List, began_ms);
-        stood_still.amend_last(|line| line.fault = Some(Fault::Pause { seconds: 600 }));
+        stood_still.amend_last(|line| line.fault = Some(Fault::Process(ProcessFault::Pause { seconds: 600 })));
         if heard {
             stood_still.assert_broken_in_the_end(Promise::I14, left);
         } else {
@@ -481,7 +482,7 @@ fn a_bucket_may_stay_untold_only_where_that_pass_could_not_tell() {
     for (millis, told) in [(0, true), (2000, false)] {
         let mut second = story.clone();
         second.tell_event();
-        second.amend_last(|line| line.fault = Some(Fault::Slow { millis }));
+        second.amend_last(|line| line.fault = Some(Fault::Call(CallFault::Slow { millis })));
         second.lose_event(2000);
         if told {
             second.assert_broken_in_the_end(Promise::I14, left);

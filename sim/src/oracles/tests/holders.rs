@@ -4,7 +4,7 @@ use serde_json::json;
 
 use super::super::Promise;
 use super::story::{By, Story, UID, empty_bucket, encode, key, record, tag};
-use crate::effects::Fault;
+use crate::effects::{Fault, ProcessFault};
 use crate::world::OPERATOR_NAMESPACE;
 
 #[test]
@@ -22,7 +22,7 @@ fn a_claim_without_the_bucket_gets_no_key() {
     story.assert_broken(Promise::I4, "does not hold");
 
     // Decided before another operator let the claim go: a POST says nothing of that.
-    story.amend_last(|line| line.fault = Some(Fault::Twin));
+    story.amend_last(|line| line.fault = Some(Fault::Process(ProcessFault::Twin)));
     story.assert_broken(Promise::I4, "does not hold");
     story.setting.operators = 2;
     story.assert_limit(Promise::I4);

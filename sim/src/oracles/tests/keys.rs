@@ -4,7 +4,7 @@ use serde_json::json;
 
 use super::super::Promise;
 use super::story::{By, Story, consumer, encode, key, key_name};
-use crate::effects::{Fault, KubeVerb};
+use crate::effects::{Fault, KubeVerb, ProcessFault};
 use crate::history::What;
 use crate::world::OPERATOR_NAMESPACE;
 
@@ -257,7 +257,7 @@ fn a_key_that_ended_while_one_of_two_operators_stood_still_is_published_at_a_lim
         story.get_key(2);
         story.read(KubeVerb::Get, 0);
         if stopped {
-            story.amend_last(|line| line.fault = Some(Fault::Twin));
+            story.amend_last(|line| line.fault = Some(Fault::Process(ProcessFault::Twin)));
         }
         story.begin_deletion();
         story.remove(By::Operator, "secrets", OPERATOR_NAMESPACE, &key_name(2));
@@ -284,7 +284,7 @@ fn a_key_that_one_of_two_operators_made_and_deleted_is_made_again_at_a_limit() {
         story.setting.operators = operators;
         story.get_key(2);
         if stopped {
-            story.amend_last(|line| line.fault = Some(Fault::Twin));
+            story.amend_last(|line| line.fault = Some(Fault::Process(ProcessFault::Twin)));
         }
         let sent = story.calls();
         story.mint(2);

@@ -1,9 +1,10 @@
 //! I2 and I3: what is to be kept is kept.
 
+use s3_sim::BucketSnapshot;
+
 use super::super::Promise;
 use super::story::{By, Story};
-use crate::effects::Fault;
-use crate::store::BucketSnapshot;
+use crate::effects::{CallFault, Fault, KubeFault};
 
 #[test]
 fn nothing_is_destroyed_by_a_pass_that_read_the_policy_retain() {
@@ -31,9 +32,9 @@ fn a_read_excuses_what_follows_only_where_it_showed_the_past() {
         story.s3("DeleteBucket", |bucket| *bucket = None);
         story
     };
-    read_with(Fault::Stale { changes: 1 }).assert_limit(Promise::I2);
-    read_with(Fault::LostAnswer).assert_broken(Promise::I2, "whose policy is Retain");
-    read_with(Fault::Slow { millis: 100 }).assert_broken(Promise::I2, "whose policy is Retain");
+    read_with(Fault::Kube(KubeFault::Stale { changes: 1 })).assert_limit(Promise::I2);
+    read_with(Fault::Call(CallFault::LostAnswer)).assert_broken(Promise::I2, "whose policy is Retain");
+    read_with(Fault::Call(CallFault::Slow { millis: 100 })).assert_broken(Promise::I2, "whose policy is Retain");
 }
 
 #[test]

@@ -1,12 +1,12 @@
 //! E1, E3 and L3: nothing at rest, nothing twice, nothing in vain.
 
 use http::Method;
+use seeded::VirtualClock;
 use serde_json::json;
 
 use super::super::Promise;
 use super::story::{By, Story, UID, empty_bucket, key_name, record};
-use crate::determinism::VirtualClock;
-use crate::effects::{Actor, Fault, KubeVerb, Rival};
+use crate::effects::{Actor, Fault, KubeFault, KubeVerb, ProcessFault, Rival};
 use crate::history::What;
 use crate::world::OPERATOR_NAMESPACE;
 
@@ -105,7 +105,9 @@ fn an_own_attempt_that_landed_is_nobody_elses_key() {
         let mut story = Story::bound("Retain");
         story.wait(600);
         story.mint(2);
-        story.amend_last(|line| (line.world, line.fault) = (Some(409), Some(Fault::AlreadyExists(rival))));
+        story.amend_last(|line| {
+            (line.world, line.fault) = (Some(409), Some(Fault::Kube(KubeFault::AlreadyExists(rival))))
+        });
         story
     };
     refused(Rival::Own).assert_broken(Promise::E3, "its 2., and asked for 1");
@@ -271,7 +273,7 @@ fn nobody_waits_too_long_for_a_rotation_that_something_keeps() {
     let mut story = with_a_new_key();
     story.wait(600);
     is_there(&mut story);
-    story.amend_last(|line| line.fault = Some(Fault::Pause { seconds: 100 }));
+    story.amend_last(|line| line.fault = Some(Fault::Process(ProcessFault::Pause { seconds: 100 })));
     story.ask_for_rotation();
     is_there(&mut story);
     later(&mut story, 1060);

@@ -7,13 +7,13 @@ use std::time::Duration;
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use jiff::{SignedDuration, Timestamp};
+use kube_sim::{Asked, Stored};
+use s3_sim::{BucketSnapshot, Versioning};
 use serde_json::{Value, json};
 
 use super::super::{Case, Judgement, Promise, Setting, Shown, judge};
 use crate::effects::{Answer, Call, KubeCall, KubeVerb, Line, S3Call, S3Operation};
 use crate::history::{Called, Event, Facts, History, Used, What};
-use crate::kubernetes::{Asked, Stored};
-use crate::store::{BucketSnapshot, Versioning};
 use crate::world::OPERATOR_NAMESPACE;
 
 pub(super) const UID: &str = "0a1b";

@@ -5,12 +5,12 @@ use std::time::{Duration, Instant};
 use kube::api::{Api, ApiResource, DeleteParams, DynamicObject, Patch, PatchParams};
 use kube::core::GroupVersionKind;
 use rstest::rstest;
+use s3_sim::Versioning;
 use serde_json::json;
 
 use super::super::{Canonical, Case, Judgement, Setting, Shown, canonical, judge};
 use crate::determinism::run_seeded;
 use crate::history::{History, Used, What, facts};
-use crate::store::Versioning;
 use crate::world::{Operator, Options, World};
 
 const BASE: &str = "

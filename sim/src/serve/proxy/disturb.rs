@@ -3,6 +3,7 @@
 use std::task::{Context, Poll};
 
 use bytes::{Bytes, BytesMut};
+use faults::{Application, Surroundings};
 use futures::future::BoxFuture;
 use futures::{StreamExt, TryStreamExt, stream};
 use http::{Request, Response, header, request::Parts};
@@ -13,7 +14,7 @@ use tower::{BoxError, Service, ServiceExt};
 
 use super::body::Body;
 use super::upstream::Upstream;
-use crate::effects::{Call, Fault, Plan, Rival, Surroundings};
+use crate::effects::{Call, Fault, KubeFault, Plan, Rival, S3Fault, StowageFault};
 
 /// Most bytes of a body that has to be gathered: a document of S3, an object of Kubernetes. Real ones are far smaller.
 const MOST_GATHERED: usize = 16 << 20;
@@ -38,12 +39,12 @@ pub(super) enum Disturbance {
 impl Disturbance {
     fn of(fault: Fault) -> Option<Self> {
         Some(match fault {
-            Fault::WatchCut => Self::Cut,
-            Fault::WatchGone => Self::Gone,
-            Fault::WatchSilent => Self::Silent,
-            Fault::WatchDuplicate => Self::Duplicated,
-            Fault::Truncated => Self::Truncated,
-            Fault::AlreadyExists(rival) => Self::Taken(rival),
+            Fault::Kube(KubeFault::WatchCut) => Self::Cut,
+            Fault::Kube(KubeFault::WatchGone) => Self::Gone,
+            Fault::Kube(KubeFault::WatchSilent) => Self::Silent,
+            Fault::Kube(KubeFault::WatchDuplicate) => Self::Duplicated,
+            Fault::S3(S3Fault::Truncated) => Self::Truncated,
+            Fault::Kube(KubeFault::AlreadyExists(rival)) => Self::Taken(rival),
             _ => return None,
         })
     }
@@ -60,8 +61,10 @@ pub struct Unplayable(pub Fault);
 /// # Errors
 /// Names the first fault that it can't.
 pub(super) fn check(plan: &Plan) -> Result<(), Unplayable> {
-    let playable =
-        |fault: Fault| Disturbance::of(fault).is_some() || !(fault.needs_surroundings() || fault.stops_process());
+    let playable = |fault: Fault| {
+        let elsewhere = fault.applied().needs_world() || matches!(fault.applied(), Application::Standstill(_));
+        Disturbance::of(fault).is_some() || !elsewhere
+    };
     let unplayable = plan.entries.iter().map(|entry| entry.fault).find(|fault| !playable(*fault));
     unplayable.map_or(Ok(()), |fault| Err(Unplayable(fault)))
 }
@@ -70,7 +73,7 @@ pub(super) fn check(plan: &Plan) -> Result<(), Unplayable> {
 #[derive(Debug)]
 pub(super) struct OnTheWay;
 
-impl Surroundings for OnTheWay {
+impl Surroundings<StowageFault> for OnTheWay {
     fn expect(&self, _: &Plan) {}
 
     fn befall(&self, fault: Fault, _: &Call, request: &mut Parts) {

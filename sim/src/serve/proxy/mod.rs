@@ -22,19 +22,17 @@ use std::io;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use http::{Request, Response};
-use hyper::body::Incoming;
-use tower::{BoxError, Layer, Service, ServiceExt, service_fn};
-
-use super::server::Server;
-use crate::effects::{EffectLayer, Effects, Instance, Plan};
-
 pub use body::Body;
 pub use control::{Crash, EffectLine, router};
 pub use disturb::Unplayable;
+use disturb::{Disturbed, OnTheWay, check};
+use http::{Request, Response};
+use hyper::body::Incoming;
+use tower::{BoxError, Layer, Service, ServiceExt, service_fn};
 pub use upstream::{Upstream, UpstreamError};
 
-use disturb::{Disturbed, OnTheWay, check};
+use super::server::Server;
+use crate::effects::{EffectLayer, Effects, Instance, Plan};
 
 /// The faults that one operator meets on its way to real servers. Clones are the same.
 #[derive(Clone, Debug)]

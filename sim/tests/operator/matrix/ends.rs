@@ -1,6 +1,6 @@
 //! What a fault may make of a scenario's end, where that can't or need not be what the user wanted first.
 
-use stowage_sim::effects::{Edit, Fault, Feature, Rival, Tampering};
+use stowage_sim::effects::{Edit, Fault, Feature, KubeFault, Rival, S3Fault, StowageFault, Tampering};
 use stowage_sim::world::World;
 
 use super::Scenario;
@@ -10,21 +10,25 @@ use crate::support::{object, ready};
 fn reasons(fault: Fault) -> &'static [&'static str] {
     match fault {
         // A stranger has the name: of the bucket, the record, the credential or the consumer Secret.
-        Fault::BucketExists => &["BucketExists"],
-        Fault::AlreadyExists(Rival::Foreign) => &["BucketNameConflict", "CreationInconsistent", "SecretConflict"],
-        Fault::Usurp { .. } => &["BucketExists", "BucketMissing", "BucketNameConflict"],
+        Fault::S3(S3Fault::BucketExists) => &["BucketExists"],
+        Fault::Kube(KubeFault::AlreadyExists(Rival::Foreign)) => {
+            &["BucketNameConflict", "CreationInconsistent", "SecretConflict"]
+        }
+        Fault::Project(StowageFault::Usurp { .. }) => &["BucketExists", "BucketMissing", "BucketNameConflict"],
         // A bucket that was bound is never replaced by an empty one.
-        Fault::Vanish => &["BucketMissing"],
+        Fault::S3(S3Fault::Vanish) => &["BucketMissing"],
         // Without its owner reference it is nobody's.
-        Fault::Tamper(Tampering::DisownConsumer) => &["SecretConflict"],
+        Fault::Project(StowageFault::Tamper(Tampering::DisownConsumer)) => &["SecretConflict"],
         // Until the former UID's record is swept.
-        Fault::Recreate => &["BucketNameConflict"],
-        Fault::Edit(Edit::Pause) => &["Paused"],
+        Fault::Project(StowageFault::Recreate) => &["BucketNameConflict"],
+        Fault::Project(StowageFault::Edit(Edit::Pause)) => &["Paused"],
         // While the claim goes, without force: somebody has to decide.
-        Fault::Edit(Edit::Delete | Edit::NoForce) | Fault::LateWrite => &["BucketNotEmpty"],
-        Fault::Locked => &["DeletionBlocked"],
+        Fault::Project(StowageFault::Edit(Edit::Delete | Edit::NoForce)) | Fault::S3(S3Fault::LateWrite) => {
+            &["BucketNotEmpty"]
+        }
+        Fault::S3(S3Fault::Locked) => &["DeletionBlocked"],
         // Versions that can't be listed can't be deleted.
-        Fault::NotImplemented(Feature::Versioning) => &["Purging"],
+        Fault::S3(S3Fault::NotImplemented(Feature::Versioning)) => &["Purging"],
         _ => &[],
     }
 }
@@ -37,15 +41,17 @@ pub(super) fn has_come(scenario: &Scenario, world: &World, fault: Option<Fault>)
     let goes = scenario.name.starts_with("delete");
     reasons(fault).contains(&reason.as_str())
         || match fault {
-            Fault::Tamper(Tampering::StripFinalizers) => claim.is_null(),
+            Fault::Project(StowageFault::Tamper(Tampering::StripFinalizers)) => claim.is_null(),
             // What is nobody's stays where it is.
-            Fault::Tamper(Tampering::DisownConsumer) if goes => claim.is_null(),
-            Fault::Tamper(Tampering::DisownConsumer) => {
+            Fault::Project(StowageFault::Tamper(Tampering::DisownConsumer)) if goes => claim.is_null(),
+            Fault::Project(StowageFault::Tamper(Tampering::DisownConsumer)) => {
                 scenario.name == "rename"
                     && claim["status"]["boundSecretName"] == claim["spec"]["writeConnectionSecretToRef"]["name"]
             }
             // The one that was made again is nobody's to delete.
-            Fault::Recreate => goes && reason == "Bound" && claim["metadata"]["deletionTimestamp"].is_null(),
+            Fault::Project(StowageFault::Recreate) => {
+                goes && reason == "Bound" && claim["metadata"]["deletionTimestamp"].is_null()
+            }
             _ => false,
         }
 }
@@ -54,8 +60,11 @@ pub(super) fn has_come(scenario: &Scenario, world: &World, fault: Option<Fault>)
 pub(super) fn most_keys(fault: Option<Fault>) -> usize {
     match fault {
         // The former UID's key goes with its record.
-        Some(Fault::Recreate) => 2,
-        Some(Fault::Tamper(Tampering::DisownConsumer) | Fault::Edit(Edit::Pause)) => 2,
+        Some(Fault::Project(StowageFault::Recreate)) => 2,
+        Some(
+            Fault::Project(StowageFault::Tamper(Tampering::DisownConsumer))
+            | Fault::Project(StowageFault::Edit(Edit::Pause)),
+        ) => 2,
         _ => 1,
     }
 }

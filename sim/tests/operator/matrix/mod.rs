@@ -12,7 +12,9 @@ use std::time::{Duration, Instant};
 
 use futures::future::BoxFuture;
 use stowage_sim::determinism::run_seeded;
-use stowage_sim::effects::{Call, CrashPoint, EffectPattern, Fault, KubeVerb, Plan};
+use stowage_sim::effects::{
+    Call, CrashPoint, EffectPattern, Fault, KubeVerb, Plan, ProcessFault, S3Fault, StowageFault,
+};
 use stowage_sim::world::{Options, World};
 
 use crate::support::Stage;
@@ -65,7 +67,15 @@ fn run(scenario: &Scenario, plan: Plan) -> Run {
         let trace = stage.world.effects.trace();
         let calls = trace.lines().iter().map(|line| (line.number, line.call.clone())).collect();
         // At the next look at a bucket, at the next sweep, or when the operator goes on.
-        let shows_late = matches!(fault, Some(Fault::Vanish | Fault::Usurp { .. } | Fault::Twin | Fault::Pause { .. }));
+        let shows_late = matches!(
+            fault,
+            Some(
+                Fault::S3(S3Fault::Vanish)
+                    | Fault::Project(StowageFault::Usurp { .. })
+                    | Fault::Process(ProcessFault::Twin)
+                    | Fault::Process(ProcessFault::Pause { .. })
+            )
+        );
         stage.world.pass(if shows_late { RESYNC } else { AFTERMATH }).await;
         stage.world.run_cluster_controllers();
         oracles::assert_sound(&stage, fault).await;
@@ -109,7 +119,7 @@ fn matrix(scenario: &Scenario, faults: impl Fn(&Fault) -> bool) {
     let start = Instant::now();
     let undisturbed = run(scenario, Plan::default());
     let effects = undisturbed.calls.iter().filter(|(number, _)| *number > undisturbed.before).count();
-    let with_crashes = faults(&Fault::Crash(CrashPoint::Before));
+    let with_crashes = faults(&Fault::Process(ProcessFault::Crash(CrashPoint::Before)));
     let (mut schedules, mut crashes, mut limits, mut failures) = (0, 0, 0, Vec::new());
     for fault in Fault::all_single().into_iter().filter(faults) {
         for (number, call) in &undisturbed.calls {
@@ -127,7 +137,7 @@ fn matrix(scenario: &Scenario, faults: impl Fn(&Fault) -> bool) {
             let number = (*number).try_into().expect("effects are counted from 1");
             let plan = Plan::single(EffectPattern::Number(number), fault);
             schedules += 1;
-            crashes += usize::from(matches!(fault, Fault::Crash(_)));
+            crashes += usize::from(matches!(fault, Fault::Process(ProcessFault::Crash(_))));
             match catch_unwind(AssertUnwindSafe(|| run(scenario, plan.clone()))) {
                 Ok(run) => assert!(run.unfired.is_empty(), "{plan} met no call"),
                 Err(panic) => failures.push(format!("{plan} ({call}): {}", first_line(&*panic))),
@@ -149,11 +159,12 @@ fn matrix(scenario: &Scenario, faults: impl Fn(&Fault) -> bool) {
 /// after the look at its tags, and before the calls that empty it, can't be told from ourselves.
 fn is_beyond_proof(fault: Fault, call: &Call) -> bool {
     let empties = ["ListMultipartUploads", "AbortMultipartUpload", "ListObjectVersions"];
-    fault == Fault::Usurp { empty: false } && matches!(call, Call::S3(call) if empties.contains(&call.operation.name()))
+    fault == Fault::Project(StowageFault::Usurp { empty: false })
+        && matches!(call, Call::S3(call) if empties.contains(&call.operation.name()))
 }
 
 fn is_of_watches(fault: Fault) -> bool {
-    use stowage_sim::effects::call::CallKind;
+    use stowage_sim::effects::CallKind;
     let on = |verb| fault.check(CallKind::Kube(verb)).is_ok();
     on(KubeVerb::Watch) && !on(KubeVerb::Create)
 }
@@ -172,7 +183,12 @@ fn first_about_claim(undisturbed: &Run) -> u64 {
 
 /// The faults that are somebody's hands in the world, and the others: two halves of about one size.
 fn by_hand(fault: &Fault) -> bool {
-    matches!(fault, Fault::Recreate | Fault::Tamper(_) | Fault::Edit(_))
+    matches!(
+        fault,
+        Fault::Project(StowageFault::Recreate)
+            | Fault::Project(StowageFault::Tamper(_))
+            | Fault::Project(StowageFault::Edit(_))
+    )
 }
 
 macro_rules! matrices {

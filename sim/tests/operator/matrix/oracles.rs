@@ -1,7 +1,7 @@
 //! What holds in the end of every run, whatever it came to.
 
 use serde_json::Value;
-use stowage_sim::effects::Fault;
+use stowage_sim::effects::{Fault, S3Fault, StowageFault};
 use stowage_sim::world::{ADMIN_SECRET_KEY, OPERATOR_NAMESPACE, World};
 
 use super::ends::most_keys;
@@ -58,11 +58,11 @@ fn assert_strangers_untouched(stage: &Stage, fault: Option<Fault>) {
     let world = &stage.world;
     for (name, bucket) in world.store.buckets() {
         assert_eq!(name, BUCKET, "a bucket that nobody asked for");
-        if fault == Some(Fault::BucketExists) && bucket.owner == "stranger" {
+        if fault == Some(Fault::S3(S3Fault::BucketExists)) && bucket.owner == "stranger" {
             assert_eq!(bucket.tags, None);
         }
     }
-    if fault == Some(Fault::Usurp { empty: false }) {
+    if fault == Some(Fault::Project(StowageFault::Usurp { empty: false })) {
         assert!(world.store.objects(BUCKET).contains_key("theirs"), "another's object is gone\n{}", stage.trace());
     }
     for stored in world.cluster.objects().iter().filter(|stored| stored.plural == "secrets") {

@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use futures::FutureExt;
 use futures::future::BoxFuture;
+use s3_sim::Versioning;
 use serde_json::{Value, json};
-use stowage_sim::effects::{Edit, Fault, Feature, Tampering};
-use stowage_sim::store::Versioning;
+use stowage_sim::effects::{Edit, Fault, Feature, S3Fault, StowageFault, Tampering};
 use stowage_sim::world::{ADMIN_ACCOUNT, OPERATOR_NAMESPACE, World};
 
 use super::Scenario;
@@ -180,7 +180,14 @@ fn assert_bound(stage: &Stage, fault: Option<Fault>) {
     let world = &stage.world;
     let claim = claim_object(world);
     let bucket = world.store.bucket(BUCKET).expect("a bound claim has a bucket");
-    let others = matches!(fault, Some(Fault::Recreate | Fault::Usurp { .. } | Fault::NotImplemented(Feature::Tagging)));
+    let others = matches!(
+        fault,
+        Some(
+            Fault::Project(StowageFault::Recreate)
+                | Fault::Project(StowageFault::Usurp { .. })
+                | Fault::S3(S3Fault::NotImplemented(Feature::Tagging))
+        )
+    );
     if !others {
         let tags = bucket.tags.expect("the bucket is tagged");
         assert_eq!(Some(tags["broker.stowage.io/claim-uid"].as_str()), claim["metadata"]["uid"].as_str());
@@ -192,11 +199,18 @@ fn assert_bound(stage: &Stage, fault: Option<Fault>) {
 /// Nothing of the claim is left but its bucket with the data in it.
 fn assert_gone(stage: &Stage, fault: Option<Fault>) {
     let world = &stage.world;
-    let by_hand = matches!(fault, Some(Fault::Tamper(Tampering::StripFinalizers)));
+    let by_hand = matches!(fault, Some(Fault::Project(StowageFault::Tamper(Tampering::StripFinalizers))));
     if !by_hand {
         assert_eq!(internal_of(world, "photos"), Vec::<String>::new(), "{}", stage.trace());
     }
-    let deleted = matches!(fault, Some(Fault::Vanish | Fault::Usurp { .. } | Fault::Edit(Edit::Force)));
+    let deleted = matches!(
+        fault,
+        Some(
+            Fault::S3(S3Fault::Vanish)
+                | Fault::Project(StowageFault::Usurp { .. })
+                | Fault::Project(StowageFault::Edit(Edit::Force))
+        )
+    );
     if !deleted {
         assert!(world.store.objects(BUCKET).contains_key("data"), "the bucket is retained\n{}", stage.trace());
     }
@@ -207,9 +221,12 @@ fn assert_gone_with_bucket(stage: &Stage, fault: Option<Fault>) {
     let world = &stage.world;
     assert_eq!(internal_of(world, "photos"), Vec::<String>::new(), "{}", stage.trace());
     let kept = match fault {
-        Some(Fault::Usurp { .. } | Fault::Edit(Edit::Retain)) => true,
+        Some(Fault::Project(StowageFault::Usurp { .. }) | Fault::Project(StowageFault::Edit(Edit::Retain))) => true,
         // Without a record, or with tags that don't show, nothing proves it ours.
-        Some(Fault::Tamper(Tampering::DeleteRecord | Tampering::StripFinalizers) | Fault::StaleRead) => true,
+        Some(
+            Fault::Project(StowageFault::Tamper(Tampering::DeleteRecord | Tampering::StripFinalizers))
+            | Fault::S3(S3Fault::StaleRead),
+        ) => true,
         _ => false,
     };
     if !kept {
@@ -220,7 +237,7 @@ fn assert_gone_with_bucket(stage: &Stage, fault: Option<Fault>) {
 /// The bucket is as it was: data, settings and tags.
 fn assert_adopted(stage: &Stage, fault: Option<Fault>) {
     let world = &stage.world;
-    if matches!(fault, Some(Fault::Vanish | Fault::Usurp { .. })) {
+    if matches!(fault, Some(Fault::S3(S3Fault::Vanish) | Fault::Project(StowageFault::Usurp { .. }))) {
         return;
     }
     assert_eq!(claim_object(world)["status"]["bucketOrigin"], "Adopted");

@@ -1,0 +1,45 @@
+//! The contract as types: both kinds, their conditions, the wire format of the Secrets, and the
+//! names that can't be wrong. No I/O.
+//!
+//! Raw objects ([`BucketClaim`], [`S3Backend`]) are what the API server stores. They are parsed once,
+//! by [`Claim::parse`] and [`Backend::parse`]; nothing downstream reads the raw ones.
+
+#[expect(clippy::duplicated_attributes, reason = "every printer column is a printcolumn(..)")]
+mod backend;
+mod claim;
+mod condition;
+mod crd;
+mod names;
+mod parsed;
+mod quantity;
+mod schema;
+mod secrets;
+mod template;
+pub mod wire;
+
+pub use backend::{
+    AddressingStyle, AdminCredentialsSecretRef, AdoptionPolicy, AllowedNamespaces, BackendTls, CaBundleSecretRef,
+    LabelRequirement, LabelSelector, S3Backend, S3BackendSpec, S3BackendStatus,
+};
+pub use claim::{
+    AnonymousAccess, AnonymousMode, BackendRef, BucketClaim, BucketClaimSpec, BucketClaimStatus, BucketOrigin,
+    ConnectionSecretRef, DeletionPolicy, Phase, PinnedBackend, PurgeProgress, Quota, RotationMode, RotationPolicy,
+    Versioning,
+};
+pub use condition::{BackendReason, ConditionType, Reason, merge_conditions};
+pub use crd::{bucket_claim_crd, crds, s3_backend_crd};
+pub use names::{AccessKeyId, BucketName, ClaimRef, ClaimUid, Endpoint, InvalidName, RecordName};
+pub use parsed::{Backend, BackendAccess, Claim, Deletion, Desired, InvalidSpec, ObjectId, Rotation};
+pub use quantity::{Bytes, InvalidQuantity, Quantity};
+pub use secrets::{
+    AnonymousBinding, BucketRecord, ConsumerContent, Credential, CredentialFacts, DamagedSecret, Gateway,
+    SecretContent, SecretKey,
+};
+pub use template::{InvalidTemplate, NameTemplate};
+
+/// API group of both kinds (spec §1).
+pub const GROUP: &str = "broker.stowage.io";
+/// API version of both kinds (spec §1).
+pub const VERSION: &str = "v1alpha1";
+/// The finalizer that keeps a claim until its bucket and credentials are dealt with (spec §1).
+pub const FINALIZER: &str = "broker.stowage.io/bucketclaim-protection";

@@ -1,0 +1,102 @@
+//! The bucket record: who holds a bucket.
+
+use k8s_openapi::api::core::v1::Secret;
+
+use super::super::names::{BucketName, ClaimRef, ClaimUid, Endpoint, RecordName};
+use super::super::wire::Role;
+use super::{DamagedSecret, Data, Fields, SecretContent, labels};
+
+/// Who holds a bucket, and all that the operator remembers of a claim besides its credentials (spec §2).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BucketRecord {
+    /// The holder's namespace and name.
+    pub claim: ClaimRef,
+    /// The holder's UID: the proof.
+    pub uid: ClaimUid,
+    /// Name of the S3Backend.
+    pub backend: String,
+    /// Its endpoint when the record was made.
+    pub endpoint: Endpoint,
+    /// The bucket.
+    pub bucket: BucketName,
+    /// The bucket was seen absent while this record was held.
+    pub absence: bool,
+    /// The bucket is never to be destroyed: it was taken over, or the claim has moved away from it (`origin: Adopted`).
+    /// Never taken back.
+    pub adopted: bool,
+    /// The claim was bound once: noted before a `Delete` pass revokes, and wherever the Secrets that tell of it may go.
+    pub settled: bool,
+    /// The credential generation aimed at, 1 at first.
+    pub generation: u64,
+    /// The last rotate request that was acted on.
+    pub handled_rotate_request: Option<String>,
+}
+
+impl BucketRecord {
+    /// The data key of `absence`, the only one that is ever taken away again.
+    pub const ABSENCE: &str = "absence";
+
+    /// The record's name, which is what makes the holder unique.
+    pub fn name(&self) -> RecordName {
+        RecordName::of(&self.endpoint, &self.bucket)
+    }
+
+    /// Whether the other record is of the same bucket at the same endpoint, and has the same name with that.
+    pub fn is_of_bucket_of(&self, other: &Self) -> bool {
+        self.bucket == other.bucket && self.endpoint == other.endpoint
+    }
+
+    /// The Secret to write.
+    pub fn content(&self, operator_namespace: &str) -> SecretContent {
+        let mut data = Data::default();
+        data.text("claim_namespace", &self.claim.namespace);
+        data.text("claim_name", &self.claim.name);
+        data.text("claim_uid", self.uid.as_str());
+        data.text("backend", &self.backend);
+        data.text("endpoint", self.endpoint.as_str());
+        data.text("bucket_name", self.bucket.as_str());
+        data.flag(Self::ABSENCE, self.absence.then_some("true"));
+        data.flag("origin", self.adopted.then_some("Adopted"));
+        data.flag("settled", self.settled.then_some("true"));
+        data.text("generation", &self.generation.to_string());
+        data.flag("handled-rotate-request", self.handled_rotate_request.as_deref());
+        let (labels, annotations) =
+            labels(Role::BucketRecord, &self.claim, &self.uid, &self.backend, &self.bucket, &[]);
+        SecretContent {
+            namespace: operator_namespace.to_owned(),
+            name: self.name().to_string(),
+            labels,
+            annotations,
+            data: data.0,
+            owner: None,
+        }
+    }
+
+    /// Reads a record.
+    ///
+    /// # Errors
+    /// When a field is missing or damaged, or the name is not the one that the content asks for.
+    pub fn read(secret: &Secret) -> Result<Self, DamagedSecret> {
+        let fields = Fields(secret);
+        let record = Self {
+            claim: ClaimRef {
+                namespace: fields.text("claim_namespace")?.to_owned(),
+                name: fields.text("claim_name")?.to_owned(),
+            },
+            uid: ClaimUid::new(fields.text("claim_uid")?),
+            backend: fields.text("backend")?.to_owned(),
+            endpoint: fields.parse("endpoint", |text| Endpoint::parse(text).ok())?,
+            bucket: fields.parse("bucket_name", |text| BucketName::parse(text).ok())?,
+            absence: fields.optional(Self::ABSENCE) == Some("true"),
+            adopted: fields.optional("origin") == Some("Adopted"),
+            settled: fields.optional("settled") == Some("true"),
+            generation: fields.parse("generation", |text| text.parse().ok().filter(|n| *n > 0))?,
+            handled_rotate_request: fields.optional("handled-rotate-request").map(str::to_owned),
+        };
+        if secret.metadata.name.as_deref() == Some(record.name().as_str()) {
+            Ok(record)
+        } else {
+            Err(fields.damaged("bucket_name"))
+        }
+    }
+}

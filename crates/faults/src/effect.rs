@@ -1,0 +1,205 @@
+//! One call on its way from a client to the service behind, with the fault that befalls it.
+
+use std::io;
+
+use futures::future::pending;
+use http::{Request, Response};
+use tower::{BoxError, Service, ServiceExt};
+
+use super::answer::Answered;
+use super::call::Call;
+use super::families::CrashPoint;
+use super::fault::Fault;
+use super::instance::Instance;
+use super::layer::Effects;
+use super::row::{Application, Refusal, Vocabulary};
+use super::standstill::Stop;
+use super::trace::Answer;
+
+/// A call on its way. Dropped before its answer, it says so in the trace.
+pub(super) struct Effect<V: Vocabulary> {
+    pub(super) effects: Effects<V>,
+    pub(super) instance: Instance,
+    pub(super) number: u64,
+    pub(super) call: Call,
+    pub(super) fault: Option<Fault<V>>,
+}
+
+/// The caller never hears of this call again, because the operator is dead or nobody answers.
+struct Silence;
+
+type Outcome<B> = Result<Result<Response<B>, BoxError>, Silence>;
+
+impl<V: Vocabulary> Effect<V> {
+    /// The call from beginning to end, unless its instance dies before.
+    pub(super) async fn run<S, Q, B>(self, inner: S, request: Request<Q>) -> Result<Response<B>, BoxError>
+    where
+        S: Service<Request<Q>, Response = Response<B>>,
+        S::Error: Into<BoxError>,
+        B: From<Vec<u8>>,
+    {
+        let answered = tokio::select! {
+            biased;
+            () = self.instance.is_over() => Err(Silence),
+            answered = self.answered(inner, request) => answered,
+        };
+        let Ok(answer) = answered else {
+            return pending().await;
+        };
+        self.effects.amend(self.number, |line| {
+            line.answer = match &answer {
+                Ok(response) => Answer::Status(response.status().as_u16()),
+                Err(_) => Answer::Broken,
+            };
+        });
+        answer
+    }
+
+    /// The call with its fault. An answer is read when the operator moves.
+    async fn answered<S, Q, B>(&self, inner: S, request: Request<Q>) -> Outcome<B>
+    where
+        S: Service<Request<Q>, Response = Response<B>>,
+        S::Error: Into<BoxError>,
+        B: From<Vec<u8>>,
+    {
+        let answered = self.with_fault(inner, request).await;
+        self.instance.moves().await;
+        answered
+    }
+
+    async fn with_fault<S, Q, B>(&self, inner: S, request: Request<Q>) -> Outcome<B>
+    where
+        S: Service<Request<Q>, Response = Response<B>>,
+        S::Error: Into<BoxError>,
+        B: From<Vec<u8>>,
+    {
+        let Some(fault) = self.fault.filter(|fault| fault.concerns(&self.call)) else {
+            return self.reach_world(inner, request).await;
+        };
+        let request = match self.befall(fault, request) {
+            Ok(request) => request,
+            Err(nowhere) => return Ok(Err(nowhere)),
+        };
+        match fault.applied() {
+            Application::RequestLost => Ok(Err(connection_lost())),
+            Application::AnswerLost => {
+                // Dropped whatever it is, also an error.
+                let _lost = self.reach_world(inner, request).await?;
+                Ok(Err(connection_lost()))
+            }
+            Application::NoListener => Ok(Err(io::Error::from(io::ErrorKind::ConnectionRefused).into())),
+            Application::Silence => Err(Silence),
+            Application::Delay(time) => {
+                tokio::time::sleep(time).await;
+                self.reach_world(inner, request).await
+            }
+            Application::Standstill(stop) => {
+                self.stand_still(stop).await;
+                self.reach_world(inner, request).await
+            }
+            Application::Crash(point) => self.with_crash(point, inner, request).await,
+            Application::Answer(Refusal::AtOnce) | Application::WorldThenAnswer => self.refused(fault),
+            Application::Answer(Refusal::After(time)) => {
+                tokio::time::sleep(time).await;
+                self.refused(fault)
+            }
+            Application::Answer(Refusal::CarriedOut) => {
+                let _hidden = self.reach_world(inner, request).await?;
+                self.refused(fault)
+            }
+            Application::World => self.reach_world(inner, request).await,
+        }
+    }
+
+    /// Lets what happens in the world happen.
+    fn befall<Q>(&self, fault: Fault<V>, request: Request<Q>) -> Result<Request<Q>, BoxError> {
+        if !fault.applied().needs_world() {
+            return Ok(request);
+        }
+        let surroundings = self.effects.surroundings.as_ref();
+        let surroundings = surroundings.ok_or_else(|| format!("{fault} has no world to happen in"))?;
+        let (mut head, body) = request.into_parts();
+        surroundings.befall(fault, &self.call, &mut head);
+        Ok(Request::from_parts(head, body))
+    }
+
+    /// The operator stops before the request is sent, and goes on with it later, whatever has become of the world.
+    async fn stand_still(&self, stop: Stop) {
+        self.instance.stop(stop);
+        self.instance.moves().await;
+    }
+
+    async fn with_crash<S, Q, B>(&self, point: CrashPoint, inner: S, request: Request<Q>) -> Outcome<B>
+    where
+        S: Service<Request<Q>, Response = Response<B>>,
+        S::Error: Into<BoxError>,
+    {
+        match point {
+            CrashPoint::Before => {
+                self.instance.crash(self.number);
+                Err(Silence)
+            }
+            CrashPoint::AfterEffect => {
+                let _unseen = self.reach_world(inner, request).await?;
+                self.instance.crash(self.number);
+                Err(Silence)
+            }
+            CrashPoint::AfterAnswer => {
+                let answer = self.reach_world(inner, request).await?;
+                self.instance.doom(self.number);
+                Ok(answer)
+            }
+        }
+    }
+
+    /// Hands the request to the service behind, unless the instance has died on the way.
+    async fn reach_world<S, Q, B>(&self, inner: S, request: Request<Q>) -> Outcome<B>
+    where
+        S: Service<Request<Q>, Response = Response<B>>,
+        S::Error: Into<BoxError>,
+    {
+        if !self.instance.may_act() {
+            return Err(Silence);
+        }
+        let host = request.uri().authority().map(ToString::to_string).unwrap_or_default();
+        let answer = inner.oneshot(self.arrives(request)).await.map_err(Into::into);
+        if let Ok(response) = &answer {
+            let status = response.status().as_u16();
+            self.effects.amend(self.number, |line| line.world = Some(status));
+            if let Some(surroundings) = &self.effects.surroundings {
+                surroundings.carried_out(self.number, &self.call, &host, status);
+            }
+        }
+        Ok(answer)
+    }
+
+    /// Tells the world of the request.
+    fn arrives<Q>(&self, request: Request<Q>) -> Request<Q> {
+        let Some(surroundings) = &self.effects.surroundings else { return request };
+        let (mut head, body) = request.into_parts();
+        surroundings.arrives(self.number, &self.call, &mut head);
+        Request::from_parts(head, body)
+    }
+
+    /// The fault's own answer. Faults are given to calls that they can apply to, so there is one.
+    fn refused<B: From<Vec<u8>>>(&self, fault: Fault<V>) -> Outcome<B> {
+        let answer = fault.answer(&self.call).map(Answered::response);
+        Ok(answer.ok_or_else(|| format!("{fault} has no answer to {}", self.call).into()))
+    }
+}
+
+impl<V: Vocabulary> Drop for Effect<V> {
+    fn drop(&mut self) {
+        let end = if self.instance.is_dead() { Answer::Died } else { Answer::Dropped };
+        self.effects.amend(self.number, |line| {
+            if line.answer == Answer::Pending {
+                line.answer = end;
+            }
+        });
+    }
+}
+
+/// One error for both directions: from outside, a lost request and a lost answer look alike.
+fn connection_lost() -> BoxError {
+    io::Error::from(io::ErrorKind::ConnectionReset).into()
+}

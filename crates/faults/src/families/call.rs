@@ -1,0 +1,37 @@
+//! What can happen to any call, whoever answers it.
+
+use std::time::Duration;
+
+use crate::row::{Application, Calls, Parameter, Row, Vocabulary};
+
+/// A fault of the connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CallFault {
+    /// The request never arrives: no effect, and the connection breaks.
+    LostRequest,
+    /// The request is carried out, then the connection breaks. The caller sees exactly what it sees of [`CallFault::LostRequest`].
+    LostAnswer,
+    /// The request never arrives and no answer ever comes; only the caller's own deadline ends it.
+    Hang,
+    /// The request takes this long to arrive. A caller that gives up meanwhile has taken it back.
+    Slow {
+        /// Milliseconds on the way.
+        millis: u64,
+    },
+}
+
+impl Vocabulary for CallFault {
+    fn all() -> Vec<Self> {
+        vec![Self::LostRequest, Self::LostAnswer, Self::Hang, Self::Slow { millis: 2000 }]
+    }
+
+    fn row(self) -> Row<Self> {
+        match self {
+            Self::LostRequest => Row::new("lost-request", Calls::ANY, Application::RequestLost),
+            Self::LostAnswer => Row::new("lost-answer", Calls::ANY, Application::AnswerLost),
+            Self::Hang => Row::new("hang", Calls::ANY, Application::Silence),
+            Self::Slow { millis } => Row::new("slow", Calls::ANY, Application::Delay(Duration::from_millis(millis)))
+                .with(Parameter::Millis { millis, with: |millis| Self::Slow { millis } }),
+        }
+    }
+}

@@ -1,0 +1,287 @@
+//! What can happen to a call to the Kubernetes API, and how that answers it.
+//!
+//! The answers are, where clients look, byte for byte what an API server sends.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use crate::answer::Answered;
+use crate::call::{Call, KubeCall, KubeVerb};
+use crate::row::{Application, Calls, Lasts, Parameter, Refusal, Row, Vocabulary};
+use crate::words;
+
+/// How long the API server waits for an admission webhook.
+const WEBHOOK_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// A fault of the Kubernetes API.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum KubeFault {
+    /// A Kubernetes write is refused because a rival wrote first: 409, reason `Conflict`, not carried out.
+    Conflict,
+    /// A create finds its name taken by an object that was made a moment before: 409, reason `AlreadyExists`.
+    AlreadyExists(Rival),
+    /// A Kubernetes write is answered with 500, reason `InternalError`.
+    ServerError(Applied),
+    /// A Kubernetes write is answered with 429 and a `Retry-After`, not carried out.
+    Throttle {
+        /// Seconds the server asks to wait.
+        seconds: u32,
+    },
+    /// A Kubernetes write is refused by RBAC: 403, reason `Forbidden`.
+    Forbidden,
+    /// A Kubernetes write is refused by an admission webhook that names no code of its own: 400, the API server's default.
+    Denied,
+    /// An admission webhook doesn't answer: ten seconds later 500, reason `InternalError`, not carried out.
+    WebhookTimeout,
+    /// Something can't be created because a ResourceQuota is used up: 403, reason `Forbidden`.
+    QuotaExceeded,
+    /// Something can't be created because its namespace is going away: 403 with the cause `NamespaceTerminating`.
+    NamespaceTerminating,
+    /// A GET or LIST is answered as the kind stood this many of its changes ago, own writes included, under that time's
+    /// version. A watch tells each event once this many further changes of its kind are stored, or five seconds late.
+    Stale {
+        /// Changes that the answer is behind.
+        changes: u32,
+    },
+    /// A LIST is answered as the kind stood half of its history ago, under that time's version.
+    Rewind,
+    /// A watch gathers changes for five seconds and tells one for each object: an object added and deleted meanwhile is
+    /// never seen, one deleted and made again is modified.
+    Collapse,
+    /// A watch ends where its first event would have come.
+    WatchCut,
+    /// A watch begins with 410: its version is forgotten.
+    WatchGone,
+    /// A watch tells nothing and never ends; only the caller's own deadline ends it.
+    WatchSilent,
+    /// A watch tells each event twice.
+    WatchDuplicate,
+    /// A LIST is answered with 410, reason `Expired`, as one is whose continue token is too old.
+    ExpiredContinue,
+    /// A LIST is answered in reverse order.
+    Shuffle,
+    /// From this write on the cluster's own controllers (garbage collector, namespace controller) do nothing for a minute.
+    GcLate,
+}
+
+words! {
+    /// Whether a request that is answered with an error was carried out nevertheless.
+    Applied {
+        /// It was.
+        Applied = "applied",
+        /// It was not.
+        Not = "not",
+    }
+}
+
+words! {
+    /// Whose object it is that took a name.
+    Rival {
+        /// A stranger's, with other content and nobody's labels.
+        Foreign = "foreign",
+        /// The very object that the request wanted, as if an earlier attempt had landed.
+        Own = "own",
+    }
+}
+
+const WRITES: Calls =
+    Calls::kube(KubeVerb::is_write, "Kubernetes writes (create, update, patch, delete, deletecollection)");
+const CREATES: Calls = Calls::kube(|verb| verb == KubeVerb::Create, "Kubernetes creates");
+const MAY_CREATE: Calls = Calls::kube(KubeVerb::may_create, "Kubernetes writes that may create (create, patch)");
+const READS: Calls = Calls::kube(|verb| !verb.is_write(), "Kubernetes reads (get, list, watch)");
+const LISTS: Calls = Calls::kube(|verb| verb == KubeVerb::List, "Kubernetes lists");
+const WATCHES: Calls = Calls::kube(|verb| verb == KubeVerb::Watch, "Kubernetes watches");
+
+const REFUSED: Application = Application::Answer(Refusal::AtOnce);
+
+impl Vocabulary for KubeFault {
+    fn all() -> Vec<Self> {
+        let mut all = vec![Self::Conflict];
+        all.extend(Rival::ALL.map(Self::AlreadyExists));
+        all.extend(Applied::ALL.map(Self::ServerError));
+        all.push(Self::Throttle { seconds: 3 });
+        all.extend([Self::Forbidden, Self::Denied, Self::WebhookTimeout, Self::QuotaExceeded]);
+        all.extend([Self::NamespaceTerminating, Self::Stale { changes: 1 }, Self::Stale { changes: 5 }]);
+        all.extend([Self::Rewind, Self::Collapse, Self::WatchCut, Self::WatchGone, Self::WatchSilent]);
+        all.extend([Self::WatchDuplicate, Self::ExpiredContinue, Self::Shuffle, Self::GcLate]);
+        all
+    }
+
+    fn row(self) -> Row<Self> {
+        match self {
+            Self::Conflict => Row::new("conflict", WRITES, REFUSED),
+            Self::AlreadyExists(rival) => {
+                Row::new("already-exists", CREATES, Application::World).with(Parameter::Word(rival.word()))
+            }
+            Self::ServerError(applied) => {
+                let refusal = match applied {
+                    Applied::Applied => Refusal::CarriedOut,
+                    Applied::Not => Refusal::AtOnce,
+                };
+                Row::new("server-error", WRITES, Application::Answer(refusal)).with(Parameter::Word(applied.word()))
+            }
+            Self::Throttle { seconds } => Row::new("throttle", WRITES, REFUSED)
+                .with(Parameter::Seconds { seconds, with: |seconds| Self::Throttle { seconds } }),
+            Self::Forbidden => Row::new("forbidden", WRITES, REFUSED),
+            Self::Denied => Row::new("denied", WRITES, REFUSED),
+            Self::WebhookTimeout => {
+                Row::new("webhook-timeout", WRITES, Application::Answer(Refusal::After(WEBHOOK_TIMEOUT)))
+            }
+            Self::QuotaExceeded => Row::new("quota-exceeded", MAY_CREATE, REFUSED),
+            Self::NamespaceTerminating => Row::new("namespace-terminating", MAY_CREATE, REFUSED),
+            Self::Stale { changes } => Row::new("stale", READS, Application::World)
+                .with(Parameter::Count { count: changes, with: |changes| Self::Stale { changes } })
+                .lasting(Lasts::Beyond),
+            Self::Rewind => Row::new("rewind", LISTS, Application::World),
+            Self::Collapse => Row::new("collapse", WATCHES, Application::World).lasting(Lasts::Beyond),
+            Self::WatchCut => Row::new("watch-cut", WATCHES, Application::World),
+            Self::WatchGone => Row::new("watch-gone", WATCHES, Application::World),
+            Self::WatchSilent => Row::new("watch-silent", WATCHES, Application::World).lasting(Lasts::Beyond),
+            Self::WatchDuplicate => Row::new("watch-duplicate", WATCHES, Application::World).lasting(Lasts::Beyond),
+            Self::ExpiredContinue => Row::new("expired-continue", LISTS, REFUSED),
+            Self::Shuffle => Row::new("shuffle", LISTS, Application::World),
+            Self::GcLate => Row::new("gc-late", WRITES, Application::World).lasting(Lasts::Beyond),
+        }
+    }
+
+    fn answer(self, call: &Call) -> Option<Answered> {
+        match call {
+            Call::Kube(call) => refusal(self, call).map(|refusal| answer(&refusal, call)),
+            Call::S3(_) => None,
+        }
+    }
+}
+
+/// What a fault says to a Kubernetes client.
+struct Refused {
+    code: u16,
+    reason: &'static str,
+    message: String,
+    retry_after: Option<u32>,
+    causes: Value,
+}
+
+impl Refused {
+    fn new(code: u16, reason: &'static str, message: String) -> Self {
+        Self { code, reason, message, retry_after: None, causes: Value::Null }
+    }
+}
+
+/// What a fault says that refuses; `None` of the others.
+fn refusal(fault: KubeFault, call: &KubeCall) -> Option<Refused> {
+    let object = format!("{} \"{}\"", call.qualified_resource(), call.name.as_deref().unwrap_or_default());
+    let namespace = call.namespace.as_deref().unwrap_or_default();
+    Some(match fault {
+        KubeFault::Conflict => Refused::new(409, "Conflict", conflict_message(call, &object)),
+        KubeFault::ServerError(_) => {
+            Refused::new(500, "InternalError", "Internal error occurred: etcdserver: request timed out".to_owned())
+        }
+        KubeFault::Throttle { seconds } => Refused {
+            retry_after: Some(seconds),
+            ..Refused::new(
+                429,
+                "TooManyRequests",
+                "The apiserver is currently overloaded, please try again later".to_owned(),
+            )
+        },
+        KubeFault::Forbidden => Refused::new(403, "Forbidden", forbidden_message(call, &object)),
+        KubeFault::Denied => Refused::new(
+            400,
+            "",
+            "admission webhook \"policy.example.org\" denied the request: refused by policy".to_owned(),
+        ),
+        KubeFault::QuotaExceeded => Refused::new(
+            403,
+            "Forbidden",
+            format!(
+                "{object} is forbidden: exceeded quota: objects, requested: count/{0}=1, used: count/{0}=10, limited: count/{0}=10",
+                call.qualified_resource()
+            ),
+        ),
+        KubeFault::NamespaceTerminating => Refused {
+            causes: json!([{
+                "reason": "NamespaceTerminating",
+                "message": format!("namespace {namespace} is being terminated"),
+                "field": "metadata.namespace",
+            }]),
+            ..Refused::new(
+                403,
+                "Forbidden",
+                format!(
+                    "{object} is forbidden: unable to create new content in namespace {namespace} because it is being terminated"
+                ),
+            )
+        },
+        KubeFault::WebhookTimeout => Refused::new(
+            500,
+            "InternalError",
+            "Internal error occurred: failed calling webhook \"policy.example.org\": failed to call webhook: Post \"https://policy.example.svc:443/validate?timeout=10s\": context deadline exceeded".to_owned(),
+        ),
+        KubeFault::ExpiredContinue => Refused::new(
+            410,
+            "Expired",
+            "The provided continue parameter is too old to display a consistent list result. You must start a new list without the continue parameter.".to_owned(),
+        ),
+        _ => return None,
+    })
+}
+
+/// A create has no version to conflict on; what does conflict there is the booking of its namespace's quota.
+fn conflict_message(call: &KubeCall, object: &str) -> String {
+    let object = match call.verb {
+        KubeVerb::Create => "resourcequotas \"objects\"",
+        _ => object,
+    };
+    format!(
+        "Operation cannot be fulfilled on {object}: the object has been modified; please apply your changes to the latest version and try again"
+    )
+}
+
+fn forbidden_message(call: &KubeCall, object: &str) -> String {
+    let resource = match &call.subresource {
+        Some(subresource) => format!("{}/{subresource}", call.resource),
+        None => call.resource.clone(),
+    };
+    let scope = match &call.namespace {
+        Some(namespace) => format!("in the namespace \"{namespace}\""),
+        None => "at the cluster scope".to_owned(),
+    };
+    format!(
+        "{object} is forbidden: User \"operator\" cannot {} resource \"{resource}\" in API group \"{}\" {scope}",
+        call.verb, call.group
+    )
+}
+
+fn answer(refusal: &Refused, call: &KubeCall) -> Answered {
+    let mut details = json!({ "kind": call.resource });
+    if let Some(name) = &call.name {
+        details["name"] = json!(name);
+    }
+    if !call.group.is_empty() {
+        details["group"] = json!(call.group);
+    }
+    if !refusal.causes.is_null() {
+        details["causes"] = refusal.causes.clone();
+    }
+    if let Some(seconds) = refusal.retry_after {
+        details["retryAfterSeconds"] = json!(seconds);
+    }
+    let mut status = json!({
+        "kind": "Status",
+        "apiVersion": "v1",
+        "metadata": {},
+        "status": "Failure",
+        "message": refusal.message,
+        "details": details,
+        "code": refusal.code,
+    });
+    if !refusal.reason.is_empty() {
+        status["reason"] = json!(refusal.reason);
+    }
+    let answer = Answered::new(refusal.code, "application/json", status.to_string());
+    match refusal.retry_after {
+        Some(seconds) => answer.retry_after(seconds),
+        None => answer,
+    }
+}

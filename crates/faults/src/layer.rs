@@ -1,0 +1,392 @@
+//! The tower layer between a client and the service behind it: numbers calls, applies the plan, records the trace.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll};
+
+use futures::future::{BoxFuture, pending};
+use http::uri::Authority;
+use http::{Request, Response};
+use tokio::time::Instant;
+use tower::{BoxError, Layer, Service};
+
+use super::call::{Call, KubeCall, S3Call};
+use super::effect::Effect;
+use super::fault::Fault;
+use super::instance::Instance;
+use super::lasting::Lasting;
+use super::outage::Outage;
+use super::plan::{EffectPattern, Entry, Plan};
+use super::row::{Nobody, Vocabulary};
+use super::surroundings::Surroundings;
+use super::trace::{Answer, Line, Trace};
+
+/// The effects of one run: its plan, its numbering and its trace. Cheap to clone; clones are the same run.
+#[derive(Debug)]
+pub struct Effects<V = Nobody> {
+    start: Instant,
+    pub(super) surroundings: Option<Arc<dyn Surroundings<V>>>,
+    state: Arc<Mutex<State<V>>>,
+}
+
+#[derive(Debug)]
+struct State<V> {
+    plan: Vec<Armed<V>>,
+    outages: Vec<Outage<V>>,
+    lasting: Vec<Lasting<V>>,
+    /// Faults that have met a call.
+    fired: Vec<Fault<V>>,
+    trace: Trace<V>,
+    instances: u32,
+    /// Most calls that are let begin.
+    most: u64,
+    /// Whether there was one more.
+    exhausted: bool,
+}
+
+/// A plan's entry and what it has met so far.
+#[derive(Debug)]
+struct Armed<V> {
+    entry: Entry<V>,
+    /// Calls that its pattern has matched.
+    matched: u64,
+    fired: bool,
+}
+
+impl<V: Vocabulary> Armed<V> {
+    /// What is about the whole run has happened when it is planned.
+    fn new(entry: Entry<V>) -> Self {
+        let fired = entry.fault.is_of_run();
+        Self { entry, matched: 0, fired }
+    }
+
+    /// Counts the call, and says whether it is the one that is meant.
+    fn meets(&mut self, number: u64, call: &Call) -> bool {
+        match &self.entry.effect {
+            EffectPattern::Number(wanted) => wanted.get() == number,
+            EffectPattern::Call { call: pattern, .. } if !pattern.matches(call) => false,
+            EffectPattern::Call { occurrence, .. } => {
+                self.matched += 1;
+                occurrence.is_none_or(|k| k.get() == self.matched)
+            }
+        }
+    }
+}
+
+/// The faults of a plan that are about the whole run.
+fn of_run<V: Vocabulary>(plan: &Plan<V>) -> Vec<Fault<V>> {
+    plan.entries.iter().map(|entry| entry.fault).filter(|fault| fault.is_of_run()).collect()
+}
+
+impl<V> Clone for Effects<V> {
+    fn clone(&self) -> Self {
+        Self { start: self.start, surroundings: self.surroundings.clone(), state: Arc::clone(&self.state) }
+    }
+}
+
+impl<V: Vocabulary> Effects<V> {
+    /// A run that begins now, by tokio's clock. Calls whose faults need a world break: there is none.
+    pub fn new(plan: Plan<V>) -> Self {
+        Self::beginning(plan, None)
+    }
+
+    /// A run that begins now, by tokio's clock, in this world.
+    pub fn within(plan: Plan<V>, surroundings: Arc<dyn Surroundings<V>>) -> Self {
+        Self::beginning(plan, Some(surroundings))
+    }
+
+    fn beginning(plan: Plan<V>, surroundings: Option<Arc<dyn Surroundings<V>>>) -> Self {
+        if let Some(surroundings) = &surroundings {
+            surroundings.expect(&plan);
+        }
+        Self {
+            start: Instant::now(),
+            surroundings,
+            state: Arc::new(Mutex::new(State {
+                fired: of_run(&plan),
+                plan: plan.entries.into_iter().map(Armed::new).collect(),
+                outages: Vec::new(),
+                lasting: Vec::new(),
+                trace: Trace::default(),
+                instances: 0,
+                most: u64::MAX,
+                exhausted: false,
+            })),
+        }
+    }
+
+    /// From now on, this is the plan: numbers go on from where they are, patterns count from one.
+    pub fn set_plan(&self, plan: Plan<V>) {
+        if let Some(surroundings) = &self.surroundings {
+            surroundings.expect(&plan);
+        }
+        let mut state = self.state();
+        state.fired.extend(of_run(&plan));
+        state.plan = plan.entries.into_iter().map(Armed::new).collect();
+    }
+
+    /// From now on nothing goes wrong: what is planned for calls to come is dropped, and what lasts is over.
+    pub fn calm(&self) {
+        let mut state = self.state();
+        state.plan.clear();
+        state.lasting.clear();
+    }
+
+    /// Adds to the plan: patterns that are added count calls from here on.
+    pub fn arm(&self, more: Plan<V>) {
+        if let Some(surroundings) = &self.surroundings {
+            surroundings.expect(&more);
+        }
+        let mut state = self.state();
+        state.fired.extend(of_run(&more));
+        state.plan.extend(more.entries.into_iter().map(Armed::new));
+    }
+
+    /// The next life of the operator.
+    pub fn instance(&self) -> Instance {
+        Instance::new(self.next_life(), false)
+    }
+
+    /// The life of a second operator, which takes its turn while the first stands still.
+    pub fn twin(&self) -> Instance {
+        Instance::new(self.next_life(), true)
+    }
+
+    fn next_life(&self) -> u32 {
+        let mut state = self.state();
+        state.instances += 1;
+        state.instances
+    }
+
+    /// The layer between a life's Kubernetes client and the Kubernetes API.
+    pub fn kube_layer(&self, instance: &Instance) -> EffectLayer<V> {
+        self.layer(instance, Api::Kube)
+    }
+
+    /// The layer between a life's S3 clients and an S3 store, addressed in path style.
+    pub fn s3_layer(&self, instance: &Instance) -> EffectLayer<V> {
+        self.layer(instance, Api::S3)
+    }
+
+    fn layer(&self, instance: &Instance, api: Api) -> EffectLayer<V> {
+        EffectLayer { effects: self.clone(), instance: instance.clone(), api }
+    }
+
+    /// Milliseconds of the run's clock since the start of the run.
+    pub fn elapsed_ms(&self) -> u64 {
+        u64::try_from(self.start.elapsed().as_millis()).unwrap_or(u64::MAX)
+    }
+
+    /// From now on, a call beyond this number never begins: nobody answers it, and no trace tells of it. A run that goes
+    /// round and round without time passing comes to an end by that.
+    pub fn bound(&self, most: u64) {
+        self.state().most = most;
+    }
+
+    /// Whether calls were kept from beginning by [`Effects::bound`].
+    pub fn exhausted(&self) -> bool {
+        self.state().exhausted
+    }
+
+    /// How many calls have begun.
+    pub fn count(&self) -> u64 {
+        self.state().trace.effects()
+    }
+
+    /// How many calls of this life have begun.
+    pub fn count_of(&self, instance: &Instance) -> usize {
+        let state = self.state();
+        state.trace.lines().iter().filter(|line| line.instance == instance.id()).count()
+    }
+
+    /// The trace up to now.
+    pub fn trace(&self) -> Trace<V> {
+        self.state().trace.clone()
+    }
+
+    /// The trace up to now; it is not kept, so calls are counted from one again.
+    pub fn take_trace(&self) -> Trace<V> {
+        std::mem::take(&mut self.state().trace)
+    }
+
+    /// The entries of the plan that have met no call to which their fault could apply.
+    pub fn unfired(&self) -> Plan<V> {
+        let state = self.state();
+        let unfired = state.plan.iter().filter(|armed| !armed.fired);
+        Plan { entries: unfired.map(|armed| armed.entry.clone()).collect() }
+    }
+
+    /// The faults that have met a call, each entry of a plan once.
+    pub fn fired(&self) -> Vec<Fault<V>> {
+        self.state().fired.clone()
+    }
+
+    /// Whether a fault has met a request in a namespace.
+    pub fn has_met(&self, fault: Fault<V>, namespace: &str) -> bool {
+        let is_there = |call: &Call| matches!(call, Call::Kube(call) if call.namespace.as_deref() == Some(namespace));
+        self.state().trace.lines().iter().any(|line| line.fault == Some(fault) && is_there(&line.call))
+    }
+
+    /// From now on, calls that the plan has no fault for meet this outage. Of several, the first one counts.
+    pub fn begin_outage(&self, outage: Outage<V>) {
+        self.state().outages.push(outage);
+    }
+
+    /// Ends all outages of a host. Calls that hang go on hanging.
+    pub fn end_outages(&self, host: &str) {
+        self.state().outages.retain(|outage| outage.host != host);
+    }
+
+    /// Gives a call its number, its fault and its line in the trace; `None` if it is one too many.
+    fn begin(&self, instance: &Instance, host: &str, call: Call) -> Option<Effect<V>> {
+        let mut state = self.state();
+        let number = state.trace.effects() + 1;
+        if number > state.most {
+            state.exhausted = true;
+            return None;
+        }
+        let fault = state.fault_for(number, &call).or_else(|| state.outage_of(host, &call));
+        state.trace.push(Line {
+            number,
+            instance: instance.id(),
+            call: call.clone(),
+            fault,
+            world: None,
+            answer: Answer::Pending,
+            began_ms: self.elapsed_ms(),
+        });
+        Some(Effect { effects: self.clone(), instance: instance.clone(), number, call, fault })
+    }
+
+    pub(super) fn amend(&self, number: u64, change: impl FnOnce(&mut Line<V>)) {
+        if let Some(line) = self.state().trace.line_mut(number) {
+            change(line);
+        }
+    }
+
+    /// A panic elsewhere leaves the state whole: no code that could panic runs between two changes that belong together.
+    fn state(&self) -> MutexGuard<'_, State<V>> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl<V: Vocabulary> State<V> {
+    /// The first fault planned for the call that can apply to it, else one that lasts. All entries count the call.
+    fn fault_for(&mut self, number: u64, call: &Call) -> Option<Fault<V>> {
+        let mut fault = None;
+        for armed in &mut self.plan {
+            let met = armed.meets(number, call);
+            if met && fault.is_none() && armed.entry.fault.check(call.kind()).is_ok() {
+                if !std::mem::replace(&mut armed.fired, true) {
+                    self.fired.push(armed.entry.fault);
+                }
+                fault = Some(armed.entry.fault);
+            }
+        }
+        self.lasting.extend(fault.and_then(Lasting::of));
+        fault.or_else(|| self.lasting.iter().find_map(|lasting| lasting.met_by(call)))
+    }
+
+    fn outage_of(&self, host: &str, call: &Call) -> Option<Fault<V>> {
+        self.outages.iter().find(|outage| outage.meets(host, call)).map(|outage| outage.fault)
+    }
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Api {
+    Kube,
+    S3,
+}
+
+/// Puts a service behind the faults of a run, for one life of the operator. Made by [`Effects::kube_layer`] and [`Effects::s3_layer`].
+#[derive(Debug)]
+pub struct EffectLayer<V = Nobody> {
+    effects: Effects<V>,
+    instance: Instance,
+    api: Api,
+}
+
+impl<V> Clone for EffectLayer<V> {
+    fn clone(&self) -> Self {
+        Self { effects: self.effects.clone(), instance: self.instance.clone(), api: self.api }
+    }
+}
+
+impl<V: Vocabulary> EffectLayer<V> {
+    /// The call from beginning to end.
+    fn send<S, Q, B>(&self, inner: S, request: Request<Q>) -> BoxFuture<'static, Result<Response<B>, BoxError>>
+    where
+        S: Service<Request<Q>, Response = Response<B>> + Send + 'static,
+        S::Future: Send,
+        S::Error: Into<BoxError>,
+        Q: Send + 'static,
+        B: From<Vec<u8>> + Send + 'static,
+    {
+        match self.begin(&request) {
+            Some(effect) => Box::pin(effect.run(inner, request)),
+            None => Box::pin(pending()),
+        }
+    }
+
+    /// Numbers the call; `None` if its instance is dead, as the dead make no calls, or if it is one too many.
+    fn begin<Q>(&self, request: &Request<Q>) -> Option<Effect<V>> {
+        if !self.instance.may_act() {
+            return None;
+        }
+        let call = match self.api {
+            Api::Kube => Call::Kube(KubeCall::read(request.method(), request.uri())),
+            Api::S3 => Call::S3(S3Call::read(request.method(), request.uri(), request.headers())),
+        };
+        let host = request.uri().authority().map_or("", Authority::as_str);
+        self.effects.begin(&self.instance, host, call)
+    }
+}
+
+impl<S, V: Vocabulary> Layer<S> for EffectLayer<V> {
+    type Service = EffectService<S, V>;
+
+    fn layer(&self, inner: S) -> Self::Service {
+        EffectService { inner, layer: self.clone() }
+    }
+}
+
+/// A service behind the faults of a run.
+///
+/// # Errors
+///
+/// Those of the service itself; and, where a fault breaks the connection, an [`std::io::Error`]:
+/// `ConnectionReset` for a lost request or answer, which the caller can't tell apart, and `ConnectionRefused` for `unreachable`.
+#[derive(Clone, Debug)]
+pub struct EffectService<S, V = Nobody> {
+    inner: S,
+    layer: EffectLayer<V>,
+}
+
+impl<S, V, Q, B> Service<Request<Q>> for EffectService<S, V>
+where
+    V: Vocabulary,
+    S: Service<Request<Q>, Response = Response<B>> + Clone + Send + 'static,
+    S::Future: Send,
+    S::Error: Into<BoxError>,
+    Q: Send + 'static,
+    B: From<Vec<u8>> + Send + 'static,
+{
+    type Response = Response<B>;
+    type Error = BoxError;
+    type Future = BoxFuture<'static, Result<Response<B>, BoxError>>;
+
+    /// Always ready: the service behind is asked when a call gets as far as that.
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: Request<Q>) -> Self::Future {
+        if self.layer.instance.standstill().is_on() {
+            let (layer, inner) = (self.layer.clone(), self.inner.clone());
+            return Box::pin(async move {
+                layer.instance.moves().await;
+                layer.send(inner, request).await
+            });
+        }
+        self.layer.send(self.inner.clone(), request)
+    }
+}

@@ -1,0 +1,96 @@
+//! Faults for a controller under test: every call that it makes has a number and can be given a fault.
+//!
+//! [`Effects`] is one run. It gives tower layers that stand between a controller's clients and the services behind them.
+//! Each call that goes through is numbered, given the fault that the [`Plan`] has for it, and noted in the [`Trace`].
+//!
+//! ```
+//! use faults::{Effects, Plan};
+//! use http::{Request, Response};
+//! use tower::{BoxError, Layer, ServiceExt, service_fn};
+//!
+//! # tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap().block_on(async {
+//! let plan: Plan = "kube:create configmaps@2 lost-answer".parse().expect("a plan");
+//! let effects = Effects::new(plan);
+//! let life = effects.instance();
+//! let server = service_fn(|_: Request<()>| async { Ok::<_, BoxError>(Response::new(Vec::new())) });
+//! let client = effects.kube_layer(&life).layer(server);
+//!
+//! let create = || Request::post("/api/v1/namespaces/a/configmaps").body(()).expect("a request");
+//! assert!(client.clone().oneshot(create()).await.is_ok());
+//! assert!(client.clone().oneshot(create()).await.is_err(), "carried out, but the answer is lost");
+//! assert_eq!(
+//!     effects.trace().to_string(),
+//!     "#1 kube:create configmaps a/ -> 200 0ms/1\n\
+//!      #2 kube:create configmaps a/ -> broken (world 200) [lost-answer] 0ms/1\n",
+//! );
+//! # });
+//! ```
+//!
+//! Rooms:
+//!
+//! - [`call`]: what a request *is* ([`Call`]), read from its method and URI alone;
+//! - `families`: the faults, one table a family; what a project's own people do is a [`Vocabulary`] of its own;
+//! - [`plan`]: which fault at which call, as text that replays a run;
+//! - [`layer`]: numbers calls, applies the plan, records the [`trace`]; [`Outage`] befalls a host for as long as one wants;
+//! - [`surroundings`]: how faults reach the world behind the services, where the world lets them;
+//! - [`instance`]: one life of the process, how it ends, and how it stands still meanwhile ([`Gate`]).
+//!
+//! # Guarantees
+//!
+//! - A call that the plan has nothing for goes through unchanged.
+//! - Once an [`Instance`] is dead, no call of it reaches the world and none returns.
+//! - To the caller a lost request and a lost answer look alike.
+//! - The answers of refusals are what real servers send, where clients look.
+//!
+//! # Determinism
+//!
+//! Nothing here draws a random number or reads a wall clock: times are tokio's. Two runs of the same program with the same
+//! plan, in a deterministic runtime, have the same [`Trace::hash`]. Names that clients make from the wall clock (Events)
+//! are masked in it.
+//!
+//! # Limits
+//!
+//! - Requests are read from method, URI and headers, never from bodies: S3 in path style only.
+//! - A fault for which [`Application::needs_world`] holds does nothing by itself: who puts the world together implements
+//!   [`Surroundings`], and without one such a call breaks.
+//! - Only one process is stopped at its seams, see `standstill`.
+
+mod answer;
+pub mod call;
+mod effect;
+mod families;
+mod fault;
+pub mod instance;
+mod kube_call;
+mod lasting;
+pub mod layer;
+mod outage;
+mod parse;
+pub mod plan;
+mod row;
+mod s3_call;
+mod s3_routes;
+mod standstill;
+pub mod surroundings;
+pub mod trace;
+mod words;
+
+#[cfg(test)]
+mod standstill_tests;
+#[cfg(test)]
+mod tests;
+
+pub use answer::Answered;
+pub use call::{Call, CallKind, KubeCall, KubeVerb, S3Call, S3Operation};
+pub use families::{
+    Applied, CallFault, ClockFault, CrashPoint, Feature, HeadStatus, KubeFault, ProcessFault, Rival, S3Fault,
+};
+pub use fault::Fault;
+pub use instance::{Instance, Outcome, run_until_crash};
+pub use layer::{EffectLayer, EffectService, Effects};
+pub use outage::Outage;
+pub use plan::{CallPattern, EffectPattern, Entry, Plan, PlanError};
+pub use row::{Application, Calls, Lasts, Nobody, Parameter, Refusal, Row, Vocabulary};
+pub use standstill::{Gate, Stop};
+pub use surroundings::Surroundings;
+pub use trace::{Answer, Counters, Line, Trace};

@@ -1,0 +1,216 @@
+//! The trace: every effect of a run, in the order in which they began, in a form that two equal runs share.
+//!
+//! Canonical: no bodies, no wall-clock time; times are those of the run's own clock, names that clients make from the
+//! wall clock (Events) are masked. Two runs of the same seed and plan have the same [`Trace::hash`].
+
+use std::fmt;
+
+use sha2::{Digest, Sha256};
+
+use super::call::{Call, KubeVerb};
+use super::fault::Fault;
+use super::plan::{EffectPattern, Entry, Plan};
+use super::row::{Nobody, Vocabulary};
+
+/// All effects of a run, by number.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Trace<V = Nobody> {
+    lines: Vec<Line<V>>,
+}
+
+/// One effect.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Line<V = Nobody> {
+    /// Its number, counted from 1.
+    pub number: u64,
+    /// The life of the operator that made the call, see [`super::Instance::id`].
+    pub instance: u32,
+    /// The call.
+    pub call: Call,
+    /// The fault that the plan gave it.
+    pub fault: Option<Fault<V>>,
+    /// The world's answer: a status; `None` where the request never got there or has no answer yet.
+    pub world: Option<u16>,
+    /// What came of it for the operator.
+    pub answer: Answer,
+    /// When it began, in milliseconds of the run's clock since the start of the run.
+    pub began_ms: u64,
+}
+
+/// What a call came to, as the operator saw it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Answer {
+    /// Nothing yet.
+    Pending,
+    /// An HTTP answer with this status.
+    Status(u16),
+    /// The connection failed.
+    Broken,
+    /// The operator gave up waiting.
+    Dropped,
+    /// The operator died meanwhile.
+    Died,
+}
+
+/// Sums over a part of a trace. Calls count that reached the world, whatever the operator saw of their answers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counters {
+    /// Creates, updates, patches and deletes carried out (answered below 300), Events among them.
+    pub kubernetes_writes: u64,
+    /// Of those, writes of Events.
+    pub event_writes: u64,
+    /// All Kubernetes requests but lists and watches, refused ones too.
+    pub kubernetes_requests: u64,
+    /// Lists.
+    pub kubernetes_lists: u64,
+    /// Watches.
+    pub kubernetes_watches: u64,
+    /// All S3 calls, refused ones too.
+    pub s3_calls: u64,
+}
+
+impl<V> Default for Trace<V> {
+    fn default() -> Self {
+        Self { lines: Vec::new() }
+    }
+}
+
+impl<V: Vocabulary> Trace<V> {
+    /// The lines, by number.
+    pub fn lines(&self) -> &[Line<V>] {
+        &self.lines
+    }
+
+    /// How many effects there were; the number of the last one.
+    pub fn effects(&self) -> u64 {
+        self.lines.len() as u64
+    }
+
+    /// SHA-256 over the text form, in hex.
+    pub fn hash(&self) -> String {
+        hex::encode(Sha256::digest(self.to_string()))
+    }
+
+    /// Counters over the whole run.
+    pub fn counters(&self) -> Counters {
+        self.counters_after(0)
+    }
+
+    /// Counters over the effects with numbers above this one: take [`Trace::effects`] first, act, count.
+    pub fn counters_after(&self, number: u64) -> Counters {
+        let mut counters = Counters::default();
+        for line in self.lines.iter().filter(|line| line.number > number) {
+            counters.count(line);
+        }
+        counters
+    }
+
+    /// The entries of a plan whose fault no call was given. A fault of the whole run needs no call.
+    pub fn unmet(&self, plan: &Plan<V>) -> Plan<V> {
+        let met = |entry: &Entry<V>| {
+            entry.fault.is_of_run() || self.meant(&entry.effect).any(|it| it.fault == Some(entry.fault))
+        };
+        Plan { entries: plan.entries.iter().filter(|entry| !met(entry)).cloned().collect() }
+    }
+
+    /// The lines that a pattern of a plan means.
+    fn meant<'a>(&'a self, effect: &'a EffectPattern) -> Box<dyn Iterator<Item = &'a Line<V>> + 'a> {
+        match effect {
+            EffectPattern::Number(number) => Box::new(self.lines.iter().filter(|line| line.number == number.get())),
+            EffectPattern::Call { call, occurrence } => {
+                let alike = self.lines.iter().filter(|line| call.matches(&line.call));
+                match occurrence.and_then(|it| usize::try_from(it.get()).ok()) {
+                    Some(occurrence) => Box::new(alike.skip(occurrence - 1).take(1)),
+                    None => Box::new(alike),
+                }
+            }
+        }
+    }
+
+    pub(super) fn push(&mut self, line: Line<V>) {
+        self.lines.push(line);
+    }
+
+    /// The line of an effect that was pushed before.
+    pub(super) fn line_mut(&mut self, number: u64) -> Option<&mut Line<V>> {
+        let index = usize::try_from(number).ok()?.checked_sub(1)?;
+        self.lines.get_mut(index)
+    }
+}
+
+impl Counters {
+    fn count<V>(&mut self, line: &Line<V>) {
+        let Some(status) = line.world else {
+            return;
+        };
+        match &line.call {
+            Call::S3(_) => self.s3_calls += 1,
+            Call::Kube(call) => match call.verb {
+                KubeVerb::List => self.kubernetes_lists += 1,
+                KubeVerb::Watch => self.kubernetes_watches += 1,
+                verb => {
+                    self.kubernetes_requests += 1;
+                    if verb.is_write() && status < 300 {
+                        self.kubernetes_writes += 1;
+                        self.event_writes += u64::from(call.is_event());
+                    }
+                }
+            },
+        }
+    }
+}
+
+impl<V> FromIterator<Line<V>> for Trace<V> {
+    /// The trace of these lines; each stands at the place that its number says.
+    fn from_iter<I: IntoIterator<Item = Line<V>>>(lines: I) -> Self {
+        Self { lines: lines.into_iter().collect() }
+    }
+}
+
+impl<V: Vocabulary> fmt::Display for Trace<V> {
+    /// One line per effect.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.lines.iter().try_for_each(|line| writeln!(f, "{line}"))
+    }
+}
+
+impl<V: Vocabulary> fmt::Display for Line<V> {
+    /// `#12 kube:patch bucketclaims/status team-a/photos -> broken (world 200) [lost-answer] 1500ms/1`,
+    /// the last being the time and the operator's life.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "#{} {} -> {}", self.number, self.call, self.answer)?;
+        match self.world {
+            Some(status) if self.answer != Answer::Status(status) => write!(f, " (world {status})")?,
+            _ => {}
+        }
+        if let Some(fault) = self.fault {
+            write!(f, " [{fault}]")?;
+        }
+        write!(f, " {}ms/{}", self.began_ms, self.instance)
+    }
+}
+
+impl Answer {
+    /// Reads the text form back.
+    pub fn told(text: &str) -> Option<Self> {
+        match text {
+            "pending" => Some(Self::Pending),
+            "broken" => Some(Self::Broken),
+            "dropped" => Some(Self::Dropped),
+            "died" => Some(Self::Died),
+            status => status.parse().ok().map(Self::Status),
+        }
+    }
+}
+
+impl fmt::Display for Answer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Pending => f.write_str("pending"),
+            Self::Status(status) => write!(f, "{status}"),
+            Self::Broken => f.write_str("broken"),
+            Self::Dropped => f.write_str("dropped"),
+            Self::Died => f.write_str("died"),
+        }
+    }
+}

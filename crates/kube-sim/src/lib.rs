@@ -1,0 +1,243 @@
+//! A Kubernetes API server in memory, for a real [`kube::Client`].
+//!
+//! Generic: it knows the API machinery and a few built-in kinds, and is given everything else as
+//! CustomResourceDefinitions. Deterministic: time and seed are passed in, every order is fixed, and
+//! nothing runs by itself: the controllers that a cluster has of its own (garbage collection,
+//! namespace deletion) are steps that the caller takes.
+//!
+//! What a request goes through: `service` reads it, `route` names its target, `decode` shapes the
+//! object (`defaulting`), `patch` and `apply` work out what is proposed, `write` and `delete` check
+//! it (`meta`, `validate`, `cel`, `builtin`) and store it (`store`); `list` and `watch` read it back.
+//! Words and order of checks were compared with kube-apiserver 1.34, request by request.
+//!
+//! Not modelled: authentication and authorization, admission webhooks, conversion between versions,
+//! writing definitions through the API, discovery and tables for `kubectl`, CEL's type checker and
+//! cost budget, warnings about the style of finalizer names, the expiry of Events, content rules of
+//! special Secret types other than TLS, resetting `managedFields`, bookmarks that tell the client no other version than it
+//! knows, and the exact words for JSON that doesn't decode.
+
+mod admin;
+mod apply;
+mod builtin;
+mod cel;
+mod decode;
+mod defaulting;
+mod definition;
+mod delete;
+mod disturbance;
+mod fields;
+mod gc;
+mod kind;
+mod list;
+mod managed;
+mod meta;
+mod names;
+mod namespace;
+mod observer;
+mod output;
+mod patch;
+mod path;
+mod route;
+mod schema;
+mod selector;
+mod service;
+mod status;
+mod store;
+mod strategic;
+mod validate;
+mod watch;
+mod write;
+
+#[cfg(test)]
+mod tests;
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use jiff::Timestamp;
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use kube::core::Status;
+use serde_json::{Value, json};
+
+pub use definition::ReadDefinition;
+pub use disturbance::{Disturbance, LAG};
+pub use observer::{Asked, Author, Observer, Stored};
+pub use output::ApiBody;
+pub use service::ApiService;
+
+use decode::FieldValidation;
+use store::{Place, State};
+use write::{Ownership, WriteOptions};
+
+/// Where the server takes the time from, for `creationTimestamp` and its like. Waiting (of watches)
+/// goes by tokio's clock instead.
+pub type Clock = Arc<dyn Fn() -> Timestamp + Send + Sync>;
+
+/// A simulated cluster's API server and its store. Clones share one state.
+#[derive(Clone)]
+pub struct Cluster {
+    state: Arc<Mutex<State>>,
+}
+
+/// One stored object, for oracles and tests.
+#[derive(Clone, Debug, PartialEq)]
+pub struct StoredObject {
+    /// API group, empty for the core group.
+    pub group: String,
+    /// Resource name, such as `secrets`.
+    pub plural: String,
+    /// Empty for cluster-scoped kinds.
+    pub namespace: String,
+    /// The object's name.
+    pub name: String,
+    /// The whole object as stored.
+    pub object: Arc<Value>,
+}
+
+impl std::fmt::Debug for Cluster {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Cluster").field("resource_version", &self.resource_version()).finish_non_exhaustive()
+    }
+}
+
+impl Cluster {
+    /// An empty cluster with the namespaces that every cluster has. UIDs and the ends of generated
+    /// names follow from `seed`.
+    pub fn new(clock: Clock, seed: u64) -> Self {
+        let mut state = State::new(clock, seed);
+        for kind in builtin::kinds() {
+            state.serve(kind.clone());
+        }
+        let namespaces = state.kind("", "v1", "namespaces").expect("it was just served");
+        for name in namespace::INITIAL {
+            let object = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}});
+            write::create(&mut state, &namespaces, object, Ownership::Creator, &own_writes())
+                .expect("the initial namespaces are valid");
+        }
+        Self { state: Arc::new(Mutex::new(state)) }
+    }
+
+    /// A cluster of its own that stands as this one does, by another clock: nobody watches or observes it yet.
+    pub fn copy(&self, clock: Clock) -> Self {
+        Self { state: Arc::new(Mutex::new(self.lock().copy(clock))) }
+    }
+
+    /// Serves a custom resource from now on. Called again for the same resource, it replaces the
+    /// definition; objects stay as they are.
+    ///
+    /// # Errors
+    /// The `422 Invalid` that an API server would give for the schema, with paths.
+    pub fn install_crd(&self, definition: &CustomResourceDefinition) -> Result<(), Box<Status>> {
+        self.serve(&ReadDefinition::new(definition)?)
+    }
+
+    /// Serves a custom resource from now on, as [`Cluster::install_crd`] does, of a definition that was read before.
+    ///
+    /// # Errors
+    /// Where the definition as an object is refused, as for its name.
+    pub fn serve(&self, definition: &ReadDefinition) -> Result<(), Box<Status>> {
+        let mut state = self.lock();
+        state.serve(definition.kind.clone());
+        let definitions = state
+            .kind("apiextensions.k8s.io", "v1", "customresourcedefinitions")
+            .expect("definitions are always served");
+        let mut object = (*definition.object).clone();
+        let place = Place::of(&object);
+        match state.get(&definitions, &place).cloned() {
+            Some(existing) => {
+                for field in ["uid", "creationTimestamp", "resourceVersion", "generation"] {
+                    meta::copy(&existing, &mut object, field);
+                }
+                let part = write::Part::Main;
+                write::update(&mut state, &definitions, &existing, object, part, &own_writes())
+            }
+            None => write::create(&mut state, &definitions, object, Ownership::Creator, &own_writes()),
+        }
+        .map(|_| ())
+    }
+
+    /// The API server as a tower service, for [`kube::Client::new`] and for layers that watch or
+    /// disturb requests.
+    pub fn service(&self) -> ApiService {
+        ApiService::new(self.clone())
+    }
+
+    /// A client of this cluster. It starts a task, so it has to be made inside the runtime that it
+    /// will be used in.
+    pub fn client(&self, default_namespace: &str) -> kube::Client {
+        kube::Client::new(self.service(), default_namespace)
+    }
+
+    /// Runs one pass of the owner-reference garbage collector and returns how many objects it
+    /// changed or removed. Repeated until it returns 0, everything that can go is gone.
+    pub fn collect_garbage(&self) -> usize {
+        gc::collect(&mut self.lock())
+    }
+
+    /// Runs one step of the namespace controller: terminating namespaces are emptied, empty ones
+    /// removed. Returns how many objects it changed or removed.
+    pub fn finalize_namespaces(&self) -> usize {
+        namespace::finalize(&mut self.lock())
+    }
+
+    /// Forgets the history of all kinds: watches and continued lists from before get 410.
+    pub fn compact(&self) {
+        self.lock().compact();
+    }
+
+    /// All stored objects in order of group, resource, namespace and name.
+    pub fn objects(&self) -> Vec<StoredObject> {
+        let state = self.lock();
+        let stored = state.everything().map(|(kind, place, object)| StoredObject {
+            group: kind.group.clone(),
+            plural: kind.plural.clone(),
+            namespace: place.namespace.clone(),
+            name: place.name.clone(),
+            object: object.value().clone(),
+        });
+        stored.collect()
+    }
+
+    /// Every state that an object of a resource had and that watches can still be told of, oldest first: also of
+    /// objects that are gone.
+    pub fn past_objects(&self, plural: &str) -> Vec<Arc<Value>> {
+        self.lock().past(plural).map(|object| object.value().clone()).collect()
+    }
+
+    /// The version of the last write.
+    pub fn resource_version(&self) -> u64 {
+        self.lock().version()
+    }
+
+    /// Waits until something was written after this version.
+    pub async fn written_after(&self, version: u64) {
+        let written = self.lock().written();
+        let mut written = std::pin::pin!(written.notified());
+        // From here on no change is missed.
+        written.as_mut().enable();
+        if self.resource_version() == version {
+            written.await;
+        }
+    }
+
+    /// Tells an observer of everything from now on; of several the last one set.
+    pub fn observe(&self, observer: Arc<dyn Observer>) {
+        self.lock().observer = Some(observer);
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.lock_for(None)
+    }
+
+    /// The state, to be changed in the name of this author.
+    fn lock_for(&self, author: Option<Author>) -> MutexGuard<'_, State> {
+        // A panic under the lock is a bug in this module; its state is still the best there is.
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        state.author = author;
+        state
+    }
+}
+
+/// How the server writes what it makes itself.
+fn own_writes() -> WriteOptions {
+    WriteOptions { manager: "kube-apiserver".to_owned(), dry_run: false, validation: FieldValidation::Ignore }
+}

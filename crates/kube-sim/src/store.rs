@@ -1,0 +1,395 @@
+//! The store: objects, one version counter for all of them, and each kind's history.
+//!
+//! Like etcd under an API server: every write takes the next version, a watch reads the history
+//! from a version on, and old history is forgotten. Objects are immutable values behind `Arc`, so
+//! that lists, histories and watches share them.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::ops::Deref;
+use std::sync::{Arc, OnceLock};
+
+use bytes::Bytes;
+use jiff::Timestamp;
+use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
+use tokio::sync::Notify;
+
+use super::Clock;
+use super::builtin;
+use super::kind::{Kind, SharedKind};
+use super::meta;
+use super::observer::{Author, Observer, Stored};
+use super::output::json_text;
+
+/// How many changes of one kind are remembered.
+const HISTORY: usize = 10_000;
+
+/// Where an object of a kind is stored; orders a list.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Place {
+    /// Empty for cluster-scoped kinds.
+    pub(crate) namespace: String,
+    pub(crate) name: String,
+}
+
+impl Place {
+    pub(crate) fn new(namespace: &str, name: &str) -> Self {
+        Self { namespace: namespace.to_owned(), name: name.to_owned() }
+    }
+
+    pub(crate) fn of(object: &Value) -> Self {
+        Self::new(meta::namespace(object), meta::name(object))
+    }
+}
+
+/// A stored object, and its text once somebody has been told of it: the answer to a write, lists and watches share that.
+#[derive(Clone, Debug)]
+pub(crate) struct Shared(Arc<(Arc<Value>, OnceLock<Bytes>)>);
+
+impl Shared {
+    pub(crate) fn new(object: Value) -> Self {
+        Self(Arc::new((Arc::new(object), OnceLock::new())))
+    }
+
+    /// Whether they are the same state of the same object.
+    pub(crate) fn is(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+
+    /// The object by itself.
+    pub(crate) fn value(&self) -> &Arc<Value> {
+        &self.0.0
+    }
+
+    /// The object as JSON.
+    pub(crate) fn json(&self) -> &Bytes {
+        self.0.1.get_or_init(|| json_text(self.value().as_ref()))
+    }
+}
+
+impl Deref for Shared {
+    type Target = Value;
+
+    fn deref(&self) -> &Value {
+        self.value()
+    }
+}
+
+/// One write, as a watch sees it.
+#[derive(Clone, Debug)]
+pub(crate) struct Change {
+    pub(crate) version: u64,
+    pub(crate) place: Place,
+    /// Absent for a create.
+    pub(crate) old: Option<Shared>,
+    /// The object as written; for a removal its last state, under the new version.
+    pub(crate) new: Shared,
+    pub(crate) removed: bool,
+}
+
+/// All objects of one kind with their history.
+#[derive(Debug)]
+struct Table {
+    kind: SharedKind,
+    objects: BTreeMap<Place, Shared>,
+    history: VecDeque<Change>,
+    /// Changes up to this version can't be told any more.
+    forgotten: u64,
+    /// Objects of which defaults are not stored but filled in by every read: those of a status that a create dropped.
+    /// The next write stores them, so it is one even if it changes nothing.
+    completed_on_read: BTreeSet<Place>,
+    /// Tells watches of this kind that there is news, in the order in which they wait: tokio's `watch` wakes in an
+    /// order that it draws, and from what no seed of ours decides.
+    news: Arc<Notify>,
+}
+
+/// Everything that the simulated API server keeps.
+pub(crate) struct State {
+    /// In order of their kinds' keys.
+    tables: Vec<Table>,
+    version: u64,
+    clock: Clock,
+    seed: u64,
+    drawn: u64,
+    /// Told of every change.
+    pub(crate) observer: Option<Arc<dyn Observer>>,
+    /// Who makes the changes now.
+    pub(crate) author: Option<Author>,
+    /// Tells who waits for any change.
+    written: Arc<Notify>,
+}
+
+impl State {
+    pub(crate) fn new(clock: Clock, seed: u64) -> Self {
+        let (tables, written) = (Vec::new(), Arc::default());
+        Self { tables, version: 1, clock, seed, drawn: 0, observer: None, author: None, written }
+    }
+
+    /// A state of its own that stands as this one does: nobody watches or observes it yet. Objects are shared.
+    pub(crate) fn copy(&self, clock: Clock) -> Self {
+        let tables = self.tables.iter().map(Table::copy).collect();
+        Self { tables, version: self.version, drawn: self.drawn, ..Self::new(clock, self.seed) }
+    }
+
+    /// Serves `kind` from now on; a second call for the same resource replaces its definition and
+    /// keeps its objects.
+    pub(crate) fn serve(&mut self, kind: SharedKind) {
+        let forgotten = self.version;
+        match self.place_of(kind.key()) {
+            Ok(place) => self.tables[place].kind = kind,
+            Err(place) => self.tables.insert(place, Table::new(kind, forgotten)),
+        }
+    }
+
+    /// Where the table of this group and plural is, or where it belongs.
+    fn place_of(&self, key: (&str, &str)) -> Result<usize, usize> {
+        self.tables.binary_search_by(|table| table.kind.key().cmp(&key))
+    }
+
+    pub(crate) fn version(&self) -> u64 {
+        self.version
+    }
+
+    /// Passes over so many versions.
+    pub(crate) fn pass_over(&mut self, versions: u64) {
+        self.version += versions;
+    }
+
+    /// The current second as RFC 3339; a server's stamps have steps of one second.
+    pub(crate) fn now(&self) -> String {
+        let whole = Timestamp::from_second((self.clock)().as_second()).unwrap_or(Timestamp::UNIX_EPOCH);
+        whole.to_string()
+    }
+
+    /// The served kind at this group, version and plural.
+    pub(crate) fn kind(&self, group: &str, version: &str, plural: &str) -> Option<SharedKind> {
+        let place = self.place_of((group, plural)).ok()?;
+        Some(self.tables[place].kind.clone()).filter(|kind| kind.version == version)
+    }
+
+    /// The served kind of this `apiVersion` and `kind`.
+    pub(crate) fn kind_named(&self, api_version: &str, name: &str) -> Option<SharedKind> {
+        self.kinds().find(|kind| kind.kind == name && kind.api_version() == api_version)
+    }
+
+    pub(crate) fn kinds(&self) -> impl Iterator<Item = SharedKind> + '_ {
+        self.tables.iter().map(|table| table.kind.clone())
+    }
+
+    fn table(&self, kind: &Kind) -> &Table {
+        &self.tables[self.place_of(kind.key()).expect("a kind is only got from its table, and tables stay")]
+    }
+
+    fn table_mut(&mut self, kind: &Kind) -> &mut Table {
+        let place = self.place_of(kind.key()).expect("a kind is only got from its table, and tables stay");
+        &mut self.tables[place]
+    }
+
+    pub(crate) fn get(&self, kind: &Kind, place: &Place) -> Option<&Shared> {
+        self.table(kind).objects.get(place)
+    }
+
+    /// Objects of a kind in order of namespace and name.
+    pub(crate) fn objects(&self, kind: &Kind) -> impl Iterator<Item = (&Place, &Shared)> {
+        self.table(kind).objects.iter()
+    }
+
+    /// Every object, in order of group, plural, namespace and name.
+    pub(crate) fn everything(&self) -> impl Iterator<Item = (&SharedKind, &Place, &Shared)> {
+        self.tables.iter().flat_map(|table| table.objects.iter().map(|(place, object)| (&table.kind, place, object)))
+    }
+
+    /// The objects of a kind as they stood at `version`; `None` if that is forgotten.
+    pub(crate) fn objects_at(&self, kind: &Kind, version: u64) -> Option<BTreeMap<&Place, &Shared>> {
+        let table = self.table(kind);
+        if version < table.forgotten {
+            return None;
+        }
+        let mut objects: BTreeMap<_, _> = table.objects.iter().collect();
+        for change in table.history.iter().rev().take_while(|change| change.version > version) {
+            match &change.old {
+                Some(old) => objects.insert(&change.place, old),
+                None => objects.remove(&change.place),
+            };
+        }
+        Some(objects)
+    }
+
+    /// The changes of a kind after `version`, oldest first; an error names the oldest version that
+    /// could still be asked for.
+    pub(crate) fn changes_after(
+        &self,
+        kind: &Kind,
+        version: u64,
+    ) -> Result<impl ExactSizeIterator<Item = &Change> + use<'_>, u64> {
+        let table = self.table(kind);
+        if version < table.forgotten {
+            return Err(table.forgotten);
+        }
+        let index = table.history.partition_point(|change| change.version <= version);
+        Ok(table.history.range(index..))
+    }
+
+    /// How many changes of a kind are remembered.
+    pub(crate) fn remembered(&self, kind: &Kind) -> u64 {
+        self.table(kind).history.len() as u64
+    }
+
+    /// The last version before the last `changes` changes of a kind; the oldest that is remembered
+    /// if there were fewer.
+    pub(crate) fn version_before(&self, kind: &Kind, changes: u64) -> u64 {
+        let table = self.table(kind);
+        let Some(back) = usize::try_from(changes).ok().and_then(|back| back.checked_sub(1)) else {
+            return if changes == 0 { self.version } else { table.forgotten };
+        };
+        table.history.iter().rev().nth(back).map_or(table.forgotten, |change| change.version - 1)
+    }
+
+    /// Wakes when a kind changes.
+    pub(crate) fn subscribe(&self, kind: &Kind) -> Arc<Notify> {
+        self.table(kind).news.clone()
+    }
+
+    /// Writes an object under the next version, which it gets, and tells watches.
+    pub(crate) fn put(&mut self, kind: &Kind, mut object: Value) -> Shared {
+        self.version += 1;
+        let version = self.version;
+        meta::set(&mut object, "resourceVersion", version.to_string().into());
+        let object = Shared::new(object);
+        let place = Place::of(&object);
+        let table = self.table_mut(kind);
+        table.completed_on_read.remove(&place);
+        let old = table.objects.insert(place.clone(), object.clone());
+        let change = Change { version, place: place.clone(), old: old.clone(), new: object.clone(), removed: false };
+        table.record(change);
+        self.tell(kind, place, old, Some(object.clone()));
+        object
+    }
+
+    /// Notes that the object was just stored without all the defaults that reads show.
+    pub(crate) fn complete_on_read(&mut self, kind: &Kind, place: Place) {
+        self.table_mut(kind).completed_on_read.insert(place);
+    }
+
+    /// Whether reads of the object show defaults that are not stored.
+    pub(crate) fn is_completed_on_read(&self, kind: &Kind, place: &Place) -> bool {
+        self.table(kind).completed_on_read.contains(place)
+    }
+
+    /// Removes an object and tells watches; its last state gets the next version.
+    pub(crate) fn remove(&mut self, kind: &Kind, place: &Place) -> Option<Shared> {
+        let table = self.table_mut(kind);
+        let old = table.objects.remove(place)?;
+        table.completed_on_read.remove(place);
+        self.version += 1;
+        let version = self.version;
+        let mut last = Value::clone(&old);
+        meta::set(&mut last, "resourceVersion", version.to_string().into());
+        let new = Shared::new(last);
+        let change = Change { version, place: place.clone(), old: Some(old.clone()), new: new.clone(), removed: true };
+        self.table_mut(kind).record(change);
+        self.tell(kind, place.clone(), Some(old), None);
+        Some(new)
+    }
+
+    /// Wakes at any change.
+    pub(crate) fn written(&self) -> Arc<Notify> {
+        self.written.clone()
+    }
+
+    fn tell(&self, kind: &Kind, place: Place, old: Option<Shared>, new: Option<Shared>) {
+        self.written.notify_waiters();
+        if let Some(observer) = &self.observer {
+            let Place { namespace, name } = place;
+            let [old, new] = [old, new].map(|object| object.map(|object| object.value().clone()));
+            observer.stored(self.author, Stored { plural: kind.plural.clone(), namespace, name, old, new });
+        }
+    }
+
+    /// What the history of a resource still holds, oldest first.
+    pub(crate) fn past(&self, plural: &str) -> impl Iterator<Item = &Shared> {
+        let tables = self.tables.iter().filter(move |table| table.kind.plural == plural);
+        tables.flat_map(|table| table.history.iter().map(|change| &change.new))
+    }
+
+    /// Forgets all history: a watch or a continued list from before gets 410.
+    pub(crate) fn compact(&mut self) {
+        let version = self.version;
+        for table in &mut self.tables {
+            table.history.clear();
+            table.forgotten = version;
+        }
+    }
+
+    /// The next value of the seeded sequence that names are drawn from.
+    fn draw(&mut self, purpose: &str) -> [u8; 32] {
+        self.drawn += 1;
+        let mut hash = Sha256::new();
+        hash.update(purpose.as_bytes());
+        hash.update(self.seed.to_be_bytes());
+        hash.update(self.drawn.to_be_bytes());
+        hash.finalize().into()
+    }
+
+    /// A fresh UID in the form of a random UUID.
+    pub(crate) fn new_uid(&mut self) -> String {
+        let mut bytes = self.draw("uid");
+        bytes[6] = (bytes[6] & 0x0f) | 0x40;
+        bytes[8] = (bytes[8] & 0x3f) | 0x80;
+        let hex = hex::encode(&bytes[..16]);
+        format!("{}-{}-{}-{}-{}", &hex[..8], &hex[8..12], &hex[12..16], &hex[16..20], &hex[20..])
+    }
+
+    /// Five characters for the end of a generated name, of the letters that a server uses.
+    pub(crate) fn new_suffix(&mut self) -> String {
+        const LETTERS: &[u8] = b"bcdfghjklmnpqrstvwxz2456789";
+        let bytes = self.draw("suffix");
+        bytes[..5].iter().map(|byte| char::from(LETTERS[usize::from(*byte) % LETTERS.len()])).collect()
+    }
+}
+
+impl Table {
+    /// An empty table, of which nothing up to this version can be told.
+    fn new(kind: SharedKind, forgotten: u64) -> Self {
+        Self {
+            kind,
+            objects: BTreeMap::new(),
+            history: VecDeque::new(),
+            forgotten,
+            completed_on_read: BTreeSet::new(),
+            news: Arc::default(),
+        }
+    }
+
+    fn copy(&self) -> Self {
+        Self {
+            kind: self.kind.clone(),
+            objects: self.objects.clone(),
+            history: self.history.clone(),
+            forgotten: self.forgotten,
+            completed_on_read: self.completed_on_read.clone(),
+            news: Arc::default(),
+        }
+    }
+
+    fn record(&mut self, change: Change) {
+        self.history.push_back(change);
+        if self.history.len() > HISTORY
+            && let Some(oldest) = self.history.pop_front()
+        {
+            self.forgotten = oldest.version;
+        }
+        self.news.notify_waiters();
+    }
+}
+
+/// The object of a bookmark or of any place where only type and version count.
+pub(crate) fn versioned_stub(kind: &Kind, version: u64) -> Value {
+    let mut stub = json!({
+        "kind": kind.kind,
+        "apiVersion": kind.api_version(),
+        "metadata": {"resourceVersion": version.to_string()},
+    });
+    builtin::fill_in_structs(kind, &mut stub);
+    stub
+}

@@ -1,0 +1,143 @@
+//! An S3 store in memory, for simulations: deterministic, with the manners of real stores.
+//!
+//! - [`Store`] holds accounts and buckets. It has three faces: [`Store::http`] speaks the
+//!   protocol and checks signatures, [`Store::as_account`] is the same store in process for one
+//!   account, and the methods of [`Store`] itself are the admin handle, which sees and changes
+//!   everything without being asked who it is.
+//! - `InProcess` (feature `sdk`) lets the AWS SDK talk to the protocol face without a socket.
+//! - [`Dialect`] has the switches between the readings of S3 that are found in the field.
+//!
+//! # Guarantees
+//! Equal sequences of requests get equal answers: the clock is passed in, ids come from counters,
+//! and nothing iterates a hash map. Each operation is carried out in one step.
+//!
+//! # What is not modelled
+//! Policies, ACLs, lifecycle, encryption, storage classes, replication and the other bucket
+//! configurations answer `NotImplemented`, as do reads of one part of an object. Buckets of
+//! another region are served instead of redirected. Signatures are checked, their age is not:
+//! the time in them is the client's, the time here is the simulation's. Presigned URLs are the
+//! exception: s3s ends them by the wall clock, so they have no place in a simulation.
+//!
+//! ```
+//! use std::sync::Arc;
+//! use s3_sim::{Dialect, Store};
+//!
+//! let store = Store::new(Arc::new(|| jiff::Timestamp::UNIX_EPOCH), Dialect::default());
+//! store.add_account("acme", "AKIAACME", "secret");
+//! assert!(store.put_bucket("acme", "photos"));
+//! assert_eq!(store.bucket("photos").map(|bucket| bucket.owner), Some("acme".to_owned()));
+//! ```
+
+mod admin;
+#[expect(clippy::needless_pass_by_value, reason = "handlers own their input, as s3s gives it")]
+mod buckets;
+mod conditions;
+#[cfg(feature = "sdk")]
+mod connector;
+mod convert;
+mod dialect;
+mod disturbance;
+mod errors;
+mod face;
+mod listing;
+mod lock;
+#[expect(clippy::needless_pass_by_value, reason = "handlers own their input, as s3s gives it")]
+mod locks;
+#[expect(clippy::needless_pass_by_value, reason = "handlers own their input, as s3s gives it")]
+mod multipart;
+#[expect(clippy::needless_pass_by_value, reason = "handlers own their input, as s3s gives it")]
+mod objects;
+mod pages;
+mod payload;
+mod service;
+mod state;
+#[cfg(test)]
+mod tests;
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use s3s::S3;
+
+pub use self::admin::{BucketSnapshot, VersionSnapshot};
+#[cfg(feature = "sdk")]
+pub use self::connector::InProcess;
+pub use self::dialect::{Dialect, ExistingOwnBucket};
+pub use self::disturbance::Disturbance;
+pub use self::lock::{Protection, Retention, RetentionMode};
+pub use self::service::StoreService;
+pub use self::state::Versioning;
+
+use self::disturbance::Past;
+use self::face::{Face, Identity};
+use self::state::State;
+
+/// Where a store reads the time from.
+pub type Clock = Arc<dyn Fn() -> jiff::Timestamp + Send + Sync>;
+
+/// A store. Clones are handles to the same one.
+#[derive(Clone)]
+pub struct Store {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    clock: Clock,
+    dialect: Dialect,
+    requests: AtomicU64,
+    state: Mutex<State>,
+    /// The state before the last write, if that is to be remembered.
+    past: Mutex<Past>,
+}
+
+impl Store {
+    /// An empty store without accounts.
+    #[must_use]
+    pub fn new(clock: Clock, dialect: Dialect) -> Self {
+        let state = Mutex::new(State::default());
+        let past = Mutex::new(Past::default());
+        Self { shared: Arc::new(Shared { clock, dialect, requests: AtomicU64::new(0), state, past }) }
+    }
+
+    /// The reading of the protocol that this store follows.
+    #[must_use]
+    pub fn dialect(&self) -> &Dialect {
+        &self.shared.dialect
+    }
+
+    /// The protocol face: requests as they come off the wire, signed with a key of an account.
+    ///
+    /// Unknown keys answer `InvalidAccessKeyId`, wrong secrets `SignatureDoesNotMatch`, unsigned
+    /// requests and buckets of other accounts `AccessDenied`, all 403.
+    #[must_use]
+    pub fn http(&self) -> StoreService {
+        StoreService::new(self.clone())
+    }
+
+    /// The in-process face for one account: what the request's credentials say does not matter.
+    #[must_use]
+    pub fn as_account(&self, account: &str) -> impl S3 + Clone + use<> {
+        Face { store: self.clone(), identity: Identity::Account(account.to_owned()) }
+    }
+
+    /// The state, also after a panic in an earlier operation: no operation leaves it half-changed
+    /// before its last fallible step.
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.shared.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn past(&self) -> MutexGuard<'_, Past> {
+        self.shared.past.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn next_request(&self) -> u64 {
+        self.shared.requests.fetch_add(1, Ordering::Relaxed) + 1
+    }
+}
+
+impl std::fmt::Debug for Store {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let buckets = self.state().buckets.len();
+        f.debug_struct("Store").field("buckets", &buckets).finish_non_exhaustive()
+    }
+}
