@@ -15,10 +15,10 @@ use super::report::{Failure, Report, ScenarioReport, Slow, Verdict};
 use super::run::{Outcome, play_apart, run_and};
 use super::scenario::Scenario;
 use super::schedule::Schedule;
-use super::shard::Shard;
 use super::shrink::shrink;
-use super::workers::{Done, at_once};
 use crate::effects::{EffectPattern, Fault, Plan, ProcessFault};
+use explore::Shard;
+use explore::workers::{Done, at_once};
 
 /// What is to be explored.
 #[derive(Clone, Debug)]

@@ -1,15 +1,14 @@
 //! Which plans are explored: every fault at every effect that it applies to; faults that last; calls that are
 //! overtaken; pairs and triples.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::num::NonZeroU64;
+use explore::plans::{self, applies, entry};
+
+pub use explore::plans::single;
 
 use super::others::CLAIM;
 use super::run::Outcome;
-use crate::effects::CallKind;
 use crate::effects::{
-    Applied, Call, CallFault, CallPattern, EffectPattern, Entry, Fault, Feature, HeadStatus, KubeFault, KubeVerb, Plan,
-    S3Fault, S3Operation, StowageFault, Tampering,
+    Applied, Call, CallFault, EffectPattern, Fault, KubeFault, Plan, S3Fault, StowageFault, Tampering,
 };
 
 /// Every single fault at every effect of an undisturbed run.
@@ -27,35 +26,18 @@ pub struct Singles {
 /// stand by then.
 pub fn singles(undisturbed: &Outcome) -> Singles {
     let mut singles = Singles { crashes_expected: 3 * undisturbed.calls().count(), ..Singles::default() };
+    let lines = undisturbed.history.trace.lines();
     let first_of_hands = first_about_claim(undisturbed);
-    for fault in Fault::all_single() {
-        for line in undisturbed.history.trace.lines() {
-            let from = if is_by_hand(fault) { first_of_hands } else { undisturbed.before + 1 };
-            if line.number > undisturbed.until || !applies(fault, line.number, &line.call, from) {
-                continue;
-            }
-            if fault.is_of_run() && line.number > from {
-                continue;
-            }
-            if is_beyond_proof(fault, &line.call) {
-                singles.limits += 1;
-                continue;
-            }
-            singles.plans.extend(single(line.number, fault));
+    let begins = |fault| if is_by_hand(fault) { first_of_hands } else { undisturbed.before + 1 };
+    for (number, fault) in plans::singles(undisturbed.undisturbed(), Fault::all_single(), begins) {
+        let at = lines.iter().find(|line| line.number == number);
+        if at.is_some_and(|line| is_beyond_proof(fault, &line.call)) {
+            singles.limits += 1;
+        } else {
+            singles.plans.extend(single(number, fault));
         }
     }
     singles
-}
-
-/// The plan of one fault at one effect; `None` for the number 0, which no effect has.
-pub fn single(number: u64, fault: Fault) -> Option<Plan> {
-    Some(Plan::single(EffectPattern::Number(number.try_into().ok()?), fault))
-}
-
-/// Whether a fault is worth trying at a call.
-pub(super) fn applies(fault: Fault, number: u64, call: &Call, from: u64) -> bool {
-    let watch = matches!(call, Call::Kube(call) if call.verb == KubeVerb::Watch);
-    (number >= from || (watch && is_of_watches(fault))) && fault.check(call.kind()).is_ok()
 }
 
 /// The limit that spec §3.2 states: a stranger with our account's rights who puts another bucket in the place of ours
@@ -64,11 +46,6 @@ pub(super) fn is_beyond_proof(fault: Fault, call: &Call) -> bool {
     let empties = ["ListMultipartUploads", "AbortMultipartUpload", "ListObjectVersions"];
     fault == Fault::Project(StowageFault::Usurp { empty: false })
         && matches!(call, Call::S3(call) if empties.contains(&call.operation.name()))
-}
-
-fn is_of_watches(fault: Fault) -> bool {
-    let on = |verb| fault.check(CallKind::Kube(verb)).is_ok();
-    on(KubeVerb::Watch) && !on(KubeVerb::Create)
 }
 
 /// The faults that are somebody's hands in the cluster.
@@ -109,86 +86,32 @@ const LASTING: [Fault; 16] = [
     Fault::Kube(KubeFault::WatchSilent),
 ];
 
-/// Every fault that can last, for every kind of call of an undisturbed run: from when faults begin on, each such call
-/// meets it. What was listed and watched before is so again later.
+/// Every fault that can last, for every kind of call of an undisturbed run.
 pub fn lasting(undisturbed: &Outcome) -> Vec<Plan> {
-    let mut kinds: BTreeMap<String, CallPattern> = BTreeMap::new();
-    for line in undisturbed.history.trace.lines().iter().filter(|line| line.number <= undisturbed.until) {
-        let again = matches!(&line.call, Call::Kube(call) if matches!(call.verb, KubeVerb::List | KubeVerb::Watch));
-        if again || line.number > undisturbed.before {
-            let pattern = CallPattern::of(&line.call);
-            kinds.insert(pattern.to_string(), pattern);
-        }
-    }
-    let of_kind = |call: CallPattern| {
-        let kind = call.kind();
-        let fitting = LASTING.into_iter().filter(move |fault| fault.check(kind).is_ok());
-        fitting.map(move |fault| lasting_at(&call, fault)).collect::<Vec<_>>()
-    };
-    kinds.into_values().flat_map(of_kind).collect()
+    plans::lasting(undisturbed.undisturbed(), &LASTING)
 }
 
-/// The plan in which a fault meets every such call. What is watched is listed again only where the watch has lost its place.
-fn lasting_at(call: &CallPattern, fault: Fault) -> Plan {
-    let each = |call, fault| Entry { effect: EffectPattern::Call { call, occurrence: None }, fault };
-    let lost = match call.clone() {
-        CallPattern::Kube { verb: KubeVerb::List, resource, subresource } => Some(each(
-            CallPattern::Kube { verb: KubeVerb::Watch, resource, subresource },
-            Fault::Kube(KubeFault::WatchGone),
-        )),
-        _ => None,
-    };
-    Plan { entries: [each(call.clone(), fault)].into_iter().chain(lost).collect() }
-}
-
-/// Requests by HEAD come only where a store has no tagging: from the first look at a bucket on it has none, and the first
-/// such request meets a fault.
+/// Requests by HEAD, which come only where a store has no tagging, refused.
 pub fn untagged(undisturbed: &Outcome) -> Vec<Plan> {
-    let is_look = |call: &Call| matches!(call, Call::S3(call) if call.operation.name() == "GetBucketTagging");
-    let look = undisturbed.calls().find(|(_, call)| is_look(call));
-    let without = look.and_then(|(number, _)| entry(number, Fault::S3(S3Fault::NotImplemented(Feature::Tagging))));
-    let (Some(without), Some(head)) = (without, S3Operation::named("HeadBucket")) else { return Vec::new() };
-    let first = EffectPattern::Call { call: CallPattern::S3(head), occurrence: Some(NonZeroU64::MIN) };
-    let refused = |status| Entry { effect: first.clone(), fault: Fault::S3(S3Fault::Head(status)) };
-    HeadStatus::ALL.map(|status| Plan { entries: vec![without.clone(), refused(status)] }).into()
+    plans::untagged(undisturbed.undisturbed())
 }
 
-/// Orders of events with at most two preemptions: a call that takes a moment is overtaken by all that is ready. Only
-/// calls that begin in the same moment as another one can be.
+/// Orders of events with at most two preemptions.
 pub fn preemptions(undisturbed: &Outcome) -> Vec<Plan> {
-    let mut moments: BTreeMap<u64, Vec<u64>> = BTreeMap::new();
-    for line in undisturbed.history.trace.lines().iter().filter(|line| undisturbed.could_meet(line.number)) {
-        moments.entry(line.began_ms).or_default().push(line.number);
-    }
-    let numbers: Vec<u64> = moments.into_values().filter(|together| together.len() > 1).flatten().collect();
-    let moment = |number: &u64| entry(*number, Fault::Call(CallFault::Slow { millis: 1 }));
-    let one = numbers.iter().filter_map(|number| Some(Plan { entries: vec![moment(number)?] }));
-    let two = numbers.iter().enumerate().flat_map(|(index, first)| {
-        let rest = numbers.iter().skip(index + 1);
-        rest.filter_map(move |second| Some(Plan { entries: vec![moment(first)?, moment(second)?] }))
-    });
-    one.chain(two).collect()
+    plans::preemptions(undisturbed.undisturbed())
 }
 
-/// So many plans of three faults at three effects. Swarm selection: each plan draws from half of the kinds of faults,
-/// so that rare combinations of rare kinds come up.
+/// So many plans of three faults at three effects, but for those that come to a limit together.
 pub fn triples(undisturbed: &Outcome, random: &mut fastrand::Rng, count: usize) -> Vec<Plan> {
-    let kinds: BTreeSet<&str> = Fault::all_single().iter().map(|fault| fault.name()).collect();
-    let singles = singles(undisturbed).plans;
-    let draw = |random: &mut fastrand::Rng| {
-        let swarm: BTreeSet<&str> = kinds.iter().copied().filter(|_| random.bool()).collect();
-        let mut entries: BTreeMap<u64, Entry> = BTreeMap::new();
-        // Of a small swarm that applies to few calls there may be no three.
-        for _ in 0..64 {
-            let Some(entry) = random.choice(&singles).and_then(|plan| plan.entries.first()) else { break };
-            if entries.len() < 3 && swarm.contains(entry.fault.name()) {
-                let EffectPattern::Number(number) = entry.effect else { continue };
-                entries.insert(number.get(), entry.clone());
-            }
-        }
-        Plan { entries: entries.into_values().collect() }
-    };
-    (0..count).map(|_| draw(random)).filter(|plan| !plan.is_empty() && !is_beyond_proof_together(plan)).collect()
+    let singles: Vec<(u64, Fault)> = singles(undisturbed)
+        .plans
+        .iter()
+        .filter_map(|plan| plan.entries.first())
+        .filter_map(|entry| Some((number_of(&entry.effect)?, entry.fault)))
+        .collect();
+    let mut drawn = plans::triples(&singles, random, count);
+    drawn.retain(|plan| !is_beyond_proof_together(plan));
+    drawn
 }
 
 /// Limits where several faults meet: a watch that hides deletions for good leaves nothing to tell what hands have done; and
@@ -249,10 +172,6 @@ fn number_of(effect: &EffectPattern) -> Option<u64> {
         EffectPattern::Number(number) => Some(number.get()),
         EffectPattern::Call { .. } => None,
     }
-}
-
-fn entry(number: u64, fault: Fault) -> Option<Entry> {
-    Some(Entry { effect: EffectPattern::Number(number.try_into().ok()?), fault })
 }
 
 #[cfg(test)]

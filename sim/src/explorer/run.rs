@@ -3,6 +3,7 @@
 use std::any::Any;
 use std::time::Duration;
 
+use explore::plans::Undisturbed;
 use seeded::panics;
 
 use super::ending::{change_of_mind, nothing_is_due, rests, settle, until_end};
@@ -12,7 +13,7 @@ use super::reference::undisturbed_end;
 use super::schedule::Schedule;
 use super::stage::{PATIENCE, Stage};
 use crate::determinism::seeded_run;
-use crate::effects::{Call, Fault, Line};
+use crate::effects::{Call, Fault, Line, StowageFault};
 use crate::history::{Facts, History, What};
 use crate::oracles::{Case, Judgement, Promise, Setting, Shown, Violation, canonical, judge};
 use crate::world::Operator;
@@ -60,6 +61,11 @@ impl Outcome {
     /// Whether the plan could have met a call of this number.
     pub fn could_meet(&self, number: u64) -> bool {
         number > self.before && number <= self.until
+    }
+
+    /// The run as one in which nothing went wrong, to read plans off.
+    pub(super) fn undisturbed(&self) -> Undisturbed<'_, StowageFault> {
+        Undisturbed { lines: self.history.trace.lines(), before: self.before, until: self.until }
     }
 
     /// The calls until it was at rest.

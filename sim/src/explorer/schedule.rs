@@ -8,7 +8,7 @@ use sha2::{Digest, Sha256};
 use super::run::FIRST_SEED;
 use super::scenario::Scenario;
 use super::scenarios;
-use crate::effects::{Plan, PlanError};
+use crate::effects::Plan;
 
 /// One scenario with one seed and one plan of faults.
 #[derive(Clone, Debug)]
@@ -40,8 +40,7 @@ impl Schedule {
 impl fmt::Display for Schedule {
     /// `create 1 #17 crash(before)`: what `stowage-sim replay` takes.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} {}", self.scenario.name, self.seed)?;
-        if self.plan.is_empty() { Ok(()) } else { write!(f, " {}", self.plan) }
+        explore::Schedule { scenario: self.scenario.name.to_owned(), seed: self.seed, plan: self.plan.clone() }.fmt(f)
     }
 }
 
@@ -50,12 +49,9 @@ impl FromStr for Schedule {
 
     /// Reads the text form: scenario, seed, plan. What follows ` -- ` is a remark, as the corpus has them.
     fn from_str(text: &str) -> Result<Self, ScheduleError> {
-        let text = text.split_once(" -- ").map_or(text, |(schedule, _)| schedule).trim();
-        let (name, rest) = text.split_once(' ').unwrap_or((text, ""));
-        let scenario = scenarios::named(name).ok_or_else(|| ScheduleError::Scenario(name.to_owned()))?;
-        let (seed, plan) = rest.trim_start().split_once(' ').unwrap_or((rest.trim_start(), ""));
-        let seed = seed.parse().map_err(|_| ScheduleError::Seed(seed.to_owned()))?;
-        Ok(Self { scenario, seed, plan: plan.parse()? })
+        let explore::Schedule { scenario, seed, plan } = text.parse()?;
+        let scenario = scenarios::named(&scenario).ok_or(ScheduleError::Scenario(scenario))?;
+        Ok(Self { scenario, seed, plan })
     }
 }
 
@@ -65,12 +61,9 @@ pub enum ScheduleError {
     /// There is no such scenario.
     #[error("there is no scenario `{0}`; there are: {known}", known = scenarios::names().join(", "))]
     Scenario(String),
-    /// The second word is no seed.
-    #[error("`{0}` is no seed; expected `SCENARIO SEED PLAN`, the seed a number from 0 to 18446744073709551615")]
-    Seed(String),
-    /// The rest is no plan.
+    /// The line is no schedule of any scenario.
     #[error(transparent)]
-    Plan(#[from] PlanError),
+    Line(#[from] explore::ScheduleError),
 }
 
 #[cfg(test)]
@@ -93,8 +86,8 @@ mod tests {
     }
 
     #[rstest]
-    #[case("", "no scenario ``")]
-    #[case("creat 1", "there are: ")]
+    #[case("", "`` is no seed")]
+    #[case("creat 1", "no scenario `creat`; there are: ")]
     #[case("create", "`` is no seed")]
     #[case("create one", "`one` is no seed")]
     #[case("create 1 #1 lost-anser", "unknown fault `lost-anser`")]

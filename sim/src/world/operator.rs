@@ -1,31 +1,25 @@
 //! The operator's lives.
 
-use std::convert::Infallible;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
 
+use explore::ApiBody;
 use futures::future::OptionFuture;
 use jiff::Timestamp;
 use kube_sim::ApiService;
 use stowage_operator::{Clock, Config, Metrics, Parts, StartError};
 use tokio::sync::watch;
-use tokio::time::Instant;
 use tower::{Layer, ServiceExt};
 
-use super::transport::{ApiBody, SimulatedConnect, Stores};
+use super::transport::{SimulatedConnect, Stores};
 use super::{OPERATOR_NAMESPACE, World};
-use crate::effects::{Actor, Effects, Gate, Instance, Outcome, Stop, run_until_crash};
+use crate::effects::{Actor, Effects, Gate, Instance, Outcome};
 
 /// How long a crashed operator is down. One that can't start is down twice as long each time, as under a kubelet.
 const DOWNTIME: Duration = Duration::from_secs(1);
 /// Longest that it is down.
 const MOST_DOWNTIME: Duration = Duration::from_secs(300);
-
-/// A twin has done what there was to do when it has made no call for this long.
-const TWIN_RESTS: Duration = Duration::from_secs(10);
-/// Longest that a twin's turn takes.
-const LONGEST_TURN: Duration = Duration::from_secs(120);
 
 /// The production operator in its successive lives. Clones are the same operator.
 #[derive(Clone)]
@@ -87,26 +81,12 @@ impl Operator {
 
     /// One life, which stands still where the plan says so.
     async fn one_life_with_stops(&self, instance: &Instance) -> Outcome<Result<(), StartError>> {
-        tokio::select! {
-            biased;
-            outcome = run_until_crash(instance, self.one_life(instance)) => outcome,
-            never = self.see_to_stops(instance) => match never {},
-        }
+        let twin = async |instance: Instance| self.turn_of_twin(&instance).await;
+        explore::lives::one_life(&self.effects, instance, self.one_life(instance), twin).await
     }
 
-    /// Has a life go on again whenever it was long enough that it stood still.
-    async fn see_to_stops(&self, instance: &Instance) -> Infallible {
-        loop {
-            match instance.stops().await {
-                Stop::For(time) => tokio::time::sleep(time).await,
-                Stop::Twin => self.give_turn_to_twin().await,
-            }
-            instance.go_on();
-        }
-    }
-
-    /// A second operator of the same configuration starts, does what there is to do, and is killed when it rests.
-    async fn give_turn_to_twin(&self) {
+    /// The life of a second operator of the same configuration.
+    async fn turn_of_twin(&self, instance: &Instance) {
         let twin = Self {
             received: Arc::default(),
             stop: watch::Sender::new(false),
@@ -114,25 +94,8 @@ impl Operator {
             metrics: watch::Sender::new(Metrics::new()),
             ..self.clone()
         };
-        let instance = self.effects.twin();
-        let rest = async {
-            let (end, mut calls) = (Instant::now() + LONGEST_TURN, 0);
-            while Instant::now() < end {
-                tokio::time::sleep(TWIN_RESTS).await;
-                let before = std::mem::replace(&mut calls, self.effects.count_of(&instance));
-                if calls == before {
-                    return;
-                }
-            }
-        };
-        tokio::select! {
-            biased;
-            end = run_until_crash(&instance, twin.one_life(&instance)) => {
-                if matches!(end, Outcome::Finished(Ok(()))) {
-                    twin.note_end();
-                }
-            }
-            () = rest => instance.kill(),
+        if twin.one_life(instance).await.is_ok() {
+            twin.note_end();
         }
     }
 

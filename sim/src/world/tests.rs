@@ -16,9 +16,9 @@ use serde_json::{Value, json};
 use stowage_operator::api::wire;
 use tower::{Layer, ServiceExt};
 
-use super::transport::ApiBody;
 use super::*;
 use crate::effects::{Gate, Instance};
+use explore::ApiBody;
 
 const CLAIM: &str = "
 {apiVersion: v1, kind: Namespace, metadata: {name: team-a}}

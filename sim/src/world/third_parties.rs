@@ -6,10 +6,11 @@ use std::time::Duration;
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
+use explore::services;
 use faults::Surroundings;
 use http::request::Parts;
-use kube_sim::{Author, Cluster, Disturbance, StoredObject};
-use s3_sim::{BucketSnapshot, Protection, Store};
+use kube_sim::{Author, Cluster, StoredObject};
+use s3_sim::{BucketSnapshot, Store};
 use serde_json::{Value, json};
 use stowage_operator::api::wire::{self, Role};
 use stowage_operator::api::{AccessKeyId, ClaimUid};
@@ -18,9 +19,7 @@ use tokio::time::Instant;
 use super::OPERATOR_NAMESPACE;
 use super::clocks::Clocks;
 use super::transport::Stores;
-use crate::effects::{
-    Actor, Call, ClockFault, Edit, Fault, KubeFault, Plan, Rival, S3Call, S3Fault, StowageFault, Tampering,
-};
+use crate::effects::{Actor, Call, ClockFault, Edit, Fault, KubeFault, Plan, S3Call, S3Fault, StowageFault, Tampering};
 use crate::gateway::Gateway;
 use crate::history::{Called, Chronicle, What};
 
@@ -79,12 +78,7 @@ impl Surroundings<StowageFault> for ThirdParties {
     }
 
     fn befall(&self, fault: Fault, call: &Call, request: &mut Parts) {
-        if let Some(disturbance) = of_cluster(fault) {
-            request.extensions.insert(disturbance);
-        }
-        if let Some(disturbance) = of_store(fault) {
-            request.extensions.insert(disturbance);
-        }
+        services::mark(fault, request);
         match (fault, call) {
             (Fault::Kube(KubeFault::GcLate), _) => self.rest.begin(),
             (Fault::Clock(ClockFault::Step { seconds }), _) => self.step(Actor::Operator, seconds),
@@ -123,33 +117,6 @@ impl Surroundings<StowageFault> for ThirdParties {
             chronicle.called(effect, Called { host: host.to_owned(), operation, bucket, before: None, after, status });
         }
     }
-}
-
-/// What the API server does to a request.
-fn of_cluster(fault: Fault) -> Option<Disturbance> {
-    Some(match fault {
-        Fault::Kube(KubeFault::AlreadyExists(Rival::Foreign)) => Disturbance::TakenByStranger,
-        Fault::Kube(KubeFault::AlreadyExists(Rival::Own)) => Disturbance::TakenByTwin,
-        Fault::Kube(KubeFault::Stale { changes }) => Disturbance::Behind(changes.into()),
-        Fault::Kube(KubeFault::Rewind) => Disturbance::Rewound,
-        Fault::Kube(KubeFault::Collapse) => Disturbance::Collapsed,
-        Fault::Kube(KubeFault::WatchCut) => Disturbance::Cut,
-        Fault::Kube(KubeFault::WatchGone) => Disturbance::Gone,
-        Fault::Kube(KubeFault::WatchSilent) => Disturbance::Silent,
-        Fault::Kube(KubeFault::WatchDuplicate) => Disturbance::Duplicated,
-        Fault::Kube(KubeFault::Shuffle) => Disturbance::Shuffled,
-        _ => return None,
-    })
-}
-
-/// What the store does to a request.
-fn of_store(fault: Fault) -> Option<s3_sim::Disturbance> {
-    Some(match fault {
-        Fault::S3(S3Fault::StaleRead) => s3_sim::Disturbance::Stale,
-        Fault::S3(S3Fault::PartialDelete) => s3_sim::Disturbance::PartialDelete,
-        Fault::S3(S3Fault::Truncated) => s3_sim::Disturbance::Truncated,
-        _ => return None,
-    })
 }
 
 impl ThirdParties {
@@ -234,22 +201,8 @@ impl ThirdParties {
     fn change_bucket(&self, fault: Fault, call: &S3Call, host: &str) {
         let (Some(store), Some(bucket)) = (self.stores.get(host), call.bucket.as_deref()) else { return };
         let account = self.accounts.get(host).map_or(STRANGER, String::as_str);
-        let make = |account| {
-            if store.bucket(bucket).is_none() {
-                store.put_bucket(account, bucket);
-            }
-        };
         match fault {
-            Fault::S3(S3Fault::AlreadyOwned) | Fault::S3(S3Fault::OkOnExisting) => make(account),
-            Fault::S3(S3Fault::BucketExists) => make(STRANGER),
-            Fault::S3(S3Fault::Locked) => lock_first(store, bucket),
-            Fault::S3(S3Fault::LateWrite) => {
-                store.put_object(bucket, "late", "late");
-                store.start_upload(bucket, "late");
-            }
-            Fault::S3(S3Fault::Vanish) => {
-                store.remove_bucket(bucket);
-            }
+            Fault::S3(fault) => services::change_bucket(fault, store, bucket, account, STRANGER),
             Fault::Project(StowageFault::Usurp { empty }) => {
                 usurp(store, bucket, account);
                 if !empty {
@@ -353,12 +306,6 @@ fn edit(claim: &mut Value, what: Edit) {
                 annotations.remove(wire::PAUSED);
             }
         }
-    }
-}
-
-fn lock_first(store: &Store, bucket: &str) {
-    if let Some(key) = store.objects(bucket).into_keys().next() {
-        store.protect(bucket, &key, Protection { retention: None, legal_hold: true });
     }
 }
 

@@ -1,27 +1,20 @@
 //! The network between clients and S3 services: a host name leads to a service, or to nobody.
 
 use std::collections::BTreeMap;
-use std::convert::Infallible;
 use std::fmt;
 use std::io;
-use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::task::{Context, Poll, ready};
+use std::task::{Context, Poll};
 
 use aws_smithy_runtime_api::client::http::SharedHttpClient;
-use bytes::Bytes;
 use futures::future::BoxFuture;
 use http::{Request, Response};
-use http_body::{Frame, SizeHint};
-use http_body_util::combinators::UnsyncBoxBody;
-use http_body_util::{BodyExt, Full};
 use s3_sim::{InProcess, Store, StoreService};
 use s3s::Body;
 use stowage_operator::upstream::{Connect, ConnectError, Trust};
 use tower::{BoxError, Layer, Service, ServiceExt};
 
-use crate::effects::{EffectLayer, Gate};
+use crate::effects::EffectLayer;
 use crate::gateway::GatewayService;
 
 /// S3 services by host and port.
@@ -119,54 +112,5 @@ pub(super) struct SimulatedConnect {
 impl Connect for SimulatedConnect {
     fn connect(&self, _: &Trust) -> Result<SharedHttpClient, ConnectError> {
         Ok(SharedHttpClient::new(InProcess::new(self.layer.layer(self.stores.clone()))))
-    }
-}
-
-/// Body of an answer of the simulated API: its own, or one that a fault made.
-pub(super) struct ApiBody {
-    body: UnsyncBoxBody<Bytes, Infallible>,
-    /// Counts the bytes of the API's own.
-    received: Arc<AtomicU64>,
-    /// Holds them while who asked stands still; one that a fault made is all there at once.
-    gate: Option<Gate>,
-}
-
-impl ApiBody {
-    /// The API's own body, whose bytes are counted and wait at a gate.
-    pub(super) fn counted(body: UnsyncBoxBody<Bytes, Infallible>, received: Arc<AtomicU64>, gate: Gate) -> Self {
-        Self { body, received, gate: Some(gate) }
-    }
-}
-
-impl From<Vec<u8>> for ApiBody {
-    fn from(bytes: Vec<u8>) -> Self {
-        Self { body: Full::from(bytes).boxed_unsync(), received: Arc::default(), gate: None }
-    }
-}
-
-impl http_body::Body for ApiBody {
-    type Data = Bytes;
-    type Error = Infallible;
-
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Self::Data>, Self::Error>>> {
-        if let Some(gate) = &self.gate {
-            ready!(gate.poll_open(context));
-        }
-        let frame = ready!(Pin::new(&mut self.body).poll_frame(context));
-        if let Some(data) = frame.as_ref().and_then(|frame| frame.as_ref().ok()?.data_ref()) {
-            self.received.fetch_add(data.len() as u64, Ordering::Relaxed);
-        }
-        Poll::Ready(frame)
-    }
-
-    fn is_end_stream(&self) -> bool {
-        self.body.is_end_stream()
-    }
-
-    fn size_hint(&self) -> SizeHint {
-        self.body.size_hint()
     }
 }

@@ -6,8 +6,8 @@ use std::ops::ControlFlow;
 use crate::explorer::plans::{pairs, preemptions, singles};
 use crate::explorer::run::{Outcome, run};
 use crate::explorer::schedule::Schedule;
-use crate::explorer::workers::at_once;
 use crate::oracles::{Canonical, canonical};
+use explore::workers::at_once;
 
 use super::{Progress, Undisturbed, Work, is_one_numbered};
 

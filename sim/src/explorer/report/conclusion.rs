@@ -5,7 +5,7 @@ use std::fmt;
 use crate::explorer::campaign::Profile;
 use crate::explorer::cells::REASONS;
 use crate::explorer::scenarios;
-use crate::explorer::shard::Shard;
+use explore::Shard;
 
 use super::Report;
 

@@ -30,7 +30,7 @@ use super::cells::why_never;
 use super::run::Outcome;
 use super::scenario::{Phase, Scenario};
 use super::schedule::Schedule;
-use super::shard::Shard;
+use explore::Shard;
 
 pub use conclusion::Conclusion;
 pub use drawings::Drawings;

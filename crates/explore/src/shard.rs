@@ -19,7 +19,8 @@ impl Shard {
     /// All there is.
     pub const WHOLE: Self = Self { index: 0, of: 1 };
 
-    pub(super) fn has(self, number: usize) -> bool {
+    /// Whether it has the schedule of this number.
+    pub fn has(self, number: usize) -> bool {
         number % self.of == self.index
     }
 }

@@ -4,28 +4,26 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
-use super::schedule::Schedule;
-
 /// Results that may wait for whoever takes them down, for each job: it bounds what is kept.
 const WAITING: usize = 4;
 
 /// What came of a schedule.
-pub(super) struct Done<T> {
+pub struct Done<T> {
     /// Its place among the schedules.
-    pub(super) index: usize,
+    pub index: usize,
     /// What came of it.
-    pub(super) result: T,
+    pub result: T,
     /// Real time that it took.
-    pub(super) took: Duration,
+    pub took: Duration,
 }
 
 /// Plays schedules on so many threads, in their order; hands each result to `receive`, until that says no or the deadline
 /// has come. `false` if that was so, or not all were played.
-pub(super) fn at_once<T: Send>(
+pub fn at_once<S: Sync, T: Send>(
     jobs: usize,
-    schedules: &[Schedule],
+    schedules: &[S],
     deadline: Option<Instant>,
-    play: impl Fn(&Schedule) -> T + Sync,
+    play: impl Fn(&S) -> T + Sync,
     mut receive: impl FnMut(Done<T>) -> bool,
 ) -> bool {
     let (next, stop) = (AtomicUsize::new(0), AtomicBool::new(false));
@@ -55,4 +53,42 @@ pub(super) fn at_once<T: Send>(
         }
     });
     received == schedules.len() && !stop.into_inner()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_is_played_once_until_nobody_wants_more() {
+        let numbers: Vec<u64> = (0..100).collect();
+        let mut seen = Vec::new();
+        let all = at_once(
+            3,
+            &numbers,
+            None,
+            |number| number * 2,
+            |done| {
+                seen.push((done.index, done.result));
+                true
+            },
+        );
+        seen.sort_unstable();
+        assert!(
+            all && seen.iter().enumerate().all(|(place, (index, twice))| place == *index && *twice == 2 * place as u64)
+        );
+        let mut count = 0;
+        let stopped = at_once(
+            2,
+            &numbers,
+            None,
+            |number| *number,
+            |_| {
+                count += 1;
+                count < 3
+            },
+        );
+        assert!(!stopped && count < numbers.len());
+        assert!(!at_once(2, &numbers, Some(Instant::now()), |number| *number, |_| true), "no time is left");
+    }
 }

@@ -1,0 +1,75 @@
+//! A controller as anybody would write one: each ConfigMap labelled `copy: "true"` has a copy in the bucket `copies`, which
+//! goes with it. Nothing in it knows that it is simulated.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use aws_sdk_s3::Client as S3;
+use futures::StreamExt;
+use k8s_openapi::api::core::v1::ConfigMap;
+use kube::api::{Patch, PatchParams};
+use kube::runtime::controller::Action;
+use kube::runtime::{Controller, watcher};
+use kube::{Api, Client, ResourceExt};
+use serde_json::json;
+
+const FINALIZER: &str = "example.com/copier";
+const BUCKET: &str = "copies";
+
+type Error = Box<dyn std::error::Error + Send + Sync>;
+
+/// When the finalizer is put on an object that is copied.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Order {
+    /// Before the copy is made, as it must be.
+    FinalizerFirst,
+    /// Once the copy is made: an object deleted in between leaves its copy behind.
+    CopyFirst,
+}
+
+struct Context {
+    client: Client,
+    store: S3,
+    order: Order,
+}
+
+/// Copies until it is dropped.
+pub async fn run(client: Client, store: S3, order: Order) {
+    let labelled = watcher::Config::default().labels("copy=true");
+    let maps: Api<ConfigMap> = Api::all(client.clone());
+    let reconcile = |map: Arc<ConfigMap>, context: Arc<Context>| async move {
+        reconcile(&map, &context).await.map(|()| Action::await_change()).map_err(std::io::Error::other)
+    };
+    Controller::new(maps, labelled)
+        .run(reconcile, |_, _, _| Action::requeue(Duration::from_secs(2)), Arc::new(Context { client, store, order }))
+        .for_each(|_| std::future::ready(()))
+        .await;
+}
+
+async fn reconcile(map: &ConfigMap, context: &Context) -> Result<(), Error> {
+    let key = format!("{}/{}", map.namespace().unwrap_or_default(), map.name_any());
+    let kept = map.finalizers().iter().any(|finalizer| finalizer == FINALIZER);
+    if map.metadata.deletion_timestamp.is_some() {
+        if kept {
+            context.store.delete_object().bucket(BUCKET).key(&key).send().await?;
+            keep(map, context, json!([])).await?;
+        }
+        return Ok(());
+    }
+    if !kept && context.order == Order::FinalizerFirst {
+        // The change wakes this again.
+        return keep(map, context, json!([FINALIZER])).await;
+    }
+    let content = serde_json::to_vec(&map.data)?;
+    context.store.put_object().bucket(BUCKET).key(&key).body(content.into()).send().await?;
+    if kept { Ok(()) } else { keep(map, context, json!([FINALIZER])).await }
+}
+
+/// Sets the finalizers of the very object that was seen.
+async fn keep(map: &ConfigMap, context: &Context, finalizers: serde_json::Value) -> Result<(), Error> {
+    let maps: Api<ConfigMap> = Api::namespaced(context.client.clone(), &map.namespace().unwrap_or_default());
+    let (uid, version) = (&map.metadata.uid, &map.metadata.resource_version);
+    let patch = json!({"metadata": {"finalizers": finalizers, "uid": uid, "resourceVersion": version}});
+    maps.patch(&map.name_any(), &PatchParams::default(), &Patch::Merge(patch)).await?;
+    Ok(())
+}

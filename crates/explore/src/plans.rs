@@ -1,0 +1,156 @@
+//! Plans worth playing: what can go wrong where, read off a run in which nothing did.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::num::NonZeroU64;
+
+use faults::{
+    Call, CallFault, CallKind, CallPattern, EffectPattern, Entry, Fault, Feature, HeadStatus, KubeFault, KubeVerb,
+    Line, Nobody, Plan, S3Fault, S3Operation, Vocabulary,
+};
+
+/// The calls of a run in which nothing went wrong.
+#[derive(Clone, Copy, Debug)]
+pub struct Undisturbed<'a, V = Nobody> {
+    /// All calls, in their order.
+    pub lines: &'a [Line<V>],
+    /// How many there were before faults may begin.
+    pub before: u64,
+    /// How many there were when all had come to its end.
+    pub until: u64,
+}
+
+impl<'a, V> Undisturbed<'a, V> {
+    /// Whether faults may meet a call of this number.
+    pub fn could_meet(&self, number: u64) -> bool {
+        number > self.before && number <= self.until
+    }
+
+    /// The calls that faults may meet.
+    pub fn met(&self) -> impl Iterator<Item = &'a Line<V>> {
+        let (before, until) = (self.before, self.until);
+        self.lines.iter().filter(move |line| line.number > before && line.number <= until)
+    }
+}
+
+/// The plan of one fault at one effect; `None` for the number 0, which no effect has.
+pub fn single<V>(number: u64, fault: Fault<V>) -> Option<Plan<V>> {
+    entry(number, fault).map(|entry| Plan { entries: vec![entry] })
+}
+
+/// One fault at one effect; `None` for the number 0.
+pub fn entry<V>(number: u64, fault: Fault<V>) -> Option<Entry<V>> {
+    Some(Entry { effect: EffectPattern::Number(number.try_into().ok()?), fault })
+}
+
+/// Every fault at every effect that it applies to and that `begins` allows: from the effect of that number on, or, of a
+/// fault of watches, at the watches that stand by then.
+pub fn singles<V: Vocabulary>(
+    undisturbed: Undisturbed<'_, V>,
+    faults: impl IntoIterator<Item = Fault<V>>,
+    begins: impl Fn(Fault<V>) -> u64,
+) -> Vec<(u64, Fault<V>)> {
+    let mut singles = Vec::new();
+    for fault in faults {
+        let from = begins(fault);
+        for line in undisturbed.lines.iter().filter(|line| line.number <= undisturbed.until) {
+            let again = fault.is_of_run() && line.number > from;
+            if !again && applies(fault, line.number, &line.call, from) {
+                singles.push((line.number, fault));
+            }
+        }
+    }
+    singles
+}
+
+/// Whether a fault is worth trying at a call, where faults begin at the call numbered `from`.
+pub fn applies<V: Vocabulary>(fault: Fault<V>, number: u64, call: &Call, from: u64) -> bool {
+    let watch = matches!(call, Call::Kube(call) if call.verb == KubeVerb::Watch);
+    (number >= from || (watch && is_of_watches(fault))) && fault.check(call.kind()).is_ok()
+}
+
+fn is_of_watches<V: Vocabulary>(fault: Fault<V>) -> bool {
+    let on = |verb| fault.check(CallKind::Kube(verb)).is_ok();
+    on(KubeVerb::Watch) && !on(KubeVerb::Create)
+}
+
+/// Each of these faults for every kind of call: from when faults begin on, each such call meets it. What was listed and
+/// watched before is so again later.
+pub fn lasting<V: Vocabulary>(undisturbed: Undisturbed<'_, V>, faults: &[Fault<V>]) -> Vec<Plan<V>> {
+    let mut kinds: BTreeMap<String, CallPattern> = BTreeMap::new();
+    for line in undisturbed.lines.iter().filter(|line| line.number <= undisturbed.until) {
+        let again = matches!(&line.call, Call::Kube(call) if matches!(call.verb, KubeVerb::List | KubeVerb::Watch));
+        if again || line.number > undisturbed.before {
+            let pattern = CallPattern::of(&line.call);
+            kinds.insert(pattern.to_string(), pattern);
+        }
+    }
+    let of_kind = |call: CallPattern| {
+        let kind = call.kind();
+        let fitting = faults.iter().copied().filter(move |fault| fault.check(kind).is_ok());
+        fitting.map(move |fault| lasting_at(&call, fault)).collect::<Vec<_>>()
+    };
+    kinds.into_values().flat_map(of_kind).collect()
+}
+
+/// The plan in which a fault meets every such call. What is watched is listed again only where the watch has lost its place.
+fn lasting_at<V>(call: &CallPattern, fault: Fault<V>) -> Plan<V> {
+    let each = |call, fault| Entry { effect: EffectPattern::Call { call, occurrence: None }, fault };
+    let lost = match call.clone() {
+        CallPattern::Kube { verb: KubeVerb::List, resource, subresource } => Some(each(
+            CallPattern::Kube { verb: KubeVerb::Watch, resource, subresource },
+            Fault::Kube(KubeFault::WatchGone),
+        )),
+        CallPattern::Kube { .. } | CallPattern::S3(_) => None,
+    };
+    Plan { entries: [each(call.clone(), fault)].into_iter().chain(lost).collect() }
+}
+
+/// Requests by HEAD come where a store has no tagging: from the first look at a bucket on it has none, and the first such
+/// request meets a fault.
+pub fn untagged<V>(undisturbed: Undisturbed<'_, V>) -> Vec<Plan<V>> {
+    let is_look = |call: &Call| matches!(call, Call::S3(call) if call.operation.name() == "GetBucketTagging");
+    let look = undisturbed.met().find(|line| is_look(&line.call)).map(|line| line.number);
+    let without = || look.and_then(|number| entry(number, Fault::S3(S3Fault::NotImplemented(Feature::Tagging))));
+    let Some(head) = S3Operation::named("HeadBucket") else { return Vec::new() };
+    let first = EffectPattern::Call { call: CallPattern::S3(head), occurrence: Some(NonZeroU64::MIN) };
+    let refused = |status| Entry { effect: first.clone(), fault: Fault::S3(S3Fault::Head(status)) };
+    let plans =
+        HeadStatus::ALL.into_iter().filter_map(|status| Some(Plan { entries: vec![without()?, refused(status)] }));
+    plans.collect()
+}
+
+/// Orders of events with at most two preemptions: a call that takes a moment is overtaken by all that is ready. Only
+/// calls that begin in the same moment as another one can be.
+pub fn preemptions<V>(undisturbed: Undisturbed<'_, V>) -> Vec<Plan<V>> {
+    let mut moments: BTreeMap<u64, Vec<u64>> = BTreeMap::new();
+    for line in undisturbed.met() {
+        moments.entry(line.began_ms).or_default().push(line.number);
+    }
+    let numbers: Vec<u64> = moments.into_values().filter(|together| together.len() > 1).flatten().collect();
+    let moment = |number: &u64| entry(*number, Fault::Call(CallFault::Slow { millis: 1 }));
+    let one = numbers.iter().filter_map(|number| Some(Plan { entries: vec![moment(number)?] }));
+    let two = numbers.iter().enumerate().flat_map(|(index, first)| {
+        let rest = numbers.iter().skip(index + 1);
+        rest.filter_map(move |second| Some(Plan { entries: vec![moment(first)?, moment(second)?] }))
+    });
+    one.chain(two).collect()
+}
+
+/// So many plans of three of these faults at three effects. Swarm selection: each plan draws from half of the kinds of
+/// faults, so that rare combinations of rare kinds come up. What draws too few of them is left out.
+pub fn triples<V: Vocabulary>(singles: &[(u64, Fault<V>)], random: &mut fastrand::Rng, count: usize) -> Vec<Plan<V>> {
+    let kinds: BTreeSet<&str> = Fault::<V>::all_single().iter().map(|fault| fault.name()).collect();
+    let draw = |random: &mut fastrand::Rng| {
+        let swarm: BTreeSet<&str> = kinds.iter().copied().filter(|_| random.bool()).collect();
+        let mut entries: BTreeMap<u64, Entry<V>> = BTreeMap::new();
+        // Of a small swarm that applies to few calls there may be no three.
+        for _ in 0..64 {
+            let Some((number, fault)) = random.choice(singles) else { break };
+            if entries.len() < 3 && swarm.contains(fault.name()) {
+                entries.extend(entry(*number, *fault).map(|entry| (*number, entry)));
+            }
+        }
+        Plan { entries: entries.into_values().collect() }
+    };
+    (0..count).map(|_| draw(random)).filter(|plan| !plan.is_empty()).collect()
+}

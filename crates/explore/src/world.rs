@@ -1,0 +1,155 @@
+//! The world that a process is played in: a cluster, a store, clocks, and faults before its calls.
+
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use faults::{Call, ClockFault, Effects, Fault, Gate, Instance, KubeFault, Plan, Surroundings};
+use http::request::Parts;
+use jiff::{SignedDuration, Timestamp};
+use kube_sim::Cluster;
+use s3_sim::{Dialect, Store};
+use seeded::VirtualClock;
+use tokio::time::Instant;
+use tower::{BoxError, Layer, ServiceExt};
+
+use crate::body::ApiBody;
+use crate::oracle::{Oracle, Seen};
+use crate::services;
+use crate::simulation::{KEY, OWNER, SECRET};
+
+/// How long the cluster's own controllers rest after `gc-late`.
+const CONTROLLERS_REST: Duration = Duration::from_secs(60);
+/// The account of buckets that are nobody's in particular.
+const STRANGER: &str = "stranger";
+
+/// A function that tells the time of day.
+pub type Clock = Arc<dyn Fn() -> Timestamp + Send + Sync>;
+/// An HTTP service that speaks S3, behind the faults of a run: what `s3_sim::InProcess` takes.
+pub type StoreService = tower::util::BoxCloneSyncService<http::Request<s3s::Body>, http::Response<s3s::Body>, BoxError>;
+
+/// A cluster and a store as they stand, for users, for conditions to wait for, and for oracles. Clones are the same world.
+#[derive(Clone, Debug)]
+pub struct World {
+    /// The Kubernetes API.
+    pub cluster: Cluster,
+    /// The store, whose account [`OWNER`](crate::OWNER) is the process's.
+    pub store: Store,
+    /// True time.
+    pub clock: VirtualClock,
+}
+
+impl World {
+    /// A world that begins now, whose UIDs and generated names follow from the seed.
+    pub(crate) fn new(seed: u64) -> Self {
+        let clock = VirtualClock::new();
+        let store = Store::new(clock.clock(), Dialect::default());
+        store.add_account(OWNER, KEY, SECRET);
+        Self { cluster: Cluster::new(clock.clock(), seed), store, clock }
+    }
+
+    /// A client for the cluster that no fault meets: a user's.
+    pub fn client(&self) -> kube::Client {
+        self.cluster.client("default")
+    }
+
+    /// Lets the garbage collector and the namespace controller do what there is to do.
+    pub(crate) fn run_controllers(&self) {
+        while self.cluster.collect_garbage() + self.cluster.finalize_namespaces() > 0 {}
+    }
+}
+
+/// What the process meets besides its services: everybody else.
+pub(crate) struct Others {
+    pub(crate) world: World,
+    pub(crate) oracles: Mutex<Vec<Box<dyn Oracle>>>,
+    /// Seconds that the process's clock is ahead.
+    ahead: AtomicI64,
+    /// Until when the cluster's own controllers rest.
+    controllers_rest: Mutex<Option<Instant>>,
+    calls: AtomicU64,
+}
+
+impl std::fmt::Debug for Others {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Others").field("world", &self.world).finish_non_exhaustive()
+    }
+}
+
+impl Others {
+    pub(crate) fn new(world: World, oracles: Vec<Box<dyn Oracle>>) -> Self {
+        Self {
+            world,
+            oracles: Mutex::new(oracles),
+            ahead: AtomicI64::new(0),
+            controllers_rest: Mutex::new(None),
+            calls: AtomicU64::new(0),
+        }
+    }
+
+    /// The process's clock.
+    pub(crate) fn clock(self: &Arc<Self>) -> Clock {
+        let others = Arc::clone(self);
+        Arc::new(move || {
+            let now = others.world.clock.now();
+            now.checked_add(SignedDuration::from_secs(others.ahead.load(Ordering::Relaxed))).unwrap_or(now)
+        })
+    }
+
+    /// Lets the cluster's own controllers work, unless a fault has them rest.
+    pub(crate) fn run_controllers(&self) {
+        let rests = self.controllers_rest.lock().unwrap_or_else(PoisonError::into_inner);
+        if rests.is_none_or(|until| Instant::now() >= until) {
+            self.world.run_controllers();
+        }
+    }
+}
+
+impl Surroundings for Others {
+    fn expect(&self, plan: &Plan) {
+        if plan.entries.iter().any(|entry| entry.fault == Fault::S3(faults::S3Fault::StaleRead)) {
+            self.world.store.remember_past();
+        }
+    }
+
+    fn befall(&self, fault: Fault, call: &Call, request: &mut Parts) {
+        services::mark(fault, request);
+        match (fault, call) {
+            (Fault::Clock(ClockFault::Step { seconds }), _) => {
+                self.ahead.fetch_add(seconds.into(), Ordering::Relaxed);
+            }
+            (Fault::Kube(KubeFault::GcLate), _) => {
+                let mut rests = self.controllers_rest.lock().unwrap_or_else(PoisonError::into_inner);
+                *rests = Some(Instant::now() + CONTROLLERS_REST);
+            }
+            (Fault::S3(fault), Call::S3(call)) => {
+                if let Some(bucket) = &call.bucket {
+                    services::change_bucket(fault, &self.world.store, bucket, OWNER, STRANGER);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn arrives(&self, _: u64, _: &Call, _: &mut Parts) {}
+
+    fn carried_out(&self, number: u64, call: &Call, _: &str, status: u16) {
+        self.calls.fetch_max(number, Ordering::Relaxed);
+        let seen = Seen { number, call, status, world: &self.world };
+        let mut oracles = self.oracles.lock().unwrap_or_else(PoisonError::into_inner);
+        oracles.iter_mut().for_each(|oracle| oracle.see(&seen));
+    }
+}
+
+/// The Kubernetes client of one life.
+pub(crate) fn client(effects: &Effects, instance: &Instance, world: &World) -> kube::Client {
+    let gate = Gate::before(instance);
+    let held = move |body| ApiBody::counted(body, Arc::default(), gate.clone());
+    let api = world.cluster.service().map_response(move |response| response.map(held.clone()));
+    kube::Client::new(effects.kube_layer(instance).layer(api), "default")
+}
+
+/// The store as one life reaches it.
+pub(crate) fn store(effects: &Effects, instance: &Instance, world: &World) -> StoreService {
+    StoreService::new(effects.s3_layer(instance).layer(world.store.http()))
+}
