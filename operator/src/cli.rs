@@ -287,8 +287,7 @@ where
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Mutex;
-
+    use parking_lot::Mutex;
     use rstest::rstest;
 
     use super::*;
@@ -299,7 +298,7 @@ mod tests {
 
     impl io::Write for Written {
         fn write(&mut self, line: &[u8]) -> io::Result<usize> {
-            self.0.lock().unwrap().write(line)
+            self.0.lock().write(line)
         }
 
         fn flush(&mut self) -> io::Result<()> {
@@ -324,7 +323,7 @@ mod tests {
             tracing::warn!(target: "kube_client::client", "tiger");
             tracing::warn!("all else is as asked for");
         });
-        let written = String::from_utf8(written.0.lock().unwrap().clone()).unwrap();
+        let written = String::from_utf8(written.0.lock().clone()).unwrap();
         assert!(!written.contains("tiger") && written.contains("all else"), "{written}");
     }
 

@@ -6,9 +6,10 @@
 //! (`controller::gauges`), so that it can't drift from them.
 
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{EncodeLabelSet, EncodeLabelValue, LabelValueEncoder, text};
 use prometheus_client::metrics::counter::Counter;
@@ -238,13 +239,13 @@ impl Metrics {
     /// Everything as text, as a scrape gets it.
     pub fn encode(&self) -> String {
         let mut page = String::new();
-        text::encode(&mut page, &self.registry()).expect("writing to a String does not fail");
+        text::encode(&mut page, &self.0.registry.lock()).expect("writing to a String does not fail");
         page
     }
 
     /// Adds what is read off when somebody asks.
     pub(crate) fn collect(&self, collector: impl Collector) {
-        self.registry().register_collector(Box::new(collector));
+        self.0.registry.lock().register_collector(Box::new(collector));
     }
 
     /// The metrics of a controller that runs at most `most` passes at once.
@@ -292,11 +293,6 @@ impl Metrics {
             }
         }
         self.0.purged.remove(&BackendLabels { backend: backend.to_owned() });
-    }
-
-    fn registry(&self) -> MutexGuard<'_, Registry> {
-        // The registry is whole whatever happened to a thread that held it.
-        self.0.registry.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

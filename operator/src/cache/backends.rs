@@ -1,11 +1,12 @@
 //! Backends, parsed once per change.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use kube::ResourceExt;
 use kube::core::DeserializeGuard;
 use kube::runtime::watcher::Event;
+use parking_lot::Mutex;
 
 use crate::api::{Backend, S3Backend};
 
@@ -25,7 +26,7 @@ impl BackendCache {
     /// Takes in what the watch shows. Returns the names of backends that changed in what claims depend on: not in
     /// the count of buckets, for instance.
     pub(crate) fn apply(&self, event: &Event<DeserializeGuard<S3Backend>>) -> Vec<String> {
-        let mut backends = self.lock();
+        let mut backends = self.0.lock();
         match event {
             Event::Init => {
                 backends.listing = Some(BTreeSet::new());
@@ -47,17 +48,12 @@ impl BackendCache {
 
     /// The backend of this name.
     pub(crate) fn get(&self, name: &str) -> Option<Parsed> {
-        self.lock().parsed.get(name).cloned()
+        self.0.lock().parsed.get(name).cloned()
     }
 
     /// Every backend, by name.
     pub(crate) fn all(&self) -> BTreeMap<String, Parsed> {
-        self.lock().parsed.clone()
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Backends> {
-        // A panic elsewhere leaves at worst a stale entry, which the next list mends.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock().parsed.clone()
     }
 }
 

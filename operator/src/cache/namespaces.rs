@@ -1,12 +1,12 @@
 //! Labels of namespaces, for allow-lists by selector.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Mutex, PoisonError};
 
 use k8s_openapi::api::core::v1::Namespace;
 use kube::ResourceExt;
 use kube::core::PartialObjectMeta;
 use kube::runtime::watcher::Event;
+use parking_lot::Mutex;
 
 /// Labels of every namespace.
 #[derive(Default)]
@@ -23,7 +23,7 @@ struct Namespaces {
 impl NamespaceCache {
     /// Takes in what the watch shows. Returns the names of namespaces whose labels changed.
     pub(crate) fn apply(&self, event: Event<PartialObjectMeta<Namespace>>) -> Vec<String> {
-        let mut namespaces = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut namespaces = self.0.lock();
         match event {
             Event::Init => {
                 namespaces.listing = Some(BTreeSet::new());
@@ -44,7 +44,7 @@ impl NamespaceCache {
 
     /// Labels of a namespace, if it is known: one that the watch has not shown yet may have any.
     pub(crate) fn labels(&self, namespace: &str) -> Option<Labels> {
-        let namespaces = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let namespaces = self.0.lock();
         namespaces.labels.get(namespace).cloned()
     }
 }

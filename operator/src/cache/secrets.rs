@@ -1,12 +1,13 @@
 //! Secrets of ours, by name and by the claim and bucket that they belong to.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use k8s_openapi::api::core::v1::Secret;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::ResourceExt;
 use kube::runtime::watcher::Event;
+use parking_lot::Mutex;
 
 use crate::api::{BucketName, ClaimUid, ConsumerContent, wire};
 use crate::plan::{SecretRef, Stored};
@@ -43,7 +44,7 @@ impl SecretCache {
     /// Takes in what the watch shows. Returns the Secrets that changed since we last knew: not those that only
     /// echo a write of ours.
     pub(crate) fn apply(&self, event: Event<Secret>) -> Vec<Arc<Secret>> {
-        let mut secrets = self.lock();
+        let mut secrets = self.0.lock();
         match event {
             Event::Init => {
                 secrets.listing = Some(BTreeSet::new());
@@ -57,12 +58,12 @@ impl SecretCache {
 
     /// Takes in the answer to a write of ours.
     pub(crate) fn wrote(&self, secret: &Arc<Secret>) {
-        self.lock().put(secret.as_ref().clone());
+        self.0.lock().put(secret.as_ref().clone());
     }
 
     /// Forgets a Secret that we deleted, but for that.
     pub(crate) fn deleted(&self, secret: &SecretRef) {
-        let mut secrets = self.lock();
+        let mut secrets = self.0.lock();
         secrets.remove(&(secret.namespace.clone(), secret.name.clone()));
         secrets.deleted.push_back(secret.id.uid.clone());
         if secrets.deleted.len() > MOST_DELETED {
@@ -73,7 +74,7 @@ impl SecretCache {
     /// Whether we deleted one of these before: who shows it tells of the past. Not of one on its way out, which somebody's
     /// finalizer keeps.
     pub(crate) fn has_deleted<'a>(&self, shown: impl IntoIterator<Item = &'a Secret>) -> bool {
-        let secrets = self.lock();
+        let secrets = self.0.lock();
         let deleted = |meta: &ObjectMeta| meta.uid.as_ref().is_some_and(|uid| secrets.deleted.contains(uid));
         shown.into_iter().any(|secret| secret.metadata.deletion_timestamp.is_none() && deleted(&secret.metadata))
     }
@@ -81,7 +82,7 @@ impl SecretCache {
     /// Takes in that a live read did not find this Secret: it is forgotten, also where the watch keeps silent.
     pub(crate) fn missed(&self, namespace: &str, name: &str) {
         let key = (namespace.to_owned(), name.to_owned());
-        let mut secrets = self.lock();
+        let mut secrets = self.0.lock();
         if let Some(secret) = secrets.remove(&key) {
             secrets.missed.insert(key, secret);
         }
@@ -91,7 +92,7 @@ impl SecretCache {
     /// from the server's past, and the watch will not tell of what has not changed. All else is the watch's to tell; and so is
     /// what that Secret was before it was last seen.
     pub(crate) fn met(&self, secret: &Arc<Secret>) {
-        let mut secrets = self.lock();
+        let mut secrets = self.0.lock();
         if secrets.missed.get(&key(secret)).is_some_and(|missed| !is_later(missed.as_ref(), secret.as_ref())) {
             secrets.put(secret.as_ref().clone());
         }
@@ -100,29 +101,29 @@ impl SecretCache {
     /// The Secret of this name.
     pub(crate) fn get(&self, namespace: &str, name: &str) -> Option<Stored> {
         let key = (namespace.to_owned(), name.to_owned());
-        self.lock().by_name.get(&key).cloned().map(Stored)
+        self.0.lock().by_name.get(&key).cloned().map(Stored)
     }
 
     /// All Secrets, by name.
     pub(crate) fn all(&self) -> Vec<Stored> {
-        self.lock().by_name.values().cloned().map(Stored).collect()
+        self.0.lock().by_name.values().cloned().map(Stored).collect()
     }
 
     /// Secrets of the claim of this UID, by name.
     pub(crate) fn of_claim(&self, uid: &ClaimUid) -> Vec<Stored> {
-        let secrets = self.lock();
+        let secrets = self.0.lock();
         secrets.select(secrets.by_claim.get(uid.as_str()))
     }
 
     /// Namespace and name of what a live read missed of this claim's, while the watch has not told that it is gone.
     pub(crate) fn missed_of(&self, uid: &ClaimUid) -> Vec<(String, String)> {
-        self.lock().missed_of(uid).map(|(key, _)| key.clone()).collect()
+        self.0.lock().missed_of(uid).map(|(key, _)| key.clone()).collect()
     }
 
     /// Whether the server hadn't got to a Secret of this claim that was shown here when it was at this version: what it told
     /// then is its past.
     pub(crate) fn is_ahead_of(&self, uid: &ClaimUid, version: Option<&str>) -> bool {
-        let secrets = self.lock();
+        let secrets = self.0.lock();
         let missed = secrets.missed_of(uid).map(|(_, secret)| secret);
         let known = secrets.by_claim.get(uid.as_str()).into_iter().flatten().filter_map(|key| secrets.by_name.get(key));
         is_any_later(known.chain(missed), version)
@@ -135,13 +136,8 @@ impl SecretCache {
 
     /// Secrets for this bucket, whoever's.
     pub(crate) fn of_bucket(&self, bucket: &BucketName) -> Vec<Stored> {
-        let secrets = self.lock();
+        let secrets = self.0.lock();
         secrets.select(secrets.by_bucket.get(bucket.as_str()))
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Secrets> {
-        // A panic elsewhere leaves at worst a stale entry, which the next list mends.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -1,9 +1,10 @@
 //! Objects as we last wrote them, until the watch shows them so.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use kube::ResourceExt;
+use parking_lot::Mutex;
 
 use super::is_later;
 
@@ -24,12 +25,12 @@ impl<K> Default for Written<K> {
 impl<K: ResourceExt + Clone> Written<K> {
     /// Notes the answer to a write of ours.
     pub(crate) fn wrote(&self, object: K) {
-        self.lock().insert(key(&object), Arc::new(object));
+        self.0.lock().insert(key(&object), Arc::new(object));
     }
 
     /// The later of what the watch shows and what we wrote.
     pub(crate) fn latest(&self, seen: &K) -> Arc<K> {
-        let mut written = self.lock();
+        let mut written = self.0.lock();
         let key = key(seen);
         match written.get(&key) {
             Some(ours) if is_later(ours.as_ref(), seen) => ours.clone(),
@@ -43,7 +44,7 @@ impl<K: ResourceExt + Clone> Written<K> {
 
     /// Whether what the watch shows is what we wrote ourselves, or older. To be asked once for each event.
     pub(crate) fn is_echo(&self, seen: &K) -> bool {
-        let mut written = self.lock();
+        let mut written = self.0.lock();
         let key = key(seen);
         let Some(ours) = written.get(&key) else { return false };
         let (echo, caught_up) = (!is_later(seen, ours.as_ref()), !is_later(ours.as_ref(), seen));
@@ -56,12 +57,7 @@ impl<K: ResourceExt + Clone> Written<K> {
     /// Forgets an object that is gone; of the empty namespace if it is cluster-scoped.
     pub(crate) fn forget(&self, namespace: &str, name: &str) {
         let namespace = (!namespace.is_empty()).then(|| namespace.to_owned());
-        self.lock().remove(&(namespace, name.to_owned()));
-    }
-
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<Key, Arc<K>>> {
-        // A panic elsewhere leaves at worst an old entry, which the watch supersedes.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock().remove(&(namespace, name.to_owned()));
     }
 }
 
@@ -95,7 +91,7 @@ mod tests {
         let latest = written.latest(&object(8));
         assert_eq!(latest.resource_version().as_deref(), Some("9"));
         assert!(written.is_echo(&object(9)));
-        assert!(written.lock().is_empty(), "nothing is kept twice");
+        assert!(written.0.lock().is_empty(), "nothing is kept twice");
         assert!(!written.is_echo(&object(10)));
     }
 
@@ -103,9 +99,9 @@ mod tests {
     fn somebody_elses_later_write_is_no_echo() {
         let written = written();
         assert!(!written.is_echo(&object(10)));
-        assert!(written.lock().is_empty());
+        assert!(written.0.lock().is_empty());
         written.wrote(object(9));
         assert_eq!(written.latest(&object(10)).resource_version().as_deref(), Some("10"));
-        assert!(written.lock().is_empty());
+        assert!(written.0.lock().is_empty());
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::convert::Infallible;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures::future::{BoxFuture, Shared as SharedFuture};
@@ -11,6 +11,7 @@ use kube::api::{Patch, PatchParams};
 use kube::runtime::controller::{self, Action, Controller};
 use kube::runtime::reflector::{ObjectRef, Store};
 use kube::{Api, ResourceExt};
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::time::Instant;
@@ -159,7 +160,7 @@ impl Context {
     /// What is known of the backend, after a probe if one is due. Errors are those of the API server: they say
     /// nothing about the backend.
     async fn examine(&self, raw: &S3Backend, uid: &str, slot: &mut Slot<'_>) -> Result<Memory, String> {
-        let before = self.lock().get(uid).cloned();
+        let before = self.memory.lock().get(uid).cloned();
         let generation = raw.metadata.generation.unwrap_or_default();
         // Nothing has changed in what is looked at for the first time.
         let changed = self.shared.secret_watches.take_change(&raw.name_any()) && before.is_some();
@@ -203,14 +204,14 @@ impl Context {
         let wait = jittered(health.next_probe(self.shared.config.resync_interval));
         let (count, count_due) = before.map(|memory| (memory.count, memory.count_due)).unwrap_or_default();
         let memory = Memory { health, upstream, next_probe: Instant::now() + wait, count, count_due };
-        self.lock().insert(uid.to_owned(), memory.clone());
+        self.memory.lock().insert(uid.to_owned(), memory.clone());
         Ok(memory)
     }
 
     /// Claims in phase `Bound` on this backend, as last counted; and how long until they are counted again, unless
     /// they just were. A burst of claims makes one count.
     fn count(&self, name: &str, uid: &str) -> (i64, Option<Duration>) {
-        let mut memory = self.lock();
+        let mut memory = self.memory.lock();
         let Some(memory) = memory.get_mut(uid) else { return (self.count_bound(name), None) };
         match (memory.count, memory.count_due) {
             (Some(count), None) => {
@@ -256,7 +257,7 @@ impl Context {
     /// After a pass: what is gone is forgotten. If it is this very backend, the pass may have made anew what was
     /// forgotten while it was under way: the client, the watches of its Secrets.
     fn ended(&self, backend: &S3Backend) {
-        self.kept().insert(backend.uid().unwrap_or_default());
+        self.kept.lock().insert(backend.uid().unwrap_or_default());
         self.forget_gone();
         let name = backend.name_any();
         if self.store.get(&ObjectRef::new(&name)).is_none() {
@@ -268,24 +269,14 @@ impl Context {
     /// followed by this.
     fn forget_gone(&self) {
         let there: BTreeSet<String> = self.store.state().iter().filter_map(|backend| backend.uid()).collect();
-        let mut kept = self.kept();
+        let mut kept = self.kept.lock();
         let gone: Vec<String> = kept.difference(&there).cloned().collect();
         for uid in &gone {
             kept.remove(uid);
-            self.lock().remove(uid);
+            self.memory.lock().remove(uid);
             self.pace.forget(uid);
             self.backoff.reset(uid);
         }
-    }
-
-    fn kept(&self) -> MutexGuard<'_, BTreeSet<String>> {
-        // The set is whole whatever happened to a thread that held it.
-        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<String, Memory>> {
-        // The map is whole whatever happened to a thread that held it.
-        self.memory.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

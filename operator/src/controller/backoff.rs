@@ -1,11 +1,11 @@
 //! Backoff per object: exponential, with jitter and a cap (spec §3.5); and that of watches.
 
 use std::collections::BTreeMap;
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use kube::runtime::utils;
 use kube::runtime::watcher::DefaultBackoff;
+use parking_lot::Mutex;
 use tokio::time::Instant;
 
 const FIRST: Duration = Duration::from_millis(500);
@@ -18,7 +18,7 @@ pub(super) struct Backoff(Mutex<BTreeMap<String, u32>>);
 impl Backoff {
     /// Counts a failure, and says how long to wait.
     pub(super) fn failed(&self, uid: &str) -> Duration {
-        let mut failures = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut failures = self.0.lock();
         let count = failures.entry(uid.to_owned()).or_default();
         *count += 1;
         delay(*count, fastrand::f64())
@@ -26,7 +26,7 @@ impl Backoff {
 
     /// Forgets the failures of an object that works, or is gone.
     pub(super) fn reset(&self, uid: &str) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(uid);
+        self.0.lock().remove(uid);
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::convert::Infallible;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures::future::{BoxFuture, Shared as SharedFuture};
@@ -11,6 +11,7 @@ use kube::runtime::controller::{self, Action, Controller};
 use kube::runtime::events::{Event, EventType};
 use kube::runtime::reflector::{ObjectRef, Store};
 use kube::{Resource, ResourceExt};
+use parking_lot::Mutex;
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::time::Instant;
 use tracing::Instrument;
@@ -72,47 +73,32 @@ impl Memory {
         self.backoff.reset(uid);
         self.looks.forget(uid);
         self.pace.forget(uid);
-        self.counted().remove(uid);
-        self.unanswered().remove(claim);
+        self.counted.lock().remove(uid);
+        self.unanswered.lock().remove(claim);
     }
 
     /// Notes the backend that a claim's status shows. Returns the one that it showed before, if it was another.
     pub(super) fn counted_on(&self, claim: &BucketClaim) -> Option<String> {
         let backend = claim.status.as_ref()?.backend.as_ref()?.name.clone();
-        self.counted().insert(claim.uid()?, backend.clone()).filter(|before| *before != backend)
-    }
-
-    fn counted(&self) -> MutexGuard<'_, BTreeMap<String, String>> {
-        // The map is whole whatever happened to a thread that held it.
-        self.counted.lock().unwrap_or_else(PoisonError::into_inner)
+        self.counted.lock().insert(claim.uid()?, backend.clone()).filter(|before| *before != backend)
     }
 
     /// Whether a pass over the claim is under way: also one that is gone may have one.
     pub(super) fn is_under_way(&self, uid: &str) -> bool {
-        self.under_way().contains(uid)
+        self.under_way.lock().contains(uid)
     }
 
     /// Whether the claim's last pass changed a Secret and got no answer: what its Secrets show now is most likely that
     /// write, and the claim is tried again after its backoff anyway. Woken at once, it would go round with a server
     /// that does everything and answers nothing.
     pub(super) fn is_unanswered(&self, claim: &ClaimRef) -> bool {
-        self.unanswered().contains(claim)
-    }
-
-    fn unanswered(&self) -> MutexGuard<'_, BTreeSet<ClaimRef>> {
-        // The set is whole whatever happened to a thread that held it.
-        self.unanswered.lock().unwrap_or_else(PoisonError::into_inner)
+        self.unanswered.lock().contains(claim)
     }
 
     fn begin(&self, uid: &str, claim: &ClaimRef) -> UnderWay<'_> {
-        self.unanswered().remove(claim);
-        self.under_way().insert(uid.to_owned());
+        self.unanswered.lock().remove(claim);
+        self.under_way.lock().insert(uid.to_owned());
         UnderWay { memory: self, uid: uid.to_owned() }
-    }
-
-    fn under_way(&self) -> MutexGuard<'_, BTreeSet<String>> {
-        // The set is whole whatever happened to a thread that held it.
-        self.under_way.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -124,7 +110,7 @@ struct UnderWay<'a> {
 
 impl Drop for UnderWay<'_> {
     fn drop(&mut self) {
-        self.memory.under_way().remove(&self.uid);
+        self.memory.under_way.lock().remove(&self.uid);
     }
 }
 
@@ -330,7 +316,7 @@ impl Context {
             // The watch will show it as the echo of our own write: whoever waits for the name is told here.
             (Act::Delete(secret), Answer::Done) => self.shared.wakes.record_changed(&secret.name),
             (Act::Patch(_), Answer::Failed(Failure::Kubernetes(_))) => {
-                self.shared.memory.unanswered().insert(view.claim.at.clone());
+                self.shared.memory.unanswered.lock().insert(view.claim.at.clone());
             }
             (
                 Act::CreateBucket(_) | Act::TagBucket(..) | Act::SetVersioning(..) | Act::DeleteBucket(_),

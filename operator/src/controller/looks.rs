@@ -2,9 +2,9 @@
 //! goes has let go of.
 
 use std::collections::BTreeMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use tokio::time::Instant;
 
 use crate::api::Reason;
@@ -49,7 +49,7 @@ impl Looks {
     /// Tells the view what earlier passes of this process saw. A claim that this process sees for the first time is
     /// looked at within one interval, at once if its status tells of trouble: a hint, never a memory.
     pub(super) fn recall(&self, uid: &str, view: &mut View, config: &Config) {
-        let mut looks = self.lock();
+        let mut looks = self.claims.lock();
         let look = looks.entry(uid.to_owned()).or_insert_with(|| {
             let troubled =
                 view.claim.status.conditions.iter().any(|c| c.type_ == "BucketCreated" && c.status == "False");
@@ -82,7 +82,7 @@ impl Looks {
 
     /// Takes in what a pass saw. A look that failed is repeated soon; one that had to wait stays due.
     pub(super) fn remember(&self, uid: &str, view: &View, rest: &Rest, interval: Duration) {
-        let mut looks = self.lock();
+        let mut looks = self.claims.lock();
         if let Some(look) = looks.get_mut(uid) {
             look.missing_at = plan::missing_at(view);
             if view.claim.deleting {
@@ -110,25 +110,20 @@ impl Looks {
 
     /// Notes that a call that changes a bucket got no answer: it may happen until its deadline has passed once more.
     pub(super) fn unanswered(&self, uid: &str, deadline: Duration) {
-        if let Some(look) = self.lock().get_mut(uid) {
+        if let Some(look) = self.claims.lock().get_mut(uid) {
             look.unanswered = Some(Instant::now() + deadline);
         }
     }
 
     /// How long until the claim's bucket is to be looked at; `None` if that is overdue, and waits for something else.
     pub(super) fn until_due(&self, uid: &str) -> Option<Duration> {
-        let due = self.lock().get(uid)?.due;
+        let due = self.claims.lock().get(uid)?.due;
         due.checked_duration_since(Instant::now()).filter(|wait| !wait.is_zero())
     }
 
     /// Forgets a claim that is gone.
     pub(super) fn forget(&self, uid: &str) {
-        self.lock().remove(uid);
-    }
-
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<String, LookTime>> {
-        // The map is whole whatever happened to a thread that held it.
-        self.claims.lock().unwrap_or_else(PoisonError::into_inner)
+        self.claims.lock().remove(uid);
     }
 }
 

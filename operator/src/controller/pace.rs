@@ -1,9 +1,9 @@
 //! How fast a claim or a backend may be written about: bounded, whatever goes wrong.
 
 use std::collections::BTreeMap;
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use tokio::time::Instant;
 
 /// One write in so long, in the long run.
@@ -21,25 +21,20 @@ pub(super) struct Pace(Mutex<BTreeMap<String, Instant>>);
 impl Pace {
     /// Counts a write about the object.
     pub(super) fn wrote(&self, uid: &str, now: Instant) {
-        let mut paid = self.lock();
+        let mut paid = self.0.lock();
         let until = paid.get(uid).copied().unwrap_or(now).max(now) + EACH;
         paid.insert(uid.to_owned(), until);
     }
 
     /// How long the object's next pass has to wait; `None` if it need not.
     pub(super) fn wait(&self, uid: &str, now: Instant) -> Option<Duration> {
-        let ahead = self.lock().get(uid)?.saturating_duration_since(now);
+        let ahead = self.0.lock().get(uid)?.saturating_duration_since(now);
         ahead.checked_sub(EACH * BURST).filter(|wait| !wait.is_zero())
     }
 
     /// Forgets an object that is gone.
     pub(super) fn forget(&self, uid: &str) {
-        self.lock().remove(uid);
-    }
-
-    fn lock(&self) -> std::sync::MutexGuard<'_, BTreeMap<String, Instant>> {
-        // The map is whole whatever happened to a thread that held it.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock().remove(uid);
     }
 }
 

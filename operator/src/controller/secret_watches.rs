@@ -1,7 +1,7 @@
 //! Watches of single Secrets by name: the admin and CA Secrets of backends (spec §1).
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use futures::StreamExt;
 use k8s_openapi::api::core::v1::Secret;
@@ -9,6 +9,7 @@ use kube::core::PartialObjectMeta;
 use kube::runtime::WatchStreamExt;
 use kube::runtime::watcher::{self, Event};
 use kube::{Api, Client, ResourceExt};
+use parking_lot::Mutex;
 use tokio::task::JoinHandle;
 
 use super::backoff::Patience;
@@ -47,7 +48,7 @@ impl SecretWatches {
 
     /// Watches just these Secrets for this backend.
     pub(super) fn set(&self, backend: &str, secrets: &BTreeSet<SecretName>) {
-        let mut watches = lock(&self.watches);
+        let mut watches = self.watches.lock();
         watches.retain(|(owner, secret), _| owner != backend || secrets.contains(secret));
         for secret in secrets {
             let key = (backend.to_owned(), secret.clone());
@@ -57,12 +58,12 @@ impl SecretWatches {
 
     /// Whether a Secret of this backend changed since this was last asked.
     pub(super) fn take_change(&self, backend: &str) -> bool {
-        lock(&self.changes.dirty).remove(backend)
+        self.changes.dirty.lock().remove(backend)
     }
 
     /// Counts the Secrets of this backend as changed: the look at them failed.
     pub(super) fn keep_change(&self, backend: &str) {
-        lock(&self.changes.dirty).insert(backend.to_owned());
+        self.changes.dirty.lock().insert(backend.to_owned());
     }
 
     fn watch(&self, backend: &str, (namespace, name): &SecretName) -> Watch {
@@ -83,7 +84,7 @@ impl SecretWatches {
 
 impl Changes {
     fn note(&self, backend: &str) {
-        lock(&self.dirty).insert(backend.to_owned());
+        self.dirty.lock().insert(backend.to_owned());
         self.wakes.backend(backend);
     }
 }
@@ -113,11 +114,6 @@ impl Version {
         };
         self.known.replace(now.clone()) != Some(now)
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    // Maps and sets are whole whatever happened to a thread that held them.
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]

@@ -1,10 +1,10 @@
 //! Who has to be looked at again when something changes.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use kube::ResourceExt;
 use kube::runtime::reflector::{ObjectRef, Store};
+use parking_lot::Mutex;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
 use crate::api::{BucketClaim, ClaimRef};
@@ -69,12 +69,12 @@ impl Wakes {
 
     /// From now on, `claim` is woken when the record changes or goes.
     pub(super) fn wait_for(&self, record: &str, claim: &ClaimRef) {
-        self.waiting().entry(record.to_owned()).or_default().insert(claim.clone());
+        self.waiting.lock().entry(record.to_owned()).or_default().insert(claim.clone());
     }
 
     /// `claim` does not wait any more.
     pub(super) fn stop_waiting(&self, record: &str, claim: &ClaimRef) {
-        let mut waiting = self.waiting();
+        let mut waiting = self.waiting.lock();
         if let Some(claims) = waiting.get_mut(record) {
             claims.remove(claim);
             if claims.is_empty() {
@@ -85,7 +85,7 @@ impl Wakes {
 
     /// `claim` is gone, and waits for nothing any more.
     pub(super) fn forget_claim(&self, claim: &ClaimRef) {
-        self.waiting().retain(|_, claims| {
+        self.waiting.lock().retain(|_, claims| {
             claims.remove(claim);
             !claims.is_empty()
         });
@@ -93,19 +93,14 @@ impl Wakes {
 
     /// Wakes whoever waits for this record; from now on they no longer do.
     pub(super) fn record_changed(&self, record: &str) {
-        let claims = self.waiting().remove(record).unwrap_or_default();
+        let claims = self.waiting.lock().remove(record).unwrap_or_default();
         claims.iter().for_each(|claim| self.claim(claim));
     }
 
     /// Wakes whoever waits for any record.
     pub(super) fn all_waiting(&self) {
-        let waiting = std::mem::take(&mut *self.waiting());
+        let waiting = std::mem::take(&mut *self.waiting.lock());
         waiting.values().flatten().for_each(|claim| self.claim(claim));
-    }
-
-    fn waiting(&self) -> MutexGuard<'_, BTreeMap<String, BTreeSet<ClaimRef>>> {
-        // The map is whole whatever happened to a thread that held it.
-        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use aws_sdk_s3::Client;
@@ -16,6 +15,7 @@ use aws_sdk_s3::types::{
 use aws_smithy_async::rt::sleep::TokioSleep;
 use aws_smithy_runtime_api::client::orchestrator::HttpResponse;
 use futures::future::BoxFuture;
+use parking_lot::Mutex;
 use tokio::sync::Semaphore;
 use tokio::sync::mpsc::UnboundedSender;
 use tokio::time::Instant;
@@ -123,7 +123,7 @@ impl Upstream {
         call: BoxFuture<'_, Outcome<T, E>>,
     ) -> Result<T, Refusal> {
         let _permit = self.permits.acquire().await;
-        let admission = self.circuits().admit(operation, Instant::now());
+        let admission = self.circuits.lock().admit(operation, Instant::now());
         if admission == Admission::Refused {
             return Err(Refusal::not_asked(operation));
         }
@@ -156,7 +156,7 @@ impl Upstream {
             // Neither an outage nor an answer.
         } else if refusal.is_outage() {
             let (asked, chance) = (refusal.retry_after, fastrand::f64());
-            let open = self.circuits().failed(refusal.operation, admission, asked, Instant::now(), chance);
+            let open = self.circuits.lock().failed(refusal.operation, admission, asked, Instant::now(), chance);
             if open {
                 tracing::debug!(operation = refusal.operation, class = ?refusal.class(), "the store is given a rest");
                 refusal.failing = Some(Asked(true));
@@ -168,7 +168,7 @@ impl Upstream {
     }
 
     fn answered(&self, operation: &'static str) {
-        if self.circuits().answered(operation) {
+        if self.circuits.lock().answered(operation) {
             tracing::info!(operation, "the store answers again");
             self.recovered();
         }
@@ -177,11 +177,6 @@ impl Upstream {
     /// Tells whoever waits for this store. Fails only when nobody listens any more.
     fn recovered(&self) {
         let _ = self.recoveries.send(self.backend.clone());
-    }
-
-    fn circuits(&self) -> MutexGuard<'_, Circuits> {
-        // The circuits are whole whatever happened to a thread that held them.
-        self.circuits.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// ListBuckets: whether endpoint and credentials work. One bucket is asked for: Amazon S3 refuses to list all of an
@@ -195,7 +190,7 @@ impl Upstream {
             let _permit = self.permits.acquire().await;
             self.timed("ListBuckets", Box::pin(self.client.list_buckets().max_buckets(1).send())).await
         };
-        let tried = self.circuits().probed(answer.is_ok(), Instant::now());
+        let tried = self.circuits.lock().probed(answer.is_ok(), Instant::now());
         if tried {
             self.recovered();
         }

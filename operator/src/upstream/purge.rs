@@ -1,12 +1,11 @@
 //! Emptying a bucket, a slice at a time (spec §3.4): unfinished uploads, versions and delete markers.
 
-use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use aws_sdk_s3::types::{Delete, ObjectIdentifier};
 use futures::stream::{self, Stream, StreamExt};
+use parking_lot::Mutex;
 
 use crate::api::BucketName;
 
@@ -94,13 +93,13 @@ struct Shown(Mutex<DefaultHasher>);
 impl Shown {
     /// Takes in a page.
     fn saw<'a>(&self, items: impl Iterator<Item = (&'a str, Option<&'a str>)>) {
-        let mut hasher = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut hasher = self.0.lock();
         items.for_each(|item| item.hash(&mut *hasher));
     }
 
     /// The same for the same pages.
     fn digest(&self) -> u64 {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).finish()
+        self.0.lock().finish()
     }
 }
 
@@ -113,7 +112,7 @@ impl Upstream {
     pub async fn purge(&self, bucket: &BucketName, most: u32) -> Slice {
         let shown = Shown::default();
         let slice = self.purge_slice(bucket, most, &shown).await;
-        let mut emptied = self.emptied();
+        let mut emptied = self.emptied.lock();
         if slice.complete || slice.refused.is_some() || slice.failed.is_some() {
             emptied.remove(bucket);
             return slice;
@@ -175,12 +174,6 @@ impl Upstream {
             }
         });
         gather(batches, &failed).await
-    }
-
-    /// What each bucket held at the last slice, as long as there is more of it.
-    fn emptied(&self) -> MutexGuard<'_, BTreeMap<BucketName, u64>> {
-        // The map is whole whatever happened to a thread that held it.
-        self.emptied.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// A page of versions and delete markers; of objects, where the store has no versions.

@@ -1,10 +1,11 @@
 //! The clients of all backends: made when first needed, made anew when what they are made of changes.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use k8s_openapi::api::core::v1::Secret;
 use kube::{Api, Client, Error, ResourceExt};
+use parking_lot::Mutex;
 use tokio::sync::mpsc::UnboundedSender;
 
 use crate::api::{Backend, SecretKey};
@@ -76,7 +77,7 @@ impl Upstreams {
     /// # Errors
     /// When a Secret is missing, malformed, not trusted, or may not or can't be read.
     pub async fn get(&self, backend: &Backend) -> Result<Arc<Upstream>, AccessError> {
-        let at_hand = self.lock().get(&backend.name).cloned();
+        let at_hand = self.clients.lock().get(&backend.name).cloned();
         match at_hand {
             Some((made, upstream)) if made.backend == identity(backend) => Ok(upstream),
             _ => self.refresh(backend).await,
@@ -103,18 +104,18 @@ impl Upstreams {
             None => Trust::System,
         };
         let made = Made { backend: identity(backend), secrets };
-        if let Some((_, upstream)) = self.lock().get(&backend.name).filter(|(present, _)| *present == made) {
+        if let Some((_, upstream)) = self.clients.lock().get(&backend.name).filter(|(present, _)| *present == made) {
             return Ok(upstream.clone());
         }
         let http = self.access.connect.connect(&trust)?;
         let upstream = Arc::new(Upstream::new(backend, &key_id, &secret_key, http, &self.access));
-        self.lock().insert(backend.name.clone(), (made, upstream.clone()));
+        self.clients.lock().insert(backend.name.clone(), (made, upstream.clone()));
         Ok(upstream)
     }
 
     /// Forgets the client of a backend that is gone. Calls of it that are still under way are no longer measured.
     pub fn forget(&self, backend: &str) {
-        if let Some((_, upstream)) = self.lock().remove(backend) {
+        if let Some((_, upstream)) = self.clients.lock().remove(backend) {
             upstream.retire();
         }
     }
@@ -133,11 +134,6 @@ impl Upstreams {
             Err(Error::Api(status)) if status.is_forbidden() => Err(AccessError::Forbidden(namespace, name)),
             Err(error) => Err(AccessError::Unreadable(namespace, name, crate::kubernetes::describe(&error))),
         }
-    }
-
-    fn lock(&self) -> std::sync::MutexGuard<'_, BTreeMap<String, (Made, Arc<Upstream>)>> {
-        // The map is whole whatever happened to a thread that held it.
-        self.clients.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
