@@ -1,4 +1,5 @@
-//! One client per backend.
+//! One client per backend: how its calls are made, whatever they ask for. Each waits for room, is
+//! refused while its operation is given a rest, has a deadline, and is measured.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -9,9 +10,6 @@ use aws_sdk_s3::config::retry::RetryConfig;
 use aws_sdk_s3::config::timeout::TimeoutConfig;
 use aws_sdk_s3::config::{BehaviorVersion, Credentials, Region, RequestChecksumCalculation, SharedHttpClient};
 use aws_sdk_s3::error::{ProvideErrorMetadata, SdkError};
-use aws_sdk_s3::types::{
-    BucketLocationConstraint, BucketVersioningStatus, CreateBucketConfiguration, Tag, Tagging, VersioningConfiguration,
-};
 use aws_smithy_async::rt::sleep::TokioSleep;
 use aws_smithy_runtime_api::client::orchestrator::HttpResponse;
 use futures::future::BoxFuture;
@@ -20,13 +18,11 @@ use tokio::sync::Semaphore;
 use tokio::sync::mpsc::UnboundedSender;
 use tokio::time::Instant;
 
-use crate::api::{AddressingStyle, Backend, BucketName, SecretKey, Versioning};
+use crate::api::{AddressingStyle, Backend, BucketName, SecretKey};
 use crate::metrics::{CallResult, Metrics};
-use crate::plan::{BucketSeen, CreateAnswer, DeleteAnswer, VersioningSeen};
 
 use super::circuit::{Admission, Circuits};
-use super::content_md5::content_md5;
-use super::error::{Asked, Class, Refusal, UpstreamError};
+use super::error::{Asked, Refusal, UpstreamError};
 use super::registry::Access;
 use super::whole::Whole;
 
@@ -47,7 +43,7 @@ pub struct Upstream {
     circuits: Mutex<Circuits>,
     /// A digest of what each bucket that is being emptied held at its last slice.
     pub(super) emptied: Mutex<BTreeMap<BucketName, u64>>,
-    region: String,
+    pub(super) region: String,
     backend: String,
     recoveries: UnboundedSender<String>,
     metrics: Metrics,
@@ -195,257 +191,5 @@ impl Upstream {
             self.recovered();
         }
         answer.map(drop).map_err(Refusal::error)
-    }
-
-    /// GetBucketTagging, or HeadBucket where the store has no tagging (spec §3.2). Where there are no tags both: MinIO
-    /// tells no tags, and not that there is no bucket, of a bucket that isn't there.
-    ///
-    /// # Errors
-    /// Any answer but "exists", "doesn't", 403 and that it is in another region: never absence.
-    pub async fn look(&self, bucket: &BucketName) -> Result<BucketSeen, UpstreamError> {
-        match self.call("GetBucketTagging", self.client.get_bucket_tagging().bucket(bucket.as_str()).send()).await {
-            Ok(output) => {
-                let tags = output.tag_set.into_iter().map(|tag| (tag.key, tag.value));
-                Ok(BucketSeen::Present(Some(tags.collect())))
-            }
-            Err(refusal) if refusal.is("NoSuchBucket") => Ok(BucketSeen::Absent),
-            // Ceph before 17.2.7 has a name of its own for it.
-            Err(refusal) if refusal.is("NoSuchTagSet") || refusal.is("NoSuchTagSetError") => {
-                match self.head(bucket).await? {
-                    BucketSeen::Present(_) => Ok(BucketSeen::Present(Some(BTreeMap::new()))),
-                    other => Ok(other),
-                }
-            }
-            Err(refusal) if refusal.is_elsewhere(&self.region) => Ok(BucketSeen::Forbidden),
-            // Who is asked for other credentials has heard nothing of the bucket.
-            Err(refusal) if refusal.status == Some(401) => Err(refusal.error()),
-            Err(refusal) => match refusal.error() {
-                UpstreamError { class: Class::Denied { code }, .. } if is_about_bucket(&code) => {
-                    Ok(BucketSeen::Forbidden)
-                }
-                UpstreamError { class: Class::Unsupported, .. } => self.head(bucket).await,
-                error => Err(error),
-            },
-        }
-    }
-
-    /// HeadBucket: its errors have no body, so the status alone speaks.
-    async fn head(&self, bucket: &BucketName) -> Result<BucketSeen, UpstreamError> {
-        match self.call("HeadBucket", self.client.head_bucket().bucket(bucket.as_str()).send()).await {
-            Ok(_) => Ok(BucketSeen::Present(None)),
-            Err(refusal) if refusal.status == Some(404) => Ok(BucketSeen::Absent),
-            Err(refusal) if refusal.status == Some(403) => Ok(BucketSeen::Forbidden),
-            Err(refusal) if refusal.is_elsewhere(&self.region) => Ok(BucketSeen::Forbidden),
-            Err(refusal) => Err(refusal.error()),
-        }
-    }
-
-    /// Whether the bucket holds no version, no delete marker and no unfinished upload. An empty page of a list that goes on is
-    /// no empty list.
-    ///
-    /// # Errors
-    /// When one of the two lists fails.
-    pub async fn is_empty(&self, bucket: &BucketName) -> Result<bool, UpstreamError> {
-        Ok(self.has_no_versions(bucket).await? && self.has_no_uploads(bucket).await?)
-    }
-
-    async fn has_no_versions(&self, bucket: &BucketName) -> Result<bool, UpstreamError> {
-        let call = self.client.list_object_versions().bucket(bucket.as_str()).max_keys(1);
-        match self.call("ListObjectVersions", call.send()).await {
-            Ok(output) => {
-                let none = output.versions().is_empty() && output.delete_markers().is_empty();
-                Ok(none && output.is_truncated != Some(true))
-            }
-            Err(refusal) => match refusal.error() {
-                UpstreamError { class: Class::Unsupported, .. } => self.has_no_objects(bucket).await,
-                error => Err(error),
-            },
-        }
-    }
-
-    /// For stores without versions.
-    async fn has_no_objects(&self, bucket: &BucketName) -> Result<bool, UpstreamError> {
-        let call = self.client.list_objects_v2().bucket(bucket.as_str()).max_keys(1);
-        let output = self.call("ListObjectsV2", call.send()).await.map_err(|refusal| refusal.error())?;
-        Ok(output.contents().is_empty() && output.is_truncated != Some(true))
-    }
-
-    async fn has_no_uploads(&self, bucket: &BucketName) -> Result<bool, UpstreamError> {
-        let call = self.client.list_multipart_uploads().bucket(bucket.as_str()).max_uploads(1);
-        match self.call("ListMultipartUploads", call.send()).await {
-            Ok(output) => Ok(output.uploads().is_empty() && output.is_truncated != Some(true)),
-            Err(refusal) => match refusal.error() {
-                UpstreamError { class: Class::Unsupported, .. } => Ok(true),
-                error => Err(error),
-            },
-        }
-    }
-
-    /// CreateBucket, in the backend's region.
-    ///
-    /// # Errors
-    /// Any answer but success, `BucketAlreadyOwnedByYou`, `BucketAlreadyExists` and that it is in another region.
-    pub async fn create(&self, bucket: &BucketName) -> Result<CreateAnswer, UpstreamError> {
-        // us-east-1 is the region that is not named.
-        let place = (self.region != "us-east-1").then(|| {
-            let region = BucketLocationConstraint::from(self.region.as_str());
-            CreateBucketConfiguration::builder().location_constraint(region).build()
-        });
-        let call = self.client.create_bucket().bucket(bucket.as_str()).set_create_bucket_configuration(place);
-        match self.call("CreateBucket", call.send()).await {
-            Ok(_) => Ok(CreateAnswer::Created),
-            Err(refusal) if refusal.is("BucketAlreadyOwnedByYou") => Ok(CreateAnswer::AlreadyOwned),
-            Err(refusal) if refusal.is("BucketAlreadyExists") => Ok(CreateAnswer::AlreadyExists),
-            Err(refusal) if refusal.is_elsewhere(&self.region) => Ok(CreateAnswer::AlreadyExists),
-            Err(refusal) => Err(refusal.error()),
-        }
-    }
-
-    /// DeleteBucket.
-    ///
-    /// # Errors
-    /// Any answer but success, `NoSuchBucket` and `BucketNotEmpty`.
-    pub async fn delete(&self, bucket: &BucketName) -> Result<DeleteAnswer, UpstreamError> {
-        match self.call("DeleteBucket", self.client.delete_bucket().bucket(bucket.as_str()).send()).await {
-            Ok(_) => Ok(DeleteAnswer::Deleted),
-            Err(refusal) if refusal.is("NoSuchBucket") => Ok(DeleteAnswer::Absent),
-            Err(refusal) if refusal.is("BucketNotEmpty") => Ok(DeleteAnswer::NotEmpty),
-            Err(refusal) => Err(refusal.error()),
-        }
-    }
-
-    /// PutBucketTagging: replaces the whole set.
-    ///
-    /// # Errors
-    /// When the store refuses or fails.
-    pub async fn tag(&self, bucket: &BucketName, tags: &BTreeMap<String, String>) -> Result<(), UpstreamError> {
-        let tag = |(key, value): (&String, &String)| {
-            Tag::builder().key(key).value(value).build().expect("key and value are given")
-        };
-        let tagging = Tagging::builder().set_tag_set(Some(tags.iter().map(tag).collect())).build();
-        let tagging = tagging.expect("the tag set is given");
-        let call = self.client.put_bucket_tagging().bucket(bucket.as_str()).tagging(tagging);
-        let call = call.customize().mutate_request(content_md5);
-        self.call("PutBucketTagging", call.send()).await.map(drop).map_err(|refusal| refusal.error())
-    }
-
-    /// GetBucketVersioning.
-    ///
-    /// # Errors
-    /// When the store refuses or fails.
-    pub async fn versioning(&self, bucket: &BucketName) -> Result<VersioningSeen, UpstreamError> {
-        let call = self.client.get_bucket_versioning().bucket(bucket.as_str());
-        let output = self.call("GetBucketVersioning", call.send()).await.map_err(Refusal::error)?;
-        Ok(match output.status {
-            Some(BucketVersioningStatus::Enabled) => VersioningSeen::Set(Versioning::Enabled),
-            Some(BucketVersioningStatus::Suspended) => VersioningSeen::Set(Versioning::Suspended),
-            _ => VersioningSeen::Unset,
-        })
-    }
-
-    /// PutBucketVersioning.
-    ///
-    /// # Errors
-    /// When the store refuses or fails.
-    pub async fn set_versioning(&self, bucket: &BucketName, versioning: Versioning) -> Result<(), UpstreamError> {
-        let status = match versioning {
-            Versioning::Enabled => BucketVersioningStatus::Enabled,
-            Versioning::Suspended => BucketVersioningStatus::Suspended,
-        };
-        let configuration = VersioningConfiguration::builder().status(status).build();
-        let call = self.client.put_bucket_versioning().bucket(bucket.as_str()).versioning_configuration(configuration);
-        let call = call.customize().mutate_request(content_md5);
-        self.call("PutBucketVersioning", call.send()).await.map(drop).map_err(|refusal| refusal.error())
-    }
-}
-
-/// A 403 speaks of the bucket unless its code says that it is our credentials that are refused.
-fn is_about_bucket(code: &str) -> bool {
-    const ABOUT_US: [&str; 6] = [
-        "InvalidAccessKeyId",
-        "SignatureDoesNotMatch",
-        "RequestTimeTooSkewed",
-        "ExpiredToken",
-        "InvalidToken",
-        "AccountProblem",
-    ];
-    !ABOUT_US.contains(&code)
-}
-
-#[cfg(test)]
-mod tests {
-    use md5::{Digest, Md5};
-    use rstest::rstest;
-
-    use super::super::scripted::{Reply, Store};
-    use super::*;
-
-    fn bucket() -> BucketName {
-        BucketName::parse("photos").expect("a name")
-    }
-
-    #[tokio::test]
-    async fn bodies_carry_the_checksum_that_every_store_takes() {
-        let store = Store::that(|_, _| Reply::ok(""));
-        let upstream = store.upstream();
-        upstream.tag(&bucket(), &BTreeMap::from([("a".into(), "b".into())])).await.expect("it is tagged");
-        upstream.set_versioning(&bucket(), Versioning::Enabled).await.expect("it is set");
-        for asked in store.asked("PUT") {
-            let digest = asked.headers.get("content-md5").map(|digest| data_encoding::BASE64.decode(digest.as_bytes()));
-            assert_eq!(digest, Some(Ok(Md5::digest(&asked.body).to_vec())));
-            assert!(!asked.headers.keys().any(|name| name.contains("checksum")), "{:?}", asked.headers);
-            let signed = &asked.headers["authorization"];
-            assert!(signed.contains("content-md5") && !signed.contains("checksum"), "{signed}");
-        }
-        assert_eq!(store.asked("PUT").len(), 2);
-    }
-
-    /// Amazon S3 says where a bucket is before it says whose it is.
-    #[rstest]
-    #[case(301, "PermanentRedirect", Some("eu-west-3"), true)]
-    #[case(400, "AuthorizationHeaderMalformed", Some("eu-west-3"), true)]
-    #[case(400, "AuthorizationHeaderMalformed", Some("us-east-1"), false)]
-    #[case(301, "PermanentRedirect", None, false)]
-    #[case(403, "AccessDenied", Some("eu-west-3"), true)]
-    #[tokio::test]
-    async fn a_bucket_in_another_region_is_not_ours_to_see(
-        #[case] status: u16,
-        #[case] code: &'static str,
-        #[case] region: Option<&'static str>,
-        #[case] theirs: bool,
-    ) {
-        let store = Store::that(move |_, _| Reply { region, ..Reply::error(status, code) });
-        let upstream = store.upstream();
-        assert_eq!(upstream.look(&bucket()).await.ok(), theirs.then_some(BucketSeen::Forbidden));
-        assert_eq!(upstream.head(&bucket()).await.ok(), theirs.then_some(BucketSeen::Forbidden));
-        let created = (theirs && status != 403).then_some(CreateAnswer::AlreadyExists);
-        assert_eq!(upstream.create(&bucket()).await.ok(), created);
-    }
-
-    #[rstest]
-    #[case("NoSuchTagSet")]
-    #[case("NoSuchTagSetError")]
-    #[tokio::test]
-    async fn a_bucket_without_tags_is_one_in_every_dialect(#[case] code: &'static str) {
-        let store =
-            Store::that(move |method, _| if method == "HEAD" { Reply::ok("") } else { Reply::error(404, code) });
-        let seen = store.upstream().look(&bucket()).await;
-        assert_eq!(seen.ok(), Some(BucketSeen::Present(Some(BTreeMap::new()))));
-    }
-
-    #[rstest]
-    #[case("versions", "ListVersionsResult")]
-    #[case("uploads", "ListMultipartUploadsResult")]
-    #[case("", "")]
-    #[tokio::test]
-    async fn a_list_that_goes_on_is_not_empty(#[case] which: &'static str, #[case] root: &'static str) {
-        let store = Store::that(move |_, uri| match uri {
-            uri if !which.is_empty() && uri.contains(which) => {
-                Reply::ok(&format!("<{root}><IsTruncated>true</IsTruncated></{root}>"))
-            }
-            uri if uri.contains("versions") => Reply::ok("<ListVersionsResult/>"),
-            _ => Reply::ok("<ListMultipartUploadsResult/>"),
-        });
-        assert_eq!(store.upstream().is_empty(&bucket()).await.ok(), Some(which.is_empty()));
     }
 }
