@@ -1,5 +1,6 @@
 //! The S3-compatible store behind a backend: the few operations that the operator needs of it, each with a
-//! deadline, a bound on how many are under way, a rest where they fail again and again, and an answer in which an error is never an absence (spec §3.5).
+//! deadline, a bound on how many are under way, a rest where they fail again and again, and an answer in which an
+//! error is never an absence (spec §3.5).
 
 mod bucket;
 mod circuit;
@@ -7,14 +8,16 @@ mod client;
 mod connect;
 mod content_md5;
 mod error;
+mod pages;
 mod purge;
 mod registry;
 #[cfg(test)]
 mod scripted;
+mod slice;
 mod whole;
 
 pub use client::{Limits, Upstream};
 pub use connect::{Connect, ConnectError, RustlsConnect, Trust};
 pub use error::{Class, UpstreamError};
-pub use purge::Slice;
 pub use registry::{Access, AccessError, Upstreams};
+pub use slice::Slice;

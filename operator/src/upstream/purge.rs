@@ -11,80 +11,13 @@ use crate::api::BucketName;
 
 use super::client::Upstream;
 use super::content_md5::content_md5;
-use super::error::{Class, Refusal, UpstreamError, is_throttle};
-
-/// What S3 lists and deletes in one request at most.
-const PAGE: u32 = 1000;
+use super::error::{Class, UpstreamError};
+use super::pages::pages;
+use super::slice::Slice;
 
 /// Requests of one slice that may be under way at once: enough to hide the way to the store, few enough to leave room
 /// for other claims within the backend's own bound.
 const IN_FLIGHT: usize = 4;
-
-/// Codes of per-key errors that pass by themselves.
-const PASSING: [&str; 4] = ["InternalError", "ServiceUnavailable", "RequestTimeout", "OperationAborted"];
-
-/// What deleting a slice of a bucket's contents came to.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Slice {
-    /// Versions, delete markers and unfinished uploads that are gone.
-    pub deleted: u64,
-    /// Everything that the bucket held was listed.
-    pub complete: bool,
-    /// S3's code for objects that the store refuses to delete, under object lock for instance; the first in order.
-    pub refused: Option<String>,
-    /// A request failed; what it was to delete may be there or gone.
-    pub failed: Option<UpstreamError>,
-}
-
-impl Slice {
-    fn add(&mut self, batch: Slice) {
-        self.deleted += batch.deleted;
-        self.complete |= batch.complete;
-        self.refused = self.refused.take().into_iter().chain(batch.refused).min();
-        // One that may still happen weighs more than one that was answered, and that more than one that was not sent.
-        let weight = |error: &UpstreamError| match error.class {
-            Class::NoAnswer | Class::Failing { asked: true } => 2,
-            Class::Failing { asked: false } => 0,
-            _ => 1,
-        };
-        self.failed = match (self.failed.take(), batch.failed) {
-            (Some(first), Some(other)) if weight(&other) > weight(&first) => Some(other),
-            (first, other) => first.or(other),
-        };
-    }
-
-    /// A bucket that is gone holds nothing.
-    fn broken(error: UpstreamError) -> Self {
-        match &error.class {
-            Class::Failed { code } if code == "NoSuchBucket" => Self { complete: true, ..Self::default() },
-            _ => Self { failed: Some(error), ..Self::default() },
-        }
-    }
-
-    /// Takes in what the store said of one key.
-    fn judge(&mut self, operation: &'static str, code: &str) {
-        match code {
-            "NoSuchKey" | "NoSuchVersion" | "NoSuchUpload" => self.deleted += 1,
-            code if is_throttle(code) || PASSING.contains(&code) => {
-                self.failed = Some(UpstreamError { operation, class: Class::Failed { code: code.to_owned() } });
-            }
-            code => self.refused = self.refused.take().into_iter().chain([code.to_owned()]).min(),
-        }
-    }
-}
-
-/// A page of a list, and where the next one begins; `next` is `None` after the last.
-struct Page<T, C> {
-    items: Vec<T>,
-    next: Option<C>,
-}
-
-/// Where a list of versions, objects or uploads goes on.
-#[derive(Clone, Default)]
-struct Marker {
-    key: Option<String>,
-    id: Option<String>,
-}
 
 /// What a slice was shown, in the order of its lists.
 #[derive(Default)]
@@ -176,59 +109,6 @@ impl Upstream {
         gather(batches, &failed).await
     }
 
-    /// A page of versions and delete markers; of objects, where the store has no versions.
-    async fn versions(
-        &self,
-        bucket: &BucketName,
-        marker: Marker,
-        size: i32,
-    ) -> Result<Page<ObjectIdentifier, Marker>, UpstreamError> {
-        let call = self.client.list_object_versions().bucket(bucket.as_str()).max_keys(size);
-        let call = call.set_key_marker(marker.key.clone()).set_version_id_marker(marker.id.clone());
-        let output = match self.call("ListObjectVersions", call.send()).await {
-            Ok(output) => output,
-            Err(refusal) => {
-                return match refusal.error() {
-                    UpstreamError { class: Class::Unsupported, .. } => self.objects(bucket, marker, size).await,
-                    error => Err(error),
-                };
-            }
-        };
-        let versions = output.versions.unwrap_or_default().into_iter().map(|v| (v.key, v.version_id));
-        let markers = output.delete_markers.unwrap_or_default().into_iter().map(|m| (m.key, m.version_id));
-        let next = Marker { key: output.next_key_marker, id: output.next_version_id_marker };
-        let items = versions.chain(markers).filter_map(|(key, version)| identifier(key?, version)).collect();
-        Ok(Page { items, next: (output.is_truncated == Some(true)).then_some(next) })
-    }
-
-    async fn objects(
-        &self,
-        bucket: &BucketName,
-        marker: Marker,
-        size: i32,
-    ) -> Result<Page<ObjectIdentifier, Marker>, UpstreamError> {
-        let call = self.client.list_objects_v2().bucket(bucket.as_str()).max_keys(size);
-        let output = self.call("ListObjectsV2", call.set_continuation_token(marker.id).send()).await;
-        let output = output.map_err(|refusal| refusal.error())?;
-        let items = output.contents.unwrap_or_default().into_iter().filter_map(|o| identifier(o.key?, None)).collect();
-        let next = Marker { key: None, id: output.next_continuation_token };
-        Ok(Page { items, next: (output.is_truncated == Some(true)).then_some(next) })
-    }
-
-    async fn uploads(
-        &self,
-        bucket: &BucketName,
-        marker: Marker,
-        size: i32,
-    ) -> Result<Page<(String, String), Marker>, UpstreamError> {
-        let call = self.client.list_multipart_uploads().bucket(bucket.as_str()).max_uploads(size);
-        let call = call.set_key_marker(marker.key).set_upload_id_marker(marker.id);
-        let output = self.call("ListMultipartUploads", call.send()).await.map_err(Refusal::error)?;
-        let next = Marker { key: output.next_key_marker, id: output.next_upload_id_marker };
-        let items = output.uploads.unwrap_or_default().into_iter().filter_map(|u| Some((u.key?, u.upload_id?)));
-        Ok(Page { items: items.collect(), next: (output.is_truncated == Some(true)).then_some(next) })
-    }
-
     /// One DeleteObjects. An answer of 200 says nothing yet: each key has its own.
     async fn delete_objects(&self, bucket: &BucketName, objects: Vec<ObjectIdentifier>) -> Slice {
         let mut batch = Slice::default();
@@ -287,33 +167,6 @@ fn fits_xml(key: &str) -> bool {
     !key.chars().any(|c| matches!(c, '\0'..='\u{8}' | '\u{b}' | '\u{c}' | '\u{e}'..='\u{1f}' | '\u{fffe}' | '\u{ffff}'))
 }
 
-fn identifier(key: String, version: Option<String>) -> Option<ObjectIdentifier> {
-    ObjectIdentifier::builder().key(key).set_version_id(version).build().ok()
-}
-
-/// The pages of a list, until there are no more, about `most` items were listed, or something failed.
-fn pages<'a, T, F>(
-    most: u32,
-    failed: &'a AtomicBool,
-    mut list: impl FnMut(Marker, i32) -> F + 'a,
-) -> impl Stream<Item = Result<Page<T, Marker>, UpstreamError>> + 'a
-where
-    F: Future<Output = Result<Page<T, Marker>, UpstreamError>> + 'a,
-{
-    stream::unfold(Some((Marker::default(), most)), move |at| {
-        let listing = at.filter(|(_, left)| *left > 0 && !failed.load(Ordering::Relaxed)).map(|(marker, left)| {
-            let size = left.min(PAGE);
-            (list(marker, i32::try_from(size).unwrap_or(i32::MAX)), left - size)
-        });
-        async move {
-            let (listing, left) = listing?;
-            let page = listing.await;
-            let next = page.as_ref().ok().and_then(|page| page.next.clone()).map(|marker| (marker, left));
-            Some((page, next))
-        }
-    })
-}
-
 /// Adds up; says so when something failed, so that no more is begun.
 async fn gather(batches: impl Stream<Item = Slice>, failed: &AtomicBool) -> Slice {
     batches
@@ -331,27 +184,9 @@ async fn gather(batches: impl Stream<Item = Slice>, failed: &AtomicBool) -> Slic
 mod tests {
     use rstest::rstest;
 
+    use super::super::pages::identifier;
     use super::super::scripted::{Reply, Store};
     use super::*;
-
-    /// Stores differ in the code for what is locked: Amazon S3 and versitygw say AccessDenied, MinIO InvalidRequest.
-    #[rstest]
-    #[case("NoSuchVersion", 1, None, false)]
-    #[case("SlowDown", 0, None, true)]
-    #[case("SlowDownWrite", 0, None, true)]
-    #[case("AccessDenied", 0, Some("AccessDenied"), false)]
-    #[case("InvalidRequest", 0, Some("InvalidRequest"), false)]
-    fn what_a_store_says_of_a_key_is_gone_passing_or_a_refusal(
-        #[case] code: &str,
-        #[case] deleted: u64,
-        #[case] refused: Option<&str>,
-        #[case] failed: bool,
-    ) {
-        let mut slice = Slice::default();
-        slice.judge("DeleteObjects", code);
-        let found = (slice.deleted, slice.refused.as_deref(), slice.failed.is_some());
-        assert_eq!(found, (deleted, refused, failed));
-    }
 
     #[tokio::test]
     async fn what_is_listed_again_after_it_was_said_to_be_deleted_is_no_progress() {
@@ -411,17 +246,5 @@ mod tests {
     fn denied(code: &str) -> Slice {
         let error = UpstreamError { operation: "DeleteObject", class: Class::Denied { code: code.to_owned() } };
         Slice { failed: Some(error), ..Slice::default() }
-    }
-
-    #[test]
-    fn what_may_still_happen_is_told_whatever_else_went_wrong() {
-        let failed =
-            |class| Slice { failed: Some(UpstreamError { operation: "DeleteObjects", class }), ..Slice::default() };
-        let denied = || failed(Class::Denied { code: "AccessDenied".into() });
-        for order in [[denied(), failed(Class::NoAnswer)], [failed(Class::NoAnswer), denied()]] {
-            let mut all = Slice::default();
-            order.into_iter().for_each(|slice| all.add(slice));
-            assert_eq!(all.failed.map(|error| error.class), Some(Class::NoAnswer));
-        }
     }
 }
