@@ -4,8 +4,9 @@
 //! Ordered maps throughout: what is read from a cache comes in the same order in every run.
 
 mod backends;
-
+mod consumer;
 mod namespaces;
+mod secret_index;
 mod secrets;
 mod written;
 

@@ -1,44 +1,26 @@
 //! Secrets of ours, by name and by the claim and bucket that they belong to.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use k8s_openapi::api::core::v1::Secret;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
-use kube::ResourceExt;
 use kube::runtime::watcher::Event;
 use parking_lot::Mutex;
 
-use crate::api::{BucketName, ClaimUid, ConsumerContent, wire};
+use crate::api::{BucketName, ClaimUid};
 use crate::plan::{SecretRef, Stored};
 
+use super::secret_index::{Secrets, key};
 use super::{is_later, number};
 
 /// Secrets selected by label, as the watch, our own writes and live reads have shown them.
 #[derive(Default)]
 pub(crate) struct SecretCache(Mutex<Secrets>);
 
-type Key = (String, String);
-
-const CONSUMER: &str = wire::Role::ConsumerSecret.as_str();
-/// Longer than any value that is ours, in bytes: of what is longer the beginning tells that it isn't.
-const LONGEST: usize = 4096;
 /// So many of our deletions are remembered, the latest: far more than come between a deletion and the end of the next pass over
 /// its claim.
 const MOST_DELETED: usize = 1024;
-
-#[derive(Default)]
-struct Secrets {
-    by_name: BTreeMap<Key, Arc<Secret>>,
-    by_claim: BTreeMap<String, BTreeSet<Key>>,
-    by_bucket: BTreeMap<String, BTreeSet<Key>>,
-    /// Names seen since a list began; what isn't among them when it ends is gone.
-    listing: Option<BTreeSet<Key>>,
-    /// What a live read did not find, and of whose deletion the watch has not told.
-    missed: BTreeMap<Key, Arc<Secret>>,
-    /// UIDs of what we deleted, the latest last.
-    deleted: VecDeque<String>,
-}
 
 impl SecretCache {
     /// Takes in what the watch shows. Returns the Secrets that changed since we last knew: not those that only
@@ -111,8 +93,7 @@ impl SecretCache {
 
     /// Secrets of the claim of this UID, by name.
     pub(crate) fn of_claim(&self, uid: &ClaimUid) -> Vec<Stored> {
-        let secrets = self.0.lock();
-        secrets.select(secrets.by_claim.get(uid.as_str()))
+        self.0.lock().of_claim(uid)
     }
 
     /// Namespace and name of what a live read missed of this claim's, while the watch has not told that it is gone.
@@ -124,9 +105,7 @@ impl SecretCache {
     /// then is its past.
     pub(crate) fn is_ahead_of(&self, uid: &ClaimUid, version: Option<&str>) -> bool {
         let secrets = self.0.lock();
-        let missed = secrets.missed_of(uid).map(|(_, secret)| secret);
-        let known = secrets.by_claim.get(uid.as_str()).into_iter().flatten().filter_map(|key| secrets.by_name.get(key));
-        is_any_later(known.chain(missed), version)
+        is_any_later(secrets.shown_of(uid), version)
     }
 
     /// The same of a Secret for this bucket, whoever's.
@@ -136,79 +115,7 @@ impl SecretCache {
 
     /// Secrets for this bucket, whoever's.
     pub(crate) fn of_bucket(&self, bucket: &BucketName) -> Vec<Stored> {
-        let secrets = self.0.lock();
-        secrets.select(secrets.by_bucket.get(bucket.as_str()))
-    }
-}
-
-impl Secrets {
-    fn put(&mut self, mut secret: Secret) -> Vec<Arc<Secret>> {
-        keep_ours(&mut secret);
-        let key = key(&secret);
-        if let Some(listing) = &mut self.listing {
-            listing.insert(key.clone());
-        }
-        if self.by_name.get(&key).is_some_and(|present| !is_later(&secret, present.as_ref())) {
-            return Vec::new();
-        }
-        self.missed.remove(&key);
-        let before = self.remove(&key);
-        let secret = Arc::new(secret);
-        for (index, word) in self.indexes(&secret) {
-            index.entry(word).or_default().insert(key.clone());
-        }
-        self.by_name.insert(key, secret.clone());
-        before.into_iter().chain([secret]).collect()
-    }
-
-    fn take(&mut self, deleted: &Secret) -> Vec<Arc<Secret>> {
-        let key = key(deleted);
-        if let Some(listing) = &mut self.listing {
-            listing.remove(&key);
-        }
-        // Who missed it knows; whose it was may be another.
-        let missed = self.missed.remove(&key);
-        let gone = self.by_name.get(&key).is_some_and(|present| !is_later(present.as_ref(), deleted));
-        if gone { self.remove(&key).into_iter().collect() } else { missed.into_iter().collect() }
-    }
-
-    fn finish_list(&mut self) -> Vec<Arc<Secret>> {
-        let listed = self.listing.take().unwrap_or_default();
-        let missed = self.missed.extract_if(.., |key, _| !listed.contains(key)).map(|(_, secret)| secret);
-        let mut gone: Vec<_> = missed.collect();
-        let unlisted: Vec<Key> = self.by_name.keys().filter(|key| !listed.contains(key)).cloned().collect();
-        gone.extend(unlisted.iter().filter_map(|key| self.remove(key)));
-        gone
-    }
-
-    fn remove(&mut self, key: &Key) -> Option<Arc<Secret>> {
-        let secret = self.by_name.remove(key)?;
-        for (index, word) in self.indexes(&secret) {
-            if let Some(keys) = index.get_mut(&word) {
-                keys.remove(key);
-                if keys.is_empty() {
-                    index.remove(&word);
-                }
-            }
-        }
-        Some(secret)
-    }
-
-    /// The indexes that a Secret belongs into, and under which word.
-    fn indexes(&mut self, secret: &Arc<Secret>) -> Vec<(&mut BTreeMap<String, BTreeSet<Key>>, String)> {
-        let bucket = Stored(secret.clone()).text("bucket_name").map(str::to_owned);
-        let by_claim = claim_of(secret).map(|uid| (&mut self.by_claim, uid));
-        let by_bucket = bucket.map(|bucket| (&mut self.by_bucket, bucket));
-        by_claim.into_iter().chain(by_bucket).collect()
-    }
-
-    fn missed_of(&self, uid: &ClaimUid) -> impl Iterator<Item = (&Key, &Arc<Secret>)> {
-        self.missed.iter().filter(move |(_, secret)| claim_of(secret).as_deref() == Some(uid.as_str()))
-    }
-
-    fn select(&self, keys: Option<&BTreeSet<Key>>) -> Vec<Stored> {
-        let secrets = keys.into_iter().flatten().filter_map(|key| self.by_name.get(key));
-        secrets.cloned().map(Stored).collect()
+        self.0.lock().of_bucket(bucket)
     }
 }
 
@@ -218,48 +125,18 @@ fn is_any_later<'a>(mut known: impl Iterator<Item = &'a Arc<Secret>>, version: O
     told.is_some_and(|told| known.any(|known| number(known.as_ref()).is_some_and(|known| known > told)))
 }
 
-/// UID of the claim that a Secret is of.
-fn claim_of(secret: &Arc<Secret>) -> Option<String> {
-    Stored(secret.clone()).text("claim_uid").map(str::to_owned).or_else(|| controller(secret))
-}
-
-/// UID of the controller, which is what makes a consumer Secret ours.
-fn controller(secret: &Secret) -> Option<String> {
-    let owner = secret.owner_references().iter().find(|owner| owner.controller == Some(true))?;
-    Some(owner.uid.clone())
-}
-
-/// Of a consumer Secret what is ours: its tenant may put a megabyte of other things into it, and make as many of them as it
-/// likes.
-fn keep_ours(secret: &mut Secret) {
-    let meta = &mut secret.metadata;
-    if meta.labels.as_ref().and_then(|labels| labels.get(wire::ROLE)).map(String::as_str) != Some(CONSUMER) {
-        return;
-    }
-    // What is there and empty stays: a patch would add the whole of what is absent.
-    let fits = |key: &String, value: &mut String| wire::LABELS.contains(&key.as_str()) && value.len() <= LONGEST;
-    meta.labels.iter_mut().chain(&mut meta.annotations).for_each(|map| map.retain(fits));
-    meta.owner_references.iter_mut().for_each(|owners| owners.retain(|owner| owner.controller == Some(true)));
-    meta.finalizers = None;
-    secret.type_ = secret.type_.take().map(|kind| if kind.len() > LONGEST { "too long".to_owned() } else { kind });
-    if let Some(data) = &mut secret.data {
-        data.retain(|key, _| ConsumerContent::KEYS.contains(&key.as_str()));
-        data.values_mut().for_each(|value| value.0.truncate(LONGEST));
-    }
-}
-
-fn key(secret: &Secret) -> Key {
-    (secret.namespace().unwrap_or_default(), secret.name_any())
-}
-
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
     use k8s_openapi::ByteString;
     use k8s_openapi::apimachinery::pkg::apis::meta::v1::{OwnerReference, Time};
     use k8s_openapi::jiff::Timestamp;
+    use kube::ResourceExt;
 
+    use super::super::consumer::{CONSUMER, LONGEST};
     use super::*;
-    use crate::api::{ClaimRef, CredentialFacts, SecretKey};
+    use crate::api::{ClaimRef, CredentialFacts, SecretKey, wire};
 
     fn secret(version: u32) -> Secret {
         let facts = CredentialFacts {
