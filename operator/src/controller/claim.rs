@@ -1,6 +1,5 @@
 //! Passes over claims.
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,23 +10,20 @@ use kube::runtime::controller::{self, Action, Controller};
 use kube::runtime::events::{Event, EventType};
 use kube::runtime::reflector::{ObjectRef, Store};
 use kube::{Resource, ResourceExt};
-use parking_lot::Mutex;
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::time::Instant;
 use tracing::Instrument;
 
+use crate::api::BucketClaim;
 use crate::api::wire::Role;
-use crate::api::{BucketClaim, ClaimRef};
 use crate::kubernetes;
 use crate::metrics::{ControllerMetrics, PassResult};
 use crate::plan::{
     self, Act, Announcement, Answer, Change, Failure, Look, PurgeEnd, Purged, Rest, SecretPatch, Step, Then, View,
 };
 
-use super::backoff::Backoff;
+use super::answers::{Answers, Came};
 use super::feeds::{self, Claim};
-use super::looks::Looks;
-use super::pace::Pace;
 use super::slots::{Slot, Slots};
 use super::{Shared, jittered};
 
@@ -36,117 +32,11 @@ use super::{Shared, jittered};
 const MOST_STEPS: usize = 200;
 const MOST_READS_BY_NAME: usize = 10_000;
 
-/// A step that takes so long makes what was read before it old: users and other operators have gone on meanwhile.
-const STANDSTILL: Duration = Duration::from_secs(10);
-
-/// In so much time another operator makes, publishes and replaces a key.
-const HESITATION: Duration = Duration::from_secs(1);
-
-/// So many late answers make a pass ask again for what it knew; so many slow ones, for the keys.
-const MOST_LATE: u32 = 5;
-
 struct Context {
     shared: Arc<Shared>,
     store: Store<Claim>,
     slots: Slots,
     metrics: ControllerMetrics,
-}
-
-/// What this process remembers of claims, by UID: nothing that it could not do without.
-#[derive(Default)]
-pub(super) struct Memory {
-    backoff: Backoff,
-    looks: Looks,
-    /// The backend that each counts on.
-    counted: Mutex<BTreeMap<String, String>>,
-    /// Claims that a pass is under way over.
-    under_way: Mutex<BTreeSet<String>>,
-    /// Writes about each that is not on its way out.
-    pace: Pace,
-    /// Claims whose last pass changed a Secret and got no answer.
-    unanswered: Mutex<BTreeSet<ClaimRef>>,
-}
-
-impl Memory {
-    /// Forgets a claim that is gone.
-    pub(super) fn forget(&self, uid: &str, claim: &ClaimRef) {
-        self.backoff.reset(uid);
-        self.looks.forget(uid);
-        self.pace.forget(uid);
-        self.counted.lock().remove(uid);
-        self.unanswered.lock().remove(claim);
-    }
-
-    /// Notes the backend that a claim's status shows. Returns the one that it showed before, if it was another.
-    pub(super) fn counted_on(&self, claim: &BucketClaim) -> Option<String> {
-        let backend = claim.status.as_ref()?.backend.as_ref()?.name.clone();
-        self.counted.lock().insert(claim.uid()?, backend.clone()).filter(|before| *before != backend)
-    }
-
-    /// Whether a pass over the claim is under way: also one that is gone may have one.
-    pub(super) fn is_under_way(&self, uid: &str) -> bool {
-        self.under_way.lock().contains(uid)
-    }
-
-    /// Whether the claim's last pass changed a Secret and got no answer: what its Secrets show now is most likely that
-    /// write, and the claim is tried again after its backoff anyway. Woken at once, it would go round with a server
-    /// that does everything and answers nothing.
-    pub(super) fn is_unanswered(&self, claim: &ClaimRef) -> bool {
-        self.unanswered.lock().contains(claim)
-    }
-
-    fn begin(&self, uid: &str, claim: &ClaimRef) -> UnderWay<'_> {
-        self.unanswered.lock().remove(claim);
-        self.under_way.lock().insert(uid.to_owned());
-        UnderWay { memory: self, uid: uid.to_owned() }
-    }
-}
-
-/// A pass, until it is dropped.
-struct UnderWay<'a> {
-    memory: &'a Memory,
-    uid: String,
-}
-
-impl Drop for UnderWay<'_> {
-    fn drop(&mut self) {
-        self.memory.under_way.lock().remove(&self.uid);
-    }
-}
-
-/// When the answers of a pass came.
-struct Answers {
-    last: Instant,
-    late: u32,
-    slow: u32,
-}
-
-/// How an answer came.
-#[derive(Debug, PartialEq)]
-enum Came {
-    /// What was known before still counts.
-    Soon,
-    /// But for the keys, which another operator may have been at.
-    Slowly,
-    /// What was known before is to be asked for again.
-    Late,
-}
-
-impl Answers {
-    /// Takes in that an answer came now. Where everything is slow, slow and late answers have to do in the end.
-    fn came(&mut self) -> Came {
-        let took = self.last.elapsed();
-        self.last = Instant::now();
-        let (count, came) = if took >= STANDSTILL {
-            (&mut self.late, Came::Late)
-        } else if took >= HESITATION {
-            (&mut self.slow, Came::Slowly)
-        } else {
-            return Came::Soon;
-        };
-        *count += 1;
-        if *count <= MOST_LATE { came } else { Came::Soon }
-    }
 }
 
 /// Runs passes until `shutdown`.
@@ -245,7 +135,7 @@ impl Context {
     /// Asks for the next step and takes it, until the step is to rest.
     async fn converse(&self, view: &mut View, slot: &mut Slot<'_>) -> Rest {
         let (mut steps, mut reads) = (0, 0);
-        let mut answers = Answers { last: Instant::now(), late: 0, slow: 0 };
+        let mut answers = Answers::begin();
         while steps < MOST_STEPS && reads < MOST_READS_BY_NAME {
             let step = plan::next(view, self.shared.clock.now());
             let answer = match &step {
@@ -316,7 +206,7 @@ impl Context {
             // The watch will show it as the echo of our own write: whoever waits for the name is told here.
             (Act::Delete(secret), Answer::Done) => self.shared.wakes.record_changed(&secret.name),
             (Act::Patch(_), Answer::Failed(Failure::Kubernetes(_))) => {
-                self.shared.memory.unanswered.lock().insert(view.claim.at.clone());
+                self.shared.memory.unanswered(view.claim.at.clone());
             }
             (
                 Act::CreateBucket(_) | Act::TagBucket(..) | Act::SetVersioning(..) | Act::DeleteBucket(_),
@@ -378,25 +268,6 @@ impl Context {
         let reference = raw.object_ref(&());
         if let Err(error) = self.shared.recorder.publish(&event, &reference).await {
             tracing::debug!(reason = announcement.reason, why = kubernetes::describe(&error), "event not published");
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn late_answers_make_a_pass_ask_again_but_not_for_ever() {
-        let mut answers = Answers { last: Instant::now(), late: 0, slow: 0 };
-        assert_eq!(answers.came(), Came::Soon);
-        for (took, came) in [(HESITATION, Came::Slowly), (STANDSTILL, Came::Late)] {
-            let mut after = || {
-                answers.last = Instant::now().checked_sub(took).expect("the clock is past that");
-                answers.came()
-            };
-            assert!((0..MOST_LATE).all(|_| after() == came));
-            assert_eq!(after(), Came::Soon);
         }
     }
 }

@@ -1,11 +1,13 @@
 //! Wires watches to passes: what changed wakes exactly the objects that depend on it.
 
+mod answers;
 mod backend;
 mod backoff;
 mod claim;
 mod feeds;
 mod gauges;
 mod looks;
+mod memory;
 mod orphans;
 mod pace;
 mod secret_watches;
@@ -36,6 +38,7 @@ use crate::upstream::{Access, Connect, Limits, Upstreams};
 
 use backoff::Backoff;
 use gauges::Gauges;
+use memory::Memory;
 use orphans::Orphans;
 use secret_watches::SecretWatches;
 use wakes::Wakes;
@@ -192,7 +195,7 @@ struct Shared {
     wakes: Arc<Wakes>,
     orphans: Orphans,
     secret_watches: SecretWatches,
-    memory: claim::Memory,
+    memory: Memory,
 }
 
 impl Shared {
@@ -247,7 +250,7 @@ impl Shared {
             secret_watches: SecretWatches::new(parts.client.clone(), wakes.clone()),
             wakes,
             orphans,
-            memory: claim::Memory::default(),
+            memory: Memory::default(),
         }
     }
 

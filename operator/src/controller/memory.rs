@@ -1,0 +1,80 @@
+//! What this process remembers of claims.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use kube::ResourceExt;
+use parking_lot::Mutex;
+
+use crate::api::{BucketClaim, ClaimRef};
+
+use super::backoff::Backoff;
+use super::looks::Looks;
+use super::pace::Pace;
+
+/// What this process remembers of claims, by UID: nothing that it could not do without.
+#[derive(Default)]
+pub(super) struct Memory {
+    pub(super) backoff: Backoff,
+    pub(super) looks: Looks,
+    /// The backend that each counts on.
+    counted: Mutex<BTreeMap<String, String>>,
+    /// Claims that a pass is under way over.
+    under_way: Mutex<BTreeSet<String>>,
+    /// Writes about each that is not on its way out.
+    pub(super) pace: Pace,
+    /// Claims whose last pass changed a Secret and got no answer.
+    unanswered: Mutex<BTreeSet<ClaimRef>>,
+}
+
+impl Memory {
+    /// Forgets a claim that is gone.
+    pub(super) fn forget(&self, uid: &str, claim: &ClaimRef) {
+        self.backoff.reset(uid);
+        self.looks.forget(uid);
+        self.pace.forget(uid);
+        self.counted.lock().remove(uid);
+        self.unanswered.lock().remove(claim);
+    }
+
+    /// Notes the backend that a claim's status shows. Returns the one that it showed before, if it was another.
+    pub(super) fn counted_on(&self, claim: &BucketClaim) -> Option<String> {
+        let backend = claim.status.as_ref()?.backend.as_ref()?.name.clone();
+        self.counted.lock().insert(claim.uid()?, backend.clone()).filter(|before| *before != backend)
+    }
+
+    /// Whether a pass over the claim is under way: also one that is gone may have one.
+    pub(super) fn is_under_way(&self, uid: &str) -> bool {
+        self.under_way.lock().contains(uid)
+    }
+
+    /// Whether the claim's last pass changed a Secret and got no answer: what its Secrets show now is most likely that
+    /// write, and the claim is tried again after its backoff anyway. Woken at once, it would go round with a server
+    /// that does everything and answers nothing.
+    pub(super) fn is_unanswered(&self, claim: &ClaimRef) -> bool {
+        self.unanswered.lock().contains(claim)
+    }
+
+    /// Notes that a pass over the claim changed a Secret and got no answer.
+    pub(super) fn unanswered(&self, claim: ClaimRef) {
+        self.unanswered.lock().insert(claim);
+    }
+
+    /// Notes that a pass over the claim begins.
+    pub(super) fn begin(&self, uid: &str, claim: &ClaimRef) -> UnderWay<'_> {
+        self.unanswered.lock().remove(claim);
+        self.under_way.lock().insert(uid.to_owned());
+        UnderWay { memory: self, uid: uid.to_owned() }
+    }
+}
+
+/// A pass, until it is dropped.
+pub(super) struct UnderWay<'a> {
+    memory: &'a Memory,
+    uid: String,
+}
+
+impl Drop for UnderWay<'_> {
+    fn drop(&mut self) {
+        self.memory.under_way.lock().remove(&self.uid);
+    }
+}
