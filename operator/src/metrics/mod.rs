@@ -1,0 +1,188 @@
+//! What is measured (spec §4), in the OpenMetrics text format.
+//!
+//! Names and meaning are those of controller-runtime where it has them, so that its dashboards work. Label sets are
+//! closed: controllers, phases, policies, triggers, operations, results, and the names of backends, whose series go with
+//! them; never a claim, a bucket or a namespace. What can be read off the caches is read when somebody asks
+//! (`controller::gauges`), so that it can't drift from them.
+
+mod labels;
+mod passes;
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use prometheus_client::collector::Collector;
+use prometheus_client::encoding::text;
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::{Family, MetricConstructor};
+use prometheus_client::metrics::histogram::Histogram;
+use prometheus_client::registry::{Metric, Registry};
+
+use crate::api::Deletion;
+use crate::plan::Trigger;
+
+pub(crate) use labels::{BackendLabels, CallResult, PassResult};
+pub(crate) use passes::ControllerMetrics;
+
+use labels::{PolicyLabels, TriggerLabels, UpstreamLabels};
+use passes::Controllers;
+
+/// The metrics of one operator. Clones are the same metrics.
+#[derive(Clone)]
+pub struct Metrics(Arc<Inner>);
+
+struct Inner {
+    registry: Mutex<Registry>,
+    controllers: Controllers,
+    upstream: Family<UpstreamLabels, Histogram, Buckets>,
+    finalizers: Family<PolicyLabels, Histogram, Buckets>,
+    purged: Family<BackendLabels, Counter>,
+    rotations: Family<TriggerLabels, Counter>,
+}
+
+/// Upper bounds of a histogram's buckets, in seconds.
+#[derive(Clone, Copy)]
+struct Buckets(&'static [f64]);
+
+impl MetricConstructor<Histogram> for Buckets {
+    fn new_metric(&self) -> Histogram {
+        Histogram::new(self.0.iter().copied())
+    }
+}
+
+const CALL_SECONDS: Buckets = Buckets(&[0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0]);
+const FINALIZER_SECONDS: Buckets = Buckets(&[0.5, 1.0, 5.0, 15.0, 60.0, 300.0, 1800.0, 7200.0, 86400.0]);
+
+/// Every operation that a store is asked for: what the series of a backend are made of.
+const OPERATIONS: [&str; 13] = [
+    "AbortMultipartUpload",
+    "CreateBucket",
+    "DeleteBucket",
+    "DeleteObjects",
+    "GetBucketTagging",
+    "GetBucketVersioning",
+    "HeadBucket",
+    "ListBuckets",
+    "ListMultipartUploads",
+    "ListObjectVersions",
+    "ListObjectsV2",
+    "PutBucketTagging",
+    "PutBucketVersioning",
+];
+
+impl fmt::Debug for Metrics {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Metrics")
+    }
+}
+
+impl Default for Metrics {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Metrics {
+    /// Everything at zero.
+    pub fn new() -> Self {
+        let mut registry = Registry::default();
+        let controllers = Controllers::register(&mut registry);
+        let inner = Inner {
+            controllers,
+            upstream: register(
+                &mut registry,
+                "stowage_upstream_request_duration_seconds",
+                "How long calls to the stores took, by how they ended",
+                Family::new_with_constructor(CALL_SECONDS),
+            ),
+            finalizers: register(
+                &mut registry,
+                "stowage_finalizer_duration_seconds",
+                "How long claims took from their deletion to the end of their finalizer, by deletion policy",
+                Family::new_with_constructor(FINALIZER_SECONDS),
+            ),
+            purged: register(
+                &mut registry,
+                "stowage_purged_objects",
+                "Versions, delete markers and unfinished uploads deleted from buckets that were emptied",
+                Family::default(),
+            ),
+            rotations: register(
+                &mut registry,
+                "stowage_rotations",
+                "Credentials replaced, by what asked for it",
+                Family::default(),
+            ),
+            registry: Mutex::new(registry),
+        };
+        // What has not happened yet is 0, not unknown.
+        for trigger in [Trigger::Interval, Trigger::Request, Trigger::Repair, Trigger::Move] {
+            drop(inner.rotations.get_or_create(&TriggerLabels { trigger }));
+        }
+        for policy in ["Retain", "Delete"] {
+            drop(inner.finalizers.get_or_create(&PolicyLabels { policy }));
+        }
+        Self(Arc::new(inner))
+    }
+
+    /// Everything as text, as a scrape gets it.
+    pub fn encode(&self) -> String {
+        let mut page = String::new();
+        text::encode(&mut page, &self.0.registry.lock()).expect("writing to a String does not fail");
+        page
+    }
+
+    /// Adds what is read off when somebody asks.
+    pub(crate) fn collect(&self, collector: impl Collector) {
+        self.0.registry.lock().register_collector(Box::new(collector));
+    }
+
+    /// The metrics of a controller that runs at most `most` passes at once.
+    pub(crate) fn controller(&self, controller: &'static str, most: u16) -> ControllerMetrics {
+        self.0.controllers.of(controller, most)
+    }
+
+    /// Takes in a call to a store.
+    pub(crate) fn called(&self, backend: &str, operation: &'static str, result: CallResult, took: Duration) {
+        let labels = UpstreamLabels { backend: backend.to_owned(), operation, result };
+        self.0.upstream.get_or_create(&labels).observe(took.as_secs_f64());
+        drop(self.0.purged.get_or_create(&BackendLabels { backend: backend.to_owned() }));
+    }
+
+    /// Takes in that a claim's finalizer is off, this long after its deletion.
+    pub(crate) fn finalized(&self, policy: Deletion, took: Duration) {
+        let policy = match policy {
+            Deletion::Retain => "Retain",
+            Deletion::Delete | Deletion::Force => "Delete",
+        };
+        self.0.finalizers.get_or_create(&PolicyLabels { policy }).observe(took.as_secs_f64());
+    }
+
+    /// Takes in that objects were deleted.
+    pub(crate) fn purged(&self, backend: &str, objects: u64) {
+        self.0.purged.get_or_create(&BackendLabels { backend: backend.to_owned() }).inc_by(objects);
+    }
+
+    /// Takes in that a credential is being replaced.
+    pub(crate) fn rotated(&self, trigger: Trigger) {
+        self.0.rotations.get_or_create(&TriggerLabels { trigger }).inc();
+    }
+
+    /// Drops the series of a backend that is gone.
+    pub(crate) fn forget_backend(&self, backend: &str) {
+        for operation in OPERATIONS {
+            for result in CallResult::ALL {
+                let labels = UpstreamLabels { backend: backend.to_owned(), operation, result };
+                self.0.upstream.remove(&labels);
+            }
+        }
+        self.0.purged.remove(&BackendLabels { backend: backend.to_owned() });
+    }
+}
+
+fn register<M: Metric + Clone>(registry: &mut Registry, name: &str, help: &str, metric: M) -> M {
+    registry.register(name, help, metric.clone());
+    metric
+}
