@@ -9,12 +9,13 @@ use k8s_openapi::jiff::Timestamp;
 
 use crate::api::{Backend, BucketName, BucketRecord, Claim, Credential, Desired, Reason, wire};
 
+use super::answer::{BackendSeen, Holder, Stored};
 use super::bucket;
 use super::credentials;
 use super::moves;
 use super::repair::Change;
 use super::step::{Act, Concern, Halt, Look, Stop, Target, together, tolerate};
-use super::view::{BackendSeen, Holder, Stored, View};
+use super::view::View;
 
 /// Walks through the steps. `Ok` = everything is as it should be, but for an impairment that withdraws nothing:
 /// a bound claim whose backend turned not-Ready keeps its keys (spec §1).

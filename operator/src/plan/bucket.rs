@@ -4,11 +4,12 @@ use std::collections::BTreeMap;
 
 use crate::api::{AccessKeyId, AdoptionPolicy, BucketRecord, ConditionType, Desired, Reason, wire};
 
+use super::answer::{BackendSeen, BucketSeen, Checked, CreateAnswer, Stored, VersioningSeen};
 use super::bind::{require_fresh, target, usable};
 use super::records::leads_to;
 use super::repair::{Change, SecretPatch};
 use super::step::{Act, Concern, Halt, Look, Stop, Target};
-use super::view::{BackendSeen, BucketSeen, Checked, CreateAnswer, Stored, VersioningSeen, View};
+use super::view::View;
 
 /// Makes sure that the bucket is there and this claim's, for a claim that was never bound to it.
 pub(super) fn obtain(view: &View, desired: &Desired, record: &BucketRecord, stored: &Stored) -> Result<(), Halt> {

@@ -8,6 +8,7 @@ use crate::api::{
     AccessKeyId, AnonymousBinding, BucketRecord, ConsumerContent, Credential, CredentialFacts, Desired, Reason, wire,
 };
 
+use super::answer::Stored;
 use super::bind::{Settled, recall, require_fresh};
 use super::bucket::rewrite;
 use super::moves;
@@ -15,7 +16,7 @@ use super::records::names;
 use super::repair::{Change, SecretPatch, Trigger};
 use super::rotation;
 use super::step::{Act, Concern, Halt, Look, Stop};
-use super::view::{Stored, View};
+use super::view::View;
 
 /// Credentials of a claim that live at once, but for repairs.
 const MOST_LIVE: usize = 2;

@@ -6,10 +6,11 @@
 use crate::api::wire::Role;
 use crate::api::{AccessKeyId, AnonymousBinding, BucketName, BucketRecord, Deletion, Endpoint, Reason, RecordName};
 
+use super::answer::{BackendSeen, Stored};
 use super::bind::{Settled, wanted_bucket};
 use super::repair::Change;
 use super::step::{Act, Concern, Halt, Look, Stop, tolerate};
-use super::view::{BackendSeen, Stored, View};
+use super::view::View;
 use super::{bucket, moves, removal};
 
 /// Walks through the steps. `Ok` = nothing is left to do.

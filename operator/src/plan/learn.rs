@@ -5,14 +5,15 @@ use std::collections::BTreeMap;
 use crate::api::wire::Role;
 use crate::api::{AccessKeyId, AnonymousBinding, BucketRecord, Claim};
 
+use super::answer::{
+    Answer, BucketSeen, Checked, CreateAnswer, Failure, Holder, PurgeEnd, Purged, Stored, VersioningSeen,
+};
 use super::bind::target;
 use super::records::leads_to;
 use super::removal;
 use super::repair::Change;
 use super::step::{Act, Look, SecretRef, Step, Target};
-use super::view::{
-    Answer, BucketSeen, Checked, CreateAnswer, Failure, Holder, LetGo, PurgeEnd, Purged, Stored, VersioningSeen, View,
-};
+use super::view::{LetGo, View};
 
 impl View {
     /// Takes in what a step found out or did.

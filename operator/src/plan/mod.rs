@@ -11,6 +11,7 @@
 //! - Planning again right after resting gives rest again.
 //! - A refusal is a verdict with a reason ([`Stop`]), not an error.
 
+mod answer;
 pub mod backend;
 mod bind;
 mod bucket;
@@ -34,16 +35,17 @@ use k8s_openapi::jiff::Timestamp;
 
 use crate::api::Reason;
 
+pub use answer::{
+    Answer, BackendSeen, BucketSeen, Checked, CreateAnswer, DeleteAnswer, Failure, Holder, PurgeEnd, Purged, Stored,
+    VersioningSeen,
+};
 pub use own::Own;
 pub use records::{bucket_of, missing_at};
 pub(crate) use repair::preconditions;
 pub use repair::{Change, SecretPatch, Trigger};
 pub(crate) use status::tells_of_revocation;
 pub use step::{Act, Announcement, Concern, Look, Rest, SecretRef, Step, Stop, Target, Then};
-pub use view::{
-    Answer, BackendSeen, BucketSeen, Checked, CreateAnswer, DeleteAnswer, Failure, Holder, LetGo, PurgeEnd, Purged,
-    Setting, Stored, VersioningSeen, View,
-};
+pub use view::{LetGo, Setting, View};
 
 use step::Halt;
 

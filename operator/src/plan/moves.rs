@@ -9,12 +9,13 @@ use k8s_openapi::jiff::{SignedDuration, Timestamp};
 
 use crate::api::{AccessKeyId, Backend, BucketRecord, Desired, Reason, RecordName};
 
+use super::answer::{BucketSeen, Checked, Holder, Stored};
 use super::bind::{Settled, blank, hold, require_fresh, target, wanted};
 use super::bucket::{self, record_patch, rewrite};
 use super::credentials::{facts, public_access_to};
 use super::repair::{Change, Trigger};
 use super::step::{Act, Concern, Halt, Look, Stop, Target, tolerate};
-use super::view::{BucketSeen, Checked, Holder, Stored, View};
+use super::view::View;
 
 /// For a claim that was never bound: makes sure that it holds the bucket that spec and template ask for now, and no
 /// other. One that was made already under an earlier template stays.

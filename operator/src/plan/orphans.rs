@@ -11,8 +11,8 @@ use std::fmt;
 use crate::api::wire::{self, Role};
 use crate::api::{AccessKeyId, AnonymousBinding, BucketRecord, ClaimRef, ClaimUid};
 
+use super::answer::Stored;
 use super::step::{SecretRef, Stop};
-use super::view::Stored;
 
 /// How far below a record's generation credentials are searched by name: more live at once only if somebody made
 /// them.

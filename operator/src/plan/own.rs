@@ -7,7 +7,7 @@ use std::sync::{Arc, OnceLock};
 
 use crate::api::BucketRecord;
 
-use super::view::Stored;
+use super::answer::Stored;
 
 /// Internal Secrets by name. Whoever may change them has the records among them read anew.
 #[derive(Clone, Default)]

@@ -2,11 +2,12 @@
 
 use crate::api::{AccessKeyId, BucketClaimStatus, BucketRecord, Endpoint, PinnedBackend, RecordName, wire};
 
+use super::answer::Stored;
 use super::bind::target;
 use super::bucket;
 use super::credentials::published_generation;
 use super::step::Target;
-use super::view::{Stored, View};
+use super::view::View;
 
 /// How far what a consumer Secret tells may be ahead of all that the operator keeps itself: a few rotations whose traces
 /// somebody deleted. A tenant may write any number there, and a deletion asks for the key of every number up to the record's.

@@ -6,10 +6,11 @@ use std::time::Duration;
 
 use crate::api::{BucketRecord, Deletion, Reason};
 
+use super::answer::{BackendSeen, BucketSeen, DeleteAnswer, PurgeEnd};
 use super::bind::target;
 use super::bucket::{self, names_claim_uid};
 use super::step::{Act, Concern, Halt, Look, Stop, Target, Then};
-use super::view::{BackendSeen, BucketSeen, DeleteAnswer, PurgeEnd, View};
+use super::view::View;
 
 /// How a claim that can't be deleted is let go. Both in one patch: forceDelete without Delete is refused.
 pub(super) const WAY_OUT: &str =

@@ -10,6 +10,7 @@ use k8s_openapi::jiff::{SignedDuration, Timestamp};
 
 use crate::api::{AccessKeyId, BucketName, BucketRecord, Desired, Reason, wire};
 
+use super::answer::Stored;
 use super::bind::{Settled, require_fresh};
 use super::bucket::rewrite;
 use super::credentials::{QUOTA_KEYS, facts, repair};
@@ -17,7 +18,7 @@ use super::moves;
 use super::records::names;
 use super::repair::{Change, SecretPatch, Trigger};
 use super::step::{Concern, Halt, Look, Stop};
-use super::view::{Stored, View};
+use super::view::View;
 
 /// After a key has expired, its Secret stays this long: so that a clock stepping forward doesn't cut a key short.
 /// And no rotation starts sooner than this after the last.

@@ -14,10 +14,11 @@ use crate::api::{
     Reason, merge_conditions,
 };
 
+use super::answer::Stored;
 use super::bind::target_credential;
 use super::credentials::published_generation;
 use super::step::{Act, Announcement, Concern, Rest, Step, Stop, Then};
-use super::view::{LetGo, Stored, View};
+use super::view::{LetGo, View};
 use super::{bucket, delete};
 
 /// Ends a pass: writes the status if it should be another one, then rests. `trouble` is what keeps the claim from

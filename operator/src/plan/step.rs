@@ -10,8 +10,8 @@ use crate::api::{
     Reason, RecordName, SecretContent, Versioning,
 };
 
+use super::answer::Stored;
 use super::repair::SecretPatch;
-use super::view::Stored;
 
 /// The next step of a pass.
 #[derive(Clone, Debug, PartialEq)]
