@@ -10,8 +10,7 @@ use serde_json::{Value, json};
 
 use crate::api::{BucketClaim, Claim, ClaimRef, FINALIZER, ObjectId, SecretContent, SecretKey};
 use crate::cache::{SecretCache, Written};
-use crate::controller::CONTROLLER;
-use crate::kubernetes;
+use crate::kubernetes::{self, CONTROLLER};
 use crate::observe::{Observer, upstream_failure};
 use crate::plan::{Act, Answer, Failure, PurgeEnd, Purged, SecretPatch, SecretRef, Stored, preconditions};
 use crate::upstream::Slice;

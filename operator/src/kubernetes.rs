@@ -16,6 +16,9 @@ use tower::{BoxError, service_fn};
 use crate::managed_fields::without_managed_fields;
 use crate::plan::Failure;
 
+/// Name of the operator where the field has one for controllers: events, field managers.
+pub(crate) const CONTROLLER: &str = "stowage-operator";
+
 /// How long the body of an answer may take, however steadily it comes. A server that was not told otherwise gives a whole
 /// request a minute.
 const LONGEST: Duration = Duration::from_secs(120);

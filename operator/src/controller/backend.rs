@@ -18,18 +18,19 @@ use tokio::time::Instant;
 use tracing::Instrument;
 
 use crate::api::{self, BackendReason, InvalidSpec, ObjectId, Phase, S3Backend};
-use crate::kubernetes;
+use crate::kubernetes::{self, CONTROLLER};
 use crate::metrics::{ControllerMetrics, PassResult};
 use crate::plan::backend::{self as plan, Health, Verdict};
 use crate::plan::preconditions;
 use crate::upstream::{AccessError, Class, Upstream, UpstreamError};
 
 use super::backoff::Backoff;
-use super::feeds::{self, Backend, Claim};
+use super::feeds;
+use super::objects::{Backend, Claim};
 use super::pace::Pace;
 use super::secret_watches::SecretName;
 use super::slots::{Slot, Slots};
-use super::{CONTROLLER, Shared, jittered};
+use super::{Shared, jittered};
 
 /// How many backends are worked on at once, not counting those whose probe is under way.
 const CONCURRENCY: u16 = 16;

@@ -23,7 +23,8 @@ use crate::plan::{
 };
 
 use super::answers::{Answers, Came};
-use super::feeds::{self, Claim};
+use super::feeds;
+use super::objects::Claim;
 use super::slots::{Slot, Slots};
 use super::{Shared, jittered};
 

@@ -16,17 +16,13 @@ use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
-use crate::api::{BucketClaim, ClaimRef, S3Backend, wire};
+use crate::api::{ClaimRef, wire};
 use crate::cache::SecretCache;
 use crate::plan::Stored;
 
+use super::Shared;
 use super::backoff::Patience;
-use super::{Shared, wakes};
-
-/// A claim, or why it can't be decoded: one such object must not stop the watch of all.
-pub(super) type Claim = DeserializeGuard<BucketClaim>;
-/// A backend, or why it can't be decoded.
-pub(super) type Backend = DeserializeGuard<S3Backend>;
+use super::objects::{Backend, Claim, claim_ref};
 
 /// Most objects in a page of a list that tenants write: each may have more than a megabyte, and a page is in memory at once.
 const PAGE: u32 = 25;
@@ -206,7 +202,7 @@ pub(super) fn feed_claims(shared: &Arc<Shared>, feeds: &mut Feeds, writer: Write
         claim_seen(&shared, &event);
         for claim in shown.take(&event, &store) {
             if !claim.0.as_ref().is_ok_and(|claim| shared.written.is_echo(claim)) {
-                shared.wakes.claim(&wakes::claim_ref(claim.as_ref()));
+                shared.wakes.claim(&claim_ref(claim.as_ref()));
             }
         }
     });

@@ -16,7 +16,7 @@ use crate::metrics::BackendLabels;
 use crate::plan::Stored;
 
 use super::Shared;
-use super::feeds::Claim;
+use super::objects::Claim;
 
 /// Reads the gauges off the caches of one operator.
 pub(super) struct Gauges {

@@ -8,6 +8,7 @@ mod feeds;
 mod gauges;
 mod looks;
 mod memory;
+mod objects;
 mod orphans;
 mod pace;
 mod secret_watches;
@@ -30,7 +31,7 @@ use crate::Clock;
 use crate::act::Actor;
 use crate::api::{BucketClaim, Gateway, S3Backend};
 use crate::cache::{BackendCache, NamespaceCache, SecretCache, Written};
-use crate::kubernetes::{self, guarded};
+use crate::kubernetes::{self, CONTROLLER, guarded};
 use crate::metrics::Metrics;
 use crate::observe::Observer;
 use crate::plan::Setting;
@@ -39,12 +40,10 @@ use crate::upstream::{Access, Connect, Limits, Upstreams};
 use backoff::Backoff;
 use gauges::Gauges;
 use memory::Memory;
+use objects::{Claim, claim_ref};
 use orphans::Orphans;
 use secret_watches::SecretWatches;
 use wakes::Wakes;
-
-/// Name of the operator where the field has one for controllers: events, field managers.
-pub const CONTROLLER: &str = "stowage-operator";
 
 /// What an operator is told.
 #[derive(Clone, Debug)]
@@ -255,8 +254,8 @@ impl Shared {
     }
 
     /// Nothing is kept of a claim that is gone.
-    fn forget_claim(&self, claim: &feeds::Claim) {
-        let name = wakes::claim_ref(claim);
+    fn forget_claim(&self, claim: &Claim) {
+        let name = claim_ref(claim);
         self.written.forget(&name.namespace, &name.name);
         self.wakes.forget_claim(&name);
         self.memory.forget(&claim.uid().unwrap_or_default(), &name);

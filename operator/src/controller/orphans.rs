@@ -24,7 +24,7 @@ use crate::plan::orphans::{Answer, Rest, Step, Sweep, owner};
 use crate::plan::{self, Failure, SecretRef, Stored};
 
 use super::backoff::Backoff;
-use super::feeds::Claim;
+use super::objects::Claim;
 use super::{Shared, jittered};
 
 /// How many UIDs are swept at once: it is no hurry, and claims need the API server too.

@@ -2,14 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use kube::ResourceExt;
 use kube::runtime::reflector::{ObjectRef, Store};
 use parking_lot::Mutex;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
 use crate::api::{BucketClaim, ClaimRef};
 
-use super::feeds::{Backend, Claim};
+use super::objects::{Backend, Claim, claim_ref};
 
 /// Wakes claims and backends. A send fails only when the controller at the other end has ended, and then nobody has
 /// to be woken.
@@ -102,9 +101,4 @@ impl Wakes {
         let waiting = std::mem::take(&mut *self.waiting.lock());
         waiting.values().flatten().for_each(|claim| self.claim(claim));
     }
-}
-
-/// Namespace and name of a claim, whether it can be decoded or not.
-pub(super) fn claim_ref(claim: &impl ResourceExt) -> ClaimRef {
-    ClaimRef { namespace: claim.namespace().unwrap_or_default(), name: claim.name_any() }
 }
