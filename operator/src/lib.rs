@@ -6,6 +6,8 @@
 //!
 //! [`api`] is the contract as types, [`plan`] the pure heart: what was observed, and the time, make the next step.
 
+#![warn(clippy::too_many_lines)]
+
 mod act;
 mod admin;
 pub use stowage_api as api;

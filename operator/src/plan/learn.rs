@@ -197,6 +197,7 @@ impl View {
         }
     }
 
+    #[expect(clippy::too_many_lines, reason = "a table: one arm for each effect and its answer")]
     fn did(&mut self, act: &Act, answer: Answer) {
         match (act, answer) {
             (Act::AddFinalizer(_), Answer::Claim(Some(claim))) => {
