@@ -1,4 +1,4 @@
-//! Which test shows which rule of the contract: `docs/coverage.md`, held to the tests' own words.
+//! Which test shows which rule of the contract: `docs/proof/coverage.md`, held to the tests' own words.
 //!
 //! `docs/spec.md` is the contract, and says in its introduction how a rule stands in it. A test that fails when a rule
 //! is broken says so in a comment right above its attributes, which begins with `covers:` and names the rules. In the
@@ -10,7 +10,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 const SPEC: &str = "docs/spec.md";
-const COVERAGE: &str = "docs/coverage.md";
+const COVERAGE: &str = "docs/proof/coverage.md";
 /// What the sentence of a rule begins with that speaks of something which is still to be built.
 const NOT_YET: &str = "*Not yet.* ";
 /// Set to write the table anew.
@@ -279,7 +279,7 @@ fn render(sections: &[Section], covered: &Covered) -> String {
     let tests: BTreeSet<&String> = covered.values().flatten().collect();
     let mut text = format!(
         "# Coverage\n\nWhich test fails when a rule of the contract is broken. Written by `just coverage` from \
-         [the contract](spec.md) and from\nwhat the tests say that they cover; `sim/tests/coverage.rs` compares.\n\n\
+         [the contract](../spec.md) and from\nwhat the tests say that they cover; `sim/tests/coverage.rs` compares.\n\n\
          {all} rules: {} with a test ({} tests cover them), {not_yet} of what is not built yet.\n",
         all - not_yet,
         tests.len(),

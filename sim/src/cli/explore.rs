@@ -206,7 +206,8 @@ mod tests {
 
     #[test]
     fn the_pods_of_the_job_share_a_run_among_them() {
-        let job: Job = serde_saphyr::from_str(include_str!("../../../docs/explore-job.yaml")).expect("it is a Job");
+        let job: Job =
+            serde_saphyr::from_str(include_str!("../../../docs/guide/explore-job.yaml")).expect("it is a Job");
         let spec = job.spec.expect("it has a spec");
         let container = &spec.template.spec.expect("it has pods").containers[0];
         let written = container.args.clone().expect("it has arguments");

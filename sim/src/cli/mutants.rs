@@ -16,7 +16,7 @@ pub(super) const EXIT_CODES: &str = "\
 Examples:
   stowage-sim mutants
   stowage-sim mutants forbidden-is-absent remade-at-one
-  stowage-sim mutants -o markdown > docs/mutants.md
+  stowage-sim mutants -o markdown > docs/proof/mutants.md
   stowage-sim mutants --list -o json
 
 With -o json: {mutants: [{name, killed, fault, seconds, promise, message, met, …}], killed, total,
@@ -34,7 +34,7 @@ pub(super) struct MutantsArgs {
     /// Only name the mutants, with what is wrong with each, as text or as JSON; nothing is built.
     #[arg(long, env = "STOWAGE_LIST", value_parser = BoolishValueParser::new())]
     list: bool,
-    /// What to print: a table, one JSON document, or docs/mutants.md. Progress goes to stderr.
+    /// What to print: a table, one JSON document, or docs/proof/mutants.md. Progress goes to stderr.
     #[arg(short, long, env = "STOWAGE_OUTPUT", value_name = "FORMAT", default_value = "text")]
     output: Output,
     /// The project's sources; the nearest folder upwards that has them unless given.
@@ -57,7 +57,7 @@ enum Output {
     Text,
     /// `{mutants: [{name, killed, fault, seconds}]}`.
     Json,
-    /// The text of docs/mutants.md.
+    /// The text of docs/proof/mutants.md.
     Markdown,
 }
 
@@ -68,7 +68,7 @@ enum Output {
 pub(super) fn run_mutants(args: MutantsArgs) -> Result<(), Failure> {
     if args.list && args.output == Output::Markdown {
         return Err(Failure::Usage(
-            "--list prints text or JSON; docs/mutants.md is of what became of the mutants".into(),
+            "--list prints text or JSON; docs/proof/mutants.md is of what became of the mutants".into(),
         ));
     }
     let workspace = args.workspace.map_or_else(find_workspace, Ok)?;

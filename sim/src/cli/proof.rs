@@ -46,7 +46,7 @@ pub(super) enum Command {
     ///
     /// Operations are made from the seed, a few dozen to a sequence, each in a place of its own. Both sides get
     /// them one after the other; answers are compared whole, but for UIDs, versions and times. Differences that are
-    /// known and justified (docs/fidelity.md) are counted; any other is made small and printed, with the line that
+    /// known and justified (docs/reference/fidelity.md) are counted; any other is made small and printed, with the line that
     /// plays it again. The project's definitions are put on the cluster and stay; all else is removed. A store is asked
     /// over HTTP, in buckets that are made for it and removed.
     #[command(after_long_help = conformance::EXAMPLES)]

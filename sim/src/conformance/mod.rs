@@ -4,8 +4,8 @@
 //! a few dozen make a sequence, which has a namespace or buckets of its own. Both sides get them through the same
 //! client, one after the other. What must differ (UIDs, versions, times) is replaced in both answers by a number in the
 //! order of its appearance, and then they are compared as wholes ([`leaf`](Leaf) by leaf). What differs for a reason is
-//! a row of [`rules`]; `docs/fidelity.md` is made from those. Anything else is a [`Difference`], which is played again
-//! with less before it, until no operation can be left out.
+//! a row of [`rules`]; `docs/reference/fidelity.md` is made from those. Anything else is a [`Difference`], which is
+//! played again with less before it, until no operation can be left out.
 
 mod canonical;
 mod difference;

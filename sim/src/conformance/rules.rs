@@ -1,4 +1,4 @@
-//! The differences that are known and justified: tables, of which `docs/fidelity.md` is made.
+//! The differences that are known and justified: tables, of which `docs/reference/fidelity.md` is made.
 
 use super::difference::{Exchange, Leaf};
 use super::s3::Server;
@@ -129,7 +129,7 @@ fn names(systems: &[System]) -> String {
     systems.iter().map(name).collect::<Vec<_>>().join(", ")
 }
 
-/// `docs/fidelity.md`.
+/// `docs/reference/fidelity.md`.
 pub fn document() -> String {
     let mut text = String::from(INTRODUCTION);
     text += "\n## Explained differences: Kubernetes API\n\n| difference | reason |\n|---|---|\n";
@@ -183,11 +183,11 @@ mod tests {
 
     #[test]
     fn fidelity_is_documented() {
-        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/fidelity.md");
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/reference/fidelity.md");
         if std::env::var_os("UPDATE_DOCS").is_some() {
             std::fs::write(path, document()).expect("the document can be written");
         }
         let stored = std::fs::read_to_string(path).expect("the document is there");
-        assert_eq!(stored, document(), "docs/fidelity.md is not that of the table");
+        assert_eq!(stored, document(), "docs/reference/fidelity.md is not that of the table");
     }
 }

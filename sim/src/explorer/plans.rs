@@ -115,7 +115,8 @@ pub fn triples(undisturbed: &Outcome, random: &mut fastrand::Rng, count: usize) 
 }
 
 /// Limits where several faults meet: a watch that hides deletions for good leaves nothing to tell what hands have done; and
-/// where both a key and the record that counts keys were deleted by hand, its id may come again (`docs/proof.md`).
+/// where both a key and the record that counts keys were deleted by hand, its id may come again
+/// (`docs/proof/limits.md`).
 fn is_beyond_proof_together(plan: &Plan) -> bool {
     let among = |of: fn(Fault) -> bool| plan.entries.iter().any(|entry| of(entry.fault));
     let record = |fault| fault == Fault::Project(StowageFault::Tamper(Tampering::DeleteRecord));

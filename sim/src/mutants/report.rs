@@ -1,4 +1,4 @@
-//! What became of the mutants: for people, for machines, for `docs/mutants.md`.
+//! What became of the mutants: for people, for machines, for `docs/proof/mutants.md`.
 
 use std::fmt::Write;
 
@@ -124,14 +124,14 @@ const PREFACE: &str = "\
 # Mutants
 
 Bugs that were put into the operator on purpose, one at a time, and what the exploration killed each with. Written by
-`stowage-sim mutants -o markdown`; the patches are in [sim/mutants](../sim/mutants). Seconds are of exploration, until the
+`stowage-sim mutants -o markdown`; the patches are in [sim/mutants](../../sim/mutants). Seconds are of exploration, until the
 first broken promise; the build of a mutant is not among them. The promises are all that it breaks under that line,
 in the order in which they were found broken. The fault is the line that `stowage-sim replay` takes; the
 unmutated operator keeps every promise under it. Where it makes other calls than the mutant, a fault of the line may meet none
 of them; such a line is marked with †.
 ";
 
-/// `docs/mutants.md`.
+/// `docs/proof/mutants.md`.
 pub fn markdown(report: &Report) -> String {
     let mut text = format!("{PREFACE}\n{}.\n\n", summary(report));
     for note in notes(report) {
