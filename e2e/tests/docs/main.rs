@@ -1,0 +1,290 @@
+//! The documentation leads where it says: links, paths, recipes, command lines and schedules in it are
+//! real, and its tables have all that they are about.
+//!
+//! This is a test of the end-to-end crate because no other one may see all three command lines.
+//! Addresses on the web are not asked for: no test needs the network.
+
+mod page;
+mod shell;
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use clap::Parser;
+use clap::ValueEnum;
+use clap::error::ErrorKind;
+use page::{Link, Page};
+use stowage_sim::explorer::scenario::Scenario;
+use stowage_sim::explorer::scenarios;
+use stowage_sim::oracles::Promise;
+
+/// Where pages are: files, and folders with all that is below them.
+const PAGES: [&str; 5] = ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "kind-config", "docs"];
+
+/// Folders of the tree in which paths begin that a page names.
+const FOLDERS: [&str; 8] = ["operator", "sim", "e2e", "crds", "examples", "kind-config", "docs", "crates"];
+
+/// Words of a command line that stand for what the reader puts there, each with something that may.
+const PLACEHOLDERS: [(&str, &str); 3] = [("SCENARIO", "rotate"), ("S", "1"), ("I/40", "0/40")];
+
+/// Commands that a page names because they are not there yet.
+const NOT_YET: [&str; 1] = ["stowage-operator plan"];
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
+}
+
+fn read(path: &Path) -> String {
+    fs::read_to_string(path).unwrap_or_else(|error| panic!("can't read {}: {error}", path.display()))
+}
+
+fn page(path: &str) -> Page {
+    Page::parse(&read(&root().join(path)))
+}
+
+/// All pages, by their paths from the root.
+fn pages() -> BTreeSet<String> {
+    let mut found = BTreeSet::new();
+    let mut left: Vec<PathBuf> = PAGES.map(PathBuf::from).into();
+    while let Some(path) = left.pop() {
+        let place = root().join(&path);
+        if place.is_dir() {
+            let entries = fs::read_dir(&place).expect("the folder can be read");
+            left.extend(entries.map(|entry| path.join(entry.expect("it can be read").file_name())));
+        } else if path.extension().is_some_and(|extension| extension == "md") {
+            found.insert(path.display().to_string());
+        }
+    }
+    found
+}
+
+/// What is wrong on any page, by `problem_of` each of what `parts_of` finds on it.
+fn problems<T>(parts_of: fn(&Page) -> &[T], problem_of: impl Fn(&str, &Page, &T) -> Option<String>) -> Vec<String> {
+    let mut problems = Vec::new();
+    for path in pages() {
+        let page = page(&path);
+        let found = parts_of(&page).iter().filter_map(|part| problem_of(&path, &page, part));
+        problems.extend(found.map(|problem| format!("{path}: {problem}")));
+    }
+    problems
+}
+
+/// What is wrong with a link of the page at this path.
+fn problem_of_link(path: &str, page: &Page, link: &Link) -> Option<String> {
+    if link.target.contains("://") || link.target.starts_with("mailto:") {
+        return None;
+    }
+    let (file, anchor) = link.target.split_once('#').unwrap_or((&link.target, ""));
+    let place = root().join(path).with_file_name(file);
+    if !file.is_empty() && !place.exists() {
+        return Some(format!("{} is not there", link.target));
+    }
+    let is_there = match (file, anchor) {
+        (_, "") => true,
+        ("", anchor) => page.anchors.contains(anchor),
+        (_, anchor) => place.is_file() && Page::parse(&read(&place)).anchors.contains(anchor),
+    };
+    (!is_there).then(|| format!("{} has no such heading", link.target))
+}
+
+/// Where a command stands.
+#[derive(Clone, Copy, PartialEq)]
+enum Place {
+    /// In a block, to be typed as it is.
+    Block,
+    /// Within a line, which may name a command without all that it needs.
+    Line,
+}
+
+/// What is wrong with a command line: with a recipe, or with what a program of ours is given.
+fn problem_of_command(place: Place, words: &[String], recipes: &BTreeSet<String>) -> Option<String> {
+    let words: Vec<&str> = words.iter().map(|word| filled(word)).collect();
+    let (program, arguments) = shell::program_of(&words)?;
+    let refused = match program {
+        "just" => {
+            let recipe = arguments.first().filter(|name| !recipes.contains(**name))?;
+            return Some(format!("there is no recipe {recipe}"));
+        }
+        "stowage-sim" => parse::<stowage_sim::cli::Cli>(place, program, arguments),
+        "stowage-operator" => parse::<stowage_operator::Cli>(place, program, arguments),
+        "stowage-e2e" => parse::<stowage_e2e::Cli>(place, program, arguments),
+        _ => None,
+    };
+    refused.map(|why| format!("{} is refused: {why}", words.join(" ")))
+}
+
+/// Why a program doesn't take these arguments, if it doesn't.
+fn parse<C: Parser>(place: Place, program: &str, arguments: &[&str]) -> Option<String> {
+    let error = C::try_parse_from([&[program], arguments].concat()).err()?;
+    let is_fine = match error.kind() {
+        ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => true,
+        ErrorKind::MissingRequiredArgument | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
+            place == Place::Line
+        }
+        _ => false,
+    };
+    (!is_fine).then(|| error.to_string())
+}
+
+/// A word as a reader may fill it in.
+fn filled(word: &str) -> &str {
+    PLACEHOLDERS.iter().find(|(name, _)| *name == word).map_or(word, |(_, example)| example)
+}
+
+/// The recipes of a justfile.
+fn recipes_of(justfile: &str) -> BTreeSet<String> {
+    let heads = justfile.lines().filter(|line| line.starts_with(|first: char| first.is_ascii_lowercase()));
+    let heads = heads.filter_map(|line| line.split_once(':'));
+    heads
+        .filter(|(_, rest)| !rest.starts_with('='))
+        .filter_map(|(head, _)| head.split(' ').next())
+        .map(str::to_owned)
+        .collect()
+}
+
+/// What is wrong with the name of a file, of a folder or of a test, where the code is one. It is told
+/// from the root, or from where the page is.
+fn problem_of_path(page: &str, code: &str) -> Option<String> {
+    let (path, test) = code.split_once("::").map_or((code, None), |(path, test)| (path, Some(test)));
+    let is_path = FOLDERS.iter().any(|folder| path.strip_prefix(folder).is_some_and(|rest| rest.starts_with('/')));
+    if !is_path || path.contains(|it: char| it.is_whitespace() || "{*".contains(it)) || path.contains("NAME") {
+        return None;
+    }
+    let places = [root().join(path), root().join(page).with_file_name(path)];
+    let Some(place) = places.iter().find(|place| place.exists()) else {
+        return Some(format!("{path} is not there"));
+    };
+    // A case of a table is named in words; the page that has those is generated.
+    let test = test.filter(|_| path.ends_with(".rs"))?;
+    (!read(place).contains(&format!("fn {test}("))).then(|| format!("{path} has no {test}"))
+}
+
+/// What is wrong with some code within a line: with a path, a command or a schedule.
+fn problem_of_code(page: &str, code: &str, recipes: &BTreeSet<String>) -> Option<String> {
+    let mut words = code.split(' ');
+    let (first, second) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
+    if scenarios::named(first).is_some() && second.parse::<u64>().is_ok() {
+        return parse::<stowage_sim::cli::Cli>(Place::Line, "stowage-sim", &["replay", code]);
+    }
+    let mut commands = shell::commands(code).into_iter().filter(|words| words.len() > 1);
+    let problem = problem_of_path(page, code)
+        .or_else(|| commands.find_map(|words| problem_of_command(Place::Line, &words, recipes)));
+    match (NOT_YET.contains(&code), problem) {
+        (true, None) => Some(format!("{code} is there by now")),
+        (true, Some(_)) => None,
+        (false, problem) => problem,
+    }
+}
+
+fn recipes() -> BTreeSet<String> {
+    recipes_of(&read(&root().join("justfile")))
+}
+
+#[test]
+fn every_link_leads_to_a_file_and_a_heading_that_are_there() {
+    let problems = problems(|page| &page.links, problem_of_link);
+    assert!(problems.is_empty(), "{}", problems.join("\n"));
+}
+
+#[test]
+fn every_command_in_a_block_is_taken_by_its_program() {
+    let recipes = recipes();
+    let of_block = |_: &str, _: &Page, block: &String| {
+        shell::commands(block).iter().find_map(|words| problem_of_command(Place::Block, words, &recipes))
+    };
+    let problems = problems(|page| &page.blocks, of_block);
+    assert!(problems.is_empty(), "{}", problems.join("\n"));
+}
+
+#[test]
+fn every_command_schedule_and_path_in_a_line_is_right_too() {
+    let recipes = recipes();
+    let problems = problems(|page| &page.codes, |path, _, code| problem_of_code(path, code, &recipes));
+    assert!(problems.is_empty(), "{}", problems.join("\n"));
+}
+
+/// A page of the index that nobody is led to is not read.
+#[test]
+fn the_index_has_every_page() {
+    let index = page("docs/README.md");
+    let listed: BTreeSet<String> = index.links.iter().map(|link| format!("docs/{}", link.target)).collect();
+    let missing: Vec<_> =
+        pages().into_iter().filter(|path| path.starts_with("docs/") && path != "docs/README.md").collect();
+    let missing: Vec<_> = missing.iter().filter(|path| !listed.contains(*path)).collect();
+    assert!(missing.is_empty(), "docs/README.md does not list {missing:?}");
+}
+
+/// Rows of a table below a heading, as they have to stand there: all of them, and no others.
+fn assert_rows(path: &str, heading: &str, rows: &[String]) {
+    let text = read(&root().join(path));
+    let section = text.split("\n## ").find(|section| section.starts_with(heading)).unwrap_or_default();
+    let is_row = |line: &&str| line.starts_with("| `");
+    let stored: Vec<&str> = section.lines().filter(is_row).collect();
+    assert_eq!(stored, rows, "{path}, {heading}");
+}
+
+#[test]
+fn the_reference_has_every_scenario_of_the_explorer() {
+    let row = |it: &&'static Scenario| format!("| `{}` | {} | {} |", it.name, it.phase, it.about);
+    let rows: Vec<String> = scenarios::ALL.iter().map(row).collect();
+    assert_rows("docs/reference/scenarios.md", "Of the explorer", &rows);
+}
+
+#[test]
+fn the_reference_has_every_promise() {
+    let rows: Vec<String> = Promise::ALL.map(|it| format!("| `{it}` | {} |", it.words())).into();
+    assert_rows("docs/reference/promises.md", "All of them", &rows);
+}
+
+/// What a scenario is about is told at more length there than in the code, so names are compared.
+#[test]
+fn the_reference_has_every_world_and_every_scenario_on_a_real_server() {
+    let text = read(&root().join("docs/reference/scenarios.md"));
+    let named = |heading: &str| -> BTreeSet<String> {
+        let section = text.split("\n## ").find(|section| section.starts_with(heading)).unwrap_or_default();
+        let rows = section.lines().filter(|line| line.starts_with("| `"));
+        let cells = rows.filter_map(|row| row.split('|').nth(1)).flat_map(|cell| cell.split(", "));
+        cells.map(|name| name.trim().trim_matches('`').to_owned()).collect()
+    };
+    let worlds: BTreeSet<String> = stowage_sim::model::world_names().into_iter().map(Into::into).collect();
+    assert_eq!(named("Worlds of the model"), worlds);
+    let played: BTreeSet<String> = stowage_e2e::Scenario::value_variants().iter().map(|it| it.name()).collect();
+    assert_eq!(named("On a real API server"), played);
+}
+
+#[test]
+fn what_is_not_so_is_told() {
+    let recipes = recipes_of("a := \"1\"\ndemo *args:\n    cargo run\n");
+    assert_eq!(recipes, BTreeSet::from(["demo".to_owned()]));
+    let wrong = [
+        "just dmo",
+        "stowage-sim explore --no-such-flag",
+        "cargo run -p stowage-operator -- rum",
+        "create 1 #3 losst",
+        "sim/src/no.rs",
+        "sim/tests/rbac.rs::no",
+    ];
+    let right = [
+        "just demo -f x",
+        "stowage-e2e run --help",
+        "FOO=1 target/debug/stowage-sim merge a.json",
+        "create 1 #3 hang",
+        "sim/src/",
+        "e2e/tests/docs/main.rs::pages",
+    ];
+    for code in wrong {
+        assert!(problem_of_code("README.md", code, &recipes).is_some(), "{code}");
+    }
+    for code in right {
+        assert_eq!(problem_of_code("README.md", code, &recipes), None, "{code}");
+    }
+    let lacks = ["stowage-sim".to_owned(), "replay".to_owned()];
+    assert!(problem_of_command(Place::Block, &lacks, &recipes).is_some());
+    assert_eq!(problem_of_command(Place::Line, &lacks, &recipes), None);
+    let text = "# Here, `there` & Now\n\n[a](no-such-file.md) [b](#here) [c](#here-there--now) [d](../docs/README.md#no) [e](https://x.example)\n";
+    let page = Page::parse(text);
+    let problems: Vec<bool> =
+        page.links.iter().map(|link| problem_of_link("docs/x.md", &page, link).is_some()).collect();
+    assert_eq!(problems, [true, true, false, true, false]);
+}
