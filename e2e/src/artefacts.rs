@@ -10,8 +10,9 @@ use kube::core::Request;
 use serde_json::{Value, json};
 use stowage_operator::api::{BucketClaim, S3Backend};
 
-use crate::cluster::{World, explain};
+use crate::failure::explain;
 use crate::rig::Rig;
+use crate::world::World;
 
 /// Writes a folder of this name: operator's log, objects and events as YAML, and where the cluster is the harness' own
 /// the operator's calls by number, what replays them, the audit log and those of its processes and of the store. Returns

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use jiff::Timestamp;
 use serde::Deserialize;
 
-use crate::kind::in_node;
+use crate::tools::in_node;
 
 /// What authorisation notes.
 const DECISION: &str = "authorization.k8s.io/decision";

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::error::ErrorKind;
-use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
+use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum as _};
 
 use stowage_sim::effects::{Plan as Faults, PlanError};
 
@@ -13,6 +13,7 @@ use crate::kind;
 use crate::report::LeftOut;
 use crate::run::{Ground, Output, Plan, Reached, TheirStore, run};
 use crate::scenarios::Scenario;
+use crate::stage_kind::StageKind;
 use crate::store::Key;
 use crate::way;
 
@@ -126,17 +127,6 @@ struct ExistingArgs {
     /// The secret key itself. Better given by the environment, where other users don't see it.
     #[arg(long, env = "STOWAGE_S3_SECRET_KEY", value_name = "KEY", hide_env_values = true)]
     s3_secret_key: Option<String>,
-}
-
-/// Where scenarios can run.
-#[derive(Clone, Copy, Debug, ValueEnum)]
-pub(crate) enum StageKind {
-    /// Clusters that kind makes for this, with the operator's image, simulated stores and fault proxies as pods.
-    Kind,
-    /// Control planes of etcd, kube-apiserver and kube-controller-manager, started for this, with simulated stores.
-    ControlPlane,
-    /// A cluster that is there already, with a store that is there.
-    Existing,
 }
 
 /// A command line in words.

@@ -13,7 +13,7 @@ use serde_json::json;
 use stowage_sim::effects::{Answer, Line, Plan};
 use stowage_sim::serve::proxy::{Crash, EffectLine, Proxy};
 
-use crate::cluster::explain;
+use crate::failure::explain;
 
 /// Between two looks at the calls, which are announced to nobody: where they are read, and where they are asked for.
 const LOOK_HERE: Duration = Duration::from_millis(5);

@@ -8,13 +8,14 @@ use stowage_sim::serve::S3Request;
 use stowage_sim::serve::proxy::Proxy;
 
 use crate::audit::{self, AuditLog, Place};
-use crate::control_plane::{ControlPlane, Programs, User, rights};
+use crate::control_plane::{ControlPlane, Programs};
 use crate::judge;
 use crate::kind::{self, Cluster};
 use crate::operator::Launcher;
+use crate::rights;
 use crate::simulated::{self, Simulated};
-use crate::stage::Stage;
 use crate::store::Key;
+use crate::users::User;
 use crate::way::Way;
 
 /// What a worker plays its scenarios on, one after the other. Dropping it leaves nothing behind.
@@ -155,16 +156,15 @@ impl Rig {
         }
     }
 
-    /// Starts a gateway for a scenario's tenants.
-    pub(crate) async fn gateway(&self, stage: &Stage<'_>) -> Result<Gateway, String> {
-        let patience = stage.world.patience;
+    /// Starts a gateway for tenants whose credentials are in this namespace, to which the store is known as `backend`.
+    pub(crate) async fn gateway(&self, namespace: &str, backend: &str, patience: Duration) -> Result<Gateway, String> {
         match &self.ground {
             Ground::Processes(processes) => {
                 let client = processes.plane.client(User::Gateway).await?;
-                let gateway = processes.simulated.gateway(client, &stage.system, &stage.backend, patience).await?;
-                Ok(Gateway::Here(gateway))
+                processes.simulated.gateway(client, namespace, backend, patience).await.map(Gateway::Here)
             }
-            Ground::Kind(cluster) => cluster.start_gateway(&stage.backend, patience).await.map(Gateway::There),
+            // The one that is installed reads the operator's namespace, which is installed too.
+            Ground::Kind(cluster) => cluster.start_gateway(backend, patience).await.map(Gateway::There),
         }
     }
 

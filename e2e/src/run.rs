@@ -11,15 +11,17 @@ use kube::config::{KubeConfigOptions, Kubeconfig};
 use stowage_sim::effects::Plan as Faults;
 use tokio::signal::unix::{SignalKind, signal};
 
-use crate::cluster::World;
-use crate::control_plane::{ControlPlane, Programs, User};
+use crate::control_plane::{ControlPlane, Programs};
 use crate::kind;
-use crate::operator::{Launcher, Log};
+use crate::log::Log;
+use crate::operator::Launcher;
 use crate::report::{LeftOut, Report, ScenarioReport};
 use crate::rig::Rig;
 use crate::scenarios::{self, Scenario};
 use crate::simulated::REGION;
 use crate::store::{Key, Store};
+use crate::users::User;
+use crate::world::World;
 
 /// What to do.
 pub(crate) struct Plan {

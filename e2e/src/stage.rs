@@ -11,11 +11,13 @@ use serde_json::{Value, json};
 use stowage_operator::api::{BucketClaim, S3Backend, wire};
 
 use crate::clock::FakeClock;
-use crate::cluster::{World, check, explain, from_json};
+use crate::failure::{check, explain};
+use crate::objects::from_json;
 use crate::operator::Operator;
 use crate::rig::{Gateway, Rig};
 use crate::store::Key;
 use crate::way::Way;
+use crate::world::World;
 
 /// The gateway that consumer Secrets name where a scenario has none.
 pub(crate) const GATEWAY: &str = "http://gateway.stowage-e2e.invalid:9000";
@@ -133,7 +135,7 @@ impl Stage<'_> {
     /// Starts a gateway for this stage's tenants.
     pub(crate) async fn start_gateway(&self) -> Result<Gateway, String> {
         let rig = self.world.rig.as_ref().ok_or("there is a gateway only in a cluster of the harness' own")?;
-        rig.gateway(self).await
+        rig.gateway(&self.system, &self.backend, self.world.patience).await
     }
 
     /// The operator's way to its servers, for scenarios that are played only where there is one.

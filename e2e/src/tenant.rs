@@ -2,7 +2,8 @@
 
 use k8s_openapi::api::core::v1::Secret;
 
-use crate::cluster::{check, text};
+use crate::failure::check;
+use crate::objects::text;
 use crate::store::{Key, Store};
 
 /// How many objects a tenant keeps.

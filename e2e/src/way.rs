@@ -14,8 +14,9 @@ use stowage_sim::serve::proxy::{Proxy, Upstream};
 use tokio::sync::watch;
 use tokio::time::{sleep, timeout};
 
-use crate::control_plane::{ControlPlane, User};
+use crate::control_plane::ControlPlane;
 use crate::controls::{Controls, FIRST_LIFE, Remote};
+use crate::users::User;
 
 /// Any free port, for this machine alone.
 const LOOPBACK: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0);

@@ -3,8 +3,7 @@
 
 mod process;
 mod programs;
-pub(crate) mod rights;
-mod users;
+mod tokens;
 
 use std::io;
 use std::net::TcpListener;
@@ -19,8 +18,9 @@ use tokio::time::{sleep, timeout};
 use self::process::Process;
 pub(crate) use self::programs::Programs;
 pub use self::programs::missing;
-use self::users::Tokens;
-pub(crate) use self::users::{TENANTS, User};
+use self::tokens::Tokens;
+use crate::rights;
+use crate::users::User;
 
 /// Between two looks at whether the API server is ready, which it announces to nobody.
 const LOOK: Duration = Duration::from_millis(25);

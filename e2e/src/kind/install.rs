@@ -11,9 +11,10 @@ use kube::{Client, ResourceExt};
 use serde_json::{Value, json};
 use tokio::time::timeout;
 
-use super::{Settings, tools};
-use crate::cluster::explain;
+use super::settings::Settings;
+use crate::failure::explain;
 use crate::store::Key;
+use crate::tools;
 
 /// The namespace of all of it.
 pub(crate) const NAMESPACE: &str = "stowage-system";

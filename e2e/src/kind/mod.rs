@@ -3,9 +3,9 @@
 
 mod install;
 mod operator;
-mod tools;
+mod settings;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use kube::Client;
@@ -15,14 +15,15 @@ use stowage_sim::serve::S3Request;
 use tempfile::TempDir;
 use tokio::time::{sleep, timeout};
 
-use crate::control_plane::{TENANTS, User};
 use crate::controls::Remote;
 use crate::simulated::REGION;
 use crate::store::{Key, Store};
+use crate::tools;
+use crate::users::{TENANTS, User};
 use install::{Keys, Manifests};
 pub(crate) use install::{NAMESPACE, SERVICE_ACCOUNT};
 pub(crate) use operator::{Deployed, Deployment};
-pub(crate) use tools::in_node;
+pub(crate) use settings::Settings;
 
 /// Ports of the node, on which `kind-config/stage` has store and gateway.
 const STORE_PORT: u16 = 30900;
@@ -33,21 +34,6 @@ pub(crate) const AUDIT_LOG: &str = "/var/log/kubernetes/audit.log";
 const LOOK: Duration = Duration::from_millis(50);
 /// How long kind may take to make a cluster whose image is there.
 const MOST_FOR_A_NODE: &str = "180s";
-
-/// What a cluster is made of.
-#[derive(Clone, Debug)]
-pub(crate) struct Settings {
-    /// The operator under test.
-    pub(crate) operator_image: String,
-    /// Store, gateway and proxy.
-    pub(crate) sim_image: String,
-    /// The image of the node, and with it the version of Kubernetes; else kind's default.
-    pub(crate) node_image: Option<String>,
-    /// The project's `kind-config`.
-    pub(crate) manifests: PathBuf,
-    /// Whether clusters stay when all is done.
-    pub(crate) keep: bool,
-}
 
 /// A running cluster.
 pub(crate) struct Cluster {

@@ -16,10 +16,11 @@ use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
 use super::install::{NAMESPACE, pods_of};
-use super::tools::in_node;
-use crate::cluster::explain;
 use crate::controls::Remote;
-use crate::operator::{GRACE, Log};
+use crate::failure::explain;
+use crate::log::Log;
+use crate::process::GRACE;
+use crate::tools::in_node;
 
 const NAME: &str = "stowage-operator";
 /// Longer than a pod takes to come or go on a machine that has other things to do.
@@ -230,7 +231,7 @@ mod tests {
     use rstest::rstest;
 
     use super::*;
-    use crate::cluster::from_json;
+    use crate::objects::from_json;
 
     fn pod(state: serde_json::Value, last: serde_json::Value, going: bool) -> Pod {
         let mut pod = json!({

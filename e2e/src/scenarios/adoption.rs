@@ -7,8 +7,9 @@ use kube::runtime::{WatchStreamExt as _, watcher};
 use serde_json::json;
 use stowage_operator::api::BucketOrigin;
 
-use crate::cluster::{World, check, explain};
+use crate::failure::{check, explain};
 use crate::stage::Stage;
+use crate::world::World;
 
 /// Somebody's bucket is taken over when that is allowed, used, and left as it was found.
 pub(super) async fn play(world: &World) -> Result<String, String> {

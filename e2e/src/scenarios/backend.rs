@@ -7,8 +7,9 @@ use serde_json::json;
 use stowage_operator::api::Phase;
 use stowage_operator::api::wire::Role;
 
-use crate::cluster::{World, check, explain};
+use crate::failure::{check, explain};
 use crate::stage::Stage;
+use crate::world::World;
 
 pub(super) async fn first(world: &World) -> Result<String, String> {
     let stage = world.stage("backend").await?;

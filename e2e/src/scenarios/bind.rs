@@ -10,8 +10,10 @@ use serde_json::json;
 use stowage_operator::api::wire::{self, Role};
 use stowage_operator::api::{BucketClaim, BucketOrigin, BucketRecord, Phase};
 
-use crate::cluster::{World, check, explain, text};
+use crate::failure::{check, explain};
+use crate::objects::text;
 use crate::stage::{GATEWAY, Stage};
+use crate::world::World;
 
 const CLAIM: &str = "data";
 /// Roles of the Secrets that a bound claim without public access has in the operator namespace.

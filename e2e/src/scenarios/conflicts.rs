@@ -5,8 +5,10 @@ use kube::api::PostParams;
 use serde_json::json;
 use stowage_operator::api::wire::Role;
 
-use crate::cluster::{World, check, explain, from_json};
+use crate::failure::{check, explain};
+use crate::objects::from_json;
 use crate::stage::Stage;
+use crate::world::World;
 
 pub(super) async fn name(world: &World) -> Result<String, String> {
     let stage = world.stage("name").await?;

@@ -15,9 +15,11 @@ use stowage_sim::effects::{Answer, Call, CallPattern, CrashPoint, EffectPattern,
 
 use super::rotation::{expiry, limit};
 use super::whole::{given, whole};
-use crate::cluster::{World, check, explain, text};
+use crate::failure::{check, explain};
+use crate::objects::text;
 use crate::stage::Stage;
 use crate::way::Calls;
+use crate::world::World;
 
 /// How many effects of a play the operator dies at, if there are so many.
 const MOST: usize = 40;

@@ -9,7 +9,8 @@ use kube::runtime::wait::conditions;
 use serde_json::Value;
 use stowage_operator::api;
 
-use crate::cluster::{World, check, explain};
+use crate::failure::{check, explain};
+use crate::world::World;
 
 pub(super) async fn play(world: &World) -> Result<String, String> {
     for definition in api::crds() {

@@ -7,8 +7,9 @@ use kube::runtime::wait::conditions::is_deleted;
 use serde_json::{Value, json};
 use stowage_operator::api::wire::Role;
 
-use crate::cluster::{World, check, explain};
+use crate::failure::{check, explain};
 use crate::stage::{Stage, ready_message};
+use crate::world::World;
 
 /// Somebody's, as a backup tool has it.
 const FINALIZER: &str = "example.com/backup";

@@ -2,8 +2,9 @@
 
 use serde_json::json;
 
-use crate::cluster::{World, check};
+use crate::failure::check;
 use crate::stage::Stage;
+use crate::world::World;
 
 pub(super) async fn policy(world: &World) -> Result<String, String> {
     let stage = world.stage("policy").await?;

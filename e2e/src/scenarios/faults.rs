@@ -4,8 +4,9 @@ use serde_json::json;
 use stowage_sim::effects::{Line, Plan};
 
 use super::whole::whole;
-use crate::cluster::{World, check};
+use crate::failure::check;
 use crate::stage::Stage;
+use crate::world::World;
 
 /// What happens to a claim, and what its operator's calls meet meanwhile.
 enum Case {

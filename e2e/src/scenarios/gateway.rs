@@ -5,9 +5,10 @@ use serde_json::json;
 use stowage_sim::effects::Plan;
 
 use super::whole::whole;
-use crate::cluster::{World, check, explain};
+use crate::failure::{check, explain};
 use crate::stage::Stage;
 use crate::tenant::Tenant;
+use crate::world::World;
 
 /// What the gateway's calls meet; each use of the bucket is a PutObject and a ListObjectsV2.
 pub(super) const PLAN: &str = "s3:PutObject@2 lost-answer; s3:ListObjectsV2@3 unreachable; s3:PutObject@5 slow-down; \

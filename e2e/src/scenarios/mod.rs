@@ -26,10 +26,10 @@ use clap::ValueEnum;
 use stowage_sim::effects::Plan as Faults;
 
 use crate::artefacts;
-use crate::cli::StageKind as Stage;
 use crate::clock::FakeClock;
-use crate::cluster::World;
 use crate::report::ScenarioReport;
+use crate::stage_kind::StageKind;
+use crate::world::World;
 
 const NO_CLOCK: &str = "there is no faketime on this machine";
 
@@ -113,18 +113,18 @@ impl Scenario {
     }
 
     /// Why it can't be played on a stage; `None` where it can.
-    pub(crate) fn misfit(self, stage: Stage) -> Option<&'static str> {
+    pub(crate) fn misfit(self, stage: StageKind) -> Option<&'static str> {
         let needs_rig =
             self.has_faults() || matches!(self, Self::RotationOverlap | Self::GatewayFaults | Self::ScheduledRotation);
         let needs_process = matches!(self, Self::GatewayFaults | Self::TwoOperators | Self::ScheduledRotation);
         match stage {
-            Stage::Existing if needs_rig => {
+            StageKind::Existing if needs_rig => {
                 Some("it needs a gateway, faults or a log of calls: cluster and store have to be made for the run")
             }
-            Stage::Kind if needs_process => {
+            StageKind::Kind if needs_process => {
                 Some("it needs processes of this machine: two operators, another clock, a gateway behind a proxy")
             }
-            Stage::Kind | Stage::ControlPlane | Stage::Existing => None,
+            StageKind::Kind | StageKind::ControlPlane | StageKind::Existing => None,
         }
     }
 

@@ -6,8 +6,9 @@ use kube::api::{Api, DeleteParams};
 use kube::runtime::wait::conditions::is_deleted;
 use serde_json::json;
 
-use crate::cluster::{World, check, explain};
+use crate::failure::{check, explain};
 use crate::stage::Stage;
+use crate::world::World;
 
 pub(super) async fn deleted(world: &World) -> Result<String, String> {
     let stage = world.stage("namespace").await?;

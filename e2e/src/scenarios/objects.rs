@@ -2,7 +2,8 @@
 
 use stowage_sim::objects::{self, Rules};
 
-use crate::cluster::{World, check};
+use crate::failure::check;
+use crate::world::World;
 
 pub(super) async fn play(world: &World) -> Result<String, String> {
     let namespace = format!("{}-object-table", world.prefix);

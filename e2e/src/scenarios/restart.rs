@@ -9,9 +9,10 @@ use stowage_operator::api::BucketClaim;
 use stowage_sim::effects::{Call, KubeCall, KubeVerb, Line};
 
 use super::whole::whole;
-use crate::cluster::{World, check, explain};
 use crate::controls::FIRST_LIFE;
+use crate::failure::{check, explain};
 use crate::stage::{Stage, ready_reason};
+use crate::world::World;
 
 const CLAIMS: usize = 20;
 

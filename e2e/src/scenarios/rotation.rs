@@ -13,9 +13,11 @@ use stowage_operator::api::wire::{self, Role};
 
 use tokio::time::{interval, timeout};
 
-use crate::cluster::{World, check, explain, text};
+use crate::failure::{check, explain};
+use crate::objects::text;
 use crate::stage::Stage;
 use crate::tenant::Tenant;
+use crate::world::World;
 
 const CLAIM: &str = "data";
 /// How long the old key goes on after the switch, in seconds.

@@ -13,8 +13,9 @@ use stowage_operator::api::wire::Role;
 use super::rotation::expiry;
 use super::whole::given;
 use crate::clock::FakeClock;
-use crate::cluster::{World, check};
+use crate::failure::check;
 use crate::stage::Stage;
+use crate::world::World;
 
 const CLAIM: &str = "data";
 /// The least that the contract allows.

@@ -12,8 +12,10 @@ use tokio::time::sleep;
 
 use super::rotation::expiry;
 use super::whole::{Given, given};
-use crate::cluster::{World, check, explain, text};
+use crate::failure::{check, explain};
+use crate::objects::text;
 use crate::stage::Stage;
+use crate::world::World;
 
 const CLAIMS: usize = 12;
 /// Between two looks at what is to come to agree.

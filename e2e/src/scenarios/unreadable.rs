@@ -4,8 +4,9 @@ use http::Request;
 use serde_json::{Value, json};
 use stowage_operator::api::wire;
 
-use crate::cluster::{World, check, explain};
+use crate::failure::{check, explain};
 use crate::stage::Stage;
+use crate::world::World;
 
 /// A time that Go can read, and jiff, by which k8s-openapi reads times, can not.
 const TIME: &str = "9999-12-31T23:59:59Z";

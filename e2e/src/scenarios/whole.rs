@@ -4,7 +4,8 @@ use kube::ResourceExt;
 use stowage_operator::api::BucketClaim;
 use stowage_operator::api::wire::{Role, TAG_CLAIM_UID};
 
-use crate::cluster::{check, explain, text};
+use crate::failure::{check, explain};
+use crate::objects::text;
 use crate::stage::Stage;
 
 /// What its consumer Secret gives a tenant.

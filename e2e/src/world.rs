@@ -1,4 +1,4 @@
-//! The cluster that scenarios work on.
+//! The world that scenarios work on: a cluster, a store, and how operators are started there.
 
 use std::fmt::Debug;
 use std::time::Duration;
@@ -9,12 +9,14 @@ use kube::core::ObjectMeta;
 use kube::runtime::wait::{Condition, await_condition};
 use kube::{Client, Resource, ResourceExt};
 use serde::de::DeserializeOwned;
-use serde_json::{Value, json};
+use serde_json::json;
 use stowage_operator::api::{BucketClaim, S3Backend, wire};
 use stowage_sim::effects::Plan;
 use tokio::time::timeout;
 
-use crate::operator::{Launcher, Log};
+use crate::failure::{check, explain};
+use crate::log::Log;
+use crate::operator::Launcher;
 use crate::rig::Rig;
 use crate::store::{Key, Store};
 
@@ -43,14 +45,6 @@ pub(crate) struct World {
     pub(crate) faults: Plan,
     /// Whether the operator crashes at every point of each effect.
     pub(crate) thorough: bool,
-}
-
-/// Turns an error into a sentence.
-pub(crate) fn explain<T>(what: impl std::fmt::Display, result: kube::Result<T>) -> Result<T, String> {
-    result.map_err(|error| match error {
-        kube::Error::Api(status) => format!("{what}: {}", status.message),
-        other => format!("{what}: {other}"),
-    })
 }
 
 impl World {
@@ -146,11 +140,6 @@ impl World {
     }
 }
 
-/// Reads an object that stands in this crate's own source.
-pub(crate) fn from_json<K: DeserializeOwned>(value: Value) -> K {
-    serde_json::from_value(value).expect("an object written in this crate is well formed")
-}
-
 /// Takes away the objects with these names, whatever finalizers they have.
 async fn remove_all<K>(api: &Api<K>, mine: impl Fn(&str) -> bool) -> Result<(), String>
 where
@@ -178,15 +167,4 @@ fn unless_absent<T>(result: kube::Result<T>) -> kube::Result<()> {
         Err(error) if !is_absent(&error) => Err(error),
         _ => Ok(()),
     }
-}
-
-/// The text of a Secret's field; empty when there is none.
-pub(crate) fn text(secret: &Secret, key: &str) -> String {
-    let bytes = secret.data.as_ref().and_then(|data| data.get(key));
-    bytes.map(|bytes| String::from_utf8_lossy(&bytes.0).into_owned()).unwrap_or_default()
-}
-
-/// Fails with `why` unless `holds`.
-pub(crate) fn check(holds: bool, why: impl FnOnce() -> String) -> Result<(), String> {
-    if holds { Ok(()) } else { Err(why()) }
 }

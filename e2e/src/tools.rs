@@ -11,12 +11,12 @@ const TAIL: usize = 5;
 
 /// Runs a program to its end and gives what it wrote to stdout. It is in a process group of its own, so that Ctrl-C in a
 /// terminal reaches only the harness, which ends it by dropping this.
-pub(super) async fn run(program: &str, arguments: &[&str]) -> Result<String, String> {
+pub(crate) async fn run(program: &str, arguments: &[&str]) -> Result<String, String> {
     feed(program, arguments, None).await
 }
 
 /// The same, with this for its stdin.
-pub(super) async fn feed(program: &str, arguments: &[&str], stdin: Option<&str>) -> Result<String, String> {
+pub(crate) async fn feed(program: &str, arguments: &[&str], stdin: Option<&str>) -> Result<String, String> {
     let child = Command::new(program)
         .args(arguments)
         .process_group(0)

@@ -10,13 +10,14 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use stowage_operator::api::GROUP;
 
-use super::users::{TENANTS, User};
-use crate::cluster::{explain, from_json};
+use crate::failure::explain;
+use crate::objects::from_json;
+use crate::users::{TENANTS, User};
 
 const TENANT: &str = "stowage-e2e-tenant";
 const OPERATOR: &str = "stowage-operator";
 /// The operator's rights as it is installed with them.
-const MANIFEST: &str = include_str!("../../../kind-config/operator/rbac.yaml");
+const MANIFEST: &str = include_str!("../../kind-config/operator/rbac.yaml");
 
 /// Gives tenants the rights of spec §3.8, and those on Secrets that users of a namespace usually have.
 pub(crate) async fn of_tenants(client: &Client) -> Result<(), String> {
@@ -33,14 +34,14 @@ pub(crate) async fn of_tenants(client: &Client) -> Result<(), String> {
 }
 
 /// Gives the operator the rights that it has in the whole cluster, and no others.
-pub(super) async fn of_operator(client: &Client) -> Result<(), String> {
+pub(crate) async fn of_operator(client: &Client) -> Result<(), String> {
     grant(Api::all(client.clone()), &installed::<ClusterRole>()?).await?;
     let binding: ClusterRoleBinding = from_json(binding(OPERATOR, "ClusterRole", "User", User::Operator.name()));
     grant(Api::all(client.clone()), &binding).await
 }
 
 /// Gives the operator the rights that it has in its own namespace.
-pub(super) async fn of_operator_in(client: &Client, namespace: &str) -> Result<(), String> {
+pub(crate) async fn of_operator_in(client: &Client, namespace: &str) -> Result<(), String> {
     grant(Api::namespaced(client.clone(), namespace), &installed::<Role>()?).await?;
     let binding: RoleBinding = from_json(binding(OPERATOR, "Role", "User", User::Operator.name()));
     grant(Api::namespaced(client.clone(), namespace), &binding).await
