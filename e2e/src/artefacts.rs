@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
+use anyhow::{Context as _, Result};
 use k8s_openapi::api::core::v1::{Event, Namespace, Secret};
 use kube::Resource;
 use kube::api::ListParams;
@@ -10,16 +11,15 @@ use kube::core::Request;
 use serde_json::{Value, json};
 use stowage_operator::api::{BucketClaim, S3Backend};
 
-use crate::failure::explain;
 use crate::rig::Rig;
 use crate::world::World;
 
 /// Writes a folder of this name: operator's log, objects and events as YAML, and where the cluster is the harness' own
 /// the operator's calls by number, what replays them, the audit log and those of its processes and of the store. Returns
 /// the folder's path.
-pub(crate) async fn keep(world: &World, directory: &Path, name: &str) -> Result<PathBuf, String> {
+pub(crate) async fn keep(world: &World, directory: &Path, name: &str) -> Result<PathBuf> {
     let folder = directory.join(name);
-    std::fs::create_dir_all(&folder).map_err(|error| format!("can't make {}: {error}", folder.display()))?;
+    std::fs::create_dir_all(&folder).with_context(|| format!("can't make {}", folder.display()))?;
     write(&folder, "operator.log", &lines(&world.log.lines()))?;
     if let Some(rig) = &world.rig {
         keep_logs(rig, &folder).await?;
@@ -37,18 +37,18 @@ pub(crate) async fn keep(world: &World, directory: &Path, name: &str) -> Result<
     Ok(folder)
 }
 
-async fn keep_logs(rig: &Rig, folder: &Path) -> Result<(), String> {
+async fn keep_logs(rig: &Rig, folder: &Path) -> Result<()> {
     let effects: Vec<String> = rig.way.calls().await?.all().iter().map(ToString::to_string).collect();
     write(folder, "effects.log", &lines(&effects))?;
     write(folder, "replay.txt", &lines(&[rig.way.replay()]))?;
     write(folder, "audit.log", &rig.audit_text().await?)?;
     let requests = rig.store_requests().await?;
     let requests = requests.iter().map(serde_json::to_string).collect::<Result<Vec<_>, _>>();
-    write(folder, "store.log", &lines(&requests.map_err(|error| error.to_string())?))?;
+    write(folder, "store.log", &lines(&requests?))?;
     rig.logs().await?.iter().try_for_each(|(name, text)| write(folder, name, text))
 }
 
-async fn mine<K: Resource<DynamicType = ()>>(world: &World) -> Result<Vec<Value>, String> {
+async fn mine<K: Resource<DynamicType = ()>>(world: &World) -> Result<Vec<Value>> {
     let objects = all::<K>(world, None).await?;
     Ok(objects.into_iter().filter(|object| name_of(object).starts_with(&world.prefix)).collect())
 }
@@ -58,12 +58,12 @@ fn name_of(object: &Value) -> &str {
 }
 
 /// Objects of a kind as they are shown. They are not read into the kind's type, which has no place for what some scenarios make.
-async fn all<K: Resource<DynamicType = ()>>(world: &World, namespace: Option<&str>) -> Result<Vec<Value>, String> {
+async fn all<K: Resource<DynamicType = ()>>(world: &World, namespace: Option<&str>) -> Result<Vec<Value>> {
     let what = format!("can't list {} for the artefacts", K::plural(&()));
     let request = Request::new(K::url_path(&(), namespace)).list(&ListParams::default());
-    let request = request.map_err(|error| format!("{what}: {error}"))?;
-    let mut list: Value = explain(&what, world.client.request(request).await)?;
-    let objects = list["items"].as_array_mut().ok_or_else(|| format!("{what}: the answer is no list"))?;
+    let request = request.with_context(|| what.clone())?;
+    let mut list: Value = world.client.request(request).await.with_context(|| what.clone())?;
+    let objects = list["items"].as_array_mut().with_context(|| format!("{what}: the answer is no list"))?;
     Ok(objects.iter_mut().map(|object| document::<K>(object.take())).collect())
 }
 
@@ -91,9 +91,9 @@ fn redact(secret: &mut Value) {
     }
 }
 
-fn yaml(documents: &[Value]) -> Result<String, String> {
+fn yaml(documents: &[Value]) -> Result<String> {
     documents.iter().try_fold(String::new(), |mut text, document| {
-        let document = serde_saphyr::to_string(document).map_err(|error| error.to_string())?;
+        let document = serde_saphyr::to_string(document)?;
         // Writing to a string can't fail.
         let _ = writeln!(text, "---\n{}", document.trim_end());
         Ok(text)
@@ -108,9 +108,9 @@ fn lines(lines: &[String]) -> String {
     })
 }
 
-fn write(folder: &Path, name: &str, content: &str) -> Result<(), String> {
+fn write(folder: &Path, name: &str, content: &str) -> Result<()> {
     let path = folder.join(name);
-    std::fs::write(&path, content).map_err(|error| format!("can't write {}: {error}", path.display()))
+    std::fs::write(&path, content).with_context(|| format!("can't write {}", path.display()))
 }
 
 #[cfg(test)]

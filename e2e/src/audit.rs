@@ -5,6 +5,7 @@ use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::path::PathBuf;
 
+use anyhow::{Context as _, Error, Result, anyhow};
 use jiff::Timestamp;
 use serde::Deserialize;
 
@@ -92,39 +93,39 @@ impl Request {
 }
 
 impl Place {
-    async fn length(&self) -> Result<u64, String> {
+    async fn length(&self) -> Result<u64> {
         let length = match self {
-            Self::File(path) => std::fs::metadata(path).map(|file| file.len()).map_err(|error| error.to_string()),
+            Self::File(path) => std::fs::metadata(path).map(|file| file.len()).map_err(Error::from),
             Self::Node { node, file } => {
                 let told = in_node(node, &["stat", "-c", "%s", file]).await;
-                told.and_then(|told| told.trim().parse().map_err(|_| format!("its length is {told}")))
+                told.and_then(|told| told.trim().parse().map_err(|_| anyhow!("its length is {told}")))
             }
         };
-        length.map_err(|why| self.cannot_be_read(&why))
+        length.with_context(|| self.cannot_be_read())
     }
 
     /// All of it from this byte on.
-    async fn from(&self, begin: u64) -> Result<String, String> {
+    async fn from(&self, begin: u64) -> Result<String> {
         let read = match self {
             Self::File(path) => {
-                let read = || {
+                let read = || -> std::io::Result<String> {
                     let mut file = File::open(path)?;
                     file.seek(SeekFrom::Start(begin))?;
                     let mut text = String::new();
                     file.read_to_string(&mut text).map(|_| text)
                 };
-                read().map_err(|error: std::io::Error| error.to_string())
+                read().map_err(Error::from)
             }
             // It counts from one.
             Self::Node { node, file } => in_node(node, &["tail", "-c", &format!("+{}", begin + 1), file]).await,
         };
-        read.map_err(|why| self.cannot_be_read(&why))
+        read.with_context(|| self.cannot_be_read())
     }
 
-    fn cannot_be_read(&self, why: &str) -> String {
+    fn cannot_be_read(&self) -> String {
         match self {
-            Self::File(path) => format!("can't read the audit log {}: {why}", path.display()),
-            Self::Node { node, file } => format!("can't read the audit log {file} of {node}: {why}"),
+            Self::File(path) => format!("can't read the audit log {}", path.display()),
+            Self::Node { node, file } => format!("can't read the audit log {file} of {node}"),
         }
     }
 }
@@ -136,18 +137,18 @@ impl AuditLog {
     }
 
     /// From now on only what comes later is read.
-    pub(crate) async fn begin_here(&mut self) -> Result<(), String> {
+    pub(crate) async fn begin_here(&mut self) -> Result<()> {
         self.begin = self.place.length().await?;
         Ok(())
     }
 
     /// What was written since then, in lines.
-    pub(crate) async fn text(&self) -> Result<String, String> {
+    pub(crate) async fn text(&self) -> Result<String> {
         self.place.from(self.begin).await
     }
 
     /// The requests of one user since then.
-    pub(crate) async fn requests(&self, user: &str) -> Result<Vec<Request>, String> {
+    pub(crate) async fn requests(&self, user: &str) -> Result<Vec<Request>> {
         // The last line may be in the middle of being written; no other is ever not whole.
         let text = self.text().await?;
         let requests = text.lines().filter_map(|line| serde_json::from_str(line).ok());

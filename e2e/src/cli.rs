@@ -1,14 +1,17 @@
 //! The command line (spec §5).
 
+use std::fmt::Display;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use anyhow::{Context as _, ensure};
 use clap::error::ErrorKind;
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum as _};
 
-use stowage_sim::effects::{Plan as Faults, PlanError};
+use stowage_sim::effects::Plan as Faults;
 
 use crate::control_plane::Programs;
+use crate::failure::Failure;
 use crate::kind;
 use crate::report::LeftOut;
 use crate::run::{Ground, Output, Plan, Reached, TheirStore, run};
@@ -134,44 +137,55 @@ struct ExistingArgs {
 struct Words(Vec<String>);
 
 /// A plan whose faults can all happen between real servers.
-fn playable(text: &str) -> Result<Faults, String> {
-    let plan: Faults = text.parse().map_err(|error: PlanError| error.to_string())?;
-    way::check(&plan).map(|()| plan)
+fn playable(text: &str) -> anyhow::Result<Faults> {
+    let plan: Faults = text.parse()?;
+    way::check(&plan)?;
+    Ok(plan)
 }
 
-fn words(text: &str) -> Result<Words, String> {
+fn words(text: &str) -> anyhow::Result<Words> {
     let words: Vec<String> = text.split_whitespace().map(str::to_owned).collect();
-    if words.is_empty() { Err("a program is needed".to_owned()) } else { Ok(Words(words)) }
+    ensure!(!words.is_empty(), "a program is needed");
+    Ok(Words(words))
+}
+
+fn wrong_usage(kind: ErrorKind, why: impl Display) -> Failure {
+    Cli::command().error(kind, why).into()
+}
+
+fn missing(flag: &str) -> Failure {
+    wrong_usage(ErrorKind::MissingRequiredArgument, format!("{flag} is missing"))
 }
 
 impl Cli {
     /// Does what the command line says.
     ///
     /// # Errors
-    /// One sentence: what failed.
-    pub fn execute(self) -> Result<(), String> {
+    /// Wrong usage, or what failed.
+    pub fn execute(self) -> Result<(), Failure> {
         let Command::Run(args) = self.command;
         let plan = args.plan()?;
         let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
-        runtime.map_err(|error| format!("can't start: {error}"))?.block_on(run(plan))
+        Ok(runtime.context("can't start")?.block_on(run(plan))?)
     }
 }
 
 impl RunArgs {
-    fn plan(self) -> Result<Plan, String> {
-        let (scenarios, left_out) = self.chosen();
-        self.check_faults(&scenarios);
+    fn plan(self) -> Result<Plan, Failure> {
+        let (scenarios, left_out) = self.chosen()?;
+        self.check_faults(&scenarios)?;
         let command = self.operator_command.clone().map(|Words(words)| words);
-        let command = command.ok_or_else(|| "--operator-command is missing".to_owned());
+        let command = command.ok_or_else(|| missing("--operator-command"));
+        let programs = || Programs::find().map_err(anyhow::Error::from);
         let ground = match self.cluster {
             StageKind::ControlPlane if self.existing.s3_endpoint.is_some() => Ground::Existing {
                 // First: what is wrong with the command line is told whatever this machine has.
                 store: self.existing.store()?,
-                cluster: Reached::Started(Programs::find()?),
+                cluster: Reached::Started(programs()?),
                 command: command?,
             },
             StageKind::ControlPlane => {
-                Ground::ControlPlane { programs: Programs::find()?, command: command?, jobs: jobs(self.jobs) }
+                Ground::ControlPlane { programs: programs()?, command: command?, jobs: jobs(self.jobs) }
             }
             StageKind::Existing => {
                 let (cluster, store) = (self.existing.cluster()?, self.existing.store()?);
@@ -204,7 +218,7 @@ impl RunArgs {
 
     /// The scenarios to play, and those that are left out because nobody named them and they can't be played here. One
     /// that was named and that the stage has no room for is wrong usage.
-    fn chosen(&self) -> (Vec<Scenario>, Vec<LeftOut>) {
+    fn chosen(&self) -> Result<(Vec<Scenario>, Vec<LeftOut>), Failure> {
         if self.scenarios.is_empty() {
             let (mut played, mut left_out) = (Vec::new(), Vec::new());
             for scenario in Scenario::value_variants() {
@@ -213,28 +227,28 @@ impl RunArgs {
                     None => played.push(*scenario),
                 }
             }
-            return (played, left_out);
+            return Ok((played, left_out));
         }
         for scenario in &self.scenarios {
             if let Some(why) = scenario.misfit(self.room()) {
-                Cli::command().error(ErrorKind::ArgumentConflict, format!("{}: {why}", scenario.name())).exit();
+                return Err(wrong_usage(ErrorKind::ArgumentConflict, format!("{}: {why}", scenario.name())));
             }
         }
-        (self.scenarios.clone(), Vec::new())
+        Ok((self.scenarios.clone(), Vec::new()))
     }
 
     /// Faults that are given are for one scenario with an operator, where there is a way for them to happen.
-    fn check_faults(&self, scenarios: &[Scenario]) {
+    fn check_faults(&self, scenarios: &[Scenario]) -> Result<(), Failure> {
         if self.plan.is_empty() {
-            return;
+            return Ok(());
         }
         let why = match (self.room(), scenarios) {
             (StageKind::Existing, _) => "--plan needs cluster and store to be made for the run".to_owned(),
-            (_, [scenario]) if scenario.takes_faults() => return,
+            (_, [scenario]) if scenario.takes_faults() => return Ok(()),
             (_, [scenario]) => format!("{} takes no --plan", scenario.name()),
             (_, _) => "--plan is for one scenario, which has to be named".to_owned(),
         };
-        Cli::command().error(ErrorKind::ArgumentConflict, why).exit();
+        Err(wrong_usage(ErrorKind::ArgumentConflict, why))
     }
 }
 
@@ -255,28 +269,27 @@ fn jobs(given: Option<u16>) -> usize {
 }
 
 impl ExistingArgs {
-    fn cluster(&self) -> Result<Reached, String> {
-        let kubeconfig = self.kubeconfig.clone().ok_or("--kubeconfig is missing")?;
+    fn cluster(&self) -> Result<Reached, Failure> {
+        let kubeconfig = self.kubeconfig.clone().ok_or_else(|| missing("--kubeconfig"))?;
         Ok(Reached::There { kubeconfig, context: self.context.clone() })
     }
 
-    fn store(self) -> Result<TheirStore, String> {
-        let missing = |flag| move || format!("{flag} is missing");
+    fn store(self) -> Result<TheirStore, Failure> {
         let secret = match (self.s3_secret_key, self.s3_secret_key_file) {
             (Some(key), _) => key,
             (None, Some(file)) => {
-                let text = std::fs::read_to_string(&file).map_err(|error| format!("{}: {error}", file.display()))?;
+                let text = std::fs::read_to_string(&file).with_context(|| file.display().to_string())?;
                 text.trim().to_owned()
             }
             (None, None) => {
                 let why = "--s3-secret-key-file or --s3-secret-key is required with --s3-endpoint";
-                Cli::command().error(ErrorKind::MissingRequiredArgument, why).exit();
+                return Err(wrong_usage(ErrorKind::MissingRequiredArgument, why));
             }
         };
         Ok(TheirStore {
-            endpoint: self.s3_endpoint.ok_or_else(missing("--s3-endpoint"))?,
+            endpoint: self.s3_endpoint.ok_or_else(|| missing("--s3-endpoint"))?,
             region: self.s3_region,
-            key: Key { id: self.s3_access_key.ok_or_else(missing("--s3-access-key"))?, secret },
+            key: Key { id: self.s3_access_key.ok_or_else(|| missing("--s3-access-key"))?, secret },
         })
     }
 }

@@ -5,6 +5,7 @@ use std::cell::RefCell;
 use std::rc::Rc;
 use std::time::Duration;
 
+use anyhow::{Context as _, Result};
 use http::{Method, Request};
 use kube::Client;
 use serde::Deserialize;
@@ -12,8 +13,6 @@ use serde::de::DeserializeOwned;
 use serde_json::json;
 use stowage_sim::effects::{Answer, Line, Plan};
 use stowage_sim::serve::proxy::{Crash, EffectLine, Proxy};
-
-use crate::failure::explain;
 
 /// Between two looks at the calls, which are announced to nobody: where they are read, and where they are asked for.
 const LOOK_HERE: Duration = Duration::from_millis(5);
@@ -51,23 +50,23 @@ struct Life {
 
 impl Controls {
     /// Calls count from one, in the operator's first life, and meet what this plan has for them.
-    pub(crate) async fn begin(&self, plan: &Plan) -> Result<(), String> {
+    pub(crate) async fn begin(&self, plan: &Plan) -> Result<()> {
         match self {
-            Self::Here(proxy) => proxy.begin(plan.clone()).map_err(|error| error.to_string()),
+            Self::Here(proxy) => Ok(proxy.begin(plan.clone())?),
             Self::There(remote) => remote.begin(plan).await,
         }
     }
 
     /// From now on this is the plan: patterns count from one, numbers go on.
-    pub(crate) async fn set_plan(&self, plan: &Plan) -> Result<(), String> {
+    pub(crate) async fn set_plan(&self, plan: &Plan) -> Result<()> {
         match self {
-            Self::Here(proxy) => proxy.set_plan(plan.clone()).map_err(|error| error.to_string()),
+            Self::Here(proxy) => Ok(proxy.set_plan(plan.clone())?),
             Self::There(remote) => remote.tell(Method::PUT, "plan", plan).await,
         }
     }
 
     /// An operator is about to start, and what ran before is dead; gives the number of its life.
-    pub(crate) async fn next_life(&self) -> Result<u32, String> {
+    pub(crate) async fn next_life(&self) -> Result<u32> {
         match self {
             Self::Here(proxy) => Ok(proxy.next_life()),
             Self::There(remote) => remote.ask::<Life>(Method::POST, "life").await.map(|told| told.life),
@@ -75,7 +74,7 @@ impl Controls {
     }
 
     /// Comes to an end when the operator's life does.
-    pub(crate) async fn crash(&self) -> Result<Crash, String> {
+    pub(crate) async fn crash(&self) -> Result<Crash> {
         match self {
             Self::Here(proxy) => Ok(proxy.crash().await),
             Self::There(remote) => remote.crash().await,
@@ -83,7 +82,7 @@ impl Controls {
     }
 
     /// All calls since the beginning.
-    pub(crate) async fn calls(&self) -> Result<Vec<Line>, String> {
+    pub(crate) async fn calls(&self) -> Result<Vec<Line>> {
         match self {
             Self::Here(proxy) => Ok(proxy.effects().trace().lines().to_vec()),
             Self::There(remote) => remote.calls().await,
@@ -91,12 +90,12 @@ impl Controls {
     }
 
     /// What of the plan has met no call yet.
-    pub(crate) async fn unfired(&self) -> Result<Plan, String> {
+    pub(crate) async fn unfired(&self) -> Result<Plan> {
         match self {
             Self::Here(proxy) => Ok(proxy.effects().unfired()),
             Self::There(remote) => {
                 let told: Effects = remote.ask(Method::GET, &format!("effects/after/{}", u64::MAX)).await?;
-                told.unfired.parse().map_err(|error| format!("the proxy tells of a plan that is none: {error}"))
+                told.unfired.parse().context("the proxy tells of a plan that is none")
             }
         }
     }
@@ -118,16 +117,16 @@ impl Remote {
     }
 
     /// The operator's process was killed, and others may start it again: none of its calls passes any more.
-    pub(crate) async fn end_life(&self) -> Result<(), String> {
+    pub(crate) async fn end_life(&self) -> Result<()> {
         self.request(Method::DELETE, "life", Vec::new()).await.map(|_| ())
     }
 
-    async fn begin(&self, plan: &Plan) -> Result<(), String> {
+    async fn begin(&self, plan: &Plan) -> Result<()> {
         self.settled.borrow_mut().clear();
         self.tell(Method::POST, "begin", plan).await
     }
 
-    async fn crash(&self) -> Result<Crash, String> {
+    async fn crash(&self) -> Result<Crash> {
         loop {
             // It is answered after a while in any case, and then with nothing.
             let told = self.request(Method::GET, "crash", Vec::new()).await?;
@@ -137,34 +136,33 @@ impl Remote {
         }
     }
 
-    async fn calls(&self) -> Result<Vec<Line>, String> {
+    async fn calls(&self) -> Result<Vec<Line>> {
         let known = self.settled.borrow().len();
         let told: Effects = self.ask(Method::GET, &format!("effects/after/{known}")).await?;
-        let lines = told.effects.into_iter().map(|told| Line::try_from(told).map_err(|error| error.to_string()));
-        let lines: Vec<Line> = lines.collect::<Result<_, _>>()?;
+        let lines: Vec<Line> = told.effects.into_iter().map(Line::try_from).collect::<Result<_, _>>()?;
         let mut settled = self.settled.borrow_mut();
         let all = settled.iter().cloned().chain(lines.iter().cloned()).collect();
         settled.extend(lines.into_iter().take_while(|line| line.answer != Answer::Pending));
         Ok(all)
     }
 
-    async fn tell(&self, method: Method, what: &str, plan: &Plan) -> Result<(), String> {
+    async fn tell(&self, method: Method, what: &str, plan: &Plan) -> Result<()> {
         let body = json!({"plan": plan.to_string()}).to_string().into_bytes();
         self.request(method, what, body).await.map(|_| ())
     }
 
-    async fn ask<T: DeserializeOwned>(&self, method: Method, what: &str) -> Result<T, String> {
+    async fn ask<T: DeserializeOwned>(&self, method: Method, what: &str) -> Result<T> {
         understood(&self.request(method, what, Vec::new()).await?)
     }
 
-    async fn request(&self, method: Method, what: &str, body: Vec<u8>) -> Result<String, String> {
+    async fn request(&self, method: Method, what: &str, body: Vec<u8>) -> Result<String> {
         let request = Request::builder().method(method).uri(format!("{}/{what}", self.path));
         let request = request.header("content-type", "application/json").body(body);
-        let request = request.map_err(|error| format!("no request to the proxy: {error}"))?;
-        explain(format_args!("the proxy's {what}"), self.client.request_text(request).await)
+        let request = request.context("no request to the proxy")?;
+        self.client.request_text(request).await.with_context(|| format!("the proxy's {what}"))
     }
 }
 
-fn understood<T: DeserializeOwned>(told: &str) -> Result<T, String> {
-    serde_json::from_str(told).map_err(|error| format!("the proxy tells what is not understood: {error}"))
+fn understood<T: DeserializeOwned>(told: &str) -> Result<T> {
+    serde_json::from_str(told).context("the proxy tells what is not understood")
 }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use anyhow::{Result, anyhow, bail, ensure};
 use stowage_operator::api::{BucketName, Endpoint, RecordName};
 use stowage_sim::effects::{Call, Line};
 use stowage_sim::serve::S3Request;
@@ -22,27 +23,26 @@ const MAY: [(&str, &[&str]); 6] = [
 const DESTROYS: [&str; 4] = ["DeleteBucket", "DeleteObject", "DeleteObjects", "AbortMultipartUpload"];
 
 /// The operator changes what is its own to change, and asks nothing that it has no right to.
-pub(crate) fn requests(asked: &[Request]) -> Result<(), String> {
+pub(crate) fn requests(asked: &[Request]) -> Result<()> {
     for request in asked {
         let (target, verb) = (request.target(), request.verb.as_str());
         let may = MAY.iter().any(|(resource, verbs)| *resource == target && verbs.contains(&verb));
-        if request.writes() && !may {
-            return Err(format!("the operator asked to {verb} {target} {}", place(request)));
-        }
-        if request.forbidden() {
-            return Err(format!("the operator has no right to {verb} {target} {}", place(request)));
-        }
+        ensure!(may || !request.writes(), "the operator asked to {verb} {target} {}", place(request));
+        ensure!(!request.forbidden(), "the operator has no right to {verb} {target} {}", place(request));
     }
     Ok(())
 }
 
 /// The operator asks nothing that the API server can't make sense of. By what was answered: of a caller that was killed
 /// the audit log tells 500 or 504.
-pub(crate) fn answers(calls: &[Line]) -> Result<(), String> {
+pub(crate) fn answers(calls: &[Line]) -> Result<()> {
     // What comes of conflicts, deletions and a namespace that ends is part of life; these never are.
     let senseless =
         |line: &&Line| matches!(line.call, Call::Kube(_)) && matches!(line.world, Some(400 | 405 | 406 | 415 | 500));
-    calls.iter().find(senseless).map_or(Ok(()), |line| Err(format!("the operator asked what makes no sense: {line}")))
+    match calls.iter().find(senseless) {
+        Some(line) => Err(anyhow!("the operator asked what makes no sense: {line}")),
+        None => Ok(()),
+    }
 }
 
 fn place(request: &Request) -> String {
@@ -56,23 +56,23 @@ pub(crate) fn changes(request: &S3Request, user: &str) -> bool {
 }
 
 /// The operator creates a bucket when its record is stored, and destroys only what is in buckets that it created.
-pub(crate) fn store(endpoint: &str, changes: &[S3Request], asked: &[Request]) -> Result<(), String> {
-    let endpoint = Endpoint::parse(endpoint).map_err(|error| error.to_string())?;
+pub(crate) fn store(endpoint: &str, changes: &[S3Request], asked: &[Request]) -> Result<()> {
+    let endpoint = Endpoint::parse(endpoint)?;
     let mut created = BTreeSet::new();
     for change in changes {
         let bucket = change.bucket.as_deref().unwrap_or_default();
         if change.operation.name() == "CreateBucket" {
-            let name = BucketName::parse(bucket).map_err(|error| error.to_string())?;
+            let name = BucketName::parse(bucket)?;
             recorded_before(change, &RecordName::of(&endpoint, &name), asked)?;
             created.insert(bucket);
         } else if DESTROYS.contains(&change.operation.name()) && !created.contains(bucket) {
-            return Err(format!("the operator did {} in bucket {bucket}, which it had not created", change.operation));
+            bail!("the operator did {} in bucket {bucket}, which it had not created", change.operation);
         }
     }
     Ok(())
 }
 
-fn recorded_before(change: &S3Request, record: &RecordName, asked: &[Request]) -> Result<(), String> {
+fn recorded_before(change: &S3Request, record: &RecordName, asked: &[Request]) -> Result<()> {
     let recorded = asked.iter().any(|request| {
         // Of a create whose caller was killed the audit log tells 504, though it was stored: a later write shows that.
         ["create", "patch", "update"].contains(&request.verb.as_str())
@@ -83,7 +83,8 @@ fn recorded_before(change: &S3Request, record: &RecordName, asked: &[Request]) -
             && request.stage_timestamp <= change.at
     });
     let bucket = change.bucket.as_deref().unwrap_or_default();
-    if recorded { Ok(()) } else { Err(format!("bucket {bucket} was created before its record {record} was stored")) }
+    ensure!(recorded, "bucket {bucket} was created before its record {record} was stored");
+    Ok(())
 }
 
 #[cfg(test)]
@@ -164,15 +165,15 @@ mod tests {
     fn a_right_that_the_operator_lacks_is_a_failure() {
         let mut refused = asked("create", "secrets", "", "x", 403);
         refused.annotations.insert("authorization.k8s.io/decision".to_owned(), "forbid".to_owned());
-        let why = requests(&[refused]).unwrap_err();
+        let why = requests(&[refused]).unwrap_err().to_string();
         assert_eq!(why, "the operator has no right to create secrets ns/x");
     }
 
     #[test]
     fn a_bucket_is_created_after_its_record_and_not_before() {
-        assert_eq!(store(ENDPOINT, &[changed(2, "CreateBucket", "photos")], &[record("photos")]), Ok(()));
+        store(ENDPOINT, &[changed(2, "CreateBucket", "photos")], &[record("photos")]).unwrap();
         for (moment, asked) in [(0, record("photos")), (2, record("videos"))] {
-            let why = store(ENDPOINT, &[changed(moment, "CreateBucket", "photos")], &[asked]).unwrap_err();
+            let why = store(ENDPOINT, &[changed(moment, "CreateBucket", "photos")], &[asked]).unwrap_err().to_string();
             assert!(why.contains("before its record"), "{why}");
         }
     }
@@ -185,7 +186,7 @@ mod tests {
         assert!(store(ENDPOINT, &made, &[cut.clone()]).is_err());
         let mut patched = record("photos");
         patched.verb = "patch".to_owned();
-        assert_eq!(store(ENDPOINT, &made, &[cut, patched]), Ok(()));
+        store(ENDPOINT, &made, &[cut, patched]).unwrap();
     }
 
     #[rstest]
@@ -195,8 +196,8 @@ mod tests {
     fn only_what_was_created_is_destroyed(#[case] operation: &'static str) {
         let destroys = changed(3, operation, "photos");
         let made = changed(2, "CreateBucket", "photos");
-        assert_eq!(store(ENDPOINT, &[made.clone(), destroys.clone()], &[record("photos")]), Ok(()));
-        let why = store(ENDPOINT, &[destroys, made], &[record("photos")]).unwrap_err();
+        store(ENDPOINT, &[made.clone(), destroys.clone()], &[record("photos")]).unwrap();
+        let why = store(ENDPOINT, &[destroys, made], &[record("photos")]).unwrap_err().to_string();
         assert!(why.contains("which it had not created"), "{why}");
     }
 

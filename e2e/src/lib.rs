@@ -36,6 +36,7 @@ mod way;
 mod world;
 
 pub use cli::Cli;
-pub use control_plane::missing as missing_of_a_control_plane;
+pub use control_plane::{MissingProgram, missing as missing_of_a_control_plane};
+pub use failure::Failure;
 pub use report::{Report, ScenarioReport};
 pub use scenarios::Scenario;

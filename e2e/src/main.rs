@@ -3,12 +3,13 @@
 use std::process::ExitCode;
 
 use clap::Parser;
-use stowage_e2e::Cli;
+use stowage_e2e::{Cli, Failure};
 
 fn main() -> ExitCode {
     match Cli::parse().execute() {
         Ok(()) => ExitCode::SUCCESS,
-        Err(why) => {
+        Err(Failure::Usage(error)) => error.exit(),
+        Err(why @ Failure::Run(_)) => {
             #[expect(clippy::print_stderr, reason = "the one sentence that the contract promises")]
             {
                 eprintln!("stowage-e2e: {why}");

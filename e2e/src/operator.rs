@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use anyhow::{Error, Result, anyhow};
 use rustix::process::Signal;
 
 use crate::kind::{Deployed, Deployment};
@@ -37,7 +38,7 @@ impl Launcher {
         namespace: &str,
         further: &[&str],
         log: &Log,
-    ) -> Result<Operator, String> {
+    ) -> Result<Operator> {
         let further = further.iter().map(|argument| (*argument).to_owned());
         match self {
             Self::Process { command, kubeconfig, context } => {
@@ -52,7 +53,7 @@ impl Launcher {
                 Process::start(under.iter().chain(command).cloned().chain(arguments).collect(), log)
                     .map(Operator::Process)
             }
-            Self::Deployment(_) if !under.is_empty() => Err("nothing can be put before an image's command".to_owned()),
+            Self::Deployment(_) if !under.is_empty() => Err(anyhow!("nothing can be put before an image's command")),
             Self::Deployment(deployment) => {
                 let arguments: Vec<String> = further.collect();
                 deployment.start(&arguments, log).await.map(Operator::Deployed)
@@ -61,7 +62,7 @@ impl Launcher {
     }
 
     /// Ends an operator that was not ended by the scenario that started it, and that does not end by being dropped.
-    pub(crate) async fn stop(&self) -> Result<(), String> {
+    pub(crate) async fn stop(&self) -> Result<()> {
         match self {
             Self::Process { .. } => Ok(()),
             Self::Deployment(deployment) => deployment.stop().await,
@@ -71,7 +72,7 @@ impl Launcher {
 
 impl Operator {
     /// Resolves when the process ends by itself, with what it said last.
-    pub(crate) async fn ended(&mut self) -> String {
+    pub(crate) async fn ended(&mut self) -> Error {
         match self {
             Self::Process(process) => process.ended().await,
             Self::Deployed(deployed) => deployed.ended().await,
@@ -82,7 +83,7 @@ impl Operator {
     ///
     /// # Errors
     /// When it takes more than 10 s or ends with another code than 0.
-    pub(crate) async fn terminate(self) -> Result<(), String> {
+    pub(crate) async fn terminate(self) -> Result<()> {
         match self {
             Self::Process(process) => process.terminate().await,
             Self::Deployed(deployed) => deployed.terminate().await,
@@ -90,12 +91,12 @@ impl Operator {
     }
 
     /// Ends it with SIGKILL, as a crashing node would.
-    pub(crate) async fn kill(mut self) -> Result<(), String> {
+    pub(crate) async fn kill(mut self) -> Result<()> {
         self.die().await
     }
 
     /// The same to one that is to [start again](Self::start_again).
-    pub(crate) async fn die(&mut self) -> Result<(), String> {
+    pub(crate) async fn die(&mut self) -> Result<()> {
         match self {
             Self::Process(process) => process.die().await,
             Self::Deployed(deployed) => deployed.die().await,
@@ -103,7 +104,7 @@ impl Operator {
     }
 
     /// Starts it again, after its death.
-    pub(crate) async fn start_again(&mut self) -> Result<(), String> {
+    pub(crate) async fn start_again(&mut self) -> Result<()> {
         match self {
             Self::Process(process) => process.start_again(),
             Self::Deployed(deployed) => deployed.start_again().await,
@@ -111,7 +112,7 @@ impl Operator {
     }
 
     /// Stops it where it is, as a node that hangs would; it goes on with [`resume`](Self::resume).
-    pub(crate) async fn pause(&self) -> Result<(), String> {
+    pub(crate) async fn pause(&self) -> Result<()> {
         match self {
             Self::Process(process) => process.signal(Signal::STOP),
             Self::Deployed(deployed) => deployed.pause().await,
@@ -119,7 +120,7 @@ impl Operator {
     }
 
     /// Lets it go on.
-    pub(crate) async fn resume(&self) -> Result<(), String> {
+    pub(crate) async fn resume(&self) -> Result<()> {
         match self {
             Self::Process(process) => process.signal(Signal::CONT),
             Self::Deployed(deployed) => deployed.resume().await,

@@ -3,6 +3,7 @@
 use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
 
+use anyhow::{Context as _, Error, Result, anyhow};
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::process::{Child, Command};
@@ -22,39 +23,48 @@ pub(crate) struct Process {
 }
 
 impl Process {
-    pub(crate) fn start(launch: Vec<String>, log: &Log) -> Result<Self, String> {
+    /// Starts this program with these arguments; its last log lines go to `log`.
+    pub(crate) fn start(launch: Vec<String>, log: &Log) -> Result<Self> {
         Ok(Self { child: spawn(&launch, log)?, launch, log: log.clone() })
     }
 
-    pub(crate) async fn ended(&mut self) -> String {
+    /// Resolves when the process ends by itself, with what it said last.
+    pub(crate) async fn ended(&mut self) -> Error {
         let how = describe(self.child.wait().await);
-        format!("the operator ended ({how}): {}", self.log.tail().join(" | "))
+        anyhow!("the operator ended ({how}): {}", self.log.tail().join(" | "))
     }
 
-    pub(crate) async fn terminate(mut self) -> Result<(), String> {
-        let id = self.id().ok_or("the operator had ended before it was told to")?;
-        kill_process(id, Signal::TERM).map_err(|error| format!("can't send SIGTERM to the operator: {error}"))?;
+    /// Sends SIGTERM and waits for the end.
+    ///
+    /// # Errors
+    /// When it takes more than 10 s or ends with another code than 0.
+    pub(crate) async fn terminate(mut self) -> Result<()> {
+        let id = self.id().context("the operator had ended before it was told to")?;
+        kill_process(id, Signal::TERM).context("can't send SIGTERM to the operator")?;
         match timeout(GRACE, self.child.wait()).await {
             Ok(Ok(status)) if status.success() => Ok(()),
-            Ok(other) => Err(format!("SIGTERM: {}, not exit code 0", describe(other))),
-            Err(_) => Err(format!("still running {} s after SIGTERM", GRACE.as_secs())),
+            Ok(other) => Err(anyhow!("SIGTERM: {}, not exit code 0", describe(other))),
+            Err(_) => Err(anyhow!("still running {} s after SIGTERM", GRACE.as_secs())),
         }
     }
 
-    pub(crate) async fn die(&mut self) -> Result<(), String> {
-        let id = self.id().ok_or("the operator had ended before it was killed")?;
-        kill_process_group(id, Signal::KILL).map_err(|error| format!("can't kill the operator: {error}"))?;
-        self.child.wait().await.map(|_| ()).map_err(|error| format!("can't wait for the operator: {error}"))
+    /// Ends it with SIGKILL, as a crashing node would.
+    pub(crate) async fn die(&mut self) -> Result<()> {
+        let id = self.id().context("the operator had ended before it was killed")?;
+        kill_process_group(id, Signal::KILL).context("can't kill the operator")?;
+        self.child.wait().await.map(|_| ()).context("can't wait for the operator")
     }
 
-    pub(crate) fn start_again(&mut self) -> Result<(), String> {
+    /// Starts it again, after its death.
+    pub(crate) fn start_again(&mut self) -> Result<()> {
         self.child = spawn(&self.launch, &self.log)?;
         Ok(())
     }
 
-    pub(crate) fn signal(&self, signal: Signal) -> Result<(), String> {
-        let id = self.id().ok_or("the operator has ended")?;
-        kill_process_group(id, signal).map_err(|error| format!("can't send {signal:?} to the operator: {error}"))
+    /// Sends it this signal, and all that its command started.
+    pub(crate) fn signal(&self, signal: Signal) -> Result<()> {
+        let id = self.id().context("the operator has ended")?;
+        kill_process_group(id, signal).with_context(|| format!("can't send {signal:?} to the operator"))
     }
 
     /// The id of the process, as long as it was not waited for.
@@ -64,8 +74,8 @@ impl Process {
 }
 
 /// Starts a process in a group of its own; what it writes to stderr goes to `log`.
-fn spawn(launch: &[String], log: &Log) -> Result<Child, String> {
-    let (program, arguments) = launch.split_first().ok_or("the operator command is empty")?;
+fn spawn(launch: &[String], log: &Log) -> Result<Child> {
+    let (program, arguments) = launch.split_first().context("the operator command is empty")?;
     let mut child = Command::new(program)
         .args(arguments)
         .env("NO_COLOR", "1")
@@ -75,7 +85,7 @@ fn spawn(launch: &[String], log: &Log) -> Result<Child, String> {
         .process_group(0)
         .kill_on_drop(true)
         .spawn()
-        .map_err(|error| format!("can't start {program}: {error}"))?;
+        .with_context(|| format!("can't start {program}"))?;
     if let Some(stderr) = child.stderr.take() {
         let log = log.clone();
         tokio::spawn(async move {

@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+use anyhow::{Result, anyhow};
 use kube::Client;
 use stowage_sim::serve::S3Request;
 use stowage_sim::serve::proxy::Proxy;
@@ -59,10 +60,10 @@ impl Gateway {
     }
 
     /// What happens to its calls to the store.
-    pub(crate) fn proxy(&self) -> Result<&Proxy, String> {
+    pub(crate) fn proxy(&self) -> Result<&Proxy> {
         match self {
             Self::Here(gateway) => Ok(gateway.proxy()),
-            Self::There(_) => Err("nothing stands between a gateway in a pod and its store".to_owned()),
+            Self::There(_) => Err(anyhow!("nothing stands between a gateway in a pod and its store")),
         }
     }
 }
@@ -73,7 +74,7 @@ impl Rig {
         programs: &Programs,
         command: &[String],
         patience: Duration,
-    ) -> Result<(Self, Launcher), String> {
+    ) -> Result<(Self, Launcher)> {
         let simulated = Simulated::start().await?;
         let plane = ControlPlane::start(programs, patience).await?;
         let (way, kubeconfig) = Way::here(&plane, &simulated.endpoint()).await?;
@@ -86,11 +87,7 @@ impl Rig {
     }
 
     /// Makes a kind cluster of this name; gives also how operators are started there.
-    pub(crate) async fn of_kind(
-        settings: &kind::Settings,
-        name: &str,
-        patience: Duration,
-    ) -> Result<(Self, Launcher), String> {
+    pub(crate) async fn of_kind(settings: &kind::Settings, name: &str, patience: Duration) -> Result<(Self, Launcher)> {
         let cluster = Cluster::start(settings, name, patience).await?;
         rights::of_tenants(&cluster.client(User::Admin).await?).await?;
         let way = Way::there(cluster.proxy(), Cluster::operators_store());
@@ -116,7 +113,7 @@ impl Rig {
     }
 
     /// A client of the API server as one of its users.
-    pub(crate) async fn client(&self, user: User) -> Result<Client, String> {
+    pub(crate) async fn client(&self, user: User) -> Result<Client> {
         match &self.ground {
             Ground::Processes(processes) => processes.plane.client(user).await,
             Ground::Kind(cluster) => cluster.client(user).await,
@@ -148,7 +145,7 @@ impl Rig {
     }
 
     /// Gives the operator its rights in a namespace that was made to be its own.
-    pub(crate) async fn admit_operator(&self, client: &Client, namespace: &str) -> Result<(), String> {
+    pub(crate) async fn admit_operator(&self, client: &Client, namespace: &str) -> Result<()> {
         match &self.ground {
             Ground::Processes(processes) => processes.plane.admit_operator(client, namespace).await,
             // It was installed with its namespace.
@@ -157,7 +154,7 @@ impl Rig {
     }
 
     /// Starts a gateway for tenants whose credentials are in this namespace, to which the store is known as `backend`.
-    pub(crate) async fn gateway(&self, namespace: &str, backend: &str, patience: Duration) -> Result<Gateway, String> {
+    pub(crate) async fn gateway(&self, namespace: &str, backend: &str, patience: Duration) -> Result<Gateway> {
         match &self.ground {
             Ground::Processes(processes) => {
                 let client = processes.plane.client(User::Gateway).await?;
@@ -169,14 +166,14 @@ impl Rig {
     }
 
     /// A scenario begins: what was before is not its doing.
-    pub(crate) async fn begin(&mut self) -> Result<(), String> {
+    pub(crate) async fn begin(&mut self) -> Result<()> {
         self.audit.begin_here().await?;
         self.first_request += self.store_requests().await?.len();
         Ok(())
     }
 
     /// The operator's requests to the API server in this scenario.
-    async fn operator_requests(&self) -> Result<Vec<audit::Request>, String> {
+    async fn operator_requests(&self) -> Result<Vec<audit::Request>> {
         let user = match &self.ground {
             Ground::Processes(_) => User::Operator.name(),
             Ground::Kind(_) => kind::SERVICE_ACCOUNT,
@@ -185,7 +182,7 @@ impl Rig {
     }
 
     /// All requests to the store in this scenario.
-    pub(crate) async fn store_requests(&self) -> Result<Vec<S3Request>, String> {
+    pub(crate) async fn store_requests(&self) -> Result<Vec<S3Request>> {
         match &self.ground {
             Ground::Processes(processes) => processes.simulated.requests(self.first_request),
             Ground::Kind(cluster) => cluster.store_requests(self.first_request).await,
@@ -193,19 +190,19 @@ impl Rig {
     }
 
     /// The operator's requests to the store in this scenario that changed something, if they had success.
-    pub(crate) async fn operator_changes(&self) -> Result<Vec<S3Request>, String> {
+    pub(crate) async fn operator_changes(&self) -> Result<Vec<S3Request>> {
         let operator = &self.operator_key().id;
         let requests = self.store_requests().await?;
         Ok(requests.into_iter().filter(|request| judge::changes(request, operator)).collect())
     }
 
     /// The audit log of this scenario.
-    pub(crate) async fn audit_text(&self) -> Result<String, String> {
+    pub(crate) async fn audit_text(&self) -> Result<String> {
         self.audit.text().await
     }
 
     /// The logs of what it is made of, by file name.
-    pub(crate) async fn logs(&self) -> Result<Vec<(String, String)>, String> {
+    pub(crate) async fn logs(&self) -> Result<Vec<(String, String)>> {
         match &self.ground {
             Ground::Processes(processes) => processes.plane.logs(),
             Ground::Kind(cluster) => Ok(cluster.logs().await),
@@ -213,7 +210,7 @@ impl Rig {
     }
 
     /// Judges the scenario by what was asked of API server and store.
-    pub(crate) async fn judge(&mut self) -> Result<(), String> {
+    pub(crate) async fn judge(&mut self) -> Result<()> {
         if let Ground::Processes(processes) = &mut self.ground {
             processes.plane.check()?;
         }

@@ -2,6 +2,7 @@
 
 use std::fmt::Debug;
 
+use anyhow::{Context as _, Result};
 use k8s_openapi::api::rbac::v1::{ClusterRole, ClusterRoleBinding, Role, RoleBinding};
 use kube::api::{Api, PostParams};
 use kube::{Client, Resource};
@@ -10,7 +11,6 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use stowage_operator::api::GROUP;
 
-use crate::failure::explain;
 use crate::objects::from_json;
 use crate::users::{TENANTS, User};
 
@@ -20,7 +20,7 @@ const OPERATOR: &str = "stowage-operator";
 const MANIFEST: &str = include_str!("../../kind-config/operator/rbac.yaml");
 
 /// Gives tenants the rights of spec §3.8, and those on Secrets that users of a namespace usually have.
-pub(crate) async fn of_tenants(client: &Client) -> Result<(), String> {
+pub(crate) async fn of_tenants(client: &Client) -> Result<()> {
     let role: ClusterRole = from_json(json!({
         "metadata": {"name": TENANT},
         "rules": [
@@ -34,26 +34,26 @@ pub(crate) async fn of_tenants(client: &Client) -> Result<(), String> {
 }
 
 /// Gives the operator the rights that it has in the whole cluster, and no others.
-pub(crate) async fn of_operator(client: &Client) -> Result<(), String> {
+pub(crate) async fn of_operator(client: &Client) -> Result<()> {
     grant(Api::all(client.clone()), &installed::<ClusterRole>()?).await?;
     let binding: ClusterRoleBinding = from_json(binding(OPERATOR, "ClusterRole", "User", User::Operator.name()));
     grant(Api::all(client.clone()), &binding).await
 }
 
 /// Gives the operator the rights that it has in its own namespace.
-pub(crate) async fn of_operator_in(client: &Client, namespace: &str) -> Result<(), String> {
+pub(crate) async fn of_operator_in(client: &Client, namespace: &str) -> Result<()> {
     grant(Api::namespaced(client.clone(), namespace), &installed::<Role>()?).await?;
     let binding: RoleBinding = from_json(binding(OPERATOR, "Role", "User", User::Operator.name()));
     grant(Api::namespaced(client.clone(), namespace), &binding).await
 }
 
 /// The object of this kind among the operator's manifests.
-fn installed<K: DeserializeOwned + Resource<DynamicType = ()>>() -> Result<K, String> {
-    let documents = stowage_sim::world::parse("rbac.yaml", MANIFEST).map_err(|error| error.to_string())?;
+fn installed<K: DeserializeOwned + Resource<DynamicType = ()>>() -> Result<K> {
+    let documents = stowage_sim::world::parse("rbac.yaml", MANIFEST)?;
     let kind = K::kind(&());
     let wanted = documents.into_iter().find(|it| it.object.types.as_ref().is_some_and(|types| types.kind == kind));
-    let object = wanted.ok_or_else(|| format!("rbac.yaml has no {kind}"))?.object;
-    object.try_parse().map_err(|error| format!("rbac.yaml: {error}"))
+    let object = wanted.with_context(|| format!("rbac.yaml has no {kind}"))?.object;
+    object.try_parse().context("rbac.yaml")
 }
 
 /// A binding with the name of its role.
@@ -65,11 +65,11 @@ fn binding(role: &str, kind: &str, subject: &str, name: &str) -> Value {
     })
 }
 
-async fn grant<K>(api: Api<K>, object: &K) -> Result<(), String>
+async fn grant<K>(api: Api<K>, object: &K) -> Result<()>
 where
     K: Clone + Debug + DeserializeOwned + Serialize,
 {
-    explain("can't grant rights", api.create(&PostParams::default(), object).await).map(|_| ())
+    api.create(&PostParams::default(), object).await.context("can't grant rights").map(|_| ())
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@ use std::cell::{Cell, RefCell};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use anyhow::{Context as _, Result, anyhow};
 use clap::ValueEnum;
 use futures::future::try_join_all;
 use kube::Client;
@@ -89,7 +90,7 @@ impl Ground {
 ///
 /// # Errors
 /// When one of them fails, or can't be begun, or the run is interrupted.
-pub(crate) async fn run(plan: Plan) -> Result<(), String> {
+pub(crate) async fn run(plan: Plan) -> Result<()> {
     let ledger = Ledger::new(&plan);
     match &plan.ground {
         Ground::Existing { cluster, store, command } => beside_store(&plan, cluster, store, command, &ledger).await?,
@@ -103,11 +104,11 @@ pub(crate) async fn run(plan: Plan) -> Result<(), String> {
     }
     let report = ledger.report();
     if plan.output == Output::Json {
-        print(&serde_json::to_string_pretty(&report).map_err(|error| error.to_string())?)?;
+        print(&serde_json::to_string_pretty(&report)?)?;
     }
     match report.failed() {
         0 => Ok(()),
-        failed => Err(format!("{failed} of {} scenarios failed", report.scenarios.len())),
+        failed => Err(anyhow!("{failed} of {} scenarios failed", report.scenarios.len())),
     }
 }
 
@@ -118,7 +119,7 @@ async fn beside_store(
     store: &TheirStore,
     command: &[String],
     ledger: &Ledger<'_>,
-) -> Result<(), String> {
+) -> Result<()> {
     match cluster {
         Reached::There { kubeconfig, context } => {
             let world = existing_world(plan, kubeconfig, context.clone(), store, command).await?;
@@ -134,7 +135,7 @@ async fn beside_store(
     }
 }
 
-async fn on_existing(plan: &Plan, mut world: World, ledger: &Ledger<'_>) -> Result<(), String> {
+async fn on_existing(plan: &Plan, mut world: World, ledger: &Ledger<'_>) -> Result<()> {
     world.store.probe().await?;
     let new_definitions = scenarios::install(&world).await?;
     // Whatever comes of it, the world is left as it was.
@@ -145,12 +146,12 @@ async fn on_existing(plan: &Plan, mut world: World, ledger: &Ledger<'_>) -> Resu
 }
 
 /// One worker. The rig ends with the world that holds it, also when this future is dropped.
-async fn on_rig(plan: &Plan, ledger: &Ledger<'_>, job: usize) -> Result<(), String> {
+async fn on_rig(plan: &Plan, ledger: &Ledger<'_>, job: usize) -> Result<()> {
     let name = format!("{}-{job}", prefix());
     let (rig, launcher) = match &plan.ground {
         Ground::ControlPlane { programs, command, .. } => Rig::of_processes(programs, command, plan.patience).await?,
         Ground::Kind { settings, .. } => Rig::of_kind(settings, &name, plan.patience).await?,
-        Ground::Existing { .. } => return Err("a store that is there is no rig".to_owned()),
+        Ground::Existing { .. } => return Err(anyhow!("a store that is there is no rig")),
     };
     tell(&format!("{} {job} was ready after {:.1} s", plan.ground.name(), rig.ready_after().as_secs_f64()));
     let kept = rig.kept();
@@ -163,7 +164,7 @@ async fn on_rig(plan: &Plan, ledger: &Ledger<'_>, job: usize) -> Result<(), Stri
     played
 }
 
-async fn play(plan: &Plan, world: &mut World, ledger: &Ledger<'_>) -> Result<(), String> {
+async fn play(plan: &Plan, world: &mut World, ledger: &Ledger<'_>) -> Result<()> {
     while let Some((index, scenario)) = ledger.next() {
         let outcome = scenario.run(world, plan.artifacts.as_deref()).await;
         ledger.note(index, outcome)?;
@@ -191,7 +192,7 @@ impl<'a> Ledger<'a> {
         Some((index, scenario))
     }
 
-    fn note(&self, index: usize, outcome: ScenarioReport) -> Result<(), String> {
+    fn note(&self, index: usize, outcome: ScenarioReport) -> Result<()> {
         match self.plan.output {
             Output::Text => print(&outcome.to_string())?,
             Output::Json => tell(&outcome.to_string()),
@@ -210,16 +211,16 @@ impl<'a> Ledger<'a> {
 }
 
 /// Drops the work when a signal asks to end.
-async fn unless_interrupted<T>(work: impl Future<Output = Result<T, String>>) -> Result<T, String> {
-    let listen = |kind| signal(kind).map_err(|error| format!("can't wait for signals: {error}"));
+async fn unless_interrupted<T>(work: impl Future<Output = Result<T>>) -> Result<T> {
+    let listen = |kind| signal(kind).context("can't wait for signals");
     let mut interrupt = listen(SignalKind::interrupt())?;
     let mut terminate = listen(SignalKind::terminate())?;
     let mut hangup = listen(SignalKind::hangup())?;
     tokio::select! {
         done = work => done,
-        _ = interrupt.recv() => Err("interrupted".to_owned()),
-        _ = terminate.recv() => Err("terminated".to_owned()),
-        _ = hangup.recv() => Err("the terminal is gone".to_owned()),
+        _ = interrupt.recv() => Err(anyhow!("interrupted")),
+        _ = terminate.recv() => Err(anyhow!("terminated")),
+        _ = hangup.recv() => Err(anyhow!("the terminal is gone")),
     }
 }
 
@@ -229,12 +230,12 @@ async fn existing_world(
     context: Option<String>,
     store: &TheirStore,
     command: &[String],
-) -> Result<World, String> {
+) -> Result<World> {
     let TheirStore { endpoint, region, key } = store;
-    let file = Kubeconfig::read_from(kubeconfig).map_err(|error| format!("{}: {error}", kubeconfig.display()))?;
+    let file = Kubeconfig::read_from(kubeconfig).with_context(|| kubeconfig.display().to_string())?;
     let options = KubeConfigOptions { context: context.clone(), ..KubeConfigOptions::default() };
-    let config = kube::Config::from_custom_kubeconfig(file, &options).await.map_err(|error| error.to_string())?;
-    let client = Client::try_from(config).map_err(|error| error.to_string())?;
+    let config = kube::Config::from_custom_kubeconfig(file, &options).await?;
+    let client = Client::try_from(config)?;
     Ok(World {
         tenant: client.clone(),
         client,
@@ -251,7 +252,7 @@ async fn existing_world(
     })
 }
 
-async fn rig_world(plan: &Plan, rig: Rig, launcher: Launcher, prefix: String) -> Result<World, String> {
+async fn rig_world(plan: &Plan, rig: Rig, launcher: Launcher, prefix: String) -> Result<World> {
     let (store, key) = rig.store();
     Ok(World {
         client: rig.client(User::Admin).await?,
@@ -275,9 +276,9 @@ fn prefix() -> String {
     format!("e2e-{:x}", moment & 0xff_ffff_ffff)
 }
 
-fn print(line: &str) -> Result<(), String> {
+fn print(line: &str) -> Result<()> {
     use std::io::Write;
-    writeln!(std::io::stdout(), "{line}").map_err(|error| format!("can't write to stdout: {error}"))
+    writeln!(std::io::stdout(), "{line}").context("can't write to stdout")
 }
 
 /// Tells how it goes. Nobody has to listen.

@@ -5,6 +5,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
+use anyhow::{Context as _, Result, anyhow};
 use jiff::Timestamp;
 use kube::Client;
 use s3_sim::{Dialect, Store};
@@ -59,7 +60,7 @@ impl Gateway {
 
 impl Simulated {
     /// Starts with an empty store.
-    pub(crate) async fn start() -> Result<Self, String> {
+    pub(crate) async fn start() -> Result<Self> {
         let store = Store::new(Arc::new(Timestamp::now), Dialect::default());
         let (admin, operator, gateway) = (random_key("ADMIN")?, random_key("OPERATOR")?, random_key("GATEWAY")?);
         for key in [&admin, &operator, &gateway] {
@@ -67,7 +68,7 @@ impl Simulated {
         }
         let requests = RequestLog::default();
         let server = serve::store(LOOPBACK, &store, &requests).await;
-        let server = server.map_err(|error| format!("can't serve the store: {error}"))?;
+        let server = server.context("can't serve the store")?;
         Ok(Self { requests, server, admin, operator, gateway })
     }
 
@@ -77,10 +78,10 @@ impl Simulated {
     }
 
     /// The requests that the store has answered, from the one with this number on.
-    pub(crate) fn requests(&self, first: usize) -> Result<Vec<S3Request>, String> {
+    pub(crate) fn requests(&self, first: usize) -> Result<Vec<S3Request>> {
         match self.requests.forgotten() {
             0 => Ok(self.requests.requests().into_iter().skip(first).collect()),
-            forgotten => Err(format!("the store's log lacks {forgotten} requests")),
+            forgotten => Err(anyhow!("the store's log lacks {forgotten} requests")),
         }
     }
 
@@ -91,33 +92,33 @@ impl Simulated {
         namespace: &str,
         backend: &str,
         patience: Duration,
-    ) -> Result<Gateway, String> {
-        let proxy = Proxy::new(Plan::default()).map_err(|error| error.to_string())?;
+    ) -> Result<Gateway> {
+        let proxy = Proxy::new(Plan::default())?;
         let endpoint = self.endpoint();
-        let store = endpoint.parse().map_err(|error| format!("{endpoint}: {error}"))?;
-        let upstream = Upstream::s3(&store).map_err(|error| error.to_string())?;
+        let store = endpoint.parse().with_context(|| endpoint.clone())?;
+        let upstream = Upstream::s3(&store)?;
         let to_store = proxy.serve_s3(LOOPBACK, upstream).await;
-        let to_store = to_store.map_err(|error| format!("can't serve the gateway: {error}"))?;
+        let to_store = to_store.context("can't serve the gateway")?;
         let (endpoint, Key { id, secret }) = (to_store.url(), &self.gateway);
-        let endpoint = endpoint.parse().map_err(|error| format!("{endpoint}: {error}"))?;
-        let remote = Remote::new(&endpoint, REGION, id, secret).map_err(|error| error.to_string())?;
+        let endpoint = endpoint.parse().with_context(|| endpoint.clone())?;
+        let remote = Remote::new(&endpoint, REGION, id, secret)?;
         let stores = BTreeMap::from([(backend.to_owned(), remote)]);
         let gateway = gateway::Gateway::before_stores(client, namespace, Arc::new(Timestamp::now), stores);
         let server = serve::gateway(LOOPBACK, &gateway, &RequestLog::default()).await;
-        let server = server.map_err(|error| format!("can't serve the gateway: {error}"))?;
+        let server = server.context("can't serve the gateway")?;
         let ready = async {
             while !gateway.is_ready() {
                 sleep(LOOK).await;
             }
         };
-        timeout(patience, ready).await.map_err(|_| "the gateway did not read its credentials".to_owned())?;
+        timeout(patience, ready).await.map_err(|_| anyhow!("the gateway did not read its credentials"))?;
         Ok(Gateway { server, _to_store: to_store, proxy })
     }
 }
 
-fn random_key(id: &str) -> Result<Key, String> {
+fn random_key(id: &str) -> Result<Key> {
     let mut bytes = [0; 20];
-    getrandom::fill(&mut bytes).map_err(|error| format!("no random numbers: {error}"))?;
+    getrandom::fill(&mut bytes).context("no random numbers")?;
     Ok(Key { id: id.to_owned(), secret: hex::encode(bytes) })
 }
 
@@ -150,6 +151,6 @@ mod tests {
         let simulated = Simulated::start().await.unwrap();
         let stranger = Key { id: "ADMIN".to_owned(), secret: "guessed".to_owned() };
         let stranger = Client::new(&simulated.endpoint(), REGION, &stranger).unwrap();
-        assert!(stranger.probe().await.unwrap_err().contains("SignatureDoesNotMatch"));
+        assert!(stranger.probe().await.unwrap_err().is("SignatureDoesNotMatch"));
     }
 }

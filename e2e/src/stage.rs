@@ -2,6 +2,7 @@
 
 use std::pin::pin;
 
+use anyhow::{Context as _, Result, anyhow, ensure};
 use k8s_openapi::api::core::v1::Secret;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kube::ResourceExt;
@@ -11,7 +12,7 @@ use serde_json::{Value, json};
 use stowage_operator::api::{BucketClaim, S3Backend, wire};
 
 use crate::clock::FakeClock;
-use crate::failure::{check, explain};
+use crate::failure::sentence;
 use crate::objects::from_json;
 use crate::operator::Operator;
 use crate::rig::{Gateway, Rig};
@@ -34,7 +35,7 @@ pub(crate) struct Stage<'a> {
 
 impl World {
     /// Makes what a scenario needs. Names begin with `prefix` and the scenario's name.
-    pub(crate) async fn stage(&self, scenario: &str) -> Result<Stage<'_>, String> {
+    pub(crate) async fn stage(&self, scenario: &str) -> Result<Stage<'_>> {
         let stage = self.stage_names(scenario);
         self.make_namespace(&stage.tenant).await?;
         if self.home().is_none() {
@@ -45,17 +46,15 @@ impl World {
     }
 
     /// Makes the operator's namespace, with what it finds there.
-    async fn make_home(&self, stage: &Stage<'_>) -> Result<(), String> {
+    async fn make_home(&self, stage: &Stage<'_>) -> Result<()> {
         self.make_namespace(&stage.system).await?;
         let Key { id, secret } = &self.operator_key;
         let secret: Secret = from_json(json!({
             "metadata": {"name": ADMIN},
             "stringData": {"AWS_ACCESS_KEY_ID": id, "AWS_SECRET_ACCESS_KEY": secret},
         }));
-        explain(
-            "can't make the admin Secret",
-            stage.secrets(&stage.system).create(&PostParams::default(), &secret).await,
-        )?;
+        let made = stage.secrets(&stage.system).create(&PostParams::default(), &secret).await;
+        made.context("can't make the admin Secret")?;
         match &self.rig {
             Some(rig) => rig.admit_operator(&self.client, &stage.system).await,
             None => Ok(()),
@@ -91,7 +90,7 @@ impl Stage<'_> {
     }
 
     /// Makes this stage's backend.
-    pub(crate) async fn make_backend(&self) -> Result<(), String> {
+    pub(crate) async fn make_backend(&self) -> Result<()> {
         let backend = from_json(json!({
             "apiVersion": "broker.stowage.io/v1alpha1", "kind": "S3Backend", "metadata": {"name": self.backend},
             "spec": {
@@ -100,16 +99,16 @@ impl Stage<'_> {
             },
         }));
         let made = self.backends().create(&PostParams::default(), &backend).await;
-        explain("can't make the S3Backend", made).map(|_| ())
+        made.context("can't make the S3Backend").map(|_| ())
     }
 
     /// Starts the operator with this stage's operator namespace.
-    pub(crate) async fn start_operator(&self, further: &[&str]) -> Result<Operator, String> {
+    pub(crate) async fn start_operator(&self, further: &[&str]) -> Result<Operator> {
         self.start_operator_behind(GATEWAY, further).await
     }
 
     /// Starts the operator with this stage's operator namespace, for tenants of this gateway.
-    pub(crate) async fn start_operator_behind(&self, gateway: &str, further: &[&str]) -> Result<Operator, String> {
+    pub(crate) async fn start_operator_behind(&self, gateway: &str, further: &[&str]) -> Result<Operator> {
         if let Some(rig) = &self.world.rig {
             rig.way.new_operator().await?;
         }
@@ -117,31 +116,35 @@ impl Stage<'_> {
     }
 
     /// Starts an operator beside the one that runs.
-    pub(crate) async fn start_another_operator(&self) -> Result<Operator, String> {
+    pub(crate) async fn start_another_operator(&self) -> Result<Operator> {
         self.launch(&[], GATEWAY, &[]).await
     }
 
     /// Starts the operator with a clock that is so many days ahead.
-    pub(crate) async fn start_operator_ahead(&self, clock: &FakeClock, days: u32) -> Result<Operator, String> {
+    pub(crate) async fn start_operator_ahead(&self, clock: &FakeClock, days: u32) -> Result<Operator> {
         self.way()?.new_operator().await?;
         self.launch(&clock.ahead(days), GATEWAY, &[]).await
     }
 
-    async fn launch(&self, under: &[String], gateway: &str, further: &[&str]) -> Result<Operator, String> {
+    async fn launch(&self, under: &[String], gateway: &str, further: &[&str]) -> Result<Operator> {
         let arguments = [&["--gateway-endpoint", gateway], further].concat();
         self.world.launcher.start(under, &self.system, &arguments, &self.world.log).await
     }
 
     /// Starts a gateway for this stage's tenants.
-    pub(crate) async fn start_gateway(&self) -> Result<Gateway, String> {
-        let rig = self.world.rig.as_ref().ok_or("there is a gateway only in a cluster of the harness' own")?;
+    pub(crate) async fn start_gateway(&self) -> Result<Gateway> {
+        let rig = self.world.rig.as_ref().context("there is a gateway only in a cluster of the harness' own")?;
         rig.gateway(&self.system, &self.backend, self.world.patience).await
     }
 
     /// The operator's way to its servers, for scenarios that are played only where there is one.
-    pub(crate) fn way(&self) -> Result<&Way, String> {
-        let rig = self.world.rig.as_ref().ok_or("faults happen only before a cluster of the harness' own")?;
-        Ok(&rig.way)
+    pub(crate) fn way(&self) -> Result<&Way> {
+        self.way_if_any().context("faults happen only before a cluster of the harness' own")
+    }
+
+    /// The same; `None` where cluster and store are not the harness' own.
+    pub(crate) fn way_if_any(&self) -> Option<&Way> {
+        self.world.rig.as_ref().map(|rig| &rig.way)
     }
 
     /// Plays `scenario` as long as the operator runs; a failure tells the last lines of its log. An operator that is to
@@ -149,14 +152,14 @@ impl Stage<'_> {
     pub(crate) async fn under<T>(
         &self,
         operator: &mut Operator,
-        scenario: impl Future<Output = Result<T, String>>,
-    ) -> Result<T, String> {
+        scenario: impl Future<Output = Result<T>>,
+    ) -> Result<T> {
         let mut scenario = pin!(scenario);
         loop {
             tokio::select! {
                 outcome = &mut scenario => return outcome.map_err(|why| match self.world.log.tail() {
                     lines if lines.is_empty() => why,
-                    lines => format!("{why}; the operator's log ends: {}", lines.join(" | ")),
+                    lines => anyhow!("{}; the operator's log ends: {}", sentence(&why), lines.join(" | ")),
                 }),
                 way = self.death() => {
                     let way = way?;
@@ -171,7 +174,7 @@ impl Stage<'_> {
     }
 
     /// Comes to an end when the operator is to die by a plan.
-    async fn death(&self) -> Result<&Way, String> {
+    async fn death(&self) -> Result<&Way> {
         match &self.world.rig {
             Some(rig) => rig.way.death().await.map(|()| &rig.way),
             None => std::future::pending().await,
@@ -179,63 +182,63 @@ impl Stage<'_> {
     }
 
     /// Makes a claim on this stage's backend, with these further fields of its spec.
-    pub(crate) async fn claim(&self, name: &str, further: Value) -> Result<BucketClaim, String> {
+    pub(crate) async fn claim(&self, name: &str, further: Value) -> Result<BucketClaim> {
         let mut claim = json!({
             "apiVersion": "broker.stowage.io/v1alpha1", "kind": "BucketClaim", "metadata": {"name": name},
             "spec": {"backendRef": {"name": self.backend}},
         });
         json_merge(&mut claim["spec"], further);
         let made = self.claims().create(&PostParams::default(), &from_json(claim)).await;
-        explain(format!("can't make claim {name}"), made)
+        made.with_context(|| format!("can't make claim {name}"))
     }
 
     /// Waits until a claim is Ready for its current generation.
-    pub(crate) async fn ready(&self, name: &str) -> Result<BucketClaim, String> {
+    pub(crate) async fn ready(&self, name: &str) -> Result<BucketClaim> {
         self.shows(name, "Bound").await
     }
 
     /// Waits until the condition `Ready` of a claim has this reason, for its current generation.
-    pub(crate) async fn shows(&self, name: &str, reason: &'static str) -> Result<BucketClaim, String> {
+    pub(crate) async fn shows(&self, name: &str, reason: &'static str) -> Result<BucketClaim> {
         let condition = |claim: Option<&BucketClaim>| claim.is_some_and(|claim| ready_reason(claim) == Some(reason));
         let found = self.world.wait(&self.claims(), name, reason, condition).await?;
-        found.ok_or_else(|| format!("claim {name} is gone"))
+        found.with_context(|| format!("claim {name} is gone"))
     }
 
     /// Edits a claim by a merge patch.
-    pub(crate) async fn patch(&self, name: &str, patch: Value) -> Result<(), String> {
+    pub(crate) async fn patch(&self, name: &str, patch: Value) -> Result<()> {
         let patched = self.claims().patch(name, &PatchParams::default(), &Patch::Merge(patch)).await;
-        explain(format!("can't patch claim {name}"), patched).map(|_| ())
+        patched.with_context(|| format!("can't patch claim {name}")).map(|_| ())
     }
 
     /// Asks for a claim's deletion.
-    pub(crate) async fn ask_to_delete(&self, name: &str) -> Result<(), String> {
+    pub(crate) async fn ask_to_delete(&self, name: &str) -> Result<()> {
         let deleted = self.claims().delete(name, &DeleteParams::default()).await;
-        explain(format!("can't delete claim {name}"), deleted).map(|_| ())
+        deleted.with_context(|| format!("can't delete claim {name}")).map(|_| ())
     }
 
     /// Waits until a claim is gone.
-    pub(crate) async fn gone(&self, claim: &BucketClaim) -> Result<(), String> {
+    pub(crate) async fn gone(&self, claim: &BucketClaim) -> Result<()> {
         let (name, uid) = (claim.name_any(), claim.uid().unwrap_or_default());
         self.world.wait(&self.claims(), &name, "gone", is_deleted(&uid)).await.map(|_| ())
     }
 
     /// Deletes a claim and waits until it is gone.
-    pub(crate) async fn delete(&self, claim: &BucketClaim) -> Result<(), String> {
+    pub(crate) async fn delete(&self, claim: &BucketClaim) -> Result<()> {
         self.ask_to_delete(&claim.name_any()).await?;
         self.gone(claim).await
     }
 
     /// Checks that no internal Secret of a claim is left.
-    pub(crate) async fn nothing_left(&self, claim: &BucketClaim) -> Result<(), String> {
+    pub(crate) async fn nothing_left(&self, claim: &BucketClaim) -> Result<()> {
         for role in [wire::Role::BucketRecord, wire::Role::VirtualCredential, wire::Role::AnonymousBinding] {
             let left = self.internal(claim, role).await?.len();
-            check(left == 0, || format!("{left} Secrets of role {} of {} are left", role.as_str(), claim.name_any()))?;
+            ensure!(left == 0, "{left} Secrets of role {} of {} are left", role.as_str(), claim.name_any());
         }
         Ok(())
     }
 
     /// Waits until no internal Secret of a claim with one of these roles is left.
-    pub(crate) async fn swept(&self, claim: &BucketClaim, roles: &[wire::Role]) -> Result<(), String> {
+    pub(crate) async fn swept(&self, claim: &BucketClaim, roles: &[wire::Role]) -> Result<()> {
         for role in roles {
             while let Some(left) = self.internal(claim, *role).await?.first() {
                 let (secrets, uid) = (self.secrets(&self.system), left.uid().unwrap_or_default());
@@ -246,11 +249,11 @@ impl Stage<'_> {
     }
 
     /// Internal Secrets of a claim with this role.
-    pub(crate) async fn internal(&self, claim: &BucketClaim, role: wire::Role) -> Result<Vec<Secret>, String> {
+    pub(crate) async fn internal(&self, claim: &BucketClaim, role: wire::Role) -> Result<Vec<Secret>> {
         let uid = claim.uid().unwrap_or_default();
         let selector = format!("{}={uid},{}={}", wire::CLAIM_UID, wire::ROLE, role.as_str());
         let list = self.secrets(&self.system).list(&ListParams::default().labels(&selector)).await;
-        Ok(explain("can't list the internal Secrets", list)?.items)
+        Ok(list.context("can't list the internal Secrets")?.items)
     }
 }
 

@@ -1,7 +1,9 @@
 //! The S3 store, looked at past the operator.
 
 use std::collections::BTreeMap;
+use std::error::Error as StdError;
 
+use anyhow::Result;
 use aws_sdk_s3::Client;
 use aws_sdk_s3::config::retry::RetryConfig;
 use aws_sdk_s3::config::{BehaviorVersion, Credentials, Region};
@@ -9,12 +11,32 @@ use aws_sdk_s3::error::{DisplayErrorContext, ProvideErrorMetadata};
 use aws_sdk_s3::primitives::ByteStream;
 use aws_sdk_s3::types::{BucketVersioningStatus, VersioningConfiguration};
 use stowage_operator::upstream::{Connect, RustlsConnect, Trust};
+use thiserror::Error;
 
 /// A key for a store.
 #[derive(Clone)]
 pub(crate) struct Key {
     pub(crate) id: String,
     pub(crate) secret: String,
+}
+
+/// What a store did not do.
+#[derive(Debug, Error)]
+#[error("{what}: {told}")]
+pub(crate) struct StoreError {
+    /// What was asked for.
+    what: String,
+    /// The code of its answer, if it gave one.
+    code: Option<String>,
+    /// The SDK's error with all that is behind it.
+    told: String,
+}
+
+impl StoreError {
+    /// Whether this was its answer's code.
+    pub(crate) fn is(&self, code: &str) -> bool {
+        self.code.as_deref() == Some(code)
+    }
 }
 
 /// A store, or a gateway to one, as the holder of a key sees it.
@@ -25,19 +47,19 @@ pub(crate) struct Store {
 
 impl Store {
     /// Makes no call.
-    pub(crate) fn new(endpoint: &str, region: &str, key: &Key) -> Result<Self, String> {
+    pub(crate) fn new(endpoint: &str, region: &str, key: &Key) -> Result<Self> {
         Self::connect(endpoint, region, key, RetryConfig::standard())
     }
 
     /// The same for somebody who takes the first answer.
-    pub(crate) fn without_retries(endpoint: &str, region: &str, key: &Key) -> Result<Self, String> {
+    pub(crate) fn without_retries(endpoint: &str, region: &str, key: &Key) -> Result<Self> {
         Self::connect(endpoint, region, key, RetryConfig::disabled())
     }
 
-    fn connect(endpoint: &str, region: &str, key: &Key, retries: RetryConfig) -> Result<Self, String> {
+    fn connect(endpoint: &str, region: &str, key: &Key, retries: RetryConfig) -> Result<Self> {
         // Without TLS there is nobody to trust, and a machine may have no authorities at all.
         let trust = if endpoint.starts_with("https:") { Trust::System } else { Trust::Anything };
-        let http = RustlsConnect.connect(&trust).map_err(|error| error.to_string())?;
+        let http = RustlsConnect.connect(&trust)?;
         let config = aws_sdk_s3::Config::builder()
             .behavior_version(BehaviorVersion::latest())
             .credentials_provider(Credentials::new(&key.id, &key.secret, None, None, "stowage-e2e"))
@@ -52,9 +74,9 @@ impl Store {
     }
 
     /// Checks that the store answers.
-    pub(crate) async fn probe(&self) -> Result<(), String> {
+    pub(crate) async fn probe(&self) -> Result<(), StoreError> {
         let answer = self.client.list_buckets().send().await;
-        answer.map(|_| ()).map_err(|error| format!("the store doesn't answer: {}", DisplayErrorContext(error)))
+        answer.map(|_| ()).map_err(failed("the store doesn't answer"))
     }
 
     /// Whether anybody answers, whatever it is.
@@ -64,88 +86,98 @@ impl Store {
     }
 
     /// The tags of a bucket; `None` when there is no such bucket.
-    pub(crate) async fn tags(&self, bucket: &str) -> Result<Option<BTreeMap<String, String>>, String> {
+    pub(crate) async fn tags(&self, bucket: &str) -> Result<Option<BTreeMap<String, String>>, StoreError> {
         match self.client.get_bucket_tagging().bucket(bucket).send().await {
             Ok(answer) => Ok(Some(answer.tag_set.into_iter().map(|tag| (tag.key, tag.value)).collect())),
             Err(error) => match error.code() {
                 Some("NoSuchBucket") => Ok(None),
                 // MinIO says so of a bucket that isn't there, too.
                 Some("NoSuchTagSet") => Ok(self.is_there(bucket).await?.then(BTreeMap::new)),
-                _ => Err(format!("can't read the tags of bucket {bucket}: {}", DisplayErrorContext(error))),
+                _ => Err(failed(format!("can't read the tags of bucket {bucket}"))(error)),
             },
         }
     }
 
-    async fn is_there(&self, bucket: &str) -> Result<bool, String> {
+    async fn is_there(&self, bucket: &str) -> Result<bool, StoreError> {
         match self.client.head_bucket().bucket(bucket).send().await {
             Ok(_) => Ok(true),
             Err(error) if error.as_service_error().is_some_and(|error| error.is_not_found()) => Ok(false),
-            Err(error) => Err(format!("can't look at bucket {bucket}: {}", DisplayErrorContext(error))),
+            Err(error) => Err(failed(format!("can't look at bucket {bucket}"))(error)),
         }
     }
 
     /// Puts a small object whose key tells this number.
-    pub(crate) async fn put(&self, bucket: &str, number: usize) -> Result<(), String> {
+    pub(crate) async fn put(&self, bucket: &str, number: usize) -> Result<(), StoreError> {
         let put = self.client.put_object().bucket(bucket).key(format!("objects/{number:05}"));
         let answer = put.body(ByteStream::from_static(b"data")).send().await;
-        answer.map(|_| ()).map_err(|error| format!("can't put into bucket {bucket}: {}", DisplayErrorContext(error)))
+        answer.map(|_| ()).map_err(failed(format!("can't put into bucket {bucket}")))
     }
 
     /// Makes a bucket, as somebody does who knows nothing of claims.
-    pub(crate) async fn make(&self, bucket: &str) -> Result<(), String> {
+    pub(crate) async fn make(&self, bucket: &str) -> Result<(), StoreError> {
         let answer = self.client.create_bucket().bucket(bucket).send().await;
-        answer.map(|_| ()).map_err(|error| format!("can't make bucket {bucket}: {}", DisplayErrorContext(error)))
+        answer.map(|_| ()).map_err(failed(format!("can't make bucket {bucket}")))
     }
 
     /// The keys of the objects in a bucket, if they are no more than fit on a page.
-    pub(crate) async fn keys(&self, bucket: &str) -> Result<Vec<String>, String> {
+    pub(crate) async fn keys(&self, bucket: &str) -> Result<Vec<String>, StoreError> {
         let answer = self.client.list_objects_v2().bucket(bucket).send().await;
-        let answer = answer.map_err(|error| format!("can't list bucket {bucket}: {}", DisplayErrorContext(error)))?;
+        let answer = answer.map_err(failed(format!("can't list bucket {bucket}")))?;
         Ok(answer.contents.unwrap_or_default().into_iter().filter_map(|object| object.key).collect())
     }
 
     /// Has a bucket keep all versions from now on.
-    pub(crate) async fn keep_versions(&self, bucket: &str) -> Result<(), String> {
+    pub(crate) async fn keep_versions(&self, bucket: &str) -> Result<(), StoreError> {
         let enabled = VersioningConfiguration::builder().status(BucketVersioningStatus::Enabled).build();
         let put = self.client.put_bucket_versioning().bucket(bucket).versioning_configuration(enabled);
         let answer = put.send().await;
-        answer.map(|_| ()).map_err(|error| format!("can't version bucket {bucket}: {}", DisplayErrorContext(error)))
+        answer.map(|_| ()).map_err(failed(format!("can't version bucket {bucket}")))
     }
 
     /// Begins a multipart upload that nobody will end.
-    pub(crate) async fn begin_upload(&self, bucket: &str) -> Result<(), String> {
+    pub(crate) async fn begin_upload(&self, bucket: &str) -> Result<(), StoreError> {
         let answer = self.client.create_multipart_upload().bucket(bucket).key("unfinished").send().await;
-        answer.map(|_| ()).map_err(|error| format!("can't upload to bucket {bucket}: {}", DisplayErrorContext(error)))
+        answer.map(|_| ()).map_err(failed(format!("can't upload to bucket {bucket}")))
     }
 
     /// Deletes a bucket with the few objects that a scenario may have left in it.
-    pub(crate) async fn remove(&self, bucket: &str) -> Result<(), String> {
+    pub(crate) async fn remove(&self, bucket: &str) -> Result<(), StoreError> {
         let mut objects = self.client.list_objects_v2().bucket(bucket).into_paginator().send();
         while let Some(page) = objects.next().await {
-            let page = page.map_err(|error| format!("can't list bucket {bucket}: {}", DisplayErrorContext(error)))?;
+            let page = page.map_err(failed(format!("can't list bucket {bucket}")))?;
             for key in page.contents().iter().filter_map(|object| object.key()) {
                 let answer = self.client.delete_object().bucket(bucket).key(key).send().await;
-                answer.map_err(|error| format!("can't empty bucket {bucket}: {}", DisplayErrorContext(error)))?;
+                answer.map_err(failed(format!("can't empty bucket {bucket}")))?;
             }
         }
         self.remove_empty(bucket).await
     }
 
     /// Deletes a bucket, which has to be empty.
-    pub(crate) async fn remove_empty(&self, bucket: &str) -> Result<(), String> {
+    pub(crate) async fn remove_empty(&self, bucket: &str) -> Result<(), StoreError> {
         let answer = self.client.delete_bucket().bucket(bucket).send().await;
-        answer.map(|_| ()).map_err(|error| format!("can't delete bucket {bucket}: {}", DisplayErrorContext(error)))
+        answer.map(|_| ()).map_err(failed(format!("can't delete bucket {bucket}")))
     }
 
     /// Deletes the buckets whose names begin like this.
-    pub(crate) async fn remove_all(&self, prefix: &str) -> Result<(), String> {
+    pub(crate) async fn remove_all(&self, prefix: &str) -> Result<(), StoreError> {
         let answer = self.client.list_buckets().send().await;
-        let answer = answer.map_err(|error| format!("can't list the buckets: {}", DisplayErrorContext(error)))?;
+        let answer = answer.map_err(failed("can't list the buckets"))?;
         for name in answer.buckets.unwrap_or_default().into_iter().filter_map(|bucket| bucket.name) {
             if name.starts_with(prefix) {
                 self.remove(&name).await?;
             }
         }
         Ok(())
+    }
+}
+
+/// What becomes of an error of the SDK, where `what` was to be done.
+fn failed<E: ProvideErrorMetadata + StdError>(what: impl Into<String>) -> impl FnOnce(E) -> StoreError {
+    let what = what.into();
+    move |error| StoreError {
+        what,
+        code: error.code().map(str::to_owned),
+        told: DisplayErrorContext(error).to_string(),
     }
 }

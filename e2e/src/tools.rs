@@ -2,6 +2,7 @@
 
 use std::process::Stdio;
 
+use anyhow::{Context as _, Result, anyhow, bail};
 use rustix::process::{Pid, Signal, kill_process_group};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::process::{Child, Command};
@@ -11,12 +12,12 @@ const TAIL: usize = 5;
 
 /// Runs a program to its end and gives what it wrote to stdout. It is in a process group of its own, so that Ctrl-C in a
 /// terminal reaches only the harness, which ends it by dropping this.
-pub(crate) async fn run(program: &str, arguments: &[&str]) -> Result<String, String> {
+pub(crate) async fn run(program: &str, arguments: &[&str]) -> Result<String> {
     feed(program, arguments, None).await
 }
 
 /// The same, with this for its stdin.
-pub(crate) async fn feed(program: &str, arguments: &[&str], stdin: Option<&str>) -> Result<String, String> {
+pub(crate) async fn feed(program: &str, arguments: &[&str], stdin: Option<&str>) -> Result<String> {
     let child = Command::new(program)
         .args(arguments)
         .process_group(0)
@@ -24,13 +25,13 @@ pub(crate) async fn feed(program: &str, arguments: &[&str], stdin: Option<&str>)
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
-        .map_err(|error| format!("can't start {program}, which --cluster kind needs: {error}"))?;
+        .with_context(|| format!("can't start {program}, which --cluster kind needs"))?;
     let mut group = Group(child);
-    let failed = |error: std::io::Error| format!("{program} can't be read or fed: {error}");
+    let failed = || format!("{program} can't be read or fed");
     let (mut out, mut err) = (Vec::new(), Vec::new());
     let (input, output, error) = (group.0.stdin.take(), group.0.stdout.take(), group.0.stderr.take());
     let (Some(mut output), Some(mut error)) = (output, error) else {
-        return Err(format!("{program} has no output"));
+        bail!("{program} has no output");
     };
     let fed = async {
         match (input, stdin) {
@@ -38,8 +39,8 @@ pub(crate) async fn feed(program: &str, arguments: &[&str], stdin: Option<&str>)
             _ => Ok(()),
         }
     };
-    tokio::try_join!(fed, output.read_to_end(&mut out), error.read_to_end(&mut err)).map_err(failed)?;
-    let status = group.0.wait().await.map_err(failed)?;
+    tokio::try_join!(fed, output.read_to_end(&mut out), error.read_to_end(&mut err)).with_context(failed)?;
+    let status = group.0.wait().await.with_context(failed)?;
     if status.success() {
         return Ok(String::from_utf8_lossy(&out).into_owned());
     }
@@ -47,7 +48,7 @@ pub(crate) async fn feed(program: &str, arguments: &[&str], stdin: Option<&str>)
     let mut last: Vec<&str> = told.lines().rev().filter(|line| !line.trim().is_empty()).take(TAIL).collect();
     last.reverse();
     let first = arguments.first().copied().unwrap_or_default();
-    Err(format!("{program} {first} failed ({}): {}", status, last.join(" | ")))
+    Err(anyhow!("{program} {first} failed ({}): {}", status, last.join(" | ")))
 }
 
 /// A process in a group of its own, which is killed and waited for when this is dropped: what it has begun, it is not to
@@ -66,13 +67,14 @@ impl Drop for Group {
 }
 
 /// Runs a program in a node.
-pub(crate) async fn in_node(node: &str, arguments: &[&str]) -> Result<String, String> {
+pub(crate) async fn in_node(node: &str, arguments: &[&str]) -> Result<String> {
     run("docker", &[&["exec", node], arguments].concat()).await
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::failure::sentence;
 
     #[tokio::test]
     async fn what_a_program_reads_and_writes_passes_through() {
@@ -83,13 +85,13 @@ mod tests {
     #[tokio::test]
     async fn a_failure_tells_the_last_words() {
         let script = "for word in 1 2 3 4 5 6; do echo $word >&2; done; exit 3";
-        let why = run("sh", &["-c", script]).await.unwrap_err();
+        let why = run("sh", &["-c", script]).await.unwrap_err().to_string();
         assert_eq!(why, "sh -c failed (exit status: 3): 2 | 3 | 4 | 5 | 6");
     }
 
     #[tokio::test]
     async fn a_program_that_is_not_there_is_named() {
-        let why = run("no-such-program", &[]).await.unwrap_err();
+        let why = sentence(&run("no-such-program", &[]).await.unwrap_err());
         assert!(why.starts_with("can't start no-such-program, which --cluster kind needs: "), "{why}");
     }
 }

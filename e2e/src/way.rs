@@ -6,11 +6,12 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
 
+use anyhow::{Context as _, Result, anyhow, ensure};
 use stowage_sim::effects::CallKind;
 use stowage_sim::effects::{Answer, Call, EffectPattern, KubeVerb, Line, Plan};
 use stowage_sim::explorer::{Schedule, run};
 use stowage_sim::serve::Server;
-use stowage_sim::serve::proxy::{Proxy, Upstream};
+use stowage_sim::serve::proxy::{Proxy, Unplayable, Upstream};
 use tokio::sync::watch;
 use tokio::time::{sleep, timeout};
 
@@ -58,8 +59,8 @@ struct Play {
 ///
 /// # Errors
 /// Names the fault that can't.
-pub(crate) fn check(plan: &Plan) -> Result<(), String> {
-    Proxy::new(plan.clone()).map(|_| ()).map_err(|error| error.to_string())
+pub(crate) fn check(plan: &Plan) -> Result<(), Unplayable> {
+    Proxy::new(plan.clone()).map(|_| ())
 }
 
 fn is_watch(line: &Line) -> bool {
@@ -68,14 +69,14 @@ fn is_watch(line: &Line) -> bool {
 
 impl Way {
     /// Serves both from this process, without faults. Gives also the operator's kubeconfig, with itself for the only user.
-    pub(crate) async fn here(plane: &ControlPlane, store: &str) -> Result<(Self, PathBuf), String> {
-        let proxy = Proxy::new(Plan::default()).map_err(|error| error.to_string())?;
-        let failed = |error: std::io::Error| format!("can't serve the operator: {error}");
-        let upstream = Upstream::kube(&plane.config(User::Operator).await?).map_err(|error| error.to_string())?;
-        let kube = proxy.serve_kube(LOOPBACK, upstream).await.map_err(failed)?;
-        let store = store.parse().map_err(|error| format!("{store}: {error}"))?;
-        let upstream = Upstream::s3(&store).map_err(|error| error.to_string())?;
-        let s3 = proxy.serve_s3(LOOPBACK, upstream).await.map_err(failed)?;
+    pub(crate) async fn here(plane: &ControlPlane, store: &str) -> Result<(Self, PathBuf)> {
+        let proxy = Proxy::new(Plan::default())?;
+        let failed = "can't serve the operator";
+        let upstream = Upstream::kube(&plane.config(User::Operator).await?)?;
+        let kube = proxy.serve_kube(LOOPBACK, upstream).await.context(failed)?;
+        let store = store.parse().with_context(|| store.to_owned())?;
+        let upstream = Upstream::s3(&store)?;
+        let s3 = proxy.serve_s3(LOOPBACK, upstream).await.context(failed)?;
         let (kubeconfig, endpoint) = (plane.operator_kubeconfig(&kube.url())?, s3.url());
         Ok((Self::new(Controls::Here(proxy), endpoint, vec![kube, s3]), kubeconfig))
     }
@@ -96,7 +97,7 @@ impl Way {
     }
 
     /// A scenario begins, where no operator runs: calls count from one. `like` is the simulator's that does the same.
-    pub(crate) async fn begin(&self, plan: Plan, like: Option<&'static str>) -> Result<(), String> {
+    pub(crate) async fn begin(&self, plan: Plan, like: Option<&'static str>) -> Result<()> {
         self.proxy.begin(&plan).await?;
         self.life.set(0);
         self.play.replace(Play { plan, like, from_here: false });
@@ -104,14 +105,14 @@ impl Way {
     }
 
     /// From now on this is the plan for the operator that runs: patterns count from one, numbers go on.
-    pub(crate) async fn plan(&self, plan: Plan, like: &'static str) -> Result<(), String> {
+    pub(crate) async fn plan(&self, plan: Plan, like: &'static str) -> Result<()> {
         self.proxy.set_plan(&plan).await?;
         self.play.replace(Play { plan, like: Some(like), from_here: true });
         Ok(())
     }
 
     /// An operator is about to start; what ran before is dead.
-    pub(crate) async fn new_operator(&self) -> Result<(), String> {
+    pub(crate) async fn new_operator(&self) -> Result<()> {
         // A beginning is the beginning of a life.
         let life = if self.life.get() == 0 { FIRST_LIFE } else { self.proxy.next_life().await? };
         self.life.set(life);
@@ -119,7 +120,7 @@ impl Way {
     }
 
     /// Comes to an end when the operator is to die as planned. From then on nothing that it asks for is carried out.
-    pub(crate) async fn death(&self) -> Result<(), String> {
+    pub(crate) async fn death(&self) -> Result<()> {
         // Lives that end with their process, or with a plan, are not meant.
         while self.proxy.crash().await?.effect.is_none() {
             sleep(self.proxy.look()).await;
@@ -149,17 +150,12 @@ impl Way {
     }
 
     /// All calls since the beginning, as far as they have begun.
-    pub(crate) async fn calls(&self) -> Result<Calls, String> {
+    pub(crate) async fn calls(&self) -> Result<Calls> {
         Ok(Calls { lines: self.proxy.calls().await?, life: self.life.get() })
     }
 
     /// Waits until the calls are such.
-    pub(crate) async fn until(
-        &self,
-        limit: Duration,
-        what: &str,
-        such: impl Fn(&Calls) -> bool,
-    ) -> Result<Calls, String> {
+    pub(crate) async fn until(&self, limit: Duration, what: &str, such: impl Fn(&Calls) -> bool) -> Result<Calls> {
         let seen = async {
             loop {
                 let calls = self.calls().await?;
@@ -169,17 +165,18 @@ impl Way {
                 sleep(self.proxy.look()).await;
             }
         };
-        timeout(limit, seen).await.map_err(|_| format!("the operator did not {what} within {} s", limit.as_secs()))?
+        timeout(limit, seen).await.map_err(|_| anyhow!("the operator did not {what} within {} s", limit.as_secs()))?
     }
 
     /// Fails when a part of the plan has met no call.
-    pub(crate) async fn all_met(&self) -> Result<(), String> {
+    pub(crate) async fn all_met(&self) -> Result<()> {
         let unmet = self.proxy.unfired().await?;
-        if unmet.is_empty() { Ok(()) } else { Err(format!("no call met {unmet}")) }
+        ensure!(unmet.is_empty(), "no call met {unmet}");
+        Ok(())
     }
 
     /// Whether a part of the plan has met a call.
-    pub(crate) async fn has_met_one(&self) -> Result<bool, String> {
+    pub(crate) async fn has_met_one(&self) -> Result<bool> {
         Ok(self.proxy.unfired().await?.entries.len() < self.play.borrow().plan.entries.len())
     }
 
@@ -284,8 +281,8 @@ mod tests {
         for fault in ["vanish", "pause(20)", "twin", "step(-45)", "skew(gateway,+45)", "lag(20)"] {
             let refused = check(&format!("#1 {fault}").parse().unwrap());
             let name = fault.split('(').next().unwrap();
-            assert!(refused.unwrap_err().starts_with(&format!("{name} ")), "{fault}");
+            assert!(refused.unwrap_err().to_string().starts_with(&format!("{name} ")), "{fault}");
         }
-        assert_eq!(check(&"kube:watch secrets@1 watch-gone; #3 crash(before)".parse().unwrap()), Ok(()));
+        assert!(check(&"kube:watch secrets@1 watch-gone; #3 crash(before)".parse().unwrap()).is_ok());
     }
 }

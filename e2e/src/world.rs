@@ -3,6 +3,7 @@
 use std::fmt::Debug;
 use std::time::Duration;
 
+use anyhow::{Context as _, Result, anyhow, ensure};
 use k8s_openapi::api::core::v1::{Namespace, Secret};
 use kube::api::{Api, DeleteParams, ListParams, Patch, PatchParams, PostParams};
 use kube::core::ObjectMeta;
@@ -14,7 +15,6 @@ use stowage_operator::api::{BucketClaim, S3Backend, wire};
 use stowage_sim::effects::Plan;
 use tokio::time::timeout;
 
-use crate::failure::{check, explain};
 use crate::log::Log;
 use crate::operator::Launcher;
 use crate::rig::Rig;
@@ -49,7 +49,7 @@ pub(crate) struct World {
 
 impl World {
     /// A scenario begins, with faults of its own; `like` is the simulator's that does the same.
-    pub(crate) async fn begin(&mut self, own: Plan, like: Option<&'static str>) -> Result<(), String> {
+    pub(crate) async fn begin(&mut self, own: Plan, like: Option<&'static str>) -> Result<()> {
         self.log.clear();
         let Some(rig) = &mut self.rig else { return Ok(()) };
         rig.begin().await?;
@@ -58,9 +58,9 @@ impl World {
     }
 
     /// Judges the scenario that was played by what can be seen from outside.
-    pub(crate) async fn judge(&mut self) -> Result<(), String> {
+    pub(crate) async fn judge(&mut self) -> Result<()> {
         let told = self.log.lines().iter().any(|line| line.contains(&self.operator_key.secret));
-        check(!told, || "the store's secret key is in the operator's log".to_owned())?;
+        ensure!(!told, "the store's secret key is in the operator's log");
         let Some(rig) = &mut self.rig else { return Ok(()) };
         rig.way.all_met().await?;
         rig.judge().await
@@ -68,42 +68,45 @@ impl World {
 
     /// Fails when the operator has changed anything in this bucket during the scenario. Only a store of the harness'
     /// own tells; about another, its state has to be enough.
-    pub(crate) async fn unchanged_by_operator(&self, bucket: &str) -> Result<(), String> {
+    pub(crate) async fn unchanged_by_operator(&self, bucket: &str) -> Result<()> {
         let Some(rig) = &self.rig else { return Ok(()) };
         let changes = rig.operator_changes().await?;
         let change = changes.iter().find(|change| change.bucket.as_deref() == Some(bucket));
-        change.map_or(Ok(()), |change| Err(format!("the operator did {} in bucket {bucket}", change.operation)))
+        match change {
+            Some(change) => Err(anyhow!("the operator did {} in bucket {bucket}", change.operation)),
+            None => Ok(()),
+        }
     }
 
     /// Makes a namespace.
-    pub(crate) async fn make_namespace(&self, name: &str) -> Result<(), String> {
+    pub(crate) async fn make_namespace(&self, name: &str) -> Result<()> {
         let metadata = ObjectMeta { name: Some(name.to_owned()), ..ObjectMeta::default() };
         let namespace = Namespace { metadata, ..Namespace::default() };
         let api: Api<Namespace> = Api::all(self.client.clone());
-        explain(format!("can't make namespace {name}"), api.create(&PostParams::default(), &namespace).await)
-            .map(|_| ())
+        let made = api.create(&PostParams::default(), &namespace).await;
+        made.with_context(|| format!("can't make namespace {name}")).map(|_| ())
     }
 
     /// Takes away everything whose name begins with the prefix of this run: claims (without waiting for an
     /// operator), backends, namespaces, buckets; and what an operator that is installed remembers.
-    pub(crate) async fn clean_up(&self) -> Result<(), String> {
+    pub(crate) async fn clean_up(&self) -> Result<()> {
         self.launcher.stop().await?;
         let mine = |name: &str| name.starts_with(&self.prefix);
         let namespaces: Api<Namespace> = Api::all(self.client.clone());
-        for namespace in explain("clean-up", namespaces.list(&ListParams::default()).await)? {
+        for namespace in namespaces.list(&ListParams::default()).await.context("clean-up")? {
             let name = namespace.name_any();
             if mine(&name) && namespace.metadata.deletion_timestamp.is_none() {
                 remove_all(&Api::<BucketClaim>::namespaced(self.client.clone(), &name), |_| true).await?;
-                explain("clean-up", unless_absent(namespaces.delete(&name, &DeleteParams::default()).await))?;
+                unless_absent(namespaces.delete(&name, &DeleteParams::default()).await).context("clean-up")?;
             }
         }
         remove_all(&Api::<S3Backend>::all(self.client.clone()), mine).await?;
         if let Some(home) = self.rig.as_ref().and_then(Rig::home) {
             let secrets: Api<Secret> = Api::namespaced(self.client.clone(), home);
             let internal = ListParams::default().labels(wire::ROLE);
-            explain("clean-up", secrets.delete_collection(&DeleteParams::default(), &internal).await)?;
+            secrets.delete_collection(&DeleteParams::default(), &internal).await.context("clean-up")?;
         }
-        self.store.remove_all(&self.prefix).await
+        Ok(self.store.remove_all(&self.prefix).await?)
     }
 
     /// Waits until an object meets a condition, and returns it; `None` when it is gone.
@@ -113,7 +116,7 @@ impl World {
         name: &str,
         what: &str,
         condition: impl Condition<K>,
-    ) -> Result<Option<K>, String>
+    ) -> Result<Option<K>>
     where
         K: Clone + Debug + Send + DeserializeOwned + Resource + 'static,
     {
@@ -128,32 +131,31 @@ impl World {
         name: &str,
         what: &str,
         condition: impl Condition<K>,
-    ) -> Result<Option<K>, String>
+    ) -> Result<Option<K>>
     where
         K: Clone + Debug + Send + DeserializeOwned + Resource + 'static,
     {
         match timeout(limit, await_condition(api.clone(), name, condition)).await {
-            Ok(Ok(object)) => Ok(object),
-            Ok(Err(error)) => Err(format!("waiting for {name} {what}: {error}")),
-            Err(_) => Err(format!("{name} was not {what} within {} s", limit.as_secs())),
+            Ok(waited) => waited.with_context(|| format!("waiting for {name} {what}")),
+            Err(_) => Err(anyhow!("{name} was not {what} within {} s", limit.as_secs())),
         }
     }
 }
 
 /// Takes away the objects with these names, whatever finalizers they have.
-async fn remove_all<K>(api: &Api<K>, mine: impl Fn(&str) -> bool) -> Result<(), String>
+async fn remove_all<K>(api: &Api<K>, mine: impl Fn(&str) -> bool) -> Result<()>
 where
     K: Clone + Debug + DeserializeOwned + Resource,
 {
     let objects = match api.list(&ListParams::default()).await {
         // The kind may not be served any more, or not yet.
         Err(error) if is_absent(&error) => return Ok(()),
-        listed => explain("clean-up", listed)?,
+        listed => listed.context("clean-up")?,
     };
     for name in objects.iter().map(ResourceExt::name_any).filter(|name| mine(name)) {
         let no_finalizers = Patch::Merge(json!({"metadata": {"finalizers": null}}));
-        explain("clean-up", unless_absent(api.patch(&name, &PatchParams::default(), &no_finalizers).await))?;
-        explain("clean-up", unless_absent(api.delete(&name, &DeleteParams::default()).await))?;
+        unless_absent(api.patch(&name, &PatchParams::default(), &no_finalizers).await).context("clean-up")?;
+        unless_absent(api.delete(&name, &DeleteParams::default()).await).context("clean-up")?;
     }
     Ok(())
 }

@@ -35,7 +35,7 @@ const REGION: &str = "us-east-1";
 
 fn main() -> ExitCode {
     let engine = no_engine();
-    let no_plane = engine.clone().or_else(missing_of_a_control_plane);
+    let no_plane = engine.clone().or_else(|| missing_of_a_control_plane().map(|program| program.to_string()));
     let tests = vec![
         trial("the_simulated_store_is_like_minio", engine.as_deref(), || compare(&MINIO)),
         trial("the_simulated_store_is_like_versitygw", engine.as_deref(), || compare(&VERSITYGW)),

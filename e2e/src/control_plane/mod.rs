@@ -10,14 +10,16 @@ use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use anyhow::{Context as _, Result, anyhow};
 use kube::Client;
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use tempfile::TempDir;
+use thiserror::Error;
 use tokio::time::{sleep, timeout};
 
-use self::process::Process;
+use self::process::{Ended, Process};
 pub(crate) use self::programs::Programs;
-pub use self::programs::missing;
+pub use self::programs::{MissingProgram, missing};
 use self::tokens::Tokens;
 use crate::rights;
 use crate::users::User;
@@ -26,8 +28,6 @@ use crate::users::User;
 const LOOK: Duration = Duration::from_millis(25);
 /// How often it is tried: a free port may be somebody else's by the time that its process opens it.
 const ATTEMPTS: usize = 3;
-/// What a process says whose port was taken.
-const PORT_TAKEN: &str = "address already in use";
 /// Who wrote what, and nothing of what it was.
 const AUDIT_POLICY: &str = r#"{
     "apiVersion": "audit.k8s.io/v1", "kind": "Policy",
@@ -44,6 +44,17 @@ pub(crate) struct ControlPlane {
     pub(crate) ready_after: Duration,
 }
 
+/// Why a control plane did not start.
+#[derive(Debug, Error)]
+enum StartError {
+    /// One of its processes ended while it was waited for.
+    #[error(transparent)]
+    Ended(#[from] Ended),
+    /// Anything else.
+    #[error(transparent)]
+    Other(#[from] anyhow::Error),
+}
+
 impl Drop for ControlPlane {
     fn drop(&mut self) {
         while self.processes.pop().is_some() {}
@@ -52,23 +63,23 @@ impl Drop for ControlPlane {
 
 impl ControlPlane {
     /// Starts one and waits until its API server is ready.
-    pub(crate) async fn start(programs: &Programs, patience: Duration) -> Result<Self, String> {
+    pub(crate) async fn start(programs: &Programs, patience: Duration) -> Result<Self> {
         let mut attempt = 1;
         loop {
             match Self::attempt(programs, patience).await {
-                Err(why) if attempt < ATTEMPTS && why.contains(PORT_TAKEN) => attempt += 1,
-                outcome => return outcome,
+                Err(StartError::Ended(ended)) if attempt < ATTEMPTS && ended.port_was_taken() => attempt += 1,
+                outcome => return Ok(outcome?),
             }
         }
     }
 
-    async fn attempt(programs: &Programs, patience: Duration) -> Result<Self, String> {
+    async fn attempt(programs: &Programs, patience: Duration) -> Result<Self, StartError> {
         let start = Instant::now();
         let directory = tempfile::Builder::new().prefix("stowage-e2e-").tempdir();
-        let directory = directory.map_err(|error| format!("can't make a temporary directory: {error}"))?;
+        let directory = directory.context("can't make a temporary directory")?;
         let tokens = Tokens::generate()?;
         let mut plane = Self { processes: Vec::new(), directory, tokens, ready_after: Duration::ZERO };
-        let ports = Ports::free().map_err(|error| format!("no free port: {error}"))?;
+        let ports = Ports::free().context("no free port")?;
         plane.write("tokens.csv", &plane.tokens.file())?;
         plane.write("audit.json", AUDIT_POLICY)?;
         let (server, authority) = (format!("https://127.0.0.1:{}", ports.apiserver), plane.path(CERTIFICATE));
@@ -80,7 +91,7 @@ impl ControlPlane {
         plane.spawn("etcd", &programs.etcd, etcd_flags(&ports))?;
         plane.spawn("kube-apiserver", &programs.apiserver, apiserver_flags(&ports))?;
         let ready = timeout(patience, plane.ready()).await;
-        ready.map_err(|_| format!("the API server was not ready within {} s", patience.as_secs()))??;
+        ready.map_err(|_| anyhow!("the API server was not ready within {} s", patience.as_secs()))??;
         plane.spawn("kube-controller-manager", &programs.controller_manager, controller_manager_flags())?;
         plane.ready_after = start.elapsed();
         let admin = plane.client(User::Admin).await?;
@@ -93,18 +104,18 @@ impl ControlPlane {
         self.directory.path().join(name)
     }
 
-    fn write(&self, name: &str, content: &str) -> Result<(), String> {
-        std::fs::write(self.path(name), content).map_err(|error| format!("can't write {name}: {error}"))
+    fn write(&self, name: &str, content: &str) -> Result<()> {
+        std::fs::write(self.path(name), content).with_context(|| format!("can't write {name}"))
     }
 
-    fn spawn(&mut self, name: &'static str, program: &Path, flags: Vec<String>) -> Result<(), String> {
+    fn spawn(&mut self, name: &'static str, program: &Path, flags: Vec<String>) -> Result<()> {
         let process = Process::start(name, program, flags, self.directory.path())?;
         self.processes.push(process);
         Ok(())
     }
 
     /// Waits for the API server, or for the end of one of the processes.
-    async fn ready(&mut self) -> Result<(), String> {
+    async fn ready(&mut self) -> Result<(), Ended> {
         loop {
             self.check()?;
             // The key is written after the certificate, so where it is the certificate is whole.
@@ -119,20 +130,20 @@ impl ControlPlane {
     }
 
     /// Fails when one of the processes has ended.
-    pub(crate) fn check(&mut self) -> Result<(), String> {
+    pub(crate) fn check(&mut self) -> Result<(), Ended> {
         self.processes.iter_mut().find_map(Process::ended).map_or(Ok(()), Err)
     }
 
     /// A client of the API server as one of its users.
-    pub(crate) async fn client(&self, user: User) -> Result<Client, String> {
-        Client::try_from(self.config(user).await?).map_err(|error| error.to_string())
+    pub(crate) async fn client(&self, user: User) -> Result<Client> {
+        Ok(Client::try_from(self.config(user).await?)?)
     }
 
     /// How one of its users reaches the API server.
-    pub(crate) async fn config(&self, user: User) -> Result<kube::Config, String> {
-        let file = Kubeconfig::read_from(self.path(KUBECONFIG)).map_err(|error| error.to_string())?;
+    pub(crate) async fn config(&self, user: User) -> Result<kube::Config> {
+        let file = Kubeconfig::read_from(self.path(KUBECONFIG))?;
         let options = KubeConfigOptions { context: Some(user.name().to_owned()), ..KubeConfigOptions::default() };
-        kube::Config::from_custom_kubeconfig(file, &options).await.map_err(|error| error.to_string())
+        Ok(kube::Config::from_custom_kubeconfig(file, &options).await?)
     }
 
     /// A kubeconfig whose contexts are the users.
@@ -141,14 +152,14 @@ impl ControlPlane {
     }
 
     /// Writes a kubeconfig with which the operator asks this server, without TLS, instead of the API server.
-    pub(crate) fn operator_kubeconfig(&self, server: &str) -> Result<PathBuf, String> {
+    pub(crate) fn operator_kubeconfig(&self, server: &str) -> Result<PathBuf> {
         let name = "operator.kubeconfig";
         self.write(name, &self.tokens.kubeconfig_of(User::Operator, server).to_string())?;
         Ok(self.path(name))
     }
 
     /// Gives the operator its rights in the namespace that is to be its own.
-    pub(crate) async fn admit_operator(&self, client: &Client, namespace: &str) -> Result<(), String> {
+    pub(crate) async fn admit_operator(&self, client: &Client, namespace: &str) -> Result<()> {
         rights::of_operator_in(client, namespace).await
     }
 
@@ -158,10 +169,10 @@ impl ControlPlane {
     }
 
     /// The logs of the processes, by file name.
-    pub(crate) fn logs(&self) -> Result<Vec<(String, String)>, String> {
+    pub(crate) fn logs(&self) -> Result<Vec<(String, String)>> {
         let read = |process: &Process| {
             let (path, name) = (process.log(), process.log().file_name().unwrap_or_default());
-            let text = std::fs::read(path).map_err(|error| format!("can't keep {}: {error}", path.display()))?;
+            let text = std::fs::read(path).with_context(|| format!("can't keep {}", path.display()))?;
             Ok((name.to_string_lossy().into_owned(), String::from_utf8_lossy(&text).into_owned()))
         };
         self.processes.iter().map(read).collect()

@@ -5,10 +5,14 @@ use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 
+use anyhow::{Context as _, Result};
 use rustix::process::{Pid, Signal, kill_process_group};
+use thiserror::Error;
 
 /// How much of the end of a log a message repeats, in lines.
 const TAIL: usize = 3;
+/// What a process says whose port was taken.
+const PORT_TAKEN: &str = "address already in use";
 
 /// A process in a group of its own, so that Ctrl-C in a terminal reaches only the harness, which ends the others in
 /// its own order. Killed when dropped: what a control plane holds here is thrown away, and nothing waits for it.
@@ -19,6 +23,23 @@ pub(super) struct Process {
     log: PathBuf,
 }
 
+/// A process has ended by itself.
+#[derive(Debug, Error)]
+#[error("{name} ended ({how}): {last}")]
+pub(crate) struct Ended {
+    name: &'static str,
+    how: String,
+    /// What it said last.
+    last: String,
+}
+
+impl Ended {
+    /// Whether it ended because its port was somebody else's.
+    pub(super) fn port_was_taken(&self) -> bool {
+        self.last.contains(PORT_TAKEN)
+    }
+}
+
 impl Process {
     /// Starts a program; what it prints goes to `NAME.log` in this directory, which is also where it runs.
     pub(super) fn start(
@@ -26,19 +47,19 @@ impl Process {
         program: &Path,
         arguments: impl IntoIterator<Item = String>,
         directory: &Path,
-    ) -> Result<Self, String> {
-        let failed = |error: std::io::Error| format!("can't start {}: {error}", program.display());
+    ) -> Result<Self> {
+        let failed = || format!("can't start {}", program.display());
         let log = directory.join(format!("{name}.log"));
-        let output = File::create(&log).map_err(failed)?;
+        let output = File::create(&log).with_context(failed)?;
         let child = Command::new(program)
             .args(arguments)
             .current_dir(directory)
             .process_group(0)
             .stdin(Stdio::null())
-            .stdout(output.try_clone().map_err(failed)?)
+            .stdout(output.try_clone().with_context(failed)?)
             .stderr(output)
             .spawn()
-            .map_err(failed)?;
+            .with_context(failed)?;
         Ok(Self { name, child, log })
     }
 
@@ -47,8 +68,8 @@ impl Process {
         &self.log
     }
 
-    /// What the process said last, if it has ended by itself.
-    pub(super) fn ended(&mut self) -> Option<String> {
+    /// How the process has ended, if it has by itself.
+    pub(super) fn ended(&mut self) -> Option<Ended> {
         let how = match self.child.try_wait() {
             Ok(None) => return None,
             Ok(Some(status)) => describe(status),
@@ -57,7 +78,7 @@ impl Process {
         let log = std::fs::read_to_string(&self.log).unwrap_or_default();
         let mut last: Vec<&str> = log.lines().rev().take(TAIL).collect();
         last.reverse();
-        Some(format!("{} ended ({how}): {}", self.name, last.join(" | ")))
+        Some(Ended { name: self.name, how, last: last.join(" | ") })
     }
 }
 
@@ -123,6 +144,15 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let mut process = shell("echo one; echo two; echo three; echo four; exit 3", directory.path());
         let told = eventually(|| process.ended());
-        assert_eq!(told, "shell ended (exit code 3): two | three | four");
+        assert_eq!(told.to_string(), "shell ended (exit code 3): two | three | four");
+        assert!(!told.port_was_taken());
+    }
+
+    #[test]
+    fn a_process_whose_port_was_taken_is_told_by_its_last_words() {
+        let directory = tempfile::tempdir().unwrap();
+        let mut process =
+            shell("echo listen tcp 127.0.0.1:2379: bind: address already in use; exit 1", directory.path());
+        assert!(eventually(|| process.ended()).port_was_taken());
     }
 }

@@ -4,6 +4,8 @@ use std::ffi::OsString;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
+use thiserror::Error;
+
 /// The version of Kubernetes that `just control-plane` builds.
 const VERSION: &str = include_str!("../../control-plane/version");
 
@@ -24,9 +26,16 @@ struct Surroundings {
     path: Option<OsString>,
 }
 
-/// What of a control plane's programs is missing on this machine, where they are looked for and what to do; `None` where
-/// they are there.
-pub fn missing() -> Option<String> {
+/// A program of a control plane that is nowhere on this machine. Displayed with where it was looked for and what to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[error(
+    "there is no {0} in KUBEBUILDER_ASSETS, in the user's cache directory or on the PATH: \
+     `just control-plane` (e2e/control-plane/build) builds it, once"
+)]
+pub struct MissingProgram(&'static str);
+
+/// What of a control plane's programs is missing on this machine; `None` where they are there.
+pub fn missing() -> Option<MissingProgram> {
     Programs::find().err()
 }
 
@@ -34,8 +43,8 @@ impl Programs {
     /// Looks for each program in `KUBEBUILDER_ASSETS`, then where `just control-plane` puts them, then on `PATH`.
     ///
     /// # Errors
-    /// When one is nowhere: what is missing, where it was looked for and what to do.
-    pub(crate) fn find() -> Result<Self, String> {
+    /// When one is nowhere.
+    pub(crate) fn find() -> Result<Self, MissingProgram> {
         let surroundings = Surroundings {
             assets: std::env::var_os("KUBEBUILDER_ASSETS"),
             cache: std::env::var_os("XDG_CACHE_HOME"),
@@ -45,7 +54,7 @@ impl Programs {
         Self::among(&surroundings.places())
     }
 
-    fn among(places: &[PathBuf]) -> Result<Self, String> {
+    fn among(places: &[PathBuf]) -> Result<Self, MissingProgram> {
         Ok(Self {
             etcd: look_up("etcd", places)?,
             apiserver: look_up("kube-apiserver", places)?,
@@ -67,14 +76,9 @@ impl Surroundings {
     }
 }
 
-fn look_up(name: &str, places: &[PathBuf]) -> Result<PathBuf, String> {
+fn look_up(name: &'static str, places: &[PathBuf]) -> Result<PathBuf, MissingProgram> {
     let mut candidates = places.iter().map(|place| place.join(name));
-    candidates.find(|candidate| is_program(candidate)).ok_or_else(|| {
-        format!(
-            "there is no {name} in KUBEBUILDER_ASSETS, in the user's cache directory or on the PATH: \
-             `just control-plane` (e2e/control-plane/build) builds it, once"
-        )
-    })
+    candidates.find(|candidate| is_program(candidate)).ok_or(MissingProgram(name))
 }
 
 fn is_program(path: &Path) -> bool {
@@ -120,13 +124,13 @@ mod tests {
         fs::remove_file(directory.path().join("etcd")).unwrap();
         fs::create_dir(directory.path().join("etcd")).unwrap();
         let places = [directory.path().to_owned()];
-        let why = Programs::among(&places).unwrap_err();
+        let why = Programs::among(&places).unwrap_err().to_string();
         assert!(why.contains("no etcd ") && why.contains("just control-plane"), "{why}");
         install(directory.path(), "kube-apiserver");
         fs::remove_dir(directory.path().join("etcd")).unwrap();
         install(directory.path(), "etcd");
         fs::set_permissions(directory.path().join("kube-apiserver"), Permissions::from_mode(0o644)).unwrap();
-        assert!(Programs::among(&places).unwrap_err().contains("no kube-apiserver "));
+        assert_eq!(Programs::among(&places), Err(MissingProgram("kube-apiserver")));
     }
 
     #[rstest]

@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use anyhow::{Context as _, Result};
 use serde_json::{Value, json};
 
 use crate::users::User;
@@ -11,13 +12,13 @@ pub(super) struct Tokens(Vec<(User, String)>);
 
 impl Tokens {
     /// Tokens that nobody can guess: other users of the machine reach its loopback too.
-    pub(super) fn generate() -> Result<Self, String> {
+    pub(super) fn generate() -> Result<Self> {
         let token = |user| {
             let mut bytes = [0; 16];
-            getrandom::fill(&mut bytes).map_err(|error| format!("no random numbers: {error}"))?;
+            getrandom::fill(&mut bytes).context("no random numbers")?;
             Ok((user, hex::encode(bytes)))
         };
-        User::ALL.into_iter().map(token).collect::<Result<_, String>>().map(Self)
+        User::ALL.into_iter().map(token).collect::<Result<_>>().map(Self)
     }
 
     /// The API server's token file.

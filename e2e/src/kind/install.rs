@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
+use anyhow::{Context as _, Result, anyhow};
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::Pod;
 use kube::api::{Api, ListParams, LogParams, Patch, PatchParams};
@@ -12,7 +13,6 @@ use serde_json::{Value, json};
 use tokio::time::timeout;
 
 use super::settings::Settings;
-use crate::failure::explain;
 use crate::store::Key;
 use crate::tools;
 
@@ -36,27 +36,27 @@ pub(crate) struct Keys {
 
 impl Manifests {
     /// Those of the stage in the project's `kind-config`.
-    pub(super) async fn render(directory: &Path) -> Result<Self, String> {
+    pub(super) async fn render(directory: &Path) -> Result<Self> {
         let stage = directory.join("stage").display().to_string();
         Self::read(&tools::run("kubectl", &["kustomize", &stage]).await?)
     }
 
-    fn read(rendered: &str) -> Result<Self, String> {
-        let documents = stowage_sim::world::parse("kind-config/stage", rendered).map_err(|error| error.to_string())?;
+    fn read(rendered: &str) -> Result<Self> {
+        let documents = stowage_sim::world::parse("kind-config/stage", rendered)?;
         let objects = documents.into_iter().map(|document| serde_json::to_value(document.object));
-        objects.collect::<Result<_, _>>().map(Self).map_err(|error| error.to_string())
+        Ok(Self(objects.collect::<Result<_, _>>()?))
     }
 
-    pub(super) fn keys(&self) -> Result<Keys, String> {
+    pub(super) fn keys(&self) -> Result<Keys> {
         Ok(Keys { operator: self.key("store-admin")?, observer: self.key("store-observer")? })
     }
 
-    fn key(&self, secret: &str) -> Result<Key, String> {
+    fn key(&self, secret: &str) -> Result<Key> {
         let found = self.0.iter().find(|object| object["kind"] == "Secret" && object["metadata"]["name"] == secret);
         let text = |field: &str| found.and_then(|object| object["stringData"][field].as_str()).map(str::to_owned);
         match (text("AWS_ACCESS_KEY_ID"), text("AWS_SECRET_ACCESS_KEY")) {
             (Some(id), Some(secret)) => Ok(Key { id, secret }),
-            _ => Err(format!("the manifests have no key in a Secret {secret}")),
+            _ => Err(anyhow!("the manifests have no key in a Secret {secret}")),
         }
     }
 
@@ -67,7 +67,7 @@ impl Manifests {
         kubeconfig: &str,
         client: &Client,
         patience: Duration,
-    ) -> Result<(), String> {
+    ) -> Result<()> {
         let list = json!({"apiVersion": "v1", "kind": "List", "items": self.of(settings)}).to_string();
         let apply = ["--kubeconfig", kubeconfig, "apply", "--server-side", "-f", "-"];
         tools::feed("kubectl", &apply, Some(&list)).await?;
@@ -94,18 +94,18 @@ impl Manifests {
 }
 
 /// Changes a Deployment, and waits until its pods are those of the new state.
-pub(super) async fn change(client: &Client, name: &str, change: Value, patience: Duration) -> Result<(), String> {
+pub(super) async fn change(client: &Client, name: &str, change: Value, patience: Duration) -> Result<()> {
     let deployments: Api<Deployment> = Api::namespaced(client.clone(), NAMESPACE);
     let patched = deployments.patch(name, &PatchParams::default(), &Patch::Strategic(change)).await;
-    explain(format_args!("can't change Deployment {name}"), patched)?;
+    patched.with_context(|| format!("can't change Deployment {name}"))?;
     completed(client, name, patience).await
 }
 
-async fn completed(client: &Client, name: &str, patience: Duration) -> Result<(), String> {
+async fn completed(client: &Client, name: &str, patience: Duration) -> Result<()> {
     let deployments: Api<Deployment> = Api::namespaced(client.clone(), NAMESPACE);
     let waited = timeout(patience, await_condition(deployments, name, is_deployment_completed())).await;
-    let waited = waited.map_err(|_| format!("{name} did not run within {} s", patience.as_secs()))?;
-    waited.map(|_| ()).map_err(|error| format!("waiting for {name}: {error}"))
+    let waited = waited.map_err(|_| anyhow!("{name} did not run within {} s", patience.as_secs()))?;
+    waited.map(|_| ()).with_context(|| format!("waiting for {name}"))
 }
 
 /// Selects the pods of a Deployment.
@@ -114,12 +114,12 @@ pub(super) fn pods_of(name: &str) -> String {
 }
 
 /// What the pod of a Deployment has logged.
-pub(super) async fn log(client: &Client, name: &str) -> Result<String, String> {
+pub(super) async fn log(client: &Client, name: &str) -> Result<String> {
     let pods: Api<Pod> = Api::namespaced(client.clone(), NAMESPACE);
-    let listed = explain("can't list pods", pods.list(&ListParams::default().labels(&pods_of(name))).await)?;
-    let pod = listed.items.first().ok_or_else(|| format!("{name} has no pod"))?;
+    let listed = pods.list(&ListParams::default().labels(&pods_of(name))).await.context("can't list pods")?;
+    let pod = listed.items.first().with_context(|| format!("{name} has no pod"))?;
     let log = pods.logs(&pod.name_any(), &LogParams::default()).await;
-    explain(format_args!("can't read the log of {name}"), log)
+    log.with_context(|| format!("can't read the log of {name}"))
 }
 
 #[cfg(test)]
@@ -174,6 +174,6 @@ spec: {replicas: 1, template: {spec: {containers: [{name: store, image: 'stowage
         let manifests = Manifests::read(RENDERED).unwrap();
         let key = manifests.key("store-admin").unwrap();
         assert_eq!((&*key.id, &*key.secret), ("ID", "KEY"));
-        assert!(manifests.keys().is_err_and(|why| why.contains("store-observer")));
+        assert!(manifests.keys().is_err_and(|why| why.to_string().contains("store-observer")));
     }
 }

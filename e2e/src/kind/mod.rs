@@ -8,6 +8,7 @@ mod settings;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use anyhow::{Context as _, Result, anyhow, ensure};
 use kube::Client;
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use serde_json::json;
@@ -68,11 +69,11 @@ impl Drop for Name {
 
 impl Cluster {
     /// Makes a cluster of this name, with everything in it but an operator that runs.
-    pub(crate) async fn start(settings: &Settings, name: &str, patience: Duration) -> Result<Self, String> {
+    pub(crate) async fn start(settings: &Settings, name: &str, patience: Duration) -> Result<Self> {
         let start = Instant::now();
         let name = Name { cluster: name.to_owned(), keep: settings.keep };
         let directory = tempfile::Builder::new().prefix("stowage-e2e-").tempdir();
-        let directory = directory.map_err(|error| format!("can't make a temporary directory: {error}"))?;
+        let directory = directory.context("can't make a temporary directory")?;
         create(&name.cluster, settings, &directory.path().join(KUBECONFIG)).await?;
         let node = node(&name.cluster);
         let (store, gateway) = (reached(&node, STORE_PORT).await?, reached(&node, GATEWAY_PORT).await?);
@@ -95,7 +96,7 @@ impl Cluster {
     }
 
     /// A client of the API server: the administrator's, or a tenant's.
-    pub(crate) async fn client(&self, user: User) -> Result<Client, String> {
+    pub(crate) async fn client(&self, user: User) -> Result<Client> {
         let mut config = config(self.directory.path()).await?;
         if user == User::Tenant {
             config.auth_info.impersonate = Some(user.name().to_owned());
@@ -130,7 +131,7 @@ impl Cluster {
     }
 
     /// Has the gateway know the store by this backend's name; gives its URL for tenants.
-    pub(crate) async fn start_gateway(&self, backend: &str, patience: Duration) -> Result<String, String> {
+    pub(crate) async fn start_gateway(&self, backend: &str, patience: Duration) -> Result<String> {
         let stores = json!({"name": "STOWAGE_BACKEND", "value": format!("{backend}=http://stowage-store:9000")});
         let containers = json!([{"name": "gateway", "env": [stores]}]);
         let spec = json!({"spec": {"replicas": 1, "template": {"spec": {"containers": containers}}}});
@@ -142,12 +143,12 @@ impl Cluster {
                 sleep(LOOK).await;
             }
         };
-        timeout(patience, answers).await.map_err(|_| "the gateway does not answer".to_owned())?;
+        timeout(patience, answers).await.map_err(|_| anyhow!("the gateway does not answer"))?;
         Ok(self.gateway.clone())
     }
 
     /// The requests that the store has answered, from the one with this number on.
-    pub(crate) async fn store_requests(&self, first: usize) -> Result<Vec<S3Request>, String> {
+    pub(crate) async fn store_requests(&self, first: usize) -> Result<Vec<S3Request>> {
         let log = install::log(&self.client, "stowage-store").await?;
         // What isn't a request is what the store says of itself.
         Ok(log.lines().filter_map(|line| serde_json::from_str(line).ok()).skip(first).collect())
@@ -178,7 +179,7 @@ impl Cluster {
 
 const KUBECONFIG: &str = "kubeconfig";
 
-async fn create(name: &str, settings: &Settings, kubeconfig: &Path) -> Result<(), String> {
+async fn create(name: &str, settings: &Settings, kubeconfig: &Path) -> Result<()> {
     let (config, kubeconfig) = (settings.manifests.join("cluster.yaml"), kubeconfig.display().to_string());
     let config = config.display().to_string();
     let mut create = vec!["create", "cluster", "--name", name, "--config", &config, "--kubeconfig", &kubeconfig];
@@ -194,18 +195,18 @@ fn node(cluster: &str) -> String {
 }
 
 /// The URL at which a port of the node is reached from this machine.
-async fn reached(node: &str, port: u16) -> Result<String, String> {
+async fn reached(node: &str, port: u16) -> Result<String> {
     let told = tools::run("docker", &["port", node, &format!("{port}/tcp")]).await?;
     let address = told.lines().next().unwrap_or_default();
-    if address.is_empty() { Err(format!("{node} has no port {port} outside")) } else { Ok(format!("http://{address}")) }
+    ensure!(!address.is_empty(), "{node} has no port {port} outside");
+    Ok(format!("http://{address}"))
 }
 
-async fn config(directory: &Path) -> Result<kube::Config, String> {
-    let file = Kubeconfig::read_from(directory.join(KUBECONFIG)).map_err(|error| error.to_string())?;
-    let config = kube::Config::from_custom_kubeconfig(file, &KubeConfigOptions::default()).await;
-    config.map_err(|error| error.to_string())
+async fn config(directory: &Path) -> Result<kube::Config> {
+    let file = Kubeconfig::read_from(directory.join(KUBECONFIG))?;
+    Ok(kube::Config::from_custom_kubeconfig(file, &KubeConfigOptions::default()).await?)
 }
 
-fn client(config: &kube::Config) -> Result<Client, String> {
-    Client::try_from(config.clone()).map_err(|error| error.to_string())
+fn client(config: &kube::Config) -> Result<Client> {
+    Ok(Client::try_from(config.clone())?)
 }

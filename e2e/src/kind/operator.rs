@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+use anyhow::{Context as _, Error, Result, anyhow, bail, ensure};
 use futures::{AsyncBufReadExt as _, TryStreamExt as _};
 use jiff::SignedDuration;
 use k8s_openapi::api::apps::v1::Deployment as Object;
@@ -17,7 +18,6 @@ use tokio::time::timeout;
 
 use super::install::{NAMESPACE, pods_of};
 use crate::controls::Remote;
-use crate::failure::explain;
 use crate::log::Log;
 use crate::process::GRACE;
 use crate::tools::in_node;
@@ -51,7 +51,7 @@ impl Deployment {
     }
 
     /// Starts the operator with these arguments after `run`; what it logs goes to `log`.
-    pub(crate) async fn start(&self, arguments: &[String], log: &Log) -> Result<Deployed, String> {
+    pub(crate) async fn start(&self, arguments: &[String], log: &Log) -> Result<Deployed> {
         let arguments: Vec<&str> = ["run"].into_iter().chain(arguments.iter().map(String::as_str)).collect();
         let containers = json!([{"name": "operator", "args": arguments}]);
         self.patch(json!({"spec": {"replicas": 1, "template": {"spec": {"containers": containers}}}})).await?;
@@ -59,55 +59,55 @@ impl Deployment {
     }
 
     /// Ends what runs of it, if any does.
-    pub(crate) async fn stop(&self) -> Result<(), String> {
+    pub(crate) async fn stop(&self) -> Result<()> {
         self.patch(json!({"spec": {"replicas": 0}})).await?;
         let none = async {
             // A pod that goes tells each step of it, and then that it is gone.
             while let Some(pod) = self.any_pod().await? {
                 let gone = await_condition(self.pods(), &pod.name_any(), |pod: Option<&Pod>| pod.is_none()).await;
-                gone.map_err(|error| format!("waiting for the operator's pod to go: {error}"))?;
+                gone.context("waiting for the operator's pod to go")?;
             }
             Ok(())
         };
-        timeout(MOST, none).await.map_err(|_| format!("the operator's pod is there after {} s", MOST.as_secs()))?
+        timeout(MOST, none).await.map_err(|_| anyhow!("the operator's pod is there after {} s", MOST.as_secs()))?
     }
 
     fn pods(&self) -> Api<Pod> {
         Api::namespaced(self.client.clone(), NAMESPACE)
     }
 
-    async fn any_pod(&self) -> Result<Option<Pod>, String> {
+    async fn any_pod(&self) -> Result<Option<Pod>> {
         let listed = self.pods().list(&ListParams::default().labels(&pods_of(NAME))).await;
-        Ok(explain("can't list the operator's pods", listed)?.items.into_iter().next())
+        Ok(listed.context("can't list the operator's pods")?.items.into_iter().next())
     }
 
-    async fn patch(&self, patch: serde_json::Value) -> Result<(), String> {
+    async fn patch(&self, patch: serde_json::Value) -> Result<()> {
         let deployments: Api<Object> = Api::namespaced(self.client.clone(), NAMESPACE);
         let patched = deployments.patch(NAME, &PatchParams::default(), &Patch::Strategic(patch)).await;
-        explain("can't change the operator's Deployment", patched).map(|_| ())
+        patched.context("can't change the operator's Deployment").map(|_| ())
     }
 
     /// Waits for the pod's process. One that has ended already is not waited for.
-    async fn started(&self, log: &Log) -> Result<Deployed, String> {
+    async fn started(&self, log: &Log) -> Result<Deployed> {
         let config = watcher::Config::default().labels(&pods_of(NAME));
         let mut pods = Box::pin(watcher(self.pods(), config).default_backoff().touched_objects());
         let running = async {
-            while let Some(pod) = pods.try_next().await.map_err(|error| format!("waiting for the operator: {error}"))? {
+            while let Some(pod) = pods.try_next().await.context("waiting for the operator")? {
                 if let Some(ended) = terminated(&pod) {
-                    return Err(format!("the operator's container ended ({})", ended.exit_code));
+                    bail!("the operator's container ended ({})", ended.exit_code);
                 }
                 if let Some(container) = running(&pod) {
                     return Ok((pod.name_any(), container));
                 }
             }
-            Err("waiting for the operator came to an end".to_owned())
+            Err(anyhow!("waiting for the operator came to an end"))
         };
         let started = timeout(MOST, running).await;
         let (pod, container) =
-            started.map_err(|_| format!("the operator's pod did not run within {} s", MOST.as_secs()))??;
+            started.map_err(|_| anyhow!("the operator's pod did not run within {} s", MOST.as_secs()))??;
         let inspect = ["crictl", "inspect", "--output", "go-template", "--template", "{{.info.pid}}", &container];
         let told = in_node(&self.node, &inspect).await?;
-        let process = told.trim().parse().map_err(|_| format!("{container} has no process: {told}"))?;
+        let process = told.trim().parse().map_err(|_| anyhow!("{container} has no process: {told}"))?;
         let follower = tokio::spawn(follow(self.pods(), pod.clone(), log.clone()));
         Ok(Deployed { deployment: self.clone(), pod, process, log: log.clone(), follower })
     }
@@ -115,7 +115,7 @@ impl Deployment {
 
 impl Deployed {
     /// Resolves when the process ends by itself, with what it said last.
-    pub(crate) async fn ended(&self) -> String {
+    pub(crate) async fn ended(&self) -> Error {
         let ended = |pod: Option<&Pod>| pod.is_none_or(|pod| terminated(pod).is_some());
         let how = match await_condition(self.deployment.pods(), &self.pod, ended).await {
             Ok(Some(pod)) => {
@@ -124,51 +124,51 @@ impl Deployed {
             Ok(None) => "its pod is gone".to_owned(),
             Err(error) => error.to_string(),
         };
-        format!("the operator ended ({how}): {}", self.log.tail().join(" | "))
+        anyhow!("the operator ended ({how}): {}", self.log.tail().join(" | "))
     }
 
     /// Has the pod deleted, which sends SIGTERM, and waits for the end.
     ///
     /// # Errors
     /// When it takes more than 10 s or ends with another code than 0.
-    pub(crate) async fn terminate(self) -> Result<(), String> {
+    pub(crate) async fn terminate(self) -> Result<()> {
         self.deployment.patch(json!({"spec": {"replicas": 0}})).await?;
         let ended = |pod: Option<&Pod>| pod.is_none_or(|pod| terminated(pod).is_some());
         let waited = timeout(MOST, await_condition(self.deployment.pods(), &self.pod, ended)).await;
-        let waited = waited.map_err(|_| format!("still running {} s after SIGTERM", MOST.as_secs()))?;
-        let pod = waited.map_err(|error| format!("waiting for the operator's end: {error}"))?;
+        let waited = waited.map_err(|_| anyhow!("still running {} s after SIGTERM", MOST.as_secs()))?;
+        let pod = waited.context("waiting for the operator's end")?;
         self.deployment.stop().await?;
         // A pod that is gone without having told how it ended tells that in its last event, which a watch may miss.
-        let pod = pod.ok_or("the operator's pod went without a word of how its process ended")?;
+        let pod = pod.context("the operator's pod went without a word of how its process ended")?;
         ended_well(&pod)
     }
 
     /// Ends it with SIGKILL, as a crashing node would. From now on nothing that it asks for is carried out: the way into
     /// the node takes longer than some of its work, and the kubelet gets no chance to start it again.
-    pub(crate) async fn die(&mut self) -> Result<(), String> {
+    pub(crate) async fn die(&mut self) -> Result<()> {
         self.deployment.proxy.end_life().await?;
         self.signal("KILL").await?;
         self.deployment.stop().await
     }
 
     /// Starts it again, after its death.
-    pub(crate) async fn start_again(&mut self) -> Result<(), String> {
+    pub(crate) async fn start_again(&mut self) -> Result<()> {
         self.deployment.patch(json!({"spec": {"replicas": 1}})).await?;
         *self = self.deployment.started(&self.log).await?;
         Ok(())
     }
 
     /// Stops its process where it is.
-    pub(crate) async fn pause(&self) -> Result<(), String> {
+    pub(crate) async fn pause(&self) -> Result<()> {
         self.signal("STOP").await
     }
 
     /// Lets it go on.
-    pub(crate) async fn resume(&self) -> Result<(), String> {
+    pub(crate) async fn resume(&self) -> Result<()> {
         self.signal("CONT").await
     }
 
-    async fn signal(&self, signal: &str) -> Result<(), String> {
+    async fn signal(&self, signal: &str) -> Result<()> {
         // A node has no `kill` but its shell's.
         let command = format!("kill -{signal} {}", self.process);
         in_node(&self.deployment.node, &["sh", "-c", &command]).await.map(|_| ())
@@ -201,11 +201,9 @@ fn terminated(pod: &Pod) -> Option<&ContainerStateTerminated> {
 }
 
 /// Whether a pod's process ended with 0, in time after the pod was to go.
-fn ended_well(pod: &Pod) -> Result<(), String> {
-    let ended = terminated(pod).ok_or("the operator's process has not ended")?;
-    if ended.exit_code != 0 {
-        return Err(format!("SIGTERM: exit code {}, not 0", ended.exit_code));
-    }
+fn ended_well(pod: &Pod) -> Result<()> {
+    let ended = terminated(pod).context("the operator's process has not ended")?;
+    ensure!(ended.exit_code == 0, "SIGTERM: exit code {}, not 0", ended.exit_code);
     let grace = SignedDuration::from_secs(pod.metadata.deletion_grace_period_seconds.unwrap_or_default());
     let (Some(gone_by), Some(ended)) = (&pod.metadata.deletion_timestamp, &ended.finished_at) else {
         return Ok(());
@@ -213,7 +211,8 @@ fn ended_well(pod: &Pod) -> Result<(), String> {
     let took = ended.0.duration_since(gone_by.0 - grace);
     // Both are in whole seconds.
     let most = SignedDuration::try_from(GRACE).unwrap_or_default() + SignedDuration::from_secs(1);
-    if took <= most { Ok(()) } else { Err(format!("it took {} s after SIGTERM", took.as_secs())) }
+    ensure!(took <= most, "it took {} s after SIGTERM", took.as_secs());
+    Ok(())
 }
 
 /// Copies the log of a pod until that ends.
@@ -273,6 +272,6 @@ mod tests {
     #[case(1, "2026-11-22T02:00:01Z", Err("SIGTERM: exit code 1, not 0"))]
     fn an_end_is_judged_by_code_and_time(#[case] code: i32, #[case] at: &str, #[case] expected: Result<(), &str>) {
         let ended = pod(json!({"terminated": {"exitCode": code, "finishedAt": at}}), json!({}), true);
-        assert_eq!(ended_well(&ended), expected.map_err(str::to_owned));
+        assert_eq!(ended_well(&ended).map_err(|why| why.to_string()), expected.map_err(str::to_owned));
     }
 }

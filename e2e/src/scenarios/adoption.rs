@@ -1,5 +1,6 @@
 //! A bucket that was there before its claim.
 
+use anyhow::{Context as _, Result, anyhow, ensure};
 use futures::TryStreamExt as _;
 use k8s_openapi::api::core::v1::Event;
 use kube::api::{Api, Patch, PatchParams};
@@ -7,12 +8,11 @@ use kube::runtime::{WatchStreamExt as _, watcher};
 use serde_json::json;
 use stowage_operator::api::BucketOrigin;
 
-use crate::failure::{check, explain};
 use crate::stage::Stage;
 use crate::world::World;
 
 /// Somebody's bucket is taken over when that is allowed, used, and left as it was found.
-pub(super) async fn play(world: &World) -> Result<String, String> {
+pub(super) async fn play(world: &World) -> Result<String> {
     let stage = world.stage("adopt").await?;
     let mut operator = stage.start_operator(&[]).await?;
     let bucket = stage.under(&mut operator, taken_over(&stage)).await?;
@@ -20,7 +20,7 @@ pub(super) async fn play(world: &World) -> Result<String, String> {
     Ok(format!("bucket {bucket} was refused, then taken over, and left with what is in it and without a change"))
 }
 
-async fn taken_over(stage: &Stage<'_>) -> Result<String, String> {
+async fn taken_over(stage: &Stage<'_>) -> Result<String> {
     let store = &stage.world.store;
     let bucket = format!("{}-data", stage.tenant);
     store.make(&bucket).await?;
@@ -30,36 +30,36 @@ async fn taken_over(stage: &Stage<'_>) -> Result<String, String> {
 
     let any = Patch::Merge(json!({"spec": {"adoptionPolicy": "Any"}}));
     let patched = stage.backends().patch(&stage.backend, &PatchParams::default(), &any).await;
-    explain("can't patch the backend", patched)?;
+    patched.context("can't patch the backend")?;
     let claim = stage.ready("data").await?;
     let origin = claim.status.as_ref().and_then(|status| status.bucket_origin);
-    check(origin == Some(BucketOrigin::Adopted), || format!("the origin is {origin:?}"))?;
+    ensure!(origin == Some(BucketOrigin::Adopted), "the origin is {origin:?}");
 
     stage.delete(&claim).await?;
     stage.nothing_left(&claim).await?;
     told(stage, "BucketRetained").await?;
     let left = store.keys(&bucket).await?;
-    check(left.len() == 1, || format!("bucket {bucket} holds {left:?}"))?;
+    ensure!(left.len() == 1, "bucket {bucket} holds {left:?}");
     let tags = store.tags(&bucket).await?.unwrap_or_default();
-    check(tags.is_empty(), || format!("bucket {bucket} was given the tags {tags:?}"))?;
+    ensure!(tags.is_empty(), "bucket {bucket} was given the tags {tags:?}");
     stage.world.unchanged_by_operator(&bucket).await?;
     Ok(bucket)
 }
 
 /// Waits for an event in the tenant's namespace with this reason.
-async fn told(stage: &Stage<'_>, reason: &str) -> Result<(), String> {
+async fn told(stage: &Stage<'_>, reason: &str) -> Result<()> {
     let events: Api<Event> = Api::namespaced(stage.world.client.clone(), &stage.tenant);
     let mut stream = std::pin::pin!(watcher(events, watcher::Config::default()).default_backoff().applied_objects());
     let heard = async {
-        while let Some(event) = stream.try_next().await.map_err(|error| error.to_string())? {
+        while let Some(event) = stream.try_next().await? {
             if event.reason.as_deref() == Some(reason) {
                 return Ok(());
             }
         }
-        Err("the events ended".to_owned())
+        Err(anyhow!("the events ended"))
     };
     let patience = stage.world.patience;
     tokio::time::timeout(patience, heard)
         .await
-        .map_err(|_| format!("no event {reason} within {} s", patience.as_secs()))?
+        .map_err(|_| anyhow!("no event {reason} within {} s", patience.as_secs()))?
 }

@@ -1,5 +1,6 @@
 //! A backend goes before its claims.
 
+use anyhow::{Context as _, Result, ensure};
 use kube::ResourceExt;
 use kube::api::DeleteParams;
 use kube::runtime::wait::conditions::is_deleted;
@@ -7,11 +8,10 @@ use serde_json::json;
 use stowage_operator::api::Phase;
 use stowage_operator::api::wire::Role;
 
-use crate::failure::{check, explain};
 use crate::stage::Stage;
 use crate::world::World;
 
-pub(super) async fn first(world: &World) -> Result<String, String> {
+pub(super) async fn first(world: &World) -> Result<String> {
     let stage = world.stage("backend").await?;
     let mut operator = stage.start_operator(&[]).await?;
     stage.under(&mut operator, without_backend(&stage)).await?;
@@ -19,7 +19,7 @@ pub(super) async fn first(world: &World) -> Result<String, String> {
     Ok("the retaining claim went without its backend, the deleting one when that was back".to_owned())
 }
 
-async fn without_backend(stage: &Stage<'_>) -> Result<(), String> {
+async fn without_backend(stage: &Stage<'_>) -> Result<()> {
     let store = &stage.world.store;
     let kept = stage.claim("kept", json!({})).await?;
     let emptied = stage.claim("emptied", json!({"deletionPolicy": "Delete", "forceDelete": true})).await?;
@@ -31,32 +31,33 @@ async fn without_backend(stage: &Stage<'_>) -> Result<(), String> {
     for claim in [&kept, &emptied] {
         let shown = stage.shows(&claim.name_any(), "BackendNotReady").await?;
         let phase = shown.status.and_then(|status| status.phase);
-        check(phase == Some(Phase::Bound), || format!("without its backend a claim's phase is {phase:?}"))?;
+        ensure!(phase == Some(Phase::Bound), "without its backend a claim's phase is {phase:?}");
         let keys = stage.internal(claim, Role::VirtualCredential).await?.len();
-        check(keys == 1, || format!("without its backend a claim has {keys} keys"))?;
+        ensure!(keys == 1, "without its backend a claim has {keys} keys");
     }
 
     stage.delete(&kept).await?;
     stage.nothing_left(&kept).await?;
     let left = store.keys(&format!("{}-kept", stage.tenant)).await?;
-    check(left.len() == 1, || format!("the retained bucket holds {left:?}"))?;
+    ensure!(left.len() == 1, "the retained bucket holds {left:?}");
 
     stage.ask_to_delete("emptied").await?;
     stage.shows("emptied", "DeletionBlocked").await?;
     let keys = stage.internal(&emptied, Role::VirtualCredential).await?.len();
-    check(keys == 0, || format!("a claim that is being deleted has {keys} keys"))?;
+    ensure!(keys == 0, "a claim that is being deleted has {keys} keys");
     stage.make_backend().await?;
     stage.gone(&emptied).await?;
     stage.nothing_left(&emptied).await?;
     let left = store.tags(&format!("{}-emptied", stage.tenant)).await?;
-    check(left.is_none(), || "the bucket is still there".to_owned())
+    ensure!(left.is_none(), "the bucket is still there");
+    Ok(())
 }
 
 /// Deletes the backend, which nothing holds back.
-async fn delete_backend(stage: &Stage<'_>) -> Result<(), String> {
+async fn delete_backend(stage: &Stage<'_>) -> Result<()> {
     let backends = stage.backends();
-    let found = explain("no backend", backends.get(&stage.backend).await)?;
-    explain("can't delete the backend", backends.delete(&stage.backend, &DeleteParams::default()).await)?;
+    let found = backends.get(&stage.backend).await.context("no backend")?;
+    backends.delete(&stage.backend, &DeleteParams::default()).await.context("can't delete the backend")?;
     let uid = found.uid().unwrap_or_default();
     stage.world.wait(&backends, &stage.backend, "gone", is_deleted(&uid)).await.map(|_| ())
 }

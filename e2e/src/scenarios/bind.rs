@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use anyhow::{Context as _, Result, ensure};
 use k8s_openapi::api::core::v1::{Namespace, Secret};
 use kube::api::Api;
 use kube::runtime::wait::conditions::is_deleted;
@@ -10,7 +11,6 @@ use serde_json::json;
 use stowage_operator::api::wire::{self, Role};
 use stowage_operator::api::{BucketClaim, BucketOrigin, BucketRecord, Phase};
 
-use crate::failure::{check, explain};
 use crate::objects::text;
 use crate::stage::{GATEWAY, Stage};
 use crate::world::World;
@@ -19,7 +19,7 @@ const CLAIM: &str = "data";
 /// Roles of the Secrets that a bound claim without public access has in the operator namespace.
 const ROLES: [Role; 2] = [Role::BucketRecord, Role::VirtualCredential];
 
-pub(super) async fn play(world: &World) -> Result<String, String> {
+pub(super) async fn play(world: &World) -> Result<String> {
     let stage = world.stage("bind").await?;
     let mut operator = stage.start_operator(&[]).await?;
     let bucket = stage.under(&mut operator, round_trip(&stage)).await?;
@@ -27,23 +27,23 @@ pub(super) async fn play(world: &World) -> Result<String, String> {
     Ok(format!("bucket {bucket} made, kept and adopted again; the operator ended on SIGTERM"))
 }
 
-async fn round_trip(stage: &Stage<'_>) -> Result<String, String> {
+async fn round_trip(stage: &Stage<'_>) -> Result<String> {
     stage.claim(CLAIM, json!({"quota": {"hard": "1.5Gi"}})).await?;
     let claim = stage.ready(CLAIM).await?;
     let bucket = check_bound(stage, &claim, BucketOrigin::Created).await?;
     check_tags(stage, &claim, &bucket).await?;
-    let consumer = explain("no consumer Secret", stage.secrets(&stage.tenant).get(&consumer_name()).await)?;
+    let consumer = stage.secrets(&stage.tenant).get(&consumer_name()).await.context("no consumer Secret")?;
 
     stage.delete(&claim).await?;
     for role in ROLES {
         let left = stage.internal(&claim, role).await?;
-        check(left.is_empty(), || format!("{} Secrets of role {} are left", left.len(), role.as_str()))?;
+        ensure!(left.is_empty(), "{} Secrets of role {} are left", left.len(), role.as_str());
     }
     let uid = consumer.uid().unwrap_or_default();
     let secrets = stage.secrets(&stage.tenant);
     stage.world.wait(&secrets, &consumer_name(), "gone", is_deleted(&uid)).await?;
     let kept = stage.world.store.tags(&bucket).await?;
-    check(kept.is_some(), || format!("bucket {bucket} is gone with its claim"))?;
+    ensure!(kept.is_some(), "bucket {bucket} is gone with its claim");
 
     stage.claim(CLAIM, json!({})).await?;
     let again = stage.ready(CLAIM).await?;
@@ -55,34 +55,34 @@ fn consumer_name() -> String {
 }
 
 /// What a bound claim looks like. Returns the bucket's name.
-async fn check_bound(stage: &Stage<'_>, claim: &BucketClaim, origin: BucketOrigin) -> Result<String, String> {
+async fn check_bound(stage: &Stage<'_>, claim: &BucketClaim, origin: BucketOrigin) -> Result<String> {
     let status = claim.status.clone().unwrap_or_default();
-    check(status.phase == Some(Phase::Bound), || format!("the phase is {:?}", status.phase))?;
-    check(status.bucket_origin == Some(origin), || format!("the origin is {:?}", status.bucket_origin))?;
-    let bucket = status.bucket_name.ok_or("the status names no bucket")?;
+    ensure!(status.phase == Some(Phase::Bound), "the phase is {:?}", status.phase);
+    ensure!(status.bucket_origin == Some(origin), "the origin is {:?}", status.bucket_origin);
+    let bucket = status.bucket_name.context("the status names no bucket")?;
     let expected = format!("{}-{CLAIM}", stage.tenant);
-    check(bucket == expected, || format!("the bucket is {bucket}, not {expected}"))?;
+    ensure!(bucket == expected, "the bucket is {bucket}, not {expected}");
 
-    let consumer = explain("no consumer Secret", stage.secrets(&stage.tenant).get(&consumer_name()).await)?;
+    let consumer = stage.secrets(&stage.tenant).get(&consumer_name()).await.context("no consumer Secret")?;
     check_consumer(claim, &consumer, &bucket)?;
     for role in ROLES {
         let found = stage.internal(claim, role).await?.len();
-        check(found == 1, || format!("there are {found} Secrets of role {}", role.as_str()))?;
+        ensure!(found == 1, "there are {found} Secrets of role {}", role.as_str());
     }
     let credential = stage.internal(claim, Role::VirtualCredential).await?.remove(0);
     for (internal, shown) in [("access_key_id", "AWS_ACCESS_KEY_ID"), ("secret_access_key", "AWS_SECRET_ACCESS_KEY")] {
         let same = text(&credential, internal) == text(&consumer, shown);
-        check(same, || format!("{shown} of the consumer Secret is not that of the credential"))?;
+        ensure!(same, "{shown} of the consumer Secret is not that of the credential");
     }
-    check(text(&credential, "bucket_name") == bucket, || "the credential is for another bucket".to_owned())?;
+    ensure!(text(&credential, "bucket_name") == bucket, "the credential is for another bucket");
     let record = stage.internal(claim, Role::BucketRecord).await?.remove(0);
-    let record = BucketRecord::read(&record).map_err(|error| error.to_string())?;
+    let record = BucketRecord::read(&record)?;
     let adopted = origin == BucketOrigin::Adopted;
-    check(record.bucket.as_str() == bucket && record.adopted == adopted, || format!("the record says {record:?}"))?;
+    ensure!(record.bucket.as_str() == bucket && record.adopted == adopted, "the record says {record:?}");
     Ok(bucket)
 }
 
-fn check_consumer(claim: &BucketClaim, consumer: &Secret, bucket: &str) -> Result<(), String> {
+fn check_consumer(claim: &BucketClaim, consumer: &Secret, bucket: &str) -> Result<()> {
     let mut keys = BTreeSet::from([
         "AWS_ACCESS_KEY_ID",
         "AWS_SECRET_ACCESS_KEY",
@@ -96,26 +96,28 @@ fn check_consumer(claim: &BucketClaim, consumer: &Secret, bucket: &str) -> Resul
     if claim.spec.quota.is_some() {
         keys.insert("QUOTA_HARD_BYTES");
         let quota = text(consumer, "QUOTA_HARD_BYTES");
-        check(quota == "1610612736", || format!("QUOTA_HARD_BYTES is {quota}"))?;
+        ensure!(quota == "1610612736", "QUOTA_HARD_BYTES is {quota}");
     }
     let found: BTreeSet<&str> = consumer.data.iter().flatten().map(|(key, _)| key.as_str()).collect();
-    check(found == keys, || format!("the consumer Secret has the keys {found:?}"))?;
-    check(text(consumer, "BUCKET_NAME") == bucket, || "BUCKET_NAME is another".to_owned())?;
-    check(text(consumer, "AWS_ENDPOINT_URL") == GATEWAY, || "AWS_ENDPOINT_URL is another".to_owned())?;
-    let owner = claim.controller_owner_ref(&()).ok_or("the claim has no UID")?;
+    ensure!(found == keys, "the consumer Secret has the keys {found:?}");
+    ensure!(text(consumer, "BUCKET_NAME") == bucket, "BUCKET_NAME is another");
+    ensure!(text(consumer, "AWS_ENDPOINT_URL") == GATEWAY, "AWS_ENDPOINT_URL is another");
+    let owner = claim.controller_owner_ref(&()).context("the claim has no UID")?;
     let owners = consumer.owner_references();
     let owned = owners.iter().any(|found| found.uid == owner.uid && found.controller == Some(true));
-    check(owned, || format!("the consumer Secret's owners are {owners:?}"))
+    ensure!(owned, "the consumer Secret's owners are {owners:?}");
+    Ok(())
 }
 
-async fn check_tags(stage: &Stage<'_>, claim: &BucketClaim, bucket: &str) -> Result<(), String> {
+async fn check_tags(stage: &Stage<'_>, claim: &BucketClaim, bucket: &str) -> Result<()> {
     let namespaces: Api<Namespace> = Api::all(stage.world.client.clone());
-    let installation = explain("can't read namespace kube-system", namespaces.get("kube-system").await)?;
+    let installation = namespaces.get("kube-system").await.context("can't read namespace kube-system")?;
     let expected = BTreeMap::from([
         (wire::TAG_INSTALLATION.to_owned(), installation.uid().unwrap_or_default()),
         (wire::TAG_CLAIM.to_owned(), format!("{}/{CLAIM}", stage.tenant)),
         (wire::TAG_CLAIM_UID.to_owned(), claim.uid().unwrap_or_default()),
     ]);
     let tags = stage.world.store.tags(bucket).await?;
-    check(tags.as_ref() == Some(&expected), || format!("the tags of {bucket} are {tags:?}"))
+    ensure!(tags.as_ref() == Some(&expected), "the tags of {bucket} are {tags:?}");
+    Ok(())
 }

@@ -1,16 +1,16 @@
 //! What two may not share.
 
+use anyhow::{Context as _, Result, ensure};
 use k8s_openapi::api::core::v1::Secret;
 use kube::api::PostParams;
 use serde_json::json;
 use stowage_operator::api::wire::Role;
 
-use crate::failure::{check, explain};
 use crate::objects::from_json;
 use crate::stage::Stage;
 use crate::world::World;
 
-pub(super) async fn name(world: &World) -> Result<String, String> {
+pub(super) async fn name(world: &World) -> Result<String> {
     let stage = world.stage("name").await?;
     let mut operator = stage.start_operator(&[]).await?;
     stage.under(&mut operator, one_name(&stage)).await?;
@@ -18,7 +18,7 @@ pub(super) async fn name(world: &World) -> Result<String, String> {
     Ok("the second claim waited, and was bound once the first was gone".to_owned())
 }
 
-async fn one_name(stage: &Stage<'_>) -> Result<(), String> {
+async fn one_name(stage: &Stage<'_>) -> Result<()> {
     let bucket = format!("{}-shared", stage.tenant);
     let spec = json!({"bucketName": bucket});
     stage.claim("first", spec.clone()).await?;
@@ -27,18 +27,19 @@ async fn one_name(stage: &Stage<'_>) -> Result<(), String> {
     stage.shows("second", "BucketNameConflict").await?;
     for role in [Role::BucketRecord, Role::VirtualCredential] {
         let held = stage.internal(&second, role).await?;
-        check(held.is_empty(), || format!("the loser holds a Secret of role {}", role.as_str()))?;
+        ensure!(held.is_empty(), "the loser holds a Secret of role {}", role.as_str());
     }
     // Otherwise the retained bucket would be in the second claim's way: its tags name the first.
     stage.world.store.remove(&bucket).await?;
     stage.delete(&first).await?;
     let bound = stage.ready("second").await?;
-    let tags = stage.world.store.tags(&bucket).await?.ok_or("the second claim is bound without a bucket")?;
+    let tags = stage.world.store.tags(&bucket).await?.context("the second claim is bound without a bucket")?;
     let holder = tags.get(stowage_operator::api::wire::TAG_CLAIM_UID);
-    check(holder == bound.metadata.uid.as_ref(), || format!("the tags of {bucket} are {tags:?}"))
+    ensure!(holder == bound.metadata.uid.as_ref(), "the tags of {bucket} are {tags:?}");
+    Ok(())
 }
 
-pub(super) async fn secret(world: &World) -> Result<String, String> {
+pub(super) async fn secret(world: &World) -> Result<String> {
     let stage = world.stage("secret").await?;
     let mut operator = stage.start_operator(&[]).await?;
     stage.under(&mut operator, foreign_secret(&stage)).await?;
@@ -46,16 +47,17 @@ pub(super) async fn secret(world: &World) -> Result<String, String> {
     Ok("the other's Secret is as it was; the claim let go of everything when deleted".to_owned())
 }
 
-async fn foreign_secret(stage: &Stage<'_>) -> Result<(), String> {
+async fn foreign_secret(stage: &Stage<'_>) -> Result<()> {
     let secrets = stage.secrets(&stage.tenant);
     let foreign: Secret =
         from_json(json!({"metadata": {"name": "data-s3"}, "stringData": {"AWS_ACCESS_KEY_ID": "somebody's"}}));
-    let before = explain("can't make the Secret", secrets.create(&PostParams::default(), &foreign).await)?;
+    let before = secrets.create(&PostParams::default(), &foreign).await.context("can't make the Secret")?;
     stage.claim("data", json!({})).await?;
     let claim = stage.shows("data", "SecretConflict").await?;
     stage.delete(&claim).await?;
-    let after = explain("the other's Secret is gone", secrets.get("data-s3").await)?;
-    check(after == before, || "the other's Secret was changed".to_owned())?;
+    let after = secrets.get("data-s3").await.context("the other's Secret is gone")?;
+    ensure!(after == before, "the other's Secret was changed");
     let left = stage.internal(&claim, Role::VirtualCredential).await?;
-    check(left.is_empty(), || "a credential is left".to_owned())
+    ensure!(left.is_empty(), "a credential is left");
+    Ok(())
 }

@@ -7,6 +7,7 @@
 use std::num::NonZeroU64;
 use std::pin::{Pin, pin};
 
+use anyhow::{Context as _, Result, bail, ensure};
 use jiff::{SignedDuration, Timestamp};
 use serde_json::json;
 use stowage_operator::api::BucketClaim;
@@ -15,7 +16,6 @@ use stowage_sim::effects::{Answer, Call, CallPattern, CrashPoint, EffectPattern,
 
 use super::rotation::{expiry, limit};
 use super::whole::{given, whole};
-use crate::failure::{check, explain};
 use crate::objects::text;
 use crate::stage::Stage;
 use crate::way::Calls;
@@ -49,14 +49,14 @@ enum Played {
 }
 
 /// From the operator's start until a claim is bound that is made then.
-pub(super) async fn create(world: &World) -> Result<String, String> {
+pub(super) async fn create(world: &World) -> Result<String> {
     let stage = world.stage("crash-create").await?;
     // The first operator finds a backend that nobody has looked at; all others find what it left.
     is_bound(&stage, "first", &Plan::default()).await?;
     at_each_effect(&stage, async |name, plan| is_bound(&stage, &name, &plan).await).await
 }
 
-async fn is_bound(stage: &Stage<'_>, name: &str, plan: &Plan) -> Result<Played, String> {
+async fn is_bound(stage: &Stage<'_>, name: &str, plan: &Plan) -> Result<Played> {
     let way = stage.way()?;
     let first = way.calls().await?.count();
     way.plan(plan.clone(), "create").await?;
@@ -81,7 +81,7 @@ async fn is_bound(stage: &Stage<'_>, name: &str, plan: &Plan) -> Result<Played, 
 }
 
 /// From the request to delete a claim until it is gone with its bucket.
-pub(super) async fn delete(world: &World) -> Result<String, String> {
+pub(super) async fn delete(world: &World) -> Result<String> {
     let stage = world.stage("crash-delete").await?;
     let mut operator = stage.start_operator(&DEADLINE).await?;
     let told = stage.under(&mut operator, async {
@@ -92,7 +92,7 @@ pub(super) async fn delete(world: &World) -> Result<String, String> {
     Ok(told)
 }
 
-async fn is_gone(stage: &Stage<'_>, name: &str, plan: Plan) -> Result<Played, String> {
+async fn is_gone(stage: &Stage<'_>, name: &str, plan: Plan) -> Result<Played> {
     let (way, store) = (stage.way()?, &stage.world.store);
     let made = way.calls().await?.count();
     stage.claim(name, json!({"deletionPolicy": "Delete", "forceDelete": true})).await?;
@@ -116,14 +116,14 @@ async fn is_gone(stage: &Stage<'_>, name: &str, plan: Plan) -> Result<Played, St
     stage.gone(&claim).await?;
     stage.nothing_left(&claim).await?;
     let left = store.tags(&bucket).await?;
-    check(left.is_none(), || format!("bucket {bucket} is still there"))?;
-    let consumer = explain("no answer", stage.secrets(&stage.tenant).get_opt(&format!("{name}-s3")).await)?;
-    check(consumer.is_none(), || format!("the consumer Secret of claim {name} is still there"))?;
+    ensure!(left.is_none(), "bucket {bucket} is still there");
+    let consumer = stage.secrets(&stage.tenant).get_opt(&format!("{name}-s3")).await.context("no answer")?;
+    ensure!(consumer.is_none(), "the consumer Secret of claim {name} is still there");
     Ok(played)
 }
 
 /// From the request for a rotation until the old key is stamped.
-pub(super) async fn rotate(world: &World) -> Result<String, String> {
+pub(super) async fn rotate(world: &World) -> Result<String> {
     let stage = world.stage("crash-rotate").await?;
     let mut operator = stage.start_operator(&DEADLINE).await?;
     let told = stage.under(&mut operator, async {
@@ -141,7 +141,7 @@ pub(super) async fn rotate(world: &World) -> Result<String, String> {
     Ok(told)
 }
 
-async fn is_rotated(stage: &Stage<'_>, name: &str, plan: Plan) -> Result<Played, String> {
+async fn is_rotated(stage: &Stage<'_>, name: &str, plan: Plan) -> Result<Played> {
     let way = stage.way()?;
     let old = given(stage, &stage.ready(name).await?).await?.key_id;
     quiet(stage, 0, |_| true).await?;
@@ -162,18 +162,18 @@ async fn is_rotated(stage: &Stage<'_>, name: &str, plan: Plan) -> Result<Played,
     let keys = stage.internal(&claim, Role::VirtualCredential).await?;
     let (leaving, current): (Vec<_>, Vec<_>) = keys.iter().partition(|key| expiry(key).is_some());
     let ([leaving], [current]) = (&leaving[..], &current[..]) else {
-        return Err(format!("of the keys of claim {name} {} expire, and {} don't", leaving.len(), current.len()));
+        bail!("of the keys of claim {name} {} expire, and {} don't", leaving.len(), current.len());
     };
-    check(text(leaving, "access_key_id") == old, || format!("another key than {old} of claim {name} expires"))?;
+    ensure!(text(leaving, "access_key_id") == old, "another key than {old} of claim {name} expires");
     let earliest = asked + SignedDuration::from_secs(OVERLAP);
-    check(expiry(leaving).is_some_and(|end| end >= earliest), || format!("key {old} expires before {earliest}"))?;
+    ensure!(expiry(leaving).is_some_and(|end| end >= earliest), "key {old} expires before {earliest}");
     let shown = given(stage, &claim).await?.key_id;
-    check(text(current, "access_key_id") == shown, || format!("claim {name} shows key {shown}, which is not current"))?;
+    ensure!(text(current, "access_key_id") == shown, "claim {name} shows key {shown}, which is not current");
     Ok(played)
 }
 
 /// Waits until the request is handled and the old key on its way out.
-async fn switched_and_stamped(stage: &Stage<'_>, name: &str, old: &str) -> Result<BucketClaim, String> {
+async fn switched_and_stamped(stage: &Stage<'_>, name: &str, old: &str) -> Result<BucketClaim> {
     let handled = |claim: Option<&BucketClaim>| {
         let status = claim.and_then(|claim| claim.status.as_ref());
         status.is_some_and(|status| status.handled_rotate_request.as_deref() == Some(REQUEST))
@@ -182,7 +182,7 @@ async fn switched_and_stamped(stage: &Stage<'_>, name: &str, old: &str) -> Resul
     let stamped = |key: Option<&_>| key.is_some_and(|key| expiry(key).is_some());
     let secret = format!("vc-{}", old.to_lowercase());
     stage.world.wait(&stage.secrets(&stage.system), &secret, "stamped", stamped).await?;
-    claim.ok_or_else(|| format!("claim {name} is gone"))
+    claim.with_context(|| format!("claim {name} is gone"))
 }
 
 fn name(index: usize) -> String {
@@ -190,24 +190,21 @@ fn name(index: usize) -> String {
 }
 
 /// Plays without a crash, and then with one at each effect that there was. Each play has a claim of its own.
-async fn at_each_effect(
-    stage: &Stage<'_>,
-    play: impl AsyncFn(String, Plan) -> Result<Played, String>,
-) -> Result<String, String> {
+async fn at_each_effect(stage: &Stage<'_>, play: impl AsyncFn(String, Plan) -> Result<Played>) -> Result<String> {
     let way = stage.way()?;
     let Played::Through(calls) = play(name(0), Plan::default()).await? else {
-        return Err("the operator died without a plan".to_owned());
+        bail!("the operator died without a plan");
     };
     let effects = effects(&calls);
-    check(!effects.is_empty(), || "the operator did nothing".to_owned())?;
+    ensure!(!effects.is_empty(), "the operator did nothing");
     let crashes = crashes(&effects, stage.world.thorough);
     let before = way.crashes();
     for (index, crash) in crashes.iter().enumerate() {
-        let played = play(name(index + 1), crash.clone()).await.map_err(|why| format!("{crash}: {why}"))?;
-        check(matches!(played, Played::Died), || format!("{crash}: no call met it"))?;
+        let played = play(name(index + 1), crash.clone()).await.with_context(|| crash.to_string())?;
+        ensure!(matches!(played, Played::Died), "{crash}: no call met it");
     }
     let died = way.crashes() - before;
-    check(died == crashes.len(), || format!("{died} crashes instead of {}", crashes.len()))?;
+    ensure!(died == crashes.len(), "{died} crashes instead of {}", crashes.len());
     Ok(format!("{} effects, {died} of {} crash points played", effects.len(), effects.len() * CrashPoint::ALL.len()))
 }
 
@@ -241,8 +238,8 @@ fn crashes(effects: &[EffectPattern], thorough: bool) -> Vec<Plan> {
 async fn dies_or(
     stage: &Stage<'_>,
     mut crash: Pin<&mut impl Future<Output = ()>>,
-    end: impl Future<Output = Result<Vec<Line>, String>>,
-) -> Result<Played, String> {
+    end: impl Future<Output = Result<Vec<Line>>>,
+) -> Result<Played> {
     let calls = tokio::select! {
         () = crash.as_mut() => return Ok(Played::Died),
         calls = end => calls?,
@@ -256,7 +253,7 @@ async fn dies_or(
 }
 
 /// Waits until a bound claim was told of; gives the calls since this one.
-async fn bound_and_told(stage: &Stage<'_>, first: usize) -> Result<Vec<Line>, String> {
+async fn bound_and_told(stage: &Stage<'_>, first: usize) -> Result<Vec<Line>> {
     quiet(stage, first, |calls| is_told_after(calls, STATUS, 1)).await
 }
 
@@ -269,7 +266,7 @@ fn is_told_after(calls: &[Line], call: &str, events: usize) -> bool {
 
 /// Waits until the calls since this one are such, the operator has begun all that it begins with, and nothing that it
 /// asked for is under way. Gives those calls.
-async fn quiet(stage: &Stage<'_>, first: usize, such: impl Fn(&[Line]) -> bool) -> Result<Vec<Line>, String> {
+async fn quiet(stage: &Stage<'_>, first: usize, such: impl Fn(&[Line]) -> bool) -> Result<Vec<Line>> {
     let way = stage.way()?;
     let rests = |all: &Calls| {
         let calls = all.since(first);

@@ -1,5 +1,6 @@
 //! The definitions on a real server.
 
+use anyhow::{Context as _, Result, bail, ensure};
 use http::{Request, header};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::ResourceExt;
@@ -9,26 +10,25 @@ use kube::runtime::wait::conditions;
 use serde_json::Value;
 use stowage_operator::api;
 
-use crate::failure::{check, explain};
 use crate::world::World;
 
-pub(super) async fn play(world: &World) -> Result<String, String> {
+pub(super) async fn play(world: &World) -> Result<String> {
     for definition in api::crds() {
         let name = definition.name_any();
         let warnings = apply(world, &definition).await?;
-        check(warnings.is_empty(), || format!("{name} is accepted with warnings: {}", warnings.join("; ")))?;
+        ensure!(warnings.is_empty(), "{name} is accepted with warnings: {}", warnings.join("; "));
         established(world, &name).await?;
     }
     Ok("2 definitions applied without a warning, established".to_owned())
 }
 
 /// Puts the definitions into the cluster. Returns the names of those that weren't there before.
-pub(crate) async fn install(world: &World) -> Result<Vec<String>, String> {
+pub(crate) async fn install(world: &World) -> Result<Vec<String>> {
     let mut new = Vec::new();
     for definition in api::crds() {
         let name = definition.name_any();
         let found = definitions(world).get_opt(&name).await;
-        if explain(format!("can't read {name}"), found)?.is_none() {
+        if found.with_context(|| format!("can't read {name}"))?.is_none() {
             new.push(name.clone());
         }
         apply(world, &definition).await?;
@@ -38,10 +38,10 @@ pub(crate) async fn install(world: &World) -> Result<Vec<String>, String> {
 }
 
 /// Takes the definitions of these names away, and with them all their objects.
-pub(crate) async fn uninstall(world: &World, names: &[String]) -> Result<(), String> {
+pub(crate) async fn uninstall(world: &World, names: &[String]) -> Result<()> {
     for name in names {
         let deleted = definitions(world).delete(name, &DeleteParams::default()).await;
-        explain(format!("can't delete {name}"), deleted)?;
+        deleted.with_context(|| format!("can't delete {name}"))?;
     }
     Ok(())
 }
@@ -50,27 +50,27 @@ fn definitions(world: &World) -> Api<CustomResourceDefinition> {
     Api::all(world.client.clone())
 }
 
-async fn established(world: &World, name: &str) -> Result<(), String> {
+async fn established(world: &World, name: &str) -> Result<()> {
     let established = conditions::is_crd_established();
     world.wait(&definitions(world), name, "established", established).await.map(|_| ())
 }
 
 /// Server-side apply by hand, because the client doesn't show headers. Returns the warnings.
-async fn apply(world: &World, definition: &CustomResourceDefinition) -> Result<Vec<String>, String> {
+async fn apply(world: &World, definition: &CustomResourceDefinition) -> Result<Vec<String>> {
     let name = definition.name_any();
-    let failed = |why: &dyn std::fmt::Display| format!("can't apply {name}: {why}");
-    let body = serde_json::to_vec(definition).map_err(|error| failed(&error))?;
+    let failed = || format!("can't apply {name}");
+    let body = serde_json::to_vec(definition).with_context(failed)?;
     let path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
     let request = Request::patch(format!("{path}/{name}?fieldManager=stowage-e2e&force=true"))
         .header(header::CONTENT_TYPE, "application/apply-patch+yaml")
         .body(Body::from(body))
-        .map_err(|error| failed(&error))?;
-    let answer = world.client.send(request).await.map_err(|error| failed(&error))?;
+        .with_context(failed)?;
+    let answer = world.client.send(request).await.with_context(failed)?;
     let (head, body) = answer.into_parts();
-    let body = body.collect_bytes().await.map_err(|error| failed(&error))?;
+    let body = body.collect_bytes().await.with_context(failed)?;
     if !head.status.is_success() {
         let status: Value = serde_json::from_slice(&body).unwrap_or_default();
-        return Err(failed(&status["message"].as_str().unwrap_or(head.status.as_str())));
+        bail!("{}: {}", failed(), status["message"].as_str().unwrap_or(head.status.as_str()));
     }
     let warnings = head.headers.get_all(header::WARNING).iter();
     Ok(warnings.map(|value| String::from_utf8_lossy(value.as_bytes()).into_owned()).collect())

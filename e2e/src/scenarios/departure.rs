@@ -1,5 +1,6 @@
 //! How claims go with `deletionPolicy: Delete`, and what becomes of their buckets; and how they go by force.
 
+use anyhow::{Context as _, Result, ensure};
 use futures::stream::{self, StreamExt, TryStreamExt};
 use kube::ResourceExt;
 use kube::api::{Patch, PatchParams};
@@ -7,7 +8,6 @@ use kube::runtime::wait::conditions::is_deleted;
 use serde_json::{Value, json};
 use stowage_operator::api::wire::Role;
 
-use crate::failure::{check, explain};
 use crate::stage::{Stage, ready_message};
 use crate::world::World;
 
@@ -19,7 +19,7 @@ const OBJECTS: usize = 1_200;
 const SLICE: &str = "500";
 
 /// A bucket with many objects and an unfinished upload is emptied and deleted.
-pub(super) async fn forced(world: &World) -> Result<String, String> {
+pub(super) async fn forced(world: &World) -> Result<String> {
     let stage = world.stage("forced").await?;
     let mut operator = stage.start_operator(&["--purge-slice", SLICE]).await?;
     let seen = stage.under(&mut operator, async {
@@ -31,7 +31,7 @@ pub(super) async fn forced(world: &World) -> Result<String, String> {
         stage.world.store.begin_upload(&bucket).await?;
         stage.delete(&claim).await?;
         let left = stage.world.store.tags(&bucket).await?;
-        check(left.is_none(), || format!("bucket {bucket} is still there"))?;
+        ensure!(left.is_none(), "bucket {bucket} is still there");
         stage.nothing_left(&claim).await?;
         Ok(format!("bucket {bucket} went with its {OBJECTS} objects and an unfinished upload"))
     });
@@ -41,7 +41,7 @@ pub(super) async fn forced(world: &World) -> Result<String, String> {
 }
 
 /// A bucket that is not empty keeps its claim, until the claim is let go as its condition says.
-pub(super) async fn refused(world: &World) -> Result<String, String> {
+pub(super) async fn refused(world: &World) -> Result<String> {
     let stage = world.stage("refused").await?;
     let mut operator = stage.start_operator(&[]).await?;
     let seen = stage.under(&mut operator, async {
@@ -51,12 +51,12 @@ pub(super) async fn refused(world: &World) -> Result<String, String> {
         stage.world.store.put(&bucket, 1).await?;
         stage.ask_to_delete("data").await?;
         stage.shows("data", "BucketNotEmpty").await?;
-        check(stage.internal(&claim, Role::VirtualCredential).await?.is_empty(), || "a key is left".to_owned())?;
+        ensure!(stage.internal(&claim, Role::VirtualCredential).await?.is_empty(), "a key is left");
         stage.patch("data", json!({"spec": {"deletionPolicy": "Retain", "forceDelete": false}})).await?;
         stage.gone(&claim).await?;
         stage.nothing_left(&claim).await?;
         let kept = stage.world.store.tags(&bucket).await?;
-        check(kept.is_some(), || format!("bucket {bucket} is gone"))?;
+        ensure!(kept.is_some(), "bucket {bucket} is gone");
         Ok(format!("bucket {bucket} kept its claim until that was let go"))
     });
     let seen = seen.await?;
@@ -65,7 +65,7 @@ pub(super) async fn refused(world: &World) -> Result<String, String> {
 }
 
 /// A key that somebody's finalizer keeps goes on to open its bucket: the claim waits, and says for what.
-pub(super) async fn kept(world: &World) -> Result<String, String> {
+pub(super) async fn kept(world: &World) -> Result<String> {
     let stage = world.stage("kept").await?;
     let mut operator = stage.start_operator(&[]).await?;
     let seen = stage.under(&mut operator, async {
@@ -73,19 +73,19 @@ pub(super) async fn kept(world: &World) -> Result<String, String> {
         stage.ready("data").await?;
         let bucket = format!("{}-data", stage.tenant);
         let keys = stage.internal(&claim, Role::VirtualCredential).await?;
-        let key = keys.first().ok_or("there is no key")?.name_any();
+        let key = keys.first().context("there is no key")?.name_any();
         set_finalizers(&stage, &key, json!([FINALIZER])).await?;
         stage.ask_to_delete("data").await?;
         let told = stage.shows("data", "BackendError").await?;
         let message = ready_message(&told);
-        check(message.contains(&key) && message.contains(FINALIZER), || format!("the claim says: {message}"))?;
+        ensure!(message.contains(&key) && message.contains(FINALIZER), "the claim says: {message}");
         let kept = stage.world.store.tags(&bucket).await?;
-        check(kept.is_some(), || format!("bucket {bucket} is gone before the key"))?;
+        ensure!(kept.is_some(), "bucket {bucket} is gone before the key");
         set_finalizers(&stage, &key, json!(null)).await?;
         stage.gone(&claim).await?;
         stage.nothing_left(&claim).await?;
         let left = stage.world.store.tags(&bucket).await?;
-        check(left.is_none(), || format!("bucket {bucket} is still there"))?;
+        ensure!(left.is_none(), "bucket {bucket} is still there");
         Ok(format!("bucket {bucket} and its claim went after the key that was kept"))
     });
     let seen = seen.await?;
@@ -93,14 +93,14 @@ pub(super) async fn kept(world: &World) -> Result<String, String> {
     Ok(seen)
 }
 
-async fn set_finalizers(stage: &Stage<'_>, secret: &str, finalizers: Value) -> Result<(), String> {
+async fn set_finalizers(stage: &Stage<'_>, secret: &str, finalizers: Value) -> Result<()> {
     let patch = Patch::Merge(json!({"metadata": {"finalizers": finalizers}}));
     let patched = stage.secrets(&stage.system).patch(secret, &PatchParams::default(), &patch).await;
-    explain(format!("can't patch Secret {secret}"), patched).map(|_| ())
+    patched.with_context(|| format!("can't patch Secret {secret}")).map(|_| ())
 }
 
 /// A claim whose finalizer is stripped by hand leaves keys behind, which are revoked; its bucket stays.
-pub(super) async fn stripped(world: &World) -> Result<String, String> {
+pub(super) async fn stripped(world: &World) -> Result<String> {
     let stage = world.stage("stripped").await?;
     // The record stays until no call of before can reach the store any more: one deadline longer, 30 s by default.
     let mut operator = stage.start_operator(&["--upstream-timeout", "5"]).await?;
@@ -111,7 +111,7 @@ pub(super) async fn stripped(world: &World) -> Result<String, String> {
     let claim = claim.await?;
     let mut left_behind = stage.internal(&claim, Role::VirtualCredential).await?;
     left_behind.extend(stage.internal(&claim, Role::BucketRecord).await?);
-    check(left_behind.len() == 2, || format!("a bound claim has {} internal Secrets", left_behind.len()))?;
+    ensure!(left_behind.len() == 2, "a bound claim has {} internal Secrets", left_behind.len());
     // An operator that is awake puts its finalizer back at once.
     operator.pause().await?;
     stage.patch("data", json!({"metadata": {"finalizers": null}})).await?;
@@ -124,7 +124,8 @@ pub(super) async fn stripped(world: &World) -> Result<String, String> {
             stage.world.wait(&secrets, &secret.name_any(), "revoked", is_deleted(&uid)).await?;
         }
         let kept = stage.world.store.tags(&bucket).await?;
-        check(kept.is_some(), || format!("bucket {bucket} is gone"))
+        ensure!(kept.is_some(), "bucket {bucket} is gone");
+        Ok(())
     });
     seen.await?;
     operator.terminate().await?;

@@ -1,12 +1,13 @@
 //! What becomes of a bucket is decided by the policy that its claim has in the end.
 
+use anyhow::{Context as _, Result, bail, ensure};
 use serde_json::json;
 
-use crate::failure::check;
+use crate::failure::refusal;
 use crate::stage::Stage;
 use crate::world::World;
 
-pub(super) async fn policy(world: &World) -> Result<String, String> {
+pub(super) async fn policy(world: &World) -> Result<String> {
     let stage = world.stage("policy").await?;
     let mut operator = stage.start_operator(&[]).await?;
     stage.under(&mut operator, edited(&stage)).await?;
@@ -15,7 +16,7 @@ pub(super) async fn policy(world: &World) -> Result<String, String> {
         .to_owned())
 }
 
-async fn edited(stage: &Stage<'_>) -> Result<(), String> {
+async fn edited(stage: &Stage<'_>) -> Result<()> {
     let store = &stage.world.store;
     let bucket = |name: &str| format!("{}-{name}", stage.tenant);
     let force = json!({"deletionPolicy": "Delete", "forceDelete": true});
@@ -28,8 +29,11 @@ async fn edited(stage: &Stage<'_>) -> Result<(), String> {
     }
 
     let half = stage.patch("taken", json!({"spec": {"forceDelete": true}})).await;
-    let refused = half.as_ref().is_err_and(|why| why.contains("forceDelete"));
-    check(refused, || format!("forceDelete with Retain was answered {half:?}"))?;
+    match half {
+        Err(why) if refusal(&why).is_some_and(|status| status.message.contains("forceDelete")) => {}
+        Err(why) => return Err(why).context("forceDelete with Retain was not refused"),
+        Ok(()) => bail!("forceDelete with Retain was taken"),
+    }
 
     let retain = json!({"spec": {"deletionPolicy": "Retain", "forceDelete": false}});
     stage.patch("spared", retain).await?;
@@ -45,10 +49,10 @@ async fn edited(stage: &Stage<'_>) -> Result<(), String> {
         stage.nothing_left(claim).await?;
     }
     let left = store.keys(&bucket("spared")).await?;
-    check(left.len() == 1, || format!("the retained bucket holds {left:?}"))?;
+    ensure!(left.len() == 1, "the retained bucket holds {left:?}");
     for name in ["taken", "late"] {
         let left = store.tags(&bucket(name)).await?;
-        check(left.is_none(), || format!("bucket {} is still there", bucket(name)))?;
+        ensure!(left.is_none(), "bucket {} is still there", bucket(name));
     }
     Ok(())
 }

@@ -1,10 +1,10 @@
 //! One fault at a time, each with a claim of its own, which comes to the same end as without.
 
+use anyhow::{Context as _, Result, ensure};
 use serde_json::json;
-use stowage_sim::effects::{Line, Plan};
+use stowage_sim::effects::{Line, Plan, PlanError};
 
 use super::whole::whole;
-use crate::failure::check;
 use crate::stage::Stage;
 use crate::world::World;
 
@@ -46,7 +46,7 @@ const CASES: [Case; 20] = [
 /// How long a call to the store may take, in seconds: what a call that hangs takes.
 const DEADLINE: [&str; 2] = ["--upstream-timeout", "2"];
 
-pub(super) async fn play(world: &World) -> Result<String, String> {
+pub(super) async fn play(world: &World) -> Result<String> {
     let stage = world.stage("faults").await?;
     let mut operator = stage.start_operator(&DEADLINE).await?;
     for (index, case) in CASES.iter().enumerate() {
@@ -58,18 +58,18 @@ pub(super) async fn play(world: &World) -> Result<String, String> {
         }
         let name = format!("claim-{index:02}");
         let played = stage.under(&mut operator, met(&stage, &name, case)).await;
-        played.map_err(|why| format!("{text}: {why}"))?;
+        played.context(*text)?;
     }
     operator.kill().await?;
     Ok(format!("{} faults, and each claim came to its end", CASES.len()))
 }
 
-fn read(text: &str) -> Result<Plan, String> {
-    text.parse().map_err(|error| format!("{error}"))
+fn read(text: &str) -> Result<Plan, PlanError> {
+    text.parse()
 }
 
 /// Plays one case. Its fault has to have met a call by its end.
-async fn met(stage: &Stage<'_>, name: &str, case: &Case) -> Result<(), String> {
+async fn met(stage: &Stage<'_>, name: &str, case: &Case) -> Result<()> {
     let way = stage.way()?;
     match case {
         Comes(text) => {
@@ -86,13 +86,13 @@ async fn met(stage: &Stage<'_>, name: &str, case: &Case) -> Result<(), String> {
     way.all_met().await
 }
 
-async fn comes(stage: &Stage<'_>, name: &str) -> Result<(), String> {
+async fn comes(stage: &Stage<'_>, name: &str) -> Result<()> {
     stage.claim(name, json!({})).await?;
     let claim = stage.ready(name).await?;
     whole(stage, &claim).await.map(|_| ())
 }
 
-async fn goes(stage: &Stage<'_>, name: &str, plan: Plan) -> Result<(), String> {
+async fn goes(stage: &Stage<'_>, name: &str, plan: Plan) -> Result<()> {
     let (way, store) = (stage.way()?, &stage.world.store);
     stage.claim(name, json!({"deletionPolicy": "Delete", "forceDelete": true})).await?;
     let claim = stage.ready(name).await?;
@@ -102,5 +102,6 @@ async fn goes(stage: &Stage<'_>, name: &str, plan: Plan) -> Result<(), String> {
     stage.delete(&claim).await?;
     stage.nothing_left(&claim).await?;
     let left = store.tags(&bucket).await?;
-    check(left.is_none(), || format!("bucket {bucket} is still there"))
+    ensure!(left.is_none(), "bucket {bucket} is still there");
+    Ok(())
 }

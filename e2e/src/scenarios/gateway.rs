@@ -1,11 +1,10 @@
 //! Faults between the gateway and the store, where no call of the operator passes.
 
+use anyhow::{Context as _, Result, ensure};
 use kube::ResourceExt;
 use serde_json::json;
-use stowage_sim::effects::Plan;
 
 use super::whole::whole;
-use crate::failure::{check, explain};
 use crate::stage::Stage;
 use crate::tenant::Tenant;
 use crate::world::World;
@@ -19,7 +18,7 @@ const USES: usize = 12;
 const CLAIM: &str = "data";
 
 /// Each fault spoils the use that meets it and no other; the claim is as it was.
-pub(super) async fn faults(world: &World) -> Result<String, String> {
+pub(super) async fn faults(world: &World) -> Result<String> {
     let stage = world.stage("gateway").await?;
     let gateway = stage.start_gateway().await?;
     let mut operator = stage.start_operator_behind(&gateway.url(), &[]).await?;
@@ -27,14 +26,13 @@ pub(super) async fn faults(world: &World) -> Result<String, String> {
         stage.claim(CLAIM, json!({})).await?;
         let claim = stage.ready(CLAIM).await?;
         whole(&stage, &claim).await?;
-        let plan: Plan = PLAN.parse().map_err(|error| format!("{error}"))?;
-        gateway.proxy()?.set_plan(plan).map_err(|error| error.to_string())?;
+        gateway.proxy()?.set_plan(PLAN.parse()?)?;
         let spoilt = uses(&stage).await?;
-        check(spoilt == SPOILT, || format!("uses {spoilt:?} failed, and not {SPOILT:?}"))?;
+        ensure!(spoilt == SPOILT, "uses {spoilt:?} failed, and not {SPOILT:?}");
         let unmet = gateway.proxy()?.effects().unfired();
-        check(unmet.is_empty(), || format!("no call met {unmet}"))?;
-        let after = explain("no claim", stage.claims().get(CLAIM).await)?;
-        check(after.resource_version() == claim.resource_version(), || "the claim was changed".to_owned())?;
+        ensure!(unmet.is_empty(), "no call met {unmet}");
+        let after = stage.claims().get(CLAIM).await.context("no claim")?;
+        ensure!(after.resource_version() == claim.resource_version(), "the claim was changed");
         Ok(format!("{} of {USES} uses failed, each by its own fault, and the claim is as it was", spoilt.len()))
     });
     let told = told.await?;
@@ -43,8 +41,8 @@ pub(super) async fn faults(world: &World) -> Result<String, String> {
 }
 
 /// Uses the bucket again and again; tells which of them failed, counted from one.
-async fn uses(stage: &Stage<'_>) -> Result<Vec<usize>, String> {
-    let secret = explain("no consumer Secret", stage.secrets(&stage.tenant).get(&format!("{CLAIM}-s3")).await)?;
+async fn uses(stage: &Stage<'_>) -> Result<Vec<usize>> {
+    let secret = stage.secrets(&stage.tenant).get(&format!("{CLAIM}-s3")).await.context("no consumer Secret")?;
     let tenant = Tenant::of(&secret)?;
     let mut failed = Vec::new();
     for number in 1..=USES {

@@ -22,11 +22,13 @@ mod whole;
 use std::path::Path;
 use std::time::Instant;
 
+use anyhow::{Result, bail};
 use clap::ValueEnum;
 use stowage_sim::effects::Plan as Faults;
 
 use crate::artefacts;
 use crate::clock::FakeClock;
+use crate::failure::sentence;
 use crate::report::ScenarioReport;
 use crate::stage_kind::StageKind;
 use crate::world::World;
@@ -160,14 +162,7 @@ impl Scenario {
     /// Plays it and takes away what it made, also when it fails; then a folder in `artifacts` tells more.
     pub(crate) async fn run(self, world: &mut World, artifacts: Option<&Path>) -> ScenarioReport {
         let start = Instant::now();
-        let played = match world.begin(self.faults(), self.like()).await {
-            Ok(()) => self.play(world).await,
-            Err(why) => Err(why),
-        };
-        let judged = match played {
-            Ok(message) => world.judge().await.map(|()| message),
-            Err(why) => Err(why),
-        };
+        let judged = self.judged(world).await;
         let kept = match (&judged, artifacts) {
             (Err(_), Some(directory)) => Some(artefacts::keep(world, directory, &self.name()).await),
             _ => None,
@@ -176,14 +171,14 @@ impl Scenario {
         let outcome = judged.and_then(|message| cleaned.map(|()| message));
         let (ok, mut message) = match outcome {
             Ok(message) => (true, message),
-            Err(why) => (false, why),
+            Err(why) => (false, sentence(&why)),
         };
         if let Some(rig) = world.rig.as_ref().filter(|_| !ok) {
             message.push_str(&format!("; {}", rig.way.replay()));
         }
         match kept {
             Some(Ok(folder)) => message.push_str(&format!("; see {}", folder.display())),
-            Some(Err(why)) => message.push_str(&format!("; and nothing is kept of it: {why}")),
+            Some(Err(why)) => message.push_str(&format!("; and nothing is kept of it: {}", sentence(&why))),
             None => {}
         }
         let seconds = start.elapsed().as_secs_f64();
@@ -191,7 +186,15 @@ impl Scenario {
         ScenarioReport { name: self.name(), ok, seconds, plan, message }
     }
 
-    async fn play(self, world: &World) -> Result<String, String> {
+    /// Plays it, and has what was seen from outside judged.
+    async fn judged(self, world: &mut World) -> Result<String> {
+        world.begin(self.faults(), self.like()).await?;
+        let message = self.play(world).await?;
+        world.judge().await?;
+        Ok(message)
+    }
+
+    async fn play(self, world: &World) -> Result<String> {
         match self {
             Self::CrdsAccepted => crds::play(world).await,
             Self::ObjectTable => objects::play(world).await,
@@ -217,7 +220,7 @@ impl Scenario {
             Self::TwoOperators => two::operators(world).await,
             Self::ScheduledRotation => match FakeClock::find() {
                 Some(clock) => schedule::rotation(world, &clock).await,
-                None => Err(NO_CLOCK.to_owned()),
+                None => bail!(NO_CLOCK),
             },
         }
     }

@@ -1,16 +1,16 @@
 //! A namespace goes with all that is in it.
 
+use anyhow::{Context as _, Result, ensure};
 use k8s_openapi::api::core::v1::Namespace;
 use kube::ResourceExt;
 use kube::api::{Api, DeleteParams};
 use kube::runtime::wait::conditions::is_deleted;
 use serde_json::json;
 
-use crate::failure::{check, explain};
 use crate::stage::Stage;
 use crate::world::World;
 
-pub(super) async fn deleted(world: &World) -> Result<String, String> {
+pub(super) async fn deleted(world: &World) -> Result<String> {
     let stage = world.stage("namespace").await?;
     let mut operator = stage.start_operator(&[]).await?;
     stage.under(&mut operator, goes(&stage)).await?;
@@ -18,7 +18,7 @@ pub(super) async fn deleted(world: &World) -> Result<String, String> {
     Ok("the namespace went; of its two buckets the one to be retained is there, and no key".to_owned())
 }
 
-async fn goes(stage: &Stage<'_>) -> Result<(), String> {
+async fn goes(stage: &Stage<'_>) -> Result<()> {
     let store = &stage.world.store;
     let bucket = |name: &str| format!("{}-{name}", stage.tenant);
     let kept = stage.claim("kept", json!({})).await?;
@@ -28,14 +28,15 @@ async fn goes(stage: &Stage<'_>) -> Result<(), String> {
         store.put(&bucket(name), 1).await?;
     }
     let namespaces: Api<Namespace> = Api::all(stage.world.client.clone());
-    let found = explain("no namespace", namespaces.get(&stage.tenant).await)?;
-    explain("can't delete the namespace", namespaces.delete(&stage.tenant, &DeleteParams::default()).await)?;
+    let found = namespaces.get(&stage.tenant).await.context("no namespace")?;
+    namespaces.delete(&stage.tenant, &DeleteParams::default()).await.context("can't delete the namespace")?;
     let uid = found.uid().unwrap_or_default();
     stage.world.wait(&namespaces, &stage.tenant, "gone", is_deleted(&uid)).await?;
     stage.nothing_left(&kept).await?;
     stage.nothing_left(&emptied).await?;
     let left = store.keys(&bucket("kept")).await?;
-    check(left.len() == 1, || format!("the retained bucket holds {left:?}"))?;
+    ensure!(left.len() == 1, "the retained bucket holds {left:?}");
     let left = store.tags(&bucket("emptied")).await?;
-    check(left.is_none(), || format!("bucket {} is still there", bucket("emptied")))
+    ensure!(left.is_none(), "bucket {} is still there", bucket("emptied"));
+    Ok(())
 }

@@ -1,17 +1,17 @@
 //! The table of good and bad objects, as in the simulator's tests.
 
+use anyhow::{Result, ensure};
 use stowage_sim::objects::{self, Rules};
 
-use crate::failure::check;
 use crate::world::World;
 
-pub(super) async fn play(world: &World) -> Result<String, String> {
+pub(super) async fn play(world: &World) -> Result<String> {
     let namespace = format!("{}-object-table", world.prefix);
     world.make_namespace(&namespace).await?;
     let outcomes = objects::play(&world.client, Rules::Project, &namespace, &objects::cases()).await;
     let wrong =
         outcomes.iter().filter_map(|outcome| Some(format!("{}: {}", outcome.name, outcome.result.as_ref().err()?)));
     let wrong: Vec<String> = wrong.collect();
-    check(wrong.is_empty(), || format!("{} of {} objects: {}", wrong.len(), outcomes.len(), wrong.join("; ")))?;
+    ensure!(wrong.is_empty(), "{} of {} objects: {}", wrong.len(), outcomes.len(), wrong.join("; "));
     Ok(format!("{} objects answered as expected", outcomes.len()))
 }

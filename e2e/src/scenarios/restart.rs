@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use anyhow::{Context as _, Result, ensure};
 use futures::future::{select_all, try_join_all};
 use kube::api::ListParams;
 use serde_json::json;
@@ -10,7 +11,6 @@ use stowage_sim::effects::{Call, KubeCall, KubeVerb, Line};
 
 use super::whole::whole;
 use crate::controls::FIRST_LIFE;
-use crate::failure::{check, explain};
 use crate::stage::{Stage, ready_reason};
 use crate::world::World;
 
@@ -20,12 +20,12 @@ const CLAIMS: usize = 20;
 /// that from outside may be too late.
 pub(super) const PLAN: &str = "kube:patch bucketclaims/status@1 crash(after-answer)";
 
-pub(super) async fn play(world: &World) -> Result<String, String> {
+pub(super) async fn play(world: &World) -> Result<String> {
     let stage = world.stage("restart").await?;
     // Few at a time, so that some are done, some under way and some not begun when the end comes.
     let mut operator = stage.start_operator(&["--max-concurrent-reconciles", "4"]).await?;
-    let before = match stage.way() {
-        Ok(way) => {
+    let before = match stage.way_if_any() {
+        Some(way) => {
             let crash = way.next_crash();
             let cut_short = async {
                 make(&stage).await?;
@@ -34,7 +34,7 @@ pub(super) async fn play(world: &World) -> Result<String, String> {
             };
             stage.under(&mut operator, cut_short).await?
         }
-        Err(_) => {
+        None => {
             stage.under(&mut operator, first_of_many(&stage)).await?;
             operator.kill().await?;
             let before = bound(&stage).await?;
@@ -42,7 +42,7 @@ pub(super) async fn play(world: &World) -> Result<String, String> {
             before
         }
     };
-    check(before < CLAIMS, || "all claims were bound before the operator was killed".to_owned())?;
+    ensure!(before < CLAIMS, "all claims were bound before the operator was killed");
     stage.under(&mut operator, all_whole(&stage)).await?;
     operator.terminate().await?;
     Ok(format!("{before} of {CLAIMS} claims were bound at the crash, all of them after it"))
@@ -62,26 +62,26 @@ fn name(index: usize) -> String {
     format!("claim-{index:02}")
 }
 
-async fn make(stage: &Stage<'_>) -> Result<(), String> {
+async fn make(stage: &Stage<'_>) -> Result<()> {
     let claims = (0..CLAIMS).map(|index| async move { stage.claim(&name(index), json!({})).await });
     try_join_all(claims).await.map(|_| ())
 }
 
 /// Makes the claims and waits until one of them is bound.
-async fn first_of_many(stage: &Stage<'_>) -> Result<(), String> {
+async fn first_of_many(stage: &Stage<'_>) -> Result<()> {
     make(stage).await?;
     let waits = (0..CLAIMS).map(|index| Box::pin(async move { stage.ready(&name(index)).await }));
     let (first, _, _) = select_all(waits).await;
     first.map(|_| ())
 }
 
-async fn bound(stage: &Stage<'_>) -> Result<usize, String> {
-    let claims = explain("can't list the claims", stage.claims().list(&ListParams::default()).await)?;
+async fn bound(stage: &Stage<'_>) -> Result<usize> {
+    let claims = stage.claims().list(&ListParams::default()).await.context("can't list the claims")?;
     Ok(claims.iter().filter(|claim| ready_reason(claim) == Some("Bound")).count())
 }
 
 /// Every claim bound, with one record and one credential, each with a bucket and a key of its own.
-async fn all_whole(stage: &Stage<'_>) -> Result<(), String> {
+async fn all_whole(stage: &Stage<'_>) -> Result<()> {
     let waits = (0..CLAIMS).map(|index| async move { stage.ready(&name(index)).await });
     let claims: Vec<BucketClaim> = try_join_all(waits).await?;
     let mut keys = BTreeSet::new();
@@ -91,5 +91,6 @@ async fn all_whole(stage: &Stage<'_>) -> Result<(), String> {
         keys.insert(given.key_id);
         buckets.insert(given.bucket);
     }
-    check(keys.len() == CLAIMS && buckets.len() == CLAIMS, || "claims share a key or a bucket".to_owned())
+    ensure!(keys.len() == CLAIMS && buckets.len() == CLAIMS, "claims share a key or a bucket");
+    Ok(())
 }

@@ -3,6 +3,7 @@
 use std::cell::Cell;
 use std::time::Duration;
 
+use anyhow::{Context as _, Result, anyhow, ensure};
 use futures::future::try_join3;
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::core::v1::Secret;
@@ -13,7 +14,6 @@ use stowage_operator::api::wire::{self, Role};
 
 use tokio::time::{interval, timeout};
 
-use crate::failure::{check, explain};
 use crate::objects::text;
 use crate::stage::Stage;
 use crate::tenant::Tenant;
@@ -30,7 +30,7 @@ const PACE: Duration = Duration::from_millis(20);
 const REQUEST: &str = "first";
 
 /// Two tenants use the bucket all the time: one reads the Secret before each use, one holds what it read at first.
-pub(super) async fn overlap(world: &World) -> Result<String, String> {
+pub(super) async fn overlap(world: &World) -> Result<String> {
     let stage = world.stage("rotation").await?;
     let gateway = stage.start_gateway().await?;
     let mut operator = stage.start_operator_behind(&gateway.url(), &[]).await?;
@@ -39,7 +39,7 @@ pub(super) async fn overlap(world: &World) -> Result<String, String> {
     Ok(seen)
 }
 
-async fn in_use(stage: &Stage<'_>) -> Result<String, String> {
+async fn in_use(stage: &Stage<'_>) -> Result<String> {
     stage.claim(CLAIM, json!({"rotationPolicy": {"overlapSeconds": OVERLAP}})).await?;
     stage.ready(CLAIM).await?;
     let held = Tenant::of(&connection(stage).await?)?;
@@ -55,13 +55,9 @@ async fn in_use(stage: &Stage<'_>) -> Result<String, String> {
     };
     let reads = reads_again(stage, &ended, &held.key_id);
     let (expires, held, read) = try_join3(rotate(stage, &held.key_id), holds, reads).await?;
-    check(held.refused_at >= expires, || {
-        format!("the old key was refused at {}, and expires at {expires}", held.refused_at)
-    })?;
+    ensure!(held.refused_at >= expires, "the old key was refused at {}, and expires at {expires}", held.refused_at);
     let earliest = read.old_until + SignedDuration::from_secs(OVERLAP);
-    check(expires >= earliest, || {
-        format!("the Secret held the old key at {}, and that expires at {expires}", read.old_until)
-    })?;
+    ensure!(expires >= earliest, "the Secret held the old key at {}, and that expires at {expires}", read.old_until);
     Ok(format!(
         "{} uses by who reads the Secret again, {} with the old key until it expired: 0 failed",
         read.count, held.count
@@ -73,12 +69,12 @@ pub(super) fn limit(stage: &Stage<'_>) -> Duration {
     YOUNGEST + stage.world.patience
 }
 
-async fn connection(stage: &Stage<'_>) -> Result<Secret, String> {
-    explain("no consumer Secret", stage.secrets(&stage.tenant).get(&format!("{CLAIM}-s3")).await)
+async fn connection(stage: &Stage<'_>) -> Result<Secret> {
+    stage.secrets(&stage.tenant).get(&format!("{CLAIM}-s3")).await.context("no consumer Secret")
 }
 
 /// Asks for a rotation and waits for it. Returns when the old key expires.
-async fn rotate(stage: &Stage<'_>, old: &str) -> Result<Timestamp, String> {
+async fn rotate(stage: &Stage<'_>, old: &str) -> Result<Timestamp> {
     stage.patch(CLAIM, json!({"metadata": {"annotations": {wire::ROTATE: REQUEST}}})).await?;
     let rotated = |claim: Option<&BucketClaim>| {
         let status = claim.and_then(|claim| claim.status.as_ref());
@@ -87,17 +83,17 @@ async fn rotate(stage: &Stage<'_>, old: &str) -> Result<Timestamp, String> {
         })
     };
     let claim = stage.world.wait_for_up_to(limit(stage), &stage.claims(), CLAIM, "rotated", rotated).await?;
-    let claim = claim.ok_or("the claim is gone")?;
+    let claim = claim.context("the claim is gone")?;
     // The stamp is another pass's, which has seen the Secret with the new key.
     let (secrets, name) = (stage.secrets(&stage.system), format!("vc-{}", old.to_lowercase()));
     let stamped = |key: Option<&Secret>| key.is_some_and(|key| expiry(key).is_some());
-    let stamped = stage.world.wait(&secrets, &name, "stamped", stamped).await?.ok_or("the old key is gone")?;
+    let stamped = stage.world.wait(&secrets, &name, "stamped", stamped).await?.context("the old key is gone")?;
     let keys = stage.internal(&claim, Role::VirtualCredential).await?;
     let current: Vec<&Secret> = keys.iter().filter(|key| expiry(key).is_none()).collect();
     let shown = claim.status.and_then(|status| status.access_key_id).unwrap_or_default();
     let right = keys.len() == 2 && current.len() == 1 && text(current[0], "access_key_id") == shown;
-    check(right, || format!("of {} keys {} don't expire, and the status shows {shown}", keys.len(), current.len()))?;
-    expiry(&stamped).ok_or_else(|| "the old key doesn't expire".to_owned())
+    ensure!(right, "of {} keys {} don't expire, and the status shows {shown}", keys.len(), current.len());
+    expiry(&stamped).context("the old key doesn't expire")
 }
 
 /// When a key is to end, if it is.
@@ -112,7 +108,7 @@ struct Held {
 }
 
 /// Uses one key until it is refused, which must not be before it has expired.
-async fn holds_on(stage: &Stage<'_>, tenant: &Tenant) -> Result<Held, String> {
+async fn holds_on(stage: &Stage<'_>, tenant: &Tenant) -> Result<Held> {
     let mut count = 0;
     let mut pace = interval(PACE);
     let used = async {
@@ -120,14 +116,14 @@ async fn holds_on(stage: &Stage<'_>, tenant: &Tenant) -> Result<Held, String> {
             pace.tick().await;
             match tenant.use_bucket(count).await {
                 Ok(()) => count += 1,
-                Err(why) if why.contains("InvalidAccessKeyId") => return Ok(Timestamp::now()),
-                Err(why) => return Err(format!("use {count} of the old key: {why}")),
+                Err(why) if why.is_unknown_key() => return Ok(Timestamp::now()),
+                Err(why) => return Err(why).with_context(|| format!("use {count} of the old key")),
             }
         }
     };
     let refused_at = timeout(limit(stage), used).await;
     let refused_at =
-        refused_at.map_err(|_| format!("the old key still works after {} s", limit(stage).as_secs()))??;
+        refused_at.map_err(|_| anyhow!("the old key still works after {} s", limit(stage).as_secs()))??;
     Ok(Held { count, refused_at })
 }
 
@@ -139,7 +135,7 @@ struct Read {
 }
 
 /// Uses the bucket with what the Secret holds at that moment, until the end.
-async fn reads_again(stage: &Stage<'_>, ended: &Cell<bool>, old: &str) -> Result<Read, String> {
+async fn reads_again(stage: &Stage<'_>, ended: &Cell<bool>, old: &str) -> Result<Read> {
     let mut read = Read { count: 0, old_until: Timestamp::now() };
     let mut tenant = Tenant::of(&connection(stage).await?)?;
     let mut pace = interval(PACE);
@@ -154,9 +150,9 @@ async fn reads_again(stage: &Stage<'_>, ended: &Cell<bool>, old: &str) -> Result
         if id != tenant.key_id {
             tenant = Tenant::of(&secret)?;
         }
-        tenant.use_bucket(read.count).await.map_err(|why| format!("use {} of key {id}: {why}", read.count))?;
+        tenant.use_bucket(read.count).await.with_context(|| format!("use {} of key {id}", read.count))?;
         read.count += 1;
     }
-    check(tenant.key_id != old, || "the Secret still holds the old key".to_owned())?;
+    ensure!(tenant.key_id != old, "the Secret still holds the old key");
     Ok(read)
 }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use anyhow::{Context as _, Result, ensure};
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::core::v1::Secret;
 use kube::ResourceExt;
@@ -13,7 +14,6 @@ use stowage_operator::api::wire::Role;
 use super::rotation::expiry;
 use super::whole::given;
 use crate::clock::FakeClock;
-use crate::failure::check;
 use crate::stage::Stage;
 use crate::world::World;
 
@@ -27,7 +27,7 @@ const LATER: u32 = INTERVAL_DAYS + 1;
 
 /// A week later the key is replaced; with the clock set back nothing happens; another week later the old key is gone, and
 /// the next one replaced.
-pub(super) async fn rotation(world: &World, clock: &FakeClock) -> Result<String, String> {
+pub(super) async fn rotation(world: &World, clock: &FakeClock) -> Result<String> {
     let stage = world.stage("schedule").await?;
     let mut operator = stage.start_operator(&[]).await?;
     let first = stage.under(&mut operator, async {
@@ -44,19 +44,19 @@ pub(super) async fn rotation(world: &World, clock: &FakeClock) -> Result<String,
     let claim = stage.under(&mut operator, replaced(&stage, 2, &first, (before, LATER))).await?;
     operator.terminate().await?;
     let keys = stage.internal(&claim, Role::VirtualCredential).await?;
-    check(keys.len() == 2, || format!("after a rotation there are {} keys", keys.len()))?;
+    ensure!(keys.len() == 2, "after a rotation there are {} keys", keys.len());
     let second = given(&stage, &claim).await?.key_id;
 
     let mut operator = stage.start_operator(&[]).await?;
     stage.under(&mut operator, at_rest(&stage)).await?;
     operator.terminate().await?;
     let same = versions(&stage.internal(&claim, Role::VirtualCredential).await?);
-    check(same == versions(&keys), || "keys were changed by an operator whose clock was set back".to_owned())?;
+    ensure!(same == versions(&keys), "keys were changed by an operator whose clock was set back");
 
     let before = Timestamp::now();
     let mut operator = stage.start_operator_ahead(clock, 2 * LATER).await?;
     let told = stage.under(&mut operator, async {
-        let old = keys.iter().find(|key| expiry(key).is_some()).ok_or("no key expires")?;
+        let old = keys.iter().find(|key| expiry(key).is_some()).context("no key expires")?;
         let (secrets, uid) = (stage.secrets(&stage.system), old.uid().unwrap_or_default());
         stage.world.wait(&secrets, &old.name_any(), "gone after its end", is_deleted(&uid)).await?;
         replaced(&stage, 3, &second, (before, 2 * LATER)).await?;
@@ -74,30 +74,30 @@ async fn replaced(
     generation: i64,
     old: &str,
     (before, days): (Timestamp, u32),
-) -> Result<BucketClaim, String> {
+) -> Result<BucketClaim> {
     let rotated = |claim: Option<&BucketClaim>| {
         claim
             .and_then(|claim| claim.status.as_ref())
             .is_some_and(|status| status.rotation_generation == Some(generation))
     };
-    let claim = stage.world.wait(&stage.claims(), CLAIM, "rotated", rotated).await?.ok_or("the claim is gone")?;
+    let claim = stage.world.wait(&stage.claims(), CLAIM, "rotated", rotated).await?.context("the claim is gone")?;
     let stamped = |key: Option<&Secret>| key.is_some_and(|key| expiry(key).is_some());
     let name = format!("vc-{}", old.to_lowercase());
     let key = stage.world.wait(&stage.secrets(&stage.system), &name, "stamped", stamped).await?;
-    let end = key.as_ref().and_then(expiry).ok_or("the old key is gone")?;
+    let end = key.as_ref().and_then(expiry).context("the old key is gone")?;
     let ahead = SignedDuration::from_hours(24 * i64::from(days));
     // Between the operator's start and now, a second of rounding beside.
     let (earliest, latest) = (before + ahead, Timestamp::now() + ahead + SignedDuration::from_secs(1));
     let overlap = SignedDuration::from_secs(OVERLAP);
     let in_time = (earliest + overlap..=latest + overlap).contains(&end);
-    check(in_time, || format!("the old key ends at {end}, not {OVERLAP} s after {earliest} to {latest}"))?;
+    ensure!(in_time, "the old key ends at {end}, not {OVERLAP} s after {earliest} to {latest}");
     let shown = given(stage, &claim).await?.key_id;
-    check(shown != old, || "the Secret still holds the old key".to_owned())?;
+    ensure!(shown != old, "the Secret still holds the old key");
     Ok(claim)
 }
 
 /// Waits until an operator has begun and has nothing more to do.
-async fn at_rest(stage: &Stage<'_>) -> Result<(), String> {
+async fn at_rest(stage: &Stage<'_>) -> Result<()> {
     let (way, patience) = (stage.way()?, stage.world.patience);
     way.until(patience, "come to rest", |calls| calls.has_begun() && calls.are_answered()).await.map(|_| ())
 }

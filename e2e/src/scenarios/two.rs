@@ -2,6 +2,7 @@
 
 use std::time::{Duration, Instant};
 
+use anyhow::{Context as _, Result, ensure};
 use futures::future::try_join_all;
 use kube::ResourceExt;
 use kube::api::ListParams;
@@ -12,7 +13,6 @@ use tokio::time::sleep;
 
 use super::rotation::expiry;
 use super::whole::{Given, given};
-use crate::failure::{check, explain};
 use crate::objects::text;
 use crate::stage::Stage;
 use crate::world::World;
@@ -22,7 +22,7 @@ const CLAIMS: usize = 12;
 const LOOK: Duration = Duration::from_millis(50);
 
 /// Both work on all claims from the beginning to the end; one is killed in between and comes back.
-pub(super) async fn operators(world: &World) -> Result<String, String> {
+pub(super) async fn operators(world: &World) -> Result<String> {
     let stage = world.stage("two").await?;
     let mut first = stage.start_operator(&[]).await?;
     let second = stage.start_another_operator().await?;
@@ -41,7 +41,7 @@ pub(super) async fn operators(world: &World) -> Result<String, String> {
 }
 
 /// Claims are made at once, and each is bound as by one operator.
-async fn come(stage: &Stage<'_>, numbers: std::ops::Range<usize>) -> Result<Vec<BucketClaim>, String> {
+async fn come(stage: &Stage<'_>, numbers: std::ops::Range<usize>) -> Result<Vec<BucketClaim>> {
     try_join_all(numbers.map(|number| async move {
         let name = format!("claim-{number:02}");
         stage.claim(&name, json!({"deletionPolicy": "Delete", "forceDelete": true})).await?;
@@ -55,7 +55,7 @@ async fn come(stage: &Stage<'_>, numbers: std::ops::Range<usize>) -> Result<Vec<
 
 /// Where one of them finds that the other has begun it may make another key, and the claim goes over to that: to what the consumer
 /// Secret shows first, then to what the status tells, and then the first key is on its way out. In between they disagree.
-async fn one_current(stage: &Stage<'_>, claim: &BucketClaim) -> Result<Given, String> {
+async fn one_current(stage: &Stage<'_>, claim: &BucketClaim) -> Result<Given> {
     let deadline = Instant::now() + stage.world.patience;
     loop {
         match settled(stage, &claim.name_any()).await {
@@ -66,29 +66,32 @@ async fn one_current(stage: &Stage<'_>, claim: &BucketClaim) -> Result<Given, St
 }
 
 /// Fails unless the claim has one current key, of which its status and its consumer Secret tell.
-async fn settled(stage: &Stage<'_>, name: &str) -> Result<Given, String> {
-    let claim = explain(format!("can't read claim {name}"), stage.claims().get(name).await)?;
+async fn settled(stage: &Stage<'_>, name: &str) -> Result<Given> {
+    let claim = stage.claims().get(name).await.with_context(|| format!("can't read claim {name}"))?;
     let keys = stage.internal(&claim, Role::VirtualCredential).await?;
     let given = given(stage, &claim).await?;
     let current: Vec<String> =
         keys.iter().filter(|key| expiry(key).is_none()).map(|key| text(key, "access_key_id")).collect();
-    check(current == [given.key_id.clone()], || {
-        format!("claim {name} has the current keys {current:?}, and shows {}", given.key_id)
-    })?;
+    ensure!(
+        current == [given.key_id.clone()],
+        "claim {name} has the current keys {current:?}, and shows {}",
+        given.key_id
+    );
     Ok(given)
 }
 
 /// A claim goes with its bucket, and leaves nothing.
-async fn goes(stage: &Stage<'_>, claim: &BucketClaim) -> Result<(), String> {
+async fn goes(stage: &Stage<'_>, claim: &BucketClaim) -> Result<()> {
     stage.delete(claim).await?;
     // What one of them makes while the other lets go is swept by either.
     stage.swept(claim, &[Role::BucketRecord, Role::VirtualCredential]).await?;
     let name = claim.metadata.name.as_deref().unwrap_or_default();
     let left = stage.world.store.tags(&format!("{}-{name}", stage.tenant)).await?;
-    check(left.is_none(), || format!("the bucket of claim {name} is still there"))?;
+    ensure!(left.is_none(), "the bucket of claim {name} is still there");
     let consumers = stage.secrets(&stage.tenant).list(&ListParams::default()).await;
-    let consumers = explain("can't list the consumer Secrets", consumers)?;
+    let consumers = consumers.context("can't list the consumer Secrets")?;
     let mine = format!("{name}-s3");
     let consumer = consumers.iter().find(|secret| secret.metadata.name.as_deref() == Some(&mine));
-    check(consumer.is_none(), || format!("Secret {mine} is still there"))
+    ensure!(consumer.is_none(), "Secret {mine} is still there");
+    Ok(())
 }

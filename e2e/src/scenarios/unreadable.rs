@@ -1,17 +1,17 @@
 //! What the API server takes from a tenant, and a client's types can't read.
 
+use anyhow::{Context as _, Result, ensure};
 use http::Request;
 use serde_json::{Value, json};
 use stowage_operator::api::wire;
 
-use crate::failure::{check, explain};
 use crate::stage::Stage;
 use crate::world::World;
 
 /// A time that Go can read, and jiff, by which k8s-openapi reads times, can not.
 const TIME: &str = "9999-12-31T23:59:59Z";
 
-pub(super) async fn play(world: &World) -> Result<String, String> {
+pub(super) async fn play(world: &World) -> Result<String> {
     let stage = world.stage("unreadable").await?;
     let mut operator = stage.start_operator(&[]).await?;
     stage.under(&mut operator, beside_it(&stage)).await?;
@@ -22,7 +22,7 @@ pub(super) async fn play(world: &World) -> Result<String, String> {
     Ok("other claims were served beside it, and after a restart".to_owned())
 }
 
-async fn beside_it(stage: &Stage<'_>) -> Result<(), String> {
+async fn beside_it(stage: &Stage<'_>) -> Result<()> {
     bound(stage, "first").await?;
     let labels = json!({wire::ROLE: wire::Role::ConsumerSecret.as_str()});
     let secret = json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "odd", "labels": labels}});
@@ -30,25 +30,26 @@ async fn beside_it(stage: &Stage<'_>) -> Result<(), String> {
     bound(stage, "second").await
 }
 
-async fn bound(stage: &Stage<'_>, name: &str) -> Result<(), String> {
+async fn bound(stage: &Stage<'_>, name: &str) -> Result<()> {
     stage.claim(name, json!({})).await?;
     stage.ready(name).await.map(|_| ())
 }
 
 /// Makes an object, and then says that somebody will have written a field of it in the last hours of the year 9999.
-async fn write(stage: &Stage<'_>, path: &str, object: Value) -> Result<(), String> {
+async fn write(stage: &Stage<'_>, path: &str, object: Value) -> Result<()> {
     let mut made = send(stage, Request::post(path), &object).await?;
     let at = format!("{path}/{}", object["metadata"]["name"].as_str().unwrap_or_default());
     let entry = json!({"manager": "odd", "operation": "Update", "apiVersion": object["apiVersion"], "time": TIME,
         "fieldsType": "FieldsV1", "fieldsV1": {"f:metadata": {"f:labels": {}}}});
-    made["metadata"]["managedFields"].as_array_mut().ok_or("there are no managedFields")?.push(entry);
+    made["metadata"]["managedFields"].as_array_mut().context("there are no managedFields")?.push(entry);
     made["metadata"]["annotations"]["odd"] = "yes".into();
     let written = send(stage, Request::put(at), &made).await?;
-    check(written.to_string().contains(TIME), || format!("the API server did not take the time {TIME}"))
+    ensure!(written.to_string().contains(TIME), "the API server did not take the time {TIME}");
+    Ok(())
 }
 
-async fn send(stage: &Stage<'_>, request: http::request::Builder, object: &Value) -> Result<Value, String> {
+async fn send(stage: &Stage<'_>, request: http::request::Builder, object: &Value) -> Result<Value> {
     let body = object.to_string().into_bytes();
-    let request = request.header("content-type", "application/json").body(body).map_err(|error| error.to_string())?;
-    explain("can't write the object", stage.world.client.request(request).await)
+    let request = request.header("content-type", "application/json").body(body)?;
+    stage.world.client.request(request).await.context("can't write the object")
 }

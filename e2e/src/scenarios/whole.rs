@@ -1,10 +1,10 @@
 //! What a bound claim has, whatever happened on its way there.
 
+use anyhow::{Context as _, Result, ensure};
 use kube::ResourceExt;
 use stowage_operator::api::BucketClaim;
 use stowage_operator::api::wire::{Role, TAG_CLAIM_UID};
 
-use crate::failure::{check, explain};
 use crate::objects::text;
 use crate::stage::Stage;
 
@@ -15,36 +15,41 @@ pub(super) struct Given {
 }
 
 /// One record, one credential, the consumer Secret that shows it and is the claim's own, and a bucket with its tags.
-pub(super) async fn whole(stage: &Stage<'_>, claim: &BucketClaim) -> Result<Given, String> {
+pub(super) async fn whole(stage: &Stage<'_>, claim: &BucketClaim) -> Result<Given> {
     let name = claim.name_any();
     for role in [Role::BucketRecord, Role::VirtualCredential] {
         let found = stage.internal(claim, role).await?.len();
-        check(found == 1, || format!("claim {name} has {found} Secrets of role {}", role.as_str()))?;
+        ensure!(found == 1, "claim {name} has {found} Secrets of role {}", role.as_str());
     }
     let credential = stage.internal(claim, Role::VirtualCredential).await?.remove(0);
     let given = given(stage, claim).await?;
     let key = text(&credential, "access_key_id");
-    check(given.key_id == key, || format!("claim {name} shows key {}, and has {key}", given.key_id))?;
+    ensure!(given.key_id == key, "claim {name} shows key {}, and has {key}", given.key_id);
     let tags = stage.world.store.tags(&given.bucket).await?;
-    let tags = tags.ok_or_else(|| format!("claim {name} is bound, but bucket {} isn't there", given.bucket))?;
-    check(tags.get(TAG_CLAIM_UID) == claim.metadata.uid.as_ref(), || {
-        format!("claim {name} is bound, and the tags of bucket {} are {tags:?}", given.bucket)
-    })?;
+    let tags = tags.with_context(|| format!("claim {name} is bound, but bucket {} isn't there", given.bucket))?;
+    ensure!(
+        tags.get(TAG_CLAIM_UID) == claim.metadata.uid.as_ref(),
+        "claim {name} is bound, and the tags of bucket {} are {tags:?}",
+        given.bucket
+    );
     Ok(given)
 }
 
 /// What the consumer Secret shows, which is the claim's own and agrees with its status.
-pub(super) async fn given(stage: &Stage<'_>, claim: &BucketClaim) -> Result<Given, String> {
+pub(super) async fn given(stage: &Stage<'_>, claim: &BucketClaim) -> Result<Given> {
     let name = claim.name_any();
     let secret = stage.secrets(&stage.tenant).get(&format!("{name}-s3")).await;
-    let secret = explain(format!("claim {name} has no consumer Secret"), secret)?;
+    let secret = secret.with_context(|| format!("claim {name} has no consumer Secret"))?;
     let owned = secret.owner_references().iter().any(|owner| Some(&owner.uid) == claim.metadata.uid.as_ref());
-    check(owned, || format!("the consumer Secret of claim {name} is not its own"))?;
+    ensure!(owned, "the consumer Secret of claim {name} is not its own");
     let given = Given { key_id: text(&secret, "AWS_ACCESS_KEY_ID"), bucket: text(&secret, "BUCKET_NAME") };
     let status = claim.status.clone().unwrap_or_default();
     let told = (status.access_key_id.unwrap_or_default(), status.bucket_name.unwrap_or_default());
-    check(told == (given.key_id.clone(), given.bucket.clone()), || {
-        format!("claim {name} tells of {told:?}, its consumer Secret of ({:?}, {:?})", given.key_id, given.bucket)
-    })?;
+    ensure!(
+        told == (given.key_id.clone(), given.bucket.clone()),
+        "claim {name} tells of {told:?}, its consumer Secret of ({:?}, {:?})",
+        given.key_id,
+        given.bucket
+    );
     Ok(given)
 }
