@@ -14,9 +14,9 @@ use stowage_operator::api::{BucketClaim, S3Backend};
 use crate::rig::Rig;
 use crate::world::World;
 
-/// Writes a folder of this name: operator's log, objects and events as YAML, and where the cluster is the harness' own
-/// the operator's calls by number, what replays them, the audit log and those of its processes and of the store. Returns
-/// the folder's path.
+/// Writes a folder of this name: operator's log, objects and events as YAML, and where the cluster
+/// is the harness' own the operator's calls by number, what replays them, the audit log and those
+/// of its processes and of the store. Returns the folder's path.
 pub(crate) async fn keep(world: &World, directory: &Path, name: &str) -> Result<PathBuf> {
     let folder = directory.join(name);
     std::fs::create_dir_all(&folder).with_context(|| format!("can't make {}", folder.display()))?;
@@ -57,7 +57,8 @@ fn name_of(object: &Value) -> &str {
     object["metadata"]["name"].as_str().unwrap_or_default()
 }
 
-/// Objects of a kind as they are shown. They are not read into the kind's type, which has no place for what some scenarios make.
+/// Objects of a kind as they are shown. They are not read into the kind's type, which has no place
+/// for what some scenarios make.
 async fn all<K: Resource<DynamicType = ()>>(world: &World, namespace: Option<&str>) -> Result<Vec<Value>> {
     let what = format!("can't list {} for the artefacts", K::plural(&()));
     let request = Request::new(K::url_path(&(), namespace)).list(&ListParams::default());

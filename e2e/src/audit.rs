@@ -81,7 +81,8 @@ impl Request {
         !matches!(self.verb.as_str(), "get" | "list" | "watch")
     }
 
-    /// Whether the user had no right to ask it. A refusal for another reason, as by a namespace that ends, is none.
+    /// Whether the user had no right to ask it. A refusal for another reason, as by a namespace
+    /// that ends, is none.
     pub(crate) fn forbidden(&self) -> bool {
         self.annotations.get(DECISION).is_some_and(|decision| decision == "forbid")
     }

@@ -35,12 +35,13 @@ pub struct Cli {
 enum Command {
     /// Play the scenarios; everything they make is taken away again.
     ///
-    /// On an existing cluster it needs the rights of an administrator, and no other Stowage operator in the cluster;
-    /// definitions that were there before are replaced by this version's and stay. A control plane is started from
-    /// the programs that are in KUBEBUILDER_ASSETS, in the user's cache directory (`just control-plane` puts them
-    /// there) or on the PATH, and ended with the run; with --s3-endpoint its store is one that is there, not a simulated
-    /// one. A kind cluster is made by the programs kind, docker and kubectl of the images that `just image` makes, from
-    /// the project's root, and deleted with the run.
+    /// On an existing cluster it needs the rights of an administrator, and no other Stowage
+    /// operator in the cluster; definitions that were there before are replaced by this version's
+    /// and stay. A control plane is started from the programs that are in KUBEBUILDER_ASSETS, in
+    /// the user's cache directory (`just control-plane` puts them there) or on the PATH, and ended
+    /// with the run; with --s3-endpoint its store is one that is there, not a simulated one. A kind
+    /// cluster is made by the programs kind, docker and kubectl of the images that `just image`
+    /// makes, from the project's root, and deleted with the run.
     Run(Box<RunArgs>),
 }
 
@@ -52,12 +53,12 @@ struct RunArgs {
     /// Where the scenarios run.
     #[arg(long, env = "STOWAGE_CLUSTER", value_name = "STAGE")]
     cluster: StageKind,
-    /// How many scenarios run at once, on as many clusters; by default, the number of CPUs. On an existing cluster they
-    /// run one after the other.
+    /// How many scenarios run at once, on as many clusters; by default, the number of CPUs. On an
+    /// existing cluster they run one after the other.
     #[arg(long, env = "STOWAGE_JOBS", value_name = "N", value_parser = clap::value_parser!(u16).range(1..=64))]
     jobs: Option<u16>,
-    /// The operator under test: program and arguments that come before `run`, separated by spaces. On kind the image of
-    /// one, which the Docker engine has; by default stowage-operator:dev.
+    /// The operator under test: program and arguments that come before `run`, separated by spaces.
+    /// On kind the image of one, which the Docker engine has; by default stowage-operator:dev.
     #[arg(long, env = "STOWAGE_OPERATOR_COMMAND", value_name = "COMMAND", required_if_eq_any([("cluster", "control-plane"), ("cluster", "existing")]), value_parser = words)]
     operator_command: Option<Words>,
     /// How long to wait for each thing that should happen, in seconds.
@@ -66,15 +67,17 @@ struct RunArgs {
     /// Form of the report on stdout.
     #[arg(short, long, env = "STOWAGE_OUTPUT", value_name = "FORMAT", default_value = "text")]
     output: Output,
-    /// Where to put a folder for each scenario that fails: logs, objects, events, without any Secret's values.
+    /// Where to put a folder for each scenario that fails: logs, objects, events, without any
+    /// Secret's values.
     #[arg(long, env = "STOWAGE_ARTIFACTS", value_name = "DIR")]
     artifacts: Option<PathBuf>,
-    /// Faults that the calls of the scenario's operator meet, in the words of `stowage-sim replay`, such as
-    /// 's3:CreateBucket@1 lost-answer; #17 crash(before)'. For one scenario, in a cluster of its own.
+    /// Faults that the calls of the scenario's operator meet, in the words of `stowage-sim replay`,
+    /// such as 's3:CreateBucket@1 lost-answer; #17 crash(before)'. For one scenario, in a cluster
+    /// of its own.
     #[arg(long, env = "STOWAGE_PLAN", value_name = "PLAN", default_value = "", hide_default_value = true, value_parser = playable)]
     plan: Faults,
-    /// Have the operator of the crash scenarios die at every point of each effect: before, after it, after its answer.
-    /// Otherwise it dies at one of them, which takes turns.
+    /// Have the operator of the crash scenarios die at every point of each effect: before, after
+    /// it, after its answer. Otherwise it dies at one of them, which takes turns.
     #[arg(long, env = "STOWAGE_THOROUGH")]
     thorough: bool,
     #[command(flatten, next_help_heading = "A kind cluster")]
@@ -89,7 +92,8 @@ struct KindArgs {
     /// Image of the nodes, and with it the version of Kubernetes; kind's own default by default.
     #[arg(long, env = "KIND_NODE_IMAGE", value_name = "IMAGE")]
     node_image: Option<String>,
-    /// Image of the simulator, from which store, gateway and fault proxy run; the Docker engine has to have it.
+    /// Image of the simulator, from which store, gateway and fault proxy run; the Docker engine has
+    /// to have it.
     #[arg(long, env = "STOWAGE_SIM_IMAGE", value_name = "IMAGE", default_value = "stowage-sim:dev")]
     sim_image: String,
     /// The project's directory of manifests.
@@ -208,7 +212,8 @@ impl RunArgs {
         })
     }
 
-    /// The stage whose scenarios have room here: beside a store that is there, even a control plane is but a cluster.
+    /// The stage whose scenarios have room here: beside a store that is there, even a control plane
+    /// is but a cluster.
     fn room(&self) -> StageKind {
         match self.cluster {
             StageKind::ControlPlane if self.existing.s3_endpoint.is_some() => StageKind::Existing,
@@ -216,8 +221,8 @@ impl RunArgs {
         }
     }
 
-    /// The scenarios to play, and those that are left out because nobody named them and they can't be played here. One
-    /// that was named and that the stage has no room for is wrong usage.
+    /// The scenarios to play, and those that are left out because nobody named them and they can't
+    /// be played here. One that was named and that the stage has no room for is wrong usage.
     fn chosen(&self) -> Result<(Vec<Scenario>, Vec<LeftOut>), Failure> {
         if self.scenarios.is_empty() {
             let (mut played, mut left_out) = (Vec::new(), Vec::new());
@@ -237,7 +242,8 @@ impl RunArgs {
         Ok((self.scenarios.clone(), Vec::new()))
     }
 
-    /// Faults that are given are for one scenario with an operator, where there is a way for them to happen.
+    /// Faults that are given are for one scenario with an operator, where there is a way for them
+    /// to happen.
     fn check_faults(&self, scenarios: &[Scenario]) -> Result<(), Failure> {
         if self.plan.is_empty() {
             return Ok(());

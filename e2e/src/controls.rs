@@ -1,5 +1,5 @@
-//! The controls of the proxy that an operator goes through: of one in this process, or over the API server of one in a
-//! pod, by its admin API.
+//! The controls of the proxy that an operator goes through: of one in this process, or over the API
+//! server of one in a pod, by its admin API.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -14,7 +14,8 @@ use serde_json::json;
 use stowage_sim::effects::{Answer, Line, Plan};
 use stowage_sim::serve::proxy::{Crash, EffectLine, Proxy};
 
-/// Between two looks at the calls, which are announced to nobody: where they are read, and where they are asked for.
+/// Between two looks at the calls, which are announced to nobody: where they are read, and where
+/// they are asked for.
 const LOOK_HERE: Duration = Duration::from_millis(5);
 const LOOK_THERE: Duration = Duration::from_millis(50);
 /// The number of the first operator's life.
@@ -116,7 +117,8 @@ impl Remote {
         Self { client, path, settled: Rc::default() }
     }
 
-    /// The operator's process was killed, and others may start it again: none of its calls passes any more.
+    /// The operator's process was killed, and others may start it again: none of its calls passes
+    /// any more.
     pub(crate) async fn end_life(&self) -> Result<()> {
         self.request(Method::DELETE, "life", Vec::new()).await.map(|_| ())
     }

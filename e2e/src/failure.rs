@@ -16,7 +16,8 @@ pub enum Failure {
     Run(#[from] anyhow::Error),
 }
 
-/// An error in one sentence: what was to be done, and what came in its way, down to the first cause.
+/// An error in one sentence: what was to be done, and what came in its way, down to the first
+/// cause.
 pub(crate) fn sentence(error: &anyhow::Error) -> String {
     let mut told = String::new();
     for cause in error.chain() {

@@ -1,4 +1,5 @@
-//! What holds in every scenario, judged from outside: by what the operator asked of the API server and the store.
+//! What holds in every scenario, judged from outside: by what the operator asked of the API server
+//! and the store.
 
 use std::collections::BTreeSet;
 
@@ -9,7 +10,8 @@ use stowage_sim::serve::S3Request;
 
 use crate::audit::Request;
 
-/// What an operator may change, and how (spec §2, §3.8): never whole claims, backends or namespaces.
+/// What an operator may change, and how (spec §2, §3.8): never whole claims, backends or
+/// namespaces.
 const MAY: [(&str, &[&str]); 6] = [
     ("bucketclaims", &["patch", "update"]),
     ("bucketclaims/status", &["patch", "update"]),
@@ -33,10 +35,11 @@ pub(crate) fn requests(asked: &[Request]) -> Result<()> {
     Ok(())
 }
 
-/// The operator asks nothing that the API server can't make sense of. By what was answered: of a caller that was killed
-/// the audit log tells 500 or 504.
+/// The operator asks nothing that the API server can't make sense of. By what was answered: of a
+/// caller that was killed the audit log tells 500 or 504.
 pub(crate) fn answers(calls: &[Line]) -> Result<()> {
-    // What comes of conflicts, deletions and a namespace that ends is part of life; these never are.
+    // What comes of conflicts, deletions and a namespace that ends is part of life; these never
+    // are.
     let senseless =
         |line: &&Line| matches!(line.call, Call::Kube(_)) && matches!(line.world, Some(400 | 405 | 406 | 415 | 500));
     match calls.iter().find(senseless) {
@@ -55,7 +58,8 @@ pub(crate) fn changes(request: &S3Request, user: &str) -> bool {
     request.who.as_deref() == Some(user) && !reads && request.status.is_some_and(|status| status < 300)
 }
 
-/// The operator creates a bucket when its record is stored, and destroys only what is in buckets that it created.
+/// The operator creates a bucket when its record is stored, and destroys only what is in buckets
+/// that it created.
 pub(crate) fn store(endpoint: &str, changes: &[S3Request], asked: &[Request]) -> Result<()> {
     let endpoint = Endpoint::parse(endpoint)?;
     let mut created = BTreeSet::new();
@@ -74,7 +78,8 @@ pub(crate) fn store(endpoint: &str, changes: &[S3Request], asked: &[Request]) ->
 
 fn recorded_before(change: &S3Request, record: &RecordName, asked: &[Request]) -> Result<()> {
     let recorded = asked.iter().any(|request| {
-        // Of a create whose caller was killed the audit log tells 504, though it was stored: a later write shows that.
+        // Of a create whose caller was killed the audit log tells 504, though it was stored: a
+        // later write shows that.
         ["create", "patch", "update"].contains(&request.verb.as_str())
             && request.target() == "secrets"
             // A POST has no name in its path, but its answer does.

@@ -1,11 +1,12 @@
 //! Scenarios for the Stowage operator on a real API server and a real S3 store.
 //!
-//! [`Cli`] reads what to do, `run` does it. `scenarios` play in a `world`: a cluster and a store, which are there, or are the
-//! harness' own: a `control_plane` and a `simulated` store, or a `kind` cluster with everything in it. Either is a `rig`, whose
-//! logs (`audit` and the store's) are judged from outside (`judge`), and between which and the operator faults happen
-//! (`way`, which `controls` the proxy there). What they made is taken away again. `operator` is what is under test, as a
-//! `process` or as it is installed; `report` tells what came of it, `artefacts` keeps what explains a failure, and `failure`
-//! is how one is told.
+//! [`Cli`] reads what to do, `run` does it. `scenarios` play in a `world`: a cluster and a store,
+//! which are there, or are the harness' own: a `control_plane` and a `simulated` store, or a `kind`
+//! cluster with everything in it. Either is a `rig`, whose logs (`audit` and the store's) are
+//! judged from outside (`judge`), and between which and the operator faults happen (`way`, which
+//! `controls` the proxy there). What they made is taken away again. `operator` is what is under
+//! test, as a `process` or as it is installed; `report` tells what came of it, `artefacts` keeps
+//! what explains a failure, and `failure` is how one is told.
 
 mod artefacts;
 mod audit;

@@ -1,4 +1,5 @@
-//! Kubernetes objects as they stand in this crate's source, and what is read from those of a cluster.
+//! Kubernetes objects as they stand in this crate's source, and what is read from those of a
+//! cluster.
 
 use k8s_openapi::api::core::v1::Secret;
 use serde::de::DeserializeOwned;

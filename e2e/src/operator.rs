@@ -30,8 +30,9 @@ pub(crate) enum Launcher {
 }
 
 impl Launcher {
-    /// Starts an operator with this namespace for its own, and further arguments; its last log lines go to `log`. `under`
-    /// is what comes before the command of a process, such as what gives it another clock.
+    /// Starts an operator with this namespace for its own, and further arguments; its last log
+    /// lines go to `log`. `under` is what comes before the command of a process, such as what gives
+    /// it another clock.
     pub(crate) async fn start(
         &self,
         under: &[String],
@@ -61,7 +62,8 @@ impl Launcher {
         }
     }
 
-    /// Ends an operator that was not ended by the scenario that started it, and that does not end by being dropped.
+    /// Ends an operator that was not ended by the scenario that started it, and that does not end
+    /// by being dropped.
     pub(crate) async fn stop(&self) -> Result<()> {
         match self {
             Self::Process { .. } => Ok(()),

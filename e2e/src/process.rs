@@ -14,7 +14,8 @@ use crate::log::Log;
 /// How long a terminated operator may take (spec §5).
 pub(crate) const GRACE: Duration = Duration::from_secs(10);
 
-/// A process, in a process group of its own. Killed when dropped, with all that its command started.
+/// A process, in a process group of its own. Killed when dropped, with all that its command
+/// started.
 pub(crate) struct Process {
     child: Child,
     /// Program and arguments.
@@ -101,7 +102,8 @@ fn spawn(launch: &[String], log: &Log) -> Result<Child> {
 impl Drop for Process {
     fn drop(&mut self) {
         if let Some(id) = self.id() {
-            // The process itself is killed and waited for by tokio; a group that is gone already needs nothing.
+            // The process itself is killed and waited for by tokio; a group that is gone already
+            // needs nothing.
             let _ = kill_process_group(id, Signal::KILL);
         }
     }

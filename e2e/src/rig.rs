@@ -1,5 +1,5 @@
-//! A cluster and a store that are the harness' own, so that all that is asked of either can be read afterwards, and
-//! disturbed on its way.
+//! A cluster and a store that are the harness' own, so that all that is asked of either can be read
+//! afterwards, and disturbed on its way.
 
 use std::time::Duration;
 
@@ -69,7 +69,8 @@ impl Gateway {
 }
 
 impl Rig {
-    /// Starts a control plane and a store; gives also how operators are started there by this command.
+    /// Starts a control plane and a store; gives also how operators are started there by this
+    /// command.
     pub(crate) async fn of_processes(
         programs: &Programs,
         command: &[String],
@@ -153,7 +154,8 @@ impl Rig {
         }
     }
 
-    /// Starts a gateway for tenants whose credentials are in this namespace, to which the store is known as `backend`.
+    /// Starts a gateway for tenants whose credentials are in this namespace, to which the store is
+    /// known as `backend`.
     pub(crate) async fn gateway(&self, namespace: &str, backend: &str, patience: Duration) -> Result<Gateway> {
         match &self.ground {
             Ground::Processes(processes) => {
@@ -189,7 +191,8 @@ impl Rig {
         }
     }
 
-    /// The operator's requests to the store in this scenario that changed something, if they had success.
+    /// The operator's requests to the store in this scenario that changed something, if they had
+    /// success.
     pub(crate) async fn operator_changes(&self) -> Result<Vec<S3Request>> {
         let operator = &self.operator_key().id;
         let requests = self.store_requests().await?;

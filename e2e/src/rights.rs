@@ -19,7 +19,8 @@ const OPERATOR: &str = "stowage-operator";
 /// The operator's rights as it is installed with them.
 const MANIFEST: &str = include_str!("../../kind-config/operator/rbac.yaml");
 
-/// Gives tenants the rights of spec §3.8, and those on Secrets that users of a namespace usually have.
+/// Gives tenants the rights of spec §3.8, and those on Secrets that users of a namespace usually
+/// have.
 pub(crate) async fn of_tenants(client: &Client) -> Result<()> {
     let role: ClusterRole = from_json(json!({
         "metadata": {"name": TENANT},

@@ -45,8 +45,8 @@ pub(crate) struct Plan {
 pub(crate) enum Ground {
     /// With a store that is there, one after the other. Operators are processes of this command.
     Existing { cluster: Reached, store: TheirStore, command: Vec<String> },
-    /// On so many control planes that are started for this, one after the other on each. Operators can't share one:
-    /// each looks after all claims.
+    /// On so many control planes that are started for this, one after the other on each. Operators
+    /// can't share one: each looks after all claims.
     ControlPlane { programs: Programs, command: Vec<String>, jobs: usize },
     /// The same on so many kind clusters that are made for this.
     Kind { settings: kind::Settings, jobs: usize },
@@ -86,7 +86,8 @@ impl Ground {
     }
 }
 
-/// Plays the scenarios until all have ended, or a signal tells to stop; what they made is taken away.
+/// Plays the scenarios until all have ended, or a signal tells to stop; what they made is taken
+/// away.
 ///
 /// # Errors
 /// When one of them fails, or can't be begun, or the run is interrupted.
@@ -112,7 +113,8 @@ pub(crate) async fn run(plan: Plan) -> Result<()> {
     }
 }
 
-/// Makes sure that there is a cluster for the store, which ends with this where it was started for it.
+/// Makes sure that there is a cluster for the store, which ends with this where it was started for
+/// it.
 async fn beside_store(
     plan: &Plan,
     cluster: &Reached,

@@ -1,4 +1,5 @@
-//! The simulator's store and gateway, served over HTTP by this process; the store's log tells what it was asked.
+//! The simulator's store and gateway, served over HTTP by this process; the store's log tells what
+//! it was asked.
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -85,7 +86,8 @@ impl Simulated {
         }
     }
 
-    /// Starts a gateway for the credentials in this namespace, to which this store is known as `backend`.
+    /// Starts a gateway for the credentials in this namespace, to which this store is known as
+    /// `backend`.
     pub(crate) async fn gateway(
         &self,
         client: Client,

@@ -25,7 +25,8 @@ pub(crate) const GATEWAY: &str = "http://gateway.stowage-e2e.invalid:9000";
 /// Name of the admin Secret of each scenario's backend.
 const ADMIN: &str = "store-admin";
 
-/// One scenario's part of the world: an operator namespace with the admin Secret, a tenant namespace, a backend.
+/// One scenario's part of the world: an operator namespace with the admin Secret, a tenant
+/// namespace, a backend.
 pub(crate) struct Stage<'a> {
     pub(crate) world: &'a World,
     pub(crate) system: String,
@@ -147,8 +148,8 @@ impl Stage<'_> {
         self.world.rig.as_ref().map(|rig| &rig.way)
     }
 
-    /// Plays `scenario` as long as the operator runs; a failure tells the last lines of its log. An operator that is to
-    /// die by a plan is killed, and started again.
+    /// Plays `scenario` as long as the operator runs; a failure tells the last lines of its log. An
+    /// operator that is to die by a plan is killed, and started again.
     pub(crate) async fn under<T>(
         &self,
         operator: &mut Operator,

@@ -10,8 +10,8 @@ use tokio::process::{Child, Command};
 /// Lines of what a program wrote to stderr that a failure repeats.
 const TAIL: usize = 5;
 
-/// Runs a program to its end and gives what it wrote to stdout. It is in a process group of its own, so that Ctrl-C in a
-/// terminal reaches only the harness, which ends it by dropping this.
+/// Runs a program to its end and gives what it wrote to stdout. It is in a process group of its
+/// own, so that Ctrl-C in a terminal reaches only the harness, which ends it by dropping this.
 pub(crate) async fn run(program: &str, arguments: &[&str]) -> Result<String> {
     feed(program, arguments, None).await
 }
@@ -51,8 +51,8 @@ pub(crate) async fn feed(program: &str, arguments: &[&str], stdin: Option<&str>)
     Err(anyhow!("{program} {first} failed ({}): {}", status, last.join(" | ")))
 }
 
-/// A process in a group of its own, which is killed and waited for when this is dropped: what it has begun, it is not to
-/// go on with while somebody takes it away.
+/// A process in a group of its own, which is killed and waited for when this is dropped: what it
+/// has begun, it is not to go on with while somebody takes it away.
 struct Group(Child);
 
 impl Drop for Group {

@@ -30,7 +30,8 @@ impl User {
         }
     }
 
-    /// Operator and tenants have the rights that spec §3.8 gives them; all others may do everything.
+    /// Operator and tenants have the rights that spec §3.8 gives them; all others may do
+    /// everything.
     pub(crate) const fn group(self) -> &'static str {
         match self {
             Self::Operator => OPERATORS,

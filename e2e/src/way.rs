@@ -1,5 +1,5 @@
-//! The operator's way to API server and store: a proxy numbers its calls and lets the faults of a plan befall them. The
-//! harness and the tenants go past it.
+//! The operator's way to API server and store: a proxy numbers its calls and lets the faults of a
+//! plan befall them. The harness and the tenants go past it.
 
 use std::cell::{Cell, RefCell};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -51,7 +51,8 @@ pub(crate) struct Calls {
 struct Play {
     plan: Plan,
     like: Option<&'static str>,
-    /// Whether patterns count from where the scenario lets faults begin; else from the operator's first call, as there.
+    /// Whether patterns count from where the scenario lets faults begin; else from the operator's
+    /// first call, as there.
     from_here: bool,
 }
 
@@ -68,7 +69,8 @@ fn is_watch(line: &Line) -> bool {
 }
 
 impl Way {
-    /// Serves both from this process, without faults. Gives also the operator's kubeconfig, with itself for the only user.
+    /// Serves both from this process, without faults. Gives also the operator's kubeconfig, with
+    /// itself for the only user.
     pub(crate) async fn here(plane: &ControlPlane, store: &str) -> Result<(Self, PathBuf)> {
         let proxy = Proxy::new(Plan::default())?;
         let failed = "can't serve the operator";
@@ -96,7 +98,8 @@ impl Way {
         &self.endpoint
     }
 
-    /// A scenario begins, where no operator runs: calls count from one. `like` is the simulator's that does the same.
+    /// A scenario begins, where no operator runs: calls count from one. `like` is the simulator's
+    /// that does the same.
     pub(crate) async fn begin(&self, plan: Plan, like: Option<&'static str>) -> Result<()> {
         self.proxy.begin(&plan).await?;
         self.life.set(0);
@@ -104,7 +107,8 @@ impl Way {
         Ok(())
     }
 
-    /// From now on this is the plan for the operator that runs: patterns count from one, numbers go on.
+    /// From now on this is the plan for the operator that runs: patterns count from one, numbers go
+    /// on.
     pub(crate) async fn plan(&self, plan: Plan, like: &'static str) -> Result<()> {
         self.proxy.set_plan(&plan).await?;
         self.play.replace(Play { plan, like: Some(like), from_here: true });
@@ -119,7 +123,8 @@ impl Way {
         Ok(())
     }
 
-    /// Comes to an end when the operator is to die as planned. From then on nothing that it asks for is carried out.
+    /// Comes to an end when the operator is to die as planned. From then on nothing that it asks
+    /// for is carried out.
     pub(crate) async fn death(&self) -> Result<()> {
         // Lives that end with their process, or with a plan, are not meant.
         while self.proxy.crash().await?.effect.is_none() {
@@ -212,7 +217,8 @@ impl Calls {
         self.lines.iter().all(|line| line.answer != Answer::Pending)
     }
 
-    /// Whether the operator has begun as many watches as the first one had, and asked the store for something.
+    /// Whether the operator has begun as many watches as the first one had, and asked the store for
+    /// something.
     pub(crate) fn has_begun(&self) -> bool {
         let watches = |life| self.lines.iter().filter(|line| line.instance == life && is_watch(line)).count();
         let asks = |line: &Line| line.instance == self.life && matches!(line.call, Call::S3(_)) && line.world.is_some();
@@ -260,7 +266,8 @@ mod tests {
         assert_eq!((schedule.scenario.name, schedule.plan), ("create", plan));
     }
 
-    /// A rotation patches record, consumer Secret and old key; in the simulator the record was patched before.
+    /// A rotation patches record, consumer Secret and old key; in the simulator the record was
+    /// patched before.
     #[test]
     fn what_counts_from_here_is_counted_from_the_first_call_there() {
         let plan: Plan = "kube:patch secrets@3 crash(before); s3:CreateBucket lost-answer".parse().unwrap();

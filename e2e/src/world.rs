@@ -66,8 +66,8 @@ impl World {
         rig.judge().await
     }
 
-    /// Fails when the operator has changed anything in this bucket during the scenario. Only a store of the harness'
-    /// own tells; about another, its state has to be enough.
+    /// Fails when the operator has changed anything in this bucket during the scenario. Only a
+    /// store of the harness' own tells; about another, its state has to be enough.
     pub(crate) async fn unchanged_by_operator(&self, bucket: &str) -> Result<()> {
         let Some(rig) = &self.rig else { return Ok(()) };
         let changes = rig.operator_changes().await?;
@@ -87,8 +87,9 @@ impl World {
         made.with_context(|| format!("can't make namespace {name}")).map(|_| ())
     }
 
-    /// Takes away everything whose name begins with the prefix of this run: claims (without waiting for an
-    /// operator), backends, namespaces, buckets; and what an operator that is installed remembers.
+    /// Takes away everything whose name begins with the prefix of this run: claims (without waiting
+    /// for an operator), backends, namespaces, buckets; and what an operator that is installed
+    /// remembers.
     pub(crate) async fn clean_up(&self) -> Result<()> {
         self.launcher.stop().await?;
         let mine = |name: &str| name.starts_with(&self.prefix);

@@ -77,7 +77,8 @@ fn wrong_usage_ends_with_2_and_says_what_was_expected() {
         (e2e(&beside_store(&[])), "--s3-access-key"),
         (e2e(&["run", "--cluster", "kind", "two-operators"]), "two-operators: it needs processes of this machine"),
         (e2e(&["run", "--cluster", "control-plane"]), "--operator-command"),
-        // Faults are for one scenario that has an operator and none of its own, before a control plane of the harness.
+        // Faults are for one scenario that has an operator and none of its own, before a control
+        // plane of the harness.
         (e2e(&[&complete()[..], &["--plan", "#1 hang", "restart"]].concat()), "to be made for the run"),
         (e2e(&planned("#1 hang", &[])), "has to be named"),
         (e2e(&planned("#1 hang", &["restart", "adoption"])), "has to be named"),

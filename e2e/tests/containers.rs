@@ -1,9 +1,10 @@
-//! Real S3 servers, in containers that are started for this: the simulated store is compared with them, and claims are
-//! bound on one.
+//! Real S3 servers, in containers that are started for this: the simulated store is compared with
+//! them, and claims are bound on one.
 //!
-//! Needs a Docker engine, and for the claims the programs of a control plane. Where one is missing, what needs it is
-//! ignored by name, with the reason before it, and counted as ignored. Images come from the usual registry unless
-//! `STOWAGE_MINIO_IMAGE` and `STOWAGE_VERSITYGW_IMAGE` name others; an entry point has to take the same arguments.
+//! Needs a Docker engine, and for the claims the programs of a control plane. Where one is missing,
+//! what needs it is ignored by name, with the reason before it, and counted as ignored. Images come
+//! from the usual registry unless `STOWAGE_MINIO_IMAGE` and `STOWAGE_VERSITYGW_IMAGE` name others;
+//! an entry point has to take the same arguments.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -22,7 +23,8 @@ use testcontainers::{ContainerAsync, GenericImage, ImageExt as _};
 use tokio::process::Command;
 use tokio::runtime::Runtime;
 
-/// Compared of each server, which takes seconds; `stowage-sim conformance` compares as many as it is told.
+/// Compared of each server, which takes seconds; `stowage-sim conformance` compares as many as it
+/// is told.
 const OPERATIONS: u64 = 1_000;
 /// What one key can and can't do to a bucket, on a store that is not ours.
 const SCENARIOS: [&str; 4] = ["bind-and-delete", "adoption", "forced-deletion", "refused-deletion"];
@@ -89,7 +91,8 @@ const VERSITYGW: Server = Server {
     image: ("versity/versitygw", "v1.8.0"),
     port: 7070,
     environment: [("ROOT_ACCESS_KEY", ACCESS_KEY), ("ROOT_SECRET_KEY", SECRET_KEY)],
-    // Without a directory of accounts it answers other access keys than its own in words of its own.
+    // Without a directory of accounts it answers other access keys than its own in words of its
+    // own.
     arguments: &["--port", ":7070", "--iam-dir", "/accounts", "posix", "--versioning-dir", "/versions", "/data"],
     directories: &["/accounts", "/data", "/versions"],
 };

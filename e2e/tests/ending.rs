@@ -1,5 +1,6 @@
-//! However a run on a control plane or a kind cluster of its own ends, it leaves no process, no file and no cluster behind.
-//! The programs that it starts are stand-ins here, of which none is ever ready.
+//! However a run on a control plane or a kind cluster of its own ends, it leaves no process, no
+//! file and no cluster behind. The programs that it starts are stand-ins here, of which none is
+//! ever ready.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt as _;

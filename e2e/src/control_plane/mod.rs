@@ -1,5 +1,6 @@
-//! A bare control plane: etcd, kube-apiserver and kube-controller-manager as child processes on free loopback ports,
-//! with all that they write in one temporary directory. Dropping it ends the processes and removes the directory.
+//! A bare control plane: etcd, kube-apiserver and kube-controller-manager as child processes on
+//! free loopback ports, with all that they write in one temporary directory. Dropping it ends the
+//! processes and removes the directory.
 
 mod process;
 mod programs;
@@ -151,7 +152,8 @@ impl ControlPlane {
         self.path(KUBECONFIG)
     }
 
-    /// Writes a kubeconfig with which the operator asks this server, without TLS, instead of the API server.
+    /// Writes a kubeconfig with which the operator asks this server, without TLS, instead of the
+    /// API server.
     pub(crate) fn operator_kubeconfig(&self, server: &str) -> Result<PathBuf> {
         let name = "operator.kubeconfig";
         self.write(name, &self.tokens.kubeconfig_of(User::Operator, server).to_string())?;
@@ -222,10 +224,11 @@ fn apiserver_flags(ports: &Ports) -> Vec<String> {
         format!("--etcd-servers=http://127.0.0.1:{}", ports.etcd),
         "--bind-address=127.0.0.1".to_owned(),
         format!("--secure-port={}", ports.apiserver),
-        // The address in the Service `kubernetes`, which nobody here uses. Given, because a machine without a network
-        // has none to find; it is one of those kept for documentation.
+        // The address in the Service `kubernetes`, which nobody here uses. Given, because a machine
+        // without a network has none to find; it is one of those kept for documentation.
         "--advertise-address=192.0.2.1".to_owned(),
-        // It makes its own certificate; that key signs the tokens of service accounts too, of which there are none.
+        // It makes its own certificate; that key signs the tokens of service accounts too, of which
+        // there are none.
         "--cert-dir=certificates".to_owned(),
         format!("--service-account-issuer=https://127.0.0.1:{}", ports.apiserver),
         format!("--service-account-key-file={KEY}"),

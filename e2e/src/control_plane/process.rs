@@ -14,8 +14,9 @@ const TAIL: usize = 3;
 /// What a process says whose port was taken.
 const PORT_TAKEN: &str = "address already in use";
 
-/// A process in a group of its own, so that Ctrl-C in a terminal reaches only the harness, which ends the others in
-/// its own order. Killed when dropped: what a control plane holds here is thrown away, and nothing waits for it.
+/// A process in a group of its own, so that Ctrl-C in a terminal reaches only the harness, which
+/// ends the others in its own order. Killed when dropped: what a control plane holds here is thrown
+/// away, and nothing waits for it.
 #[derive(Debug)]
 pub(super) struct Process {
     name: &'static str,
@@ -41,7 +42,8 @@ impl Ended {
 }
 
 impl Process {
-    /// Starts a program; what it prints goes to `NAME.log` in this directory, which is also where it runs.
+    /// Starts a program; what it prints goes to `NAME.log` in this directory, which is also where
+    /// it runs.
     pub(super) fn start(
         name: &'static str,
         program: &Path,
@@ -88,7 +90,8 @@ impl Drop for Process {
         if !matches!(self.child.try_wait(), Ok(None)) {
             return;
         }
-        // A group that is gone already, and a child that can't be waited for, leave nothing to be done.
+        // A group that is gone already, and a child that can't be waited for, leave nothing to be
+        // done.
         let _ = kill_process_group(Pid::from_child(&self.child), Signal::KILL);
         let _ = self.child.wait();
     }
@@ -132,7 +135,8 @@ mod tests {
         let grandchild = Pid::from_raw(grandchild).unwrap();
         assert!(rustix::process::test_kill_process(grandchild).is_ok());
         drop(process);
-        // Nobody waits for a grandchild but the machine's first process, which may let it be a zombie for a while.
+        // Nobody waits for a grandchild but the machine's first process, which may let it be a
+        // zombie for a while.
         eventually(|| {
             let stat = std::fs::read_to_string(format!("/proc/{}/stat", grandchild.as_raw_nonzero()));
             stat.map_or(Some(()), |stat| stat.contains(") Z ").then_some(()))

@@ -26,7 +26,8 @@ struct Surroundings {
     path: Option<OsString>,
 }
 
-/// A program of a control plane that is nowhere on this machine. Displayed with where it was looked for and what to do.
+/// A program of a control plane that is nowhere on this machine. Displayed with where it was looked
+/// for and what to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[error(
     "there is no {0} in KUBEBUILDER_ASSETS, in the user's cache directory or on the PATH: \
@@ -40,7 +41,8 @@ pub fn missing() -> Option<MissingProgram> {
 }
 
 impl Programs {
-    /// Looks for each program in `KUBEBUILDER_ASSETS`, then where `just control-plane` puts them, then on `PATH`.
+    /// Looks for each program in `KUBEBUILDER_ASSETS`, then where `just control-plane` puts them,
+    /// then on `PATH`.
     ///
     /// # Errors
     /// When one is nowhere.

@@ -31,7 +31,8 @@ impl Tokens {
         })
     }
 
-    /// A kubeconfig with a context for each user, named like them; `current` is the one that counts without a choice.
+    /// A kubeconfig with a context for each user, named like them; `current` is the one that counts
+    /// without a choice.
     pub(super) fn kubeconfig(&self, server: &str, authority: &str, current: User) -> Value {
         let named = |user: User, key: &str, value: Value| json!({"name": user.name(), key: value});
         let users = self.0.iter().map(|(user, token)| named(*user, "user", json!({"token": token})));

@@ -1,4 +1,5 @@
-//! What is installed in the cluster: the manifests of `kind-config/stage`, with the images of this run.
+//! What is installed in the cluster: the manifests of `kind-config/stage`, with the images of this
+//! run.
 
 use std::path::Path;
 use std::time::Duration;
@@ -77,8 +78,8 @@ impl Manifests {
         Ok(())
     }
 
-    /// The objects of a run: with its images, without an operator and a gateway that run already, and without a backend:
-    /// each scenario has its own.
+    /// The objects of a run: with its images, without an operator and a gateway that run already,
+    /// and without a backend: each scenario has its own.
     fn of(self, settings: &Settings) -> Vec<Value> {
         let mut objects = self.0;
         objects.retain(|object| object["kind"] != "S3Backend");

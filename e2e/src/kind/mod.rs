@@ -1,5 +1,5 @@
-//! A kind cluster with the operator's image in it, behind a fault proxy, with a simulated store and a gateway: all as
-//! pods, installed from `kind-config/`. Dropping it deletes the cluster.
+//! A kind cluster with the operator's image in it, behind a fault proxy, with a simulated store and
+//! a gateway: all as pods, installed from `kind-config/`. Dropping it deletes the cluster.
 
 mod install;
 mod operator;
@@ -136,7 +136,8 @@ impl Cluster {
         let containers = json!([{"name": "gateway", "env": [stores]}]);
         let spec = json!({"spec": {"replicas": 1, "template": {"spec": {"containers": containers}}}});
         install::change(&self.client, "stowage-gateway", spec, patience).await?;
-        // The node learns a little later than the API server that there is a pod behind the Service.
+        // The node learns a little later than the API server that there is a pod behind the
+        // Service.
         let gateway = Store::without_retries(&self.gateway, REGION, &self.keys.observer)?;
         let answers = async {
             while !gateway.answers().await {
@@ -154,7 +155,8 @@ impl Cluster {
         Ok(log.lines().filter_map(|line| serde_json::from_str(line).ok()).skip(first).collect())
     }
 
-    /// What the pods beside the operator have logged, by name. Of the store it is what it was asked.
+    /// What the pods beside the operator have logged, by name. Of the store it is what it was
+    /// asked.
     pub(crate) async fn logs(&self) -> Vec<(String, String)> {
         let mut logs = Vec::new();
         for name in ["stowage-proxy", "stowage-gateway"] {

@@ -1,5 +1,5 @@
-//! The operator under test as it is installed: a Deployment, started and ended by its number of replicas. Signals reach
-//! its process in the node, as those of a kernel would.
+//! The operator under test as it is installed: a Deployment, started and ended by its number of
+//! replicas. Signals reach its process in the node, as those of a kernel would.
 
 use std::time::Duration;
 
@@ -138,13 +138,15 @@ impl Deployed {
         let waited = waited.map_err(|_| anyhow!("still running {} s after SIGTERM", MOST.as_secs()))?;
         let pod = waited.context("waiting for the operator's end")?;
         self.deployment.stop().await?;
-        // A pod that is gone without having told how it ended tells that in its last event, which a watch may miss.
+        // A pod that is gone without having told how it ended tells that in its last event, which a
+        // watch may miss.
         let pod = pod.context("the operator's pod went without a word of how its process ended")?;
         ended_well(&pod)
     }
 
-    /// Ends it with SIGKILL, as a crashing node would. From now on nothing that it asks for is carried out: the way into
-    /// the node takes longer than some of its work, and the kubelet gets no chance to start it again.
+    /// Ends it with SIGKILL, as a crashing node would. From now on nothing that it asks for is
+    /// carried out: the way into the node takes longer than some of its work, and the kubelet gets
+    /// no chance to start it again.
     pub(crate) async fn die(&mut self) -> Result<()> {
         self.deployment.proxy.end_life().await?;
         self.signal("KILL").await?;

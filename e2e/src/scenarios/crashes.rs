@@ -1,8 +1,8 @@
 //! The operator is killed at each of its effects, is started again, and all comes to the same end.
 //!
-//! A first play, in which nothing goes wrong, shows the effects. Each is named by what it is and which of its kind, as
-//! the order of those that happen at the same time differs from play to play. Then there is a play with a claim of its
-//! own for each crash.
+//! A first play, in which nothing goes wrong, shows the effects. Each is named by what it is and
+//! which of its kind, as the order of those that happen at the same time differs from play to play.
+//! Then there is a play with a claim of its own for each crash.
 
 use std::num::NonZeroU64;
 use std::pin::{Pin, pin};
@@ -23,9 +23,11 @@ use crate::world::World;
 
 /// How many effects of a play the operator dies at, if there are so many.
 const MOST: usize = 40;
-/// A call that the last life never heard of again holds its bucket's record for this long, in seconds.
+/// A call that the last life never heard of again holds its bucket's record for this long, in
+/// seconds.
 const DEADLINE: [&str; 2] = ["--upstream-timeout", "2"];
-/// Claims that wait for their keys to be old enough to be replaced, for each point: more than a rotation has effects.
+/// Claims that wait for their keys to be old enough to be replaced, for each point: more than a
+/// rotation has effects.
 const WAITING: usize = 12;
 /// How long a key that was replaced goes on, in seconds.
 const OVERLAP: i64 = 300;
@@ -189,7 +191,8 @@ fn name(index: usize) -> String {
     format!("claim-{index:03}")
 }
 
-/// Plays without a crash, and then with one at each effect that there was. Each play has a claim of its own.
+/// Plays without a crash, and then with one at each effect that there was. Each play has a claim of
+/// its own.
 async fn at_each_effect(stage: &Stage<'_>, play: impl AsyncFn(String, Plan) -> Result<Played>) -> Result<String> {
     let way = stage.way()?;
     let Played::Through(calls) = play(name(0), Plan::default()).await? else {
@@ -264,8 +267,8 @@ fn is_told_after(calls: &[Line], call: &str, events: usize) -> bool {
     since.is_some_and(|since| calls[since..].iter().filter(|line| is(line, EVENT)).count() >= events)
 }
 
-/// Waits until the calls since this one are such, the operator has begun all that it begins with, and nothing that it
-/// asked for is under way. Gives those calls.
+/// Waits until the calls since this one are such, the operator has begun all that it begins with,
+/// and nothing that it asked for is under way. Gives those calls.
 async fn quiet(stage: &Stage<'_>, first: usize, such: impl Fn(&[Line]) -> bool) -> Result<Vec<Line>> {
     let way = stage.way()?;
     let rests = |all: &Calls| {

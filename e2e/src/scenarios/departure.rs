@@ -1,4 +1,5 @@
-//! How claims go with `deletionPolicy: Delete`, and what becomes of their buckets; and how they go by force.
+//! How claims go with `deletionPolicy: Delete`, and what becomes of their buckets; and how they go
+//! by force.
 
 use anyhow::{Context as _, Result, ensure};
 use futures::stream::{self, StreamExt, TryStreamExt};
@@ -64,7 +65,8 @@ pub(super) async fn refused(world: &World) -> Result<String> {
     Ok(seen)
 }
 
-/// A key that somebody's finalizer keeps goes on to open its bucket: the claim waits, and says for what.
+/// A key that somebody's finalizer keeps goes on to open its bucket: the claim waits, and says for
+/// what.
 pub(super) async fn kept(world: &World) -> Result<String> {
     let stage = world.stage("kept").await?;
     let mut operator = stage.start_operator(&[]).await?;
@@ -99,10 +101,12 @@ async fn set_finalizers(stage: &Stage<'_>, secret: &str, finalizers: Value) -> R
     patched.with_context(|| format!("can't patch Secret {secret}")).map(|_| ())
 }
 
-/// A claim whose finalizer is stripped by hand leaves keys behind, which are revoked; its bucket stays.
+/// A claim whose finalizer is stripped by hand leaves keys behind, which are revoked; its bucket
+/// stays.
 pub(super) async fn stripped(world: &World) -> Result<String> {
     let stage = world.stage("stripped").await?;
-    // The record stays until no call of before can reach the store any more: one deadline longer, 30 s by default.
+    // The record stays until no call of before can reach the store any more: one deadline longer,
+    // 30 s by default.
     let mut operator = stage.start_operator(&["--upstream-timeout", "5"]).await?;
     let claim = stage.under(&mut operator, async {
         stage.claim("data", json!({"deletionPolicy": "Delete", "forceDelete": true})).await?;

@@ -12,7 +12,8 @@ use crate::world::World;
 /// What the gateway's calls meet; each use of the bucket is a PutObject and a ListObjectsV2.
 pub(super) const PLAN: &str = "s3:PutObject@2 lost-answer; s3:ListObjectsV2@3 unreachable; s3:PutObject@5 slow-down; \
     s3:PutObject@7 internal-error; s3:ListObjectsV2@8 access-denied";
-/// Uses in which one of these happens. A call that failed keeps the second one of its use from being made.
+/// Uses in which one of these happens. A call that failed keeps the second one of its use from
+/// being made.
 const SPOILT: [usize; 5] = [2, 4, 5, 7, 11];
 const USES: usize = 12;
 const CLAIM: &str = "data";

@@ -44,9 +44,11 @@ pub enum Scenario {
     CrashRotate,
     /// The same from its start to a bound claim.
     CrashCreate,
-    /// The same while a claim goes with its bucket, in which there are versions and an unfinished upload.
+    /// The same while a claim goes with its bucket, in which there are versions and an unfinished
+    /// upload.
     CrashDelete,
-    /// Answers are lost, writes refused, watches cut, calls hang: each once, while a claim comes or goes.
+    /// Answers are lost, writes refused, watches cut, calls hang: each once, while a claim comes or
+    /// goes.
     LostAnswers,
     /// The API server takes the project's CustomResourceDefinitions without a warning.
     CrdsAccepted,
@@ -60,7 +62,8 @@ pub enum Scenario {
     NamespaceDeleted,
     /// A claim is bound, deleted, and gets its retained bucket back.
     BindAndDelete,
-    /// A bucket that was there before is refused, then taken over as its backend allows, and left as it was found.
+    /// A bucket that was there before is refused, then taken over as its backend allows, and left
+    /// as it was found.
     Adoption,
     /// A backend is deleted before its claims.
     BackendFirst,
@@ -80,9 +83,11 @@ pub enum Scenario {
     Restart,
     /// Two operators work on the same claims; one of them is killed and comes back.
     TwoOperators,
-    /// Calls between gateway and store are lost, refused and never answered: tenants see that, and the operator does not.
+    /// Calls between gateway and store are lost, refused and never answered: tenants see that, and
+    /// the operator does not.
     GatewayFaults,
-    /// Keys are replaced because they are a week old, by an operator whose clock is ahead, and then set back.
+    /// Keys are replaced because they are a week old, by an operator whose clock is ahead, and then
+    /// set back.
     ScheduledRotation,
 }
 
@@ -145,7 +150,8 @@ impl Scenario {
         !self.has_faults() && !matches!(self, Self::CrdsAccepted | Self::ObjectTable)
     }
 
-    /// The simulator's scenario with the same steps, if there is one. Those with faults tell at each.
+    /// The simulator's scenario with the same steps, if there is one. Those with faults tell at
+    /// each.
     fn like(self) -> Option<&'static str> {
         match self {
             Self::RotationOverlap => Some("rotate"),
@@ -159,7 +165,8 @@ impl Scenario {
         }
     }
 
-    /// Plays it and takes away what it made, also when it fails; then a folder in `artifacts` tells more.
+    /// Plays it and takes away what it made, also when it fails; then a folder in `artifacts` tells
+    /// more.
     pub(crate) async fn run(self, world: &mut World, artifacts: Option<&Path>) -> ScenarioReport {
         let start = Instant::now();
         let judged = self.judged(world).await;

@@ -16,8 +16,8 @@ use crate::world::World;
 
 const CLAIMS: usize = 20;
 
-/// The operator dies by this where a plan can be played: when the first claim is told that it is bound. Who watches for
-/// that from outside may be too late.
+/// The operator dies by this where a plan can be played: when the first claim is told that it is
+/// bound. Who watches for that from outside may be too late.
 pub(super) const PLAN: &str = "kube:patch bucketclaims/status@1 crash(after-answer)";
 
 pub(super) async fn play(world: &World) -> Result<String> {

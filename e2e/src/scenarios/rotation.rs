@@ -29,7 +29,8 @@ const PACE: Duration = Duration::from_millis(20);
 /// The value of the annotation that asks for a rotation.
 const REQUEST: &str = "first";
 
-/// Two tenants use the bucket all the time: one reads the Secret before each use, one holds what it read at first.
+/// Two tenants use the bucket all the time: one reads the Secret before each use, one holds what it
+/// read at first.
 pub(super) async fn overlap(world: &World) -> Result<String> {
     let stage = world.stage("rotation").await?;
     let gateway = stage.start_gateway().await?;
@@ -130,7 +131,8 @@ async fn holds_on(stage: &Stage<'_>, tenant: &Tenant) -> Result<Held> {
 /// What became of a tenant who reads the Secret before each use.
 struct Read {
     count: usize,
-    /// When the Secret was asked for last of those times that it held the old key: the switch was later.
+    /// When the Secret was asked for last of those times that it held the old key: the switch was
+    /// later.
     old_until: Timestamp,
 }
 

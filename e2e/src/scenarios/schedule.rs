@@ -25,8 +25,8 @@ const OVERLAP: i64 = 300;
 /// A day more than the interval.
 const LATER: u32 = INTERVAL_DAYS + 1;
 
-/// A week later the key is replaced; with the clock set back nothing happens; another week later the old key is gone, and
-/// the next one replaced.
+/// A week later the key is replaced; with the clock set back nothing happens; another week later
+/// the old key is gone, and the next one replaced.
 pub(super) async fn rotation(world: &World, clock: &FakeClock) -> Result<String> {
     let stage = world.stage("schedule").await?;
     let mut operator = stage.start_operator(&[]).await?;
@@ -67,8 +67,8 @@ pub(super) async fn rotation(world: &World, clock: &FakeClock) -> Result<String>
     Ok(told)
 }
 
-/// Waits for this generation of keys, from an operator that was started then and is so many days ahead. The old one goes
-/// on for the overlap, by the operator's clock.
+/// Waits for this generation of keys, from an operator that was started then and is so many days
+/// ahead. The old one goes on for the overlap, by the operator's clock.
 async fn replaced(
     stage: &Stage<'_>,
     generation: i64,

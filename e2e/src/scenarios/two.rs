@@ -53,8 +53,9 @@ async fn come(stage: &Stage<'_>, numbers: std::ops::Range<usize>) -> Result<Vec<
     .await
 }
 
-/// Where one of them finds that the other has begun it may make another key, and the claim goes over to that: to what the consumer
-/// Secret shows first, then to what the status tells, and then the first key is on its way out. In between they disagree.
+/// Where one of them finds that the other has begun it may make another key, and the claim goes
+/// over to that: to what the consumer Secret shows first, then to what the status tells, and then
+/// the first key is on its way out. In between they disagree.
 async fn one_current(stage: &Stage<'_>, claim: &BucketClaim) -> Result<Given> {
     let deadline = Instant::now() + stage.world.patience;
     loop {

@@ -35,7 +35,8 @@ async fn bound(stage: &Stage<'_>, name: &str) -> Result<()> {
     stage.ready(name).await.map(|_| ())
 }
 
-/// Makes an object, and then says that somebody will have written a field of it in the last hours of the year 9999.
+/// Makes an object, and then says that somebody will have written a field of it in the last hours
+/// of the year 9999.
 async fn write(stage: &Stage<'_>, path: &str, object: Value) -> Result<()> {
     let mut made = send(stage, Request::post(path), &object).await?;
     let at = format!("{path}/{}", object["metadata"]["name"].as_str().unwrap_or_default());

@@ -14,7 +14,8 @@ pub(super) struct Given {
     pub(super) bucket: String,
 }
 
-/// One record, one credential, the consumer Secret that shows it and is the claim's own, and a bucket with its tags.
+/// One record, one credential, the consumer Secret that shows it and is the claim's own, and a
+/// bucket with its tags.
 pub(super) async fn whole(stage: &Stage<'_>, claim: &BucketClaim) -> Result<Given> {
     let name = claim.name_any();
     for role in [Role::BucketRecord, Role::VirtualCredential] {
