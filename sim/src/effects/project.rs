@@ -149,11 +149,11 @@ mod tests {
 
     #[test]
     fn the_guide_has_every_fault_with_what_may_stand_in_its_brackets() {
-        let guide = include_str!("../../../docs/explorer.md");
+        let guide = include_str!("../../../docs/reference/faults.md");
         let forms = Fault::forms(None);
         // In a table, `|` is written with a backslash.
         let shown = |form: &&str| guide.contains(&format!("`{}`", form.replace('|', r"\|")));
         let missing: Vec<&str> = forms.split(", ").filter(|form| !shown(form)).collect();
-        assert!(missing.is_empty(), "docs/explorer.md does not have {}", missing.join(", "));
+        assert!(missing.is_empty(), "docs/reference/faults.md does not have {}", missing.join(", "));
     }
 }
