@@ -37,7 +37,7 @@ build:
 test *args:
     {{ if args == "" { ".ci/run test" } else { "cargo test --locked " + args } }}
 
-# Write crds/ anew, after a change to operator/src/api/.
+# Write crds/ anew, after a change to crates/api/.
 crds:
     cargo build --quiet --locked -p stowage-operator
     cargo run --quiet --locked -p stowage-operator -- crds > crds/crds.yaml
@@ -71,11 +71,11 @@ e2e *args:
 
 # Every single fault and crash point of every scenario, faults that last, overtaken calls: `just explore create` for one.
 explore *args:
-    cargo run --release --locked --bin stowage-sim -- explore {{ args }}
+    cargo run --release --locked -p stowage-sim --features proof -- explore {{ args }}
 
 # Pairs of faults as well; takes hours: `just explore-deep --time-limit 600 --report out`.
 explore-deep *args:
-    cargo run --release --locked --bin stowage-sim -- explore --profile deep {{ args }}
+    cargo run --release --locked -p stowage-sim --features proof -- explore --profile deep {{ args }}
 
 # The simulator as target/profile-guided/stowage-sim, half as fast again or more, in half an hour: for explorations of hours.
 profile-guided:
@@ -83,15 +83,15 @@ profile-guided:
 
 # The planner in every state of small abstract worlds.
 model *args:
-    cargo run --release --locked --bin stowage-sim -- model {{ args }}
+    cargo run --release --locked -p stowage-sim --features proof -- model {{ args }}
 
 # The same random operations on the simulator and a real server: `just conformance --kubeconfig FILE`, or `--s3 URL …` for a store.
 conformance *args:
-    cargo run --release --locked --bin stowage-sim -- conformance {{ args }}
+    cargo run --release --locked -p stowage-sim --features proof -- conformance {{ args }}
 
 # Does the exploration find the bugs of sim/mutants? Takes some 17 s for each; `just mutants NAME…` tries these.
 mutants *args:
-    cargo run --locked --bin stowage-sim -- mutants {{ args }}
+    cargo run --locked -p stowage-sim --features proof -- mutants {{ args }}
 
 # Images stowage-operator:dev and stowage-sim:dev of release binaries built here; needs a Docker engine, pulls nothing.
 image *args:
