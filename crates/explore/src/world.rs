@@ -145,7 +145,7 @@ impl Surroundings for Others {
 pub(crate) fn client(effects: &Effects, instance: &Instance, world: &World) -> kube::Client {
     let gate = Gate::before(instance);
     let held = move |body| ApiBody::counted(body, Arc::default(), gate.clone());
-    let api = world.cluster.service().map_response(move |response| response.map(held.clone()));
+    let api = world.cluster.service().map_response(move |response| response.map(held));
     kube::Client::new(effects.kube_layer(instance).layer(api), "default")
 }
 

@@ -247,7 +247,7 @@ fn the_reference_has_every_world_and_every_scenario_on_a_real_server() {
         let cells = rows.filter_map(|row| row.split('|').nth(1)).flat_map(|cell| cell.split(", "));
         cells.map(|name| name.trim().trim_matches('`').to_owned()).collect()
     };
-    let worlds: BTreeSet<String> = stowage_sim::model::world_names().into_iter().map(Into::into).collect();
+    let worlds: BTreeSet<String> = stowage_sim::model::world_names().map(Into::into).collect();
     assert_eq!(named("Worlds of the model"), worlds);
     let played: BTreeSet<String> = stowage_e2e::Scenario::value_variants().iter().map(|it| it.name()).collect();
     assert_eq!(named("On a real API server"), played);

@@ -94,8 +94,7 @@ fn leaves_untagged(fault: Fault, claim: &Value, facts: &Facts) -> bool {
         Fault::S3(S3Fault::VerbDown(operation)) => operation.name() == "PutBucketTagging",
         Fault::S3(S3Fault::NotImplemented(Feature::Tagging)) | Fault::Project(StowageFault::Recreate) => true,
         Fault::Project(StowageFault::Tamper(Tampering::StripFinalizers))
-        | Fault::S3(S3Fault::LateWrite)
-        | Fault::S3(S3Fault::StaleRead) => has_no_tags(claim, facts),
+        | Fault::S3(S3Fault::LateWrite | S3Fault::StaleRead) => has_no_tags(claim, facts),
         _ => false,
     }
 }
@@ -143,20 +142,19 @@ pub(super) fn any_may_rest(facts: &Facts, faults: &[Fault]) -> bool {
 pub(super) fn is_somebodys_doing(fault: Fault) -> bool {
     matches!(
         fault,
-        Fault::Project(StowageFault::Recreate)
-            | Fault::Project(StowageFault::Tamper(_))
-            | Fault::Project(StowageFault::Edit(_))
-            | Fault::Kube(KubeFault::AlreadyExists(Rival::Foreign))
-            | Fault::S3(S3Fault::AlreadyOwned)
-            | Fault::S3(S3Fault::BucketExists)
-            | Fault::S3(S3Fault::OkOnExisting)
-            | Fault::S3(S3Fault::Locked)
-            | Fault::S3(S3Fault::LateWrite)
-            | Fault::S3(S3Fault::Vanish)
-            | Fault::Project(StowageFault::Usurp { .. })
-            | Fault::S3(S3Fault::NotImplemented(_))
-            // Whose tags don't show, that bucket stays.
-            | Fault::S3(S3Fault::StaleRead)
+        Fault::Project(
+            StowageFault::Recreate | StowageFault::Tamper(_) | StowageFault::Edit(_) | StowageFault::Usurp { .. }
+        ) | Fault::Kube(KubeFault::AlreadyExists(Rival::Foreign))
+            | Fault::S3(
+                S3Fault::AlreadyOwned
+                    | S3Fault::BucketExists
+                    | S3Fault::OkOnExisting
+                    | S3Fault::Locked
+                    | S3Fault::LateWrite
+                    | S3Fault::Vanish
+                    | S3Fault::NotImplemented(_)
+                    | S3Fault::StaleRead
+            )
     )
 }
 
@@ -169,18 +167,13 @@ pub(super) fn show_late(effects: &Effects) -> bool {
     let faults = effects.fired();
     let hand = faults.iter().any(|fault| is_somebodys_doing(*fault));
     faults.iter().any(|fault| match fault {
-        Fault::S3(S3Fault::Vanish)
+        Fault::S3(S3Fault::Vanish | S3Fault::StaleRead)
         | Fault::Project(StowageFault::Usurp { .. })
-        | Fault::Kube(KubeFault::WatchSilent)
-        | Fault::S3(S3Fault::StaleRead)
-        | Fault::Kube(KubeFault::Collapse)
+        | Fault::Kube(KubeFault::WatchSilent | KubeFault::Collapse)
         | Fault::Process(ProcessFault::Twin) => true,
         // What was kept of a claim that is gone is swept with the next try.
         Fault::Project(StowageFault::Tamper(Tampering::KeepInternal)) => true,
-        Fault::Kube(KubeFault::Stale { .. })
-        | Fault::Kube(KubeFault::Rewind)
-        | Fault::Kube(KubeFault::Denied)
-        | Fault::Kube(KubeFault::Forbidden) => hand,
+        Fault::Kube(KubeFault::Stale { .. } | KubeFault::Rewind | KubeFault::Denied | KubeFault::Forbidden) => hand,
         // A claim whose namespace is said to be going waits for that to be told. The operator's own is no claim's.
         Fault::Kube(KubeFault::NamespaceTerminating) => hand && !effects.has_met(*fault, OPERATOR_NAMESPACE),
         _ => false,
@@ -191,7 +184,7 @@ pub(super) fn show_late(effects: &Effects) -> bool {
 /// changes at once, for a while, and what follows from that; tags that a store doesn't show until the next drift check.
 pub(super) fn told_late(faults: &[Fault]) -> Duration {
     let late = |fault: &Fault| match fault {
-        Fault::Kube(KubeFault::Stale { .. }) | Fault::Kube(KubeFault::Collapse) => 2 * LAG,
+        Fault::Kube(KubeFault::Stale { .. } | KubeFault::Collapse) => 2 * LAG,
         Fault::S3(S3Fault::NotImplemented(Feature::Tagging)) => DRIFT,
         _ => Duration::ZERO,
     };

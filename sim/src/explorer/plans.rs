@@ -50,12 +50,7 @@ pub(super) fn is_beyond_proof(fault: Fault, call: &Call) -> bool {
 
 /// The faults that are somebody's hands in the cluster.
 pub(super) fn is_by_hand(fault: Fault) -> bool {
-    matches!(
-        fault,
-        Fault::Project(StowageFault::Recreate)
-            | Fault::Project(StowageFault::Tamper(_))
-            | Fault::Project(StowageFault::Edit(_))
-    )
+    matches!(fault, Fault::Project(StowageFault::Recreate | StowageFault::Tamper(_) | StowageFault::Edit(_)))
 }
 
 /// The first call after faults may begin that names the claim: hands that come earlier have nothing to meet.

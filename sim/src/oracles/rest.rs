@@ -211,7 +211,7 @@ pub(super) fn reads_the_past(state: &State<'_>) -> bool {
 
 /// Whether a call was answered from the past.
 pub(super) fn is_of_the_past(line: &Line) -> bool {
-    matches!(line.fault, Some(Fault::Kube(KubeFault::Stale { .. }) | Fault::Kube(KubeFault::Rewind)))
+    matches!(line.fault, Some(Fault::Kube(KubeFault::Stale { .. } | KubeFault::Rewind)))
 }
 
 /// A bucket is made once: one that was there for its claim, and is gone, is not replaced by an empty one. Of two

@@ -404,7 +404,7 @@ pub(super) fn is_read_of(line: &Line, claim: &Claim<'_>) -> bool {
 
 /// Whether the operator stood still at this call.
 pub(super) fn is_standstill(line: &Line) -> bool {
-    matches!(line.fault, Some(Fault::Process(ProcessFault::Pause { .. }) | Fault::Process(ProcessFault::Twin)))
+    matches!(line.fault, Some(Fault::Process(ProcessFault::Pause { .. } | ProcessFault::Twin)))
 }
 
 /// Whether each life of the operator made its calls after those of the life before.

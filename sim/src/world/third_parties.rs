@@ -83,14 +83,9 @@ impl Surroundings<StowageFault> for ThirdParties {
             (Fault::Kube(KubeFault::GcLate), _) => self.rest.begin(),
             (Fault::Clock(ClockFault::Step { seconds }), _) => self.step(Actor::Operator, seconds),
             (Fault::Project(StowageFault::Lag { seconds }), _) => {
-                self.gateway.fall_behind(Duration::from_secs(seconds.into()))
+                self.gateway.fall_behind(Duration::from_secs(seconds.into()));
             }
-            (
-                Fault::Project(StowageFault::Recreate)
-                | Fault::Project(StowageFault::Tamper(_))
-                | Fault::Project(StowageFault::Edit(_)),
-                _,
-            ) => {
+            (Fault::Project(StowageFault::Recreate | StowageFault::Tamper(_) | StowageFault::Edit(_)), _) => {
                 if let Some(claim) = self.claim_of(call) {
                     self.lay_hands_on(&claim, fault);
                 }

@@ -40,8 +40,10 @@ pub(in super::super) static CONFLICT: Scenario = Scenario {
         let other = facts.claim(RIVAL.namespace, RIVAL.name);
         let kept = |fault: &Fault| match fault {
             // It goes without its bucket, whose tags go on naming it, or don't show.
-            Fault::Project(StowageFault::Tamper(Tampering::DeleteRecord | Tampering::StripFinalizers))
-            | Fault::Project(StowageFault::Edit(Edit::Retain))
+            Fault::Project(
+                StowageFault::Tamper(Tampering::DeleteRecord | Tampering::StripFinalizers)
+                | StowageFault::Edit(Edit::Retain),
+            )
             | Fault::S3(S3Fault::StaleRead) => other.is_null() && facts.ready(NAMESPACE, CLAIM) == "BucketExists",
             // It can't go.
             Fault::S3(S3Fault::LateWrite) => facts.ready(RIVAL.namespace, RIVAL.name) == "BucketNotEmpty",
@@ -212,10 +214,7 @@ pub(in super::super) static ADOPT_ELSEWHERE: Scenario = Scenario {
     otherwise: |facts, faults| {
         // The other's is gone; or the operator took itself for that of the cluster as it was.
         let not_refused = |fault: &Fault| {
-            matches!(
-                fault,
-                Fault::S3(S3Fault::Vanish) | Fault::Kube(KubeFault::Stale { .. }) | Fault::Kube(KubeFault::Rewind)
-            )
+            matches!(fault, Fault::S3(S3Fault::Vanish) | Fault::Kube(KubeFault::Stale { .. } | KubeFault::Rewind))
         };
         faults.iter().any(not_refused) && facts.is_bound(NAMESPACE, CLAIM)
     },

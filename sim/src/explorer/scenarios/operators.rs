@@ -91,13 +91,15 @@ pub(in super::super) static RESTART: Scenario = Scenario {
         let late = |fault: &Fault| {
             matches!(
                 fault,
-                Fault::Kube(KubeFault::Stale { .. })
-                    | Fault::Kube(KubeFault::Rewind)
-                    | Fault::Kube(KubeFault::Collapse)
-                    | Fault::Kube(KubeFault::WatchSilent)
-                    | Fault::Kube(KubeFault::WatchCut)
-                    | Fault::Kube(KubeFault::WatchGone)
-                    | Fault::Kube(KubeFault::WatchDuplicate)
+                Fault::Kube(
+                    KubeFault::Stale { .. }
+                        | KubeFault::Rewind
+                        | KubeFault::Collapse
+                        | KubeFault::WatchSilent
+                        | KubeFault::WatchCut
+                        | KubeFault::WatchGone
+                        | KubeFault::WatchDuplicate
+                )
             )
         };
         let generation = &facts.claim(NAMESPACE, CLAIM)["status"]["rotationGeneration"];

@@ -231,11 +231,8 @@ fn check_not_replaced(facts: &Facts, faults: &[Fault]) -> Result<(), String> {
     let others = |fault: &Fault| {
         matches!(
             fault,
-            Fault::Project(StowageFault::Usurp { .. })
-                | Fault::S3(S3Fault::AlreadyOwned)
-                | Fault::S3(S3Fault::OkOnExisting)
-                | Fault::S3(S3Fault::BucketExists)
-                | Fault::Project(StowageFault::Recreate)
+            Fault::Project(StowageFault::Usurp { .. } | StowageFault::Recreate)
+                | Fault::S3(S3Fault::AlreadyOwned | S3Fault::OkOnExisting | S3Fault::BucketExists)
         )
     };
     if faults.iter().any(others) || facts.bucket(BUCKET).is_none() {

@@ -179,10 +179,7 @@ const LIFE: Scenario = Scenario {
     otherwise: |facts, faults| {
         // A bucket that we can't look into is not ours to delete.
         let shut = |fault: &Fault| {
-            matches!(
-                fault,
-                Fault::S3(S3Fault::Head(_)) | Fault::S3(S3Fault::AccessDenied) | Fault::S3(S3Fault::BucketExists)
-            )
+            matches!(fault, Fault::S3(S3Fault::Head(_) | S3Fault::AccessDenied | S3Fault::BucketExists))
         };
         faults.iter().any(shut) && facts.ready(NAMESPACE, CLAIM) == "DeletionBlocked"
     },
@@ -238,9 +235,7 @@ fn check_retained(facts: &Facts, faults: &[Fault]) -> Result<(), String> {
     let deleted = any(|fault| {
         matches!(
             fault,
-            Fault::S3(S3Fault::Vanish)
-                | Fault::Project(StowageFault::Usurp { .. })
-                | Fault::Project(StowageFault::Edit(Edit::Force))
+            Fault::S3(S3Fault::Vanish) | Fault::Project(StowageFault::Usurp { .. } | StowageFault::Edit(Edit::Force))
         )
     });
     if !deleted && facts.bucket(BUCKET).is_none_or(|bucket| bucket.objects == 0) {
@@ -260,9 +255,7 @@ pub(super) fn check_gone(facts: &Facts, faults: &[Fault]) -> Result<(), String> 
         // What nobody came to tag is ours only as long as it is empty.
         Fault::S3(S3Fault::LateWrite) => untagged(),
         // A claim that was made again has adopted it.
-        Fault::Project(StowageFault::Usurp { .. })
-        | Fault::Project(StowageFault::Recreate)
-        | Fault::Project(StowageFault::Edit(Edit::Retain)) => true,
+        Fault::Project(StowageFault::Usurp { .. } | StowageFault::Recreate | StowageFault::Edit(Edit::Retain)) => true,
         // It is a stranger's.
         Fault::S3(S3Fault::BucketExists) => true,
         // Where tags can't be had its key was the last proof that it was bound.

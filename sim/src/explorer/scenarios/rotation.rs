@@ -124,9 +124,7 @@ pub(in super::super) static OVERLAPPING: Scenario = Scenario {
         let other = |fault: &Fault| {
             matches!(
                 fault,
-                Fault::Project(StowageFault::Recreate)
-                    | Fault::Process(ProcessFault::Twin)
-                    | Fault::Project(StowageFault::Tamper(_))
+                Fault::Project(StowageFault::Recreate | StowageFault::Tamper(_)) | Fault::Process(ProcessFault::Twin)
             )
         };
         faults.iter().any(other) && facts.is_bound(NAMESPACE, CLAIM)

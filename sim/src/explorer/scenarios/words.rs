@@ -121,8 +121,7 @@ pub(super) fn check_bound(facts: &Facts, faults: &[Fault]) -> Result<(), String>
     let others = |fault: &Fault| {
         matches!(
             fault,
-            Fault::Project(StowageFault::Recreate)
-                | Fault::Project(StowageFault::Usurp { .. })
+            Fault::Project(StowageFault::Recreate | StowageFault::Usurp { .. })
                 | Fault::S3(S3Fault::NotImplemented(Feature::Tagging))
         )
     };
@@ -149,7 +148,7 @@ pub(super) fn was_not_lost(facts: &Facts, faults: &[Fault]) -> bool {
     let records = facts.internal(Role::BucketRecord, NAMESPACE, CLAIM);
     let settled = records.iter().any(|(_, record)| field(record, "settled").as_deref() == Some("true"));
     let other = |fault: &Fault| match fault {
-        Fault::Project(StowageFault::Recreate) | Fault::Project(StowageFault::Usurp { .. }) => true,
+        Fault::Project(StowageFault::Recreate | StowageFault::Usurp { .. }) => true,
         Fault::Project(StowageFault::Tamper(Tampering::DeleteCredential)) => !settled,
         _ => false,
     };

@@ -106,7 +106,7 @@ fn an_own_attempt_that_landed_is_nobody_elses_key() {
         story.wait(600);
         story.mint(2);
         story.amend_last(|line| {
-            (line.world, line.fault) = (Some(409), Some(Fault::Kube(KubeFault::AlreadyExists(rival))))
+            (line.world, line.fault) = (Some(409), Some(Fault::Kube(KubeFault::AlreadyExists(rival))));
         });
         story
     };

@@ -61,10 +61,7 @@ pub(super) fn most_keys(fault: Option<Fault>) -> usize {
     match fault {
         // The former UID's key goes with its record.
         Some(Fault::Project(StowageFault::Recreate)) => 2,
-        Some(
-            Fault::Project(StowageFault::Tamper(Tampering::DisownConsumer))
-            | Fault::Project(StowageFault::Edit(Edit::Pause)),
-        ) => 2,
+        Some(Fault::Project(StowageFault::Tamper(Tampering::DisownConsumer) | StowageFault::Edit(Edit::Pause))) => 2,
         _ => 1,
     }
 }

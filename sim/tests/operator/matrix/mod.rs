@@ -72,8 +72,7 @@ fn run(scenario: &Scenario, plan: Plan) -> Run {
             Some(
                 Fault::S3(S3Fault::Vanish)
                     | Fault::Project(StowageFault::Usurp { .. })
-                    | Fault::Process(ProcessFault::Twin)
-                    | Fault::Process(ProcessFault::Pause { .. })
+                    | Fault::Process(ProcessFault::Twin | ProcessFault::Pause { .. })
             )
         );
         stage.world.pass(if shows_late { RESYNC } else { AFTERMATH }).await;
@@ -183,12 +182,7 @@ fn first_about_claim(undisturbed: &Run) -> u64 {
 
 /// The faults that are somebody's hands in the world, and the others: two halves of about one size.
 fn by_hand(fault: &Fault) -> bool {
-    matches!(
-        fault,
-        Fault::Project(StowageFault::Recreate)
-            | Fault::Project(StowageFault::Tamper(_))
-            | Fault::Project(StowageFault::Edit(_))
-    )
+    matches!(fault, Fault::Project(StowageFault::Recreate | StowageFault::Tamper(_) | StowageFault::Edit(_)))
 }
 
 macro_rules! matrices {

@@ -183,8 +183,7 @@ fn assert_bound(stage: &Stage, fault: Option<Fault>) {
     let others = matches!(
         fault,
         Some(
-            Fault::Project(StowageFault::Recreate)
-                | Fault::Project(StowageFault::Usurp { .. })
+            Fault::Project(StowageFault::Recreate | StowageFault::Usurp { .. })
                 | Fault::S3(S3Fault::NotImplemented(Feature::Tagging))
         )
     );
@@ -205,11 +204,7 @@ fn assert_gone(stage: &Stage, fault: Option<Fault>) {
     }
     let deleted = matches!(
         fault,
-        Some(
-            Fault::S3(S3Fault::Vanish)
-                | Fault::Project(StowageFault::Usurp { .. })
-                | Fault::Project(StowageFault::Edit(Edit::Force))
-        )
+        Some(Fault::S3(S3Fault::Vanish) | Fault::Project(StowageFault::Usurp { .. } | StowageFault::Edit(Edit::Force)))
     );
     if !deleted {
         assert!(world.store.objects(BUCKET).contains_key("data"), "the bucket is retained\n{}", stage.trace());
@@ -221,7 +216,7 @@ fn assert_gone_with_bucket(stage: &Stage, fault: Option<Fault>) {
     let world = &stage.world;
     assert_eq!(internal_of(world, "photos"), Vec::<String>::new(), "{}", stage.trace());
     let kept = match fault {
-        Some(Fault::Project(StowageFault::Usurp { .. }) | Fault::Project(StowageFault::Edit(Edit::Retain))) => true,
+        Some(Fault::Project(StowageFault::Usurp { .. } | StowageFault::Edit(Edit::Retain))) => true,
         // Without a record, or with tags that don't show, nothing proves it ours.
         Some(
             Fault::Project(StowageFault::Tamper(Tampering::DeleteRecord | Tampering::StripFinalizers))
