@@ -1,0 +1,152 @@
+//! The shape of the house: who may depend on whom, and how long a file may be.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde_json::Value;
+
+/// Libraries that know nothing of Stowage: any project could use them.
+const GENERAL: [&str; 5] = ["explore", "faults", "kube-sim", "s3-sim", "seeded"];
+
+/// Longest that a file of shipped or library code may be, its tests apart.
+const LONGEST: usize = 400;
+/// Files that may be longer, with the reason.
+const LONG: [(&str, &str); 0] = [];
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
+}
+
+/// Each package of the workspace, with the names of those that it depends on; its tests' and build scripts' apart.
+fn packages() -> Vec<(String, BTreeSet<String>)> {
+    let output = Command::new(env!("CARGO"))
+        .args(["metadata", "--format-version", "1", "--no-deps", "--offline", "--locked"])
+        .current_dir(root())
+        .output()
+        .expect("cargo runs these tests");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let metadata: Value = serde_json::from_slice(&output.stdout).expect("it prints JSON");
+    let packages = metadata["packages"].as_array().expect("it has packages").iter().map(|package| {
+        let dependencies = package["dependencies"].as_array().into_iter().flatten();
+        let normal = dependencies.filter(|dependency| dependency["kind"].is_null());
+        let name = |value: &Value| value["name"].as_str().expect("it has a name").to_owned();
+        (name(package), normal.map(name).collect())
+    });
+    packages.collect()
+}
+
+/// Dependencies that break the order of the house.
+fn upward(package: &str, dependencies: &BTreeSet<String>) -> Vec<String> {
+    let has = |name: &str| dependencies.contains(name);
+    let stowage: Vec<&String> = dependencies.iter().filter(|name| name.starts_with("stowage-")).collect();
+    let mut wrong = Vec::new();
+    let mut refuse = |names: Vec<&String>| wrong.extend(names.into_iter().map(|name| format!("{package} -> {name}")));
+    match package {
+        _ if GENERAL.contains(&package) => refuse(stowage),
+        "stowage-api" => refuse(dependencies.iter().filter(|name| is_of_house(name)).collect()),
+        "stowage-operator" | "stowage-gateway" => {
+            refuse(dependencies.iter().filter(|name| is_of_house(name) && *name != "stowage-api").collect());
+        }
+        "stowage-sim" => refuse(stowage.into_iter().filter(|name| *name == "stowage-e2e").collect()),
+        "stowage-e2e" => assert!(has("stowage-sim") && has("stowage-operator"), "e2e plays both"),
+        other => panic!("{other} has no place in this test yet: say what it may depend on"),
+    }
+    wrong
+}
+
+fn is_of_house(name: &str) -> bool {
+    name.starts_with("stowage-") || GENERAL.contains(&name)
+}
+
+#[test]
+fn no_crate_depends_on_one_above_it() {
+    let packages = packages();
+    for general in GENERAL {
+        assert!(packages.iter().any(|(name, _)| name == general), "there is no {general}");
+    }
+    let wrong: Vec<String> = packages.iter().flat_map(|(name, dependencies)| upward(name, dependencies)).collect();
+    assert_eq!(wrong, [] as [&str; 0]);
+}
+
+#[test]
+fn an_arrow_that_runs_up_is_seen() {
+    let on = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<BTreeSet<_>>();
+    assert_eq!(upward("kube-sim", &on(&["kube", "stowage-api"])), ["kube-sim -> stowage-api"]);
+    assert_eq!(
+        upward("stowage-gateway", &on(&["stowage-api", "stowage-operator"])),
+        ["stowage-gateway -> stowage-operator"]
+    );
+    assert_eq!(upward("stowage-operator", &on(&["faults", "stowage-api"])), ["stowage-operator -> faults"]);
+}
+
+/// Rust files below a folder, in order, without those of tests.
+fn sources(folder: &Path, found: &mut BTreeSet<PathBuf>) {
+    for entry in fs::read_dir(folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display())) {
+        let path = entry.expect("it can be read").path();
+        let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        if name == "tests" || name.ends_with("_tests") {
+            continue;
+        }
+        if path.is_dir() {
+            sources(&path, found);
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            found.insert(path);
+        }
+    }
+}
+
+/// The code of these folders: each file by its path from the root, and its text up to its tests.
+fn code(folders: &[&str]) -> Vec<(String, String)> {
+    let mut found = BTreeSet::new();
+    folders.iter().for_each(|folder| sources(&root().join(folder), &mut found));
+    let read = |path: PathBuf| {
+        let text = fs::read_to_string(&path).expect("it is text");
+        let code = text.split_once("\n#[cfg(test)]\nmod tests {").map_or(text.as_str(), |(code, _)| code).to_owned();
+        let name = path.strip_prefix(root()).expect("it is below the root").display().to_string();
+        (name, code)
+    };
+    let code: Vec<_> = found.into_iter().map(read).collect();
+    assert!(!code.is_empty(), "there is no code in {folders:?}");
+    code
+}
+
+/// Decisions are made of the contract and of what the planner itself knows; nothing else is in its reach.
+#[test]
+fn the_planner_imports_the_contract_and_itself_alone() {
+    let of_crate = |line: &str| {
+        let named = line.split("crate::").skip(1);
+        named
+            .map(|rest| rest.split(|c: char| !c.is_alphanumeric() && c != '_').next().unwrap_or_default().to_owned())
+            .collect::<Vec<_>>()
+    };
+    let mut wrong = Vec::new();
+    for (file, text) in code(&["operator/src/plan"]) {
+        for line in text.lines().filter(|line| !line.trim_start().starts_with("//")) {
+            wrong.extend(
+                of_crate(line).into_iter().filter(|it| it != "api" && it != "plan").map(|it| format!("{file}: {it}")),
+            );
+            for outside in ["tokio::", "futures::", "kube::Client", "std::time::SystemTime", "fastrand::", "async "] {
+                if line.contains(outside) {
+                    wrong.push(format!("{file}: {outside}"));
+                }
+            }
+        }
+    }
+    assert_eq!(wrong, [] as [&str; 0]);
+}
+
+#[test]
+fn a_file_can_be_read_in_one_sitting() {
+    let mut long = Vec::new();
+    for (file, text) in code(&["operator/src", "crates"]) {
+        let lines = text.lines().count();
+        let allowed = LONG.iter().any(|(name, _)| *name == file);
+        assert!(lines > LONGEST || !allowed, "{file} is short enough by now: it needs no exception");
+        if lines > LONGEST && !allowed {
+            long.push(format!("{file}: {lines} lines"));
+        }
+    }
+    assert_eq!(long, [] as [&str; 0], "each of these hides two");
+}
