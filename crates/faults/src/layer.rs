@@ -1,11 +1,12 @@
 //! The tower layer between a client and the service behind it: numbers calls, applies the plan, records the trace.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use futures::future::{BoxFuture, pending};
 use http::uri::Authority;
 use http::{Request, Response};
+use parking_lot::{Mutex, MutexGuard};
 use tokio::time::Instant;
 use tower::{BoxError, Layer, Service};
 
@@ -265,7 +266,7 @@ impl<V: Vocabulary> Effects<V> {
 
     /// A panic elsewhere leaves the state whole: no code that could panic runs between two changes that belong together.
     fn state(&self) -> MutexGuard<'_, State<V>> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 }
 

@@ -9,9 +9,11 @@
 
 use std::future::poll_fn;
 use std::pin::pin;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::task::{Context, Poll, Waker, ready};
 use std::time::Duration;
+
+use parking_lot::{Mutex, MutexGuard};
 
 use super::instance::Instance;
 
@@ -88,7 +90,7 @@ impl Standstill {
 
     /// Nothing that could panic runs while it is changed.
     fn state(&self) -> MutexGuard<'_, State> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 }
 

@@ -12,10 +12,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::panic::resume_unwind;
-use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
+use std::sync::LazyLock;
 
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::JSONSchemaProps;
 use kube::core::cel::{CompiledSchema, ErrorKind, ValidationError, ValidationErrors, Validator, compile_schema};
+use parking_lot::{Mutex, MutexGuard};
 use regex::Regex;
 use serde_json::Value;
 
@@ -62,9 +63,9 @@ impl Passed {
         pairs.insert(key, (value.clone(), old.cloned()));
     }
 
+    /// The map is whole whatever happened to a thread that held it.
     fn lock(&self) -> MutexGuard<'_, BTreeMap<u64, (Value, Option<Value>)>> {
-        // The map is whole whatever happened to a thread that held it.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 }
 

@@ -51,11 +51,12 @@ mod write;
 #[cfg(test)]
 mod tests;
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use jiff::Timestamp;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::core::Status;
+use parking_lot::{Mutex, MutexGuard};
 use serde_json::{Value, json};
 
 pub use definition::ReadDefinition;
@@ -231,7 +232,7 @@ impl Cluster {
     /// The state, to be changed in the name of this author.
     fn lock_for(&self, author: Option<Author>) -> MutexGuard<'_, State> {
         // A panic under the lock is a bug in this module; its state is still the best there is.
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.state.lock();
         state.author = author;
         state
     }

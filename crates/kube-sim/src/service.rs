@@ -2,13 +2,13 @@
 
 use std::convert::Infallible;
 use std::pin::Pin;
-use std::sync::MutexGuard;
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
 use http::{Method, Request, Response, StatusCode, header, request::Parts};
 use http_body_util::StreamBody;
 use kube::client::Body;
+use parking_lot::MutexGuard;
 use serde_json::json;
 
 use super::Cluster;

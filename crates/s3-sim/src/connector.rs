@@ -2,7 +2,6 @@
 
 use std::fmt;
 use std::io;
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use aws_sdk_s3::config::retry::RetryConfig;
@@ -17,6 +16,7 @@ use aws_smithy_types::body::SdkBody;
 use bytes::Bytes;
 use http::header::{HOST, HeaderValue};
 use http::{Request, Response};
+use parking_lot::Mutex;
 use s3s::Body;
 use tower::{BoxError, ServiceExt as _};
 
@@ -101,7 +101,7 @@ where
     S::Future: Send,
 {
     fn call(&self, request: HttpRequest) -> HttpConnectorFuture {
-        let service = self.service.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let service = self.service.lock().clone();
         let answer = answer(service, request);
         let Some(limit) = self.read_timeout else { return HttpConnectorFuture::new(answer) };
         HttpConnectorFuture::new(async move {

@@ -54,9 +54,10 @@ mod state;
 #[cfg(test)]
 mod tests;
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use parking_lot::{Mutex, MutexGuard};
 use s3s::S3;
 
 pub use self::admin::{BucketSnapshot, VersionSnapshot};
@@ -123,11 +124,11 @@ impl Store {
     /// The state, also after a panic in an earlier operation: no operation leaves it half-changed
     /// before its last fallible step.
     fn state(&self) -> MutexGuard<'_, State> {
-        self.shared.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.shared.state.lock()
     }
 
     fn past(&self) -> MutexGuard<'_, Past> {
-        self.shared.past.lock().unwrap_or_else(PoisonError::into_inner)
+        self.shared.past.lock()
     }
 
     fn next_request(&self) -> u64 {
