@@ -24,6 +24,11 @@ pub(crate) enum Family {
     /// Defined by a CustomResourceDefinition.
     Custom,
     Secret,
+    ConfigMap,
+    ServiceAccount,
+    Pod,
+    Service,
+    Deployment,
     Namespace,
     /// `events.k8s.io/v1`.
     Event,
@@ -51,7 +56,8 @@ pub(crate) struct Kind {
 pub(crate) type SharedKind = Arc<Kind>;
 
 impl Kind {
-    /// Group and plural: what a resource type is known by in the store. Versions share one, as on a server.
+    /// Group and plural: what a resource type is known by in the store. Versions share one, as on a
+    /// server.
     pub(crate) fn key(&self) -> (&str, &str) {
         (&self.group, &self.plural)
     }
@@ -77,12 +83,16 @@ impl Kind {
     /// Whether a PUT may leave the resourceVersion out
     /// (`AllowUnconditionalUpdate` of the resource's strategy).
     pub(crate) fn allows_unconditional_update(&self) -> bool {
-        matches!(self.family, Family::Secret | Family::Namespace | Family::Event)
+        match self.family {
+            Family::Secret | Family::ConfigMap | Family::Pod | Family::Service | Family::Deployment => true,
+            Family::Namespace | Family::Event => true,
+            Family::Custom | Family::ServiceAccount | Family::Lease | Family::Definition => false,
+        }
     }
 
     /// Whether a PUT on a missing name makes the object (`AllowCreateOnUpdate`).
     pub(crate) fn allows_create_on_update(&self) -> bool {
-        matches!(self.family, Family::Lease | Family::Event)
+        matches!(self.family, Family::Lease | Family::Event | Family::Service)
     }
 
     /// Whether a collection can be deleted in one request.
@@ -90,8 +100,13 @@ impl Kind {
         self.family != Family::Namespace
     }
 
-    /// Whether `metadata.generation` is kept. Of the built-ins that are served here none has one.
+    /// Whether `metadata.generation` is kept.
     pub(crate) fn keeps_generation(&self) -> bool {
-        matches!(self.family, Family::Custom | Family::Definition)
+        matches!(self.family, Family::Custom | Family::Definition | Family::Pod | Family::Deployment)
+    }
+
+    /// Whether a change of annotations counts as a new generation, too.
+    pub(crate) fn counts_annotations(&self) -> bool {
+        self.family == Family::Deployment
     }
 }

@@ -92,6 +92,7 @@ pub(crate) fn check_new(kind: &Kind, object: &Value, out: &mut Vec<FieldError>) 
 fn check_name(kind: &Kind, object: &Value, out: &mut Vec<FieldError>) {
     let rule = match kind.family {
         Family::Namespace => names::dns_label,
+        Family::Service => names::dns_1035_label,
         _ => names::dns_subdomain,
     };
     let prefix = text(object, "generateName");

@@ -3,6 +3,7 @@
 
 /// The regular expressions as the messages show them.
 const LABEL_FORM: &str = "[a-z0-9]([-a-z0-9]*[a-z0-9])?";
+const LABEL_1035_FORM: &str = "[a-z]([-a-z0-9]*[a-z0-9])?";
 const SUBDOMAIN_FORM: &str = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*";
 const QUALIFIED_FORM: &str = "([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]";
 
@@ -42,6 +43,20 @@ pub(crate) fn dns_label(text: &str) -> Vec<String> {
                 "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end with an alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for validation is '{LABEL_FORM}')"
             )
         });
+    }
+    errors
+}
+
+/// What is wrong with a DNS-1035 label (a Service's name), if anything.
+pub(crate) fn dns_1035_label(text: &str) -> Vec<String> {
+    let mut errors = Vec::new();
+    if text.len() > 63 {
+        errors.push(too_long(63));
+    }
+    if !is_label(text) || text.starts_with(|first: char| first.is_ascii_digit()) {
+        errors.push(format!(
+            "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic character, and end with an alphanumeric character (e.g. 'my-name',  or 'abc-123', regex used for validation is '{LABEL_1035_FORM}')"
+        ));
     }
     errors
 }
@@ -146,6 +161,7 @@ mod tests {
         }
         assert!(data_key("_.a-B").is_empty());
         assert!(dns_label("a-1").is_empty());
+        assert!(dns_1035_label("a-1").is_empty());
     }
 
     #[test]
@@ -161,6 +177,9 @@ mod tests {
         }
         for key in ["", ".", "..", "..a", "a b", "ä"] {
             assert!(!data_key(key).is_empty(), "{key}");
+        }
+        for name in ["1a", "a.b", "A", "a-"] {
+            assert!(!dns_1035_label(name).is_empty(), "{name}");
         }
         assert_eq!(dns_label("a.b"), ["must not contain dots"]);
     }

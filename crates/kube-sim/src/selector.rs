@@ -64,8 +64,8 @@ impl Filter {
         !self.labels.is_empty() || !self.fields.is_empty()
     }
 
-    /// Whether a server that looks for what is asked for comes by this place: it goes through a namespace or all of
-    /// them, but straight to an object of which it knows the name.
+    /// Whether a server that looks for what is asked for comes by this place: it goes through a
+    /// namespace or all of them, but straight to an object of which it knows the name.
     pub(crate) fn reaches(&self, place: &Place) -> bool {
         (self.namespace.is_empty() || self.namespace == place.namespace)
             && self.single.as_ref().is_none_or(|name| *name == place.name)
@@ -77,6 +77,29 @@ impl Filter {
             && self.labels.iter().all(|requirement| requirement.holds(&metadata["labels"]))
             && self.fields.iter().all(|requirement| requirement.holds(object))
     }
+}
+
+/// Whether a selector of the form that objects have (`matchLabels`, `matchExpressions`) selects
+/// these labels.
+///
+/// # Errors
+/// Place and text of the first operator that there is none of.
+pub(crate) fn selects(selector: &Value, labels: &Value) -> Result<bool, (usize, String)> {
+    let equal = selector["matchLabels"].as_object().into_iter().flatten();
+    let mut all = equal.into_iter().all(|(key, value)| labels.get(key) == Some(value));
+    for (index, expression) in selector["matchExpressions"].as_array().into_iter().flatten().enumerate() {
+        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        let values = || expression["values"].as_array().into_iter().flatten().map(text).collect();
+        let test = match expression["operator"].as_str().unwrap_or_default() {
+            "In" => LabelTest::In(values()),
+            "NotIn" => LabelTest::NotIn(values()),
+            "Exists" => LabelTest::Exists,
+            "DoesNotExist" => LabelTest::Absent,
+            other => return Err((index, other.to_owned())),
+        };
+        all &= LabelRequirement { key: text(&expression["key"]), test }.holds(labels);
+    }
+    Ok(all)
 }
 
 impl LabelRequirement {

@@ -21,6 +21,7 @@ pub(crate) enum FieldErrorKind {
     Invalid,
     TypeInvalid,
     NotSupported,
+    NotFound,
     Duplicate,
     Forbidden,
     TooLong,
@@ -35,6 +36,7 @@ impl FieldErrorKind {
             Self::Invalid => "FieldValueInvalid",
             Self::TypeInvalid => "FieldValueTypeInvalid",
             Self::NotSupported => "FieldValueNotSupported",
+            Self::NotFound => "FieldValueNotFound",
             Self::Duplicate => "FieldValueDuplicate",
             Self::Forbidden => "FieldValueForbidden",
             Self::TooLong => "FieldValueTooLong",
@@ -48,6 +50,7 @@ impl FieldErrorKind {
             Self::Required => "Required value",
             Self::Invalid | Self::TypeInvalid => "Invalid value",
             Self::NotSupported => "Unsupported value",
+            Self::NotFound => "Not found",
             Self::Duplicate => "Duplicate value",
             Self::Forbidden => "Forbidden",
             Self::TooLong => "Too long",
@@ -92,6 +95,17 @@ impl FieldError {
 
     pub(crate) fn duplicate(path: &str, value: Value) -> Self {
         Self::new(FieldErrorKind::Duplicate, path, value, "")
+    }
+
+    pub(crate) fn not_found(path: &str, name: &str) -> Self {
+        Self::new(FieldErrorKind::NotFound, path, name.into(), "")
+    }
+
+    /// A text that is none of those that are `supported`.
+    pub(crate) fn not_supported(path: &str, text: &str, supported: &[&str]) -> Self {
+        let list: Vec<String> = supported.iter().map(|one| format!("{one:?}")).collect();
+        let detail = format!("supported values: {}", list.join(", "));
+        Self::new(FieldErrorKind::NotSupported, path, text.into(), detail)
     }
 
     pub(crate) fn too_long(path: &str, limit: i64) -> Self {

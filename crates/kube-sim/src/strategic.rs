@@ -1,8 +1,11 @@
-//! Strategic merge patches of built-in kinds (`k8s.io/apimachinery/pkg/util/strategicpatch`): like merge patches, but
-//! lists with a key or of a set are merged item by item, and directives (`$patch`, `$deleteFromPrimitiveList/…`,
-//! `$setElementOrder/…`, `$retainKeys`) say what else is to happen.
+//! Strategic merge patches of built-in kinds (`k8s.io/apimachinery/pkg/util/strategicpatch`): like
+//! merge patches, but lists with a key or of a set are merged item by item, and directives
+//! (`$patch`, `$deleteFromPrimitiveList/…`, `$setElementOrder/…`, `$retainKeys`) say what else is
+//! to happen.
 //!
-//! The strategy of a list is its type in the schema: for the kinds that are served the two agree, field by field.
+//! The strategy of a list is its type in the schema, and the key of its items the first of its
+//! keys. For the kinds that are served the two agree, field by field, but for what the crate's
+//! limits name.
 
 use serde_json::{Map, Value};
 
@@ -123,7 +126,8 @@ fn delete_from(original: &mut Map<String, Value>, name: &str, gone: &Value) {
     }
 }
 
-/// The field that tells the items of a list of maps apart; a set has none, its items are what they are.
+/// The field that tells the items of a list of maps apart; a set has none, its items are what they
+/// are.
 fn merge_key(schema: &Schema) -> Option<&str> {
     match &schema.list_type {
         ListType::Map(keys) => keys.first().map(String::as_str),
@@ -260,8 +264,8 @@ fn require_same_order(key: Option<&str>, patch: &[Value], order: &[Value]) -> Re
     Err(unclassified(&why))
 }
 
-/// Puts items that `order` names in its order, and the others between them where they stood in `before`
-/// (`normalizeElementOrder`).
+/// Puts items that `order` names in its order, and the others between them where they stood in
+/// `before` (`normalizeElementOrder`).
 fn in_order(key: Option<&str>, items: Vec<Value>, order: &[Value], before: &[Value]) -> Vec<Value> {
     let place = |list: &[Value], item: &Value| list.iter().position(|it| identity(key, it) == identity(key, item));
     let (mut named, mut others): (Vec<Value>, Vec<Value>) =

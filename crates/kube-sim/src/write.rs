@@ -240,10 +240,24 @@ fn prepare_update(kind: &Kind, existing: &Value, mut object: Value, part: Part) 
         }
     }
     builtin::prepare(kind, &mut object, Some(existing));
-    if kind.keeps_generation() && !content(existing).eq(content(&object)) {
+    if kind.keeps_generation() && is_another_generation(kind, existing, &object) {
         bump_generation(&mut object);
     }
     object
+}
+
+/// Whether the generation counts what changes, in the form that is stored.
+fn is_another_generation(kind: &Kind, existing: &Value, object: &Value) -> bool {
+    if kind.counts_annotations() && existing["metadata"]["annotations"] != object["metadata"]["annotations"] {
+        return true;
+    }
+    let differs = |object: &Value| !content(existing).eq(content(object));
+    if !builtin::has_own_form(kind, object) || !differs(object) {
+        return differs(object);
+    }
+    let mut object = object.clone();
+    builtin::omit_empty(kind, &mut object);
+    differs(&object)
 }
 
 /// All of an object that isn't metadata.

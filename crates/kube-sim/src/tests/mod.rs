@@ -12,6 +12,7 @@ mod strategic;
 mod updates;
 mod validation;
 mod watches;
+mod workloads;
 
 use std::fmt::Debug;
 use std::sync::Arc;
