@@ -10,7 +10,8 @@ use super::kind::Kind;
 use super::meta;
 use super::schema::{Additional, Schema, TypeRule};
 use super::status::{Failure, FieldError, FieldErrorKind, bad_request, invalid, unclassified};
-use super::validate::{Findings, duplicates, is_untypable, validate, validate_part};
+use super::structure::{duplicates, is_untypable};
+use super::validate::{Findings, validate, validate_part};
 
 /// What happens to fields that the schema doesn't know.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

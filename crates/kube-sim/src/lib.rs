@@ -44,6 +44,7 @@ mod service;
 mod status;
 mod store;
 mod strategic;
+mod structure;
 mod validate;
 mod watch;
 mod write;

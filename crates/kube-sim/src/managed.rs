@@ -9,7 +9,7 @@ use super::builtin;
 use super::fields::{FieldSet, Path, difference};
 use super::kind::{Family, Kind};
 use super::meta;
-use super::validate;
+use super::structure;
 
 /// In a tree of fields: what stands above others is a member itself. What stands above none is one anyway.
 const MEMBER: &str = ".";
@@ -171,7 +171,7 @@ pub(crate) fn record_update(kind: &Kind, old: &Value, object: &mut Value, manage
     let forgotten = !meta::uid(old).is_empty() && old["metadata"]["managedFields"].is_null();
     let forgets = subresource.is_empty() && forgets_owners(object);
     // A server can't tell who owns what in an object without the structure of its schema, and forgets what it knew.
-    if forgotten || forgets || !validate::has_structure(&kind.schema, object) {
+    if forgotten || forgets || !structure::has_structure(&kind.schema, object) {
         return meta::set(object, "managedFields", Value::Null);
     }
     let found = difference(&kind.schema, &full(kind, old), &full(kind, object), reset_fields(kind, subresource));

@@ -12,6 +12,7 @@ use super::managed;
 use super::meta;
 use super::status::{self, Failure, FieldError};
 use super::store::{Place, Shared, State};
+use super::structure;
 use super::validate::{self, Findings};
 
 /// Which part of an object a request is about.
@@ -276,9 +277,9 @@ pub(crate) fn bump_generation(object: &mut Value) {
     meta::set(object, "generation", (generation + 1).into());
 }
 
-/// If nothing but times in `managedFields` differs, the old entries stay: such a write is none. Where a new time moves
-/// an entry behind another one, the server finds another list, and so stores it
-/// (`IgnoreManagedFieldsTimestampsTransformer`).
+/// If nothing but times in `managedFields` differs, the old entries stay: such a write is none.
+/// Where a new time moves an entry behind another one, the server finds another list, and so stores
+/// it (`IgnoreManagedFieldsTimestampsTransformer`).
 fn forget_new_times(existing: &Value, object: &mut Value) {
     if content(existing).eq(content(object))
         && metadata(existing).eq(metadata(object))
@@ -319,7 +320,7 @@ fn check_custom(kind: &Kind, object: &Value, old: Option<&Value>, part: Part, ou
     }
     // Metadata has rules of its own, which let an item of a set stand twice.
     let duplicates = |object: &Value| {
-        let mut found = validate::duplicates(schema, object);
+        let mut found = structure::duplicates(schema, object);
         found.retain(|error| !error.path.starts_with("metadata."));
         found
     };
