@@ -66,6 +66,9 @@ pub use observer::{Asked, Author, Observer, Stored};
 pub use output::ApiBody;
 pub use service::ApiService;
 
+/// Group, version and plural: what [`Cluster::get`] and its like are told of a resource.
+pub use kube::core::GroupVersionResource;
+
 use decode::FieldValidation;
 use store::{Place, State};
 use write::{Ownership, WriteOptions};

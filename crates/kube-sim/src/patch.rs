@@ -53,10 +53,9 @@ pub(crate) fn replace(
     kind: &Kind,
     place: &Place,
     part: Part,
-    body: &[u8],
+    mut object: Value,
     options: &WriteOptions,
 ) -> Result<Written, Failure> {
-    let mut object = decode::json_object(kind, body)?;
     decode::settle_envelope(kind, &place.namespace, &mut object)?;
     decode::check_name(&place.name, &object)?;
     let warnings = decode::shape(kind, &mut object, options.validation, Origin::Body)?;

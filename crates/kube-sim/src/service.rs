@@ -276,9 +276,10 @@ impl Call<'_> {
 
     fn replace(&self, name: &str) -> Result<Response<ApiBody>, Failure> {
         let options = self.options()?;
+        let object = decode::json_object(&self.kind, self.body)?;
         let mut state = self.state();
         let place = self.place(name);
-        let written = patch::replace(&mut state, &self.kind, &place, self.part, self.body, &options)?;
+        let written = patch::replace(&mut state, &self.kind, &place, self.part, object, &options)?;
         Ok(self.written(&written))
     }
 

@@ -1,6 +1,7 @@
 //! Tests of the API as a real `kube::Client` sees it. One file per topic; this one has the fixture:
 //! a cluster with two kinds of custom resources, and short ways to make requests.
 
+mod admin;
 mod apply;
 mod builtins;
 mod controller;
