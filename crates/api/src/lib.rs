@@ -1,8 +1,29 @@
-//! The contract as types: both kinds, their conditions, the wire format of the Secrets, and the
-//! names that can't be wrong. No I/O.
+//! The contract of Stowage as types: both kinds, their conditions, the wire format of the Secrets,
+//! and the names that can't be wrong. No I/O.
 //!
-//! Raw objects ([`BucketClaim`], [`S3Backend`]) are what the API server stores. They are parsed once,
-//! by [`Claim::parse`] and [`Backend::parse`]; nothing downstream reads the raw ones.
+//! Raw objects ([`BucketClaim`], [`S3Backend`]) are what the API server stores. They are parsed
+//! once, by [`Claim::parse`] and [`Backend::parse`]; nothing downstream reads the raw ones.
+//!
+//! # Guarantees
+//!
+//! - A name, an endpoint or a quantity that is there keeps the rules of the contract
+//!   (`docs/spec.md`, cited as "spec §…"): its `parse` is the only way to one, and says what is
+//!   wrong.
+//! - What is written into a Secret is read back as it was; a Secret that says something else is
+//!   damaged, never half read.
+//! - No type that holds a secret key prints it.
+//! - [`crds`] are the definitions that are installed.
+//!
+//! # Determinism
+//!
+//! Nothing here reads a clock, draws a number or depends on the order of a hash map: the same
+//! object gives the same names, the same Secrets and the same text, in every process.
+//!
+//! # Limits
+//!
+//! - `parse` knows its one object. What depends on others (is a name taken, is a namespace
+//!   admitted) is for who can see them.
+//! - One version of the API, `v1alpha1`: there is no conversion.
 
 #[expect(clippy::duplicated_attributes, reason = "every printer column is a printcolumn(..)")]
 mod backend;
@@ -36,6 +57,11 @@ pub use secrets::{
     SecretContent, SecretKey,
 };
 pub use template::{InvalidTemplate, NameTemplate};
+
+/// The example of the README.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
 
 /// API group of both kinds (spec §1).
 pub const GROUP: &str = "broker.stowage.io";

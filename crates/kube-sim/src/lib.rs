@@ -1,20 +1,64 @@
 //! A Kubernetes API server in memory, for a real [`kube::Client`].
 //!
-//! Generic: it knows the API machinery and a few built-in kinds, and is given everything else as
-//! CustomResourceDefinitions. Deterministic: time and seed are passed in, every order is fixed, and
-//! nothing runs by itself: the controllers that a cluster has of its own (garbage collection,
-//! namespace deletion) are steps that the caller takes.
+//! Generic: it knows the API machinery and some built-in kinds, and is given everything else as
+//! CustomResourceDefinitions ([`Cluster::install_crd`]). A controller under test gets
+//! [`Cluster::client`], or a client of its own over [`Cluster::service`] with layers in between;
+//! harnesses and oracles use the methods of [`Cluster`].
 //!
 //! What a request goes through: `service` reads it, `route` names its target, `decode` shapes the
 //! object (`defaulting`), `patch` and `apply` work out what is proposed, `write` and `delete` check
-//! it (`meta`, `validate`, `cel`, `builtin`) and store it (`store`); `list` and `watch` read it back.
-//! Words and order of checks were compared with kube-apiserver 1.34, request by request.
+//! it (`meta`, `validate`, `cel`, `builtin`) and store it (`store`); `list` and `watch` read it
+//! back.
 //!
-//! Not modelled: authentication and authorization, admission webhooks, conversion between versions,
-//! writing definitions through the API, discovery and tables for `kubectl`, CEL's type checker and
-//! cost budget, warnings about the style of finalizer names, the expiry of Events, content rules of
-//! special Secret types other than TLS, resetting `managedFields`, bookmarks that tell the client no other version than it
-//! knows, and the exact words for JSON that doesn't decode.
+//! # Guarantees
+//!
+//! - Words, codes and order of checks are those of kube-apiserver 1.34. Custom resources, Secrets,
+//!   Namespaces, Events and Leases were compared with one, request by request; the other kinds
+//!   follow its code.
+//! - Requests take effect one at a time, each as a whole: a refused one changes nothing.
+//! - Every write has the next resourceVersion. A watch tells each change after its version once and
+//!   in order, or that it can't (410).
+//! - Server-side apply keeps owners field by field. Lists are atomic, sets or keyed as the kind's
+//!   schema says.
+//! - Built-in are Secret, ConfigMap, ServiceAccount, Pod, Service, Deployment, Namespace, Lease,
+//!   Event (`events.k8s.io/v1`) and, for reading, CustomResourceDefinition. Their fields are those
+//!   of Kubernetes 1.33.
+//!
+//! # Determinism
+//!
+//! Time and seed are passed in, every order is fixed, and nothing runs by itself. UIDs and the ends
+//! of generated names follow from the seed and the writes before. The controllers of a cluster are
+//! steps that the caller takes: [`Cluster::collect_garbage`] and [`Cluster::finalize_namespaces`].
+//! Waiting, of watches, goes by tokio's clock.
+//!
+//! # Limits
+//!
+//! Not modelled of the API server:
+//!
+//! - authentication and authorization, admission and its webhooks, discovery, tables for `kubectl`;
+//! - conversion between versions, writing definitions through the API;
+//! - CEL's type checker and cost budget;
+//! - warnings about the style of finalizer names, the expiry of Events, resetting `managedFields`;
+//! - bookmarks that tell the client no other version than it knows;
+//! - the exact words for JSON that doesn't decode.
+//!
+//! Not modelled of the built-in kinds:
+//!
+//! - controllers, schedulers and kubelets: no Deployment makes pods, no pod runs, and a namespace
+//!   gets neither ServiceAccount nor `kube-root-ca.crt`;
+//! - the graceful deletion of pods: what no finalizer keeps is gone at once;
+//! - cluster IPs, IP families and node ports of Services;
+//! - `scale`, `binding`, `eviction`, `ephemeralcontainers`, `resize`, `token` and other
+//!   subresources but `status`;
+//! - changes of metadata by a request to `status`;
+//! - of an update of a pod, by how much its deadline and the seconds of its tolerations may change;
+//! - content rules of special Secret types other than TLS, and the rules for pods' probes, security
+//!   contexts, affinities and sources of volumes;
+//! - that empty texts are left out and quantities brought into a canonical form;
+//! - strategic merge patches that replace a container's `resources.claims`, which are merged by
+//!   name here, or merge a pod's `status.hostIPs`, which are replaced.
+
+#![warn(clippy::too_many_lines)]
 
 mod admin;
 mod apply;
@@ -69,6 +113,11 @@ pub use service::ApiService;
 /// Group, version and plural: what [`Cluster::get`] and its like are told of a resource.
 pub use kube::core::GroupVersionResource;
 
+/// The example of the README.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
+
 use decode::FieldValidation;
 use store::{Place, State};
 use write::{Ownership, WriteOptions};
@@ -121,7 +170,8 @@ impl Cluster {
         Self { state: Arc::new(Mutex::new(state)) }
     }
 
-    /// A cluster of its own that stands as this one does, by another clock: nobody watches or observes it yet.
+    /// A cluster of its own that stands as this one does, by another clock: nobody watches or
+    /// observes it yet.
     pub fn copy(&self, clock: Clock) -> Self {
         Self { state: Arc::new(Mutex::new(self.lock().copy(clock))) }
     }
@@ -135,7 +185,8 @@ impl Cluster {
         self.serve(&ReadDefinition::new(definition)?)
     }
 
-    /// Serves a custom resource from now on, as [`Cluster::install_crd`] does, of a definition that was read before.
+    /// Serves a custom resource from now on, as [`Cluster::install_crd`] does, of a definition that
+    /// was read before.
     ///
     /// # Errors
     /// Where the definition as an object is refused, as for its name.
@@ -202,8 +253,8 @@ impl Cluster {
         stored.collect()
     }
 
-    /// Every state that an object of a resource had and that watches can still be told of, oldest first: also of
-    /// objects that are gone.
+    /// Every state that an object of a resource had and that watches can still be told of, oldest
+    /// first: also of objects that are gone.
     pub fn past_objects(&self, plural: &str) -> Vec<Arc<Value>> {
         self.lock().past(plural).map(|object| object.value().clone()).collect()
     }

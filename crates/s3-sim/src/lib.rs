@@ -1,32 +1,37 @@
 //! An S3 store in memory, for simulations: deterministic, with the manners of real stores.
 //!
-//! - [`Store`] holds accounts and buckets. It has three faces: [`Store::http`] speaks the
-//!   protocol and checks signatures, [`Store::as_account`] is the same store in process for one
-//!   account, and the methods of [`Store`] itself are the admin handle, which sees and changes
-//!   everything without being asked who it is.
+//! - [`Store`] holds accounts and buckets. It has three faces: [`Store::http`] speaks the protocol
+//!   and checks signatures, [`Store::as_account`] is the same store in process for one account, and
+//!   the methods of [`Store`] itself are the admin handle, which sees and changes everything
+//!   without being asked who it is.
 //! - `InProcess` (feature `sdk`) lets the AWS SDK talk to the protocol face without a socket.
 //! - [`Dialect`] has the switches between the readings of S3 that are found in the field.
 //!
 //! # Guarantees
+//!
+//! - Each operation is carried out in one step: no other one sees half of it, and a refused one
+//!   changes nothing.
+//! - Signatures are checked. A key opens the buckets of its account alone.
+//! - What a bucket holds is read back byte by byte: versions, delete markers, parts of uploads,
+//!   locks and retention.
+//! - Where real stores read the protocol differently, the [`Dialect`] says which of them this one
+//!   is.
+//!
+//! # Determinism
+//!
 //! Equal sequences of requests get equal answers: the clock is passed in, ids come from counters,
-//! and nothing iterates a hash map. Each operation is carried out in one step.
+//! and nothing iterates a hash map. Nothing runs by itself and no socket is opened.
 //!
-//! # What is not modelled
-//! Policies, ACLs, lifecycle, encryption, storage classes, replication and the other bucket
-//! configurations answer `NotImplemented`, as do reads of one part of an object. Buckets of
-//! another region are served instead of redirected. Signatures are checked, their age is not:
-//! the time in them is the client's, the time here is the simulation's. Presigned URLs are the
-//! exception: s3s ends them by the wall clock, so they have no place in a simulation.
+//! # Limits
 //!
-//! ```
-//! use std::sync::Arc;
-//! use s3_sim::{Dialect, Store};
-//!
-//! let store = Store::new(Arc::new(|| jiff::Timestamp::UNIX_EPOCH), Dialect::default());
-//! store.add_account("acme", "AKIAACME", "secret");
-//! assert!(store.put_bucket("acme", "photos"));
-//! assert_eq!(store.bucket("photos").map(|bucket| bucket.owner), Some("acme".to_owned()));
-//! ```
+//! - Policies, ACLs, lifecycle, encryption, storage classes, replication and the other bucket
+//!   configurations answer `NotImplemented`, as do reads of one part of an object.
+//! - Buckets of another region are served instead of redirected.
+//! - The age of signatures is not checked: the time in them is the client's, the time here is the
+//!   simulation's.
+//! - Presigned URLs have no place in a simulation: s3s ends them by the wall clock.
+
+#![warn(clippy::too_many_lines)]
 
 mod admin;
 #[expect(clippy::needless_pass_by_value, reason = "handlers own their input, as s3s gives it")]
@@ -68,6 +73,11 @@ pub use self::disturbance::Disturbance;
 pub use self::lock::{Protection, Retention, RetentionMode};
 pub use self::service::StoreService;
 pub use self::state::Versioning;
+
+/// The example of the README.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
 
 use self::disturbance::Past;
 use self::face::{Face, Identity};

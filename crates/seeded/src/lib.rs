@@ -1,56 +1,39 @@
 //! Determinism for async Rust: the same seed gives the same run, in this process and in another.
 //!
-//! ```
-//! use std::time::Duration;
-//!
-//! use seeded::{VirtualClock, run_seeded};
-//!
-//! /// Three naps of random length, a day apart.
-//! async fn naps() -> (Vec<u64>, String) {
-//!     let clock = VirtualClock::new();
-//!     let mut lengths = Vec::new();
-//!     for _ in 0..3 {
-//!         lengths.push(fastrand::u64(1..1000));
-//!         tokio::time::sleep(Duration::from_secs(86_400)).await;
-//!     }
-//!     (lengths, clock.now().to_string())
-//! }
-//!
-//! let first = run_seeded(7, naps);
-//! assert_eq!(first, run_seeded(7, naps));
-//! assert_ne!(first, run_seeded(8, naps));
-//! assert_eq!(first.1, "2030-01-04T00:00:00Z");
-//! ```
-//!
 //! # Guarantees
 //!
-//! A future that keeps to the limits below behaves in the same way each time it is run with the same seed: it draws
-//! the same random numbers, is woken in the same order, and sees the same time. Simulated time costs nothing.
+//! A future that keeps to the limits below behaves in the same way each time it is run with the
+//! same seed: it draws the same random numbers, is woken in the same order, and sees the same time.
+//! Simulated time costs nothing.
 //!
 //! # Determinism
 //!
 //! What would differ between two runs, and what is done about it:
 //!
-//! - *Random bytes of the operating system.* std's `RandomState` (kube-runtime polls a `HashMap` of futures, in its
-//!   order), ahash and every generator seeded by default ask libc's `getrandom`. This crate defines that symbol: on
-//!   a thread that runs with a seed the bytes come from the seed, on any other from the kernel as ever.
-//! - *fastrand*, which kube and the AWS SDK draw their retry jitter from, has a generator per thread: seeded.
-//! - *Time* is tokio's paused clock, which jumps to the next timer when nothing is left to do; a wall clock that
-//!   follows it is [`VirtualClock`].
-//! - *Threads*: a current-thread runtime on a fresh thread, so that nothing is left over from another run.
-//! - *Statics* that draw random numbers at their first use shift all that is drawn after them, in the first run of a
-//!   process only: a [`WarmUp`] brings them to life beforehand.
+//! - *Random bytes of the operating system.* std's `RandomState` (kube-runtime polls a `HashMap` of
+//!   futures, in its order), ahash and every generator seeded by default ask libc's `getrandom`.
+//!   This crate defines that symbol: on a thread that runs with a seed the bytes come from the
+//!   seed, on any other from the kernel as ever.
+//! - *fastrand*, which kube and the AWS SDK draw their retry jitter from, has a generator per
+//!   thread: seeded.
+//! - *Time* is tokio's paused clock, which jumps to the next timer when nothing is left to do; a
+//!   wall clock that follows it is [`VirtualClock`].
+//! - *Threads*: a current-thread runtime on a fresh thread, so that nothing is left over from
+//!   another run.
+//! - *Statics* that draw random numbers at their first use shift all that is drawn after them, in
+//!   the first run of a process only: a [`WarmUp`] brings them to life beforehand.
 //!
 //! # Limits
 //!
-//! - ahash mixes in addresses, which the kernel randomizes, and a counter of the process: the order of a kube-runtime
-//!   `Store` is never the same, so its users sort.
+//! - ahash mixes in addresses, which the kernel randomizes, and a counter of the process: the order
+//!   of a kube-runtime `Store` is never the same, so its users sort.
 //! - `SystemTime` and std's `Instant` are the real ones.
-//! - tokio's own generator follows from how many runtimes the process has had. `watch` channels draw from it to choose
-//!   whom of several receivers to wake first, and so does `select!` unless it is `biased`: neither may decide an order
-//!   that shows.
-//! - State that a process keeps lets one run reach into the next: the AWS SDK's default retry budget is such state, so
-//!   clients under test have retries off or a `RetryPartition::custom` of their own.
+//! - tokio's own generator follows from how many runtimes the process has had. `watch` channels
+//!   draw from it to choose whom of several receivers to wake first, and so does `select!` unless
+//!   it is `biased`: neither may decide an order that shows.
+//! - State that a process keeps lets one run reach into the next: the AWS SDK's default retry
+//!   budget is such state, so clients under test have retries off or a `RetryPartition::custom` of
+//!   their own.
 //! - Work given to other threads (`spawn_blocking`, `std::thread`) is neither seeded nor ordered.
 //! - The symbol is overridden on Linux; elsewhere runs work and are not reproducible.
 
@@ -67,10 +50,16 @@ pub use clock::VirtualClock;
 pub use panics::panics;
 pub use warm_up::WarmUp;
 
+/// The example of the README.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
+
 /// Stack of a scenario's thread: what tokio gives its workers, so that what fits here fits there.
 const STACK_BYTES: usize = 2 << 20;
 
-/// Runs a future to its end on a thread, a runtime and a paused clock of its own, with all randomness taken from the seed.
+/// Runs a future to its end on a thread, a runtime and a paused clock of its own, with all
+/// randomness taken from the seed.
 ///
 /// [`Seeded`] does the same after a [`WarmUp`].
 ///
@@ -119,8 +108,9 @@ impl Seeded {
         self.run_and(scenario, |ended| ended.unwrap_or_else(|panic| resume_unwind(panic)))
     }
 
-    /// Runs a future to its end. What came of it, or its panic, is then given to `and`, on the same thread, which
-    /// outlives the runtime for it: what a run has left behind is best looked through and freed by the thread that made it.
+    /// Runs a future to its end. What came of it, or its panic, is then given to `and`, on the same
+    /// thread, which outlives the runtime for it: what a run has left behind is best looked through
+    /// and freed by the thread that made it.
     ///
     /// # Panics
     ///
