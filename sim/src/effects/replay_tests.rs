@@ -157,27 +157,19 @@ fn a_seed_decides_the_trace() {
     assert_eq!(first.lines().last().map(|line| line.instance), Some(3), "{first}");
 }
 
+/// Environment variable by which the test below has itself run once more, to print what it sees.
 const CHILD: &str = "STOWAGE_TEST_PRINT_TRACE_HASH";
+const TEST: &str = "two_processes_agree_from_their_first_run_on";
 const MARK: &str = "trace hashes: ";
 
-/// Not a test of its own: run in a process of its own by the next one.
-#[test]
-fn prints_hashes_for_the_process_test() {
-    if std::env::var_os(CHILD).is_some() {
-        let hashes = [1, 2, 1].map(|seed| run_seeded(seed, minute).hash());
-        #[expect(clippy::print_stdout, reason = "the parent process reads it")]
-        {
-            println!("{MARK}{}", hashes.join(" "));
-        }
-    }
-}
-
 fn hashes_of_a_fresh_process() -> Vec<String> {
+    let (_crate, module) = module_path!().split_once("::").expect("it is a module of a crate");
     let output = Command::new(std::env::current_exe().expect("the test binary"))
-        .args(["--exact", "effects::replay_tests::prints_hashes_for_the_process_test", "--nocapture"])
+        .args(["--exact", &format!("{module}::{TEST}"), "--nocapture"])
         .env(CHILD, "1")
         .output()
         .expect("the test binary runs again");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let text = String::from_utf8_lossy(&output.stdout);
     let (_, hashes) = text.split_once(MARK).expect("hashes are printed");
     let line = hashes.lines().next().unwrap_or_default();
@@ -186,10 +178,17 @@ fn hashes_of_a_fresh_process() -> Vec<String> {
 
 #[test]
 fn two_processes_agree_from_their_first_run_on() {
-    let one = hashes_of_a_fresh_process();
-    let two = hashes_of_a_fresh_process();
-    assert_eq!(one, two);
-    assert_eq!(one.len(), 3);
-    assert_eq!(one[0], one[2], "the first run of a process is like the third");
-    assert_eq!(one[0], run_seeded(1, minute).hash());
+    let mine = [1, 2, 1].map(|seed| run_seeded(seed, minute).hash());
+    assert_eq!(mine[0], mine[2], "the first run of a process is like the third");
+    assert_ne!(mine[0], mine[1], "another seed is another run");
+    if std::env::var_os(CHILD).is_some() {
+        #[expect(clippy::print_stdout, reason = "the parent process reads it")]
+        {
+            println!("{MARK}{}", mine.join(" "));
+        }
+        return;
+    }
+    for _ in 0..2 {
+        assert_eq!(hashes_of_a_fresh_process(), mine);
+    }
 }
