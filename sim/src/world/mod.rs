@@ -8,6 +8,7 @@ mod beginnings;
 mod clocks;
 #[cfg(test)]
 mod clocks_tests;
+pub mod fixtures;
 mod manifests;
 mod operator;
 #[cfg(test)]

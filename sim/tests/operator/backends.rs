@@ -185,6 +185,8 @@ fn an_allow_list_lets_in_by_name_or_label_and_a_change_of_labels_wakes_the_claim
         let allowed = json!({"spec": {"allowedNamespaces": {"names": ["team-a"], "selector": {"matchLabels": {"tier": "gold"}}}}});
         stage.patch("s3backends", "", "main", allowed).await;
         stage.apply("{apiVersion: v1, kind: Namespace, metadata: {name: team-c}}").await;
+        let tier = |tier: Value| json!({"metadata": {"labels": {"tier": tier}}});
+        stage.patch("namespaces", "", "team-b", tier(json!("gold"))).await;
         for namespace in ["team-a", "team-b", "team-c"] {
             stage.apply(&claim(namespace, "photos")).await;
         }
@@ -192,7 +194,6 @@ fn an_allow_list_lets_in_by_name_or_label_and_a_change_of_labels_wakes_the_claim
         stage.until_ready_is("team-b", "photos", "Bound").await;
         stage.until_ready_is("team-c", "photos", "BackendNotAllowed").await;
         assert_eq!(object(&stage.world, "bucketclaims", "team-c", "photos")["status"]["phase"], "Failed");
-        let tier = |tier: Value| json!({"metadata": {"labels": {"tier": tier}}});
         stage.patch("namespaces", "", "team-c", tier(json!("gold"))).await;
         stage.soon("the claim is bound", 10, |world| ready(world, "team-c", "photos") == "Bound").await;
         // No longer allowed: nothing is withdrawn.

@@ -10,8 +10,8 @@ use stowage_sim::effects::{CrashPoint, EffectPattern, Fault, Plan, ProcessFault}
 use stowage_sim::world::{ADMIN_ACCOUNT, BackendStore, OPERATOR_NAMESPACE, Options, World};
 
 use crate::support::{
-    Stage, TWIN, claim, claim_with, condition, data, events, keys, message, object, published, ready, secrets,
-    tenant_can_work,
+    Stage, claim, claim_with, condition, data, events, keys, message, object, published, ready, secrets,
+    tenant_can_work, twin,
 };
 
 const MINUTE: u64 = 60;
@@ -339,7 +339,7 @@ fn a_claim_kept_out_by_a_strangers_bucket_gets_one_under_the_new_template() {
 fn a_claim_not_yet_bound_follows_its_backend_ref() {
     Stage::run("", async |stage| {
         stage.world.store.put_bucket(ADMIN_ACCOUNT, "team-a-photos");
-        stage.apply(TWIN).await;
+        stage.apply(&twin()).await;
         stage.apply(&claim("team-a", "photos")).await;
         stage.until_ready_is("team-a", "photos", "BucketExists").await;
         stage.patch("bucketclaims", "team-a", "photos", json!({"spec": {"backendRef": {"name": "twin"}}})).await;

@@ -9,7 +9,7 @@ use stowage_sim::world::{OPERATOR_NAMESPACE, World};
 
 use crate::removal::{DELETE, access_is_revoked, bind, bucket_exists, delete, goes};
 use crate::support::{
-    Stage, TWIN, claim_with, events, internal_of, keys, message, object, published, ready, secrets, tenant_can_work,
+    Stage, claim_with, events, internal_of, keys, message, object, published, ready, secrets, tenant_can_work, twin,
 };
 
 /// Longer than the interval of drift checks and resyncs, jitter included.
@@ -183,7 +183,7 @@ fn a_live_claim_goes_on_beside_what_is_kept() {
 #[test]
 fn what_is_kept_hides_nothing_else_that_the_claim_waits_for() {
     Stage::run("", async |stage| {
-        stage.apply(TWIN).await;
+        stage.apply(&twin()).await;
         stage.apply(&claim_with("team-b", "films", "deletionPolicy: Delete, bucketName: twin-photos")).await;
         stage.until_ready_is("team-b", "films", "Bound").await;
         bind(&stage, "anonymousAccess: {mode: ReadOnly}").await;

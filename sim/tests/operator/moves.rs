@@ -8,11 +8,13 @@ use s3_sim::Store;
 use serde_json::{Value, json};
 use stowage_operator::api::Endpoint;
 use stowage_sim::effects::{CrashPoint, EffectPattern, Fault, Plan, ProcessFault};
-use stowage_sim::world::{ADMIN_ACCOUNT, BackendStore, GATEWAY_ENDPOINT, OPERATOR_NAMESPACE, Options, World};
+use stowage_sim::world::{
+    ADMIN_ACCOUNT, BackendStore, GATEWAY_ENDPOINT, OPERATOR_NAMESPACE, Options, STORE_ENDPOINT, World,
+};
 
 use crate::support::{
-    Stage, claim_with, condition, data, events, internal_of, keys, message, object, published, ready, secrets, tenant,
-    tenant_can_work, works,
+    Stage, backend, claim_with, condition, data, events, internal_of, keys, message, object, published, ready, secrets,
+    tenant, tenant_can_work, works,
 };
 
 const MINUTE: u64 = 60;
@@ -21,22 +23,10 @@ const RESYNC: Duration = Duration::from_secs(660);
 const SECOND: &str = "http://second.example:9000";
 
 /// Two more backends: another store with a template of its own, and another name of the first store.
-const MORE: &str = "
-apiVersion: broker.stowage.io/v1alpha1
-kind: S3Backend
-metadata: {name: second}
-spec:
-  endpoint: http://second.example:9000
-  adminCredentialsSecretRef: {name: s3-admin, namespace: stowage-system}
-  bucketNameTemplate: 'second-{{ .Name }}'
----
-apiVersion: broker.stowage.io/v1alpha1
-kind: S3Backend
-metadata: {name: twin}
-spec:
-  endpoint: http://s3.example:9000
-  adminCredentialsSecretRef: {name: s3-admin, namespace: stowage-system}
-";
+fn more() -> String {
+    let second = backend("second", SECOND, "bucketNameTemplate: 'second-{{ .Name }}'");
+    format!("{second}\n---\n{}", backend("twin", STORE_ENDPOINT, ""))
+}
 
 fn options(plan: &str) -> Options {
     let second = |name: &str, endpoint: &str| BackendStore {
@@ -52,7 +42,7 @@ fn options(plan: &str) -> Options {
 /// Runs `test` in a world with three backends and `team-a/photos` bound on the first, a good while ago.
 fn run<T: Send>(plan: &str, spec: &str, test: impl AsyncFnOnce(Stage) -> T + Send) -> T {
     Stage::run_with(options(plan), async |stage| {
-        stage.apply(MORE).await;
+        stage.apply(&more()).await;
         stage.apply(&claim_with("team-a", "photos", spec)).await;
         stage.until_ready_is("team-a", "photos", "Bound").await;
         stage.world.pass(Duration::from_secs(120)).await;

@@ -10,7 +10,7 @@ use stowage_operator::api::Endpoint;
 use stowage_sim::effects::{Call, CallFault, Counters, Fault, KubeVerb, Line, Outage, S3Fault, S3Operation};
 use stowage_sim::world::{BackendStore, Options, World};
 
-use crate::support::{Stage, condition, object};
+use crate::support::{Stage, backend, claim, claim_on, condition, object};
 
 const AILING: usize = 500;
 const HEALTHY: usize = 100;
@@ -65,26 +65,15 @@ fn options(plan: &str) -> Options {
 }
 
 async fn add_ailing_backend(stage: &Stage) {
-    let backend = format!(
-        "{{apiVersion: broker.stowage.io/v1alpha1, kind: S3Backend, metadata: {{name: ailing}}, spec: \
-         {{endpoint: 'http://{AILING_HOST}', adminCredentialsSecretRef: {{name: s3-admin, namespace: stowage-system}}}}}}"
-    );
-    stage.apply(&backend).await;
+    stage.apply(&backend("ailing", &format!("http://{AILING_HOST}"), "")).await;
     let ready = |world: &World| condition(&object(world, "s3backends", "", "ailing"), "Ready") == "EndpointReachable";
     stage.until("the second backend is Ready", ready).await;
-}
-
-fn claim_on(backend: &str, namespace: &str, name: &str) -> String {
-    format!(
-        "{{apiVersion: broker.stowage.io/v1alpha1, kind: BucketClaim, metadata: {{name: {name}, namespace: {namespace}}}, \
-         spec: {{backendRef: {{name: {backend}}}}}}}"
-    )
 }
 
 /// Claims on the ailing store, all in one burst.
 async fn burst_of_ailing(stage: &Stage, claims: usize) {
     for number in 0..claims {
-        stage.apply(&claim_on("ailing", "team-b", &format!("ailing-{number:03}"))).await;
+        stage.apply(&claim_on("ailing", "team-b", &format!("ailing-{number:03}"), "")).await;
     }
 }
 
@@ -115,7 +104,7 @@ fn times_to_bound(neighbours: Option<Trouble>) -> Vec<Duration> {
         let began_ms = stage.world.effects.elapsed_ms();
         for number in 0..HEALTHY {
             tokio::time::sleep_until(start + ARRIVAL * u32::try_from(number).expect("few")).await;
-            stage.apply(&claim_on("main", "team-a", &format!("healthy-{number:03}"))).await;
+            stage.apply(&claim("team-a", &format!("healthy-{number:03}"))).await;
         }
         stage.world.pass(Duration::from_secs(30)).await;
         assert_eq!(phases(&stage.world, "team-a"), BTreeMap::from([("Bound".to_owned(), HEALTHY)]));

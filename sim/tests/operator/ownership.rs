@@ -9,7 +9,7 @@ use serde_json::json;
 use stowage_sim::world::{ADMIN_ACCESS_KEY, ADMIN_ACCOUNT, ADMIN_SECRET_KEY, OPERATOR_NAMESPACE, Options, World};
 
 use crate::support::{
-    Stage, assert_bound_once, claim, claim_with, data, events, internal_of, message, object, ready, secrets,
+    Stage, assert_bound_once, backend, claim, claim_with, data, events, internal_of, message, object, ready, secrets,
     tenant_can_work,
 };
 
@@ -99,12 +99,7 @@ fn claims_whose_default_names_render_alike_collide() {
 #[test]
 fn two_backends_with_one_endpoint_are_one_name_space_of_buckets() {
     Stage::run("", async |stage| {
-        stage
-            .apply(
-                "{apiVersion: broker.stowage.io/v1alpha1, kind: S3Backend, metadata: {name: twin}, spec: {endpoint: \
-                 'http://S3.Example:9000', adminCredentialsSecretRef: {name: s3-admin, namespace: stowage-system}}}",
-            )
-            .await;
+        stage.apply(&backend("twin", "http://S3.Example:9000", "")).await;
         let pair = [("team-a", "one"), ("team-b", "two")];
         stage.apply(&claim_with("team-a", "one", "bucketName: shared")).await;
         stage.apply(&claim_with("team-b", "two", "bucketName: shared").replace("name: main", "name: twin")).await;

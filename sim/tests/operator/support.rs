@@ -13,26 +13,9 @@ use kube::core::GroupVersionKind;
 use serde_json::{Value, json};
 use stowage_sim::determinism::run_seeded;
 use stowage_sim::effects::Plan;
-use stowage_sim::world::{OPERATOR_NAMESPACE, Operator, Options, World};
+use stowage_sim::world::{OPERATOR_NAMESPACE, Operator, Options, STORE_ENDPOINT, World};
 
-/// Tenants' namespaces, the admin Secret and a backend.
-pub const BASE: &str = "
-{apiVersion: v1, kind: Namespace, metadata: {name: team-a}}
----
-{apiVersion: v1, kind: Namespace, metadata: {name: team-b, labels: {tier: gold}}}
----
-apiVersion: v1
-kind: Secret
-metadata: {name: s3-admin, namespace: stowage-system}
-stringData: {AWS_ACCESS_KEY_ID: STOWAGEADMIN, AWS_SECRET_ACCESS_KEY: stowage-admin-secret-key-for-demonstration}
----
-apiVersion: broker.stowage.io/v1alpha1
-kind: S3Backend
-metadata: {name: main}
-spec:
-  endpoint: http://s3.example:9000
-  adminCredentialsSecretRef: {name: s3-admin, namespace: stowage-system}
-";
+pub use stowage_sim::world::fixtures::{BASE, backend, claim, claim_on, claim_with};
 
 /// A world with [`BASE`] applied and the operator at work, quiet.
 ///
@@ -159,27 +142,8 @@ impl Stage {
 }
 
 /// Another backend at the endpoint of `main`, which names buckets otherwise.
-pub const TWIN: &str = "
-apiVersion: broker.stowage.io/v1alpha1
-kind: S3Backend
-metadata: {name: twin}
-spec:
-  endpoint: http://s3.example:9000
-  bucketNameTemplate: 'twin-{{ .Name }}'
-  adminCredentialsSecretRef: {name: s3-admin, namespace: stowage-system}
-";
-
-/// A claim with nothing but a backend.
-pub fn claim(namespace: &str, name: &str) -> String {
-    claim_with(namespace, name, "")
-}
-
-/// A claim with this in its spec besides the backend: lines of a flow mapping, such as `bucketName: x`.
-pub fn claim_with(namespace: &str, name: &str, spec: &str) -> String {
-    format!(
-        "{{apiVersion: broker.stowage.io/v1alpha1, kind: BucketClaim, metadata: {{name: {name}, namespace: {namespace}}}, \
-         spec: {{backendRef: {{name: main}}, {spec}}}}}"
-    )
+pub fn twin() -> String {
+    backend("twin", STORE_ENDPOINT, "bucketNameTemplate: 'twin-{{ .Name }}'")
 }
 
 /// A stored object; null if there is none.

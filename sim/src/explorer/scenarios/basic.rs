@@ -6,7 +6,7 @@ use stowage_operator::api::wire::Role;
 use super::super::others::{CLAIM, NAMESPACE};
 use super::super::scenario::{Goal, Phase, Scenario, Step, StoreStep};
 use super::words::{
-    BASE, BOUND, BUCKET, ask_to_rotate, base_with, bound, check_bound, check_keys, claim, consumers, give_claim,
+    BASE, BOUND, BUCKET, ask_to_rotate, base_with, bound, check_bound, check_keys, claim_with, consumers, give_claim,
     no_other, pass, patch, usual,
 };
 use crate::effects::{Edit, Fault, S3Fault, StowageFault};
@@ -21,7 +21,7 @@ pub(in super::super) static CREATE: Scenario = Scenario {
     phase: Phase::Create,
     world: usual,
     script: || {
-        let manifests = format!("{BASE}\n---\n{}", claim(NAMESPACE, CLAIM, ""));
+        let manifests = format!("{BASE}\n---\n{}", claim_with(NAMESPACE, CLAIM, ""));
         vec![Step::Apply(manifests), Step::Tenant(NAMESPACE, CLAIM), Step::Begin, Step::StartOperator]
     },
     goal: BOUND,

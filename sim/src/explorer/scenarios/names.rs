@@ -6,8 +6,8 @@ use stowage_operator::api::wire::Role;
 use super::super::others::{BUCKET, CLAIM, NAMESPACE, any_may_rest};
 use super::super::scenario::{Goal, Phase, Scenario, Step, StoreStep, Target, TargetKind};
 use super::words::{
-    BASE, BOUND, PHOTOS, at_work, base_with, check_bound, check_keys, claim, give_claim, nothing_more, pass, patch,
-    usual,
+    BASE, BOUND, PHOTOS, at_work, base_with, check_bound, check_keys, claim_with, give_claim, nothing_more, pass,
+    patch, usual,
 };
 use crate::effects::{Edit, Fault, KubeFault, S3Fault, StowageFault, Tampering};
 use crate::history::Facts;
@@ -22,7 +22,7 @@ pub(super) const RIVAL: Target = Target { kind: TargetKind::Claim, namespace: "t
 /// An operator at work, and the name of the claim to come taken by a claim that is bound; from there on faults happen.
 pub(super) fn beside_a_rival() -> Vec<Step> {
     let holds = Goal::new("the other claim is bound", |facts| facts.is_bound(RIVAL.namespace, RIVAL.name));
-    let rival = Step::Apply(claim(RIVAL.namespace, RIVAL.name, "deletionPolicy: Delete"));
+    let rival = Step::Apply(claim_with(RIVAL.namespace, RIVAL.name, "deletionPolicy: Delete"));
     [at_work(&format!("{BASE}\n---\n{TEAM}")), vec![rival, Step::Until(holds), pass(30), Step::Begin]].concat()
 }
 
@@ -68,7 +68,8 @@ pub(in super::super) static RACE: Scenario = Scenario {
     phase: Phase::Create,
     world: usual,
     script: || {
-        let both = format!("{}\n---\n{}", claim(NAMESPACE, CLAIM, ""), claim(RIVAL.namespace, RIVAL.name, ""));
+        let both =
+            format!("{}\n---\n{}", claim_with(NAMESPACE, CLAIM, ""), claim_with(RIVAL.namespace, RIVAL.name, ""));
         [at_work(&format!("{BASE}\n---\n{TEAM}")), vec![Step::Begin, Step::Apply(both)]].concat()
     },
     goal: Goal::new("one claim is bound and the other is told so", |facts| {
@@ -101,7 +102,8 @@ pub(in super::super) static SHARED_SECRET: Scenario = Scenario {
         let named = |name: &str| format!("writeConnectionSecretToRef: {{name: {name}}}");
         let holds = Goal::new("the first claim is bound", |facts| facts.is_bound(NAMESPACE, FIRST.name));
         let rename = json!({"spec": {"writeConnectionSecretToRef": {"name": "another"}}});
-        let first = vec![Step::Apply(claim(NAMESPACE, FIRST.name, &named("shared"))), Step::Until(holds), pass(30)];
+        let first =
+            vec![Step::Apply(claim_with(NAMESPACE, FIRST.name, &named("shared"))), Step::Until(holds), pass(30)];
         let both = vec![Step::Begin, give_claim(&named("shared")), pass(60), Step::Patch(FIRST, rename)];
         [at_work(BASE), first, both].concat()
     },
@@ -249,7 +251,7 @@ pub(in super::super) static ANY_ORDER: Scenario = Scenario {
         let other = |name| Target { kind: TargetKind::Claim, namespace: "team-b", name };
         let quota = json!({"spec": {"quota": {"soft": "1Gi", "hard": "2Gi"}}});
         let public = json!({"spec": {"anonymousAccess": {"mode": "ReadOnly"}}});
-        let given = ["music", "films"].map(|name| Step::Apply(claim("team-b", name, "deletionPolicy: Delete")));
+        let given = ["music", "films"].map(|name| Step::Apply(claim_with("team-b", name, "deletionPolicy: Delete")));
         [
             at_work(BASE),
             given.to_vec(),
@@ -264,7 +266,7 @@ pub(in super::super) static ANY_ORDER: Scenario = Scenario {
                     patch(json!({"spec": {"writeConnectionSecretToRef": {"name": "photos-new"}}})),
                     Step::Patch(other("music"), public),
                     Step::Delete(other("films")),
-                    Step::Apply(claim("team-b", "books", "")),
+                    Step::Apply(claim_with("team-b", "books", "")),
                 ]),
             ],
         ]

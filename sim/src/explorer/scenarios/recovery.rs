@@ -6,7 +6,7 @@ use stowage_operator::api::wire::Role;
 use super::super::others::{BUCKET, CLAIM, NAMESPACE, any_may_rest};
 use super::super::scenario::{Goal, Phase, Scenario, Step, StoreStep, Target, TargetKind};
 use super::words::{
-    BASE, BOUND, PHOTOS, ask_to_rotate, at_work, base_with, bound, check_bound, check_keys, claim, give_claim,
+    BASE, BOUND, PHOTOS, ask_to_rotate, at_work, base_with, bound, check_bound, check_keys, claim_on, give_claim,
     no_other, nothing_more, pass, pause, usual, was_not_lost,
 };
 use crate::effects::{Edit, Fault, Feature, S3Fault, StowageFault};
@@ -52,7 +52,7 @@ pub(in super::super) static NAMESPACE_GONE: Scenario = Scenario {
     phase: Phase::Delete,
     world: usual,
     script: || {
-        let second = claim(NAMESPACE, "second", "").replace("name: main", "name: nowhere");
+        let second = claim_on("nowhere", NAMESPACE, "second", "");
         let mut steps = bound("deletionPolicy: Delete, forceDelete: true");
         steps.insert(steps.len() - 1, Step::Apply(second));
         steps.push(Step::Delete(NAMESPACE_OBJECT));

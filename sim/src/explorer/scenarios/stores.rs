@@ -9,21 +9,11 @@ use stowage_operator::api::wire::Role;
 use super::super::others::{CLAIM, NAMESPACE, any_may_rest};
 use super::super::scenario::{Goal, Phase, Scenario, Step, StoreStep, Target, TargetKind};
 use super::words::{
-    BASE, BOUND, BUCKET, at_work, bound_in, check_bound, check_keys, claim, give_claim, no_other, pass, patch, usual,
+    BASE, BOUND, BUCKET, at_work, backend, bound_in, check_bound, check_keys, claim_on, give_claim, no_other, pass,
+    patch, usual,
 };
 use crate::effects::{CallFault, Fault, Feature, Outage, S3Fault, StowageFault};
 use crate::world::{ADMIN_ACCESS_KEY, ADMIN_ACCOUNT, BackendStore, OPERATOR_NAMESPACE, Options};
-
-/// Another backend, with a store of its own and other names for buckets: what opens one bucket doesn't open the other.
-const SECOND: &str = "
-apiVersion: broker.stowage.io/v1alpha1
-kind: S3Backend
-metadata: {name: second}
-spec:
-  endpoint: http://second.example:9000
-  bucketNameTemplate: 'second-{{ .Namespace }}-{{ .Name }}'
-  adminCredentialsSecretRef: {name: s3-admin, namespace: stowage-system}
-";
 
 /// Where its store is, and its host and port.
 const SECOND_ENDPOINT: &str = "http://second.example:9000";
@@ -179,11 +169,14 @@ pub(in super::super) static HANGING_STORE: Scenario = Scenario {
 const WAITING: [&str; 6] = ["one", "two", "three", "four", "five", "six"];
 
 fn on_second(name: &str) -> Step {
-    Step::Apply(claim("team-b", name, "").replace("name: main", "name: second"))
+    Step::Apply(claim_on("second", "team-b", name, ""))
 }
 
+/// The base with another backend, which has a store of its own and other names for buckets: what opens one bucket doesn't
+/// open the other.
 fn with_second() -> String {
-    format!("{BASE}\n---\n{SECOND}")
+    let second = backend("second", SECOND_ENDPOINT, "bucketNameTemplate: 'second-{{ .Namespace }}-{{ .Name }}'");
+    format!("{BASE}\n---\n{second}")
 }
 
 /// The usual world with a store for the other backend.

@@ -13,24 +13,7 @@ use crate::history::Facts;
 use crate::history::facts::field;
 use crate::world::Options;
 
-/// Tenants' namespaces, the admin Secret and a backend.
-pub(super) const BASE: &str = "
-{apiVersion: v1, kind: Namespace, metadata: {name: team-a}}
----
-{apiVersion: v1, kind: Namespace, metadata: {name: team-b}}
----
-apiVersion: v1
-kind: Secret
-metadata: {name: s3-admin, namespace: stowage-system}
-stringData: {AWS_ACCESS_KEY_ID: STOWAGEADMIN, AWS_SECRET_ACCESS_KEY: stowage-admin-secret-key-for-demonstration}
----
-apiVersion: broker.stowage.io/v1alpha1
-kind: S3Backend
-metadata: {name: main}
-spec:
-  endpoint: http://s3.example:9000
-  adminCredentialsSecretRef: {name: s3-admin, namespace: stowage-system}
-";
+pub(super) use crate::world::fixtures::{BASE, backend, base_with, claim_on, claim_with};
 
 /// The claim that every scenario is about.
 pub(super) const PHOTOS: Target = Target { kind: TargetKind::Claim, namespace: NAMESPACE, name: CLAIM };
@@ -43,17 +26,9 @@ pub(super) fn usual() -> Options {
     Options::default()
 }
 
-/// A claim with this in its spec besides the backend, as lines of a flow mapping.
-pub(super) fn claim(namespace: &str, name: &str, spec: &str) -> String {
-    format!(
-        "{{apiVersion: broker.stowage.io/v1alpha1, kind: BucketClaim, metadata: {{name: {name}, namespace: {namespace}}}, \
-         spec: {{backendRef: {{name: main}}, {spec}}}}}"
-    )
-}
-
 /// A user gives the claim of the scenario, with this in its spec.
 pub(super) fn give_claim(spec: &str) -> Step {
-    Step::Apply(claim(NAMESPACE, CLAIM, spec))
+    Step::Apply(claim_with(NAMESPACE, CLAIM, spec))
 }
 
 /// Seconds pass.
@@ -74,11 +49,6 @@ pub(super) fn ask_to_rotate(value: &str) -> Step {
 /// A user pauses the claim, or with null resumes it.
 pub(super) fn pause(value: Value) -> Step {
     patch(json!({"metadata": {"annotations": {"broker.stowage.io/paused": value}}}))
-}
-
-/// The base with this in the spec of its backend.
-pub(super) fn base_with(spec: &str) -> String {
-    BASE.replace("  adminCredentials", &format!("  {spec}\n  adminCredentials"))
 }
 
 /// An operator at work where these manifests are.

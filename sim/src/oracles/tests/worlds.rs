@@ -11,23 +11,8 @@ use serde_json::json;
 use super::super::{Canonical, Case, Judgement, Setting, Shown, canonical, judge};
 use crate::determinism::run_seeded;
 use crate::history::{History, Used, What, facts};
+use crate::world::fixtures::{BASE, claim_with};
 use crate::world::{Operator, Options, World};
-
-const BASE: &str = "
-{apiVersion: v1, kind: Namespace, metadata: {name: team-a}}
----
-apiVersion: v1
-kind: Secret
-metadata: {name: s3-admin, namespace: stowage-system}
-stringData: {AWS_ACCESS_KEY_ID: STOWAGEADMIN, AWS_SECRET_ACCESS_KEY: stowage-admin-secret-key-for-demonstration}
----
-apiVersion: broker.stowage.io/v1alpha1
-kind: S3Backend
-metadata: {name: main}
-spec:
-  endpoint: http://s3.example:9000
-  adminCredentialsSecretRef: {name: s3-admin, namespace: stowage-system}
-";
 
 const BUCKET: &str = "team-a-photos";
 
@@ -59,9 +44,8 @@ fn run(seed: u64, act: Act, plan: &str) -> Run {
         let mut world = World::new(Options { seed, plan, history: true, ..Options::default() });
         world.apply(&world.kube(), BASE).await;
         let operator = world.start_operator();
-        let claim = "{apiVersion: broker.stowage.io/v1alpha1, kind: BucketClaim, metadata: {name: photos, namespace: team-a}, \
-                     spec: {backendRef: {name: main}, deletionPolicy: Delete, forceDelete: true, rotationPolicy: {overlapSeconds: 60}}}";
-        world.apply(&world.kube(), claim).await;
+        let spec = "deletionPolicy: Delete, forceDelete: true, rotationPolicy: {overlapSeconds: 60}";
+        world.apply(&world.kube(), &claim_with("team-a", "photos", spec)).await;
         world.until(|world| world.facts().is_bound("team-a", "photos")).await.expect("it is bound");
         world.pass(Duration::from_secs(120)).await;
         perform(&world, act).await;
