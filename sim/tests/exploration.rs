@@ -1,4 +1,5 @@
-//! The quick profile of the exploration, and that the same schedule is the same run in every process.
+//! The exploration: something of every scenario, some scenarios under every single fault, and that the same schedule is the same
+//! run in every process.
 
 #![expect(clippy::print_stdout, reason = "figures for people, and hashes for the parent process")]
 
@@ -6,16 +7,18 @@ use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 use std::process::Command;
 
+use rstest::rstest;
 use stowage_sim::explorer::{
     Campaign, Order, Phase, Profile, Report, Scenario, Schedule, Shard, explore, run, scenarios,
 };
 
-fn quick() -> Campaign {
+/// Everything that a profile has of these scenarios, on so many threads.
+fn campaign(scenarios: &[&'static Scenario], profile: Profile, jobs: usize) -> Campaign {
     Campaign {
-        scenarios: scenarios::ALL.to_vec(),
-        profile: Profile::Quick,
+        scenarios: scenarios.to_vec(),
+        profile,
         seed: 1,
-        jobs: std::thread::available_parallelism().map_or(1, Into::into),
+        jobs,
         time_limit: None,
         shard: Shard::WHOLE,
         fail_fast: false,
@@ -36,7 +39,8 @@ fn assert_kept(report: &Report) {
 
 #[test]
 fn every_promise_is_kept_under_every_fault_in_every_phase() {
-    let report = explore(&quick(), |_| ControlFlow::Continue(()));
+    let jobs = std::thread::available_parallelism().map_or(1, Into::into);
+    let report = explore(&campaign(scenarios::ALL, Profile::Quick, jobs), |_| ControlFlow::Continue(()));
     println!("{} schedules in {:.1} s, {} cells", report.schedules, report.seconds, report.cells().len());
     assert_kept(&report);
     assert!(report.complete);
@@ -49,6 +53,66 @@ fn every_promise_is_kept_under_every_fault_in_every_phase() {
         assert!(row.schedules > 5 && row.effects > 0, "{name} was hardly played: {row:?}");
         assert_eq!(row.crash_points_expected, 3 * row.effects, "{name}");
     }
+}
+
+/// Every single fault at every call of a scenario, and a crash before each, after its effect and after its answer: it ends as its
+/// user wanted, or as somebody else's hands made it end, and every promise is kept.
+fn whatever_happens(scenario: &str) {
+    let scenario = scenarios::named(scenario).expect("there is one of this name");
+    // Tests run beside each other: one thread for each is enough.
+    let report = explore(&campaign(&[scenario], Profile::Singles, 1), |_| ControlFlow::Continue(()));
+    let row = &report.scenarios[scenario.name];
+    println!(
+        "{}: {} schedules over {} effects, {} of them crashes, in {:.1} s; {} honest limits",
+        scenario.name, row.schedules, row.effects, row.crash_points, report.seconds, row.limits
+    );
+    assert_kept(&report);
+    assert!(report.complete && row.effects > 0, "{row:?}");
+    assert_eq!(row.crash_points, 3 * row.effects, "every effect x before, after the effect, after the answer");
+    assert_eq!(row.unmet, 0, "each single fault meets the call that it is for");
+}
+
+// covers: 3.1.interrupted, 3.5.permanent.recovers
+#[rstest]
+fn a_claim_is_bound_whatever_happens(#[values("create", "adopt")] scenario: &str) {
+    whatever_happens(scenario);
+}
+
+// covers: 1.credentialsProvisioned.SecretWritten, 3.3.resumed, 3.3.stamp.fixed, 3.3.neverEarly, 3.3.noStray
+#[test]
+fn a_key_is_rotated_whatever_happens() {
+    whatever_happens("rotate");
+}
+
+#[rstest]
+fn an_edit_takes_effect_whatever_happens(#[values("quota", "rename")] scenario: &str) {
+    whatever_happens(scenario);
+}
+
+// covers: 3.7.backendRef, 3.3.neverEarly
+#[test]
+fn a_claim_moves_to_another_store_whatever_happens() {
+    whatever_happens("move-public");
+}
+
+// covers: 3.2.moved.found
+#[test]
+fn a_bucket_is_found_at_its_stores_new_endpoint_whatever_happens() {
+    whatever_happens("endpoint");
+}
+
+// covers: 3.4.interrupted
+#[rstest]
+fn a_claim_goes_whatever_happens(
+    #[values("delete", "delete-public", "delete-empty", "delete-forced", "purge-versions")] scenario: &str,
+) {
+    whatever_happens(scenario);
+}
+
+// covers: 3.4.orphans.gone, 3.4.orphans.bucket
+#[test]
+fn what_is_left_of_a_claim_is_swept_whatever_happens() {
+    whatever_happens("orphans");
 }
 
 /// Environment variable by which the test below has itself run once more: empty for the hashes of all its schedules, or a

@@ -194,7 +194,7 @@ mod tests {
     #[case(&["creat"], "there are: create, ")]
     #[case(&["--shard", "4/4"], "expected I/N with I from 0 to N-1 and N up to 65535, such as 0/4")]
     #[case(&["--shard", "0/65536"], "N up to 65535")]
-    #[case(&["--profile", "deepest"], "possible values: quick, default, deep")]
+    #[case(&["--profile", "deepest"], "possible values: quick, singles, default, deep")]
     #[case(&["--jobs", "0"], "expected a number from 1 to 65535")]
     #[case(&["--seed", "abc"], "expected a number from 0 to 18446744073709551615")]
     #[case(&["--time-limit", "soon"], "expected whole seconds, at least 1")]

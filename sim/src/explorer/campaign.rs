@@ -60,8 +60,9 @@ pub enum Order {
 pub enum Profile {
     /// Every fault in every phase once, in under a minute.
     Quick,
-    /// Every single fault and crash at every effect of every scenario, faults that last, calls that are overtaken, some
-    /// random triples.
+    /// Every single fault and crash at every effect of every scenario.
+    Singles,
+    /// The same, faults that last, calls that are overtaken, some random triples.
     Default,
     /// Pairs as well, but for those that are independent, and many random triples.
     Deep,
@@ -181,8 +182,11 @@ impl<P: FnMut(Progress<'_>) -> ControlFlow<()>> Work<'_, P> {
         }
         let of_scenario = |(scenario, outcome): &Undisturbed| {
             let orders = if scenario.has_orders() { ORDERS as usize } else { 0 };
-            let faults = singles(outcome).plans.len() + lasting(outcome).len() + untagged(outcome).len();
-            1 + orders + faults + preemptions(outcome).len()
+            let singles = 1 + singles(outcome).plans.len();
+            if self.campaign.profile == Profile::Singles {
+                return singles;
+            }
+            singles + orders + lasting(outcome).len() + untagged(outcome).len() + preemptions(outcome).len()
         };
         let all = first + undisturbed.iter().map(of_scenario).sum::<usize>();
         all.saturating_add(self.random_plans()).div_ceil(self.campaign.shard.of)
@@ -191,7 +195,7 @@ impl<P: FnMut(Progress<'_>) -> ControlFlow<()>> Work<'_, P> {
     /// How many random plans all shards share.
     fn random_plans(&self) -> usize {
         let each = match self.campaign.profile {
-            Profile::Quick => 0,
+            Profile::Quick | Profile::Singles => 0,
             Profile::Default => 100,
             Profile::Deep => 5_000,
         };
@@ -232,6 +236,7 @@ impl<P: FnMut(Progress<'_>) -> ControlFlow<()>> Work<'_, P> {
             Profile::Quick => {
                 plans.extend(self.quick.choose([singles, untagged].concat(), scenario.phase));
             }
+            Profile::Singles => plans.extend(singles),
             Profile::Default | Profile::Deep => {
                 if self.campaign.order == Order::Listed {
                     plans.extend(singles);
@@ -242,7 +247,7 @@ impl<P: FnMut(Progress<'_>) -> ControlFlow<()>> Work<'_, P> {
             }
         }
         let mut schedules: Vec<Schedule> = plans.into_iter().map(|plan| self.schedule(scenario, plan)).collect();
-        if scenario.has_orders() && self.campaign.profile != Profile::Quick {
+        if scenario.has_orders() && matches!(self.campaign.profile, Profile::Default | Profile::Deep) {
             let seeds = (1..=ORDERS).map(|more| self.campaign.seed.wrapping_add(more));
             schedules.extend(seeds.map(|seed| Schedule { scenario, seed, plan: Plan::default() }));
         }
@@ -352,7 +357,7 @@ impl<P: FnMut(Progress<'_>) -> ControlFlow<()>> Work<'_, P> {
     fn tell(&mut self, broken: Option<&Failure>) {
         let (cells, cells_total) = self.report.coverage();
         let total = self.planned.max(self.foreseen);
-        let more = self.campaign.profile != Profile::Default;
+        let more = matches!(self.campaign.profile, Profile::Quick | Profile::Deep);
         let (done, failures) = (self.done, self.failures.len());
         let progress = Progress { done, total, more, broken, failures, cells, cells_total };
         self.cut_short |= (self.progress)(progress).is_break();

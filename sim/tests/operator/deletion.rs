@@ -4,9 +4,7 @@ use std::time::Duration;
 
 use rstest::rstest;
 use serde_json::{Value, json};
-use stowage_sim::determinism::run_seeded;
-use stowage_sim::effects::{Call, CrashPoint, EffectPattern, Fault, Plan, ProcessFault};
-use stowage_sim::world::{ADMIN_ACCESS_KEY, ADMIN_ACCOUNT, OPERATOR_NAMESPACE, Options};
+use stowage_sim::world::{ADMIN_ACCESS_KEY, ADMIN_ACCOUNT, OPERATOR_NAMESPACE};
 
 use crate::support::{Stage, claim, claim_with, condition, events, internal_of, object, ready, secrets, tenant};
 
@@ -284,72 +282,6 @@ fn public_access_goes_first_then_keys_then_the_rest_and_the_finalizer_last() {
         // Binding, credential, consumer Secret, record; the claim's finalizer.
         assert_eq!(kinds, ["ab", "vc", "photos", "br", "photos"], "{changes:#?}");
     });
-}
-
-struct Outcome {
-    calls: Vec<(u64, Call)>,
-    crashes: u32,
-    unfired: Plan,
-}
-
-/// A bound claim with everything, deleted, with a plan of faults.
-fn deletion(plan: Plan) -> Outcome {
-    run_seeded(1, || async move {
-        let stage = Stage::new(Options { seed: 1, plan, ..Options::default() }).await;
-
-        bind(&stage).await;
-        stage.world.pass(Duration::from_secs(10)).await;
-        let before = stage.world.effects.trace().effects();
-        delete_and_check(&stage).await;
-        stage.world.pass(Duration::from_secs(60)).await;
-        assert_nothing_left(&stage);
-        assert!(stage.world.store.bucket("team-a-photos").is_some());
-        let trace = stage.world.effects.trace();
-        let calls = trace.lines().iter().filter(|line| line.number > before && !is_watch(&line.call));
-        Outcome {
-            calls: calls.map(|line| (line.number, line.call.clone())).collect(),
-            crashes: stage.operator.crashes(),
-            unfired: stage.world.effects.unfired(),
-        }
-    })
-}
-
-fn is_watch(call: &Call) -> bool {
-    call.to_string().starts_with("kube:watch")
-}
-
-fn single(number: u64, fault: Fault) -> Plan {
-    Plan::single(EffectPattern::Number(number.try_into().expect("effects are counted from 1")), fault)
-}
-
-// covers: 3.4.interrupted
-#[test]
-fn a_crash_at_every_effect_of_a_deletion_leaves_nothing() {
-    let mut crashes = 0;
-    let calls = deletion(Plan::default()).calls;
-    for (number, _) in &calls {
-        for point in CrashPoint::ALL {
-            crashes += deletion(single(*number, Fault::Process(ProcessFault::Crash(point)))).crashes;
-        }
-    }
-
-    assert_eq!(crashes as usize, 3 * calls.len());
-}
-
-// covers: 3.4.interrupted
-#[test]
-fn no_fault_of_a_single_call_of_a_deletion_leaves_anything() {
-    let calls = deletion(Plan::default()).calls;
-    let mut schedules = 0;
-    for word in ["lost-answer", "conflict", "lost-request", "server-error(applied)", "forbidden"] {
-        let fault = format!("#1 {word}").parse::<Plan>().expect("a fault").entries.remove(0).fault;
-        for (number, call) in calls.iter().filter(|(_, call)| fault.check(call.kind()).is_ok()) {
-            assert!(deletion(single(*number, fault)).unfired.is_empty(), "#{number} {word} met no call: {call}");
-            schedules += 1;
-        }
-    }
-
-    assert!(schedules >= 20);
 }
 
 // covers: 3.2.lateCall

@@ -6,12 +6,11 @@ use rstest::rstest;
 use s3_sim::Store;
 use serde_json::{Value, json};
 use stowage_operator::api::{BucketName, Endpoint, RecordName};
-use stowage_sim::effects::{CrashPoint, EffectPattern, Fault, Plan, ProcessFault};
 use stowage_sim::world::{ADMIN_ACCOUNT, BackendStore, OPERATOR_NAMESPACE, Options, World};
 
 use crate::support::{
-    Stage, claim, claim_with, condition, data, events, keys, message, object, published, ready, secrets,
-    tenant_can_work, twin,
+    Stage, claim, claim_with, condition, data, events, message, object, published, ready, secrets, tenant_can_work,
+    twin,
 };
 
 const MINUTE: u64 = 60;
@@ -136,59 +135,6 @@ fn an_origin_stays_what_it_was(#[case] adoption: &str, #[case] origin: &str) {
         stage.soon("it is found there", MINUTE, |world| is_ready_at(world, NEW)).await;
         assert_eq!(status(&stage.world)["bucketOrigin"], origin);
     });
-}
-
-/// The store's move with a plan of faults. Says how many effects there were before and after, and how many crashes.
-fn followed(plan: &Plan) -> (u64, u64, u32) {
-    let text = plan.to_string();
-    run(&text, "Owned", async |stage| {
-        let world = &stage.world;
-        let key = published(world);
-        migrate(world);
-        let before = world.effects.trace().effects();
-        point_to(&stage, NEW).await;
-        stage.until(&format!("[{text}] the claim is bound there"), |world| is_ready_at(world, NEW)).await;
-        let effects = world.effects.trace().effects();
-        world.pass(Duration::from_secs(120)).await;
-        assert!(is_ready_at(world, NEW), "[{text}]\n{}", stage.trace());
-        assert_eq!(
-            keys(world).into_keys().collect::<Vec<_>>(),
-            *std::slice::from_ref(&key),
-            "[{text}] nothing is minted"
-        );
-        assert_eq!(published(world), key);
-        assert_eq!(status(world)["rotationGeneration"], 1);
-        let odd = events(world, "photos").into_iter().filter(|(_, reason)| reason == "RecordRemade");
-        assert_eq!(odd.count(), 0, "[{text}]");
-        (before, effects, stage.operator.crashes())
-    })
-}
-
-// covers: 3.2.moved.found
-#[test]
-fn a_crash_at_every_effect_of_a_stores_move_costs_nobody_a_key() {
-    let (before, effects, _) = followed(&Plan::default());
-    let mut crashes = 0;
-    for number in before + 1..=effects {
-        for point in CrashPoint::ALL {
-            let effect = EffectPattern::Number(number.try_into().expect("counted from 1"));
-            crashes += u64::from(followed(&Plan::single(effect, Fault::Process(ProcessFault::Crash(point)))).2);
-        }
-    }
-    println!("{crashes} crashes at {} effects of a store's move", effects - before);
-    assert_eq!(crashes, 3 * (effects - before));
-}
-
-// covers: 3.2.moved.found
-#[test]
-fn a_fault_at_every_effect_of_a_stores_move_costs_nobody_a_key() {
-    let (before, effects, _) = followed(&Plan::default());
-    for number in before + 1..=effects {
-        for fault in ["lost-answer", "lost-request", "conflict", "server-error(applied)"] {
-            followed(&format!("#{number} {fault}").parse().expect("a plan"));
-        }
-    }
-    println!("{} schedules", 4 * (effects - before));
 }
 
 /// Claims of one namespace. Old and new record of a bucket aim alike, and have names that are hashes: of some the old one is the

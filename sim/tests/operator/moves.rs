@@ -7,7 +7,6 @@ use rstest::rstest;
 use s3_sim::Store;
 use serde_json::{Value, json};
 use stowage_operator::api::Endpoint;
-use stowage_sim::effects::{CrashPoint, EffectPattern, Fault, Plan, ProcessFault};
 use stowage_sim::world::{
     ADMIN_ACCOUNT, BackendStore, GATEWAY_ENDPOINT, OPERATOR_NAMESPACE, Options, STORE_ENDPOINT, World,
 };
@@ -351,64 +350,4 @@ fn a_claim_on_its_way_out_does_not_move() {
         assert_eq!(records(&stage.world).iter().map(|r| r["backend"].as_str()).collect::<Vec<_>>(), ["main"]);
         assert!(second(&stage.world).buckets().is_empty());
     });
-}
-
-/// A move with a plan of faults, seen through to the end of the overlap. Says how many effects there were before and
-/// after, and how many crashes.
-fn moved(plan: &Plan) -> (u64, u64, u32) {
-    let text = plan.to_string();
-    run(&text, "rotationPolicy: {overlapSeconds: 60}, anonymousAccess: {mode: ReadOnly}", async |stage| {
-        let world = &stage.world;
-        let before = world.effects.trace().effects();
-        let old = published(world);
-        let (old_client, old_bucket) = tenant(world, "team-a", "photos-s3");
-        move_to(&stage, "second").await;
-        let stamped = |world: &World| published(world) != old && keys(world).get(&old).is_some_and(Option::is_some);
-        stage.until(&format!("[{text}] the claim moves and the old key is stamped"), stamped).await;
-        let stamp = keys(world)[&old];
-        while world.clock.now() < stamp.unwrap() {
-            assert!(works(&old_client, &old_bucket).await, "[{text}] an old key keeps its bucket\n{}", stage.trace());
-            assert_eq!(keys(world).get(&old), Some(&stamp), "[{text}] a stamp never moves");
-            assert!(keys(world).len() <= 2, "[{text}]\n{}", stage.trace());
-            world.pass(Duration::from_secs(20)).await;
-        }
-        let done = |world: &World| settled(world) && is_at(world, "second", "second-photos");
-        stage.until(&format!("[{text}] only what is new is left"), done).await;
-        let effects = world.effects.trace().effects();
-        world.pass(Duration::from_secs(60)).await;
-        assert!(done(world), "[{text}]\n{}", stage.trace());
-        assert_eq!(keys(world).keys().next(), Some(&published(world)), "[{text}]");
-        assert_eq!(status(world)["bucketOrigin"], "Created", "[{text}]\n{}", stage.trace());
-        assert_eq!(anonymous(&stage, "second-photos/none").await, 404, "[{text}] public access follows");
-        assert!(world.store.bucket("team-a-photos").is_some());
-        tenant_can_work(world, "team-a", "photos-s3").await;
-        (before, effects, stage.operator.crashes())
-    })
-}
-
-// covers: 3.7.backendRef, 3.3.neverEarly
-#[test]
-fn a_crash_at_every_effect_of_a_move_costs_nobody_a_key() {
-    let (before, effects, _) = moved(&Plan::default());
-    let mut crashes = 0;
-    for number in before + 1..=effects {
-        for point in CrashPoint::ALL {
-            let effect = EffectPattern::Number(number.try_into().expect("counted from 1"));
-            crashes += u64::from(moved(&Plan::single(effect, Fault::Process(ProcessFault::Crash(point)))).2);
-        }
-    }
-    println!("{crashes} crashes at {} effects of a move", effects - before);
-    assert_eq!(crashes, 3 * (effects - before));
-}
-
-// covers: 3.7.backendRef, 3.3.neverEarly
-#[test]
-fn a_fault_at_every_effect_of_a_move_costs_nobody_a_key() {
-    let (before, effects, _) = moved(&Plan::default());
-    for number in before + 1..=effects {
-        for fault in ["lost-answer", "lost-request", "conflict", "server-error(applied)"] {
-            moved(&format!("#{number} {fault}").parse().expect("a plan"));
-        }
-    }
-    println!("{} schedules", 4 * (effects - before));
 }

@@ -7,9 +7,8 @@ use std::time::Duration;
 use kube::api::{DynamicObject, PostParams};
 use rstest::rstest;
 use serde_json::{Value, json};
-use stowage_sim::determinism::run_seeded;
-use stowage_sim::effects::{Call, CrashPoint, EffectPattern, Fault, KubeVerb, Plan, ProcessFault};
-use stowage_sim::world::{OPERATOR_NAMESPACE, Options, World};
+use stowage_sim::effects::{Call, KubeVerb};
+use stowage_sim::world::{OPERATOR_NAMESPACE, World};
 
 use crate::support::{
     Stage, assert_bound_once, claim, claim_with, data, object, ready, secrets, tenant, tenant_can_work,
@@ -176,78 +175,6 @@ fn a_finalizer_stripped_in_the_midst_of_a_deletion_leaves_nothing() {
             assert_bucket_is_kept(&stage);
         });
     }
-}
-
-struct Outcome {
-    calls: Vec<(u64, Call)>,
-    crashes: u32,
-    unfired: Plan,
-}
-
-/// An orphaned claim in mid-rotation beside a living one, with a plan of faults.
-fn sweep(plan: Plan) -> Outcome {
-    run_seeded(1, || async move {
-        let stage = Stage::new(Options { seed: 1, plan, ..Options::default() }).await;
-        stage.apply(&claim("team-b", "living")).await;
-        stage.until_ready_is("team-b", "living", "Bound").await;
-        let living = internal(&stage.world);
-        bind(&stage).await;
-        rotate(&stage).await;
-        strip_and_delete(&stage).await;
-        let before = stage.world.effects.trace().effects();
-        stage.soon("nothing but the living claim's is left", 3 * SWEPT, |world| internal(world) == living).await;
-        stage.world.pass(Duration::from_secs(60)).await;
-        assert_eq!(internal(&stage.world), living);
-        assert_bucket_is_kept(&stage);
-        tenant_can_work(&stage.world, "team-b", "living-s3").await;
-        let trace = stage.world.effects.trace();
-        let calls = trace.lines().iter().filter(|line| line.number > before && !is_watch(&line.call));
-        Outcome {
-            calls: calls.map(|line| (line.number, line.call.clone())).collect(),
-            crashes: stage.operator.crashes(),
-            unfired: stage.world.effects.unfired(),
-        }
-    })
-}
-
-fn is_watch(call: &Call) -> bool {
-    matches!(call, Call::Kube(call) if call.verb == KubeVerb::Watch)
-}
-
-fn single(number: u64, fault: Fault) -> Plan {
-    Plan::single(EffectPattern::Number(number.try_into().expect("effects are counted from 1")), fault)
-}
-
-// covers: 3.4.orphans.gone
-#[test]
-fn a_crash_at_every_effect_of_a_sweep_leaves_nothing() {
-    let calls = sweep(Plan::default()).calls;
-    let mut crashes = 0;
-    for (number, _) in &calls {
-        for point in CrashPoint::ALL {
-            crashes += sweep(single(*number, Fault::Process(ProcessFault::Crash(point)))).crashes;
-        }
-    }
-    println!("{crashes} crashes at {} effects", calls.len());
-    assert_eq!(crashes as usize, 3 * calls.len());
-}
-
-// covers: 3.4.orphans.gone
-#[test]
-fn no_fault_of_a_single_call_of_a_sweep_leaves_anything() {
-    let calls = sweep(Plan::default()).calls;
-    let mut schedules = 0;
-    for word in
-        ["lost-answer", "lost-request", "conflict", "server-error(applied)", "server-error(not)", "forbidden", "hang"]
-    {
-        let fault = format!("#1 {word}").parse::<Plan>().expect("a fault").entries.remove(0).fault;
-        for (number, call) in calls.iter().filter(|(_, call)| fault.check(call.kind()).is_ok()) {
-            assert!(sweep(single(*number, fault)).unfired.is_empty(), "#{number} {word} met no call: {call}");
-            schedules += 1;
-        }
-    }
-    println!("{schedules} schedules");
-    assert!(schedules >= 40, "{schedules}");
 }
 
 // covers: 3.4.orphans.error

@@ -4,10 +4,9 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
-use stowage_sim::effects::{CrashPoint, EffectPattern, Fault, Plan, ProcessFault};
 use stowage_sim::world::{OPERATOR_NAMESPACE, World};
 
-use crate::support::{Stage, claim_with, condition, keys, object, published, ready, secrets, tenant, works};
+use crate::support::{Stage, claim_with, keys, object, published, secrets, tenant, works};
 
 const OVERLAP: u64 = 300;
 
@@ -132,69 +131,4 @@ fn a_damaged_credential_is_replaced_on_request() {
         let (client, bucket) = tenant(&stage.world, "team-a", "photos-s3");
         assert!(works(&client, &bucket).await);
     });
-}
-
-/// A rotation by request with a plan of faults, seen through to the end of the overlap. Says how many effects there
-/// were before and after.
-fn rotate(plan: Plan) -> (u64, u64, u32) {
-    let text = plan.to_string();
-    Stage::run(&text, async |stage| {
-        bound(&stage, "overlapSeconds: 60").await;
-        let world = &stage.world;
-        let before = world.effects.trace().effects();
-        let old = published(world);
-        let (old_client, bucket) = tenant(world, "team-a", "photos-s3");
-        request(&stage, "now").await;
-        let stamped = |world: &World| published(world) != old && keys(world).get(&old).is_some_and(Option::is_some);
-        stage.until(&format!("[{text}] the key is replaced, the old one stamped"), stamped).await;
-        let stamp = keys(world)[&old];
-        while world.clock.now() < stamp.unwrap() {
-            assert!(
-                works(&old_client, &bucket).await,
-                "[{text}] a key must work until its own expires-at\n{}",
-                stage.trace()
-            );
-            assert_eq!(keys(world)[&old], stamp, "[{text}] a stamp never moves");
-            world.pass(Duration::from_secs(20)).await;
-        }
-        stage.until(&format!("[{text}] only the new key is left"), |world| keys(world).len() == 1).await;
-        let effects = world.effects.trace().effects();
-        world.pass(Duration::from_secs(60)).await;
-        let claim = object(world, "bucketclaims", "team-a", "photos");
-        assert_eq!(keys(world).keys().next(), Some(&published(world)), "[{text}]\n{}", stage.trace());
-        assert_eq!(
-            (ready(world, "team-a", "photos").as_str(), condition(&claim, "CredentialsProvisioned").as_str()),
-            ("Bound", "SecretWritten")
-        );
-        assert_eq!(claim["status"]["handledRotateRequest"], "now", "[{text}]");
-        let (client, bucket) = tenant(world, "team-a", "photos-s3");
-        assert!(works(&client, &bucket).await);
-        (before, effects, stage.operator.crashes())
-    })
-}
-
-// covers: 1.credentialsProvisioned.SecretWritten, 3.3.resumed, 3.3.stamp.fixed, 3.3.neverEarly, 3.3.noStray
-#[test]
-fn a_crash_at_every_effect_of_a_rotation_costs_nobody_a_key() {
-    let (before, effects, _) = rotate(Plan::default());
-    let mut crashes = 0;
-    for number in before + 1..=effects {
-        for point in CrashPoint::ALL {
-            let effect = EffectPattern::Number(number.try_into().expect("counted from 1"));
-            crashes += u64::from(rotate(Plan::single(effect, Fault::Process(ProcessFault::Crash(point)))).2);
-        }
-    }
-    println!("{crashes} crashes at {} effects of a rotation", effects - before);
-    assert_eq!(crashes, 3 * (effects - before));
-}
-
-// covers: 3.3.resumed, 3.3.neverEarly, 3.3.noStray
-#[test]
-fn a_lost_answer_or_conflict_at_every_effect_of_a_rotation_costs_nobody_a_key() {
-    let (before, effects, _) = rotate(Plan::default());
-    for number in before + 1..=effects {
-        for fault in ["lost-answer", "lost-request", "conflict", "server-error(applied)"] {
-            rotate(format!("#{number} {fault}").parse().expect("a plan"));
-        }
-    }
 }

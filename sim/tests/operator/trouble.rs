@@ -3,47 +3,10 @@
 use std::time::Duration;
 
 use stowage_operator::api;
-use stowage_sim::determinism::run_seeded;
-use stowage_sim::effects::{EffectPattern, Fault, Plan};
-use stowage_sim::world::{ADMIN_SECRET_KEY, OPERATOR_NAMESPACE, Options, World};
+use stowage_sim::world::{ADMIN_SECRET_KEY, OPERATOR_NAMESPACE, World};
 
 use crate::secrecy::secret_keys;
-use crate::support::{Stage, assert_bound_once, claim, claim_with, data, message, ready, secrets};
-
-/// Binds a claim with a fault at one effect of the path after the backend is Ready; whether it fired.
-fn refused_once(number: u64, fault: Fault) -> bool {
-    let number = number.try_into().expect("effects are counted from 1");
-    run_seeded(1, || async move {
-        let plan = Plan::single(EffectPattern::Number(number), fault);
-        let stage = Stage::new(Options { seed: 1, plan, ..Options::default() }).await;
-        stage.apply(&claim("team-a", "photos")).await;
-        stage.until_ready_is("team-a", "photos", "Bound").await;
-        stage.world.pass(Duration::from_secs(60)).await;
-        assert_bound_once(&stage).await;
-        stage.world.effects.unfired().is_empty()
-    })
-}
-
-// covers: 3.5.permanent.recovers
-#[test]
-fn a_refusal_at_any_call_is_got_over_with_one_of_everything() {
-    let calls = Stage::run("", async |stage| {
-        let before = stage.world.effects.trace().effects();
-        stage.apply(&claim("team-a", "photos")).await;
-        stage.until_ready_is("team-a", "photos", "Bound").await;
-        let trace = stage.world.effects.trace();
-        let lines = trace.lines().iter().filter(|line| line.number > before);
-        lines.map(|line| (line.number, line.call.kind())).collect::<Vec<_>>()
-    });
-    let mut fired = 0;
-    for word in ["access-denied", "forbidden", "denied", "quota-exceeded"] {
-        let fault = format!("#1 {word}").parse::<Plan>().expect("a fault").entries.remove(0).fault;
-        for (number, _) in calls.iter().filter(|(_, kind)| fault.check(*kind).is_ok()) {
-            fired += u32::from(refused_once(*number, fault));
-        }
-    }
-    assert!(fired >= 15, "{fired}");
-}
+use crate::support::{Stage, claim, claim_with, data, message, ready, secrets};
 
 // covers: 1.ready.BackendError, 3.5.permanent
 #[test]

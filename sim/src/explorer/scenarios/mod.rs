@@ -3,6 +3,7 @@
 mod basic;
 mod names;
 mod operators;
+mod orphans;
 mod recovery;
 mod removal;
 mod rotation;
@@ -67,6 +68,8 @@ pub static ALL: &[&Scenario] = &[
     &recovery::PAUSED,
     &stores::ADMIN_KEY,
     &stores::HANGING_STORE,
+    &removal::PURGE_VERSIONS,
+    &orphans::ORPHANS,
 ];
 
 /// The scenario of this name.

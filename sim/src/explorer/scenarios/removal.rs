@@ -119,6 +119,30 @@ pub(in super::super) static PURGE_SLICES: Scenario = Scenario {
     check: check_gone,
 };
 
+/// The same where versions, delete markers and an unfinished upload are in it.
+pub(in super::super) static PURGE_VERSIONS: Scenario = Scenario {
+    name: "purge-versions",
+    about: "a claim goes with its bucket, of which versions and an unfinished upload are emptied in slices",
+    phase: Phase::Purge,
+    world: || Options { purge_slice: 2, ..Options::default() },
+    script: || {
+        let put = |key| Step::Store(StoreStep::PutObject { bucket: BUCKET, key });
+        let versions = ["one", "one"].map(put);
+        let started = Step::Store(StoreStep::StartUpload { bucket: BUCKET, key: "two" });
+        [
+            bound_to_delete("deletionPolicy: Delete, forceDelete: true"),
+            vec![Step::Store(StoreStep::EnableVersioning { bucket: BUCKET })],
+            versions.into(),
+            vec![started, Step::Begin, Step::Delete(PHOTOS)],
+        ]
+        .concat()
+    },
+    goal: GONE,
+    otherwise: no_other,
+    ends_alike: true,
+    check: check_gone,
+};
+
 /// The deletion of a claim whose bucket is not empty; the user lets go of it.
 pub(in super::super) static DELETE_FULL: Scenario = Scenario {
     name: "delete-full",
@@ -218,14 +242,14 @@ fn bound_to_delete(spec: &str) -> Vec<Step> {
 }
 
 /// The internal Secrets of the claim, of whichever role.
-fn internal(facts: &Facts) -> Vec<&str> {
+pub(super) fn internal(facts: &Facts) -> Vec<&str> {
     let roles = [Role::BucketRecord, Role::VirtualCredential, Role::AnonymousBinding];
     let all = roles.into_iter().flat_map(|role| facts.internal(role, NAMESPACE, CLAIM));
     all.map(|(name, _)| name).collect()
 }
 
 /// Nothing of the claim is left but its bucket with the data in it.
-fn check_retained(facts: &Facts, faults: &[Fault]) -> Result<(), String> {
+pub(super) fn check_retained(facts: &Facts, faults: &[Fault]) -> Result<(), String> {
     let any = |of: fn(&Fault) -> bool| faults.iter().any(of);
     let by_hand = any(|fault| matches!(fault, Fault::Project(StowageFault::Tamper(Tampering::StripFinalizers))));
     let left = internal(facts);

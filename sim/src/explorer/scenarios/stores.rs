@@ -6,7 +6,7 @@ use serde_json::json;
 use stowage_operator::api::Endpoint;
 use stowage_operator::api::wire::Role;
 
-use super::super::others::{CLAIM, NAMESPACE, any_may_rest};
+use super::super::others::{CLAIM, NAMESPACE, any_may_rest, is_somebodys_doing};
 use super::super::scenario::{Goal, Phase, Scenario, Step, StoreStep, Target, TargetKind};
 use super::words::{
     BASE, BOUND, BUCKET, at_work, backend, bound_in, check_bound, check_keys, claim_on, give_claim, no_other, pass,
@@ -96,7 +96,14 @@ pub(in super::super) static ENDPOINT: Scenario = Scenario {
         faults.iter().any(unproved) && facts.ready(NAMESPACE, CLAIM) == "BucketMissing"
     },
     ends_alike: true,
-    check: |facts, _| check_keys(facts),
+    check: |facts, faults| {
+        let generation = &facts.claim(NAMESPACE, CLAIM)["status"]["rotationGeneration"];
+        let by_nobody = faults.len() < 2 && !faults.iter().any(|fault| is_somebodys_doing(*fault));
+        if by_nobody && *generation != 1 {
+            return Err(format!("the bucket is the same, and the claim has its key {generation}"));
+        }
+        check_keys(facts)
+    },
 };
 
 /// The operator's own key is replaced.
