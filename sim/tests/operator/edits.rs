@@ -227,7 +227,7 @@ fn the_rate_of_anonymous_access_follows_the_spec() {
 // covers: 3.7.rotationPolicy, 1.status.nextRotationAt, 3.3.due.time
 #[test]
 fn a_rotation_policy_edited_counts_for_the_key_that_is_there() {
-    Stage::run("", async |stage| {
+    Stage::run_for_weeks(async |stage| {
         let world = &stage.world;
         bound(&stage, "").await;
         let old = published(world);

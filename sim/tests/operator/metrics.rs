@@ -117,7 +117,7 @@ fn a_pass_that_waits_for_its_store_is_active() {
 // covers: 4.metric.stowage_rotations_total, 4.metric.stowage_credential_age_seconds_max
 #[test]
 fn rotations_are_counted_by_what_asked_for_them() {
-    Stage::run("", async |stage| {
+    Stage::run_for_weeks(async |stage| {
         let timed = "rotationPolicy: {mode: TimeBased, intervalDays: 7, overlapSeconds: 60}";
         stage.apply(&claim_with("team-a", "photos", timed)).await;
         stage.until_ready_is("team-a", "photos", "Bound").await;

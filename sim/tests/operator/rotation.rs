@@ -82,7 +82,7 @@ fn requests_during_a_rotation_count_as_one() {
 // covers: 1.status.rotatedAt, 1.status.nextRotationAt, 3.3.due.time, 3.3.twoKeys
 #[test]
 fn time_rotates_at_the_interval_and_a_tenant_that_rereads_the_secret_never_fails() {
-    Stage::run("", async |stage| {
+    Stage::run_for_weeks(async |stage| {
         bound(&stage, "mode: TimeBased, intervalDays: 7, overlapSeconds: 7200").await;
         let world = &stage.world;
         let next = status(world)["nextRotationAt"].as_str().unwrap().parse::<Timestamp>().unwrap();

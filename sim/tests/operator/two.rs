@@ -2,6 +2,7 @@
 //! one has stopped and one sweep the end is that of one.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::LazyLock;
 use std::time::Duration;
 
 use kube_sim::StoredObject;
@@ -239,6 +240,8 @@ async fn stage(seed: u64, plan: Plan) -> Stage {
 }
 
 /// The run with one operator and no faults: what is compared with.
+static ALONE: LazyLock<BTreeMap<String, Vec<Value>>> = LazyLock::new(alone);
+
 fn alone() -> BTreeMap<String, Vec<Value>> {
     run_seeded(1, || async {
         let stage = stage(1, Plan::default()).await;
@@ -316,12 +319,12 @@ async fn finish(stage: &Stage, watcher: &mut Watcher, stays: &Operator, goes: &O
 // covers: 3.6.twoOperators
 #[rstest]
 fn two_operators_break_nothing_and_end_as_one(#[values(0, 1, 2, 3)] part: u64) {
-    let alone = alone();
+    let alone = &*ALONE;
     let mut crashes = 0;
     for seed in (1..=6).map(|number| part * 6 + number) {
         let outcome = together(seed);
         crashes += outcome.crashes;
-        for (what, expected) in &alone {
+        for (what, expected) in alone {
             assert_eq!(outcome.end.get(what), Some(expected), "seed {seed}: {what}");
         }
         assert_eq!(outcome.end.len(), alone.len(), "seed {seed}");
@@ -332,7 +335,7 @@ fn two_operators_break_nothing_and_end_as_one(#[values(0, 1, 2, 3)] part: u64) {
 /// What the claims of the run come to, so that the comparison compares something.
 #[test]
 fn the_end_that_is_compared_with_has_all_of_it() {
-    let alone = alone();
+    let alone = &*ALONE;
     let ready = |claim: &Value| {
         let conditions = claim["conditions"].as_array().cloned().unwrap_or_default();
         conditions.iter().find(|c| c[0] == "Ready").map(|c| c[2].as_str().unwrap_or_default().to_owned())
