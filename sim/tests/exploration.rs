@@ -1,5 +1,5 @@
-//! The exploration: something of every scenario, some scenarios under every single fault, and that the same schedule is the same
-//! run in every process.
+//! The exploration: something of every scenario, some scenarios under every single fault, and that
+//! the same schedule is the same run in every process.
 
 #![expect(clippy::print_stdout, reason = "figures for people, and hashes for the parent process")]
 
@@ -55,8 +55,9 @@ fn every_promise_is_kept_under_every_fault_in_every_phase() {
     }
 }
 
-/// Every single fault at every call of a scenario, and a crash before each, after its effect and after its answer: it ends as its
-/// user wanted, or as somebody else's hands made it end, and every promise is kept.
+/// Every single fault at every call of a scenario, and a crash before each, after its effect and
+/// after its answer: it ends as its user wanted, or as somebody else's hands made it end, and every
+/// promise is kept.
 fn whatever_happens(scenario: &str) {
     let scenario = scenarios::named(scenario).expect("there is one of this name");
     // Tests run beside each other: one thread for each is enough.
@@ -78,7 +79,8 @@ fn a_claim_is_bound_whatever_happens(#[values("create", "adopt")] scenario: &str
     whatever_happens(scenario);
 }
 
-// covers: 1.credentialsProvisioned.SecretWritten, 3.3.resumed, 3.3.stamp.fixed, 3.3.neverEarly, 3.3.noStray
+// covers: 1.credentialsProvisioned.SecretWritten, 3.3.resumed, 3.3.stamp.fixed
+// covers: 3.3.neverEarly, 3.3.noStray
 #[test]
 fn a_key_is_rotated_whatever_happens() {
     whatever_happens("rotate");

@@ -1,7 +1,8 @@
-//! The manifests that worlds begin with: tenants' namespaces, admin credentials, a backend; and claims on it. They stand once,
-//! for scenarios and tests alike.
+//! The manifests that worlds begin with: tenants' namespaces, admin credentials, a backend; and
+//! claims on it. They stand once, for scenarios and tests alike.
 
-/// Tenants' namespaces `team-a` and `team-b`, the admin Secret, and the backend `main` of [`BackendStore::main`].
+/// Tenants' namespaces `team-a` and `team-b`, the admin Secret, and the backend `main` of
+/// [`BackendStore::main`].
 ///
 /// [`BackendStore::main`]: super::BackendStore::main
 pub const BASE: &str = "
@@ -27,7 +28,8 @@ pub fn base_with(spec: &str) -> String {
     BASE.replace("  adminCredentials", &format!("  {spec}\n  adminCredentials"))
 }
 
-/// Another backend with the same admin credentials, with this in its spec besides: fields of a flow mapping.
+/// Another backend with the same admin credentials, with this in its spec besides: fields of a
+/// flow mapping.
 pub fn backend(name: &str, endpoint: &str, spec: &str) -> String {
     format!(
         "{{apiVersion: broker.stowage.io/v1alpha1, kind: S3Backend, metadata: {{name: {name}}}, \
@@ -42,7 +44,8 @@ pub fn claim(namespace: &str, name: &str) -> String {
     claim_with(namespace, name, "")
 }
 
-/// A claim on the backend `main` with this in its spec besides: fields of a flow mapping, such as `bucketName: x`.
+/// A claim on the backend `main` with this in its spec besides: fields of a flow mapping, such as
+/// `bucketName: x`.
 pub fn claim_with(namespace: &str, name: &str, spec: &str) -> String {
     claim_on("main", namespace, name, spec)
 }

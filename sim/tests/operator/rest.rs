@@ -30,7 +30,8 @@ async fn bind(stage: &Stage, claims: usize) {
     stage.world.pass(Duration::from_secs(60)).await;
 }
 
-/// A day of fifty claims, most of it in 7,200 calls of the SDK: what each claim costs doesn't depend on how many there are.
+/// A day of fifty claims, most of it in 7,200 calls of the SDK: what each claim costs doesn't depend
+/// on how many there are.
 // covers: 3.idle, 3.driftCheck, 1.status.atRest
 #[test]
 fn at_rest_nothing_is_written_and_the_drift_checks_are_few_and_spread() {

@@ -65,7 +65,8 @@ impl Stage {
         run_seeded(1, || async move { test(Stage::new(Options { seed: 1, ..options }).await).await })
     }
 
-    /// Runs `test` on a stage where drift checks are a day apart: for tests in which weeks go by and are not about those.
+    /// Runs `test` on a stage where drift checks are a day apart: for tests in which weeks go by and
+    /// that are not about those.
     pub fn run_for_weeks<T: Send>(test: impl AsyncFnOnce(Stage) -> T + Send) -> T {
         Self::run_with(Options { resync_interval: Duration::from_secs(86_400), ..Options::default() }, test)
     }

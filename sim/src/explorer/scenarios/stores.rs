@@ -179,8 +179,8 @@ fn on_second(name: &str) -> Step {
     Step::Apply(claim_on("second", "team-b", name, ""))
 }
 
-/// The base with another backend, which has a store of its own and other names for buckets: what opens one bucket doesn't
-/// open the other.
+/// The base with another backend, which has a store of its own and other names for buckets: what
+/// opens one bucket doesn't open the other.
 fn with_second() -> String {
     let second = backend("second", SECOND_ENDPOINT, "bucketNameTemplate: 'second-{{ .Namespace }}-{{ .Name }}'");
     format!("{BASE}\n---\n{second}")
