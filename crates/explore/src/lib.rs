@@ -13,7 +13,7 @@
 //! else. `simulation.rs` is all that is written to try it; it has four parts.
 //!
 //! 1. *The process*: how a life of it begins. It is called again after each crash.
-//!    ```ignore
+//!    ```text
 //!    Simulation::seeded(7).process(|process: Process| async move {
 //!        let store = InProcess::new(process.store).client(KEY, SECRET, "us-east-1");
 //!        controller::run(process.client, store).await;

@@ -71,6 +71,7 @@ pub struct Simulation {
     oracles: Vec<MakeOracle>,
     warm_up: Option<&'static WarmUp>,
     pub(crate) random: usize,
+    pub(crate) without: Vec<&'static str>,
 }
 
 impl fmt::Debug for Simulation {
@@ -122,6 +123,7 @@ impl Simulation {
             oracles: Vec::new(),
             warm_up: None,
             random: 100,
+            without: Vec::new(),
         }
     }
 
@@ -179,6 +181,13 @@ impl Simulation {
     #[must_use]
     pub fn random(self, plans: usize) -> Self {
         Self { random: plans, ..self }
+    }
+
+    /// Faults, by their names, that the controller makes no promise under. A report says that they were left out.
+    #[must_use]
+    pub fn without(mut self, faults: impl IntoIterator<Item = &'static str>) -> Self {
+        self.without.extend(faults);
+        self
     }
 
     /// What a process does once before its first run, see [`WarmUp`]: for statics that draw random numbers.

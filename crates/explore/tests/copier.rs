@@ -37,8 +37,7 @@ fn what_breaks_a_promise_among_other_faults_is_shrunk_to_it() {
     let simulation = simulation(Order::CopyFirst);
     let report = simulation.clone().random(0).explore();
     let one = &report.failures.first().expect("the bug is found").smallest;
-    let more: Plan =
-        format!("kube:watch configmaps@1 slow(5); {one}; kube:list configmaps@9 hang").parse().expect("a plan");
+    let more: Plan = format!("s3:PutObject@2 slow(50); {one}; kube:list configmaps@9 hang").parse().expect("a plan");
     let broken = |plan: &Plan| simulation.run(plan).broken.iter().any(|broken| broken.promise == "NoStrayCopy");
     assert!(broken(&more));
     assert_eq!(explore::shrink(&more, broken), *one);

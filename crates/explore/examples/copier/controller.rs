@@ -15,6 +15,8 @@ use serde_json::json;
 
 const FINALIZER: &str = "example.com/copier";
 const BUCKET: &str = "copies";
+/// An answer that never comes keeps nobody waiting for longer.
+const DEADLINE: Duration = Duration::from_secs(10);
 
 type Error = Box<dyn std::error::Error + Send + Sync>;
 
@@ -38,7 +40,8 @@ pub async fn run(client: Client, store: S3, order: Order) {
     let labelled = watcher::Config::default().labels("copy=true");
     let maps: Api<ConfigMap> = Api::all(client.clone());
     let reconcile = |map: Arc<ConfigMap>, context: Arc<Context>| async move {
-        reconcile(&map, &context).await.map(|()| Action::await_change()).map_err(std::io::Error::other)
+        let done = tokio::time::timeout(DEADLINE, reconcile(&map, &context)).await;
+        done.map_err(Error::from).flatten().map(|()| Action::await_change()).map_err(std::io::Error::other)
     };
     Controller::new(maps, labelled)
         .run(reconcile, |_, _, _| Action::requeue(Duration::from_secs(2)), Arc::new(Context { client, store, order }))

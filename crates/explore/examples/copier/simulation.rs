@@ -38,6 +38,8 @@ pub fn simulation(order: Order) -> Simulation {
             !is_there("draft") && is_there("final") && world.store.objects("copies").contains_key("default/final")
         })
         .oracle(|| NoStrayCopy)
+        // It is alone, without an election; and what others do to its bucket is not its to mend.
+        .without(["twin", "vanish", "late-write"])
 }
 
 /// Where there is a copy, there is its ConfigMap.
