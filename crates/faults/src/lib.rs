@@ -33,7 +33,8 @@
 //! - [`plan`]: which fault at which call, as text that replays a run;
 //! - [`layer`]: numbers calls, applies the plan, records the [`trace`]; [`Outage`] befalls a host for as long as one wants;
 //! - [`surroundings`]: how faults reach the world behind the services, where the world lets them;
-//! - [`instance`]: one life of the process, how it ends, and how it stands still meanwhile ([`Gate`]).
+//! - [`instance`]: one life of the process, how it ends, and how it stands still meanwhile ([`Gate`]);
+//! - `proxy`, with the feature of that name: the layer on sockets, between real clients and real servers.
 //!
 //! # Guarantees
 //!
@@ -67,6 +68,8 @@ pub mod layer;
 mod outage;
 mod parse;
 pub mod plan;
+#[cfg(feature = "proxy")]
+pub mod proxy;
 mod row;
 mod s3_call;
 mod s3_routes;

@@ -3,6 +3,7 @@
 use std::io;
 use std::net::SocketAddr;
 
+use faults::proxy::Server;
 use http::{Request, Response};
 use http_body_util::BodyExt;
 use hyper::body::Incoming;
@@ -12,7 +13,6 @@ use s3s::Body;
 use tower::{BoxError, Layer, Service, ServiceExt, service_fn};
 
 use super::requests::RequestLog;
-use super::server::Server;
 use crate::gateway::Gateway;
 
 /// Serves a store, and logs what it is asked.

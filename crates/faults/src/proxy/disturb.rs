@@ -1,22 +1,23 @@
-//! Faults of an answer that the layer leaves to the world: on the way through the proxy, the world is this.
+//! Faults of an answer that the layer leaves to the world: on the way through the proxy, the world
+//! is this.
 
 use std::task::{Context, Poll};
 
 use bytes::{Bytes, BytesMut};
-use faults::{Application, Surroundings};
 use futures::future::BoxFuture;
 use futures::{StreamExt, TryStreamExt, stream};
 use http::{Request, Response, header, request::Parts};
 use http_body::Frame;
 use http_body_util::{BodyExt, Limited, StreamBody};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use tower::{BoxError, Service, ServiceExt};
 
 use super::body::Body;
 use super::upstream::Upstream;
-use crate::effects::{Call, Fault, KubeFault, Plan, Rival, S3Fault, StowageFault};
+use crate::{Application, Call, Fault, KubeFault, Nobody, Plan, Rival, S3Fault, Surroundings, Vocabulary};
 
-/// Most bytes of a body that has to be gathered: a document of S3, an object of Kubernetes. Real ones are far smaller.
+/// Most bytes of a body that has to be gathered: a document of S3, an object of Kubernetes. Real
+/// ones are far smaller.
 const MOST_GATHERED: usize = 16 << 20;
 
 /// What is done to one call on its way through.
@@ -37,7 +38,7 @@ pub(super) enum Disturbance {
 }
 
 impl Disturbance {
-    fn of(fault: Fault) -> Option<Self> {
+    fn of<V: Vocabulary>(fault: Fault<V>) -> Option<Self> {
         Some(match fault {
             Fault::Kube(KubeFault::WatchCut) => Self::Cut,
             Fault::Kube(KubeFault::WatchGone) => Self::Gone,
@@ -50,18 +51,18 @@ impl Disturbance {
     }
 }
 
-/// A plan has a fault that needs more than a proxy: a server's past, somebody's hands in cluster or store, or on the
-/// operator's process.
+/// A plan has a fault that needs more than a proxy: a server's past, somebody's hands in cluster or
+/// store, or on the controller's process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{} can't be made to happen between real servers, only in the simulator", .0.name())]
-pub struct Unplayable(pub Fault);
+pub struct Unplayable<V: Vocabulary = Nobody>(pub Fault<V>);
 
 /// Whether a proxy can let everything happen that a plan says.
 ///
 /// # Errors
 /// Names the first fault that it can't.
-pub(super) fn check(plan: &Plan) -> Result<(), Unplayable> {
-    let playable = |fault: Fault| {
+pub(super) fn check<V: Vocabulary>(plan: &Plan<V>) -> Result<(), Unplayable<V>> {
+    let playable = |fault: Fault<V>| {
         let elsewhere = fault.applied().needs_world() || matches!(fault.applied(), Application::Standstill(_));
         Disturbance::of(fault).is_some() || !elsewhere
     };
@@ -73,10 +74,10 @@ pub(super) fn check(plan: &Plan) -> Result<(), Unplayable> {
 #[derive(Debug)]
 pub(super) struct OnTheWay;
 
-impl Surroundings<StowageFault> for OnTheWay {
-    fn expect(&self, _: &Plan) {}
+impl<V: Vocabulary> Surroundings<V> for OnTheWay {
+    fn expect(&self, _: &Plan<V>) {}
 
-    fn befall(&self, fault: Fault, _: &Call, request: &mut Parts) {
+    fn befall(&self, fault: Fault<V>, _: &Call, request: &mut Parts) {
         if let Some(disturbance) = Disturbance::of(fault) {
             request.extensions.insert(disturbance);
         }
@@ -171,7 +172,8 @@ fn twice(body: Body) -> Body {
     Body::new(StreamBody::new(doubled))
 }
 
-/// Has the name taken that a create is about to ask for, with the client's own credentials; gives the create back.
+/// Has the name taken that a create is about to ask for, with the client's own credentials; gives
+/// the create back.
 async fn take_name(upstream: &Upstream, rival: Rival, request: Request<Body>) -> Result<Request<Body>, BoxError> {
     let (head, body) = request.into_parts();
     let body = gather(body).await?;
@@ -188,16 +190,15 @@ async fn take_name(upstream: &Upstream, rival: Rival, request: Request<Body>) ->
 
 /// An object of the same name that has nothing to do with the one in this request.
 fn strangers(body: &[u8]) -> Result<Vec<u8>, BoxError> {
-    let mut object: Value = serde_json::from_slice(body)?;
-    if let Some(metadata) = object["metadata"].as_object_mut() {
+    let mut object: Map<String, Value> = serde_json::from_slice(body)?;
+    if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
         for field in ["labels", "annotations", "ownerReferences", "finalizers"] {
             metadata.remove(field);
         }
     }
-    // Only Secrets have this field where the operator makes objects.
-    if object.get("data").is_some() || object.get("stringData").is_some() {
-        object["stringData"] = Value::Null;
-        object["data"] = json!({"stranger": "eA=="});
+    // Secrets have this, and ConfigMaps; what it says is base64 to one and text to the other.
+    if object.remove("stringData").is_some() || object.contains_key("data") {
+        object.insert("data".to_owned(), json!({"stranger": "eA=="}));
     }
     Ok(serde_json::to_vec(&object)?)
 }

@@ -25,7 +25,8 @@ const OF_CONNECTION: [HeaderName; 6] = [
     header::UPGRADE,
 ];
 
-/// A server that requests are passed on to as their client sent them: with its credentials, and none of the proxy's.
+/// A server that requests are passed on to as their client sent them: with its credentials, and
+/// none of the proxy's.
 #[derive(Clone, Debug)]
 pub struct Upstream {
     base: Base,
@@ -53,8 +54,8 @@ pub enum UpstreamError {
 }
 
 impl Upstream {
-    /// The API server that a kubeconfig names, reached with the CA that stands there. Credentials in it are of no use:
-    /// who may do what, the client's own decide.
+    /// The API server that a kubeconfig names, reached with the CA that stands there. Credentials
+    /// in it are of no use: who may do what, the client's own decide.
     ///
     /// # Errors
     /// When the URL has no host, or the CA can't be read.

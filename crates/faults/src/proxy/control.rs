@@ -11,7 +11,8 @@
 //! | `GET /crash` | waits up to 30 s for the life to end: `{"life": 1, "effect": 17}`, else 204 |
 //! | `GET /healthz` | `ok` |
 //!
-//! A plan that is none, or that can't happen here, is answered with 422 and `{"error": "…"}`; nothing changes then.
+//! A plan that is none, or that can't happen here, is answered with 422 and `{"error": "…"}`;
+//! nothing changes then.
 
 use std::time::Duration;
 
@@ -24,12 +25,12 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use super::{Proxy, Unplayable};
-use crate::effects::{Answer, Call, Line, Plan};
+use crate::{Answer, Call, Line, Plan, Vocabulary};
 
 /// How long a question for a crash is kept open.
 const LONG_POLL: Duration = Duration::from_secs(30);
 
-/// How a life of the operator ended.
+/// How a life of the controller ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Crash {
     /// Which life, counted from 1.
@@ -43,22 +44,22 @@ pub struct Crash {
 pub struct EffectLine {
     /// Its number, counted from 1.
     pub number: u64,
-    /// The life of the operator that made the call.
+    /// The life of the controller that made the call.
     pub life: u32,
-    /// The call, such as `kube:patch bucketclaims/status team-a/photos`.
+    /// The call, such as `kube:patch deployments/status team-a/web`.
     pub call: String,
     /// The fault that it met.
     pub fault: Option<String>,
     /// Status that the server answered with, if it was reached.
     pub world: Option<u16>,
-    /// What came of it for the operator: a status, `broken`, `dropped`, `died`, `pending`.
+    /// What came of it for the controller: a status, `broken`, `dropped`, `died`, `pending`.
     pub answer: String,
     /// When it began, in milliseconds since the beginning.
     pub began_ms: u64,
 }
 
-impl From<&Line> for EffectLine {
-    fn from(line: &Line) -> Self {
+impl<V: Vocabulary> From<&Line<V>> for EffectLine {
+    fn from(line: &Line<V>) -> Self {
         Self {
             number: line.number,
             life: line.instance,
@@ -71,14 +72,14 @@ impl From<&Line> for EffectLine {
     }
 }
 
-impl TryFrom<EffectLine> for Line {
+impl<V: Vocabulary> TryFrom<EffectLine> for Line<V> {
     type Error = Untold;
 
     /// Back from what the admin API tells. Of a call to Kubernetes the API group is not told.
     fn try_from(told: EffectLine) -> Result<Self, Untold> {
         let untold = |what: &str| Untold(format!("`{what}` of effect {}", told.number));
         let fault = |word: &String| {
-            let plan: Plan = format!("#1 {word}").parse().map_err(|_| untold(word))?;
+            let plan: Plan<V> = format!("#1 {word}").parse().map_err(|_| untold(word))?;
             plan.entries.first().map(|entry| entry.fault).ok_or_else(|| untold(word))
         };
         Ok(Self {
@@ -105,23 +106,23 @@ struct Planned {
 }
 
 /// The admin API of a proxy.
-pub fn router(proxy: Proxy) -> Router {
+pub fn router<V: Vocabulary>(proxy: Proxy<V>) -> Router {
     Router::new()
-        .route("/effects", get(effects))
-        .route("/effects/after/{number}", get(effects_after))
-        .route("/begin", post(begin))
-        .route("/plan", put(set_plan))
-        .route("/life", post(next_life).delete(end_life))
-        .route("/crash", get(crash))
+        .route("/effects", get(effects::<V>))
+        .route("/effects/after/{number}", get(effects_after::<V>))
+        .route("/begin", post(begin::<V>))
+        .route("/plan", put(set_plan::<V>))
+        .route("/life", post(next_life::<V>).delete(end_life::<V>))
+        .route("/crash", get(crash::<V>))
         .route("/healthz", get(|| std::future::ready("ok\n")))
         .with_state(proxy)
 }
 
-async fn effects(State(proxy): State<Proxy>) -> Response {
+async fn effects<V: Vocabulary>(State(proxy): State<Proxy<V>>) -> Response {
     effects_after(State(proxy), Path(0)).await
 }
 
-async fn effects_after(State(proxy): State<Proxy>, Path(number): Path<u64>) -> Response {
+async fn effects_after<V: Vocabulary>(State(proxy): State<Proxy<V>>, Path(number): Path<u64>) -> Response {
     let effects = proxy.effects();
     let trace = effects.trace();
     let lines = trace.lines().iter().skip_while(|line| line.number <= number);
@@ -129,16 +130,16 @@ async fn effects_after(State(proxy): State<Proxy>, Path(number): Path<u64>) -> R
     Json(json!({"effects": lines, "unfired": effects.unfired().to_string()})).into_response()
 }
 
-async fn begin(State(proxy): State<Proxy>, Json(planned): Json<Planned>) -> Response {
+async fn begin<V: Vocabulary>(State(proxy): State<Proxy<V>>, Json(planned): Json<Planned>) -> Response {
     planned_by(&planned, |plan| proxy.begin(plan))
 }
 
-async fn set_plan(State(proxy): State<Proxy>, Json(planned): Json<Planned>) -> Response {
+async fn set_plan<V: Vocabulary>(State(proxy): State<Proxy<V>>, Json(planned): Json<Planned>) -> Response {
     planned_by(&planned, |plan| proxy.set_plan(plan))
 }
 
-fn planned_by(planned: &Planned, apply: impl FnOnce(Plan) -> Result<(), Unplayable>) -> Response {
-    let outcome = match planned.plan.parse::<Plan>() {
+fn planned_by<V: Vocabulary>(planned: &Planned, apply: impl FnOnce(Plan<V>) -> Result<(), Unplayable<V>>) -> Response {
+    let outcome = match planned.plan.parse::<Plan<V>>() {
         Ok(plan) => apply(plan).map_err(|error| error.to_string()),
         Err(error) => Err(error.to_string()),
     };
@@ -148,16 +149,16 @@ fn planned_by(planned: &Planned, apply: impl FnOnce(Plan) -> Result<(), Unplayab
     }
 }
 
-async fn next_life(State(proxy): State<Proxy>) -> Response {
+async fn next_life<V: Vocabulary>(State(proxy): State<Proxy<V>>) -> Response {
     Json(json!({"life": proxy.next_life()})).into_response()
 }
 
-async fn end_life(State(proxy): State<Proxy>) -> StatusCode {
+async fn end_life<V: Vocabulary>(State(proxy): State<Proxy<V>>) -> StatusCode {
     proxy.end_life();
     StatusCode::NO_CONTENT
 }
 
-async fn crash(State(proxy): State<Proxy>) -> Response {
+async fn crash<V: Vocabulary>(State(proxy): State<Proxy<V>>) -> Response {
     match tokio::time::timeout(LONG_POLL, proxy.crash()).await {
         Ok(crash) => Json(crash).into_response(),
         Err(_) => StatusCode::NO_CONTENT.into_response(),
@@ -170,13 +171,15 @@ mod tests {
 
     use super::*;
 
+    type Line = crate::Line;
+
     fn told(call: &str, fault: Option<&str>, answer: &str) -> EffectLine {
         let (call, fault, answer) = (call.to_owned(), fault.map(str::to_owned), answer.to_owned());
         EffectLine { number: 7, life: 2, call, fault, world: Some(200), answer, began_ms: 9 }
     }
 
     #[rstest]
-    #[case("kube:patch bucketclaims/status team-a/photos", Some("crash(after-effect)"), "died")]
+    #[case("kube:patch deployments/status team-a/web", Some("crash(after-effect)"), "died")]
     #[case("kube:watch secrets", Some("watch-cut"), "200")]
     #[case("kube:list secrets team-a/", None, "pending")]
     #[case("kube:get /version", None, "broken")]

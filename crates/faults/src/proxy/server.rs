@@ -1,7 +1,7 @@
 //! HTTP/1.1 on a socket, for any tower service.
 //!
-//! Beneath axum, because a service behind faults has to be able to fail: then the connection breaks and there is no
-//! answer, as when a packet is lost.
+//! Beneath axum, because a service behind faults has to be able to fail: then the connection breaks
+//! and there is no answer, as when a packet is lost.
 
 use std::io;
 use std::net::SocketAddr;
@@ -38,7 +38,8 @@ pub struct Server {
 }
 
 impl Server {
-    /// Serves at this address; port 0 is any that is free. What the service fails at is a broken connection to its client.
+    /// Serves at this address; port 0 is any that is free. What the service fails at is a broken
+    /// connection to its client.
     ///
     /// # Errors
     /// When the address can't be had.
@@ -76,7 +77,8 @@ impl Server {
         format!("http://{address}")
     }
 
-    /// Accepts nothing more, and lets requests under way come to their end if that doesn't take long.
+    /// Accepts nothing more, and lets requests under way come to their end if that doesn't take
+    /// long.
     pub async fn stop(mut self) {
         self.stop.send_replace(true);
         // It ends by itself, and a panic in it has been told already.
