@@ -18,6 +18,7 @@ pub mod effects;
 pub mod explorer;
 pub mod gateway;
 pub mod history;
+pub mod installation;
 #[cfg(feature = "proof")]
 pub mod model;
 #[cfg(feature = "proof")]

@@ -25,6 +25,8 @@
 //!   admitted) is for who can see them.
 //! - One version of the API, `v1alpha1`: there is no conversion.
 
+#![warn(clippy::too_many_lines)]
+
 #[expect(clippy::duplicated_attributes, reason = "every printer column is a printcolumn(..)")]
 mod backend;
 mod claim;

@@ -61,6 +61,8 @@
 //! - Pairs of faults are tried at random, not all of them.
 //! - An oracle can only judge what it looks at.
 
+#![warn(clippy::too_many_lines)]
+
 mod body;
 mod exploration;
 pub mod lives;

@@ -56,6 +56,8 @@
 //!   [`Surroundings`], and without one such a call breaks.
 //! - Only one process is stopped at its seams, see `standstill`.
 
+#![warn(clippy::too_many_lines)]
+
 mod answer;
 pub mod call;
 mod effect;

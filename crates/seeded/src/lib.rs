@@ -37,6 +37,8 @@
 //! - Work given to other threads (`spawn_blocking`, `std::thread`) is neither seeded nor ordered.
 //! - The symbol is overridden on Linux; elsewhere runs work and are not reproducible.
 
+#![warn(clippy::too_many_lines)]
+
 mod clock;
 mod panics;
 mod random;

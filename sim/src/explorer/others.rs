@@ -11,7 +11,7 @@ use crate::effects::{
     Actor, ClockFault, Edit, Effects, Fault, Feature, KubeFault, ProcessFault, Rival, S3Fault, StowageFault, Tampering,
 };
 use crate::history::Facts;
-use crate::world::OPERATOR_NAMESPACE;
+use crate::installation::OPERATOR_NAMESPACE;
 
 /// The claim that every scenario is about.
 pub(super) const NAMESPACE: &str = "team-a";

@@ -10,7 +10,7 @@ use s3_sim::BucketSnapshot;
 use serde_json::Value;
 use stowage_operator::api::wire::{self, Role};
 
-use crate::world::OPERATOR_NAMESPACE;
+use crate::installation::OPERATOR_NAMESPACE;
 
 /// What is asked for and not there.
 static NOTHING: Value = Value::Null;

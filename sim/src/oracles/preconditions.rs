@@ -9,7 +9,7 @@ use super::Promise;
 use super::findings::Findings;
 use super::state::{Place, Seen, State, Step};
 use super::views::Secret;
-use crate::world::OPERATOR_NAMESPACE;
+use crate::installation::OPERATOR_NAMESPACE;
 
 /// Looks at a step.
 pub(super) fn see(state: &State<'_>, step: &Step<'_>, found: &mut Findings) {

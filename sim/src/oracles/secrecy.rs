@@ -8,7 +8,7 @@ use memchr::memmem::Finder;
 use serde_json::Value;
 
 use crate::history::{Event, What};
-use crate::world::OPERATOR_NAMESPACE;
+use crate::installation::OPERATOR_NAMESPACE;
 
 use super::canonical::SECRET_FIELDS;
 use super::findings::{Findings, Violation};

@@ -11,7 +11,7 @@ use stowage_operator::api::FINALIZER;
 use stowage_operator::api::wire::{self, Role};
 
 use crate::history::facts::label;
-use crate::world::OPERATOR_NAMESPACE;
+use crate::installation::OPERATOR_NAMESPACE;
 
 /// Overlap of a rotation where the spec names none (spec §1).
 const DEFAULT_OVERLAP: i64 = 300;

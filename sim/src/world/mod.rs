@@ -40,9 +40,8 @@ use crate::effects::{Actor, Effects, Plan};
 use crate::gateway::Gateway;
 use crate::history::facts::Objects;
 use crate::history::{Chronicle, Facts, History, What};
+pub use crate::installation::OPERATOR_NAMESPACE;
 
-/// Namespace that the operator runs in.
-pub const OPERATOR_NAMESPACE: &str = "stowage-system";
 /// Account of the store that the operator's admin credentials belong to.
 pub const ADMIN_ACCOUNT: &str = "stowage-admin";
 /// Access key id of those credentials.

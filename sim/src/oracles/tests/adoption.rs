@@ -9,7 +9,7 @@ use stowage_operator::api::wire;
 use super::super::Promise;
 use super::story::{By, Story, UID, empty_bucket, encode, record};
 use crate::effects::{Fault, S3Fault};
-use crate::world::OPERATOR_NAMESPACE;
+use crate::installation::OPERATOR_NAMESPACE;
 
 /// Whose a bucket's tags say it is: by installation, claim and UID.
 type Tags = [&'static str; 3];

@@ -7,7 +7,7 @@ use super::super::Promise;
 use super::story::{By, Story, UID, empty_bucket, encode, record, tag, usurped};
 use crate::effects::{Answer, CallFault, CrashPoint, Fault, KubeVerb, ProcessFault, S3Fault};
 use crate::history::What;
-use crate::world::OPERATOR_NAMESPACE;
+use crate::installation::OPERATOR_NAMESPACE;
 
 fn full(bucket: &mut Option<BucketSnapshot>) {
     if let Some(bucket) = bucket {

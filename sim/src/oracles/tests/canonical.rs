@@ -4,7 +4,7 @@ use serde_json::json;
 
 use super::super::canonical;
 use super::story::{By, Story, encode, key, key_name};
-use crate::world::OPERATOR_NAMESPACE;
+use crate::installation::OPERATOR_NAMESPACE;
 
 /// A bound claim whose key has this number, and that has this UID and was made at this time.
 fn end(number: u32, uid: &str, time: &str) -> Story {

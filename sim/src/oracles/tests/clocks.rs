@@ -6,7 +6,7 @@ use super::super::Promise;
 use super::story::{By, Story, key_name};
 use crate::effects::Actor;
 use crate::history::What;
-use crate::world::OPERATOR_NAMESPACE;
+use crate::installation::OPERATOR_NAMESPACE;
 
 /// Key 1 was replaced a moment ago.
 fn replaced() -> Story {

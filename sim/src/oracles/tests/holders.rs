@@ -5,7 +5,7 @@ use serde_json::json;
 use super::super::Promise;
 use super::story::{By, Story, UID, empty_bucket, encode, key, record, tag};
 use crate::effects::{Fault, ProcessFault};
-use crate::world::OPERATOR_NAMESPACE;
+use crate::installation::OPERATOR_NAMESPACE;
 
 #[test]
 fn one_bucket_is_not_held_by_two_claims() {

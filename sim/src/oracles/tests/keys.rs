@@ -6,7 +6,7 @@ use super::super::Promise;
 use super::story::{By, Story, consumer, encode, key, key_name};
 use crate::effects::{Fault, KubeVerb, ProcessFault};
 use crate::history::What;
-use crate::world::OPERATOR_NAMESPACE;
+use crate::installation::OPERATOR_NAMESPACE;
 
 /// A rotation from key 1 to key 2 that is as it should be, up to the stamp.
 fn rotated() -> Story {

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::super::Promise;
 use super::story::{BUCKET, By, Story, UID, encode, key_name, record};
 use crate::history::What;
-use crate::world::OPERATOR_NAMESPACE;
+use crate::installation::OPERATOR_NAMESPACE;
 
 const BINDING: &str = "ab-0a1b";
 

@@ -8,7 +8,7 @@ use super::super::Promise;
 use super::story::{By, Story, UID, empty_bucket, key_name, record};
 use crate::effects::{Actor, Fault, KubeFault, KubeVerb, ProcessFault, Rival};
 use crate::history::What;
-use crate::world::OPERATOR_NAMESPACE;
+use crate::installation::OPERATOR_NAMESPACE;
 
 fn at_rest() -> Story {
     let mut story = Story::bound("Retain");

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::super::{Promise, Shown};
 use super::story::{ADMIN, By, Story, encode, key_name, key_secret};
 use crate::history::What;
-use crate::world::OPERATOR_NAMESPACE;
+use crate::installation::OPERATOR_NAMESPACE;
 
 const JSON_PATCH: &str = "application/json-patch+json";
 

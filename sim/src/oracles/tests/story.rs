@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use super::super::{Case, Judgement, Promise, Setting, Shown, judge};
 use crate::effects::{Answer, Call, KubeCall, KubeVerb, Line, S3Call, S3Operation};
 use crate::history::{Called, Event, Facts, History, Used, What};
-use crate::world::OPERATOR_NAMESPACE;
+use crate::installation::OPERATOR_NAMESPACE;
 
 pub(super) const UID: &str = "0a1b";
 pub(super) const HOST: &str = "s3.example:9000";

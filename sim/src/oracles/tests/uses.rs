@@ -3,7 +3,7 @@
 use super::super::Promise;
 use super::story::{BUCKET, By, Story, encode, key_id, key_name};
 use crate::history::{Tried, What};
-use crate::world::OPERATOR_NAMESPACE;
+use crate::installation::OPERATOR_NAMESPACE;
 
 /// Key 1 has two minutes left.
 fn ending() -> Story {
