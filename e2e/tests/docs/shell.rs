@@ -10,6 +10,13 @@ pub fn commands(text: &str) -> Vec<Vec<String>> {
     text.lines().flat_map(|line| of_line(line.trim_start().trim_start_matches("$ "))).collect()
 }
 
+/// A command as far as it can be typed: in `explore [SCENARIO…]` what follows is no argument, but tells of some.
+pub fn without_synopsis(text: &str) -> &str {
+    let words = text.split_inclusive(' ');
+    let typed = words.take_while(|word| !word.starts_with('[') && !word.contains('…'));
+    &text[..typed.map(str::len).sum()]
+}
+
 /// The commands of one line.
 fn of_line(line: &str) -> Vec<Vec<String>> {
     let (mut commands, mut words, mut word) = (Vec::new(), Vec::new(), None::<String>);
