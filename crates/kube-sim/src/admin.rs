@@ -91,6 +91,10 @@ impl Cluster {
         let kind = writable(&state, resource)?;
         let place = Place::new(namespace, name);
         let options = WriteOptions { validation: FieldValidation::Strict, ..options() };
+        let Some(fields) = object.as_object_mut() else {
+            return Err(status::bad_request("the object provided is not an object"));
+        };
+        fields.entry("kind").or_insert_with(|| kind.kind.clone().into());
         decode::settle_envelope(&kind, namespace, &mut object)?;
         if meta::name(&object).is_empty() {
             meta::set(&mut object, "name", name.into());

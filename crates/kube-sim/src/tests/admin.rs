@@ -63,6 +63,8 @@ async fn an_administrator_is_refused_what_the_server_refuses() {
     assert_eq!(put(&config_maps(), "nowhere", json!({})), 404);
     assert_eq!(put(&config_maps(), "ns", json!({"metadata": {"name": "b"}})), 400);
     assert_eq!(put(&config_maps(), "ns", json!({"dada": {}})), 400);
+    assert_eq!(put(&config_maps(), "ns", json!([])), 400);
+    assert_eq!(put(&config_maps(), "ns", json!({"metadata": []})), 400);
     assert_eq!(put(&things(), "ns", json!({"spec": {"owner": "7"}})), 422);
     let definitions = GroupVersionResource::gvr("apiextensions.k8s.io", "v1", "customresourcedefinitions");
     assert_eq!(put(&definitions, "", json!({})), 405);

@@ -182,9 +182,8 @@ async fn of_a_pod_little_more_than_images_can_change() {
     create::<Pod>(&f, pod(&spec)).await.expect("created");
     let pods = api::<Pod>(&f);
     let params = PatchParams::default();
-    let changed =
-        pods.patch("p", &params, &Patch::Strategic(json!({"spec": {"containers": [{"name": "c", "image": "two"}]}})));
-    let changed = changed.await.expect("another image");
+    let patch = json!({"spec": {"containers": [{"name": "c", "image": "two"}]}});
+    let changed = pods.patch("p", &params, &Patch::Strategic(patch)).await.expect("another image");
     assert_eq!(changed.metadata.generation, Some(2));
     assert_eq!(changed.status.and_then(|status| status.phase).as_deref(), Some("Pending"));
     let same = pods.patch("p", &params, &merge(json!({"spec": {"nodeSelector": {}}}))).await.expect("no change");
@@ -260,15 +259,15 @@ async fn a_deployment_has_its_defaults_and_counts_generations() {
 }
 
 #[rstest]
-#[case::no_selector(|it| it["selector"] = Value::Null, "spec.selector")]
-#[case::selects_nothing(|it| it["selector"] = json!({}), "spec.selector")]
-#[case::selects_others(|it| it["selector"] = json!({"matchLabels": {"app": "x"}}), "spec.template.metadata.labels")]
+#[case::no_selector(|it: &mut Value| it["selector"] = Value::Null, "spec.selector")]
+#[case::selects_nothing(|it: &mut Value| it["selector"] = json!({}), "spec.selector")]
+#[case::selects_others(|it: &mut Value| it["selector"] = json!({"matchLabels": {"app": "x"}}), "spec.template.metadata.labels")]
 #[case::selects_no_name(
-    |it| it["selector"] = json!({"matchExpressions": [{"key": "app", "operator": "NotIn", "values": ["d"]}]}),
+    |it: &mut Value| it["selector"] = json!({"matchExpressions": [{"key": "app", "operator": "NotIn", "values": ["d"]}]}),
     "spec.template.metadata.labels"
 )]
-#[case::less_than_none(|it| it["replicas"] = json!(-1), "spec.replicas")]
-#[case::runs_once(|it| it["template"]["spec"]["restartPolicy"] = json!("Never"), "spec.template.spec.restartPolicy")]
+#[case::less_than_none(|it: &mut Value| it["replicas"] = json!(-1), "spec.replicas")]
+#[case::runs_once(|it: &mut Value| it["template"]["spec"]["restartPolicy"] = json!("Never"), "spec.template.spec.restartPolicy")]
 #[tokio::test]
 async fn a_deployment_that_breaks_a_rule_is_refused(#[case] change: fn(&mut Value), #[case] expected: &str) {
     let f = Fixture::new().await;
@@ -307,6 +306,7 @@ async fn services_have_names_types_and_ports() {
     assert_eq!(made["status"], json!({"loadBalancer": {}}));
     for (spec, expected) in [
         (json!({}), "spec.ports"),
+        (Value::Null, "spec.ports"),
         (json!({"ports": [{"port": 80}, {"port": 81, "name": "b"}]}), "spec.ports[0].name"),
         (json!({"ports": [{"port": 0}]}), "spec.ports[0].port"),
         (json!({"type": "ExternalName"}), "spec.externalName"),
