@@ -1,7 +1,9 @@
 //! What the operators of a scenario have logged, however they run.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
+
+use parking_lot::Mutex;
 
 /// Lines of the log that a failure's message repeats.
 const TAIL: usize = 5;
@@ -14,7 +16,7 @@ pub(crate) struct Log(Arc<Mutex<VecDeque<String>>>);
 
 impl Log {
     pub(crate) fn push(&self, line: String) {
-        let mut lines = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut lines = self.0.lock();
         if lines.len() == KEPT_LINES {
             lines.pop_front();
         }
@@ -23,17 +25,17 @@ impl Log {
 
     /// All lines that were kept, oldest first.
     pub(crate) fn lines(&self) -> Vec<String> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).iter().cloned().collect()
+        self.0.lock().iter().cloned().collect()
     }
 
     /// The last lines, oldest first.
     pub(crate) fn tail(&self) -> Vec<String> {
-        let lines = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let lines = self.0.lock();
         lines.iter().skip(lines.len().saturating_sub(TAIL)).cloned().collect()
     }
 
     /// Forgets all lines.
     pub(crate) fn clear(&self) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).clear();
+        self.0.lock().clear();
     }
 }

@@ -3,10 +3,9 @@
 use std::any::Any;
 use std::fmt;
 use std::sync::Arc;
-use std::sync::PoisonError;
 use std::time::Duration;
 
-use faults::{Effects, Instance, Line, Outcome, Plan};
+use faults::{Effects, Instance, Line, Plan};
 use futures::future::BoxFuture;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use seeded::{Seeded, WarmUp};
@@ -238,7 +237,7 @@ impl Simulation {
         }
         stop.send_replace(true);
         lives.abort();
-        let mut oracles = std::mem::take(&mut *others.oracles.lock().unwrap_or_else(PoisonError::into_inner));
+        let mut oracles = std::mem::take(&mut *others.oracles.lock());
         for oracle in &mut oracles {
             let name = oracle.name();
             broken.extend(oracle.judge(&world).into_iter().map(|message| Broken::new(name, message)));
@@ -296,10 +295,8 @@ async fn live(main: Main, effects: Effects, others: Arc<Others>, stop: watch::Re
     };
     while !*stop.borrow() {
         let instance = effects.instance();
-        let outcome = one_life(&effects, &instance, life(&instance), async |twin: Instance| life(&twin).await).await;
-        if let Outcome::Finished(()) = outcome {
-            // A process that ends by itself is started again, as a kubelet does.
-        }
+        // However it ends, by a crash or by itself, it is started again, as a kubelet does.
+        let _ended = one_life(&effects, &instance, life(&instance), async |twin: Instance| life(&twin).await).await;
         tokio::time::sleep(DOWNTIME).await;
     }
 }

@@ -1,13 +1,14 @@
 //! The world that a process is played in: a cluster, a store, clocks, and faults before its calls.
 
-use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
 use faults::{Call, ClockFault, Effects, Fault, Gate, Instance, KubeFault, Plan, Surroundings};
 use http::request::Parts;
 use jiff::{SignedDuration, Timestamp};
 use kube_sim::Cluster;
+use parking_lot::Mutex;
 use s3_sim::{Dialect, Store};
 use seeded::VirtualClock;
 use tokio::time::Instant;
@@ -67,7 +68,6 @@ pub(crate) struct Others {
     ahead: AtomicI64,
     /// Until when the cluster's own controllers rest.
     controllers_rest: Mutex<Option<Instant>>,
-    calls: AtomicU64,
 }
 
 impl std::fmt::Debug for Others {
@@ -83,7 +83,6 @@ impl Others {
             oracles: Mutex::new(oracles),
             ahead: AtomicI64::new(0),
             controllers_rest: Mutex::new(None),
-            calls: AtomicU64::new(0),
         }
     }
 
@@ -98,7 +97,7 @@ impl Others {
 
     /// Lets the cluster's own controllers work, unless a fault has them rest.
     pub(crate) fn run_controllers(&self) {
-        let rests = self.controllers_rest.lock().unwrap_or_else(PoisonError::into_inner);
+        let rests = self.controllers_rest.lock();
         if rests.is_none_or(|until| Instant::now() >= until) {
             self.world.run_controllers();
         }
@@ -119,7 +118,7 @@ impl Surroundings for Others {
                 self.ahead.fetch_add(seconds.into(), Ordering::Relaxed);
             }
             (Fault::Kube(KubeFault::GcLate), _) => {
-                let mut rests = self.controllers_rest.lock().unwrap_or_else(PoisonError::into_inner);
+                let mut rests = self.controllers_rest.lock();
                 *rests = Some(Instant::now() + CONTROLLERS_REST);
             }
             (Fault::S3(fault), Call::S3(call)) => {
@@ -134,9 +133,8 @@ impl Surroundings for Others {
     fn arrives(&self, _: u64, _: &Call, _: &mut Parts) {}
 
     fn carried_out(&self, number: u64, call: &Call, _: &str, status: u16) {
-        self.calls.fetch_max(number, Ordering::Relaxed);
         let seen = Seen { number, call, status, world: &self.world };
-        let mut oracles = self.oracles.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut oracles = self.oracles.lock();
         oracles.iter_mut().for_each(|oracle| oracle.see(&seen));
     }
 }

@@ -1,8 +1,9 @@
 //! What the operator logs in a run.
 
 use std::io::Write;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use tracing::Level;
 use tracing::subscriber::DefaultGuard;
 use tracing_subscriber::filter::Targets;
@@ -19,7 +20,7 @@ struct Text(Arc<Mutex<Vec<u8>>>);
 
 impl Write for Text {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).extend_from_slice(bytes);
+        self.0.lock().extend_from_slice(bytes);
         Ok(bytes.len())
     }
 
@@ -42,6 +43,6 @@ impl Log {
 
     /// What was logged until now.
     pub(super) fn text(&self) -> String {
-        String::from_utf8_lossy(&self.text.0.lock().unwrap_or_else(PoisonError::into_inner)).into_owned()
+        String::from_utf8_lossy(&self.text.0.lock()).into_owned()
     }
 }

@@ -1,14 +1,15 @@
 //! The ends of runs without faults, which the ends of others are compared with (D1, D2).
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
-use crate::effects::Plan;
-use crate::oracles::Canonical;
+use parking_lot::Mutex;
 
 use super::run::play_apart;
 use super::scenario::Scenario;
 use super::schedule::Schedule;
+use crate::effects::Plan;
+use crate::oracles::Canonical;
 
 /// Ends by scenario and seed: they are the same in every run, so a process needs each but once.
 static ENDS: Mutex<BTreeMap<(&str, u64), Arc<Canonical>>> = Mutex::new(BTreeMap::new());
@@ -16,12 +17,12 @@ static ENDS: Mutex<BTreeMap<(&str, u64), Arc<Canonical>>> = Mutex::new(BTreeMap:
 /// The end of a scenario with this seed and without faults.
 pub(super) fn undisturbed_end(scenario: &'static Scenario, seed: u64) -> Arc<Canonical> {
     let key = (scenario.name, seed);
-    if let Some(end) = ENDS.lock().unwrap_or_else(PoisonError::into_inner).get(&key) {
+    if let Some(end) = ENDS.lock().get(&key) {
         return end.clone();
     }
     // Not under the lock: others have ends of their own to find.
     let outcome = play_apart(&Schedule { scenario, seed, plan: Plan::default() });
     let end = Arc::new(crate::oracles::canonical(&outcome.end));
-    ENDS.lock().unwrap_or_else(PoisonError::into_inner).insert(key, end.clone());
+    ENDS.lock().insert(key, end.clone());
     end
 }

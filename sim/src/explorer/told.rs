@@ -1,19 +1,18 @@
 //! What people do, in the words of a history: names and wishes, never what stands in a Secret.
 
 use std::collections::BTreeMap;
-use std::sync::{Mutex, PoisonError};
 
+use parking_lot::Mutex;
 use serde_json::Value;
 
-use crate::world;
-
 use super::scenario::{Target, TargetKind};
+use crate::world;
 
 /// `a user applies Namespace team-a, BucketClaim team-a/photos {…}`: of claims what is wished for, of others the name.
 pub(super) fn applied(yaml: &str) -> String {
     // Thousands of schedules apply the same.
     static TOLD: Mutex<BTreeMap<String, String>> = Mutex::new(BTreeMap::new());
-    let mut told = TOLD.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut told = TOLD.lock();
     told.entry(yaml.to_owned()).or_insert_with(|| read(yaml)).clone()
 }
 

@@ -30,8 +30,8 @@ mod tests;
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -41,21 +41,20 @@ use http::{Request, Response};
 use k8s_openapi::api::core::v1::Secret;
 use kube::runtime::{WatchStreamExt as _, watcher};
 use kube::{Api, Client};
+use parking_lot::{Mutex, MutexGuard};
 use s3s::config::{S3Config, StaticConfigProvider};
 use s3s::service::{S3Service, S3ServiceBuilder};
 use s3s::{Body, S3};
 use tower::BoxError;
 
 pub use self::decide::{Caller, Operation, Refusal, Verdict, decide};
+use self::front::Front;
+use self::late::late;
 pub use self::record::{
     AnonymousBinding, BINDING_ROLE, CREDENTIAL_ROLE, Credential, EXPIRES_AT, Malformed, ROLE_LABEL, Scope,
 };
-
-pub use self::remote::{NoStore, Remote};
-
-use self::front::Front;
-use self::late::late;
 use self::registry::Registry;
+pub use self::remote::{NoStore, Remote};
 
 /// Where a gateway reads the time from.
 pub type Clock = Arc<dyn Fn() -> jiff::Timestamp + Send + Sync>;
@@ -89,7 +88,7 @@ struct Shared {
 impl Shared {
     /// What is known now; every change of it is one assignment, so a panic leaves it whole.
     fn registry(&self) -> MutexGuard<'_, Registry> {
-        self.registry.lock().unwrap_or_else(PoisonError::into_inner)
+        self.registry.lock()
     }
 }
 

@@ -1,9 +1,10 @@
 //! Gathers a history while a world runs.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use kube_sim::{Asked, Author, Observer, Stored};
+use parking_lot::{Mutex, MutexGuard};
 use s3_sim::BucketSnapshot;
 use seeded::VirtualClock;
 
@@ -67,7 +68,7 @@ impl Chronicle {
 
     /// Every change of the book is one call, so a panic elsewhere leaves it whole.
     fn book(&self) -> MutexGuard<'_, Book> {
-        self.book.lock().unwrap_or_else(PoisonError::into_inner)
+        self.book.lock()
     }
 }
 

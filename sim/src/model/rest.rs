@@ -4,8 +4,6 @@
 //! passes go to their end, and are begun again until none changes anything. That path is one, not all; but as each state
 //! on every path is asked, a planner that can be brought into a state that it does not come out of is found.
 
-use std::sync::PoisonError;
-
 use stowage_operator::api::Claim;
 
 use super::checker::{Action, soon};
@@ -66,11 +64,11 @@ impl World {
     }
 
     fn is_known_restful(&self, fingerprint: u64) -> bool {
-        self.restful.lock().unwrap_or_else(PoisonError::into_inner).contains(&fingerprint)
+        self.restful.lock().contains(&fingerprint)
     }
 
     fn note_restful(&self, trail: &[u64]) {
-        self.restful.lock().unwrap_or_else(PoisonError::into_inner).extend(trail);
+        self.restful.lock().extend(trail);
     }
 
     /// One thing that happens of itself. `false` = there is none.

@@ -3,7 +3,9 @@
 
 use std::collections::HashMap;
 use std::hash::Hash;
-use std::sync::{OnceLock, PoisonError, RwLock};
+use std::sync::OnceLock;
+
+use parking_lot::RwLock;
 
 const BOARD: usize = 4096;
 const BOARDS: usize = 8192;
@@ -39,10 +41,10 @@ impl<K: Eq + Hash, V> Known<K, V> {
 
     /// The number of `key`; its value is made if it has none. `make` is told the number.
     pub(super) fn number(&self, key: K, make: impl FnOnce(u32) -> V) -> u32 {
-        if let Some(number) = self.numbers.read().unwrap_or_else(PoisonError::into_inner).get(&key) {
+        if let Some(number) = self.numbers.read().get(&key) {
             return *number;
         }
-        let mut numbers = self.numbers.write().unwrap_or_else(PoisonError::into_inner);
+        let mut numbers = self.numbers.write();
         let next = u32::try_from(numbers.len()).unwrap_or(u32::MAX);
         *numbers.entry(key).or_insert_with(|| {
             // Filled once: the number is given under the lock.
@@ -58,7 +60,7 @@ impl<K: Eq + Hash, V> Known<K, V> {
 
     /// How many there are.
     pub(super) fn len(&self) -> usize {
-        self.numbers.read().unwrap_or_else(PoisonError::into_inner).len()
+        self.numbers.read().len()
     }
 }
 
@@ -72,11 +74,11 @@ impl<K: Eq + Hash, V: Copy> Answers<K, V> {
 
     /// The answer to `key`, worked out by `ask` where it is not known yet.
     pub(super) fn get(&self, key: K, ask: impl FnOnce(&K) -> V) -> V {
-        if let Some(answer) = self.0.read().unwrap_or_else(PoisonError::into_inner).get(&key) {
+        if let Some(answer) = self.0.read().get(&key) {
             return *answer;
         }
         let answer = ask(&key);
-        self.0.write().unwrap_or_else(PoisonError::into_inner).insert(key, answer);
+        self.0.write().insert(key, answer);
         answer
     }
 }

@@ -1,10 +1,11 @@
 //! A small world: which claims there are, what may happen in it, and what may go wrong.
 
 use std::collections::HashSet;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize};
-use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
+use parking_lot::Mutex;
 use stowage_operator::api::BucketClaimStatus;
 
 use super::objects::{

@@ -4,12 +4,13 @@
 
 use std::fmt;
 use std::io::Write;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use futures::future::BoxFuture;
 use http::{Request, Response, header, request::Parts};
 use jiff::Timestamp;
+use parking_lot::{Mutex, MutexGuard};
 use serde::{Deserialize, Serialize};
 use tower::{Layer, Service};
 
@@ -87,7 +88,7 @@ impl RequestLog {
 
     /// Every change is one call, so a panic elsewhere leaves the log whole.
     fn lock(&self) -> MutexGuard<'_, Log> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 
     fn note(&self, request: S3Request) {

@@ -3,10 +3,11 @@
 //! that begin alike.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, LazyLock, Mutex, PoisonError};
+use std::sync::{Arc, LazyLock};
 
 use jiff::Timestamp;
 use kube_sim::Cluster;
+use parking_lot::Mutex;
 use seeded::VirtualClock;
 
 use super::{OPERATOR_NAMESPACE, definitions, manifests};
@@ -36,7 +37,7 @@ const KEPT: usize = 64;
 pub(super) fn beginning(clock: &VirtualClock, seed: u64, writes_before: u64) -> Beginning {
     static BEGINNINGS: LazyLock<Mutex<BTreeMap<Origin, Beginning>>> = LazyLock::new(Mutex::default);
     // An entry is whole or not there, whatever happened to a thread that made one.
-    let mut beginnings = BEGINNINGS.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut beginnings = BEGINNINGS.lock();
     let origin = Origin { seed, writes_before, at: clock.now() };
     if beginnings.len() >= KEPT && !beginnings.contains_key(&origin) {
         beginnings.clear();

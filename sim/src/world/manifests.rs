@@ -2,11 +2,12 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use kube::Client;
 use kube::api::{Api, DynamicObject, Patch, PatchParams, ValidationDirective};
 use kube::core::{ApiResource, GroupVersionKind};
+use parking_lot::Mutex;
 
 /// Field manager of what users apply.
 const MANAGER: &str = "kubectl";
@@ -67,7 +68,7 @@ pub fn parse(file: &str, yaml: &str) -> Result<Vec<Document>, ManifestError> {
 /// When it is none.
 fn known_good(yaml: &str) -> Arc<Vec<Document>> {
     static READ: Mutex<BTreeMap<String, Arc<Vec<Document>>>> = Mutex::new(BTreeMap::new());
-    let mut read = READ.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut read = READ.lock();
     if let Some(documents) = read.get(yaml) {
         return documents.clone();
     }

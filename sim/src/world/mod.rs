@@ -17,7 +17,7 @@ mod third_parties;
 mod transport;
 
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, LazyLock, Mutex, PoisonError};
+use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use aws_smithy_runtime_api::client::http::SharedHttpClient;
@@ -27,6 +27,7 @@ use clocks::Clocks;
 use kube_sim::{Cluster, ReadDefinition};
 pub use manifests::{Document, ManifestError, apply, parse};
 pub use operator::Operator;
+use parking_lot::Mutex;
 use s3_sim::{Dialect, InProcess, Store};
 use seeded::VirtualClock;
 use stowage_operator::api::{AddressingStyle, Endpoint, Gateway as GatewayAddress};
@@ -314,7 +315,7 @@ impl World {
 
     /// Every object. Most looks at it find nothing changed.
     fn objects(&self) -> Arc<Objects> {
-        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut seen = self.seen.lock();
         let version = self.cluster.resource_version();
         if seen.0 != version {
             let objects = self.cluster.objects().into_iter();

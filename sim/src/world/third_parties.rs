@@ -1,7 +1,7 @@
 //! Everybody else: what the world does around the operator's calls, where a plan says so.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use base64::Engine;
@@ -10,6 +10,7 @@ use explore::services;
 use faults::Surroundings;
 use http::request::Parts;
 use kube_sim::{Author, Cluster, StoredObject};
+use parking_lot::Mutex;
 use s3_sim::{BucketSnapshot, Store};
 use serde_json::{Value, json};
 use stowage_operator::api::wire::{self, Role};
@@ -56,12 +57,12 @@ pub(super) struct Rest(Arc<Mutex<Option<Instant>>>);
 
 impl Rest {
     fn begin(&self) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now() + REST);
+        *self.0.lock() = Some(Instant::now() + REST);
     }
 
     /// Whether they are.
     pub(super) fn is_on(&self) -> bool {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).is_some_and(|until| Instant::now() < until)
+        self.0.lock().is_some_and(|until| Instant::now() < until)
     }
 }
 
