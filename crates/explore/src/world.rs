@@ -78,12 +78,7 @@ impl std::fmt::Debug for Others {
 
 impl Others {
     pub(crate) fn new(world: World, oracles: Vec<Box<dyn Oracle>>) -> Self {
-        Self {
-            world,
-            oracles: Mutex::new(oracles),
-            ahead: AtomicI64::new(0),
-            controllers_rest: Mutex::new(None),
-        }
+        Self { world, oracles: Mutex::new(oracles), ahead: AtomicI64::new(0), controllers_rest: Mutex::new(None) }
     }
 
     /// The process's clock.
