@@ -21,6 +21,8 @@ use crate::simulation::{KEY, OWNER, SECRET};
 
 /// How long the cluster's own controllers rest after `gc-late`.
 const CONTROLLERS_REST: Duration = Duration::from_secs(60);
+/// How long a client waits for an answer: what `kube::Config` has by default.
+const READ_TIMEOUT: Duration = Duration::from_secs(295);
 /// The account of buckets that are nobody's in particular.
 const STRANGER: &str = "stranger";
 
@@ -139,7 +141,11 @@ pub(crate) fn client(effects: &Effects, instance: &Instance, world: &World) -> k
     let gate = Gate::before(instance);
     let held = move |body| ApiBody::counted(body, Arc::default(), gate.clone());
     let api = world.cluster.service().map_response(move |response| response.map(held));
-    kube::Client::new(effects.kube_layer(instance).layer(api), "default")
+    let api = effects.kube_layer(instance).layer(api).map_future(|answer| async {
+        let late = |elapsed| Err(BoxError::from(elapsed));
+        tokio::time::timeout(READ_TIMEOUT, answer).await.unwrap_or_else(late)
+    });
+    kube::Client::new(api, "default")
 }
 
 /// The store as one life reaches it.
