@@ -1,4 +1,5 @@
-//! All single faults and crash points of a simulation, some random plans besides, and the table of what came of them.
+//! All single faults and crash points of a simulation, some random plans besides, and the table of
+//! what came of them.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -54,8 +55,9 @@ impl Report {
 }
 
 impl Simulation {
-    /// Plays the undisturbed run, then each single fault at each call that it applies to, crashes before each effect, after
-    /// it and after its answer among them, then random plans of three. What breaks a promise is made as small as can be.
+    /// Plays the undisturbed run, then each single fault at each call that it applies to, crashes
+    /// before each effect, after it and after its answer among them, then random plans of
+    /// three. What breaks a promise is made as small as can be.
     ///
     /// # Panics
     /// As [`Simulation::run`].

@@ -11,8 +11,8 @@ const TWIN_RESTS: Duration = Duration::from_secs(10);
 /// Longest that a twin's turn takes.
 const LONGEST_TURN: Duration = Duration::from_secs(120);
 
-/// One life, which stands still where the plan says so; `twin` is the life of a second process of its kind, which has its
-/// turn meanwhile where the plan has one.
+/// One life, which stands still where the plan says so; `twin` is the life of a second process of
+/// its kind, which has its turn meanwhile where the plan has one.
 pub async fn one_life<V, F, G, Fut>(effects: &Effects<V>, instance: &Instance, life: F, twin: G) -> Outcome<F::Output>
 where
     V: Vocabulary,

@@ -11,10 +11,12 @@ pub trait Oracle: Send {
     /// What the promise is called in a report.
     fn name(&self) -> &'static str;
 
-    /// Is told of each call once it is carried out or refused by the service: for what must hold at every moment.
+    /// Is told of each call once it is carried out or refused by the service: for what must hold at
+    /// every moment.
     fn see(&mut self, _seen: &Seen<'_>) {}
 
-    /// Judges how all stands when nothing happens any more: what is broken, a sentence each. Faults are over by then.
+    /// Judges how all stands when nothing happens any more: what is broken, a sentence each. Faults
+    /// are over by then.
     fn judge(&mut self, end: &World) -> Vec<String>;
 }
 

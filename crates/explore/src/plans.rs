@@ -42,8 +42,8 @@ pub fn entry<V>(number: u64, fault: Fault<V>) -> Option<Entry<V>> {
     Some(Entry { effect: EffectPattern::Number(number.try_into().ok()?), fault })
 }
 
-/// Every fault at every effect that it applies to and that `begins` allows: from the effect of that number on, or, of a
-/// fault of watches, at the watches that stand by then.
+/// Every fault at every effect that it applies to and that `begins` allows: from the effect of that
+/// number on, or, of a fault of watches, at the watches that stand by then.
 pub fn singles<V: Vocabulary>(
     undisturbed: Undisturbed<'_, V>,
     faults: impl IntoIterator<Item = Fault<V>>,
@@ -73,8 +73,8 @@ fn is_of_watches<V: Vocabulary>(fault: Fault<V>) -> bool {
     on(KubeVerb::Watch) && !on(KubeVerb::Create)
 }
 
-/// Each of these faults for every kind of call: from when faults begin on, each such call meets it. What was listed and
-/// watched before is so again later.
+/// Each of these faults for every kind of call: from when faults begin on, each such call meets it.
+/// What was listed and watched before is so again later.
 pub fn lasting<V: Vocabulary>(undisturbed: Undisturbed<'_, V>, faults: &[Fault<V>]) -> Vec<Plan<V>> {
     let mut kinds: BTreeMap<String, CallPattern> = BTreeMap::new();
     for line in undisturbed.lines.iter().filter(|line| line.number <= undisturbed.until) {
@@ -92,7 +92,8 @@ pub fn lasting<V: Vocabulary>(undisturbed: Undisturbed<'_, V>, faults: &[Fault<V
     kinds.into_values().flat_map(of_kind).collect()
 }
 
-/// The plan in which a fault meets every such call. What is watched is listed again only where the watch has lost its place.
+/// The plan in which a fault meets every such call. What is watched is listed again only where the
+/// watch has lost its place.
 fn lasting_at<V>(call: &CallPattern, fault: Fault<V>) -> Plan<V> {
     let each = |call, fault| Entry { effect: EffectPattern::Call { call, occurrence: None }, fault };
     let lost = match call.clone() {
@@ -105,8 +106,8 @@ fn lasting_at<V>(call: &CallPattern, fault: Fault<V>) -> Plan<V> {
     Plan { entries: [each(call.clone(), fault)].into_iter().chain(lost).collect() }
 }
 
-/// Requests by HEAD come where a store has no tagging: from the first look at a bucket on it has none, and the first such
-/// request meets a fault.
+/// Requests by HEAD come where a store has no tagging: from the first look at a bucket on it has
+/// none, and the first such request meets a fault.
 pub fn untagged<V>(undisturbed: Undisturbed<'_, V>) -> Vec<Plan<V>> {
     let is_look = |call: &Call| matches!(call, Call::S3(call) if call.operation.name() == "GetBucketTagging");
     let look = undisturbed.met().find(|line| is_look(&line.call)).map(|line| line.number);
@@ -119,8 +120,8 @@ pub fn untagged<V>(undisturbed: Undisturbed<'_, V>) -> Vec<Plan<V>> {
     plans.collect()
 }
 
-/// Orders of events with at most two preemptions: a call that takes a moment is overtaken by all that is ready. Only
-/// calls that begin in the same moment as another one can be.
+/// Orders of events with at most two preemptions: a call that takes a moment is overtaken by all
+/// that is ready. Only calls that begin in the same moment as another one can be.
 pub fn preemptions<V>(undisturbed: Undisturbed<'_, V>) -> Vec<Plan<V>> {
     let mut moments: BTreeMap<u64, Vec<u64>> = BTreeMap::new();
     for line in undisturbed.met() {
@@ -136,8 +137,9 @@ pub fn preemptions<V>(undisturbed: Undisturbed<'_, V>) -> Vec<Plan<V>> {
     one.chain(two).collect()
 }
 
-/// So many plans of three of these faults at three effects. Swarm selection: each plan draws from half of the kinds of
-/// faults, so that rare combinations of rare kinds come up. What draws too few of them is left out.
+/// So many plans of three of these faults at three effects. Swarm selection: each plan draws from
+/// half of the kinds of faults, so that rare combinations of rare kinds come up. What draws too few
+/// of them is left out.
 pub fn triples<V: Vocabulary>(singles: &[(u64, Fault<V>)], random: &mut fastrand::Rng, count: usize) -> Vec<Plan<V>> {
     let kinds: BTreeSet<&str> = Fault::<V>::all_single().iter().map(|fault| fault.name()).collect();
     let draw = |random: &mut fastrand::Rng| {

@@ -4,7 +4,8 @@ use faults::{Fault, KubeFault, Rival, S3Fault, Vocabulary};
 use http::request::Parts;
 use s3_sim::{Protection, Store};
 
-/// Marks a request with what the service that it goes to is to do to it, if the fault is one that the service plays.
+/// Marks a request with what the service that it goes to is to do to it, if the fault is one that
+/// the service plays.
 pub fn mark<V: Vocabulary>(fault: Fault<V>, request: &mut Parts) {
     match fault {
         Fault::Kube(fault) => {
@@ -50,7 +51,8 @@ fn of_store(fault: S3Fault) -> Option<s3_sim::Disturbance> {
     })
 }
 
-/// Does to the bucket of a call what the fault says, in the name of its own account or of a stranger.
+/// Does to the bucket of a call what the fault says, in the name of its own account or of a
+/// stranger.
 pub fn change_bucket(fault: S3Fault, store: &Store, bucket: &str, account: &str, stranger: &str) {
     let make = |account| {
         if store.bucket(bucket).is_none() {

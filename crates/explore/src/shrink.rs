@@ -2,7 +2,8 @@
 
 use faults::{Plan, Vocabulary};
 
-/// The smallest plan found that is still `broken`: faults are left out one by one until none can be any more.
+/// The smallest plan found that is still `broken`: faults are left out one by one until none can be
+/// any more.
 ///
 /// `broken` says of a plan whether it breaks the same promise; the plan that is given is taken to.
 pub fn shrink<V: Vocabulary>(plan: &Plan<V>, broken: impl Fn(&Plan<V>) -> bool) -> Plan<V> {

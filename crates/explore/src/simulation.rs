@@ -38,8 +38,8 @@ const MOST_CALLS: u64 = 20_000;
 pub struct Process {
     /// A client for the Kubernetes API, which faults may meet.
     pub client: kube::Client,
-    /// The store, which faults may meet: an HTTP service for whichever S3 client the process has. The account is [`KEY`]
-    /// with [`SECRET`].
+    /// The store, which faults may meet: an HTTP service for whichever S3 client the process has.
+    /// The account is [`KEY`] with [`SECRET`].
     pub store: StoreService,
     /// The process's wall clock.
     pub clock: Clock,
@@ -110,7 +110,8 @@ impl Broken {
 }
 
 impl Simulation {
-    /// A simulation in which all that is drawn follows from the seed: nothing runs, nobody acts, every end will do.
+    /// A simulation in which all that is drawn follows from the seed: nothing runs, nobody acts,
+    /// every end will do.
     pub fn seeded(seed: u64) -> Self {
         Self {
             seed,
@@ -132,7 +133,8 @@ impl Simulation {
         Self { crds: Arc::new(crds.into_iter().collect()), ..self }
     }
 
-    /// The process: its future is a life of it, dropped where it dies, and begun anew a second later.
+    /// The process: its future is a life of it, dropped where it dies, and begun anew a second
+    /// later.
     #[must_use]
     pub fn process<F, Fut>(self, main: F) -> Self
     where
@@ -162,8 +164,8 @@ impl Simulation {
         Self { user: Arc::new(move |world| Box::pin(user(world))), ..self }
     }
 
-    /// What has to have come about in the end: a run in which it hasn't within an hour of simulated time breaks the promise
-    /// `end`.
+    /// What has to have come about in the end: a run in which it hasn't within an hour of simulated
+    /// time breaks the promise `end`.
     #[must_use]
     pub fn until(self, wanted: impl Fn(&World) -> bool + Send + Sync + 'static) -> Self {
         Self { wanted: Arc::new(wanted), ..self }
@@ -182,14 +184,16 @@ impl Simulation {
         Self { random: plans, ..self }
     }
 
-    /// Faults, by their names, that the controller makes no promise under. A report says that they were left out.
+    /// Faults, by their names, that the controller makes no promise under. A report says that they
+    /// were left out.
     #[must_use]
     pub fn without(mut self, faults: impl IntoIterator<Item = &'static str>) -> Self {
         self.without.extend(faults);
         self
     }
 
-    /// What a process does once before its first run, see [`WarmUp`]: for statics that draw random numbers.
+    /// What a process does once before its first run, see [`WarmUp`]: for statics that draw random
+    /// numbers.
     #[must_use]
     pub fn after(self, warm_up: &'static WarmUp) -> Self {
         Self { warm_up: Some(warm_up), ..self }

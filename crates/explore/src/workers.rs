@@ -17,8 +17,8 @@ pub struct Done<T> {
     pub took: Duration,
 }
 
-/// Plays schedules on so many threads, in their order; hands each result to `receive`, until that says no or the deadline
-/// has come. `false` if that was so, or not all were played.
+/// Plays schedules on so many threads, in their order; hands each result to `receive`, until that
+/// says no or the deadline has come. `false` if that was so, or not all were played.
 pub fn at_once<S: Sync, T: Send>(
     jobs: usize,
     schedules: &[S],

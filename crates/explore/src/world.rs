@@ -31,7 +31,8 @@ pub type Clock = Arc<dyn Fn() -> Timestamp + Send + Sync>;
 /// An HTTP service that speaks S3, behind the faults of a run: what `s3_sim::InProcess` takes.
 pub type StoreService = tower::util::BoxCloneSyncService<http::Request<s3s::Body>, http::Response<s3s::Body>, BoxError>;
 
-/// A cluster and a store as they stand, for users, for conditions to wait for, and for oracles. Clones are the same world.
+/// A cluster and a store as they stand, for users, for conditions to wait for, and for oracles.
+/// Clones are the same world.
 #[derive(Clone, Debug)]
 pub struct World {
     /// The Kubernetes API.

@@ -7,8 +7,8 @@ use crate::call::{Call, CallKind};
 use crate::families::{CallFault, ClockFault, KubeFault, ProcessFault, S3Fault};
 use crate::row::{Application, Lasts, Nobody, Parameter, Vocabulary};
 
-/// The longest time that may stand in a fault's brackets, in seconds: a day. In a longer one a controller's own probes alone
-/// are more calls than a run may have.
+/// The longest time that may stand in a fault's brackets, in seconds: a day. In a longer one a
+/// controller's own probes alone are more calls than a run may have.
 pub(crate) const LONGEST: u32 = 86_400;
 
 /// What is done to a call. `V` is what the project's own users and third parties do.
@@ -72,8 +72,8 @@ pub(crate) enum Misspelt {
 }
 
 impl<V: Vocabulary> Fault<V> {
-    /// Every fault once, those with a parameter for each word or for the numbers that are worth trying. A matrix of all
-    /// single faults goes through these.
+    /// Every fault once, those with a parameter for each word or for the numbers that are worth
+    /// trying. A matrix of all single faults goes through these.
     pub fn all_single() -> Vec<Self> {
         let call = CallFault::all().into_iter().map(Self::Call);
         let process = ProcessFault::all().into_iter().map(Self::Process);
@@ -89,8 +89,8 @@ impl<V: Vocabulary> Fault<V> {
         of_family!(self, it => it.row().word)
     }
 
-    /// Its name where faults are counted, which no other has: that a name is taken is called the same of objects and of
-    /// buckets.
+    /// Its name where faults are counted, which no other has: that a name is taken is called the
+    /// same of objects and of buckets.
     pub fn kind(self) -> &'static str {
         of_family!(self, it => it.row().kind)
     }
@@ -105,7 +105,8 @@ impl<V: Vocabulary> Fault<V> {
         if calls.contain(kind) { Ok(()) } else { Err(calls.words()) }
     }
 
-    /// Whether the call itself is met, and not only later ones: a verb may go down at a call of another.
+    /// Whether the call itself is met, and not only later ones: a verb may go down at a call of
+    /// another.
     pub fn concerns(self, call: &Call) -> bool {
         of_family!(self, it => it.row().meets).contain(call.kind())
     }
@@ -120,8 +121,9 @@ impl<V: Vocabulary> Fault<V> {
         self.lasts() == Lasts::WholeRun
     }
 
-    /// Whether it may go on, or leave something behind, once its call is answered: a clock that is off, a watch that hides
-    /// something, a feature or a verb that the store is without, an object that can't be deleted.
+    /// Whether it may go on, or leave something behind, once its call is answered: a clock that is
+    /// off, a watch that hides something, a feature or a verb that the store is without, an
+    /// object that can't be deleted.
     pub fn outlasts_its_call(self) -> bool {
         self.lasts() != Lasts::ItsCall
     }
@@ -175,7 +177,8 @@ impl<V: Vocabulary> Fault<V> {
         of_family!(self, it => Brackets::of(&it.row().parameter))
     }
 
-    /// How the faults of a name are written, or all there are: `crash(before|after-effect|after-answer), conflict`.
+    /// How the faults of a name are written, or all there are:
+    /// `crash(before|after-effect|after-answer), conflict`.
     pub fn forms(of: Option<&str>) -> String {
         let mut forms: Vec<(&str, Option<Brackets>)> = Vec::new();
         for fault in Self::all_single().into_iter().filter(|fault| of.is_none_or(|of| of == fault.name())) {

@@ -54,7 +54,8 @@
 //! - Requests are read from method, URI and headers, never from bodies: S3 in path style only.
 //! - A fault for which [`Application::needs_world`] holds does nothing by itself: who puts the world together implements
 //!   [`Surroundings`], and without one such a call breaks.
-//! - Only one process is stopped at its seams, see `standstill`.
+//! - A process that stands still is held where it makes a call or reads an answer: what it has given to the runtime runs on
+//!   up to there.
 
 #![warn(clippy::too_many_lines)]
 

@@ -1,4 +1,5 @@
-//! What a table says of a fault: how it is written, which calls it is for, how long it lasts, how it is applied.
+//! What a table says of a fault: how it is written, which calls it is for, how long it lasts, how
+//! it is applied.
 
 use std::fmt;
 use std::time::Duration;
@@ -10,18 +11,20 @@ use crate::standstill::Stop;
 
 /// A family of faults: an enum whose table is [`Vocabulary::row`].
 ///
-/// The families of this crate are [`CallFault`](crate::CallFault), [`ProcessFault`](crate::ProcessFault),
-/// [`ClockFault`](crate::ClockFault), [`KubeFault`](crate::KubeFault) and [`S3Fault`](crate::S3Fault). A project brings one
-/// of its own for what its users and third parties do; one that has none uses [`Nobody`].
+/// The families of this crate are [`CallFault`](crate::CallFault),
+/// [`ProcessFault`](crate::ProcessFault), [`ClockFault`](crate::ClockFault),
+/// [`KubeFault`](crate::KubeFault) and [`S3Fault`](crate::S3Fault). A project brings one of its own
+/// for what its users and third parties do; one that has none uses [`Nobody`].
 pub trait Vocabulary: Copy + Eq + fmt::Debug + Send + Sync + 'static {
-    /// Every fault that is worth trying: those with words in their brackets for each word, those with a number for each
-    /// number that makes a difference.
+    /// Every fault that is worth trying: those with words in their brackets for each word, those
+    /// with a number for each number that makes a difference.
     fn all() -> Vec<Self>;
 
     /// The fault's row.
     fn row(self) -> Row<Self>;
 
-    /// What the server says that refuses a call in its own words, for a fault that is applied by [`Application::Answer`].
+    /// What the server says that refuses a call in its own words, for a fault that is applied by
+    /// [`Application::Answer`].
     fn answer(self, _call: &Call) -> Option<Answered> {
         None
     }
@@ -79,14 +82,16 @@ impl<F> Row<F> {
 
 /// What stands in a fault's brackets.
 ///
-/// `with` makes the fault with another number; words are found by going through [`Vocabulary::all`].
+/// `with` makes the fault with another number; words are found by going through
+/// [`Vocabulary::all`].
 #[derive(Clone, Debug)]
 pub enum Parameter<F> {
     /// There are none.
     None,
     /// One of a closed set of words.
     Word(&'static str),
-    /// A word that [`Vocabulary::all`] doesn't go through: `form` says what it is, such as `operation`.
+    /// A word that [`Vocabulary::all`] doesn't go through: `form` says what it is, such as
+    /// `operation`.
     Open {
         /// The word.
         word: &'static str,
@@ -240,7 +245,8 @@ impl Calls {
 pub enum Lasts {
     /// It is over with its call.
     ItsCall,
-    /// It meets no other call, but leaves something behind, or goes on for as long as its call does.
+    /// It meets no other call, but leaves something behind, or goes on for as long as its call
+    /// does.
     Beyond,
     /// It meets each call that comes within this time.
     For(Duration),
@@ -269,7 +275,8 @@ pub enum Application {
     Crash(CrashPoint),
     /// The server refuses in its own words, which are [`Vocabulary::answer`].
     Answer(Refusal),
-    /// The world lets it happen, see [`Surroundings`](crate::Surroundings); then the request goes on.
+    /// The world lets it happen, see [`Surroundings`](crate::Surroundings); then the request goes
+    /// on.
     World,
     /// The world lets it happen; then the server refuses in its own words.
     WorldThenAnswer,

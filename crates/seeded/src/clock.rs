@@ -5,7 +5,8 @@ use std::sync::Arc;
 use jiff::{SignedDuration, Timestamp};
 use tokio::time::Instant;
 
-/// A wall clock that follows tokio's clock: a fixed start, plus what has passed by that clock since.
+/// A wall clock that follows tokio's clock: a fixed start, plus what has passed by that clock
+/// since.
 #[derive(Clone, Debug)]
 pub struct VirtualClock {
     start: Timestamp,

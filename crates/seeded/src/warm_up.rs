@@ -7,11 +7,12 @@ use std::sync::Once;
 /// The future of a warm-up.
 type Draw = Pin<Box<dyn Future<Output = ()>>>;
 
-/// Uses each static that draws random numbers at its first use, once in a process: without it the first run of a process
-/// differs from the second.
+/// Uses each static that draws random numbers at its first use, once in a process: without it the
+/// first run of a process differs from the second.
 ///
-/// Those known are ahash's seeds, which a kube-runtime `Store` draws, the AWS SDK's retry buckets, and whatever the code
-/// under test keeps in a static. It runs on a seeded thread of its own, with a paused clock.
+/// Those known are ahash's seeds, which a kube-runtime `Store` draws, the AWS SDK's retry buckets,
+/// and whatever the code under test keeps in a static. It runs on a seeded thread of its own, with
+/// a paused clock.
 ///
 /// ```
 /// use seeded::{Seeded, WarmUp};

@@ -30,7 +30,8 @@ pub fn singles(undisturbed: &Outcome) -> Singles {
     let first_of_hands = first_about_claim(undisturbed);
     let begins = |fault| if is_by_hand(fault) { first_of_hands } else { undisturbed.before + 1 };
     for (number, fault) in plans::singles(undisturbed.undisturbed(), Fault::all_single(), begins) {
-        let at = lines.iter().find(|line| line.number == number);
+        // Calls are numbered from 1, in their order.
+        let at = usize::try_from(number).ok().and_then(|number| lines.get(number.checked_sub(1)?));
         if at.is_some_and(|line| is_beyond_proof(fault, &line.call)) {
             singles.limits += 1;
         } else {

@@ -79,12 +79,6 @@ mod tests {
         assert_eq!(line.parse::<Schedule>().map(|schedule| schedule.to_string()), Ok(line.to_owned()));
     }
 
-    #[test]
-    fn a_remark_is_not_read() {
-        let schedule: Schedule = "create 1 #17 hang -- the answer; is late".parse().expect("a schedule");
-        assert_eq!(schedule.to_string(), "create 1 #17 hang");
-    }
-
     #[rstest]
     #[case("", "`` is no seed")]
     #[case("creat 1", "no scenario `creat`; there are: ")]

@@ -1,5 +1,5 @@
-//! A controller as anybody would write one: each ConfigMap labelled `copy: "true"` has a copy in the bucket `copies`, which
-//! goes with it. Nothing in it knows that it is simulated.
+//! A controller as anybody would write one: each ConfigMap labelled `copy: "true"` has a copy in
+//! the bucket `copies`, which goes with it. Nothing in it knows that it is simulated.
 
 use std::sync::Arc;
 use std::time::Duration;

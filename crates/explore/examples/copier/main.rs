@@ -1,7 +1,8 @@
-//! Proves a controller that is not ours: a ConfigMap copier, crashed and cut off at every call that it makes.
+//! Proves a controller that is not ours: a ConfigMap copier, crashed and cut off at every call that
+//! it makes.
 //!
-//! `cargo run --release -p explore --example copier` prints the table; with `-- --copy-first` it has the copier's planted
-//! bug, which is found and shown with one fault.
+//! `cargo run --release -p explore --example copier` prints the table; with `-- --copy-first` it
+//! has the copier's planted bug, which is found and shown with one fault.
 
 mod controller;
 mod simulation;

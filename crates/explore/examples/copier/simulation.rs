@@ -11,7 +11,8 @@ use serde_json::json;
 
 use crate::controller::{self, Order};
 
-/// The copier in this order, its bucket, and a user who makes a ConfigMap, thinks better of it, and makes another one.
+/// The copier in this order, its bucket, and a user who makes a ConfigMap, thinks better of it, and
+/// makes another one.
 pub fn simulation(order: Order) -> Simulation {
     Simulation::seeded(7)
         .process(move |process: Process| async move {

@@ -9,7 +9,8 @@ use crate::row::{Application, Calls, Parameter, Row, Vocabulary};
 pub enum CallFault {
     /// The request never arrives: no effect, and the connection breaks.
     LostRequest,
-    /// The request is carried out, then the connection breaks. The caller sees exactly what it sees of [`CallFault::LostRequest`].
+    /// The request is carried out, then the connection breaks. The caller sees exactly what it sees
+    /// of [`CallFault::LostRequest`].
     LostAnswer,
     /// The request never arrives and no answer ever comes; only the caller's own deadline ends it.
     Hang,

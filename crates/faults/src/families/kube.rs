@@ -17,9 +17,11 @@ const WEBHOOK_TIMEOUT: Duration = Duration::from_secs(10);
 /// A fault of the Kubernetes API.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KubeFault {
-    /// A Kubernetes write is refused because a rival wrote first: 409, reason `Conflict`, not carried out.
+    /// A Kubernetes write is refused because a rival wrote first: 409, reason `Conflict`, not
+    /// carried out.
     Conflict,
-    /// A create finds its name taken by an object that was made a moment before: 409, reason `AlreadyExists`.
+    /// A create finds its name taken by an object that was made a moment before: 409, reason
+    /// `AlreadyExists`.
     AlreadyExists(Rival),
     /// A Kubernetes write is answered with 500, reason `InternalError`.
     ServerError(Applied),
@@ -30,24 +32,28 @@ pub enum KubeFault {
     },
     /// A Kubernetes write is refused by RBAC: 403, reason `Forbidden`.
     Forbidden,
-    /// A Kubernetes write is refused by an admission webhook that names no code of its own: 400, the API server's default.
+    /// A Kubernetes write is refused by an admission webhook that names no code of its own: 400,
+    /// the API server's default.
     Denied,
-    /// An admission webhook doesn't answer: ten seconds later 500, reason `InternalError`, not carried out.
+    /// An admission webhook doesn't answer: ten seconds later 500, reason `InternalError`, not
+    /// carried out.
     WebhookTimeout,
     /// Something can't be created because a ResourceQuota is used up: 403, reason `Forbidden`.
     QuotaExceeded,
-    /// Something can't be created because its namespace is going away: 403 with the cause `NamespaceTerminating`.
+    /// Something can't be created because its namespace is going away: 403 with the cause
+    /// `NamespaceTerminating`.
     NamespaceTerminating,
-    /// A GET or LIST is answered as the kind stood this many of its changes ago, own writes included, under that time's
-    /// version. A watch tells each event once this many further changes of its kind are stored, or five seconds late.
+    /// A GET or LIST is answered as the kind stood this many of its changes ago, own writes
+    /// included, under that time's version. A watch tells each event once this many further
+    /// changes of its kind are stored, or five seconds late.
     Stale {
         /// Changes that the answer is behind.
         changes: u32,
     },
     /// A LIST is answered as the kind stood half of its history ago, under that time's version.
     Rewind,
-    /// A watch gathers changes for five seconds and tells one for each object: an object added and deleted meanwhile is
-    /// never seen, one deleted and made again is modified.
+    /// A watch gathers changes for five seconds and tells one for each object: an object added and
+    /// deleted meanwhile is never seen, one deleted and made again is modified.
     Collapse,
     /// A watch ends where its first event would have come.
     WatchCut,
@@ -61,7 +67,8 @@ pub enum KubeFault {
     ExpiredContinue,
     /// A LIST is answered in reverse order.
     Shuffle,
-    /// From this write on the cluster's own controllers (garbage collector, namespace controller) do nothing for a minute.
+    /// From this write on the cluster's own controllers (garbage collector, namespace controller)
+    /// do nothing for a minute.
     GcLate,
 }
 
@@ -227,7 +234,8 @@ fn refusal(fault: KubeFault, call: &KubeCall) -> Option<Refused> {
     })
 }
 
-/// A create has no version to conflict on; what does conflict there is the booking of its namespace's quota.
+/// A create has no version to conflict on; what does conflict there is the booking of its
+/// namespace's quota.
 fn conflict_message(call: &KubeCall, object: &str) -> String {
     let object = match call.verb {
         KubeVerb::Create => "resourcequotas \"objects\"",

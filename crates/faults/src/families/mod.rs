@@ -1,6 +1,7 @@
 //! The families of faults: each is one table, which says of every fault all there is to know.
 //!
-//! A new fault is a variant of its family with a row in the table, and, if a server says something, with its answer.
+//! A new fault is a variant of its family with a row in the table, and, if a server says something,
+//! with its answer.
 
 mod call;
 mod clock;

@@ -11,14 +11,15 @@ use crate::words;
 pub enum ProcessFault {
     /// It dies at this point of the call.
     Crash(CrashPoint),
-    /// Right before the request is sent, it stands still for this long; then the request is sent, unless its deadline has
-    /// passed meanwhile.
+    /// Right before the request is sent, it stands still for this long; then the request is sent,
+    /// unless its deadline has passed meanwhile.
     Pause {
         /// Seconds that it stands still.
         seconds: u32,
     },
-    /// Right before the request is sent, it stands still, and a second process of its kind starts and does what there is to
-    /// do, until it rests. That one is killed, and the first goes on with its request.
+    /// Right before the request is sent, it stands still, and a second process of its kind starts
+    /// and does what there is to do, until it rests. That one is killed, and the first goes on
+    /// with its request.
     Twin,
 }
 

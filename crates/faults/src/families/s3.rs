@@ -21,25 +21,32 @@ pub enum S3Fault {
     SlowDown,
     /// The S3 store answers 403 `AccessDenied`, not carried out.
     AccessDenied,
-    /// An S3 HEAD request is answered with this status and, as HEAD is, without a body or an error code.
+    /// An S3 HEAD request is answered with this status and, as HEAD is, without a body or an error
+    /// code.
     Head(HeadStatus),
-    /// From this S3 call on, and for a minute, this operation is answered with 503 `ServiceUnavailable`, not carried out.
+    /// From this S3 call on, and for a minute, this operation is answered with 503
+    /// `ServiceUnavailable`, not carried out.
     VerbDown(S3Operation),
-    /// CreateBucket is answered with 409 `BucketAlreadyOwnedByYou`. There is such a bucket: if need be one is made, untagged.
+    /// CreateBucket is answered with 409 `BucketAlreadyOwnedByYou`. There is such a bucket: if need
+    /// be one is made, untagged.
     AlreadyOwned,
-    /// CreateBucket is answered with 409 `BucketAlreadyExists`. There is such a bucket: if need be another account's.
+    /// CreateBucket is answered with 409 `BucketAlreadyExists`. There is such a bucket: if need be
+    /// another account's.
     BucketExists,
-    /// CreateBucket is answered with 200 although there is such a bucket: if need be one is made, untagged.
+    /// CreateBucket is answered with 200 although there is such a bucket: if need be one is made,
+    /// untagged.
     OkOnExisting,
     /// DeleteObjects is answered with 200; in it the first key has an error of its own, and stays.
     PartialDelete,
-    /// Right before the call, a legal hold is put on the first object of the bucket, for the rest of the run.
+    /// Right before the call, a legal hold is put on the first object of the bucket, for the rest
+    /// of the run.
     Locked,
     /// Right before the call, an object and a multipart upload arrive in the bucket.
     LateWrite,
     /// Right before the call, the bucket is deleted by somebody else, with all that is in it.
     Vanish,
-    /// From this S3 call on, and for a minute, all of them are answered with 403 `InvalidAccessKeyId`.
+    /// From this S3 call on, and for a minute, all of them are answered with 403
+    /// `InvalidAccessKeyId`.
     CredentialsRevoked,
     /// The S3 store answers 403 `RequestTimeTooSkewed`, not carried out.
     ClockSkew,
@@ -49,7 +56,8 @@ pub enum S3Fault {
     ErrorIn200,
     /// The second half of the answer's XML document is missing, and nothing else tells.
     Truncated,
-    /// From this S3 call on, for the rest of the run, the store has no such feature: 501 `NotImplemented`.
+    /// From this S3 call on, for the rest of the run, the store has no such feature: 501
+    /// `NotImplemented`.
     NotImplemented(Feature),
 }
 
