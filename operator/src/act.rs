@@ -12,7 +12,9 @@ use crate::api::{BucketClaim, Claim, ClaimRef, FINALIZER, ObjectId, SecretConten
 use crate::cache::{SecretCache, Written};
 use crate::kubernetes::{self, CONTROLLER};
 use crate::observe::{Observer, upstream_failure};
-use crate::plan::{Act, Answer, Failure, PurgeEnd, Purged, SecretPatch, SecretRef, Stored, preconditions};
+use crate::plan::{
+    Act, Answer, Failure, Posted, PurgeEnd, Purged, SecretPatch, SecretRef, Step, Stored, preconditions,
+};
 use crate::upstream::Slice;
 
 /// Carries out effects.
@@ -26,48 +28,59 @@ impl Actor {
     /// Carries out one effect.
     pub(crate) async fn perform(&self, claim: &Claim, act: &Act) -> Answer {
         // In a box: it is as large as the largest of its arms.
-        Box::pin(self.try_perform(claim, act)).await.unwrap_or_else(Answer::Failed)
+        let answer = Box::pin(self.try_perform(claim, act)).await;
+        answer.unwrap_or_else(|failure| Answer::Failed(Step::Act(act.clone()), failure))
     }
 
     async fn try_perform(&self, claim: &Claim, act: &Act) -> Result<Answer, Failure> {
         let namespace = &self.observer.setting.operator_namespace;
-        match act {
-            Act::AddFinalizer(id) => self.patch_finalizers(claim, id, true).await,
-            Act::RemoveFinalizer(id) => self.patch_finalizers(claim, id, false).await,
-            Act::CreateRecord(record) => self.create(&record.content(namespace)).await,
-            Act::CreateBinding(binding) => self.create(&binding.content(namespace)).await,
-            Act::CreateConsumer(content) => self.create(content).await,
-            Act::Mint(facts) => self.create(&facts.content(namespace, Some(&new_secret_key()?))).await,
-            Act::Patch(patch) => self.patch(patch).await,
-            Act::Delete(secret) => self.delete(secret).await,
+        Ok(match act {
+            Act::AddFinalizer(id) => Answer::FinalizerAdded(self.patch_finalizers(claim, id, true).await?),
+            Act::RemoveFinalizer(id) => {
+                self.patch_finalizers(claim, id, false).await?;
+                Answer::FinalizerRemoved
+            }
+            Act::CreateRecord(record) => {
+                Answer::RecordPosted(record.clone(), self.create(&record.content(namespace)).await?)
+            }
+            Act::CreateBinding(binding) => Answer::BindingPosted(self.create(&binding.content(namespace)).await?),
+            Act::CreateConsumer(content) => Answer::ConsumerPosted(content.name.clone(), self.create(content).await?),
+            Act::Mint(facts) => {
+                let content = facts.content(namespace, Some(&new_secret_key()?));
+                Answer::CredentialPosted(facts.clone(), self.create(&content).await?)
+            }
+            Act::Patch(patch) => Answer::Patched(patch.change, self.patch(patch).await?),
+            Act::Delete(secret) => Answer::Deleted(secret.clone(), self.delete(secret).await?),
             Act::WriteStatus(id, status) => {
                 let status = serde_json::to_value(status).map_err(|error| Failure::Refused(error.to_string()))?;
-                self.patch_status(&claim.at, id, status).await
+                Answer::StatusWritten(self.patch_status(&claim.at, id, status).await?)
             }
-            Act::CreateBucket(target) => {
-                let answer = self.observer.upstream(target).await?.create(&target.bucket).await;
-                answer.map(Answer::Created).map_err(|error| upstream_failure(&error))
+            Act::CreateBucket(at) => {
+                let answer = self.observer.upstream(at).await?.create(&at.bucket).await;
+                Answer::BucketCreated(at.clone(), answer.map_err(|error| upstream_failure(&error))?)
             }
-            Act::Purge(target, most) => {
-                let slice = self.observer.upstream(target).await?.purge(&target.bucket, *most).await;
-                Ok(Answer::Purged(purged(slice)))
+            Act::Purge(at, most) => {
+                let slice = self.observer.upstream(at).await?.purge(&at.bucket, *most).await;
+                Answer::BucketPurged(at.clone(), *most, purged(slice))
             }
-            Act::DeleteBucket(target) => {
-                let answer = self.observer.upstream(target).await?.delete(&target.bucket).await;
-                answer.map(Answer::Deleted).map_err(|error| upstream_failure(&error))
+            Act::DeleteBucket(at) => {
+                let answer = self.observer.upstream(at).await?.delete(&at.bucket).await;
+                Answer::BucketDeleted(at.clone(), answer.map_err(|error| upstream_failure(&error))?)
             }
-            Act::TagBucket(target, tags) => {
-                let answer = self.observer.upstream(target).await?.tag(&target.bucket, tags).await;
-                answer.map(|()| Answer::Done).map_err(|error| upstream_failure(&error))
+            Act::TagBucket(at, tags) => {
+                let answer = self.observer.upstream(at).await?.tag(&at.bucket, tags).await;
+                answer.map_err(|error| upstream_failure(&error))?;
+                Answer::BucketTagged(at.clone(), tags.clone())
             }
-            Act::SetVersioning(target, versioning) => {
-                let answer = self.observer.upstream(target).await?.set_versioning(&target.bucket, *versioning).await;
-                answer.map(|()| Answer::Done).map_err(|error| upstream_failure(&error))
+            Act::SetVersioning(at, versioning) => {
+                let answer = self.observer.upstream(at).await?.set_versioning(&at.bucket, *versioning).await;
+                answer.map_err(|error| upstream_failure(&error))?;
+                Answer::VersioningSet(at.clone(), *versioning)
             }
-        }
+        })
     }
 
-    async fn patch_finalizers(&self, claim: &Claim, id: &ObjectId, present: bool) -> Result<Answer, Failure> {
+    async fn patch_finalizers(&self, claim: &Claim, id: &ObjectId, present: bool) -> Result<Box<Claim>, Failure> {
         let mut finalizers: Vec<&str> =
             claim.finalizers.iter().map(String::as_str).filter(|f| *f != FINALIZER).collect();
         if present {
@@ -80,7 +93,7 @@ impl Actor {
         self.claim_written(answer)
     }
 
-    async fn patch_status(&self, at: &ClaimRef, id: &ObjectId, status: Value) -> Result<Answer, Failure> {
+    async fn patch_status(&self, at: &ClaimRef, id: &ObjectId, status: Value) -> Result<Box<Claim>, Failure> {
         let mut patch = preconditions(id);
         patch.push(json!({ "op": "add", "path": "/status", "value": status }));
         let api: Api<BucketClaim> = Api::namespaced(self.client.clone(), &at.namespace);
@@ -88,40 +101,40 @@ impl Actor {
         self.claim_written(answer)
     }
 
-    fn claim_written(&self, answer: kube::Result<BucketClaim>) -> Result<Answer, Failure> {
+    fn claim_written(&self, answer: kube::Result<BucketClaim>) -> Result<Box<Claim>, Failure> {
         let raw = answer.map_err(|error| kubernetes::failure(&error))?;
         let claim = Claim::parse(&raw);
         // One whose last finalizer goes is gone with that, and no watch will supersede what is kept of it.
         if !claim.deleting || !claim.finalizers.is_empty() {
             self.written.wrote(raw);
         }
-        Ok(Answer::Claim(Some(Box::new(claim))))
+        Ok(Box::new(claim))
     }
 
-    async fn create(&self, content: &SecretContent) -> Result<Answer, Failure> {
+    async fn create(&self, content: &SecretContent) -> Result<Posted, Failure> {
         match self.secrets(&content.namespace).create(&post_params(), &content.to_secret()).await {
-            Err(kube::Error::Api(status)) if status.is_already_exists() => Ok(Answer::Exists),
-            answer => self.secret_written(answer),
+            Err(kube::Error::Api(status)) if status.is_already_exists() => Ok(Posted::NameTaken),
+            answer => self.secret_written(answer).map(Posted::Stored),
         }
     }
 
-    async fn patch(&self, patch: &SecretPatch) -> Result<Answer, Failure> {
+    async fn patch(&self, patch: &SecretPatch) -> Result<Stored, Failure> {
         let operations = serde_json::from_value(patch.json()).map_err(|error| Failure::Refused(error.to_string()))?;
         let body = Patch::Json::<()>(operations);
         let target = &patch.target;
         self.secret_written(self.secrets(&target.namespace).patch(&target.name, &patch_params(), &body).await)
     }
 
-    fn secret_written(&self, answer: kube::Result<Secret>) -> Result<Answer, Failure> {
+    fn secret_written(&self, answer: kube::Result<Secret>) -> Result<Stored, Failure> {
         let secret = Arc::new(answer.map_err(|error| kubernetes::failure(&error))?);
         self.cache(secret.metadata.namespace.as_deref().unwrap_or_default()).wrote(&secret);
-        Ok(Answer::Secret(Some(Stored(secret))))
+        Ok(Stored(secret))
     }
 
     /// Deletes a Secret of ours. One that is gone already is as good as deleted, and so is a consumer Secret that somebody's
     /// finalizer keeps: it is on its way, and holds nothing that has to go before something else may. An internal one that is kept
     /// goes on to open and to hold what it does, and is the answer.
-    pub(crate) async fn delete(&self, secret: &SecretRef) -> Result<Answer, Failure> {
+    pub(crate) async fn delete(&self, secret: &SecretRef) -> Result<Option<Stored>, Failure> {
         let version = secret.id.clone();
         let params = DeleteParams::default()
             .preconditions(Preconditions { uid: Some(version.uid), resource_version: Some(version.resource_version) });
@@ -133,10 +146,10 @@ impl Actor {
         let is_kept = |left: &Secret| self.is_internal(&secret.namespace) && !left.finalizers().is_empty();
         if let Some(kept) = left.filter(is_kept).map(Arc::new) {
             self.cache(&secret.namespace).wrote(&kept);
-            return Ok(Answer::Secret(Some(Stored(kept))));
+            return Ok(Some(Stored(kept)));
         }
         self.cache(&secret.namespace).deleted(secret);
-        Ok(Answer::Done)
+        Ok(None)
     }
 
     fn cache(&self, namespace: &str) -> &SecretCache {

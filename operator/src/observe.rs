@@ -9,7 +9,9 @@ use kube::{Api, Client};
 use crate::api::{BucketClaim, BucketRecord, Claim, ClaimRef, ClaimUid, wire};
 use crate::cache::{BackendCache, NamespaceCache, SecretCache};
 use crate::kubernetes;
-use crate::plan::{Answer, BackendSeen, Failure, Holder, Look, Setting, Stored, Target, View};
+use crate::plan::{
+    Answer, BackendSeen, BucketSeen, Cached, Failure, Holder, Look, Setting, Step, Stored, Target, VersioningSeen, View,
+};
 use crate::upstream::{Class, Upstream, UpstreamError, Upstreams};
 
 /// Where answers come from.
@@ -27,7 +29,7 @@ impl Observer {
     /// What the caches know of a claim.
     pub(crate) fn begin(&self, raw: &BucketClaim) -> View {
         let claim = Claim::parse(raw);
-        let own = self.internal.of_claim(&claim.uid);
+        let internal = self.internal.of_claim(&claim.uid);
         let bound = claim.status.bound_secret_name.clone();
         let mut consumers = self.consumers.of_claim(&claim.uid);
         // A UID is no secret, and whoever knows it can name it as an owner in a namespace of theirs.
@@ -36,20 +38,12 @@ impl Observer {
         for name in [Some(claim.consumer_secret.clone()), bound].into_iter().flatten() {
             consumers.extend(self.consumers.get(&claim.at.namespace, &name));
         }
-        let doubted = self.doubted(&claim);
-        let mut view = View::new(self.setting.clone(), claim, own, consumers);
-        view.doubted = doubted;
-        if view.claim.deleting {
-            // Deletion reads live throughout (spec §3.4).
-            view.own.clear();
-            view.consumers.clear();
-            view.doubted.clear();
-        }
-        view
+        let recheck = self.recheck(&claim);
+        View::new(self.setting.clone(), claim, Cached { internal, consumers, recheck })
     }
 
     /// Asks for what a live read missed of a claim's Secrets, though the watch has shown it.
-    fn doubted(&self, claim: &Claim) -> Vec<Look> {
+    fn recheck(&self, claim: &Claim) -> Vec<Look> {
         let internal = self.internal.missed_of(&claim.uid).into_iter().map(|(_, name)| Look::Internal(name));
         let consumers = self.consumers.missed_of(&claim.uid).into_iter();
         let consumers = consumers.filter(|(namespace, _)| *namespace == claim.at.namespace);
@@ -58,19 +52,25 @@ impl Observer {
 
     /// Answers one question.
     pub(crate) async fn answer(&self, claim: &Claim, look: &Look) -> Answer {
-        let answer = match look {
-            Look::Backend(name) => Ok(Answer::Backend(self.backend(&claim.at, name))),
-            Look::Holder(target) => Ok(Answer::Holder(self.holder(&claim.uid, target))),
-            Look::Claim => self.claim(&claim.at).await,
-            Look::Own => self.own(&claim.uid).await,
-            Look::Internal(name) => self.internal_secret(name).await,
-            Look::Consumer(name) => self.secret(&claim.at.namespace, name, &self.consumers).await,
-            Look::CredentialsFor(target) => self.credentials_for(target).await,
-            Look::Bucket(target) => self.bucket(target).await,
-            Look::Contents(target) => self.contents(target).await,
-            Look::Versioning(target) => self.versioning(target).await,
-        };
-        answer.unwrap_or_else(Answer::Failed)
+        let answer = self.try_answer(claim, look).await;
+        answer.unwrap_or_else(|failure| Answer::Failed(Step::Look(look.clone()), failure))
+    }
+
+    async fn try_answer(&self, claim: &Claim, look: &Look) -> Result<Answer, Failure> {
+        Ok(match look {
+            Look::Backend(name) => Answer::Backend(name.clone(), self.backend(&claim.at, name)),
+            Look::Holder(at) => Answer::Holder(at.clone(), self.holder(&claim.uid, at)),
+            Look::Claim => Answer::Claim(self.claim(&claim.at).await?),
+            Look::Own => Answer::Own(self.own(&claim.uid).await?),
+            Look::Internal(name) => Answer::Internal(name.clone(), self.internal_secret(name).await?),
+            Look::Consumer(name) => {
+                Answer::Consumer(name.clone(), self.secret(&claim.at.namespace, name, &self.consumers).await?)
+            }
+            Look::CredentialsFor(at) => Answer::CredentialsFor(at.clone(), self.credentials_for(at).await?),
+            Look::Bucket(at) => Answer::Bucket(at.clone(), self.bucket(at).await?),
+            Look::Contents(at) => Answer::Contents(at.clone(), self.contents(at).await?),
+            Look::Versioning(at) => Answer::Versioning(at.clone(), self.versioning(at).await?),
+        })
     }
 
     fn backend(&self, claim: &ClaimRef, name: &str) -> BackendSeen {
@@ -105,23 +105,23 @@ impl Observer {
             && !secret.text("backend").is_some_and(elsewhere)
     }
 
-    async fn claim(&self, at: &ClaimRef) -> Result<Answer, Failure> {
+    async fn claim(&self, at: &ClaimRef) -> Result<Option<Box<Claim>>, Failure> {
         let api: Api<BucketClaim> = Api::namespaced(self.client.clone(), &at.namespace);
         let claim = api.get_opt(&at.name).await.map_err(|error| kubernetes::failure(&error))?;
-        Ok(Answer::Claim(claim.map(|raw| Box::new(Claim::parse(&raw)))))
+        Ok(claim.map(|raw| Box::new(Claim::parse(&raw))))
     }
 
     /// LIST the internal Secrets that carry a claim's UID. A list from before what is known of them is no answer: it
     /// would have the claim go back.
-    pub(crate) async fn own(&self, uid: &ClaimUid) -> Result<Answer, Failure> {
+    pub(crate) async fn own(&self, uid: &ClaimUid) -> Result<Vec<Stored>, Failure> {
         let list = self.list(&format!("{}={}", wire::CLAIM_UID, wire::label_value(uid.as_str()))).await?;
         if self.internal.is_ahead_of(uid, list.metadata.resource_version.as_deref()) {
             return Err(Failure::Conflict);
         }
-        Ok(Answer::Secrets(self.found(list)))
+        Ok(self.found(list))
     }
 
-    async fn credentials_for(&self, target: &Target) -> Result<Answer, Failure> {
+    async fn credentials_for(&self, target: &Target) -> Result<Vec<Stored>, Failure> {
         let role = wire::Role::VirtualCredential.as_str();
         let bucket = wire::label_value(target.bucket.as_str());
         let list = self.list(&format!("{}={role},{}={bucket}", wire::ROLE, wire::BUCKET)).await?;
@@ -130,7 +130,7 @@ impl Observer {
         }
         let mut secrets = self.found(list);
         secrets.retain(|secret| self.is_key_to(secret, target));
-        Ok(Answer::Secrets(secrets))
+        Ok(secrets)
     }
 
     /// LIST internal Secrets. One that shows what we deleted since is no answer either.
@@ -148,11 +148,11 @@ impl Observer {
     }
 
     /// GET an internal Secret by name.
-    pub(crate) async fn internal_secret(&self, name: &str) -> Result<Answer, Failure> {
+    pub(crate) async fn internal_secret(&self, name: &str) -> Result<Option<Stored>, Failure> {
         self.secret(&self.setting.operator_namespace, name, &self.internal).await
     }
 
-    async fn secret(&self, namespace: &str, name: &str, cache: &SecretCache) -> Result<Answer, Failure> {
+    async fn secret(&self, namespace: &str, name: &str, cache: &SecretCache) -> Result<Option<Stored>, Failure> {
         let api: Api<Secret> = Api::namespaced(self.client.clone(), namespace);
         let secret = api.get_opt(name).await.map_err(|error| kubernetes::failure(&error))?;
         if cache.has_deleted(&secret) {
@@ -164,22 +164,22 @@ impl Observer {
             Some(secret) => cache.met(secret),
             None => cache.missed(namespace, name),
         }
-        Ok(Answer::Secret(secret.map(Stored)))
+        Ok(secret.map(Stored))
     }
 
-    async fn bucket(&self, target: &Target) -> Result<Answer, Failure> {
+    async fn bucket(&self, target: &Target) -> Result<BucketSeen, Failure> {
         let seen = self.upstream(target).await?.look(&target.bucket).await;
-        seen.map(Answer::Bucket).map_err(|error| upstream_failure(&error))
+        seen.map_err(|error| upstream_failure(&error))
     }
 
-    async fn contents(&self, target: &Target) -> Result<Answer, Failure> {
+    async fn contents(&self, target: &Target) -> Result<bool, Failure> {
         let empty = self.upstream(target).await?.is_empty(&target.bucket).await;
-        empty.map(Answer::Empty).map_err(|error| upstream_failure(&error))
+        empty.map_err(|error| upstream_failure(&error))
     }
 
-    async fn versioning(&self, target: &Target) -> Result<Answer, Failure> {
+    async fn versioning(&self, target: &Target) -> Result<VersioningSeen, Failure> {
         let seen = self.upstream(target).await?.versioning(&target.bucket).await;
-        seen.map(Answer::Versioning).map_err(|error| upstream_failure(&error))
+        seen.map_err(|error| upstream_failure(&error))
     }
 
     /// The client for a target, if its backend still has the endpoint that the plan was made for.

@@ -275,9 +275,9 @@ pub struct BucketClaimStatus {
 }
 
 impl BucketClaimStatus {
-    /// The generation of the last credential that this status told, unless that is no number of one.
-    pub fn told_generation(&self) -> Option<u64> {
-        self.rotation_generation.and_then(|told| u64::try_from(told).ok())
+    /// The generation of the last credential that this status showed, unless that is no number of one.
+    pub fn shown_generation(&self) -> Option<u64> {
+        self.rotation_generation.and_then(|shown| u64::try_from(shown).ok())
     }
 }
 

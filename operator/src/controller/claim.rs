@@ -18,20 +18,13 @@ use crate::api::BucketClaim;
 use crate::api::wire::Role;
 use crate::kubernetes;
 use crate::metrics::{ControllerMetrics, PassResult};
-use crate::plan::{
-    self, Act, Announcement, Answer, Change, Failure, Look, PurgeEnd, Purged, Rest, SecretPatch, Step, Then, View,
-};
+use crate::plan::{Act, Announcement, Answer, Change, Failure, Look, PurgeEnd, Purged, Step, Then, View};
 
-use super::answers::{Answers, Came};
+use super::converse::{CarryOut, converse};
 use super::feeds;
 use super::objects::Claim;
 use super::slots::{Slot, Slots};
 use super::{Shared, jittered};
-
-/// No pass is longer: a store or API server that contradicts itself must not keep a claim in one for ever. Reads of
-/// internal Secrets by name have a bound of their own: a deletion makes one for each generation, and goes on in its next pass.
-const MOST_STEPS: usize = 200;
-const MOST_READS_BY_NAME: usize = 10_000;
 
 struct Context {
     shared: Arc<Shared>,
@@ -112,66 +105,57 @@ async fn reconcile(claim: Arc<Claim>, context: Arc<Context>) -> Result<Action, I
     Ok(action)
 }
 
+/// Carries out the steps of one pass.
+struct Hands<'a, 'slot> {
+    context: &'a Context,
+    slot: &'a mut Slot<'slot>,
+}
+
+impl CarryOut<View> for Hands<'_, '_> {
+    async fn carry_out(&mut self, view: &View, step: &Step) -> Answer {
+        let context = self.context;
+        let answer = match step {
+            Step::Look(look) => context.waiting(step, self.slot, context.look(view, look)).await,
+            Step::Act(act) => context.waiting(step, self.slot, context.act(view, act)).await,
+            Step::Rest(_) => unreachable!("a pass that is at rest has ended"),
+        };
+        if let Answer::Failed(step, failure) = &answer {
+            tracing::warn!(%step, ?failure, "step failed");
+        }
+        answer
+    }
+}
+
 impl Context {
     async fn pass(&self, raw: &BucketClaim, mut slot: Slot<'_>) -> Then {
         let uid = raw.uid().unwrap_or_default();
-        let mut view = self.shared.observer.begin(raw);
-        let _under_way = self.shared.memory.begin(&uid, &view.claim.at);
-        self.shared.memory.looks.recall(&uid, &mut view, &self.shared.config);
-        let rest = self.converse(&mut view, &mut slot).await;
+        let view = self.shared.observer.begin(raw);
+        let _under_way = self.shared.memory.begin(&uid, &view.claim().at);
+        let remembered = self.shared.memory.looks.recall(&uid, &view, &self.shared.config);
+        let mut view = view.begin(remembered);
+        let mut hands = Hands { context: self, slot: &mut slot };
+        let rest = converse(&mut view, &self.shared.clock, &mut hands).await;
         self.shared.memory.looks.remember(&uid, &view, &rest, self.shared.config.resync_interval);
         for announcement in &rest.events {
             self.announce(raw, announcement).await;
         }
-        if let Some((record, _)) = view.holder.as_ref().filter(|_| rest.waits_for.is_none()) {
-            self.shared.wakes.stop_waiting(record.as_str(), &view.claim.at);
+        if let Some((record, _)) = view.holder().filter(|_| rest.waits_for.is_none()) {
+            self.shared.wakes.stop_waiting(record.as_str(), &view.claim().at);
         }
-        if let Some(deleted) = raw.metadata.deletion_timestamp.as_ref().filter(|_| view.released) {
+        if let Some(deleted) = raw.metadata.deletion_timestamp.as_ref().filter(|_| view.is_finalizer_removed()) {
             let took = self.shared.clock.now().duration_since(deleted.0);
-            self.shared.metrics.finalized(view.claim.deletion, Duration::try_from(took).unwrap_or_default());
+            self.shared.metrics.finalized(view.claim().deletion, Duration::try_from(took).unwrap_or_default());
         }
         rest.then
     }
 
-    /// Asks for the next step and takes it, until the step is to rest.
-    async fn converse(&self, view: &mut View, slot: &mut Slot<'_>) -> Rest {
-        let (mut steps, mut reads) = (0, 0);
-        let mut answers = Answers::begin();
-        while steps < MOST_STEPS && reads < MOST_READS_BY_NAME {
-            let step = plan::next(view, self.shared.clock.now());
-            let answer = match &step {
-                Step::Rest(rest) => return rest.clone(),
-                Step::Look(look) => self.waiting(&step, slot, self.look(view, look)).await,
-                Step::Act(act) => self.waiting(&step, slot, self.act(view, act)).await,
-            };
-            if let Answer::Failed(failure) = &answer {
-                tracing::warn!(%step, ?failure, "step failed");
-            }
-            match &step {
-                Step::Look(Look::Internal(_)) => reads += 1,
-                _ => steps += 1,
-            }
-            match answers.came() {
-                Came::Soon => view.learn(&step, answer),
-                Came::Slowly => view.learn_slow(&step, answer),
-                Came::Late => view.learn_late(&step, answer),
-            }
-        }
-        if view.claim.deleting && reads >= MOST_READS_BY_NAME {
-            tracing::info!(reads, "goes on in another pass");
-            return Rest { then: Then::After(Duration::ZERO), events: Vec::new(), waits_for: None };
-        }
-        tracing::error!(steps, reads, "the pass does not come to an end");
-        Rest { then: Then::Retry("the pass does not come to an end".to_owned()), events: Vec::new(), waits_for: None }
-    }
-
-    /// Takes a step: one that calls a store without the slot. Its client is had before, because that may take calls
-    /// to the API server.
+    /// Takes a step: one that calls a store without the slot. Its client is had before, because that
+    /// may take calls to the API server.
     async fn waiting(&self, step: &Step, slot: &mut Slot<'_>, answer: impl Future<Output = Answer>) -> Answer {
         let Some(target) = step.upstream() else { return answer.await };
         match self.shared.observer.upstream(target).await {
             Ok(_) => slot.aside(answer).await,
-            Err(failure) => Answer::Failed(failure),
+            Err(failure) => Answer::Failed(step.clone(), failure),
         }
     }
 
@@ -179,17 +163,17 @@ impl Context {
         let record = match look {
             Look::Holder(target) => Some(target.record().to_string()),
             // It may show the holder as well.
-            Look::Internal(name) if !view.claim.deleting && Role::of_internal(name) == Some(Role::BucketRecord) => {
+            Look::Internal(name) if !view.claim().deleting && Role::of_internal(name) == Some(Role::BucketRecord) => {
                 Some(name.clone())
             }
             _ => None,
         };
         if let Some(record) = record {
             // Before the look, so that no change falls between the two.
-            self.shared.wakes.wait_for(&record, &view.claim.at);
+            self.shared.wakes.wait_for(&record, &view.claim().at);
         }
-        let answer = self.shared.observer.answer(&view.claim, look).await;
-        if let (Look::Internal(_), Answer::Secret(Some(secret))) = (look, &answer) {
+        let answer = self.shared.observer.answer(view.claim(), look).await;
+        if let Answer::Internal(_, Some(secret)) = &answer {
             // Whoever holds the bucket may be gone, and the cache may not have the record.
             self.shared.orphans.in_the_way(secret);
         }
@@ -198,39 +182,37 @@ impl Context {
 
     async fn act(&self, view: &View, act: &Act) -> Answer {
         tracing::info!(step = %act, "acting");
-        let answer = self.shared.actor.perform(&view.claim, act).await;
-        if !view.claim.deleting {
-            self.shared.memory.pace.wrote(view.claim.uid.as_str(), Instant::now());
+        let answer = self.shared.actor.perform(view.claim(), act).await;
+        if !view.claim().deleting {
+            self.shared.memory.pace.wrote(view.claim().uid.as_str(), Instant::now());
         }
-        self.count(act, &answer);
-        match (act, &answer) {
+        self.count(&answer);
+        match &answer {
             // The watch will show it as the echo of our own write: whoever waits for the name is told here.
-            (Act::Delete(secret), Answer::Done) => self.shared.wakes.record_changed(&secret.name),
-            (Act::Patch(_), Answer::Failed(Failure::Kubernetes(_))) => {
-                self.shared.memory.unanswered(view.claim.at.clone());
+            Answer::Deleted(secret, None) => self.shared.wakes.record_changed(&secret.name),
+            Answer::Failed(Step::Act(Act::Patch(_)), Failure::Kubernetes(_)) => {
+                self.shared.memory.unanswered(view.claim().at.clone());
             }
-            (
-                Act::CreateBucket(_) | Act::TagBucket(..) | Act::SetVersioning(..) | Act::DeleteBucket(_),
-                Answer::Failed(Failure::Upstream(_)),
+            Answer::Failed(
+                Step::Act(Act::CreateBucket(_) | Act::TagBucket(..) | Act::SetVersioning(..) | Act::DeleteBucket(_)),
+                Failure::Upstream(_),
             )
-            | (Act::Purge(..), Answer::Purged(Purged { end: PurgeEnd::Failed(Failure::Upstream(_)), .. })) => {
+            | Answer::BucketPurged(_, _, Purged { end: PurgeEnd::Failed(Failure::Upstream(_)), .. }) => {
                 let deadline = self.shared.config.limits.timeout;
-                self.shared.memory.looks.unanswered(view.claim.uid.as_str(), deadline);
+                self.shared.memory.looks.unanswered(view.claim().uid.as_str(), deadline);
             }
             _ => {}
         }
         answer
     }
 
-    fn count(&self, act: &Act, answer: &Answer) {
-        match (act, answer) {
+    fn count(&self, answer: &Answer) {
+        match answer {
             // Of a backend that is gone no figure is shown.
-            (Act::Purge(target, _), Answer::Purged(purged))
-                if self.shared.observer.backends.get(&target.backend).is_some() =>
-            {
+            Answer::BucketPurged(target, _, purged) if self.shared.observer.backends.get(&target.backend).is_some() => {
                 self.shared.metrics.purged(&target.backend, purged.deleted);
             }
-            (Act::Patch(SecretPatch { change: Change::RaiseGeneration(trigger), .. }), Answer::Secret(_)) => {
+            Answer::Patched(Change::RaiseGeneration(trigger), _) => {
                 self.shared.metrics.rotated(*trigger);
             }
             _ => {}

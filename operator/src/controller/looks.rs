@@ -8,7 +8,7 @@ use parking_lot::Mutex;
 use tokio::time::Instant;
 
 use crate::api::Reason;
-use crate::plan::{self, Checked, LetGo, Rest, Target, View};
+use crate::plan::{self, Checked, LetGo, Remembered, Rest, Target, View};
 
 use super::{Config, jittered};
 
@@ -46,13 +46,14 @@ struct LookTime {
 }
 
 impl Looks {
-    /// Tells the view what earlier passes of this process saw. A claim that this process sees for the first time is
-    /// looked at within one interval, at once if its status tells of trouble: a hint, never a memory.
-    pub(super) fn recall(&self, uid: &str, view: &mut View, config: &Config) {
+    /// What earlier passes of this process saw, for a pass that is to begin. A claim that this process
+    /// sees for the first time is looked at within one interval, at once if its status tells of
+    /// trouble: a hint, never a memory.
+    pub(super) fn recall(&self, uid: &str, view: &View, config: &Config) -> Remembered {
         let mut looks = self.claims.lock();
         let look = looks.entry(uid.to_owned()).or_insert_with(|| {
             let troubled =
-                view.claim.status.conditions.iter().any(|c| c.type_ == "BucketCreated" && c.status == "False");
+                view.claim().status.conditions.iter().any(|c| c.type_ == "BucketCreated" && c.status == "False");
             let wait = if troubled { Duration::ZERO } else { config.resync_interval.mul_f64(fastrand::f64()) };
             let unanswered = may_be_under_way(view).then(|| self.began + config.limits.timeout);
             LookTime {
@@ -68,30 +69,33 @@ impl Looks {
         if look.missing_at.is_some() != tells_of_a_missing_bucket(view) {
             // Another operator saw something else: the store decides. Until it answers the status stands, or the two
             // would write it over each other's for ever.
-            look.missing_at = if look.missing_at.is_some() { None } else { plan::bucket_of(view) };
+            look.missing_at = if look.missing_at.is_some() { None } else { view.bucket_of_record() };
             look.due = Instant::now();
         }
-        view.missing_at.clone_from(&look.missing_at);
         let left = look.unanswered.map(|until| until.saturating_duration_since(Instant::now()));
-        view.unanswered = left.filter(|left| !left.is_zero());
-        view.look_due = look.due <= Instant::now();
-        view.let_go.clone_from(&look.let_go);
-        view.revoked_through = look.revoked_through.saturating_sub(ASKED_AGAIN);
-        view.revoked = look.revoked;
+        Remembered {
+            missing_at: look.missing_at.clone(),
+            unanswered: left.filter(|left| !left.is_zero()),
+            look_due: look.due <= Instant::now(),
+            let_go: look.let_go.clone(),
+            revoked_through: look.revoked_through.saturating_sub(ASKED_AGAIN),
+            revoked: look.revoked,
+        }
     }
 
     /// Takes in what a pass saw. A look that failed is repeated soon; one that had to wait stays due.
     pub(super) fn remember(&self, uid: &str, view: &View, rest: &Rest, interval: Duration) {
         let mut looks = self.claims.lock();
         if let Some(look) = looks.get_mut(uid) {
-            look.missing_at = plan::missing_at(view);
-            if view.claim.deleting {
-                look.let_go.clone_from(&view.let_go);
-                look.revoked_through = view.revoked_through;
-                look.revoked = if plan::tells_of_revocation(rest) { 0 } else { view.revoked };
+            let Remembered { missing_at, let_go, revoked_through, revoked, .. } = view.remembered();
+            look.missing_at = missing_at;
+            if view.claim().deleting {
+                look.let_go = let_go;
+                look.revoked_through = revoked_through;
+                look.revoked = if plan::tells_of_revocation(rest) { 0 } else { revoked };
             }
             let due = look.due <= Instant::now();
-            match view.checked {
+            match view.checked() {
                 Checked::No => {}
                 Checked::Failed => {
                     let wait = LOOK_AGAIN.saturating_mul(1 << look.failures.min(16)).min(interval);
@@ -129,14 +133,14 @@ impl Looks {
 
 fn tells_of_a_missing_bucket(view: &View) -> bool {
     let missing = Reason::BucketMissing.to_string();
-    view.claim.status.conditions.iter().any(|c| c.type_ == "BucketCreated" && c.reason == missing)
+    view.claim().status.conditions.iter().any(|c| c.type_ == "BucketCreated" && c.reason == missing)
 }
 
 /// Whether a process before this one may have died with a call under way that creates or deletes the bucket: it had begun
 /// with the claim, as the finalizer tells, which was never bound, was about to move, or was on its way out. Whatever its
 /// policy is now, it may have been another one then.
 fn may_be_under_way(view: &View) -> bool {
-    let never_bound = view.claim.status.bound_secret_name.is_none();
+    let never_bound = view.claim().status.bound_secret_name.is_none();
     let moving = view.records().count() > 1;
-    view.claim.has_finalizer() && (never_bound || moving || view.claim.deleting)
+    view.claim().has_finalizer() && (never_bound || moving || view.claim().deleting)
 }

@@ -1,9 +1,9 @@
 //! Wires watches to passes: what changed wakes exactly the objects that depend on it.
 
-mod answers;
 mod backend;
 mod backoff;
 mod claim;
+mod converse;
 mod feeds;
 mod gauges;
 mod looks;

@@ -20,10 +20,11 @@ use tracing::Instrument;
 
 use crate::api::{BucketClaim, ClaimRef, ClaimUid};
 use crate::kubernetes;
-use crate::plan::orphans::{Answer, Rest, Step, Sweep, owner};
-use crate::plan::{self, Failure, SecretRef, Stored};
+use crate::plan::orphans::{Sweep, SweepAnswer, SweepEnd, SweepStep, owner};
+use crate::plan::{Failure, SecretRef, Stored};
 
 use super::backoff::Backoff;
+use super::converse::{CarryOut, converse};
 use super::objects::Claim;
 use super::{Shared, jittered};
 
@@ -35,9 +36,6 @@ const DEBOUNCE: Duration = Duration::from_secs(2);
 
 /// When a pass over the claim that was under way is asked after again.
 const PASS_ENDS: Duration = Duration::from_secs(5);
-
-/// No sweep takes more steps.
-const MOST_STEPS: usize = 10_000;
 
 /// Page size of the list of all claims: each may have a quarter of a megabyte of annotations.
 const PAGE: u32 = 100;
@@ -123,7 +121,7 @@ struct Sweeper {
     suspects: BTreeMap<ClaimUid, Suspect>,
     /// Those that are being swept. What is learnt of them meanwhile is among the suspects.
     under_way: BTreeMap<ClaimUid, Suspect>,
-    sweeps: FuturesUnordered<BoxFuture<'static, (ClaimUid, Rest)>>,
+    sweeps: FuturesUnordered<BoxFuture<'static, (ClaimUid, SweepEnd)>>,
     backoff: Backoff,
     next_scan: Instant,
 }
@@ -229,28 +227,32 @@ impl Sweeper {
         let shared = self.shared.clone();
         let run = {
             let uid = uid.clone();
-            async move { (uid, converse(&shared, sweep).await) }
+            async move {
+                let mut sweep = sweep;
+                let end = converse(&mut sweep, &shared.clock, &mut Hands { shared: &shared }).await;
+                (uid, end)
+            }
         };
         self.sweeps.push(run.instrument(span).boxed());
         self.under_way.insert(uid, suspect);
     }
 
-    fn finish(&mut self, uid: ClaimUid, rest: Rest) {
+    fn finish(&mut self, uid: ClaimUid, rest: SweepEnd) {
         let Some(mut suspect) = self.under_way.remove(&uid) else { return };
         let now = Instant::now();
         match rest {
-            Rest::Done => {
+            SweepEnd::Done => {
                 // A credential without a record keeps others from the bucket too.
                 self.shared.wakes.all_waiting();
                 return self.backoff.reset(uid.as_str());
             }
-            Rest::Alive => return self.backoff.reset(uid.as_str()),
-            Rest::Held if self.shared.memory.is_under_way(uid.as_str()) => {
+            SweepEnd::Alive => return self.backoff.reset(uid.as_str()),
+            SweepEnd::Held if self.shared.memory.is_under_way(uid.as_str()) => {
                 suspect.alone_since = None;
                 suspect.due = now + PASS_ENDS;
             }
-            Rest::Held => suspect.due = *suspect.alone_since.get_or_insert(now) + self.shared.config.limits.timeout,
-            Rest::Retry(why) => {
+            SweepEnd::Held => suspect.due = *suspect.alone_since.get_or_insert(now) + self.shared.config.limits.timeout,
+            SweepEnd::Retry(why) => {
                 suspect.due = now + self.backoff.failed(uid.as_str());
                 tracing::warn!(claim_uid = uid.as_str(), why, "sweep failed, trying again later");
             }
@@ -268,63 +270,65 @@ impl Sweeper {
     }
 }
 
-/// Asks for the next step and takes it, until the step is to rest.
-async fn converse(shared: &Shared, mut sweep: Sweep) -> Rest {
-    for _ in 0..MOST_STEPS {
-        let step = sweep.next();
-        let answer = match &step {
-            Step::Rest(rest) => return rest.clone(),
-            Step::Claim(claim) => uid_of(shared, claim).await,
-            Step::Claims => is_listed(shared, sweep.uid()).await,
-            Step::Own => read(shared.observer.own(sweep.uid())).await,
-            Step::Internal(name) => read(shared.observer.internal_secret(name)).await,
-            Step::Delete(secret) => delete(shared, secret).await,
-        };
-        sweep.learn(&step, answer.unwrap_or_else(Answer::Failed));
+/// Carries out the steps of one sweep.
+struct Hands<'a> {
+    shared: &'a Shared,
+}
+
+impl CarryOut<Sweep> for Hands<'_> {
+    async fn carry_out(&mut self, sweep: &Sweep, step: &SweepStep) -> SweepAnswer {
+        let answer = self.try_carry_out(sweep, step).await;
+        answer.unwrap_or_else(|why| SweepAnswer::Failed(step.clone(), why))
     }
-    Rest::Retry("the sweep does not come to an end".to_owned())
+}
+
+impl Hands<'_> {
+    async fn try_carry_out(&self, sweep: &Sweep, step: &SweepStep) -> Result<SweepAnswer, String> {
+        let (shared, observer) = (self.shared, &self.shared.observer);
+        Ok(match step {
+            SweepStep::Claim(claim) => SweepAnswer::Claim(claim.clone(), uid_of(shared, claim).await?),
+            SweepStep::Claims => SweepAnswer::Claims(is_listed(shared, sweep.uid()).await?),
+            SweepStep::Own => SweepAnswer::Own(observer.own(sweep.uid()).await.map_err(describe)?),
+            SweepStep::Internal(name) => {
+                SweepAnswer::Internal(name.clone(), observer.internal_secret(name).await.map_err(describe)?)
+            }
+            SweepStep::Delete(secret) => SweepAnswer::Deleted(secret.clone(), delete(shared, secret).await?),
+        })
+    }
 }
 
 /// Only the object is asked for, not what it says: it counts also where it can't be decoded.
-async fn uid_of(shared: &Shared, claim: &ClaimRef) -> Result<Answer, String> {
+async fn uid_of(shared: &Shared, claim: &ClaimRef) -> Result<Option<ClaimUid>, String> {
     let api: Api<BucketClaim> = Api::namespaced(shared.client.clone(), &claim.namespace);
     match api.get_metadata(&claim.name).await {
-        Ok(live) => live.metadata.uid.map(|uid| Answer::Claim(Some(ClaimUid::new(uid)))).ok_or_else(no_uid),
-        Err(error) if kubernetes::is_absence_of(&error, &claim.name) => Ok(Answer::Claim(None)),
+        Ok(live) => live.metadata.uid.map(|uid| Some(ClaimUid::new(uid))).ok_or_else(no_uid),
+        Err(error) if kubernetes::is_absence_of(&error, &claim.name) => Ok(None),
         Err(error) => Err(kubernetes::describe(&error)),
     }
 }
 
-async fn is_listed(shared: &Shared, uid: &ClaimUid) -> Result<Answer, String> {
+async fn is_listed(shared: &Shared, uid: &ClaimUid) -> Result<bool, String> {
     let api: Api<BucketClaim> = Api::all(shared.client.clone());
     let mut params = ListParams::default().limit(PAGE);
     loop {
         let page = api.list_metadata(&params).await.map_err(|error| kubernetes::describe(&error))?;
         if page.items.iter().any(|claim| claim.metadata.uid.as_deref() == Some(uid.as_str())) {
-            return Ok(Answer::Claims(true));
+            return Ok(true);
         }
         match page.metadata.continue_.filter(|token| !token.is_empty()) {
             Some(token) => params = params.continue_token(&token),
-            None => return Ok(Answer::Claims(false)),
+            None => return Ok(false),
         }
     }
 }
 
-async fn read(answer: impl Future<Output = Result<plan::Answer, Failure>>) -> Result<Answer, String> {
-    match answer.await.map_err(describe)? {
-        plan::Answer::Secrets(secrets) => Ok(Answer::Secrets(secrets)),
-        plan::Answer::Secret(secret) => Ok(Answer::Secret(secret)),
-        other => Err(format!("the answer is about something else: {other:?}")),
+async fn delete(shared: &Shared, secret: &SecretRef) -> Result<Option<Stored>, String> {
+    let kept = shared.actor.delete(secret).await.map_err(describe)?;
+    if kept.is_none() {
+        tracing::info!(secret = secret.name, "deleted an orphan");
+        shared.wakes.record_changed(&secret.name);
     }
-}
-
-async fn delete(shared: &Shared, secret: &SecretRef) -> Result<Answer, String> {
-    if let plan::Answer::Secret(kept) = shared.actor.delete(secret).await.map_err(describe)? {
-        return Ok(Answer::Secret(kept));
-    }
-    tracing::info!(secret = secret.name, "deleted an orphan");
-    shared.wakes.record_changed(&secret.name);
-    Ok(Answer::Deleted)
+    Ok(kept)
 }
 
 fn no_uid() -> String {

@@ -1,80 +1,15 @@
-//! The answers that a view learns from: what steps found out and did, and Secrets as they were
-//! read.
+//! What a pass learns from: each answer carries the question that it answers, so that none can be
+//! taken for the answer to another.
 
 use std::collections::BTreeMap;
-use std::fmt;
 use std::sync::Arc;
 
-use k8s_openapi::api::core::v1::Secret;
+use crate::api::{Backend, BucketRecord, Claim, ClaimRef, CredentialFacts, Versioning};
 
-use crate::api::wire;
-use crate::api::{Backend, Claim, ClaimRef, ClaimUid, ObjectId, Versioning};
-
-use super::step::SecretRef;
-
-/// A Secret as it was read. Prints without its data.
-#[derive(Clone, PartialEq)]
-pub struct Stored(pub Arc<Secret>);
-
-impl Stored {
-    /// Name of the Secret.
-    pub fn name(&self) -> &str {
-        self.0.metadata.name.as_deref().unwrap_or_default()
-    }
-
-    /// The Secret, in the version that was read.
-    pub fn reference(&self) -> SecretRef {
-        SecretRef {
-            namespace: self.0.metadata.namespace.clone().unwrap_or_default(),
-            name: self.name().to_owned(),
-            id: ObjectId::of(self.0.as_ref()),
-        }
-    }
-
-    /// A label's value.
-    pub fn label(&self, key: &str) -> Option<&str> {
-        self.0.metadata.labels.as_ref()?.get(key).map(String::as_str)
-    }
-
-    /// The value of an annotation.
-    pub fn annotation(&self, key: &str) -> Option<&str> {
-        self.0.metadata.annotations.as_ref()?.get(key).map(String::as_str)
-    }
-
-    /// The claim that labels and annotations name: enough to wake that claim or to ask for it, and no more. An annotation
-    /// counts only as what its label was shortened from.
-    pub fn claim(&self) -> Option<ClaimRef> {
-        let whole = |key: &str| {
-            let label = self.label(key);
-            let fits = |long: &&str| label.is_none_or(|label| wire::label_value(long) == label);
-            self.annotation(key).filter(fits).or(label).map(str::to_owned)
-        };
-        Some(ClaimRef { namespace: whole(wire::CLAIM_NAMESPACE)?, name: whole(wire::CLAIM_NAME)? })
-    }
-
-    /// The finalizers that keep it although it is deleted; none of them is the operator's.
-    pub fn kept_by(&self) -> Option<String> {
-        let metadata = &self.0.metadata;
-        metadata.deletion_timestamp.as_ref().map(|_| metadata.finalizers.as_deref().unwrap_or_default().join(", "))
-    }
-
-    /// A data field as text.
-    pub fn text(&self, key: &str) -> Option<&str> {
-        std::str::from_utf8(&self.0.data.as_ref()?.get(key)?.0).ok()
-    }
-
-    /// Whether the controller owner reference has this UID: what makes a consumer Secret ours (spec §2).
-    pub fn is_controlled_by(&self, uid: &ClaimUid) -> bool {
-        let owners = self.0.metadata.owner_references.as_deref().unwrap_or_default();
-        owners.iter().any(|owner| owner.controller == Some(true) && owner.uid == uid.as_str())
-    }
-}
-
-impl fmt::Debug for Stored {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:?}", self.reference())
-    }
-}
+use super::patch::Change;
+use super::secret::{SecretRef, Stored};
+use super::step::{Look, Step};
+use super::target::Target;
 
 /// A backend, as the cache has it.
 #[derive(Clone, Debug, PartialEq)]
@@ -202,35 +137,100 @@ pub enum Failure {
     NoUpstream(String),
 }
 
-/// What a step found out or did.
+/// What a step found out or did, together with what was asked or done.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Answer {
-    /// To [`Look::Backend`](super::Look::Backend).
-    Backend(BackendSeen),
-    /// To [`Look::Holder`](super::Look::Holder).
-    Holder(Holder),
-    /// The claim as it is stored now; `None` = gone.
+    /// To [`Look::Backend`]: the backend of this name.
+    Backend(String, BackendSeen),
+    /// To [`Look::Holder`]: who holds this bucket.
+    Holder(Target, Holder),
+    /// To [`Look::Claim`]: the claim as it is stored now; `None` = gone.
     Claim(Option<Box<Claim>>),
-    /// Internal Secrets.
-    Secrets(Vec<Stored>),
-    /// A Secret as it is stored now; `None` = gone, or never was.
-    Secret(Option<Stored>),
-    /// To [`Look::Bucket`](super::Look::Bucket).
-    Bucket(BucketSeen),
-    /// To [`Look::Contents`](super::Look::Contents): whether the bucket is empty.
-    Empty(bool),
-    /// To [`Look::Versioning`](super::Look::Versioning).
-    Versioning(VersioningSeen),
-    /// To [`Act::CreateBucket`](super::Act::CreateBucket).
-    Created(CreateAnswer),
-    /// To [`Act::Purge`](super::Act::Purge).
-    Purged(Purged),
-    /// To [`Act::DeleteBucket`](super::Act::DeleteBucket).
-    Deleted(DeleteAnswer),
-    /// A POST found the name taken.
-    Exists,
-    /// Done; there is nothing more to say.
-    Done,
-    /// Not done.
-    Failed(Failure),
+    /// To [`Look::Own`]: every internal Secret that carries the claim's UID.
+    Own(Vec<Stored>),
+    /// To [`Look::Internal`]: the Secret of this name; `None` = gone, or never was.
+    Internal(String, Option<Stored>),
+    /// To [`Look::Consumer`]: the Secret of this name; `None` = gone, or never was.
+    Consumer(String, Option<Stored>),
+    /// To [`Look::CredentialsFor`]: the credentials for this bucket, whoever's.
+    CredentialsFor(Target, Vec<Stored>),
+    /// To [`Look::Bucket`].
+    Bucket(Target, BucketSeen),
+    /// To [`Look::Contents`]: whether the bucket is empty.
+    Contents(Target, bool),
+    /// To [`Look::Versioning`].
+    Versioning(Target, VersioningSeen),
+    /// The finalizer is on, and the claim is this.
+    FinalizerAdded(Box<Claim>),
+    /// The finalizer is off.
+    FinalizerRemoved,
+    /// The status is written, and the claim is this.
+    StatusWritten(Box<Claim>),
+    /// To the POST of a bucket record.
+    RecordPosted(BucketRecord, Posted),
+    /// To the POST of a credential.
+    CredentialPosted(CredentialFacts, Posted),
+    /// To the POST of the consumer Secret of this name.
+    ConsumerPosted(String, Posted),
+    /// To the POST of the anonymous binding.
+    BindingPosted(Posted),
+    /// A Secret is patched, and is this by now.
+    Patched(Change, Stored),
+    /// A Secret is deleted, or was gone; `Some` = somebody's finalizer keeps it, as it is by now.
+    Deleted(SecretRef, Option<Stored>),
+    /// To CreateBucket.
+    BucketCreated(Target, CreateAnswer),
+    /// To PutBucketTagging with these tags: done.
+    BucketTagged(Target, BTreeMap<String, String>),
+    /// To PutBucketVersioning: done.
+    VersioningSet(Target, Versioning),
+    /// A slice of emptying, of at most so many objects.
+    BucketPurged(Target, u32, Purged),
+    /// To DeleteBucket.
+    BucketDeleted(Target, DeleteAnswer),
+    /// The step was not done, or whether it was done is unknown.
+    Failed(Step, Failure),
+}
+
+impl Answer {
+    /// The question that this answers; `None` for effects, and for what failed.
+    pub(super) fn question(&self) -> Option<Look> {
+        match self {
+            Self::Backend(name, _) => Some(Look::Backend(name.clone())),
+            Self::Holder(at, _) => Some(Look::Holder(at.clone())),
+            Self::Claim(_) => Some(Look::Claim),
+            Self::Own(_) => Some(Look::Own),
+            Self::Internal(name, _) => Some(Look::Internal(name.clone())),
+            Self::Consumer(name, _) => Some(Look::Consumer(name.clone())),
+            Self::CredentialsFor(at, _) => Some(Look::CredentialsFor(at.clone())),
+            Self::Bucket(at, _) => Some(Look::Bucket(at.clone())),
+            Self::Contents(at, _) => Some(Look::Contents(at.clone())),
+            Self::Versioning(at, _) => Some(Look::Versioning(at.clone())),
+            Self::Failed(Step::Look(look), _) => Some(look.clone()),
+            Self::FinalizerAdded(_)
+            | Self::FinalizerRemoved
+            | Self::StatusWritten(_)
+            | Self::RecordPosted(..)
+            | Self::CredentialPosted(..)
+            | Self::ConsumerPosted(..)
+            | Self::BindingPosted(_)
+            | Self::Patched(..)
+            | Self::Deleted(..)
+            | Self::BucketCreated(..)
+            | Self::BucketTagged(..)
+            | Self::VersioningSet(..)
+            | Self::BucketPurged(..)
+            | Self::BucketDeleted(..)
+            | Self::Failed(..) => None,
+        }
+    }
+}
+
+/// What a POST of a Secret came to.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Posted {
+    /// It is stored.
+    Stored(Stored),
+    /// The name is taken; by what, the answer does not say.
+    NameTaken,
 }

@@ -11,117 +11,175 @@
 //! - Planning again right after resting gives rest again.
 //! - A refusal is a verdict with a reason ([`Stop`]), not an error.
 
+mod aim;
 mod answer;
 pub mod backend;
 mod bind;
 mod bucket;
-mod credentials;
+mod cause;
+mod consumer;
+mod conversation;
 mod delete;
-mod learn;
+mod halt;
+mod hold;
+mod key;
 mod moves;
 pub mod orphans;
-mod own;
-mod records;
+mod ownership;
+mod patch;
+mod public;
 mod removal;
-mod repair;
 mod rotation;
+mod secret;
 mod status;
 mod step;
+mod stop;
+mod target;
 #[cfg(test)]
 mod tests;
 mod view;
+mod write;
+
+use std::ops::ControlFlow;
+use std::time::Duration;
 
 use k8s_openapi::jiff::Timestamp;
 
-use crate::api::Reason;
-
 pub use answer::{
-    Answer, BackendSeen, BucketSeen, Checked, CreateAnswer, DeleteAnswer, Failure, Holder, PurgeEnd, Purged, Stored,
+    Answer, BackendSeen, BucketSeen, Checked, CreateAnswer, DeleteAnswer, Failure, Holder, Posted, PurgeEnd, Purged,
     VersioningSeen,
 };
-pub use own::Own;
-pub use records::{bucket_of, missing_at};
-pub(crate) use repair::preconditions;
-pub use repair::{Change, SecretPatch, Trigger};
+pub use conversation::{Arrival, Bound, Conversation};
+pub(crate) use patch::preconditions;
+pub use patch::{Change, SecretPatch, Trigger};
+pub use secret::{SecretRef, Stored};
 pub(crate) use status::tells_of_revocation;
-pub use step::{Act, Announcement, Concern, Look, Rest, SecretRef, Step, Stop, Target, Then};
-pub use view::{LetGo, Setting, View};
+pub use step::{Act, Announcement, Look, Rest, Step, Then};
+pub use target::Target;
+pub use view::{Cached, LetGo, Remembered, Setting, View};
 
-use step::Halt;
+use cause::{Cause, DeletionCause, StepCause};
+use halt::Halt;
+use stop::{Concern, Stop};
+use view::Trouble;
+
+/// No pass is longer. Reads of internal Secrets by name have a bound of their own: a deletion makes one
+/// for each generation, and goes on in its next pass.
+const MOST_STEPS: usize = 200;
+const MOST_READS_BY_NAME: usize = 10_000;
 
 /// The next step of a pass.
 pub fn next(view: &View, now: Timestamp) -> Step {
-    if let Some((step, failure)) = &view.failure {
-        return after_failure(view, step, failure, now);
+    match view.trouble() {
+        None => {}
+        Some(Trouble::Stale) => return retry("what was read is not what there is"),
+        Some(Trouble::Failed(step, failure)) => return after_failure(view, step, failure, now),
     }
-    if view.outdated {
-        return stale("what was read is not what there is");
-    }
-    let walk = if view.claim.deleting { delete::walk(view) } else { bind::walk(view, now) };
+    let walk = if view.claim().deleting { delete::walk(view) } else { bind::walk(view, now) };
     match walk {
-        Ok(settled) => status::conclude(view, settled.impaired.as_ref(), settled.wake, now),
+        Ok(outcome) => status::conclude(view, outcome.impaired.as_ref(), outcome.wake, now),
         Err(Halt::Do(step)) => *step,
         Err(Halt::Stop(stop)) => status::conclude(view, Some(&stop), None, now),
         Err(Halt::Wait(time)) => rest(Then::Wait(time)),
-        Err(Halt::Stale(why)) => stale(why),
+        Err(Halt::Stale(why)) => retry(why),
     }
 }
 
-/// What the API server did not do leaves no trace in the status, unless it refuses for good: the caches and the
-/// next pass tell the truth. What the store did not do is told.
+impl Conversation for View {
+    type Step = Step;
+    type Answer = Answer;
+    type End = Rest;
+
+    fn most(bound: Bound) -> usize {
+        match bound {
+            Bound::Steps => MOST_STEPS,
+            Bound::ReadsByName => MOST_READS_BY_NAME,
+        }
+    }
+
+    fn bound(step: &Step) -> Bound {
+        if let Step::Look(Look::Internal(_)) = step { Bound::ReadsByName } else { Bound::Steps }
+    }
+
+    fn next(&self, now: Timestamp) -> ControlFlow<Rest, Step> {
+        match next(self, now) {
+            Step::Rest(rest) => ControlFlow::Break(rest),
+            step @ (Step::Look(_) | Step::Act(_)) => ControlFlow::Continue(step),
+        }
+    }
+
+    fn learn(&mut self, answer: Answer, arrival: Arrival) {
+        match arrival {
+            Arrival::Prompt => self.learn(answer),
+            Arrival::Slow => self.learn_slow(answer),
+            Arrival::Late => self.learn_late(answer),
+        }
+    }
+
+    fn cut_short(&self, bound: Bound) -> Rest {
+        let then = match bound {
+            Bound::ReadsByName if self.claim().deleting => Then::After(Duration::ZERO),
+            Bound::Steps | Bound::ReadsByName => Then::Retry("the pass does not come to an end".to_owned()),
+        };
+        Rest { then, events: Vec::new(), waits_for: None }
+    }
+}
+
+/// What the API server did not do leaves no trace in the status, unless it refuses for good: the caches
+/// and the next pass tell the truth. What the store did not do is told.
 fn after_failure(view: &View, step: &Step, failure: &Failure, now: Timestamp) -> Step {
-    let concerns = match step {
-        // The bucket that is to go says nothing about itself any more.
-        _ if view.claim.deleting => Concern::Ready,
-        Step::Act(Act::Mint(_) | Act::CreateConsumer(_)) => Concern::Credentials,
-        // The bucket that the claim is bound to is there, whatever becomes of the one that it is to move to.
-        _ if view.was_bound() => Concern::Ready,
-        Step::Look(Look::Bucket(_) | Look::Contents(_))
-        | Step::Act(Act::CreateBucket(_) | Act::TagBucket(..) | Act::SetVersioning(..)) => Concern::Bucket,
-        _ => Concern::Ready,
-    };
-    let stop = match failure {
-        Failure::Conflict => return stale("what was read is old"),
+    let deleting = view.claim().deleting;
+    let cause = match failure {
+        Failure::Conflict => return retry("what was read is old"),
         Failure::Kubernetes(why) => return retry(why),
         // Expected: the namespace's deletion reaches the claim next (spec §3.4).
         Failure::NamespaceTerminating if !is_internal(view, step) => return rest(Then::AwaitChange),
         Failure::NamespaceTerminating => {
-            let namespace = &view.setting.operator_namespace;
-            refused(concerns, format!("can't {step}: namespace {namespace} is being deleted, or gone"))
+            let namespace = view.setting().operator_namespace.clone();
+            StepCause::NamespaceTerminating { step: step.to_string(), namespace }.into()
         }
         Failure::Refused(_) if matches!(step, Step::Act(Act::WriteStatus(..))) => return rest(Then::AwaitChange),
-        Failure::Upstream(why) | Failure::NoUpstream(why) if view.claim.deleting => {
-            Stop::failed(concerns, format!("{why}; {}", removal::WAY_OUT))
+        Failure::Upstream(why) | Failure::NoUpstream(why) if deleting => {
+            DeletionCause::StoreFailed { why: why.clone() }.into()
         }
-        Failure::Upstream(why) | Failure::NoUpstream(why) => Stop::failed(concerns, why),
+        Failure::Upstream(why) | Failure::NoUpstream(why) => StepCause::StoreFailed { why: why.clone() }.into(),
         // Permission and ability: no retry loop, looked at again when something changes (spec §3.5).
-        Failure::Refused(why) => refused(concerns, format!("can't {step}: {why}")),
-        Failure::UpstreamDenied(why) => denied(view, concerns, why.clone()),
-        Failure::Unsupported => denied(view, concerns, format!("can't {step}: the store does not implement it")),
+        Failure::Refused(why) => StepCause::Refused { step: step.to_string(), why: why.clone() }.into(),
+        // The store refuses for good: a deletion says how it can be got out of.
+        Failure::UpstreamDenied(why) if deleting => DeletionCause::Denied { why: why.clone() }.into(),
+        Failure::UpstreamDenied(why) => StepCause::StoreDenied { why: why.clone() }.into(),
+        Failure::Unsupported if deleting => {
+            DeletionCause::Denied { why: StepCause::unsupported(step).to_string() }.into()
+        }
+        Failure::Unsupported => StepCause::unsupported(step).into(),
     };
-    status::conclude(view, Some(&stop), None, now)
+    let cause: Cause = cause;
+    status::conclude(view, Some(&Stop::new(cause).about(concern(view, step))), None, now)
+}
+
+/// The condition that a step is about, if it fails.
+fn concern(view: &View, step: &Step) -> Concern {
+    // The bucket that is to go says nothing about itself any more.
+    if view.claim().deleting {
+        return Concern::Ready;
+    }
+    match step {
+        Step::Act(Act::Mint(_) | Act::CreateConsumer(_)) => Concern::Credentials,
+        // The bucket that the claim is bound to is there, whatever becomes of the one that it is to move to.
+        Step::Look(_) | Step::Act(_) | Step::Rest(_) if view.was_bound() => Concern::Ready,
+        Step::Look(Look::Bucket(_) | Look::Contents(_))
+        | Step::Act(Act::CreateBucket(_) | Act::TagBucket(..) | Act::SetVersioning(..)) => Concern::Bucket,
+        Step::Look(_) | Step::Act(_) | Step::Rest(_) => Concern::Ready,
+    }
 }
 
 /// Whether a step writes to the operator's own namespace, and not to the claim's.
 fn is_internal(view: &View, step: &Step) -> bool {
     match step {
         Step::Act(Act::CreateRecord(_) | Act::Mint(_) | Act::CreateBinding(_)) => true,
-        Step::Act(Act::Patch(patch)) => patch.target.namespace == view.setting.operator_namespace,
-        _ => false,
+        Step::Act(Act::Patch(patch)) => patch.target.namespace == view.setting().operator_namespace,
+        Step::Look(_) | Step::Act(_) | Step::Rest(_) => false,
     }
-}
-
-/// The store refuses for good: a deletion says how it can be got out of.
-fn denied(view: &View, concerns: Concern, why: String) -> Stop {
-    if view.claim.deleting { removal::blocked(&why) } else { refused(concerns, why) }
-}
-
-fn refused(concerns: Concern, why: String) -> Stop {
-    Stop::refused(Reason::BackendError, concerns, why)
-}
-
-fn stale(why: &str) -> Step {
-    retry(why)
 }
 
 fn retry(why: &str) -> Step {

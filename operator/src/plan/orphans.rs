@@ -1,26 +1,32 @@
 //! Internal Secrets whose claim is no more: finalizer stripped by hand, a late second operator, a restored backup
 //! (spec §3.4).
 //!
-//! A sweep is a conversation about one claim UID, as a pass is about a claim: [`Sweep::next`] names a step, the sweep
-//! learns the answer. A UID that is gone never comes back, so what was proved once stays true. Buckets are not spoken
+//! A sweep is a conversation about one claim UID, as a pass is about a claim. A UID that is gone never comes back, so what was proved once stays true. Buckets are not spoken
 //! of: they are retained.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
+use std::ops::ControlFlow;
+
+use k8s_openapi::jiff::Timestamp;
 
 use crate::api::wire::{self, Role};
 use crate::api::{AccessKeyId, AnonymousBinding, BucketRecord, ClaimRef, ClaimUid};
 
-use super::answer::Stored;
-use super::step::{SecretRef, Stop};
+use super::cause::SecretCause;
+use super::conversation::{Arrival, Bound, Conversation};
+use super::secret::{SecretRef, Stored};
 
 /// How far below a record's generation credentials are searched by name: more live at once only if somebody made
 /// them.
 const SEARCHED: u64 = 1000;
 
-/// The next step of a sweep.
+/// No sweep takes more steps, nor reads more Secrets by name.
+const MOST_STEPS: usize = 10_000;
+
+/// A step of a sweep.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Step {
+pub enum SweepStep {
     /// GET the claim of this name: which UID does it have?
     Claim(ClaimRef),
     /// LIST the claims of all namespaces: is the UID among them?
@@ -31,13 +37,11 @@ pub enum Step {
     Internal(String),
     /// DELETE a Secret. One that somebody's finalizer keeps is the answer.
     Delete(SecretRef),
-    /// The sweep is over.
-    Rest(Rest),
 }
 
 /// The end of a sweep.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Rest {
+pub enum SweepEnd {
     /// Nothing of the UID is left.
     Done,
     /// The claim lives.
@@ -48,21 +52,21 @@ pub enum Rest {
     Retry(String),
 }
 
-/// What a step found out or did.
+/// What a step found out or did, together with what was asked or done.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Answer {
-    /// The UID of the claim; `None` = there is none of that name.
-    Claim(Option<ClaimUid>),
+pub enum SweepAnswer {
+    /// The UID of the claim of this name; `None` = there is none.
+    Claim(ClaimRef, Option<ClaimUid>),
     /// Whether any claim has the UID.
     Claims(bool),
-    /// Internal Secrets.
-    Secrets(Vec<Stored>),
-    /// An internal Secret as it is now; `None` = there is none of that name.
-    Secret(Option<Stored>),
-    /// The Secret is deleted.
-    Deleted,
+    /// The internal Secrets that carry the UID.
+    Own(Vec<Stored>),
+    /// The internal Secret of this name as it is now; `None` = there is none.
+    Internal(String, Option<Stored>),
+    /// A Secret is deleted, or was gone; `Some` = somebody's finalizer keeps it, as it is by now.
+    Deleted(SecretRef, Option<Stored>),
     /// An error, which is never absence. Says what.
-    Failed(String),
+    Failed(SweepStep, String),
 }
 
 /// What a sweep knows so far.
@@ -119,88 +123,88 @@ impl Sweep {
         &self.uid
     }
 
-    /// The next step: the claim is asked for, then its Secrets are read, then the claim is asked for once more, then public
-    /// access goes, then credentials, then the record.
-    pub fn next(&self) -> Step {
+    /// The claim is asked for, then its Secrets are read, then the claim is asked for once more, then
+    /// public access goes, then credentials, then the record.
+    fn step(&self) -> ControlFlow<SweepEnd, SweepStep> {
         if let Some(why) = &self.failure {
-            return Step::Rest(Rest::Retry(why.clone()));
+            return ControlFlow::Break(SweepEnd::Retry(why.clone()));
         }
         if self.alive {
-            return Step::Rest(Rest::Alive);
+            return ControlFlow::Break(SweepEnd::Alive);
         }
         if let Some(step) = self.ask(1) {
-            return step;
+            return ControlFlow::Continue(step);
         }
         if !self.listed {
-            return Step::Own;
+            return ControlFlow::Continue(SweepStep::Own);
         }
         if let Some(name) = self.unread.first() {
-            return Step::Internal(name.clone());
+            return ControlFlow::Continue(SweepStep::Internal(name.clone()));
         }
         if self.own.is_empty() {
-            return Step::Rest(Rest::Done);
+            return ControlFlow::Break(SweepEnd::Done);
         }
         // The first answer may be of the server's past, from before the claim was made. The Secrets were made after it.
-        self.ask(2).unwrap_or_else(|| self.remove())
+        self.ask(2).map_or_else(|| self.remove(), ControlFlow::Continue)
     }
 
     /// What is to be asked so that the claim was asked for so many times.
-    fn ask(&self, times: u8) -> Option<Step> {
-        let claim = self.claims.iter().find(|(_, asked)| **asked < times).map(|(claim, _)| Step::Claim(claim.clone()));
-        claim.or_else(|| (!self.recorded && self.claims_listed < times).then_some(Step::Claims))
+    fn ask(&self, times: u8) -> Option<SweepStep> {
+        let unasked = self.claims.iter().find(|(_, asked)| **asked < times);
+        let claim = unasked.map(|(claim, _)| SweepStep::Claim(claim.clone()));
+        claim.or_else(|| (!self.recorded && self.claims_listed < times).then_some(SweepStep::Claims))
     }
 
-    fn remove(&self) -> Step {
+    fn remove(&self) -> ControlFlow<SweepEnd, SweepStep> {
         let of = |role| self.own.values().filter(move |secret| Role::of_internal(secret.name()) == Some(role));
         let mut open = of(Role::AnonymousBinding).chain(of(Role::VirtualCredential));
         if let Some(secret) = open.find(|secret| secret.kept_by().is_none()) {
-            return Step::Delete(secret.reference());
+            return ControlFlow::Continue(SweepStep::Delete(secret.reference()));
         }
         if let Some((secret, finalizers)) = self.own.values().find_map(|secret| Some((secret, secret.kept_by()?))) {
-            return Step::Rest(Rest::Retry(Stop::kept(secret.name(), &finalizers).message));
+            let cause = SecretCause::Kept { secret: secret.name().to_owned(), finalizers };
+            return ControlFlow::Break(SweepEnd::Retry(cause.to_string()));
         }
-        let Some(record) = of(Role::BucketRecord).next() else { return Step::Rest(Rest::Done) };
+        let Some(record) = of(Role::BucketRecord).next() else { return ControlFlow::Break(SweepEnd::Done) };
         if !self.current {
             // Right before the record goes: a pass that was under way may have minted meanwhile.
-            return Step::Own;
+            return ControlFlow::Continue(SweepStep::Own);
         }
         // One that was taken over is neither made nor emptied.
         let may_land = BucketRecord::read(&record.0).map_or(true, |record| !record.adopted);
         if may_land && self.call_pending {
-            return Step::Rest(Rest::Held);
+            return ControlFlow::Break(SweepEnd::Held);
         }
-        Step::Delete(record.reference())
+        ControlFlow::Continue(SweepStep::Delete(record.reference()))
     }
 
-    /// Takes in what a step found out or did.
-    pub fn learn(&mut self, step: &Step, answer: Answer) {
-        match (step, answer) {
-            (Step::Claim(claim), Answer::Claim(uid)) => {
+    fn take(&mut self, answer: SweepAnswer) {
+        match answer {
+            SweepAnswer::Claim(claim, uid) => {
                 self.alive |= uid.as_ref() == Some(&self.uid);
-                *self.claims.entry(claim.clone()).or_default() += 1;
+                *self.claims.entry(claim).or_default() += 1;
             }
-            (Step::Claims, Answer::Claims(alive)) => {
+            SweepAnswer::Claims(alive) => {
                 self.alive |= alive;
                 self.claims_listed += 1;
             }
-            (Step::Own, Answer::Secrets(secrets)) => {
+            SweepAnswer::Own(secrets) => {
                 secrets.into_iter().for_each(|secret| self.found(secret));
                 self.listed = true;
                 self.current = true;
             }
-            (Step::Internal(name), Answer::Secret(secret)) => {
-                self.unread.remove(name);
+            SweepAnswer::Internal(name, secret) => {
+                self.unread.remove(&name);
                 secret.into_iter().for_each(|secret| self.found(secret));
             }
-            (Step::Delete(secret), Answer::Secret(Some(kept))) => {
-                self.own.insert(secret.name.clone(), kept);
+            SweepAnswer::Deleted(secret, Some(kept)) => {
+                self.own.insert(secret.name, kept);
             }
-            (Step::Delete(secret), Answer::Deleted) => {
+            SweepAnswer::Deleted(secret, None) => {
                 self.own.remove(&secret.name);
                 self.current = false;
             }
-            (step, Answer::Failed(why)) => self.failure = Some(format!("can't {step}: {why}")),
-            (step, _) => self.failure = Some(format!("the answer does not fit: {step}")),
+            SweepAnswer::Failed(step, why) => self.failure = Some(format!("can't {step}: {why}")),
         }
     }
 
@@ -278,7 +282,34 @@ fn can_be_asked_for(claim: &ClaimRef) -> bool {
     name(&claim.namespace) && name(&claim.name)
 }
 
-impl fmt::Display for Step {
+impl Conversation for Sweep {
+    type Step = SweepStep;
+    type Answer = SweepAnswer;
+    type End = SweepEnd;
+
+    fn most(_: Bound) -> usize {
+        MOST_STEPS
+    }
+
+    fn bound(step: &SweepStep) -> Bound {
+        if let SweepStep::Internal(_) = step { Bound::ReadsByName } else { Bound::Steps }
+    }
+
+    fn next(&self, _: Timestamp) -> ControlFlow<SweepEnd, SweepStep> {
+        self.step()
+    }
+
+    /// What was proved stays true, however long that is ago.
+    fn learn(&mut self, answer: SweepAnswer, _: Arrival) {
+        self.take(answer);
+    }
+
+    fn cut_short(&self, _: Bound) -> SweepEnd {
+        SweepEnd::Retry("the sweep does not come to an end".to_owned())
+    }
+}
+
+impl fmt::Display for SweepStep {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Claim(claim) => write!(f, "read claim {claim}"),
@@ -286,7 +317,6 @@ impl fmt::Display for Step {
             Self::Own => write!(f, "list the claim's internal Secrets"),
             Self::Internal(name) => write!(f, "read internal Secret {name}"),
             Self::Delete(secret) => write!(f, "delete Secret {}", secret.name),
-            Self::Rest(rest) => write!(f, "rest: {rest:?}"),
         }
     }
 }

@@ -12,7 +12,7 @@ use crate::api::{
     SecretContent, SecretKey, wire,
 };
 
-use super::super::answer::Stored;
+use super::super::secret::Stored;
 use super::{Answer, Rest, Step, Sweep, owner};
 
 const NAMESPACE: &str = "stowage-system";

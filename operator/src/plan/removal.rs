@@ -2,25 +2,22 @@
 //! claim's.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
 
-use crate::api::{BucketRecord, Deletion, Reason};
+use crate::api::{BucketRecord, Deletion};
 
-use super::answer::{BackendSeen, BucketSeen, DeleteAnswer, PurgeEnd};
-use super::bind::target;
-use super::bucket::{self, names_claim_uid};
-use super::step::{Act, Concern, Halt, Look, Stop, Target, Then};
-use super::view::View;
-
-/// How a claim that can't be deleted is let go. Both in one patch: forceDelete without Delete is refused.
-pub(super) const WAY_OUT: &str =
-    "to let the claim go and keep the bucket, set forceDelete: false and deletionPolicy: Retain in one patch";
+use super::answer::{BackendSeen, BucketSeen, PurgeEnd};
+use super::cause::DeletionCause;
+use super::halt::Halt;
+use super::step::Act;
+use super::stop::Stop;
+use super::target::Target;
+use super::view::{View, names_claim_uid};
 
 /// Sees to every bucket that the claim holds: mostly one, two in the middle of a move. `Ok` = nothing is left to do
 /// about the last of them.
 pub(super) fn walk(view: &View) -> Result<(), Halt> {
     let records: Vec<_> = view.records().collect();
-    if view.claim.deletion == Deletion::Retain {
+    if view.claim().deletion == Deletion::Retain {
         return Ok(());
     }
     for (record, stored) in &records {
@@ -35,51 +32,37 @@ pub(super) fn walk(view: &View) -> Result<(), Halt> {
 
 /// Deletes the bucket if it is proved ours. `Ok` = nothing is left to do about it.
 fn see_to(view: &View, record: &BucketRecord) -> Result<(), Halt> {
-    if record.adopted || is_deleted(view, record) {
+    if record.adopted || view.is_removed(record) {
         return Ok(());
     }
     // A call without an answer may still change what the look below would show.
     await_unanswered(view)?;
     let target = reach(view, record)?;
     match prove(view, record, &target)? {
-        Proof::Ours if view.claim.deletion == Deletion::Force => empty_and_delete(view, target),
+        Proof::Ours if view.claim().deletion == Deletion::Force => empty_and_delete(view, target),
         Proof::Ours => delete_empty(view, target),
-        Proof::OursIfEmpty if view.removed.is_none() && is_empty(view, &target)? => Err(delete(view, target)),
+        Proof::OursIfEmpty if view.bucket_removed().is_none() && view.is_empty(&target)? => Err(delete(view, target)),
         Proof::OursIfEmpty | Proof::None => Ok(()),
     }
-}
-
-/// Whether this pass saw that there is no such bucket, or deleted it.
-pub(super) fn is_gone(view: &View, record: &BucketRecord) -> bool {
-    let seen_absent = view.bucket == Some(BucketSeen::Absent) && view.bucket_at == Some(target(record));
-    seen_absent || is_deleted(view, record)
-}
-
-fn is_deleted(view: &View, record: &BucketRecord) -> bool {
-    matches!(view.removed, Some(DeleteAnswer::Deleted | DeleteAnswer::Absent)) && view.asked_about_bound(record)
 }
 
 /// A call without an answer can still happen, and must not hit the name's next holder: until its deadline has passed
 /// the record stays (spec §3.2).
 pub(super) fn await_unanswered(view: &View) -> Result<(), Halt> {
-    view.unanswered.map_or(Ok(()), |time| Err(Halt::Wait(time)))
+    view.unanswered().map_or(Ok(()), |time| Err(Halt::Wait(time)))
 }
 
 /// Where the bucket is: at the backend that the record names, wherever that points to now.
 fn reach(view: &View, record: &BucketRecord) -> Result<Target, Halt> {
-    let (name, bucket) = (&record.backend, &record.bucket);
-    match view.backends.get(name) {
-        Some(BackendSeen::Present { backend, .. }) => {
-            Ok(Target { endpoint: backend.endpoint.clone(), ..target(record) })
+    let (backend, bucket) = (record.backend.clone(), record.bucket.clone());
+    let cause = match view.backend(&record.backend)? {
+        BackendSeen::Present { backend, .. } => {
+            return Ok(Target { endpoint: backend.endpoint.clone(), ..Target::of(record) });
         }
-        Some(BackendSeen::Missing) => {
-            Err(blocked(&format!("there is no S3Backend {name} to delete bucket {bucket} with")).into())
-        }
-        Some(BackendSeen::Invalid(why)) => {
-            Err(blocked(&format!("bucket {bucket} can't be deleted, S3Backend {name}: {why}")).into())
-        }
-        None => Err(Look::Backend(name.clone()).into()),
-    }
+        BackendSeen::Missing => DeletionCause::BackendMissing { backend, bucket },
+        BackendSeen::Invalid(why) => DeletionCause::BackendInvalid { backend, bucket, why: why.clone() },
+    };
+    Err(Stop::new(cause).into())
 }
 
 /// What entitles us to delete a bucket.
@@ -95,19 +78,17 @@ enum Proof {
 
 fn prove(view: &View, record: &BucketRecord, target: &Target) -> Result<Proof, Halt> {
     let moved = target.endpoint != record.endpoint;
-    match bucket::look(view, target)? {
+    match view.look_at(target)? {
         BucketSeen::Present(Some(tags)) if names_claim_uid(tags, record) => Ok(Proof::Ours),
-        _ if moved => {
-            let (bucket, name) = (&record.bucket, &record.backend);
-            let (then, now) = (&record.endpoint, &target.endpoint);
-            Err(blocked(&format!("bucket {bucket} is at {then}, S3Backend {name} now points to {now}")).into())
+        BucketSeen::Present(_) | BucketSeen::Absent | BucketSeen::Forbidden if moved => {
+            let (bucket, backend) = (record.bucket.clone(), record.backend.clone());
+            let (then, now) = (record.endpoint.clone(), target.endpoint.clone());
+            Err(Stop::new(DeletionCause::BackendMoved { backend, bucket, then, now }).into())
         }
         // The claim has never come as far as making one.
         BucketSeen::Forbidden if !record.settled && !record.absence => Ok(Proof::None),
         // Perhaps only our right to look was taken away: what can't be seen is neither ours nor another's.
-        BucketSeen::Forbidden => {
-            Err(blocked(&format!("the store does not let us see whose bucket {} is", record.bucket)).into())
-        }
+        BucketSeen::Forbidden => Err(Stop::new(DeletionCause::Forbidden { bucket: record.bucket.clone() }).into()),
         BucketSeen::Present(None) if record.settled => Ok(Proof::Ours),
         BucketSeen::Present(tags) => {
             let untagged = tags.as_ref().is_none_or(BTreeMap::is_empty);
@@ -120,43 +101,26 @@ fn prove(view: &View, record: &BucketRecord, target: &Target) -> Result<Proof, H
 }
 
 fn delete_empty(view: &View, target: Target) -> Result<(), Halt> {
-    if view.removed.is_none() && is_empty(view, &target)? {
+    if view.bucket_removed().is_none() && view.is_empty(&target)? {
         return Err(delete(view, target));
     }
-    let bucket = &target.bucket;
-    let message = format!("bucket {bucket} is not empty; empty it, or set forceDelete: true, or {WAY_OUT}");
-    Err(Stop::refused(Reason::BucketNotEmpty, Concern::Ready, message).into())
+    Err(Stop::new(DeletionCause::NotEmpty { bucket: target.bucket }).into())
 }
 
 /// In slices, so that other claims get their turn and an edit of the policy is seen in between.
 fn empty_and_delete(view: &View, target: Target) -> Result<(), Halt> {
-    let bucket = &target.bucket;
-    let purging = |message: &str, then| Stop { then, ..Stop::refused(Reason::Purging, Concern::Ready, message) };
-    match (&view.purge, view.removed) {
-        (_, Some(_)) => {
-            let message = format!(
-                "all that bucket {bucket} showed is deleted, and it is not empty: somebody writes to it, or the store hides \
-                 what it holds; {WAY_OUT}"
-            );
-            Err(purging(&message, Then::Retry("the bucket is not empty".to_owned())).into())
-        }
+    match (view.purge_end(), view.bucket_removed()) {
+        (_, Some(_)) => Err(Stop::new(DeletionCause::FillsAgain { bucket: target.bucket }).into()),
         (None, None) => {
-            let most = view.setting.purge_slice;
+            let most = view.setting().purge_slice;
             Err(confirmed(view, Act::Purge(target, most)))
         }
         (Some(PurgeEnd::Empty), None) => Err(delete(view, target)),
-        (Some(PurgeEnd::Refused(code)), None) => Err(blocked(&format!(
-            "bucket {bucket} holds objects that the store refuses to delete ({code}), perhaps under object lock"
-        ))
-        .into()),
-        (Some(PurgeEnd::More | PurgeEnd::Failed(_)), None) => {
-            Err(purging("the bucket is being emptied", Then::After(Duration::ZERO)).into())
+        (Some(PurgeEnd::Refused(code)), None) => {
+            Err(Stop::new(DeletionCause::ObjectsRefused { bucket: target.bucket, code: code.clone() }).into())
         }
+        (Some(PurgeEnd::More | PurgeEnd::Failed(_)), None) => Err(Stop::new(DeletionCause::Purging).into()),
     }
-}
-
-fn is_empty(view: &View, target: &Target) -> Result<bool, Halt> {
-    view.bucket_empty.ok_or_else(|| Look::Contents(target.clone()).into())
 }
 
 fn delete(view: &View, target: Target) -> Halt {
@@ -165,10 +129,5 @@ fn delete(view: &View, target: Target) -> Halt {
 
 /// The claim is read once more right before anything is destroyed, so that an edit to `Retain` is not missed.
 fn confirmed(view: &View, act: Act) -> Halt {
-    if view.confirmed { act.into() } else { Look::Claim.into() }
-}
-
-/// Somebody has to do something before the bucket can be deleted; or let go of it.
-pub(super) fn blocked(what: &str) -> Stop {
-    Stop::refused(Reason::DeletionBlocked, Concern::Ready, format!("{what}; {WAY_OUT}"))
+    view.require_claim_just_read().err().unwrap_or_else(|| act.into())
 }

@@ -14,26 +14,25 @@ use crate::api::{
     Reason, merge_conditions,
 };
 
-use super::answer::Stored;
-use super::bind::target_credential;
-use super::credentials::published_generation;
-use super::step::{Act, Announcement, Concern, Rest, Step, Stop, Then};
-use super::view::{LetGo, View};
-use super::{bucket, delete};
+use super::delete;
+use super::secret::Stored;
+use super::step::{Act, Announcement, Rest, Step, Then};
+use super::stop::{Concern, Stop};
+use super::view::{Knowledge, LetGo, View};
 
 /// Ends a pass: writes the status if it should be another one, then rests. `trouble` is what keeps the claim from
 /// being Ready; `wake`, when time alone will make something due. What is doubted is settled first: a pass that stops early, as
 /// over a paused claim, asks for nothing, and would tell that it is gone.
 pub(super) fn conclude(view: &View, trouble: Option<&Stop>, wake: Option<Timestamp>, now: Timestamp) -> Step {
-    if view.released || (view.claim.deleting && !view.claim.has_finalizer()) {
+    if view.is_finalizer_removed() || (view.claim().deleting && !view.claim().has_finalizer()) {
         return Step::Rest(farewell(view));
     }
-    if let Some(look) = view.doubted.first() {
+    if let Some(look) = view.first_recheck() {
         return Step::Look(look.clone());
     }
     let status = derive(view, trouble, now);
-    if status != view.claim.status {
-        return Step::Act(Act::WriteStatus(view.claim.id.clone(), Box::new(status)));
+    if status != view.claim().status {
+        return Step::Act(Act::WriteStatus(view.claim().id.clone(), Box::new(status)));
     }
     Step::Rest(Rest {
         then: match (trouble.map_or(Then::AwaitChange, |stop| stop.then.clone()), wake) {
@@ -53,7 +52,7 @@ fn until(now: Timestamp, wake: Timestamp) -> Duration {
 /// The claim is gone, or not ours to keep.
 fn farewell(view: &View) -> Rest {
     let mut events = revocation(view);
-    if view.released {
+    if view.is_finalizer_removed() {
         events.extend(outcomes(view));
     }
     Rest { then: Then::AwaitChange, events, waits_for: None }
@@ -61,11 +60,13 @@ fn farewell(view: &View) -> Rest {
 
 /// What became of the buckets, for claims that had one.
 fn outcomes(view: &View) -> Vec<Announcement> {
-    if !view.let_go.is_empty() {
-        return view.let_go.iter().filter_map(|bucket| outcome(view, bucket)).map(retained_or_deleted).collect();
+    if !view.let_go().is_empty() {
+        return view.let_go().iter().filter_map(|bucket| outcome(view, bucket)).map(retained_or_deleted).collect();
     }
-    let Some(bucket) = view.status_before.bucket_name.as_ref().filter(|_| had_bucket(view)) else { return Vec::new() };
-    let note = match view.claim.deletion {
+    let Some(bucket) = view.status_before().bucket_name.as_ref().filter(|_| had_bucket(view)) else {
+        return Vec::new();
+    };
+    let note = match view.claim().deletion {
         Deletion::Retain => format!("bucket {bucket} is kept"),
         Deletion::Delete | Deletion::Force => {
             // Deleted by hand; or this process is not the one that removed it.
@@ -81,7 +82,7 @@ fn retained_or_deleted((deleted, note): (bool, String)) -> Announcement {
 }
 
 fn had_bucket(view: &View) -> bool {
-    let before = &view.status_before;
+    let before = view.status_before();
     let created = before.conditions.iter().find(|c| c.type_ == ConditionType::BucketCreated.as_str());
     // A pass that did not find the record says nothing of the bucket.
     created.map_or(before.bucket_origin.is_some(), |c| c.status == "True")
@@ -90,16 +91,16 @@ fn had_bucket(view: &View) -> bool {
 /// Whether a bucket was deleted, and what to say of it.
 fn outcome(view: &View, LetGo { record, gone }: &LetGo) -> Option<(bool, String)> {
     let bucket = &record.bucket;
-    let before = &view.status_before;
+    let before = view.status_before();
     let current = before.bucket_name.as_deref() == Some(bucket.as_str())
         && before.backend.as_ref().is_some_and(|backend| backend.name == record.backend);
     let had = current && had_bucket(view);
     let kept = |why: &str| Some((false, format!("bucket {bucket} {why}")));
-    match view.claim.deletion {
+    match view.claim().deletion {
         // Whatever the policy is by now.
         _ if *gone && (had || record.settled) => {
             let objects = before.purge.as_ref().map_or(0, |purge| purge.objects_deleted);
-            let objects = u64::try_from(objects).unwrap_or_default() + view.purged;
+            let objects = u64::try_from(objects).unwrap_or_default() + view.purged();
             let contents = if objects > 0 { format!(" with its {objects} objects") } else { String::new() };
             Some((true, format!("bucket {bucket} is deleted{contents}")))
         }
@@ -119,7 +120,7 @@ const REVOKED: &str = "Revoked";
 fn revocation(view: &View) -> Vec<Announcement> {
     let note = "its credentials are revoked".to_owned();
     let event = Announcement { warning: false, reason: REVOKED.to_owned(), note };
-    if view.claim.deleting && view.revoked > 0 && delete::are_revoked(view) { vec![event] } else { Vec::new() }
+    if view.claim().deleting && view.revoked() > 0 && delete::are_revoked(view) { vec![event] } else { Vec::new() }
 }
 
 /// Whether the end of a pass says that the credentials are revoked.
@@ -129,18 +130,18 @@ pub(crate) fn tells_of_revocation(rest: &Rest) -> bool {
 
 fn derive(view: &View, trouble: Option<&Stop>, now: Timestamp) -> BucketClaimStatus {
     let record = view.record().map(|(record, _)| record);
-    let mut facts = Facts::of(view, record.as_ref(), trouble);
+    let mut facts = Facts::of(view, record, trouble);
     let now = Time(now);
-    let conditions = merge_conditions(&view.claim.status.conditions, facts.conditions(view, trouble, &now), &now);
+    let conditions = merge_conditions(&view.claim().status.conditions, facts.conditions(view, trouble, &now), &now);
     let mut status = BucketClaimStatus {
-        observed_generation: Some(view.claim.generation),
+        observed_generation: Some(view.claim().generation),
         phase: Some(facts.phase(view, trouble, record.is_some())),
         bound_secret_name: facts.secret_name.take(),
         // A pass that never came to know the record says nothing new about the bucket.
         ..previous_pins(view)
     };
     if let Some(record) = record {
-        pin(&mut status, view, &record);
+        pin(&mut status, view, record);
     }
     status.purge = purge_progress(view, now);
     status.conditions = conditions;
@@ -149,21 +150,21 @@ fn derive(view: &View, trouble: Option<&Stop>, now: Timestamp) -> BucketClaimSta
 
 /// Counts on from where the status stood when the pass began.
 fn purge_progress(view: &View, now: Time) -> Option<PurgeProgress> {
-    let before = view.status_before.purge.as_ref();
-    if view.purge.is_none() {
+    let before = view.status_before().purge.as_ref();
+    if view.purge_end().is_none() {
         return before.cloned();
     }
-    let deleted = i64::try_from(view.purged).unwrap_or(i64::MAX);
+    let deleted = i64::try_from(view.purged()).unwrap_or(i64::MAX);
     Some(PurgeProgress {
         objects_deleted: before.map_or(0, |purge| purge.objects_deleted).saturating_add(deleted),
         // An earlier status of this very pass may have begun it.
-        started_at: view.claim.status.purge.as_ref().or(before).map_or(now, |purge| purge.started_at.clone()),
+        started_at: view.claim().status.purge.as_ref().or(before).map_or(now, |purge| purge.started_at.clone()),
     })
 }
 
 /// What the status said already, for a pass that ended before it read the record, or found no key of it.
 fn previous_pins(view: &View) -> BucketClaimStatus {
-    let before = &view.claim.status;
+    let before = &view.claim().status;
     BucketClaimStatus {
         bucket_name: before.bucket_name.clone(),
         backend: before.backend.clone(),
@@ -179,13 +180,13 @@ fn pin(status: &mut BucketClaimStatus, view: &View, record: &BucketRecord) {
     status.bucket_name = Some(record.bucket.to_string());
     status.backend = Some(PinnedBackend { name: record.backend.clone(), endpoint: record.endpoint.to_string() });
     status.handled_rotate_request.clone_from(&record.handled_rotate_request);
-    let Some(credential) = target_credential(view, record) else { return };
+    let Some(credential) = view.target_credential(record) else { return };
     status.bucket_origin = Some(if record.adopted { BucketOrigin::Adopted } else { BucketOrigin::Created });
-    status.proxy_endpoint = Some(view.setting.gateway.endpoint.to_string());
+    status.proxy_endpoint = Some(view.setting().gateway.endpoint.to_string());
     status.access_key_id = Some(credential.id.to_string());
     status.rotation_generation = i64::try_from(credential.generation).ok();
     let made = view.credential(record.generation).and_then(|secret| secret.0.metadata.creation_timestamp.clone());
-    let interval = view.claim.desired.as_ref().ok().and_then(|desired| desired.rotation.interval_days);
+    let interval = view.claim().desired.as_ref().ok().and_then(|desired| desired.rotation.interval_days);
     status.next_rotation_at = interval
         .zip(made.as_ref())
         .and_then(|(days, made)| made.0.checked_add(SignedDuration::from_hours(24 * i64::from(days))).ok().map(Time));
@@ -217,17 +218,17 @@ impl Fact {
 
 impl Facts {
     fn of(view: &View, record: Option<&BucketRecord>, trouble: Option<&Stop>) -> Self {
-        let concerns = |concern| trouble.filter(|stop| stop.concerns == concern);
-        let stopped = |stop: &Stop| Fact::no(stop.reason, stop.message.clone());
+        let concerns = |concern| trouble.filter(|stop| stop.concern == concern);
+        let stopped = |stop: &Stop| Fact::no(stop.reason(), stop.message());
         let secret = record.and_then(|record| published(view, record));
         Self {
             bucket: concerns(Concern::Bucket).map(stopped).or_else(|| record.map(|record| bucket_fact(view, record))),
             credentials: match (concerns(Concern::Credentials), &secret) {
-                _ if view.claim.deleting && delete::are_revoked(view) => {
+                _ if view.claim().deleting && delete::are_revoked(view) => {
                     Some(Fact::no(Reason::Revoked, "revoked, the claim is being deleted".to_owned()))
                 }
-                _ if view.claim.deleting => None,
-                (Some(stop), _) if stop.reason != Reason::BackendError => Some(stopped(stop)),
+                _ if view.claim().deleting => None,
+                (Some(stop), _) if stop.reason() != Reason::BackendError => Some(stopped(stop)),
                 (_, Some(name)) => {
                     Some(Fact::yes(Reason::SecretWritten, format!("the connection is in Secret {name}")))
                 }
@@ -241,21 +242,21 @@ impl Facts {
         let condition = |type_: ConditionType, fact: &Fact| Condition {
             type_: type_.as_str().to_owned(),
             status: if fact.holds { "True" } else { "False" }.to_owned(),
-            observed_generation: Some(view.claim.generation),
+            observed_generation: Some(view.claim().generation),
             reason: fact.reason.to_string(),
             message: fact.message.clone(),
             last_transition_time: now.clone(),
         };
         let ready = match trouble {
-            Some(stop) => Fact::no(stop.reason, stop.message.clone()),
+            Some(stop) => Fact::no(stop.reason(), stop.message()),
             None => Fact::yes(Reason::Bound, "bucket and credentials are there".to_owned()),
         };
         let mut conditions = vec![condition(ConditionType::Ready, &ready)];
         conditions.extend(self.bucket.iter().map(|fact| condition(ConditionType::BucketCreated, fact)));
         conditions.extend(self.credentials.iter().map(|fact| condition(ConditionType::CredentialsProvisioned, fact)));
-        if let Some(stop) = trouble.filter(|stop| stop.reason != Reason::Paused) {
-            let type_ = if stop.reason.stalls() { ConditionType::Stalled } else { ConditionType::Reconciling };
-            conditions.push(condition(type_, &Fact::yes(stop.reason, stop.message.clone())));
+        if let Some(stop) = trouble.filter(|stop| stop.reason() != Reason::Paused) {
+            let type_ = if stop.reason().stalls() { ConditionType::Stalled } else { ConditionType::Reconciling };
+            conditions.push(condition(type_, &Fact::yes(stop.reason(), stop.message())));
         }
         conditions
     }
@@ -263,11 +264,11 @@ impl Facts {
     /// The first that fits (spec §1).
     fn phase(&self, view: &View, trouble: Option<&Stop>, record_held: bool) -> Phase {
         let holds = |fact: &Option<Fact>| fact.as_ref().is_some_and(|fact| fact.holds);
-        if view.claim.deleting {
+        if view.claim().deleting {
             Phase::Deleting
         } else if holds(&self.bucket) && holds(&self.credentials) {
             Phase::Bound
-        } else if trouble.is_some_and(|stop| stop.reason.stalls()) {
+        } else if trouble.is_some_and(|stop| stop.reason().stalls()) {
             Phase::Failed
         } else if record_held {
             Phase::Creating
@@ -279,9 +280,9 @@ impl Facts {
 
 fn bucket_fact(view: &View, record: &BucketRecord) -> Fact {
     let bucket = &record.bucket;
-    if bucket::is_missing(view, record) {
+    if view.is_missing(record) {
         Fact::no(Reason::BucketMissing, format!("bucket {bucket} is gone"))
-    } else if !view.is_bound_by(record) && !view.claim.deleting {
+    } else if !view.is_bound_by(record) && !view.claim().deleting {
         Fact::no(Reason::Creating, format!("bucket {bucket} is being created"))
     } else if record.adopted {
         Fact::yes(Reason::Adopted, format!("bucket {bucket} was taken over"))
@@ -292,30 +293,30 @@ fn bucket_fact(view: &View, record: &BucketRecord) -> Fact {
 
 /// Name of the consumer Secret, if it is there, ours and holds the credential aimed at.
 fn published(view: &View, record: &BucketRecord) -> Option<String> {
-    let credential = target_credential(view, record)?;
-    let secret = view.consumers.get(&view.claim.consumer_secret)?.as_ref()?;
-    let ours = secret.is_controlled_by(&view.claim.uid);
+    let credential = view.target_credential(record)?;
+    let Knowledge::Present(secret) = view.consumer(&view.claim().consumer_secret) else { return None };
+    let ours = secret.is_controlled_by(&view.claim().uid);
     (ours && secret.text("AWS_ACCESS_KEY_ID") == Some(credential.id.as_str())).then(|| secret.name().to_owned())
 }
 
 /// Name of the consumer Secret that an edit of the name left, as long as it is there: somebody may have taken its labels
 /// off, and then only the status leads to it, to remove it (spec §3.7).
 fn left_behind(view: &View) -> Option<String> {
-    let told = view.claim.status.bound_secret_name.as_ref().filter(|told| **told != view.claim.consumer_secret)?;
-    let secret = view.consumers.get(told)?.as_ref()?;
-    secret.is_controlled_by(&view.claim.uid).then(|| told.clone())
+    let told = view.claim().status.bound_secret_name.as_ref().filter(|told| **told != view.claim().consumer_secret)?;
+    let Knowledge::Present(secret) = view.consumer(told) else { return None };
+    secret.is_controlled_by(&view.claim().uid).then(|| told.clone())
 }
 
 /// Name of the consumer Secret that the tenant has as long as the one of the spec is not to be had: that which the status names
 /// (spec §3.7). Where an edit of the name overtook the one before, or the first pass, that may be none, and another holds
 /// a key of the claim.
 fn bound_meanwhile(view: &View) -> Option<String> {
-    let told = view.claim.status.bound_secret_name.as_deref();
-    let ours = || view.consumers.values().flatten().filter(|secret| secret.is_controlled_by(&view.claim.uid));
+    let told = view.claim().status.bound_secret_name.as_deref();
     let has_key = |secret: &&Stored| {
-        published_generation(view, secret).is_some_and(|generation| view.credential(generation).is_some())
+        view.published_generation(secret).is_some_and(|generation| view.credential(generation).is_some())
     };
-    let there = ours().find(|secret| Some(secret.name()) == told).or_else(|| ours().find(has_key));
+    let there =
+        view.own_consumers().find(|secret| Some(secret.name()) == told).or_else(|| view.own_consumers().find(has_key));
     there.map(Stored::name).or(told).map(str::to_owned)
 }
 
@@ -342,18 +343,19 @@ fn transitions(view: &View, after: &BucketClaimStatus) -> Vec<Announcement> {
         condition.map(|c| (c.status.clone(), c.reason.clone()))
     };
     let mut events = revocation(view);
-    if view.remade {
+    if view.is_record_remade() {
         let note = "the bucket record had been deleted and was made again".to_owned();
         events.push(Announcement { warning: true, reason: "RecordRemade".to_owned(), note });
     }
-    events.extend(departure(&view.status_before, after));
-    if let (Some(then), Some(now)) = (view.status_before.rotation_generation, after.rotation_generation)
+    events.extend(departure(view.status_before(), after));
+    if let (Some(then), Some(now)) = (view.status_before().rotation_generation, after.rotation_generation)
         && now > then
     {
-        let note = format!("the credential is replaced, Secret {} holds generation {now}", view.claim.consumer_secret);
+        let note =
+            format!("the credential is replaced, Secret {} holds generation {now}", view.claim().consumer_secret);
         events.push(Announcement { warning: false, reason: "Rotated".to_owned(), note });
     }
-    let (before, now) = (ready(&view.status_before), ready(after));
+    let (before, now) = (ready(view.status_before()), ready(after));
     if before == now {
         return events;
     }

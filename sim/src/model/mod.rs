@@ -19,7 +19,6 @@
 
 mod caches;
 mod checker;
-mod keys;
 mod objects;
 mod oracle;
 mod people;

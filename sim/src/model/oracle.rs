@@ -143,7 +143,7 @@ impl World {
                 match self.talks.planned(plan).call {
                     Call::Delete(_) if live => self.revocation(state, facts, uid),
                     Call::Patch(_) if live => {
-                        let overlap = self.talks.view(pass.view).claim.desired.as_ref();
+                        let overlap = self.talks.view(pass.view).claim().desired.as_ref();
                         let overlap = overlap.map_or(0, |desired| desired.rotation.overlap_seconds);
                         let after = self.talks.patch(plan, *secret).map(|after| self.talks.objects.secret_of(after));
                         after.and_then(|after| self.stamp(state, facts, after, uid, overlap))
@@ -160,7 +160,7 @@ impl World {
 
     /// A record that goes with a pass that read `Retain` decides: the bucket stays, whatever is edited after that.
     fn note_retention(&self, state: &mut State, plan: u32, pass: Pass) {
-        let retains = self.talks.view(pass.view).claim.deletion == Deletion::Retain;
+        let retains = self.talks.view(pass.view).claim().deletion == Deletion::Retain;
         if let Call::Delete(secret) = self.talks.planned(plan).call
             && retains
             && self.talks.objects.secret_of(secret).kind == Kind::Record
@@ -177,7 +177,7 @@ impl World {
             record.bucket.as_str() == place.bucket_name() && record.backend == backend_name(place.backend)
         };
         let record = view.records().map(|(record, _)| record).find(is_about);
-        let tags = match &view.bucket {
+        let tags = match view.last_look() {
             Some(BucketSeen::Present(Some(tags))) => self.talks.objects.tags(tags),
             _ => return Some(Promise::I1),
         };

@@ -2,16 +2,17 @@
 //! names: it is asked once for each (view, time) that comes up, however many states of the world that is true in.
 
 use std::collections::BTreeSet;
+use std::ops::ControlFlow;
 use std::time::Duration;
 
 use k8s_openapi::jiff::Timestamp;
-use stowage_operator::plan::orphans::{self, Sweep};
+use stowage_operator::api::Claim;
+use stowage_operator::plan::orphans::{Sweep, SweepAnswer, SweepEnd, SweepStep};
 use stowage_operator::plan::{
-    self, Act, Answer, BackendSeen, BucketSeen, CreateAnswer, DeleteAnswer, Failure, Holder, Look, PurgeEnd, Purged,
-    Step, Stored, Then, View, missing_at,
+    Act, Answer, Arrival, BackendSeen, BucketSeen, Cached, Conversation, CreateAnswer, DeleteAnswer, Failure, Holder,
+    Look, Posted, PurgeEnd, Purged, Remembered, Step, Stored, Then, View,
 };
 
-use super::keys::{key, version};
 use super::objects::{
     CLAIMS, OPERATOR_NAMESPACE, Objects, Uid, backend_number, claim_ref, patched, stored_first, timestamp,
 };
@@ -21,7 +22,7 @@ use super::shelf::{Answers, Known};
 /// The planner, or something in its place.
 pub(super) type Planner = fn(&View, Timestamp) -> Step;
 
-struct Conversation {
+struct Pass {
     view: View,
     uid: Uid,
     begun: u32,
@@ -31,13 +32,13 @@ struct Conversation {
 pub(super) struct Talks {
     pub(super) objects: Objects,
     planner: Planner,
-    views: Known<String, Conversation>,
+    views: Known<String, Pass>,
     plans: Known<(u32, u32), Planned>,
     begun: Answers<Beginning, u32>,
     learnt: Answers<(u32, Reply), u32>,
     created: Answers<(u32, u16, u32), u32>,
     patches: Answers<(u32, u32), Option<u32>>,
-    sweeps: Known<String, (Sweep, orphans::Step, Stride)>,
+    sweeps: Known<String, (Sweep, ControlFlow<SweepEnd, SweepStep>, Stride)>,
     swept: Answers<(u32, Report), u32>,
 }
 
@@ -67,23 +68,24 @@ impl Talks {
         self.begun.get(beginning, |beginning| {
             let claim = self.objects.claim_of(beginning.claim).clone();
             let stored = |numbers: &[u32]| numbers.iter().map(|number| self.stored(*number)).collect();
-            let (own, consumers) = (stored(&beginning.own), stored(&beginning.consumers));
-            let mut view = View::new(self.objects.setting.clone(), claim, own, consumers);
-            if view.claim.deleting {
-                view.own.clear();
-                view.consumers.clear();
-            }
-            view.missing_at = beginning.missing.map(Place::target);
-            view.unanswered = (beginning.unanswered > 0).then(|| Duration::from_secs(u64::from(beginning.unanswered)));
-            view.look_due = beginning.look;
+            let (internal, consumers) = (stored(&beginning.own), stored(&beginning.consumers));
+            let cached = Cached { internal, consumers, recheck: Vec::new() };
+            let unanswered = Duration::from_secs(u64::from(beginning.unanswered));
+            let remembered = Remembered {
+                missing_at: beginning.missing.map(Place::target),
+                unanswered: (!unanswered.is_zero()).then_some(unanswered),
+                look_due: beginning.look,
+                ..Remembered::default()
+            };
+            let view = View::new(self.objects.setting.clone(), claim, cached).begin(remembered);
             self.converse(view, beginning.claim)
         })
     }
 
     fn converse(&self, view: View, begun: u32) -> u32 {
-        self.views.number(key(&view, begun), |_| {
+        self.views.number(format!("{begun} {}", view.key()), |_| {
             let uid = self.objects.claim_facts(begun).uid;
-            Conversation { view, uid, begun }
+            Pass { view, uid, begun }
         })
     }
 
@@ -99,12 +101,12 @@ impl Talks {
 
     /// Where the bucket is missing, as far as a pass saw.
     pub(super) fn missing(&self, view: u32) -> Option<Place> {
-        missing_at(self.view(view)).as_ref().map(Place::of)
+        self.view(view).remembered().missing_at.as_ref().map(Place::of)
     }
 
     /// The bucket that the claim's record is about, as far as a pass knows.
     pub(super) fn bucket(&self, view: u32) -> Option<Place> {
-        plan::bucket_of(self.view(view)).as_ref().map(Place::of)
+        self.view(view).bucket_of_record().as_ref().map(Place::of)
     }
 
     /// The number of the next step.
@@ -127,7 +129,7 @@ impl Talks {
             let planned = self.planned(*plan);
             let conversation = self.views.get(planned.view);
             let mut view = conversation.view.clone();
-            view.learn(&planned.step, self.answer(reply));
+            view.learn(self.answer(&planned.step, reply));
             self.converse(view, conversation.begun)
         })
     }
@@ -169,7 +171,7 @@ impl Talks {
 
     fn go_on(&self, sweep: Sweep) -> u32 {
         self.sweeps.number(format!("{sweep:?}"), |_| {
-            let step = sweep.next();
+            let step = sweep.next(timestamp(0));
             let stride = self.stride(&step);
             (sweep, step, stride)
         })
@@ -183,7 +185,10 @@ impl Talks {
     /// The claim that a sweep is about, and its next step in words.
     pub(super) fn sweep_text(&self, sweep: u32) -> String {
         let (sweep, step, _) = self.sweeps.get(sweep);
-        format!("sweep of {}: {step}", sweep.uid())
+        match step {
+            ControlFlow::Continue(step) => format!("sweep of {}: {step}", sweep.uid()),
+            ControlFlow::Break(end) => format!("sweep of {}: {end:?}", sweep.uid()),
+        }
     }
 
     /// What a sweep knows after an answer.
@@ -192,15 +197,24 @@ impl Talks {
             let (sweep, step, _) = self.sweeps.get(*sweep);
             let mut sweep = sweep.clone();
             let stored = |numbers: &[u32]| numbers.iter().map(|number| self.stored(*number)).collect();
-            let answer = match report {
-                Report::Claim(uid) => orphans::Answer::Claim(uid.map(Uid::claim_uid)),
-                Report::Claims(alive) => orphans::Answer::Claims(*alive),
-                Report::Secrets(numbers) => orphans::Answer::Secrets(stored(numbers)),
-                Report::Secret(number) => orphans::Answer::Secret(number.map(|number| self.stored(number))),
-                Report::Deleted => orphans::Answer::Deleted,
-                Report::Failed => orphans::Answer::Failed("no answer".to_owned()),
-            };
-            sweep.learn(step, answer);
+            if let ControlFlow::Continue(step) = step {
+                let read = |report: &Report| match report {
+                    Report::Secret(number) => number.map(|number| self.stored(number)),
+                    report => unreachable!("{report:?} is no answer to {step}"),
+                };
+                let answer = match (step, report) {
+                    (_, Report::Failed) => SweepAnswer::Failed(step.clone(), "no answer".to_owned()),
+                    (SweepStep::Claim(claim), Report::Claim(uid)) => {
+                        SweepAnswer::Claim(claim.clone(), uid.map(Uid::claim_uid))
+                    }
+                    (SweepStep::Claims, Report::Claims(alive)) => SweepAnswer::Claims(*alive),
+                    (SweepStep::Own, Report::Secrets(numbers)) => SweepAnswer::Own(stored(numbers)),
+                    (SweepStep::Internal(name), report) => SweepAnswer::Internal(name.clone(), read(report)),
+                    (SweepStep::Delete(secret), Report::Deleted) => SweepAnswer::Deleted(secret.clone(), None),
+                    (step, report) => unreachable!("{report:?} is no answer to {step}"),
+                };
+                sweep.learn(answer, Arrival::Prompt);
+            }
             self.go_on(sweep)
         })
     }
@@ -209,19 +223,21 @@ impl Talks {
         self.objects.secret_of(number).stored.clone()
     }
 
-    fn stride(&self, step: &orphans::Step) -> Stride {
+    fn stride(&self, step: &ControlFlow<SweepEnd, SweepStep>) -> Stride {
         match step {
-            orphans::Step::Claim(claim) => {
+            ControlFlow::Continue(SweepStep::Claim(claim)) => {
                 let slot = (0..CLAIMS).find(|slot| claim_ref(*slot) == *claim);
                 slot.map_or(Stride::Retry, Stride::Claim)
             }
-            orphans::Step::Claims => Stride::Claims,
-            orphans::Step::Own => Stride::Own,
-            orphans::Step::Internal(name) => Stride::Internal(self.objects.name(OPERATOR_NAMESPACE, name)),
-            orphans::Step::Delete(secret) => Stride::Delete(version(&secret.id.resource_version)),
-            orphans::Step::Rest(orphans::Rest::Held) => Stride::Held,
-            orphans::Step::Rest(orphans::Rest::Retry(_)) => Stride::Retry,
-            orphans::Step::Rest(_) => Stride::Over,
+            ControlFlow::Continue(SweepStep::Claims) => Stride::Claims,
+            ControlFlow::Continue(SweepStep::Own) => Stride::Own,
+            ControlFlow::Continue(SweepStep::Internal(name)) => {
+                Stride::Internal(self.objects.name(OPERATOR_NAMESPACE, name))
+            }
+            ControlFlow::Continue(SweepStep::Delete(secret)) => Stride::Delete(version(&secret.id.resource_version)),
+            ControlFlow::Break(SweepEnd::Held) => Stride::Held,
+            ControlFlow::Break(SweepEnd::Retry(_)) => Stride::Retry,
+            ControlFlow::Break(SweepEnd::Done | SweepEnd::Alive) => Stride::Over,
         }
     }
 
@@ -248,7 +264,7 @@ impl Talks {
             Look::Claim => Call::Claim,
             Look::Own => Call::Own,
             Look::Internal(name) => Call::Internal(self.objects.name(OPERATOR_NAMESPACE, name)),
-            Look::Consumer(name) => Call::Consumer(self.objects.name(&view.claim.at.namespace, name)),
+            Look::Consumer(name) => Call::Consumer(self.objects.name(&view.claim().at.namespace, name)),
             Look::CredentialsFor(target) => Call::CredentialsFor(Place::of(target)),
             Look::Bucket(target) => Call::Bucket(Place::of(target)),
             Look::Contents(target) => Call::Contents(Place::of(target)),
@@ -276,40 +292,109 @@ impl Talks {
         }
     }
 
-    fn answer(&self, reply: &Reply) -> Answer {
-        let why = || "no answer".to_owned();
-        match reply {
-            Reply::Backend(None) => Answer::Backend(BackendSeen::Missing),
-            Reply::Backend(Some(facts)) => Answer::Backend(self.objects.backend(*facts).clone()),
-            Reply::Held(slot) => Answer::Holder(slot.map_or(Holder::Unknown, |slot| Holder::Other(claim_ref(slot)))),
-            Reply::Suspect => Answer::Holder(Holder::Suspect),
-            Reply::Damaged => Answer::Holder(Holder::Damaged("damaged".to_owned())),
-            Reply::Claim(number) => Answer::Claim(number.map(|number| Box::new(self.objects.claim_of(number).clone()))),
-            Reply::Secrets(numbers) => Answer::Secrets(numbers.iter().map(|number| self.stored(*number)).collect()),
-            Reply::Secret(number) => Answer::Secret(number.map(|number| self.stored(number))),
-            Reply::Absent => Answer::Bucket(BucketSeen::Absent),
-            Reply::Present(tags) => Answer::Bucket(BucketSeen::Present(Some(self.objects.tags_of(*tags).tags.clone()))),
-            Reply::Empty(empty) => Answer::Empty(*empty),
-            Reply::Created(true) => Answer::Created(CreateAnswer::Created),
-            Reply::Created(false) => Answer::Created(CreateAnswer::AlreadyOwned),
-            Reply::Purged(deleted, all) => Answer::Purged(Purged {
-                deleted: u64::from(*deleted),
-                end: if *all { PurgeEnd::Empty } else { PurgeEnd::More },
-            }),
-            Reply::PurgeFailed => {
-                Answer::Purged(Purged { deleted: 0, end: PurgeEnd::Failed(Failure::Upstream(why())) })
-            }
-            Reply::Deleted => Answer::Deleted(DeleteAnswer::Deleted),
-            Reply::Gone => Answer::Deleted(DeleteAnswer::Absent),
-            Reply::NotEmpty => Answer::Deleted(DeleteAnswer::NotEmpty),
-            Reply::Exists => Answer::Exists,
-            Reply::Done => Answer::Done,
-            Reply::Conflict => Answer::Failed(Failure::Conflict),
-            Reply::Kubernetes => Answer::Failed(Failure::Kubernetes(why())),
-            Reply::Terminating => Answer::Failed(Failure::NamespaceTerminating),
-            Reply::Upstream => Answer::Failed(Failure::Upstream(why())),
-            Reply::NoUpstream => Answer::Failed(Failure::NoUpstream("the backend points elsewhere".to_owned())),
-            Reply::Unsupported => Answer::Failed(Failure::Unsupported),
+    /// The answer to a step that a reply stands for.
+    fn answer(&self, step: &Step, reply: &Reply) -> Answer {
+        if let Some(failure) = failure(reply) {
+            return Answer::Failed(step.clone(), failure);
+        }
+        match step {
+            Step::Look(look) => self.finding(look, reply),
+            Step::Act(act) => self.effect(act, reply),
+            Step::Rest(_) => unreachable!("nobody answers one who rests"),
         }
     }
+
+    fn finding(&self, look: &Look, reply: &Reply) -> Answer {
+        let all = |numbers: &[u32]| numbers.iter().map(|number| self.stored(*number)).collect();
+        let one = |number: &Option<u32>| number.map(|number| self.stored(number));
+        match (look, reply) {
+            (Look::Backend(name), Reply::Backend(facts)) => {
+                let seen = facts.map_or(BackendSeen::Missing, |facts| self.objects.backend(facts).clone());
+                Answer::Backend(name.clone(), seen)
+            }
+            (Look::Holder(at), Reply::Held(slot)) => {
+                Answer::Holder(at.clone(), slot.map_or(Holder::Unknown, |slot| Holder::Other(claim_ref(slot))))
+            }
+            (Look::Holder(at), Reply::Suspect) => Answer::Holder(at.clone(), Holder::Suspect),
+            (Look::Holder(at), Reply::Damaged) => Answer::Holder(at.clone(), Holder::Damaged("damaged".to_owned())),
+            (Look::Claim, Reply::Claim(number)) => Answer::Claim(number.map(|number| self.claim(number))),
+            (Look::Own, Reply::Secrets(numbers)) => Answer::Own(all(numbers)),
+            (Look::CredentialsFor(at), Reply::Secrets(numbers)) => Answer::CredentialsFor(at.clone(), all(numbers)),
+            (Look::Internal(name), Reply::Secret(number)) => Answer::Internal(name.clone(), one(number)),
+            (Look::Consumer(name), Reply::Secret(number)) => Answer::Consumer(name.clone(), one(number)),
+            (Look::Bucket(at), Reply::Absent) => Answer::Bucket(at.clone(), BucketSeen::Absent),
+            (Look::Bucket(at), Reply::Present(tags)) => {
+                let tags = self.objects.tags_of(*tags).tags.clone();
+                Answer::Bucket(at.clone(), BucketSeen::Present(Some(tags)))
+            }
+            (Look::Contents(at), Reply::Empty(empty)) => Answer::Contents(at.clone(), *empty),
+            (look, reply) => unreachable!("{reply:?} is no answer to {look}"),
+        }
+    }
+
+    fn effect(&self, act: &Act, reply: &Reply) -> Answer {
+        match (act, reply) {
+            (Act::AddFinalizer(_), Reply::Claim(Some(number))) => Answer::FinalizerAdded(self.claim(*number)),
+            (Act::RemoveFinalizer(_), Reply::Claim(_)) => Answer::FinalizerRemoved,
+            (Act::WriteStatus(..), Reply::Claim(Some(number))) => Answer::StatusWritten(self.claim(*number)),
+            (Act::CreateRecord(record), reply) => Answer::RecordPosted(record.clone(), self.posted(reply)),
+            (Act::Mint(facts), reply) => Answer::CredentialPosted(facts.clone(), self.posted(reply)),
+            (Act::CreateConsumer(content), reply) => Answer::ConsumerPosted(content.name.clone(), self.posted(reply)),
+            (Act::CreateBinding(_), reply) => Answer::BindingPosted(self.posted(reply)),
+            (Act::Patch(patch), Reply::Secret(Some(number))) => Answer::Patched(patch.change, self.stored(*number)),
+            (Act::Delete(secret), Reply::Done) => Answer::Deleted(secret.clone(), None),
+            (Act::CreateBucket(at), Reply::Created(true)) => Answer::BucketCreated(at.clone(), CreateAnswer::Created),
+            (Act::CreateBucket(at), Reply::Created(false)) => {
+                Answer::BucketCreated(at.clone(), CreateAnswer::AlreadyOwned)
+            }
+            (Act::TagBucket(at, tags), Reply::Done) => Answer::BucketTagged(at.clone(), tags.clone()),
+            (Act::Purge(at, most), reply) => Answer::BucketPurged(at.clone(), *most, purged(reply)),
+            (Act::DeleteBucket(at), Reply::Deleted) => Answer::BucketDeleted(at.clone(), DeleteAnswer::Deleted),
+            (Act::DeleteBucket(at), Reply::Gone) => Answer::BucketDeleted(at.clone(), DeleteAnswer::Absent),
+            (Act::DeleteBucket(at), Reply::NotEmpty) => Answer::BucketDeleted(at.clone(), DeleteAnswer::NotEmpty),
+            (act, reply) => unreachable!("{reply:?} is no answer to {act}"),
+        }
+    }
+
+    fn claim(&self, number: u32) -> Box<Claim> {
+        Box::new(self.objects.claim_of(number).clone())
+    }
+
+    fn posted(&self, reply: &Reply) -> Posted {
+        match reply {
+            Reply::Secret(Some(number)) => Posted::Stored(self.stored(*number)),
+            Reply::Exists => Posted::NameTaken,
+            reply => unreachable!("{reply:?} is no answer to a POST"),
+        }
+    }
+}
+
+fn purged(reply: &Reply) -> Purged {
+    match reply {
+        Reply::Purged(deleted, all) => {
+            Purged { deleted: u64::from(*deleted), end: if *all { PurgeEnd::Empty } else { PurgeEnd::More } }
+        }
+        Reply::PurgeFailed => Purged { deleted: 0, end: PurgeEnd::Failed(Failure::Upstream(NO_ANSWER.to_owned())) },
+        reply => unreachable!("{reply:?} is no answer to a purge"),
+    }
+}
+
+const NO_ANSWER: &str = "no answer";
+
+/// The failure that a reply stands for, if it is one.
+fn failure(reply: &Reply) -> Option<Failure> {
+    match reply {
+        Reply::Conflict => Some(Failure::Conflict),
+        Reply::Kubernetes => Some(Failure::Kubernetes(NO_ANSWER.to_owned())),
+        Reply::Terminating => Some(Failure::NamespaceTerminating),
+        Reply::Upstream => Some(Failure::Upstream(NO_ANSWER.to_owned())),
+        Reply::NoUpstream => Some(Failure::NoUpstream("the backend points elsewhere".to_owned())),
+        Reply::Unsupported => Some(Failure::Unsupported),
+        _ => None,
+    }
+}
+
+/// The number of the object that a resourceVersion is.
+fn version(text: &str) -> u32 {
+    text.parse().unwrap_or_else(|_| unreachable!("no resourceVersion of the model: {text}"))
 }

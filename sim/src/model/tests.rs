@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use k8s_openapi::jiff::{SignedDuration, Timestamp};
 use rstest::rstest;
-use stowage_operator::api::{CredentialFacts, Deletion, FINALIZER, wire};
-use stowage_operator::plan::{Act, BucketSeen, Change, Rest, Step, Stored, Then, View, next};
+use stowage_operator::api::{Claim, CredentialFacts, Deletion, FINALIZER, wire};
+use stowage_operator::plan::{Act, Answer, BucketSeen, Change, Rest, Step, Stored, Then, Trigger, View, next};
 
 use super::objects::{Adoption, Policy, Spec};
 use super::oracle::Promise;
@@ -104,28 +104,47 @@ fn one(deletion: Policy, bound: bool, events: &'static [Event]) -> Recipe {
     Recipe { claims, bound, events, most_events, backends, ..Recipe::CALM }
 }
 
-fn takes_any_bucket_for_its_own(view: &View, now: Timestamp) -> Step {
+/// The planner, after the pass was told something that is not so.
+fn deceived(view: &View, now: Timestamp, lies: impl IntoIterator<Item = Answer>) -> Step {
     let mut view = view.clone();
-    if let Some(BucketSeen::Present(_)) = view.bucket {
-        let ours = BTreeMap::from([(wire::TAG_CLAIM_UID.to_owned(), view.claim.uid.to_string())]);
-        view.bucket = Some(BucketSeen::Present(Some(ours)));
-    }
+    lies.into_iter().for_each(|lie| view.learn(lie));
     next(&view, now)
 }
 
+/// The planner, on another claim than the one that is there.
+fn of_another_claim(view: &View, now: Timestamp, edit: impl FnOnce(&mut Claim)) -> Step {
+    let mut claim = view.claim().clone();
+    edit(&mut claim);
+    deceived(view, now, [Answer::StatusWritten(Box::new(claim))])
+}
+
+fn just_read(view: &View) -> Answer {
+    Answer::Claim(Some(Box::new(view.claim().clone())))
+}
+
+fn takes_any_bucket_for_its_own(view: &View, now: Timestamp) -> Step {
+    match (view.last_look(), view.bucket_of_record()) {
+        (Some(BucketSeen::Present(_)), Some(at)) => {
+            let ours = BTreeMap::from([(wire::TAG_CLAIM_UID.to_owned(), view.claim().uid.to_string())]);
+            deceived(view, now, [Answer::Bucket(at, BucketSeen::Present(Some(ours))), just_read(view)])
+        }
+        _ => next(view, now),
+    }
+}
+
 fn reads_no_claim_again(view: &View, now: Timestamp) -> Step {
-    next(&View { confirmed: true, ..view.clone() }, now)
+    deceived(view, now, [just_read(view)])
 }
 
 fn mints_in_spite_of_a_conflict(view: &View, now: Timestamp) -> Step {
     let step = next(view, now);
-    let conflict = view.claim.status.conditions.iter().any(|c| c.reason == "BucketNameConflict");
-    match (&step, &view.holder) {
-        (Step::Rest(_), Some(_)) if conflict && view.own.is_empty() => {
+    let conflict = view.claim().status.conditions.iter().any(|c| c.reason == "BucketNameConflict");
+    match (&step, view.holder()) {
+        (Step::Rest(_), Some(_)) if conflict && view.all_own().next().is_none() => {
             let bucket = stowage_operator::api::BucketName::parse(super::objects::bucket_name(0)).unwrap();
             Step::Act(Act::Mint(CredentialFacts {
-                claim: view.claim.at.clone(),
-                uid: view.claim.uid.clone(),
+                claim: view.claim().at.clone(),
+                uid: view.claim().uid.clone(),
                 backend: "main".to_owned(),
                 bucket,
                 generation: 1,
@@ -138,11 +157,8 @@ fn mints_in_spite_of_a_conflict(view: &View, now: Timestamp) -> Step {
 }
 
 fn forgets_what_is_on_its_way_out(view: &View, now: Timestamp) -> Step {
-    let mut view = view.clone();
-    view.own.retain(|_, secret| {
-        !secret.0.metadata.annotations.as_ref().is_some_and(|all| all.contains_key(wire::EXPIRES_AT))
-    });
-    next(&view, now)
+    let stays = |secret: &&Stored| secret.annotation(wire::EXPIRES_AT).is_none();
+    deceived(view, now, [Answer::Own(view.all_own().filter(stays).cloned().collect())])
 }
 
 fn revokes_at_once(view: &View, now: Timestamp) -> Step {
@@ -162,64 +178,53 @@ fn stamps_too_early(view: &View, now: Timestamp) -> Step {
 }
 
 fn mints_again(view: &View, now: Timestamp) -> Step {
-    let mut view = view.clone();
-    view.own_target = view.record().map(|(record, _)| record.generation);
-    next(&view, now)
+    let record = view.record().map(|(_, stored)| stored.clone());
+    deceived(view, now, record.map(|record| Answer::Patched(Change::RaiseGeneration(Trigger::Repair), record)))
 }
 
 fn needs_no_finalizer(view: &View, now: Timestamp) -> Step {
-    let mut view = view.clone();
-    view.claim.finalizers = vec![FINALIZER.to_owned()];
-    next(&view, now)
+    of_another_claim(view, now, |claim| claim.finalizers = vec![FINALIZER.to_owned()])
 }
 
 fn takes_any_secret_for_its_own(view: &View, now: Timestamp) -> Step {
-    let mut view = view.clone();
-    let owner = view.claim.uid.to_string();
-    for stored in view.consumers.values_mut().flatten() {
+    let ours = |stored: &Stored| {
         let mut secret = stored.0.as_ref().clone();
         let reference = k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference {
-            uid: owner.clone(),
+            uid: view.claim().uid.to_string(),
             controller: Some(true),
             ..Default::default()
         };
         secret.metadata.owner_references = Some(vec![reference]);
-        *stored = Stored(Arc::new(secret));
-    }
-    next(&view, now)
+        Answer::Consumer(stored.name().to_owned(), Some(Stored(Arc::new(secret))))
+    };
+    deceived(view, now, view.consumers().map(ours))
 }
 
 fn always_retains(view: &View, now: Timestamp) -> Step {
-    let mut view = view.clone();
-    view.claim.deletion = Deletion::Retain;
-    next(&view, now)
+    of_another_claim(view, now, |claim| claim.deletion = Deletion::Retain)
 }
 
 fn makes_nothing_public(view: &View, now: Timestamp) -> Step {
-    let mut view = view.clone();
-    if let Ok(desired) = &mut view.claim.desired {
-        desired.anonymous = None;
-    }
-    next(&view, now)
+    of_another_claim(view, now, |claim| {
+        if let Ok(desired) = &mut claim.desired {
+            desired.anonymous = None;
+        }
+    })
 }
 
 fn is_always_paused(view: &View, now: Timestamp) -> Step {
-    let mut view = view.clone();
-    view.claim.paused = true;
-    next(&view, now)
+    of_another_claim(view, now, |claim| claim.paused = true)
 }
 
 fn goes_no_further(view: &View, now: Timestamp) -> Step {
-    let mut view = view.clone();
-    view.claim.paused = view.claim.deleting;
-    next(&view, now)
+    of_another_claim(view, now, |claim| claim.paused = claim.deleting)
 }
 
 /// Says something else of itself each time.
 fn never_rests(view: &View, now: Timestamp) -> Step {
     let step = next(view, now);
     let Step::Rest(Rest { then: Then::AwaitChange, .. }) = &step else { return step };
-    let mut status = view.claim.status.clone();
+    let mut status = view.claim().status.clone();
     status.access_key_id = if status.access_key_id.is_some() { None } else { Some("x".to_owned()) };
-    Step::Act(Act::WriteStatus(view.claim.id.clone(), Box::new(status)))
+    Step::Act(Act::WriteStatus(view.claim().id.clone(), Box::new(status)))
 }

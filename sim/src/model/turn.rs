@@ -77,7 +77,7 @@ impl World {
             let memory = &mut state.operators[operator].memory[self.talks.uid(pass.view).0 as usize];
             let memory = memory.get_or_insert_default();
             memory.missing = self.talks.missing(pass.view);
-            memory.look = match self.talks.view(pass.view).checked {
+            memory.look = match self.talks.view(pass.view).checked() {
                 Checked::No => memory.look,
                 Checked::Failed => true,
                 Checked::Seen => false,

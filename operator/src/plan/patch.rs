@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use crate::api::{ObjectId, SecretContent};
 
-use super::step::SecretRef;
+use super::secret::SecretRef;
 
 /// A patch of a Secret of ours. Prints without values.
 #[derive(Clone, PartialEq)]

@@ -1,0 +1,100 @@
+//! The one way in which plans are carried out: of claims, of orphans, of backends.
+
+use std::ops::ControlFlow;
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use crate::clock::Clock;
+use crate::plan::{Arrival, Bound, Conversation};
+
+/// A step that takes so long makes what was read before it old: users and other operators have gone on meanwhile.
+const STANDSTILL: Duration = Duration::from_secs(10);
+
+/// In so much time another operator makes, publishes and replaces a key.
+const HESITATION: Duration = Duration::from_secs(1);
+
+/// So many late answers make a pass ask again for what it knew; so many slow ones, for the keys.
+const MOST_LATE: u32 = 5;
+
+/// Carries out the steps of a conversation, and decides nothing.
+pub(super) trait CarryOut<C: Conversation> {
+    /// Carries out one step.
+    fn carry_out(&mut self, known: &C, step: &C::Step) -> impl Future<Output = C::Answer> + Send;
+}
+
+/// Asks for the next step and has it carried out, until the conversation ends or reaches a bound.
+pub(super) async fn converse<C: Conversation>(
+    conversation: &mut C,
+    clock: &Clock,
+    hands: &mut impl CarryOut<C>,
+) -> C::End {
+    let (mut steps, mut reads) = (0, 0);
+    let mut answers = Answers::begin();
+    loop {
+        let step = match conversation.next(clock.now()) {
+            ControlFlow::Break(end) => return end,
+            ControlFlow::Continue(step) => step,
+        };
+        let bound = C::bound(&step);
+        let count = match bound {
+            Bound::Steps => &mut steps,
+            Bound::ReadsByName => &mut reads,
+        };
+        if *count >= C::most(bound) {
+            tracing::warn!(steps, reads, "goes on another time: this has gone on for long");
+            return conversation.cut_short(bound);
+        }
+        *count += 1;
+        let answer = hands.carry_out(conversation, &step).await;
+        conversation.learn(answer, answers.came());
+    }
+}
+
+/// When the answers of a conversation came.
+struct Answers {
+    last: Instant,
+    late: u32,
+    slow: u32,
+}
+
+impl Answers {
+    /// Of one that begins now.
+    fn begin() -> Self {
+        Self { last: Instant::now(), late: 0, slow: 0 }
+    }
+
+    /// Takes in that an answer came now. Where everything is slow, slow and late answers have to do in the end.
+    fn came(&mut self) -> Arrival {
+        let took = self.last.elapsed();
+        self.last = Instant::now();
+        let (count, arrival) = if took >= STANDSTILL {
+            (&mut self.late, Arrival::Late)
+        } else if took >= HESITATION {
+            (&mut self.slow, Arrival::Slow)
+        } else {
+            return Arrival::Prompt;
+        };
+        *count += 1;
+        if *count <= MOST_LATE { arrival } else { Arrival::Prompt }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn late_answers_make_a_pass_ask_again_but_not_for_ever() {
+        let mut answers = Answers::begin();
+        assert_eq!(answers.came(), Arrival::Prompt);
+        for (took, came) in [(HESITATION, Arrival::Slow), (STANDSTILL, Arrival::Late)] {
+            let mut after = || {
+                answers.last = Instant::now().checked_sub(took).expect("the clock is past that");
+                answers.came()
+            };
+            assert!((0..MOST_LATE).all(|_| after() == came));
+            assert_eq!(after(), Arrival::Prompt);
+        }
+    }
+}

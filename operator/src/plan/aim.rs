@@ -1,0 +1,68 @@
+//! The credential generation that a record aims at, and when it may aim at another (spec §3.3).
+
+use std::time::Duration;
+
+use k8s_openapi::jiff::{SignedDuration, Timestamp};
+
+use crate::api::{BucketRecord, wire};
+
+use super::halt::Halt;
+use super::patch::{Change, Trigger};
+use super::secret::Stored;
+use super::view::View;
+use super::write::rewrite;
+
+/// After a key has expired, its Secret stays this long: so that a clock stepping forward doesn't cut a
+/// key short. And no rotation starts sooner than this after the last.
+pub(super) const GRACE: SignedDuration = SignedDuration::from_secs(60);
+
+/// Whether the rotate annotation carries a value not yet handled.
+pub(super) fn is_requested(view: &View, record: &BucketRecord) -> bool {
+    let request = view.claim().rotate_request.as_deref().map(wire::rotate_receipt);
+    request.is_some() && request != record.handled_rotate_request
+}
+
+/// The step that aims at the next generation and takes the request at hand as handled. Planned on a
+/// claim read live: an old list would ask twice. `unasked` says why it is aimed at if nobody asks.
+pub(super) fn raise(view: &View, record: &BucketRecord, stored: &Stored, unasked: Trigger) -> Halt {
+    if let Err(halt) = view.require_live_claim().and_then(|()| view.require_wanted_record(&record.name())) {
+        return halt;
+    }
+    let trigger = if is_requested(view, record) { Trigger::Request } else { unasked };
+    let request = view.claim().rotate_request.as_deref().map(wire::rotate_receipt);
+    let raised = BucketRecord {
+        generation: view.next_generation(),
+        handled_rotate_request: request.or_else(|| record.handled_rotate_request.clone()),
+        ..view.keep_bound(record)
+    };
+    rewrite(view, &raised, stored, Change::RaiseGeneration(trigger))
+}
+
+/// A target that is gone raises the target, so that no id is ever given a second secret. It takes no
+/// request as handled.
+pub(super) fn raise_lost(view: &View, record: &BucketRecord, stored: &Stored) -> Halt {
+    if let Err(halt) = view.require_wanted_record(&record.name()) {
+        return halt;
+    }
+    let raised = BucketRecord { generation: view.next_generation(), ..view.keep_bound(record) };
+    rewrite(view, &raised, stored, Change::RaiseGeneration(Trigger::Repair))
+}
+
+/// When the credential that is aimed at was made.
+pub(super) fn made(view: &View, record: &BucketRecord) -> Option<Timestamp> {
+    view.credential(record.generation)?.0.metadata.creation_timestamp.as_ref().map(|time| time.0)
+}
+
+/// For how long no other credential follows the one that is aimed at, if it was made just now. Nothing
+/// waits for a clock that is behind the API server's.
+pub(super) fn too_soon(view: &View, record: &BucketRecord, now: Timestamp) -> Option<Duration> {
+    let made = made(view, record)?;
+    let left = later(made, GRACE).duration_since(now);
+    Duration::try_from(left).ok().filter(|left| made <= now && !left.is_zero())
+}
+
+/// `at` and `time` after it; the end of time where that is beyond it: stamps are read from outside, and
+/// may be any.
+pub(super) fn later(at: Timestamp, time: SignedDuration) -> Timestamp {
+    at.checked_add(time).unwrap_or(Timestamp::MAX)
+}

@@ -1,0 +1,130 @@
+//! How a claim becomes the holder of a bucket: its record decides between claims (spec §3.2).
+
+use crate::api::{BucketName, BucketRecord, Desired, wire};
+
+use super::answer::Holder;
+use super::cause::{BucketCause, ClaimCause};
+use super::halt::Halt;
+use super::ownership::{carries_our_tags, refuse_another_claims, refuse_others_credentials};
+use super::secret::Stored;
+use super::step::Act;
+use super::stop::Stop;
+use super::target::Target;
+use super::view::View;
+
+/// The step that makes a claim the holder of its bucket that has no record of it: a new one, or one
+/// whose record is lost. `latest` is its latest credential, if it has any.
+pub(super) fn recall(view: &View, desired: &Desired, latest: Option<&Stored>) -> Result<Act, Halt> {
+    let earlier = EarlierLife::of(view, latest);
+    let target = match earlier.bucket {
+        Some((name, bucket)) => {
+            let backend = view.usable_backend(&name)?;
+            Target { backend: name, endpoint: backend.endpoint.clone(), bucket }
+        }
+        None => {
+            let target = view.wanted(desired)?;
+            refuse_reserved(&target.bucket)?;
+            target
+        }
+    };
+    let mut record = blank(view, target, 1);
+    let suspicious = is_suspicious(view, &record)?;
+    if suspicious || earlier.was_there {
+        refuse_others_credentials(view, &record)?;
+    }
+    if earlier.was_there {
+        record.adopted = !carries_our_tags(view, &record)?;
+        refuse_another_claims(view, &record)?;
+        view.require_wanted_record(&record.name())?;
+        record.generation = view.next_generation();
+        record.handled_rotate_request = view.claim().rotate_request.as_deref().map(wire::rotate_receipt);
+    }
+    Ok(Act::CreateRecord(record))
+}
+
+/// The halt whose step makes this claim the holder of one more bucket, or says why it can't be that.
+pub(super) fn hold(view: &View, record: BucketRecord) -> Result<(), Halt> {
+    refuse_reserved(&record.bucket)?;
+    if is_suspicious(view, &record)? {
+        refuse_others_credentials(view, &record)?;
+    }
+    view.require_live_claim()?;
+    Err(Act::CreateRecord(record).into())
+}
+
+/// A record that says nothing yet but whose the bucket is.
+pub(super) fn blank(view: &View, target: Target, generation: u64) -> BucketRecord {
+    BucketRecord {
+        claim: view.claim().at.clone(),
+        uid: view.claim().uid.clone(),
+        backend: target.backend,
+        endpoint: target.endpoint,
+        bucket: target.bucket,
+        absence: false,
+        adopted: false,
+        settled: false,
+        generation,
+        handled_rotate_request: None,
+    }
+}
+
+/// Halts unless a record may be made. `Ok(true)` = nobody holds the bucket, but somebody has
+/// credentials for it.
+fn is_suspicious(view: &View, record: &BucketRecord) -> Result<bool, Halt> {
+    let suspicious = refuse_held(view, record)?;
+    if !view.is_newborn() {
+        // The finalizer was there before this pass: a record may be too, and a cache is no proof that it is not.
+        view.require_live_claim()?;
+        view.require_list()?;
+    }
+    view.require_not_taken(record.name().as_str())?;
+    Ok(suspicious)
+}
+
+/// SDKs send requests for such a bucket elsewhere, whatever the endpoint. A claim that has one already
+/// keeps it.
+fn refuse_reserved(bucket: &BucketName) -> Result<(), Halt> {
+    let Some(ending) = bucket.reserved_ending() else { return Ok(()) };
+    Err(Stop::new(ClaimCause::NameReserved { bucket: bucket.clone(), ending }).into())
+}
+
+/// What the cache says of another holder is enough to wait: the claim is woken when that one lets go.
+/// `Ok(true)` = nobody holds it, but somebody has credentials for it.
+fn refuse_held(view: &View, record: &BucketRecord) -> Result<bool, Halt> {
+    let bucket = record.bucket.clone();
+    match view.holder_of(&Target::of(record))? {
+        Holder::Unknown => Ok(false),
+        Holder::Suspect => Ok(true),
+        Holder::Other(holder) => {
+            let namespace = view.claim().at.namespace.clone();
+            let stop = Stop::new(BucketCause::Held { bucket, holder: holder.clone(), namespace });
+            Err(stop.until_released(record.name()).into())
+        }
+        Holder::Damaged(why) => Err(Stop::new(BucketCause::RecordDamaged { bucket, why: why.clone() }).into()),
+    }
+}
+
+/// What else than a record tells of an earlier life of this very claim: somebody deleted the record by
+/// hand, and it is made again (spec §3.2).
+struct EarlierLife {
+    /// There was a record.
+    was_there: bool,
+    /// Name of the backend, and the bucket.
+    bucket: Option<(String, BucketName)>,
+}
+
+impl EarlierLife {
+    fn of(view: &View, credential: Option<&Stored>) -> Self {
+        let status = &view.claim().status;
+        let named =
+            |secret: &Stored| Some((secret.text("backend")?.to_owned(), secret.text("bucket_name")?.to_owned()));
+        let backend = status.backend.as_ref().map(|backend| backend.name.clone());
+        // A claim that never got its bucket has nothing to be taken up again: the adoption policy decides.
+        let pinned = backend.zip(status.bucket_name.clone()).filter(|_| status.bucket_origin.is_some());
+        let bucket = credential.and_then(named).or_else(|| pinned.clone());
+        Self {
+            was_there: credential.is_some() || pinned.is_some(),
+            bucket: bucket.and_then(|(backend, bucket)| Some((backend, BucketName::parse(&bucket).ok()?))),
+        }
+    }
+}

@@ -1,0 +1,72 @@
+//! The credential that the record aims at (spec §3.3).
+
+use crate::api::{BucketRecord, Credential, CredentialFacts, Desired};
+
+use super::aim;
+use super::cause::SecretCause;
+use super::halt::Halt;
+use super::patch::{Change, SecretPatch, Trigger};
+use super::secret::Stored;
+use super::step::Act;
+use super::stop::Stop;
+use super::view::View;
+use super::write::repair;
+
+/// Data keys of an internal Secret that go when the quota they come from goes.
+pub(super) const QUOTA_KEYS: [&str; 2] = ["quota_soft_bytes", "quota_hard_bytes"];
+
+/// What the credential of a record's generation says besides its secret key.
+pub(super) fn facts(desired: &Desired, record: &BucketRecord) -> CredentialFacts {
+    CredentialFacts {
+        claim: record.claim.clone(),
+        uid: record.uid.clone(),
+        backend: record.backend.clone(),
+        bucket: record.bucket.clone(),
+        generation: record.generation,
+        quota_soft: desired.quota_soft,
+        quota_hard: desired.quota_hard,
+    }
+}
+
+/// The credential of the record's generation. Created once, by the pass whose own write made it the
+/// target; a target that is gone raises the target, so that no id is ever given a second secret.
+pub(super) fn ensure(
+    view: &View,
+    facts: &CredentialFacts,
+    record: &BucketRecord,
+    stored: &Stored,
+) -> Result<Credential, Halt> {
+    if let Some(secret) = view.credential(record.generation) {
+        return keep(view, facts, record, stored, secret);
+    }
+    view.require_live_claim()?;
+    let name = facts.access_key_id().secret_name();
+    view.require_not_taken(&name)?;
+    if view.aimed() == Some(record.generation) {
+        view.require_list_after_standstill()?;
+        return Err(Act::Mint(facts.clone()).into());
+    }
+    view.require_absent(&name)?;
+    // That read may have been of the server's past, and what is passed here is looked for no more.
+    view.require_list()?;
+    Err(aim::raise_lost(view, record, stored))
+}
+
+/// The credential that is there, brought up to date.
+fn keep(
+    view: &View,
+    facts: &CredentialFacts,
+    record: &BucketRecord,
+    stored: &Stored,
+    secret: &Stored,
+) -> Result<Credential, Halt> {
+    match Credential::read(&secret.0, &record.uid, record.generation) {
+        Ok(credential) => {
+            let content = facts.content(&view.setting().operator_namespace, None);
+            repair(view, SecretPatch::between(&secret.0, &content, &QUOTA_KEYS, Change::Repair))?;
+            Ok(credential)
+        }
+        Err(_) if aim::is_requested(view, record) => Err(aim::raise(view, record, stored, Trigger::Request)),
+        Err(damage) => Err(Stop::new(SecretCause::CredentialDamaged { why: damage.to_string() }).into()),
+    }
+}

@@ -1,0 +1,56 @@
+//! Public access: the anonymous binding, by which the gateway lets anybody read (spec §2).
+
+use crate::api::{AnonymousBinding, BucketRecord, Desired};
+
+use super::cause::SecretCause;
+use super::halt::Halt;
+use super::patch::{Change, SecretPatch};
+use super::secret::Stored;
+use super::step::Act;
+use super::stop::Stop;
+use super::view::View;
+use super::write::repair;
+
+/// Public access that is no longer asked for goes before anything else is looked at: no trouble keeps
+/// it. Read live: an operator that is behind would take away what was asked for since.
+pub(super) fn withdraw(view: &View, desired: &Desired) -> Result<(), Halt> {
+    match view.binding() {
+        Some(secret) if desired.anonymous.is_none() => {
+            view.require_live_claim()?;
+            Err(Halt::delete(secret))
+        }
+        Some(_) | None => Ok(()),
+    }
+}
+
+/// The claim's binding, if it opens this bucket.
+pub(super) fn opening<'a>(view: &'a View, record: &BucketRecord) -> Option<&'a Stored> {
+    view.binding().filter(|binding| binding.opens(record))
+}
+
+/// Exists exactly while the claim is bound and its mode is not `None`.
+pub(super) fn ensure(view: &View, desired: &Desired, record: &BucketRecord) -> Result<(), Halt> {
+    // Without it, one that is there was withdrawn when the pass began.
+    let Some(per_source_ip_rps) = desired.anonymous else { return Ok(()) };
+    let wanted = AnonymousBinding {
+        claim: record.claim.clone(),
+        uid: record.uid.clone(),
+        backend: record.backend.clone(),
+        bucket: record.bucket.clone(),
+        per_source_ip_rps,
+    };
+    let Some(secret) = view.binding() else {
+        view.require_live_claim()?;
+        view.require_list_after_standstill()?;
+        view.require_not_taken(&AnonymousBinding::name(&record.uid))?;
+        return Err(Act::CreateBinding(wanted).into());
+    };
+    AnonymousBinding::check(&secret.0, &record.uid)
+        .map_err(|damage| Stop::new(SecretCause::BindingDamaged { why: damage.to_string() }))?;
+    let content = wanted.content(&view.setting().operator_namespace);
+    let patch = SecretPatch::between(&secret.0, &content, &[], Change::Repair);
+    if patch.is_some() {
+        view.require_list_after_standstill()?;
+    }
+    repair(view, patch)
+}

@@ -1,0 +1,101 @@
+//! A Secret as it was read, and the version of it that a decision was made on.
+
+use std::fmt;
+use std::sync::Arc;
+
+use k8s_openapi::api::core::v1::Secret;
+
+use crate::api::wire::{self, Role};
+use crate::api::{BucketRecord, ClaimRef, ClaimUid, ObjectId};
+
+/// A Secret as it was read. Prints without its data.
+#[derive(Clone, PartialEq)]
+pub struct Stored(pub Arc<Secret>);
+
+impl Stored {
+    /// Name of the Secret.
+    pub fn name(&self) -> &str {
+        self.0.metadata.name.as_deref().unwrap_or_default()
+    }
+
+    /// The Secret, in the version that was read.
+    pub fn reference(&self) -> SecretRef {
+        SecretRef {
+            namespace: self.0.metadata.namespace.clone().unwrap_or_default(),
+            name: self.name().to_owned(),
+            id: ObjectId::of(self.0.as_ref()),
+        }
+    }
+
+    /// A label's value.
+    pub fn label(&self, key: &str) -> Option<&str> {
+        self.0.metadata.labels.as_ref()?.get(key).map(String::as_str)
+    }
+
+    /// The value of an annotation.
+    pub fn annotation(&self, key: &str) -> Option<&str> {
+        self.0.metadata.annotations.as_ref()?.get(key).map(String::as_str)
+    }
+
+    /// The claim that labels and annotations name: enough to wake that claim or to ask for it, and
+    /// no more. An annotation counts only as what its label was shortened from.
+    pub fn claim(&self) -> Option<ClaimRef> {
+        let whole = |key: &str| {
+            let label = self.label(key);
+            let fits = |long: &&str| label.is_none_or(|label| wire::label_value(long) == label);
+            self.annotation(key).filter(fits).or(label).map(str::to_owned)
+        };
+        Some(ClaimRef { namespace: whole(wire::CLAIM_NAMESPACE)?, name: whole(wire::CLAIM_NAME)? })
+    }
+
+    /// The finalizers that keep it although it is deleted; none of them is the operator's.
+    pub fn kept_by(&self) -> Option<String> {
+        let metadata = &self.0.metadata;
+        metadata.deletion_timestamp.as_ref().map(|_| metadata.finalizers.as_deref().unwrap_or_default().join(", "))
+    }
+
+    /// A data field as text.
+    pub fn text(&self, key: &str) -> Option<&str> {
+        std::str::from_utf8(&self.0.data.as_ref()?.get(key)?.0).ok()
+    }
+
+    /// Whether the controller owner reference has this UID: what makes a consumer Secret ours
+    /// (spec §2).
+    pub fn is_controlled_by(&self, uid: &ClaimUid) -> bool {
+        let owners = self.0.metadata.owner_references.as_deref().unwrap_or_default();
+        owners.iter().any(|owner| owner.controller == Some(true) && owner.uid == uid.as_str())
+    }
+
+    /// Whether this credential is for the record's bucket.
+    pub(super) fn opens(&self, record: &BucketRecord) -> bool {
+        self.text("backend") == Some(record.backend.as_str())
+            && self.text("bucket_name") == Some(record.bucket.as_str())
+    }
+}
+
+impl fmt::Debug for Stored {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?}", self.reference())
+    }
+}
+
+/// Whether an internal Secret of this name is a credential.
+pub(super) fn is_credential(name: &str) -> bool {
+    Role::of_internal(name) == Some(Role::VirtualCredential)
+}
+
+/// Whether an internal Secret of this name is a bucket record.
+pub(super) fn is_record(name: &str) -> bool {
+    Role::of_internal(name) == Some(Role::BucketRecord)
+}
+
+/// A Secret, in the version that a decision was made on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SecretRef {
+    /// Namespace.
+    pub namespace: String,
+    /// Name.
+    pub name: String,
+    /// Which object, in which version.
+    pub id: ObjectId,
+}

@@ -1,0 +1,153 @@
+//! What the rooms ask of a view: the answer, or the halt whose step finds it out.
+
+use std::sync::Arc;
+
+use crate::api::{Backend, BucketName, Claim, Credential, Desired, RecordName, wire};
+
+use super::super::answer::{BackendSeen, BucketSeen, Holder};
+use super::super::cause::{BackendCause, ClaimCause};
+use super::super::halt::Halt;
+use super::super::step::Look;
+use super::super::stop::Stop;
+use super::super::target::Target;
+use super::{Freshness, Knowledge, View};
+
+impl View {
+    /// What the spec asks for, if it can be read.
+    pub(in super::super) fn desired(&self) -> Result<&Desired, Halt> {
+        self.claim().desired.as_ref().map_err(|error| {
+            // Every error of a spec has the reason that an unreadable template has (spec §1).
+            Stop::new(ClaimCause::SpecInvalid { why: error.to_string() }).into()
+        })
+    }
+
+    /// Before a pass that did not itself just write the claim creates or repairs a Secret: this UID
+    /// exists and isn't being deleted (spec §3).
+    pub(in super::super) fn require_live_claim(&self) -> Result<(), Halt> {
+        if self.claim.freshness >= Freshness::Live { Ok(()) } else { Err(Look::Claim.into()) }
+    }
+
+    /// Before anything is destroyed: the claim is read once more, so that an edit to `Retain` is not
+    /// missed.
+    pub(in super::super) fn require_claim_just_read(&self) -> Result<(), Halt> {
+        if self.claim.freshness == Freshness::JustRead { Ok(()) } else { Err(Look::Claim.into()) }
+    }
+
+    /// Before what a cache that is behind must not decide: a live list of the claim's internal Secrets.
+    pub(in super::super) fn require_list(&self) -> Result<(), Halt> {
+        if self.internal.lists() == 0 { Err(Look::Own.into()) } else { Ok(()) }
+    }
+
+    /// Right before the finalizer goes, a second live list must be empty.
+    pub(in super::super) fn require_last_list(&self) -> Result<(), Halt> {
+        let is_last = self.internal.lists() >= 2 && self.internal.is_list_current();
+        if is_last { Ok(()) } else { Err(Look::Own.into()) }
+    }
+
+    /// Before a key is made, or tenants are given one, or the public a bucket: where the pass waited
+    /// for long, another operator may have moved the claim meanwhile, or aimed at another key.
+    pub(in super::super) fn require_list_after_standstill(&self) -> Result<(), Halt> {
+        if self.internal.is_in_doubt() { Err(Look::Own.into()) } else { Ok(()) }
+    }
+
+    /// A POST that found this name taken showed nothing of what is there: it is read.
+    pub(in super::super) fn require_not_taken(&self, name: &str) -> Result<(), Halt> {
+        if self.internal(name) == Knowledge::Taken { Err(Look::Internal(name.to_owned()).into()) } else { Ok(()) }
+    }
+
+    /// That there is no internal Secret of this claim at this name.
+    pub(in super::super) fn require_absent(&self, name: &str) -> Result<(), Halt> {
+        if self.is_absent(name) { Ok(()) } else { Err(Look::Internal(name.to_owned()).into()) }
+    }
+
+    /// Before a key is published: this pass made it or read it live. A cache may show one that is long
+    /// gone, and the Secret that the tenant reads as it is now. One that is to end has a successor,
+    /// mostly, which a cache that is behind doesn't show.
+    pub(in super::super) fn require_live_key(&self, credential: &Credential) -> Result<(), Halt> {
+        let name = credential.id.secret_name();
+        if !self.is_live(&name) {
+            return Err(Look::Internal(name).into());
+        }
+        let is_to_end = self.own(&name).is_some_and(|secret| secret.annotation(wire::EXPIRES_AT).is_some());
+        if is_to_end { self.require_list() } else { self.require_list_after_standstill() }
+    }
+
+    /// The backend of this name, as the cache has it.
+    pub(in super::super) fn backend(&self, name: &str) -> Result<&BackendSeen, Halt> {
+        self.backends.get(name).ok_or_else(|| Look::Backend(name.to_owned()).into())
+    }
+
+    /// The backend of this name, if it is there, lets the claim's namespace in and is Ready.
+    pub(in super::super) fn usable_backend(&self, name: &str) -> Result<Arc<Backend>, Halt> {
+        let backend = name.to_owned();
+        let cause = match self.backend(name)? {
+            BackendSeen::Missing => BackendCause::Missing { backend },
+            BackendSeen::Invalid(why) => BackendCause::Invalid { backend, why: why.clone() },
+            BackendSeen::Present { allowed: false, .. } => {
+                BackendCause::NotAllowed { backend, namespace: self.claim().at.namespace.clone() }
+            }
+            BackendSeen::Present { backend: present, .. } if !present.ready => BackendCause::NotReady { backend },
+            BackendSeen::Present { backend: present, .. } => return Ok(present.clone()),
+        };
+        Err(Stop::new(cause).into())
+    }
+
+    /// The bucket that the spec asks for, at a backend that can be used.
+    pub(in super::super) fn wanted(&self, desired: &Desired) -> Result<Target, Halt> {
+        let backend = self.usable_backend(&desired.backend)?;
+        let bucket = wanted_bucket(self.claim(), desired, &backend)?;
+        Ok(Target { backend: backend.name.clone(), endpoint: backend.endpoint.clone(), bucket })
+    }
+
+    /// Before the record that the claim is bound by aims at another generation: that of a move under
+    /// way aims higher, and one that lost its labels is found by its name alone. `Ok` = it is known, or
+    /// can't be.
+    pub(in super::super) fn require_wanted_record(&self, current: &RecordName) -> Result<(), Halt> {
+        let Ok(desired) = &self.claim().desired else { return Ok(()) };
+        let to = match self.wanted(desired) {
+            Ok(to) => to.record(),
+            // What is wrong with the backend or with the name is told by the move.
+            Err(Halt::Stop(_)) => return Ok(()),
+            Err(halt) => return Err(halt),
+        };
+        let is_known = to == *current || self.own(to.as_str()).is_some() || self.is_absent(to.as_str());
+        let is_anothers =
+            |(name, holder): &(RecordName, Holder)| *name == to && !matches!(holder, Holder::Unknown | Holder::Suspect);
+        if is_known || self.holder.as_ref().is_some_and(is_anothers) {
+            return Ok(());
+        }
+        Err(Look::Internal(to.to_string()).into())
+    }
+
+    /// Who holds this bucket.
+    pub(in super::super) fn holder_of(&self, at: &Target) -> Result<&Holder, Halt> {
+        let held = self.holder.as_ref().filter(|(name, _)| *name == at.record());
+        held.map(|(_, holder)| holder).ok_or_else(|| Look::Holder(at.clone()).into())
+    }
+
+    /// Whether a live list shows credentials of other claims for this bucket.
+    pub(in super::super) fn has_others_credentials(&self, at: &Target) -> Result<bool, Halt> {
+        let listed = self.others_credentials.as_ref().filter(|(listed, _)| listed == at);
+        listed.map(|(_, secrets)| !secrets.is_empty()).ok_or_else(|| Look::CredentialsFor(at.clone()).into())
+    }
+
+    /// What this pass saw of a bucket.
+    pub(in super::super) fn look_at(&self, at: &Target) -> Result<&BucketSeen, Halt> {
+        self.bucket_seen(at).ok_or_else(|| Look::Bucket(at.clone()).into())
+    }
+
+    /// Whether the bucket that was looked at last is empty.
+    pub(in super::super) fn is_empty(&self, at: &Target) -> Result<bool, Halt> {
+        self.bucket_empty().ok_or_else(|| Look::Contents(at.clone()).into())
+    }
+}
+
+/// The bucket that spec and template name.
+pub(in super::super) fn wanted_bucket(claim: &Claim, desired: &Desired, backend: &Backend) -> Result<BucketName, Halt> {
+    if let Some(bucket) = &desired.bucket {
+        return Ok(bucket.clone());
+    }
+    backend.template.render(&claim.at.namespace, &claim.at.name).map_err(|error| {
+        Stop::new(ClaimCause::NoBucketName { backend: backend.name.clone(), why: error.to_string() }).into()
+    })
+}

@@ -1,0 +1,76 @@
+//! Numbers of credentials: which are in use, and which comes next (spec §3.3).
+
+use crate::api::wire::{self, Role};
+use crate::api::{AccessKeyId, AnonymousBinding, ClaimUid};
+
+use super::super::secret::{Stored, is_credential};
+use super::View;
+
+/// How far what a consumer Secret tells may be ahead of all that the operator keeps itself: a few
+/// rotations whose traces somebody deleted. A tenant may write any number there, and a deletion asks
+/// for the key of every number up to the record's.
+const AHEAD: u64 = 16;
+
+/// Whether an internal Secret that carries this claim's label is another's all the same: its data say
+/// so, and its name does not follow from this claim's UID. Labels prove nothing (spec §2).
+pub(super) fn is_anothers(uid: &ClaimUid, secret: &Stored) -> bool {
+    let follows = secret.name() == AnonymousBinding::name(uid) || labelled_generation(uid, secret).is_some();
+    secret.text("claim_uid").is_some_and(|owner| owner != uid.as_str()) && !follows
+}
+
+/// The generation that a credential's label gives, if its name is the one that follows from it.
+fn labelled_generation(uid: &ClaimUid, secret: &Stored) -> Option<u64> {
+    let generation = secret.label(wire::ROTATION_GENERATION)?.parse().ok()?;
+    (AccessKeyId::of(uid, generation).secret_name() == secret.name()).then_some(generation)
+}
+
+impl View {
+    /// Credentials among the claim's internal Secrets. Not a stranger's Secret that has the name of
+    /// one, and neither role nor UID: it opens nothing, and is not ours to write to.
+    pub fn credentials(&self) -> impl Iterator<Item = &Stored> {
+        let ours = |secret: &&Stored| {
+            secret.label(wire::ROLE) == Some(Role::VirtualCredential.as_str())
+                || secret.text("claim_uid") == Some(self.claim().uid.as_str())
+        };
+        self.all_own().filter(|secret| is_credential(secret.name())).filter(ours)
+    }
+
+    /// The claim's internal Secret of this generation.
+    pub fn credential(&self, generation: u64) -> Option<&Stored> {
+        self.own(&AccessKeyId::of(&self.claim().uid, generation).secret_name())
+    }
+
+    /// The generation that a credential's label gives, if its name is the one that follows from it.
+    pub(in super::super) fn labelled_generation(&self, secret: &Stored) -> Option<u64> {
+        labelled_generation(&self.claim().uid, secret)
+    }
+
+    /// The generation of the credential in a consumer Secret. The label is a tenant's to change, so it
+    /// counts only where the key id is the one that follows from it.
+    pub(in super::super) fn published_generation(&self, secret: &Stored) -> Option<u64> {
+        let generation = secret.label(wire::ROTATION_GENERATION)?.parse().ok()?;
+        let id = AccessKeyId::of(&self.claim().uid, generation);
+        (secret.text("AWS_ACCESS_KEY_ID") == Some(id.as_str())).then_some(generation)
+    }
+
+    /// A generation above any that was aimed at or used, as far as this pass knows.
+    pub(in super::super) fn next_generation(&self) -> u64 {
+        let published = self.own_consumers().filter_map(|secret| self.published_generation(secret));
+        let credible = published.filter(|published| self.may_have_published(*published));
+        credible.max().unwrap_or(0).max(self.known_generation()).saturating_add(1)
+    }
+
+    /// Whether this generation can have been in use, going by all but consumer Secrets.
+    pub(in super::super) fn may_have_published(&self, generation: u64) -> bool {
+        generation <= self.known_generation().saturating_add(AHEAD)
+    }
+
+    /// The highest generation that credentials, records or the status tell of; 0 if none does.
+    fn known_generation(&self) -> u64 {
+        let used = self.credentials().filter_map(|secret| self.labelled_generation(secret));
+        // The status is no memory, but a number that it shows was used.
+        let shown = self.claim().status.shown_generation();
+        let aimed = self.records().map(|(record, _)| record.generation);
+        used.chain(shown).chain(aimed).max().unwrap_or(0)
+    }
+}

@@ -1,0 +1,70 @@
+//! All that a view knows, in a few bytes: two passes with one key go on alike. A model checker finds
+//! views again by it.
+
+use std::fmt::Write;
+
+use super::super::answer::BackendSeen;
+use super::super::secret::Stored;
+use super::bucket::{BucketFacts, Drift};
+use super::{Deeds, KnownClaim, View};
+
+impl View {
+    /// All that this pass knows, in a few bytes. Objects stand for themselves by their
+    /// resourceVersion; of the status when the pass began nothing is told, nor of the setting.
+    pub fn key(&self) -> String {
+        // Takes the view apart, so that a field that is new can't be forgotten.
+        let Self {
+            setting: _,
+            claim: KnownClaim { claim, freshness, newborn, status_before: _ },
+            backends,
+            internal,
+            consumers,
+            holder,
+            others_credentials,
+            bucket: BucketFacts { at, seen, empty, created, tagged, versioning, purge, removed },
+            drift: Drift { due, checked, missing_at },
+            unanswered,
+            recheck,
+            deeds:
+                Deeds {
+                    aimed,
+                    record_remade,
+                    consumer_written,
+                    purged,
+                    let_go,
+                    revoked,
+                    revoked_through,
+                    finalizer_removed,
+                },
+            trouble,
+            step: _, // What is known tells by itself whether it still counts.
+        } = self;
+        let mut key = String::with_capacity(512);
+        // Writing to a text can't fail.
+        let _ = write!(key, "{} {freshness:?} {newborn} {} | ", claim.id.resource_version, internal.key());
+        let _ = write!(key, "{} | {holder:?} {at:?} {seen:?} {empty:?} {created:?} {tagged} ", consumers.key());
+        let _ = write!(key, "{versioning:?} {purge:?} {removed:?} {due} {checked:?} {missing_at:?} {unanswered:?} ");
+        let _ = write!(key, "{recheck:?} {aimed:?} {record_remade} {consumer_written} {purged} {let_go:?} {revoked} ");
+        let _ = write!(key, "{revoked_through} {finalizer_removed} {trouble:?}");
+        for (name, seen) in backends {
+            let _ = write!(key, " {name} {}", backend_key(seen));
+        }
+        if let Some((at, secrets)) = others_credentials {
+            let versions: Vec<String> = secrets.iter().map(version).collect();
+            let _ = write!(key, " {at:?} {versions:?}");
+        }
+        key
+    }
+}
+
+fn version(secret: &Stored) -> String {
+    secret.reference().id.resource_version
+}
+
+fn backend_key(seen: &BackendSeen) -> String {
+    match seen {
+        BackendSeen::Present { backend, allowed } => format!("{} {allowed}", backend.id.resource_version),
+        BackendSeen::Missing => "missing".to_owned(),
+        BackendSeen::Invalid(why) => why.clone(),
+    }
+}

@@ -1,0 +1,372 @@
+//! How a view takes in the answers to its pass's steps.
+
+use std::collections::BTreeMap;
+
+use crate::api::{AccessKeyId, AnonymousBinding, BucketRecord, Claim};
+
+use super::super::answer::{
+    Answer, BucketSeen, Checked, CreateAnswer, DeleteAnswer, Failure, Holder, Posted, PurgeEnd, Purged, VersioningSeen,
+};
+use super::super::patch::Change;
+use super::super::secret::{SecretRef, Stored, is_credential, is_record};
+use super::super::step::{Act, Look, Step};
+use super::super::target::Target;
+use super::{Freshness, Knowledge, LetGo, Trouble, View, generations};
+
+impl View {
+    /// Takes in what a step found out or did.
+    pub fn learn(&mut self, answer: Answer) {
+        self.step += 1;
+        if self.claim.freshness == Freshness::JustRead {
+            self.claim.freshness = Freshness::Live;
+        }
+        if let Some(look) = answer.question() {
+            // Where it failed, what this pass tells is told without it.
+            self.recheck.retain(|asked| *asked != look);
+        }
+        self.take(answer);
+    }
+
+    /// Takes in what a step found out or did that took long: by now everything may be otherwise than
+    /// it was read or written, and the claim be gone. What was live counts as cached, and what was
+    /// absent as unknown. The answer itself counts as any other, but not as one of now.
+    pub fn learn_late(&mut self, answer: Answer) {
+        if self.ends_with(&answer) {
+            // Nothing is decided any more, but what is told.
+            return self.learn(answer);
+        }
+        if !self.claim().deleting && self.bucket.seen == Some(BucketSeen::Absent) && !self.has_asked_about_its_own() {
+            // Whoever else works on the claim may have made it.
+            self.bucket.seen = None;
+        }
+        self.internal.doubt_lists();
+        self.internal.learn().age(self.step);
+        self.consumers.age(self.step);
+        self.others_credentials = None;
+        self.learn(answer);
+        self.claim.freshness = Freshness::Cached;
+        self.claim.newborn = false;
+        self.deeds.aimed = None;
+    }
+
+    /// Takes in what came slowly: another operator may have made, published and replaced a key
+    /// meanwhile, so this pass lists what there is before it makes or publishes one.
+    pub fn learn_slow(&mut self, answer: Answer) {
+        if !self.claim().deleting {
+            self.internal.doubt_lists();
+        }
+        self.learn(answer);
+    }
+
+    /// Whether the pass is over but for its status, whatever comes of this step.
+    fn ends_with(&self, answer: &Answer) -> bool {
+        let failed =
+            matches!(answer, Answer::Failed(..) | Answer::BucketPurged(_, _, Purged { end: PurgeEnd::Failed(_), .. }));
+        let released =
+            matches!(answer, Answer::FinalizerRemoved | Answer::Failed(Step::Act(Act::RemoveFinalizer(_)), _));
+        self.has_failed() || released || (self.claim().deleting && failed)
+    }
+
+    fn has_failed(&self) -> bool {
+        matches!(self.trouble, Some(Trouble::Failed(..)))
+    }
+
+    /// What the pass goes by is old: it ends, unless something failed that is to be told.
+    fn go_stale(&mut self) {
+        self.trouble.get_or_insert(Trouble::Stale);
+    }
+
+    /// Whether what is known of a bucket is about the one that the claim is bound to.
+    fn has_asked_about_its_own(&self) -> bool {
+        self.bucket.at.as_ref().is_some_and(|at| self.is_bound_to(at))
+    }
+
+    fn take(&mut self, answer: Answer) {
+        match answer {
+            Answer::Backend(name, seen) => {
+                self.backends.insert(name, seen);
+            }
+            Answer::Holder(at, holder) => self.holder = Some((at.record(), holder)),
+            Answer::Claim(claim) => self.found_claim(claim),
+            Answer::Own(secrets) => self.listed(secrets),
+            Answer::Internal(name, secret) => self.found_internal(&name, secret),
+            Answer::Consumer(_, Some(secret)) => self.consumers.found(secret, self.step),
+            Answer::Consumer(name, None) => self.consumers.missed(&name, self.step),
+            Answer::CredentialsFor(at, mut secrets) => {
+                secrets.retain(|secret| secret.text("claim_uid") != Some(self.claim().uid.as_str()));
+                self.others_credentials = Some((at, secrets));
+            }
+            Answer::Bucket(at, seen) => self.looked_at(&at, seen),
+            Answer::Contents(at, empty) => {
+                self.turn_to(&at);
+                self.bucket.empty = Some(empty);
+            }
+            Answer::Versioning(at, seen) => {
+                self.turn_to(&at);
+                self.bucket.versioning = Some(seen);
+            }
+            Answer::FinalizerAdded(claim) => {
+                self.claim.claim = *claim;
+                self.claim.freshness = Freshness::Live;
+                self.claim.newborn = true;
+            }
+            Answer::FinalizerRemoved => self.deeds.finalizer_removed = true,
+            Answer::StatusWritten(claim) => self.claim.claim = *claim,
+            Answer::RecordPosted(record, posted) => self.record_posted(&record, posted),
+            Answer::CredentialPosted(facts, posted) => {
+                // Whoever minted it: should it be gone before the pass is over, its id is not given to another.
+                self.deeds.aimed = None;
+                if posted == Posted::NameTaken {
+                    // If the look at it shows none, that may be of the past, and so is every list from before this.
+                    self.internal.forget_lists();
+                }
+                self.posted(facts.access_key_id().secret_name(), posted);
+            }
+            Answer::ConsumerPosted(name, Posted::NameTaken) => {
+                if self.consumers.get(&name) == Knowledge::Absent {
+                    self.go_stale();
+                }
+                self.consumers.taken(&name, self.step);
+            }
+            Answer::ConsumerPosted(_, Posted::Stored(secret)) => self.wrote(secret),
+            Answer::BindingPosted(posted) => self.posted(AnonymousBinding::name(&self.claim().uid), posted),
+            Answer::Patched(change, secret) => {
+                if let Change::RaiseGeneration(_) = change {
+                    self.deeds.aimed = BucketRecord::read(&secret.0).ok().map(|record| record.generation);
+                }
+                self.wrote(secret);
+            }
+            Answer::Deleted(_, Some(kept)) => self.kept(kept),
+            Answer::Deleted(secret, None) => self.deleted(&secret),
+            Answer::BucketCreated(_, answer) => self.bucket_was_created(answer),
+            Answer::BucketTagged(_, tags) => {
+                self.bucket.seen = Some(BucketSeen::Present(Some(tags)));
+                self.bucket.tagged = true;
+            }
+            Answer::VersioningSet(_, versioning) => self.bucket.versioning = Some(VersioningSeen::Set(versioning)),
+            Answer::BucketPurged(at, most, purged) => {
+                self.deeds.purged += purged.deleted;
+                if let PurgeEnd::Failed(failure) = &purged.end {
+                    self.trouble = Some(Trouble::Failed(Step::Act(Act::Purge(at, most)), failure.clone()));
+                }
+                self.bucket.purge = Some(purged.end);
+            }
+            Answer::BucketDeleted(_, answer) => self.bucket_was_deleted(answer),
+            Answer::Failed(step, failure) => self.failed(step, failure),
+        }
+    }
+
+    fn failed(&mut self, step: Step, failure: Failure) {
+        match (&step, &failure) {
+            // A store without tagging can't be told whose the bucket is; one without versioning has none to set.
+            (Step::Act(Act::TagBucket(..)), Failure::Unsupported) => self.bucket.tagged = true,
+            // A drift check that fails says nothing about the bucket; that the backend ails is for its probe to say.
+            (
+                Step::Look(Look::Bucket(at)),
+                Failure::Upstream(_) | Failure::UpstreamDenied(_) | Failure::NoUpstream(_) | Failure::Unsupported,
+            ) if !self.claim().deleting && self.is_bound_to(at) => {
+                self.drift.due = false;
+                self.drift.checked = Checked::Failed;
+            }
+            (Step::Look(_) | Step::Act(_) | Step::Rest(_), _) => self.trouble = Some(Trouble::Failed(step, failure)),
+        }
+    }
+
+    fn found_claim(&mut self, claim: Option<Box<Claim>>) {
+        let known = self.claim();
+        let Some(live) = claim.filter(|live| {
+            // A server may answer from its past, and what is known already is known.
+            let is_older = live.id.is_older_than(&known.id);
+            // Deletion goes by the very version that it read first (spec §3.4).
+            let is_edited = live.deleting && live.id != known.id;
+            !is_older && !is_edited && live.uid == known.uid && live.deleting == known.deleting
+        }) else {
+            return self.go_stale();
+        };
+        self.claim.claim = *live;
+        self.claim.freshness = Freshness::JustRead;
+    }
+
+    fn listed(&mut self, secrets: Vec<Stored>) {
+        secrets.iter().for_each(|secret| self.doubt_absence_before(secret));
+        let uid = self.claim().uid.clone();
+        let own = secrets.into_iter().filter(|secret| !generations::is_anothers(&uid, secret));
+        self.internal.listed(own, self.step);
+        // A list from before what was missed would have been no answer.
+        self.recheck.retain(|look| !matches!(look, Look::Internal(_)));
+        if self.claim().deleting && self.records().next().is_none() {
+            self.doubt_early_reads();
+        }
+    }
+
+    /// An internal Secret read by name: ours by UID, or a record that somebody else holds.
+    fn found_internal(&mut self, name: &str, secret: Option<Stored>) {
+        let Some(secret) = secret else {
+            // Where a cache has it, either that is old or this answer: the next pass looks again, without it.
+            if self.own(name).is_some() && !self.claim().deleting {
+                self.go_stale();
+            }
+            self.internal.learn().missed(name, self.step);
+            return self.advance();
+        };
+        match BucketRecord::read(&secret.0) {
+            Ok(record) if record.uid != self.claim().uid => {
+                // Of two names that the pass asks about, both may be another's, and `holder` is about one.
+                self.internal.learn().missed(name, self.step);
+                self.holder = Some((record.name(), Holder::Other(record.claim)));
+            }
+            Err(damage) if is_record(name) => {
+                if let Some((_, holder)) = self.holder.as_mut().filter(|(held, _)| held.as_str() == name) {
+                    *holder = Holder::Damaged(damage.to_string());
+                } else if secret.text("claim_uid") == Some(self.claim().uid.as_str()) {
+                    self.internal.learn().found(secret, self.step);
+                } else {
+                    // Nothing that is known to be this claim's.
+                    self.internal.learn().missed(name, self.step);
+                }
+            }
+            Ok(_) | Err(_) => {
+                self.doubt_absence_before(&secret);
+                self.internal.learn().found(secret, self.step);
+            }
+        }
+    }
+
+    fn looked_at(&mut self, at: &Target, seen: BucketSeen) {
+        self.turn_to(at);
+        self.bucket.seen = Some(seen);
+        // The claim's own bucket, at whatever endpoint its backend has now.
+        if self.record().is_none_or(|(record, _)| at.is_of(record)) {
+            self.drift.due = false;
+            self.drift.checked = Checked::Seen;
+        }
+    }
+
+    fn record_posted(&mut self, record: &BucketRecord, posted: Posted) {
+        if let Posted::Stored(secret) = &posted {
+            self.deeds.record_remade |= record.generation > 1 && self.record().is_none();
+            // A record that follows its bucket to another endpoint aims at a generation that is there.
+            if self.records().all(|(other, _)| other.generation < record.generation) {
+                self.deeds.aimed = Some(record.generation);
+            }
+            self.doubt_absence_before(secret);
+        }
+        self.posted(record.name().to_string(), posted);
+    }
+
+    /// A POST of an internal Secret. Where the name is taken and a read of this pass found none, one of
+    /// the two is of the past: to ask on would be to ask in circles.
+    fn posted(&mut self, name: String, posted: Posted) {
+        match posted {
+            Posted::Stored(secret) => self.wrote(secret),
+            Posted::NameTaken => {
+                if self.is_absent(&name) {
+                    self.go_stale();
+                }
+                self.internal.learn().taken(&name, self.step);
+            }
+        }
+    }
+
+    fn bucket_was_created(&mut self, answer: CreateAnswer) {
+        self.bucket.created = Some(answer);
+        // The look before is out of date; unless the bucket is new, another one decides.
+        match answer {
+            CreateAnswer::Created => self.bucket.seen = Some(BucketSeen::Present(Some(BTreeMap::new()))),
+            CreateAnswer::AlreadyOwned => self.bucket.seen = None,
+            CreateAnswer::AlreadyExists => {}
+        }
+    }
+
+    fn bucket_was_deleted(&mut self, answer: DeleteAnswer) {
+        self.bucket.removed = Some(answer);
+        // The record may have been let go of before, under another policy, and be kept since.
+        for let_go in std::mem::take(&mut self.deeds.let_go) {
+            let gone = let_go.gone || self.is_gone(&let_go.record);
+            self.deeds.let_go.push(LetGo { gone, ..let_go });
+        }
+    }
+
+    /// Counts the generations whose names a deletion need not look at again: there can be very many.
+    fn advance(&mut self) {
+        let is_absent = |generation| self.is_absent(&AccessKeyId::of(&self.claim().uid, generation).secret_name());
+        if self.claim().deleting {
+            let absent = (self.deeds.revoked_through + 1..).take_while(|generation| is_absent(*generation));
+            self.deeds.revoked_through = absent.last().unwrap_or(self.deeds.revoked_through);
+        }
+    }
+
+    /// Whoever held the bucket before this record was made may have made the bucket since the look,
+    /// which then counts for nothing: a bucket that was the claim's is looked at again.
+    fn doubt_absence_before(&mut self, secret: &Stored) {
+        let known = || self.own(secret.name()).is_some_and(|known| known.0.metadata.uid == secret.0.metadata.uid);
+        if self.bucket.seen != Some(BucketSeen::Absent) || known() {
+            return;
+        }
+        if BucketRecord::read(&secret.0).is_ok_and(|record| self.asked_about(&Target::of(&record))) {
+            self.bucket.seen = None;
+            if self.drift.checked == Checked::Seen {
+                self.drift.due = true;
+                self.drift.checked = Checked::No;
+            }
+        }
+    }
+
+    /// What one read only did not show is asked once more: a credential, the binding of a claim that
+    /// asks for one, and the record.
+    fn doubt_early_reads(&mut self) {
+        let public = self.claim().desired.as_ref().map_or(true, |desired| desired.anonymous.is_some());
+        let binding = AnonymousBinding::name(&self.claim().uid);
+        let matters = |name: &str| is_credential(name) || is_record(name) || (public && name == binding);
+        self.internal.learn().forget_absent(matters);
+    }
+
+    /// What was written or deleted is known.
+    fn settle_recheck(&mut self, name: &str) {
+        let is_this = |look: &Look| matches!(look, Look::Internal(asked) | Look::Consumer(asked) if asked == name);
+        self.recheck.retain(|look| !is_this(look));
+    }
+
+    fn wrote(&mut self, secret: Stored) {
+        self.settle_recheck(secret.name());
+        if secret.reference().namespace == self.setting.operator_namespace {
+            self.internal.learn().found(secret, self.step);
+        } else {
+            self.consumers.found(secret, self.step);
+            self.deeds.consumer_written = true;
+        }
+    }
+
+    /// A Secret that was deleted, and that somebody's finalizer keeps.
+    fn kept(&mut self, kept: Stored) {
+        // A record goes as soon as its finalizers do; what became of its bucket is known now.
+        if let Ok(record) = BucketRecord::read(&kept.0) {
+            self.lets_go(record);
+        }
+        self.deeds.revoked += u32::from(is_credential(kept.name()));
+        self.internal.learn().found(kept, self.step);
+    }
+
+    fn deleted(&mut self, secret: &SecretRef) {
+        self.settle_recheck(&secret.name);
+        if secret.namespace != self.setting.operator_namespace {
+            return self.consumers.deleted(&secret.name, self.step);
+        }
+        self.deeds.revoked += u32::from(is_credential(&secret.name));
+        if let Some(record) = self.own(&secret.name).and_then(|removed| BucketRecord::read(&removed.0).ok()) {
+            self.lets_go(record);
+        }
+        self.internal.deleted(&secret.name, self.step);
+    }
+
+    /// Of a record that somebody made again after it was removed, the bucket may be gone since.
+    fn lets_go(&mut self, record: BucketRecord) {
+        let mut gone = self.is_gone(&record);
+        self.deeds.let_go.retain(|before| {
+            let same = before.record.name() == record.name();
+            gone |= same && before.gone;
+            !same
+        });
+        self.deeds.let_go.push(LetGo { record, gone });
+    }
+}

@@ -1,0 +1,351 @@
+//! What a pass knows so far: read from caches at its start, and from the answers to its own steps since.
+//!
+//! Nothing of it is public: it begins with what the caches hold and what earlier passes saw, and
+//! from then on only [`View::learn`] and its kin change it.
+
+mod ask;
+mod bucket;
+mod generations;
+mod key;
+mod learn;
+mod records;
+mod secrets;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::api::{AnonymousBinding, BucketClaimStatus, BucketRecord, Claim, Gateway, RecordName};
+
+use super::answer::{BackendSeen, Checked, Failure, Holder};
+use super::secret::Stored;
+use super::step::{Look, Step};
+use super::target::Target;
+
+use bucket::{BucketFacts, Drift};
+use secrets::{Internal, Secrets};
+
+pub(super) use ask::wanted_bucket;
+pub(super) use bucket::names_claim_uid;
+pub(super) use secrets::{Knowledge, StoredRecord};
+
+/// What is the same for every claim of an operator.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Setting {
+    /// Where the internal Secrets are.
+    pub operator_namespace: String,
+    /// Namespaces besides the operator's that may hold admin and CA Secrets.
+    pub trusted_namespaces: BTreeSet<String>,
+    /// The gateway, as tenants reach it.
+    pub gateway: Gateway,
+    /// What tells our buckets from those of another cluster on the same store.
+    pub installation: String,
+    /// Most objects that one pass deletes from a bucket.
+    pub purge_slice: u32,
+}
+
+impl Setting {
+    /// Whether a namespace may hold admin and CA Secrets (spec §1).
+    pub fn trusts(&self, namespace: &str) -> bool {
+        namespace == self.operator_namespace || self.trusted_namespaces.contains(namespace)
+    }
+}
+
+/// What the caches hold of a claim.
+#[derive(Clone, Debug, Default)]
+pub struct Cached {
+    /// Internal Secrets that carry the claim's UID.
+    pub internal: Vec<Stored>,
+    /// Secrets in the claim's namespace that it controls, or that have the name of its own.
+    pub consumers: Vec<Stored>,
+    /// What asks once more for each Secret of the claim that the watch has shown and an earlier live
+    /// read missed, whoever made it: either the watch lags behind, or that read was answered from the
+    /// server's past.
+    pub recheck: Vec<Look>,
+}
+
+/// What earlier passes of this process saw of a claim, and what a pass leaves for the next: nothing
+/// that could not be done without.
+#[derive(Clone, Debug, Default)]
+pub struct Remembered {
+    /// Where the claim's bucket was missing when it was last looked at.
+    pub missing_at: Option<Target>,
+    /// A call that changes a bucket got no answer, and may still happen for this long.
+    pub unanswered: Option<Duration>,
+    /// A drift check of the claim's bucket is due.
+    pub look_due: bool,
+    /// Buckets that a claim which goes has let go of.
+    pub let_go: Vec<LetGo>,
+    /// Of a claim that goes: up to this generation no name of a credential is taken, as live reads by
+    /// name showed.
+    pub revoked_through: u64,
+    /// Credentials of a claim that goes that were deleted, and not told of.
+    pub revoked: u32,
+}
+
+/// A bucket that a claim has let go of: its record was removed.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LetGo {
+    /// Its record.
+    pub record: BucketRecord,
+    /// It is gone, as the pass that removed the record saw or saw to.
+    pub gone: bool,
+}
+
+/// How fresh what is known of the claim is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Freshness {
+    /// From the cache, or from before an answer that came late.
+    Cached,
+    /// Read or written live in this pass.
+    Live,
+    /// Read live by the very last step: nothing was done since.
+    JustRead,
+}
+
+/// The claim, as the pass knows it.
+#[derive(Clone, Debug)]
+struct KnownClaim {
+    claim: Claim,
+    freshness: Freshness,
+    /// The finalizer was put on by this pass: before, this claim can have had no record and no
+    /// credential.
+    newborn: bool,
+    /// The status when the pass began, to see transitions.
+    status_before: BucketClaimStatus,
+}
+
+/// What this pass did, as far as what is known of Secrets and bucket doesn't tell.
+#[derive(Clone, Debug, Default)]
+struct Deeds {
+    /// The generation that this pass's own write had a record aim at: so nobody minted it yet.
+    aimed: Option<u64>,
+    /// The record was made again after somebody deleted it.
+    record_remade: bool,
+    /// A consumer Secret was written.
+    consumer_written: bool,
+    /// Objects that were deleted.
+    purged: u64,
+    /// Records that were removed, by earlier passes as well where the claim goes.
+    let_go: Vec<LetGo>,
+    /// Credentials that were deleted, by earlier passes as well where they did not come to tell of it.
+    revoked: u32,
+    /// Of a claim that goes: up to this generation no name of a credential is taken.
+    revoked_through: u64,
+    /// The finalizer was taken off.
+    finalizer_removed: bool,
+}
+
+/// Why a pass is over but for what it tells.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Trouble {
+    /// What the pass goes by is old, or its answers contradict each other: another begins.
+    Stale,
+    /// This step failed last.
+    Failed(Step, Failure),
+}
+
+/// What a pass knows so far.
+#[derive(Clone, Debug)]
+pub struct View {
+    setting: Arc<Setting>,
+    claim: KnownClaim,
+    /// Backends that the pass has looked up, by name.
+    backends: BTreeMap<String, BackendSeen>,
+    /// Internal Secrets of this claim's UID.
+    internal: Internal,
+    /// Secrets in the claim's namespace.
+    consumers: Secrets,
+    /// Who holds the bucket that the claim wants.
+    holder: Option<(RecordName, Holder)>,
+    /// Credentials of other claims on a bucket, from a live list; and which one.
+    others_credentials: Option<(Target, Vec<Stored>)>,
+    bucket: BucketFacts,
+    drift: Drift,
+    /// A call that changes a bucket got no answer, and may still happen for this long.
+    unanswered: Option<Duration>,
+    /// Questions that are asked before the pass tells what it knows.
+    recheck: Vec<Look>,
+    deeds: Deeds,
+    trouble: Option<Trouble>,
+    /// Answers taken in: since when something is known is counted by them.
+    step: u32,
+}
+
+impl View {
+    /// What the caches tell of a claim. A deletion reads live throughout (spec §3.4), so that of a
+    /// claim which goes they tell nothing.
+    pub fn new(setting: Arc<Setting>, claim: Claim, cached: Cached) -> Self {
+        let Cached { internal, consumers, recheck } = if claim.deleting { Cached::default() } else { cached };
+        let internal = internal.into_iter().filter(|secret| !generations::is_anothers(&claim.uid, secret));
+        Self {
+            internal: Internal::cached(internal),
+            consumers: Secrets::cached(consumers),
+            recheck,
+            unanswered: None,
+            drift: Drift { due: false, checked: Checked::No, missing_at: None },
+            deeds: Deeds::default(),
+            setting,
+            claim: KnownClaim {
+                status_before: claim.status.clone(),
+                claim,
+                freshness: Freshness::Cached,
+                newborn: false,
+            },
+            backends: BTreeMap::new(),
+            holder: None,
+            others_credentials: None,
+            bucket: BucketFacts::default(),
+            trouble: None,
+            step: 0,
+        }
+    }
+
+    /// A pass begins, which knows what earlier passes of this process saw.
+    #[must_use]
+    pub fn begin(self, remembered: Remembered) -> Self {
+        let Remembered { missing_at, unanswered, look_due, let_go, revoked_through, revoked } = remembered;
+        let drift = Drift { due: look_due, checked: Checked::No, missing_at };
+        let deeds = Deeds { let_go, revoked_through, revoked, ..Deeds::default() };
+        Self { unanswered, drift, deeds, ..self }
+    }
+
+    /// What the next pass of this process should know of the claim.
+    pub fn remembered(&self) -> Remembered {
+        Remembered {
+            missing_at: self.missing_at(),
+            unanswered: self.unanswered,
+            look_due: self.drift.due,
+            let_go: self.deeds.let_go.clone(),
+            revoked_through: self.deeds.revoked_through,
+            revoked: self.deeds.revoked,
+        }
+    }
+
+    /// What is the same for every claim.
+    pub fn setting(&self) -> &Setting {
+        &self.setting
+    }
+
+    /// The claim.
+    pub fn claim(&self) -> &Claim {
+        &self.claim.claim
+    }
+
+    /// Who holds the bucket that the claim wants, and the name of the record.
+    pub fn holder(&self) -> Option<&(RecordName, Holder)> {
+        self.holder.as_ref()
+    }
+
+    /// Whether this pass took the finalizer off.
+    pub fn is_finalizer_removed(&self) -> bool {
+        self.deeds.finalizer_removed
+    }
+
+    /// The status when the pass began.
+    pub(super) fn status_before(&self) -> &BucketClaimStatus {
+        &self.claim.status_before
+    }
+
+    /// Whether the finalizer was put on by this pass: before, this claim can have had no record and
+    /// no credential.
+    pub(super) fn is_newborn(&self) -> bool {
+        self.claim.newborn
+    }
+
+    /// What is known of an internal Secret.
+    pub(super) fn internal(&self, name: &str) -> Knowledge<'_> {
+        self.internal.known().get(name)
+    }
+
+    /// The internal Secret of this name, be it from the cache.
+    pub(super) fn own(&self, name: &str) -> Option<&Stored> {
+        self.internal.known().present(name)
+    }
+
+    /// The claim's internal Secrets, by name, be it from the cache.
+    pub fn all_own(&self) -> impl Iterator<Item = &Stored> {
+        self.internal.known().all()
+    }
+
+    /// Whether this pass wrote the internal Secret of this name, or read it live.
+    pub(super) fn is_live(&self, name: &str) -> bool {
+        self.internal.known().is_live(name)
+    }
+
+    /// Whether there is no internal Secret of this claim at this name: a live read found none or one
+    /// that tells of nobody, or this pass deleted it.
+    pub(super) fn is_absent(&self, name: &str) -> bool {
+        self.internal.known().is_absent(name)
+    }
+
+    /// The claim's binding for public access, be it from the cache.
+    pub(super) fn binding(&self) -> Option<&Stored> {
+        self.own(&AnonymousBinding::name(&self.claim().uid))
+    }
+
+    /// What is known of a Secret in the claim's namespace.
+    pub(super) fn consumer(&self, name: &str) -> Knowledge<'_> {
+        self.consumers.get(name)
+    }
+
+    /// Secrets in the claim's namespace that are there, by name.
+    pub fn consumers(&self) -> impl Iterator<Item = &Stored> {
+        self.consumers.all()
+    }
+
+    /// Those of them that the claim controls.
+    pub(super) fn own_consumers(&self) -> impl Iterator<Item = &Stored> {
+        self.consumers.all().filter(|secret| secret.is_controlled_by(&self.claim().uid))
+    }
+
+    /// Whether this pass wrote the Secret of this name in the claim's namespace, or read it live.
+    pub(super) fn is_consumer_live(&self, name: &str) -> bool {
+        self.consumers.is_live(name)
+    }
+
+    /// Whether a consumer Secret was written in this pass.
+    pub(super) fn is_consumer_written(&self) -> bool {
+        self.deeds.consumer_written
+    }
+
+    /// The generation that this pass's own write had a record aim at.
+    pub(super) fn aimed(&self) -> Option<u64> {
+        self.deeds.aimed
+    }
+
+    /// Whether the record was made again after somebody deleted it.
+    pub(super) fn is_record_remade(&self) -> bool {
+        self.deeds.record_remade
+    }
+
+    /// Objects that this pass deleted.
+    pub(super) fn purged(&self) -> u64 {
+        self.deeds.purged
+    }
+
+    /// Buckets that the claim has let go of.
+    pub(super) fn let_go(&self) -> &[LetGo] {
+        &self.deeds.let_go
+    }
+
+    /// Credentials that were deleted, and not told of.
+    pub(super) fn revoked(&self) -> u32 {
+        self.deeds.revoked
+    }
+
+    /// Up to this generation no name of a credential is taken.
+    pub(super) fn revoked_through(&self) -> u64 {
+        self.deeds.revoked_through
+    }
+
+    /// The first question that is to be asked before the pass tells what it knows.
+    pub(super) fn first_recheck(&self) -> Option<&Look> {
+        self.recheck.first()
+    }
+
+    /// Why the pass is over but for what it tells.
+    pub(super) fn trouble(&self) -> Option<&Trouble> {
+        self.trouble.as_ref()
+    }
+}
