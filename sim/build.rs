@@ -1,5 +1,5 @@
-//! Names a build by the sources of operator, simulator and the libraries of both, so that `stowage-sim merge` can tell the shards of different
-//! ones apart, wherever they were built.
+//! Names a build by the sources of operator, simulator and the libraries of both, so that
+//! `stowage-sim merge` can tell the shards of different ones apart, wherever they were built.
 
 use std::path::{Path, PathBuf};
 use std::{fs, io};

@@ -104,7 +104,8 @@ impl Actor {
     fn claim_written(&self, answer: kube::Result<BucketClaim>) -> Result<Box<Claim>, Failure> {
         let raw = answer.map_err(|error| kubernetes::failure(&error))?;
         let claim = Claim::parse(&raw);
-        // One whose last finalizer goes is gone with that, and no watch will supersede what is kept of it.
+        // One whose last finalizer goes is gone with that, and no watch will supersede what is kept
+        // of it.
         if !claim.deleting || !claim.finalizers.is_empty() {
             self.written.wrote(raw);
         }
@@ -131,9 +132,10 @@ impl Actor {
         Ok(Stored(secret))
     }
 
-    /// Deletes a Secret of ours. One that is gone already is as good as deleted, and so is a consumer Secret that somebody's
-    /// finalizer keeps: it is on its way, and holds nothing that has to go before something else may. An internal one that is kept
-    /// goes on to open and to hold what it does, and is the answer.
+    /// Deletes a Secret of ours. One that is gone already is as good as deleted, and so is a
+    /// consumer Secret that somebody's finalizer keeps: it is on its way, and holds nothing that
+    /// has to go before something else may. An internal one that is kept goes on to open and to
+    /// hold what it does, and is the answer.
     pub(crate) async fn delete(&self, secret: &SecretRef) -> Result<Option<Stored>, Failure> {
         let version = secret.id.clone();
         let params = DeleteParams::default()
@@ -165,7 +167,8 @@ impl Actor {
     }
 }
 
-/// What a slice means for the deletion. Objects that are refused stop it once nothing else is left to delete.
+/// What a slice means for the deletion. Objects that are refused stop it once nothing else is left
+/// to delete.
 fn purged(slice: Slice) -> Purged {
     let end = match slice {
         Slice { failed: Some(error), .. } => PurgeEnd::Failed(upstream_failure(&error)),
@@ -190,7 +193,8 @@ fn json_patch(operations: Vec<Value>) -> Result<Patch<()>, Failure> {
     patch.map(Patch::Json).map_err(|error| Failure::Refused(error.to_string()))
 }
 
-/// A secret key: 40 characters from a cryptographic generator (spec §2). The alphabet spares shells and URLs.
+/// A secret key: 40 characters from a cryptographic generator (spec §2). The alphabet spares shells
+/// and URLs.
 fn new_secret_key() -> Result<SecretKey, Failure> {
     let mut bytes = [0; 30];
     getrandom::fill(&mut bytes).map_err(|error| Failure::Kubernetes(format!("no random numbers: {error}")))?;

@@ -14,7 +14,8 @@ use crate::metrics::Metrics;
 /// The format of the metrics.
 const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
-/// Serves `/healthz` (always 200), `/readyz` (200 once every cache is filled) and `/metrics` until dropped.
+/// Serves `/healthz` (always 200), `/readyz` (200 once every cache is filled) and `/metrics` until
+/// dropped.
 ///
 /// # Errors
 /// When the address can't be served.

@@ -61,15 +61,16 @@ struct ClusterArgs {
     /// Context of the kubeconfig, if not its current one.
     #[arg(long, env = "STOWAGE_CONTEXT", value_name = "NAME", value_parser = NonEmptyStringValueParser::new())]
     context: Option<String>,
-    /// Namespace where the operator keeps its Secrets; by default the pod's own, outside of a cluster stowage-system.
+    /// Namespace where the operator keeps its Secrets; by default the pod's own, outside of a
+    /// cluster stowage-system.
     #[arg(long, env = "STOWAGE_NAMESPACE", value_name = "NAMESPACE", value_parser = namespace)]
     namespace: Option<String>,
-    /// Another namespace, besides that one, where admin and CA Secrets of backends are read; repeatable, or separated
-    /// by commas.
+    /// Another namespace, besides that one, where admin and CA Secrets of backends are read;
+    /// repeatable, or separated by commas.
     #[arg(long, env = "STOWAGE_TRUSTED_SECRET_NAMESPACE", value_name = "NAMESPACE", value_delimiter = ',', value_parser = namespace)]
     trusted_secret_namespace: Vec<String>,
-    /// Stands in the tags of buckets and tells this cluster's from another's on the same store; by default the UID of
-    /// kube-system. A restored cluster is given its old one.
+    /// Stands in the tags of buckets and tells this cluster's from another's on the same store; by
+    /// default the UID of kube-system. A restored cluster is given its old one.
     #[arg(long, env = "STOWAGE_INSTALLATION_ID", value_name = "ID", value_parser = NonEmptyStringValueParser::new())]
     installation_id: Option<String>,
 }
@@ -105,7 +106,8 @@ struct LimitArgs {
     /// Deadline of each call to a store, in seconds.
     #[arg(long, env = "STOWAGE_UPSTREAM_TIMEOUT", value_name = "SECONDS", default_value_t = 30, value_parser = clap::value_parser!(u64).range(1..=3600))]
     upstream_timeout: u64,
-    /// How many objects one pass deletes at most from a bucket that is emptied, before others get their turn.
+    /// How many objects one pass deletes at most from a bucket that is emptied, before others get
+    /// their turn.
     #[arg(long, env = "STOWAGE_PURGE_SLICE", value_name = "OBJECTS", default_value_t = 10_000, value_parser = clap::value_parser!(u32).range(1..))]
     purge_slice: u32,
     /// How often everything is looked at again even if nothing changed, in seconds, jittered.
@@ -275,8 +277,9 @@ fn init_log(format: LogFormat) {
     }
 }
 
-/// What is logged: what RUST_LOG asks for, but never what kube says of an answer that it can't read, for it quotes the whole of
-/// that, Secrets too (spec §4). A directive would not do: one about spans goes before it.
+/// What is logged: what RUST_LOG asks for, but never what kube says of an answer that it can't
+/// read, for it quotes the whole of that, Secrets too (spec §4). A directive would not do: one
+/// about spans goes before it.
 fn log_filter<S>(asked: Option<EnvFilter>) -> impl Filter<S>
 where
     S: Subscriber + for<'a> LookupSpan<'a>,

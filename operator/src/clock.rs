@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use k8s_openapi::jiff::Timestamp;
 
-/// Tells the time of day. What is decided on it is decided in whole seconds, as Kubernetes stores times.
+/// Tells the time of day. What is decided on it is decided in whole seconds, as Kubernetes stores
+/// times.
 #[derive(Clone)]
 pub struct Clock(Arc<dyn Fn() -> Timestamp + Send + Sync>);
 

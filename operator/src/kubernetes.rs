@@ -1,4 +1,5 @@
-//! Calls to the API server: how long they may take, what is read of their answers, and what it means when they fail.
+//! Calls to the API server: how long they may take, what is read of their answers, and what it
+//! means when they fail.
 
 use std::convert::Infallible;
 use std::time::Duration;
@@ -19,20 +20,21 @@ use crate::plan::Failure;
 /// Name of the operator where the field has one for controllers: events, field managers.
 pub(crate) const CONTROLLER: &str = "stowage-operator";
 
-/// How long the body of an answer may take, however steadily it comes. A server that was not told otherwise gives a whole
-/// request a minute.
+/// How long the body of an answer may take, however steadily it comes. A server that was not told
+/// otherwise gives a whole request a minute.
 const LONGEST: Duration = Duration::from_secs(120);
 
-/// A watch that ends sooner has failed. kube-runtime takes every end for that of its time, and asks again at once: of a server,
-/// or a proxy, that ends each of them, as often as it can.
+/// A watch that ends sooner has failed. kube-runtime takes every end for that of its time, and asks
+/// again at once: of a server, or a proxy, that ends each of them, as often as it can.
 const SHORTEST_WATCH: Duration = Duration::from_secs(1);
 
-/// How long the API server may take to begin its answer. The body of a watch is no part of that: kube-runtime looks
-/// after those.
+/// How long the API server may take to begin its answer. The body of a watch is no part of that:
+/// kube-runtime looks after those.
 const DEADLINE: Duration = Duration::from_secs(30);
 
-/// A client whose every call ends, as kube's own has no deadline, so that one lost answer would hold its caller for ever; and
-/// whose answers can be read whatever others have written into `managedFields`.
+/// A client whose every call ends, as kube's own has no deadline, so that one lost answer would
+/// hold its caller for ever; and whose answers can be read whatever others have written into
+/// `managedFields`.
 pub(crate) fn guarded(client: Client) -> Client {
     let namespace = client.default_namespace().to_owned();
     let service = service_fn(move |request: http::Request<Body>| answer(client.clone(), request));
@@ -58,8 +60,8 @@ enum Late {
 #[error("the API server ended the watch within {} s", SHORTEST_WATCH.as_secs())]
 struct Short;
 
-/// The answer to a request. It is here to its end, as kube would wait for the rest for ever; but that of a watch, which has
-/// none. A watch that is refused is told so in an answer like any other.
+/// The answer to a request. It is here to its end, as kube would wait for the rest for ever; but
+/// that of a watch, which has none. A watch that is refused is told so in an answer like any other.
 ///
 /// # Errors
 /// When there is none, or it breaks off, or is [`Late`].
@@ -124,14 +126,15 @@ pub(crate) fn failure(error: &Error) -> Failure {
     }
 }
 
-/// Whether an error is the server's word that there is no object of this name. A 404 for any other reason is not: the
-/// whole kind may be unknown for a moment.
+/// Whether an error is the server's word that there is no object of this name. A 404 for any other
+/// reason is not: the whole kind may be unknown for a moment.
 pub(crate) fn is_absence_of(error: &Error, name: &str) -> bool {
     let Error::Api(status) = error else { return false };
     status.code == 404 && status.details.as_ref().is_some_and(|details| details.name == name)
 }
 
-/// One line for people, stable and without secrets: the server's own message, or that there was no answer.
+/// One line for people, stable and without secrets: the server's own message, or that there was no
+/// answer.
 pub(crate) fn describe(error: &Error) -> String {
     match error {
         Error::Api(status) if !status.message.is_empty() => status.message.clone(),

@@ -1,9 +1,10 @@
 //! Answers of the API server without `metadata.managedFields`.
 //!
-//! Nothing here asks who wrote which field. But what stands there is for whoever may write an object to choose, and the server
-//! takes more than the type for it can read: a time in the year 9999, fields nested a thousand deep. One such object of a
-//! tenant would keep every list that it is in from being read, and with that all claims from being served. So it is taken out
-//! of the text before anything reads that.
+//! Nothing here asks who wrote which field. But what stands there is for whoever may write an
+//! object to choose, and the server takes more than the type for it can read: a time in the year
+//! 9999, fields nested a thousand deep. One such object of a tenant would keep every list that it
+//! is in from being read, and with that all claims from being served. So it is taken out of the
+//! text before anything reads that.
 
 use std::sync::LazyLock;
 
@@ -28,10 +29,11 @@ pub(crate) fn without_managed_fields(
 
 /// Where in a JSON text the filter is. Texts come in pieces, which may end anywhere.
 ///
-/// Only a list is emptied: an annotation, or a key of a Secret, may be called so too, and its value is a string.
+/// Only a list is emptied: an annotation, or a key of a Secret, may be called so too, and its value
+/// is a string.
 ///
-/// Outside of such a list it goes from name to name and does not know what is a string: in JSON, the name between quotes is
-/// a whole string, unless a backslash stands before it.
+/// Outside of such a list it goes from name to name and does not know what is a string: in JSON,
+/// the name between quotes is a whole string, unless a backslash stands before it.
 #[derive(Debug, Default)]
 struct Filter {
     /// How many brackets deep it is in a list that is left out; 0 outside of one.
@@ -93,7 +95,8 @@ impl Filter {
         }
     }
 
-    /// Behind the name: how many bytes lead up to what it names. The bracket of a list is one of them, because it stays.
+    /// Behind the name: how many bytes lead up to what it names. The bracket of a list is one of
+    /// them, because it stays.
     fn open(&mut self, rest: &[u8]) -> usize {
         let gap = rest.iter().take_while(|byte| matches!(byte, b':' | b' ' | b'\n' | b'\r' | b'\t')).count();
         let Some(first) = rest.get(gap) else { return gap };
@@ -157,8 +160,8 @@ fn behind(byte: u8) -> Place {
     if byte == b'\\' { Place::Escaped } else { Place::Between }
 }
 
-/// Where the name begins next in a piece, or may begin where the piece ends. That has a quote at either end alone: only the
-/// last one can have begun it.
+/// Where the name begins next in a piece, or may begin where the piece ends. That has a quote at
+/// either end alone: only the last one can have begun it.
 fn next_name(piece: &[u8]) -> Option<usize> {
     FINDER.find(piece).or_else(|| {
         let tail = piece.len().saturating_sub(NAME.len() - 1);

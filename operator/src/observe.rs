@@ -1,4 +1,5 @@
-//! Answers the questions of a plan. Reads, and never changes anything; absence is a value, an error is an error.
+//! Answers the questions of a plan. Reads, and never changes anything; absence is a value, an error
+//! is an error.
 
 use std::sync::Arc;
 
@@ -32,7 +33,8 @@ impl Observer {
         let internal = self.internal.of_claim(&claim.uid);
         let bound = claim.status.bound_secret_name.clone();
         let mut consumers = self.consumers.of_claim(&claim.uid);
-        // A UID is no secret, and whoever knows it can name it as an owner in a namespace of theirs.
+        // A UID is no secret, and whoever knows it can name it as an owner in a namespace of
+        // theirs.
         consumers.retain(|secret| secret.0.metadata.namespace.as_deref() == Some(&claim.at.namespace));
         // A Secret of the wanted name that is not this claim's is known by name alone.
         for name in [Some(claim.consumer_secret.clone()), bound].into_iter().flatten() {
@@ -97,8 +99,8 @@ impl Observer {
         }
     }
 
-    /// Whether a Secret is a credential for this very bucket. Of a credential whose backend is gone it isn't known
-    /// which endpoint it was for: a conflict too many harms less than one too few.
+    /// Whether a Secret is a credential for this very bucket. Of a credential whose backend is gone
+    /// it isn't known which endpoint it was for: a conflict too many harms less than one too few.
     fn is_key_to(&self, secret: &Stored, target: &Target) -> bool {
         let elsewhere = |name: &str| matches!(self.backends.get(name), Some(Ok(b)) if b.endpoint != target.endpoint);
         secret.label(wire::ROLE) == Some(wire::Role::VirtualCredential.as_str())
@@ -111,8 +113,8 @@ impl Observer {
         Ok(claim.map(|raw| Box::new(Claim::parse(&raw))))
     }
 
-    /// LIST the internal Secrets that carry a claim's UID. A list from before what is known of them is no answer: it
-    /// would have the claim go back.
+    /// LIST the internal Secrets that carry a claim's UID. A list from before what is known of them
+    /// is no answer: it would have the claim go back.
     pub(crate) async fn own(&self, uid: &ClaimUid) -> Result<Vec<Stored>, Failure> {
         let list = self.list(&format!("{}={}", wire::CLAIM_UID, wire::label_value(uid.as_str()))).await?;
         if self.internal.is_ahead_of(uid, list.metadata.resource_version.as_deref()) {

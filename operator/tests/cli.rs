@@ -1,11 +1,13 @@
-//! The command line as its users meet it: the built binary, its output and its exit codes (spec §5).
+//! The command line as its users meet it: the built binary, its output and its exit codes (spec
+//! §5).
 
 use std::fs;
 use std::net::TcpListener;
 use std::process::{Command, Output};
 use std::time::{Duration, Instant};
 
-/// Runs the binary in an empty environment: neither a cluster's variables nor a home with a kubeconfig.
+/// Runs the binary in an empty environment: neither a cluster's variables nor a home with a
+/// kubeconfig.
 fn stowage(args: &[&str]) -> Output {
     stowage_with(args, &[])
 }

@@ -34,7 +34,8 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::demo::{self, Report, Source, Step, json, text};
 
-/// The Stowage operator in a simulated world: a Kubernetes API, an S3 store and a gateway in one process.
+/// The Stowage operator in a simulated world: a Kubernetes API, an S3 store and a gateway in one
+/// process.
 #[derive(Debug, Parser)]
 #[command(name = "stowage-sim", version, max_term_width = 100)]
 pub struct Cli {
@@ -46,16 +47,18 @@ pub struct Cli {
 enum Command {
     /// Take the guided tour: manifests become buckets, step by step, in a few seconds.
     ///
-    /// Applies manifests to a simulated cluster that the production operator works on, then walks through the life
-    /// of their claims and prints what a user would see: tables, events, the connection Secret, requests that the
-    /// gateway answers and refuses, a key replaced under a tenant at work, what each kind of deletion takes and what it
-    /// leaves behind. The S3Backends among the manifests are given simulated stores at their endpoints, which accept
-    /// the credentials of their admin Secrets. Steps that the manifests give no occasion for are left out. A claim with
-    /// a bucketName and deletionPolicy Delete on a backend with adoptionPolicy Any finds its bucket there already.
-    /// Nothing outside of the process is touched.
+    /// Applies manifests to a simulated cluster that the production operator works on, then walks
+    /// through the life of their claims and prints what a user would see: tables, events, the
+    /// connection Secret, requests that the gateway answers and refuses, a key replaced under a
+    /// tenant at work, what each kind of deletion takes and what it leaves behind. The S3Backends
+    /// among the manifests are given simulated stores at their endpoints, which accept the
+    /// credentials of their admin Secrets. Steps that the manifests give no occasion for are left
+    /// out. A claim with a bucketName and deletionPolicy Delete on a backend with adoptionPolicy
+    /// Any finds its bucket there already. Nothing outside of the process is touched.
     #[command(after_long_help = EXIT_CODES)]
     Demo(DemoArgs),
-    /// Serve one of the simulated parts, or the faults, for an operator on a real cluster; until SIGTERM.
+    /// Serve one of the simulated parts, or the faults, for an operator on a real cluster; until
+    /// SIGTERM.
     #[command(after_long_help = serve::EXAMPLES)]
     Serve {
         #[command(subcommand)]
@@ -77,7 +80,8 @@ Exit codes: 0 every step went as it should; 1 one did not, said in one sentence 
 
 #[derive(Debug, Args)]
 struct DemoArgs {
-    /// Manifests to apply in place of the project's examples: files, directories, - for standard input; repeatable.
+    /// Manifests to apply in place of the project's examples: files, directories, - for standard
+    /// input; repeatable.
     #[arg(short, long = "filename", env = "STOWAGE_FILENAME", value_name = "FILE", num_args = 1..)]
     filename: Vec<PathBuf>,
     #[command(flatten)]
@@ -186,7 +190,8 @@ fn print_json(document: &impl serde::Serialize) -> Result<(), String> {
     printed(text.and_then(|text| writeln!(io::stdout(), "{text}")))
 }
 
-/// Prints each step as it ends. What goes wrong with the printing doesn't stop the tour, it is told at its end.
+/// Prints each step as it ends. What goes wrong with the printing doesn't stop the tour, it is told
+/// at its end.
 fn print_text(source: &Source, color: ColorChoice) -> (Report, io::Result<()>) {
     let mut out = AutoStream::new(io::stdout(), color);
     let mut written = text::write_introduction(&mut out);

@@ -1,4 +1,5 @@
-//! Determinism of the simulator: [`seeded`] runs, after what this program's libraries draw once in a process.
+//! Determinism of the simulator: [`seeded`] runs, after what this program's libraries draw once in
+//! a process.
 
 mod warm_up;
 
@@ -11,7 +12,8 @@ pub(crate) fn seeded_run(seed: u64) -> Seeded {
     Seeded::new(seed).after(&WARM_UP)
 }
 
-/// Runs a future to its end on a thread, a runtime and a paused clock of its own, with all randomness taken from the seed.
+/// Runs a future to its end on a thread, a runtime and a paused clock of its own, with all
+/// randomness taken from the seed.
 ///
 /// # Panics
 ///

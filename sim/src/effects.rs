@@ -1,4 +1,5 @@
-//! Stowage's faults: those of [`faults`], and what users and third parties do to a claim, its Secrets and its bucket.
+//! Stowage's faults: those of [`faults`], and what users and third parties do to a claim, its
+//! Secrets and its bucket.
 
 mod project;
 #[cfg(test)]

@@ -1,10 +1,12 @@
-//! The Stowage operator in one process with everything it talks to: a simulated Kubernetes API, a simulated S3
-//! store, a gateway. Production code throughout; the simulation enters below `kube::Client` and below the AWS SDK.
+//! The Stowage operator in one process with everything it talks to: a simulated Kubernetes API, a
+//! simulated S3 store, a gateway. Production code throughout; the simulation enters below
+//! `kube::Client` and below the AWS SDK.
 //!
 //! # Features
 //!
-//! `proof`: what tries the operator and the simulator, which are exploration, model, mutants and conformance. Off by
-//! default, so that the demo is built in half the time; a build of the whole workspace has it.
+//! `proof`: what tries the operator and the simulator, which are exploration, model, mutants and
+//! conformance. Off by default, so that the demo is built in half the time; a build of the whole
+//! workspace has it.
 
 #![cfg_attr(not(feature = "proof"), expect(dead_code, reason = "the proof looks at more of a world than the demo"))]
 

@@ -1,8 +1,9 @@
-//! Which test shows which rule of the contract: `docs/proof/coverage.md`, held to the tests' own words.
+//! Which test shows which rule of the contract: `docs/proof/coverage.md`, held to the tests' own
+//! words.
 //!
-//! `docs/spec.md` is the contract, and says in its introduction how a rule stands in it. A test that fails when a rule
-//! is broken says so in a comment right above its attributes, which begins with `covers:` and names the rules. In the
-//! object table the comment stands above the case.
+//! `docs/spec.md` is the contract, and says in its introduction how a rule stands in it. A test
+//! that fails when a rule is broken says so in a comment right above its attributes, which begins
+//! with `covers:` and names the rules. In the object table the comment stands above the case.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
@@ -56,7 +57,8 @@ fn tree() -> Tree {
     found.iter().map(relative).map(|name| (name.clone(), read(&name))).collect()
 }
 
-/// Files below a folder that can hold markers or cite the contract; what is built and what is hidden is passed over.
+/// Files below a folder that can hold markers or cite the contract; what is built and what is
+/// hidden is passed over.
 fn files(folder: &Path, found: &mut BTreeSet<PathBuf>) {
     for entry in fs::read_dir(folder).expect("the folder is there") {
         let entry = entry.expect("it can be read");
@@ -161,8 +163,8 @@ fn citations(text: &str) -> Vec<&str> {
     cited
 }
 
-/// What cites a section that the contract does not have. Within the contract the sign stands alone; the tests of this file
-/// speak of sections that are none.
+/// What cites a section that the contract does not have. Within the contract the sign stands alone;
+/// the tests of this file speak of sections that are none.
 fn lost_citations(tree: &Tree, sections: &[Section]) -> Vec<String> {
     let known: BTreeSet<&str> = sections.iter().map(|section| section.number.as_str()).collect();
     let mut problems = Vec::new();
@@ -194,7 +196,8 @@ fn markers(tree: &Tree) -> (Covered, Vec<String>) {
     (covered, problems)
 }
 
-/// Whether a file of Rust is part of a crate: its root, or declared as a module by a file beside it or above it.
+/// Whether a file of Rust is part of a crate: its root, or declared as a module by a file beside it
+/// or above it.
 fn is_compiled(path: &Path) -> bool {
     let (Some(stem), Some(folder)) = (path.file_stem().and_then(|stem| stem.to_str()), path.parent()) else {
         return false;

@@ -114,7 +114,8 @@ fn the_examples_show_the_whole_tour() {
     ];
     assert_eq!(steps(&document), expected, "{document:#}");
     assert_eq!((output.status.code(), stderr(output).as_str()), (Some(0), ""));
-    // Five claims bound at seven writes and three calls each are the least that it can be, but for the adopted one's.
+    // Five claims bound at seven writes and three calls each are the least that it can be, but for
+    // the adopted one's.
     assert!(document["kubernetes_writes"].as_u64().is_some_and(|writes| writes >= 34), "{document:#}");
     assert!(document["s3_calls"].as_u64().is_some_and(|calls| calls >= 13), "{document:#}");
 }
@@ -235,7 +236,8 @@ fn colours_can_be_had_and_switched_off() {
     assert!(!stdout(&sim(&["demo", "--color", "never", "-f", "-"], OWN)).contains('\u{1b}'));
 }
 
-/// Secret keys are 40 characters of the alphabet of base64 for URLs; ids, names and UIDs of the tour are shorter.
+/// Secret keys are 40 characters of the alphabet of base64 for URLs; ids, names and UIDs of the
+/// tour are shorter.
 // covers: 4.secrecy
 #[test]
 fn no_secret_key_is_printed() {
@@ -288,7 +290,8 @@ fn own_manifests_have_their_own_store_and_fewer_steps() {
     assert!(text.contains("https://fast.example") && text.contains("alone       only"), "{text}");
 }
 
-/// A bucket without versions, and keys without overlap, which no tenant could be shown to live through.
+/// A bucket without versions, and keys without overlap, which no tenant could be shown to live
+/// through.
 #[test]
 fn what_own_manifests_give_no_occasion_for_is_left_out() {
     let spec =

@@ -117,13 +117,14 @@ fn what_is_left_of_a_claim_is_swept_whatever_happens() {
     whatever_happens("orphans");
 }
 
-/// Environment variable by which the test below has itself run once more: empty for the hashes of all its schedules, or a
-/// schedule for its transcript.
+/// Environment variable by which the test below has itself run once more: empty for the hashes of
+/// all its schedules, or a schedule for its transcript.
 const CHILD: &str = "STOWAGE_TEST_PRINT";
 const TEST: &str = "a_thousand_schedules_are_the_same_runs_in_two_processes";
 const SCHEDULES: usize = 1_000;
 
-/// A thousand seeds of all scenarios, but for those of hundreds of calls. In every other one something goes wrong.
+/// A thousand seeds of all scenarios, but for those of hundreds of calls. In every other one
+/// something goes wrong.
 fn thousand() -> Vec<Schedule> {
     let long = ["ten-years", "rotate-by-time", "many-keys"];
     let short: Vec<_> = scenarios::ALL.iter().filter(|scenario| !long.contains(&scenario.name)).collect();

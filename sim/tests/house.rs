@@ -19,7 +19,8 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
 }
 
-/// Each package of the workspace, with the names of those that it depends on; its tests' and build scripts' apart.
+/// Each package of the workspace, with the names of those that it depends on; its tests' and build
+/// scripts' apart.
 fn packages() -> Vec<(String, BTreeSet<String>)> {
     let output = Command::new(env!("CARGO"))
         .args(["metadata", "--format-version", "1", "--no-deps", "--offline", "--locked"])
@@ -112,7 +113,8 @@ fn code(folders: &[&str]) -> Vec<(String, String)> {
     code
 }
 
-/// Decisions are made of the contract and of what the planner itself knows; nothing else is in its reach.
+/// Decisions are made of the contract and of what the planner itself knows; nothing else is in its
+/// reach.
 #[test]
 fn the_planner_imports_the_contract_and_itself_alone() {
     let of_crate = |line: &str| {

@@ -1,4 +1,5 @@
-//! The catalogue of mutants is whole: each patch says what it is, and applies to the operator as it stands.
+//! The catalogue of mutants is whole: each patch says what it is, and applies to the operator as it
+//! stands.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};

@@ -1,5 +1,5 @@
-//! The object table, played to the simulated API: with the project's definitions, and with two written by hand that
-//! they must agree with (`reference/`), in answers and in structure.
+//! The object table, played to the simulated API: with the project's definitions, and with two
+//! written by hand that they must agree with (`reference/`), in answers and in structure.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -25,8 +25,8 @@ async fn play(rules: Rules, definitions: &[CustomResourceDefinition]) -> Vec<Out
     outcomes.expect("the namespace can be made and deleted")
 }
 
-/// What kube-cel, which evaluates the rules here, answers otherwise than the server's own CEL does. The server agrees
-/// with the table in these too.
+/// What kube-cel, which evaluates the rules here, answers otherwise than the server's own CEL does.
+/// The server agrees with the table in these too.
 const KUBE_CEL_DIFFERS: [(Rules, &str, &str); 4] = [
     (Rules::Project, "a quota above 7Ei by less than the smallest fraction that a quantity can hold", DIGITS),
     (Rules::Reference, "a quota above 7Ei by less than the smallest fraction that a quantity can hold", DIGITS),
@@ -60,7 +60,8 @@ async fn every_object_is_answered_as_expected_with_the_reference_definitions() {
     assert_all_agree(Rules::Reference, &play(Rules::Reference, &reference()).await);
 }
 
-/// Where the project's definitions depart from the reference on purpose: the beginning of a path, and why.
+/// Where the project's definitions depart from the reference on purpose: the beginning of a path,
+/// and why.
 const DEPARTURES: [(&str, &str); 11] = [
     ("bucketclaims.status", "the reference's status is partial; that of the project is whole"),
     ("s3backends.status", "the reference's status is partial; that of the project is whole"),
@@ -106,7 +107,8 @@ fn schema_facts(path: &str, schema: &Value, facts: &mut BTreeMap<String, Value>)
         match (name.as_str(), value) {
             // Prose: a title repeats the kind.
             ("description" | "title", _) => {}
-            // A server gives every object these three; whether they are declared makes no difference.
+            // A server gives every object these three; whether they are declared makes no
+            // difference.
             ("properties", Value::Object(children)) => {
                 let envelope = |child: &str| !path.contains('.') && matches!(child, "apiVersion" | "kind" | "metadata");
                 for (child, schema) in children.iter().filter(|(child, _)| !envelope(child)) {

@@ -1,7 +1,8 @@
 //! What the operator is allowed in `kind-config/operator` is what it does, no less and no more.
 //!
-//! Which calls it makes is seen in the simulator: all scenarios are played, some also with faults that lead to the calls
-//! of a second try. Every call of the operator needs a rule, and every rule needs a call.
+//! Which calls it makes is seen in the simulator: all scenarios are played, some also with faults
+//! that lead to the calls of a second try. Every call of the operator needs a rule, and every rule
+//! needs a call.
 
 use std::collections::BTreeSet;
 use std::fs;

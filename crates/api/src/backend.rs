@@ -47,7 +47,8 @@ pub struct S3BackendSpec {
     /// How the store's certificate is checked.
     #[serde(default)]
     pub tls: BackendTls,
-    /// Name of a bucket whose claim gives none: `a-z 0-9 . -` and `{{ .Namespace }}`, `{{ .Name }}`, `{{ .Hash }}`.
+    /// Name of a bucket whose claim gives none: `a-z 0-9 . -` and `{{ .Namespace }}`,
+    /// `{{ .Name }}`, `{{ .Hash }}`.
     #[serde(default = "S3BackendSpec::default_template")]
     #[schemars(length(min = 1, max = 256))]
     #[x_kube(validation = Rule::new("self.matches('^([a-z0-9.-]|[{][{] *[.](Namespace|Name|Hash) *[}][}])+$')")

@@ -53,7 +53,8 @@ pub struct BucketClaimSpec {
     /// Name of the bucket; when absent, the backend's template gives it. Immutable.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 3, max = 63))]
-    // A rule rather than a pattern, for a message without a regular expression. minLength speaks for shorter ones.
+    // A rule rather than a pattern, for a message without a regular expression. minLength speaks
+    // for shorter ones.
     #[x_kube(validation = Rule::new("self.size() < 3 || self.matches('^[a-z0-9][a-z0-9.-]*[a-z0-9]$')")
         .message("bucketName must be of a-z 0-9 . - and begin and end with a letter or digit"))]
     #[x_kube(validation = Rule::new("!self.contains('..') && !self.matches('^[0-9]+([.][0-9]+){3}$')")
@@ -193,7 +194,8 @@ fn quantity_rule(field: &str) -> String {
     )
 }
 
-/// Limits on the bytes stored: digits, optional fraction, optional suffix (`Ki…Ei` or `k…E`), 0 to 7Ei.
+/// Limits on the bytes stored: digits, optional fraction, optional suffix (`Ki…Ei` or `k…E`), 0 to
+/// 7Ei.
 #[derive(KubeSchema, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[x_kube(
     validation = Rule::new(quantity_rule("soft"))
@@ -251,7 +253,8 @@ pub struct BucketClaimStatus {
     /// Access key id of the current credential.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub access_key_id: Option<String>,
-    /// Generation of the current credential, or of the last one; grows with every rotation, numbers may be skipped.
+    /// Generation of the current credential, or of the last one; grows with every rotation, numbers
+    /// may be skipped.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rotation_generation: Option<i64>,
     /// When the current credential was made.
@@ -262,33 +265,38 @@ pub struct BucketClaimStatus {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<schema::Time>")]
     pub next_rotation_at: Option<Time>,
-    /// The last value of the rotate annotation that was acted on (a SHA-256 of one over 63 characters).
+    /// The last value of the rotate annotation that was acted on (a SHA-256 of one over 63
+    /// characters).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub handled_rotate_request: Option<String>,
     /// Progress while the bucket is being emptied.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub purge: Option<PurgeProgress>,
-    /// `Ready`, `BucketCreated`, `CredentialsProvisioned`, and `Reconciling` or `Stalled` while true.
+    /// `Ready`, `BucketCreated`, `CredentialsProvisioned`, and `Reconciling` or `Stalled` while
+    /// true.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(with = "Vec<schema::Condition>")]
     pub conditions: Vec<Condition>,
 }
 
 impl BucketClaimStatus {
-    /// The generation of the last credential that this status showed, unless that is no number of one.
+    /// The generation of the last credential that this status showed, unless that is no number of
+    /// one.
     pub fn shown_generation(&self) -> Option<u64> {
         self.rotation_generation.and_then(|shown| u64::try_from(shown).ok())
     }
 }
 
-/// A word that this version of the operator doesn't know counts as none: a newer one may have written it before it was rolled
-/// back, and what the status says must not keep a claim from being served.
+/// A word that this version of the operator doesn't know counts as none: a newer one may have
+/// written it before it was rolled back, and what the status says must not keep a claim from being
+/// served.
 fn known<'de, D: Deserializer<'de>, T: DeserializeOwned>(deserializer: D) -> Result<Option<T>, D::Error> {
     let word = Option::<serde_json::Value>::deserialize(deserializer)?;
     Ok(word.and_then(|word| serde_json::from_value(word).ok()))
 }
 
-/// Where in its life a claim is. The first that fits: `Deleting`, `Bound`, `Failed`, `Creating`, `Pending`.
+/// Where in its life a claim is. The first that fits: `Deleting`, `Bound`, `Failed`, `Creating`,
+/// `Pending`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 pub enum Phase {
     /// Waits for something, or nobody has looked yet.

@@ -43,7 +43,8 @@ pub enum Reason {
     Bound,
     /// The backend is missing, or not Ready for its current generation.
     BackendNotReady,
-    /// The backend does not allow the claim's namespace, or the namespace is one of the operator's own.
+    /// The backend does not allow the claim's namespace, or the namespace is one of the operator's
+    /// own.
     BackendNotAllowed,
     /// The template can't be read or doesn't give a bucket name for this claim.
     TemplateInvalid,
@@ -80,8 +81,8 @@ pub enum Reason {
 }
 
 impl Reason {
-    /// Whether a claim that is not Ready for this reason is `Stalled`; every other but `Paused` is `Reconciling`
-    /// (spec §1).
+    /// Whether a claim that is not Ready for this reason is `Stalled`; every other but `Paused` is
+    /// `Reconciling` (spec §1).
     pub fn stalls(self) -> bool {
         matches!(
             self,
@@ -112,7 +113,8 @@ pub enum BackendReason {
     EndpointReachable,
     /// No answer from the endpoint.
     EndpointUnreachable,
-    /// The admin or CA Secret is missing, malformed, not trusted or may not be read, or the store answered 401 or 403.
+    /// The admin or CA Secret is missing, malformed, not trusted or may not be read, or the store
+    /// answered 401 or 403.
     CredentialsInvalid,
     /// The bucket name template can't be read.
     TemplateInvalid,
@@ -134,8 +136,8 @@ impl fmt::Display for BackendReason {
     }
 }
 
-/// `wanted`, with the transition times of `current` where the status did not change, followed by the conditions
-/// in `current` whose type is not ours.
+/// `wanted`, with the transition times of `current` where the status did not change, followed by
+/// the conditions in `current` whose type is not ours.
 pub fn merge_conditions(current: &[Condition], wanted: Vec<Condition>, now: &Time) -> Vec<Condition> {
     let foreign = current.iter().filter(|c| ConditionType::ALL.iter().all(|ours| ours.as_str() != c.type_)).cloned();
     let ours = wanted.into_iter().map(|mut condition| {

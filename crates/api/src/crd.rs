@@ -21,9 +21,10 @@ pub fn s3_backend_crd() -> CustomResourceDefinition {
     finish(S3Backend::crd(), &[])
 }
 
-/// What the derive can't say: a status default, so that an object nobody has looked at yet counts as in progress
-/// (spec §1); conditions as a list with a key, so that who applies one of their own leaves ours; and no `nullable`, because
-/// an explicit null is no value here. `statuses` are the words that the status of a condition may be; any if there are none.
+/// What the derive can't say: a status default, so that an object nobody has looked at yet counts
+/// as in progress (spec §1); conditions as a list with a key, so that who applies one of their own
+/// leaves ours; and no `nullable`, because an explicit null is no value here. `statuses` are the
+/// words that the status of a condition may be; any if there are none.
 fn finish(crd: CustomResourceDefinition, statuses: &[&str]) -> CustomResourceDefinition {
     let mut value = serde_json::to_value(crd).expect("a CRD is plain data");
     let versions =

@@ -7,8 +7,8 @@
 //! # Guarantees
 //!
 //! - A name, an endpoint or a quantity that is there keeps the rules of the contract
-//!   (`docs/spec.md`, cited as "spec" and a section): its `parse` is the only way to one, and says what is
-//!   wrong.
+//!   (`docs/spec.md`, cited as "spec" and a section): its `parse` is the only way to one, and says
+//!   what is wrong.
 //! - What is written into a Secret is read back as it was; a Secret that says something else is
 //!   damaged, never half read.
 //! - No type that holds a secret key prints it.

@@ -21,12 +21,13 @@ pub struct InvalidName {
     pub why: &'static str,
 }
 
-/// Endings of directory buckets and of buckets on Outposts, which general purpose buckets can't have (Amazon S3 User Guide,
-/// "General purpose bucket naming rules"): SDKs send requests for those to other hosts.
+/// Endings of directory buckets and of buckets on Outposts, which general purpose buckets can't
+/// have (Amazon S3 User Guide, "General purpose bucket naming rules"): SDKs send requests for those
+/// to other hosts.
 const RESERVED: [&str; 3] = ["--x-s3", "--xa-s3", "--op-s3"];
 
-/// A bucket name: 3 to 63 characters of `a-z 0-9 . -`, a letter or digit at both ends, no two dots in a row,
-/// not an IPv4 address (spec §1, `spec.bucketName`).
+/// A bucket name: 3 to 63 characters of `a-z 0-9 . -`, a letter or digit at both ends, no two dots
+/// in a row, not an IPv4 address (spec §1, `spec.bucketName`).
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct BucketName(String);
 
@@ -79,13 +80,14 @@ impl fmt::Display for BucketName {
     }
 }
 
-/// An http or https URL of a host, without user info, path, query or fragment; in one spelling, so that two
-/// backends of one endpoint are seen to be that (spec §3.2).
+/// An http or https URL of a host, without user info, path, query or fragment; in one spelling, so
+/// that two backends of one endpoint are seen to be that (spec §3.2).
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Endpoint(String);
 
 impl Endpoint {
-    /// Checks `text` and puts it into its one spelling: host in lower case, default port and trailing slash gone.
+    /// Checks `text` and puts it into its one spelling: host in lower case, default port and
+    /// trailing slash gone.
     ///
     /// # Errors
     /// When it isn't such a URL.
@@ -156,8 +158,8 @@ impl fmt::Display for ClaimRef {
     }
 }
 
-/// Name of the record of one (endpoint, bucket): `br-` and the first 40 hex digits of SHA-256 over both
-/// (spec §2). The one thing that Kubernetes makes unique decides who holds the bucket.
+/// Name of the record of one (endpoint, bucket): `br-` and the first 40 hex digits of SHA-256 over
+/// both (spec §2). The one thing that Kubernetes makes unique decides who holds the bucket.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RecordName(String);
 
@@ -182,8 +184,9 @@ impl fmt::Display for RecordName {
     }
 }
 
-/// Access key id: `AKIA` and 16 characters of base32, derived from claim UID and rotation generation, so that
-/// two mints of one generation collide on the name instead of leaving two keys (spec §2).
+/// Access key id: `AKIA` and 16 characters of base32, derived from claim UID and rotation
+/// generation, so that two mints of one generation collide on the name instead of leaving two keys
+/// (spec §2).
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct AccessKeyId(String);
 

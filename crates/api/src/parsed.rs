@@ -17,7 +17,8 @@ use super::quantity::{Bytes, Quantity};
 use super::template::NameTemplate;
 use super::{FINALIZER, wire};
 
-/// A spec that the schema should have refused: stored by an older version, or by a server without the rule.
+/// A spec that the schema should have refused: stored by an older version, or by a server without
+/// the rule.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{field}: {why}")]
 pub struct InvalidSpec {
@@ -43,13 +44,14 @@ pub struct ObjectId {
 }
 
 impl ObjectId {
-    /// The identity of an object as the API server answered it; empty texts for one that never was stored.
+    /// The identity of an object as the API server answered it; empty texts for one that never was
+    /// stored.
     pub fn of(object: &impl ResourceExt) -> Self {
         Self { uid: object.uid().unwrap_or_default(), resource_version: object.resource_version().unwrap_or_default() }
     }
 
-    /// Whether this is an earlier version of the same object, as far as versions can be compared: they are numbers on
-    /// every server that there is.
+    /// Whether this is an earlier version of the same object, as far as versions can be compared:
+    /// they are numbers on every server that there is.
     pub fn is_older_than(&self, other: &Self) -> bool {
         let numbers = self.resource_version.parse::<u128>().ok().zip(other.resource_version.parse::<u128>().ok());
         self.uid == other.uid && numbers.is_some_and(|(this, that)| this < that)
@@ -81,8 +83,8 @@ pub struct Claim {
     pub consumer_secret: String,
     /// What else the spec asks for.
     pub desired: Result<Desired, InvalidSpec>,
-    /// The status as it stands: compared with the one that should stand there. What else it is believed in, where Secrets are
-    /// lost (spec §3.2), is listed in `ARCHITECTURE.md`.
+    /// The status as it stands: compared with the one that should stand there. What else it is
+    /// believed in, where Secrets are lost (spec §3.2), is listed in `ARCHITECTURE.md`.
     pub status: BucketClaimStatus,
 }
 
@@ -126,8 +128,8 @@ pub struct Rotation {
 }
 
 impl Claim {
-    /// Parses a claim. Never fails as a whole: what can't be read of the spec is an error inside, so that deletion
-    /// does not depend on it.
+    /// Parses a claim. Never fails as a whole: what can't be read of the spec is an error inside,
+    /// so that deletion does not depend on it.
     pub fn parse(raw: &BucketClaim) -> Self {
         let annotation = |key: &str| raw.annotations().get(key).cloned();
         let name = raw.name_any();
@@ -267,8 +269,8 @@ impl BackendAccess {
         }
     }
 
-    /// Whether claims of the namespace `name` with `labels` may use the backend. Where its labels aren't known, no selector
-    /// lets it in: one may ask for a label that is absent.
+    /// Whether claims of the namespace `name` with `labels` may use the backend. Where its labels
+    /// aren't known, no selector lets it in: one may ask for a label that is absent.
     pub fn allows(&self, name: &str, labels: Option<&BTreeMap<String, String>>) -> bool {
         match self {
             Self::All => true,

@@ -43,7 +43,8 @@ impl Quantity {
     /// The number of bytes meant; a fraction of a byte rounds up.
     ///
     /// # Errors
-    /// When it isn't digits, optional fraction and optional suffix (`Ki…Ei` or `k…E`), or is above 7Ei.
+    /// When it isn't digits, optional fraction and optional suffix (`Ki…Ei` or `k…E`), or is above
+    /// 7Ei.
     pub fn bytes(&self) -> Result<Bytes, InvalidQuantity> {
         let text = match self {
             Self::Int(number) => number.to_string(),
@@ -70,8 +71,8 @@ fn parse(text: &str) -> Option<Bytes> {
     u64::try_from(whole.checked_add(part(fraction, factor))?).ok().map(Bytes).filter(|bytes| *bytes <= Bytes::MAX)
 }
 
-/// So much of `factor`, which the digits after a point mean, rounded up. Multiplied as by hand, last digit first: the digits
-/// may be more than any number here holds.
+/// So much of `factor`, which the digits after a point mean, rounded up. Multiplied as by hand,
+/// last digit first: the digits may be more than any number here holds.
 fn part(digits: &str, factor: u64) -> u128 {
     let (carried, rest) = digits.bytes().rev().fold((0, false), |(carried, rest), digit| {
         let product = u128::from(digit - b'0') * u128::from(factor) + carried;

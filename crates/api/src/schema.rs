@@ -1,6 +1,7 @@
 //! Schemas of Kubernetes' own types that stand in a status.
 //!
-//! k8s-openapi has them too, behind a feature that compiles one for each of its seven hundred types.
+//! k8s-openapi has them too, behind a feature that compiles one for each of its seven hundred
+//! types.
 
 use std::borrow::Cow;
 

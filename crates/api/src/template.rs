@@ -42,8 +42,9 @@ impl NameTemplate {
     /// Reads a template. Positions in errors count bytes from 0.
     ///
     /// # Errors
-    /// When anything but literal `a-z 0-9 . -` and `{{ .Namespace }}`, `{{ .Name }}`, `{{ .Hash }}` stands in
-    /// it: trim markers, pipelines and the rest of Go's template language are refused (spec §1).
+    /// When anything but literal `a-z 0-9 . -` and `{{ .Namespace }}`, `{{ .Name }}`, `{{ .Hash }}`
+    /// stands in it: trim markers, pipelines and the rest of Go's template language are refused
+    /// (spec §1).
     pub fn parse(text: &str) -> Result<Self, InvalidTemplate> {
         let mut parts = Vec::new();
         let mut at = 0;

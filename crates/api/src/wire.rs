@@ -23,7 +23,8 @@ pub const BUCKET: &str = "broker.stowage.io/bucket";
 pub const ACCESS_KEY_ID: &str = "broker.stowage.io/access-key-id";
 /// Label: generation of the credential, on credentials.
 pub const ROTATION_GENERATION: &str = "broker.stowage.io/rotation-generation";
-/// Annotation of an internal Secret on its way out: RFC 3339 time from which it must not be accepted.
+/// Annotation of an internal Secret on its way out: RFC 3339 time from which it must not be
+/// accepted.
 pub const EXPIRES_AT: &str = "broker.stowage.io/expires-at";
 
 /// What the names of bucket records begin with, in the operator's namespace.
@@ -35,8 +36,8 @@ pub const BINDING_PREFIX: &str = "ab-";
 
 /// Annotation on a claim: any new value asks for one rotation.
 pub const ROTATE: &str = "broker.stowage.io/rotate";
-/// Annotation on a claim: `"true"` = the operator touches nothing of the claim but its status; where the claim
-/// is deleted, access to its bucket ends nevertheless (spec §1).
+/// Annotation on a claim: `"true"` = the operator touches nothing of the claim but its status;
+/// where the claim is deleted, access to its bucket ends nevertheless (spec §1).
 pub const PAUSED: &str = "broker.stowage.io/paused";
 
 /// Bucket tag: the installation that made the bucket.
@@ -46,7 +47,8 @@ pub const TAG_CLAIM: &str = "broker.stowage.io/claim";
 /// Bucket tag: UID of the claim.
 pub const TAG_CLAIM_UID: &str = CLAIM_UID;
 
-/// The labels of Secrets of ours. Of a value that is too long for a label the whole is an annotation of the same name.
+/// The labels of Secrets of ours. Of a value that is too long for a label the whole is an
+/// annotation of the same name.
 pub const LABELS: [&str; 8] =
     [ROLE, CLAIM_NAMESPACE, CLAIM_NAME, CLAIM_UID, BACKEND, BUCKET, ACCESS_KEY_ID, ROTATION_GENERATION];
 
@@ -74,7 +76,8 @@ impl Role {
         }
     }
 
-    /// Of which role an internal Secret of this name is. The name alone proves nothing: it may be a stranger's.
+    /// Of which role an internal Secret of this name is. The name alone proves nothing: it may be a
+    /// stranger's.
     pub fn of_internal(name: &str) -> Option<Self> {
         let roles = [
             (RECORD_PREFIX, Self::BucketRecord),
@@ -85,8 +88,8 @@ impl Role {
     }
 }
 
-/// `value` if it fits into a label, else its beginning and a hash: then it stands whole in an annotation of the
-/// label's name.
+/// `value` if it fits into a label, else its beginning and a hash: then it stands whole in an
+/// annotation of the label's name.
 pub fn label_value(value: &str) -> String {
     shorten(value, 63)
 }
@@ -101,12 +104,14 @@ fn shorten(value: &str, limit: usize) -> String {
         return value.to_owned();
     }
     let digest = hex::encode(Sha256::digest(value));
-    // Names of Kubernetes objects and buckets are ASCII, but a cut inside a character must not panic.
+    // Names of Kubernetes objects and buckets are ASCII, but a cut inside a character must not
+    // panic.
     let head: String = value.chars().take_while(char::is_ascii).take(limit - 17).collect();
     format!("{head}-{}", &digest[..16])
 }
 
-/// How a rotate request is remembered: the value up to 63 characters, else its SHA-256 (spec §1, status).
+/// How a rotate request is remembered: the value up to 63 characters, else its SHA-256 (spec §1,
+/// status).
 pub fn rotate_receipt(value: &str) -> String {
     if value.len() <= 63 { value.to_owned() } else { hex::encode(Sha256::digest(value)) }
 }

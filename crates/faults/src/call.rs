@@ -1,6 +1,7 @@
 //! What a call is: a Kubernetes verb on a resource or an S3 operation on a bucket.
 //!
-//! Read from method, URI and headers alone, never from a body, so that it works for any body type and costs nothing.
+//! Read from method, URI and headers alone, never from a body, so that it works for any body type
+//! and costs nothing.
 
 use std::fmt;
 
@@ -36,7 +37,8 @@ impl Call {
 }
 
 impl Call {
-    /// Reads the text form back. What it leaves out, the API group and an Event's name, is empty or masked.
+    /// Reads the text form back. What it leaves out, the API group and an Event's name, is empty or
+    /// masked.
     pub fn told(text: &str) -> Option<Self> {
         match text.split_once(':')? {
             ("kube", call) => KubeCall::told(call).map(Self::Kube),
@@ -47,7 +49,8 @@ impl Call {
 }
 
 impl fmt::Display for Call {
-    /// `kube:patch bucketclaims/status team-a/photos` or `s3:PutObject photos/a.txt`: names that hold wall-clock time masked.
+    /// `kube:patch bucketclaims/status team-a/photos` or `s3:PutObject photos/a.txt`: names that
+    /// hold wall-clock time masked.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Kube(call) => call.fmt(f),

@@ -123,7 +123,8 @@ impl<V: Vocabulary> Effect<V> {
         Ok(Request::from_parts(head, body))
     }
 
-    /// The operator stops before the request is sent, and goes on with it later, whatever has become of the world.
+    /// The operator stops before the request is sent, and goes on with it later, whatever has
+    /// become of the world.
     async fn stand_still(&self, stop: Stop) {
         self.instance.stop(stop);
         self.instance.moves().await;

@@ -2,8 +2,8 @@
 //!
 //! # Guarantees
 //!
-//! Once an instance is dead, no call of it reaches the world and none returns: whatever of the operator still runs
-//! until its future is dropped can change nothing.
+//! Once an instance is dead, no call of it reaches the world and none returns: whatever of the
+//! operator still runs until its future is dropped can change nothing.
 
 use std::future::poll_fn;
 use std::sync::Arc;
@@ -13,11 +13,13 @@ use tokio::sync::watch;
 
 use super::standstill::{Standstill, Stop, moving};
 
-/// How long a life that ends after an answer may go on at most, so that it ends also if no further call comes.
-/// Under tokio's paused clock this passes only when the operator has nothing left to do but wait.
+/// How long a life that ends after an answer may go on at most, so that it ends also if no further
+/// call comes. Under tokio's paused clock this passes only when the operator has nothing left to do
+/// but wait.
 const LAST_BREATH: Duration = Duration::from_millis(1);
 
-/// One life of the operator, from its start to its end or its crash. Cheap to clone; clones are the same life.
+/// One life of the operator, from its start to its end or its crash. Cheap to clone; clones are the
+/// same life.
 #[derive(Clone, Debug)]
 pub struct Instance {
     id: u32,
@@ -60,7 +62,8 @@ impl Instance {
         self.die(None);
     }
 
-    /// Comes to an end when this life stands still. Whoever runs it then lets it go on, when it is time.
+    /// Comes to an end when this life stands still. Whoever runs it then lets it go on, when it is
+    /// time.
     pub async fn stops(&self) -> Stop {
         poll_fn(|context| self.standstill.poll_on(context)).await
     }
@@ -127,7 +130,8 @@ impl Instance {
 
     /// Ends when the life has; gives the effect it crashed at, or `None` if it was killed.
     ///
-    /// Waiting here is what lets a life end that was to end after an answer and makes no further call.
+    /// Waiting here is what lets a life end that was to end after an answer and makes no further
+    /// call.
     pub async fn death(&self) -> Option<u64> {
         let mut life = self.life.subscribe();
         loop {
@@ -167,8 +171,8 @@ pub enum Outcome<T> {
     },
 }
 
-/// Runs the operator until it ends or its instance dies; on death its future is dropped, and with it all that it has in
-/// hand. While its instance stands still it is not polled.
+/// Runs the operator until it ends or its instance dies; on death its future is dropped, and with
+/// it all that it has in hand. While its instance stands still it is not polled.
 ///
 /// # Assumptions
 ///

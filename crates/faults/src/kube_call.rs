@@ -1,7 +1,8 @@
 //! Kubernetes requests: from method and URI to verb, resource and name.
 //!
 //! Follows the API server's own reading of a request
-//! (`k8s.io/apiserver/pkg/endpoints/request/requestinfo.go`), which is also what audit logs and RBAC go by.
+//! (`k8s.io/apiserver/pkg/endpoints/request/requestinfo.go`), which is also what audit logs and
+//! RBAC go by.
 
 use std::fmt;
 
@@ -152,7 +153,8 @@ impl KubeCall {
         self.resource == "events" && matches!(self.group.as_str(), "" | "events.k8s.io")
     }
 
-    /// The part of a trace line after the verb's resource: `team-a/photos`, `team-a/`, `photos`, or nothing.
+    /// The part of a trace line after the verb's resource: `team-a/photos`, `team-a/`, `photos`, or
+    /// nothing.
     fn target(&self) -> String {
         let name = match &self.name {
             Some(_) if self.is_event() => "*",

@@ -1,4 +1,5 @@
-//! Faults that last: from the call that they are planned for on, they meet every call that they concern.
+//! Faults that last: from the call that they are planned for on, they meet every call that they
+//! concern.
 
 use tokio::time::Instant;
 

@@ -1,4 +1,5 @@
-//! The tower layer between a client and the service behind it: numbers calls, applies the plan, records the trace.
+//! The tower layer between a client and the service behind it: numbers calls, applies the plan,
+//! records the trace.
 
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -21,7 +22,8 @@ use super::row::{Nobody, Vocabulary};
 use super::surroundings::Surroundings;
 use super::trace::{Answer, Line, Trace};
 
-/// The effects of one run: its plan, its numbering and its trace. Cheap to clone; clones are the same run.
+/// The effects of one run: its plan, its numbering and its trace. Cheap to clone; clones are the
+/// same run.
 #[derive(Debug)]
 pub struct Effects<V = Nobody> {
     start: Instant,
@@ -85,7 +87,8 @@ impl<V> Clone for Effects<V> {
 }
 
 impl<V: Vocabulary> Effects<V> {
-    /// A run that begins now, by tokio's clock. Calls whose faults need a world break: there is none.
+    /// A run that begins now, by tokio's clock. Calls whose faults need a world break: there is
+    /// none.
     pub fn new(plan: Plan<V>) -> Self {
         Self::beginning(plan, None)
     }
@@ -125,7 +128,8 @@ impl<V: Vocabulary> Effects<V> {
         state.plan = plan.entries.into_iter().map(Armed::new).collect();
     }
 
-    /// From now on nothing goes wrong: what is planned for calls to come is dropped, and what lasts is over.
+    /// From now on nothing goes wrong: what is planned for calls to come is dropped, and what lasts
+    /// is over.
     pub fn calm(&self) {
         let mut state = self.state();
         state.plan.clear();
@@ -177,8 +181,8 @@ impl<V: Vocabulary> Effects<V> {
         u64::try_from(self.start.elapsed().as_millis()).unwrap_or(u64::MAX)
     }
 
-    /// From now on, a call beyond this number never begins: nobody answers it, and no trace tells of it. A run that goes
-    /// round and round without time passing comes to an end by that.
+    /// From now on, a call beyond this number never begins: nobody answers it, and no trace tells
+    /// of it. A run that goes round and round without time passing comes to an end by that.
     pub fn bound(&self, most: u64) {
         self.state().most = most;
     }
@@ -227,7 +231,8 @@ impl<V: Vocabulary> Effects<V> {
         self.state().trace.lines().iter().any(|line| line.fault == Some(fault) && is_there(&line.call))
     }
 
-    /// From now on, calls that the plan has no fault for meet this outage. Of several, the first one counts.
+    /// From now on, calls that the plan has no fault for meet this outage. Of several, the first
+    /// one counts.
     pub fn begin_outage(&self, outage: Outage<V>) {
         self.state().outages.push(outage);
     }
@@ -264,14 +269,16 @@ impl<V: Vocabulary> Effects<V> {
         }
     }
 
-    /// A panic elsewhere leaves the state whole: no code that could panic runs between two changes that belong together.
+    /// A panic elsewhere leaves the state whole: no code that could panic runs between two changes
+    /// that belong together.
     fn state(&self) -> MutexGuard<'_, State<V>> {
         self.state.lock()
     }
 }
 
 impl<V: Vocabulary> State<V> {
-    /// The first fault planned for the call that can apply to it, else one that lasts. All entries count the call.
+    /// The first fault planned for the call that can apply to it, else one that lasts. All entries
+    /// count the call.
     fn fault_for(&mut self, number: u64, call: &Call) -> Option<Fault<V>> {
         let mut fault = None;
         for armed in &mut self.plan {
@@ -298,7 +305,8 @@ enum Api {
     S3,
 }
 
-/// Puts a service behind the faults of a run, for one life of the operator. Made by [`Effects::kube_layer`] and [`Effects::s3_layer`].
+/// Puts a service behind the faults of a run, for one life of the operator. Made by
+/// [`Effects::kube_layer`] and [`Effects::s3_layer`].
 #[derive(Debug)]
 pub struct EffectLayer<V = Nobody> {
     effects: Effects<V>,
@@ -328,7 +336,8 @@ impl<V: Vocabulary> EffectLayer<V> {
         }
     }
 
-    /// Numbers the call; `None` if its instance is dead, as the dead make no calls, or if it is one too many.
+    /// Numbers the call; `None` if its instance is dead, as the dead make no calls, or if it is one
+    /// too many.
     fn begin<Q>(&self, request: &Request<Q>) -> Option<Effect<V>> {
         if !self.instance.may_act() {
             return None;
@@ -355,7 +364,8 @@ impl<S, V: Vocabulary> Layer<S> for EffectLayer<V> {
 /// # Errors
 ///
 /// Those of the service itself; and, where a fault breaks the connection, an [`std::io::Error`]:
-/// `ConnectionReset` for a lost request or answer, which the caller can't tell apart, and `ConnectionRefused` for `unreachable`.
+/// `ConnectionReset` for a lost request or answer, which the caller can't tell apart, and
+/// `ConnectionRefused` for `unreachable`.
 #[derive(Clone, Debug)]
 pub struct EffectService<S, V = Nobody> {
     inner: S,

@@ -1,7 +1,9 @@
-//! Faults for a controller under test: every call that it makes has a number and can be given a fault.
+//! Faults for a controller under test: every call that it makes has a number and can be given a
+//! fault.
 //!
-//! [`Effects`] is one run. It gives tower layers that stand between a controller's clients and the services behind them.
-//! Each call that goes through is numbered, given the fault that the [`Plan`] has for it, and noted in the [`Trace`].
+//! [`Effects`] is one run. It gives tower layers that stand between a controller's clients and the
+//! services behind them. Each call that goes through is numbered, given the fault that the [`Plan`]
+//! has for it, and noted in the [`Trace`].
 //!
 //! ```
 //! use faults::{Effects, Plan};
@@ -29,12 +31,16 @@
 //! Rooms:
 //!
 //! - [`call`]: what a request *is* ([`Call`]), read from its method and URI alone;
-//! - `families`: the faults, one table a family; what a project's own people do is a [`Vocabulary`] of its own;
+//! - `families`: the faults, one table a family; what a project's own people do is a [`Vocabulary`]
+//!   of its own;
 //! - [`plan`]: which fault at which call, as text that replays a run;
-//! - [`layer`]: numbers calls, applies the plan, records the [`trace`]; [`Outage`] befalls a host for as long as one wants;
+//! - [`layer`]: numbers calls, applies the plan, records the [`trace`]; [`Outage`] befalls a host
+//!   for as long as one wants;
 //! - [`surroundings`]: how faults reach the world behind the services, where the world lets them;
-//! - [`instance`]: one life of the process, how it ends, and how it stands still meanwhile ([`Gate`]);
-//! - `proxy`, with the feature of that name: the layer on sockets, between real clients and real servers.
+//! - [`instance`]: one life of the process, how it ends, and how it stands still meanwhile
+//!   ([`Gate`]);
+//! - `proxy`, with the feature of that name: the layer on sockets, between real clients and real
+//!   servers.
 //!
 //! # Guarantees
 //!
@@ -45,17 +51,17 @@
 //!
 //! # Determinism
 //!
-//! Nothing here draws a random number or reads a wall clock: times are tokio's. Two runs of the same program with the same
-//! plan, in a deterministic runtime, have the same [`Trace::hash`]. Names that clients make from the wall clock (Events)
-//! are masked in it.
+//! Nothing here draws a random number or reads a wall clock: times are tokio's. Two runs of the
+//! same program with the same plan, in a deterministic runtime, have the same [`Trace::hash`].
+//! Names that clients make from the wall clock (Events) are masked in it.
 //!
 //! # Limits
 //!
 //! - Requests are read from method, URI and headers, never from bodies: S3 in path style only.
-//! - A fault for which [`Application::needs_world`] holds does nothing by itself: who puts the world together implements
-//!   [`Surroundings`], and without one such a call breaks.
-//! - A process that stands still is held where it makes a call or reads an answer: what it has given to the runtime runs on
-//!   up to there.
+//! - A fault for which [`Application::needs_world`] holds does nothing by itself: who puts the
+//!   world together implements [`Surroundings`], and without one such a call breaks.
+//! - A process that stands still is held where it makes a call or reads an answer: what it has
+//!   given to the runtime runs on up to there.
 
 #![warn(clippy::too_many_lines)]
 

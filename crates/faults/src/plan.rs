@@ -12,7 +12,8 @@ use super::fault::Fault;
 use super::parse;
 use super::row::{Nobody, Vocabulary};
 
-/// Faults to inject, in the order written. Where several entries meet one effect, the first that can apply to it does.
+/// Faults to inject, in the order written. Where several entries meet one effect, the first that
+/// can apply to it does.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Plan<V = Nobody> {
     /// The pairs of effect and fault.
@@ -165,7 +166,8 @@ impl fmt::Display for CallPattern {
 impl<V: Vocabulary> FromStr for Plan<V> {
     type Err = PlanError;
 
-    /// Reads the text form. Empty text is the empty plan; spaces may be many; a last `;` is allowed.
+    /// Reads the text form. Empty text is the empty plan; spaces may be many; a last `;` is
+    /// allowed.
     fn from_str(text: &str) -> Result<Self, PlanError> {
         parse::plan(text)
     }

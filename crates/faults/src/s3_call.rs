@@ -202,7 +202,8 @@ mod tests {
         names.sort_unstable();
         let total = names.len();
         names.dedup();
-        // `ListBucketAnalyticsConfigurations` and its like share a path with their GET and still have one row each.
+        // `ListBucketAnalyticsConfigurations` and its like share a path with their GET and still
+        // have one row each.
         assert_eq!(names.len(), total);
         assert!(names.iter().all(|o| S3Operation::named(o.name()) == Some(*o)));
         assert_eq!(S3Operation::named("Unknown"), None);

@@ -1,8 +1,9 @@
 //! Table of S3 operations: which method, path and query keys mean which operation.
 //!
-//! Data only. The rows and their order are those of the AWS service model, as s3s routes them; the first match wins.
-//! Left out: directory buckets, `SelectObjectContent` and Object Lambda, which no path-style bucket store needs.
-//! The two copying operations differ by a header alone and are told apart by the reader of the table.
+//! Data only. The rows and their order are those of the AWS service model, as s3s routes them; the
+//! first match wins. Left out: directory buckets, `SelectObjectContent` and Object Lambda, which no
+//! path-style bucket store needs. The two copying operations differ by a header alone and are told
+//! apart by the reader of the table.
 
 use super::s3_call::Level::{self, Bucket, Object, Root};
 

@@ -1,11 +1,12 @@
-//! A life that stands still: its process is stopped (SIGSTOP, a machine that is moved) while the world goes on, and goes
-//! on later where it was, its timers late.
+//! A life that stands still: its process is stopped (SIGSTOP, a machine that is moved) while the
+//! world goes on, and goes on later where it was, its timers late.
 //!
-//! A process can't be stopped from within, so it is held at its seams: its future is not polled ([`moving`]), no call of
-//! it begins, no answer reaches it, and no byte of an answer's body ([`Gate`]). Tasks that it has given to the runtime, as
-//! kube-runtime does with each pass, run on up to the next of these. Timers of theirs are not late: a deadline that passes
-//! meanwhile takes the request back, as it may where a process goes on and looks at its timers first. What else comes of
-//! them stays in memory.
+//! A process can't be stopped from within, so it is held at its seams: its future is not polled
+//! ([`moving`]), no call of it begins, no answer reaches it, and no byte of an answer's body
+//! ([`Gate`]). Tasks that it has given to the runtime, as kube-runtime does with each pass, run on
+//! up to the next of these. Timers of theirs are not late: a deadline that passes meanwhile takes
+//! the request back, as it may where a process goes on and looks at its timers first. What else
+//! comes of them stays in memory.
 
 use std::future::poll_fn;
 use std::pin::pin;
@@ -28,7 +29,8 @@ pub enum Stop {
 
 /// Whether a life stands still, and who waits for it to go on. Clones are of the same life.
 ///
-/// Not a `watch` channel: that wakes its receivers in an order which is not the same in every process.
+/// Not a `watch` channel: that wakes its receivers in an order which is not the same in every
+/// process.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Standstill(Arc<Mutex<State>>);
 

@@ -1,7 +1,9 @@
-//! The trace: every effect of a run, in the order in which they began, in a form that two equal runs share.
+//! The trace: every effect of a run, in the order in which they began, in a form that two equal
+//! runs share.
 //!
-//! Canonical: no bodies, no wall-clock time; times are those of the run's own clock, names that clients make from the
-//! wall clock (Events) are masked. Two runs of the same seed and plan have the same [`Trace::hash`].
+//! Canonical: no bodies, no wall-clock time; times are those of the run's own clock, names that
+//! clients make from the wall clock (Events) are masked. Two runs of the same seed and plan have
+//! the same [`Trace::hash`].
 
 use std::fmt;
 
@@ -52,7 +54,8 @@ pub enum Answer {
     Died,
 }
 
-/// Sums over a part of a trace. Calls count that reached the world, whatever the operator saw of their answers.
+/// Sums over a part of a trace. Calls count that reached the world, whatever the operator saw of
+/// their answers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
     /// Creates, updates, patches and deletes carried out (answered below 300), Events among them.
@@ -96,7 +99,8 @@ impl<V: Vocabulary> Trace<V> {
         self.counters_after(0)
     }
 
-    /// Counters over the effects with numbers above this one: take [`Trace::effects`] first, act, count.
+    /// Counters over the effects with numbers above this one: take [`Trace::effects`] first, act,
+    /// count.
     pub fn counters_after(&self, number: u64) -> Counters {
         let mut counters = Counters::default();
         for line in self.lines.iter().filter(|line| line.number > number) {

@@ -1,6 +1,7 @@
 //! Words that may stand in the brackets of a fault.
 
-/// Declares a closed set of words that may stand in the brackets of a fault, as an enum with `ALL` and `word`.
+/// Declares a closed set of words that may stand in the brackets of a fault, as an enum with `ALL`
+/// and `word`.
 ///
 /// ```
 /// faults::words! {

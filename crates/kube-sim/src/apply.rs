@@ -55,7 +55,8 @@ pub(crate) fn apply(kind: &Kind, live: &Value, config: &Value, applier: &Applier
     for owned in managers.values_mut() {
         owned.fields.retain(|path| !found.removed.contains(path));
     }
-    // An apply that changes nothing has no time: it keeps the one of the last that did, if there was one.
+    // An apply that changes nothing has no time: it keeps the one of the last that did, if there
+    // was one.
     let time = match before {
         _ if !fields::difference(schema, live, &merged, &[]).is_none() => applier.now.to_owned(),
         Some(owned) => owned.time,
@@ -66,8 +67,8 @@ pub(crate) fn apply(kind: &Kind, live: &Value, config: &Value, applier: &Applier
     Ok(merged)
 }
 
-/// The live object, in which somebody owns what is there: where owners were forgotten, who was before the first apply
-/// (`skipNonAppliedManager`).
+/// The live object, in which somebody owns what is there: where owners were forgotten, who was
+/// before the first apply (`skipNonAppliedManager`).
 fn with_owners<'a>(kind: &Kind, live: &'a Value, applier: &Applier<'_>) -> Cow<'a, Value> {
     if meta::uid(live).is_empty() || !live["metadata"]["managedFields"].is_null() {
         return Cow::Borrowed(live);
@@ -100,8 +101,8 @@ fn merge(schema: &Schema, live: &Value, config: &Value) -> Value {
     }
 }
 
-/// Merges lists item by item (`visitListItems`): items of both come in the order of the second, and those of the first
-/// alone before the one that they stood before.
+/// Merges lists item by item (`visitListItems`): items of both come in the order of the second, and
+/// those of the first alone before the one that they stood before.
 fn merge_items(schema: &Schema, old: &[Value], new: &[Value]) -> Vec<Value> {
     let steps = |items: &[Value]| -> Vec<String> {
         items.iter().map(|item| fields::item_step(schema, &schema.list_type, item)).collect()
@@ -140,8 +141,9 @@ fn merge_items(schema: &Schema, old: &[Value], new: &[Value]) -> Vec<Value> {
     all
 }
 
-/// Takes back what the manager owned and nobody owns any more (`Updater.prune`): first all that it owned; of that what
-/// somebody owns comes back, and then what was lost with it without having been the manager's.
+/// Takes back what the manager owned and nobody owns any more (`Updater.prune`): first all that it
+/// owned; of that what somebody owns comes back, and then what was lost with it without having been
+/// the manager's.
 fn prune(schema: &Schema, merged: &Value, last: &FieldSet, owned: &FieldSet) -> Value {
     let whole = |fields: &FieldSet| fields::with_named_fields(schema, fields);
     let fields_of = |object: &Value| whole(&fields::fields_of(schema, object, &[]));
@@ -157,7 +159,8 @@ fn prune(schema: &Schema, merged: &Value, last: &FieldSet, owned: &FieldSet) -> 
 /// The object without the values at these paths.
 fn without(schema: &Schema, object: &Value, paths: &FieldSet) -> Value {
     let mut object = object.clone();
-    // An item of a keyed list goes before its key fields do (in the order of paths): without them it can't be found.
+    // An item of a keyed list goes before its key fields do (in the order of paths): without them
+    // it can't be found.
     for path in paths.iter().filter(|path| path.as_slice() != ["f:metadata"]) {
         remove(schema, &mut object, path);
     }
@@ -197,7 +200,8 @@ fn settle_conflicts(
     force: bool,
     api_version: &str,
 ) -> Result<(), Failure> {
-    // The order of a server: by name, operation and time, and then what is about a subresource before the rest.
+    // The order of a server: by name, operation and time, and then what is about a subresource
+    // before the rest.
     let mut conflicts: BTreeMap<_, (String, Vec<Path>)> = BTreeMap::new();
     for (manager, owned) in managers.iter_mut() {
         let taken: Vec<Path> = owned.fields.intersection(changed).cloned().collect();

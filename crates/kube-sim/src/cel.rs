@@ -1,13 +1,12 @@
 //! The CEL rules of a schema (`x-kubernetes-validations`), evaluated node by node.
 //!
-//! Evaluation is kube's (`kube::core::cel`). The walk is ours, because the server's has three things
-//! that matter: items of keyed lists are compared with the old item of the same key, unchanged
-//! values only warn (ratcheting), and errors show the node's type as their value.
-//! As on a server, rules of a whole object see of its metadata no more than the name.
-//! What passed is remembered, see [`Passed`].
-//! Not modelled: CEL's type checker and cost budget, so a server may refuse a rule that passes here.
-//! Otherwise than on a server, URLs are read as browsers read them, and quantities hold 38 digits; what that means
-//! for objects stands in `tests/object_table.rs`.
+//! Evaluation is kube's (`kube::core::cel`). The walk is ours, because the server's has three
+//! things that matter: items of keyed lists are compared with the old item of the same key,
+//! unchanged values only warn (ratcheting), and errors show the node's type as their value. As on a
+//! server, rules of a whole object see of its metadata no more than the name. What passed is
+//! remembered, see [`Passed`]. Not modelled: CEL's type checker and cost budget, so a server may
+//! refuse a rule that passes here. Otherwise than on a server, URLs are read as browsers read them,
+//! and quantities hold 38 digits; what that means for objects stands in `tests/object_table.rs`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -29,7 +28,8 @@ use super::validate::Findings;
 #[derive(Debug, Default)]
 pub(crate) struct RuleSet {
     compiled: Option<CompiledSchema>,
-    /// The only fields of the node's value that its rules name; `None` if they may look at all of it.
+    /// The only fields of the node's value that its rules name; `None` if they may look at all of
+    /// it.
     named: Option<BTreeSet<String>>,
     passed: Passed,
 }
@@ -39,8 +39,9 @@ const REMEMBERED: usize = 1024;
 
 /// Pairs of a value and its old value that have passed the rules of a node, by a hash of both.
 ///
-/// A rule is a function of the two, takes long (it compiles its patterns each time), and sees the same objects again
-/// and again: in the writes of one cluster, and in clusters that share their definitions.
+/// A rule is a function of the two, takes long (it compiles its patterns each time), and sees the
+/// same objects again and again: in the writes of one cluster, and in clusters that share their
+/// definitions.
 #[derive(Debug, Default)]
 struct Passed(Mutex<BTreeMap<u64, (Value, Option<Value>)>>);
 
@@ -98,8 +99,8 @@ impl RuleSet {
         self.compiled.is_none()
     }
 
-    /// Whether a value passes. On a thread of its own: what evaluation draws for its hash maps must not depend on what
-    /// was evaluated before, in other runs of the process.
+    /// Whether a value passes. On a thread of its own: what evaluation draws for its hash maps must
+    /// not depend on what was evaluated before, in other runs of the process.
     fn judge(&self, value: &Value, old: Option<&Value>) -> Result<(), ValidationErrors> {
         let Some(compiled) = &self.compiled else { return Ok(()) };
         let key = Passed::key(value, old);
@@ -112,8 +113,8 @@ impl RuleSet {
         Ok(())
     }
 
-    /// What the rules of a whole object see of it, as far as they look: a status that changes doesn't have a rule of the
-    /// spec evaluated again.
+    /// What the rules of a whole object see of it, as far as they look: a status that changes
+    /// doesn't have a rule of the spec evaluated again.
     fn visible(&self, object: &Value) -> Value {
         let looks_at = |name: &str| self.named.as_ref().is_none_or(|named| named.contains(name));
         let fields = object.as_object().into_iter().flatten();
@@ -132,7 +133,8 @@ impl RuleSet {
     }
 }
 
-/// The fields that rules reach by `self.field` and `oldSelf.field`; `None` where one of them uses its value in any other way.
+/// The fields that rules reach by `self.field` and `oldSelf.field`; `None` where one of them uses
+/// its value in any other way.
 fn named_fields<'a>(texts: impl Iterator<Item = &'a str>) -> Option<BTreeSet<String>> {
     static USE: LazyLock<Regex> = LazyLock::new(|| {
         Regex::new(r"\b(?:self|oldSelf)\b(?:[.]([A-Za-z_][A-Za-z0-9_]*)(\s*[(])?)?").expect("a pattern of this crate")
@@ -216,7 +218,8 @@ fn below(schema: &Schema, value: &Value, old: Option<&Value>, path: &FieldPath<'
     }
 }
 
-/// Failures of a value that hasn't changed only warn, but for those of rules that compare with the old one.
+/// Failures of a value that hasn't changed only warn, but for those of rules that compare with the
+/// old one.
 fn report(schema: &Schema, failures: &ValidationErrors, unchanged: bool, path: &FieldPath<'_>, out: &mut Findings) {
     for failure in failures {
         let error = field_error(schema, failure, path);

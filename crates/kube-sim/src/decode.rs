@@ -52,8 +52,8 @@ fn unrecognized(kind: &Kind, body: &[u8], why: &str) -> Failure {
     bad_request(format!("the object provided is unrecognized (must be of type {}): {why} ({shown})", kind.kind))
 }
 
-/// Checks that the object is of the kind and the namespace that the path names, and fills in what it
-/// leaves out.
+/// Checks that the object is of the kind and the namespace that the path names, and fills in what
+/// it leaves out.
 ///
 /// # Errors
 /// 400 where they differ.
@@ -194,7 +194,8 @@ fn whole_numbers(value: &mut Value) {
     }
 }
 
-/// Metadata is decoded into a Go struct before any rule is checked: how its decoder tells of a wrong type.
+/// Metadata is decoded into a Go struct before any rule is checked: how its decoder tells of a
+/// wrong type.
 fn untypable(metadata: &Schema, error: &FieldError) -> Option<String> {
     let FieldError { kind: FieldErrorKind::TypeInvalid, path, value, .. } = error else { return None };
     let field = path.strip_prefix("metadata.")?.split(['.', '[']).next()?;
@@ -230,9 +231,8 @@ fn undecodable(kind: &Kind, object: &Value, origin: Origin, why: &str) -> Failur
 /// Parses and checks the body of an apply.
 ///
 /// # Errors
-/// 400 when it isn't an object, is of another type, or doesn't state the name of an object that is to
-/// be created; 500 (as on a server)
-/// for unknown fields and values of the wrong type.
+/// 400 when it isn't an object, is of another type, or doesn't state the name of an object that is
+/// to be created; 500 (as on a server) for unknown fields and values of the wrong type.
 pub(crate) fn apply_config(
     kind: &Kind,
     namespace: &str,
@@ -258,7 +258,8 @@ pub(crate) fn apply_config(
     }
     check_types(kind, &config)?;
     settle_envelope(kind, namespace, &mut config)?;
-    // An existing object brings its name along; what the config states still has to agree, in the end.
+    // An existing object brings its name along; what the config states still has to agree, in the
+    // end.
     if exists && meta::name(&config).is_empty() {
         meta::set(&mut config, "name", name.into());
     }

@@ -51,8 +51,8 @@ fn prune_node(schema: &Schema, value: &mut Value, path: &FieldPath<'_>, unknown:
     }
 }
 
-/// Drops nulls that a non-nullable field can't hold and fills in defaults, also inside defaults. Returns whether there was
-/// anything to do.
+/// Drops nulls that a non-nullable field can't hold and fills in defaults, also inside defaults.
+/// Returns whether there was anything to do.
 pub(crate) fn apply_defaults(schema: &Schema, value: &mut Value) -> bool {
     if !schema.holds.defaults && !holds_null(value) {
         return false;

@@ -10,8 +10,8 @@ use super::kind::{Family, Kind, Scope, SelectableField, SharedKind};
 use super::schema::Schema;
 use super::status::{self, Failure, FieldError, FieldErrorKind};
 
-/// A definition that was read and found good, for any number of clusters: to read one takes much longer than to serve
-/// it. Cheap to clone.
+/// A definition that was read and found good, for any number of clusters: to read one takes much
+/// longer than to serve it. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct ReadDefinition {
     pub(super) kind: SharedKind,

@@ -108,7 +108,8 @@ pub(crate) fn delete(state: &mut State, kind: &Kind, place: &Place, deletion: &D
         }
     }
     if kind.family == Family::Namespace && meta::is_deleting(&existing) && !write::holds_content(kind, &existing) {
-        // The registry of namespaces marks one by itself, and leaves it to the general code once it is empty.
+        // The registry of namespaces marks one by itself, and leaves it to the general code once it
+        // is empty.
         meta::set(&mut object, "deletionGracePeriodSeconds", 0.into());
     }
     meta::tidy(&mut object);

@@ -1,8 +1,8 @@
-//! What a client of a real API server must live with and a server at rest never shows: answers that are old, watches
-//! that go wrong, rivals.
+//! What a client of a real API server must live with and a server at rest never shows: answers that
+//! are old, watches that go wrong, rivals.
 //!
-//! A request that carries a [`Disturbance`] among its extensions is answered so; requests that it can't happen to are
-//! answered as ever.
+//! A request that carries a [`Disturbance`] among its extensions is answered so; requests that it
+//! can't happen to are answered as ever.
 
 use std::time::Duration;
 
@@ -18,13 +18,14 @@ pub const LAG: Duration = Duration::from_secs(5);
 /// What is wrong with the answer to one request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Disturbance {
-    /// GET, LIST: as the kind stood this many of its changes ago, under that time's version. WATCH: an event is told
-    /// once this many further changes of the kind are stored, or five seconds after the watch fell behind.
+    /// GET, LIST: as the kind stood this many of its changes ago, under that time's version. WATCH:
+    /// an event is told once this many further changes of the kind are stored, or five seconds
+    /// after the watch fell behind.
     Behind(u64),
     /// LIST: as the kind stood half of its remembered changes ago.
     Rewound,
-    /// WATCH: changes are gathered for five seconds, and told as one for each object: what was added and deleted
-    /// meanwhile is never seen, what was deleted and made again is modified.
+    /// WATCH: changes are gathered for five seconds, and told as one for each object: what was
+    /// added and deleted meanwhile is never seen, what was deleted and made again is modified.
     Collapsed,
     /// WATCH: ends where its first event would have come.
     Cut,

@@ -49,8 +49,8 @@ fn ownable<'a>(schema: &'a Schema, object: &'a Value, metadata: Option<&'a Value
     fields.map(|(name, field)| named_part(schema, name, field)).collect()
 }
 
-/// The paths of all leaves, list items and entries of maps of an object, but for the parts `reset`. A field that the
-/// schema names and that holds others is not one of them (`ToFieldSet`).
+/// The paths of all leaves, list items and entries of maps of an object, but for the parts `reset`.
+/// A field that the schema names and that holds others is not one of them (`ToFieldSet`).
 pub(crate) fn fields_of(schema: &Schema, object: &Value, reset: &[&str]) -> FieldSet {
     let mut set = FieldSet::new();
     let metadata = ownable_metadata(object);
@@ -79,7 +79,8 @@ fn collect_parts(schema: &Schema, parts: Vec<Part<'_>>, path: &mut Path, set: &m
     }
 }
 
-/// The paths of a value and of everything below it (what `Compare` tells of a value that one side lacks).
+/// The paths of a value and of everything below it (what `Compare` tells of a value that one side
+/// lacks).
 fn collect_all(schema: &Schema, value: &Value, path: &mut Path, set: &mut FieldSet) {
     set.insert(path.clone());
     for (step, child_schema, child) in children(schema, value).into_iter().flatten() {
@@ -89,7 +90,8 @@ fn collect_all(schema: &Schema, value: &Value, path: &mut Path, set: &mut FieldS
     }
 }
 
-/// The set with all fields on the way to its members that the schema names (`EnsureNamedFieldsAreMembers`).
+/// The set with all fields on the way to its members that the schema names
+/// (`EnsureNamedFieldsAreMembers`).
 pub(crate) fn with_named_fields(schema: &Schema, fields: &FieldSet) -> FieldSet {
     let mut whole = fields.clone();
     for path in fields {
@@ -167,7 +169,8 @@ impl Difference {
     }
 }
 
-/// The difference between two states, but for the parts `reset`. Every object has metadata, so nobody brings it along.
+/// The difference between two states, but for the parts `reset`. Every object has metadata, so
+/// nobody brings it along.
 pub(crate) fn difference(schema: &Schema, old: &Value, new: &Value, reset: &[&str]) -> Difference {
     let mut found = Difference::default();
     let own = |name: &str| !matches!(name, "apiVersion" | "kind" | "metadata") && !reset.contains(&name);
@@ -181,7 +184,8 @@ pub(crate) fn difference(schema: &Schema, old: &Value, new: &Value, reset: &[&st
     found
 }
 
-/// Compares the fields of two objects that can be owned, each by itself. What hasn't changed, which is most, costs no path.
+/// Compares the fields of two objects that can be owned, each by itself. What hasn't changed, which
+/// is most, costs no path.
 fn compare_fields(
     schema: &Schema,
     old: Option<&Map<String, Value>>,
@@ -240,8 +244,8 @@ fn compare_parts<'a>(old: &[Part<'a>], new: &[Part<'a>], path: &mut Path, out: &
     }
 }
 
-/// Compares what stands at one step. Items that are there more than once are one thing together, and another one than
-/// a single item.
+/// Compares what stands at one step. Items that are there more than once are one thing together,
+/// and another one than a single item.
 fn compare_items(schema: &Schema, old: &[&Value], new: &[&Value], path: &mut Path, out: &mut Difference) {
     match (old, new) {
         ([_, _, ..], [_, _, ..]) if old == new => {}

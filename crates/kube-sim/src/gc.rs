@@ -70,7 +70,8 @@ enum Verdict {
     Rest,
     /// Some of its owners are left, these.
     Keep(Vec<Value>),
-    /// Its references are not to block its owners any more: with one of its own dependants there might be a circle.
+    /// Its references are not to block its owners any more: with one of its own dependants there
+    /// might be a circle.
     Unblock,
     Delete(Propagation),
 }
@@ -144,7 +145,8 @@ fn carry_out(state: &mut State, (kind, place, object): &Item, verdict: Verdict) 
     true
 }
 
-/// Whether an object is being deleted, and waits for its dependants or did so: the collector doesn't forget that.
+/// Whether an object is being deleted, and waits for its dependants or did so: the collector
+/// doesn't forget that.
 fn has_waited(state: &State, (kind, _, object): &Item) -> bool {
     let waits = |object: &Value| meta::is_deleting(object) && meta::finalizers(object).contains(&FOREGROUND);
     let uid = meta::uid(object);
@@ -169,7 +171,8 @@ fn finish_deletion(state: &mut State, item: &Item) -> usize {
     if names.contains(&ORPHAN) {
         orphan_dependants(state, &item.2) + drop_finalizer(state, item, ORPHAN)
     } else if names.contains(&FOREGROUND) {
-        // Dependants come first, as in the queue of a real one: they still find an owner that waits for them.
+        // Dependants come first, as in the queue of a real one: they still find an owner that waits
+        // for them.
         let attended = attend_all(state, dependants(state, &item.2));
         let uid = meta::uid(&item.2);
         let blocking = dependants(state, &item.2).iter().any(|(_, _, object)| {
@@ -181,8 +184,8 @@ fn finish_deletion(state: &mut State, item: &Item) -> usize {
     }
 }
 
-/// Attends to those that are not on their way out, all at once: what becomes of one is not known when the next is judged.
-/// Returns how many it changed or removed.
+/// Attends to those that are not on their way out, all at once: what becomes of one is not known
+/// when the next is judged. Returns how many it changed or removed.
 fn attend_all(state: &mut State, items: Vec<Item>) -> usize {
     let living = items.into_iter().filter(|(_, _, object)| !meta::is_deleting(object));
     let judged: Vec<(Item, Verdict)> = living.map(|item| (item.clone(), judge(state, &item))).collect();

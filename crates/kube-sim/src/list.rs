@@ -54,7 +54,8 @@ pub(crate) fn list_at(
         .into_iter()
         .filter(|(place, object)| after.as_ref().is_none_or(|after| *place > after) && filter.matches(object));
     let page: Vec<_> = if limit == 0 { matching.by_ref().collect() } else { matching.by_ref().take(limit).collect() };
-    // Whether a page is the last goes by the objects that there are, not by those that a selector selects.
+    // Whether a page is the last goes by the objects that there are, not by those that a selector
+    // selects.
     let last = page.last().map(|(place, _)| *place);
     let all = || state.objects_at(kind, version).into_iter().flatten();
     let beyond = |place: &Place| filter.reaches(place) && last.is_some_and(|last| place > last);

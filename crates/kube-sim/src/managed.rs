@@ -1,4 +1,5 @@
-//! Who owns which field: the entries of `metadata.managedFields`. Ownership is per manager, operation and subresource.
+//! Who owns which field: the entries of `metadata.managedFields`. Ownership is per manager,
+//! operation and subresource.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -11,7 +12,8 @@ use super::kind::{Family, Kind};
 use super::meta;
 use super::structure;
 
-/// In a tree of fields: what stands above others is a member itself. What stands above none is one anyway.
+/// In a tree of fields: what stands above others is a member itself. What stands above none is one
+/// anyway.
 const MEMBER: &str = ".";
 
 /// How a manager came to own its fields.
@@ -81,8 +83,8 @@ pub(crate) fn set_managers(kind: &Kind, object: &mut Value, managers: &Managers)
     set_entries(object, entries.collect());
 }
 
-/// Writes `managedFields`; managers that own nothing are left out. They stand in the server's order: applies first, then
-/// by time, and only then by name (`sortEncodedManagedFields`).
+/// Writes `managedFields`; managers that own nothing are left out. They stand in the server's
+/// order: applies first, then by time, and only then by name (`sortEncodedManagedFields`).
 fn set_entries(object: &mut Value, mut entries: Vec<Value>) {
     entries.retain(|entry| entry["fieldsV1"].as_object().is_some_and(|fields| !fields.is_empty()));
     entries.sort_by(|one, other| order(one).cmp(&order(other)));
@@ -170,7 +172,8 @@ pub(crate) fn record_update(kind: &Kind, old: &Value, object: &mut Value, manage
     // Once forgotten, owners are kept again only from the next apply on.
     let forgotten = !meta::uid(old).is_empty() && old["metadata"]["managedFields"].is_null();
     let forgets = subresource.is_empty() && forgets_owners(object);
-    // A server can't tell who owns what in an object without the structure of its schema, and forgets what it knew.
+    // A server can't tell who owns what in an object without the structure of its schema, and
+    // forgets what it knew.
     if forgotten || forgets || !structure::has_structure(&kind.schema, object) {
         return meta::set(object, "managedFields", Value::Null);
     }

@@ -1,12 +1,13 @@
-//! Who looks on: everything that is asked for and everything that is stored, in the order in which it happens.
+//! Who looks on: everything that is asked for and everything that is stored, in the order in which
+//! it happens.
 
 use std::sync::Arc;
 
 use bytes::Bytes;
 use serde_json::Value;
 
-/// The number under which a request's sender wants to be noted; whoever knows it puts it among the extensions of the
-/// request.
+/// The number under which a request's sender wants to be noted; whoever knows it puts it among the
+/// extensions of the request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Author(pub u64);
 

@@ -2,8 +2,9 @@
 
 use std::fmt;
 
-/// A path such as `spec.rules[2].name`. It is made step by step on the way down, of what is there anyway, and written
-/// out only for those who complain: nearly every value of nearly every object is fine.
+/// A path such as `spec.rules[2].name`. It is made step by step on the way down, of what is there
+/// anyway, and written out only for those who complain: nearly every value of nearly every object
+/// is fine.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum FieldPath<'a> {
     /// Where the walk began; empty for a whole object.

@@ -113,7 +113,8 @@ fn dispatch(cluster: &Cluster, head: &Parts, body: &Bytes) -> Result<Response<Ap
     Call { cluster, kind, route, query, head, body, part, form, disturbance, author }.answer()
 }
 
-/// What is no resource. A server's own groups say so in a status, those of definitions and unknown ones with a page.
+/// What is no resource. A server's own groups say so in a status, those of definitions and unknown
+/// ones with a page.
 fn nowhere(cluster: &Cluster, route: &Route) -> Result<Response<ApiBody>, Failure> {
     let built_in = cluster.lock().kinds().any(|kind| !kind.is_custom() && kind.group == route.group);
     if built_in { Err(status::no_such_resource()) } else { Ok(output::page_not_found()) }
@@ -137,7 +138,8 @@ impl Call<'_> {
             (&Method::POST, None) => self.create(),
             (&Method::PUT, Some(name)) => self.replace(name),
             (&Method::PATCH, Some(name)) => self.patch(name),
-            // The handler of custom resources doesn't know methods apart before it looks for the name.
+            // The handler of custom resources doesn't know methods apart before it looks for the
+            // name.
             (&Method::POST, Some(_)) if self.kind.is_custom() && self.part == Part::Main => self.create(),
             (&Method::PUT | &Method::PATCH, None) if self.kind.is_custom() => {
                 Err(status::bad_request("name must be provided"))

@@ -42,7 +42,8 @@ impl Place {
     }
 }
 
-/// A stored object, and its text once somebody has been told of it: the answer to a write, lists and watches share that.
+/// A stored object, and its text once somebody has been told of it: the answer to a write, lists
+/// and watches share that.
 #[derive(Clone, Debug)]
 pub(crate) struct Shared(Arc<(Arc<Value>, OnceLock<Bytes>)>);
 
@@ -95,11 +96,11 @@ struct Table {
     history: VecDeque<Change>,
     /// Changes up to this version can't be told any more.
     forgotten: u64,
-    /// Objects of which defaults are not stored but filled in by every read: those of a status that a create dropped.
-    /// The next write stores them, so it is one even if it changes nothing.
+    /// Objects of which defaults are not stored but filled in by every read: those of a status that
+    /// a create dropped. The next write stores them, so it is one even if it changes nothing.
     completed_on_read: BTreeSet<Place>,
-    /// Tells watches of this kind that there is news, in the order in which they wait: tokio's `watch` wakes in an
-    /// order that it draws, and from what no seed of ours decides.
+    /// Tells watches of this kind that there is news, in the order in which they wait: tokio's
+    /// `watch` wakes in an order that it draws, and from what no seed of ours decides.
     news: Arc<Notify>,
 }
 
@@ -125,7 +126,8 @@ impl State {
         Self { tables, version: 1, clock, seed, drawn: 0, observer: None, author: None, written }
     }
 
-    /// A state of its own that stands as this one does: nobody watches or observes it yet. Objects are shared.
+    /// A state of its own that stands as this one does: nobody watches or observes it yet. Objects
+    /// are shared.
     pub(crate) fn copy(&self, clock: Clock) -> Self {
         let tables = self.tables.iter().map(Table::copy).collect();
         Self { tables, version: self.version, drawn: self.drawn, ..Self::new(clock, self.seed) }

@@ -1,8 +1,8 @@
 //! Checks a value against a structural schema.
 //!
-//! Words and order of checks follow `k8s.io/kube-openapi` (`pkg/validation`) as the API server turns
-//! them into field errors. Object fields are visited in alphabetical order, so that errors come in
-//! the same order every time (a server's order is random).
+//! Words and order of checks follow `k8s.io/kube-openapi` (`pkg/validation`) as the API server
+//! turns them into field errors. Object fields are visited in alphabetical order, so that errors
+//! come in the same order every time (a server's order is random).
 
 use serde_json::{Number, Value};
 
@@ -51,8 +51,9 @@ fn type_name(value: &Value) -> &'static str {
     }
 }
 
-/// Whether a server takes the number for an integer: one of 64 bits, or a float without a fraction that is exact
-/// (`swag.IsFloat64AJSONInteger`). Whole numbers that need more than 64 bits reach it as floats.
+/// Whether a server takes the number for an integer: one of 64 bits, or a float without a fraction
+/// that is exact (`swag.IsFloat64AJSONInteger`). Whole numbers that need more than 64 bits reach it
+/// as floats.
 fn is_integer(number: &Number) -> bool {
     const LARGEST: f64 = 9_007_199_254_740_991.0; // 2^53 - 1
     number.is_i64() || number.as_f64().is_some_and(|float| float.fract() == 0.0 && float.abs() <= LARGEST)

@@ -1,8 +1,8 @@
 //! Watches: a stream of lines, each an event, fed from the history of one kind.
 //!
 //! A watch holds a version and asks the store for the change after it; when there is none it sleeps
-//! until the kind changes, its time is up, or a bookmark is due. All waiting is tokio's, so it works
-//! under paused time.
+//! until the kind changes, its time is up, or a bookmark is due. All waiting is tokio's, so it
+//! works under paused time.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -24,8 +24,8 @@ use super::selector::Filter;
 use super::status::{self, Failure, FieldError};
 use super::store::{Change, Place, Shared, State, versioned_stub};
 
-/// How long a watch lasts without `timeoutSeconds`, or with 0. A server picks a time from half an hour to an
-/// hour at random.
+/// How long a watch lasts without `timeoutSeconds`, or with 0. A server picks a time from half an
+/// hour to an hour at random.
 const DEFAULT_TIMEOUT: Duration = Duration::from_secs(30 * 60);
 
 /// How often a bookmark comes, to a watch that allows them and has something to tell by it.
@@ -219,10 +219,11 @@ impl Watch {
         }
     }
 
-    /// A bookmark, if it says anything. A server sends it every minute whatever it says, and promises nothing of the sort:
-    /// most of all events of a world at rest would be such.
+    /// A bookmark, if it says anything. A server sends it every minute whatever it says, and
+    /// promises nothing of the sort: most of all events of a world at rest would be such.
     fn bookmark(&mut self) -> Option<Bytes> {
-        // Unless some are held back, all of this kind's changes were told: the watch stands at the store's version.
+        // Unless some are held back, all of this kind's changes were told: the watch stands at the
+        // store's version.
         if self.behind_since.is_none() {
             self.version = self.version.max(self.cluster.lock().version());
         }

@@ -21,8 +21,9 @@ pub struct Dialect {
     pub existing_own_bucket: ExistingOwnBucket,
     /// Whether bucket tagging exists; without it, its three operations answer `NotImplemented`.
     pub tagging: bool,
-    /// Whether settings of a bucket that isn't there are answered as if it were: GetBucketTagging with `NoSuchTagSet`,
-    /// DeleteBucketTagging and PutBucketVersioning with success, as MinIO does (seen of 2026-02).
+    /// Whether settings of a bucket that isn't there are answered as if it were: GetBucketTagging
+    /// with `NoSuchTagSet`, DeleteBucketTagging and PutBucketVersioning with success, as MinIO does
+    /// (seen of 2026-02).
     pub settings_of_missing_buckets: bool,
     /// Whether versioning exists; without it, Get/PutBucketVersioning answer `NotImplemented`.
     pub versioning: bool,

@@ -1,7 +1,8 @@
-//! What a client of a real store must live with and a store at rest never shows: answers that are old, half done or cut.
+//! What a client of a real store must live with and a store at rest never shows: answers that are
+//! old, half done or cut.
 //!
-//! A request that carries a [`Disturbance`] among its extensions is answered so; requests that it can't happen to are
-//! answered as ever.
+//! A request that carries a [`Disturbance`] among its extensions is answered so; requests that it
+//! can't happen to are answered as ever.
 
 use bytes::Bytes;
 use http::{Response, StatusCode};
@@ -15,7 +16,8 @@ use super::state::State;
 pub enum Disturbance {
     /// A read is answered from the state before the last write, see [`Store::remember_past`].
     Stale,
-    /// Of the keys of a DeleteObjects the first stays, with an `InternalError` of its own in an answer of 200.
+    /// Of the keys of a DeleteObjects the first stays, with an `InternalError` of its own in an
+    /// answer of 200.
     PartialDelete,
     /// The second half of the answer's body is missing.
     Truncated,
@@ -32,8 +34,8 @@ pub(super) enum Past {
 }
 
 impl Store {
-    /// From now on the store can answer reads from the state before the last write. Each write costs a copy of all but
-    /// the data of objects.
+    /// From now on the store can answer reads from the state before the last write. Each write
+    /// costs a copy of all but the data of objects.
     pub fn remember_past(&self) {
         let mut past = self.past();
         if matches!(*past, Past::NotKept) {
@@ -65,7 +67,8 @@ impl Store {
     }
 }
 
-/// Cuts the body of an answer in half. What said how long it was goes too: the answer looks complete.
+/// Cuts the body of an answer in half. What said how long it was goes too: the answer looks
+/// complete.
 pub(super) fn truncate(response: &mut Response<Body>) {
     let Some(whole) = response.body().bytes().filter(|_| response.status() != StatusCode::NO_CONTENT) else { return };
     *response.body_mut() = Body::from(Bytes::copy_from_slice(&whole[..whole.len() / 2]));

@@ -83,7 +83,8 @@ impl Window<'_> {
     }
 }
 
-/// Encodes a key as `encoding-type=url` asks for: all but unreserved characters and `/`, a space as `+`, as in a form.
+/// Encodes a key as `encoding-type=url` asks for: all but unreserved characters and `/`, a space as
+/// `+`, as in a form.
 pub(super) fn url_encode(key: &str) -> String {
     use std::fmt::Write as _;
     let mut encoded = String::with_capacity(key.len());

@@ -70,7 +70,8 @@ impl tower::Service<Request<Body>> for StoreService {
     }
 }
 
-/// The head of a part of an object has the status of a part, which s3s sets only where the part itself is sent.
+/// The head of a part of an object has the status of a part, which s3s sets only where the part
+/// itself is sent.
 fn mark_part(method: &Method, response: &mut Response<Body>) {
     if method == Method::HEAD && response.headers().contains_key(http::header::CONTENT_RANGE) {
         *response.status_mut() = StatusCode::PARTIAL_CONTENT;

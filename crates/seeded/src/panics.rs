@@ -10,12 +10,14 @@ thread_local! {
     static PANICS: RefCell<Vec<String>> = const { RefCell::new(Vec::new()) };
 }
 
-/// The panics of this seeded thread so far, those too of tasks that nobody joins: where, and what they said.
+/// The panics of this seeded thread so far, those too of tasks that nobody joins: where, and what
+/// they said.
 pub fn panics() -> Vec<String> {
     PANICS.with_borrow(Clone::clone)
 }
 
-/// Has the panics of seeded threads noted from now on: a runtime keeps that of a task from all but who joins it.
+/// Has the panics of seeded threads noted from now on: a runtime keeps that of a task from all but
+/// who joins it.
 pub(crate) fn note() {
     static NOTED: Once = Once::new();
     NOTED.call_once(|| {

@@ -1,5 +1,5 @@
-//! The documentation leads where it says: links, paths, recipes, command lines and schedules in it are
-//! real, and its tables have all that they are about.
+//! The documentation leads where it says: links, paths, recipes, command lines and schedules in it
+//! are real, and its tables have all that they are about.
 //!
 //! This is a test of the end-to-end crate because no other one may see all three command lines.
 //! Addresses on the web are not asked for: no test needs the network.
@@ -144,8 +144,8 @@ fn recipes_of(justfile: &str) -> BTreeSet<String> {
         .collect()
 }
 
-/// What is wrong with the name of a file, of a folder or of a test, where the code is one. It is told
-/// from the root, or from where the page is.
+/// What is wrong with the name of a file, of a folder or of a test, where the code is one. It is
+/// told from the root, or from where the page is.
 fn problem_of_path(page: &str, code: &str) -> Option<String> {
     let (path, test) = code.split_once("::").map_or((code, None), |(path, test)| (path, Some(test)));
     let is_path = FOLDERS.iter().any(|folder| path.strip_prefix(folder).is_some_and(|rest| rest.starts_with('/')));

@@ -10,7 +10,8 @@ pub fn commands(text: &str) -> Vec<Vec<String>> {
     text.lines().flat_map(|line| of_line(line.trim_start().trim_start_matches("$ "))).collect()
 }
 
-/// A command as far as it can be typed: in `explore [SCENARIO…]` what follows is no argument, but tells of some.
+/// A command as far as it can be typed: in `explore [SCENARIO…]` what follows is no argument, but
+/// tells of some.
 pub fn without_synopsis(text: &str) -> &str {
     let words = text.split_inclusive(' ');
     let typed = words.take_while(|word| !word.starts_with('[') && !word.contains('…'));

@@ -23,8 +23,8 @@ struct Backends {
 }
 
 impl BackendCache {
-    /// Takes in what the watch shows. Returns the names of backends that changed in what claims depend on: not in
-    /// the count of buckets, for instance.
+    /// Takes in what the watch shows. Returns the names of backends that changed in what claims
+    /// depend on: not in the count of buckets, for instance.
     pub(crate) fn apply(&self, event: &Event<DeserializeGuard<S3Backend>>) -> Vec<String> {
         let mut backends = self.0.lock();
         match event {

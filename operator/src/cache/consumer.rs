@@ -6,11 +6,12 @@ use crate::api::{ConsumerContent, wire};
 
 /// The role of what a tenant may write to.
 pub(super) const CONSUMER: &str = wire::Role::ConsumerSecret.as_str();
-/// Longer than any value that is ours, in bytes: of what is longer the beginning tells that it isn't.
+/// Longer than any value that is ours, in bytes: of what is longer the beginning tells that it
+/// isn't.
 pub(super) const LONGEST: usize = 4096;
 
-/// Of a consumer Secret what is ours: its tenant may put a megabyte of other things into it, and make as many of them as it
-/// likes.
+/// Of a consumer Secret what is ours: its tenant may put a megabyte of other things into it, and
+/// make as many of them as it likes.
 pub(super) fn keep_ours(secret: &mut Secret) {
     let meta = &mut secret.metadata;
     if meta.labels.as_ref().and_then(|labels| labels.get(wire::ROLE)).map(String::as_str) != Some(CONSUMER) {

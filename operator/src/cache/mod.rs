@@ -1,5 +1,5 @@
-//! What the watches have shown, with our own writes and what live reads did not find on top until the watch has caught up
-//! (spec §3).
+//! What the watches have shown, with our own writes and what live reads did not find on top until
+//! the watch has caught up (spec §3).
 //!
 //! Ordered maps throughout: what is read from a cache comes in the same order in every run.
 
@@ -19,8 +19,8 @@ use kube::ResourceExt;
 
 /// Whether `one` is a later version than `other`.
 ///
-/// resourceVersions of one kind are comparable as numbers on every API server that this operator supports
-/// (KEP-5504). One that isn't a number counts as later: then the watch is believed.
+/// resourceVersions of one kind are comparable as numbers on every API server that this operator
+/// supports (KEP-5504). One that isn't a number counts as later: then the watch is believed.
 fn is_later(one: &impl ResourceExt, other: &impl ResourceExt) -> bool {
     match (number(one), number(other)) {
         (Some(one), Some(other)) => one > other,

@@ -31,8 +31,8 @@ pub(super) struct Secrets {
 }
 
 impl Secrets {
-    /// Takes in a Secret as it is shown. Returns it as it was known before, and as it is now; nothing
-    /// where that is no later.
+    /// Takes in a Secret as it is shown. Returns it as it was known before, and as it is now;
+    /// nothing where that is no later.
     pub(super) fn put(&mut self, mut secret: Secret) -> Vec<Arc<Secret>> {
         keep_ours(&mut secret);
         let key = key(&secret);

@@ -18,13 +18,13 @@ use super::{is_later, number};
 #[derive(Default)]
 pub(crate) struct SecretCache(Mutex<Secrets>);
 
-/// So many of our deletions are remembered, the latest: far more than come between a deletion and the end of the next pass over
-/// its claim.
+/// So many of our deletions are remembered, the latest: far more than come between a deletion and
+/// the end of the next pass over its claim.
 const MOST_DELETED: usize = 1024;
 
 impl SecretCache {
-    /// Takes in what the watch shows. Returns the Secrets that changed since we last knew: not those that only
-    /// echo a write of ours.
+    /// Takes in what the watch shows. Returns the Secrets that changed since we last knew: not
+    /// those that only echo a write of ours.
     pub(crate) fn apply(&self, event: Event<Secret>) -> Vec<Arc<Secret>> {
         let mut secrets = self.0.lock();
         match event {
@@ -53,15 +53,16 @@ impl SecretCache {
         }
     }
 
-    /// Whether we deleted one of these before: who shows it tells of the past. Not of one on its way out, which somebody's
-    /// finalizer keeps.
+    /// Whether we deleted one of these before: who shows it tells of the past. Not of one on its
+    /// way out, which somebody's finalizer keeps.
     pub(crate) fn has_deleted<'a>(&self, shown: impl IntoIterator<Item = &'a Secret>) -> bool {
         let secrets = self.0.lock();
         let deleted = |meta: &ObjectMeta| meta.uid.as_ref().is_some_and(|uid| secrets.deleted.contains(uid));
         shown.into_iter().any(|secret| secret.metadata.deletion_timestamp.is_none() && deleted(&secret.metadata))
     }
 
-    /// Takes in that a live read did not find this Secret: it is forgotten, also where the watch keeps silent.
+    /// Takes in that a live read did not find this Secret: it is forgotten, also where the watch
+    /// keeps silent.
     pub(crate) fn missed(&self, namespace: &str, name: &str) {
         let key = (namespace.to_owned(), name.to_owned());
         let mut secrets = self.0.lock();
@@ -70,9 +71,10 @@ impl SecretCache {
         }
     }
 
-    /// Takes in that a live read found this Secret. One that an earlier read missed is there after all: that one was answered
-    /// from the server's past, and the watch will not tell of what has not changed. All else is the watch's to tell; and so is
-    /// what that Secret was before it was last seen.
+    /// Takes in that a live read found this Secret. One that an earlier read missed is there after
+    /// all: that one was answered from the server's past, and the watch will not tell of what has
+    /// not changed. All else is the watch's to tell; and so is what that Secret was before it was
+    /// last seen.
     pub(crate) fn met(&self, secret: &Arc<Secret>) {
         let mut secrets = self.0.lock();
         if secrets.missed.get(&key(secret)).is_some_and(|missed| !is_later(missed.as_ref(), secret.as_ref())) {
@@ -96,13 +98,14 @@ impl SecretCache {
         self.0.lock().of_claim(uid)
     }
 
-    /// Namespace and name of what a live read missed of this claim's, while the watch has not told that it is gone.
+    /// Namespace and name of what a live read missed of this claim's, while the watch has not told
+    /// that it is gone.
     pub(crate) fn missed_of(&self, uid: &ClaimUid) -> Vec<(String, String)> {
         self.0.lock().missed_of(uid).map(|(key, _)| key.clone()).collect()
     }
 
-    /// Whether the server hadn't got to a Secret of this claim that was shown here when it was at this version: what it told
-    /// then is its past.
+    /// Whether the server hadn't got to a Secret of this claim that was shown here when it was at
+    /// this version: what it told then is its past.
     pub(crate) fn is_ahead_of(&self, uid: &ClaimUid, version: Option<&str>) -> bool {
         let secrets = self.0.lock();
         is_any_later(secrets.shown_of(uid), version)

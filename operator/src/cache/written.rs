@@ -8,10 +8,11 @@ use parking_lot::Mutex;
 
 use super::is_later;
 
-/// Answers to our own writes of one kind. Holds an entry only until the watch has caught up with it.
+/// Answers to our own writes of one kind. Holds an entry only until the watch has caught up with
+/// it.
 ///
-/// Whoever asks for the latest of an object asks with what its reflector's store holds at that moment: the store is
-/// filled before the watch is said to have caught up.
+/// Whoever asks for the latest of an object asks with what its reflector's store holds at that
+/// moment: the store is filled before the watch is said to have caught up.
 pub(crate) struct Written<K>(Mutex<BTreeMap<Key, Arc<K>>>);
 
 type Key = (Option<String>, String);
@@ -42,7 +43,8 @@ impl<K: ResourceExt + Clone> Written<K> {
         }
     }
 
-    /// Whether what the watch shows is what we wrote ourselves, or older. To be asked once for each event.
+    /// Whether what the watch shows is what we wrote ourselves, or older. To be asked once for each
+    /// event.
     pub(crate) fn is_echo(&self, seen: &K) -> bool {
         let mut written = self.0.lock();
         let key = key(seen);

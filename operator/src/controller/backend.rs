@@ -88,8 +88,8 @@ pub(super) async fn run(
         .graceful_shutdown_on(shutdown)
         .run(reconcile, |_, error: &Infallible, _| match *error {}, context.clone())
         .for_each(|done| {
-            // What went wrong is in the log and in the status; that a backend whose pass is due is gone is no error at
-            // all.
+            // What went wrong is in the log and in the status; that a backend whose pass is due is
+            // gone is no error at all.
             if let Err(controller::Error::ObjectNotFound(_)) = done {
                 context.forget_gone();
             }
@@ -132,7 +132,8 @@ impl Context {
         };
         let (count, recount) = self.count(&raw.name_any(), &uid);
         let current = raw.status.clone().unwrap_or_default();
-        // Until the next count, what another operator has counted is as good: or the two write over each other's.
+        // Until the next count, what another operator has counted is as good: or the two write over
+        // each other's.
         let count = recount.and(current.bucket_count).unwrap_or(count);
         let generation = raw.metadata.generation.unwrap_or_default();
         let wanted = plan::status(&current, generation, &memory.health.verdict, count, self.shared.clock.now());
@@ -151,21 +152,23 @@ impl Context {
             }
         }
         if recount.is_none() {
-            // A pass that doesn't count may have nothing to write, which is no sign that it would go well.
+            // A pass that doesn't count may have nothing to write, which is no sign that it would
+            // go well.
             self.backoff.reset(&uid);
         }
         let probe = memory.next_probe.saturating_duration_since(Instant::now());
         (Action::requeue(recount.map_or(probe, |recount| recount.min(probe))), PassResult::Success)
     }
 
-    /// What is known of the backend, after a probe if one is due. Errors are those of the API server: they say
-    /// nothing about the backend.
+    /// What is known of the backend, after a probe if one is due. Errors are those of the API
+    /// server: they say nothing about the backend.
     async fn examine(&self, raw: &S3Backend, uid: &str, slot: &mut Slot<'_>) -> Result<Memory, String> {
         let before = self.memory.lock().get(uid).cloned();
         let generation = raw.metadata.generation.unwrap_or_default();
         // Nothing has changed in what is looked at for the first time.
         let changed = self.shared.secret_watches.take_change(&raw.name_any()) && before.is_some();
-        // After a start the probe of a backend that is Ready is a periodic one: it shows no more than any other.
+        // After a start the probe of a backend that is Ready is a periodic one: it shows no more
+        // than any other.
         let told = || raw.status.as_ref().and_then(|status| Health::told(status, generation));
         let health = before.as_ref().map(|memory| memory.health.clone()).or_else(told);
         let edited = health.as_ref().is_none_or(|health| health.generation != generation);
@@ -209,8 +212,8 @@ impl Context {
         Ok(memory)
     }
 
-    /// Claims in phase `Bound` on this backend, as last counted; and how long until they are counted again, unless
-    /// they just were. A burst of claims makes one count.
+    /// Claims in phase `Bound` on this backend, as last counted; and how long until they are
+    /// counted again, unless they just were. A burst of claims makes one count.
     fn count(&self, name: &str, uid: &str) -> (i64, Option<Duration>) {
         let mut memory = self.memory.lock();
         let Some(memory) = memory.get_mut(uid) else { return (self.count_bound(name), None) };
@@ -255,8 +258,8 @@ impl Context {
         Ok(())
     }
 
-    /// After a pass: what is gone is forgotten. If it is this very backend, the pass may have made anew what was
-    /// forgotten while it was under way: the client, the watches of its Secrets.
+    /// After a pass: what is gone is forgotten. If it is this very backend, the pass may have made
+    /// anew what was forgotten while it was under way: the client, the watches of its Secrets.
     fn ended(&self, backend: &S3Backend) {
         self.kept.lock().insert(backend.uid().unwrap_or_default());
         self.forget_gone();
@@ -266,8 +269,8 @@ impl Context {
         }
     }
 
-    /// Nothing is kept of backends that are gone. Whatever is kept of one is what its own passes put by, and each of them is
-    /// followed by this.
+    /// Nothing is kept of backends that are gone. Whatever is kept of one is what its own passes
+    /// put by, and each of them is followed by this.
     fn forget_gone(&self) {
         let there: BTreeSet<String> = self.store.state().iter().filter_map(|backend| backend.uid()).collect();
         let mut kept = self.kept.lock();

@@ -36,14 +36,14 @@ fn delay(count: u32, chance: f64) -> Duration {
     full.mul_f64(0.75 + 0.5 * chance)
 }
 
-/// A watch that has failed is well again once nothing has failed for so long: longer than the deadline of a call and the
-/// longest wait together.
+/// A watch that has failed is well again once nothing has failed for so long: longer than the
+/// deadline of a call and the longest wait together.
 const WELL: Duration = Duration::from_secs(120);
 
-/// The wait before a watch is tried again: kube-runtime's own, up to half a minute, but that good news resets it only once
-/// nothing has failed for a while. A list that is going to fail, and one that takes the place of a watch that has expired,
-/// begin with the news that they begin: kube-runtime takes that for success, and so asks every second for as long as the
-/// trouble lasts.
+/// The wait before a watch is tried again: kube-runtime's own, up to half a minute, but that good
+/// news resets it only once nothing has failed for a while. A list that is going to fail, and one
+/// that takes the place of a watch that has expired, begin with the news that they begin:
+/// kube-runtime takes that for success, and so asks every second for as long as the trouble lasts.
 #[derive(Default)]
 pub(super) struct Patience {
     waits: DefaultBackoff,

@@ -50,7 +50,8 @@ pub(super) async fn run(
         .reconcile_on(feeds::receiver_stream(wakes))
         .graceful_shutdown_on(shutdown)
         .run(reconcile, |_, error: &Infallible, _| match *error {}, context)
-        // What went wrong is in the log and in the status; that a woken claim is gone is no error at all.
+        // What went wrong is in the log and in the status; that a woken claim is gone is no error
+        // at all.
         .for_each(|_| std::future::ready(()))
         .await;
 }
@@ -149,8 +150,8 @@ impl Context {
         rest.then
     }
 
-    /// Takes a step: one that calls a store without the slot. Its client is had before, because that
-    /// may take calls to the API server.
+    /// Takes a step: one that calls a store without the slot. Its client is had before, because
+    /// that may take calls to the API server.
     async fn waiting(&self, step: &Step, slot: &mut Slot<'_>, answer: impl Future<Output = Answer>) -> Answer {
         let Some(target) = step.upstream() else { return answer.await };
         match self.shared.observer.upstream(target).await {
@@ -188,7 +189,8 @@ impl Context {
         }
         self.count(&answer);
         match &answer {
-            // The watch will show it as the echo of our own write: whoever waits for the name is told here.
+            // The watch will show it as the echo of our own write: whoever waits for the name is
+            // told here.
             Answer::Deleted(secret, None) => self.shared.wakes.record_changed(&secret.name),
             Answer::Failed(Step::Act(Act::Patch(_)), Failure::Kubernetes(_)) => {
                 self.shared.memory.unanswered(view.claim().at.clone());

@@ -8,7 +8,8 @@ use tokio::time::Instant;
 use crate::clock::Clock;
 use crate::plan::{Arrival, Bound, Conversation};
 
-/// A step that takes so long makes what was read before it old: users and other operators have gone on meanwhile.
+/// A step that takes so long makes what was read before it old: users and other operators have gone
+/// on meanwhile.
 const STANDSTILL: Duration = Duration::from_secs(10);
 
 /// In so much time another operator makes, publishes and replaces a key.
@@ -64,7 +65,8 @@ impl Answers {
         Self { last: Instant::now(), late: 0, slow: 0 }
     }
 
-    /// Takes in that an answer came now. Where everything is slow, slow and late answers have to do in the end.
+    /// Takes in that an answer came now. Where everything is slow, slow and late answers have to do
+    /// in the end.
     fn came(&mut self) -> Arrival {
         let took = self.last.elapsed();
         self.last = Instant::now();

@@ -24,7 +24,8 @@ use super::Shared;
 use super::backoff::Patience;
 use super::objects::{Backend, Claim, claim_ref};
 
-/// Most objects in a page of a list that tenants write: each may have more than a megabyte, and a page is in memory at once.
+/// Most objects in a page of a list that tenants write: each may have more than a megabyte, and a
+/// page is in memory at once.
 const PAGE: u32 = 25;
 
 /// The running watches; they end when this is dropped.
@@ -42,7 +43,8 @@ impl Feeds {
         }
     }
 
-    /// Waits for a watch to panic, and panics with it: nothing would be seen of its objects any more, and nobody told.
+    /// Waits for a watch to panic, and panics with it: nothing would be seen of its objects any
+    /// more, and nobody told.
     pub(super) async fn failed(&mut self) -> Infallible {
         while let Some(ended) = self.tasks.join_next().await {
             if let Err(error) = ended
@@ -80,8 +82,8 @@ impl Feeds {
     }
 }
 
-/// Starts every watch but that of claims, which comes once these have filled their caches. `recovered` says whose store can
-/// be asked again. Returns the store of backends too.
+/// Starts every watch but that of claims, which comes once these have filled their caches.
+/// `recovered` says whose store can be asked again. Returns the store of backends too.
 pub(super) fn start(shared: &Arc<Shared>, recovered: UnboundedReceiver<String>) -> (Feeds, Store<Backend>) {
     let mut feeds = Feeds { tasks: JoinSet::new(), ready: Vec::new() };
     feed_secrets(shared, &mut feeds);
@@ -91,8 +93,8 @@ pub(super) fn start(shared: &Arc<Shared>, recovered: UnboundedReceiver<String>) 
     (feeds, backends)
 }
 
-/// Internal Secrets of the operator namespace, consumer Secrets of all: both by label, so that no other Secret of
-/// the cluster costs anything.
+/// Internal Secrets of the operator namespace, consumer Secrets of all: both by label, so that no
+/// other Secret of the cluster costs anything.
 fn feed_secrets(shared: &Arc<Shared>, feeds: &mut Feeds) {
     let internal: Api<Secret> = Api::namespaced(shared.client.clone(), &shared.config.operator_namespace);
     let consumers: Api<Secret> = Api::all(shared.client.clone());
@@ -114,7 +116,8 @@ fn feed_secrets(shared: &Arc<Shared>, feeds: &mut Feeds) {
     }
 }
 
-/// Also the echo of our own write may be an orphan: its claim may have gone while the write was under way.
+/// Also the echo of our own write may be an orphan: its claim may have gone while the write was
+/// under way.
 fn internal_seen(shared: &Shared, event: &Event<Secret>) {
     match event {
         Event::Apply(secret) => shared.orphans.seen(&Stored(Arc::new(secret.clone()))),
@@ -136,7 +139,8 @@ fn secrets_changed(shared: &Shared, cache: &SecretCache, event: Event<Secret>) {
     }
 }
 
-/// Whether a Secret may be one of this claim's: internal, or in its namespace. Labels are for anybody to write.
+/// Whether a Secret may be one of this claim's: internal, or in its namespace. Labels are for
+/// anybody to write.
 fn is_of_its_place(shared: &Shared, secret: &Secret, claim: &ClaimRef) -> bool {
     let namespace = secret.metadata.namespace.as_deref();
     namespace == Some(&shared.config.operator_namespace) || namespace == Some(&claim.namespace)
@@ -162,8 +166,8 @@ fn feed_recoveries(shared: &Arc<Shared>, feeds: &mut Feeds, mut recovered: Unbou
     });
 }
 
-/// Backends: fills store and cache, wakes the claims on a backend that changed in what they depend on, and the backend
-/// itself where that isn't the echo of our own write.
+/// Backends: fills store and cache, wakes the claims on a backend that changed in what they depend
+/// on, and the backend itself where that isn't the echo of our own write.
 fn feed_backends(shared: &Arc<Shared>, feeds: &mut Feeds) -> Store<Backend> {
     let (store, writer) = reflector::store();
     let api: Api<Backend> = Api::all(shared.client.clone());
@@ -187,8 +191,8 @@ fn feed_backends(shared: &Arc<Shared>, feeds: &mut Feeds) -> Store<Backend> {
     store
 }
 
-/// Claims: fills the store, wakes backends whose count changes, and the claim itself where that isn't the echo of our own
-/// write.
+/// Claims: fills the store, wakes backends whose count changes, and the claim itself where that
+/// isn't the echo of our own write.
 pub(super) fn feed_claims(shared: &Arc<Shared>, feeds: &mut Feeds, writer: Writer<Claim>, store: Store<Claim>) {
     let api: Api<Claim> = Api::all(shared.client.clone());
     let stream = watcher(api, Config::default().page_size(PAGE)).modify(keep_what_is_read).reflect(writer);
@@ -208,8 +212,9 @@ pub(super) fn feed_claims(shared: &Arc<Shared>, feeds: &mut Feeds, writer: Write
     });
 }
 
-/// What a list has shown, until the store has it: a list comes in pages, and only after the last one all of it takes the
-/// place of what was there before. A pass any sooner would be one over the past, or over nothing.
+/// What a list has shown, until the store has it: a list comes in pages, and only after the last
+/// one all of it takes the place of what was there before. A pass any sooner would be one over the
+/// past, or over nothing.
 struct Shown<K: reflector::Lookup<DynamicType = ()>>(Vec<ObjectRef<K>>);
 
 impl<K: reflector::Lookup<DynamicType = ()>> Default for Shown<K> {
@@ -219,8 +224,8 @@ impl<K: reflector::Lookup<DynamicType = ()>> Default for Shown<K> {
 }
 
 impl<K: reflector::Lookup<DynamicType = ()> + Clone> Shown<K> {
-    /// Takes in an event that went through the store before. Returns what there is to be looked at by now, as the store
-    /// has it.
+    /// Takes in an event that went through the store before. Returns what there is to be looked at
+    /// by now, as the store has it.
     fn take(&mut self, event: &Event<K>, store: &Store<K>) -> Vec<Arc<K>> {
         match event {
             Event::Init => self.0.clear(),
@@ -273,7 +278,8 @@ fn count_again(shared: &Shared, event: &Event<Claim>) {
     left.iter().chain(backend).for_each(|backend| shared.wakes.backend(backend));
 }
 
-/// Labels, owners and annotations of others are never looked at, and may take a megabyte for each claim.
+/// Labels, owners and annotations of others are never looked at, and may take a megabyte for each
+/// claim.
 fn keep_what_is_read(claim: &mut Claim) {
     claim.annotations_mut().retain(|key, _| [wire::ROTATE, wire::PAUSED].contains(&key.as_str()));
     claim.labels_mut().clear();

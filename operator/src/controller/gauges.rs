@@ -1,4 +1,5 @@
-//! What a scrape reads off the caches (spec §4): claims by phase, backends that are Ready, the oldest credential.
+//! What a scrape reads off the caches (spec §4): claims by phase, backends that are Ready, the
+//! oldest credential.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -20,7 +21,8 @@ use super::objects::Claim;
 
 /// Reads the gauges off the caches of one operator.
 pub(super) struct Gauges {
-    /// Weak, because what is shared has the metrics, which have this: a scrape after the end shows no gauges.
+    /// Weak, because what is shared has the metrics, which have this: a scrape after the end shows
+    /// no gauges.
     pub(super) shared: Weak<Shared>,
     pub(super) claims: Store<Claim>,
 }

@@ -1,5 +1,5 @@
-//! What this process remembers of the buckets of claims: when each is looked at next, what was seen, and which a claim that
-//! goes has let go of.
+//! What this process remembers of the buckets of claims: when each is looked at next, what was
+//! seen, and which a claim that goes has let go of.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -12,10 +12,12 @@ use crate::plan::{self, Checked, LetGo, Remembered, Rest, Target, View};
 
 use super::{Config, jittered};
 
-/// Of a claim that goes, so many generations are asked for by name again in its next pass: an answer may be of the past.
+/// Of a claim that goes, so many generations are asked for by name again in its next pass: an
+/// answer may be of the past.
 const ASKED_AGAIN: u64 = 1000;
 
-/// When a drift check that failed is repeated for the first time; then at growing distances, up to the interval.
+/// When a drift check that failed is repeated for the first time; then at growing distances, up to
+/// the interval.
 const LOOK_AGAIN: Duration = Duration::from_secs(30);
 
 /// When the bucket of each claim is next looked at, and where it was missing last time.
@@ -37,7 +39,8 @@ struct LookTime {
     missing_at: Option<Target>,
     /// Until when a call that changes a bucket, and got no answer, may still happen.
     unanswered: Option<Instant>,
-    /// What a claim that goes has let go of, for the pass that tells of it: the one that takes the finalizer off.
+    /// What a claim that goes has let go of, for the pass that tells of it: the one that takes the
+    /// finalizer off.
     let_go: Vec<LetGo>,
     /// Up to which generation a claim that goes is known to have no credential.
     revoked_through: u64,
@@ -46,9 +49,9 @@ struct LookTime {
 }
 
 impl Looks {
-    /// What earlier passes of this process saw, for a pass that is to begin. A claim that this process
-    /// sees for the first time is looked at within one interval, at once if its status tells of
-    /// trouble: a hint, never a memory.
+    /// What earlier passes of this process saw, for a pass that is to begin. A claim that this
+    /// process sees for the first time is looked at within one interval, at once if its status
+    /// tells of trouble: a hint, never a memory.
     pub(super) fn recall(&self, uid: &str, view: &View, config: &Config) -> Remembered {
         let mut looks = self.claims.lock();
         let look = looks.entry(uid.to_owned()).or_insert_with(|| {
@@ -67,8 +70,8 @@ impl Looks {
             }
         });
         if look.missing_at.is_some() != tells_of_a_missing_bucket(view) {
-            // Another operator saw something else: the store decides. Until it answers the status stands, or the two
-            // would write it over each other's for ever.
+            // Another operator saw something else: the store decides. Until it answers the status
+            // stands, or the two would write it over each other's for ever.
             look.missing_at = if look.missing_at.is_some() { None } else { view.bucket_of_record() };
             look.due = Instant::now();
         }
@@ -83,7 +86,8 @@ impl Looks {
         }
     }
 
-    /// Takes in what a pass saw. A look that failed is repeated soon; one that had to wait stays due.
+    /// Takes in what a pass saw. A look that failed is repeated soon; one that had to wait stays
+    /// due.
     pub(super) fn remember(&self, uid: &str, view: &View, rest: &Rest, interval: Duration) {
         let mut looks = self.claims.lock();
         if let Some(look) = looks.get_mut(uid) {
@@ -103,7 +107,8 @@ impl Looks {
                     look.failures += 1;
                 }
                 Checked::Seen => {
-                    // Claims that were bound in one burst are not to be looked at in one for the rest of their lives.
+                    // Claims that were bound in one burst are not to be looked at in one for the
+                    // rest of their lives.
                     let wait = if due { jittered(interval) } else { interval.mul_f64(fastrand::f64()) };
                     look.due = Instant::now() + wait;
                     look.failures = 0;
@@ -112,14 +117,16 @@ impl Looks {
         }
     }
 
-    /// Notes that a call that changes a bucket got no answer: it may happen until its deadline has passed once more.
+    /// Notes that a call that changes a bucket got no answer: it may happen until its deadline has
+    /// passed once more.
     pub(super) fn unanswered(&self, uid: &str, deadline: Duration) {
         if let Some(look) = self.claims.lock().get_mut(uid) {
             look.unanswered = Some(Instant::now() + deadline);
         }
     }
 
-    /// How long until the claim's bucket is to be looked at; `None` if that is overdue, and waits for something else.
+    /// How long until the claim's bucket is to be looked at; `None` if that is overdue, and waits
+    /// for something else.
     pub(super) fn until_due(&self, uid: &str) -> Option<Duration> {
         let due = self.claims.lock().get(uid)?.due;
         due.checked_duration_since(Instant::now()).filter(|wait| !wait.is_zero())
@@ -136,9 +143,10 @@ fn tells_of_a_missing_bucket(view: &View) -> bool {
     view.claim().status.conditions.iter().any(|c| c.type_ == "BucketCreated" && c.reason == missing)
 }
 
-/// Whether a process before this one may have died with a call under way that creates or deletes the bucket: it had begun
-/// with the claim, as the finalizer tells, which was never bound, was about to move, or was on its way out. Whatever its
-/// policy is now, it may have been another one then.
+/// Whether a process before this one may have died with a call under way that creates or deletes
+/// the bucket: it had begun with the claim, as the finalizer tells, which was never bound, was
+/// about to move, or was on its way out. Whatever its policy is now, it may have been another one
+/// then.
 fn may_be_under_way(view: &View) -> bool {
     let never_bound = view.claim().status.bound_secret_name.is_none();
     let moving = view.records().count() > 1;

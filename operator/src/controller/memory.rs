@@ -36,7 +36,8 @@ impl Memory {
         self.unanswered.lock().remove(claim);
     }
 
-    /// Notes the backend that a claim's status shows. Returns the one that it showed before, if it was another.
+    /// Notes the backend that a claim's status shows. Returns the one that it showed before, if it
+    /// was another.
     pub(super) fn counted_on(&self, claim: &BucketClaim) -> Option<String> {
         let backend = claim.status.as_ref()?.backend.as_ref()?.name.clone();
         self.counted.lock().insert(claim.uid()?, backend.clone()).filter(|before| *before != backend)
@@ -47,9 +48,9 @@ impl Memory {
         self.under_way.lock().contains(uid)
     }
 
-    /// Whether the claim's last pass changed a Secret and got no answer: what its Secrets show now is most likely that
-    /// write, and the claim is tried again after its backoff anyway. Woken at once, it would go round with a server
-    /// that does everything and answers nothing.
+    /// Whether the claim's last pass changed a Secret and got no answer: what its Secrets show now
+    /// is most likely that write, and the claim is tried again after its backoff anyway. Woken at
+    /// once, it would go round with a server that does everything and answers nothing.
     pub(super) fn is_unanswered(&self, claim: &ClaimRef) -> bool {
         self.unanswered.lock().contains(claim)
     }

@@ -66,8 +66,8 @@ pub struct Config {
     pub resync_interval: Duration,
 }
 
-/// How long passes under way may go on after the signal to stop: then those that wait for a store are dropped, which
-/// is no more than a crash (spec §5).
+/// How long passes under way may go on after the signal to stop: then those that wait for a store
+/// are dropped, which is no more than a crash (spec §5).
 const LAST_PASSES: Duration = Duration::from_secs(8);
 
 /// What an operator works with.
@@ -103,8 +103,8 @@ async fn unless<T>(shutdown: &future::Shared<BoxFuture<'static, ()>>, work: impl
     }
 }
 
-/// Runs the operator until `shutdown` resolves: takes no new work then, and finishes what is under way, unless that
-/// takes too long.
+/// Runs the operator until `shutdown` resolves: takes no new work then, and finishes what is under
+/// way, unless that takes too long.
 ///
 /// Everything that it starts ends when the future is dropped.
 ///
@@ -159,8 +159,8 @@ pub async fn run(
     Ok(())
 }
 
-/// Waits for an API server that gives no answer, or no good one: a process that ends for that is started again by and by, ever
-/// more seldom, and by then it may be back for long.
+/// Waits for an API server that gives no answer, or no good one: a process that ends for that is
+/// started again by and by, ever more seldom, and by then it may be back for long.
 async fn installation(client: &Client) -> Result<String, StartError> {
     let api: Api<Namespace> = Api::all(client.clone());
     let backoff = Backoff::default();

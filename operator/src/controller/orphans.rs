@@ -1,8 +1,8 @@
 //! Sweeps of internal Secrets whose claim is no more (spec §3.4).
 //!
-//! A UID is suspected when a Secret of it is cached and no claim of it is: after the caches were filled, when a claim
-//! disappears, when such a Secret turns up, and on the slow resync. To suspect costs nothing; only a suspect that
-//! stays one for a moment is asked for.
+//! A UID is suspected when a Secret of it is cached and no claim of it is: after the caches were
+//! filled, when a claim disappears, when such a Secret turns up, and on the slow resync. To suspect
+//! costs nothing; only a suspect that stays one for a moment is asked for.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

@@ -13,8 +13,9 @@ const BURST: u32 = 100;
 
 /// Counts what is written about each object, by UID.
 ///
-/// Every pass is woken by a change, and most changes are some pass's own. Two writers who disagree about an object, such
-/// as a second operator that sees an older cluster, would answer each other as fast as the API server lets them.
+/// Every pass is woken by a change, and most changes are some pass's own. Two writers who disagree
+/// about an object, such as a second operator that sees an older cluster, would answer each other
+/// as fast as the API server lets them.
 #[derive(Default)]
 pub(super) struct Pace(Mutex<BTreeMap<String, Instant>>);
 

@@ -1,9 +1,10 @@
 //! How many passes work at once, not counting those that wait for a store.
 //!
-//! A store may take half a minute for each call, and hundreds of claims may wait for it: what they wait in must not
-//! be what the claims on other stores need. So kube's controllers run without a bound of their own (they never run two
-//! passes over one object at once all the same), and a pass holds a slot but while it waits for a store. How many
-//! wait is bounded by the objects, how many call by each store's own limit.
+//! A store may take half a minute for each call, and hundreds of claims may wait for it: what they
+//! wait in must not be what the claims on other stores need. So kube's controllers run without a
+//! bound of their own (they never run two passes over one object at once all the same), and a pass
+//! holds a slot but while it waits for a store. How many wait is bounded by the objects, how many
+//! call by each store's own limit.
 
 use futures::future::{BoxFuture, Shared};
 use tokio::sync::{Semaphore, SemaphorePermit};
@@ -26,7 +27,8 @@ impl Slots {
         Self { free: Semaphore::new(usize::from(count)), shutdown }
     }
 
-    /// Waits for a slot. `None` once told to stop: a pass that has not begun does not begin any more.
+    /// Waits for a slot. `None` once told to stop: a pass that has not begun does not begin any
+    /// more.
     pub(super) async fn take(&self) -> Option<Slot<'_>> {
         let mut slot = Slot { free: &self.free, permit: None };
         tokio::select! {

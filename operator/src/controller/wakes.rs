@@ -10,8 +10,8 @@ use crate::api::{BucketClaim, ClaimRef};
 
 use super::objects::{Backend, Claim, claim_ref};
 
-/// Wakes claims and backends. A send fails only when the controller at the other end has ended, and then nobody has
-/// to be woken.
+/// Wakes claims and backends. A send fails only when the controller at the other end has ended, and
+/// then nobody has to be woken.
 pub(super) struct Wakes {
     claims: UnboundedSender<ObjectRef<Claim>>,
     backends: UnboundedSender<ObjectRef<Backend>>,

@@ -1,9 +1,10 @@
 //! What is measured (spec §4), in the OpenMetrics text format.
 //!
-//! Names and meaning are those of controller-runtime where it has them, so that its dashboards work. Label sets are
-//! closed: controllers, phases, policies, triggers, operations, results, and the names of backends, whose series go with
-//! them; never a claim, a bucket or a namespace. What can be read off the caches is read when somebody asks
-//! (`controller::gauges`), so that it can't drift from them.
+//! Names and meaning are those of controller-runtime where it has them, so that its dashboards
+//! work. Label sets are closed: controllers, phases, policies, triggers, operations, results, and
+//! the names of backends, whose series go with them; never a claim, a bucket or a namespace. What
+//! can be read off the caches is read when somebody asks (`controller::gauges`), so that it can't
+//! drift from them.
 
 mod labels;
 mod passes;

@@ -12,8 +12,8 @@ use super::secret::Stored;
 use super::view::View;
 use super::write::rewrite;
 
-/// After a key has expired, its Secret stays this long: so that a clock stepping forward doesn't cut a
-/// key short. And no rotation starts sooner than this after the last.
+/// After a key has expired, its Secret stays this long: so that a clock stepping forward doesn't
+/// cut a key short. And no rotation starts sooner than this after the last.
 pub(super) const GRACE: SignedDuration = SignedDuration::from_secs(60);
 
 /// Whether the rotate annotation carries a value not yet handled.
@@ -38,8 +38,8 @@ pub(super) fn raise(view: &View, record: &BucketRecord, stored: &Stored, unasked
     rewrite(view, &raised, stored, Change::RaiseGeneration(trigger))
 }
 
-/// A target that is gone raises the target, so that no id is ever given a second secret. It takes no
-/// request as handled.
+/// A target that is gone raises the target, so that no id is ever given a second secret. It takes
+/// no request as handled.
 pub(super) fn raise_lost(view: &View, record: &BucketRecord, stored: &Stored) -> Halt {
     if let Err(halt) = view.require_wanted_record(&record.name()) {
         return halt;
@@ -53,16 +53,16 @@ pub(super) fn made(view: &View, record: &BucketRecord) -> Option<Timestamp> {
     view.credential(record.generation)?.0.metadata.creation_timestamp.as_ref().map(|time| time.0)
 }
 
-/// For how long no other credential follows the one that is aimed at, if it was made just now. Nothing
-/// waits for a clock that is behind the API server's.
+/// For how long no other credential follows the one that is aimed at, if it was made just now.
+/// Nothing waits for a clock that is behind the API server's.
 pub(super) fn too_soon(view: &View, record: &BucketRecord, now: Timestamp) -> Option<Duration> {
     let made = made(view, record)?;
     let left = later(made, GRACE).duration_since(now);
     Duration::try_from(left).ok().filter(|left| made <= now && !left.is_zero())
 }
 
-/// `at` and `time` after it; the end of time where that is beyond it: stamps are read from outside, and
-/// may be any.
+/// `at` and `time` after it; the end of time where that is beyond it: stamps are read from outside,
+/// and may be any.
 pub(super) fn later(at: Timestamp, time: SignedDuration) -> Timestamp {
     at.checked_add(time).unwrap_or(Timestamp::MAX)
 }

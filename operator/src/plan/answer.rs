@@ -32,8 +32,8 @@ pub enum BackendSeen {
 pub enum Holder {
     /// Nobody that we know of.
     Unknown,
-    /// No record that we know of, but another claim has credentials for the bucket: perhaps somebody deleted its
-    /// record.
+    /// No record that we know of, but another claim has credentials for the bucket: perhaps
+    /// somebody deleted its record.
     Suspect,
     /// Another claim.
     Other(ClaimRef),
@@ -133,7 +133,8 @@ pub enum Failure {
     UpstreamDenied(String),
     /// The store does not know this operation.
     Unsupported,
-    /// The store was not asked: no client for the backend could be made, or the store is given a rest.
+    /// The store was not asked: no client for the backend could be made, or the store is given a
+    /// rest.
     NoUpstream(String),
 }
 

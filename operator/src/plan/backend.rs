@@ -10,8 +10,8 @@ use crate::api::{BackendReason, ConditionType, S3BackendStatus, merge_conditions
 /// Failed periodic probes in a row that a Ready backend is forgiven.
 const TOLERATED_FAILURES: u32 = 2;
 
-/// Longest from a failed probe to the next, jitter aside: about as long it takes until a store is found to be back. Two
-/// operators at once make less than twenty probes in half an hour by that.
+/// Longest from a failed probe to the next, jitter aside: about as long it takes until a store is
+/// found to be back. Two operators at once make less than twenty probes in half an hour by that.
 const LONGEST_WAIT: Duration = Duration::from_secs(240);
 
 /// What a probe showed.
@@ -42,8 +42,8 @@ pub struct Health {
 }
 
 impl Health {
-    /// What a status lets know where nothing is remembered: that the backend was Ready in this very generation, or
-    /// nothing.
+    /// What a status lets know where nothing is remembered: that the backend was Ready in this very
+    /// generation, or nothing.
     pub fn told(status: &S3BackendStatus, generation: i64) -> Option<Self> {
         let ready = status.conditions.iter().find(|condition| condition.type_ == ConditionType::Ready.as_str())?;
         let holds = ready.status == "True" && ready.observed_generation == Some(generation);
@@ -51,8 +51,8 @@ impl Health {
         holds.then_some(Self { generation, verdict, failures: 0 })
     }
 
-    /// Takes in a probe. `before` is what was known of the same backend, if anything; one failed *periodic* probe
-    /// does not turn a Ready backend into not-Ready, a run of them does.
+    /// Takes in a probe. `before` is what was known of the same backend, if anything; one failed
+    /// *periodic* probe does not turn a Ready backend into not-Ready, a run of them does.
     pub fn after(before: Option<&Health>, generation: i64, periodic: bool, verdict: Verdict) -> Self {
         let before = before.filter(|health| health.generation == generation);
         let failures = if verdict.is_ready() { 0 } else { before.map_or(0, |health| health.failures) + 1 };

@@ -1,8 +1,8 @@
 //! From a new claim to a bound one, and what keeps it bound (spec §3.1).
 //!
-//! finalizer → backend → name → record → bucket → credential → consumer Secret → anonymous binding →
-//! rotation. Each room either finds its part as it should be or halts the walk with what has to be
-//! done first.
+//! finalizer → backend → name → record → bucket → credential → consumer Secret → anonymous binding
+//! → rotation. Each room either finds its part as it should be or halts the walk with what has to
+//! be done first.
 
 use std::sync::Arc;
 
@@ -22,8 +22,8 @@ use super::view::View;
 use super::write::{record_patch, repair};
 use super::{bucket, consumer, key, moves, public, rotation};
 
-/// Walks through the steps. `Ok` = everything is as it should be, but for an impairment that withdraws nothing:
-/// a bound claim whose backend turned not-Ready keeps its keys (spec §1).
+/// Walks through the steps. `Ok` = everything is as it should be, but for an impairment that
+/// withdraws nothing: a bound claim whose backend turned not-Ready keeps its keys (spec §1).
 pub(super) fn walk(view: &View, now: Timestamp) -> Result<Outcome, Halt> {
     let claim = view.claim();
     refuse_own_namespaces(view)?;
@@ -53,8 +53,8 @@ pub(super) fn walk(view: &View, now: Timestamp) -> Result<Outcome, Halt> {
     Ok(Outcome { impaired: together([open, outcome.impaired]), ..outcome })
 }
 
-/// Keeps a claim bound. What is wrong with bucket or backend, and what keeps an edit from taking effect or a key from going,
-/// withdraws nothing: keys and rotation go on.
+/// Keeps a claim bound. What is wrong with bucket or backend, and what keeps an edit from taking
+/// effect or a key from going, withdraws nothing: keys and rotation go on.
 fn keep(
     view: &View,
     desired: &Desired,
@@ -89,8 +89,8 @@ fn check(view: &View, record: &BucketRecord, stored: &Stored) -> Result<(), Halt
     }
 }
 
-/// A claim in the operator namespace or in a trusted Secret namespace is refused: labels and names there are
-/// proof for gateway and operator (spec §2).
+/// A claim in the operator namespace or in a trusted Secret namespace is refused: labels and names
+/// there are proof for gateway and operator (spec §2).
 fn refuse_own_namespaces(view: &View) -> Result<(), Halt> {
     let namespace = &view.claim().at.namespace;
     if view.setting().trusts(namespace) {
@@ -99,8 +99,8 @@ fn refuse_own_namespaces(view: &View) -> Result<(), Halt> {
     Ok(())
 }
 
-/// The backend of a bound claim. An edit that the next probe is still to judge doesn't turn it not-Ready, unless the backend
-/// points elsewhere by it: nothing has been seen to be wrong.
+/// The backend of a bound claim. An edit that the next probe is still to judge doesn't turn it
+/// not-Ready, unless the backend points elsewhere by it: nothing has been seen to be wrong.
 fn still_usable(view: &View, record: &BucketRecord) -> Result<Arc<Backend>, Halt> {
     match view.backend(&record.backend)? {
         BackendSeen::Present { backend, allowed: true } if backend.was_ready && backend.endpoint == record.endpoint => {

@@ -37,8 +37,9 @@ pub(super) fn obtain(view: &View, desired: &Desired, record: &BucketRecord, stor
     }
 }
 
-/// The bucket of a claim that was bound is trusted between drift checks, and never replaced by an empty one. That it
-/// was bound goes into the record before the loss is told: whatever becomes of its key then, the record knows.
+/// The bucket of a claim that was bound is trusted between drift checks, and never replaced by an
+/// empty one. That it was bound goes into the record before the loss is told: whatever becomes of
+/// its key then, the record knows.
 pub(super) fn drift(view: &View, record: &BucketRecord, stored: &Stored) -> Result<(), Halt> {
     check(view, record, Target::of(record))?;
     if !view.is_missing(record) {
@@ -55,8 +56,8 @@ pub(super) fn missing(record: &BucketRecord, how: Missing) -> Stop {
     Stop::new(BucketCause::Missing { bucket: record.bucket.clone(), how })
 }
 
-/// Looks at the bucket of a claim that was bound, once in a pass: when a drift check is due, and when its backend points
-/// to another endpoint than that of the last look.
+/// Looks at the bucket of a claim that was bound, once in a pass: when a drift check is due, and
+/// when its backend points to another endpoint than that of the last look.
 pub(super) fn check(view: &View, record: &BucketRecord, at: Target) -> Result<(), Halt> {
     let missed = view.missed_at(record);
     let elsewhere = *missed.map_or(&record.endpoint, |missed| &missed.endpoint) != at.endpoint;
@@ -66,7 +67,8 @@ pub(super) fn check(view: &View, record: &BucketRecord, at: Target) -> Result<()
     Ok(())
 }
 
-/// Whether a bucket that the claim was never bound to is one that it made or took over all the same.
+/// Whether a bucket that the claim was never bound to is one that it made or took over all the
+/// same.
 pub(super) fn is_made(view: &View, record: &BucketRecord) -> Result<bool, Halt> {
     if record.adopted {
         return Ok(true);
@@ -81,8 +83,9 @@ pub(super) fn is_made(view: &View, record: &BucketRecord) -> Result<bool, Halt> 
     }
 }
 
-/// Makes an edit of `versioning` take effect on the bucket of a claim that is bound. What the bucket has is asked only
-/// after an edit, while the claim is in trouble, and with a drift check: at rest nothing is asked.
+/// Makes an edit of `versioning` take effect on the bucket of a claim that is bound. What the
+/// bucket has is asked only after an edit, while the claim is in trouble, and with a drift check:
+/// at rest nothing is asked.
 pub(super) fn keep_versioning(view: &View, desired: &Desired, record: &BucketRecord) -> Result<(), Halt> {
     let Some(wanted) = desired.versioning.filter(|_| !record.adopted) else { return Ok(()) };
     let status = &view.claim().status;
@@ -109,8 +112,8 @@ fn create(view: &View, record: &BucketRecord, stored: &Stored) -> Result<(), Hal
         return Err(Stop::new(BucketCause::Contradictory { bucket: record.bucket.clone() }).into());
     }
     view.require_live_claim()?;
-    // A record that this pass found may be one of a claim that was bound, whose key lost its labels with it. A key that is
-    // there is one to another bucket, or the claim would be bound.
+    // A record that this pass found may be one of a claim that was bound, whose key lost its labels
+    // with it. A key that is there is one to another bucket, or the claim would be bound.
     let is_unknown = |key: &String| !view.is_absent(key) && !view.is_live(key);
     if is_found(view, record)
         && let Some(key) = last_keys(view, record).find(is_unknown)
@@ -132,14 +135,15 @@ fn is_found(view: &View, record: &BucketRecord) -> bool {
     view.aimed() != Some(record.generation)
 }
 
-/// Before what is done because the record tells of absence: one that this pass found may be older than what another operator has
-/// noted or made anew meanwhile, so a live list has to show it. What is still to be written into it, the server refuses then.
+/// Before what is done because the record tells of absence: one that this pass found may be older
+/// than what another operator has noted or made anew meanwhile, so a live list has to show it. What
+/// is still to be written into it, the server refuses then.
 fn require_current(view: &View, record: &BucketRecord) -> Result<(), Halt> {
     if is_found(view, record) { view.require_list() } else { Ok(()) }
 }
 
-/// Names of the keys that a claim may have by which it was bound by a record: the one that this aims at, which need not have been
-/// made, the one before it, and the last that the status told.
+/// Names of the keys that a claim may have by which it was bound by a record: the one that this
+/// aims at, which need not have been made, the one before it, and the last that the status told.
 fn last_keys(view: &View, record: &BucketRecord) -> impl Iterator<Item = String> {
     let before = record.generation.checked_sub(1).filter(|before| *before > 0);
     let generations = [Some(record.generation), before, view.status_before().shown_generation()];
@@ -147,9 +151,10 @@ fn last_keys(view: &View, record: &BucketRecord) -> impl Iterator<Item = String>
     generations.into_iter().flatten().map(move |generation| AccessKeyId::of(&uid, generation).secret_name())
 }
 
-/// The store would not make the bucket because it is somebody else's. That it was absent before is no sign any more that it
-/// is ours: the owner may let us see it, empty and without tags, and the next pass knows nothing of this answer. Where a call
-/// of ours has had no answer, the bucket may be its fruit, whatever the store calls it: the next look decides.
+/// The store would not make the bucket because it is somebody else's. That it was absent before is
+/// no sign any more that it is ours: the owner may let us see it, empty and without tags, and the
+/// next pass knows nothing of this answer. Where a call of ours has had no answer, the bucket may
+/// be its fruit, whatever the store calls it: the next look decides.
 fn refused_as_anothers(view: &View, record: &BucketRecord, stored: &Stored) -> Halt {
     if !record.absence || view.unanswered().is_some() {
         return exists(record, NotTaken::Forbidden).into();
@@ -164,8 +169,8 @@ fn refused_as_anothers(view: &View, record: &BucketRecord, stored: &Stored) -> H
     patch.map_or(Halt::Stale("the record says so already"), |patch| Act::Patch(patch).into())
 }
 
-/// There is a bucket: ours, ours from an interrupted pass, or one that the adoption policy decides on.
-/// `tags` is `None` where the store has no tagging.
+/// There is a bucket: ours, ours from an interrupted pass, or one that the adoption policy decides
+/// on. `tags` is `None` where the store has no tagging.
 fn take(
     view: &View,
     record: &BucketRecord,
@@ -174,15 +179,16 @@ fn take(
 ) -> Result<(), Halt> {
     let tagged_ours = tags.is_some_and(|tags| names_claim_uid(tags, record));
     if tagged_ours && view.was_bound() && !record.absence && !record.adopted {
-        // The claim comes back to a bucket that it left: whatever was put into it since is not to be lost with it.
+        // The claim comes back to a bucket that it left: whatever was put into it since is not to
+        // be lost with it.
         return Err(take_over(view, record, stored));
     }
     if view.bucket_tagged() || record.adopted || tagged_ours {
         return Ok(());
     }
     if view.bucket_created() == Some(CreateAnswer::Created) {
-        // A plain success in the pass that saw the bucket absent. Also where the claim is gone by now: a bucket that nobody
-        // tagged would be in its successor's way for ever.
+        // A plain success in the pass that saw the bucket absent. Also where the claim is gone by
+        // now: a bucket that nobody tagged would be in its successor's way for ever.
         return tag(view, record, &BTreeMap::new());
     }
     let untagged = tags.is_none_or(BTreeMap::is_empty);
@@ -216,7 +222,8 @@ fn take_over(view: &View, record: &BucketRecord, stored: &Stored) -> Halt {
     rewrite(view, &adopted, stored, Change::Adopt)
 }
 
-/// Puts the ownership tags, merged with those that are there: PutBucketTagging replaces the whole set.
+/// Puts the ownership tags, merged with those that are there: PutBucketTagging replaces the whole
+/// set.
 fn tag(view: &View, record: &BucketRecord, present: &BTreeMap<String, String>) -> Result<(), Halt> {
     let untaggable = matches!(view.last_look(), Some(BucketSeen::Present(None)));
     if view.bucket_tagged() || untaggable {

@@ -8,7 +8,8 @@ use crate::api::{BucketName, ClaimRef, Endpoint, Reason};
 use super::step::Step;
 use super::target::Target;
 
-/// What stands in the way. Its text is the condition's message: stable, without request ids or times.
+/// What stands in the way. Its text is the condition's message: stable, without request ids or
+/// times.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Cause {
     /// The claim itself.

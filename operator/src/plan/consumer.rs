@@ -21,14 +21,15 @@ use super::write::repair;
 const MOST_LIVE: usize = 2;
 
 /// A consumer Secret never goes back to an earlier credential. Where it holds a later one than the
-/// record aims at, what was read of the record is old, mostly. Where live reads say the same, somebody
-/// took the labels off what was aimed at then, or set the record back: the credential's name leads to
-/// it, and it to the record of its bucket; if it is gone, a later one still is aimed at. And a number
-/// far ahead of everything else that nobody has a credential of is the tenant's own.
+/// record aims at, what was read of the record is old, mostly. Where live reads say the same,
+/// somebody took the labels off what was aimed at then, or set the record back: the credential's
+/// name leads to it, and it to the record of its bucket; if it is gone, a later one still is aimed
+/// at. And a number far ahead of everything else that nobody has a credential of is the tenant's
+/// own.
 ///
-/// `Ok` with a time = the Secret stays as it is for so long: it is the tenant's to write, and each edit
-/// of it would have a credential made otherwise. And where there are two already, what nobody has a
-/// credential of is the tenant's own.
+/// `Ok` with a time = the Secret stays as it is for so long: it is the tenant's to write, and each
+/// edit of it would have a credential made otherwise. And where there are two already, what nobody
+/// has a credential of is the tenant's own.
 pub(super) fn refuse_to_go_back(
     view: &View,
     desired: &Desired,
@@ -63,8 +64,8 @@ pub(super) fn refuse_to_go_back(
     }
 }
 
-/// The Secret of the name that the spec gives. Ours only if this claim's UID controls it; a stranger's
-/// is left alone.
+/// The Secret of the name that the spec gives. Ours only if this claim's UID controls it; a
+/// stranger's is left alone.
 pub(super) fn ensure(view: &View, facts: &CredentialFacts, credential: &Credential) -> Result<(), Halt> {
     let name = &view.claim().consumer_secret;
     let wanted = ConsumerContent { facts, credential, gateway: &view.setting().gateway, name }.content();
@@ -86,9 +87,9 @@ pub(super) fn ensure(view: &View, facts: &CredentialFacts, credential: &Credenti
     Err(if look { Look::Consumer(name.clone()).into() } else { Act::CreateConsumer(wanted).into() })
 }
 
-/// After `writeConnectionSecretToRef` was edited, and the new Secret is there: the one of the old name
-/// goes, if this claim controls it (spec §3.7). It would go on publishing a key that the next rotation
-/// replaces.
+/// After `writeConnectionSecretToRef` was edited, and the new Secret is there: the one of the old
+/// name goes, if this claim controls it (spec §3.7). It would go on publishing a key that the next
+/// rotation replaces.
 pub(super) fn remove_renamed(view: &View) -> Result<(), Halt> {
     let bound = view.status_before().bound_secret_name.as_ref();
     let is_unknown = |name: &&String| matches!(view.consumer(name), Knowledge::Unknown | Knowledge::Taken);

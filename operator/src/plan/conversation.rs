@@ -15,8 +15,8 @@ pub enum Arrival {
     Late,
 }
 
-/// What bounds a conversation, so that a store or API server that contradicts itself can't keep it going
-/// for ever.
+/// What bounds a conversation, so that a store or API server that contradicts itself can't keep it
+/// going for ever.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Bound {
     /// Steps of every kind but the next.
@@ -25,9 +25,9 @@ pub enum Bound {
     ReadsByName,
 }
 
-/// A conversation: it names a step, the step is carried out, it learns the answer; and so on until it
-/// comes to an end. Every decision is made on what is known at that moment, and one that was cut short
-/// anywhere is simply begun again.
+/// A conversation: it names a step, the step is carried out, it learns the answer; and so on until
+/// it comes to an end. Every decision is made on what is known at that moment, and one that was cut
+/// short anywhere is simply begun again.
 pub trait Conversation {
     /// What is to be found out or done.
     type Step;

@@ -1,7 +1,9 @@
-//! From the deletion timestamp to the end of the claim (spec §3.4). Depends on as little as possible: not on the
-//! backend, not on the rest of the spec, not on what a cache shows of the claim and its Secrets.
+//! From the deletion timestamp to the end of the claim (spec §3.4). Depends on as little as
+//! possible: not on the backend, not on the rest of the spec, not on what a cache shows of the
+//! claim and its Secrets.
 //!
-//! public access withdrawn → credentials revoked → bucket → Secrets gone → record gone → finalizer removed.
+//! public access withdrawn → credentials revoked → bucket → Secrets gone → record gone → finalizer
+//! removed.
 
 use crate::api::{AccessKeyId, AnonymousBinding, BucketName, BucketRecord, Deletion, Endpoint, Reason, RecordName};
 
@@ -40,8 +42,8 @@ pub(super) fn walk(view: &View) -> Result<Outcome, Halt> {
     Err(Act::RemoveFinalizer(view.claim().id.clone()).into())
 }
 
-/// The pass begins with a live read of the claim, its Secrets and its record, so that an old cache can't run a
-/// deletion twice.
+/// The pass begins with a live read of the claim, its Secrets and its record, so that an old cache
+/// can't run a deletion twice.
 fn read_live(view: &View) -> Result<(), Halt> {
     view.require_live_claim()?;
     read_secrets_live(view)
@@ -70,8 +72,8 @@ fn pinned_record(view: &View) -> Option<RecordName> {
     Some(RecordName::of(&endpoint, &bucket))
 }
 
-/// Name of the record that the spec asks for, which the status may not have come to speak of. Nothing waits for it: without the
-/// backend that gives the name there is none to look for.
+/// Name of the record that the spec asks for, which the status may not have come to speak of.
+/// Nothing waits for it: without the backend that gives the name there is none to look for.
 fn wanted_record(view: &View) -> Result<Option<RecordName>, Halt> {
     let Ok(desired) = &view.claim().desired else { return Ok(None) };
     match view.backend(&desired.backend)? {
@@ -87,9 +89,10 @@ fn withdraw_public_access(view: &View) -> Result<(), Halt> {
     remove_by_name(view, AnonymousBinding::name(&view.claim().uid))
 }
 
-/// By UID, and by computed name for every generation up to the record's: no list shows one that lost its labels. The last two that
-/// the status told, and that a record aimed at which an earlier life let go of, are read by name also where the record is gone,
-/// and again once the second list has put in doubt what was read before it: a read that did not find one may have been of the
+/// By UID, and by computed name for every generation up to the record's: no list shows one that
+/// lost its labels. The last two that the status told, and that a record aimed at which an earlier
+/// life let go of, are read by name also where the record is gone, and again once the second list
+/// has put in doubt what was read before it: a read that did not find one may have been of the
 /// server's past.
 fn revoke_credentials(view: &View) -> Result<(), Halt> {
     let mut kept = None;
@@ -108,7 +111,8 @@ fn revoke_credentials(view: &View) -> Result<(), Halt> {
     kept.map_or(Ok(()), |kept| Err(kept.into()))
 }
 
-/// Whether none of the claim's credentials is left, as this pass saw live; or an earlier one, and this one saw nothing else.
+/// Whether none of the claim's credentials is left, as this pass saw live; or an earlier one, and
+/// this one saw nothing else.
 pub(super) fn are_revoked(view: &View) -> bool {
     let was_told =
         || view.status_before().conditions.iter().any(|condition| condition.reason == Reason::Revoked.to_string());
@@ -118,7 +122,8 @@ pub(super) fn are_revoked(view: &View) -> bool {
     }
 }
 
-/// That the claim was bound is noted before the credentials go, which are the only other sign of it (spec §2).
+/// That the claim was bound is noted before the credentials go, which are the only other sign of it
+/// (spec §2).
 fn settle(view: &View) -> Result<(), Halt> {
     let Some((record, stored)) = view.record() else { return Ok(()) };
     let bound = view.credentials().next().is_some();
@@ -134,7 +139,8 @@ fn settle(view: &View) -> Result<(), Halt> {
     Err(rewrite(view, &settled, stored, Change::Settle))
 }
 
-/// The consumer Secret under the name that the spec gives and under the one that was bound, if this UID controls it.
+/// The consumer Secret under the name that the spec gives and under the one that was bound, if this
+/// UID controls it.
 fn remove_consumer_secrets(view: &View) -> Result<(), Halt> {
     let names = [Some(&view.claim().consumer_secret), view.status_before().bound_secret_name.as_ref()];
     for name in names.into_iter().flatten() {

@@ -32,7 +32,8 @@ pub(super) enum Halt {
 }
 
 impl Halt {
-    /// The step that deletes a Secret of ours, unless that was done and somebody's finalizer keeps it.
+    /// The step that deletes a Secret of ours, unless that was done and somebody's finalizer keeps
+    /// it.
     pub(super) fn delete(secret: &Stored) -> Self {
         match secret.kept_by() {
             Some(finalizers) => kept(secret, finalizers).into(),

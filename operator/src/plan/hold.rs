@@ -42,7 +42,8 @@ pub(super) fn recall(view: &View, desired: &Desired, latest: Option<&Stored>) ->
     Ok(Act::CreateRecord(record))
 }
 
-/// The halt whose step makes this claim the holder of one more bucket, or says why it can't be that.
+/// The halt whose step makes this claim the holder of one more bucket, or says why it can't be
+/// that.
 pub(super) fn hold(view: &View, record: BucketRecord) -> Result<(), Halt> {
     refuse_reserved(&record.bucket)?;
     if is_suspicious(view, &record)? {
@@ -73,7 +74,8 @@ pub(super) fn blank(view: &View, target: Target, generation: u64) -> BucketRecor
 fn is_suspicious(view: &View, record: &BucketRecord) -> Result<bool, Halt> {
     let suspicious = refuse_held(view, record)?;
     if !view.is_newborn() {
-        // The finalizer was there before this pass: a record may be too, and a cache is no proof that it is not.
+        // The finalizer was there before this pass: a record may be too, and a cache is no proof
+        // that it is not.
         view.require_live_claim()?;
         view.require_list()?;
     }
@@ -81,15 +83,15 @@ fn is_suspicious(view: &View, record: &BucketRecord) -> Result<bool, Halt> {
     Ok(suspicious)
 }
 
-/// SDKs send requests for such a bucket elsewhere, whatever the endpoint. A claim that has one already
-/// keeps it.
+/// SDKs send requests for such a bucket elsewhere, whatever the endpoint. A claim that has one
+/// already keeps it.
 fn refuse_reserved(bucket: &BucketName) -> Result<(), Halt> {
     let Some(ending) = bucket.reserved_ending() else { return Ok(()) };
     Err(Stop::new(ClaimCause::NameReserved { bucket: bucket.clone(), ending }).into())
 }
 
-/// What the cache says of another holder is enough to wait: the claim is woken when that one lets go.
-/// `Ok(true)` = nobody holds it, but somebody has credentials for it.
+/// What the cache says of another holder is enough to wait: the claim is woken when that one lets
+/// go. `Ok(true)` = nobody holds it, but somebody has credentials for it.
 fn refuse_held(view: &View, record: &BucketRecord) -> Result<bool, Halt> {
     let bucket = record.bucket.clone();
     match view.holder_of(&Target::of(record))? {
@@ -104,8 +106,8 @@ fn refuse_held(view: &View, record: &BucketRecord) -> Result<bool, Halt> {
     }
 }
 
-/// What else than a record tells of an earlier life of this very claim: somebody deleted the record by
-/// hand, and it is made again (spec §3.2).
+/// What else than a record tells of an earlier life of this very claim: somebody deleted the record
+/// by hand, and it is made again (spec §3.2).
 struct EarlierLife {
     /// There was a record.
     was_there: bool,
@@ -119,7 +121,8 @@ impl EarlierLife {
         let named =
             |secret: &Stored| Some((secret.text("backend")?.to_owned(), secret.text("bucket_name")?.to_owned()));
         let backend = status.backend.as_ref().map(|backend| backend.name.clone());
-        // A claim that never got its bucket has nothing to be taken up again: the adoption policy decides.
+        // A claim that never got its bucket has nothing to be taken up again: the adoption policy
+        // decides.
         let pinned = backend.zip(status.bucket_name.clone()).filter(|_| status.bucket_origin.is_some());
         let bucket = credential.and_then(named).or_else(|| pinned.clone());
         Self {

@@ -1,13 +1,13 @@
 //! What to do next, as a pure function of what was observed and the time.
 //!
-//! A pass is a conversation: [`next`] looks at the [`View`] and names one [`Step`]; the step is carried out; the
-//! view learns the answer; and so on until the step is to rest. So every decision is made on what is known at
-//! that moment, a pass that was cut short anywhere is simply begun again, and the same function serves the
-//! operator, tests and model checkers.
+//! A pass is a conversation: [`next`] looks at the [`View`] and names one [`Step`]; the step is
+//! carried out; the view learns the answer; and so on until the step is to rest. So every decision
+//! is made on what is known at that moment, a pass that was cut short anywhere is simply begun
+//! again, and the same function serves the operator, tests and model checkers.
 //!
 //! # Guarantees
-//! - No step waits, reads a clock or draws a random number; the secret key of a credential is made by whoever
-//!   carries out [`Act::Mint`].
+//! - No step waits, reads a clock or draws a random number; the secret key of a credential is made
+//!   by whoever carries out [`Act::Mint`].
 //! - Planning again right after resting gives rest again.
 //! - A refusal is a verdict with a reason ([`Stop`]), not an error.
 
@@ -63,8 +63,8 @@ use halt::Halt;
 use stop::{Concern, Stop};
 use view::Trouble;
 
-/// No pass is longer. Reads of internal Secrets by name have a bound of their own: a deletion makes one
-/// for each generation, and goes on in its next pass.
+/// No pass is longer. Reads of internal Secrets by name have a bound of their own: a deletion makes
+/// one for each generation, and goes on in its next pass.
 const MOST_STEPS: usize = 200;
 const MOST_READS_BY_NAME: usize = 10_000;
 
@@ -125,8 +125,8 @@ impl Conversation for View {
     }
 }
 
-/// What the API server did not do leaves no trace in the status, unless it refuses for good: the caches
-/// and the next pass tell the truth. What the store did not do is told.
+/// What the API server did not do leaves no trace in the status, unless it refuses for good: the
+/// caches and the next pass tell the truth. What the store did not do is told.
 fn after_failure(view: &View, step: &Step, failure: &Failure, now: Timestamp) -> Step {
     let deleting = view.claim().deleting;
     let cause = match failure {
@@ -143,7 +143,8 @@ fn after_failure(view: &View, step: &Step, failure: &Failure, now: Timestamp) ->
             DeletionCause::StoreFailed { why: why.clone() }.into()
         }
         Failure::Upstream(why) | Failure::NoUpstream(why) => StepCause::StoreFailed { why: why.clone() }.into(),
-        // Permission and ability: no retry loop, looked at again when something changes (spec §3.5).
+        // Permission and ability: no retry loop, looked at again when something changes (spec
+        // §3.5).
         Failure::Refused(why) => StepCause::Refused { step: step.to_string(), why: why.clone() }.into(),
         // The store refuses for good: a deletion says how it can be got out of.
         Failure::UpstreamDenied(why) if deleting => DeletionCause::Denied { why: why.clone() }.into(),
@@ -165,7 +166,8 @@ fn concern(view: &View, step: &Step) -> Concern {
     }
     match step {
         Step::Act(Act::Mint(_) | Act::CreateConsumer(_)) => Concern::Credentials,
-        // The bucket that the claim is bound to is there, whatever becomes of the one that it is to move to.
+        // The bucket that the claim is bound to is there, whatever becomes of the one that it is to
+        // move to.
         Step::Look(_) | Step::Act(_) | Step::Rest(_) if view.was_bound() => Concern::Ready,
         Step::Look(Look::Bucket(_) | Look::Contents(_))
         | Step::Act(Act::CreateBucket(_) | Act::TagBucket(..) | Act::SetVersioning(..)) => Concern::Bucket,

@@ -1,9 +1,10 @@
 //! From one bucket to another: `backendRef` edited, a backend's endpoint edited (spec §3.7, §3.2).
 //!
-//! A move goes by records. The one of the new bucket is held beside the one that the claim is bound by, and aims at a
-//! later generation; with the first credential of that generation the claim is bound by it, and everything else
-//! follows as in a rotation. The record that was left stays until the last key to its bucket is gone, so that nobody
-//! else takes that bucket while an old key reaches it.
+//! A move goes by records. The one of the new bucket is held beside the one that the claim is bound
+//! by, and aims at a later generation; with the first credential of that generation the claim is
+//! bound by it, and everything else follows as in a rotation. The record that was left stays until
+//! the last key to its bucket is gone, so that nobody else takes that bucket while an old key
+//! reaches it.
 
 use k8s_openapi::jiff::{SignedDuration, Timestamp};
 
@@ -25,8 +26,8 @@ use super::target::Target;
 use super::view::{StoredRecord, View, names_claim_uid};
 use super::write::{record_patch, rewrite};
 
-/// For a claim that was never bound: makes sure that it holds the bucket that spec and template ask for now, and no
-/// other. One that was made already under an earlier template stays.
+/// For a claim that was never bound: makes sure that it holds the bucket that spec and template ask
+/// for now, and no other. One that was made already under an earlier template stays.
 pub(super) fn choose(view: &View, desired: &Desired, record: &BucketRecord, stored: &Stored) -> Result<(), Halt> {
     let (at, to) = (Target::of(record), view.wanted(desired)?);
     let same_store = at.backend == to.backend && at.endpoint == to.endpoint;
@@ -51,8 +52,8 @@ pub(super) fn choose(view: &View, desired: &Desired, record: &BucketRecord, stor
     }
 }
 
-/// For a bound claim whose `backendRef` was changed: holds the new bucket, makes it, and mints its first credential.
-/// Whatever stops that leaves the claim bound as it is.
+/// For a bound claim whose `backendRef` was changed: holds the new bucket, makes it, and mints its
+/// first credential. Whatever stops that leaves the claim bound as it is.
 pub(super) fn walk(view: &View, desired: &Desired, from: &BucketRecord, stored: &Stored) -> Result<(), Halt> {
     advance(view, desired, from, stored).map_err(|halt| match halt {
         Halt::Stop(stop) => stop.about(Concern::Ready).into(),
@@ -70,7 +71,8 @@ fn advance(view: &View, desired: &Desired, from: &BucketRecord, stored: &Stored)
         return hold(view, BucketRecord { handled_rotate_request, ..blank(view, to, view.next_generation()) });
     };
     if has_other_key(view, from) {
-        // While it waits its record may come to be alone: the key of its number must not be one to the other bucket then.
+        // While it waits its record may come to be alone: the key of its number must not be one to
+        // the other bucket then.
         let may_be_mistaken = view.credential(held.generation).is_some() && !view.is_bound_by(held);
         let wait = || wait_for_expiry(&to).into();
         return Err(if may_be_mistaken { raise(view, from, held, held_in) } else { wait() });
@@ -104,7 +106,8 @@ fn mint(view: &View, desired: &Desired, from: &BucketRecord, to: &BucketRecord, 
     Err(raise(view, from, to, stored))
 }
 
-/// Whether a rotation meanwhile aimed higher than the record of the new bucket, or took a request as handled.
+/// Whether a rotation meanwhile aimed higher than the record of the new bucket, or took a request
+/// as handled.
 fn is_overtaken(from: &BucketRecord, to: &BucketRecord) -> bool {
     let handled = from.handled_rotate_request.is_some() && to.handled_rotate_request != from.handled_rotate_request;
     to.generation <= from.generation || handled
@@ -130,8 +133,9 @@ fn wait_for_expiry(to: &Target) -> Stop {
     Stop::new(BackendCause::MoveWaits { to: to.clone() })
 }
 
-/// Two backends with one endpoint: the bucket is the same and nothing has to be moved. The record names the new
-/// backend, if that one sees the bucket as the other does; what names the backend in the other Secrets is repaired.
+/// Two backends with one endpoint: the bucket is the same and nothing has to be moved. The record
+/// names the new backend, if that one sees the bucket as the other does; what names the backend in
+/// the other Secrets is repaired.
 fn rename(view: &View, record: &BucketRecord, stored: &Stored, to: &Target) -> Result<(), Halt> {
     match view.look_at(to)? {
         BucketSeen::Present(Some(tags)) if !record.adopted && !names_claim_uid(tags, record) => {
@@ -145,8 +149,9 @@ fn rename(view: &View, record: &BucketRecord, stored: &Stored, to: &Target) -> R
     }
 }
 
-/// The backend of a bound claim points to another endpoint: if the bucket is there, tagged as this claim's, the record
-/// is made again for it and aims at the same generation; the keys go on working.
+/// The backend of a bound claim points to another endpoint: if the bucket is there, tagged as this
+/// claim's, the record is made again for it and aims at the same generation; the keys go on
+/// working.
 pub(super) fn follow(view: &View, record: &BucketRecord, stored: &Stored, backend: &Backend) -> Result<(), Halt> {
     let there = Target { endpoint: backend.endpoint.clone(), ..Target::of(record) };
     bucket::check(view, record, there.clone())?;
@@ -161,7 +166,8 @@ pub(super) fn follow(view: &View, record: &BucketRecord, stored: &Stored, backen
         return Err(Stop::new(BackendCause::Moved { backend: backend.name.clone(), now, held_at }).into());
     }
     let Some((made, made_in)) = view.record_named(&there.record()) else {
-        // It notes that the claim is bound, which the key may tell no more by the time it is all that there is.
+        // It notes that the claim is bound, which the key may tell no more by the time it is all
+        // that there is.
         return hold(view, BucketRecord { endpoint: there.endpoint, absence: false, settled: true, ..record.clone() });
     };
     let taken_over = BucketRecord {
@@ -179,8 +185,8 @@ pub(super) fn follow(view: &View, record: &BucketRecord, stored: &Stored, backen
     }
 }
 
-/// The record of a bucket that the claim has left, to which there is still a key, notes that the bucket is to be left alone,
-/// whatever becomes of the claim. Before anything that may stop a pass.
+/// The record of a bucket that the claim has left, to which there is still a key, notes that the
+/// bucket is to be left alone, whatever becomes of the claim. Before anything that may stop a pass.
 pub(super) fn mark_left(view: &View, current: &BucketRecord) -> Result<(), Halt> {
     let left = |record: &BucketRecord| !record.adopted && view.keys_to(record).next().is_some();
     match others(view, current).find(|(record, _)| !is_followed(record, current) && left(record)) {
@@ -201,8 +207,8 @@ fn is_followed(record: &BucketRecord, current: &BucketRecord) -> bool {
     record.backend == current.backend && record.bucket == current.bucket
 }
 
-/// Lets go of records that the claim is no longer bound by and doesn't want. One whose bucket still has a key waits for it
-/// to go.
+/// Lets go of records that the claim is no longer bound by and doesn't want. One whose bucket still
+/// has a key waits for it to go.
 pub(super) fn leave(view: &View, desired: &Desired, current: &BucketRecord, now: Timestamp) -> Result<Outcome, Halt> {
     let pending = |other: &BucketRecord| {
         desired.backend != current.backend
@@ -210,7 +216,8 @@ pub(super) fn leave(view: &View, desired: &Desired, current: &BucketRecord, now:
     };
     let mut outcome = Outcome::default();
     for (record, stored) in others(view, current) {
-        // What opens a bucket that the claim keeps stays: keys and public access are those of its current record.
+        // What opens a bucket that the claim keeps stays: keys and public access are those of its
+        // current record.
         let followed = is_followed(record, current);
         let has_key = !followed && view.keys_to(record).next().is_some();
         if has_key || pending(record) {
@@ -229,8 +236,8 @@ pub(super) fn leave(view: &View, desired: &Desired, current: &BucketRecord, now:
     Ok(outcome)
 }
 
-/// A live list has shown that there is no key to its bucket. Nor may the public get to it (`open`), which what stops the way
-/// to the next bucket would leave as it is.
+/// A live list has shown that there is no key to its bucket. Nor may the public get to it (`open`),
+/// which what stops the way to the next bucket would leave as it is.
 fn let_go(view: &View, stored: &Stored, open: Option<&Stored>) -> Result<(), Halt> {
     view.require_live_claim()?;
     view.require_list()?;

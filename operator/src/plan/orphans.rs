@@ -1,8 +1,9 @@
-//! Internal Secrets whose claim is no more: finalizer stripped by hand, a late second operator, a restored backup
-//! (spec §3.4).
+//! Internal Secrets whose claim is no more: finalizer stripped by hand, a late second operator, a
+//! restored backup (spec §3.4).
 //!
-//! A sweep is a conversation about one claim UID, as a pass is about a claim. A UID that is gone never comes back, so what was proved once stays true. Buckets are not spoken
-//! of: they are retained.
+//! A sweep is a conversation about one claim UID, as a pass is about a claim. A UID that is gone
+//! never comes back, so what was proved once stays true. Buckets are not spoken of: they are
+//! retained.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -17,8 +18,8 @@ use super::cause::SecretCause;
 use super::conversation::{Arrival, Bound, Conversation};
 use super::secret::{SecretRef, Stored};
 
-/// How far below a record's generation credentials are searched by name: more live at once only if somebody made
-/// them.
+/// How far below a record's generation credentials are searched by name: more live at once only if
+/// somebody made them.
 const SEARCHED: u64 = 1000;
 
 /// No sweep takes more steps, nor reads more Secrets by name.
@@ -46,7 +47,8 @@ pub enum SweepEnd {
     Done,
     /// The claim lives.
     Alive,
-    /// Nothing but the record is left, and it has to stay while a call at its bucket may still land.
+    /// Nothing but the record is left, and it has to stay while a call at its bucket may still
+    /// land.
     Held,
     /// Something failed that may succeed when tried again. Says what.
     Retry(String),
@@ -94,7 +96,8 @@ pub struct Sweep {
 }
 
 impl Sweep {
-    /// Begins a sweep. `seen` are Secrets of the UID from the cache, `names` those of others that may be its.
+    /// Begins a sweep. `seen` are Secrets of the UID from the cache, `names` those of others that
+    /// may be its.
     pub fn new(uid: ClaimUid, seen: &[Stored], names: BTreeSet<String>, call_pending: bool) -> Self {
         let mut sweep = Self {
             call_pending,
@@ -123,8 +126,8 @@ impl Sweep {
         &self.uid
     }
 
-    /// The claim is asked for, then its Secrets are read, then the claim is asked for once more, then
-    /// public access goes, then credentials, then the record.
+    /// The claim is asked for, then its Secrets are read, then the claim is asked for once more,
+    /// then public access goes, then credentials, then the record.
     fn step(&self) -> ControlFlow<SweepEnd, SweepStep> {
         if let Some(why) = &self.failure {
             return ControlFlow::Break(SweepEnd::Retry(why.clone()));
@@ -144,7 +147,8 @@ impl Sweep {
         if self.own.is_empty() {
             return ControlFlow::Break(SweepEnd::Done);
         }
-        // The first answer may be of the server's past, from before the claim was made. The Secrets were made after it.
+        // The first answer may be of the server's past, from before the claim was made. The Secrets
+        // were made after it.
         self.ask(2).map_or_else(|| self.remove(), ControlFlow::Continue)
     }
 
@@ -240,8 +244,9 @@ impl Sweep {
     }
 }
 
-/// Whose an internal Secret is: the UID that its data carry, where its name is one that we give. Where the data are
-/// damaged, a name that follows from the UID in the label. Labels alone prove nothing (spec §2).
+/// Whose an internal Secret is: the UID that its data carry, where its name is one that we give.
+/// Where the data are damaged, a name that follows from the UID in the label. Labels alone prove
+/// nothing (spec §2).
 pub fn owner(secret: &Stored) -> Option<ClaimUid> {
     let uid = |text: Option<&str>| text.filter(|text| is_uid(text)).map(ClaimUid::new);
     let name = secret.name();

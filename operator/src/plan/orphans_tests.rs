@@ -84,8 +84,8 @@ fn without_labels(secret: &Stored) -> Stored {
     edited(secret, |secret| secret.metadata.labels = None)
 }
 
-/// Runs a sweep on a namespace with these Secrets. `claim` is what the live claim answers. Gives the names deleted, in
-/// order, and how it ends.
+/// Runs a sweep on a namespace with these Secrets. `claim` is what the live claim answers. Gives
+/// the names deleted, in order, and how it ends.
 fn run(mut sweep: Sweep, mut secrets: Vec<Stored>, claim: Option<&str>, listed: bool) -> (Vec<String>, Rest) {
     let mut deleted = Vec::new();
     for _ in 0..5000 {

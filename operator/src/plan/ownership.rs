@@ -46,8 +46,8 @@ pub(super) fn carries_our_tags(view: &View, record: &BucketRecord) -> Result<boo
     }
 }
 
-/// A record is not made again for a bucket whose tags name another claim: the status that speaks of it
-/// may be old.
+/// A record is not made again for a bucket whose tags name another claim: the status that speaks of
+/// it may be old.
 pub(super) fn refuse_another_claims(view: &View, record: &BucketRecord) -> Result<(), Halt> {
     match view.last_look() {
         Some(BucketSeen::Present(Some(tags)))

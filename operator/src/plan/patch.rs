@@ -1,7 +1,7 @@
 //! The difference between a Secret that is there and the one that should be, as a JSON patch.
 //!
-//! The patch tests the UID, pins the resourceVersion and touches our keys alone: labels, annotations and data of
-//! others survive (spec §2).
+//! The patch tests the UID, pins the resourceVersion and touches our keys alone: labels,
+//! annotations and data of others survive (spec §2).
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -39,7 +39,8 @@ pub enum Change {
     RaiseGeneration(Trigger),
     /// The record of a bucket that the claim has moved away from notes that it is to be left alone.
     Leave,
-    /// The record names another backend of the same endpoint, or takes over from the one of an earlier endpoint.
+    /// The record names another backend of the same endpoint, or takes over from the one of an
+    /// earlier endpoint.
     Follow,
     /// A credential on its way out is stamped.
     Retire,
@@ -120,8 +121,8 @@ impl fmt::Debug for SecretPatch {
     }
 }
 
-/// The two operations that bind a patch to the object and version that it was made for: a wrong UID is a failed
-/// test (422), a stale resourceVersion a conflict (409).
+/// The two operations that bind a patch to the object and version that it was made for: a wrong UID
+/// is a failed test (422), a stale resourceVersion a conflict (409).
 pub(crate) fn preconditions(id: &ObjectId) -> Vec<Value> {
     vec![
         json!({ "op": "test", "path": "/metadata/uid", "value": id.uid }),

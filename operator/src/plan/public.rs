@@ -11,8 +11,8 @@ use super::stop::Stop;
 use super::view::View;
 use super::write::repair;
 
-/// Public access that is no longer asked for goes before anything else is looked at: no trouble keeps
-/// it. Read live: an operator that is behind would take away what was asked for since.
+/// Public access that is no longer asked for goes before anything else is looked at: no trouble
+/// keeps it. Read live: an operator that is behind would take away what was asked for since.
 pub(super) fn withdraw(view: &View, desired: &Desired) -> Result<(), Halt> {
     match view.binding() {
         Some(secret) if desired.anonymous.is_none() => {

@@ -1,5 +1,5 @@
-//! What becomes of the bucket of a claim that is deleted (spec §3.4): nothing is destroyed that isn't proved to be this
-//! claim's.
+//! What becomes of the bucket of a claim that is deleted (spec §3.4): nothing is destroyed that
+//! isn't proved to be this claim's.
 
 use std::collections::BTreeMap;
 
@@ -13,8 +13,8 @@ use super::stop::Stop;
 use super::target::Target;
 use super::view::{View, names_claim_uid};
 
-/// Sees to every bucket that the claim holds: mostly one, two in the middle of a move. `Ok` = nothing is left to do
-/// about the last of them.
+/// Sees to every bucket that the claim holds: mostly one, two in the middle of a move. `Ok` =
+/// nothing is left to do about the last of them.
 pub(super) fn walk(view: &View) -> Result<(), Halt> {
     let records: Vec<_> = view.records().collect();
     if view.claim().deletion == Deletion::Retain {
@@ -46,8 +46,8 @@ fn see_to(view: &View, record: &BucketRecord) -> Result<(), Halt> {
     }
 }
 
-/// A call without an answer can still happen, and must not hit the name's next holder: until its deadline has passed
-/// the record stays (spec §3.2).
+/// A call without an answer can still happen, and must not hit the name's next holder: until its
+/// deadline has passed the record stays (spec §3.2).
 pub(super) fn await_unanswered(view: &View) -> Result<(), Halt> {
     view.unanswered().map_or(Ok(()), |time| Err(Halt::Wait(time)))
 }
@@ -67,8 +67,8 @@ fn reach(view: &View, record: &BucketRecord) -> Result<Target, Halt> {
 
 /// What entitles us to delete a bucket.
 enum Proof {
-    /// The record and tags that carry this UID; the record alone where the store has no tagging and the claim was
-    /// bound.
+    /// The record and tags that carry this UID; the record alone where the store has no tagging and
+    /// the claim was bound.
     Ours,
     /// The record saw it absent, and nobody tagged it since: a create that nobody came to finish.
     OursIfEmpty,
@@ -87,7 +87,8 @@ fn prove(view: &View, record: &BucketRecord, target: &Target) -> Result<Proof, H
         }
         // The claim has never come as far as making one.
         BucketSeen::Forbidden if !record.settled && !record.absence => Ok(Proof::None),
-        // Perhaps only our right to look was taken away: what can't be seen is neither ours nor another's.
+        // Perhaps only our right to look was taken away: what can't be seen is neither ours nor
+        // another's.
         BucketSeen::Forbidden => Err(Stop::new(DeletionCause::Forbidden { bucket: record.bucket.clone() }).into()),
         BucketSeen::Present(None) if record.settled => Ok(Proof::Ours),
         BucketSeen::Present(tags) => {
@@ -127,7 +128,8 @@ fn delete(view: &View, target: Target) -> Halt {
     confirmed(view, Act::DeleteBucket(target))
 }
 
-/// The claim is read once more right before anything is destroyed, so that an edit to `Retain` is not missed.
+/// The claim is read once more right before anything is destroyed, so that an edit to `Retain` is
+/// not missed.
 fn confirmed(view: &View, act: Act) -> Halt {
     view.require_claim_just_read().err().unwrap_or_else(|| act.into())
 }

@@ -1,8 +1,9 @@
 //! When a credential is replaced, and how the one before it goes (spec §3.3).
 //!
-//! One patch of the record raises the generation aimed at. From there on everything is level-based: the consumer
-//! Secret holds the target; every lower generation is stamped with `expires-at`; what has expired is deleted. So
-//! nothing has to be remembered of a rotation under way but what the Secrets say.
+//! One patch of the record raises the generation aimed at. From there on everything is level-based:
+//! the consumer Secret holds the target; every lower generation is stamped with `expires-at`; what
+//! has expired is deleted. So nothing has to be remembered of a rotation under way but what the
+//! Secrets say.
 
 use k8s_openapi::jiff::{SignedDuration, Timestamp};
 
@@ -18,12 +19,12 @@ use super::stop::Stop;
 use super::view::View;
 use super::write::repair;
 
-/// How far below the target the generation of a credential is searched whose label somebody changed: more live at
-/// once only if somebody made them.
+/// How far below the target the generation of a credential is searched whose label somebody
+/// changed: more live at once only if somebody made them.
 const SEARCHED: usize = 1000;
 
-/// Sees lower generations out, and starts a rotation that is due. None is stamped before the consumer Secret holds the
-/// target.
+/// Sees lower generations out, and starts a rotation that is due. None is stamped before the
+/// consumer Secret holds the target.
 pub(super) fn walk(
     view: &View,
     desired: &Desired,
@@ -38,9 +39,9 @@ pub(super) fn walk(
     Ok(Outcome { wake: lower.wake.into_iter().chain(start).min(), ..lower })
 }
 
-/// A mint that got no answer can land after its record was let go, or was aimed elsewhere: a later generation than that of
-/// the record which the claim is bound by is passed, so that it is seen out like any other. Were it another record's, the
-/// claim would be bound by that one.
+/// A mint that got no answer can land after its record was let go, or was aimed elsewhere: a later
+/// generation than that of the record which the claim is bound by is passed, so that it is seen out
+/// like any other. Were it another record's, the claim would be bound by that one.
 fn overtake(view: &View, record: &BucketRecord, stored: &Stored) -> Result<(), Halt> {
     let later = |stray: u64| stray > record.generation;
     if !view.credentials().any(|secret| view.labelled_generation(secret).is_some_and(later)) {
@@ -51,7 +52,8 @@ fn overtake(view: &View, record: &BucketRecord, stored: &Stored) -> Result<(), H
     }
 }
 
-/// Sees out all but the current one. What stands in the way of one of them doesn't in that of the others.
+/// Sees out all but the current one. What stands in the way of one of them doesn't in that of the
+/// others.
 fn retire_lower(view: &View, desired: &Desired, record: &BucketRecord, now: Timestamp) -> Result<Outcome, Halt> {
     let mut outcome = Outcome::default();
     for secret in view.credentials() {
@@ -64,7 +66,8 @@ fn retire_lower(view: &View, desired: &Desired, record: &BucketRecord, now: Time
     Ok(outcome)
 }
 
-/// Stamps a credential that is not stamped, deletes one that has expired. `Ok` = when it is due; never, if it is the current one.
+/// Stamps a credential that is not stamped, deletes one that has expired. `Ok` = when it is due;
+/// never, if it is the current one.
 fn retire(
     view: &View,
     desired: &Desired,
@@ -82,13 +85,14 @@ fn retire(
     let due = match expires_at(secret)? {
         Some(at) if now >= later(at, GRACE) => return Err(Halt::delete(secret)),
         Some(at) => later(at, GRACE),
-        // Whoever wrote the consumer Secret has not observed it: the next pass does, and counts from then.
+        // Whoever wrote the consumer Secret has not observed it: the next pass does, and counts
+        // from then.
         None if view.is_consumer_written() || !published_everywhere(view, record) => {
             later(now, SignedDuration::from_secs(1))
         }
         None => {
-            // The clock is read in whole seconds, and the switch may be later by part of one: late is allowed, early
-            // is not.
+            // The clock is read in whole seconds, and the switch may be later by part of one: late
+            // is allowed, early is not.
             let overlap = SignedDuration::from_secs(i64::from(desired.rotation.overlap_seconds) + 1);
             let at = later(now, overlap);
             content.annotations.insert(wire::EXPIRES_AT.to_owned(), at.to_string());
@@ -99,8 +103,9 @@ fn retire(
     Ok(Some(due))
 }
 
-/// The record of the bucket that a credential is for: after a move the one that the claim left (spec §3.7). If that is
-/// lost the credential itself says which; what it says is believed only of one on its way out.
+/// The record of the bucket that a credential is for: after a move the one that the claim left
+/// (spec §3.7). If that is lost the credential itself says which; what it says is believed only of
+/// one on its way out.
 fn opens(view: &View, secret: &Stored, current: &BucketRecord) -> BucketRecord {
     let known = view.records().map(|(record, _)| record).find(|record| secret.opens(record));
     known.cloned().unwrap_or_else(|| {
@@ -112,8 +117,8 @@ fn opens(view: &View, secret: &Stored, current: &BucketRecord) -> BucketRecord {
     })
 }
 
-/// The generation of a credential of this claim, proved by its name. One above the target means that this pass's
-/// record is old; a name of no generation that somebody made it.
+/// The generation of a credential of this claim, proved by its name. One above the target means
+/// that this pass's record is old; a name of no generation that somebody made it.
 fn generation(view: &View, secret: &Stored, target: u64) -> Result<u64, Halt> {
     let named = |generation: &u64| AccessKeyId::of(&view.claim().uid, *generation).secret_name() == secret.name();
     match view.labelled_generation(secret).or_else(|| (1..=target).rev().take(SEARCHED).find(named)) {
@@ -140,8 +145,8 @@ fn published_everywhere(view: &View, record: &BucketRecord) -> bool {
     view.own_consumers().all(|secret| secret.text("AWS_ACCESS_KEY_ID") == Some(id.as_str()))
 }
 
-/// Starts a rotation that is due: none while a live list shows a lower generation, none within a minute of the last.
-/// `Ok` = when one will be due.
+/// Starts a rotation that is due: none while a live list shows a lower generation, none within a
+/// minute of the last. `Ok` = when one will be due.
 fn start_due(
     view: &View,
     desired: &Desired,

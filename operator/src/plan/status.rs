@@ -1,8 +1,9 @@
 //! The status that a claim should have, and the events that a change of it makes.
 //!
-//! Derived from what the pass knows. The status that is there is compared with, and keeps what an earlier pass pinned
-//! where this one ended before it knew better. What else goes by it, where record or key are lost: which bucket the
-//! claim was bound to (spec §3.2), and which generation was used. Only the operator writes it.
+//! Derived from what the pass knows. The status that is there is compared with, and keeps what an
+//! earlier pass pinned where this one ended before it knew better. What else goes by it, where
+//! record or key are lost: which bucket the claim was bound to (spec §3.2), and which generation
+//! was used. Only the operator writes it.
 
 use std::time::Duration;
 
@@ -20,9 +21,10 @@ use super::step::{Act, Announcement, Rest, Step, Then};
 use super::stop::{Concern, Stop};
 use super::view::{Knowledge, LetGo, View};
 
-/// Ends a pass: writes the status if it should be another one, then rests. `trouble` is what keeps the claim from
-/// being Ready; `wake`, when time alone will make something due. What is doubted is settled first: a pass that stops early, as
-/// over a paused claim, asks for nothing, and would tell that it is gone.
+/// Ends a pass: writes the status if it should be another one, then rests. `trouble` is what keeps
+/// the claim from being Ready; `wake`, when time alone will make something due. What is doubted is
+/// settled first: a pass that stops early, as over a paused claim, asks for nothing, and would tell
+/// that it is gone.
 pub(super) fn conclude(view: &View, trouble: Option<&Stop>, wake: Option<Timestamp>, now: Timestamp) -> Step {
     if view.is_finalizer_removed() || (view.claim().deleting && !view.claim().has_finalizer()) {
         return Step::Rest(farewell(view));
@@ -162,15 +164,16 @@ fn purge_progress(view: &View, now: Time) -> Option<PurgeProgress> {
     })
 }
 
-/// What the status said already, for a pass that ended before it read the record, or found no key of it.
+/// What the status said already, for a pass that ended before it read the record, or found no key
+/// of it.
 fn previous_pins(view: &View) -> BucketClaimStatus {
     let before = &view.claim().status;
     BucketClaimStatus {
         bucket_name: before.bucket_name.clone(),
         backend: before.backend.clone(),
         bucket_origin: before.bucket_origin,
-        // Stays where the key is gone: no later one may have its number, and where the record is lost as well, it alone leads
-        // to a key that no list shows.
+        // Stays where the key is gone: no later one may have its number, and where the record is
+        // lost as well, it alone leads to a key that no list shows.
         rotation_generation: before.rotation_generation,
         ..BucketClaimStatus::default()
     }
@@ -299,17 +302,17 @@ fn published(view: &View, record: &BucketRecord) -> Option<String> {
     (ours && secret.text("AWS_ACCESS_KEY_ID") == Some(credential.id.as_str())).then(|| secret.name().to_owned())
 }
 
-/// Name of the consumer Secret that an edit of the name left, as long as it is there: somebody may have taken its labels
-/// off, and then only the status leads to it, to remove it (spec §3.7).
+/// Name of the consumer Secret that an edit of the name left, as long as it is there: somebody may
+/// have taken its labels off, and then only the status leads to it, to remove it (spec §3.7).
 fn left_behind(view: &View) -> Option<String> {
     let told = view.claim().status.bound_secret_name.as_ref().filter(|told| **told != view.claim().consumer_secret)?;
     let Knowledge::Present(secret) = view.consumer(told) else { return None };
     secret.is_controlled_by(&view.claim().uid).then(|| told.clone())
 }
 
-/// Name of the consumer Secret that the tenant has as long as the one of the spec is not to be had: that which the status names
-/// (spec §3.7). Where an edit of the name overtook the one before, or the first pass, that may be none, and another holds
-/// a key of the claim.
+/// Name of the consumer Secret that the tenant has as long as the one of the spec is not to be had:
+/// that which the status names (spec §3.7). Where an edit of the name overtook the one before, or
+/// the first pass, that may be none, and another holds a key of the claim.
 fn bound_meanwhile(view: &View) -> Option<String> {
     let told = view.claim().status.bound_secret_name.as_deref();
     let has_key = |secret: &&Stored| {
@@ -320,8 +323,9 @@ fn bound_meanwhile(view: &View) -> Option<String> {
     there.map(Stored::name).or(told).map(str::to_owned)
 }
 
-/// A claim that was bound is bound to another bucket now, and has to be told that it finds none of its data there. A
-/// bucket that its backend only leads to by another endpoint, or a store that has another name, is the same one.
+/// A claim that was bound is bound to another bucket now, and has to be told that it finds none of
+/// its data there. A bucket that its backend only leads to by another endpoint, or a store that has
+/// another name, is the same one.
 fn departure(before: &BucketClaimStatus, after: &BucketClaimStatus) -> Option<Announcement> {
     before.bucket_origin?;
     let (old, new) = (before.bucket_name.as_ref()?, after.bucket_name.as_ref()?);
@@ -335,8 +339,8 @@ fn departure(before: &BucketClaimStatus, after: &BucketClaimStatus) -> Option<An
     (old != new || !same_store).then(|| Announcement { warning: true, reason: "DataNotMoved".to_owned(), note })
 }
 
-/// One event per transition of `Ready`, by comparison of the status that the pass began with and the one that it
-/// leaves.
+/// One event per transition of `Ready`, by comparison of the status that the pass began with and
+/// the one that it leaves.
 fn transitions(view: &View, after: &BucketClaimStatus) -> Vec<Announcement> {
     let ready = |status: &BucketClaimStatus| {
         let condition = status.conditions.iter().find(|c| c.type_ == ConditionType::Ready.as_str());

@@ -1,5 +1,5 @@
-//! What a plan is made of: questions, effects and verdicts. Plain data: comparable and printable, never with
-//! a secret in it, complete enough that whoever carries it out has no choice left.
+//! What a plan is made of: questions, effects and verdicts. Plain data: comparable and printable,
+//! never with a secret in it, complete enough that whoever carries it out has no choice left.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -41,7 +41,8 @@ impl Step {
     }
 }
 
-/// A question. Where the answer comes from a cache, the question says so; every other one is asked live.
+/// A question. Where the answer comes from a cache, the question says so; every other one is asked
+/// live.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Look {
     /// The S3Backend of this name and the labels of the claim's namespace, from the caches.
@@ -77,7 +78,8 @@ pub enum Act {
     CreateRecord(BucketRecord),
     /// CreateBucket.
     CreateBucket(Target),
-    /// Delete what the bucket holds, at most this many versions, delete markers and unfinished uploads.
+    /// Delete what the bucket holds, at most this many versions, delete markers and unfinished
+    /// uploads.
     Purge(Target, u32),
     /// DeleteBucket.
     DeleteBucket(Target),
@@ -168,7 +170,8 @@ pub enum Then {
     AwaitChange,
     /// At this distance, if nothing changes before.
     After(Duration),
-    /// At this distance, if nothing changes before; what failed until now still counts towards the backoff.
+    /// At this distance, if nothing changes before; what failed until now still counts towards the
+    /// backoff.
     Wait(Duration),
     /// After a backoff that grows: something failed that may succeed when tried again. Says what.
     Retry(String),

@@ -1,4 +1,5 @@
-//! Decisions, each on a view made for it: what the views are made of, and how a claim comes to be bound and stays so.
+//! Decisions, each on a view made for it: what the views are made of, and how a claim comes to be
+//! bound and stays so.
 
 mod buckets;
 mod credentials;

@@ -26,8 +26,8 @@ pub(super) fn repair(view: &View, patch: Option<SecretPatch>) -> Result<(), Halt
     patch.map_or(Ok(()), |patch| Err(patched(view, patch)))
 }
 
-/// The step that patches, planned on a claim read live. It is bound to the version that was read, so
-/// an old cache can't make it undo what somebody did since.
+/// The step that patches, planned on a claim read live. It is bound to the version that was read,
+/// so an old cache can't make it undo what somebody did since.
 fn patched(view: &View, patch: SecretPatch) -> Halt {
     view.require_live_claim().err().unwrap_or_else(|| Act::Patch(patch).into())
 }

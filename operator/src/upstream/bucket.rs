@@ -17,8 +17,9 @@ use super::content_md5::content_md5;
 use super::error::{Class, Refusal, UpstreamError};
 
 impl Upstream {
-    /// GetBucketTagging, or HeadBucket where the store has no tagging (spec §3.2). Where there are no tags both: MinIO
-    /// tells no tags, and not that there is no bucket, of a bucket that isn't there.
+    /// GetBucketTagging, or HeadBucket where the store has no tagging (spec §3.2). Where there are
+    /// no tags both: MinIO tells no tags, and not that there is no bucket, of a bucket that isn't
+    /// there.
     ///
     /// # Errors
     /// Any answer but "exists", "doesn't", 403 and that it is in another region: never absence.
@@ -60,8 +61,8 @@ impl Upstream {
         }
     }
 
-    /// Whether the bucket holds no version, no delete marker and no unfinished upload. An empty page of a list that goes on is
-    /// no empty list.
+    /// Whether the bucket holds no version, no delete marker and no unfinished upload. An empty
+    /// page of a list that goes on is no empty list.
     ///
     /// # Errors
     /// When one of the two lists fails.
@@ -104,7 +105,8 @@ impl Upstream {
     /// CreateBucket, in the backend's region.
     ///
     /// # Errors
-    /// Any answer but success, `BucketAlreadyOwnedByYou`, `BucketAlreadyExists` and that it is in another region.
+    /// Any answer but success, `BucketAlreadyOwnedByYou`, `BucketAlreadyExists` and that it is in
+    /// another region.
     pub async fn create(&self, bucket: &BucketName) -> Result<CreateAnswer, UpstreamError> {
         // us-east-1 is the region that is not named.
         let place = (self.region != "us-east-1").then(|| {

@@ -1,9 +1,10 @@
-//! Circuits: a store that gives no usable answer is left alone for a while, and then asked by one call.
+//! Circuits: a store that gives no usable answer is left alone for a while, and then asked by one
+//! call.
 //!
-//! One circuit per operation, because stores fail by operation too: one that creates no bucket can still be looked
-//! at, and that a look succeeds is no reason to try hundreds of creates again. What counts as a failure is that the
-//! store can't take calls at all; an error that it answers to one request is that request's own, and its claim's
-//! backoff is enough.
+//! One circuit per operation, because stores fail by operation too: one that creates no bucket can
+//! still be looked at, and that a look succeeds is no reason to try hundreds of creates again. What
+//! counts as a failure is that the store can't take calls at all; an error that it answers to one
+//! request is that request's own, and its claim's backoff is enough.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -31,8 +32,8 @@ pub(super) struct Circuits {
 enum Circuit {
     /// Calls go through; this many have failed in a row.
     Closed { failures: u32 },
-    /// No call goes through before `trial`, and then one, which moves `trial` on. So a trial that is never heard of
-    /// again costs a delay and no more.
+    /// No call goes through before `trial`, and then one, which moves `trial` on. So a trial that
+    /// is never heard of again costs a delay and no more.
     Open { trial: Instant, rests: u32 },
 }
 
@@ -70,8 +71,8 @@ impl Circuits {
         matches!(self.by_operation.remove(operation), Some(Circuit::Open { .. }))
     }
 
-    /// Takes in that a call failed. `asked` is how long the store asks to be left alone; `chance` is in 0..1. Whether
-    /// the circuit is open now.
+    /// Takes in that a call failed. `asked` is how long the store asks to be left alone; `chance`
+    /// is in 0..1. Whether the circuit is open now.
     pub(super) fn failed(
         &mut self,
         operation: &'static str,
@@ -96,8 +97,8 @@ impl Circuits {
         true
     }
 
-    /// Takes in how a probe went. A success after a failure shows that the store is back: every open circuit has its
-    /// trial at once. Whether there is any.
+    /// Takes in how a probe went. A success after a failure shows that the store is back: every
+    /// open circuit has its trial at once. Whether there is any.
     pub(super) fn probed(&mut self, succeeded: bool, now: Instant) -> bool {
         let back = succeeded && self.unreachable;
         self.unreachable = !succeeded;

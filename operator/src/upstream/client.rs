@@ -54,9 +54,11 @@ pub struct Upstream {
 type Outcome<T, E> = Result<T, SdkError<E, HttpResponse>>;
 
 impl Upstream {
-    /// A client with these admin credentials, and the limits and listeners that all have. Makes no call.
+    /// A client with these admin credentials, and the limits and listeners that all have. Makes no
+    /// call.
     ///
-    /// The SDK's own retries are off: their budget would be shared by all backends, and a lost answer must be seen.
+    /// The SDK's own retries are off: their budget would be shared by all backends, and a lost
+    /// answer must be seen.
     pub fn new(
         backend: &Backend,
         access_key_id: &str,
@@ -93,17 +95,19 @@ impl Upstream {
         }
     }
 
-    /// From now on calls are not measured: that would make the series of a backend that is gone anew.
+    /// From now on calls are not measured: that would make the series of a backend that is gone
+    /// anew.
     pub(super) fn retire(&self) {
         self.retired.store(true, Ordering::Relaxed);
     }
 
     /// Calls once there is room, unless the operation fails so often that it is given a rest.
     ///
-    /// The semaphore is never closed, so a permit is always had. The circuit is asked after that: who stood in line
-    /// while it opened does not call.
+    /// The semaphore is never closed, so a permit is always had. The circuit is asked after that:
+    /// who stood in line while it opened does not call.
     ///
-    /// The SDK's futures are large, and nested ones larger: in a box they don't fill the stack of a worker thread.
+    /// The SDK's futures are large, and nested ones larger: in a box they don't fill the stack of a
+    /// worker thread.
     pub(super) fn call<'a, T: 'a, E: ProvideErrorMetadata + 'a>(
         &'a self,
         operation: &'static str,
@@ -175,9 +179,9 @@ impl Upstream {
         let _ = self.recoveries.send(self.backend.clone());
     }
 
-    /// ListBuckets: whether endpoint and credentials work. One bucket is asked for: Amazon S3 refuses to list all of an
-    /// account that may have more than 10,000. The call is made whatever the circuits say, and if it succeeds after a
-    /// failure, what is given a rest is tried at once.
+    /// ListBuckets: whether endpoint and credentials work. One bucket is asked for: Amazon S3
+    /// refuses to list all of an account that may have more than 10,000. The call is made whatever
+    /// the circuits say, and if it succeeds after a failure, what is given a rest is tried at once.
     ///
     /// # Errors
     /// When they don't.

@@ -25,7 +25,8 @@ use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::{ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme};
 
-/// Bounds of the time that the addresses of a store, those of one family, have between them to take a connection.
+/// Bounds of the time that the addresses of a store, those of one family, have between them to take
+/// a connection.
 const LEAST_TO_CONNECT: Duration = Duration::from_secs(1);
 const MOST_TO_CONNECT: Duration = Duration::from_secs(10);
 
@@ -64,8 +65,8 @@ pub enum ConnectError {
     Tls(String),
 }
 
-/// Makes the HTTP clients under the SDK. A parameter of the operator, as the Kubernetes client is: whoever embeds
-/// it may bring a transport of their own.
+/// Makes the HTTP clients under the SDK. A parameter of the operator, as the Kubernetes client is:
+/// whoever embeds it may bring a transport of their own.
 pub trait Connect: Send + Sync + 'static {
     /// An HTTP client that believes what `trust` says.
     ///
@@ -74,8 +75,9 @@ pub trait Connect: Send + Sync + 'static {
     fn connect(&self, trust: &Trust) -> Result<SharedHttpClient, ConnectError>;
 }
 
-/// HTTP/1.1 over TCP and rustls. A dead address of a store leaves time for its others. How much, the operation timeout says
-/// of the SDK's client that uses the HTTP client; of several, that of the first.
+/// HTTP/1.1 over TCP and rustls. A dead address of a store leaves time for its others. How much,
+/// the operation timeout says of the SDK's client that uses the HTTP client; of several, that of
+/// the first.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct RustlsConnect;
 
@@ -85,16 +87,17 @@ impl Connect for RustlsConnect {
     }
 }
 
-/// How long a store's addresses of one family have between them to take a connection, if this is the deadline of the call
-/// that needs it.
+/// How long a store's addresses of one family have between them to take a connection, if this is
+/// the deadline of the call that needs it.
 fn connect_timeout(deadline: Option<Duration>) -> Duration {
     deadline.map_or(MOST_TO_CONNECT, |deadline| (deadline / 3).clamp(LEAST_TO_CONNECT, MOST_TO_CONNECT))
 }
 
-/// A connector that goes on from an address which takes no connection while the call that waits for it has time left.
+/// A connector that goes on from an address which takes no connection while the call that waits for
+/// it has time left.
 ///
-/// It tries the addresses of a family one after another, and gives each an equal part of the time. Without a bound it would
-/// wait minutes for the first that is dead.
+/// It tries the addresses of a family one after another, and gives each an equal part of the time.
+/// Without a bound it would wait minutes for the first that is dead.
 fn patient<R>(mut tcp: TcpConnector<R>, deadline: Option<Duration>) -> TcpConnector<R> {
     // It is inside of one for TLS, which refuses what is neither http nor https.
     tcp.enforce_http(false);
@@ -157,13 +160,14 @@ impl Hyper {
 }
 
 impl HttpClient for Hyper {
-    /// The SDK's own bound for connecting is not heeded: three seconds are little for a store that has many addresses.
+    /// The SDK's own bound for connecting is not heeded: three seconds are little for a store that
+    /// has many addresses.
     fn http_connector(&self, _: &HttpConnectorSettings, _: &RuntimeComponents) -> SharedHttpConnector {
         SharedHttpConnector::new(Pooled(self.pool(None).clone()))
     }
 
-    /// Called when a client of the SDK is made. This is where the deadline of its calls can be seen: what
-    /// `http_connector` is given later does not tell it.
+    /// Called when a client of the SDK is made. This is where the deadline of its calls can be
+    /// seen: what `http_connector` is given later does not tell it.
     fn validate_base_client_config(&self, _: &RuntimeComponentsBuilder, config: &ConfigBag) -> Result<(), BoxError> {
         self.pool(config.load::<TimeoutConfig>().and_then(TimeoutConfig::operation_timeout));
         Ok(())
@@ -256,8 +260,9 @@ mod tests {
         assert_eq!(connect_timeout(deadline.map(Duration::from_secs)), Duration::from_secs(expected));
     }
 
-    /// An address that takes no more connections and says nothing of it, like one where no machine is; and what keeps it
-    /// so. Linux drops whatever asks a listener for a connection while as many wait for it as it would have.
+    /// An address that takes no more connections and says nothing of it, like one where no machine
+    /// is; and what keeps it so. Linux drops whatever asks a listener for a connection while as
+    /// many wait for it as it would have.
     async fn dead_address() -> (SocketAddr, (TcpListener, Vec<TcpStream>)) {
         let socket = TcpSocket::new_v4().expect("a socket");
         socket.bind(ANY_PORT).expect("a port");

@@ -23,7 +23,8 @@ pub struct UpstreamError {
 pub enum Class {
     /// No answer: whether it happened is unknown.
     NoAnswer,
-    /// The store gives no usable answer to this operation again and again, and is asked only now and then.
+    /// The store gives no usable answer to this operation again and again, and is asked only now
+    /// and then.
     Failing {
         /// Whether it was asked this time: then it is unknown whether it happened, else it did not.
         asked: bool,
@@ -58,7 +59,8 @@ impl fmt::Display for Class {
     }
 }
 
-/// What is known of a failed call: its HTTP status, if there was an answer, and S3's code, if that had a body.
+/// What is known of a failed call: its HTTP status, if there was an answer, and S3's code, if that
+/// had a body.
 #[derive(Debug)]
 pub(super) struct Refusal {
     pub(super) operation: &'static str,
@@ -107,13 +109,15 @@ impl Refusal {
         self.code.as_deref() == Some(code)
     }
 
-    /// Whether the store says that the bucket is in another region than this one: Amazon S3 answers so before it asks
-    /// whose it is, by 301 `PermanentRedirect` or 400 `AuthorizationHeaderMalformed`.
+    /// Whether the store says that the bucket is in another region than this one: Amazon S3 answers
+    /// so before it asks whose it is, by 301 `PermanentRedirect` or 400
+    /// `AuthorizationHeaderMalformed`.
     pub(super) fn is_elsewhere(&self, region: &str) -> bool {
         matches!(self.status, Some(301 | 400)) && self.region.as_deref().is_some_and(|theirs| theirs != region)
     }
 
-    /// Whether the store could not take the call at all. A plain 500 may be about this very request.
+    /// Whether the store could not take the call at all. A plain 500 may be about this very
+    /// request.
     pub(super) fn is_outage(&self) -> bool {
         matches!(self.status, None | Some(429 | 502..=504)) || self.class() == Class::Throttled
     }
@@ -152,7 +156,8 @@ impl Refusal {
     }
 }
 
-/// Whether a code asks to slow down. MinIO says `SlowDownRead` and `SlowDownWrite` where it lacks a quorum.
+/// Whether a code asks to slow down. MinIO says `SlowDownRead` and `SlowDownWrite` where it lacks a
+/// quorum.
 pub(super) fn is_throttle(code: &str) -> bool {
     code.starts_with("SlowDown") || matches!(code, "Throttling" | "ThrottlingException" | "TooManyRequests")
 }

@@ -87,7 +87,8 @@ pub(super) fn identifier(key: String, version: Option<String>) -> Option<ObjectI
     ObjectIdentifier::builder().key(key).set_version_id(version).build().ok()
 }
 
-/// The pages of a list, until there are no more, about `most` items were listed, or something failed.
+/// The pages of a list, until there are no more, about `most` items were listed, or something
+/// failed.
 pub(super) fn pages<'a, T, F>(
     most: u32,
     failed: &'a AtomicBool,

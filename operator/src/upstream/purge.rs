@@ -1,4 +1,5 @@
-//! Emptying a bucket, a slice at a time (spec §3.4): unfinished uploads, versions and delete markers.
+//! Emptying a bucket, a slice at a time (spec §3.4): unfinished uploads, versions and delete
+//! markers.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -15,8 +16,8 @@ use super::error::{Class, UpstreamError};
 use super::pages::pages;
 use super::slice::Slice;
 
-/// Requests of one slice that may be under way at once: enough to hide the way to the store, few enough to leave room
-/// for other claims within the backend's own bound.
+/// Requests of one slice that may be under way at once: enough to hide the way to the store, few
+/// enough to leave room for other claims within the backend's own bound.
 const IN_FLIGHT: usize = 4;
 
 /// What a slice was shown, in the order of its lists.
@@ -37,11 +38,13 @@ impl Shown {
 }
 
 impl Upstream {
-    /// Deletes at most about `most` of what the bucket holds, uploads first: one that is completed later would make a
-    /// version. Requests under way are let finish when one fails, so that the count is true.
+    /// Deletes at most about `most` of what the bucket holds, uploads first: one that is completed
+    /// later would make a version. Requests under way are let finish when one fails, so that the
+    /// count is true.
     ///
-    /// Objects are refused where the lists begin as they did at the slice before, all of which was said to be deleted. So it is
-    /// where a key holds a character that XML can't carry, and the store lists it as another one.
+    /// Objects are refused where the lists begin as they did at the slice before, all of which was
+    /// said to be deleted. So it is where a key holds a character that XML can't carry, and the
+    /// store lists it as another one.
     pub async fn purge(&self, bucket: &BucketName, most: u32) -> Slice {
         let shown = Shown::default();
         let slice = self.purge_slice(bucket, most, &shown).await;
@@ -161,8 +164,9 @@ impl Upstream {
     }
 }
 
-/// Whether the body of a DeleteObjects can name this key: XML 1.0 has no way to write most control characters, and a store
-/// refuses the whole request for one (<https://www.w3.org/TR/xml/#charsets>). A URL can.
+/// Whether the body of a DeleteObjects can name this key: XML 1.0 has no way to write most control
+/// characters, and a store refuses the whole request for one
+/// (<https://www.w3.org/TR/xml/#charsets>). A URL can.
 fn fits_xml(key: &str) -> bool {
     !key.chars().any(|c| matches!(c, '\0'..='\u{8}' | '\u{b}' | '\u{c}' | '\u{e}'..='\u{1f}' | '\u{fffe}' | '\u{ffff}'))
 }
@@ -207,7 +211,8 @@ mod tests {
         }
     }
 
-    /// One such key must not keep those beside it: Amazon S3 refuses a DeleteObjects as a whole for it.
+    /// One such key must not keep those beside it: Amazon S3 refuses a DeleteObjects as a whole for
+    /// it.
     #[tokio::test]
     async fn a_key_that_xml_cant_carry_is_deleted_by_itself() {
         let store = Store::that(|method, uri| match uri {

@@ -1,4 +1,5 @@
-//! The clients of all backends: made when first needed, made anew when what they are made of changes.
+//! The clients of all backends: made when first needed, made anew when what they are made of
+//! changes.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -72,7 +73,8 @@ impl Upstreams {
         Self { access, clients: Mutex::default() }
     }
 
-    /// The client of a backend: the one at hand if it was made of this very backend, else a new one.
+    /// The client of a backend: the one at hand if it was made of this very backend, else a new
+    /// one.
     ///
     /// # Errors
     /// When a Secret is missing, malformed, not trusted, or may not or can't be read.
@@ -113,7 +115,8 @@ impl Upstreams {
         Ok(upstream)
     }
 
-    /// Forgets the client of a backend that is gone. Calls of it that are still under way are no longer measured.
+    /// Forgets the client of a backend that is gone. Calls of it that are still under way are no
+    /// longer measured.
     pub fn forget(&self, backend: &str) {
         if let Some((_, upstream)) = self.clients.lock().remove(backend) {
             upstream.retire();

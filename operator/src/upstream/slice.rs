@@ -12,7 +12,8 @@ pub struct Slice {
     pub deleted: u64,
     /// Everything that the bucket held was listed.
     pub complete: bool,
-    /// S3's code for objects that the store refuses to delete, under object lock for instance; the first in order.
+    /// S3's code for objects that the store refuses to delete, under object lock for instance; the
+    /// first in order.
     pub refused: Option<String>,
     /// A request failed; what it was to delete may be there or gone.
     pub failed: Option<UpstreamError>,
@@ -24,7 +25,8 @@ impl Slice {
         self.deleted += batch.deleted;
         self.complete |= batch.complete;
         self.refused = self.refused.take().into_iter().chain(batch.refused).min();
-        // One that may still happen weighs more than one that was answered, and that more than one that was not sent.
+        // One that may still happen weighs more than one that was answered, and that more than one
+        // that was not sent.
         let weight = |error: &UpstreamError| match error.class {
             Class::NoAnswer | Class::Failing { asked: true } => 2,
             Class::Failing { asked: false } => 0,
@@ -62,7 +64,8 @@ mod tests {
 
     use super::*;
 
-    /// Stores differ in the code for what is locked: Amazon S3 and versitygw say AccessDenied, MinIO InvalidRequest.
+    /// Stores differ in the code for what is locked: Amazon S3 and versitygw say AccessDenied,
+    /// MinIO InvalidRequest.
     #[rstest]
     #[case("NoSuchVersion", 1, None, false)]
     #[case("SlowDown", 0, None, true)]

@@ -1,8 +1,9 @@
 //! Answers that were cut are refused.
 //!
-//! The SDK's XML reader takes the end of its input for the end of the document: a list that was cut is a shorter list,
-//! tags that were cut are no tags, and a bucket that is full would pass for empty. Length and chunking show a cut on
-//! most connections, but not on one that is closed at the end of the body.
+//! The SDK's XML reader takes the end of its input for the end of the document: a list that was cut
+//! is a shorter list, tags that were cut are no tags, and a bucket that is full would pass for
+//! empty. Length and chunking show a cut on most connections, but not on one that is closed at the
+//! end of the body.
 
 use aws_smithy_runtime_api::box_error::BoxError;
 use aws_smithy_runtime_api::client::interceptors::Intercept;

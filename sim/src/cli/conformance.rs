@@ -53,7 +53,8 @@ pub(super) struct ConformanceArgs {
     /// Begin with this sequence.
     #[arg(long, env = "STOWAGE_FROM", value_name = "N", default_value_t = 0, value_parser = number, conflicts_with = "sequence")]
     from: u64,
-    /// Print differences with everything that came before them, and don't take the time to make them small.
+    /// Print differences with everything that came before them, and don't take the time to make
+    /// them small.
     #[arg(long, env = "STOWAGE_WHOLE", value_parser = BoolishValueParser::new())]
     whole: bool,
     /// Begin no sequence after so many seconds.
@@ -152,7 +153,8 @@ fn limits(args: &ConformanceArgs, command: String) -> Limits {
     }
 }
 
-/// A line now and then for who waits at a terminal; on stderr, so that stdout holds the result only.
+/// A line now and then for who waits at a terminal; on stderr, so that stdout holds the result
+/// only.
 fn tell(args: &ConformanceArgs, report: &Report) {
     if args.printing.output == Output::Text && report.sequences.is_multiple_of(50) {
         // Who reads no progress is no failure.

@@ -56,21 +56,23 @@ pub(super) struct ExploreArgs {
     /// Run one of N equal parts, counted from 0, for several machines; see `stowage-sim merge`.
     #[arg(long, env = "STOWAGE_SHARD", value_name = "I/N", default_value_t = Shard::WHOLE)]
     shard: Shard,
-    /// Run so many random plans of three faults besides, of all scenarios together; if not given, 100 for each scenario in
-    /// the default profile and 5000 in the deep one.
+    /// Run so many random plans of three faults besides, of all scenarios together; if not given,
+    /// 100 for each scenario in the default profile and 5000 in the deep one.
     #[arg(long, env = "STOWAGE_RANDOM", value_name = "N", value_parser = |text: &str| within(text, 0..=usize::MAX))]
     random: Option<usize>,
     /// Stop at the first broken promise.
     #[arg(long, env = "STOWAGE_FAIL_FAST", value_parser = BoolishValueParser::new())]
     fail_fast: bool,
-    /// Run the single faults of all scenarios in an order drawn from the seed: what breaks a promise in many places is met
-    /// soon. Not with --profile deep, which builds pairs on them, nor quick, which chooses few.
+    /// Run the single faults of all scenarios in an order drawn from the seed: what breaks a
+    /// promise in many places is met soon. Not with --profile deep, which builds pairs on them, nor
+    /// quick, which chooses few.
     #[arg(long, env = "STOWAGE_SHUFFLE", value_parser = BoolishValueParser::new())]
     shuffle: bool,
     /// Write index.html, junit.xml and report.json into this directory, which is made if need be.
     #[arg(long, env = "STOWAGE_REPORT", value_name = "DIR")]
     report: Option<PathBuf>,
-    /// Print `HASH SCENARIO SEED PLAN` for each schedule in place of the report: two processes have to print the same.
+    /// Print `HASH SCENARIO SEED PLAN` for each schedule in place of the report: two processes have
+    /// to print the same.
     #[arg(long, env = "STOWAGE_HASHES", value_parser = BoolishValueParser::new())]
     hashes: bool,
     /// List the scenarios with what they are about, and explore nothing.

@@ -1,12 +1,13 @@
-//! Reads a kubeconfig. What it says may be credentials, and so may what is said of it: the texts of errors are left out.
+//! Reads a kubeconfig. What it says may be credentials, and so may what is said of it: the texts of
+//! errors are left out.
 
 use std::path::Path;
 
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Client, Config};
 
-/// Where the cluster of a kubeconfig is and how it is spoken to: of this file, or of the usual places; in its current context,
-/// or in this one.
+/// Where the cluster of a kubeconfig is and how it is spoken to: of this file, or of the usual
+/// places; in its current context, or in this one.
 ///
 /// # Errors
 /// What can't be done with it, in a sentence without a word of it.
@@ -18,7 +19,8 @@ pub(super) async fn read(file: Option<&Path>, context: Option<&str>) -> Result<C
     config.map_err(|_| format!("{} doesn't say how to reach a cluster", called(file)))
 }
 
-/// A client of that cluster. A program that a kubeconfig has called for credentials may have told them where that failed.
+/// A client of that cluster. A program that a kubeconfig has called for credentials may have told
+/// them where that failed.
 ///
 /// # Errors
 /// That it can't be made, in a sentence without a reason.

@@ -32,7 +32,8 @@ pub(super) struct ModelArgs {
     /// Threads that explore a world together; all cores, if it is not given.
     #[arg(long, env = "STOWAGE_JOBS", value_name = "N", value_parser = |text: &str| within(text, NonZeroUsize::MIN..=NonZeroUsize::MAX))]
     jobs: Option<NonZeroUsize>,
-    /// Stop after so many seconds, of which each world has its share, and say that not everything was explored.
+    /// Stop after so many seconds, of which each world has its share, and say that not everything
+    /// was explored.
     #[arg(long, env = "STOWAGE_TIME_LIMIT", value_name = "SECONDS", value_parser = seconds)]
     time_limit: Option<u64>,
     /// Stop after so many states of a world, and say that not everything was explored.

@@ -34,13 +34,15 @@ pub(super) struct MutantsArgs {
     /// Only name the mutants, with what is wrong with each, as text or as JSON; nothing is built.
     #[arg(long, env = "STOWAGE_LIST", value_parser = BoolishValueParser::new())]
     list: bool,
-    /// What to print: a table, one JSON document, or docs/proof/mutants.md. Progress goes to stderr.
+    /// What to print: a table, one JSON document, or docs/proof/mutants.md. Progress goes to
+    /// stderr.
     #[arg(short, long, env = "STOWAGE_OUTPUT", value_name = "FORMAT", default_value = "text")]
     output: Output,
     /// The project's sources; the nearest folder upwards that has them unless given.
     #[arg(long, env = "STOWAGE_WORKSPACE", value_name = "DIR")]
     workspace: Option<PathBuf>,
-    /// Where the copy and its builds are kept from run to run, some gigabytes; mutants/ in cargo's target folder unless given.
+    /// Where the copy and its builds are kept from run to run, some gigabytes; mutants/ in cargo's
+    /// target folder unless given.
     #[arg(long, env = "STOWAGE_SCRATCH", value_name = "DIR")]
     scratch: Option<PathBuf>,
     /// Seconds to explore the scenarios that a mutant's header names, and again all of them.

@@ -1,5 +1,5 @@
-//! How far an exploration is, on stderr: a bar on a terminal, else a line now and then. What broke a promise is told at
-//! once.
+//! How far an exploration is, on stderr: a bar on a terminal, else a line now and then. What broke
+//! a promise is told at once.
 
 use std::fmt;
 use std::io::{self, Write};

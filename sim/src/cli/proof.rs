@@ -1,4 +1,5 @@
-//! The commands that try the operator, and the simulator: a part of builds with the feature `proof`.
+//! The commands that try the operator, and the simulator: a part of builds with the feature
+//! `proof`.
 
 use clap::Subcommand;
 
@@ -8,46 +9,52 @@ use super::{Failure, conformance, explore, merge, model, mutants, replay};
 pub(super) enum Command {
     /// Play scenarios under every fault, and judge what comes of it.
     ///
-    /// A scenario is what people do to one claim or a few. It is played once undisturbed, which numbers every call of the
-    /// production operator, and then again and again with a fault at each call that the fault makes sense for. All of
-    /// it happens in this process, with simulated time; each run is judged by every promise of the operator. A run that
-    /// broke one is a line that `stowage-sim replay` plays again, and is made as small as it can be.
+    /// A scenario is what people do to one claim or a few. It is played once undisturbed, which
+    /// numbers every call of the production operator, and then again and again with a fault at each
+    /// call that the fault makes sense for. All of it happens in this process, with simulated time;
+    /// each run is judged by every promise of the operator. A run that broke one is a line that
+    /// `stowage-sim replay` plays again, and is made as small as it can be.
     #[command(after_long_help = explore::EXAMPLES)]
     Explore(explore::ExploreArgs),
     /// Play one schedule again, and show what happens.
     ///
-    /// Prints who did what when: users, the operator's calls by their numbers, what the Kubernetes API and the store
-    /// answered and what changed there, the gateway, the tenants. Faults are marked, and a broken promise stands where
-    /// it shows and at the end. The same line gives the same run, always.
+    /// Prints who did what when: users, the operator's calls by their numbers, what the Kubernetes
+    /// API and the store answered and what changed there, the gateway, the tenants. Faults are
+    /// marked, and a broken promise stands where it shows and at the end. The same line gives the
+    /// same run, always.
     #[command(after_long_help = replay::EXAMPLES)]
     Replay(replay::ReplayArgs),
     /// Merge the JSON documents of all shards of an exploration into one.
     ///
-    /// Each shard is `stowage-sim explore --shard I/N -o json`, on whatever machine. Documents that don't belong
-    /// together are refused: of another profile, seed, set of scenarios or build, a shard twice or missing.
+    /// Each shard is `stowage-sim explore --shard I/N -o json`, on whatever machine. Documents that
+    /// don't belong together are refused: of another profile, seed, set of scenarios or build, a
+    /// shard twice or missing.
     #[command(after_long_help = merge::EXAMPLES)]
     Merge(merge::MergeArgs),
     /// Put known bugs into the operator, one at a time, and see whether the exploration finds each.
     ///
-    /// Applies each patch of sim/mutants to a copy of the sources, builds that, and explores it until a promise is
-    /// broken: first the scenarios that the patch names, then all. Needs the sources and cargo; they are only read. The
-    /// first run builds everything once, which takes minutes, each mutant some twenty seconds.
+    /// Applies each patch of sim/mutants to a copy of the sources, builds that, and explores it
+    /// until a promise is broken: first the scenarios that the patch names, then all. Needs the
+    /// sources and cargo; they are only read. The first run builds everything once, which takes
+    /// minutes, each mutant some twenty seconds.
     #[command(after_long_help = mutants::EXIT_CODES)]
     Mutants(mutants::MutantsArgs),
     /// Check the planner exhaustively over small worlds; print states, depth and time.
     ///
-    /// Puts the production planner into worlds with a claim or two, their Secrets, a store, caches that lag, operators
-    /// that crash, answers that get lost, people who edit and tamper, and goes through every state that such a world can
-    /// come into. In each of them the safety promises must hold, and from each of them everything must come to rest as
-    /// it should once nothing goes wrong any more. A broken promise is told with the shortest way to it.
+    /// Puts the production planner into worlds with a claim or two, their Secrets, a store, caches
+    /// that lag, operators that crash, answers that get lost, people who edit and tamper, and goes
+    /// through every state that such a world can come into. In each of them the safety promises
+    /// must hold, and from each of them everything must come to rest as it should once nothing goes
+    /// wrong any more. A broken promise is told with the shortest way to it.
     #[command(after_long_help = model::EXIT_CODES)]
     Model(model::ModelArgs),
     /// Ask a real server and the simulator the same, at random, and print every difference.
     ///
-    /// Operations are made from the seed, a few dozen to a sequence, each in a place of its own. Both sides get
-    /// them one after the other; answers are compared whole, but for UIDs, versions and times. Differences that are
-    /// known and justified (docs/reference/fidelity.md) are counted; any other is made small and printed, with the line that
-    /// plays it again. The project's definitions are put on the cluster and stay; all else is removed. A store is asked
+    /// Operations are made from the seed, a few dozen to a sequence, each in a place of its own.
+    /// Both sides get them one after the other; answers are compared whole, but for UIDs, versions
+    /// and times. Differences that are known and justified (docs/reference/fidelity.md) are
+    /// counted; any other is made small and printed, with the line that plays it again. The
+    /// project's definitions are put on the cluster and stay; all else is removed. A store is asked
     /// over HTTP, in buckets that are made for it and removed.
     #[command(after_long_help = conformance::EXAMPLES)]
     Conformance(conformance::ConformanceArgs),

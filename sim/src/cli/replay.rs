@@ -30,7 +30,8 @@ const WIDTH: u16 = 160;
 /// What to play again.
 #[derive(Debug, Args)]
 pub(super) struct ReplayArgs {
-    /// The line that a failure printed: 'SCENARIO SEED PLAN'. What follows ' -- ' in it is a remark.
+    /// The line that a failure printed: 'SCENARIO SEED PLAN'. What follows ' -- ' in it is a
+    /// remark.
     #[arg(value_name = "SCHEDULE", value_parser = |text: &str| text.parse::<Schedule>())]
     schedule: Schedule,
     /// Characters in a line, at least 80; the terminal's if not given, 160 where there is none.
@@ -39,8 +40,8 @@ pub(super) struct ReplayArgs {
     /// Show each list, each watch, each Event and each use of a key in a line of its own.
     #[arg(long, env = "STOWAGE_ALL", value_parser = BoolishValueParser::new())]
     all: bool,
-    /// Print what the hash is of, line by line, in place of the timeline: all that the schedule decides, contents of Secrets
-    /// included.
+    /// Print what the hash is of, line by line, in place of the timeline: all that the schedule
+    /// decides, contents of Secrets included.
     #[arg(long, env = "STOWAGE_TRANSCRIPT", value_parser = BoolishValueParser::new())]
     transcript: bool,
     #[command(flatten)]

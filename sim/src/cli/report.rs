@@ -11,8 +11,8 @@ use crate::explorer::Report;
 use crate::explorer::report::document::Document;
 use crate::explorer::report::{Conclusion, Drawings, html, junit, text};
 
-/// Sees to it that a report can be written, before it takes hours to come to one: a file is made in the directory, and
-/// removed.
+/// Sees to it that a report can be written, before it takes hours to come to one: a file is made in
+/// the directory, and removed.
 pub(super) fn prepare(directory: Option<&Path>) -> Result<(), String> {
     let Some(directory) = directory else { return Ok(()) };
     fs::create_dir_all(directory).map_err(|error| format!("can't make {}: {error}", directory.display()))?;
@@ -22,8 +22,8 @@ pub(super) fn prepare(directory: Option<&Path>) -> Result<(), String> {
     probed.map_err(|error| format!("can't write into {}: {error}", directory.display()))
 }
 
-/// Prints a report, then writes it down: where that fails, hours have not been for nothing. An error where any of it
-/// failed, and as [`verdict`] has it.
+/// Prints a report, then writes it down: where that fails, hours have not been for nothing. An
+/// error where any of it failed, and as [`verdict`] has it.
 pub(super) fn publish(report: &Report, directory: Option<&Path>, printing: Printing) -> Result<(), String> {
     let told = print(report, printing);
     let written = directory.map_or(Ok(()), |directory| {
@@ -49,7 +49,8 @@ fn see(directory: &Path, printing: Printing) -> Result<(), String> {
     }
 }
 
-/// An error if a promise was broken, if nothing was run, or if everything was explored and not all was met that has to be.
+/// An error if a promise was broken, if nothing was run, or if everything was explored and not all
+/// was met that has to be.
 pub(super) fn verdict(report: &Report) -> Result<(), String> {
     match report.conclusion() {
         Conclusion::Kept | Conclusion::Part | Conclusion::Idle => Ok(()),

@@ -43,9 +43,10 @@ pub(super) enum ServeCommand {
     Gateway(GatewayArgs),
     /// Faults between an operator and a real API server and store.
     ///
-    /// The operator is given a kubeconfig with the proxy's address for a server, http:// and a bearer token, which goes on
-    /// to the API server; and an S3Backend whose endpoint is the proxy's other address. Credentials that the proxy finds
-    /// in its own kubeconfig are not used. Every call is numbered, and meets the fault that the plan has for it.
+    /// The operator is given a kubeconfig with the proxy's address for a server, http:// and a
+    /// bearer token, which goes on to the API server; and an S3Backend whose endpoint is the
+    /// proxy's other address. Credentials that the proxy finds in its own kubeconfig are not used.
+    /// Every call is numbered, and meets the fault that the plan has for it.
     #[command(after_long_help = PROXY_HELP)]
     Proxy(ProxyArgs),
 }
@@ -73,8 +74,8 @@ pub(super) struct StoreArgs {
     address: SocketAddr,
     #[command(flatten)]
     keys: Keys,
-    /// A further key of the same account, so that the log tells who asked; repeatable, or separated by commas. Better
-    /// given as a variable.
+    /// A further key of the same account, so that the log tells who asked; repeatable, or separated
+    /// by commas. Better given as a variable.
     #[arg(long, env = "STOWAGE_FURTHER_KEY", value_name = "ID=SECRET", hide_env_values = true, value_delimiter = ',', value_parser = further_key)]
     further_key: Vec<FurtherKey>,
     #[command(flatten)]
@@ -110,7 +111,8 @@ struct Keys {
 
 #[derive(Debug, Args)]
 struct LogArgs {
-    /// Append a line of JSON to this file for each request {at, who, operation, bucket, key, status}; - is stdout.
+    /// Append a line of JSON to this file for each request {at, who, operation, bucket, key,
+    /// status}; - is stdout.
     #[arg(long, env = "STOWAGE_REQUEST_LOG", value_name = "FILE")]
     request_log: Option<PathBuf>,
 }
@@ -135,8 +137,8 @@ pub(super) struct GatewayArgs {
     /// Namespace of the operator, whose Secrets hold the credentials.
     #[arg(long, env = "STOWAGE_NAMESPACE", value_name = "NAMESPACE", default_value = "stowage-system")]
     namespace: String,
-    /// An S3Backend by its name, and the http URL of its store; repeatable, or separated by commas. All of them are used
-    /// with the keys below.
+    /// An S3Backend by its name, and the http URL of its store; repeatable, or separated by commas.
+    /// All of them are used with the keys below.
     #[arg(long, env = "STOWAGE_BACKEND", value_name = "NAME=URL", required = true, value_delimiter = ',', value_parser = backend)]
     backend: Vec<(String, Uri)>,
     #[command(flatten)]

@@ -10,7 +10,8 @@ use tokio::signal::unix::{SignalKind, signal};
 /// What a shell says of a command that was ended by SIGINT.
 pub(super) const INTERRUPTED: u8 = 130;
 
-/// Resolves on SIGTERM or SIGINT. They are listened for from the call on, not only once it is waited for.
+/// Resolves on SIGTERM or SIGINT. They are listened for from the call on, not only once it is
+/// waited for.
 pub(super) fn terminated() -> impl Future<Output = ()> {
     let signals = [SignalKind::terminate(), SignalKind::interrupt()].map(signal);
     async move {

@@ -1,4 +1,5 @@
-//! The commands that try the operator, in a build without them: each says how to get a build that has them.
+//! The commands that try the operator, in a build without them: each says how to get a build that
+//! has them.
 
 use clap::{Args, Subcommand};
 
@@ -12,11 +13,14 @@ pub(super) enum Command {
     Replay(Anything),
     /// Merge the JSON documents of all shards of an exploration into one (not in this build)
     Merge(Anything),
-    /// Put known bugs into the operator, one at a time, and see whether the exploration finds each (not in this build)
+    /// Put known bugs into the operator, one at a time, and see whether the exploration finds each
+    /// (not in this build)
     Mutants(Anything),
-    /// Check the planner exhaustively over small worlds; print states, depth and time (not in this build)
+    /// Check the planner exhaustively over small worlds; print states, depth and time (not in this
+    /// build)
     Model(Anything),
-    /// Ask a real server and the simulator the same, at random, and print every difference (not in this build)
+    /// Ask a real server and the simulator the same, at random, and print every difference (not in
+    /// this build)
     Conformance(Anything),
 }
 

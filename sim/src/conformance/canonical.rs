@@ -1,5 +1,5 @@
-//! Makes the answers of two servers comparable: what each of them makes up by itself is replaced by the order in which
-//! it appeared.
+//! Makes the answers of two servers comparable: what each of them makes up by itself is replaced by
+//! the order in which it appeared.
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
@@ -14,8 +14,8 @@ pub(super) struct Names {
     /// What stands for each UID and version.
     uids: BTreeMap<String, String>,
     versions: BTreeMap<String, String>,
-    /// How many there are of each object: that one object changed more often on one side, or was not shown, says
-    /// nothing of the others.
+    /// How many there are of each object: that one object changed more often on one side, or was
+    /// not shown, says nothing of the others.
     counts: BTreeMap<String, usize>,
 }
 
@@ -45,7 +45,8 @@ impl Names {
     fn value(&mut self, value: &Value, at: &str) -> Value {
         match value {
             Value::String(text) => Value::String(self.text(text)),
-            // Ordered by time, of which servers keep the seconds only: who it is about tells entries apart.
+            // Ordered by time, of which servers keep the seconds only: who it is about tells
+            // entries apart.
             Value::Array(items) if at == "managedFields" => {
                 Value::Object(items.iter().map(|item| (entry_of(item), self.value(item, ""))).collect())
             }
@@ -64,8 +65,8 @@ impl Names {
         }
     }
 
-    /// Metadata names the version of its object, or, in lists and bookmarks, that of the whole store; and where a list's
-    /// next page begins.
+    /// Metadata names the version of its object, or, in lists and bookmarks, that of the whole
+    /// store; and where a list's next page begins.
     fn metadata(&mut self, metadata: &Value) -> Value {
         if let (Some(name), Some(uid)) = (metadata["name"].as_str(), metadata["uid"].as_str()) {
             let name = self.text(name);
@@ -138,8 +139,8 @@ fn recent(text: &str) -> String {
     }
 }
 
-/// Puts the errors of an `Invalid` status in order: a server's own order is random. Of equal errors, which are only
-/// told again because it looked twice, one stays.
+/// Puts the errors of an `Invalid` status in order: a server's own order is random. Of equal
+/// errors, which are only told again because it looked twice, one stays.
 pub(super) fn in_order(status: &mut Value) {
     let causes = status.pointer_mut("/details/causes").and_then(Value::as_array_mut);
     let Some(causes) = causes.filter(|causes| causes.len() > 1) else { return };

@@ -1,4 +1,5 @@
-//! The differences that are known and justified: tables, of which `docs/reference/fidelity.md` is made.
+//! The differences that are known and justified: tables, of which `docs/reference/fidelity.md` is
+//! made.
 
 use super::difference::{Exchange, Leaf};
 use super::s3::Server;

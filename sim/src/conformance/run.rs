@@ -92,7 +92,8 @@ pub struct Report {
     pub differences: Vec<Difference>,
 }
 
-/// One sequence, played up to its end, its first difference, or one after which the sides hold different things.
+/// One sequence, played up to its end, its first difference, or one after which the sides hold
+/// different things.
 struct Played<O> {
     answered: u64,
     /// Which rules explained an operation's answers, for each such operation.
@@ -191,7 +192,8 @@ async fn play<P: Pair>(
     Ok(played)
 }
 
-/// Leaves out what need not come before a difference: halves first, then quarters, at last single operations.
+/// Leaves out what need not come before a difference: halves first, then quarters, at last single
+/// operations.
 async fn shrink<P: Pair>(
     pair: &mut P,
     limits: &Limits,

@@ -90,8 +90,8 @@ pub(super) fn toned(text: String, ok: bool) -> Span {
     Span::new(if ok { Tone::Good } else { Tone::Bad }, text)
 }
 
-/// The first tenant tries the bucket of another claim, in another namespace if there is one, else one that may not
-/// even exist: the answer is the same.
+/// The first tenant tries the bucket of another claim, in another namespace if there is one, else
+/// one that may not even exist: the answer is the same.
 pub(super) async fn neighbour_refused<S: FnMut(&Step)>(tour: &mut Tour<S>) -> Finding {
     let tenant = tour.tenants.first().ok_or("there is no tenant")?;
     let others = || tour.tenants.iter().filter(|other| other.bucket != tenant.bucket);

@@ -1,4 +1,5 @@
-//! A claim is deleted and its bucket retained, as is the default; the claim comes back and finds it.
+//! A claim is deleted and its bucket retained, as is the default; the claim comes back and finds
+//! it.
 
 use kube::ResourceExt;
 use s3_sim::Store;
@@ -39,7 +40,8 @@ impl Leaving {
     }
 }
 
-/// The claim to delete: this one, else the last that is bound; only one whose bucket is to be retained.
+/// The claim to delete: this one, else the last that is bound; only one whose bucket is to be
+/// retained.
 pub(super) fn retaining<S>(tour: &Tour<S>, preferred: Option<&ClaimRef>) -> Option<Leaving> {
     let mut claims = views::claims(&tour.world);
     claims.retain(|claim| claim.spec.deletion_policy == DeletionPolicy::Retain && views::is_bound(claim));
@@ -81,8 +83,8 @@ pub(super) fn bucket_retained<S>(tour: &Tour<S>, leaving: &Leaving) -> Finding {
     }
 }
 
-/// The claim that had lost the name was woken. That the name is free doesn't make the bucket its own: the tags on it
-/// still name the claim that it was made for.
+/// The claim that had lost the name was woken. That the name is free doesn't make the bucket its
+/// own: the tags on it still name the claim that it was made for.
 pub(super) fn loser_woken<S>(tour: &Tour<S>, conflict: &Conflict) -> Finding {
     let Conflict { holder, loser, bucket } = conflict;
     let claim = views::claim(&tour.world, loser).ok_or_else(|| format!("{loser} is gone"))?;
@@ -104,7 +106,8 @@ pub(super) fn may_return<S>(tour: &Tour<S>, leaving: &Leaving) -> bool {
     backend.is_some_and(|backend| backend.spec.adoption_policy != AdoptionPolicy::Never)
 }
 
-/// Applies the deleted claim again, once nobody else waits for its name: the tags say that the bucket was its own.
+/// Applies the deleted claim again, once nobody else waits for its name: the tags say that the
+/// bucket was its own.
 pub(super) async fn bucket_returned<S: FnMut(&Step)>(
     tour: &mut Tour<S>,
     page: &mut Page,

@@ -4,8 +4,8 @@ use serde_json::{Value, json};
 
 use super::step::{Report, Step};
 
-/// The document: `steps` of `name`, `ok`, `millis` and `detail`; `kubernetes_writes` and `s3_calls` of the operator;
-/// `millis` altogether.
+/// The document: `steps` of `name`, `ok`, `millis` and `detail`; `kubernetes_writes` and `s3_calls`
+/// of the operator; `millis` altogether.
 pub fn document(report: &Report) -> Value {
     let step = |step: &Step| json!({"name": step.name, "ok": step.ok, "millis": step.millis, "detail": step.detail});
     json!({

@@ -1,4 +1,5 @@
-//! What the tour does to the cluster, as users do it with kubectl: each command is shown before it is carried out.
+//! What the tour does to the cluster, as users do it with kubectl: each command is shown before it
+//! is carried out.
 
 use kube::ResourceExt;
 use kube::api::{Api, DeleteParams, Patch, PatchParams};

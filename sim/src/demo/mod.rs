@@ -1,8 +1,9 @@
-//! The guided tour (spec §5, `stowage-sim demo`): a world, manifests applied to it, and what a user would see.
+//! The guided tour (spec §5, `stowage-sim demo`): a world, manifests applied to it, and what a user
+//! would see.
 //!
-//! [`run`] takes the tour and gives its steps as data; [`text`] and [`json`] render them. The tour only looks at the
-//! world as people can: tenants through the Kubernetes API and the gateway, administrators into the operator's
-//! namespace, the store's owner into the store.
+//! [`run`] takes the tour and gives its steps as data; [`text`] and [`json`] render them. The tour
+//! only looks at the world as people can: tenants through the Kubernetes API and the gateway,
+//! administrators into the operator's namespace, the store's owner into the store.
 
 mod access;
 mod departure;
@@ -34,11 +35,12 @@ use tour::Tour;
 /// Seed of the tour: every one is the same.
 const SEED: u64 = 1;
 
-/// Objects that the operator deletes from a bucket in one pass: few, so that there is progress to be seen.
+/// Objects that the operator deletes from a bucket in one pass: few, so that there is progress to
+/// be seen.
 const PURGE_SLICE: u32 = 10;
 
-/// Takes the tour; `seen` is told of each step as it ends. Manifests that can't be read, or are refused, fail its first
-/// steps.
+/// Takes the tour; `seen` is told of each step as it ends. Manifests that can't be read, or are
+/// refused, fail its first steps.
 pub fn run(source: &Source, seen: impl FnMut(&Step) + Send) -> Report {
     let began = Instant::now();
     let mut report = match source.read() {

@@ -1,4 +1,5 @@
-//! Claims that would have their buckets deleted (`deletionPolicy: Delete`): which go, which wait, and which stay.
+//! Claims that would have their buckets deleted (`deletionPolicy: Delete`): which go, which wait,
+//! and which stay.
 
 use futures::StreamExt;
 use kube::Api;
@@ -20,7 +21,8 @@ use super::tour::Tour;
 use super::views;
 use crate::world::World;
 
-/// Objects that the tenant makes for the forced deletion to remove; each is overwritten once, every third deleted.
+/// Objects that the tenant makes for the forced deletion to remove; each is overwritten once, every
+/// third deleted.
 const OBJECTS: usize = 9;
 
 /// How a bucket with `deletionPolicy: Delete` may end.
@@ -113,8 +115,8 @@ pub(super) async fn forced_deletion<S: FnMut(&Step)>(
     Ok(format!("{} is gone, and {} with the {all} versions, markers and uploads in it", leaving.claim, leaving.bucket))
 }
 
-/// The tenant fills its bucket: where there are versions, with versions and delete markers; and it begins an upload
-/// that nobody finishes.
+/// The tenant fills its bucket: where there are versions, with versions and delete markers; and it
+/// begins an upload that nobody finishes.
 async fn fill(tenant: &Tenant) -> Result<(), String> {
     let failed = |refused| format!("{} can't fill its bucket: {refused}", tenant.claim);
     let bucket = &tenant.bucket;

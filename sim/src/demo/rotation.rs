@@ -1,5 +1,5 @@
-//! The key of a tenant is replaced while it works. Its pod reads and writes all the time, with the key that it last
-//! read from its Secret, and reads that again only now and then, as pods do.
+//! The key of a tenant is replaced while it works. Its pod reads and writes all the time, with the
+//! key that it last read from its Secret, and reads that again only now and then, as pods do.
 
 use std::cell::Cell;
 use std::ops::RangeInclusive;
@@ -22,14 +22,15 @@ use super::text::PAGE_WIDTH;
 use super::tour::Tour;
 use super::views;
 
-/// Overlaps, in seconds, that the tour can show: long enough for a pod to be given the new key, and to be sat out.
+/// Overlaps, in seconds, that the tour can show: long enough for a pod to be given the new key, and
+/// to be sat out.
 const OVERLAPS: RangeInclusive<i32> = 10..=3600;
 
 /// Until a changed Secret has come to a pod, at most.
 const REREAD: Duration = Duration::from_secs(60);
 
-/// What a rotation takes besides the overlap: it doesn't begin earlier than a minute after the key was made, and the
-/// old key's Secret is removed a minute after its end.
+/// What a rotation takes besides the overlap: it doesn't begin earlier than a minute after the key
+/// was made, and the old key's Secret is removed a minute after its end.
 const MARGIN: Duration = Duration::from_secs(120);
 
 /// How often the pod writes and reads in all that time, about.
@@ -199,7 +200,8 @@ struct Retired {
     afterwards: Answer<String>,
 }
 
-/// Asks for a new key, waits for the end of the old one and tries it once more, and waits until its Secret is gone.
+/// Asks for a new key, waits for the end of the old one and tries it once more, and waits until its
+/// Secret is gone.
 async fn replace(world: &World, page: &mut Page, claim: &ClaimRef) -> Result<Retired, String> {
     let old = tenant_of(world, claim)?;
     let request = world.clock.now().as_second().to_string();

@@ -13,8 +13,8 @@ const REST: u32 = 20;
 /// Glances after which rest isn't waited for any longer: what goes on failing is shown as it is.
 const PATIENCE: u32 = 600;
 
-/// Waits until the operator makes no call and nothing is written, or for a minute of virtual time. The cluster's own
-/// controllers run meanwhile.
+/// Waits until the operator makes no call and nothing is written, or for a minute of virtual time.
+/// The cluster's own controllers run meanwhile.
 pub(super) async fn settle(world: &World) {
     let mut calm = 0;
     let mut before = state(world);

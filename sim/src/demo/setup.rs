@@ -1,4 +1,5 @@
-//! The first part of the tour: manifests are applied, backends become ready, claims are bound, or not.
+//! The first part of the tour: manifests are applied, backends become ready, claims are bound, or
+//! not.
 
 use kube::ResourceExt;
 use stowage_operator::api::{AdoptionPolicy, BucketClaim, DeletionPolicy, Endpoint, NameTemplate};
@@ -15,8 +16,8 @@ use super::views;
 /// Name and heading of the first step.
 pub(super) const APPLY: (&str, &str) = ("apply-manifests", "Manifests are applied");
 
-/// Applies everything but the claims, in order. Claims come last, wherever they stand, as tools that know the order of
-/// kinds have it; only then can it be shown what each of them brings about.
+/// Applies everything but the claims, in order. Claims come last, wherever they stand, as tools
+/// that know the order of kinds have it; only then can it be shown what each of them brings about.
 pub(super) async fn apply_manifests<S: FnMut(&Step)>(tour: &mut Tour<S>, page: &mut Page) -> Finding {
     let documents = tour.documents.iter().filter(|document| !is_claim(document));
     let applied = kubectl::apply_all(&tour.world, page, documents, async || ()).await?;
@@ -24,8 +25,8 @@ pub(super) async fn apply_manifests<S: FnMut(&Step)>(tour: &mut Tour<S>, page: &
     Ok(format!("{applied} objects are there; {claims} claims follow, once there is a store for them"))
 }
 
-/// What the operator found out about the stores. One that is not ready is a sight too, as long as there is another to go
-/// on with.
+/// What the operator found out about the stores. One that is not ready is a sight too, as long as
+/// there is another to go on with.
 pub(super) async fn backends_ready<S: FnMut(&Step)>(tour: &mut Tour<S>, _: &mut Page) -> Finding {
     settle(&tour.world).await;
     let backends = views::backends(&tour.world);
@@ -49,8 +50,8 @@ pub(super) async fn backends_ready<S: FnMut(&Step)>(tour: &mut Tour<S>, _: &mut 
     if any_ready { Ok(told) } else { Err(told) }
 }
 
-/// Applies the claims one after the other, each once the one before has come to rest: applied at once, which of two
-/// claims to one bucket gets it would be a race.
+/// Applies the claims one after the other, each once the one before has come to rest: applied at
+/// once, which of two claims to one bucket gets it would be a race.
 pub(super) async fn claims_bound<S: FnMut(&Step)>(tour: &mut Tour<S>, page: &mut Page) -> Finding {
     let claims = || tour.documents.iter().filter(|document| is_claim(document));
     if claims().next().is_none() {
@@ -67,8 +68,8 @@ pub(super) async fn claims_bound<S: FnMut(&Step)>(tour: &mut Tour<S>, page: &mut
     verdict(world)
 }
 
-/// Makes the bucket that a claim will take over, as its owner did long ago: one for the first claim that names its
-/// bucket, would have it deleted, and is on a backend that takes over what it finds.
+/// Makes the bucket that a claim will take over, as its owner did long ago: one for the first claim
+/// that names its bucket, would have it deleted, and is on a backend that takes over what it finds.
 fn make_heirloom(world: &World, documents: &[Document]) -> Option<String> {
     let backends = views::backends(world);
     let adopts = |claim: &BucketClaim| {
@@ -144,8 +145,8 @@ fn secret_name(claim: &BucketClaim) -> String {
     asked.unwrap_or_else(|| format!("{}-s3", claim.name_any()))
 }
 
-/// The other claims without a bucket. An answer that stands is all that can be wished for; one that is still being
-/// worked on after all that time is not.
+/// The other claims without a bucket. An answer that stands is all that can be wished for; one that
+/// is still being worked on after all that time is not.
 pub(super) fn claims_not_bound<S: FnMut(&Step)>(tour: &Tour<S>, page: &mut Page) -> Finding {
     let claims: Vec<BucketClaim> = tour.others_unbound().collect();
     page.lines(views::readiness_table(&claims.iter().collect::<Vec<_>>()).lines(PAGE_WIDTH));

@@ -21,7 +21,8 @@ const EXTENSIONS: [&str; 3] = ["json", "yaml", "yml"];
 pub enum Source {
     /// The project's `examples/`.
     Examples,
-    /// Files, directories (their manifests in order of name, without subdirectories), and `-` for standard input.
+    /// Files, directories (their manifests in order of name, without subdirectories), and `-` for
+    /// standard input.
     Paths(Vec<PathBuf>),
 }
 
@@ -29,7 +30,8 @@ impl Source {
     /// Reads all documents, in order.
     ///
     /// # Errors
-    /// With one sentence: the file that can't be read and why, or file and document that isn't a Kubernetes object.
+    /// With one sentence: the file that can't be read and why, or file and document that isn't a
+    /// Kubernetes object.
     pub fn read(&self) -> Result<Vec<Document>, String> {
         let mut documents = Vec::new();
         match self {

@@ -1,4 +1,5 @@
-//! Tables as kubectl prints them: upper-case heads, columns as wide as they must be, three blanks between.
+//! Tables as kubectl prints them: upper-case heads, columns as wide as they must be, three blanks
+//! between.
 
 use super::step::{Line, Span, Tone};
 
@@ -26,8 +27,8 @@ impl Table {
         self.rows.push(cells.into_iter().collect());
     }
 
-    /// The table as lines of at most `width` characters: what is too long in the last column is wrapped between
-    /// words, below itself. No blanks at the ends of lines.
+    /// The table as lines of at most `width` characters: what is too long in the last column is
+    /// wrapped between words, below itself. No blanks at the ends of lines.
     pub fn lines(&self, width: usize) -> Vec<Line> {
         let heads: Line = self.heads.iter().map(|head| Span::new(Tone::Strong, *head)).collect();
         let last = heads.len().saturating_sub(1);
@@ -69,8 +70,8 @@ fn trimmed(mut line: Line) -> Line {
     line
 }
 
-/// Breaks text between words into lines of at most `width` characters; a longer word has a line of its own.
-/// At least one line.
+/// Breaks text between words into lines of at most `width` characters; a longer word has a line of
+/// its own. At least one line.
 pub fn wrap(text: &str, width: usize) -> Vec<String> {
     let mut lines = vec![String::new()];
     for word in text.split_whitespace() {
@@ -88,8 +89,8 @@ pub fn wrap(text: &str, width: usize) -> Vec<String> {
     lines
 }
 
-/// An age as kubectl shows it (`duration.HumanDuration` of apimachinery): the unit grows, and the next smaller one
-/// stands beside it while that says something.
+/// An age as kubectl shows it (`duration.HumanDuration` of apimachinery): the unit grows, and the
+/// next smaller one stands beside it while that says something.
 pub fn age(seconds: i64) -> String {
     let (minutes, hours, days) = (seconds / 60, seconds / 3600, seconds / 86_400);
     let with = |whole: i64, unit: &str, rest: i64, smaller: &str| match rest {

@@ -58,8 +58,8 @@ pub(super) fn fields(secret: &Secret) -> BTreeMap<String, String> {
 }
 
 impl Tenant {
-    /// A client with endpoint, region, addressing style and keys from the Secret; without retries, so that a refusal
-    /// is seen as it comes.
+    /// A client with endpoint, region, addressing style and keys from the Secret; without retries,
+    /// so that a refusal is seen as it comes.
     ///
     /// # Errors
     /// With the field that is missing.

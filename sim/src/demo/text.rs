@@ -1,5 +1,5 @@
-//! The tour for people: each step says what it came to, then shows it. Colours are escapes, which the stream given may
-//! strip.
+//! The tour for people: each step says what it came to, then shows it. Colours are escapes, which
+//! the stream given may strip.
 
 use std::io::{self, Write};
 
@@ -46,7 +46,8 @@ pub fn write_introduction(out: &mut impl Write) -> io::Result<()> {
     writeln!(out, "Their time is simulated: waiting takes none. Nothing outside of this process is touched.\n")
 }
 
-/// Writes a step, the `number`th: its mark, its title and what it came to, and below that what it shows.
+/// Writes a step, the `number`th: its mark, its title and what it came to, and below that what it
+/// shows.
 ///
 /// # Errors
 /// Those of the stream.

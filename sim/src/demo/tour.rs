@@ -88,7 +88,8 @@ impl<S: FnMut(&Step)> Tour<S> {
         self.step("rotation", "A key is replaced under a tenant that never stops", body).await;
     }
 
-    /// A claim with the policy `Retain` is deleted: the one whose name another waits for, if there is such a one.
+    /// A claim with the policy `Retain` is deleted: the one whose name another waits for, if there
+    /// is such a one.
     async fn depart(&mut self) {
         let conflict = self.conflict();
         let holder = conflict.as_ref().map(|conflict| &conflict.holder);

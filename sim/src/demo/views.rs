@@ -112,8 +112,8 @@ fn phase_cell(claim: &BucketClaim) -> Span {
     Span::new(tone, format!("{phase:?}"))
 }
 
-/// All events, in the order in which they were written. Their names and times are the client's and come from the wall
-/// clock.
+/// All events, in the order in which they were written. Their names and times are the client's and
+/// come from the wall clock.
 pub(super) fn events(world: &World) -> Vec<Event> {
     let mut events: Vec<Event> = objects(world, "events.k8s.io", "events");
     events.sort_by_key(|event| event.resource_version().and_then(|version| version.parse::<u64>().ok()));

@@ -26,8 +26,9 @@ impl HttpConnector for Busy {
 
 /// Uses each such static, to no other effect.
 pub(super) async fn draw_once() {
-    // The SDK draws a number for the span of each call. Where no subscriber was ever set in the process, and so for `log`
-    // alone, it is drawn though nobody listens; as soon as another thread sets one, it is not.
+    // The SDK draws a number for the span of each call. Where no subscriber was ever set in the
+    // process, and so for `log` alone, it is drawn though nobody listens; as soon as another thread
+    // sets one, it is not.
     drop(tracing::subscriber::set_default(tracing::subscriber::NoSubscriber::default()));
 
     drop(kube::runtime::reflector::store::<ConfigMap>());

@@ -12,20 +12,22 @@ pub enum StowageFault {
         /// Seconds that it is ahead; negative ones behind.
         seconds: i32,
     },
-    /// From this write on, the gateway hears of each change of a Secret this late, for the rest of the run.
+    /// From this write on, the gateway hears of each change of a Secret this late, for the rest of
+    /// the run.
     Lag {
         /// Seconds that it is late.
         seconds: u32,
     },
-    /// Right before the call, the claim that it concerns is deleted by hand, its finalizers stripped, and made again:
-    /// same name and spec, new UID.
+    /// Right before the call, the claim that it concerns is deleted by hand, its finalizers
+    /// stripped, and made again: same name and spec, new UID.
     Recreate,
-    /// Right before the call, a third party lays hands on what belongs to the claim that the call concerns.
+    /// Right before the call, a third party lays hands on what belongs to the claim that the call
+    /// concerns.
     Tamper(Tampering),
     /// Right before the call, its user edits the claim that the call concerns.
     Edit(Edit),
-    /// Right before the call, the bucket is deleted and made again for another claim by the same account: it holds an
-    /// object, and tags that name that claim.
+    /// Right before the call, the bucket is deleted and made again for another claim by the same
+    /// account: it holds an object, and tags that name that claim.
     Usurp {
         /// Whether that claim has put nothing into it yet.
         empty: bool,
@@ -49,7 +51,8 @@ words! {
     Tampering {
         /// Overwrites the key in the consumer Secret.
         EditConsumer = "edit-consumer",
-        /// Has the consumer Secret tell of the last generation that there can be, with the id that follows from it.
+        /// Has the consumer Secret tell of the last generation that there can be, with the id that
+        /// follows from it.
         ForgeConsumer = "forge-consumer",
         /// Takes all data out of the consumer Secret.
         EmptyConsumer = "empty-consumer",
@@ -61,7 +64,8 @@ words! {
         DisownConsumer = "disown-consumer",
         /// Takes all labels off the claim's internal Secrets.
         RelabelInternal = "relabel-internal",
-        /// Puts a finalizer on the claim's internal Secrets, as a backup tool does, and takes it off five minutes later.
+        /// Puts a finalizer on the claim's internal Secrets, as a backup tool does, and takes it
+        /// off five minutes later.
         KeepInternal = "keep-internal",
         /// Deletes the claim's internal Secrets that hold credentials.
         DeleteCredential = "delete-credential",

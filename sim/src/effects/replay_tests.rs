@@ -1,5 +1,5 @@
-//! The same seed and plan give the same trace: under a real `kube::Client` with a `Controller`, and under the real AWS
-//! SDK with its jittered retries, in one process and in two.
+//! The same seed and plan give the same trace: under a real `kube::Client` with a `Controller`, and
+//! under the real AWS SDK with its jittered retries, in one process and in two.
 
 use std::collections::BTreeMap;
 use std::process::Command;
@@ -106,7 +106,8 @@ async fn reconcile(claims: Api<ConfigMap>, s3: aws_sdk_s3::Client, name: String)
     Ok(())
 }
 
-/// An operator of one reconciler: a bucket, its tags, then a patch of the object; every failure is tried again later.
+/// An operator of one reconciler: a bucket, its tags, then a patch of the object; every failure is
+/// tried again later.
 async fn operator(effects: Effects, instance: Instance, patches: Patches) {
     let api = tower::service_fn(move |request| kubernetes(Arc::clone(&patches), request));
     let client = kube::Client::new(effects.kube_layer(&instance).layer(api), "team-a");

@@ -93,10 +93,12 @@ const ORDERS: u64 = 24;
 const CHUNK: usize = 10_000;
 /// Failures that are shrunk; the others are most likely the same.
 const MOST_SHRUNK: usize = 10;
-/// How long shrinking may go on beyond a time limit: a run that has used up its time has failures too.
+/// How long shrinking may go on beyond a time limit: a run that has used up its time has failures
+/// too.
 const SHRINKING: Duration = Duration::from_secs(60);
 
-/// Runs a campaign; tells of its progress on the caller's thread, who may cut it short: no schedule is begun then any more.
+/// Runs a campaign; tells of its progress on the caller's thread, who may cut it short: no schedule
+/// is begun then any more.
 pub fn explore(campaign: &Campaign, progress: impl FnMut(Progress<'_>) -> ControlFlow<()>) -> Report {
     let start = Instant::now();
     let report = Report::new(campaign);
@@ -132,7 +134,8 @@ struct Work<'a, P> {
     report: Report,
     deadline: Option<Instant>,
     progress: P,
-    /// Schedules that this shard will have to run, counted before the first; not all of them where there are pairs.
+    /// Schedules that this shard will have to run, counted before the first; not all of them where
+    /// there are pairs.
     foreseen: usize,
     /// Schedules that this shard has to run, as far as they are known.
     planned: usize,
@@ -148,7 +151,8 @@ struct Work<'a, P> {
 }
 
 impl<P: FnMut(Progress<'_>) -> ControlFlow<()>> Work<'_, P> {
-    /// Everything, in order: the corpus, each scenario, random plans, pairs. `false` if something was left out.
+    /// Everything, in order: the corpus, each scenario, random plans, pairs. `false` if something
+    /// was left out.
     fn all(&mut self) -> bool {
         let undisturbed = self.undisturbed();
         if undisturbed.len() < self.campaign.scenarios.len() {
@@ -159,7 +163,8 @@ impl<P: FnMut(Progress<'_>) -> ControlFlow<()>> Work<'_, P> {
             let row = ScenarioReport::new(scenario, outcome, crashes_expected, limits);
             self.report.scenarios.insert(scenario.name.to_owned(), row);
         }
-        // What breaks a promise by itself is nothing to put faults on: it may have come to any number of calls.
+        // What breaks a promise by itself is nothing to put faults on: it may have come to any
+        // number of calls.
         let (sound, broken): (Vec<_>, Vec<_>) = undisturbed.into_iter().partition(|(_, it)| it.violations.is_empty());
         let chosen = |schedule: &Schedule| sound.iter().any(|(scenario, _)| scenario.name == schedule.scenario.name);
         let corpus: Vec<Schedule> = corpus::schedules().into_iter().filter(chosen).collect();
@@ -174,8 +179,8 @@ impl<P: FnMut(Progress<'_>) -> ControlFlow<()>> Work<'_, P> {
             && (self.campaign.profile != Profile::Deep || self.pairs(&sound))
     }
 
-    /// How many schedules this shard will have, with so many that come first, pairs aside. Quick plans are few, and depend on
-    /// each other.
+    /// How many schedules this shard will have, with so many that come first, pairs aside. Quick
+    /// plans are few, and depend on each other.
     fn foresee(&self, first: usize, undisturbed: &[Undisturbed]) -> usize {
         if self.campaign.profile == Profile::Quick {
             return 0;
@@ -202,7 +207,8 @@ impl<P: FnMut(Progress<'_>) -> ControlFlow<()>> Work<'_, P> {
         self.campaign.random.unwrap_or(each * self.campaign.scenarios.len())
     }
 
-    /// Every scenario without faults, then the single faults of all of them, in an order that is drawn.
+    /// Every scenario without faults, then the single faults of all of them, in an order that is
+    /// drawn.
     fn singles_shuffled(&mut self, undisturbed: &[Undisturbed]) -> bool {
         let first: Vec<Schedule> =
             undisturbed.iter().map(|(scenario, _)| self.schedule(scenario, Plan::default())).collect();
@@ -292,8 +298,9 @@ impl<P: FnMut(Progress<'_>) -> ControlFlow<()>> Work<'_, P> {
         self.run_all(mine)
     }
 
-    /// Runs this shard's part of schedules among which are the crash points of their scenarios, and counts those that met
-    /// their calls, and single faults that met none: one that comes up once more in the corpus or at random makes up for none.
+    /// Runs this shard's part of schedules among which are the crash points of their scenarios, and
+    /// counts those that met their calls, and single faults that met none: one that comes up once
+    /// more in the corpus or at random makes up for none.
     fn run_singles(&mut self, schedules: Vec<Schedule>) -> bool {
         let mine = self.mine(schedules);
         let mut counted: BTreeMap<&str, (usize, usize)> = BTreeMap::new();
@@ -380,9 +387,9 @@ impl<P: FnMut(Progress<'_>) -> ControlFlow<()>> Work<'_, P> {
     }
 }
 
-/// How many of so many plans each scenario gets, by the calls of its undisturbed run. A scenario that makes more calls
-/// than the middle one gets fewer plans in that proportion, as each takes longer: ten years of rotation would take a
-/// quarter of the time otherwise.
+/// How many of so many plans each scenario gets, by the calls of its undisturbed run. A scenario
+/// that makes more calls than the middle one gets fewer plans in that proportion, as each takes
+/// longer: ten years of rotation would take a quarter of the time otherwise.
 fn shares(calls: &[usize], plans: usize) -> Vec<usize> {
     let mut sorted = calls.to_vec();
     sorted.sort_unstable();

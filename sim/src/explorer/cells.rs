@@ -1,5 +1,5 @@
-//! What an exploration has to come to: cells, which are pairs of a fault and a phase of a claim's life, each one that there
-//! can be; and each reason of a claim's Ready.
+//! What an exploration has to come to: cells, which are pairs of a fault and a phase of a claim's
+//! life, each one that there can be; and each reason of a claim's Ready.
 
 use stowage_operator::api::Reason;
 

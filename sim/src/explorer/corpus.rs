@@ -24,7 +24,8 @@ mod tests {
         assert!(!schedules().is_empty());
     }
 
-    /// A line that names its calls by number says nothing any more once they are others: it has to be fitted again.
+    /// A line that names its calls by number says nothing any more once they are others: it has to
+    /// be fitted again.
     #[test]
     fn every_fault_of_every_line_meets_a_call() {
         let unmet = |schedule: &Schedule| !run(schedule).history.trace.unmet(&schedule.plan).is_empty();

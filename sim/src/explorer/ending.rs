@@ -16,10 +16,11 @@ use crate::oracles::{Promise, Violation};
 
 /// What has gone wrong by halves shows in later passes.
 const AFTERMATH: Duration = Duration::from_secs(100);
-/// Longer than what failed for long waits for its next try, jitter included; and shorter than the interval of probes, which
-/// would try it too.
+/// Longer than what failed for long waits for its next try, jitter included; and shorter than the
+/// interval of probes, which would try it too.
 const LAST_TRY: Duration = Duration::from_secs(400);
-/// Longer than the interval of drift checks, resyncs and sweeps, jitter included: what a look has to show.
+/// Longer than the interval of drift checks, resyncs and sweeps, jitter included: what a look has
+/// to show.
 const RESYNC: Duration = Duration::from_secs(900);
 
 /// What a run came to.
@@ -31,7 +32,8 @@ pub(super) enum End {
     Otherwise,
 }
 
-/// Takes the scenario's steps and waits for what it comes to. What lasts of the plan ends before that.
+/// Takes the scenario's steps and waits for what it comes to. What lasts of the plan ends before
+/// that.
 pub(super) async fn until_end(scenario: &Scenario, stage: &mut Stage) -> Result<End, Violation> {
     let mut outlasted = false;
     for step in (scenario.script)() {
@@ -87,8 +89,8 @@ fn never(promise: Promise, what: &str, stage: &Stage) -> Violation {
     Violation { promise, message, event: None }
 }
 
-/// Lets what has gone wrong by halves show; then all must be as it was wanted, or as others' hands may make it, whatever it
-/// came to before.
+/// Lets what has gone wrong by halves show; then all must be as it was wanted, or as others' hands
+/// may make it, whatever it came to before.
 pub(super) async fn settle(scenario: &Scenario, stage: &Stage, end: End, violations: &mut Vec<Violation>) -> bool {
     let fired = stage.world.effects.fired();
     let shows = match () {
@@ -127,8 +129,8 @@ pub(super) fn change_of_mind(scenario: &Scenario, stage: &Stage, end: End) -> Op
     Some(Violation { promise: Promise::L1, message, event: None })
 }
 
-/// Whether no key waits for its end, or for one to be given, and no claim that is Ready for the rotation that it was asked
-/// for, or that comes of itself within this time.
+/// Whether no key waits for its end, or for one to be given, and no claim that is Ready for the
+/// rotation that it was asked for, or that comes of itself within this time.
 pub(super) fn nothing_is_due(facts: &Facts, within: Duration) -> bool {
     let within = SignedDuration::try_from(within).unwrap_or(SignedDuration::MAX);
     let mut claims = BTreeSet::new();

@@ -1,4 +1,5 @@
-//! What others' hands may make of a scenario's end, where that can't or need not be what the user wanted first.
+//! What others' hands may make of a scenario's end, where that can't or need not be what the user
+//! wanted first.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -25,12 +26,14 @@ pub(super) const BUCKET: &str = "team-a-photos";
 /// Reasons of `Ready` with which this claim may rest after a fault, besides what the user wanted.
 fn reasons(fault: Fault, claim: &Value, facts: &Facts) -> &'static [&'static str] {
     match fault {
-        // A stranger has the name: of the bucket, the record, the credential or the consumer Secret.
+        // A stranger has the name: of the bucket, the record, the credential or the consumer
+        // Secret.
         Fault::S3(S3Fault::BucketExists) => &["BucketExists"],
         Fault::Kube(KubeFault::AlreadyExists(Rival::Foreign)) => {
             &["BucketNameConflict", "CreationInconsistent", "SecretConflict"]
         }
-        // It was put in the place of one that was just made, before that had its tags: what is in it is not to be lost.
+        // It was put in the place of one that was just made, before that had its tags: what is in
+        // it is not to be lost.
         Fault::Project(StowageFault::Usurp { empty: false }) if is_going(claim) => {
             &["BucketExists", "BucketMissing", "BucketNameConflict", "BucketNotEmpty"]
         }
@@ -48,7 +51,8 @@ fn reasons(fault: Fault, claim: &Value, facts: &Facts) -> &'static [&'static str
         Fault::Project(StowageFault::Edit(Edit::Delete | Edit::NoForce)) => &["BucketNotEmpty"],
         Fault::S3(S3Fault::LateWrite) if claim["spec"]["forceDelete"] != true => &["BucketNotEmpty"],
         Fault::S3(S3Fault::Locked) => &["DeletionBlocked"],
-        // Versions that can't be listed can't be deleted; what is deleted again and again, and is there again, is told in time.
+        // Versions that can't be listed can't be deleted; what is deleted again and again, and is
+        // there again, is told in time.
         Fault::S3(S3Fault::NotImplemented(Feature::Versioning)) => &["Purging", "DeletionBlocked"],
         _ => &[],
     }
@@ -70,10 +74,12 @@ fn has_no_tags(claim: &Value, facts: &Facts) -> bool {
     bucket.is_some_and(|bucket| bucket.tags.as_ref().is_none_or(BTreeMap::is_empty))
 }
 
-/// Whether a claim may rest with this reason of `Ready` after several faults, none of which leads there by itself.
+/// Whether a claim may rest with this reason of `Ready` after several faults, none of which leads
+/// there by itself.
 fn rests_together(faults: &[Fault], claim: &Value, reason: &str, facts: &Facts) -> bool {
     let among = |fault: Fault| faults.contains(&fault);
-    // Nothing proves a bucket ours that has neither record nor tags; who waits for it may take the record.
+    // Nothing proves a bucket ours that has neither record nor tags; who waits for it may take the
+    // record.
     let no_record = among(Fault::Project(StowageFault::Tamper(Tampering::DeleteRecord)));
     match reason {
         _ if faults.len() < 2 => false,
@@ -87,8 +93,9 @@ fn rests_together(faults: &[Fault], claim: &Value, reason: &str, facts: &Facts) 
     }
 }
 
-/// Whether a bucket of ours may be left without tags: they can't be had; or before it had them, its claim was made again or
-/// let go by hand, or somebody wrote into it, or a look from the past showed it to be gone.
+/// Whether a bucket of ours may be left without tags: they can't be had; or before it had them, its
+/// claim was made again or let go by hand, or somebody wrote into it, or a look from the past
+/// showed it to be gone.
 fn leaves_untagged(fault: Fault, claim: &Value, facts: &Facts) -> bool {
     match fault {
         Fault::S3(S3Fault::VerbDown(operation)) => operation.name() == "PutBucketTagging",
@@ -137,8 +144,8 @@ pub(super) fn any_may_rest(facts: &Facts, faults: &[Fault]) -> bool {
     })
 }
 
-/// Whether somebody has done something in the world, or a store has shown what isn't so: it need not end as it does
-/// without that.
+/// Whether somebody has done something in the world, or a store has shown what isn't so: it need
+/// not end as it does without that.
 pub(super) fn is_somebodys_doing(fault: Fault) -> bool {
     matches!(
         fault,
@@ -158,11 +165,12 @@ pub(super) fn is_somebodys_doing(fault: Fault) -> bool {
     )
 }
 
-/// Whether what comes of one of them shows only later: at the next drift check, or when a watch that tells nothing is
-/// given up, or when the Secrets are swept of a claim whose end no watch has told, or of which another operator has made
-/// them; and of two, when somebody's hand is told once and then hidden by a read from before, or ends a run that such a read
-/// has made wait, or has changed a Secret in a namespace that is said to be going, or what comes of it is told by a status that
-/// is refused.
+/// Whether what comes of one of them shows only later: at the next drift check, or when a watch
+/// that tells nothing is given up, or when the Secrets are swept of a claim whose end no watch has
+/// told, or of which another operator has made them; and of two, when somebody's hand is told once
+/// and then hidden by a read from before, or ends a run that such a read has made wait, or has
+/// changed a Secret in a namespace that is said to be going, or what comes of it is told by a
+/// status that is refused.
 pub(super) fn show_late(effects: &Effects) -> bool {
     let faults = effects.fired();
     let hand = faults.iter().any(|fault| is_somebodys_doing(*fault));
@@ -174,14 +182,16 @@ pub(super) fn show_late(effects: &Effects) -> bool {
         // What was kept of a claim that is gone is swept with the next try.
         Fault::Project(StowageFault::Tamper(Tampering::KeepInternal)) => true,
         Fault::Kube(KubeFault::Stale { .. } | KubeFault::Rewind | KubeFault::Denied | KubeFault::Forbidden) => hand,
-        // A claim whose namespace is said to be going waits for that to be told. The operator's own is no claim's.
+        // A claim whose namespace is said to be going waits for that to be told. The operator's own
+        // is no claim's.
         Fault::Kube(KubeFault::NamespaceTerminating) => hand && !effects.has_met(*fault, OPERATOR_NAMESPACE),
         _ => false,
     })
 }
 
-/// How long what the operator has not been told keeps it from putting something right: a watch that is behind, or tells of many
-/// changes at once, for a while, and what follows from that; tags that a store doesn't show until the next drift check.
+/// How long what the operator has not been told keeps it from putting something right: a watch that
+/// is behind, or tells of many changes at once, for a while, and what follows from that; tags that
+/// a store doesn't show until the next drift check.
 pub(super) fn told_late(faults: &[Fault]) -> Duration {
     let late = |fault: &Fault| match fault {
         Fault::Kube(KubeFault::Stale { .. } | KubeFault::Collapse) => 2 * LAG,
@@ -191,7 +201,8 @@ pub(super) fn told_late(faults: &[Fault]) -> Duration {
     faults.iter().map(late).max().unwrap_or_default()
 }
 
-/// How much later it is to the operator than it takes it to be: what is due at a time of day comes as much later.
+/// How much later it is to the operator than it takes it to be: what is due at a time of day comes
+/// as much later.
 pub(super) fn is_behind(fault: Fault) -> Duration {
     match fault {
         Fault::Clock(ClockFault::Step { seconds })

@@ -1,5 +1,5 @@
-//! Faults that last: meanwhile the operator does little in vain (E2). That all comes right when they are over is for the
-//! end of the run to show (L6).
+//! Faults that last: meanwhile the operator does little in vain (E2). That all comes right when
+//! they are over is for the end of the run to show (L6).
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -9,14 +9,17 @@ use crate::effects::{Call, KubeVerb, Line, Plan};
 use crate::history::{Event, History, What};
 use crate::oracles::{Promise, Violation};
 
-/// How long a fault that lasts goes on after the user's acts. What is done in the second half counts.
+/// How long a fault that lasts goes on after the user's acts. What is done in the second half
+/// counts.
 const LASTING: Duration = Duration::from_secs(3600);
-/// Most calls, but for lists and watches: a pass each five minutes over each of some claims, and the probes of a backend.
+/// Most calls, but for lists and watches: a pass each five minutes over each of some claims, and
+/// the probes of a backend.
 const MOST_CALLS: usize = 120;
 /// Most calls at a store which are the same: a claim's backoff goes up to five minutes.
 const MOST_ALIKE: usize = 20;
-/// Most lists, and most watches, of one life of the operator which look alike: the wait between two tries goes up to half a
-/// minute, and of all that is watched up to three look alike, which are Secrets of the operator's namespace.
+/// Most lists, and most watches, of one life of the operator which look alike: the wait between two
+/// tries goes up to half a minute, and of all that is watched up to three look alike, which are
+/// Secrets of the operator's namespace.
 const MOST_TRIES: usize = 200;
 /// Most changes of statuses: everything has been told by then.
 const MOST_CHANGES: usize = 5;
@@ -134,7 +137,8 @@ mod tests {
         assert_eq!(too_much(&calls("kube:watch secrets", 2, MOST_TRIES), Since { calls: 0, events: 0 }), None);
     }
 
-    /// What lists and watches come to while they fail, and that it is far from what is too much, is the same in every scenario.
+    /// What lists and watches come to while they fail, and that it is far from what is too much, is
+    /// the same in every scenario.
     #[rstest]
     #[case("create 1 kube:watch secrets lost-request")]
     #[case("create 1 kube:list secrets lost-request; kube:watch secrets watch-gone")]

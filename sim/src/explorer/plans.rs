@@ -1,5 +1,5 @@
-//! Which plans are explored: every fault at every effect that it applies to; faults that last; calls that are
-//! overtaken; pairs and triples.
+//! Which plans are explored: every fault at every effect that it applies to; faults that last;
+//! calls that are overtaken; pairs and triples.
 
 use explore::plans::{self, applies, entry};
 
@@ -18,12 +18,13 @@ pub struct Singles {
     pub plans: Vec<Plan>,
     /// How many of them have to be crashes: three for each effect.
     pub crashes_expected: usize,
-    /// Pairs of effect and fault that are left out because the contract can't promise anything (spec §3.2).
+    /// Pairs of effect and fault that are left out because the contract can't promise anything
+    /// (spec §3.2).
     pub limits: usize,
 }
 
-/// Every single fault at every effect that it applies to: the effects after faults may begin, and the watches that
-/// stand by then.
+/// Every single fault at every effect that it applies to: the effects after faults may begin, and
+/// the watches that stand by then.
 pub fn singles(undisturbed: &Outcome) -> Singles {
     let mut singles = Singles { crashes_expected: 3 * undisturbed.calls().count(), ..Singles::default() };
     let lines = undisturbed.history.trace.lines();
@@ -41,8 +42,9 @@ pub fn singles(undisturbed: &Outcome) -> Singles {
     singles
 }
 
-/// The limit that spec §3.2 states: a stranger with our account's rights who puts another bucket in the place of ours
-/// after the look at its tags, and before the calls that empty it, can't be told from ourselves.
+/// The limit that spec §3.2 states: a stranger with our account's rights who puts another bucket in
+/// the place of ours after the look at its tags, and before the calls that empty it, can't be told
+/// from ourselves.
 pub(super) fn is_beyond_proof(fault: Fault, call: &Call) -> bool {
     let empties = ["ListMultipartUploads", "AbortMultipartUpload", "ListObjectVersions"];
     fault == Fault::Project(StowageFault::Usurp { empty: false })
@@ -54,7 +56,8 @@ pub(super) fn is_by_hand(fault: Fault) -> bool {
     matches!(fault, Fault::Project(StowageFault::Recreate | StowageFault::Tamper(_) | StowageFault::Edit(_)))
 }
 
-/// The first call after faults may begin that names the claim: hands that come earlier have nothing to meet.
+/// The first call after faults may begin that names the claim: hands that come earlier have nothing
+/// to meet.
 pub(super) fn first_about_claim(undisturbed: &Outcome) -> u64 {
     let about = |call: &Call| matches!(call, Call::Kube(call) if call.name.as_deref() == Some(CLAIM));
     let mut calls = undisturbed.calls();
@@ -110,9 +113,9 @@ pub fn triples(undisturbed: &Outcome, random: &mut fastrand::Rng, count: usize) 
     drawn
 }
 
-/// Limits where several faults meet: a watch that hides deletions for good leaves nothing to tell what hands have done; and
-/// where both a key and the record that counts keys were deleted by hand, its id may come again
-/// (`docs/proof/limits.md`).
+/// Limits where several faults meet: a watch that hides deletions for good leaves nothing to tell
+/// what hands have done; and where both a key and the record that counts keys were deleted by hand,
+/// its id may come again (`docs/proof/limits.md`).
 fn is_beyond_proof_together(plan: &Plan) -> bool {
     let among = |of: fn(Fault) -> bool| plan.entries.iter().any(|entry| of(entry.fault));
     let record = |fault| fault == Fault::Project(StowageFault::Tamper(Tampering::DeleteRecord));
@@ -121,13 +124,15 @@ fn is_beyond_proof_together(plan: &Plan) -> bool {
     (hides && among(|fault| matches!(fault, Fault::Project(StowageFault::Tamper(_))))) || (among(record) && among(key))
 }
 
-/// The plans of two faults whose first is that of `first`, which came to `outcome`; and how many are left out.
+/// The plans of two faults whose first is that of `first`, which came to `outcome`; and how many
+/// are left out.
 ///
-/// A pair is left out where the first fault is over and done with when the second one comes: it is none that outlasts its
-/// call, the run's last calls, with their answers, are those of the undisturbed run, and so is its end.
-/// From there on the run is the undisturbed one as far as anything shows that the operator does later, so the pair is the
-/// second fault by itself, which is explored anyway. What could differ is memory of the process that shows in no call of
-/// an undisturbed rest, which is why a part of the pairs that are left out is run nevertheless.
+/// A pair is left out where the first fault is over and done with when the second one comes: it is
+/// none that outlasts its call, the run's last calls, with their answers, are those of the
+/// undisturbed run, and so is its end. From there on the run is the undisturbed one as far as
+/// anything shows that the operator does later, so the pair is the second fault by itself, which is
+/// explored anyway. What could differ is memory of the process that shows in no call of an
+/// undisturbed rest, which is why a part of the pairs that are left out is run nevertheless.
 pub fn pairs(undisturbed: &Outcome, first: &Plan, outcome: &Outcome, alike: bool) -> (Vec<Plan>, Vec<Plan>) {
     let Some((begin, fault)) = first.entries.first().and_then(|it| Some((number_of(&it.effect)?, it.fault))) else {
         return Default::default();
@@ -177,7 +182,8 @@ mod tests {
     use crate::explorer::{Schedule, run, scenarios};
     use crate::oracles::canonical;
 
-    /// The argument by which pairs are left out, put to the test: each is what its second fault is by itself.
+    /// The argument by which pairs are left out, put to the test: each is what its second fault is
+    /// by itself.
     #[test]
     fn pairs_that_are_left_out_go_on_as_their_second_fault_alone() {
         let mut compared = 0;

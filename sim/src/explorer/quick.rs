@@ -23,8 +23,8 @@ impl Quick {
         Self { random: fastrand::Rng::with_seed(seed), tried: BTreeSet::new() }
     }
 
-    /// Of a scenario's plans: one for every fault, or pair of faults, that was not tried in this phase, at any effect,
-    /// and some others.
+    /// Of a scenario's plans: one for every fault, or pair of faults, that was not tried in this
+    /// phase, at any effect, and some others.
     pub(super) fn choose(&mut self, plans: Vec<Plan>, phase: Phase) -> Vec<Plan> {
         let mut by_fault: BTreeMap<String, Vec<Plan>> = BTreeMap::new();
         for plan in plans {

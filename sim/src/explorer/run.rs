@@ -18,15 +18,16 @@ use crate::history::{Facts, History, What};
 use crate::oracles::{Case, Judgement, Promise, Setting, Shown, Violation, canonical, judge};
 use crate::world::Operator;
 
-/// How long a run goes on at rest where it shows what the operator does of itself: everything is looked at once in ten minutes,
-/// jitter included, so two looks at it are seen.
+/// How long a run goes on at rest where it shows what the operator does of itself: everything is
+/// looked at once in ten minutes, jitter included, so two looks at it are seen.
 const LONG_REST: Duration = Duration::from_secs(1500);
 /// How long a third party's touch of all claims is given to have consequences.
 const TOUCH: Duration = Duration::from_secs(3);
 /// How far the gateway of the simulated world may be behind the Secrets.
 const GATEWAY_LAG: Duration = Duration::from_secs(5);
 
-/// Most calls in a run: one that makes more goes round and round. The longest there is makes some thousands.
+/// Most calls in a run: one that makes more goes round and round. The longest there is makes some
+/// thousands.
 const MOST_CALLS: u64 = 20_000;
 
 /// The seed that the ends of others are compared with, where only the order of acts differs.
@@ -49,7 +50,8 @@ pub struct Outcome {
     pub faults: Vec<Fault>,
     /// Promises that were broken.
     pub violations: Vec<Violation>,
-    /// What looks like a broken promise and is one of the limits that the contract states (spec §3.2).
+    /// What looks like a broken promise and is one of the limits that the contract states (spec
+    /// §3.2).
     pub limits: Vec<Violation>,
     /// Virtual time from the start of the world to its rest.
     pub took: Duration,
@@ -74,14 +76,16 @@ impl Outcome {
         lines.get(..usize::try_from(self.rested).unwrap_or(lines.len())).unwrap_or(lines)
     }
 
-    /// The calls that the plan could have met, with their numbers: those from when faults could begin to the end.
+    /// The calls that the plan could have met, with their numbers: those from when faults could
+    /// begin to the end.
     pub fn calls(&self) -> impl Iterator<Item = (u64, &Call)> {
         let lines = self.history.trace.lines().iter();
         lines.filter(|line| self.could_meet(line.number)).map(|line| (line.number, &line.call))
     }
 }
 
-/// Runs a schedule in a world of its own, on a thread of its own, and judges it; its end too. A panic breaks a promise.
+/// Runs a schedule in a world of its own, on a thread of its own, and judges it; its end too. A
+/// panic breaks a promise.
 pub fn run(schedule: &Schedule) -> Outcome {
     run_and(schedule, |outcome| outcome)
 }
@@ -94,8 +98,9 @@ pub(super) fn run_and<R: Send>(schedule: &Schedule, tell: impl FnOnce(Outcome) -
     })
 }
 
-/// Judges how a schedule ended: as a run without faults if nobody but the network and the services has done anything
-/// (D1), and as that of the first seed if only the order of a user's acts differs (D2).
+/// Judges how a schedule ended: as a run without faults if nobody but the network and the services
+/// has done anything (D1), and as that of the first seed if only the order of a user's acts differs
+/// (D2).
 fn judge_end(schedule: &Schedule, outcome: &mut Outcome) {
     let nobody = !outcome.faults.iter().any(|fault| others::is_somebodys_doing(*fault));
     if !outcome.reached || !outcome.violations.is_empty() || !nobody {
@@ -120,7 +125,8 @@ pub(super) fn play_apart(schedule: &Schedule) -> Outcome {
     played(schedule, false, |outcome| outcome)
 }
 
-/// Plays a schedule on a thread of its own, if so with a long rest, and has what came of it told there.
+/// Plays a schedule on a thread of its own, if so with a long rest, and has what came of it told
+/// there.
 fn played<R: Send>(schedule: &Schedule, rests_long: bool, tell: impl FnOnce(Outcome) -> R + Send) -> R {
     let scenario = || play(schedule, rests_long, MOST_CALLS);
     seeded_run(schedule.seed)
@@ -203,8 +209,8 @@ fn goes_round(stage: &Stage) -> Option<Violation> {
     effects.exhausted().then(|| Violation { promise: stage.unbounded(), message: message(), event: None })
 }
 
-/// An operator that is no more does nothing wrong. One that panicked, or ended though nobody stopped it, comes back only by
-/// a restart.
+/// An operator that is no more does nothing wrong. One that panicked, or ended though nobody
+/// stopped it, comes back only by a restart.
 fn untimely_ends(stage: &Stage) -> Vec<Violation> {
     let broken = |message| Violation { promise: Promise::L6, message, event: None };
     let gave_up = stage.operators.iter().chain(&stage.stopped).any(Operator::gave_up);
@@ -246,7 +252,8 @@ mod tests {
     use crate::effects::Plan;
     use crate::world::Options;
 
-    /// When its bucket is looked at next is farther ahead than time goes: the pass that reckons it panics.
+    /// When its bucket is looked at next is farther ahead than time goes: the pass that reckons it
+    /// panics.
     static PANICKING: Scenario = Scenario {
         name: "panicking",
         about: "an operator is to look at buckets again in more time than there is",

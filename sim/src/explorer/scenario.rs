@@ -1,6 +1,7 @@
 //! A scenario: what people do, step by step, and what is to come of it.
 //!
-//! Plain data, so that one scenario can be played on any stage: in the simulated world, and against a real API server.
+//! Plain data, so that one scenario can be played on any stage: in the simulated world, and against
+//! a real API server.
 
 use std::fmt;
 use std::time::Duration;
@@ -27,12 +28,14 @@ pub struct Scenario {
     pub script: fn() -> Vec<Step>,
     /// What it comes to.
     pub goal: Goal,
-    /// Whether all rests in a way that is no goal, but what these faults must or may lead to here. What they lead to in
-    /// every scenario need not be said.
+    /// Whether all rests in a way that is no goal, but what these faults must or may lead to here.
+    /// What they lead to in every scenario need not be said.
     pub otherwise: fn(&Facts, &[Fault]) -> bool,
-    /// Whether all runs in which nobody does anything else end alike; not where it is open who wins a name.
+    /// Whether all runs in which nobody does anything else end alike; not where it is open who wins
+    /// a name.
     pub ends_alike: bool,
-    /// What else must hold where it has come to its goal, in spite of these faults; says in one sentence what doesn't.
+    /// What else must hold where it has come to its goal, in spite of these faults; says in one
+    /// sentence what doesn't.
     pub check: fn(&Facts, &[Fault]) -> Result<(), String>,
 }
 
@@ -128,7 +131,8 @@ pub enum Step {
     Begin,
     /// Nothing is done until this holds.
     Until(Goal),
-    /// The same, and it has to come within this time, whatever ails others (L5). For times when no faults happen.
+    /// The same, and it has to come within this time, whatever ails others (L5). For times when no
+    /// faults happen.
     Soon(Goal, Duration),
     /// Nothing is done for this long.
     Pass(Duration),
@@ -208,7 +212,8 @@ pub enum StoreStep {
         /// The bucket.
         bucket: &'static str,
     },
-    /// Makes a bucket in the store at this endpoint what it is in the usual one: tags and newest objects.
+    /// Makes a bucket in the store at this endpoint what it is in the usual one: tags and newest
+    /// objects.
     CopyBucket {
         /// The bucket.
         bucket: &'static str,

@@ -21,12 +21,13 @@ pub struct Schedule {
     pub plan: Plan,
 }
 
-/// Of the schedules of one fault every so many-th, drawn from its line, is looked at for longer once all is at rest: a long rest
-/// takes a fifth of the time of a run.
+/// Of the schedules of one fault every so many-th, drawn from its line, is looked at for longer
+/// once all is at rest: a long rest takes a fifth of the time of a run.
 const RESTS_LONG: u8 = 5;
 
 impl Schedule {
-    /// Whether the run goes on for long at rest. What comes of several faults together may come right as late as that.
+    /// Whether the run goes on for long at rest. What comes of several faults together may come
+    /// right as late as that.
     pub(super) fn rests_long(&self) -> bool {
         let is_drawn = || Sha256::digest(self.to_string())[0].is_multiple_of(RESTS_LONG);
         match self.plan.entries.len() {
@@ -47,7 +48,8 @@ impl fmt::Display for Schedule {
 impl FromStr for Schedule {
     type Err = ScheduleError;
 
-    /// Reads the text form: scenario, seed, plan. What follows ` -- ` is a remark, as the corpus has them.
+    /// Reads the text form: scenario, seed, plan. What follows ` -- ` is a remark, as the corpus
+    /// has them.
     fn from_str(text: &str) -> Result<Self, ScheduleError> {
         let explore::Schedule { scenario, seed, plan } = text.parse()?;
         let scenario = scenarios::named(&scenario).ok_or(ScheduleError::Scenario(scenario))?;

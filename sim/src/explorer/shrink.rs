@@ -4,8 +4,8 @@ use super::run::run;
 use super::schedule::Schedule;
 use crate::effects::Plan;
 
-/// The smallest schedule found that breaks the same promise still, the first of those that the whole one breaks. `None`
-/// where no fault can be left out.
+/// The smallest schedule found that breaks the same promise still, the first of those that the
+/// whole one breaks. `None` where no fault can be left out.
 pub fn shrink(line: &str) -> Option<String> {
     let whole: Schedule = line.parse().ok()?;
     let promise = run(&whole).violations.first()?.promise;

@@ -111,8 +111,9 @@ impl Stage {
         !self.lasting.is_empty()
     }
 
-    /// The promise that is broken where what the user wants never comes: after a fault that lasted, that it comes by
-    /// itself once it is over; where a claim goes and nothing is told to be in its way, that it comes to its end.
+    /// The promise that is broken where what the user wants never comes: after a fault that lasted,
+    /// that it comes by itself once it is over; where a claim goes and nothing is told to be in its
+    /// way, that it comes to its end.
     pub(super) fn unreached(&self) -> Promise {
         let facts = self.world.facts();
         let hangs = |(namespace, name, claim): (_, _, &Value)| {
@@ -127,7 +128,8 @@ impl Stage {
         }
     }
 
-    /// The promise that is broken where the operator goes round and round: under a fault that lasts another one.
+    /// The promise that is broken where the operator goes round and round: under a fault that lasts
+    /// another one.
     pub(super) fn unbounded(&self) -> Promise {
         if self.has_lasting() { Promise::E2 } else { Promise::L4 }
     }
@@ -153,7 +155,8 @@ impl Stage {
     pub(super) async fn until(&self, patience: Duration, holds: impl Fn(&Facts) -> bool) -> Result<(), NeverCame> {
         let deadline = Instant::now() + patience;
         while !holds(&self.world.facts()) {
-            // What is due at a time of day comes later by as much as the clock was set back meanwhile.
+            // What is due at a time of day comes later by as much as the clock was set back
+            // meanwhile.
             let behind: Duration = self.world.effects.fired().into_iter().map(others::is_behind).sum();
             if Instant::now() > deadline + behind {
                 return Err(NeverCame);
@@ -163,7 +166,8 @@ impl Stage {
         Ok(())
     }
 
-    /// Lets time pass, while the cluster's own controllers run: every few seconds, in weeks every few minutes.
+    /// Lets time pass, while the cluster's own controllers run: every few seconds, in weeks every
+    /// few minutes.
     pub(super) async fn pass(&self, time: Duration) {
         let end = Instant::now() + time;
         let glance = GLANCE.max(time / 2_000);
@@ -181,7 +185,8 @@ impl Stage {
         }
     }
 
-    /// A user's patch. That the object is gone meanwhile, or that the API server refuses it, is the user's problem.
+    /// A user's patch. That the object is gone meanwhile, or that the API server refuses it, is the
+    /// user's problem.
     async fn patch(&self, target: Target, patch: &Value) {
         let answer = self.api(target).patch(target.name, &PatchParams::default(), &Patch::Merge(patch)).await;
         if let Err(error) = answer {
@@ -210,12 +215,14 @@ impl Stage {
         }
     }
 
-    /// What a restore from a backup makes of an object: the same, but for its UID, its status and its finalizers.
+    /// What a restore from a backup makes of an object: the same, but for its UID, its status and
+    /// its finalizers.
     fn restore(&self, target: Target) {
         self.world.cluster.recreate(plural(target.kind), target.namespace, target.name);
     }
 
-    /// Leaves of the internal Secrets what an older version would have written: nothing that can be derived.
+    /// Leaves of the internal Secrets what an older version would have written: nothing that can be
+    /// derived.
     fn age(&self) {
         for (namespace, name, secret) in self.world.facts().all("secrets") {
             let internal = label(secret, wire::ROLE).is_some_and(|role| role != Role::ConsumerSecret.as_str());
@@ -282,8 +289,8 @@ impl Stage {
         self.world.spawn(tenant.work(seed));
     }
 
-    /// Puts an object with the key of each bound claim, reads it back and finds it in a list, through the gateway: whom it
-    /// doesn't work for, and why.
+    /// Puts an object with the key of each bound claim, reads it back and finds it in a list,
+    /// through the gateway: whom it doesn't work for, and why.
     pub(super) async fn probe(&self, facts: &Facts) -> Vec<String> {
         let mut failed = Vec::new();
         for (namespace, name, _) in facts.all("bucketclaims").filter(|(space, name, _)| facts.is_bound(space, name)) {
@@ -323,7 +330,8 @@ impl Stage {
         }
     }
 
-    /// A third party touches every claim, which changes nothing and has the operator look at all of them again.
+    /// A third party touches every claim, which changes nothing and has the operator look at all of
+    /// them again.
     pub(super) fn touch_claims(&self, facts: &Facts, touch: u32) {
         for (namespace, name, _) in facts.all("bucketclaims") {
             self.world.cluster.change("bucketclaims", namespace, name, |claim| {

@@ -8,7 +8,8 @@ use serde_json::Value;
 use super::scenario::{Target, TargetKind};
 use crate::world;
 
-/// `a user applies Namespace team-a, BucketClaim team-a/photos {…}`: of claims what is wished for, of others the name.
+/// `a user applies Namespace team-a, BucketClaim team-a/photos {…}`: of claims what is wished for,
+/// of others the name.
 pub(super) fn applied(yaml: &str) -> String {
     // Thousands of schedules apply the same.
     static TOLD: Mutex<BTreeMap<String, String>> = Mutex::new(BTreeMap::new());

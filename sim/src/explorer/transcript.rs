@@ -1,7 +1,9 @@
-//! The transcript of a run: all that its schedule decides, line by line, in a form that two equal runs share.
+//! The transcript of a run: all that its schedule decides, line by line, in a form that two equal
+//! runs share.
 //!
-//! Among the calls of the trace stand the events of the history with all that is in them; then how all stood in the end, and
-//! what was broken. Left out is what kube's recorder takes from the machine's own clock: names and dates of Events.
+//! Among the calls of the trace stand the events of the history with all that is in them; then how
+//! all stood in the end, and what was broken. Left out is what kube's recorder takes from the
+//! machine's own clock: names and dates of Events.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -30,8 +32,8 @@ impl Outcome {
         Transcript(self)
     }
 
-    /// Hash of the transcript: the same for the same schedule, always. Made only where it is asked for: it adds a seventh
-    /// to the time of an average schedule.
+    /// Hash of the transcript: the same for the same schedule, always. Made only where it is asked
+    /// for: it adds a seventh to the time of an average schedule.
     pub fn hash(&self) -> String {
         hex::encode(Sha256::digest(self.transcript().to_string()))
     }

@@ -76,7 +76,8 @@ impl Front {
         }
     }
 
-    /// The backend of this process that a request goes to. From here on the tenant's credentials are of no use.
+    /// The backend of this process that a request goes to. From here on the tenant's credentials
+    /// are of no use.
     fn backend<I>(&self, request: &mut S3Request<I>) -> S3Result<Arc<dyn S3>> {
         let Route(name) = request.extensions.remove::<Route>().ok_or_else(denied)?;
         request.credentials = None;

@@ -6,8 +6,8 @@ use std::time::Duration;
 use futures::{Stream, StreamExt};
 use tokio::time::{Instant, sleep_until};
 
-/// Passes on what comes from a stream, each item so long after it came as `lag` says at that time, in order. Without a lag
-/// at once. Ends where the source does.
+/// Passes on what comes from a stream, each item so long after it came as `lag` says at that time,
+/// in order. Without a lag at once. Ends where the source does.
 pub(super) fn late<T>(source: impl Stream<Item = T>, lag: impl Fn() -> Duration) -> impl Stream<Item = T> {
     let source = Box::pin(source);
     futures::stream::unfold((source, VecDeque::new(), lag), |(mut source, mut waiting, lag)| async move {

@@ -1,8 +1,9 @@
 //! The S3 front that tenants talk to: checks virtual credentials and passes requests on.
 //!
-//! It reads the internal Secrets of the operator namespace through two watches (spec §2) and
-//! knows nothing else of Kubernetes, nothing of the operator but the wire contract, and nothing of a simulation: the
-//! backends are any implementation of [`S3`], or stores that are reached over HTTP ([`Remote`]).
+//! It reads the internal Secrets of the operator namespace through two watches (spec §2) and knows
+//! nothing else of Kubernetes, nothing of the operator but the wire contract, and nothing of a
+//! simulation: the backends are any implementation of [`S3`], or stores that are reached over HTTP
+//! ([`Remote`]).
 //!
 //! # Rules
 //! - A signed request needs a credential that counts ([`Credential`]) and whose `expires-at` has
@@ -104,7 +105,8 @@ impl Gateway {
         Self::before(client, operator_namespace, clock, Behind::Here(backends))
     }
 
-    /// A gateway before stores that are reached over HTTP; apart from that as [`Gateway::new`] makes it.
+    /// A gateway before stores that are reached over HTTP; apart from that as [`Gateway::new`]
+    /// makes it.
     #[must_use]
     pub fn before_stores(
         client: Client,
@@ -136,7 +138,8 @@ impl Gateway {
         GatewayService(builder.build())
     }
 
-    /// What would be done with a request signed by this pair of keys; `None` where nobody with such a pair is known.
+    /// What would be done with a request signed by this pair of keys; `None` where nobody with such
+    /// a pair is known.
     #[must_use]
     pub fn verdict(&self, id: &str, secret: &str, operation: Operation, bucket: &str) -> Option<Verdict> {
         let now = (self.shared.clock)();
@@ -176,8 +179,8 @@ impl Gateway {
     fn watch(&self, role: &str) -> impl Stream<Item = watcher::Result<watcher::Event<Secret>>> + use<> {
         let usual = watcher::Config::default().labels(&format!("{ROLE_LABEL}={role}"));
         let config = match self.shared.behind {
-            // No connection can die unheard within a process: as long a watch as the server gives, without bookmarks. In days of
-            // virtual time there is hardly anything else to do.
+            // No connection can die unheard within a process: as long a watch as the server gives,
+            // without bookmarks. In days of virtual time there is hardly anything else to do.
             Behind::Here(_) => usual.timeout(0).disable_bookmarks(),
             Behind::Remote(_) => usual,
         };

@@ -1,7 +1,8 @@
-//! Stores that are reached over HTTP: a tenant's request goes on as it is, signed anew with the store's own keys.
+//! Stores that are reached over HTTP: a tenant's request goes on as it is, signed anew with the
+//! store's own keys.
 //!
-//! The same rules hold as before backends of the same process. What the protocol knows and the gateway doesn't (headers,
-//! kinds of checksums, answers) passes through untouched.
+//! The same rules hold as before backends of the same process. What the protocol knows and the
+//! gateway doesn't (headers, kinds of checksums, answers) passes through untouched.
 
 use std::fmt;
 use std::time::SystemTime;
@@ -27,8 +28,8 @@ use super::decide::{Operation, Verdict};
 use super::front::{Front, Route, configures, denied, deny_old_versions};
 use crate::effects::S3Call;
 
-/// What a tenant's signature consists of, besides `Authorization`, and what speaks of a body as it was before the
-/// gateway took it out of its chunks.
+/// What a tenant's signature consists of, besides `Authorization`, and what speaks of a body as it
+/// was before the gateway took it out of its chunks.
 const OF_SIGNATURE: [&str; 8] = [
     "x-amz-date",
     "x-amz-content-sha256",
@@ -133,7 +134,8 @@ impl Remote {
             .settings(settings)
             .build()?
             .into();
-        // Only the headers that S3 wants signed: what stands in the others is nobody's business on the way.
+        // Only the headers that S3 wants signed: what stands in the others is nobody's business on
+        // the way.
         let wanted = |name: &HeaderName| *name == header::HOST || name.as_str().starts_with("x-amz-");
         let headers = request.headers().iter().filter(|(name, _)| wanted(name));
         let headers: Result<Vec<_>, _> = headers.map(|(name, value)| Ok((name.as_str(), value.to_str()?))).collect();

@@ -45,7 +45,8 @@ impl Chronicle {
         self.book().before.insert(effect, before);
     }
 
-    /// A call at a store is over; what stands in `called.before` is replaced by what was seen when it arrived.
+    /// A call at a store is over; what stands in `called.before` is replaced by what was seen when
+    /// it arrived.
     pub(crate) fn called(&self, effect: u64, mut called: Called) {
         called.before = self.book().before.remove(&effect).flatten();
         self.push(Some(effect), What::Called(called));

@@ -1,6 +1,8 @@
-//! History: everything that happened in a world that can be told from outside of the operator, in order.
+//! History: everything that happened in a world that can be told from outside of the operator, in
+//! order.
 //!
-//! Plain data. [`Chronicle`] gathers it while a world runs; oracles judge it afterwards, and a timeline draws it.
+//! Plain data. [`Chronicle`] gathers it while a world runs; oracles judge it afterwards, and a
+//! timeline draws it.
 
 mod chronicle;
 pub mod facts;
@@ -65,7 +67,8 @@ pub enum What {
         /// Which, counted from 1.
         instance: u32,
     },
-    /// From here on nothing happens but what the operator does of itself: faults have stopped, people rest.
+    /// From here on nothing happens but what the operator does of itself: faults have stopped,
+    /// people rest.
     Quiet,
     /// From here on the operator has nothing to do either (Q in the oracles).
     AtRest,
@@ -105,7 +108,8 @@ pub struct Used {
     pub allowed: bool,
 }
 
-/// An attempt to do at the gateway what a key is not for: on another bucket, or with a bucket itself.
+/// An attempt to do at the gateway what a key is not for: on another bucket, or with a bucket
+/// itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tried {
     /// The key's id.

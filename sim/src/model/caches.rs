@@ -6,7 +6,8 @@ use super::state::{Cell, Memory, Pass, State};
 use super::world::{DEADLINE, Lag, World};
 
 impl World {
-    /// The claim of a name, as the operator's cache has it: the later of what was seen and what it wrote itself.
+    /// The claim of a name, as the operator's cache has it: the later of what was seen and what it
+    /// wrote itself.
     pub(super) fn cached_claim(&self, state: &State, operator: usize, slot: usize) -> Option<u32> {
         if !self.lags(Lag::Claims) {
             return state.claims[slot];

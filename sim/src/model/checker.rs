@@ -126,7 +126,8 @@ impl World {
         actions.extend(suspects.map(|uid| Action::Sweep { operator, uid }));
     }
 
-    /// The next moment at which something is due: a key's end, a rotation that waits, a call that can't happen any more.
+    /// The next moment at which something is due: a key's end, a rotation that waits, a call that
+    /// can't happen any more.
     pub(super) fn next_due(&self, state: &State) -> Option<u32> {
         let mut due: Vec<u32> = Vec::new();
         let claims = || state.claims.iter().flatten().map(|number| self.talks.objects.claim_facts(*number));
@@ -352,7 +353,8 @@ impl Model for World {
 }
 
 impl World {
-    /// Whether no promise was broken, or one before: the first is the one that is told, by the shortest way to it.
+    /// Whether no promise was broken, or one before: the first is the one that is told, by the
+    /// shortest way to it.
     fn is_safe(&self, state: &State) -> bool {
         state.broken.is_none() || self.found.swap(true, Ordering::Relaxed)
     }

@@ -1,8 +1,9 @@
 //! The pure planner, model-checked.
 //!
-//! The production planner (`stowage_operator::plan`, its [`Sweep`](stowage_operator::plan::orphans::Sweep) included) is
-//! put into an abstract world that executes its steps: a handful of claims, Secrets, buckets, caches, one or two
-//! operators with passes under way. [`stateright`] goes through every state that such a world can come into: what
+//! The production planner (`stowage_operator::plan`, its
+//! [`Sweep`](stowage_operator::plan::orphans::Sweep) included) is put into an abstract world that
+//! executes its steps: a handful of claims, Secrets, buckets, caches, one or two operators with
+//! passes under way. [`stateright`] goes through every state that such a world can come into: what
 //! everybody does falls between any two steps of a pass. See `docs/guide/model.md`.
 //!
 //! | file | what |

@@ -1,7 +1,8 @@
-//! The objects of the abstract world: what they say, in a few bytes, and the real objects that the planner is shown.
+//! The objects of the abstract world: what they say, in a few bytes, and the real objects that the
+//! planner is shown.
 //!
-//! A resourceVersion is the number of the object: it tells what the object says, and the planner knows nothing more of
-//! one than whether it is the same.
+//! A resourceVersion is the number of the object: it tells what the object says, and the planner
+//! knows nothing more of one than whether it is the same.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

@@ -158,7 +158,8 @@ impl World {
         }
     }
 
-    /// A record that goes with a pass that read `Retain` decides: the bucket stays, whatever is edited after that.
+    /// A record that goes with a pass that read `Retain` decides: the bucket stays, whatever is
+    /// edited after that.
     fn note_retention(&self, state: &mut State, plan: u32, pass: Pass) {
         let retains = self.talks.view(pass.view).claim().deletion == Deletion::Retain;
         if let Call::Delete(secret) = self.talks.planned(plan).call
@@ -187,8 +188,8 @@ impl World {
             return Some(Promise::I1);
         }
         if bucket.present && bucket.maker != Some(uid) {
-            // What looks like ours and isn't: a stranger acted between the look and the call, tagged it so, or made an
-            // empty one after we saw absence (spec §3.2).
+            // What looks like ours and isn't: a stranger acted between the look and the call,
+            // tagged it so, or made an empty one after we saw absence (spec §3.2).
             if bucket.born != pass.born || unfinished || state.ghost.intruded || self.recipe.operators > 1 {
                 self.limits.fetch_add(1, Ordering::Relaxed);
             } else {
@@ -272,7 +273,8 @@ impl World {
         }
     }
 
-    /// I1, for a call that nobody waits for any more: within its deadline it must not hit the name's next holder.
+    /// I1, for a call that nobody waits for any more: within its deadline it must not hit the
+    /// name's next holder.
     pub(super) fn object_to_late(&self, state: &mut State, late: Late) {
         if let Call::DeleteBucket(place) | Call::Purge(place, _) = self.talks.planned(late.plan).call {
             let bucket = &state.buckets[place.bucket];
@@ -296,7 +298,8 @@ impl World {
                     if lives || self.recipe.operators == 1 {
                         self.break_promise(state, Promise::I10);
                     } else {
-                        // An old pass of a second operator, over a claim that the other saw out: it is swept.
+                        // An old pass of a second operator, over a claim that the other saw out: it
+                        // is swept.
                         self.limits.fetch_add(1, Ordering::Relaxed);
                     }
                 }

@@ -1,4 +1,5 @@
-//! What everybody else does: users, admins, third parties with their hands in our Secrets, strangers at the store.
+//! What everybody else does: users, admins, third parties with their hands in our Secrets,
+//! strangers at the store.
 
 use k8s_openapi::ByteString;
 use k8s_openapi::api::core::v1::Secret;
@@ -158,7 +159,8 @@ impl World {
         state.secrets.put(name, Cell::Live(number));
     }
 
-    /// Secrets that the garbage collector may take: their controller is gone, or their namespace goes.
+    /// Secrets that the garbage collector may take: their controller is gone, or their namespace
+    /// goes.
     pub(super) fn garbage<'a>(&'a self, state: &'a State) -> impl Iterator<Item = u32> + 'a {
         state.secrets.all().filter(move |number| {
             let facts = self.talks.objects.secret_of(*number);

@@ -1,8 +1,9 @@
 //! Nothing goes wrong any more: does everything come to rest, and to the right end?
 //!
-//! From every state that is reached the world is let run on without faults: calls under way land, watches catch up,
-//! passes go to their end, and are begun again until none changes anything. That path is one, not all; but as each state
-//! on every path is asked, a planner that can be brought into a state that it does not come out of is found.
+//! From every state that is reached the world is let run on without faults: calls under way land,
+//! watches catch up, passes go to their end, and are begun again until none changes anything. That
+//! path is one, not all; but as each state on every path is asked, a planner that can be brought
+//! into a state that it does not come out of is found.
 
 use stowage_operator::api::Claim;
 
@@ -37,7 +38,8 @@ impl World {
         state
     }
 
-    /// Lets the world run on without faults. Returns where it comes to rest, and what is wrong with that.
+    /// Lets the world run on without faults. Returns where it comes to rest, and what is wrong with
+    /// that.
     pub(super) fn come_to_rest(&self, state: &State) -> (State, Trouble) {
         let mut state = state.clone();
         let mut trail = Vec::new();
@@ -283,7 +285,8 @@ impl World {
         for (uid, policy) in Uid::all().zip(state.ghost.released) {
             let ours = |bucket: &super::state::Bucket| {
                 let tagged = self.talks.objects.tags_of(bucket.tags).uid == Some(uid);
-                // Of a claim that was never bound, one that holds something was not proved its own: tags may come late.
+                // Of a claim that was never bound, one that holds something was not proved its own:
+                // tags may come late.
                 let bound = state.ghost.minted[uid.0 as usize] != 0;
                 let unfinished = bucket.maker == Some(uid) && bucket.tags == UNTAGGED;
                 bucket.present && (tagged || unfinished) && (bucket.objects == 0 || (bound && tagged))

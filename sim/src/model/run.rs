@@ -21,11 +21,13 @@ pub struct Options {
     pub worlds: Vec<String>,
     /// Threads; `None` = one for each core.
     pub jobs: Option<NonZeroUsize>,
-    /// When to stop, for all worlds together: each has its share of what the ones before it have left.
+    /// When to stop, for all worlds together: each has its share of what the ones before it have
+    /// left.
     pub time_limit: Option<Duration>,
     /// Most states of each world.
     pub max_states: Option<usize>,
-    /// Set where somebody asks for the end: the world that is explored is cut short, and none is begun after it.
+    /// Set where somebody asks for the end: the world that is explored is cut short, and none is
+    /// begun after it.
     pub asked: Arc<AtomicBool>,
 }
 

@@ -1,5 +1,5 @@
-//! What is made once and then known by a number: so that a state is a few small integers, and the planner is asked
-//! once about what it was asked about before.
+//! What is made once and then known by a number: so that a state is a few small integers, and the
+//! planner is asked once about what it was asked about before.
 
 use std::collections::HashMap;
 use std::hash::Hash;

@@ -1,5 +1,6 @@
-//! The conversations with the planner. Each thing that a pass can know is a number, and so is each step that the planner
-//! names: it is asked once for each (view, time) that comes up, however many states of the world that is true in.
+//! The conversations with the planner. Each thing that a pass can know is a number, and so is each
+//! step that the planner names: it is asked once for each (view, time) that comes up, however many
+//! states of the world that is true in.
 
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
@@ -63,7 +64,8 @@ impl Talks {
         self.views.len()
     }
 
-    /// The view of a pass that begins, as the operator's `Observer::begin` and `Looks::recall` make it.
+    /// The view of a pass that begins, as the operator's `Observer::begin` and `Looks::recall` make
+    /// it.
     pub(super) fn begin(&self, beginning: Beginning) -> u32 {
         self.begun.get(beginning, |beginning| {
             let claim = self.objects.claim_of(beginning.claim).clone();

@@ -1,5 +1,5 @@
-//! How the abstract world answers questions and carries out effects: the API server's and the store's rules, in as few
-//! words as they can be said.
+//! How the abstract world answers questions and carries out effects: the API server's and the
+//! store's rules, in as few words as they can be said.
 
 use stowage_operator::plan::Checked;
 
@@ -140,7 +140,8 @@ impl World {
         }
     }
 
-    /// Carries out an effect. The process that hears the answer is told; a call that comes late has none.
+    /// Carries out an effect. The process that hears the answer is told; a call that comes late has
+    /// none.
     pub(super) fn carry_out(&self, state: &mut State, operator: Option<usize>, plan: u32, uid: Uid) -> Reply {
         match &self.talks.planned(plan).call {
             Call::Finalizer(claim, present) => self.write_claim(state, operator, *claim, |facts| {

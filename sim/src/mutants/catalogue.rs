@@ -28,7 +28,8 @@ pub struct Mutant {
 }
 
 impl Mutant {
-    /// Reads a patch: lines of `Key: value`, an empty one, the diff. `name` is the name of its file.
+    /// Reads a patch: lines of `Key: value`, an empty one, the diff. `name` is the name of its
+    /// file.
     ///
     /// # Errors
     /// What is wrong with it.

@@ -10,7 +10,8 @@ use serde::de::DeserializeOwned;
 
 use super::process::{self, Done};
 
-/// Beyond its own limit, how long an exploration may take to end: the schedule under way, the shrinking.
+/// Beyond its own limit, how long an exploration may take to end: the schedule under way, the
+/// shrinking.
 const GRACE: Duration = Duration::from_secs(120);
 
 /// How an exploration is run.
@@ -34,7 +35,8 @@ pub struct Kill {
     /// The line of the smallest plan that breaks the promise too, where one was found.
     #[serde(default)]
     pub shrunk: Option<String>,
-    /// All promises that the mutant breaks under the smallest line, each once, in the order in which they were found broken.
+    /// All promises that the mutant breaks under the smallest line, each once, in the order in
+    /// which they were found broken.
     #[serde(skip)]
     pub promises: Vec<String>,
     /// Whether every fault of the line met a call of the unmutated operator too.
@@ -71,7 +73,8 @@ pub(super) fn explore(binary: &Path, scenarios: &[String], limits: &Limits) -> R
     told(&done, "exploration")
 }
 
-/// A `stowage-sim` that does what its arguments say: what the environment asks of this process is not asked of it.
+/// A `stowage-sim` that does what its arguments say: what the environment asks of this process is
+/// not asked of it.
 fn program(binary: &Path) -> Command {
     let mut command = Command::new(binary);
     forget(&mut command, std::env::vars_os().map(|(name, _)| name));

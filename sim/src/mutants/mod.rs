@@ -1,10 +1,11 @@
 //! Seeded bugs, and whether the exploration finds them (spec §5, `stowage-sim mutants`).
 //!
-//! Each mutant is a patch in `sim/mutants/`: a header that says what is wrong and where such a thing was seen, and a
-//! unified diff of the operator's sources. One at a time is applied to a scratch copy of the workspace, built there, and
-//! explored by its own `stowage-sim explore`: first in the scenarios that its header names, then in all. The line that
-//! kills it is replayed by the unmutated build, which must keep every promise under it. A mutant that survives is a
-//! missing oracle or scenario.
+//! Each mutant is a patch in `sim/mutants/`: a header that says what is wrong and where such a
+//! thing was seen, and a unified diff of the operator's sources. One at a time is applied to a
+//! scratch copy of the workspace, built there, and explored by its own `stowage-sim explore`: first
+//! in the scenarios that its header names, then in all. The line that kills it is replayed by the
+//! unmutated build, which must keep every promise under it. A mutant that survives is a missing
+//! oracle or scenario.
 
 mod catalogue;
 mod explore;

@@ -24,7 +24,8 @@ pub fn catalogue(mutants: &[Mutant]) -> Value {
     json!({ "mutants": mutants.iter().map(mutant).collect::<Vec<Value>>() })
 }
 
-/// The document of `-o json` (spec §5): of each mutant `name`, `killed`, `fault`, `seconds`, and more.
+/// The document of `-o json` (spec §5): of each mutant `name`, `killed`, `fault`, `seconds`, and
+/// more.
 pub fn document(report: &Report) -> Value {
     let mutant = |outcome: &Outcome| {
         let (kill, problem) = match &outcome.verdict {
@@ -100,15 +101,17 @@ pub(super) fn summary(report: &Report) -> String {
     format!("{killed} of {total} mutants killed{median}{alive}")
 }
 
-/// What is wrong with it, in one sentence: mutants that live, or that die by no promise that they were made for; and, where
-/// `all` were tried, promises that none breaks. Each may be an oracle that has gone blind.
+/// What is wrong with it, in one sentence: mutants that live, or that die by no promise that they
+/// were made for; and, where `all` were tried, promises that none breaks. Each may be an oracle
+/// that has gone blind.
 pub fn trouble(report: &Report, all: bool) -> Option<String> {
     let is_fine =
         report.alive().next().is_none() && report.mistaken().next().is_none() && (!all || report.unbroken().is_empty());
     (!is_fine).then(|| [summary(report)].into_iter().chain(notes(report)).collect::<Vec<_>>().join("; "))
 }
 
-/// What the oracles have to do with it: which promises no mutant broke, and which mutants break none that they were made for.
+/// What the oracles have to do with it: which promises no mutant broke, and which mutants break
+/// none that they were made for.
 fn notes(report: &Report) -> Vec<String> {
     let unbroken = report.unbroken();
     let mistaken: Vec<_> = report.mistaken().map(|outcome| outcome.mutant.name.as_str()).collect();

@@ -71,7 +71,8 @@ impl Report {
         Promise::ALL.into_iter().map(Promise::name).filter(|name| !broken.contains(name)).collect()
     }
 
-    /// Those that break none of the promises that their headers name, under the line that killed them.
+    /// Those that break none of the promises that their headers name, under the line that killed
+    /// them.
     pub fn mistaken(&self) -> impl Iterator<Item = &Outcome> {
         let breaks = |outcome: &Outcome, kill: &Kill| {
             outcome.mutant.promises.iter().any(|promise| kill.promises.iter().any(|name| name == promise.name()))

@@ -15,8 +15,8 @@ const PATIENCE: Duration = Duration::from_secs(3600);
 /// Cargo's mark on folders that hold what can be made again.
 const CACHE_MARK: &str = "CACHEDIR.TAG";
 
-/// The copy, and the target folder that all its builds share, so that only the operator and what depends on it is built
-/// for each mutant. Nobody else uses it meanwhile.
+/// The copy, and the target folder that all its builds share, so that only the operator and what
+/// depends on it is built for each mutant. Nobody else uses it meanwhile.
 pub(super) struct Scratch {
     tree: PathBuf,
     target: PathBuf,
@@ -24,8 +24,8 @@ pub(super) struct Scratch {
 }
 
 impl Scratch {
-    /// Makes the copy at `place` the same as the workspace; what is the same already is not touched, so that cargo
-    /// builds no more than it must.
+    /// Makes the copy at `place` the same as the workspace; what is the same already is not
+    /// touched, so that cargo builds no more than it must.
     pub(super) fn prepare(workspace: &Path, place: &Path) -> Result<Self, String> {
         let (tree, target) = (place.join("tree"), place.join("target"));
         let unusable = |error: io::Error| format!("can't copy the workspace to {}: {error}", place.display());
@@ -42,8 +42,8 @@ impl Scratch {
         Ok(Self { tree, target, _lock: lock })
     }
 
-    /// Builds `stowage-sim` with these files in place of the workspace's own, which are put back before it returns.
-    /// The binary, and how long that took.
+    /// Builds `stowage-sim` with these files in place of the workspace's own, which are put back
+    /// before it returns. The binary, and how long that took.
     pub(super) fn build(&self, files: &BTreeMap<String, String>) -> Result<(PathBuf, Duration), String> {
         let began = Instant::now();
         let mut originals = BTreeMap::new();
@@ -61,8 +61,8 @@ impl Scratch {
         Ok((self.target.join("debug").join("stowage-sim"), began.elapsed()))
     }
 
-    /// The whole workspace is named, because cargo picks features by what is asked for. The dev profile, without line
-    /// numbers: an optimised build takes longer than it saves.
+    /// The whole workspace is named, because cargo picks features by what is asked for. The dev
+    /// profile, without line numbers: an optimised build takes longer than it saves.
     fn cargo(&self) -> Result<(), String> {
         let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
         let mut command = Command::new(cargo);
@@ -87,7 +87,8 @@ impl Scratch {
     }
 }
 
-/// Makes `to` the same as `from`: hidden files, and folders that hold what can be made again, are left out.
+/// Makes `to` the same as `from`: hidden files, and folders that hold what can be made again, are
+/// left out.
 fn copy(from: &Path, to: &Path) -> io::Result<()> {
     let mut kept = BTreeSet::new();
     for entry in fs::read_dir(from)? {

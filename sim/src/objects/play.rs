@@ -1,4 +1,5 @@
-//! Plays cases through a client. Requests are raw, so that invalid objects can be sent and headers read.
+//! Plays cases through a client. Requests are raw, so that invalid objects can be sent and headers
+//! read.
 
 use http::{Request as HttpRequest, header};
 use k8s_openapi::api::core::v1::Namespace;
@@ -20,7 +21,8 @@ pub struct Outcome {
     pub result: Result<(), Mismatch>,
 }
 
-/// Plays the cases in a namespace made for it and deleted afterwards. The cluster must serve both kinds.
+/// Plays the cases in a namespace made for it and deleted afterwards. The cluster must serve both
+/// kinds.
 ///
 /// # Errors
 /// When the namespace can't be made or deleted.
@@ -34,8 +36,8 @@ pub async fn run(client: &kube::Client, rules: Rules, cases: &[Case]) -> kube::R
     Ok(outcomes)
 }
 
-/// Plays the cases in this namespace. S3Backends get its name as the beginning of theirs. Every object is removed
-/// again before the next case; only an interrupted call leaves one behind.
+/// Plays the cases in this namespace. S3Backends get its name as the beginning of theirs. Every
+/// object is removed again before the next case; only an interrupted call leaves one behind.
 pub async fn play(client: &kube::Client, rules: Rules, namespace: &str, cases: &[Case]) -> Vec<Outcome> {
     let mut outcomes = Vec::with_capacity(cases.len());
     for (index, case) in cases.iter().enumerate() {

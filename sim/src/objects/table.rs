@@ -22,7 +22,8 @@ impl Kind {
     }
 }
 
-/// The `fieldValidation` parameter of a case's requests: what becomes of fields that the schema doesn't know.
+/// The `fieldValidation` parameter of a case's requests: what becomes of fields that the schema
+/// doesn't know.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 pub enum FieldValidation {
     /// The request is refused.

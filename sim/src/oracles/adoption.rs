@@ -1,5 +1,5 @@
-//! What is taken over may be taken over (I4): by the backend's adoption policy and by whom the bucket's tags name, as the
-//! last look at it showed (spec §3.2).
+//! What is taken over may be taken over (I4): by the backend's adoption policy and by whom the
+//! bucket's tags name, as the last look at it showed (spec §3.2).
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -21,7 +21,8 @@ use crate::effects::{Call, Fault, Line, S3Fault};
 pub(super) struct Adoption<'a> {
     /// The policies that each backend ever had, by name: a cache may be behind.
     policies: BTreeMap<&'a str, BTreeSet<&'a str>>,
-    /// What tells this installation's buckets from another's: UIDs of the namespace kube-system, the latest last.
+    /// What tells this installation's buckets from another's: UIDs of the namespace kube-system,
+    /// the latest last.
     installations: Vec<&'a str>,
 }
 
@@ -60,8 +61,8 @@ impl<'a> Adoption<'a> {
             Seen::Secret(place, Some(Secret::Record(new))) if step.by_operator() && new.adopted => {
                 let was_ours = matches!(state.secrets.get(place).map(|held| &held.secret),
                     Some(Secret::Record(old)) if old.uid == new.uid && !old.adopted);
-                // A bucket that the claim had is left so when it moves, or comes back to it; a record that is made again
-                // for one that was deleted by hand says so to be safe.
+                // A bucket that the claim had is left so when it moves, or comes back to it; a
+                // record that is made again for one that was deleted by hand says so to be safe.
                 if was_ours && !holders.ever_opened(&new.uid, &new.bucket) {
                     self.judge(state, step, new, buckets, found);
                 }
@@ -129,7 +130,8 @@ impl<'a> Adoption<'a> {
         }
     }
 
-    /// An operator that the API server tells of the past may take itself for one of the cluster as it was.
+    /// An operator that the API server tells of the past may take itself for one of the cluster as
+    /// it was.
     fn is_this_installation(&self, state: &State<'a>, tag: &str) -> bool {
         let known = if reads_the_past(state) { 0 } else { self.installations.len().saturating_sub(1) };
         let named = |uid: &&str| wire::tag_value(uid) == tag;
@@ -141,8 +143,8 @@ fn uid_of(object: &Value) -> Option<&str> {
     object["metadata"]["uid"].as_str()
 }
 
-/// What the last look showed of a record's bucket, by the operator whose step it is. Where the store showed its past, and there is no
-/// such bucket any more, no tags are known.
+/// What the last look showed of a record's bucket, by the operator whose step it is. Where the
+/// store showed its past, and there is no such bucket any more, no tags are known.
 fn shown(state: &State<'_>, step: &Step<'_>, record: &Record, buckets: &Buckets) -> Option<Shown> {
     let Hand::Operator(number) = step.hand else { return None };
     let is_past = |line: &Line| line.fault == Some(Fault::S3(S3Fault::StaleRead));

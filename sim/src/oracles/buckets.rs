@@ -1,4 +1,5 @@
-//! Nothing is destroyed that isn't ours (I1): calls at buckets, judged by the records and by who made which bucket.
+//! Nothing is destroyed that isn't ours (I1): calls at buckets, judged by the records and by who
+//! made which bucket.
 
 use std::collections::BTreeMap;
 
@@ -81,8 +82,8 @@ impl Buckets {
         (made.created == snapshot.created).then_some(made.uid.as_str())
     }
 
-    /// UID of the claim that the last bucket of a name was made for, empty where none held it; none if the operator never
-    /// made one.
+    /// UID of the claim that the last bucket of a name was made for, empty where none held it; none
+    /// if the operator never made one.
     pub(super) fn last_made_for(&self, host: &str, bucket: &str) -> Option<&str> {
         self.made.get(&(host.to_owned(), bucket.to_owned())).map(|made| made.uid.as_str())
     }
@@ -129,15 +130,17 @@ impl Buckets {
         }
     }
 
-    /// The record of a bucket that somebody deleted by hand. Its claim's pass may know it all the same.
+    /// The record of a bucket that somebody deleted by hand. Its claim's pass may know it all the
+    /// same.
     fn lost_record(&self, state: &State<'_>, bucket: &str) -> Option<&Record> {
         let (record, _) = self.past.get(bucket)?.last().filter(|(_, hand)| *hand == Hand::Other)?;
         let life = state.lives.get(record.uid.as_str())?;
         (life.claim.is_deleting() || life.gone.is_some()).then_some(record)
     }
 
-    /// The claim that a destroying call was decided for, where another operator let that one go since: this one stood still
-    /// with the call, or within the slice that it is of. And what the call goes by.
+    /// The claim that a destroying call was decided for, where another operator let that one go
+    /// since: this one stood still with the call, or within the slice that it is of. And what the
+    /// call goes by.
     fn let_go_meanwhile<'s, 'a>(
         &'s self,
         state: &'s State<'a>,
@@ -189,12 +192,14 @@ impl Buckets {
             if state.alone {
                 found.broken(Promise::I1, step, message);
             } else {
-                // Of two operators' calls it isn't always known which came after the deletion began.
+                // Of two operators' calls it isn't always known which came after the deletion
+                // began.
                 found.limit(Promise::I1, step, message);
             }
             return;
         };
-        // A look that no store saw was refused, or is not told of: what the store would have shown is not known.
+        // A look that no store saw was refused, or is not told of: what the store would have shown
+        // is not known.
         let seen = self.looks.get(&look).and_then(Option::as_ref);
         let without_tags = state.line(look).is_some_and(|line| {
             line.answer == Answer::Status(501) || matches!(&line.call, Call::S3(call) if call.operation.is_head())
@@ -219,9 +224,9 @@ impl Buckets {
         }
     }
 
-    /// Tags and settings are put on buckets of our own making. A stranger's that stands in the place of one can't be told
-    /// from it where the store said that it was made just now, or where it is empty and untagged and the record has its
-    /// absence.
+    /// Tags and settings are put on buckets of our own making. A stranger's that stands in the
+    /// place of one can't be told from it where the store said that it was made just now, or where
+    /// it is empty and untagged and the record has its absence.
     fn judge_claiming(
         &self,
         state: &State<'_>,
@@ -239,7 +244,8 @@ impl Buckets {
         let unfinished = record.absence && is_untagged(before) && is_empty(before);
         let excused = match look {
             None => created,
-            // Only a look at the tags shows whose it is; one at the bucket comes after it, and may be of another already.
+            // Only a look at the tags shows whose it is; one at the bucket comes after it, and may
+            // be of another already.
             Some(seen) => created || unfinished || seen != before || self.changed_hands(state, number, called, before),
         };
         if excused && !record.adopted {
@@ -249,7 +255,8 @@ impl Buckets {
         }
     }
 
-    /// Whether the tags of a bucket were others when they were looked at last, or there was none then.
+    /// Whether the tags of a bucket were others when they were looked at last, or there was none
+    /// then.
     fn changed_hands(&self, state: &State<'_>, number: u64, called: &Called, before: &BucketSnapshot) -> bool {
         let is_look_at_tags = |line: &&Line| match &line.call {
             Call::S3(call) => call.bucket == called.bucket && call.operation.name() == "GetBucketTagging",
@@ -259,7 +266,8 @@ impl Buckets {
         look.is_some_and(|seen| seen.as_ref().and_then(|seen| seen.tags.as_ref()) != before.tags.as_ref())
     }
 
-    /// What the last look at the bucket of a call showed, and whether a store said since that it made the bucket.
+    /// What the last look at the bucket of a call showed, and whether a store said since that it
+    /// made the bucket.
     fn last_look(&self, state: &State<'_>, number: u64, called: &Called) -> (Option<&BucketSnapshot>, bool) {
         let mut created = false;
         for line in state.before(number) {

@@ -1,9 +1,9 @@
-//! Ends of runs made comparable (D1): what is drawn at random, or follows from when something happened, is called by
-//! what it is. A UID is that of its object, the first key of a claim is its key #1. Of times only that there is one; of the next
-//! rotation how long after the last it is.
+//! Ends of runs made comparable (D1): what is drawn at random, or follows from when something
+//! happened, is called by what it is. A UID is that of its object, the first key of a claim is its
+//! key #1. Of times only that there is one; of the next rotation how long after the last it is.
 //!
-//! Left out are events, which are best effort (spec §3), definitions, which nobody can change, and versions of objects; of
-//! `managedFields` it is told who manages what part, not which field.
+//! Left out are events, which are best effort (spec §3), definitions, which nobody can change, and
+//! versions of objects; of `managedFields` it is told who manages what part, not which field.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -36,7 +36,8 @@ const MOST_TOLD: usize = 5;
 struct Names {
     /// Text that is replaced wherever it stands.
     texts: Vec<Name>,
-    /// Generations of the keys of a claim, by its UID: their numbers may be skipped, their order tells.
+    /// Generations of the keys of a claim, by its UID: their numbers may be skipped, their order
+    /// tells.
     generations: BTreeMap<String, Vec<u64>>,
 }
 
@@ -72,8 +73,8 @@ pub fn canonical(facts: &Facts) -> Canonical {
 }
 
 impl Canonical {
-    /// What is said here and not there, and the other way round, in the order of what it is about; `None` for equal
-    /// ends.
+    /// What is said here and not there, and the other way round, in the order of what it is about;
+    /// `None` for equal ends.
     pub fn difference(&self, other: &Self) -> Option<String> {
         let (mut told, mut left, mut right) = (Vec::new(), 0, 0);
         while left < self.0.len() || right < other.0.len() {

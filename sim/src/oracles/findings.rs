@@ -27,7 +27,8 @@ impl fmt::Display for Violation {
 pub struct Judgement {
     /// The promises that were broken, in their order, and each in the order of events.
     pub violations: Vec<Violation>,
-    /// Where a promise ended at one of the limits that the contract states (spec §3.2): no violations, but counted.
+    /// Where a promise ended at one of the limits that the contract states (spec §3.2): no
+    /// violations, but counted.
     pub limits: Vec<Violation>,
 }
 

@@ -1,9 +1,11 @@
-//! What a call that destroys goes by: the look at the bucket, and the read of the claim, of its own pass.
+//! What a call that destroys goes by: the look at the bucket, and the read of the claim, of its own
+//! pass.
 //!
-//! What a pass knew is told from the calls before: walking back from a call that destroys, over the calls of the same
-//! life, to the look at the bucket that it goes by. A pass over a claim that is deleted begins with a read of the claim
-//! and reads it once more before it destroys anything (spec §3.4); so two reads with nothing destroyed between them are
-//! where another pass began. For each late answer a pass reads it twice more.
+//! What a pass knew is told from the calls before: walking back from a call that destroys, over the
+//! calls of the same life, to the look at the bucket that it goes by. A pass over a claim that is
+//! deleted begins with a read of the claim and reads it once more before it destroys anything (spec
+//! §3.4); so two reads with nothing destroyed between them are where another pass began. For each
+//! late answer a pass reads it twice more.
 
 use std::collections::BTreeMap;
 
@@ -25,7 +27,8 @@ pub(super) struct Ground {
 }
 
 impl Ground {
-    /// Walks back from a call that destroys something of a claim's bucket. `emptied_by` tells how much each call took out.
+    /// Walks back from a call that destroys something of a claim's bucket. `emptied_by` tells how
+    /// much each call took out.
     pub(super) fn of(
         state: &State<'_>,
         number: u64,
@@ -86,7 +89,8 @@ struct Reads {
     since_slice: usize,
     /// In all, once the earlier slice is met.
     closed: usize,
-    /// Answers that came late among them, the earlier slice's included: each has the claim read twice more.
+    /// Answers that came late among them, the earlier slice's included: each has the claim read
+    /// twice more.
     late: usize,
 }
 

@@ -54,8 +54,8 @@ impl Holders {
         }
     }
 
-    /// The first key of a claim to a bucket that was there: it took that over, or the bucket carries its tags. What its
-    /// tenant can write proves nothing (spec §2).
+    /// The first key of a claim to a bucket that was there: it took that over, or the bucket
+    /// carries its tags. What its tenant can write proves nothing (spec §2).
     fn first_key(&self, state: &State<'_>, step: &Step<'_>, key: &Key<'_>, buckets: &Buckets, found: &mut Findings) {
         let this = (key.uid.clone(), key.bucket.clone());
         let meddled =
@@ -96,7 +96,8 @@ fn key_of_holder(state: &State<'_>, step: &Step<'_>, key: &Key<'_>, found: &mut 
     if !holders().any(|record| record.uid == key.uid) && !meddled(&key.uid) {
         let message = format!("key {} is made for bucket {}, which its claim does not hold", key.id, key.bucket);
         if state.stood_still(step.hand) && !state.alone {
-            // A POST says nothing of what it was decided on: another operator may have let the claim go meanwhile.
+            // A POST says nothing of what it was decided on: another operator may have let the
+            // claim go meanwhile.
             found.limit(Promise::I4, step, message);
         } else {
             found.broken(Promise::I4, step, message);

@@ -10,7 +10,8 @@ use super::views::{Consumer, End, Key, Secret};
 use super::{Promise, views};
 use crate::effects::{Call, KubeVerb, Line};
 
-/// An expired key's Secret stays this long, so that a clock stepping forward doesn't cut it short (spec §3.3).
+/// An expired key's Secret stays this long, so that a clock stepping forward doesn't cut it short
+/// (spec §3.3).
 const GRACE: SignedDuration = SignedDuration::from_secs(60);
 
 /// Most keys of a claim that live at once.
@@ -162,7 +163,8 @@ impl<'a> Keys<'a> {
         }
         let overlap = life.least_overlap;
         let message = format!("key {id}, replaced at {replaced}, is to end at {end}: sooner than {overlap} s after");
-        // By its own clock the operator kept it (I8); no rule of the contract makes up for a clock that is behind.
+        // By its own clock the operator kept it (I8); no rule of the contract makes up for a clock
+        // that is behind.
         if end >= least.checked_sub(state.clocks.most_behind(replaced)).unwrap_or(least) {
             found.limit(Promise::I8, step, message);
         } else {
@@ -241,7 +243,8 @@ impl<'a> Keys<'a> {
             _ => {
                 let message = format!("Secret {place} is given key {id}, which does not work");
                 if state.stood_still(step.hand) || is_decided_on_the_past(state, step, past) {
-                    // A POST says nothing of what it was decided on; the claim that owns the Secret may be gone.
+                    // A POST says nothing of what it was decided on; the claim that owns the Secret
+                    // may be gone.
                     found.limit(Promise::I9, step, message);
                 } else {
                     found.broken(Promise::I9, step, message);
@@ -282,8 +285,9 @@ impl<'a> Keys<'a> {
     }
 }
 
-/// Whether one of two operators stood still right before it made a key, and the other made that key, of a claim that goes by
-/// now, and deleted it meanwhile. A POST says nothing of what it was decided on; what it made is deleted with the claim, or swept.
+/// Whether one of two operators stood still right before it made a key, and the other made that
+/// key, of a claim that goes by now, and deleted it meanwhile. A POST says nothing of what it was
+/// decided on; what it made is deleted with the claim, or swept.
 fn was_made_meanwhile(state: &State<'_>, step: &Step<'_>, past: &Past<'_>) -> bool {
     let later = match (step.hand, past.made) {
         (Hand::Operator(this), Some(made @ Hand::Operator(other))) => this < other && state.are_apart(step.hand, made),
@@ -293,9 +297,9 @@ fn was_made_meanwhile(state: &State<'_>, step: &Step<'_>, past: &Past<'_>) -> bo
     later && goes && !past.meddled && !state.alone && state.stood_still(step.hand)
 }
 
-/// Whether the last that one of two operators did about the claim was to learn of the key that it publishes, and it stood still
-/// then, so that the other could end that key. Nothing ties the two Secrets to each other, and a process can be stopped
-/// between any two calls.
+/// Whether the last that one of two operators did about the claim was to learn of the key that it
+/// publishes, and it stood still then, so that the other could end that key. Nothing ties the two
+/// Secrets to each other, and a process can be stopped between any two calls.
 fn is_decided_on_the_past(state: &State<'_>, step: &Step<'_>, key: &Past<'_>) -> bool {
     let Some(life) = state.lives.get(key.uid.as_str()).filter(|_| !state.alone) else { return false };
     let is_own = |name: &str| name == key.name || state.of(&key.uid).any(|((_, own), _)| *own == name);
@@ -360,8 +364,8 @@ pub(super) fn key_of<'s, 'a>(state: &'s State<'a>, id: &str) -> Option<&'s Key<'
     })
 }
 
-/// Whether one of two operators, which is behind, and the other were at a consumer Secret of a name from before: it is taken
-/// away again.
+/// Whether one of two operators, which is behind, and the other were at a consumer Secret of a name
+/// from before: it is taken away again.
 fn is_behind_a_rename(state: &State<'_>, step: &Step<'_>, life: &Life<'_>, name: &str, other: Hand) -> bool {
     life.claim.secret_name() != name && !state.alone && state.are_apart(step.hand, other)
 }

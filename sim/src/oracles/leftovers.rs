@@ -54,12 +54,14 @@ fn judge_secret(state: &State<'_>, (namespace, name): Place<'_>, held: &Held<'_>
         }
         Secret::Consumer(consumer) => {
             let bound = life.claim.object["status"]["boundSecretName"].as_str();
-            // While its name, or that of its next key, is another's a claim does nothing else, but tell of the Secret that there is.
+            // While its name, or that of its next key, is another's a claim does nothing else, but
+            // tell of the Secret that there is.
             let is_stopped = match life.claim.reason() {
                 Some("SecretConflict") => bound.is_some(),
                 reason => reason == Some("CreationInconsistent"),
             };
-            // Nor need a claim that can't go on tell of one whose key somebody deleted, and which opens nothing.
+            // Nor need a claim that can't go on tell of one whose key somebody deleted, and which
+            // opens nothing.
             let opens_nothing = !life.claim.is_ready() && life.meddling.keys && key_of(state, &consumer.id).is_none();
             let waits = life.claim.is_paused() || is_stopped || opens_nothing;
             if life.claim.secret_name() != name && bound != Some(name) && !waits {
@@ -71,9 +73,9 @@ fn judge_secret(state: &State<'_>, (namespace, name): Place<'_>, held: &Held<'_>
     }
 }
 
-/// Whether a bucket may outlive its claim: because its policy says so, or did when its record went, because somebody took the claim
-/// away by hand, or because it was not proved ours, which an event tells, if the API server takes it: nothing waits for that
-/// (spec §3).
+/// Whether a bucket may outlive its claim: because its policy says so, or did when its record went,
+/// because somebody took the claim away by hand, or because it was not proved ours, which an event
+/// tells, if the API server takes it: nothing waits for that (spec §3).
 fn is_retained(case: &Case<'_>, state: &State<'_>, life: &Life<'_>, bucket: &str) -> bool {
     let told = || {
         case.end.all("events").any(|(_, _, event)| {
@@ -84,8 +86,9 @@ fn is_retained(case: &Case<'_>, state: &State<'_>, life: &Life<'_>, bucket: &str
     kept || life.meddling.any() || told() || was_untold(state, life, bucket)
 }
 
-/// Whether the operator could not tell, right after it had let the claim go: its pass was cut off, or it did not hear that the
-/// claim is gone. The latter is none where it had begun to delete the bucket, and so had proved it ours.
+/// Whether the operator could not tell, right after it had let the claim go: its pass was cut off,
+/// or it did not hear that the claim is gone. The latter is none where it had begun to delete the
+/// bucket, and so had proved it ours.
 fn was_untold(state: &State<'_>, life: &Life<'_>, bucket: &str) -> bool {
     let Some(Hand::Operator(number)) = life.gone else { return false };
     let Some(release) = state.line(number) else { return false };
@@ -99,8 +102,9 @@ fn was_untold(state: &State<'_>, life: &Life<'_>, bucket: &str) -> bool {
     !at_bucket.next().is_some_and(destroys)
 }
 
-/// Whether the pass that let the claim go did not get to tell what it did, which it does at its end: the operator stood still then
-/// until the deadline of the last answer was over, or died, or an Event was not taken; what that one would have said is in no trace.
+/// Whether the pass that let the claim go did not get to tell what it did, which it does at its
+/// end: the operator stood still then until the deadline of the last answer was over, or died, or
+/// an Event was not taken; what that one would have said is in no trace.
 fn was_cut_off(state: &State<'_>, life: &Life<'_>, release: &Line) -> bool {
     let is_event = |call: &Call| {
         matches!(call, Call::Kube(call)

@@ -1,15 +1,18 @@
-//! Oracles: what the operator promises (I1 … E3 of the promises below), judged from a history and an end.
+//! Oracles: what the operator promises (I1 … E3 of the promises below), judged from a history and
+//! an end.
 //!
-//! Pure functions over plain data. An oracle knows the contract and nothing of how the operator keeps it, so that it
-//! can be wrong neither in the same way nor for the same reason. Names, labels and what a text becomes in them are the operator's
-//! own, `api::wire`: that they are those of the contract is for tests against it.
+//! Pure functions over plain data. An oracle knows the contract and nothing of how the operator
+//! keeps it, so that it can be wrong neither in the same way nor for the same reason. Names, labels
+//! and what a text becomes in them are the operator's own, `api::wire`: that they are those of the
+//! contract is for tests against it.
 //!
-//! The history is gone through once. `state` keeps what is known at each moment, read by `views` in the words of
-//! the contract; each oracle is shown every step before the state takes it in, and has a memory of its own. What only
-//! the end can show is judged from the end, and only of a run that came to rest ([`What::AtRest`]).
+//! The history is gone through once. `state` keeps what is known at each moment, read by `views` in
+//! the words of the contract; each oracle is shown every step before the state takes it in, and has
+//! a memory of its own. What only the end can show is judged from the end, and only of a run that
+//! came to rest ([`What::AtRest`]).
 //!
-//! What others did is told from the history: a change that no call of the operator made is somebody else's, and some
-//! promises end where others' hands begin.
+//! What others did is told from the history: a change that no call of the operator made is somebody
+//! else's, and some promises end where others' hands begin.
 //!
 //! [`What::AtRest`]: crate::history::What::AtRest
 

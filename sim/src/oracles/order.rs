@@ -1,5 +1,5 @@
-//! What comes before what (I12): finalizer and record before the first effect outside of Kubernetes; the finalizer
-//! goes when the bucket's outcome and the revocation are stored.
+//! What comes before what (I12): finalizer and record before the first effect outside of
+//! Kubernetes; the finalizer goes when the bucket's outcome and the revocation are stored.
 
 use std::collections::BTreeMap;
 
@@ -101,8 +101,9 @@ fn before_effect(state: &State<'_>, step: &Step<'_>, called: &Called, found: &mu
     }
 }
 
-/// Whether an operator may have stood still since the call was decided, so that another one could let the claim go. What
-/// destroys is judged by I1; what is put on a bucket follows the call that made it.
+/// Whether an operator may have stood still since the call was decided, so that another one could
+/// let the claim go. What destroys is judged by I1; what is put on a bucket follows the call that
+/// made it.
 fn is_late(state: &State<'_>, step: &Step<'_>, called: &Called) -> bool {
     let looks =
         |line: &Line| matches!(&line.call, Call::S3(call) if call.bucket == called.bucket && is_look(call.operation));
@@ -113,7 +114,8 @@ fn is_late(state: &State<'_>, step: &Step<'_>, called: &Called) -> bool {
     }
 }
 
-/// The record of the bucket of a call; else one of a bucket of that name at another store: its backend may have moved.
+/// The record of the bucket of a call; else one of a bucket of that name at another store: its
+/// backend may have moved.
 pub(super) fn record_of<'s>(state: &'s State<'_>, called: &Called) -> Option<&'s Record> {
     let bucket = called.bucket.as_deref()?;
     let records = || {

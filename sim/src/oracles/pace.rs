@@ -10,17 +10,19 @@ use super::findings::Findings;
 use super::state::Step;
 use super::{Case, Promise};
 
-/// Most changes of one object by operators within an hour: several times what the busiest scenario needs, and two
-/// operators who write over each other's need minutes for it.
+/// Most changes of one object by operators within an hour: several times what the busiest scenario
+/// needs, and two operators who write over each other's need minutes for it.
 const MOST: usize = 240;
 const HOUR: SignedDuration = SignedDuration::from_hours(1);
 
-/// Most times within [`MOMENT`] that a backend's `bucketCount` goes back to what it was before: two operators that see
-/// different claims count every other second, and those who don't take over each other's count write as fast as they can.
+/// Most times within [`MOMENT`] that a backend's `bucketCount` goes back to what it was before: two
+/// operators that see different claims count every other second, and those who don't take over each
+/// other's count write as fast as they can.
 const MOST_RETURNS: usize = 8;
 const MOMENT: SignedDuration = SignedDuration::from_secs(10);
 
-/// An object: its plural, namespace and name. A claim that is made anew is another, by its UID, as for the operator's own pace.
+/// An object: its plural, namespace and name. A claim that is made anew is another, by its UID, as
+/// for the operator's own pace.
 type Object<'a> = (&'a str, &'a str, &'a str, Option<&'a str>);
 
 /// When each object was changed by an operator within the last hour.

@@ -1,4 +1,5 @@
-//! What is to be kept is kept: nothing is destroyed under `Retain` (I2), nothing emptied unforced (I3).
+//! What is to be kept is kept: nothing is destroyed under `Retain` (I2), nothing emptied unforced
+//! (I3).
 
 use crate::history::Called;
 
@@ -10,7 +11,8 @@ use super::rest::is_of_the_past;
 use super::state::{Life, State, Step};
 use super::views::Policy;
 
-/// What is destroyed was to be destroyed in the version of the claim that was read last before the slice.
+/// What is destroyed was to be destroyed in the version of the claim that was read last before the
+/// slice.
 pub(super) fn judge(
     state: &State<'_>,
     step: &Step<'_>,

@@ -1,5 +1,5 @@
-//! How the operator writes (I13): updates and deletes carry UID and resourceVersion, creates only create, and a Secret
-//! that a claim does not control is not written.
+//! How the operator writes (I13): updates and deletes carry UID and resourceVersion, creates only
+//! create, and a Secret that a claim does not control is not written.
 
 use http::Method;
 use kube_sim::Asked;
@@ -91,8 +91,8 @@ fn names_version(body: &[u8]) -> bool {
     object.and_then(|object| object.metadata).is_some_and(|version| version.is_whole())
 }
 
-/// A Secret changed by the operator's hand was ours before. In the operator's own namespace names that follow from a
-/// UID may be deleted whatever stands there (spec §3.4).
+/// A Secret changed by the operator's hand was ours before. In the operator's own namespace names
+/// that follow from a UID may be deleted whatever stands there (spec §3.4).
 fn judge_change(
     state: &State<'_>,
     step: &Step<'_>,

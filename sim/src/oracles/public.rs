@@ -1,5 +1,6 @@
-//! Public access: it is as the spec asks for (I16), to a bucket that its claim holds (I15), goes first when the claim goes (I12),
-//! and does not come after it (I7). That none is left which nobody asks for is judged with all else that is left (I14).
+//! Public access: it is as the spec asks for (I16), to a bucket that its claim holds (I15), goes
+//! first when the claim goes (I12), and does not come after it (I7). That none is left which nobody
+//! asks for is judged with all else that is left (I14).
 
 use super::Promise;
 use super::findings::Findings;
@@ -45,8 +46,9 @@ fn goes_where_it_may(state: &State<'_>, step: &Step<'_>, new: &Binding, found: &
     }
 }
 
-/// When a claim goes public access is withdrawn before its keys (spec §3.4), as far as that is the operator's to do. A key without
-/// an end is revoked for that alone; that others delete keys by hand says nothing.
+/// When a claim goes public access is withdrawn before its keys (spec §3.4), as far as that is the
+/// operator's to do. A key without an end is revoked for that alone; that others delete keys by
+/// hand says nothing.
 fn goes_before_keys(state: &State<'_>, step: &Step<'_>, key: &Key<'_>, found: &mut Findings) {
     let going = state.lives.get(key.uid.as_str()).filter(|life| life.claim.is_deleting());
     let Some(life) = going.filter(|_| key.counts && key.end == End::Open) else { return };
@@ -74,7 +76,8 @@ fn goes_before_record(state: &State<'_>, step: &Step<'_>, record: &Record, found
     }
 }
 
-/// Looks at the end of a run that came to rest: a claim that is Ready has the public access that it asks for.
+/// Looks at the end of a run that came to rest: a claim that is Ready has the public access that it
+/// asks for.
 pub(super) fn judge(state: &State<'_>, found: &mut Findings) {
     for life in state.lives.values().filter(|life| life.gone.is_none() && life.claim.is_ready()) {
         let Some(wanted) = life.claim.public_access() else { continue };
@@ -97,7 +100,8 @@ pub(super) fn opens(access: &Access, record: &Record) -> bool {
     access.bucket == record.bucket && access.backend == record.backend
 }
 
-/// The bindings of a claim that the gateway finds, by name: one that somebody took the labels off opens nothing.
+/// The bindings of a claim that the gateway finds, by name: one that somebody took the labels off
+/// opens nothing.
 fn bindings<'s>(state: &'s State<'_>, life: &Life<'_>) -> impl Iterator<Item = (&'s str, &'s Binding)> {
     state.of(life.claim.uid).filter_map(|((_, name), held)| match &held.secret {
         Secret::Binding(binding) if binding.counts => Some((*name, binding)),

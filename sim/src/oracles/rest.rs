@@ -13,15 +13,17 @@ use super::{Case, Promise, public};
 use crate::effects::{Call, Fault, KubeFault, KubeVerb, Line};
 use crate::history::Called;
 
-/// At rest a bucket is looked at, and a backend probed, once in ten minutes, give or take a tenth (spec §1, §5). What
-/// keeps a claim from what its user wants is tried again also when somebody touches the claim; but nothing comes of it.
+/// At rest a bucket is looked at, and a backend probed, once in ten minutes, give or take a tenth
+/// (spec §1, §5). What keeps a claim from what its user wants is tried again also when somebody
+/// touches the claim; but nothing comes of it.
 const BETWEEN_LOOKS: SignedDuration = SignedDuration::from_secs(9 * 60);
 
 /// A watch is made anew after 290 s, which is what kube-runtime asks for.
 const BETWEEN_WATCHES: SignedDuration = SignedDuration::from_secs(4 * 60);
 /// So many backends have one admin Secret, which each reads for its probe.
 const PROBES_ALIKE: usize = 2;
-/// Of what an operator watches so many look alike at most: Secrets of its namespace, by label, and one for each of two backends.
+/// Of what an operator watches so many look alike at most: Secrets of its namespace, by label, and
+/// one for each of two backends.
 const WATCHES_ALIKE: usize = 3;
 
 /// What is remembered of calls and objects.
@@ -55,7 +57,8 @@ impl<'a> Rest<'a> {
                 let life = state.life(step.hand).unwrap_or_default();
                 let last = self.calls.insert((life, called.host.as_str(), bucket, operation), step.at);
                 if let Some(since) = self.since.filter(|_| is_calm(state)) {
-                    // The first look at a bucket is put somewhere into the ten minutes, so as not to look at all at once.
+                    // The first look at a bucket is put somewhere into the ten minutes, so as not
+                    // to look at all at once.
                     let counts = |last: &Timestamp| *last >= since;
                     let soon = |last: Timestamp| step.at.duration_since(last) < BETWEEN_LOOKS;
                     if !called.operation.is_read() || last.filter(counts).is_some_and(soon) {
@@ -112,8 +115,9 @@ impl<'a> Rest<'a> {
     }
 }
 
-/// What is read of the API server at rest: each watch when its time is over, each object when there is a look that needs it, and
-/// no list. The history has no event for a read, so the trace is looked at once all is known.
+/// What is read of the API server at rest: each watch when its time is over, each object when there
+/// is a look that needs it, and no list. The history has no event for a read, so the trace is
+/// looked at once all is known.
 pub(super) fn judge_reads(case: &Case<'_>, state: &State<'_>, found: &mut Findings) {
     let Some(since) = case.history.at_rest().filter(|_| is_calm(state)) else { return };
     let since = since.duration_since(VirtualClock::epoch());
@@ -150,7 +154,8 @@ fn is_calm(state: &State<'_>) -> bool {
     state.lives.values().filter(|life| life.gone.is_none()).all(|life| life.claim.is_ready())
 }
 
-/// Whether a Secret has had its time: because its claim goes, or because the claim has moved on from it.
+/// Whether a Secret has had its time: because its claim goes, or because the claim has moved on
+/// from it.
 fn may_go(state: &State<'_>, step: &Step<'_>, (_, name): Place<'_>, secret: &Secret<'_>) -> bool {
     let Some(life) = secret.uid().and_then(|uid| state.lives.get(uid)) else { return true };
     if life.gone.is_some() || life.claim.is_deleting() || life.meddling.finalizer {
@@ -161,8 +166,9 @@ fn may_go(state: &State<'_>, step: &Step<'_>, (_, name): Place<'_>, secret: &Sec
             let now = state.clocks.latest_of_operator(step.at);
             matches!(key.end, End::At(end) if end <= now) || !key.counts
         }
-        // In a move the bucket that is left is closed to the public, unless it was led on to the next one. So is one that is held at two
-        // endpoints, where somebody deleted the key that told that it is one.
+        // In a move the bucket that is left is closed to the public, unless it was led on to the
+        // next one. So is one that is held at two endpoints, where somebody deleted the key that
+        // told that it is one.
         Secret::Binding(binding) => {
             let is_untold = life.meddling.keys && records_of(state, life.claim.uid) > 1;
             let next = |record: &Record| binding.access.as_ref().is_none_or(|access| !public::opens(access, record));
@@ -187,8 +193,8 @@ fn records_of(state: &State<'_>, uid: &str) -> usize {
     state.of(uid).filter(|(_, held)| matches!(held.secret, Secret::Record(_))).count()
 }
 
-/// A key beside one that works is made when somebody asked for it. A read that the server answered from its past may
-/// hide the one that is there.
+/// A key beside one that works is made when somebody asked for it. A read that the server answered
+/// from its past may hide the one that is there.
 fn judge_reason(state: &State<'_>, step: &Step<'_>, key: &Key<'_>, number: usize, found: &mut Findings) {
     let Some(life) = state.lives.get(key.uid.as_str()) else { return };
     let reasons = 1 + life.requests.asked;
@@ -204,7 +210,8 @@ fn judge_reason(state: &State<'_>, step: &Step<'_>, key: &Key<'_>, number: usize
     }
 }
 
-/// Whether the server has answered a read from its past. A watch may lag behind for as long as it stands.
+/// Whether the server has answered a read from its past. A watch may lag behind for as long as it
+/// stands.
 pub(super) fn reads_the_past(state: &State<'_>) -> bool {
     state.trace.lines().iter().any(is_of_the_past)
 }
@@ -214,8 +221,8 @@ pub(super) fn is_of_the_past(line: &Line) -> bool {
     matches!(line.fault, Some(Fault::Kube(KubeFault::Stale { .. } | KubeFault::Rewind)))
 }
 
-/// A bucket is made once: one that was there for its claim, and is gone, is not replaced by an empty one. Of two
-/// operators each may ask for the one that is there.
+/// A bucket is made once: one that was there for its claim, and is gone, is not replaced by an
+/// empty one. Of two operators each may ask for the one that is there.
 fn judge_creation(state: &State<'_>, step: &Step<'_>, called: &Called, found: &mut Findings) {
     let Some(record) = record_of(state, called) else { return };
     let opens = |secret: &Secret<'_>| matches!(secret, Secret::Key(key) if key.bucket == record.bucket && key.backend == record.backend);

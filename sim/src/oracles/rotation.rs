@@ -15,12 +15,13 @@ use crate::effects::{Fault, Line, ProcessFault};
 
 /// No rotation starts sooner than this after the last (spec §3.3).
 const GRACE: SignedDuration = SignedDuration::from_secs(60);
-/// How much later than it is due one may begin: what it takes to be woken, and for two calls that are not answered.
+/// How much later than it is due one may begin: what it takes to be woken, and for two calls that
+/// are not answered.
 const BOUND: SignedDuration = SignedDuration::from_secs(60);
 /// For how long it counts that the operator's clock was behind.
 const RECENT: SignedDuration = SignedDuration::from_hours(1);
-/// For how long a fault may keep the operator from what it has to do: longer than its backoff, than a watch that tells
-/// nothing, and than the interval of resyncs, jitter included.
+/// For how long a fault may keep the operator from what it has to do: longer than its backoff, than
+/// a watch that tells nothing, and than the interval of resyncs, jitter included.
 const AFTERMATH: Duration = Duration::from_secs(900);
 /// Longest turn of a second operator, in which the first one stands still.
 const LONGEST_TURN: Duration = Duration::from_secs(130);
@@ -82,8 +83,8 @@ impl Rotation {
     }
 }
 
-/// Whether by now a rotation should have begun that was to be begun at `due`. An operator that is away begins none, and one
-/// that had trouble begins it when it has recovered.
+/// Whether by now a rotation should have begun that was to be begun at `due`. An operator that is
+/// away begins none, and one that had trouble begins it when it has recovered.
 fn is_late(state: &State<'_>, due: Timestamp, now: Timestamp) -> bool {
     if now.duration_since(due) <= BOUND {
         return false;
@@ -127,8 +128,8 @@ pub(super) fn judge(case: &Case<'_>, state: &State<'_>, found: &mut Findings) {
     }
 }
 
-/// Why and when the current key of a claim is to be replaced. Nothing where something keeps it: trouble, or a key before it
-/// that is not yet gone.
+/// Why and when the current key of a claim is to be replaced. Nothing where something keeps it:
+/// trouble, or a key before it that is not yet gone.
 fn due(state: &State<'_>, life: &Life<'_>) -> Option<Vec<Reason>> {
     let claim = life.claim;
     if !claim.is_ready() || claim.is_deleting() {

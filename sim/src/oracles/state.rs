@@ -1,4 +1,5 @@
-//! What is known at each moment of a history: claims in all their lives, and the Secrets that there are.
+//! What is known at each moment of a history: claims in all their lives, and the Secrets that there
+//! are.
 
 use std::collections::BTreeMap;
 
@@ -76,7 +77,8 @@ pub(super) struct Life<'a> {
     pub(super) gone: Option<Hand>,
     /// The shortest overlap that its spec ever asked for.
     pub(super) least_overlap: i64,
-    /// How often its user gave a reason for another key: a rotate request, a rotation by time, another backend.
+    /// How often its user gave a reason for another key: a rotate request, a rotation by time,
+    /// another backend.
     pub(super) requests: Requests,
     /// What others did to it and its Secrets.
     pub(super) meddling: Meddling,
@@ -84,7 +86,8 @@ pub(super) struct Life<'a> {
     pub(super) retained: Option<Edit>,
     /// When the policy ceased to be `Retain`, if it was.
     unretained: Option<Edit>,
-    /// Buckets whose record the operator removed while they were to be kept, or had been when it read the claim last.
+    /// Buckets whose record the operator removed while they were to be kept, or had been when it
+    /// read the claim last.
     pub(super) kept: Vec<String>,
     /// When emptying ceased to be wanted, if it is not.
     pub(super) unforced: Option<Edit>,
@@ -92,18 +95,20 @@ pub(super) struct Life<'a> {
     pub(super) deleting: Option<Edit>,
     /// When its consumer Secret was given another name last.
     pub(super) renamed: Option<Edit>,
-    /// The last key that its status spoke of, unless others took that out again. The operator never forgets its generation.
+    /// The last key that its status spoke of, unless others took that out again. The operator never
+    /// forgets its generation.
     told_key: Option<&'a str>,
 }
 
 impl Life<'_> {
-    /// Whether the operator itself let it go. One that others tore away may still be worked on, and is swept.
+    /// Whether the operator itself let it go. One that others tore away may still be worked on, and
+    /// is swept.
     pub(super) fn was_let_go(&self) -> bool {
         matches!(self.gone, Some(Hand::Operator(_)))
     }
 
-    /// Whether it goes or is gone. Then its consumer Secrets are for the cluster's own controllers to delete, and nobody
-    /// misses them.
+    /// Whether it goes or is gone. Then its consumer Secrets are for the cluster's own controllers
+    /// to delete, and nobody misses them.
     fn goes(&self) -> bool {
         self.gone.is_some() || self.claim.is_deleting()
     }
@@ -142,7 +147,8 @@ pub(super) struct Requests {
 /// A change of a claim, by its place among the operator's calls.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Edit {
-    /// Calls up to this number may have come before; those above it came after. Known once a later call is.
+    /// Calls up to this number may have come before; those above it came after. Known once a later
+    /// call is.
     pub(super) after: Option<u64>,
 }
 
@@ -223,8 +229,8 @@ impl<'a> State<'a> {
         }
     }
 
-    /// A change under a call that the server refused is that of the rival because of whom it did; unless the rival is an
-    /// earlier attempt of the operator's own, which has landed after all.
+    /// A change under a call that the server refused is that of the rival because of whom it did;
+    /// unless the rival is an earlier attempt of the operator's own, which has landed after all.
     fn hand(&self, event: &Event) -> Hand {
         let Some(number) = event.effect else { return Hand::Other };
         let refused = self.line(number).is_some_and(|line| {
@@ -242,7 +248,8 @@ impl<'a> State<'a> {
         self.trace.lines().get(usize::try_from(number).ok()?.checked_sub(1)?)
     }
 
-    /// Whether what an operator did was decided before it stood still: the request was ready, and was sent when it went on.
+    /// Whether what an operator did was decided before it stood still: the request was ready, and
+    /// was sent when it went on.
     pub(super) fn stood_still(&self, hand: Hand) -> bool {
         matches!(hand, Hand::Operator(number) if self.line(number).is_some_and(is_standstill))
     }
@@ -285,9 +292,9 @@ impl<'a> State<'a> {
         self.secrets.iter().filter(move |(_, held)| held.secret.uid() == Some(uid))
     }
 
-    /// Whether nothing tells of a record or key of this UID any more: others took its labels off, and deleted the record
-    /// that counts keys, or took off that one's as well before the claim's status spoke of its bucket. The status may still
-    /// tell of a key.
+    /// Whether nothing tells of a record or key of this UID any more: others took its labels off,
+    /// and deleted the record that counts keys, or took off that one's as well before the claim's
+    /// status spoke of its bucket. The status may still tell of a key.
     pub(super) fn is_untold(&self, uid: &str, held: &Held<'a>) -> bool {
         let is_told =
             |life: &Life<'_>| matches!(&held.secret, Secret::Key(key) if life.told_key == Some(key.id.as_str()));

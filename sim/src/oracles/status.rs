@@ -33,8 +33,8 @@ pub(super) fn judge(case: &Case<'_>, state: &State<'_>, found: &mut Findings) {
         if open > most || (life.claim.is_ready() && open == 0) {
             let message = format!("claim {claim} has {open} keys without an end");
             if (life.meddling.record || !state.alone) && !life.claim.is_ready() {
-                // Each time that the record is deleted by hand, another key has to be made; and of two operators one may
-                // send its mint late, after the other passed its generation.
+                // Each time that the record is deleted by hand, another key has to be made; and of
+                // two operators one may send its mint late, after the other passed its generation.
                 found.limit_in_the_end(Promise::I5, message);
             } else {
                 found.broken_in_the_end(Promise::I5, message);
@@ -65,7 +65,8 @@ fn open_keys(state: &State<'_>, life: &Life<'_>) -> usize {
     state.of(life.claim.uid).filter(|(_, held)| open(&held.secret)).count()
 }
 
-/// Whether a tenant with nothing but the consumer Secret can work: every link of the way, as it is stored.
+/// Whether a tenant with nothing but the consumer Secret can work: every link of the way, as it is
+/// stored.
 fn works(case: &Case<'_>, state: &State<'_>, life: &Life<'_>) -> Result<(), String> {
     let (claim, status) = (life.claim, &life.claim.object["status"]);
     if claim.is_deleting() {

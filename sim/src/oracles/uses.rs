@@ -1,9 +1,11 @@
-//! The history of each key, and tenants' uses of it: when the gateway must accept, may, and must deny (I6, I7, I15).
+//! The history of each key, and tenants' uses of it: when the gateway must accept, may, and must
+//! deny (I6, I7, I15).
 //!
-//! The gateway follows the Secrets, and may be behind them by its lag. So what it does at a moment follows from one of
-//! the versions that a Secret had since that long ago. Where all of them say the same, it must do that; where they
-//! differ, it may do either. It ends keys by its own clock; where that is off, and so a tenant finds a key over sooner or
-//! later than by true time, that is a limit.
+//! The gateway follows the Secrets, and may be behind them by its lag. So what it does at a moment
+//! follows from one of the versions that a Secret had since that long ago. Where all of them say
+//! the same, it must do that; where they differ, it may do either. It ends keys by its own clock;
+//! where that is off, and so a tenant finds a key over sooner or later than by true time, that is a
+//! limit.
 
 use std::collections::BTreeMap;
 
@@ -99,17 +101,20 @@ impl<'a> Uses<'a> {
         }
     }
 
-    /// Whether the tenant read the key as it is: somebody may have spoilt it in the consumer Secret.
+    /// Whether the tenant read the key as it is: somebody may have spoilt it in the consumer
+    /// Secret.
     fn read_whole(&self, used: &Used) -> bool {
         let versions = self.read.get(&(used.namespace.as_str(), used.secret.as_str())).map_or(&[][..], Vec::as_slice);
-        // Of what came at the moment of the read any may have been read, and what was there until then.
+        // Of what came at the moment of the read any may have been read, and what was there until
+        // then.
         let before = versions.iter().map(|(from, _)| *from).filter(|from| *from < used.read_at).max();
         let mut possible =
             versions.iter().filter(|(from, _)| *from == used.read_at || Some(*from) == before).peekable();
         possible.peek().is_some() && possible.all(|(_, whole)| *whole)
     }
 
-    /// What a gateway has to do that knows how the Secrets stood at some time since then, and takes it to be `now`.
+    /// What a gateway has to do that knows how the Secrets stood at some time since then, and takes
+    /// it to be `now`.
     fn answer(&self, id: &str, since: Timestamp, now: Timestamp) -> Answer {
         let versions = self.versions.get(id).map(Vec::as_slice).unwrap_or_default();
         // Before its first version there was none.

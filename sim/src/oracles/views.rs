@@ -1,4 +1,5 @@
-//! Objects in the words of the contract (spec §1, §2): read from JSON, without the operator's own objects.
+//! Objects in the words of the contract (spec §1, §2): read from JSON, without the operator's own
+//! objects.
 
 use std::borrow::Cow;
 use std::fmt;

@@ -33,7 +33,8 @@ pub struct S3Request {
     pub bucket: Option<String>,
     /// Key in its path, percent-encoded as it was sent.
     pub key: Option<String>,
-    /// Status of the answer; `None` if the client went away before there was one, or the server broke the connection.
+    /// Status of the answer; `None` if the client went away before there was one, or the server
+    /// broke the connection.
     pub status: Option<u16>,
 }
 
@@ -81,7 +82,8 @@ impl RequestLog {
         self.lock().requests.clone()
     }
 
-    /// How many requests were too many to be remembered. An oracle that needs all of them checks that there are none.
+    /// How many requests were too many to be remembered. An oracle that needs all of them checks
+    /// that there are none.
     pub fn forgotten(&self) -> u64 {
         self.lock().forgotten
     }

@@ -39,9 +39,9 @@ impl BackendStore {
         }
     }
 
-    /// The stores that manifests speak of: one for each S3Backend among them, which accepts the admin credentials
-    /// that its Secret holds, if that is among them too. Equal credentials are one account. What is malformed is
-    /// passed over: to refuse it is the API server's business.
+    /// The stores that manifests speak of: one for each S3Backend among them, which accepts the
+    /// admin credentials that its Secret holds, if that is among them too. Equal credentials are
+    /// one account. What is malformed is passed over: to refuse it is the API server's business.
     pub fn of_manifests(documents: &[Document]) -> Vec<Self> {
         let backends: Vec<S3Backend> = of_kind(documents, "S3Backend");
         let secrets: Vec<Secret> = of_kind(documents, "Secret");
@@ -93,7 +93,8 @@ pub(super) fn stores(backends: &[BackendStore], dialect: &Dialect, clock: &Clock
     stores
 }
 
-/// The account that the operator's buckets belong to, by host and port of the store; the first backend's that names it.
+/// The account that the operator's buckets belong to, by host and port of the store; the first
+/// backend's that names it.
 pub(super) fn accounts(backends: &[BackendStore]) -> BTreeMap<String, String> {
     let mut accounts = BTreeMap::new();
     for backend in backends {
@@ -102,8 +103,8 @@ pub(super) fn accounts(backends: &[BackendStore]) -> BTreeMap<String, String> {
     accounts
 }
 
-/// What the gateway serves: each backend's store, wherever the S3Backend points to at the time; of one that is gone, where the
-/// world began with it.
+/// What the gateway serves: each backend's store, wherever the S3Backend points to at the time; of
+/// one that is gone, where the world began with it.
 pub(super) fn served(cluster: &Cluster, backends: &[BackendStore], stores: &BTreeMap<Endpoint, Store>) -> Backends {
     let (cluster, accounts, stores) = (cluster.clone(), accounts(backends), stores.clone());
     let first: BTreeMap<_, _> = backends.iter().map(|it| (it.name.clone(), it.endpoint.clone())).collect();

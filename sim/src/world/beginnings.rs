@@ -1,6 +1,6 @@
-//! Clusters in which nothing has happened yet but that the CRDs were installed and the first namespaces made. All of that
-//! follows from seed, time and version, and takes longer than a short schedule's first calls: it is done once for all worlds
-//! that begin alike.
+//! Clusters in which nothing has happened yet but that the CRDs were installed and the first
+//! namespaces made. All of that follows from seed, time and version, and takes longer than a short
+//! schedule's first calls: it is done once for all worlds that begin alike.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock};
@@ -46,7 +46,8 @@ pub(super) fn beginning(clock: &VirtualClock, seed: u64, writes_before: u64) -> 
     Beginning { cluster: made.cluster.copy(clock.clock()), events: made.events.clone() }
 }
 
-/// Made on a thread of its own: what is drawn on the way must not be missing in the runs that find it made.
+/// Made on a thread of its own: what is drawn on the way must not be missing in the runs that find
+/// it made.
 fn made_apart(origin: Origin) -> Beginning {
     run_seeded(origin.seed, || make(origin))
 }

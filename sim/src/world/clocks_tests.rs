@@ -7,7 +7,8 @@ use rstest::rstest;
 use super::tests::Bench;
 use super::*;
 
-/// How far ahead of true time each clock is, in seconds: the operator's, the gateway's, the store's.
+/// How far ahead of true time each clock is, in seconds: the operator's, the gateway's, the
+/// store's.
 fn ahead(world: &World) -> [i64; 3] {
     Actor::ALL.map(|actor| {
         let clock = world.clocks.of(actor, &world.clock);

@@ -61,8 +61,9 @@ pub fn parse(file: &str, yaml: &str) -> Result<Vec<Document>, ManifestError> {
     Ok(documents)
 }
 
-/// Reads the documents of a manifest that a world is made of; each is read once in a process, as thousands of worlds are made of
-/// the same. On a thread of its own: whatever the reading draws at random must not come from the seed of the first of them.
+/// Reads the documents of a manifest that a world is made of; each is read once in a process, as
+/// thousands of worlds are made of the same. On a thread of its own: whatever the reading draws at
+/// random must not come from the seed of the first of them.
 ///
 /// # Panics
 /// When it is none.
@@ -88,8 +89,9 @@ pub(super) async fn apply_known_good(client: &Client, yaml: &str) {
     }
 }
 
-/// The documents of a YAML stream: `---` at the start of a line begins a new one, but for the `---` that nothing but
-/// comments stands before. Blank lines stand in for all that comes earlier, so that positions are those in the stream.
+/// The documents of a YAML stream: `---` at the start of a line begins a new one, but for the `---`
+/// that nothing but comments stands before. Blank lines stand in for all that comes earlier, so
+/// that positions are those in the stream.
 fn split(yaml: &str) -> Vec<String> {
     let mut documents = vec![String::new()];
     for (index, line) in yaml.lines().enumerate() {
@@ -109,12 +111,14 @@ fn is_comment(line: &str) -> bool {
     line.trim().is_empty() || line.trim_start().starts_with('#')
 }
 
-/// Whether objects of a kind live outside of namespaces. The simulated server has no discovery to ask.
+/// Whether objects of a kind live outside of namespaces. The simulated server has no discovery to
+/// ask.
 fn is_cluster_scoped(kind: &str) -> bool {
     matches!(kind, "Namespace" | "CustomResourceDefinition" | "S3Backend")
 }
 
-/// Applies one document, with strict field validation, in the client's namespace where it names none.
+/// Applies one document, with strict field validation, in the client's namespace where it names
+/// none.
 ///
 /// # Errors
 /// With the API server's own message, when it refuses.

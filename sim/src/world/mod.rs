@@ -1,7 +1,8 @@
 //! A whole world in one process: a cluster, an S3 store, a gateway, and the operator between them.
 //!
-//! Everything runs on tokio's clock, which in a paused runtime jumps to the next timer: minutes of backoff take no
-//! time. The operator is the production crate, started through its public [`stowage_operator::run`].
+//! Everything runs on tokio's clock, which in a paused runtime jumps to the next timer: minutes of
+//! backoff take no time. The operator is the production crate, started through its public
+//! [`stowage_operator::run`].
 
 mod backends;
 mod beginnings;
@@ -77,17 +78,19 @@ pub struct Options {
     pub writes_before: u64,
     /// The reading of S3 that the stores follow, but for the region, which is that of the backend.
     pub dialect: Dialect,
-    /// After how long each life of the operator comes to an end of itself, as by a bug; it doesn't if absent.
+    /// After how long each life of the operator comes to an end of itself, as by a bug; it doesn't
+    /// if absent.
     pub operator_ends_after: Option<Duration>,
     /// Whether what happens is noted, for [`World::history`].
     pub history: bool,
-    /// The backends that there are stores for, and that the gateway serves: those of one endpoint share a store.
+    /// The backends that there are stores for, and that the gateway serves: those of one endpoint
+    /// share a store.
     pub backends: Vec<BackendStore>,
 }
 
 impl Default for Options {
-    /// No faults, the operator's own defaults, and one backend: `main` at [`STORE_ENDPOINT`] with the keys of
-    /// [`ADMIN_ACCOUNT`].
+    /// No faults, the operator's own defaults, and one backend: `main` at [`STORE_ENDPOINT`] with
+    /// the keys of [`ADMIN_ACCOUNT`].
     fn default() -> Self {
         Self {
             seed: 0,
@@ -108,7 +111,8 @@ impl Default for Options {
 pub struct World {
     /// The simulated Kubernetes API.
     pub cluster: Cluster,
-    /// The simulated store behind the first backend; one that nobody reaches if there is no backend.
+    /// The simulated store behind the first backend; one that nobody reaches if there is no
+    /// backend.
     pub store: Store,
     /// What the operator's calls are numbered and broken by.
     pub effects: Effects,
@@ -129,8 +133,8 @@ pub struct World {
 }
 
 impl World {
-    /// A world with the CRDs installed, the namespaces that every cluster has, and the gateway running. To be called
-    /// in the runtime that it will live in.
+    /// A world with the CRDs installed, the namespaces that every cluster has, and the gateway
+    /// running. To be called in the runtime that it will live in.
     pub fn new(options: Options) -> Self {
         let clock = VirtualClock::new();
         let config = config(&options);
@@ -228,20 +232,22 @@ impl World {
         self.config.clone()
     }
 
-    /// Starts the operator; it is started again a second after each crash, until the world ends or it is stopped.
+    /// Starts the operator; it is started again a second after each crash, until the world ends or
+    /// it is stopped.
     pub fn start_operator(&mut self) -> Operator {
         let operator = Operator::new(self.config(), self.cluster.service(), self.stores.clone(), self);
         self.tasks.spawn(operator.clone().live());
         operator
     }
 
-    /// Lets the cluster's own controllers (garbage collector, namespace controller) do one round, unless a fault has
-    /// them rest.
+    /// Lets the cluster's own controllers (garbage collector, namespace controller) do one round,
+    /// unless a fault has them rest.
     pub fn run_cluster_controllers(&self) {
         if self.controllers_rest.is_on() {
             return;
         }
-        // They act on what is stored: if nothing was written since their last round, they would find nothing.
+        // They act on what is stored: if nothing was written since their last round, they would
+        // find nothing.
         let version = self.cluster.resource_version();
         if self.controllers_saw.swap(version, Ordering::Relaxed) == version {
             return;
@@ -299,7 +305,8 @@ impl World {
         History { events, trace: self.effects.trace() }
     }
 
-    /// What has happened so far, as [`World::history`] tells it, of a world that is over: it is told but once.
+    /// What has happened so far, as [`World::history`] tells it, of a world that is over: it is
+    /// told but once.
     pub fn take_history(&self) -> History {
         let events = self.chronicle.as_ref().map(Chronicle::take_events).unwrap_or_default();
         History { events, trace: self.effects.take_trace() }

@@ -16,7 +16,8 @@ use super::transport::{SimulatedConnect, Stores};
 use super::{OPERATOR_NAMESPACE, World};
 use crate::effects::{Actor, Effects, Gate, Instance, Outcome};
 
-/// How long a crashed operator is down. One that can't start is down twice as long each time, as under a kubelet.
+/// How long a crashed operator is down. One that can't start is down twice as long each time, as
+/// under a kubelet.
 const DOWNTIME: Duration = Duration::from_secs(1);
 /// Longest that it is down.
 const MOST_DOWNTIME: Duration = Duration::from_secs(300);

@@ -1,4 +1,5 @@
-//! Each fault that happens in the world, on clients of the simulated cluster and store behind the fault layer.
+//! Each fault that happens in the world, on clients of the simulated cluster and store behind the
+//! fault layer.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

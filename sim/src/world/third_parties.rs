@@ -116,7 +116,8 @@ impl Surroundings<StowageFault> for ThirdParties {
 }
 
 impl ThirdParties {
-    /// The claim that a call concerns: the one that it names, or whose Secret or bucket it names; else the first.
+    /// The claim that a call concerns: the one that it names, or whose Secret or bucket it names;
+    /// else the first.
     fn claim_of(&self, call: &Call) -> Option<Name> {
         let objects = self.cluster.objects();
         let named = match call {
@@ -248,8 +249,8 @@ fn spoil(secret: &mut Value, what: Tampering) {
     }
 }
 
-/// A consumer Secret as the operator makes it for a claim that has a key to the bucket that it asks for: all of it is known to
-/// its tenant.
+/// A consumer Secret as the operator makes it for a claim that has a key to the bucket that it asks
+/// for: all of it is known to its tenant.
 fn forged(claim: &Value) -> Value {
     let (metadata, spec) = (&claim["metadata"], &claim["spec"]);
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
@@ -274,7 +275,8 @@ fn forged(claim: &Value) -> Value {
     })
 }
 
-/// Has a consumer Secret tell of the last generation that there can be, as its tenant can work it out.
+/// Has a consumer Secret tell of the last generation that there can be, as its tenant can work it
+/// out.
 fn tell_of_the_last(secret: &mut Value) {
     let Some(uid) = secret["metadata"]["ownerReferences"][0]["uid"].as_str() else { return };
     let id = AccessKeyId::of(&ClaimUid::new(uid), u64::MAX);

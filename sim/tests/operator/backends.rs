@@ -231,8 +231,8 @@ fn buckets_are_counted_and_a_deleted_backend_takes_nothing_away() {
     });
 }
 
-/// Deletes the backend while a call to its store is under way, and waits until that has ended. What the metrics say of the
-/// backend then.
+/// Deletes the backend while a call to its store is under way, and waits until that has ended. What
+/// the metrics say of the backend then.
 async fn series_after_the_last_call(stage: &Stage) -> Vec<String> {
     stage.world.pass(Duration::from_secs(2)).await;
     stage.delete("s3backends", "", "main").await;

@@ -1,4 +1,5 @@
-//! Deletion with `Retain` (spec §3.4): whatever happens, the claim goes, nothing of ours is left, the bucket stays.
+//! Deletion with `Retain` (spec §3.4): whatever happens, the claim goes, nothing of ours is left,
+//! the bucket stays.
 
 use std::time::Duration;
 

@@ -1,4 +1,5 @@
-//! A backend that points elsewhere, or names buckets otherwise: bound claims keep their bucket (spec §3.2).
+//! A backend that points elsewhere, or names buckets otherwise: bound claims keep their bucket
+//! (spec §3.2).
 
 use std::time::Duration;
 
@@ -18,7 +19,8 @@ const RESYNC: Duration = Duration::from_secs(660);
 const OLD: &str = "http://s3.example:9000";
 const NEW: &str = "http://new.example:9000";
 
-/// Runs `test` with `team-a/photos` bound on the backend `main`, and a second store where nobody looks yet.
+/// Runs `test` with `team-a/photos` bound on the backend `main`, and a second store where nobody
+/// looks yet.
 fn run<T: Send>(plan: &str, adoption: &str, test: impl AsyncFnOnce(Stage) -> T + Send) -> T {
     let elsewhere =
         BackendStore { name: "new".to_owned(), endpoint: Endpoint::parse(NEW).unwrap(), ..BackendStore::main() };
@@ -137,8 +139,8 @@ fn an_origin_stays_what_it_was(#[case] adoption: &str, #[case] origin: &str) {
     });
 }
 
-/// Claims of one namespace. Old and new record of a bucket aim alike, and have names that are hashes: of some the old one is the
-/// first by name, of others the new one.
+/// Claims of one namespace. Old and new record of a bucket aim alike, and have names that are
+/// hashes: of some the old one is the first by name, of others the new one.
 const SEVERAL: [&str; 4] = ["photos", "films", "songs", "books"];
 
 fn record_at(endpoint: &str, claim: &str) -> String {

@@ -66,7 +66,8 @@ fn what_blocks_a_claim_is_warned_of_once(#[case] trouble: Trouble) {
         stage.world.pass(Duration::from_secs(2 * 3600)).await;
         let told = events(&stage.world, "photos");
         let warnings: Vec<&str> = told.iter().filter(|(type_, _)| type_ == "Warning").map(|(_, why)| &**why).collect();
-        // On the way to a deletion that is blocked, or from one failure to the next, there may be others.
+        // On the way to a deletion that is blocked, or from one failure to the next, there may be
+        // others.
         assert_eq!(warnings, [trouble.reason()], "{told:?}");
         assert_eq!(event_calls(&stage.world), calls, "nothing changed, nothing is told");
     });

@@ -12,8 +12,8 @@ use crate::support::{Stage, claim, claim_with, data, internal_of, object, ready,
 /// Longer than the interval of drift checks and resyncs, jitter included.
 const RESYNC: Duration = Duration::from_secs(700);
 
-/// A Secret as the operator writes it for a claim that is bound, in whichever namespace. It has a finalizer, so that the
-/// garbage collector doesn't take it.
+/// A Secret as the operator writes it for a claim that is bound, in whichever namespace. It has a
+/// finalizer, so that the garbage collector doesn't take it.
 fn forged(claim: &Value, namespace: &str, name_of_secret: &str, bucket: &str) -> String {
     let (name, uid) = (&claim["metadata"]["name"], &claim["metadata"]["uid"]);
     let labels = json!({
@@ -60,7 +60,8 @@ fn a_forged_consumer_secret_opens_no_bucket_of_others(
     });
 }
 
-/// Labels are no proof in the operator namespace either: what a claim's deletion takes away is its own.
+/// Labels are no proof in the operator namespace either: what a claim's deletion takes away is its
+/// own.
 // covers: 2.labels.noProof
 #[test]
 fn what_is_another_claims_by_its_data_outlives_the_claim_that_its_label_names() {

@@ -1,5 +1,6 @@
-//! A Secret of the operator's that somebody's finalizer keeps is not gone (spec §3.4): nothing that has to come after it
-//! happens, the claim says what it waits for, and nothing is asked for again and again.
+//! A Secret of the operator's that somebody's finalizer keeps is not gone (spec §3.4): nothing that
+//! has to come after it happens, the claim says what it waits for, and nothing is asked for again
+//! and again.
 
 use std::time::Duration;
 
@@ -152,7 +153,8 @@ fn what_is_kept_of_a_claim_that_is_gone_does_not_keep_the_rest_from_being_swept(
     });
 }
 
-/// A binding that is kept opens its bucket for as long, which is told; keys and rotation go on beside it.
+/// A binding that is kept opens its bucket for as long, which is told; keys and rotation go on
+/// beside it.
 #[test]
 fn a_live_claim_goes_on_beside_what_is_kept() {
     Stage::run("", async |stage| {
@@ -179,7 +181,8 @@ fn a_live_claim_goes_on_beside_what_is_kept() {
     });
 }
 
-/// Of two things that stand in its way the claim tells the one that somebody has to change, and is woken by either.
+/// Of two things that stand in its way the claim tells the one that somebody has to change, and is
+/// woken by either.
 #[test]
 fn what_is_kept_hides_nothing_else_that_the_claim_waits_for() {
     Stage::run("", async |stage| {

@@ -1,4 +1,5 @@
-//! What a scrape gives after something happened (spec §4): every series, with the values that follow from it.
+//! What a scrape gives after something happened (spec §4): every series, with the values that
+//! follow from it.
 
 use std::collections::BTreeMap;
 use std::time::Duration;

@@ -21,7 +21,8 @@ const OVERLAP: u64 = 300;
 const RESYNC: Duration = Duration::from_secs(660);
 const SECOND: &str = "http://second.example:9000";
 
-/// Two more backends: another store with a template of its own, and another name of the first store.
+/// Two more backends: another store with a template of its own, and another name of the first
+/// store.
 fn more() -> String {
     let second = backend("second", SECOND, "bucketNameTemplate: 'second-{{ .Name }}'");
     format!("{second}\n---\n{}", backend("twin", STORE_ENDPOINT, ""))
@@ -38,7 +39,8 @@ fn options(plan: &str) -> Options {
     Options { plan: plan.parse().unwrap(), backends: vec![main, second("second", SECOND), twin], ..Options::default() }
 }
 
-/// Runs `test` in a world with three backends and `team-a/photos` bound on the first, a good while ago.
+/// Runs `test` in a world with three backends and `team-a/photos` bound on the first, a good while
+/// ago.
 fn run<T: Send>(plan: &str, spec: &str, test: impl AsyncFnOnce(Stage) -> T + Send) -> T {
     Stage::run_with(options(plan), async |stage| {
         stage.apply(&more()).await;
@@ -134,7 +136,8 @@ fn the_count_of_buckets_follows_a_claim() {
         move_to(&stage, "second").await;
         stage.soon("it is counted there", MINUTE, |world| count(world, "second") == 1).await;
         stage.soon("it is counted there alone", 10, |world| count(world, "main") == 0).await;
-        // The move back waits for a key to expire: the edit of the spec is long past when it happens.
+        // The move back waits for a key to expire: the edit of the spec is long past when it
+        // happens.
         move_to(&stage, "main").await;
         stage.until("it is back", |world| is_at(world, "main", "team-a-photos")).await;
         stage.soon("it is counted here", 10, |world| count(world, "main") == 1 && count(world, "second") == 0).await;
@@ -185,7 +188,8 @@ fn a_claim_that_can_not_move_stays_bound_and_its_keys_go_on(#[case] spec: Value,
     });
 }
 
-/// Both names that it asks about have a holder: the one that it has is its own, the one that it wants another's.
+/// Both names that it asks about have a holder: the one that it has is its own, the one that it
+/// wants another's.
 // covers: 3.2.remade
 #[test]
 fn a_record_that_is_lost_is_made_again_while_the_claim_wants_what_another_holds() {

@@ -1,5 +1,6 @@
-//! Neighbours: a store that hangs, throttles or fails for good costs the claims on other stores nothing, is asked a
-//! bounded number of times, and gets its claims bound soon after it is back (spec §3.5; L5, E2 of the oracles).
+//! Neighbours: a store that hangs, throttles or fails for good costs the claims on other stores
+//! nothing, is asked a bounded number of times, and gets its claims bound soon after it is back
+//! (spec §3.5; L5, E2 of the oracles).
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
@@ -18,11 +19,12 @@ const HEALTHY: usize = 100;
 const AILING_HOST: &str = "ailing.example:9000";
 const HEALTHY_HOST: &str = "s3.example:9000";
 
-/// How far apart the claims on the healthy store arrive: over a minute. All at once, an undisturbed operator binds
-/// them in so little time that a tenth of it says nothing.
+/// How far apart the claims on the healthy store arrive: over a minute. All at once, an undisturbed
+/// operator binds them in so little time that a tenth of it says nothing.
 const ARRIVAL: Duration = Duration::from_millis(600);
 
-/// The API server takes a while for what a claim's way to `Bound` asks of it, so that the operator's slots count.
+/// The API server takes a while for what a claim's way to `Bound` asks of it, so that the
+/// operator's slots count.
 const SLOW_API: &str = "kube:patch bucketclaims slow(10); kube:patch bucketclaims/status slow(10); \
     kube:get bucketclaims slow(10); kube:create secrets slow(10); kube:patch secrets slow(10); kube:create events slow(10)";
 
@@ -87,7 +89,8 @@ fn phases(world: &World, namespace: &str) -> BTreeMap<String, usize> {
     phases
 }
 
-/// How long each claim on the healthy store took from its arrival to `Bound`, with or without neighbours in trouble.
+/// How long each claim on the healthy store took from its arrival to `Bound`, with or without
+/// neighbours in trouble.
 fn times_to_bound(neighbours: Option<Trouble>) -> Vec<Duration> {
     Stage::run_with(options(SLOW_API), async move |stage| {
         add_ailing_backend(&stage).await;
@@ -150,7 +153,8 @@ fn claims_on_a_healthy_store_are_bound_as_fast_as_alone(#[case] trouble: Trouble
     assert!(mean_beside <= mean_alone.mul_f64(1.1), "{mean_beside:?} beside the others, {mean_alone:?} alone");
 }
 
-/// Longest until somebody finds out, in seconds, that a store is back: the next probe, or the next trial.
+/// Longest until somebody finds out, in seconds, that a store is back: the next probe, or the next
+/// trial.
 const NOTICED: u64 = 660;
 
 /// Requests while some time passes.
@@ -170,10 +174,11 @@ async fn requests_within(stage: &Stage, time: Duration) -> Requests {
 
 /// Most S3 calls of an hour, after things have settled.
 ///
-/// Two backends are probed: one that is well every ten minutes, one whose probe fails every four, give or take a tenth. A
-/// backend whose probe fails is not Ready, and its claims ask nothing. Where the probe goes well, an operation that gets no usable answer has its trials, every five
-/// minutes give or take a quarter; what is answered is done by each claim at the distance of its backoff, five
-/// minutes give or take a quarter.
+/// Two backends are probed: one that is well every ten minutes, one whose probe fails every four,
+/// give or take a tenth. A backend whose probe fails is not Ready, and its claims ask nothing.
+/// Where the probe goes well, an operation that gets no usable answer has its trials, every five
+/// minutes give or take a quarter; what is answered is done by each claim at the distance of its
+/// backoff, five minutes give or take a quarter.
 fn most_calls(trouble: Trouble, claims: usize) -> usize {
     const PROBES: usize = 7 + 17;
     const TRIALS: usize = 16;
@@ -218,7 +223,8 @@ fn a_store_in_trouble_for_good_is_asked_seldom_told_of_once_and_taken_up_when_it
         );
         assert!(settled.s3 <= most_calls(trouble, claims), "{} S3 calls", settled.s3);
         assert_eq!(settled.kubernetes.kubernetes_writes, 0, "at rest nothing is written\n{}", last_writes(&stage));
-        // Live reads of the claim, and of the key that it may have, before each create; the probes read Secrets.
+        // Live reads of the claim, and of the key that it may have, before each create; the probes
+        // read Secrets.
         assert!(settled.kubernetes.kubernetes_requests <= 2 * 16 * claims as u64 + 24);
         let objects = stage.world.cluster.objects();
         let stored: Vec<_> = objects.iter().filter(|o| o.plural == "bucketclaims").map(|o| &o.object).collect();

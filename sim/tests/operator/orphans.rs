@@ -1,5 +1,5 @@
-//! What is left of a claim that is gone (spec §3.4, orphans): revoked in bounded time, the bucket retained; what
-//! belongs to a living claim, or to nobody we know, is not touched.
+//! What is left of a claim that is gone (spec §3.4, orphans): revoked in bounded time, the bucket
+//! retained; what belongs to a living claim, or to nobody we know, is not touched.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -16,7 +16,8 @@ use crate::support::{
 
 const RESYNC: Duration = Duration::from_secs(700);
 
-/// Debounce, sweep, and the deadline of a call that the record waits for, with room for one more try.
+/// Debounce, sweep, and the deadline of a call that the record waits for, with room for one more
+/// try.
 const SWEPT: u64 = 60;
 
 /// Every Secret of the operator namespace but the admin credentials, whatever its labels.
@@ -45,7 +46,8 @@ async fn rotate(stage: &Stage) {
     stage.world.pass(Duration::from_secs(10)).await;
 }
 
-/// Takes the finalizer off and deletes the claim. Paused first, or it would be on again before the deletion.
+/// Takes the finalizer off and deletes the claim. Paused first, or it would be on again before the
+/// deletion.
 async fn strip_and_delete(stage: &Stage) {
     let paused = json!({"metadata": {"annotations": {"broker.stowage.io/paused": "true"}}});
     stage.patch("bucketclaims", "team-a", "photos", paused).await;
@@ -67,7 +69,8 @@ fn s3_calls(stage: &Stage, after: u64) -> Vec<String> {
     lines.map(ToString::to_string).collect()
 }
 
-/// Kubernetes calls of this verb on this resource with higher numbers than this one; what they were about.
+/// Kubernetes calls of this verb on this resource with higher numbers than this one; what they were
+/// about.
 fn kube_calls(stage: &Stage, after: u64, verb: KubeVerb, resource: &str) -> Vec<String> {
     let trace = stage.world.effects.trace();
     let meant = |call: &Call| matches!(call, Call::Kube(call) if call.verb == verb && call.resource == resource);
@@ -245,7 +248,8 @@ fn restored_secrets_of_a_claim_that_is_gone_are_revoked(#[case] made_again: bool
     });
 }
 
-/// A credential that has come back alone keeps others from the bucket: they get it when the credential goes.
+/// A credential that has come back alone keeps others from the bucket: they get it when the
+/// credential goes.
 #[test]
 fn a_restored_credential_without_a_record_is_revoked_and_lets_go_of_its_bucket() {
     Stage::run("", async |stage| {
@@ -345,7 +349,8 @@ fn a_secret_that_only_looks_like_ours_is_not_touched() {
     });
 }
 
-/// The record stays while a CreateBucket of the claim is under way: it could hit the name's next holder.
+/// The record stays while a CreateBucket of the claim is under way: it could hit the name's next
+/// holder.
 #[test]
 fn a_claim_that_goes_while_its_bucket_is_made_leaves_nothing_and_its_successor_is_bound() {
     Stage::run("s3:CreateBucket@1 slow(20000)", async |stage| {
@@ -371,7 +376,8 @@ fn a_claim_that_goes_while_its_bucket_is_made_leaves_nothing_and_its_successor_i
     });
 }
 
-/// Whenever an operator starts, and however old what it sees first: what belongs to a living claim stays.
+/// Whenever an operator starts, and however old what it sees first: what belongs to a living claim
+/// stays.
 #[test]
 fn nothing_of_a_living_claim_is_swept_and_at_rest_nobody_is_asked() {
     Stage::run("", async |mut stage| {

@@ -1,4 +1,5 @@
-//! Whose bucket is it (spec §3.2): between claims, and between claims and what is in the store already.
+//! Whose bucket is it (spec §3.2): between claims, and between claims and what is in the store
+//! already.
 
 use std::collections::BTreeMap;
 use std::time::Duration;

@@ -123,7 +123,8 @@ fn parts(world: &World, client: kube::Client, connect: impl Connect) -> Parts {
     Parts { client, connect: Arc::new(connect), clock, metrics: Metrics::new(), ready: None }
 }
 
-/// Asserts that the backend's `Ready` comes to have this reason within this many seconds. Its message.
+/// Asserts that the backend's `Ready` comes to have this reason within this many seconds. Its
+/// message.
 async fn soon(world: &World, reason: &str, seconds: u64) -> String {
     let start = Instant::now();
     let came = world.until(|world| backend_ready(world) == reason).await;
@@ -135,8 +136,8 @@ async fn soon(world: &World, reason: &str, seconds: u64) -> String {
     ready["message"].as_str().unwrap_or_default().to_owned()
 }
 
-/// A world with admin Secrets in the operator's namespace, in `vault`, which it trusts, and in `elsewhere`; and the
-/// clients that an operator makes there.
+/// A world with admin Secrets in the operator's namespace, in `vault`, which it trusts, and in
+/// `elsewhere`; and the clients that an operator makes there.
 async fn clients(store: &Noting) -> (World, Upstreams) {
     let world = World::new(Options { seed: 1, ..Options::default() });
     world.apply(&world.kube(), BASE).await;
@@ -357,7 +358,8 @@ fn nothing_is_kept_of_a_backend_that_is_gone() {
         let parts = parts(&world, world.kube(), store.clone());
         let operator = tokio::spawn(stowage_operator::run(world.config(), parts, pending()));
         soon(&world, "CredentialsInvalid", 5).await;
-        // Each HTTP client notes its requests there; so do this test and the operator, which makes them.
+        // Each HTTP client notes its requests there; so do this test and the operator, which makes
+        // them.
         let clients = || Arc::strong_count(&store.requests) - 2;
         assert!(clients() > 0);
         assert!(world.cluster.remove("s3backends", "", "main").is_some());

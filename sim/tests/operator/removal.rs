@@ -1,5 +1,5 @@
-//! Deletion with `Delete` and `forceDelete` (spec §3.4): what is proved ours goes, contents and all if so asked;
-//! everything else stays; whoever waits is told for what.
+//! Deletion with `Delete` and `forceDelete` (spec §3.4): what is proved ours goes, contents and all
+//! if so asked; everything else stays; whoever waits is told for what.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -195,7 +195,8 @@ fn a_big_bucket_is_emptied_in_slices_that_show_progress_and_let_others_work() {
 // covers: 3.4.emptying.parallel
 #[test]
 fn requests_of_one_slice_are_under_way_together() {
-    // Every DeleteObjects takes a second to arrive: one after the other, ten of them would take ten.
+    // Every DeleteObjects takes a second to arrive: one after the other, ten of them would take
+    // ten.
     Stage::run("s3:DeleteObjects slow(1000)", async |stage| {
         bind(&stage, FORCE).await;
         fill(&stage, 5_000);

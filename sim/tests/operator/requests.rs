@@ -84,7 +84,8 @@ async fn patch(world: &World, plural: &str, path: &str, patch: Value) {
     world.kube().request::<Value>(request).await.expect("the patch is good");
 }
 
-/// What the operator sends in the whole life of a claim: bound, tampered with, edited, rotated, deleted.
+/// What the operator sends in the whole life of a claim: bound, tampered with, edited, rotated,
+/// deleted.
 fn a_whole_life() -> Vec<Sent> {
     run_seeded(1, || async {
         let world = World::new(Options { seed: 1, ..Options::default() });

@@ -30,8 +30,8 @@ async fn bind(stage: &Stage, claims: usize) {
     stage.world.pass(Duration::from_secs(60)).await;
 }
 
-/// A day of fifty claims, most of it in 7,200 calls of the SDK: what each claim costs doesn't depend
-/// on how many there are.
+/// A day of fifty claims, most of it in 7,200 calls of the SDK: what each claim costs doesn't
+/// depend on how many there are.
 // covers: 3.idle, 3.driftCheck, 1.status.atRest
 #[test]
 fn at_rest_nothing_is_written_and_the_drift_checks_are_few_and_spread() {
@@ -77,8 +77,8 @@ fn at_rest_nothing_is_written_and_the_drift_checks_are_few_and_spread() {
     });
 }
 
-/// Bytes that the operator receives from its start until ten claims are bound and an hour has passed, in a cluster
-/// with this many Secrets that are none of its business, of 32 KB each.
+/// Bytes that the operator receives from its start until ten claims are bound and an hour has
+/// passed, in a cluster with this many Secrets that are none of its business, of 32 KB each.
 fn received_beside(foreign: usize) -> u64 {
     Stage::run("", async move |mut stage| {
         stage.operator.stop();

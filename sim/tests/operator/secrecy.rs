@@ -51,8 +51,8 @@ impl Secrecy {
         String::from_utf8_lossy(&self.log.0.lock().unwrap()).into_owned()
     }
 
-    /// No secret key that ever stood in a Secret is in the log, in an object that is no Secret (status, events), in
-    /// the labels and annotations of one, or in what a scrape gives.
+    /// No secret key that ever stood in a Secret is in the log, in an object that is no Secret
+    /// (status, events), in the labels and annotations of one, or in what a scrape gives.
     pub fn assert_kept(&self, world: &World, operator: &Operator) {
         let mut shown = vec![("the log", self.log()), ("the metrics", operator.metrics())];
         for stored in world.cluster.objects() {
@@ -67,7 +67,8 @@ impl Secrecy {
     }
 }
 
-/// Every secret key that the cluster remembers, also of Secrets that are gone; each also as the API writes it.
+/// Every secret key that the cluster remembers, also of Secrets that are gone; each also as the API
+/// writes it.
 pub fn secret_keys(world: &World) -> BTreeSet<String> {
     let mut keys = BTreeSet::from([ADMIN_SECRET_KEY.to_owned(), BASE64_STANDARD.encode(ADMIN_SECRET_KEY)]);
     for secret in world.cluster.past_objects("secrets") {

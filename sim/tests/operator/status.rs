@@ -155,7 +155,8 @@ fn a_transition_time_moves_with_the_status_of_a_condition_and_not_with_its_reaso
     });
 }
 
-/// What a claim in trouble shows besides `Ready`: bucket and credentials, whether it is `Stalled`, its phase.
+/// What a claim in trouble shows besides `Ready`: bucket and credentials, whether it is `Stalled`,
+/// its phase.
 type Shown = (&'static str, &'static str, &'static str, &'static str);
 
 // covers: 1.ready.BackendNotReady, 1.ready.BackendNotAllowed, 1.ready.TemplateInvalid, 1.ready.BucketNameConflict

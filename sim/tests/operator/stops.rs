@@ -34,7 +34,8 @@ fn an_api_server_that_is_away_at_the_start_is_waited_for() {
     );
 }
 
-/// What users do while the operator stands still, it takes up when it goes on; and nothing of it before.
+/// What users do while the operator stands still, it takes up when it goes on; and nothing of it
+/// before.
 #[test]
 fn a_paused_operator_does_nothing_until_it_goes_on() {
     Stage::run("kube:create secrets@1 pause(20)", async |stage| {
@@ -72,7 +73,8 @@ fn a_call_is_taken_back_when_its_deadline_passes_in_a_pause() {
     });
 }
 
-/// The twin binds the claim; the first, which was about to make the record, comes upon what is there.
+/// The twin binds the claim; the first, which was about to make the record, comes upon what is
+/// there.
 #[test]
 fn a_twin_takes_its_turn_within_a_call_and_is_gone_after_it() {
     Stage::run("kube:create secrets@1 twin", async |stage| {

@@ -19,7 +19,8 @@ pub use stowage_sim::world::fixtures::{BASE, backend, claim, claim_on, claim_wit
 
 /// A world with [`BASE`] applied and the operator at work, quiet.
 ///
-/// Whatever a test is about: in its end no secret key stands anywhere but in Secrets (oracle I11), see [`Secrecy`].
+/// Whatever a test is about: in its end no secret key stands anywhere but in Secrets (oracle I11),
+/// see [`Secrecy`].
 pub struct Stage {
     pub world: World,
     pub operator: Operator,
@@ -65,8 +66,8 @@ impl Stage {
         run_seeded(1, || async move { test(Stage::new(Options { seed: 1, ..options }).await).await })
     }
 
-    /// Runs `test` on a stage where drift checks are a day apart: for tests in which weeks go by and
-    /// that are not about those.
+    /// Runs `test` on a stage where drift checks are a day apart: for tests in which weeks go by
+    /// and that are not about those.
     pub fn run_for_weeks<T: Send>(test: impl AsyncFnOnce(Stage) -> T + Send) -> T {
         Self::run_with(Options { resync_interval: Duration::from_secs(86_400), ..Options::default() }, test)
     }

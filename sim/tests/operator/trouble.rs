@@ -21,7 +21,8 @@ fn a_refusal_for_good_is_told_gives_no_access_and_is_not_asked_again_and_again()
             let before = stage.world.effects.trace().effects();
             stage.world.pass(Duration::from_secs(3600)).await;
             let calls = stage.world.effects.trace().counters_after(before);
-            // A bucket without tags takes two calls to look at, and two for what is in it; then comes the refused one.
+            // A bucket without tags takes two calls to look at, and two for what is in it; then
+            // comes the refused one.
             assert!(calls.s3_calls <= 5 * 8, "an hour holds seven resyncs at most, not {} calls", calls.s3_calls);
             assert!(secrets(&stage.world, OPERATOR_NAMESPACE, "virtual-credential").is_empty());
             assert_eq!(ready(&stage.world, "team-a", "photos"), "BackendError");
@@ -67,7 +68,8 @@ fn a_namespace_that_is_going_away_is_not_asked_again() {
         let refused = |world: &World| !world.effects.trace().lines().iter().all(|line| line.fault.is_none());
         stage.until("the Secret is refused", refused).await;
         let before = stage.world.effects.trace().effects();
-        // Long enough for the first retries of a backoff, and not for a drift check, which asks again in passing.
+        // Long enough for the first retries of a backoff, and not for a drift check, which asks
+        // again in passing.
         stage.world.pass(Duration::from_secs(5)).await;
         let counters = stage.world.effects.trace().counters_after(before);
         assert_eq!((counters.kubernetes_requests, counters.s3_calls), (0, 0), "{}", stage.trace());

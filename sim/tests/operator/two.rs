@@ -1,5 +1,5 @@
-//! Two operators at once (spec §3.6): no promise of safety is broken, they come to rest beside each other, and after
-//! one has stopped and one sweep the end is that of one.
+//! Two operators at once (spec §3.6): no promise of safety is broken, they come to rest beside each
+//! other, and after one has stopped and one sweep the end is that of one.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::LazyLock;
@@ -71,7 +71,8 @@ impl Watcher {
         assert_eq!(foreign.map(|bucket| (bucket.tags, bucket.objects)), Some((None, 1)));
     }
 
-    /// An id never has two secrets, and never a stamp that moves earlier or vanishes. Gives the keys by id.
+    /// An id never has two secrets, and never a stamp that moves earlier or vanishes. Gives the
+    /// keys by id.
     fn check_keys(&mut self, secrets: &[&StoredObject]) -> BTreeMap<String, BTreeMap<String, String>> {
         let mut keys = BTreeMap::new();
         let mut claims: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
@@ -164,7 +165,8 @@ async fn act(stage: &Stage, watcher: &mut Watcher, random: &mut fastrand::Rng) {
     pass(stage, watcher, SETTLED).await;
 }
 
-/// What is left in the end, in words that two runs share. Rivals stand under their bucket: who won is left out.
+/// What is left in the end, in words that two runs share. Rivals stand under their bucket: who won
+/// is left out.
 fn canonical(world: &World) -> BTreeMap<String, Vec<Value>> {
     let mut state: BTreeMap<String, Vec<Value>> = BTreeMap::new();
     for number in 0..CLAIMS {

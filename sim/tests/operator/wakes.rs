@@ -8,8 +8,8 @@ use stowage_sim::world::{ADMIN_ACCESS_KEY, ADMIN_ACCOUNT, OPERATOR_NAMESPACE, Wo
 
 use crate::support::{BASE, Stage, claim, claim_with, data, object, ready, secrets};
 
-/// The store refuses the canary's bucket once, and for good as far as the operator can know: the next pass over the
-/// claim, whatever begins it, gets it.
+/// The store refuses the canary's bucket once, and for good as far as the operator can know: the
+/// next pass over the claim, whatever begins it, gets it.
 const REFUSED_ONCE: &str = "s3:CreateBucket@1 access-denied";
 
 async fn canary(stage: &Stage) {
@@ -40,7 +40,8 @@ fn what_a_claim_does_not_depend_on_does_not_wake_it() {
         stage.patch("s3backends", "", "other", json!({"spec": {"adoptionPolicy": "Any"}})).await;
         stage.world.pass(Duration::from_secs(5)).await;
         stage.delete("s3backends", "", "other").await;
-        // A neighbour's whole life, on the same backend and in the same namespace: its count of buckets changes too.
+        // A neighbour's whole life, on the same backend and in the same namespace: its count of
+        // buckets changes too.
         stage.apply(&claim("team-a", "neighbour")).await;
         stage.until_ready_is("team-a", "neighbour", "Bound").await;
         stage.patch("secrets", "team-a", "neighbour-s3", json!({"data": {"BUCKET_NAME": null}})).await;
@@ -53,7 +54,8 @@ fn what_a_claim_does_not_depend_on_does_not_wake_it() {
     });
 }
 
-/// A list of many claims comes in pages, and the store has none of them before the last one is there.
+/// A list of many claims comes in pages, and the store has none of them before the last one is
+/// there.
 #[test]
 fn what_went_on_while_a_watch_was_away_is_seen_to_though_the_list_comes_in_pages() {
     Stage::run("kube:list bucketclaims slow(50)", async |stage| {

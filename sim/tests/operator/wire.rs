@@ -1,4 +1,5 @@
-//! The Secrets as the wire contract with gateway and tenants (spec §2): what is in them, and what is repaired.
+//! The Secrets as the wire contract with gateway and tenants (spec §2): what is in them, and what
+//! is repaired.
 
 use std::collections::BTreeMap;
 use std::time::Duration;

@@ -18,7 +18,8 @@ use crate::parts::{ACCESS_KEY, ANYWHERE, Parts, SECRET_KEY, client_with, soon};
 const TENANT: &str = "AKIATENANT";
 const TENANT_SECRET: &str = "tenant-secret";
 
-/// A gateway that follows the cluster and passes requests on to the store; with the tenant's Secret in place.
+/// A gateway that follows the cluster and passes requests on to the store; with the tenant's Secret
+/// in place.
 async fn gateway(parts: &Parts, log: &RequestLog) -> Server {
     let secret: Secret = serde_json::from_value(json!({
         "metadata": {"name": "vc-akiatenant", "labels": {"broker.stowage.io/role": "virtual-credential"}},

@@ -1,4 +1,5 @@
-//! The production operator over sockets makes the calls that it makes in the simulated world, and they are numbered so.
+//! The production operator over sockets makes the calls that it makes in the simulated world, and
+//! they are numbered so.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -38,15 +39,16 @@ metadata: {name: photos, namespace: team-a}
 spec: {backendRef: {name: main}}
 ";
 
-/// The calls from the first write of the claim to the one that tells of it, and which of them are the same.
+/// The calls from the first write of the claim to the one that tells of it, and which of them are
+/// the same.
 fn pass(trace: &Trace) -> Vec<String> {
     let calls = trace.lines().iter().map(|line| (line.call.to_string(), line.answer));
     let of_claim = calls.skip_while(|(call, _)| !call.starts_with("kube:patch bucketclaims "));
     let mut pass = Vec::new();
     for (call, answer) in of_claim {
         let last = call.starts_with("kube:create events");
-        // Watches, the other controller's calls, and a look at the admin Secret whose watch has just begun come in between
-        // as time has it.
+        // Watches, the other controller's calls, and a look at the admin Secret whose watch has
+        // just begun come in between as time has it.
         let claims_own = ["bucketclaims", "secrets stowage-system", "secrets team-a", "s3:", "events"];
         let others = call.starts_with("kube:watch") || call.contains("stowage-system/admin");
         if claims_own.iter().any(|part| call.contains(part)) && !others {

@@ -27,7 +27,8 @@ impl AnonymousBinding {
         format!("{}{uid}", wire::BINDING_PREFIX)
     }
 
-    /// Whether a Secret of that name is the binding of the claim: a name alone proves nothing (spec §2).
+    /// Whether a Secret of that name is the binding of the claim: a name alone proves nothing (spec
+    /// §2).
     ///
     /// # Errors
     /// When the claim's UID does not stand in it.

@@ -8,7 +8,8 @@ use k8s_openapi::api::core::v1::Secret;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use kube::api::ObjectMeta;
 
-/// A Secret as it should be: what is compared with the one that is there, and written where they differ.
+/// A Secret as it should be: what is compared with the one that is there, and written where they
+/// differ.
 #[derive(Clone, PartialEq)]
 pub struct SecretContent {
     /// Namespace of the Secret.

@@ -40,7 +40,8 @@ impl CredentialFacts {
         AccessKeyId::of(&self.uid, self.generation)
     }
 
-    /// The Secret to write, without the secret key if none is given: that one is never written again.
+    /// The Secret to write, without the secret key if none is given: that one is never written
+    /// again.
     pub fn content(&self, operator_namespace: &str, secret: Option<&SecretKey>) -> SecretContent {
         let id = self.access_key_id();
         let scopes = [Scope { bucket: self.bucket.as_str(), backend: &self.backend }];
@@ -84,7 +85,8 @@ pub struct Credential {
 }
 
 impl Credential {
-    /// Reads the credential of `uid` and `generation`: id, secret and owner must be what those two derive to.
+    /// Reads the credential of `uid` and `generation`: id, secret and owner must be what those two
+    /// derive to.
     ///
     /// # Errors
     /// When one of them is missing or another's.

@@ -60,7 +60,8 @@ pub struct DamagedSecret {
 
 type Texts = BTreeMap<String, String>;
 
-/// The labels that every Secret of ours carries, and an annotation for each value too long for a label.
+/// The labels that every Secret of ours carries, and an annotation for each value too long for a
+/// label.
 fn labels(
     role: Role,
     claim: &ClaimRef,

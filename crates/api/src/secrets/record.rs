@@ -6,7 +6,8 @@ use super::super::names::{BucketName, ClaimRef, ClaimUid, Endpoint, RecordName};
 use super::super::wire::Role;
 use super::{DamagedSecret, Data, Fields, SecretContent, labels};
 
-/// Who holds a bucket, and all that the operator remembers of a claim besides its credentials (spec §2).
+/// Who holds a bucket, and all that the operator remembers of a claim besides its credentials (spec
+/// §2).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BucketRecord {
     /// The holder's namespace and name.
@@ -21,10 +22,11 @@ pub struct BucketRecord {
     pub bucket: BucketName,
     /// The bucket was seen absent while this record was held.
     pub absence: bool,
-    /// The bucket is never to be destroyed: it was taken over, or the claim has moved away from it (`origin: Adopted`).
-    /// Never taken back.
+    /// The bucket is never to be destroyed: it was taken over, or the claim has moved away from it
+    /// (`origin: Adopted`). Never taken back.
     pub adopted: bool,
-    /// The claim was bound once: noted before a `Delete` pass revokes, and wherever the Secrets that tell of it may go.
+    /// The claim was bound once: noted before a `Delete` pass revokes, and wherever the Secrets
+    /// that tell of it may go.
     pub settled: bool,
     /// The credential generation aimed at, 1 at first.
     pub generation: u64,
@@ -41,7 +43,8 @@ impl BucketRecord {
         RecordName::of(&self.endpoint, &self.bucket)
     }
 
-    /// Whether the other record is of the same bucket at the same endpoint, and has the same name with that.
+    /// Whether the other record is of the same bucket at the same endpoint, and has the same name
+    /// with that.
     pub fn is_of_bucket_of(&self, other: &Self) -> bool {
         self.bucket == other.bucket && self.endpoint == other.endpoint
     }

@@ -1,5 +1,5 @@
-//! What the simulator once answered otherwise than kube-apiserver 1.34 (`stowage-sim conformance`), with the answers of
-//! the latter.
+//! What the simulator once answered otherwise than kube-apiserver 1.34 (`stowage-sim conformance`),
+//! with the answers of the latter.
 
 use std::sync::atomic::{AtomicI64, Ordering};
 

@@ -8,7 +8,8 @@ use super::*;
 
 const SECRETS: &str = "/api/v1/namespaces/ns/secrets";
 
-/// The answer to a strategic merge patch of a Secret that has three finalizers, two labels and an owner.
+/// The answer to a strategic merge patch of a Secret that has three finalizers, two labels and an
+/// owner.
 async fn patched(patch: &Value) -> Value {
     let f = Fixture::new().await;
     let secret = secret_from(json!({"metadata": {

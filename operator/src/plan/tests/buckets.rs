@@ -269,8 +269,8 @@ fn absence_that_was_seen_before_the_record_is_made_proves_nothing() {
     assert_ne!(step(&view), look);
 }
 
-/// The same of a claim that was bound: what its record is made anew for may be gone, and no later look in the pass would
-/// say so.
+/// The same of a claim that was bound: what its record is made anew for may be gone, and no later
+/// look in the pass would say so.
 #[test]
 fn the_bucket_of_a_record_that_is_made_anew_is_looked_at_again() {
     let mut view = bound();
@@ -284,7 +284,8 @@ fn the_bucket_of_a_record_that_is_made_anew_is_looked_at_again() {
     assert_eq!(step(&view), look);
 }
 
-/// The template was edited before the claim was bound, and another claim has a credential for the new name.
+/// The template was edited before the claim was bound, and another claim has a credential for the
+/// new name.
 #[test]
 fn what_a_claim_knows_of_two_buckets_does_not_make_it_ask_in_circles() {
     let mut view = holding(|_| {});
@@ -350,7 +351,8 @@ fn the_versioning_of_a_bound_bucket_is_asked_after_an_edit_and_not_at_rest() {
     assert!(matches!(step(&view), Step::Act(Act::WriteStatus(..))), "{}", step(&view));
 }
 
-/// A rotation has aimed at the next key, which was not made; record and key lost their labels, and somebody deleted the bucket.
+/// A rotation has aimed at the next key, which was not made; record and key lost their labels, and
+/// somebody deleted the bucket.
 // covers: 2.record.settled
 #[test]
 fn before_a_bucket_is_made_the_keys_before_the_one_aimed_at_are_looked_for() {

@@ -239,7 +239,8 @@ fn a_renamed_consumer_secret_is_found_by_the_name_that_the_status_tells() {
     assert_eq!(told(Answer::Done).as_deref(), Some("photos-s3"));
 }
 
-/// A read by name may have been of the server's past, and nobody looks for the key of a number that was passed.
+/// A read by name may have been of the server's past, and nobody looks for the key of a number that
+/// was passed.
 #[test]
 fn a_key_that_is_gone_is_passed_once_a_live_list_does_not_show_it_either() {
     let mut view = bound();
@@ -260,7 +261,8 @@ fn a_key_that_is_gone_is_passed_once_a_live_list_does_not_show_it_either() {
     assert!(matches!(step(&view), Step::Rest(_)), "{}", step(&view));
 }
 
-/// A list from before the POST shows nothing of what has that name now; the read after it may be of the server's past.
+/// A list from before the POST shows nothing of what has that name now; the read after it may be of
+/// the server's past.
 #[test]
 fn a_key_whose_name_a_post_found_taken_is_looked_for_by_a_list_from_after_it() {
     let mut view = bound();
@@ -299,8 +301,8 @@ fn a_key_is_published_only_where_this_pass_has_made_it_or_read_it() {
     );
 }
 
-/// A cache that is behind doesn't show the successor of a key that is to end. Where a live list doesn't either, somebody else
-/// gave it its end.
+/// A cache that is behind doesn't show the successor of a key that is to end. Where a live list
+/// doesn't either, somebody else gave it its end.
 #[test]
 fn a_key_that_is_to_end_is_published_only_once_a_live_list_has_been_read() {
     let mut view = bound();
@@ -316,7 +318,8 @@ fn a_key_that_is_to_end_is_published_only_once_a_live_list_has_been_read() {
     assert!(matches!(step(&view), Step::Act(Act::CreateConsumer(_))), "{}", step(&view));
 }
 
-/// A bound claim in whose consumer Secret somebody has written another generation, and the id that follows from it.
+/// A bound claim in whose consumer Secret somebody has written another generation, and the id that
+/// follows from it.
 fn telling_of(generation: u64) -> View {
     let mut view = bound();
     let id = AccessKeyId::of(&view.claim.uid, generation);
@@ -344,7 +347,8 @@ fn after_looks(view: &mut View) -> Step {
     panic!("no end of looks")
 }
 
-/// A deletion asks for the key of every generation up to the record's: a tenant must not make that a number without end.
+/// A deletion asks for the key of every generation up to the record's: a tenant must not make that
+/// a number without end.
 #[rstest]
 #[case(18)]
 #[case(1_000_000)]
@@ -364,7 +368,8 @@ fn a_generation_a_little_ahead_may_have_been_in_use() {
     assert_eq!(view.next_generation(), 18);
 }
 
-/// As a copy that somebody keeps has it: no pass would come to an end that took it for a key of a later generation.
+/// As a copy that somebody keeps has it: no pass would come to an end that took it for a key of a
+/// later generation.
 #[test]
 fn a_secret_under_a_name_of_no_generation_is_told_of() {
     let mut view = bound();

@@ -82,7 +82,8 @@ fn deletion_revokes_before_it_lets_anything_else_go() {
     assert!(view.own_lists >= 2, "a second live list before the finalizer goes");
 }
 
-/// Without labels no list shows it, and the server may answer the read by its name from before it was made.
+/// Without labels no list shows it, and the server may answer the read by its name from before it
+/// was made.
 #[test]
 fn a_record_that_one_read_did_not_find_is_asked_for_once_more() {
     let mut view = deleting(|view| view.fresh = true);
@@ -110,8 +111,8 @@ fn a_record_that_one_read_did_not_find_is_asked_for_once_more() {
     panic!("no end");
 }
 
-/// Between CreateBucket and the tags no status has spoken of the bucket yet: then spec and template lead to its record, unless
-/// the backend is gone, and another's record there is none of ours.
+/// Between CreateBucket and the tags no status has spoken of the bucket yet: then spec and template
+/// lead to its record, unless the backend is gone, and another's record there is none of ours.
 // covers: 3.4.live
 #[test]
 fn a_record_without_labels_is_found_before_any_status_has_spoken_of_its_bucket() {
@@ -252,7 +253,8 @@ fn a_deletion_goes_on_with_the_generations_that_no_pass_has_asked_for() {
     assert_eq!(asked, names);
 }
 
-/// Somebody took its labels off, so no list shows it; and the server answered from its past when it was asked for by name.
+/// Somebody took its labels off, so no list shows it; and the server answered from its past when it
+/// was asked for by name.
 // covers: 3.4.live
 #[test]
 fn a_credential_that_one_read_did_not_find_is_found_before_the_claim_goes() {
@@ -284,7 +286,8 @@ fn a_credential_without_labels_is_found_by_an_operator_that_finds_no_record() {
     assert_eq!(deleted, hidden.name());
 }
 
-/// A record may have aimed beyond the credential that was told, and an older one be the one without labels.
+/// A record may have aimed beyond the credential that was told, and an older one be the one without
+/// labels.
 // covers: 3.4.live
 #[test]
 fn the_last_two_that_the_status_told_and_that_a_record_aimed_at_are_looked_for() {
@@ -309,8 +312,8 @@ fn the_last_two_that_the_status_told_and_that_a_record_aimed_at_are_looked_for()
     assert_eq!(asked, BTreeSet::from(names));
 }
 
-/// Nothing but this number leads to a key without labels once the record is gone, so the status of a claim that goes, or whose
-/// key is lost, still tells it.
+/// Nothing but this number leads to a key without labels once the record is gone, so the status of
+/// a claim that goes, or whose key is lost, still tells it.
 // covers: 3.4.live, 1.status.rotationGeneration
 #[test]
 fn a_status_goes_on_telling_the_generation_when_the_credential_is_gone() {

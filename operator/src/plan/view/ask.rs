@@ -27,13 +27,14 @@ impl View {
         if self.claim.freshness >= Freshness::Live { Ok(()) } else { Err(Look::Claim.into()) }
     }
 
-    /// Before anything is destroyed: the claim is read once more, so that an edit to `Retain` is not
-    /// missed.
+    /// Before anything is destroyed: the claim is read once more, so that an edit to `Retain` is
+    /// not missed.
     pub(in super::super) fn require_claim_just_read(&self) -> Result<(), Halt> {
         if self.claim.freshness == Freshness::JustRead { Ok(()) } else { Err(Look::Claim.into()) }
     }
 
-    /// Before what a cache that is behind must not decide: a live list of the claim's internal Secrets.
+    /// Before what a cache that is behind must not decide: a live list of the claim's internal
+    /// Secrets.
     pub(in super::super) fn require_list(&self) -> Result<(), Halt> {
         if self.internal.lists() == 0 { Err(Look::Own.into()) } else { Ok(()) }
     }
@@ -44,8 +45,9 @@ impl View {
         if is_last { Ok(()) } else { Err(Look::Own.into()) }
     }
 
-    /// Before a key is made, or tenants are given one, or the public a bucket: where the pass waited
-    /// for long, another operator may have moved the claim meanwhile, or aimed at another key.
+    /// Before a key is made, or tenants are given one, or the public a bucket: where the pass
+    /// waited for long, another operator may have moved the claim meanwhile, or aimed at another
+    /// key.
     pub(in super::super) fn require_list_after_standstill(&self) -> Result<(), Halt> {
         if self.internal.is_in_doubt() { Err(Look::Own.into()) } else { Ok(()) }
     }
@@ -60,9 +62,9 @@ impl View {
         if self.is_absent(name) { Ok(()) } else { Err(Look::Internal(name.to_owned()).into()) }
     }
 
-    /// Before a key is published: this pass made it or read it live. A cache may show one that is long
-    /// gone, and the Secret that the tenant reads as it is now. One that is to end has a successor,
-    /// mostly, which a cache that is behind doesn't show.
+    /// Before a key is published: this pass made it or read it live. A cache may show one that is
+    /// long gone, and the Secret that the tenant reads as it is now. One that is to end has a
+    /// successor, mostly, which a cache that is behind doesn't show.
     pub(in super::super) fn require_live_key(&self, credential: &Credential) -> Result<(), Halt> {
         let name = credential.id.secret_name();
         if !self.is_live(&name) {
@@ -99,9 +101,9 @@ impl View {
         Ok(Target { backend: backend.name.clone(), endpoint: backend.endpoint.clone(), bucket })
     }
 
-    /// Before the record that the claim is bound by aims at another generation: that of a move under
-    /// way aims higher, and one that lost its labels is found by its name alone. `Ok` = it is known, or
-    /// can't be.
+    /// Before the record that the claim is bound by aims at another generation: that of a move
+    /// under way aims higher, and one that lost its labels is found by its name alone. `Ok` = it is
+    /// known, or can't be.
     pub(in super::super) fn require_wanted_record(&self, current: &RecordName) -> Result<(), Halt> {
         let Ok(desired) = &self.claim().desired else { return Ok(()) };
         let to = match self.wanted(desired) {

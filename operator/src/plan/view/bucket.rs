@@ -125,9 +125,9 @@ impl View {
         }
     }
 
-    /// Whether the bucket of a claim that was bound is missing: seen in this pass or, without a look,
-    /// in an earlier one. One that is back, or at another endpoint, counts as the claim's only if its
-    /// tags say so.
+    /// Whether the bucket of a claim that was bound is missing: seen in this pass or, without a
+    /// look, in an earlier one. One that is back, or at another endpoint, counts as the claim's
+    /// only if its tags say so.
     pub(in super::super) fn is_missing(&self, record: &BucketRecord) -> bool {
         let points_to = match self.backends.get(&record.backend) {
             Some(BackendSeen::Present { backend, .. }) => Some(&backend.endpoint),
@@ -147,10 +147,11 @@ impl View {
         }
     }
 
-    /// Where the bucket of a claim that was bound is missing, as far as this pass and those before it
-    /// saw.
+    /// Where the bucket of a claim that was bound is missing, as far as this pass and those before
+    /// it saw.
     pub(super) fn missing_at(&self) -> Option<Target> {
-        // One that was never bound is not missing: it may be another operator that makes it just now.
+        // One that was never bound is not missing: it may be another operator that makes it just
+        // now.
         let (record, _) = self.record().filter(|(record, _)| self.is_bound_by(record) && self.is_missing(record))?;
         let has_looked = self.bucket.seen.is_some() && self.asked_about_bucket_of(record);
         let asked = self.bucket.at.as_ref().filter(|_| has_looked);

@@ -7,12 +7,12 @@ use super::super::secret::{Stored, is_credential};
 use super::View;
 
 /// How far what a consumer Secret tells may be ahead of all that the operator keeps itself: a few
-/// rotations whose traces somebody deleted. A tenant may write any number there, and a deletion asks
-/// for the key of every number up to the record's.
+/// rotations whose traces somebody deleted. A tenant may write any number there, and a deletion
+/// asks for the key of every number up to the record's.
 const AHEAD: u64 = 16;
 
-/// Whether an internal Secret that carries this claim's label is another's all the same: its data say
-/// so, and its name does not follow from this claim's UID. Labels prove nothing (spec §2).
+/// Whether an internal Secret that carries this claim's label is another's all the same: its data
+/// say so, and its name does not follow from this claim's UID. Labels prove nothing (spec §2).
 pub(super) fn is_anothers(uid: &ClaimUid, secret: &Stored) -> bool {
     let follows = secret.name() == AnonymousBinding::name(uid) || labelled_generation(uid, secret).is_some();
     secret.text("claim_uid").is_some_and(|owner| owner != uid.as_str()) && !follows
@@ -45,8 +45,8 @@ impl View {
         labelled_generation(&self.claim().uid, secret)
     }
 
-    /// The generation of the credential in a consumer Secret. The label is a tenant's to change, so it
-    /// counts only where the key id is the one that follows from it.
+    /// The generation of the credential in a consumer Secret. The label is a tenant's to change, so
+    /// it counts only where the key id is the one that follows from it.
     pub(in super::super) fn published_generation(&self, secret: &Stored) -> Option<u64> {
         let generation = secret.label(wire::ROTATION_GENERATION)?.parse().ok()?;
         let id = AccessKeyId::of(&self.claim().uid, generation);

@@ -1,5 +1,5 @@
-//! All that a view knows, in a few bytes: two passes with one key go on alike. A model checker finds
-//! views again by it.
+//! All that a view knows, in a few bytes: two passes with one key go on alike. A model checker
+//! finds views again by it.
 
 use std::fmt::Write;
 

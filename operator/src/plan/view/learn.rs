@@ -27,9 +27,9 @@ impl View {
         self.take(answer);
     }
 
-    /// Takes in what a step found out or did that took long: by now everything may be otherwise than
-    /// it was read or written, and the claim be gone. What was live counts as cached, and what was
-    /// absent as unknown. The answer itself counts as any other, but not as one of now.
+    /// Takes in what a step found out or did that took long: by now everything may be otherwise
+    /// than it was read or written, and the claim be gone. What was live counts as cached, and what
+    /// was absent as unknown. The answer itself counts as any other, but not as one of now.
     pub fn learn_late(&mut self, answer: Answer) {
         if self.ends_with(&answer) {
             // Nothing is decided any more, but what is told.
@@ -114,10 +114,12 @@ impl View {
             Answer::StatusWritten(claim) => self.claim.claim = *claim,
             Answer::RecordPosted(record, posted) => self.record_posted(&record, posted),
             Answer::CredentialPosted(facts, posted) => {
-                // Whoever minted it: should it be gone before the pass is over, its id is not given to another.
+                // Whoever minted it: should it be gone before the pass is over, its id is not given
+                // to another.
                 self.deeds.aimed = None;
                 if posted == Posted::NameTaken {
-                    // If the look at it shows none, that may be of the past, and so is every list from before this.
+                    // If the look at it shows none, that may be of the past, and so is every list
+                    // from before this.
                     self.internal.forget_lists();
                 }
                 self.posted(facts.access_key_id().secret_name(), posted);
@@ -158,9 +160,11 @@ impl View {
 
     fn failed(&mut self, step: Step, failure: Failure) {
         match (&step, &failure) {
-            // A store without tagging can't be told whose the bucket is; one without versioning has none to set.
+            // A store without tagging can't be told whose the bucket is; one without versioning has
+            // none to set.
             (Step::Act(Act::TagBucket(..)), Failure::Unsupported) => self.bucket.tagged = true,
-            // A drift check that fails says nothing about the bucket; that the backend ails is for its probe to say.
+            // A drift check that fails says nothing about the bucket; that the backend ails is for
+            // its probe to say.
             (
                 Step::Look(Look::Bucket(at)),
                 Failure::Upstream(_) | Failure::UpstreamDenied(_) | Failure::NoUpstream(_) | Failure::Unsupported,
@@ -202,7 +206,8 @@ impl View {
     /// An internal Secret read by name: ours by UID, or a record that somebody else holds.
     fn found_internal(&mut self, name: &str, secret: Option<Stored>) {
         let Some(secret) = secret else {
-            // Where a cache has it, either that is old or this answer: the next pass looks again, without it.
+            // Where a cache has it, either that is old or this answer: the next pass looks again,
+            // without it.
             if self.own(name).is_some() && !self.claim().deleting {
                 self.go_stale();
             }
@@ -211,7 +216,8 @@ impl View {
         };
         match BucketRecord::read(&secret.0) {
             Ok(record) if record.uid != self.claim().uid => {
-                // Of two names that the pass asks about, both may be another's, and `holder` is about one.
+                // Of two names that the pass asks about, both may be another's, and `holder` is
+                // about one.
                 self.internal.learn().missed(name, self.step);
                 self.holder = Some((record.name(), Holder::Other(record.claim)));
             }
@@ -245,7 +251,8 @@ impl View {
     fn record_posted(&mut self, record: &BucketRecord, posted: Posted) {
         if let Posted::Stored(secret) = &posted {
             self.deeds.record_remade |= record.generation > 1 && self.record().is_none();
-            // A record that follows its bucket to another endpoint aims at a generation that is there.
+            // A record that follows its bucket to another endpoint aims at a generation that is
+            // there.
             if self.records().all(|(other, _)| other.generation < record.generation) {
                 self.deeds.aimed = Some(record.generation);
             }
@@ -254,8 +261,8 @@ impl View {
         self.posted(record.name().to_string(), posted);
     }
 
-    /// A POST of an internal Secret. Where the name is taken and a read of this pass found none, one of
-    /// the two is of the past: to ask on would be to ask in circles.
+    /// A POST of an internal Secret. Where the name is taken and a read of this pass found none,
+    /// one of the two is of the past: to ask on would be to ask in circles.
     fn posted(&mut self, name: String, posted: Posted) {
         match posted {
             Posted::Stored(secret) => self.wrote(secret),
@@ -287,7 +294,8 @@ impl View {
         }
     }
 
-    /// Counts the generations whose names a deletion need not look at again: there can be very many.
+    /// Counts the generations whose names a deletion need not look at again: there can be very
+    /// many.
     fn advance(&mut self) {
         let is_absent = |generation| self.is_absent(&AccessKeyId::of(&self.claim().uid, generation).secret_name());
         if self.claim().deleting {
@@ -312,8 +320,8 @@ impl View {
         }
     }
 
-    /// What one read only did not show is asked once more: a credential, the binding of a claim that
-    /// asks for one, and the record.
+    /// What one read only did not show is asked once more: a credential, the binding of a claim
+    /// that asks for one, and the record.
     fn doubt_early_reads(&mut self) {
         let public = self.claim().desired.as_ref().map_or(true, |desired| desired.anonymous.is_some());
         let binding = AnonymousBinding::name(&self.claim().uid);

@@ -1,4 +1,5 @@
-//! What a pass knows so far: read from caches at its start, and from the answers to its own steps since.
+//! What a pass knows so far: read from caches at its start, and from the answers to its own steps
+//! since.
 //!
 //! Nothing of it is public: it begins with what the caches hold and what earlier passes saw, and
 //! from then on only [`View::learn`] and its kin change it.
@@ -58,9 +59,9 @@ pub struct Cached {
     pub internal: Vec<Stored>,
     /// Secrets in the claim's namespace that it controls, or that have the name of its own.
     pub consumers: Vec<Stored>,
-    /// What asks once more for each Secret of the claim that the watch has shown and an earlier live
-    /// read missed, whoever made it: either the watch lags behind, or that read was answered from the
-    /// server's past.
+    /// What asks once more for each Secret of the claim that the watch has shown and an earlier
+    /// live read missed, whoever made it: either the watch lags behind, or that read was answered
+    /// from the server's past.
     pub recheck: Vec<Look>,
 }
 
@@ -76,8 +77,8 @@ pub struct Remembered {
     pub look_due: bool,
     /// Buckets that a claim which goes has let go of.
     pub let_go: Vec<LetGo>,
-    /// Of a claim that goes: up to this generation no name of a credential is taken, as live reads by
-    /// name showed.
+    /// Of a claim that goes: up to this generation no name of a credential is taken, as live reads
+    /// by name showed.
     pub revoked_through: u64,
     /// Credentials of a claim that goes that were deleted, and not told of.
     pub revoked: u32,
@@ -128,7 +129,8 @@ struct Deeds {
     purged: u64,
     /// Records that were removed, by earlier passes as well where the claim goes.
     let_go: Vec<LetGo>,
-    /// Credentials that were deleted, by earlier passes as well where they did not come to tell of it.
+    /// Credentials that were deleted, by earlier passes as well where they did not come to tell of
+    /// it.
     revoked: u32,
     /// Of a claim that goes: up to this generation no name of a credential is taken.
     revoked_through: u64,
@@ -273,8 +275,8 @@ impl View {
         self.internal.known().is_live(name)
     }
 
-    /// Whether there is no internal Secret of this claim at this name: a live read found none or one
-    /// that tells of nobody, or this pass deleted it.
+    /// Whether there is no internal Secret of this claim at this name: a live read found none or
+    /// one that tells of nobody, or this pass deleted it.
     pub(super) fn is_absent(&self, name: &str) -> bool {
         self.internal.known().is_absent(name)
     }

@@ -17,13 +17,13 @@ impl View {
         self.records().find(|(_, stored)| stored.name() == name.as_str())
     }
 
-    /// The record that the claim is bound by, and the Secret that it was read from: of those with a key
-    /// to their bucket the one that aims highest. Without any key, one on the backend that the spec
-    /// names goes first.
+    /// The record that the claim is bound by, and the Secret that it was read from: of those with a
+    /// key to their bucket the one that aims highest. Without any key, one on the backend that the
+    /// spec names goes first.
     ///
-    /// The generation alone won't do: a record that is held for a move aims higher from the start. Two
-    /// that aim alike are of one bucket whose endpoint was edited: of these, one that is on its way out
-    /// has been left.
+    /// The generation alone won't do: a record that is held for a move aims higher from the start.
+    /// Two that aim alike are of one bucket whose endpoint was edited: of these, one that is on its
+    /// way out has been left.
     pub fn record(&self) -> Option<&StoredRecord> {
         let asked_for = self.claim().desired.as_ref().ok().map(|desired| desired.backend.as_str());
         self.records().max_by_key(|(record, stored)| {
@@ -39,9 +39,9 @@ impl View {
     }
 
     /// Whether there is a key to the record's bucket, or was one. That there are keys at all says
-    /// nothing of the bucket: of a move whose first record is gone they are those to the bucket that was
-    /// left. What is not the operator's own says nothing either: labels and owner references can be
-    /// forged (spec §2).
+    /// nothing of the bucket: of a move whose first record is gone they are those to the bucket
+    /// that was left. What is not the operator's own says nothing either: labels and owner
+    /// references can be forged (spec §2).
     pub(in super::super) fn is_bound_by(&self, record: &BucketRecord) -> bool {
         let shown = |status: &BucketClaimStatus| {
             let at = |at: &PinnedBackend| {
@@ -51,8 +51,8 @@ impl View {
                 && status.backend.as_ref().is_none_or(at)
                 && status.access_key_id.as_deref() == Some(AccessKeyId::of(&record.uid, record.generation).as_str())
         };
-        // One of the record's generation may be to the bucket of another record, which aimed at it while this one was
-        // hidden.
+        // One of the record's generation may be to the bucket of another record, which aimed at it
+        // while this one was hidden.
         let another =
             |secret: &Stored| self.records().any(|(other, _)| !other.is_of_bucket_of(record) && secret.opens(other));
         record.settled
@@ -66,14 +66,14 @@ impl View {
         self.record().is_some_and(|(record, _)| self.is_bound_by(record) && at.is_of(record))
     }
 
-    /// Whether the claim was bound once: a credential of this UID is known, be it from the cache, or a
-    /// record says `settled` (spec §2).
+    /// Whether the claim was bound once: a credential of this UID is known, be it from the cache,
+    /// or a record says `settled` (spec §2).
     pub fn was_bound(&self) -> bool {
         self.credentials().next().is_some() || self.records().any(|(record, _)| record.settled)
     }
 
-    /// The record, to be aimed at another generation. Where no key tells any more that the claim was
-    /// bound by it, it notes so itself: the status does not know that number.
+    /// The record, to be aimed at another generation. Where no key tells any more that the claim
+    /// was bound by it, it notes so itself: the status does not know that number.
     pub(in super::super) fn keep_bound(&self, record: &BucketRecord) -> BucketRecord {
         let untold = self.keys_to(record).next().is_none() && self.is_bound_by(record);
         BucketRecord { settled: record.settled || untold, ..record.clone() }

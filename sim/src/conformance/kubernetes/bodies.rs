@@ -1,4 +1,5 @@
-//! Objects to send: good ones, and bad ones in every way that the table of objects and this file know.
+//! Objects to send: good ones, and bad ones in every way that the table of objects and this file
+//! know.
 
 use std::sync::LazyLock;
 

@@ -1,5 +1,6 @@
-//! Operations as plain data. Nothing in them depends on what a server answered: `$(uid secrets/a)` in a text stands for
-//! the UID that an object was last seen with, on the side that the operation is sent to.
+//! Operations as plain data. Nothing in them depends on what a server answered: `$(uid secrets/a)`
+//! in a text stands for the UID that an object was last seen with, on the side that the operation
+//! is sent to.
 
 use std::fmt;
 

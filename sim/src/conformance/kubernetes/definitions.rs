@@ -1,5 +1,5 @@
-//! The project's definitions on a real server: put there, with what the server has to say about them, and how much
-//! dearer their rules might be.
+//! The project's definitions on a real server: put there, with what the server has to say about
+//! them, and how much dearer their rules might be.
 
 use std::time::Duration;
 
@@ -24,8 +24,8 @@ const MOST: u32 = 64;
 pub struct Accepted {
     /// Texts of the `Warning` headers; there should be none.
     pub warnings: Vec<String>,
-    /// Per definition: so many times as dear its rules could be, at least, before the server's CEL cost budget
-    /// (of each rule and of all together) is spent. At most 64 is tried.
+    /// Per definition: so many times as dear its rules could be, at least, before the server's CEL
+    /// cost budget (of each rule and of all together) is spent. At most 64 is tried.
     pub cel_room: Vec<(String, u32)>,
 }
 

@@ -5,7 +5,8 @@ use fastrand::Rng;
 use super::call::Operation;
 use super::{table, themes};
 
-/// The sequence of this number. The first ones are the cases of the table of objects, whatever the seed.
+/// The sequence of this number. The first ones are the cases of the table of objects, whatever the
+/// seed.
 pub fn sequence(seed: u64, number: u64) -> Vec<Operation> {
     if let Some(index) = usize::try_from(number).ok().filter(|index| *index < table::len()) {
         return table::sequence(index);

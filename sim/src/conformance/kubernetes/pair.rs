@@ -24,7 +24,8 @@ pub struct KubernetesPair {
     cluster: Cluster,
     clients: [Client; 2],
     sides: Option<[Side; 2]>,
-    /// The namespace of all sequences. A namespace of its own for each would keep the real controller busy.
+    /// The namespace of all sequences. A namespace of its own for each would keep the real
+    /// controller busy.
     namespace: Option<String>,
     /// Names what the sequence makes outside of it.
     place: String,
@@ -111,8 +112,8 @@ impl Pair for KubernetesPair {
     }
 }
 
-/// Waits for the next second where this one is all but over. Whether a write that only renews a time is one depends on
-/// the second in which it comes, so both sides are to see the same one.
+/// Waits for the next second where this one is all but over. Whether a write that only renews a
+/// time is one depends on the second in which it comes, so both sides are to see the same one.
 async fn same_second() {
     let into = Duration::from_nanos(jiff::Timestamp::now().subsec_nanosecond().unsigned_abs().into());
     if into > Duration::from_secs(1) - ALL_BUT_OVER {
@@ -171,7 +172,8 @@ mod tests {
         Limits { seed: 1, operations, time: None, shrink: true, start, prefix, command }
     }
 
-    /// The simulator on both sides; the controllers of the second work by themselves, as those of a cluster do.
+    /// The simulator on both sides; the controllers of the second work by themselves, as those of a
+    /// cluster do.
     async fn against_itself(change: impl Fn(&Cluster), limits: &Limits) -> Report {
         let real = simulated();
         change(&real);

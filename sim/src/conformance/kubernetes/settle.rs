@@ -1,7 +1,8 @@
 //! Waiting for the garbage collector and the namespace controller.
 //!
-//! The simulator's are steps that are taken until there is nothing left to do. The real ones work when they like: their
-//! server is looked at until it holds what the simulator holds, and when it never does, that is the difference.
+//! The simulator's are steps that are taken until there is nothing left to do. The real ones work
+//! when they like: their server is looked at until it holds what the simulator holds, and when it
+//! never does, that is the difference.
 
 use std::time::Duration;
 
@@ -16,7 +17,8 @@ use super::side::Side;
 
 /// How long the real controllers may take. The collector learns of a new kind within half a minute.
 pub(super) const PATIENCE: Duration = Duration::from_secs(45);
-/// How long they may take once that was in vain: a difference is shown by now, and is only made small.
+/// How long they may take once that was in vain: a difference is shown by now, and is only made
+/// small.
 pub(super) const IMPATIENCE: Duration = Duration::from_secs(15);
 /// How often the real server is looked at.
 const PACE: Duration = Duration::from_millis(100);
@@ -48,9 +50,9 @@ pub(super) async fn settle(
     }
 }
 
-/// Every object of the sequence, without the versions, which depend on how many writes a controller makes. Of namespaces
-/// also without the conditions, which the real controller keeps for itself, and the order of finalizers, which is chance:
-/// they might never be equal.
+/// Every object of the sequence, without the versions, which depend on how many writes a controller
+/// makes. Of namespaces also without the conditions, which the real controller keeps for itself,
+/// and the order of finalizers, which is chance: they might never be equal.
 async fn holdings(side: &mut Side) -> Result<Value, String> {
     let mut all = serde_json::Map::new();
     for kind in Kind::ALL {

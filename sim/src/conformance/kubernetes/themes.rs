@@ -26,7 +26,8 @@ fn maybe<T>(rng: &mut Rng, percent: u8, value: impl FnOnce(&mut Rng) -> T) -> Op
     (rng.u8(..100) < percent).then(|| value(rng))
 }
 
-/// Objects of one kind or two: written in every way, listed, watched. Nothing that a controller would act on.
+/// Objects of one kind or two: written in every way, listed, watched. Nothing that a controller
+/// would act on.
 pub(super) fn objects(rng: &mut Rng) -> Vec<Operation> {
     let kinds = [a_kind(rng), a_kind(rng)];
     let mut all = Vec::with_capacity(LENGTH);
@@ -115,7 +116,8 @@ fn replace(rng: &mut Rng, kind: Kind, name: &str) -> Call {
     written(rng, call).body(body)
 }
 
-/// Whether a patch takes fields away by null. In an apply null is a value like another, which nobody has a use for.
+/// Whether a patch takes fields away by null. In an apply null is a value like another, which
+/// nobody has a use for.
 #[derive(Clone, Copy, PartialEq)]
 enum Nulls {
     Sometimes,
@@ -229,7 +231,8 @@ fn list(rng: &mut Rng, kind: Kind) -> Call {
     call.maybe("fieldSelector", maybe(rng, 20, |rng| field_selector(rng, kind, &name)))
 }
 
-/// Pages of what nobody else has objects of: whether there is another page depends on all there are.
+/// Pages of what nobody else has objects of: whether there is another page depends on all there
+/// are.
 fn pages(rng: &mut Rng, kind: Kind) -> Operation {
     let first = list(rng, kind);
     if !kind.is_namespaced() || first.scope == Scope::Everywhere {
@@ -257,7 +260,8 @@ fn field_selector(rng: &mut Rng, kind: Kind, name: &str) -> String {
 fn watch(rng: &mut Rng, kind: Kind, name: &str, index: usize) -> Watch {
     let from = match rng.u8(..100) {
         ..50 => Some(format!("$(first {}/{name})", kind.plural())),
-        // Only a version of the kind itself: real servers may not have heard yet of one of another kind.
+        // Only a version of the kind itself: real servers may not have heard yet of one of another
+        // kind.
         50..80 => Some(format!("$(version {}/{name})", kind.plural())),
         80..97 => Some("0".to_owned()),
         _ => None,
@@ -303,8 +307,9 @@ fn with_policy(rng: &mut Rng, kind: Kind, name: &str) -> Call {
 
 /// Objects that own each other, and how they go. After each write the collector is waited for.
 ///
-/// Where finalizers hold some, nobody has several owners: the real collector's workers ask for one owner after another
-/// while others of them delete these or end their waiting, and a held object shows for good what they found by chance.
+/// Where finalizers hold some, nobody has several owners: the real collector's workers ask for one
+/// owner after another while others of them delete these or end their waiting, and a held object
+/// shows for good what they found by chance.
 pub(super) fn owners(rng: &mut Rng) -> Vec<Operation> {
     let kinds = [Kind::Secret, Kind::Lease, Kind::BucketClaim];
     let held = rng.bool();
@@ -351,7 +356,8 @@ fn reference(kind: Kind, name: &str) -> Value {
     json!({"apiVersion": kind.api_version(), "kind": kind.as_str(), "name": name, "uid": uid})
 }
 
-/// A namespace with something in it, and how it goes. After each write the namespace controller is waited for.
+/// A namespace with something in it, and how it goes. After each write the namespace controller is
+/// waited for.
 pub(super) fn namespaces(rng: &mut Rng) -> Vec<Operation> {
     let name = bodies::name(Kind::Namespace, "x");
     let inside = |verb: Verb, kind: Kind, object: Option<&str>| {

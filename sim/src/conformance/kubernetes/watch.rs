@@ -1,4 +1,5 @@
-//! Watches, read up to an object that is made to mark their end: so that nothing has to be waited for that may not come.
+//! Watches, read up to an object that is made to mark their end: so that nothing has to be waited
+//! for that may not come.
 
 use std::time::Duration;
 
@@ -15,7 +16,8 @@ use super::side::Side;
 const PATIENCE: Duration = Duration::from_secs(10);
 
 impl Watch {
-    /// What the marker is labelled with, so that every selector of this module's operations selects it.
+    /// What the marker is labelled with, so that every selector of this module's operations selects
+    /// it.
     pub const LABELS: [(&str, &str); 2] = [("app", "a"), ("tier", "front")];
 }
 

@@ -1,4 +1,5 @@
-//! The documents that are sent, and the few names and texts that they are made of, so that operations meet.
+//! The documents that are sent, and the few names and texts that they are made of, so that
+//! operations meet.
 
 use fastrand::Rng;
 

@@ -22,7 +22,8 @@ pub(super) fn call(rng: &mut Rng, bucket: &str) -> Call {
     }
 }
 
-/// Makes a bucket. The tests that follow want it to be there, so it is mostly done in the plain way.
+/// Makes a bucket. The tests that follow want it to be there, so it is mostly done in the plain
+/// way.
 pub(super) fn create(rng: &mut Rng, bucket: &str) -> Call {
     let create = Call::to_bucket("PUT", bucket);
     match rng.u8(..100) {

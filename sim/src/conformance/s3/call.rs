@@ -1,5 +1,6 @@
-//! Operations on a store as plain data. Nothing in them depends on what a store answered: `$(version a/k 0)` in a text
-//! stands for the newest version of `k` in bucket `a` that was seen, on the side that the operation is sent to.
+//! Operations on a store as plain data. Nothing in them depends on what a store answered:
+//! `$(version a/k 0)` in a text stands for the newest version of `k` in bucket `a` that was seen,
+//! on the side that the operation is sent to.
 
 use std::fmt;
 

@@ -1,5 +1,5 @@
-//! Makes the answers of two stores comparable: what each of them makes up by itself is replaced by the order in which it
-//! appeared.
+//! Makes the answers of two stores comparable: what each of them makes up by itself is replaced by
+//! the order in which it appeared.
 
 use std::collections::BTreeMap;
 
@@ -10,11 +10,12 @@ use serde_json::{Map, Value, json};
 
 use super::call::Call;
 
-/// Objects up to this size are compared as text, so that a difference shows; larger ones by their digest.
+/// Objects up to this size are compared as text, so that a difference shows; larger ones by their
+/// digest.
 const SHOWN: usize = 1000;
 
-/// Headers that are compared wherever they are; those of an object only where it is read. Others are about the
-/// connection, the request's number and the product.
+/// Headers that are compared wherever they are; those of an object only where it is read. Others
+/// are about the connection, the request's number and the product.
 const HEADERS: [&str; 7] = [
     "cache-control",
     "content-disposition",
@@ -124,7 +125,8 @@ impl Names {
                     // Where the next page would begin, of which there is none.
                     let beyond = is_last && name.starts_with("Next");
                     let said = at == "Error" && name.as_str() == "Message";
-                    // What is not a marker may say so, and the version that has no id may leave that unsaid.
+                    // What is not a marker may say so, and the version that has no id may leave
+                    // that unsaid.
                     let denied = name.as_str() == "DeleteMarker" && *field == "false";
                     let unnamed = at == "Deleted" && *field == "null";
                     !(unread || repeated || beyond || said || denied || unnamed)
@@ -169,7 +171,8 @@ impl Names {
     }
 }
 
-/// A time that an operation has sent, in one way of writing it. One that a store has counted from now has no value.
+/// A time that an operation has sent, in one way of writing it. One that a store has counted from
+/// now has no value.
 fn instant(text: &str) -> String {
     let soon = Timestamp::now() + (24 * 366).hours();
     match text.parse::<Timestamp>() {

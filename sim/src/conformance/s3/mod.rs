@@ -1,4 +1,5 @@
-//! The S3 half: operations on a store, random but for the seed, as the operator, the gateway and tenants send them.
+//! The S3 half: operations on a store, random but for the seed, as the operator, the gateway and
+//! tenants send them.
 
 mod bodies;
 mod buckets;

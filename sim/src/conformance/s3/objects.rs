@@ -23,7 +23,8 @@ pub(super) fn call(rng: &mut Rng, bucket: &str, key: &str, from: (&str, &str), v
     }
 }
 
-/// A version of an object: the newest that was seen, an older one, one that is gone or that never was.
+/// A version of an object: the newest that was seen, an older one, one that is gone or that never
+/// was.
 fn version(rng: &mut Rng, object: &str) -> String {
     match rng.u8(..20) {
         0 => "null".to_owned(),

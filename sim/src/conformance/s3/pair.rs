@@ -50,7 +50,8 @@ impl S3Pair {
     /// Asks the store at this URL which one it is.
     ///
     /// # Errors
-    /// When it isn't an http URL of a host, when there is no answer, or it is that the keys are of no use.
+    /// When it isn't an http URL of a host, when there is no answer, or it is that the keys are of
+    /// no use.
     pub async fn connect(url: &Uri, keys: Keys) -> Result<Self, String> {
         let bare = url.path() == "/" && url.query().is_none();
         let authority = url.authority().filter(|_| bare && url.scheme_str() == Some("http"));
@@ -72,7 +73,8 @@ impl S3Pair {
         self.server
     }
 
-    /// Buckets that can't be deleted: of some versions that they list, stores say that they are not there.
+    /// Buckets that can't be deleted: of some versions that they list, stores say that they are not
+    /// there.
     pub fn left(&self) -> &[String] {
         &self.left
     }
@@ -155,7 +157,8 @@ async fn clear(side: &mut Side, bucket: &str) -> Result<bool, String> {
     Ok(false)
 }
 
-/// Deletes a page of versions. What is under a legal hold has it lifted, and goes with the next page.
+/// Deletes a page of versions. What is under a legal hold has it lifted, and goes with the next
+/// page.
 async fn remove_versions(side: &mut Side, bucket: &str) -> Result<(), String> {
     let found = side.send(&on_bucket("GET", bucket).of("versions")).await?;
     let page = found.document.as_ref().map(|document| &document["ListVersionsResult"]);

@@ -1,4 +1,5 @@
-//! Requests that no client of ours sends on purpose: odd names, keys that don't fit, signatures that are wrong.
+//! Requests that no client of ours sends on purpose: odd names, keys that don't fit, signatures
+//! that are wrong.
 
 use fastrand::Rng;
 

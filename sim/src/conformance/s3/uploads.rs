@@ -67,8 +67,8 @@ fn chosen(rng: &mut Rng) -> Vec<(u32, String)> {
     }
 }
 
-/// An upload of two parts of which the first is as large as it has to be, in a new bucket: a server that refuses a part
-/// may do so before it has read it, and break the connection.
+/// An upload of two parts of which the first is as large as it has to be, in a new bucket: a server
+/// that refuses a part may do so before it has read it, and break the connection.
 pub(super) fn whole(rng: &mut Rng, bucket: &str, key: &str) -> Vec<Operation> {
     let on = |method| Call::to_key(method, bucket, key);
     let id = format!("$(upload {bucket}/{key})");

@@ -5,7 +5,8 @@ use quick_xml::escape::resolve_predefined_entity;
 use quick_xml::events::Event;
 use serde_json::{Map, Value};
 
-/// Elements of which there may be several, by the element they stand in: they make a list, also when there is but one.
+/// Elements of which there may be several, by the element they stand in: they make a list, also
+/// when there is but one.
 const REPEATED: [(&str, &str); 12] = [
     ("Buckets", "Bucket"),
     ("TagSet", "Tag"),
@@ -32,7 +33,8 @@ struct Open {
 
 /// The document, with the name of its root as its only field.
 ///
-/// Attributes are left out, and so is an element without content: to a client of S3 that is as good as none.
+/// Attributes are left out, and so is an element without content: to a client of S3 that is as good
+/// as none.
 ///
 /// # Errors
 /// When it is none.

@@ -13,13 +13,13 @@ use super::{Progress, Undisturbed, Work, is_one_numbered};
 
 /// Of the pairs that are left out as independent, every so many-th is run nevertheless.
 const SAMPLED: usize = 50;
-/// First faults whose pairs are run before the next scenario's: it bounds what is kept, and has all scenarios come to some
-/// where time is short.
+/// First faults whose pairs are run before the next scenario's: it bounds what is kept, and has all
+/// scenarios come to some where time is short.
 const FIRSTS: usize = 8;
 
 impl<P: FnMut(Progress<'_>) -> ControlFlow<()>> Work<'_, P> {
-    /// Pairs: a few first faults of each scenario in turn, with all that follow from them. A shard has every so many-th
-    /// of the first faults.
+    /// Pairs: a few first faults of each scenario in turn, with all that follow from them. A shard
+    /// has every so many-th of the first faults.
     pub(super) fn pairs(&mut self, undisturbed: &[Undisturbed]) -> bool {
         let ends: Vec<Canonical> = undisturbed.iter().map(|(_, outcome)| canonical(&outcome.end)).collect();
         let firsts: Vec<Vec<Schedule>> = undisturbed.iter().map(|it| self.firsts(it)).collect();
@@ -43,8 +43,8 @@ impl<P: FnMut(Progress<'_>) -> ControlFlow<()>> Work<'_, P> {
         mine.map(|(_, plan)| self.schedule(scenario, plan)).collect()
     }
 
-    /// All pairs with these first faults. They are played once more for that, as nothing is kept of what came of them; `None`
-    /// if there was no time.
+    /// All pairs with these first faults. They are played once more for that, as nothing is kept of
+    /// what came of them; `None` if there was no time.
     fn pairs_of(&self, firsts: &[Schedule], undisturbed: &Outcome, end: &Canonical) -> Option<Vec<Schedule>> {
         let play = |first: &Schedule| seconds_of(first, &run(first), undisturbed, end);
         let mut pairs = BTreeMap::new();
@@ -56,7 +56,8 @@ impl<P: FnMut(Progress<'_>) -> ControlFlow<()>> Work<'_, P> {
     }
 }
 
-/// The schedules of two faults to be tried on what came of one: those that are not independent, and a part of the others.
+/// The schedules of two faults to be tried on what came of one: those that are not independent, and
+/// a part of the others.
 fn seconds_of(first: &Schedule, outcome: &Outcome, undisturbed: &Outcome, end: &Canonical) -> Vec<Schedule> {
     if !outcome.violations.is_empty() {
         // What breaks a promise by itself is nothing to put faults on.

@@ -70,8 +70,8 @@ impl Report {
         self.complete && self.shard == Shard::WHOLE && self.scenarios.len() >= scenarios::ALL.len()
     }
 
-    /// What an exploration of everything has to meet and this one did not, in words: cells, crash points, calls of single
-    /// faults, reasons of Ready. Nothing where only a part was explored.
+    /// What an exploration of everything has to meet and this one did not, in words: cells, crash
+    /// points, calls of single faults, reasons of Ready. Nothing where only a part was explored.
     pub fn gaps(&self) -> Vec<String> {
         if !self.is_whole() {
             return Vec::new();

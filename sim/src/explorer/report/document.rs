@@ -17,7 +17,8 @@ pub struct Document<'a> {
     rate: f64,
     cells: Cells<'a>,
     promises: Vec<Judged>,
-    /// What had to be met and was not, in words; more than none of it fails a run as a broken promise does.
+    /// What had to be met and was not, in words; more than none of it fails a run as a broken
+    /// promise does.
     gaps: Vec<String>,
 }
 

@@ -17,12 +17,14 @@ const MOST_TIMELINES: usize = 20;
 pub struct Drawings {
     /// Keys and tenants of the scenarios that rotate keys, without faults: name and chart.
     pub charts: Vec<(String, KeyChart)>,
-    /// Timelines of failures, of the smaller schedule where there is one, by the line of the failure.
+    /// Timelines of failures, of the smaller schedule where there is one, by the line of the
+    /// failure.
     pub timelines: Vec<(String, Timeline)>,
 }
 
 impl Drawings {
-    /// Plays what is to be drawn. What another build has explored and this one doesn't know is left out.
+    /// Plays what is to be drawn. What another build has explored and this one doesn't know is left
+    /// out.
     pub fn play(report: &Report) -> Self {
         let rotations = report.scenarios.iter().filter(|(_, row)| row.phase == Phase::Rotate);
         let charts = rotations.filter_map(|(name, _)| {

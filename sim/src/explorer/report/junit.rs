@@ -9,9 +9,9 @@ use super::{Conclusion, Failure, Report};
 /// The suite of what concerns no scenario by itself.
 const WHOLE: &str = "exploration";
 
-/// The report as JUnit XML: a case for each scenario that says whether its schedules kept every promise, one for each that
-/// broke one, and one that says whether all was met that has to be. Cases are called the same in each run, but for those of
-/// schedules.
+/// The report as JUnit XML: a case for each scenario that says whether its schedules kept every
+/// promise, one for each that broke one, and one that says whether all was met that has to be.
+/// Cases are called the same in each run, but for those of schedules.
 ///
 /// # Errors
 /// Never, unless there is no memory left.

@@ -1,4 +1,5 @@
-//! Keys and tenants over time, from the history of a run: what is drawn for scenarios that rotate keys.
+//! Keys and tenants over time, from the history of a run: what is drawn for scenarios that rotate
+//! keys.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +10,8 @@ use crate::explorer::timeline::since_start;
 use crate::history::facts::{expires_at, field, label};
 use crate::history::{Event, History, Stored, What};
 
-/// Virtual milliseconds that are shown before the first switch to another key, and after what matters has ended.
+/// Virtual milliseconds that are shown before the first switch to another key, and after what
+/// matters has ended.
 const AROUND: i64 = 30_000;
 
 /// Keys and tenants over time. Times are virtual milliseconds since the start of the run.
@@ -100,8 +102,8 @@ impl KeyChart {
     }
 }
 
-/// From shortly before the first key is replaced to shortly after it is gone: in a run of years that is what can be
-/// seen.
+/// From shortly before the first key is replaced to shortly after it is gone: in a run of years
+/// that is what can be seen.
 fn window(keys: &[Key], end: i64) -> (i64, i64) {
     let replaced = keys.get(1).map_or(0, |second| second.minted);
     let first_gone = keys.iter().filter_map(|key| key.removed).find(|removed| *removed >= replaced);

@@ -55,8 +55,8 @@ fn some(missing: &[usize], of: usize) -> String {
     named.join(", ") + &more
 }
 
-/// Merges the reports of all shards of one campaign. Its time is that of the shard that took longest, its jobs and the
-/// time that these took are those of all.
+/// Merges the reports of all shards of one campaign. Its time is that of the shard that took
+/// longest, its jobs and the time that these took are those of all.
 ///
 /// # Errors
 /// Where they are not all shards of one campaign, each once.
@@ -131,7 +131,8 @@ fn add(merged: &mut Report, report: Report) {
     }
 }
 
-/// Effects, crashes expected and what was left out are those of the scenario, the same in every shard.
+/// Effects, crashes expected and what was left out are those of the scenario, the same in every
+/// shard.
 fn add_scenario(there: &mut ScenarioReport, row: ScenarioReport) {
     there.schedules += row.schedules;
     there.crash_points += row.crash_points;

@@ -3,7 +3,8 @@
 //! - [`Conclusion`]: what it comes to in a word, the same in all that follow;
 //! - [`document`]: the report as one JSON document, and read back from it;
 //! - [`merge`]: the documents of all shards of a campaign as one;
-//! - [`text`] for people at a terminal, [`html`] for people with a browser, [`junit`] for machines that collect tests.
+//! - [`text`] for people at a terminal, [`html`] for people with a browser, [`junit`] for machines
+//!   that collect tests.
 
 mod conclusion;
 pub mod document;
@@ -67,13 +68,15 @@ pub struct Report {
     pub scenarios: BTreeMap<String, ScenarioReport>,
     /// In how many schedules each promise was judged, by its name.
     pub judged: BTreeMap<String, u64>,
-    /// In how many schedules a promise, by its name, ended at one of the limits that the contract states (spec §3.2).
+    /// In how many schedules a promise, by its name, ended at one of the limits that the contract
+    /// states (spec §3.2).
     pub limited: BTreeMap<String, u64>,
     /// Reasons that a claim's `Ready` had.
     pub reasons: BTreeSet<String>,
     /// Schedules that broke a promise.
     pub failures: Vec<Failure>,
-    /// Hash and line of each schedule, by its place in the campaign; kept only where the campaign asks for it.
+    /// Hash and line of each schedule, by its place in the campaign; kept only where the campaign
+    /// asks for it.
     #[serde(skip)]
     pub hashes: BTreeMap<usize, String>,
 }
@@ -95,9 +98,11 @@ pub struct ScenarioReport {
     pub crash_points: usize,
     /// Crashes that there are: three for each effect.
     pub crash_points_expected: usize,
-    /// Pairs of effect and fault that were left out because the contract can't promise anything (spec §3.2).
+    /// Pairs of effect and fault that were left out because the contract can't promise anything
+    /// (spec §3.2).
     pub limits: usize,
-    /// Single faults, each planned for one call, that met none: it was not where the run without faults had it.
+    /// Single faults, each planned for one call, that met none: it was not where the run without
+    /// faults had it.
     pub unmet: usize,
     /// How often each fault, by its name, met a call.
     pub faults: BTreeMap<String, u64>,
@@ -153,8 +158,8 @@ impl Report {
         }
     }
 
-    /// Schedules that one job played in a second, in the mean: shards that ran one after the other, or on machines of
-    /// different speeds, have one too.
+    /// Schedules that one job played in a second, in the mean: shards that ran one after the other,
+    /// or on machines of different speeds, have one too.
     pub fn rate(&self) -> f64 {
         if self.job_seconds > 0.0 { self.schedules as f64 / self.job_seconds } else { 0.0 }
     }
@@ -170,7 +175,8 @@ impl Report {
         cells
     }
 
-    /// The cells that there are: faults that exist, in phases that were explored and that have calls for them.
+    /// The cells that there are: faults that exist, in phases that were explored and that have
+    /// calls for them.
     pub fn cells_expected(&self) -> BTreeSet<(&'static str, Phase)> {
         let phases: BTreeSet<Phase> = self.scenarios.values().map(|row| row.phase).collect();
         let faults: BTreeSet<&str> = Fault::all_single().iter().map(|fault| fault.kind()).collect();
@@ -178,8 +184,9 @@ impl Report {
         all.filter(|(fault, phase)| why_never(fault, *phase).is_none()).collect()
     }
 
-    /// How many of the cells that there are were met, and how many there are. A second fault may bring a call to a phase that
-    /// has none by itself; what meets that is of no cell that there is.
+    /// How many of the cells that there are were met, and how many there are. A second fault may
+    /// bring a call to a phase that has none by itself; what meets that is of no cell that there
+    /// is.
     pub fn coverage(&self) -> (usize, usize) {
         let (met, expected) = (self.cells(), self.cells_expected());
         (expected.iter().filter(|cell| met.contains_key(cell)).count(), expected.len())

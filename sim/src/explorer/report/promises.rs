@@ -14,9 +14,11 @@ enum Judged {
     Always,
     /// Once a run has come to rest.
     AtRest,
-    /// Where faults of nobody but network and services met a call, and the end was compared with that without them.
+    /// Where faults of nobody but network and services met a call, and the end was compared with
+    /// that without them.
     AtEnd,
-    /// Where a user's acts came in another order than that of the first seed, and the end was compared with the first's.
+    /// Where a user's acts came in another order than that of the first seed, and the end was
+    /// compared with the first's.
     InOrders,
     /// Where a claim was deleted.
     InDeletions,
@@ -39,8 +41,8 @@ pub(super) fn is_judged(promise: Promise, schedule: &Schedule, outcome: &Outcome
     }
 }
 
-/// Whether the end of a run was compared with that of another: where it came to what the user wanted, nobody had a hand in it,
-/// and it had broken nothing else.
+/// Whether the end of a run was compared with that of another: where it came to what the user
+/// wanted, nobody had a hand in it, and it had broken nothing else.
 fn is_compared(promise: Promise, outcome: &Outcome) -> bool {
     let somebodys = |fault: &Fault| others::is_somebodys_doing(*fault);
     outcome.reached

@@ -10,7 +10,8 @@ use super::{Failure, Report, ScenarioReport, Slow};
 /// The line of the failure.
 pub(super) const LINE: &str = "rotate 1 #17 crash(before); kube:patch secrets@2 lost-answer";
 
-/// The first of two shards, with one failure in it and characters that mean something in HTML and XML.
+/// The first of two shards, with one failure in it and characters that mean something in HTML and
+/// XML.
 pub(super) fn report() -> Report {
     let failure = Failure {
         line: LINE.to_owned(),

@@ -14,8 +14,8 @@ const GOOD: Style = AnsiColor::Green.on_default();
 const BUSY: Style = AnsiColor::Yellow.on_default();
 const BAD: Style = AnsiColor::Red.on_default();
 
-/// Writes a report: a table of scenarios, sums, and each failure in a line that a shell takes: what replays it, with a
-/// comment; one more for the smaller schedule.
+/// Writes a report: a table of scenarios, sums, and each failure in a line that a shell takes: what
+/// replays it, with a comment; one more for the smaller schedule.
 ///
 /// # Errors
 /// Those of the stream.
@@ -82,7 +82,8 @@ fn write_sums(out: &mut impl Write, report: &Report) -> io::Result<()> {
     }
 }
 
-/// What can be pasted into a shell as it is: what there is to say of the command is a comment to it.
+/// What can be pasted into a shell as it is: what there is to say of the command is a comment to
+/// it.
 fn write_failure(out: &mut impl Write, failure: &Failure) -> io::Result<()> {
     let words = Promise::ALL.into_iter().find(|promise| promise.name() == failure.promise).map_or("", Promise::words);
     let (promise, message) = (&failure.promise, failure.message.replace(['\n', '\r'], " "));

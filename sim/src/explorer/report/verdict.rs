@@ -1,4 +1,5 @@
-//! What a report takes down of a schedule: little, made where the schedule was played, so that histories go no further.
+//! What a report takes down of a schedule: little, made where the schedule was played, so that
+//! histories go no further.
 
 use std::collections::BTreeSet;
 use std::time::Duration;

@@ -16,10 +16,12 @@ use crate::world::ADMIN_ACCOUNT;
 /// A namespace whose claims can come to the same names.
 const TEAM: &str = "{apiVersion: v1, kind: Namespace, metadata: {name: team}}";
 
-/// The claim that comes to the same name by the template: `team` and `a-photos`, `team-a` and `photos`.
+/// The claim that comes to the same name by the template: `team` and `a-photos`, `team-a` and
+/// `photos`.
 pub(super) const RIVAL: Target = Target { kind: TargetKind::Claim, namespace: "team", name: "a-photos" };
 
-/// An operator at work, and the name of the claim to come taken by a claim that is bound; from there on faults happen.
+/// An operator at work, and the name of the claim to come taken by a claim that is bound; from
+/// there on faults happen.
 pub(super) fn beside_a_rival() -> Vec<Step> {
     let holds = Goal::new("the other claim is bound", |facts| facts.is_bound(RIVAL.namespace, RIVAL.name));
     let rival = Step::Apply(claim_with(RIVAL.namespace, RIVAL.name, "deletionPolicy: Delete"));

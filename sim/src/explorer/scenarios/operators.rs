@@ -58,9 +58,11 @@ pub(in super::super) static TWO_AT_REST: Scenario = Scenario {
     },
     goal: Goal::new("the loss is told", |facts| facts.ready(NAMESPACE, CLAIM) == "BucketMissing"),
     otherwise: |facts, faults| {
-        // One of them may have noted the loss, while the other has lost the proof that there was something to lose.
+        // One of them may have noted the loss, while the other has lost the proof that there was
+        // something to lose.
         let unproved = faults.contains(&Fault::Project(StowageFault::Tamper(Tampering::DeleteCredential)));
-        // One that stood still makes the bucket anew before it hears that there has been one (open; E3 counts it).
+        // One that stood still makes the bucket anew before it hears that there has been one (open;
+        // E3 counts it).
         let stood_still = faults.iter().any(|fault| matches!(fault, Fault::Process(ProcessFault::Pause { .. })));
         let remade = stood_still && facts.bucket(BUCKET).is_some();
         was_not_lost(facts, faults) || ((unproved || remade) && facts.is_bound(NAMESPACE, CLAIM))
@@ -110,7 +112,8 @@ pub(in super::super) static RESTART: Scenario = Scenario {
     },
 };
 
-/// Ten years of rotation, one key a quarter. The operator is started again for each, as it would be for updates.
+/// Ten years of rotation, one key a quarter. The operator is started again for each, as it would be
+/// for updates.
 pub(in super::super) static TEN_YEARS: Scenario = Scenario {
     name: "ten-years",
     about: "for ten years a key a quarter is replaced, by time",
@@ -141,8 +144,8 @@ pub(in super::super) static TEN_YEARS: Scenario = Scenario {
         let generation = facts.claim(NAMESPACE, CLAIM)["status"]["rotationGeneration"].as_u64();
         facts.is_bound(NAMESPACE, CLAIM) && generation.is_some_and(|it| it > QUARTERS) && has_one_key(facts)
     }),
-    // The keys of a claim that was made again are counted from one; and to a clock that is behind each quarter is longer,
-    // so that now and then one ends when the operator is away.
+    // The keys of a claim that was made again are counted from one; and to a clock that is behind
+    // each quarter is longer, so that now and then one ends when the operator is away.
     otherwise: |facts, faults| {
         let generation = facts.claim(NAMESPACE, CLAIM)["status"]["rotationGeneration"].as_u64();
         let behind = faults.iter().any(|fault| !others::is_behind(*fault).is_zero());

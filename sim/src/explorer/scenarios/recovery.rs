@@ -103,7 +103,8 @@ pub(in super::super) static BURST: Scenario = Scenario {
         match facts.ready(NAMESPACE, CLAIM) {
             // A bucket that we can't look into is not ours to delete.
             "DeletionBlocked" => faults.contains(&Fault::S3(S3Fault::BucketExists)),
-            // One that is retained before it had its tags is nobody's to the claim that comes after.
+            // One that is retained before it had its tags is nobody's to the claim that comes
+            // after.
             "BucketExists" => faults.len() > 1 && faults.contains(&Fault::Project(StowageFault::Edit(Edit::Retain))),
             _ => false,
         }

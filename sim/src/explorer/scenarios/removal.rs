@@ -38,7 +38,8 @@ pub(in super::super) static DELETE: Scenario = Scenario {
     check: check_retained,
 };
 
-/// The deletion of a claim whose bucket is open to the public: that ends at once, pause or not (spec §1, §3.4).
+/// The deletion of a claim whose bucket is open to the public: that ends at once, pause or not
+/// (spec §1, §3.4).
 pub(in super::super) static DELETE_PUBLIC: Scenario = Scenario {
     name: "delete-public",
     about: "a claim is given public access, paused and deleted: that goes, the rest once it is resumed",
@@ -72,7 +73,8 @@ pub(in super::super) static DELETE_EMPTY: Scenario = Scenario {
     check: check_gone,
 };
 
-/// The deletion of a bound claim with its bucket, which holds versions, delete markers and an unfinished upload.
+/// The deletion of a bound claim with its bucket, which holds versions, delete markers and an
+/// unfinished upload.
 pub(in super::super) static DELETE_FORCED: Scenario = Scenario {
     name: "delete-forced",
     about: "a claim goes with its bucket, in which there are versions and an unfinished upload",
@@ -268,7 +270,8 @@ pub(super) fn check_retained(facts: &Facts, faults: &[Fault]) -> Result<(), Stri
     Ok(())
 }
 
-/// Nothing of the claim is left, nor its bucket; unless somebody's hands made it another's, or the claim let go of it.
+/// Nothing of the claim is left, nor its bucket; unless somebody's hands made it another's, or the
+/// claim let go of it.
 pub(super) fn check_gone(facts: &Facts, faults: &[Fault]) -> Result<(), String> {
     let left = internal(facts);
     if !left.is_empty() {

@@ -87,7 +87,8 @@ pub(in super::super) static WITHOUT_OVERLAP: Scenario = Scenario {
     check: check_bound,
 };
 
-/// A rotation by time that is due while the key before still works: it waits, as no more than two keys live.
+/// A rotation by time that is due while the key before still works: it waits, as no more than two
+/// keys live.
 pub(in super::super) static OVERLAPPING: Scenario = Scenario {
     name: "rotate-overlapping",
     about: "a key is a week old, and the one before it has some minutes to live",
@@ -118,8 +119,8 @@ pub(in super::super) static OVERLAPPING: Scenario = Scenario {
             && claim["status"]["rotationGeneration"].as_u64().is_some_and(|reached| reached >= 3)
             && facts.internal(Role::VirtualCredential, NAMESPACE, CLAIM).len() == 2
     }),
-    // Who is made again has a key that is new. Where hands have one more made, or each of two operators makes one (spec §3.2),
-    // that lives as long.
+    // Who is made again has a key that is new. Where hands have one more made, or each of two
+    // operators makes one (spec §3.2), that lives as long.
     otherwise: |facts, faults| {
         let other = |fault: &Fault| {
             matches!(

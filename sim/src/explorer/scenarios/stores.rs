@@ -46,7 +46,8 @@ pub(in super::super) static MOVE: Scenario = Scenario {
     check: |facts, _| check_keys(facts),
 };
 
-/// A claim with public access is given another backend: the bucket that it leaves is not to stay open.
+/// A claim with public access is given another backend: the bucket that it leaves is not to stay
+/// open.
 pub(in super::super) static MOVE_PUBLIC: Scenario = Scenario {
     name: "move-public",
     about: "a user gives a claim with public access another backend, and then another rate",
@@ -85,7 +86,8 @@ pub(in super::super) static ENDPOINT: Scenario = Scenario {
             && facts.internal(Role::BucketRecord, NAMESPACE, CLAIM).len() == 1
             && facts.internal(Role::AnonymousBinding, NAMESPACE, CLAIM).len() == 1
     }),
-    // Without tags nothing proves that it is the same bucket; and it is another's than a claim's that is made again.
+    // Without tags nothing proves that it is the same bucket; and it is another's than a claim's
+    // that is made again.
     otherwise: |facts, faults| {
         let unproved = |fault: &Fault| {
             matches!(

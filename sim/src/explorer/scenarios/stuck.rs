@@ -1,4 +1,5 @@
-//! A claim goes from a state in which it is not served: it waits, is refused, is paused, or has lost its bucket.
+//! A claim goes from a state in which it is not served: it waits, is refused, is paused, or has
+//! lost its bucket.
 
 use serde_json::Value;
 use stowage_operator::api::wire::Role;
@@ -12,7 +13,8 @@ use super::words::{BASE, BUCKET, PHOTOS, at_work, bound, give_claim, no_other, n
 use crate::effects::{Fault, Feature, S3Fault, StowageFault, Tampering};
 use crate::history::facts::condition;
 
-/// The backend's own looks at its store may meet what lasts of a plan, and come right later than the claim goes.
+/// The backend's own looks at its store may meet what lasts of a plan, and come right later than
+/// the claim goes.
 const GONE_AND_WELL: Goal = Goal::new("the claim is gone and the backend Ready", |facts| {
     (GONE.holds)(facts) && condition(facts.object("s3backends", "", "main"), "Ready") == "EndpointReachable"
 });
@@ -68,7 +70,8 @@ pub(in super::super) static DELETE_REFUSED: Scenario = Scenario {
     otherwise: |facts, faults| match facts.ready(NAMESPACE, CLAIM) {
         // One that is made again is refused again.
         "SecretConflict" => faults.contains(&Fault::Project(StowageFault::Recreate)),
-        // That the bucket is another's could not be noted: one that we can't look into is not ours to delete.
+        // That the bucket is another's could not be noted: one that we can't look into is not ours
+        // to delete.
         "DeletionBlocked" => faults.len() > 1 && faults.contains(&Fault::S3(S3Fault::BucketExists)),
         _ => false,
     },
@@ -77,8 +80,9 @@ pub(in super::super) static DELETE_REFUSED: Scenario = Scenario {
         if facts.object("secrets", NAMESPACE, "photos-s3")["data"]["stranger"].is_null() {
             return Err("somebody's Secret is gone or was written to".to_owned());
         }
-        // Before a status speaks of the bucket, nothing tells of a record and a key that have lost their labels; and a
-        // bucket without tags is nobody's to a store that has got tagging since.
+        // Before a status speaks of the bucket, nothing tells of a record and a key that have lost
+        // their labels; and a bucket without tags is nobody's to a store that has got tagging
+        // since.
         let hides = |fault: &Fault| {
             matches!(
                 fault,

@@ -66,7 +66,8 @@ pub(super) fn nothing_more(_: &Facts, _: &[Fault]) -> Result<(), String> {
     Ok(())
 }
 
-/// An operator at work in the base, with the claim bound for two minutes, data in its bucket and a tenant at work.
+/// An operator at work in the base, with the claim bound for two minutes, data in its bucket and a
+/// tenant at work.
 pub(super) fn bound(spec: &str) -> Vec<Step> {
     bound_in(BASE, spec)
 }
@@ -111,9 +112,9 @@ pub(super) fn check_bound(facts: &Facts, faults: &[Fault]) -> Result<(), String>
     }
 }
 
-/// The claim is bound although its bucket was deleted, and may be: another UID never was bound to it; a bucket without
-/// tags in the place of the lost one may be the same; and with its key the last proof is gone that it was bound (spec
-/// §2), unless its record says so.
+/// The claim is bound although its bucket was deleted, and may be: another UID never was bound to
+/// it; a bucket without tags in the place of the lost one may be the same; and with its key the
+/// last proof is gone that it was bound (spec §2), unless its record says so.
 pub(super) fn was_not_lost(facts: &Facts, faults: &[Fault]) -> bool {
     let records = facts.internal(Role::BucketRecord, NAMESPACE, CLAIM);
     let settled = records.iter().any(|(_, record)| field(record, "settled").as_deref() == Some("true"));

@@ -1,4 +1,5 @@
-//! From a history to rows: calls with what came of them, and what others did, in the order in which it happened.
+//! From a history to rows: calls with what came of them, and what others did, in the order in which
+//! it happened.
 
 use std::collections::BTreeMap;
 

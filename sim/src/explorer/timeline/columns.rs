@@ -5,7 +5,8 @@ pub const GUTTER: usize = 2;
 /// Least width of a column that has something in it.
 const LEAST: usize = 8;
 
-/// Widths of columns, so that all fit together into `width` if that can be: the widest give way first.
+/// Widths of columns, so that all fit together into `width` if that can be: the widest give way
+/// first.
 pub fn widths(natural: &[usize], width: usize) -> Vec<usize> {
     let mut widths = natural.to_vec();
     let room = width.saturating_sub(GUTTER * natural.len().saturating_sub(1));
@@ -16,8 +17,8 @@ pub fn widths(natural: &[usize], width: usize) -> Vec<usize> {
     widths
 }
 
-/// Breaks text into lines of at most `width` characters: between words, and within those that are longer. At least
-/// one line.
+/// Breaks text into lines of at most `width` characters: between words, and within those that are
+/// longer. At least one line.
 pub fn wrap(text: &str, width: usize) -> Vec<String> {
     let (width, mut lines, mut line) = (width.max(1), Vec::new(), String::new());
     for word in text.split_whitespace() {

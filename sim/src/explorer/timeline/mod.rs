@@ -1,6 +1,8 @@
-//! A run as people read it: who did what when, side by side, with the faults and the broken promises where they show.
+//! A run as people read it: who did what when, side by side, with the faults and the broken
+//! promises where they show.
 //!
-//! Plain data, in the order of events. `words` says what changed, [`text`] prints it in columns; never a secret key.
+//! Plain data, in the order of events. `words` says what changed, [`text`] prints it in columns;
+//! never a secret key.
 
 mod build;
 mod columns;

@@ -1,5 +1,5 @@
-//! A timeline for people at a terminal: a column for each of those who have a part in it. Colours are escapes, which the
-//! stream given may strip.
+//! A timeline for people at a terminal: a column for each of those who have a part in it. Colours
+//! are escapes, which the stream given may strip.
 
 use std::io::{self, Write};
 

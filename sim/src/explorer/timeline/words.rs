@@ -1,4 +1,5 @@
-//! What calls ask for and what changes, in words. Of Secrets only what is no secret: names, ids, what records remember.
+//! What calls ask for and what changes, in words. Of Secrets only what is no secret: names, ids,
+//! what records remember.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -286,7 +286,8 @@ fn a_bucket_of_others_is_not_tagged() {
     foreign(0, true).assert_limit(Promise::I1);
 }
 
-/// Whose a bucket is, a look at the tags shows; HeadBucket, which follows it where there are none, does not.
+/// Whose a bucket is, a look at the tags shows; HeadBucket, which follows it where there are none,
+/// does not.
 #[test]
 fn a_bucket_that_became_anothers_between_two_looks_is_tagged_only_where_the_first_was_at_the_tags() {
     let taken_over = |first: &str, bucket: Option<BucketSnapshot>| {
@@ -453,7 +454,8 @@ fn a_bucket_may_stay_untold_only_where_that_pass_could_not_tell() {
     denied.amend_last(|line| line.answer = Answer::Broken);
     denied.note(What::AtRest);
     denied.assert_broken_in_the_end(Promise::I14, left);
-    // That it was to be kept for a moment counts if its record went as it was, or as that had been read.
+    // That it was to be kept for a moment counts if its record went as it was, or as that had been
+    // read.
     for (removed, is_kept) in [(1, true), (2, true), (3, false)] {
         let mut kept = Story::about_to_destroy("Delete");
         kept.s3("DeleteBucket", |_| {});

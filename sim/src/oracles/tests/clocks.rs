@@ -1,4 +1,5 @@
-//! Clocks that are off: what the operator and the gateway keep by their own is kept, and what a tenant loses by it counts.
+//! Clocks that are off: what the operator and the gateway keep by their own is kept, and what a
+//! tenant loses by it counts.
 
 use rstest::rstest;
 
@@ -57,7 +58,8 @@ fn what_the_clock_was_before_the_switch_counts_no_more() {
     story.assert_broken(Promise::I8, "sooner than 60 s after");
 }
 
-/// Key 1 ends in two minutes, and the clock of the operator says that this is over, with the minute of grace.
+/// Key 1 ends in two minutes, and the clock of the operator says that this is over, with the minute
+/// of grace.
 #[rstest]
 #[case::in_step(0, 180, None)]
 #[case::within_the_grace(60, 120, None)]

@@ -249,7 +249,8 @@ fn what_is_published_is_a_key_that_works() {
 
 #[test]
 fn a_key_that_ended_while_one_of_two_operators_stood_still_is_published_at_a_limit() {
-    // Reads the key, is stopped, and publishes it when the other has seen the claim's deletion past it.
+    // Reads the key, is stopped, and publishes it when the other has seen the claim's deletion past
+    // it.
     let late = |operators, stopped: bool, then: fn(&mut Story)| {
         let mut story = Story::bound("Retain");
         story.setting.operators = operators;
@@ -278,7 +279,8 @@ fn a_key_that_ended_while_one_of_two_operators_stood_still_is_published_at_a_lim
 
 #[test]
 fn a_key_that_one_of_two_operators_made_and_deleted_is_made_again_at_a_limit() {
-    // Is stopped before it makes the key, and makes it when the other has made it and seen the claim's deletion past it.
+    // Is stopped before it makes the key, and makes it when the other has made it and seen the
+    // claim's deletion past it.
     let late = |operators, stopped: bool, goes: bool, by| {
         let mut story = Story::bound("Retain");
         story.setting.operators = operators;

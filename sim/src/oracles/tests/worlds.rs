@@ -1,4 +1,5 @@
-//! The production operator in a world: judged clean, with and without faults; and how long judging takes.
+//! The production operator in a world: judged clean, with and without faults; and how long judging
+//! takes.
 
 use std::time::{Duration, Instant};
 

@@ -1,4 +1,5 @@
-//! Which generation the key of a claim that moves gets, and what is passed because somebody may have used it.
+//! Which generation the key of a claim that moves gets, and what is passed because somebody may
+//! have used it.
 
 use std::time::Duration;
 
@@ -43,7 +44,8 @@ fn a_generation_that_a_rotation_has_passed_meanwhile_is_not_minted() {
     assert_eq!(patch.target.name, held(&view).name().to_string());
 }
 
-/// It was handled for a key to the bucket before, the annotation was taken away since, and the record of that bucket is another now.
+/// It was handled for a key to the bucket before, the annotation was taken away since, and the
+/// record of that bucket is another now.
 #[test]
 fn a_request_that_only_the_record_of_the_new_bucket_tells_of_raises_nothing() {
     let mut view = arrived();
@@ -54,7 +56,8 @@ fn a_request_that_only_the_record_of_the_new_bucket_tells_of_raises_nothing() {
     assert!(matches!(minted, Step::Act(Act::Mint(_))), "{minted}");
 }
 
-/// Both keys were deleted by hand, and the labels taken off the record of the new bucket, which aims at the second.
+/// Both keys were deleted by hand, and the labels taken off the record of the new bucket, which
+/// aims at the second.
 #[test]
 fn a_key_that_is_lost_while_a_claim_moves_is_not_replaced_by_one_of_the_number_that_the_move_aims_at() {
     let mut view = sent_on();

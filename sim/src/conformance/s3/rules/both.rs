@@ -141,7 +141,8 @@ pub(super) const RULES: &[Rule] = &[
     },
 ];
 
-/// Whether the place is where an error shows: in its status, in its code, and in what an answer that is none would have.
+/// Whether the place is where an error shows: in its status, in its code, and in what an answer
+/// that is none would have.
 pub(super) fn is_of_refusal(leaf: &Leaf) -> bool {
     leaf.path == "code" || leaf.path == "body" || leaf.path.starts_with("headers.")
 }
@@ -177,8 +178,8 @@ fn is_marker_of_nothing(exchange: &Exchange, leaf: &Leaf) -> bool {
     one || of_many || (many_before && (listed || (empty && is_of_refusal(leaf))))
 }
 
-/// Whether a real list of versions has everything that the simulated one has, but for delete markers and what is a prefix
-/// of such. If it isn't whole, what follows these has moved.
+/// Whether a real list of versions has everything that the simulated one has, but for delete
+/// markers and what is a prefix of such. If it isn't whole, what follows these has moved.
 fn lacks_markers(exchange: &Exchange) -> bool {
     let entries = |answer: &Value, kinds: &[&str]| -> BTreeSet<String> {
         let pages = answer.as_array().map_or_else(|| vec![answer], |pages| pages.iter().collect());
@@ -200,7 +201,8 @@ fn prefixes(answer: &Value) -> BTreeSet<&str> {
     all.flatten().filter_map(|prefix| prefix["Prefix"].as_str()).collect()
 }
 
-/// Whether the real list claims to go on where the simulated one ends, and if it was followed, nothing came of it.
+/// Whether the real list claims to go on where the simulated one ends, and if it was followed,
+/// nothing came of it.
 fn is_one_page_more(exchange: &Exchange, leaf: &Leaf) -> bool {
     let claims = field(leaf) == "IsTruncated" && leaf.simulated == "false" && leaf.real == "true";
     let marks = field(leaf).starts_with("Next") && leaf.simulated.is_null();

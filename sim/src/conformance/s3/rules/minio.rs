@@ -204,8 +204,8 @@ pub(super) const RULES: &[Rule] = &[
     },
 ];
 
-/// Whether it shows that the real store made no second delete marker: in the answer to the delete, or, where that
-/// pretended to have made one, later.
+/// Whether it shows that the real store made no second delete marker: in the answer to the delete,
+/// or, where that pretended to have made one, later.
 fn is_second_marker(exchange: &Exchange, leaf: &Leaf) -> bool {
     let marked = |answer: &Value| answer["headers"]["x-amz-delete-marker"] == "true";
     let (ours, theirs) = (&exchange.answers.simulated, &exchange.answers.real);

@@ -1,5 +1,5 @@
-//! What is known to differ from real stores, and why that is as well. A rule names the stores that it is about: what one
-//! of them does excuses no other.
+//! What is known to differ from real stores, and why that is as well. A rule names the stores that
+//! it is about: what one of them does excuses no other.
 
 mod both;
 mod minio;
@@ -20,7 +20,8 @@ pub(in crate::conformance) fn all() -> impl Iterator<Item = &'static Rule> {
     both::RULES.iter().chain(minio::RULES).chain(versitygw::RULES)
 }
 
-/// The code of the error that an answer is; empty for one that is none, or none that says more than its status.
+/// The code of the error that an answer is; empty for one that is none, or none that says more than
+/// its status.
 fn error(answer: &Value) -> &str {
     answer["body"].as_str().filter(|_| answer["code"].as_u64() >= Some(300)).unwrap_or_default()
 }

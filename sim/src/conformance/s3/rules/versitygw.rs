@@ -290,8 +290,8 @@ pub(super) const RULES: &[Rule] = &[
     },
 ];
 
-/// Whether the real store has errors for some of what was to be deleted, all of these codes, where the simulated one has
-/// none.
+/// Whether the real store has errors for some of what was to be deleted, all of these codes, where
+/// the simulated one has none.
 fn are_refused(exchange: &Exchange, codes: &[&str]) -> bool {
     let errors = |answer: &Value| answer["body"]["DeleteResult"]["Error"].as_array().cloned().unwrap_or_default();
     let theirs = errors(&exchange.answers.real);

@@ -1,4 +1,5 @@
-//! The heat table: how often each fault met a call, by scenario, under the phase that the scenario is about.
+//! The heat table: how often each fault met a call, by scenario, under the phase that the scenario
+//! is about.
 
 use maud::{Markup, html};
 
