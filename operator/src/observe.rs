@@ -146,7 +146,7 @@ impl Observer {
     /// What a live list of internal Secrets shows.
     fn found(&self, list: ObjectList<Secret>) -> Vec<Stored> {
         let secrets = list.items.into_iter().map(Arc::new);
-        secrets.inspect(|secret| self.internal.met(secret)).map(Stored).collect()
+        secrets.inspect(|secret| self.internal.read_live(secret)).map(Stored).collect()
     }
 
     /// GET an internal Secret by name.
@@ -163,7 +163,7 @@ impl Observer {
         }
         let secret = secret.map(Arc::new);
         match &secret {
-            Some(secret) => cache.met(secret),
+            Some(secret) => cache.read_live(secret),
             None => cache.missed(namespace, name),
         }
         Ok(secret.map(Stored))

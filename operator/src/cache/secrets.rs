@@ -75,7 +75,7 @@ impl SecretCache {
     /// all: that one was answered from the server's past, and the watch will not tell of what has
     /// not changed. All else is the watch's to tell; and so is what that Secret was before it was
     /// last seen.
-    pub(crate) fn met(&self, secret: &Arc<Secret>) {
+    pub(crate) fn read_live(&self, secret: &Arc<Secret>) {
         let mut secrets = self.0.lock();
         if secrets.missed.get(&key(secret)).is_some_and(|missed| !is_later(missed.as_ref(), secret.as_ref())) {
             secrets.put(secret.as_ref().clone());
@@ -124,8 +124,8 @@ impl SecretCache {
 
 /// Whether one of these is later than this version. Not where there is none to compare with.
 fn is_any_later<'a>(mut known: impl Iterator<Item = &'a Arc<Secret>>, version: Option<&str>) -> bool {
-    let told = version.and_then(|version| version.parse::<u128>().ok());
-    told.is_some_and(|told| known.any(|known| number(known.as_ref()).is_some_and(|known| known > told)))
+    let asked = version.and_then(|version| version.parse::<u128>().ok());
+    asked.is_some_and(|asked| known.any(|known| number(known.as_ref()).is_some_and(|known| known > asked)))
 }
 
 #[cfg(test)]
@@ -245,7 +245,7 @@ mod tests {
     fn what_a_live_read_missed_is_known_again_once_another_finds_it() {
         let cache = SecretCache::default();
         let stored = Arc::new(secret(3));
-        cache.met(&stored);
+        cache.read_live(&stored);
         assert!(versions(&cache).is_empty(), "what the watch has not shown yet is its to tell");
         cache.apply(Event::Apply(secret(3)));
         let name = stored.name_any();
@@ -254,9 +254,9 @@ mod tests {
         let missed_of = |uid: &str| cache.missed_of(&ClaimUid::new(uid));
         assert_eq!(missed_of("u-1"), [("stowage-system".to_owned(), name.clone())]);
         assert!(missed_of("u-2").is_empty(), "nor is another claim asked for it");
-        cache.met(&Arc::new(secret(2)));
+        cache.read_live(&Arc::new(secret(2)));
         assert!(versions(&cache).is_empty(), "nor as it was before it was seen last");
-        cache.met(&stored);
+        cache.read_live(&stored);
         assert_eq!(versions(&cache).len(), 1);
         assert!(missed_of("u-1").is_empty());
 
@@ -264,20 +264,20 @@ mod tests {
         assert!(cache.is_ahead_of(&ClaimUid::new("u-1"), Some("2")), "it was seen");
         let told = cache.apply(Event::Delete(secret(4)));
         assert_eq!(told.len(), 1, "who missed it may be another than whose it was");
-        cache.met(&stored);
+        cache.read_live(&stored);
         assert!(versions(&cache).is_empty(), "the watch has told of its deletion");
 
         cache.apply(Event::Init);
         cache.apply(Event::InitApply(secret(5)));
         cache.missed("stowage-system", &name);
         cache.apply(Event::InitDone);
-        cache.met(&Arc::new(secret(5)));
+        cache.read_live(&Arc::new(secret(5)));
         assert_eq!(versions(&cache).len(), 1, "the list that was under way had shown it");
 
         cache.missed("stowage-system", &name);
         cache.apply(Event::Init);
         assert_eq!(cache.apply(Event::InitDone).len(), 1);
-        cache.met(&Arc::new(secret(5)));
+        cache.read_live(&Arc::new(secret(5)));
         assert!(versions(&cache).is_empty(), "a later list does not show it");
     }
 

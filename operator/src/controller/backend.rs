@@ -169,8 +169,8 @@ impl Context {
         let changed = self.shared.secret_watches.take_change(&raw.name_any()) && before.is_some();
         // After a start the probe of a backend that is Ready is a periodic one: it shows no more
         // than any other.
-        let told = || raw.status.as_ref().and_then(|status| Health::told(status, generation));
-        let health = before.as_ref().map(|memory| memory.health.clone()).or_else(told);
+        let shown = || raw.status.as_ref().and_then(|status| Health::from_status(status, generation));
+        let health = before.as_ref().map(|memory| memory.health.clone()).or_else(shown);
         let edited = health.as_ref().is_none_or(|health| health.generation != generation);
         let periodic = before.as_ref().is_none_or(|memory| memory.next_probe <= Instant::now());
         if let Some(memory) = before.as_ref().filter(|_| !changed && !edited && !periodic) {

@@ -44,7 +44,7 @@ pub struct Health {
 impl Health {
     /// What a status lets know where nothing is remembered: that the backend was Ready in this very
     /// generation, or nothing.
-    pub fn told(status: &S3BackendStatus, generation: i64) -> Option<Self> {
+    pub fn from_status(status: &S3BackendStatus, generation: i64) -> Option<Self> {
         let ready = status.conditions.iter().find(|condition| condition.type_ == ConditionType::Ready.as_str())?;
         let holds = ready.status == "True" && ready.observed_generation == Some(generation);
         let verdict = Verdict { reason: BackendReason::EndpointReachable, message: ready.message.clone() };
@@ -135,13 +135,13 @@ mod tests {
     #[test]
     fn a_status_that_says_ready_of_this_very_generation_is_as_good_as_a_memory() {
         let ready = status(&S3BackendStatus::default(), 2, &good(), 0, Timestamp::UNIX_EPOCH);
-        let told = Health::told(&ready, 2).expect("it says so");
-        assert_eq!(told, Health::after(None, 2, false, good()));
-        assert!(Health::after(Some(&told), 2, true, bad()).verdict.is_ready());
-        assert_eq!(Health::told(&ready, 3), None, "of another generation");
+        let known = Health::from_status(&ready, 2).expect("it says so");
+        assert_eq!(known, Health::after(None, 2, false, good()));
+        assert!(Health::after(Some(&known), 2, true, bad()).verdict.is_ready());
+        assert_eq!(Health::from_status(&ready, 3), None, "of another generation");
         let not_ready = status(&ready, 2, &bad(), 0, Timestamp::UNIX_EPOCH);
-        assert_eq!(Health::told(&not_ready, 2), None);
-        assert_eq!(Health::told(&S3BackendStatus::default(), 2), None, "nobody has looked at it yet");
+        assert_eq!(Health::from_status(&not_ready, 2), None);
+        assert_eq!(Health::from_status(&S3BackendStatus::default(), 2), None, "nobody has looked at it yet");
     }
 
     #[test]

@@ -26,7 +26,7 @@ pub(super) fn walk(view: &View) -> Result<Outcome, Halt> {
     read_live(view)?;
     // What somebody's finalizer keeps doesn't keep the rest from being revoked.
     let open = tolerate(withdraw_public_access(view))?;
-    settle(view)?;
+    note_bound(view)?;
     let revoked = tolerate(revoke_credentials(view))?;
     if let Some(kept) = open.or(revoked) {
         return Err(kept.into());
@@ -114,17 +114,17 @@ fn revoke_credentials(view: &View) -> Result<(), Halt> {
 /// Whether none of the claim's credentials is left, as this pass saw live; or an earlier one, and
 /// this one saw nothing else.
 pub(super) fn are_revoked(view: &View) -> bool {
-    let was_told =
+    let was_revoked =
         || view.status_before().conditions.iter().any(|condition| condition.reason == Reason::Revoked.to_string());
     match read_secrets_live(view) {
         Ok(()) => revoke_credentials(view).is_ok(),
-        Err(_) => was_told() && view.credentials().next().is_none(),
+        Err(_) => was_revoked() && view.credentials().next().is_none(),
     }
 }
 
 /// That the claim was bound is noted before the credentials go, which are the only other sign of it
 /// (spec §2).
-fn settle(view: &View) -> Result<(), Halt> {
+fn note_bound(view: &View) -> Result<(), Halt> {
     let Some((record, stored)) = view.record() else { return Ok(()) };
     let bound = view.credentials().next().is_some();
     if !bound {

@@ -116,7 +116,7 @@ impl Sweep {
         sweep.derive(AnonymousBinding::name(&sweep.uid));
         for secret in seen {
             sweep.unread.insert(secret.name().to_owned());
-            sweep.heed(secret);
+            sweep.take_hints(secret);
         }
         sweep
     }
@@ -215,14 +215,14 @@ impl Sweep {
     /// A Secret read live: this UID's, or none of our business.
     fn found(&mut self, secret: Stored) {
         if self.derived.contains(secret.name()) || owner(&secret).as_ref() == Some(&self.uid) {
-            self.heed(&secret);
+            self.take_hints(&secret);
             self.unread.remove(secret.name());
             self.own.insert(secret.name().to_owned(), secret);
         }
     }
 
     /// What a Secret of this UID says of its claim and of other Secrets.
-    fn heed(&mut self, secret: &Stored) {
+    fn take_hints(&mut self, secret: &Stored) {
         let record = BucketRecord::read(&secret.0).ok().filter(|record| record.uid == self.uid);
         if let Some(claim) = record.as_ref().map(|record| record.claim.clone()).filter(can_be_asked_for) {
             self.claims.entry(claim).or_default();

@@ -305,22 +305,23 @@ fn published(view: &View, record: &BucketRecord) -> Option<String> {
 /// Name of the consumer Secret that an edit of the name left, as long as it is there: somebody may
 /// have taken its labels off, and then only the status leads to it, to remove it (spec §3.7).
 fn left_behind(view: &View) -> Option<String> {
-    let told = view.claim().status.bound_secret_name.as_ref().filter(|told| **told != view.claim().consumer_secret)?;
-    let Knowledge::Present(secret) = view.consumer(told) else { return None };
-    secret.is_controlled_by(&view.claim().uid).then(|| told.clone())
+    let shown =
+        view.claim().status.bound_secret_name.as_ref().filter(|shown| **shown != view.claim().consumer_secret)?;
+    let Knowledge::Present(secret) = view.consumer(shown) else { return None };
+    secret.is_controlled_by(&view.claim().uid).then(|| shown.clone())
 }
 
 /// Name of the consumer Secret that the tenant has as long as the one of the spec is not to be had:
 /// that which the status names (spec §3.7). Where an edit of the name overtook the one before, or
 /// the first pass, that may be none, and another holds a key of the claim.
 fn bound_meanwhile(view: &View) -> Option<String> {
-    let told = view.claim().status.bound_secret_name.as_deref();
+    let shown = view.claim().status.bound_secret_name.as_deref();
     let has_key = |secret: &&Stored| {
         view.published_generation(secret).is_some_and(|generation| view.credential(generation).is_some())
     };
     let there =
-        view.own_consumers().find(|secret| Some(secret.name()) == told).or_else(|| view.own_consumers().find(has_key));
-    there.map(Stored::name).or(told).map(str::to_owned)
+        view.own_consumers().find(|secret| Some(secret.name()) == shown).or_else(|| view.own_consumers().find(has_key));
+    there.map(Stored::name).or(shown).map(str::to_owned)
 }
 
 /// A claim that was bound is bound to another bucket now, and has to be told that it finds none of

@@ -330,13 +330,13 @@ impl View {
     }
 
     /// What was written or deleted is known.
-    fn settle_recheck(&mut self, name: &str) {
+    fn drop_recheck(&mut self, name: &str) {
         let is_this = |look: &Look| matches!(look, Look::Internal(asked) | Look::Consumer(asked) if asked == name);
         self.recheck.retain(|look| !is_this(look));
     }
 
     fn wrote(&mut self, secret: Stored) {
-        self.settle_recheck(secret.name());
+        self.drop_recheck(secret.name());
         if secret.reference().namespace == self.setting.operator_namespace {
             self.internal.learn().found(secret, self.step);
         } else {
@@ -356,7 +356,7 @@ impl View {
     }
 
     fn deleted(&mut self, secret: &SecretRef) {
-        self.settle_recheck(&secret.name);
+        self.drop_recheck(&secret.name);
         if secret.namespace != self.setting.operator_namespace {
             return self.consumers.deleted(&secret.name, self.step);
         }
