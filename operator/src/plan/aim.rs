@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use k8s_openapi::jiff::{SignedDuration, Timestamp};
 
-use crate::api::{BucketRecord, wire};
+use crate::api::{BucketRecord, Desired, wire};
 
 use super::halt::Halt;
 use super::patch::{Change, Trigger};
@@ -49,7 +49,7 @@ pub(super) fn raise_lost(view: &View, record: &BucketRecord, stored: &Stored) ->
 }
 
 /// When the credential that is aimed at was made.
-pub(super) fn made(view: &View, record: &BucketRecord) -> Option<Timestamp> {
+fn made(view: &View, record: &BucketRecord) -> Option<Timestamp> {
     view.credential(record.generation)?.0.metadata.creation_timestamp.as_ref().map(|time| time.0)
 }
 
@@ -65,4 +65,29 @@ pub(super) fn too_soon(view: &View, record: &BucketRecord, now: Timestamp) -> Op
 /// and may be any.
 pub(super) fn later(at: Timestamp, time: SignedDuration) -> Timestamp {
     at.checked_add(time).unwrap_or(Timestamp::MAX)
+}
+
+/// Starts a rotation that is due: none while a live list shows a lower generation, none within a
+/// minute of the last. `Ok` = when one will be due.
+pub(super) fn raise_when_due(
+    view: &View,
+    desired: &Desired,
+    record: &BucketRecord,
+    stored: &Stored,
+    now: Timestamp,
+    retiring: bool,
+) -> Result<Option<Timestamp>, Halt> {
+    let Some(made) = made(view, record) else { return Ok(None) };
+    let interval = desired.rotation.interval_days.map(|days| SignedDuration::from_hours(24 * i64::from(days)));
+    let earliest = later(made, GRACE);
+    let timed = interval.map(|interval| later(made, interval).max(earliest));
+    let due = if is_requested(view, record) { Some(earliest) } else { timed };
+    let Some(due) = due else { return Ok(None) };
+    if retiring || due > now {
+        return Ok((!retiring).then_some(due));
+    }
+    view.require_live_claim()?;
+    // Two keys at most: what the cache does not show may live all the same.
+    view.require_list()?;
+    Err(raise(view, record, stored, Trigger::Interval))
 }

@@ -1,8 +1,7 @@
 //! From a new claim to a bound one, and what keeps it bound (spec §3.1).
 //!
-//! finalizer → backend → name → record → bucket → credential → consumer Secret → anonymous binding
-//! → rotation. Each room either finds its part as it should be or halts the walk with what has to
-//! be done first.
+//! finalizer → backend → name → record → bucket → access. Each room either finds its part as it
+//! should be or halts the walk with what has to be done first.
 
 use std::sync::Arc;
 
@@ -20,7 +19,7 @@ use super::step::Act;
 use super::stop::{Stop, together};
 use super::view::View;
 use super::write::{record_patch, repair};
-use super::{bucket, consumer, key, moves, public, rotation};
+use super::{access, bucket, moves, public};
 
 /// Walks through the steps. `Ok` = everything is as it should be, but for an impairment that
 /// withdraws nothing: a bound claim whose backend turned not-Ready keeps its keys (spec §1).
@@ -48,7 +47,7 @@ pub(super) fn walk(view: &View, now: Timestamp) -> Result<Outcome, Halt> {
     } else {
         moves::choose(view, desired, record, stored)?;
         bucket::obtain(view, desired, record, stored)?;
-        give_access(view, desired, record, stored, now)?
+        access::walk(view, desired, record, stored, now)?
     };
     Ok(Outcome { impaired: together([open, outcome.impaired]), ..outcome })
 }
@@ -64,7 +63,7 @@ fn keep(
 ) -> Result<Outcome, Halt> {
     moves::mark_left(view, record)?;
     let impaired = tolerate(check(view, record, stored))?;
-    let keys = give_access(view, desired, record, stored, now)?;
+    let keys = access::walk(view, desired, record, stored, now)?;
     let edited = if desired.backend != record.backend {
         tolerate(moves::walk(view, desired, record, stored))?
     } else if impaired.is_none() {
@@ -110,25 +109,4 @@ fn still_usable(view: &View, record: &BucketRecord) -> Result<Arc<Backend>, Halt
             view.usable_backend(&record.backend)
         }
     }
-}
-
-/// Makes sure that the credential aimed at is there, published, unless that has to wait, and public
-/// access as the spec has it; then sees to rotation.
-fn give_access(
-    view: &View,
-    desired: &Desired,
-    record: &BucketRecord,
-    stored: &Stored,
-    now: Timestamp,
-) -> Result<Outcome, Halt> {
-    let facts = key::facts(desired, record);
-    let credential = key::ensure(view, &facts, record, stored)?;
-    let held_back = consumer::refuse_to_go_back(view, desired, record, stored, now)?;
-    if held_back.is_none() {
-        consumer::ensure(view, &facts, &credential)?;
-        consumer::remove_renamed(view)?;
-    }
-    public::ensure(view, desired, record)?;
-    let outcome = rotation::walk(view, desired, record, stored, now)?;
-    held_back.map_or(Ok(outcome), |time| Err(Halt::Wait(time)))
 }

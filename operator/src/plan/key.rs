@@ -1,6 +1,6 @@
 //! The credential that the record aims at (spec §3.3).
 
-use crate::api::{BucketRecord, Credential, CredentialFacts, Desired};
+use crate::api::{BucketRecord, Credential, CredentialFacts};
 
 use super::aim;
 use super::cause::SecretCause;
@@ -15,22 +15,9 @@ use super::write::repair;
 /// Data keys of an internal Secret that go when the quota they come from goes.
 pub(super) const QUOTA_KEYS: [&str; 2] = ["quota_soft_bytes", "quota_hard_bytes"];
 
-/// What the credential of a record's generation says besides its secret key.
-pub(super) fn facts(desired: &Desired, record: &BucketRecord) -> CredentialFacts {
-    CredentialFacts {
-        claim: record.claim.clone(),
-        uid: record.uid.clone(),
-        backend: record.backend.clone(),
-        bucket: record.bucket.clone(),
-        generation: record.generation,
-        quota_soft: desired.quota_soft,
-        quota_hard: desired.quota_hard,
-    }
-}
-
 /// The credential of the record's generation. Created once, by the pass whose own write made it the
 /// target; a target that is gone raises the target, so that no id is ever given a second secret.
-pub(super) fn ensure(
+pub(super) fn ensure_credential(
     view: &View,
     facts: &CredentialFacts,
     record: &BucketRecord,

@@ -11,6 +11,7 @@
 //! - Planning again right after resting gives rest again.
 //! - A refusal is a verdict with a reason ([`Stop`]), not an error.
 
+mod access;
 mod aim;
 mod answer;
 pub mod backend;
@@ -29,8 +30,10 @@ mod ownership;
 mod patch;
 mod public;
 mod removal;
+mod renamed;
 mod rotation;
 mod secret;
+mod setback;
 mod status;
 mod step;
 mod stop;

@@ -8,14 +8,13 @@
 
 use k8s_openapi::jiff::{SignedDuration, Timestamp};
 
-use crate::api::{AccessKeyId, Backend, BucketRecord, Desired};
+use crate::api::{AccessKeyId, Backend, BucketRecord, CredentialFacts, Desired};
 
 use super::answer::{BucketSeen, Checked};
 use super::bucket;
 use super::cause::{BackendCause, Missing, NotTaken};
 use super::halt::{Halt, Outcome, tolerate};
 use super::hold::{blank, hold};
-use super::key::facts;
 use super::ownership::exists;
 use super::patch::{Change, Trigger};
 use super::public;
@@ -93,7 +92,7 @@ fn mint(view: &View, desired: &Desired, from: &BucketRecord, to: &BucketRecord, 
     if has_other_key(view, from) {
         return Err(wait_for_expiry(&Target::of(to)).into());
     }
-    let facts = facts(desired, to);
+    let facts = CredentialFacts::of(desired, to);
     let name = facts.access_key_id().secret_name();
     if is_overtaken(from, to) {
         return Err(raise(view, from, to, stored));

@@ -29,7 +29,7 @@ pub(super) fn opening<'a>(view: &'a View, record: &BucketRecord) -> Option<&'a S
 }
 
 /// Exists exactly while the claim is bound and its mode is not `None`.
-pub(super) fn ensure(view: &View, desired: &Desired, record: &BucketRecord) -> Result<(), Halt> {
+pub(super) fn ensure_binding(view: &View, desired: &Desired, record: &BucketRecord) -> Result<(), Halt> {
     // Without it, one that is there was withdrawn when the pass began.
     let Some(per_source_ip_rps) = desired.anonymous else { return Ok(()) };
     let wanted = AnonymousBinding {

@@ -7,12 +7,12 @@
 
 use k8s_openapi::jiff::{SignedDuration, Timestamp};
 
-use crate::api::{AccessKeyId, BucketName, BucketRecord, Desired, wire};
+use crate::api::{AccessKeyId, BucketName, BucketRecord, CredentialFacts, Desired, wire};
 
 use super::aim::{self, GRACE, later};
 use super::cause::SecretCause;
 use super::halt::{Halt, Outcome};
-use super::key::{QUOTA_KEYS, facts};
+use super::key::QUOTA_KEYS;
 use super::patch::{Change, SecretPatch, Trigger};
 use super::secret::Stored;
 use super::stop::Stop;
@@ -35,7 +35,7 @@ pub(super) fn walk(
     overtake(view, record, stored)?;
     let lower = retire_lower(view, desired, record, now)?;
     let retiring = lower.wake.is_some() || lower.impaired.is_some();
-    let start = start_due(view, desired, record, stored, now, retiring)?;
+    let start = aim::raise_when_due(view, desired, record, stored, now, retiring)?;
     Ok(Outcome { wake: lower.wake.into_iter().chain(start).min(), ..lower })
 }
 
@@ -79,9 +79,8 @@ fn retire(
     if generation == record.generation {
         return Ok(None);
     }
-    let mut wanted = facts(desired, &opens(view, secret, record));
-    wanted.generation = generation;
-    let mut content = wanted.content(&view.setting().operator_namespace, None);
+    let opened = BucketRecord { generation, ..opens(view, secret, record) };
+    let mut content = CredentialFacts::of(desired, &opened).content(&view.setting().operator_namespace, None);
     let due = match expires_at(secret)? {
         Some(at) if now >= later(at, GRACE) => return Err(Halt::delete(secret)),
         Some(at) => later(at, GRACE),
@@ -143,29 +142,4 @@ fn expires_at(secret: &Stored) -> Result<Option<Timestamp>, Halt> {
 fn published_everywhere(view: &View, record: &BucketRecord) -> bool {
     let id = AccessKeyId::of(&record.uid, record.generation);
     view.own_consumers().all(|secret| secret.text("AWS_ACCESS_KEY_ID") == Some(id.as_str()))
-}
-
-/// Starts a rotation that is due: none while a live list shows a lower generation, none within a
-/// minute of the last. `Ok` = when one will be due.
-fn start_due(
-    view: &View,
-    desired: &Desired,
-    record: &BucketRecord,
-    stored: &Stored,
-    now: Timestamp,
-    retiring: bool,
-) -> Result<Option<Timestamp>, Halt> {
-    let Some(made) = aim::made(view, record) else { return Ok(None) };
-    let interval = desired.rotation.interval_days.map(|days| SignedDuration::from_hours(24 * i64::from(days)));
-    let earliest = later(made, GRACE);
-    let timed = interval.map(|interval| later(made, interval).max(earliest));
-    let due = if aim::is_requested(view, record) { Some(earliest) } else { timed };
-    let Some(due) = due else { return Ok(None) };
-    if retiring || due > now {
-        return Ok((!retiring).then_some(due));
-    }
-    view.require_live_claim()?;
-    // Two keys at most: what the cache does not show may live all the same.
-    view.require_list()?;
-    Err(aim::raise(view, record, stored, Trigger::Interval))
 }

@@ -4,9 +4,10 @@ use k8s_openapi::api::core::v1::Secret;
 use serde::Serialize;
 
 use super::super::names::{AccessKeyId, BucketName, ClaimRef, ClaimUid};
+use super::super::parsed::Desired;
 use super::super::quantity::Bytes;
 use super::super::wire::{self, Role};
-use super::{DamagedSecret, Data, Fields, SecretContent, SecretKey, labels};
+use super::{BucketRecord, DamagedSecret, Data, Fields, SecretContent, SecretKey, labels};
 
 /// What a credential is for: everything in an internal Secret that is derived and may be repaired.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -35,6 +36,19 @@ struct Scope<'a> {
 }
 
 impl CredentialFacts {
+    /// The credential that a record aims at, with the quota that the spec asks for.
+    pub fn of(desired: &Desired, record: &BucketRecord) -> Self {
+        Self {
+            claim: record.claim.clone(),
+            uid: record.uid.clone(),
+            backend: record.backend.clone(),
+            bucket: record.bucket.clone(),
+            generation: record.generation,
+            quota_soft: desired.quota_soft,
+            quota_hard: desired.quota_hard,
+        }
+    }
+
     /// The credential's access key id.
     pub fn access_key_id(&self) -> AccessKeyId {
         AccessKeyId::of(&self.uid, self.generation)

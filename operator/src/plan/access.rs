@@ -1,0 +1,32 @@
+//! What opens the bucket of a claim that holds it: credential → consumer Secret → anonymous binding →
+//! rotation (spec §3.3).
+
+use k8s_openapi::jiff::Timestamp;
+
+use crate::api::{BucketRecord, CredentialFacts, Desired};
+
+use super::halt::{Halt, Outcome};
+use super::secret::Stored;
+use super::view::View;
+use super::{consumer, key, public, renamed, rotation, setback};
+
+/// Makes sure that the credential aimed at is there, published, unless that has to wait, and public
+/// access as the spec has it; then sees to rotation.
+pub(super) fn walk(
+    view: &View,
+    desired: &Desired,
+    record: &BucketRecord,
+    stored: &Stored,
+    now: Timestamp,
+) -> Result<Outcome, Halt> {
+    let facts = CredentialFacts::of(desired, record);
+    let credential = key::ensure_credential(view, &facts, record, stored)?;
+    let held_back = setback::refuse(view, desired, record, stored, now)?;
+    if held_back.is_none() {
+        consumer::ensure_secret(view, &facts, &credential)?;
+        renamed::remove(view)?;
+    }
+    public::ensure_binding(view, desired, record)?;
+    let outcome = rotation::walk(view, desired, record, stored, now)?;
+    held_back.map_or(Ok(outcome), |time| Err(Halt::Wait(time)))
+}
