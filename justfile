@@ -50,6 +50,10 @@ crds-check:
 coverage:
     UPDATE_DOCS=1 cargo test --quiet --locked -p stowage-sim --test coverage
 
+# Write sim/tests/messages.txt anew, after a change to what the operator says in statuses and Events.
+messages:
+    UPDATE_DOCS=1 cargo test --quiet --locked -p stowage-sim --test messages
+
 # Does every step of the demo succeed? Prints its report.
 demo-check:
     .ci/run demo
