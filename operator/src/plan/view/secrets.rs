@@ -253,3 +253,113 @@ impl Internal {
         format!("{} {count} {} {doubted}", self.secrets.key(), self.is_list_current())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use k8s_openapi::api::core::v1::Secret;
+
+    use super::*;
+
+    fn secret(name: &str) -> Stored {
+        let mut secret = Secret::default();
+        secret.metadata.name = Some(name.to_owned());
+        Stored(Arc::new(secret))
+    }
+
+    #[test]
+    fn a_cache_proves_neither_life_nor_absence() {
+        let secrets = Secrets::cached([secret("a")]);
+        assert_eq!(secrets.get("a"), Knowledge::Present(&secret("a")));
+        assert!(!secrets.is_live("a"));
+        assert_eq!(secrets.get("b"), Knowledge::Unknown);
+        assert!(!secrets.is_absent("b"));
+    }
+
+    #[test]
+    fn after_a_late_answer_what_was_live_is_as_good_as_cached_and_what_was_absent_is_not_so_any_more() {
+        let mut secrets = Secrets::cached([]);
+        secrets.found(secret("a"), 1);
+        secrets.missed("b", 2);
+        secrets.deleted("c", 3);
+        assert!(secrets.is_live("a") && secrets.is_absent("b") && secrets.is_absent("c"));
+        secrets.age(3);
+        assert_eq!(secrets.present("a"), Some(&secret("a")));
+        assert!(!secrets.is_live("a") && !secrets.is_absent("b") && !secrets.is_absent("c"));
+        secrets.found(secret("a"), 4);
+        secrets.missed("b", 4);
+        assert!(secrets.is_live("a") && secrets.is_absent("b"), "the late answer itself counts as any other");
+    }
+
+    #[test]
+    fn only_of_what_this_pass_deleted_one_read_that_shows_none_is_enough() {
+        let mut secrets = Secrets::cached([secret("a")]);
+        secrets.deleted("a", 1);
+        secrets.missed("b", 2);
+        secrets.missed("other", 3);
+        secrets.forget_absent(|name| name != "other");
+        assert!(secrets.is_absent("a") && secrets.is_absent("other"));
+        assert_eq!(secrets.get("b"), Knowledge::Unknown);
+        secrets.age(3);
+        secrets.missed("a", 4);
+        secrets.forget_absent(|_| true);
+        assert!(secrets.is_absent("a"), "also where a late answer came in between");
+    }
+
+    #[test]
+    fn a_name_that_a_post_found_taken_is_neither_there_nor_absent_until_it_is_read() {
+        let mut secrets = Secrets::cached([]);
+        secrets.taken("a", 1);
+        assert_eq!(secrets.get("a"), Knowledge::Taken);
+        assert!(!secrets.is_live("a") && !secrets.is_absent("a") && secrets.all().next().is_none());
+        secrets.found(secret("a"), 2);
+        assert!(secrets.is_live("a"));
+    }
+
+    #[test]
+    fn what_a_list_does_not_show_is_unknown_and_what_it_shows_is_live() {
+        let mut internal = Internal::cached([secret("a"), secret("b")]);
+        internal.learn().missed("c", 1);
+        internal.learn().taken("d", 1);
+        internal.listed([secret("b")], 2);
+        assert_eq!(internal.known().get("a"), Knowledge::Unknown);
+        assert!(internal.known().is_live("b") && internal.known().is_absent("c"));
+        assert_eq!(internal.known().get("d"), Knowledge::Taken);
+    }
+
+    #[test]
+    fn a_list_is_current_until_something_is_deleted_and_counts_until_it_is_doubted() {
+        let mut internal = Internal::cached([]);
+        assert!(!internal.is_list_current(), "there is none");
+        internal.listed([secret("a")], 1);
+        assert_eq!((internal.lists(), internal.is_list_current()), (1, true));
+        internal.deleted("a", 2);
+        assert_eq!((internal.lists(), internal.is_list_current()), (1, false));
+        internal.listed([], 3);
+        assert_eq!((internal.lists(), internal.is_list_current(), internal.is_in_doubt()), (2, true, false));
+        internal.doubt_lists();
+        assert_eq!((internal.lists(), internal.is_in_doubt()), (0, true));
+        internal.listed([], 4);
+        assert_eq!((internal.lists(), internal.is_in_doubt()), (1, false));
+        internal.forget_lists();
+        assert_eq!((internal.lists(), internal.is_in_doubt()), (0, true), "whatever put them in doubt once");
+    }
+
+    /// A model checker takes two passes with one key for one.
+    #[test]
+    fn the_key_tells_what_still_counts_and_not_since_when() {
+        let known = |step: u32, aged: u32| {
+            let mut secrets = Secrets::cached([secret("a")]);
+            secrets.found(secret("b"), step);
+            secrets.missed("c", step);
+            secrets.age(aged);
+            secrets.key()
+        };
+        assert_eq!(known(1, 0), known(5, 4));
+        assert_ne!(known(1, 0), known(1, 1));
+        let mut deleted = Secrets::cached([]);
+        let mut missed = deleted.clone();
+        deleted.deleted("a", 1);
+        missed.missed("a", 1);
+        assert_ne!(deleted.key(), missed.key(), "one is asked for again");
+    }
+}
