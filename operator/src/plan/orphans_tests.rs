@@ -1,10 +1,12 @@
 //! Decisions of sweeps, each on answers made for it.
 
 use std::collections::BTreeSet;
+use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use k8s_openapi::ByteString;
 use k8s_openapi::api::core::v1::Secret;
+use k8s_openapi::jiff::Timestamp;
 use rstest::rstest;
 
 use crate::api::{
@@ -13,7 +15,7 @@ use crate::api::{
 };
 
 use super::super::secret::Stored;
-use super::{Answer, Rest, Step, Sweep, owner};
+use super::{Arrival, Conversation, Sweep, SweepAnswer, SweepEnd, SweepStep, owner};
 
 const NAMESPACE: &str = "stowage-system";
 
@@ -84,31 +86,43 @@ fn without_labels(secret: &Stored) -> Stored {
     edited(secret, |secret| secret.metadata.labels = None)
 }
 
-/// Runs a sweep on a namespace with these Secrets. `claim` is what the live claim answers. Gives
-/// the names deleted, in order, and how it ends.
-fn run(mut sweep: Sweep, mut secrets: Vec<Stored>, claim: Option<&str>, listed: bool) -> (Vec<String>, Rest) {
-    let mut deleted = Vec::new();
+/// Holds a sweep to its end.
+fn hold(mut sweep: Sweep, mut answer: impl FnMut(SweepStep) -> SweepAnswer) -> SweepEnd {
     for _ in 0..5000 {
-        let step = sweep.next();
-        let answer = match &step {
-            Step::Rest(rest) => return (deleted, rest.clone()),
-            Step::Claim(_) => Answer::Claim(claim.map(ClaimUid::new)),
-            Step::Claims => Answer::Claims(listed),
-            Step::Own => {
-                let labelled = |secret: &&Stored| secret.label(wire::CLAIM_UID) == Some("u-1");
-                Answer::Secrets(secrets.iter().filter(labelled).cloned().collect())
-            }
-            Step::Internal(name) => Answer::Secret(secrets.iter().find(|secret| secret.name() == name).cloned()),
-            Step::Delete(reference) => {
-                assert_eq!(reference.id.resource_version, "7", "bound to what was read");
-                secrets.retain(|secret| secret.name() != reference.name);
-                deleted.push(reference.name.clone());
-                Answer::Deleted
-            }
-        };
-        sweep.learn(&step, answer);
+        match sweep.next(Timestamp::UNIX_EPOCH) {
+            ControlFlow::Break(end) => return end,
+            ControlFlow::Continue(step) => sweep.learn(answer(step), Arrival::Prompt),
+        }
     }
     panic!("the sweep does not come to an end")
+}
+
+/// The Secret of a name among these.
+fn named(secrets: &[Stored], name: String) -> SweepAnswer {
+    let secret = secrets.iter().find(|secret| secret.name() == name).cloned();
+    SweepAnswer::Internal(name, secret)
+}
+
+/// Runs a sweep on a namespace with these Secrets. `claim` is what the live claim answers. Gives
+/// the names deleted, in order, and how it ends.
+fn run(sweep: Sweep, mut secrets: Vec<Stored>, claim: Option<&str>, listed: bool) -> (Vec<String>, SweepEnd) {
+    let mut deleted = Vec::new();
+    let end = hold(sweep, |step| match step {
+        SweepStep::Claim(asked) => SweepAnswer::Claim(asked, claim.map(ClaimUid::new)),
+        SweepStep::Claims => SweepAnswer::Claims(listed),
+        SweepStep::Own => {
+            let labelled = |secret: &&Stored| secret.label(wire::CLAIM_UID) == Some("u-1");
+            SweepAnswer::Own(secrets.iter().filter(labelled).cloned().collect())
+        }
+        SweepStep::Internal(name) => named(&secrets, name),
+        SweepStep::Delete(reference) => {
+            assert_eq!(reference.id.resource_version, "7", "bound to what was read");
+            secrets.retain(|secret| secret.name() != reference.name);
+            deleted.push(reference.name.clone());
+            SweepAnswer::Deleted(reference, None)
+        }
+    });
+    (deleted, end)
 }
 
 fn sweep(seen: &[Stored]) -> Sweep {
@@ -120,43 +134,37 @@ fn sweep(seen: &[Stored]) -> Sweep {
 #[case(Some("u-2"))]
 fn everything_of_a_claim_that_is_gone_goes_the_record_last(#[case] live: Option<&str>) {
     let secrets = vec![record(true, 2), credential(1), credential(2), binding()];
-    let (deleted, rest) = run(sweep(&secrets), secrets.clone(), live, false);
+    let (deleted, end) = run(sweep(&secrets), secrets.clone(), live, false);
     let (mut credentials, ends) = (deleted[1..3].to_vec(), [&deleted[0], &deleted[3]]);
     credentials.sort();
     let mut expected = [1, 2].map(|generation| AccessKeyId::of(&uid(), generation).secret_name());
     expected.sort();
     assert_eq!(ends, [binding().name(), record(true, 2).name()]);
-    assert_eq!((credentials, rest), (expected.to_vec(), Rest::Done));
+    assert_eq!((credentials, end), (expected.to_vec(), SweepEnd::Done));
 }
 
 #[test]
 fn nothing_of_a_living_claim_is_touched() {
     let secrets = vec![record(true, 1), credential(1)];
-    assert_eq!(run(sweep(&secrets), secrets, Some("u-1"), true), (Vec::new(), Rest::Alive));
+    assert_eq!(run(sweep(&secrets), secrets, Some("u-1"), true), (Vec::new(), SweepEnd::Alive));
 }
 
 #[rstest]
 #[case(record(true, 1))]
 #[case::without_a_record(without_labels(&credential(1)))]
 fn nothing_is_deleted_on_one_answer_of_a_server_that_shows_its_past(#[case] secret: Stored) {
-    let mut sweep = sweep(std::slice::from_ref(&secret));
     let mut shown = false;
-    let rest = loop {
-        let step = sweep.next();
-        let answer = match &step {
-            Step::Rest(rest) => break rest.clone(),
-            Step::Claim(_) => Answer::Claim(shown.then(uid)),
-            Step::Claims => Answer::Claims(shown),
-            Step::Own => {
-                shown = true;
-                Answer::Secrets(vec![secret.clone()])
-            }
-            Step::Internal(_) => Answer::Secret(None),
-            Step::Delete(secret) => panic!("deletes {}", secret.name),
-        };
-        sweep.learn(&step, answer);
-    };
-    assert_eq!((rest, shown), (Rest::Alive, true));
+    let end = hold(sweep(std::slice::from_ref(&secret)), |step| match step {
+        SweepStep::Claim(asked) => SweepAnswer::Claim(asked, shown.then(uid)),
+        SweepStep::Claims => SweepAnswer::Claims(shown),
+        SweepStep::Own => {
+            shown = true;
+            SweepAnswer::Own(vec![secret.clone()])
+        }
+        SweepStep::Internal(name) => SweepAnswer::Internal(name, None),
+        SweepStep::Delete(secret) => panic!("deletes {}", secret.name),
+    });
+    assert_eq!((end, shown), (SweepEnd::Alive, true));
 }
 
 // covers: 2.labels.noProof
@@ -167,9 +175,9 @@ fn labels_alone_do_not_prove_a_claim_gone() {
     });
     for seen in [other, without_labels(&credential(1))] {
         let alive = run(sweep(std::slice::from_ref(&seen)), vec![seen.clone()], None, true);
-        assert_eq!(alive, (Vec::new(), Rest::Alive), "another claim's absence says nothing");
+        assert_eq!(alive, (Vec::new(), SweepEnd::Alive), "another claim's absence says nothing");
         let gone = run(sweep(std::slice::from_ref(&seen)), vec![seen.clone()], None, false);
-        assert_eq!(gone, (vec![seen.name().to_owned()], Rest::Done));
+        assert_eq!(gone, (vec![seen.name().to_owned()], SweepEnd::Done));
     }
 }
 
@@ -179,19 +187,19 @@ fn an_error_ends_the_sweep_whatever_was_asked() {
     let secrets = [record(true, 1), without_labels(&credential(1))];
     let mut steps = 0;
     let mut fine = sweep(&secrets);
-    while !matches!(fine.next(), Step::Rest(_)) {
-        let step = fine.next();
+    while let ControlFlow::Continue(step) = fine.next(Timestamp::UNIX_EPOCH) {
         let mut broken = fine.clone();
-        broken.learn(&step, Answer::Failed("no answer".into()));
-        assert!(matches!(broken.next(), Step::Rest(Rest::Retry(_))), "{step}");
-        let answer = match &step {
-            Step::Claim(_) => Answer::Claim(None),
-            Step::Own => Answer::Secrets(vec![secrets[0].clone()]),
-            Step::Internal(name) => Answer::Secret(secrets.iter().find(|secret| secret.name() == name).cloned()),
-            Step::Delete(_) => Answer::Deleted,
-            other => panic!("unexpected: {other}"),
+        broken.learn(SweepAnswer::Failed(step.clone(), "no answer".into()), Arrival::Prompt);
+        let end = broken.next(Timestamp::UNIX_EPOCH);
+        assert_eq!(end, ControlFlow::Break(SweepEnd::Retry(format!("can't {step}: no answer"))));
+        let answer = match step {
+            SweepStep::Claim(asked) => SweepAnswer::Claim(asked, None),
+            SweepStep::Own => SweepAnswer::Own(vec![secrets[0].clone()]),
+            SweepStep::Internal(name) => named(&secrets, name),
+            SweepStep::Delete(secret) => SweepAnswer::Deleted(secret, None),
+            other @ SweepStep::Claims => panic!("unexpected: {other}"),
         };
-        fine.learn(&step, answer);
+        fine.learn(answer, Arrival::Prompt);
         steps += 1;
     }
     assert!(steps >= 6, "{steps}");
@@ -201,46 +209,42 @@ fn an_error_ends_the_sweep_whatever_was_asked() {
 fn a_record_leads_to_credentials_that_nothing_else_shows() {
     let hidden = [1, 2, 3].map(|generation| without_labels(&credential(generation)));
     let seen = [record(true, 3)];
-    let (deleted, rest) = run(sweep(&seen), seen.iter().chain(&hidden).cloned().collect(), None, false);
-    assert_eq!((deleted.len(), rest), (4, Rest::Done));
+    let (deleted, end) = run(sweep(&seen), seen.iter().chain(&hidden).cloned().collect(), None, false);
+    assert_eq!((deleted.len(), end), (4, SweepEnd::Done));
 }
 
 #[rstest]
-#[case(bucket_record(true, 1), Rest::Held)]
-#[case::made_again_by_hand(bucket_record(false, 1), Rest::Held)]
-#[case(BucketRecord { adopted: true, ..bucket_record(false, 1) }, Rest::Done)]
-fn the_record_stays_while_a_call_at_its_bucket_may_still_land(#[case] held: BucketRecord, #[case] expected: Rest) {
+#[case(bucket_record(true, 1), SweepEnd::Held)]
+#[case::made_again_by_hand(bucket_record(false, 1), SweepEnd::Held)]
+#[case(BucketRecord { adopted: true, ..bucket_record(false, 1) }, SweepEnd::Done)]
+fn the_record_stays_while_a_call_at_its_bucket_may_still_land(#[case] held: BucketRecord, #[case] expected: SweepEnd) {
     let secrets = vec![stored(&held.content(NAMESPACE)), credential(1)];
     let pending = Sweep::new(uid(), &secrets, BTreeSet::new(), true);
-    let (deleted, rest) = run(pending, secrets, None, false);
-    assert_eq!(rest, expected);
-    assert_eq!(deleted.contains(&held.name().to_string()), rest == Rest::Done);
+    let (deleted, end) = run(pending, secrets, None, false);
+    assert_eq!(end, expected);
+    assert_eq!(deleted.contains(&held.name().to_string()), end == SweepEnd::Done);
     assert!(deleted.contains(&credential(1).name().to_owned()), "credentials don't wait");
 }
 
 #[test]
 fn what_is_minted_during_the_sweep_goes_before_the_record() {
-    let mut sweep = sweep(&[record(true, 1)]);
     let mut lists = 0;
     let mut deleted = Vec::new();
-    loop {
-        let step = sweep.next();
-        let answer = match &step {
-            Step::Rest(rest) => break assert_eq!(*rest, Rest::Done),
-            Step::Claim(_) => Answer::Claim(None),
-            Step::Own => {
-                lists += 1;
-                let late = [binding(), credential(1)];
-                Answer::Secrets(late.into_iter().take(lists).chain([record(true, 1)]).skip(deleted.len()).collect())
-            }
-            Step::Delete(secret) => {
-                deleted.push(secret.name.clone());
-                Answer::Deleted
-            }
-            _ => Answer::Secret(None),
-        };
-        sweep.learn(&step, answer);
-    }
+    let end = hold(sweep(&[record(true, 1)]), |step| match step {
+        SweepStep::Claim(asked) => SweepAnswer::Claim(asked, None),
+        SweepStep::Claims => panic!("a record names the claim"),
+        SweepStep::Own => {
+            lists += 1;
+            let late = [binding(), credential(1)];
+            SweepAnswer::Own(late.into_iter().take(lists).chain([record(true, 1)]).skip(deleted.len()).collect())
+        }
+        SweepStep::Internal(name) => SweepAnswer::Internal(name, None),
+        SweepStep::Delete(secret) => {
+            deleted.push(secret.name.clone());
+            SweepAnswer::Deleted(secret, None)
+        }
+    });
+    assert_eq!(end, SweepEnd::Done);
     assert_eq!(deleted, [binding(), credential(1), record(true, 1)].map(|secret| secret.name().to_owned()));
 }
 

@@ -1,72 +1,81 @@
 //! Whose a bucket is: made, adopted, refused, missing.
 
-use super::super::bind::target;
+mod adoption;
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use crate::api::Versioning;
+
+use super::super::VersioningSeen;
 use super::*;
-use crate::api::AccessKeyId;
+
+/// A pass that saw no bucket, after a look for the key that the record may have.
+fn about_to_create(given: &Given, mut view: View) -> View {
+    view.learn(absent());
+    ask(&mut view, &Look::Internal(key_name(1)), given);
+    view
+}
+
+/// The same of a record that has noted so.
+fn about_to_create_as_noted() -> View {
+    let given = holding(|record| record.absence = true);
+    let view = about_to_create(&given, given.read());
+    assert_eq!(step(&view), Step::Act(Act::CreateBucket(at())));
+    view
+}
 
 // covers: 2.record.settled, 3.2.create.absence
 #[test]
 fn a_bucket_is_not_made_by_a_record_that_another_operator_may_have_written_since() {
-    let mut view = holding(|record| record.absence = true);
-    view.own_lists = 0;
-    let look = step(&view);
-    assert!(matches!(look, Step::Look(Look::Bucket(_))));
-    view.learn(&look, Answer::Bucket(BucketSeen::Absent));
-    let look = step(&view);
-    assert!(matches!(look, Step::Look(Look::Internal(_))), "its key shows that the claim was bound");
-    view.learn(&look, Answer::Secret(None));
+    let given = holding(|record| record.absence = true);
+    let mut view = given.claim_read();
+    assert_eq!(step(&view), Step::Look(Look::Bucket(at())));
+    view.learn(absent());
+    ask(&mut view, &Look::Internal(key_name(1)), &given); // It shows that the claim was bound.
     assert_eq!(step(&view), Step::Look(Look::Own));
-    let mut newer = record(&view);
-    (newer.absence, newer.settled) = (true, true);
+    let newer = BucketRecord { absence: true, settled: true, ..record() };
     let mut noted = view.clone();
-    noted.learn(&Step::Look(Look::Own), Answer::Secrets(vec![stored(&newer.content(NAMESPACE))]));
-    let Step::Act(Act::Patch(patch)) = step(&noted) else { panic!("no patch") };
-    assert_eq!(patch.change, Change::RaiseGeneration(Trigger::Repair), "a claim that was bound gets its key back");
-    let same = view.own.values().cloned().collect();
-    view.learn(&Step::Look(Look::Own), Answer::Secrets(same));
+    noted.learn(Answer::Own(vec![record_secret(&newer)]));
+    let raise = Change::RaiseGeneration(Trigger::Repair);
+    assert_eq!(change(&noted), raise, "a claim that was bound gets its key back");
+    view.learn(given.answer(Look::Own));
     assert!(matches!(step(&view), Step::Act(Act::CreateBucket(_))));
 }
 
 // covers: 3.2.create.absence
 #[test]
 fn absence_is_in_the_record_before_the_bucket_is_created() {
-    assert!(matches!(step(&holding(|_| {})), Step::Look(Look::Bucket(_))));
-    let Step::Act(Act::Patch(patch)) = step(&about_to_create(|_| {})) else { panic!("no patch") };
-    assert_eq!(patch.change, Change::NoteAbsence);
-    let noted = about_to_create(|record| record.absence = true);
-    assert!(matches!(step(&noted), Step::Act(Act::CreateBucket(_))));
+    let given = holding(|_| {});
+    let mut view = given.read();
+    assert_eq!(step(&view), Step::Look(Look::Bucket(at())));
+    view = about_to_create(&given, view);
+    assert_eq!(change(&view), Change::NoteAbsence);
+    let noted = BucketRecord { absence: true, ..record() };
+    view.learn(Answer::Patched(Change::NoteAbsence, record_secret(&noted)));
+    assert_eq!(step(&view), Step::Act(Act::CreateBucket(at())));
+    assert_eq!(step(&about_to_create_as_noted()), Step::Act(Act::CreateBucket(at())));
 }
 
 // covers: 2.record.settled
 #[test]
 fn a_bucket_is_not_made_for_a_record_whose_key_is_there_without_its_labels() {
-    let mut view = holding(|record| record.absence = true);
-    view.bucket = Some(BucketSeen::Absent);
-    let look = step(&view);
-    let mut key = facts(&view).content(NAMESPACE, Some(&SecretKey::new("x".into())));
-    key.labels.clear();
-    view.learn(&look, Answer::Secret(Some(stored(&key))));
-    view.fresh = true;
-    let Step::Act(Act::Patch(patch)) = step(&view) else { panic!("no patch") };
-    assert_eq!(patch.change, Change::Settle, "the claim was bound, so its bucket is missing");
+    let mut given = holding(|record| record.absence = true);
+    given.put(unlabelled(&key_secret(&facts(1))));
+    let view = about_to_create(&given, given.read());
+    assert_eq!(change(&view), Change::Settle, "the claim was bound, so its bucket is missing");
 }
 
 /// Tenants write labels and owner references as they like.
 #[test]
 fn a_forged_consumer_secret_opens_no_strangers_bucket() {
-    let mut view = holding(|_| {});
-    let facts = facts(&view);
-    let secret = stored(&facts.content(NAMESPACE, Some(&SecretKey::new("forged".into()))));
-    let credential = crate::api::Credential::read(&secret.0, &facts.uid, 1).unwrap();
-    let gateway = &view.setting.gateway.clone();
-    let forged = crate::api::ConsumerContent { facts: &facts, credential: &credential, gateway, name: "photos-s3" };
-    view.consumers.insert("photos-s3".into(), Some(stored(&forged.content())));
+    let mut given = holding(|_| {});
+    given.put_consumer(consumer_secret(&facts(1)));
+    given.backends.insert("main".into(), backend(AdoptionPolicy::Never));
     for tags in [Some(BTreeMap::new()), None] {
-        let mut view = view.clone();
-        view.backends.insert("main".into(), backend(AdoptionPolicy::Never));
-        let look = step(&view);
-        assert!(matches!(look, Step::Look(Look::Bucket(_))), "{look}");
-        view.learn(&look, Answer::Bucket(BucketSeen::Present(tags)));
+        let mut view = given.read();
+        assert_eq!(step(&view), Step::Look(Look::Bucket(at())));
+        view.learn(Answer::Bucket(at(), BucketSeen::Present(tags)));
         assert_eq!(verdict(&view), "BucketExists");
     }
 }
@@ -74,9 +83,8 @@ fn a_forged_consumer_secret_opens_no_strangers_bucket() {
 // covers: 3.2.create.success, 3.2.tags
 #[test]
 fn a_plain_success_in_the_pass_that_looked_is_ours_and_is_tagged_at_once() {
-    let mut view = about_to_create(|record| record.absence = true);
-    let create = step(&view);
-    view.learn(&create, Answer::Created(CreateAnswer::Created));
+    let mut view = about_to_create_as_noted();
+    view.learn(Answer::BucketCreated(at(), CreateAnswer::Created));
     let Step::Act(Act::TagBucket(_, tags)) = step(&view) else { panic!("no tags") };
     assert_eq!(tags.get(wire::TAG_CLAIM_UID).map(String::as_str), Some("u-1"));
     assert_eq!(tags.get(wire::TAG_CLAIM).map(String::as_str), Some("team-a/photos"));
@@ -86,186 +94,110 @@ fn a_plain_success_in_the_pass_that_looked_is_ours_and_is_tagged_at_once() {
 // covers: 3.2.create.again
 #[test]
 fn a_bucket_that_is_there_already_is_looked_at_again() {
-    let mut view = about_to_create(|record| record.absence = true);
-    let create = step(&view);
-    view.learn(&create, Answer::Created(CreateAnswer::AlreadyOwned));
-    assert!(matches!(step(&view), Step::Look(Look::Bucket(_))));
+    let mut view = about_to_create_as_noted();
+    view.learn(Answer::BucketCreated(at(), CreateAnswer::AlreadyOwned));
+    assert_eq!(step(&view), Step::Look(Look::Bucket(at())));
 }
 
 // covers: 3.2.create.alreadyExists
 #[test]
 fn a_bucket_that_the_store_calls_anothers_is_not_ours_for_having_been_absent() {
-    let mut view = about_to_create(|record| record.absence = true);
-    let create = step(&view);
-    view.learn(&create, Answer::Created(CreateAnswer::AlreadyExists));
+    let refused = || Answer::BucketCreated(at(), CreateAnswer::AlreadyExists);
+    let mut view = about_to_create_as_noted();
+    view.learn(refused());
     let Step::Act(Act::Patch(patch)) = step(&view) else { panic!("{}", step(&view)) };
     assert_eq!(patch.change, Change::ForgetAbsence);
     assert_eq!(patch.json()[2], json!({"op": "remove", "path": "/data/absence"}));
-    let mut interrupted = view.clone();
-    interrupted.unanswered = Some(std::time::Duration::from_secs(7));
+    let given = holding(|record| record.absence = true);
+    let unanswered = Some(Duration::from_secs(7));
+    let mut interrupted = given.read_after(Remembered { unanswered, ..Remembered::default() });
+    interrupted = about_to_create(&given, interrupted);
+    interrupted.learn(refused());
     assert_eq!(verdict(&interrupted), "BucketExists", "it may be the fruit of a call that had no answer");
-    let mut late = about_to_create(|record| record.absence = true);
-    late.learn_late(&create, Answer::Created(CreateAnswer::AlreadyExists));
-    late.fresh = true;
-    late.bucket = Some(BucketSeen::Present(Some(tags(&[]))));
-    let Step::Act(Act::Patch(patch)) = step(&late) else { panic!("{}", step(&late)) };
-    assert_eq!(patch.change, Change::ForgetAbsence, "whatever a look shows after it");
-    let mut noted = about_to_create(|_| {});
-    noted.backends.insert("main".into(), backend(AdoptionPolicy::Any));
-    noted.created = Some(CreateAnswer::AlreadyExists);
-    assert_eq!(verdict(&noted), "BucketExists");
-    let mut later = holding(|_| {});
-    later.bucket = Some(BucketSeen::Present(Some(tags(&[]))));
-    later.bucket_empty = Some(true);
+    let mut late = about_to_create_as_noted();
+    late.learn_late(refused());
+    late.learn(live(&given.claim));
+    late.learn(tagged(&[]));
+    assert_eq!(change(&late), Change::ForgetAbsence, "whatever a look shows after it");
+    view.learn(Answer::Backend("main".into(), backend(AdoptionPolicy::Any)));
+    view.learn(Answer::Patched(Change::ForgetAbsence, record_secret(&record())));
+    assert_eq!(verdict(&view), "BucketExists", "whatever the policy is");
+    let mut later = holding(|_| {}).read();
+    later.learn(tagged(&[]));
+    later.learn(Answer::Contents(at(), true));
     assert_eq!(verdict(&later), "BucketExists", "its owner lets us see it");
-}
-
-/// What becomes of a bucket that is found there.
-#[derive(Debug, PartialEq)]
-enum Fate {
-    Taken,
-    Refused,
-}
-
-// covers: 3.2.adoption, 3.2.adoption.first
-#[rstest]
-#[case(AdoptionPolicy::Never, EARLIER_LIFE, Fate::Refused)]
-#[case(AdoptionPolicy::Never, &[], Fate::Refused)]
-#[case(AdoptionPolicy::Owned, EARLIER_LIFE, Fate::Taken)]
-#[case(AdoptionPolicy::Owned, OTHER_CLUSTER, Fate::Refused)]
-#[case(AdoptionPolicy::Owned, ANOTHER, Fate::Refused)]
-#[case(AdoptionPolicy::Owned, STRANGERS, Fate::Refused)]
-#[case(AdoptionPolicy::Owned, &[], Fate::Refused)]
-#[case(AdoptionPolicy::Any, EARLIER_LIFE, Fate::Taken)]
-#[case(AdoptionPolicy::Any, OTHER_CLUSTER, Fate::Refused)]
-#[case(AdoptionPolicy::Any, ANOTHER, Fate::Refused)]
-#[case(AdoptionPolicy::Any, STRANGERS, Fate::Taken)]
-#[case(AdoptionPolicy::Any, &[], Fate::Taken)]
-fn the_adoption_policy_decides_on_buckets_that_were_there(
-    #[case] policy: AdoptionPolicy,
-    #[case] found: &[(&str, &str)],
-    #[case] fate: Fate,
-) {
-    let mut view = holding(|_| {});
-    view.backends.insert("main".into(), backend(policy));
-    view.bucket = Some(BucketSeen::Present(Some(tags(found))));
-    view.rivals = Some((target(&record(&view)), Vec::new()));
-    let seen = match step(&view) {
-        Step::Act(Act::Patch(patch)) if patch.change == Change::Adopt => Fate::Taken,
-        Step::Act(Act::WriteStatus(..)) if verdict(&view) == "BucketExists" => Fate::Refused,
-        other => panic!("{other}"),
-    };
-    assert_eq!(seen, fate);
-}
-
-// covers: 3.2.rivals
-#[test]
-fn a_bucket_is_taken_over_only_if_a_live_list_shows_no_credential_of_another_claim() {
-    let mut view = holding(|_| {});
-    view.bucket = Some(BucketSeen::Present(Some(tags(EARLIER_LIFE))));
-    assert!(matches!(step(&view), Step::Look(Look::CredentialsFor(_))));
-    let mut facts = facts(&view);
-    facts.uid = crate::api::ClaimUid::new("u-9");
-    let rival = stored(&facts.content(NAMESPACE, Some(&SecretKey::new("x".into()))));
-    view.rivals = Some((target(&record(&view)), vec![rival]));
-    assert_eq!(verdict(&view), "BucketNameConflict");
 }
 
 // covers: 3.2.create.untagged
 #[test]
 fn an_untagged_bucket_is_ours_only_if_it_was_absent_and_is_empty() {
-    let mut view = holding(|record| record.absence = true);
-    view.bucket = Some(BucketSeen::Present(Some(tags(&[]))));
-    assert!(matches!(step(&view), Step::Look(Look::Contents(_))));
-    view.bucket_empty = Some(true);
-    assert!(matches!(step(&view), Step::Act(Act::TagBucket(..))));
-    view.bucket_empty = Some(false);
+    let mut view = holding(|record| record.absence = true).read();
+    view.learn(tagged(&[]));
+    assert_eq!(step(&view), Step::Look(Look::Contents(at())));
+    let mut empty = view.clone();
+    empty.learn(Answer::Contents(at(), true));
+    assert!(matches!(step(&empty), Step::Act(Act::TagBucket(..))));
+    view.learn(Answer::Contents(at(), false));
     assert_eq!(verdict(&view), "BucketExists");
 }
 
 // covers: 3.2.create.tagged
 #[test]
 fn a_bucket_with_our_tags_needs_no_more_proof() {
-    let mut view = holding(|_| {});
-    view.backends.insert("main".into(), backend(AdoptionPolicy::Never));
-    view.bucket = Some(BucketSeen::Present(Some(tags(OURS))));
-    assert!(matches!(step(&view), Step::Look(Look::Internal(_))), "on to the credential");
-}
-
-// covers: 3.2.look.forbidden
-#[test]
-fn a_bucket_of_somebody_else_is_never_taken() {
-    let mut view = holding(|_| {});
-    view.backends.insert("main".into(), backend(AdoptionPolicy::Any));
-    view.bucket = Some(BucketSeen::Forbidden);
-    assert_eq!(verdict(&view), "BucketExists");
+    let mut given = holding(|_| {});
+    given.backends.insert("main".into(), backend(AdoptionPolicy::Never));
+    let mut view = given.read();
+    view.learn(tagged(OURS));
+    assert_eq!(step(&view), Step::Look(Look::Internal(key_name(1))), "on to the credential");
 }
 
 // covers: 3.2.create.neverAgain
 #[test]
 fn an_adopted_bucket_that_is_gone_is_not_made_again() {
-    let mut view = holding(|record| record.adopted = true);
-    view.bucket = Some(BucketSeen::Absent);
+    let mut view = holding(|record| record.adopted = true).read();
+    view.learn(absent());
     assert_eq!(verdict(&view), "BucketMissing");
 }
 
 // covers: 3.2.missing
 #[test]
 fn a_bucket_that_vanished_is_missing_until_it_is_back_with_our_tags() {
-    let mut view = bound();
-    view.bucket = Some(BucketSeen::Absent);
-    let Step::Act(Act::Patch(patch)) = step(&view) else { panic!("no patch") };
-    assert_eq!(patch.change, Change::Settle, "the record knows it before it is told");
-    let settled = BucketRecord { settled: true, ..record(&view) };
-    let secret = stored(&settled.content(NAMESPACE));
-    view.own.insert(secret.name().to_owned(), secret);
+    let mut given = bound();
+    let mut view = given.read();
+    view.learn(absent());
+    assert_eq!(change(&view), Change::Settle, "the record knows it before it is told");
+    given.put(record_secret(&BucketRecord { settled: true, ..record() }));
+    view.learn(Answer::Patched(Change::Settle, given.internal[record().name().as_str()].clone()));
     assert_eq!(verdict(&view), "BucketMissing");
-    view.missing_at = Some(crate::plan::bind::target(&record(&view)));
-    view.bucket = Some(BucketSeen::Present(Some(tags(&[]))));
-    assert_eq!(verdict(&view), "BucketMissing", "an untagged one in its place is not it");
-    view.bucket = Some(BucketSeen::Present(Some(tags(OURS))));
-    assert!(matches!(step(&view), Step::Rest(_)));
-}
-
-// covers: 3.2.remade.adopted
-#[test]
-fn a_record_is_not_made_again_for_a_bucket_whose_tags_name_another_claim() {
-    let mut view = view();
-    view.claim.status.bucket_name = Some("team-a-photos".into());
-    let endpoint = "http://s3.example".into();
-    view.claim.status.backend = Some(crate::api::PinnedBackend { name: "main".into(), endpoint });
-    view.claim.status.bucket_origin = Some(crate::api::BucketOrigin::Created);
-    view.holder = Some((record(&view).name(), Holder::Unknown));
-    view.rivals = Some((target(&record(&view)), Vec::new()));
-    view.bucket = Some(BucketSeen::Present(Some(tags(ANOTHER))));
-    assert_eq!(verdict(&view), "BucketExists");
-    view.bucket = Some(BucketSeen::Present(Some(tags(EARLIER_LIFE))));
-    let Step::Act(Act::CreateRecord(record)) = step(&view) else { panic!("no record") };
-    assert!(record.adopted);
+    let mut replaced = given.read_after(view.remembered());
+    replaced.learn(tagged(&[]));
+    assert_eq!(verdict(&replaced), "BucketMissing", "an untagged one in its place is not it");
+    let mut back = given.read_after(replaced.remembered());
+    back.learn(tagged(OURS));
+    assert!(matches!(step(&back), Step::Rest(_)), "{}", step(&back));
 }
 
 /// The bucket may have been made between the look and the record, by whoever held it then.
 #[test]
 fn absence_that_was_seen_before_the_record_is_made_proves_nothing() {
-    let mut view = view();
-    let record = record(&view);
-    let look = Step::Look(Look::Bucket(crate::plan::bind::target(&record)));
-    view.learn(&look, Answer::Bucket(BucketSeen::Absent));
-    let made = stored(&record.content(NAMESPACE));
-    let name = Look::Internal(made.name().to_owned());
-    for (step_before, answer) in [
-        (Step::Act(Act::CreateRecord(record)), Answer::Secret(Some(made.clone()))),
+    let look = Step::Look(Look::Bucket(at()));
+    let made = || record_secret(&record());
+    for answer in [
+        Answer::RecordPosted(record(), Posted::Stored(made())),
         // Another operator made it.
-        (Step::Look(name), Answer::Secret(Some(made.clone()))),
-        (Step::Look(Look::Own), Answer::Secrets(vec![made.clone()])),
+        Answer::Internal(record().name().to_string(), Some(made())),
+        Answer::Own(vec![made()]),
     ] {
-        let mut view = view.clone();
-        view.learn(&step_before, answer);
-        assert_eq!(step(&view), look, "after {step_before}");
+        let mut view = unbound().read();
+        view.learn(absent());
+        view.learn(answer.clone());
+        assert_eq!(step(&view), look, "after {answer:?}");
     }
     // The one that was held already is no other one.
-    view.own = [made.clone()].into_iter().collect();
-    view.learn(&Step::Look(Look::Own), Answer::Secrets(vec![made]));
+    let given = holding(|_| {});
+    let mut view = given.read();
+    view.learn(absent());
+    view.learn(given.answer(Look::Own));
     assert_ne!(step(&view), look);
 }
 
@@ -273,36 +205,34 @@ fn absence_that_was_seen_before_the_record_is_made_proves_nothing() {
 /// look in the pass would say so.
 #[test]
 fn the_bucket_of_a_record_that_is_made_anew_is_looked_at_again() {
-    let mut view = bound();
-    let lost = record(&view);
-    view.own.remove(lost.name().as_str());
-    let look = Step::Look(Look::Bucket(target(&lost)));
-    view.learn(&look, Answer::Bucket(BucketSeen::Absent));
-    let remade = BucketRecord { adopted: true, generation: 2, ..lost };
-    let made = stored(&remade.content(NAMESPACE));
-    view.learn(&Step::Act(Act::CreateRecord(remade)), Answer::Secret(Some(made)));
-    assert_eq!(step(&view), look);
+    let mut given = bound();
+    given.take(record().name().as_str());
+    let mut view = given.read();
+    view.learn(absent());
+    let remade = BucketRecord { adopted: true, generation: 2, ..record() };
+    let made = record_secret(&remade);
+    view.learn(Answer::RecordPosted(remade, Posted::Stored(made)));
+    assert_eq!(step(&view), Step::Look(Look::Bucket(at())));
 }
 
 /// The template was edited before the claim was bound, and another claim has a credential for the
 /// new name.
 #[test]
 fn what_a_claim_knows_of_two_buckets_does_not_make_it_ask_in_circles() {
-    let mut view = holding(|_| {});
-    view.claim = claim_in("team-a", &json!({"bucketName": "another"}), true);
+    let mut given = holding(|_| {});
+    given.claim = claim_in("team-a", &json!({"bucketName": "another"}), true);
+    let mut view = given.cached();
     let mut asked = Vec::new();
     let end = loop {
-        let step = step(&view);
-        let answer = match &step {
-            Step::Look(Look::Bucket(_)) => Answer::Bucket(BucketSeen::Absent),
-            Step::Look(Look::Holder(_)) => Answer::Holder(Holder::Suspect),
-            Step::Look(Look::CredentialsFor(_) | Look::Own) => Answer::Secrets(Vec::new()),
-            Step::Look(Look::Claim) => Answer::Claim(Some(Box::new(view.claim.clone()))),
-            other => break other.clone(),
+        let answer = match step(&view) {
+            Step::Look(Look::Bucket(at)) => Answer::Bucket(at, BucketSeen::Absent),
+            Step::Look(Look::Holder(at)) => Answer::Holder(at, Holder::Suspect),
+            Step::Look(look) => given.answer(look),
+            other => break other,
         };
-        asked.push(step.to_string());
+        asked.push(step(&view).to_string());
         assert!(asked.len() < 20, "{asked:?}");
-        view.learn(&step, answer);
+        view.learn(answer);
     };
     let Step::Act(Act::CreateRecord(made)) = end else { panic!("{end}") };
     assert_eq!(made.bucket.as_str(), "another");
@@ -310,44 +240,43 @@ fn what_a_claim_knows_of_two_buckets_does_not_make_it_ask_in_circles() {
 
 #[test]
 fn that_a_bucket_is_absent_is_seen_again_after_a_late_answer_unless_the_claim_was_bound_to_it() {
-    let look = |view: &View| Step::Look(Look::Bucket(target(&record(view))));
-    for (mut view, kept) in [(holding(|_| {}), false), (bound(), true)] {
-        view.fresh = true;
-        view.learn(&look(&view), Answer::Bucket(BucketSeen::Absent));
-        let late = Step::Look(Look::Claim);
-        let live = Answer::Claim(Some(Box::new(view.claim.clone())));
-        view.learn_late(&late, live);
-        assert_eq!(view.bucket == Some(BucketSeen::Absent), kept);
-        assert!(!view.fresh && !view.confirmed, "a late answer is not one of now");
+    for (given, kept) in [(holding(|_| {}), false), (bound(), true)] {
+        let mut view = given.read();
+        view.learn(absent());
+        view.learn_late(live(&given.claim));
+        if !kept {
+            assert_eq!(step(&view), Step::Look(Look::Bucket(at())));
+            view.learn(absent());
+        }
+        assert_eq!(step(&view), Step::Look(Look::Claim), "a late answer is not one of now");
     }
 }
 
 #[test]
 fn a_record_that_changes_after_it_was_asked_for_is_read_anew() {
     let generation = |view: &View| view.record().map(|(record, _)| record.generation);
-    let mut view = holding(|_| {});
+    let mut view = holding(|_| {}).read();
     assert_eq!(generation(&view), Some(1));
     let before = view.clone();
-    let raised = stored(&BucketRecord { generation: 2, ..record(&view) }.content(NAMESPACE));
-    view.own.insert(raised.name().to_owned(), raised);
+    let raised = record_secret(&BucketRecord { generation: 2, ..record() });
+    view.learn(Answer::Patched(Change::RaiseGeneration(Trigger::Repair), raised));
     assert_eq!((generation(&view), generation(&before)), (Some(2), Some(1)));
-    view.own.clear();
+    view.learn(Answer::Own(Vec::new()));
     assert_eq!(generation(&view), None);
 }
 
 #[test]
 fn the_versioning_of_a_bound_bucket_is_asked_after_an_edit_and_not_at_rest() {
-    let mut view = bound();
+    let mut given = bound();
     let versioned = claim_in("team-a", &json!({"versioning": "Enabled"}), true);
-    view.claim = Claim { status: view.claim.status, ..versioned };
-    assert!(matches!(step(&view), Step::Rest(_)), "{}", step(&view));
-    view.claim.generation = 2;
-    let look = step(&view);
-    assert!(matches!(look, Step::Look(Look::Versioning(_))), "{look}");
-    view.learn(&look, Answer::Versioning(super::super::VersioningSeen::Unset));
-    let set = step(&view);
-    assert!(matches!(set, Step::Act(Act::SetVersioning(..))), "{set}");
-    view.learn(&set, Answer::Done);
+    given.claim = Claim { status: given.claim.status, ..versioned };
+    assert!(matches!(step(&given.read()), Step::Rest(_)), "{}", step(&given.read()));
+    given.claim.generation = 2;
+    let mut view = given.read();
+    assert_eq!(step(&view), Step::Look(Look::Versioning(at())));
+    view.learn(Answer::Versioning(at(), VersioningSeen::Unset));
+    assert_eq!(step(&view), Step::Act(Act::SetVersioning(at(), Versioning::Enabled)));
+    view.learn(Answer::VersioningSet(at(), Versioning::Enabled));
     assert!(matches!(step(&view), Step::Act(Act::WriteStatus(..))), "{}", step(&view));
 }
 
@@ -356,24 +285,19 @@ fn the_versioning_of_a_bound_bucket_is_asked_after_an_edit_and_not_at_rest() {
 // covers: 2.record.settled
 #[test]
 fn before_a_bucket_is_made_the_keys_before_the_one_aimed_at_are_looked_for() {
-    for told in [None, Some(1)] {
-        let mut view =
-            holding(|record| (record.generation, record.absence) = (if told.is_some() { 5 } else { 2 }, true));
-        view.bucket = Some(BucketSeen::Absent);
-        view.status_before.rotation_generation = told;
-        let key = stored(&facts(&view).content(NAMESPACE, Some(&SecretKey::new("s3cr3t".into()))));
-        let key_1 = AccessKeyId::of(&view.claim.uid, 1).secret_name();
-        loop {
-            let step = step(&view);
-            match &step {
-                Step::Look(Look::Internal(name)) if *name == key_1 => {
-                    break view.learn(&step, Answer::Secret(Some(key)));
-                }
-                Step::Look(Look::Internal(_)) => view.learn(&step, Answer::Secret(None)),
-                other => panic!("{other}"),
+    for (shown, aimed) in [(None, 2), (Some(1), 5)] {
+        let mut given = holding(|record| (record.generation, record.absence) = (aimed, true));
+        given.put(unlabelled(&key_secret(&facts(1))));
+        given.claim.status.rotation_generation = shown;
+        let mut view = given.read();
+        view.learn(absent());
+        let settle = loop {
+            match step(&view) {
+                Step::Look(look @ Look::Internal(_)) => view.learn(given.answer(look)),
+                other => break other,
             }
-        }
-        let Step::Act(Act::Patch(patch)) = step(&view) else { panic!("{}", step(&view)) };
+        };
+        let Step::Act(Act::Patch(patch)) = &settle else { panic!("{settle}") };
         assert_eq!(patch.change, Change::Settle, "it was bound, and is not made anew");
     }
 }
@@ -382,10 +306,10 @@ fn before_a_bucket_is_made_the_keys_before_the_one_aimed_at_are_looked_for() {
 // covers: 3.2.create.absence
 #[test]
 fn a_bucket_is_not_tagged_by_a_record_that_may_be_another_by_now() {
-    let mut view = holding(|record| record.absence = true);
-    view.bucket = Some(BucketSeen::Present(Some(BTreeMap::new())));
-    (view.bucket_empty, view.own_lists, view.own_target) = (Some(true), 0, None);
+    let mut view = holding(|record| record.absence = true).claim_read();
+    view.learn(tagged(&[]));
+    view.learn(Answer::Contents(at(), true));
     assert_eq!(step(&view), Step::Look(Look::Own));
-    view.learn(&Step::Look(Look::Own), Answer::Secrets(vec![stored(&record(&view).content(NAMESPACE))]));
+    view.learn(Answer::Own(vec![record_secret(&record())]));
     assert_eq!(verdict(&view), "BucketExists");
 }

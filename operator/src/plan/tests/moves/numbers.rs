@@ -7,173 +7,155 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
 use super::*;
 
-/// A view in which the new bucket is there and tagged, seen in this pass.
-fn arrived() -> View {
-    let mut view = sent_on();
-    put_record(&mut view, NEW, 2);
-    let held = held(&view);
-    view.bucket_at = Some(crate::plan::bind::target(&held));
-    view.bucket = Some(BucketSeen::Present(Some(tags(OURS))));
+/// The new bucket is there and tagged.
+fn arrived(mut view: View) -> View {
+    view.learn(Answer::Bucket(bucket_at(NEW), BucketSeen::Present(Some(tags(OURS)))));
+    view
+}
+
+/// The pass has made this record.
+fn made(mut view: View, record: BucketRecord) -> View {
+    let stored = record_secret(&record);
+    view.learn(Answer::RecordPosted(record, Posted::Stored(stored)));
     view
 }
 
 #[test]
 fn the_first_key_for_the_new_bucket_is_minted_by_the_pass_that_aimed_at_it() {
-    let mut view = arrived();
-    view.own_target = Some(2);
-    let Step::Act(Act::Mint(facts)) = step(&view) else { panic!("{}", step(&view)) };
+    let mut given = sent_on();
+    let aiming = arrived(made(given.read(), record_at(NEW, 2)));
+    let Step::Act(Act::Mint(facts)) = step(&aiming) else { panic!("{}", step(&aiming)) };
     assert_eq!((facts.backend.as_str(), facts.generation), ("second", 2));
-    view.own_target = None;
-    let look = step(&view);
-    assert!(matches!(look, Step::Look(Look::Internal(_))), "{look}");
-    view.learn(&look, Answer::Secret(None));
-    let Step::Act(Act::Patch(patch)) = step(&view) else { panic!("{}", step(&view)) };
-    assert_eq!(patch.change, Change::RaiseGeneration(Trigger::Move));
+    given.put_record(NEW, 2);
+    let mut view = arrived(given.read());
+    ask(&mut view, &Look::Internal(key_name(2)), &given);
+    assert_eq!(change(&view), Change::RaiseGeneration(Trigger::Move));
 }
 
 #[test]
 fn a_generation_that_a_rotation_has_passed_meanwhile_is_not_minted() {
-    let mut view = arrived();
-    put_record(&mut view, OLD, 3);
-    put_key(&mut view, OLD, 3);
-    remove_key(&mut view, 1);
-    publish(&mut view, OLD, 3);
-    view.own_target = Some(2);
-    let Step::Act(Act::Patch(patch)) = step(&view) else { panic!("{}", step(&view)) };
-    assert_eq!(patch.change, Change::RaiseGeneration(Trigger::Move));
-    assert_eq!(patch.target.name, held(&view).name().to_string());
+    let mut given = sent_on();
+    let mut view = arrived(made(given.read(), record_at(NEW, 2)));
+    given.put_record(NEW, 2);
+    given.put_record(OLD, 3);
+    given.put_key(OLD, 3);
+    given.take(&key_name(1));
+    given.publish(OLD, 3);
+    view.learn(given.answer(Look::Own));
+    view.learn(given.answer(Look::Consumer(CONSUMER.into())));
+    assert_eq!(patched(&view), (Change::RaiseGeneration(Trigger::Move), record_name(NEW)));
 }
 
 /// It was handled for a key to the bucket before, the annotation was taken away since, and the
 /// record of that bucket is another now.
 #[test]
 fn a_request_that_only_the_record_of_the_new_bucket_tells_of_raises_nothing() {
-    let mut view = arrived();
-    let handled = BucketRecord { handled_rotate_request: Some("now".into()), ..held(&view) };
-    put(&mut view, stored(&handled.content(NAMESPACE)));
-    view.own_target = Some(2);
-    let minted = step(&view);
-    assert!(matches!(minted, Step::Act(Act::Mint(_))), "{minted}");
+    let handled = BucketRecord { handled_rotate_request: Some("now".into()), ..record_at(NEW, 2) };
+    let view = arrived(made(sent_on().read(), handled));
+    assert!(matches!(step(&view), Step::Act(Act::Mint(_))), "{}", step(&view));
 }
 
 /// Both keys were deleted by hand, and the labels taken off the record of the new bucket, which
 /// aims at the second.
 #[test]
 fn a_key_that_is_lost_while_a_claim_moves_is_not_replaced_by_one_of_the_number_that_the_move_aims_at() {
-    let mut view = sent_on();
-    remove_key(&mut view, 1);
-    let old = record(&view);
-    put_record(&mut view, NEW, 2);
-    let hidden = held(&view).name().to_string();
-    let taken_off = view.own.remove(&hidden);
-    let found = |known: Option<Stored>| {
-        let mut view = view.clone();
+    let mut given = sent_on();
+    given.take(&key_name(1));
+    let raised_to = |given: &Given| {
+        let mut view = given.read();
         for _ in 0..10 {
-            let step = step(&view);
-            let answer = match &step {
-                Step::Look(Look::Own) => Answer::Secrets(view.own.values().cloned().collect()),
-                Step::Look(Look::Internal(name)) if *name == hidden => Answer::Secret(known.clone()),
-                Step::Look(Look::Internal(_)) => Answer::Secret(None),
-                Step::Act(Act::Patch(patch)) if patch.target.name == old.name().to_string() => {
+            match step(&view) {
+                Step::Look(look) => view.learn(given.answer(look)),
+                Step::Act(Act::Patch(patch)) if patch.change == Change::Repair => {
+                    assert_eq!(patch.target.name, record_name(NEW), "its labels");
+                    view.learn(Answer::Patched(patch.change, record_secret(&record_at(NEW, 2))));
+                }
+                Step::Act(Act::Patch(patch)) if patch.target.name == record_name(OLD) => {
                     return view.next_generation();
                 }
                 other => panic!("{other}"),
-            };
-            view.learn(&step, answer);
+            }
         }
         panic!("no end")
     };
-    assert_eq!(found(taken_off), 3);
-    assert_eq!(found(None), 2);
+    assert_eq!(raised_to(&given), 2);
+    given.put_record(NEW, 2);
+    given.hide(&record_name(NEW));
+    assert_eq!(raised_to(&given), 3);
 }
 
 // covers: 3.3.twoKeys
 #[test]
 fn nothing_is_minted_while_a_live_list_shows_a_key_besides_the_current_one() {
-    let mut view = arrived();
-    put_record(&mut view, OLD, 2);
-    put_record(&mut view, NEW, 3);
-    put_key(&mut view, OLD, 2);
-    publish(&mut view, OLD, 2);
-    stamp(&mut view, 1);
-    let live = view.own.values().cloned().collect();
-    // The cache has lost the key on its way out.
-    remove_key(&mut view, 1);
-    view.own_target = Some(3);
+    let mut given = sent_on();
+    given.put_record(OLD, 2);
+    given.put_key(OLD, 2);
+    given.publish(OLD, 2);
+    let alone = {
+        let mut given = given.clone();
+        given.take(&key_name(1));
+        given
+    };
+    let view = arrived(made(alone.read(), record_at(NEW, 3)));
     assert!(matches!(step(&view), Step::Act(Act::Mint(_))), "{}", step(&view));
-    view.own_lists = 0;
-    let look = step(&view);
-    assert_eq!(look, Step::Look(Look::Own));
-    view.learn(&look, Answer::Secrets(live));
+    given.stamp(1);
+    given.put_record(NEW, 3);
+    // The cache has lost the key on its way out.
+    let mut view = arrived(made(alone.claim_read(), record_at(NEW, 3)));
+    ask(&mut view, &Look::Own, &given);
     assert_eq!(verdict(&view), "BackendNotReady");
-    let Step::Act(Act::WriteStatus(_, status)) = step(&view) else { panic!("{}", step(&view)) };
-    assert_eq!(status.phase, Some(crate::api::Phase::Bound));
+    assert_eq!(told(&view).phase, Some(Phase::Bound));
 }
 
 /// Should the record of the old bucket be lost, that key would pass for one to the new bucket.
 #[test]
 fn while_a_move_waits_its_record_aims_at_no_number_of_a_key_to_the_old_bucket() {
-    let mut view = sent_on();
-    put_record(&mut view, OLD, 2);
-    put_key(&mut view, OLD, 2);
-    publish(&mut view, OLD, 2);
-    stamp(&mut view, 1);
-    put_record(&mut view, NEW, 2);
-    let Step::Act(Act::Patch(patch)) = step(&view) else { panic!("{}", step(&view)) };
-    assert_eq!(
-        (patch.change, patch.target.name),
-        (Change::RaiseGeneration(Trigger::Move), held(&view).name().to_string())
-    );
-    put_record(&mut view, NEW, 3);
-    assert_eq!(verdict(&view), "BackendNotReady");
+    let mut given = sent_on();
+    given.put_record(OLD, 2);
+    given.put_key(OLD, 2);
+    given.publish(OLD, 2);
+    given.stamp(1);
+    given.put_record(NEW, 2);
+    assert_eq!(patched(&given.read()), (Change::RaiseGeneration(Trigger::Move), record_name(NEW)));
+    given.put_record(NEW, 3);
+    assert_eq!(verdict(&given.read()), "BackendNotReady");
 
     // One that the claim comes back to is proved by its own key, and would be the claim's at once.
-    put_record(&mut view, NEW, 1);
-    put_key(&mut view, NEW, 1);
-    stamp(&mut view, 1);
-    let Step::Act(Act::Patch(patch)) = step(&view) else { panic!("{}", step(&view)) };
-    assert_eq!(patch.change, Change::Leave);
+    given.put_record(NEW, 1);
+    given.put_key(NEW, 1);
+    given.stamp(1);
+    assert_eq!(change(&given.read()), Change::Leave);
 }
 
 #[test]
 fn a_key_of_a_later_generation_than_any_record_aims_at_is_passed_after_a_live_list() {
-    let mut view = bound();
-    put_key(&mut view, OLD, 4);
-    view.own_lists = 0;
-    let look = step(&view);
-    assert_eq!(look, Step::Look(Look::Own), "the record may be old");
-    view.learn(&look, Answer::Secrets(view.own.values().cloned().collect()));
-    let raise = step(&view);
-    let Step::Act(Act::Patch(patch)) = &raise else { panic!("{raise}") };
+    let mut given = bound();
+    given.put_key(OLD, 4);
+    let mut view = given.claim_read();
+    ask(&mut view, &Look::Own, &given); // The record may be old.
+    let Step::Act(Act::Patch(patch)) = step(&view) else { panic!("{}", step(&view)) };
     assert_eq!(patch.change, Change::RaiseGeneration(Trigger::Repair));
-    assert!(
-        format!("{:?}", patch.json()).contains(&data_encoding::BASE64.encode(b"5")),
-        "numbers are never used again"
-    );
+    let above = data_encoding::BASE64.encode(b"5");
+    assert!(patch.json().to_string().contains(&above), "numbers are never used again");
 }
 
 /// A mint without an answer, whose record was let go of when the claim was sent on.
 #[test]
 fn a_key_between_the_number_of_the_record_and_that_of_a_move_is_passed() {
-    let mut view = sent_on();
-    put_record(&mut view, NEW, 3);
-    let mut stray = view.clone();
-    put_key(&mut stray, ("third", "team-a-photos"), 2);
-    let Step::Act(Act::Patch(patch)) = step(&stray) else { panic!("{}", step(&stray)) };
-    assert_eq!(patch.change, Change::RaiseGeneration(Trigger::Repair));
-    assert_eq!(patch.target.name, record(&view).name().to_string());
+    let mut given = sent_on();
+    given.put_record(NEW, 3);
+    given.put_key(("third", "http://third.example"), 2);
+    assert_eq!(patched(&given.read()), (Change::RaiseGeneration(Trigger::Repair), record_name(OLD)));
 }
 
 // covers: 3.3.consumer.neverBack
 #[test]
 fn a_consumer_secret_that_holds_a_later_credential_has_what_is_live_looked_at() {
-    let mut view = bound();
-    publish(&mut view, OLD, 2);
-    look_at_all_that_is_live(&mut view);
-    let key = AccessKeyId::of(&view.claim.uid, 2).secret_name();
-    learn_live(&mut view, &Look::Internal(key), Answer::Secret(None));
-    let raise = step(&view);
-    let Step::Act(Act::Patch(patch)) = &raise else { panic!("{raise}") };
+    let mut given = bound();
+    given.publish(OLD, 2);
+    let mut view = doubting_what_is_published(&given);
+    ask(&mut view, &Look::Internal(key_name(2)), &given);
+    let Step::Act(Act::Patch(patch)) = step(&view) else { panic!("{}", step(&view)) };
     assert_eq!(patch.change, Change::RaiseGeneration(Trigger::Repair));
     let above = data_encoding::BASE64.encode(b"3");
     assert!(patch.json().to_string().contains(&above), "what was published is never used again, nor gone back from");
@@ -182,30 +164,27 @@ fn a_consumer_secret_that_holds_a_later_credential_has_what_is_live_looked_at() 
 /// Each edit of a tenant would have another key made otherwise.
 #[test]
 fn a_later_generation_that_nobody_has_a_key_of_is_passed_a_minute_after_the_last_key() {
-    let mut view = bound();
-    publish(&mut view, OLD, 2);
-    look_at_all_that_is_live(&mut view);
-    let key = AccessKeyId::of(&view.claim.uid, 2).secret_name();
-    learn_live(&mut view, &Look::Internal(key), Answer::Secret(None));
-    let made = |view: &mut View, ago: i64| {
-        let name = AccessKeyId::of(&view.claim.uid, 1).secret_name();
-        let secret = Arc::make_mut(&mut view.own.get_mut(&name).unwrap().0);
-        secret.metadata.creation_timestamp = Some(Time(Timestamp::from_second(-ago).unwrap()));
+    let made = |ago: i64| {
+        let mut given = bound();
+        given.put(edited(&key_secret(&facts(1)), |secret| {
+            secret.metadata.creation_timestamp = Some(Time(Timestamp::from_second(-ago).unwrap()));
+        }));
+        given
     };
-    made(&mut view, 10);
-    let rest = step(&view);
+    let published = |mut given: Given, generation: u64| {
+        given.publish(OLD, generation);
+        let mut view = doubting_what_is_published(&given);
+        ask(&mut view, &Look::Internal(key_name(generation)), &given);
+        view
+    };
+    let rest = step(&published(made(10), 2));
     assert!(matches!(&rest, Step::Rest(rest) if rest.then == Then::Wait(Duration::from_secs(50))), "{rest}");
-    let mut third = view.clone();
-    put_key(&mut third, OLD, 4);
-    put_record(&mut third, OLD, 4);
-    publish(&mut third, OLD, 5);
-    let key = AccessKeyId::of(&view.claim.uid, 5).secret_name();
-    learn_live(&mut third, &Look::Internal(key), Answer::Secret(None));
-    let Step::Act(Act::Patch(patch)) = step(&third) else { panic!("{}", step(&third)) };
-    assert_eq!(patch.change, Change::Repair, "with two keys none is made for what a tenant writes");
-    made(&mut view, -10);
-    assert!(matches!(step(&view), Step::Act(Act::Patch(_))), "nothing waits for a clock that is behind");
-    made(&mut view, 60);
-    let Step::Act(Act::Patch(patch)) = step(&view) else { panic!("{}", step(&view)) };
-    assert_eq!(patch.change, Change::RaiseGeneration(Trigger::Repair));
+    let mut two_keys = made(10);
+    two_keys.put_key(OLD, 4);
+    two_keys.put_record(OLD, 4);
+    let repair = change(&published(two_keys, 5));
+    assert_eq!(repair, Change::Repair, "with two keys none is made for what a tenant writes");
+    let raise = Change::RaiseGeneration(Trigger::Repair);
+    assert_eq!(change(&published(made(-10), 2)), raise, "nothing waits for a clock that is behind");
+    assert_eq!(change(&published(made(60), 2)), raise);
 }

@@ -1,0 +1,92 @@
+//! What becomes of buckets that were there before the claim.
+
+use crate::api::{BucketOrigin, PinnedBackend};
+
+use super::*;
+
+const EARLIER_LIFE: &[(&str, &str)] =
+    &[(wire::TAG_INSTALLATION, "cluster-1"), (wire::TAG_CLAIM, "team-a/photos"), (wire::TAG_CLAIM_UID, "u-0")];
+const OTHER_CLUSTER: &[(&str, &str)] =
+    &[(wire::TAG_INSTALLATION, "cluster-2"), (wire::TAG_CLAIM, "team-a/photos"), (wire::TAG_CLAIM_UID, "u-0")];
+const ANOTHER: &[(&str, &str)] =
+    &[(wire::TAG_INSTALLATION, "cluster-1"), (wire::TAG_CLAIM, "team-b/x"), (wire::TAG_CLAIM_UID, "u-2")];
+const STRANGERS: &[(&str, &str)] = &[("owner", "finance")];
+
+/// What becomes of a bucket that is found there.
+#[derive(Debug, PartialEq)]
+enum Fate {
+    Taken,
+    Refused,
+}
+
+// covers: 3.2.adoption, 3.2.adoption.first
+#[rstest]
+#[case(AdoptionPolicy::Never, EARLIER_LIFE, Fate::Refused)]
+#[case(AdoptionPolicy::Never, &[], Fate::Refused)]
+#[case(AdoptionPolicy::Owned, EARLIER_LIFE, Fate::Taken)]
+#[case(AdoptionPolicy::Owned, OTHER_CLUSTER, Fate::Refused)]
+#[case(AdoptionPolicy::Owned, ANOTHER, Fate::Refused)]
+#[case(AdoptionPolicy::Owned, STRANGERS, Fate::Refused)]
+#[case(AdoptionPolicy::Owned, &[], Fate::Refused)]
+#[case(AdoptionPolicy::Any, EARLIER_LIFE, Fate::Taken)]
+#[case(AdoptionPolicy::Any, OTHER_CLUSTER, Fate::Refused)]
+#[case(AdoptionPolicy::Any, ANOTHER, Fate::Refused)]
+#[case(AdoptionPolicy::Any, STRANGERS, Fate::Taken)]
+#[case(AdoptionPolicy::Any, &[], Fate::Taken)]
+fn the_adoption_policy_decides_on_buckets_that_were_there(
+    #[case] policy: AdoptionPolicy,
+    #[case] found: &[(&str, &str)],
+    #[case] fate: Fate,
+) {
+    let mut given = holding(|_| {});
+    given.backends.insert("main".into(), backend(policy));
+    let mut view = given.read();
+    view.learn(tagged(found));
+    view.learn(given.answer(Look::CredentialsFor(at())));
+    let seen = match step(&view) {
+        Step::Act(Act::Patch(patch)) if patch.change == Change::Adopt => Fate::Taken,
+        Step::Act(Act::WriteStatus(..)) if verdict(&view) == "BucketExists" => Fate::Refused,
+        other => panic!("{other}"),
+    };
+    assert_eq!(seen, fate);
+}
+
+// covers: 3.2.rivals
+#[test]
+fn a_bucket_is_taken_over_only_if_a_live_list_shows_no_credential_of_another_claim() {
+    let mut view = holding(|_| {}).read();
+    view.learn(tagged(EARLIER_LIFE));
+    assert_eq!(step(&view), Step::Look(Look::CredentialsFor(at())));
+    let anothers = key_secret(&CredentialFacts { uid: ClaimUid::new("u-9"), ..facts(1) });
+    view.learn(Answer::CredentialsFor(at(), vec![anothers]));
+    assert_eq!(verdict(&view), "BucketNameConflict");
+}
+
+// covers: 3.2.look.forbidden
+#[test]
+fn a_bucket_of_somebody_else_is_never_taken() {
+    let mut given = holding(|_| {});
+    given.backends.insert("main".into(), backend(AdoptionPolicy::Any));
+    let mut view = given.read();
+    view.learn(Answer::Bucket(at(), BucketSeen::Forbidden));
+    assert_eq!(verdict(&view), "BucketExists");
+}
+
+// covers: 3.2.remade.adopted
+#[test]
+fn a_record_is_not_made_again_for_a_bucket_whose_tags_name_another_claim() {
+    let mut given = unbound();
+    let status = &mut given.claim.status;
+    status.bucket_name = Some("team-a-photos".into());
+    status.backend = Some(PinnedBackend { name: "main".into(), endpoint: "http://s3.example".into() });
+    status.bucket_origin = Some(BucketOrigin::Created);
+    let mut view = given.read();
+    ask(&mut view, &Look::Holder(at()), &given);
+    ask(&mut view, &Look::CredentialsFor(at()), &given);
+    assert_eq!(step(&view), Step::Look(Look::Bucket(at())));
+    view.learn(tagged(ANOTHER));
+    assert_eq!(verdict(&view), "BucketExists");
+    view.learn(tagged(EARLIER_LIFE));
+    let Step::Act(Act::CreateRecord(record)) = step(&view) else { panic!("no record") };
+    assert!(record.adopted);
+}

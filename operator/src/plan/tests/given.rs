@@ -1,0 +1,332 @@
+//! What there is when a pass begins, and the views of such a pass: each is entered as the
+//! controller enters it, from caches and by answers.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use k8s_openapi::api::core::v1::Secret;
+use serde_json::{Value, json};
+
+use crate::api::{
+    AccessKeyId, AddressingStyle, AdoptionPolicy, Backend, BucketClaim, BucketName, BucketRecord, Claim, ClaimRef,
+    ClaimUid, ConsumerContent, Credential, CredentialFacts, Endpoint, Gateway, S3Backend, SecretContent, SecretKey,
+    wire,
+};
+
+use super::super::{
+    Answer, BackendSeen, BucketSeen, Cached, Holder, Look, Posted, Remembered, SecretRef, Setting, Stored, Target, View,
+};
+
+/// The operator's own.
+pub(super) const NAMESPACE: &str = "stowage-system";
+
+/// The consumer Secret that the claim asks for.
+pub(super) const CONSUMER: &str = "photos-s3";
+
+const UID: &str = "u-1";
+const ENDPOINT: &str = "http://s3.example";
+
+/// Tags of the claim's bucket.
+pub(super) const OURS: &[(&str, &str)] = &[(wire::TAG_CLAIM_UID, UID)];
+
+fn setting() -> Arc<Setting> {
+    Arc::new(Setting {
+        operator_namespace: NAMESPACE.into(),
+        trusted_namespaces: BTreeSet::from(["vault".to_owned()]),
+        gateway: Gateway {
+            endpoint: Endpoint::parse("http://gateway.example").unwrap(),
+            region: "us-east-1".into(),
+            addressing_style: AddressingStyle::Path,
+        },
+        installation: "cluster-1".into(),
+        purge_slice: 10_000,
+    })
+}
+
+pub(super) fn claim_in(namespace: &str, spec: &Value, finalizer: bool) -> Claim {
+    let mut raw = json!({
+        "apiVersion": "broker.stowage.io/v1alpha1", "kind": "BucketClaim",
+        "metadata": {"name": "photos", "namespace": namespace, "uid": UID, "resourceVersion": "5", "generation": 1,
+                     "finalizers": if finalizer { vec![crate::api::FINALIZER] } else { vec![] }},
+        "spec": {"backendRef": {"name": "main"}},
+    });
+    raw["spec"].as_object_mut().unwrap().extend(spec.as_object().unwrap().clone());
+    Claim::parse(&serde_json::from_value::<BucketClaim>(raw).unwrap())
+}
+
+/// A Ready backend of this policy that lets the claim's namespace in.
+pub(super) fn backend(adoption: AdoptionPolicy) -> BackendSeen {
+    edited_backend(adoption, |_| {})
+}
+
+pub(super) fn edited_backend(adoption: AdoptionPolicy, edit: impl FnOnce(&mut Backend)) -> BackendSeen {
+    let raw: S3Backend = serde_json::from_value(json!({
+        "apiVersion": "broker.stowage.io/v1alpha1", "kind": "S3Backend",
+        "metadata": {"name": "main", "uid": "b-1", "generation": 1},
+        "spec": {"endpoint": ENDPOINT, "adoptionPolicy": adoption,
+                 "adminCredentialsSecretRef": {"name": "admin", "namespace": NAMESPACE}},
+        "status": {"conditions": [{"type": "Ready", "status": "True", "reason": "EndpointReachable", "message": "",
+                                   "observedGeneration": 1, "lastTransitionTime": "2030-01-01T00:00:00Z"}]},
+    }))
+    .unwrap();
+    let mut backend = Backend::parse(&raw).unwrap();
+    edit(&mut backend);
+    BackendSeen::Present { backend: Arc::new(backend), allowed: true }
+}
+
+/// A record of the claim's bucket as it is made first.
+pub(super) fn record() -> BucketRecord {
+    BucketRecord {
+        claim: ClaimRef { namespace: "team-a".into(), name: "photos".into() },
+        uid: ClaimUid::new(UID),
+        backend: "main".into(),
+        endpoint: Endpoint::parse(ENDPOINT).unwrap(),
+        bucket: BucketName::parse("team-a-photos").unwrap(),
+        absence: false,
+        adopted: false,
+        settled: false,
+        generation: 1,
+        handled_rotate_request: None,
+    }
+}
+
+/// The claim's bucket.
+pub(super) fn at() -> Target {
+    Target::of(&record())
+}
+
+/// A credential of the claim's bucket.
+pub(super) fn facts(generation: u64) -> CredentialFacts {
+    let record = record();
+    CredentialFacts {
+        claim: record.claim,
+        uid: record.uid,
+        backend: record.backend,
+        bucket: record.bucket,
+        generation,
+        quota_soft: None,
+        quota_hard: None,
+    }
+}
+
+/// Name of the internal Secret of a generation.
+pub(super) fn key_name(generation: u64) -> String {
+    AccessKeyId::of(&ClaimUid::new(UID), generation).secret_name()
+}
+
+pub(super) fn stored(content: &SecretContent) -> Stored {
+    let mut secret: Secret = content.to_secret();
+    secret.metadata.uid = Some(format!("uid-of-{}", content.name));
+    secret.metadata.resource_version = Some("9".into());
+    Stored(Arc::new(secret))
+}
+
+pub(super) fn edited(secret: &Stored, edit: impl FnOnce(&mut Secret)) -> Stored {
+    let mut secret = secret.0.as_ref().clone();
+    edit(&mut secret);
+    Stored(Arc::new(secret))
+}
+
+/// As it is once somebody took its labels off: no list shows it.
+pub(super) fn unlabelled(secret: &Stored) -> Stored {
+    edited(secret, |secret| secret.metadata.labels = None)
+}
+
+/// On its way out.
+pub(super) fn expiring(secret: &Stored, at: &str) -> Stored {
+    edited(secret, |secret| {
+        let annotations = secret.metadata.annotations.get_or_insert_default();
+        annotations.insert(wire::EXPIRES_AT.to_owned(), at.to_owned());
+    })
+}
+
+pub(super) fn record_secret(record: &BucketRecord) -> Stored {
+    stored(&record.content(NAMESPACE))
+}
+
+pub(super) fn key_secret(facts: &CredentialFacts) -> Stored {
+    stored(&facts.content(NAMESPACE, Some(&SecretKey::new("s3cr3t".into()))))
+}
+
+/// The Secret that the tenant reads while this credential is current.
+pub(super) fn consumer_secret(facts: &CredentialFacts) -> Stored {
+    let credential = Credential {
+        uid: facts.uid.clone(),
+        id: facts.access_key_id(),
+        secret: SecretKey::new("s3cr3t".into()),
+        generation: facts.generation,
+    };
+    let gateway = &setting().gateway;
+    stored(&ConsumerContent { facts, credential: &credential, gateway, name: CONSUMER }.content())
+}
+
+pub(super) fn tags(entries: &[(&str, &str)]) -> BTreeMap<String, String> {
+    entries.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect()
+}
+
+/// The claim's bucket is there, with these tags.
+pub(super) fn tagged(entries: &[(&str, &str)]) -> Answer {
+    Answer::Bucket(at(), BucketSeen::Present(Some(tags(entries))))
+}
+
+/// The claim's bucket is not there.
+pub(super) fn absent() -> Answer {
+    Answer::Bucket(at(), BucketSeen::Absent)
+}
+
+/// The claim, read live.
+pub(super) fn live(claim: &Claim) -> Answer {
+    Answer::Claim(Some(Box::new(claim.clone())))
+}
+
+/// What there is of a claim. Caches show it, and questions are answered by it.
+#[derive(Clone)]
+pub(super) struct Given {
+    pub(super) claim: Claim,
+    pub(super) backends: BTreeMap<String, BackendSeen>,
+    /// Secrets in the operator's namespace.
+    pub(super) internal: BTreeMap<String, Stored>,
+    /// Secrets in the claim's namespace.
+    pub(super) consumers: BTreeMap<String, Stored>,
+}
+
+impl Given {
+    /// A claim with its finalizer, and a Ready backend.
+    pub(super) fn new(claim: Claim) -> Self {
+        let backends = BTreeMap::from([("main".to_owned(), backend(AdoptionPolicy::Owned))]);
+        Self { claim, backends, internal: BTreeMap::new(), consumers: BTreeMap::new() }
+    }
+
+    /// Puts an internal Secret, over the one of its name.
+    pub(super) fn put(&mut self, secret: Stored) {
+        self.internal.insert(secret.name().to_owned(), secret);
+    }
+
+    /// Puts a Secret in the claim's namespace, over the one of its name.
+    pub(super) fn put_consumer(&mut self, secret: Stored) {
+        self.consumers.insert(secret.name().to_owned(), secret);
+    }
+
+    /// Takes an internal Secret away.
+    pub(super) fn take(&mut self, name: &str) -> Stored {
+        self.internal.remove(name).expect("there is one")
+    }
+
+    /// Takes the labels off an internal Secret.
+    pub(super) fn hide(&mut self, name: &str) {
+        let hidden = unlabelled(&self.internal[name]);
+        self.put(hidden);
+    }
+
+    /// Carries a deletion out.
+    pub(super) fn delete(&mut self, secret: SecretRef) -> Answer {
+        let there = if secret.namespace == NAMESPACE { &mut self.internal } else { &mut self.consumers };
+        there.remove(&secret.name).expect("there is one");
+        Answer::Deleted(secret, None)
+    }
+
+    /// Internal Secrets that carry the claim's UID as label.
+    pub(super) fn labelled(&self) -> Vec<Stored> {
+        let ours = |secret: &&Stored| secret.label(wire::CLAIM_UID) == Some(self.claim.uid.as_str());
+        self.internal.values().filter(ours).cloned().collect()
+    }
+
+    /// A pass begins, and has looked the backends up.
+    pub(super) fn begin(&self, remembered: Remembered) -> View {
+        let consumers = self.consumers.values().cloned().collect();
+        let cached = Cached { internal: self.labelled(), consumers, recheck: Vec::new() };
+        let mut view = View::new(setting(), self.claim.clone(), cached).begin(remembered);
+        for (name, seen) in &self.backends {
+            view.learn(Answer::Backend(name.clone(), seen.clone()));
+        }
+        view
+    }
+
+    /// A pass that knows what the caches show.
+    pub(super) fn cached(&self) -> View {
+        self.begin(Remembered::default())
+    }
+
+    /// A pass that has also read the claim live.
+    pub(super) fn claim_read(&self) -> View {
+        let mut view = self.cached();
+        view.learn(live(&self.claim));
+        view
+    }
+
+    /// A pass that has read the claim live and listed its internal Secrets.
+    pub(super) fn read(&self) -> View {
+        self.read_after(Remembered::default())
+    }
+
+    pub(super) fn read_after(&self, remembered: Remembered) -> View {
+        let mut view = self.begin(remembered);
+        view.learn(live(&self.claim));
+        view.learn(Answer::Own(self.labelled()));
+        view
+    }
+
+    /// The live answer to a question; nobody else has anything to do with the claim's bucket. What
+    /// the store shows is for each test to say.
+    pub(super) fn answer(&self, look: Look) -> Answer {
+        match look {
+            Look::Backend(name) => {
+                let seen = self.backends.get(&name).cloned().unwrap_or(BackendSeen::Missing);
+                Answer::Backend(name, seen)
+            }
+            Look::Holder(at) => Answer::Holder(at, Holder::Unknown),
+            Look::Claim => live(&self.claim),
+            Look::Own => Answer::Own(self.labelled()),
+            Look::Internal(name) => {
+                let secret = self.internal.get(&name).cloned();
+                Answer::Internal(name, secret)
+            }
+            Look::Consumer(name) => {
+                let secret = self.consumers.get(&name).cloned();
+                Answer::Consumer(name, secret)
+            }
+            Look::CredentialsFor(at) => Answer::CredentialsFor(at, Vec::new()),
+            Look::Bucket(_) | Look::Contents(_) | Look::Versioning(_) => panic!("nobody says: {look}"),
+        }
+    }
+}
+
+/// A pass without any cache.
+pub(super) fn begun(claim: Claim) -> View {
+    View::new(setting(), claim, Cached::default()).begin(Remembered::default())
+}
+
+/// A pass that has nothing but these questions to ask again.
+pub(super) fn rechecking(claim: Claim, recheck: Vec<Look>) -> View {
+    View::new(setting(), claim, Cached { recheck, ..Cached::default() }).begin(Remembered::default())
+}
+
+/// A claim with its finalizer.
+pub(super) fn unbound() -> Given {
+    Given::new(claim_in("team-a", &json!({}), true))
+}
+
+/// The same, holding this record.
+pub(super) fn holding(change: impl FnOnce(&mut BucketRecord)) -> Given {
+    let mut given = unbound();
+    let mut record = record();
+    change(&mut record);
+    given.put(record_secret(&record));
+    given
+}
+
+/// A pass that has just made the record of the bucket.
+pub(super) fn just_held() -> View {
+    let mut view = unbound().read();
+    view.learn(Answer::RecordPosted(record(), Posted::Stored(record_secret(&record()))));
+    view
+}
+
+/// A claim that has everything.
+pub(super) fn bound() -> Given {
+    let mut given = holding(|_| {});
+    given.put(key_secret(&facts(1)));
+    given.put_consumer(consumer_secret(&facts(1)));
+    given.claim.status = super::told(&given.read());
+    given
+}
