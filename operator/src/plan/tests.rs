@@ -1,6 +1,7 @@
 //! Decisions, each on a view made for it: how a claim comes to be bound and stays so.
 
 mod buckets;
+mod causes;
 mod consumers;
 mod credentials;
 mod deletion;

@@ -1,0 +1,311 @@
+//! What is said of each thing that can stand in a claim's way. People read these texts in
+//! conditions, and a status that says something else is written anew.
+
+use std::time::Duration;
+
+use crate::api::BucketName;
+
+use super::super::cause::{
+    BackendCause, BucketCause, Cause, ClaimCause, DeletionCause, Foreign, Missing, NotTaken, SecretCause, StepCause,
+};
+use super::super::stop::{Concern, Stop};
+use super::*;
+
+const WAY_OUT: &str =
+    "to let the claim go and keep the bucket, set forceDelete: false and deletionPolicy: Retain in one patch";
+
+fn name() -> String {
+    "main".to_owned()
+}
+
+fn bucket() -> BucketName {
+    record().bucket
+}
+
+fn why() -> String {
+    "the reason".to_owned()
+}
+
+fn elsewhere() -> Endpoint {
+    Endpoint::parse("http://elsewhere.example").unwrap()
+}
+
+fn of_claims() -> Vec<(Cause, Reason, String)> {
+    use ClaimCause::{NameReserved, NoBucketName, OperatorNamespace, Paused, PausedInDeletion, SpecInvalid};
+    let said = |cause: ClaimCause, reason, text: &str| (cause.into(), reason, text.to_owned());
+    vec![
+        said(Paused, Reason::Paused, "paused by annotation"),
+        said(
+            PausedInDeletion,
+            Reason::Paused,
+            "paused by annotation; access is revoked, the rest of the deletion waits",
+        ),
+        said(
+            OperatorNamespace { namespace: NAMESPACE.into() },
+            Reason::BackendNotAllowed,
+            "claims are not allowed in namespace stowage-system, which holds secrets of the operator",
+        ),
+        said(SpecInvalid { why: why() }, Reason::TemplateInvalid, "the spec can't be read: the reason"),
+        said(
+            NoBucketName { backend: name(), why: why() },
+            Reason::TemplateInvalid,
+            "the template of S3Backend main gives this claim no bucket: the reason",
+        ),
+        said(
+            NameReserved { bucket: bucket(), ending: "--x-s3" },
+            Reason::TemplateInvalid,
+            "bucket team-a-photos can't be had: S3 reserves the ending --x-s3 for another kind of bucket",
+        ),
+    ]
+}
+
+fn of_backends() -> Vec<(Cause, Reason, String)> {
+    use BackendCause::{Invalid, Missing, MoveWaits, Moved, NotAllowed, NotReady};
+    let said = |cause: BackendCause, text: &str| (cause.into(), Reason::BackendNotReady, text.to_owned());
+    let not_allowed = NotAllowed { backend: name(), namespace: "team-a".into() };
+    vec![
+        said(Missing { backend: name() }, "there is no S3Backend main"),
+        said(Invalid { backend: name(), why: why() }, "S3Backend main: the reason"),
+        (not_allowed.into(), Reason::BackendNotAllowed, "S3Backend main does not allow namespace team-a".to_owned()),
+        said(NotReady { backend: name() }, "S3Backend main is not Ready"),
+        said(
+            Moved { backend: name(), now: elsewhere(), held_at: at().endpoint },
+            "S3Backend main now points to http://elsewhere.example, the bucket is held at http://s3.example",
+        ),
+        said(
+            MoveWaits { to: at() },
+            "the move to bucket team-a-photos at S3Backend main waits until the credential before the current one has \
+             expired",
+        ),
+    ]
+}
+
+fn of_buckets() -> Vec<(Cause, Reason, String)> {
+    use BucketCause::{Contradictory, Held, OthersCredentials, RecordDamaged};
+    let said = |cause: BucketCause, reason, text: &str| (cause.into(), reason, text.to_owned());
+    let held = |namespace: &str, whose: &str| {
+        let holder = ClaimRef { namespace: "team-b".into(), name: "films".into() };
+        let text = format!(
+            "bucket team-a-photos is held by {whose}; give this claim another bucketName (in a new claim) or delete the \
+             other"
+        );
+        said(Held { bucket: bucket(), holder, namespace: namespace.into() }, Reason::BucketNameConflict, &text)
+    };
+    let exists = |why: NotTaken, text: &str| {
+        let text = format!("bucket team-a-photos exists and is not taken over: {text}");
+        said(BucketCause::Exists { bucket: bucket(), why }, Reason::BucketExists, &text)
+    };
+    let missing = |how: Missing, text: &str| {
+        let text = format!("bucket team-a-photos was {text}");
+        said(BucketCause::Missing { bucket: bucket(), how }, Reason::BucketMissing, &text)
+    };
+    vec![
+        held("team-a", "a claim in another namespace"),
+        held("team-b", "claim films"),
+        said(
+            OthersCredentials { bucket: bucket() },
+            Reason::BucketNameConflict,
+            "another claim has credentials for bucket team-a-photos",
+        ),
+        said(
+            RecordDamaged { bucket: bucket(), why: why() },
+            Reason::CreationInconsistent,
+            "the record of bucket team-a-photos is damaged: the reason",
+        ),
+        exists(NotTaken::Forbidden, "it belongs to somebody else or is in another region"),
+        exists(NotTaken::ForbiddenThere, "it is not the new backend's to use"),
+        exists(NotTaken::PolicyNever, "the backend's adoptionPolicy is Never"),
+        exists(NotTaken::PolicyOwned, "its tags don't name this claim, and the backend's adoptionPolicy is Owned"),
+        exists(NotTaken::AnotherClaims, "its tags name another claim"),
+        exists(NotTaken::NotThisClaims, "its tags don't name this claim"),
+        missing(Missing::Gone, "there and is gone; it is not replaced by an empty one"),
+        missing(Missing::AdoptedGone, "taken over and is gone; it is not made again"),
+        missing(Missing::NotThroughNewBackend, "there and is not to be seen through the new backend"),
+        missing(
+            Missing::NotAt { backend: name(), endpoint: elsewhere() },
+            "there and is not at http://elsewhere.example, where S3Backend main points to now",
+        ),
+        said(
+            Contradictory { bucket: bucket() },
+            Reason::BackendError,
+            "the store says of bucket team-a-photos both that it is there and that it is not",
+        ),
+    ]
+}
+
+fn of_secrets() -> Vec<(Cause, Reason, String)> {
+    use SecretCause::{BindingDamaged, Conflict, CredentialDamaged, Kept, NotACredential, StampDamaged};
+    let said = |cause: SecretCause, reason, text: &str| (cause.into(), reason, text.to_owned());
+    let conflict = |why: Foreign, text: &str| {
+        let text = format!("Secret photos-s3 {text}; remove it or give writeConnectionSecretToRef another name");
+        said(Conflict { secret: CONSUMER.into(), why }, Reason::SecretConflict, &text)
+    };
+    vec![
+        said(
+            CredentialDamaged { why: why() },
+            Reason::CreationInconsistent,
+            "the current credential is damaged: the reason; a rotate request replaces it",
+        ),
+        conflict(Foreign::NotControlled, "exists and is not this claim's"),
+        conflict(Foreign::Immutable, "is immutable"),
+        conflict(Foreign::OtherType, "has a type other than Opaque"),
+        said(
+            BindingDamaged { why: why() },
+            Reason::CreationInconsistent,
+            "public access can't be given: the reason; delete that Secret to have it made anew",
+        ),
+        said(
+            NotACredential { secret: "vc-copy".into() },
+            Reason::CreationInconsistent,
+            "Secret vc-copy looks like a credential of this claim and is none; delete that Secret",
+        ),
+        said(
+            StampDamaged { secret: "vc-old".into() },
+            Reason::CreationInconsistent,
+            "annotation expires-at of Secret vc-old is damaged; delete that Secret",
+        ),
+        said(
+            Kept { secret: "vc-old".into(), finalizers: "example.com/backup".into() },
+            Reason::BackendError,
+            "can't delete Secret vc-old: it waits for its finalizers (example.com/backup), which are not the operator's",
+        ),
+    ]
+}
+
+fn of_deletions() -> Vec<(Cause, Reason, String)> {
+    use DeletionCause::{
+        BackendInvalid, BackendMissing, BackendMoved, Denied, FillsAgain, Forbidden, NotEmpty, ObjectsRefused, Purging,
+        StoreFailed,
+    };
+    let said = |cause: DeletionCause, reason, text: &str| (cause.into(), reason, text.to_owned());
+    let blocked =
+        |cause: DeletionCause, text: &str| said(cause, Reason::DeletionBlocked, &format!("{text}; {WAY_OUT}"));
+    let moved = BackendMoved { backend: name(), bucket: bucket(), then: at().endpoint, now: elsewhere() };
+    vec![
+        blocked(
+            BackendMissing { backend: name(), bucket: bucket() },
+            "there is no S3Backend main to delete bucket team-a-photos with",
+        ),
+        blocked(
+            BackendInvalid { backend: name(), bucket: bucket(), why: why() },
+            "bucket team-a-photos can't be deleted, S3Backend main: the reason",
+        ),
+        blocked(
+            moved,
+            "bucket team-a-photos is at http://s3.example, S3Backend main now points to http://elsewhere.example",
+        ),
+        blocked(Forbidden { bucket: bucket() }, "the store does not let us see whose bucket team-a-photos is"),
+        blocked(
+            ObjectsRefused { bucket: bucket(), code: "AccessDenied".into() },
+            "bucket team-a-photos holds objects that the store refuses to delete (AccessDenied), perhaps under object \
+             lock",
+        ),
+        blocked(Denied { why: why() }, "the reason"),
+        said(StoreFailed { why: why() }, Reason::BackendError, &format!("the reason; {WAY_OUT}")),
+        said(
+            NotEmpty { bucket: bucket() },
+            Reason::BucketNotEmpty,
+            &format!("bucket team-a-photos is not empty; empty it, or set forceDelete: true, or {WAY_OUT}"),
+        ),
+        said(Purging, Reason::Purging, "the bucket is being emptied"),
+        said(
+            FillsAgain { bucket: bucket() },
+            Reason::Purging,
+            &format!(
+                "all that bucket team-a-photos showed is deleted, and it is not empty: somebody writes to it, or the \
+                 store hides what it holds; {WAY_OUT}"
+            ),
+        ),
+    ]
+}
+
+fn of_steps() -> Vec<(Cause, Reason, String)> {
+    use StepCause::{NamespaceTerminating, Refused, StoreDenied, StoreFailed, Unsupported};
+    let said = |cause: StepCause, text: &str| (cause.into(), Reason::BackendError, text.to_owned());
+    let step = "create bucket team-a-photos";
+    vec![
+        said(StoreFailed { why: why() }, "the reason"),
+        said(StoreDenied { why: why() }, "the reason"),
+        said(Refused { step: step.into(), why: why() }, "can't create bucket team-a-photos: the reason"),
+        said(Unsupported { step: step.into() }, "can't create bucket team-a-photos: the store does not implement it"),
+        said(
+            NamespaceTerminating { step: step.into(), namespace: NAMESPACE.into() },
+            "can't create bucket team-a-photos: namespace stowage-system is being deleted, or gone",
+        ),
+    ]
+}
+
+/// Every cause, its reason and its text.
+fn all() -> Vec<(Cause, Reason, String)> {
+    [of_claims(), of_backends(), of_buckets(), of_secrets(), of_deletions(), of_steps()].concat()
+}
+
+#[test]
+fn each_cause_has_its_reason_and_its_text() {
+    for (cause, reason, text) in all() {
+        let stop = Stop::new(cause.clone());
+        assert_eq!((stop.reason(), stop.message()), (reason, text.clone()), "{cause:?}");
+        assert!(!text.is_empty() && !text.ends_with('.') && !text.contains('\n'), "{text}");
+    }
+}
+
+#[test]
+fn a_claim_is_looked_at_again_when_something_changes_unless_time_alone_may_help() {
+    let contradictory = BucketCause::Contradictory { bucket: bucket() };
+    let contradiction = contradictory.to_string();
+    let others: [(Cause, Then); 5] = [
+        (contradictory.into(), Then::Retry(contradiction)),
+        (StepCause::StoreFailed { why: why() }.into(), Then::Retry(why())),
+        (DeletionCause::StoreFailed { why: why() }.into(), Then::Retry(format!("the reason; {WAY_OUT}"))),
+        (DeletionCause::FillsAgain { bucket: bucket() }.into(), Then::Retry("the bucket is not empty".to_owned())),
+        (DeletionCause::Purging.into(), Then::After(Duration::ZERO)),
+    ];
+    let mut found = 0;
+    for (cause, ..) in all() {
+        let other = others.iter().find(|(other, _)| *other == cause);
+        found += usize::from(other.is_some());
+        let expected = other.map_or(Then::AwaitChange, |(_, then)| then.clone());
+        assert_eq!(Stop::new(cause.clone()).then, expected, "{cause:?}");
+    }
+    assert_eq!(found, others.len());
+}
+
+#[test]
+fn what_is_wrong_with_bucket_or_credentials_is_told_by_their_condition_too() {
+    let of = |concern: Concern| {
+        let stops = all().into_iter().map(|(cause, ..)| Stop::new(cause));
+        stops.filter(|stop| stop.concern == concern).map(|stop| stop.reason().to_string()).collect::<Vec<_>>()
+    };
+    let mut bucket = of(Concern::Bucket);
+    bucket.dedup();
+    assert_eq!(bucket, ["BucketNameConflict", "BucketExists", "BucketMissing", "BackendError"]);
+    let mut credentials = of(Concern::Credentials);
+    credentials.dedup();
+    assert_eq!(credentials, ["CreationInconsistent", "SecretConflict", "CreationInconsistent"]);
+}
+
+/// What the status tells of a step that failed for this reason, in the claim's life and at its end.
+fn failed(given: &Given, step: &Step, failure: &Failure) -> (String, String) {
+    let told = |deleting: bool| {
+        let mut given = given.clone();
+        given.claim.deleting = deleting;
+        let mut view = given.read();
+        view.learn(Answer::Failed(step.clone(), failure.clone()));
+        let ready = told(&view).conditions.into_iter().find(|c| c.type_ == "Ready").expect("always");
+        format!("{}: {}", ready.reason, ready.message)
+    };
+    (told(false), told(true))
+}
+
+#[test]
+fn a_deletion_that_the_store_does_not_let_pass_says_how_it_can_be_got_out_of() {
+    let of = |failure: Failure| failed(&holding(|_| {}), &Step::Look(Look::Contents(at())), &failure);
+    let both = |reason: &str, end: &str, text: &str| (format!("{reason}: {text}"), format!("{end}: {text}; {WAY_OUT}"));
+    assert_eq!(of(Failure::Upstream(why())), both("BackendError", "BackendError", "the reason"));
+    assert_eq!(of(Failure::NoUpstream(why())), both("BackendError", "BackendError", "the reason"));
+    assert_eq!(of(Failure::UpstreamDenied(why())), both("BackendError", "DeletionBlocked", "the reason"));
+    let unsupported = "can't look whether bucket team-a-photos is empty: the store does not implement it";
+    assert_eq!(of(Failure::Unsupported), both("BackendError", "DeletionBlocked", unsupported));
+    let refused = "BackendError: can't look whether bucket team-a-photos is empty: the reason";
+    assert_eq!(of(Failure::Refused(why())), (refused.to_owned(), refused.to_owned()));
+}
