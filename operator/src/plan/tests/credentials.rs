@@ -154,3 +154,24 @@ fn after_a_slow_answer_a_key_is_made_by_what_a_list_shows() {
     ask(&mut view, &Look::Own, &holding(|record| record.generation = 2));
     assert!(!matches!(step(&view), Step::Act(Act::Mint(_))), "{}", step(&view));
 }
+
+/// While it stood still, another operator may have gone on with all that it had read.
+#[test]
+fn what_was_read_before_a_late_answer_is_read_again_before_a_key_is_published_or_passed() {
+    let given = bound();
+    let mut publishing = given.read();
+    publishing.learn(Answer::Consumer(CONSUMER.into(), None));
+    let without_key = holding(|_| {});
+    let mut passing = without_key.read();
+    passing.learn(tagged(OURS));
+    ask(&mut passing, &Look::Internal(key_name(1)), &without_key);
+    for (mut view, given) in [(publishing, given), (passing, without_key)] {
+        let planned = step(&view);
+        assert!(matches!(planned, Step::Act(Act::CreateConsumer(_) | Act::Patch(_))), "{planned}");
+        view.learn_late(live(&given.claim));
+        ask(&mut view, &Look::Claim, &given);
+        ask(&mut view, &Look::Internal(key_name(1)), &given);
+        ask(&mut view, &Look::Own, &given);
+        assert_eq!(step(&view), planned);
+    }
+}

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use crate::api::{AnonymousBinding, Deletion};
 
-use super::super::LetGo;
+use super::super::{LetGo, PurgeEnd, Purged};
 use super::*;
 
 /// A bound claim that is deleted.
@@ -177,6 +177,39 @@ fn the_record_stays_while_a_create_without_an_answer_may_still_land() {
         }
     }
     panic!("no rest");
+}
+
+/// An edit to `Retain` is not to be missed.
+#[test]
+fn the_claim_is_read_once_more_right_before_anything_is_destroyed() {
+    let mut given = deleting();
+    given.claim.deletion = Deletion::Force;
+    let mut view = given.cached();
+    let mut destroyed = Vec::new();
+    let mut before = None;
+    while destroyed.len() < 2 {
+        let planned = step(&view);
+        let answer = match planned.clone() {
+            Step::Look(Look::Bucket(_)) => tagged(OURS),
+            Step::Look(look) => given.answer(look),
+            Step::Act(Act::Patch(patch)) => {
+                Answer::Patched(patch.change, record_secret(&BucketRecord { settled: true, ..record() }))
+            }
+            Step::Act(Act::Delete(secret)) => given.delete(secret),
+            Step::Act(act @ (Act::Purge(..) | Act::DeleteBucket(_))) => {
+                assert_eq!(before, Some(Step::Look(Look::Claim)), "before {act}");
+                let mut late = view.clone();
+                late.learn_late(live(&given.claim));
+                assert_eq!(step(&late), Step::Look(Look::Claim), "a late answer is not one of now");
+                destroyed.push(act.clone());
+                Answer::BucketPurged(at(), 10_000, Purged { deleted: 3, end: PurgeEnd::Empty })
+            }
+            other => panic!("{other}"),
+        };
+        view.learn(answer);
+        before = Some(planned);
+    }
+    assert_eq!(destroyed, [Act::Purge(at(), 10_000), Act::DeleteBucket(at())]);
 }
 
 // covers: 4.event.BucketDeleted
