@@ -26,11 +26,12 @@ use crate::upstream::{AccessError, Class, Upstream, UpstreamError};
 
 use super::backoff::Backoff;
 use super::feeds;
+use super::jitter::jittered;
 use super::objects::{Backend, Claim};
 use super::pace::Pace;
 use super::secret_watches::SecretName;
+use super::shared::Shared;
 use super::slots::{Slot, Slots};
-use super::{Shared, jittered};
 
 /// How many backends are worked on at once, not counting those whose probe is under way.
 const CONCURRENCY: u16 = 16;

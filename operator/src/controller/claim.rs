@@ -22,9 +22,10 @@ use crate::plan::{Act, Announcement, Answer, Change, Failure, Look, PurgeEnd, Pu
 
 use super::converse::{CarryOut, converse};
 use super::feeds;
+use super::jitter::jittered;
 use super::objects::Claim;
+use super::shared::Shared;
 use super::slots::{Slot, Slots};
-use super::{Shared, jittered};
 
 struct Context {
     shared: Arc<Shared>,

@@ -20,9 +20,9 @@ use crate::api::{ClaimRef, wire};
 use crate::cache::SecretCache;
 use crate::plan::Stored;
 
-use super::Shared;
 use super::backoff::Patience;
 use super::objects::{Backend, Claim, claim_ref};
+use super::shared::Shared;
 
 /// Most objects in a page of a list that tenants write: each may have more than a megabyte, and a
 /// page is in memory at once.

@@ -16,8 +16,8 @@ use crate::api::{Phase, wire};
 use crate::metrics::BackendLabels;
 use crate::plan::Stored;
 
-use super::Shared;
 use super::objects::Claim;
+use super::shared::Shared;
 
 /// Reads the gauges off the caches of one operator.
 pub(super) struct Gauges {

@@ -10,7 +10,8 @@ use tokio::time::Instant;
 use crate::api::Reason;
 use crate::plan::{self, Checked, LetGo, Remembered, Rest, Target, View};
 
-use super::{Config, jittered};
+use super::config::Config;
+use super::jitter::jittered;
 
 /// Of a claim that goes, so many generations are asked for by name again in its next pass: an
 /// answer may be of the past.

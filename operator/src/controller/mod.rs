@@ -3,86 +3,45 @@
 mod backend;
 mod backoff;
 mod claim;
+mod clues;
+mod config;
 mod converse;
 mod feeds;
 mod gauges;
+mod jitter;
 mod looks;
 mod memory;
 mod objects;
 mod orphans;
 mod pace;
 mod secret_watches;
+mod shared;
 mod slots;
 mod wakes;
 
-use std::collections::BTreeSet;
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
 use futures::future::{self, BoxFuture, Either, FutureExt};
 use k8s_openapi::api::core::v1::Namespace;
-use kube::runtime::events::{Recorder, Reporter};
 use kube::runtime::reflector;
-use kube::{Api, Client, ResourceExt};
-use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
+use kube::{Api, Client};
+use tokio::sync::mpsc::unbounded_channel;
 
-use crate::Clock;
-use crate::act::Actor;
-use crate::api::{BucketClaim, Gateway, S3Backend};
-use crate::cache::{BackendCache, NamespaceCache, SecretCache, Written};
-use crate::kubernetes::{self, CONTROLLER, guarded};
-use crate::metrics::Metrics;
-use crate::observe::Observer;
-use crate::plan::Setting;
-use crate::upstream::{Access, Connect, Limits, Upstreams};
+use crate::kubernetes::{self, guarded};
+
+pub use config::{Config, Parts};
 
 use backoff::Backoff;
+use clues::Orphans;
 use gauges::Gauges;
-use memory::Memory;
-use objects::{Claim, claim_ref};
-use orphans::Orphans;
-use secret_watches::SecretWatches;
+use shared::Shared;
 use wakes::Wakes;
-
-/// What an operator is told.
-#[derive(Clone, Debug)]
-pub struct Config {
-    /// Namespace of the internal Secrets.
-    pub operator_namespace: String,
-    /// Namespaces besides it that may hold admin and CA Secrets.
-    pub trusted_namespaces: BTreeSet<String>,
-    /// The gateway, as tenants reach it.
-    pub gateway: Gateway,
-    /// What tells this cluster's buckets from another's; the UID of `kube-system` when absent.
-    pub installation: Option<String>,
-    /// Claims worked on at once.
-    pub max_concurrent_reconciles: u16,
-    /// Bounds on calls to each store.
-    pub limits: Limits,
-    /// Most objects that one pass deletes from a bucket.
-    pub purge_slice: u32,
-    /// Distance at which everything is looked at again, jittered.
-    pub resync_interval: Duration,
-}
 
 /// How long passes under way may go on after the signal to stop: then those that wait for a store
 /// are dropped, which is no more than a crash (spec §5).
 const LAST_PASSES: Duration = Duration::from_secs(8);
-
-/// What an operator works with.
-pub struct Parts {
-    /// The API server.
-    pub client: Client,
-    /// HTTP clients for the stores.
-    pub connect: Arc<dyn Connect>,
-    /// The time of day.
-    pub clock: Clock,
-    /// Where what happens is counted. Of one operator: not to be used twice.
-    pub metrics: Metrics,
-    /// Told when every cache is filled and work begins.
-    pub ready: Option<tokio::sync::watch::Sender<bool>>,
-}
 
 /// Longest time between two tries to find out which installation it is.
 const LONGEST_WAIT: Duration = Duration::from_secs(30);
@@ -177,100 +136,4 @@ async fn installation(client: &Client) -> Result<String, StartError> {
         tracing::warn!(why, seconds = delay.as_secs_f32(), "can't read namespace kube-system yet, trying again");
         tokio::time::sleep(delay).await;
     }
-}
-
-/// What both controllers and all feeds share.
-struct Shared {
-    config: Config,
-    client: Client,
-    clock: Clock,
-    observer: Arc<Observer>,
-    actor: Actor,
-    written: Arc<Written<BucketClaim>>,
-    written_backends: Written<S3Backend>,
-    upstreams: Arc<Upstreams>,
-    recorder: Recorder,
-    metrics: Metrics,
-    wakes: Arc<Wakes>,
-    orphans: Orphans,
-    secret_watches: SecretWatches,
-    memory: Memory,
-}
-
-impl Shared {
-    fn new(
-        config: Config,
-        parts: &Parts,
-        installation: String,
-        wakes: Arc<Wakes>,
-        orphans: Orphans,
-        recoveries: UnboundedSender<String>,
-    ) -> Self {
-        let client = parts.client.clone();
-        let mut namespaces: Vec<String> = config.trusted_namespaces.iter().cloned().collect();
-        namespaces.push(config.operator_namespace.clone());
-        let upstreams = Arc::new(Upstreams::new(Access {
-            client: client.clone(),
-            connect: parts.connect.clone(),
-            limits: config.limits,
-            namespaces,
-            recoveries,
-            metrics: parts.metrics.clone(),
-        }));
-        let observer = Arc::new(Observer {
-            client: client.clone(),
-            setting: Arc::new(Setting {
-                operator_namespace: config.operator_namespace.clone(),
-                trusted_namespaces: config.trusted_namespaces.clone(),
-                gateway: config.gateway.clone(),
-                installation,
-                purge_slice: config.purge_slice,
-            }),
-            internal: Arc::new(SecretCache::default()),
-            consumers: Arc::new(SecretCache::default()),
-            backends: Arc::new(BackendCache::default()),
-            namespaces: Arc::new(NamespaceCache::default()),
-            upstreams: upstreams.clone(),
-        });
-        let written = Arc::new(Written::default());
-        let actor = Actor { client: client.clone(), observer: observer.clone(), written: written.clone() };
-        let recorder = Recorder::new(client.clone(), Reporter::from(CONTROLLER));
-        Self {
-            config,
-            client,
-            clock: parts.clock.clone(),
-            observer,
-            actor,
-            written,
-            written_backends: Written::default(),
-            upstreams,
-            recorder,
-            metrics: parts.metrics.clone(),
-            secret_watches: SecretWatches::new(parts.client.clone(), wakes.clone()),
-            wakes,
-            orphans,
-            memory: Memory::default(),
-        }
-    }
-
-    /// Nothing is kept of a claim that is gone.
-    fn forget_claim(&self, claim: &Claim) {
-        let name = claim_ref(claim);
-        self.written.forget(&name.namespace, &name.name);
-        self.wakes.forget_claim(&name);
-        self.memory.forget(&claim.uid().unwrap_or_default(), &name);
-    }
-
-    /// Nothing is kept of a backend that is gone.
-    fn forget_backend(&self, name: &str) {
-        self.upstreams.forget(name);
-        self.written_backends.forget("", name);
-        self.metrics.forget_backend(name);
-        self.secret_watches.set(name, &BTreeSet::new());
-    }
-}
-
-/// `interval`, give or take a tenth: so that what was started together does not stay together.
-fn jittered(interval: Duration) -> Duration {
-    interval.mul_f64(0.9 + 0.2 * fastrand::f64())
 }

@@ -12,9 +12,9 @@ use futures::StreamExt;
 use futures::future::{BoxFuture, FutureExt, Shared as SharedFuture};
 use futures::stream::FuturesUnordered;
 use kube::api::ListParams;
-use kube::runtime::reflector::{ObjectRef, Store};
+use kube::runtime::reflector::Store;
 use kube::{Api, Resource};
-use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::time::{Instant, sleep_until};
 use tracing::Instrument;
 
@@ -24,9 +24,11 @@ use crate::plan::orphans::{Sweep, SweepAnswer, SweepEnd, SweepStep, owner};
 use crate::plan::{Failure, SecretRef, Stored};
 
 use super::backoff::Backoff;
+use super::clues::Clue;
 use super::converse::{CarryOut, converse};
+use super::jitter::jittered;
 use super::objects::Claim;
-use super::{Shared, jittered};
+use super::shared::Shared;
 
 /// How many UIDs are swept at once: it is no hurry, and claims need the API server too.
 const CONCURRENCY: usize = 4;
@@ -39,62 +41,6 @@ const PASS_ENDS: Duration = Duration::from_secs(5);
 
 /// Page size of the list of all claims: each may have a quarter of a megabyte of annotations.
 const PAGE: u32 = 100;
-
-/// Where suspicions are reported.
-pub(super) struct Orphans {
-    clues: UnboundedSender<Clue>,
-    claims: Store<Claim>,
-}
-
-/// A suspicion. Checked before anything is done about it.
-pub(super) enum Clue {
-    /// Any cached Secret.
-    Everything,
-    /// Secrets of this UID; and one that the cache does not have.
-    Of(ClaimUid, Option<String>),
-}
-
-impl Orphans {
-    /// Both ends. `claims` is where claims are found.
-    pub(super) fn new(claims: Store<Claim>) -> (Self, UnboundedReceiver<Clue>) {
-        let (sender, receiver) = unbounded_channel();
-        (Self { clues: sender, claims }, receiver)
-    }
-
-    /// Whole caches may hold orphans: they were filled anew.
-    pub(super) fn suspect_everything(&self) {
-        self.send(Clue::Everything);
-    }
-
-    /// The claim of this UID disappeared.
-    pub(super) fn claim_gone(&self, uid: &str) {
-        self.send(Clue::Of(ClaimUid::new(uid), None));
-    }
-
-    /// A Secret turned up in the cache.
-    pub(super) fn seen(&self, secret: &Stored) {
-        self.suspect(secret, None);
-    }
-
-    /// A Secret stands in a claim's way. The cache may not have it: its labels may be damaged.
-    pub(super) fn in_the_way(&self, secret: &Stored) {
-        self.suspect(secret, Some(secret.name().to_owned()));
-    }
-
-    fn suspect(&self, secret: &Stored, name: Option<String>) {
-        let Some(uid) = owner(secret) else { return };
-        let at = secret.claim().map(|claim| ObjectRef::new(&claim.name).within(&claim.namespace));
-        let claim = at.and_then(|at| self.claims.get(&at));
-        if claim.is_none_or(|claim| claim.meta().uid.as_deref() != Some(uid.as_str())) {
-            self.send(Clue::Of(uid, name));
-        }
-    }
-
-    fn send(&self, clue: Clue) {
-        // Fails only when the operator has ended.
-        let _ = self.clues.send(clue);
-    }
-}
 
 /// Sweeps until `shutdown`; one that is under way then is let go: the next start takes it up.
 pub(super) async fn run(

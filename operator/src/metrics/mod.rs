@@ -6,6 +6,7 @@
 //! can be read off the caches is read when somebody asks (`controller::gauges`), so that it can't
 //! drift from them.
 
+mod family;
 mod labels;
 mod passes;
 
@@ -17,9 +18,9 @@ use parking_lot::Mutex;
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::text;
 use prometheus_client::metrics::counter::Counter;
-use prometheus_client::metrics::family::{Family, MetricConstructor};
+use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::histogram::Histogram;
-use prometheus_client::registry::{Metric, Registry};
+use prometheus_client::registry::Registry;
 
 use crate::api::Deletion;
 use crate::plan::Trigger;
@@ -27,6 +28,7 @@ use crate::plan::Trigger;
 pub(crate) use labels::{BackendLabels, CallResult, PassResult};
 pub(crate) use passes::ControllerMetrics;
 
+use family::{Buckets, register};
 use labels::{PolicyLabels, TriggerLabels, UpstreamLabels};
 use passes::Controllers;
 
@@ -41,16 +43,6 @@ struct Inner {
     finalizers: Family<PolicyLabels, Histogram, Buckets>,
     purged: Family<BackendLabels, Counter>,
     rotations: Family<TriggerLabels, Counter>,
-}
-
-/// Upper bounds of a histogram's buckets, in seconds.
-#[derive(Clone, Copy)]
-struct Buckets(&'static [f64]);
-
-impl MetricConstructor<Histogram> for Buckets {
-    fn new_metric(&self) -> Histogram {
-        Histogram::new(self.0.iter().copied())
-    }
 }
 
 const CALL_SECONDS: Buckets = Buckets(&[0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0]);
@@ -181,9 +173,4 @@ impl Metrics {
         }
         self.0.purged.remove(&BackendLabels { backend: backend.to_owned() });
     }
-}
-
-fn register<M: Metric + Clone>(registry: &mut Registry, name: &str, help: &str, metric: M) -> M {
-    registry.register(name, help, metric.clone());
-    metric
 }

@@ -7,8 +7,8 @@ use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::Registry;
 use tokio::time::Instant;
 
+use super::family::{Buckets, register};
 use super::labels::{ControllerLabels, PassResult, QueueLabels, ResultLabels};
-use super::{Buckets, register};
 
 const PASS_SECONDS: Buckets = Buckets(&[0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0]);
 

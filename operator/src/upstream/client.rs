@@ -3,7 +3,6 @@
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
 
 use aws_sdk_s3::Client;
 use aws_sdk_s3::config::retry::RetryConfig;
@@ -21,19 +20,10 @@ use tokio::time::Instant;
 use crate::api::{AddressingStyle, Backend, BucketName, SecretKey};
 use crate::metrics::{CallResult, Metrics};
 
+use super::access::Access;
 use super::circuit::{Admission, Circuits};
 use super::error::{Asked, Refusal, UpstreamError};
-use super::registry::Access;
 use super::whole::Whole;
-
-/// What keeps one store from costing the others anything.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Limits {
-    /// Calls under way at once, per backend.
-    pub calls: usize,
-    /// Deadline of each call.
-    pub timeout: Duration,
-}
 
 /// The store behind one backend.
 #[derive(Debug)]

@@ -2,6 +2,7 @@
 //! with a deadline, a bound on how many are under way, a rest where they fail again and again, and
 //! an answer in which an error is never an absence (spec §3.5).
 
+mod access;
 mod bucket;
 mod circuit;
 mod client;
@@ -16,8 +17,9 @@ mod scripted;
 mod slice;
 mod whole;
 
-pub use client::{Limits, Upstream};
+pub use access::{Access, Limits};
+pub use client::Upstream;
 pub use connect::{Connect, ConnectError, RustlsConnect, Trust};
 pub use error::{Class, UpstreamError};
-pub use registry::{Access, AccessError, Upstreams};
+pub use registry::{AccessError, Upstreams};
 pub use slice::Slice;

@@ -5,15 +5,14 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use k8s_openapi::api::core::v1::Secret;
-use kube::{Api, Client, Error, ResourceExt};
+use kube::{Api, Error, ResourceExt};
 use parking_lot::Mutex;
-use tokio::sync::mpsc::UnboundedSender;
 
 use crate::api::{Backend, SecretKey};
-use crate::metrics::Metrics;
 
-use super::client::{Limits, Upstream};
-use super::connect::{Connect, ConnectError, Trust};
+use super::access::Access;
+use super::client::Upstream;
+use super::connect::{ConnectError, Trust};
 
 /// Why a backend has no client.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -36,22 +35,6 @@ pub enum AccessError {
     /// The API server gave no usable answer.
     #[error("can't read Secret {0}/{1}: {2}")]
     Unreadable(String, String, String),
-}
-
-/// Where admin credentials may come from.
-pub struct Access {
-    /// Reads the Secrets.
-    pub client: Client,
-    /// Makes the HTTP clients.
-    pub connect: Arc<dyn Connect>,
-    /// Bounds of every client.
-    pub limits: Limits,
-    /// Namespaces that admin and CA Secrets may be in.
-    pub namespaces: Vec<String>,
-    /// Told the name of a backend when its store, having been given a rest, can be asked again.
-    pub recoveries: UnboundedSender<String>,
-    /// Where calls are counted.
-    pub metrics: Metrics,
 }
 
 /// What a client is made of.

@@ -1,0 +1,47 @@
+//! What an operator is given when it starts.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use kube::Client;
+
+use crate::Clock;
+use crate::api::Gateway;
+use crate::metrics::Metrics;
+use crate::upstream::{Connect, Limits};
+
+/// What an operator is told.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// Namespace of the internal Secrets.
+    pub operator_namespace: String,
+    /// Namespaces besides it that may hold admin and CA Secrets.
+    pub trusted_namespaces: BTreeSet<String>,
+    /// The gateway, as tenants reach it.
+    pub gateway: Gateway,
+    /// What tells this cluster's buckets from another's; the UID of `kube-system` when absent.
+    pub installation: Option<String>,
+    /// Claims worked on at once.
+    pub max_concurrent_reconciles: u16,
+    /// Bounds on calls to each store.
+    pub limits: Limits,
+    /// Most objects that one pass deletes from a bucket.
+    pub purge_slice: u32,
+    /// Distance at which everything is looked at again, jittered.
+    pub resync_interval: Duration,
+}
+
+/// What an operator works with.
+pub struct Parts {
+    /// The API server.
+    pub client: Client,
+    /// HTTP clients for the stores.
+    pub connect: Arc<dyn Connect>,
+    /// The time of day.
+    pub clock: Clock,
+    /// Where what happens is counted. Of one operator: not to be used twice.
+    pub metrics: Metrics,
+    /// Told when every cache is filled and work begins.
+    pub ready: Option<tokio::sync::watch::Sender<bool>>,
+}

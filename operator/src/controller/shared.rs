@@ -1,0 +1,116 @@
+//! What both controllers, all feeds and the sweeps share.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use kube::runtime::events::{Recorder, Reporter};
+use kube::{Client, ResourceExt};
+use tokio::sync::mpsc::UnboundedSender;
+
+use crate::Clock;
+use crate::act::Actor;
+use crate::api::{BucketClaim, S3Backend};
+use crate::cache::{BackendCache, NamespaceCache, SecretCache, Written};
+use crate::kubernetes::CONTROLLER;
+use crate::metrics::Metrics;
+use crate::observe::Observer;
+use crate::plan::Setting;
+use crate::upstream::{Access, Upstreams};
+
+use super::clues::Orphans;
+use super::config::{Config, Parts};
+use super::memory::Memory;
+use super::objects::{Claim, claim_ref};
+use super::secret_watches::SecretWatches;
+use super::wakes::Wakes;
+
+/// What both controllers and all feeds share.
+pub(super) struct Shared {
+    pub(super) config: Config,
+    pub(super) client: Client,
+    pub(super) clock: Clock,
+    pub(super) observer: Arc<Observer>,
+    pub(super) actor: Actor,
+    pub(super) written: Arc<Written<BucketClaim>>,
+    pub(super) written_backends: Written<S3Backend>,
+    pub(super) upstreams: Arc<Upstreams>,
+    pub(super) recorder: Recorder,
+    pub(super) metrics: Metrics,
+    pub(super) wakes: Arc<Wakes>,
+    pub(super) orphans: Orphans,
+    pub(super) secret_watches: SecretWatches,
+    pub(super) memory: Memory,
+}
+
+impl Shared {
+    pub(super) fn new(
+        config: Config,
+        parts: &Parts,
+        installation: String,
+        wakes: Arc<Wakes>,
+        orphans: Orphans,
+        recoveries: UnboundedSender<String>,
+    ) -> Self {
+        let client = parts.client.clone();
+        let mut namespaces: Vec<String> = config.trusted_namespaces.iter().cloned().collect();
+        namespaces.push(config.operator_namespace.clone());
+        let upstreams = Arc::new(Upstreams::new(Access {
+            client: client.clone(),
+            connect: parts.connect.clone(),
+            limits: config.limits,
+            namespaces,
+            recoveries,
+            metrics: parts.metrics.clone(),
+        }));
+        let observer = Arc::new(Observer {
+            client: client.clone(),
+            setting: Arc::new(Setting {
+                operator_namespace: config.operator_namespace.clone(),
+                trusted_namespaces: config.trusted_namespaces.clone(),
+                gateway: config.gateway.clone(),
+                installation,
+                purge_slice: config.purge_slice,
+            }),
+            internal: Arc::new(SecretCache::default()),
+            consumers: Arc::new(SecretCache::default()),
+            backends: Arc::new(BackendCache::default()),
+            namespaces: Arc::new(NamespaceCache::default()),
+            upstreams: upstreams.clone(),
+        });
+        let written = Arc::new(Written::default());
+        let actor = Actor { client: client.clone(), observer: observer.clone(), written: written.clone() };
+        let recorder = Recorder::new(client.clone(), Reporter::from(CONTROLLER));
+        Self {
+            config,
+            client,
+            clock: parts.clock.clone(),
+            observer,
+            actor,
+            written,
+            written_backends: Written::default(),
+            upstreams,
+            recorder,
+            metrics: parts.metrics.clone(),
+            secret_watches: SecretWatches::new(parts.client.clone(), wakes.clone()),
+            wakes,
+            orphans,
+            memory: Memory::default(),
+        }
+    }
+
+    /// Nothing is kept of a claim that is gone.
+    pub(super) fn forget_claim(&self, claim: &Claim) {
+        let name = claim_ref(claim);
+        self.written.forget(&name.namespace, &name.name);
+        self.wakes.forget_claim(&name);
+        self.memory.forget(&claim.uid().unwrap_or_default(), &name);
+    }
+
+    /// Nothing is kept of a backend that is gone.
+    pub(super) fn forget_backend(&self, name: &str) {
+        self.upstreams.forget(name);
+        self.written_backends.forget("", name);
+        self.metrics.forget_backend(name);
+        self.secret_watches.set(name, &BTreeSet::new());
+    }
+}
