@@ -24,6 +24,7 @@ mod delete;
 mod halt;
 mod hold;
 mod key;
+mod message;
 mod moves;
 pub mod orphans;
 mod ownership;
