@@ -87,8 +87,7 @@ impl<V> Clone for Effects<V> {
 }
 
 impl<V: Vocabulary> Effects<V> {
-    /// A run that begins now, by tokio's clock. Calls whose faults need a world break: there is
-    /// none.
+    /// A run that begins now, by tokio's clock, in no world: calls whose faults need one break.
     pub fn new(plan: Plan<V>) -> Self {
         Self::beginning(plan, None)
     }
@@ -128,8 +127,7 @@ impl<V: Vocabulary> Effects<V> {
         state.plan = plan.entries.into_iter().map(Armed::new).collect();
     }
 
-    /// From now on nothing goes wrong: what is planned for calls to come is dropped, and what lasts
-    /// is over.
+    /// From now on nothing goes wrong: the plan for calls to come is dropped, what lasts is over.
     pub fn calm(&self) {
         let mut state = self.state();
         state.plan.clear();
@@ -231,8 +229,7 @@ impl<V: Vocabulary> Effects<V> {
         self.state().trace.lines().iter().any(|line| line.fault == Some(fault) && is_there(&line.call))
     }
 
-    /// From now on, calls that the plan has no fault for meet this outage. Of several, the first
-    /// one counts.
+    /// From now on, calls without a planned fault meet this outage. Of several, the first counts.
     pub fn begin_outage(&self, outage: Outage<V>) {
         self.state().outages.push(outage);
     }

@@ -14,7 +14,9 @@
 //! let plan: Plan = "kube:create configmaps@2 lost-answer".parse().expect("a plan");
 //! let effects = Effects::new(plan);
 //! let life = effects.instance();
-//! let server = service_fn(|_: Request<()>| async { Ok::<_, BoxError>(Response::new(Vec::new())) });
+//! let server = service_fn(|_: Request<()>| async {
+//!     Ok::<_, BoxError>(Response::new(Vec::new()))
+//! });
 //! let client = effects.kube_layer(&life).layer(server);
 //!
 //! let create = || Request::post("/api/v1/namespaces/a/configmaps").body(()).expect("a request");

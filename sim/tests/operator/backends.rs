@@ -29,7 +29,8 @@ fn admin_secret(key: &str) -> String {
     )
 }
 
-// covers: 1.backend.status.observedGeneration, 1.backend.status.kstatus, 1.backend.reason.EndpointReachable
+// covers: 1.backend.status.observedGeneration, 1.backend.status.kstatus
+// covers: 1.backend.reason.EndpointReachable
 #[test]
 fn a_ready_backend_says_so_and_is_not_written_again() {
     Stage::run("", async |stage| {
@@ -59,7 +60,8 @@ fn an_endpoint_where_nobody_listens_is_unreachable_and_found_when_it_is_mended()
     });
 }
 
-// covers: 1.backend.status.kstatus, 1.backend.reason.CredentialsInvalid, 1.backend.probe.adminSecret
+// covers: 1.backend.status.kstatus, 1.backend.reason.CredentialsInvalid
+// covers: 1.backend.probe.adminSecret
 // covers: 3.5.wake.adminSecret
 #[test]
 fn an_admin_secret_that_is_missing_or_wrong_is_told_and_its_change_wakes_backend_and_claims() {
@@ -108,7 +110,8 @@ fn an_admin_secret_in_a_namespace_that_is_not_trusted_is_not_read() {
     });
 }
 
-// covers: 1.backend.reason.BackendError, 1.backend.probe, 1.backend.probe.hysteresis, 1.phase.Bound, 1.bound.impaired
+// covers: 1.backend.reason.BackendError, 1.backend.probe, 1.backend.probe.hysteresis, 1.phase.Bound
+// covers: 1.bound.impaired
 #[test]
 fn one_failed_periodic_probe_is_tolerated_and_a_run_of_them_is_not() {
     Stage::run("s3:ListBuckets@2 internal-error", async |stage| {
@@ -178,7 +181,8 @@ fn the_first_probe_after_a_start_counts_if_it_is_the_first_of_its_generation() {
     });
 }
 
-// covers: 1.backend.allowed.or, 1.backend.allowed.empty, 1.ready.BackendNotAllowed, 1.bound.impaired, 3.5.wake.labels
+// covers: 1.backend.allowed.or, 1.backend.allowed.empty, 1.ready.BackendNotAllowed
+// covers: 1.bound.impaired, 3.5.wake.labels
 #[test]
 fn an_allow_list_lets_in_by_name_or_label_and_a_change_of_labels_wakes_the_claims() {
     Stage::run("", async |stage| {

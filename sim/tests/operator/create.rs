@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use crate::support::{Stage, assert_bound_once, claim, claim_with, internal_of};
 
-// covers: 1.claim.bucketName.absent, 1.ready.Bound, 2.record.first, 3.1.order, 3.1.cost, 3.2.create.absence
+// covers: 1.claim.bucketName.absent, 1.ready.Bound, 2.record.first, 3.1.order, 3.1.cost
+// covers: 3.2.create.absence
 #[test]
 fn binding_a_claim_costs_seven_kubernetes_requests_and_three_s3_calls() {
     Stage::run("", async |stage| {

@@ -158,7 +158,8 @@ fn a_strangers_secret_and_a_strangers_finalizer_are_left_alone() {
     });
 }
 
-// covers: 1.annotation.paused, 1.annotation.paused.deleted, 1.annotation.paused.name, 1.phase.Deleting
+// covers: 1.annotation.paused, 1.annotation.paused.deleted, 1.annotation.paused.name
+// covers: 1.phase.Deleting
 // covers: 1.ready.Paused
 #[test]
 fn a_paused_claim_is_not_touched_and_deleted_loses_its_access_at_once() {

@@ -20,7 +20,8 @@ fn request() -> serde_json::Value {
     json!({"metadata": {"annotations": {"broker.stowage.io/rotate": "now"}}})
 }
 
-// covers: 4.event.Bound, 4.event.Rotated, 4.event.Revoked, 4.event.BucketRetained, 4.event.transitions, 4.event.place
+// covers: 4.event.Bound, 4.event.Rotated, 4.event.Revoked, 4.event.BucketRetained
+// covers: 4.event.transitions, 4.event.place
 #[test]
 fn a_whole_life_is_told_in_an_event_per_transition() {
     Stage::run("", async |stage| {

@@ -32,9 +32,11 @@ fn present(samples: &BTreeMap<String, f64>, series: &str) -> f64 {
     *samples.get(series).unwrap_or_else(|| panic!("no series {series} among {samples:#?}"))
 }
 
-// covers: 4.metric.stowage_claims, 4.metric.stowage_backend_ready, 4.metric.stowage_upstream_request_duration_seconds
+// covers: 4.metric.stowage_claims, 4.metric.stowage_backend_ready
+// covers: 4.metric.stowage_upstream_request_duration_seconds
 // covers: 4.metric.stowage_credential_age_seconds_max, 4.metric.controller_runtime_reconcile_total
-// covers: 4.metric.controller_runtime_reconcile_time_seconds, 4.metric.controller_runtime_active_workers
+// covers: 4.metric.controller_runtime_reconcile_time_seconds
+// covers: 4.metric.controller_runtime_active_workers
 // covers: 4.metric.controller_runtime_max_concurrent_reconciles, 4.metric.workqueue_depth
 // covers: 4.metric.workqueue_adds_total
 #[test]
@@ -81,7 +83,8 @@ fn a_bound_a_waiting_and_a_failing_claim_show_in_every_family() {
     });
 }
 
-// covers: 4.metric.controller_runtime_reconcile_errors_total, 4.metric.controller_runtime_reconcile_total
+// covers: 4.metric.controller_runtime_reconcile_errors_total
+// covers: 4.metric.controller_runtime_reconcile_total
 // covers: 4.metric.workqueue_retries_total, 4.metric.stowage_upstream_request_duration_seconds
 #[test]
 fn passes_that_fail_are_counted_as_errors_and_retries() {

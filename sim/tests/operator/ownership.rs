@@ -49,7 +49,8 @@ async fn settle(stage: &Stage, pair: [(&str, &str); 2]) {
         .await;
 }
 
-// covers: 1.phase.Failed, 1.ready.BucketNameConflict, 2.record.createOnly, 3.2.record.decides, 3.2.record.woken
+// covers: 1.phase.Failed, 1.ready.BucketNameConflict, 2.record.createOnly, 3.2.record.decides
+// covers: 3.2.record.woken
 // covers: 3.5.wake.name
 #[rstest]
 #[case("Owned")]
@@ -121,7 +122,8 @@ enum Before {
     OfAnotherAccount,
 }
 
-// covers: 1.claim.versioning.adopted, 1.status.bucketOrigin, 1.ready.BucketExists, 3.2.look.forbidden, 3.2.adoption
+// covers: 1.claim.versioning.adopted, 1.status.bucketOrigin, 1.ready.BucketExists
+// covers: 3.2.look.forbidden, 3.2.adoption
 // covers: 3.2.adoption.brownfield
 #[rstest]
 fn a_bucket_that_is_there_is_taken_as_the_adoption_policy_says(

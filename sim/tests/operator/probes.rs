@@ -250,7 +250,8 @@ fn admin(namespace: &str) -> Value {
     json!({"name": "admin", "namespace": namespace})
 }
 
-// covers: 1.backend.credentials.trusted, 1.backend.credentials.namespace, 1.backend.credentials.caNamespace
+// covers: 1.backend.credentials.trusted, 1.backend.credentials.namespace
+// covers: 1.backend.credentials.caNamespace
 #[test]
 fn secrets_are_read_from_trusted_namespaces_only() {
     assert_eq!(trust(json!({"adminCredentialsSecretRef": admin("vault")})), Ok(Trust::System));
@@ -259,7 +260,8 @@ fn secrets_are_read_from_trusted_namespaces_only() {
     assert_eq!(trust(json!({"tls": {"caBundleSecretRef": admin("elsewhere")}})), untrusted);
 }
 
-// covers: 1.backend.tls.caBundle, 1.backend.tls.caBundle.everyClient, 1.backend.tls.insecureSkipVerify
+// covers: 1.backend.tls.caBundle, 1.backend.tls.caBundle.everyClient
+// covers: 1.backend.tls.insecureSkipVerify
 // covers: 3.5.oneClient
 #[test]
 fn the_one_client_of_a_backend_believes_its_bundle() {

@@ -160,7 +160,8 @@ fn a_bucket_emptied_by_hand_goes() {
     });
 }
 
-// covers: 1.status.purge, 1.ready.Purging, 3.4.emptying.slices, 3.4.emptying.parallel, 4.event.transitions
+// covers: 1.status.purge, 1.ready.Purging, 3.4.emptying.slices, 3.4.emptying.parallel
+// covers: 4.event.transitions
 #[test]
 fn a_big_bucket_is_emptied_in_slices_that_show_progress_and_let_others_work() {
     let plan = "s3:DeleteObjects slow(100)".parse().expect("a plan");

@@ -26,7 +26,8 @@ pub fn status(world: &World) -> Value {
     object(world, "bucketclaims", "team-a", "photos")["status"].clone()
 }
 
-// covers: 1.annotation.rotate, 1.status.rotationGeneration, 1.status.handledRotateRequest, 3.3.due.request, 3.3.stamp
+// covers: 1.annotation.rotate, 1.status.rotationGeneration, 1.status.handledRotateRequest
+// covers: 3.3.due.request, 3.3.stamp
 // covers: 3.3.stamp.enforced, 4.event.Rotated
 #[test]
 fn a_request_rotates_once_and_the_old_key_works_for_the_overlap() {

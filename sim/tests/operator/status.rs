@@ -80,8 +80,10 @@ fn assert_well_formed(claim: &Value) {
 }
 
 // covers: 1.status.bucketName, 1.status.backend, 1.status.bucketOrigin, 1.status.proxyEndpoint
-// covers: 1.status.boundSecretName, 1.status.accessKeyId, 1.status.rotationGeneration, 1.status.rotatedAt
-// covers: 1.status.nextRotationAt, 1.status.observedGeneration, 1.condition.generation, 1.phase.Bound
+// covers: 1.status.boundSecretName, 1.status.accessKeyId, 1.status.rotationGeneration
+// covers: 1.status.rotatedAt
+// covers: 1.status.nextRotationAt, 1.status.observedGeneration, 1.condition.generation
+// covers: 1.phase.Bound
 // covers: 1.bucketCreated.CreatedOnBackend, 1.credentialsProvisioned.SecretWritten, 1.ready.Bound
 #[test]
 fn the_status_of_a_bound_claim_says_what_it_has() {
@@ -159,14 +161,18 @@ fn a_transition_time_moves_with_the_status_of_a_condition_and_not_with_its_reaso
 /// its phase.
 type Shown = (&'static str, &'static str, &'static str, &'static str);
 
-// covers: 1.ready.BackendNotReady, 1.ready.BackendNotAllowed, 1.ready.TemplateInvalid, 1.ready.BucketNameConflict
-// covers: 1.ready.BucketExists, 1.ready.BucketMissing, 1.ready.SecretConflict, 1.ready.CreationInconsistent
+// covers: 1.ready.BackendNotReady, 1.ready.BackendNotAllowed, 1.ready.TemplateInvalid
+// covers: 1.ready.BucketNameConflict
+// covers: 1.ready.BucketExists, 1.ready.BucketMissing, 1.ready.SecretConflict
+// covers: 1.ready.CreationInconsistent
 // covers: 1.ready.BackendError, 1.ready.BucketNotEmpty, 1.ready.DeletionBlocked
-// covers: 1.bucketCreated.BucketNameConflict, 1.bucketCreated.BucketExists, 1.bucketCreated.BucketMissing
+// covers: 1.bucketCreated.BucketNameConflict, 1.bucketCreated.BucketExists
+// covers: 1.bucketCreated.BucketMissing
 // covers: 1.bucketCreated.BackendError, 1.credentialsProvisioned.SecretConflict
 // covers: 1.credentialsProvisioned.CreationInconsistent, 1.credentialsProvisioned.Revoked
 // covers: 1.condition.kstatus, 1.condition.stalled, 1.condition.absent, 1.condition.generation
-// covers: 1.phase.Pending, 1.phase.Failed, 1.phase.Creating, 1.phase.Deleting, 1.claim.bucketName.rendered
+// covers: 1.phase.Pending, 1.phase.Failed, 1.phase.Creating, 1.phase.Deleting
+// covers: 1.claim.bucketName.rendered
 #[rstest]
 #[case(Trouble::BackendNotReady, ("", "", "Reconciling", "Pending"))]
 #[case(Trouble::BackendNotAllowed, ("", "", "Stalled", "Failed"))]

@@ -77,7 +77,8 @@ fn what_went_on_while_a_watch_was_away_is_seen_to_though_the_list_comes_in_pages
     });
 }
 
-// covers: 3.5.wake.backend, 3.5.wake.labels, 3.5.wake.adminSecret, 3.5.permanent.recovers, 1.annotation.reconcile
+// covers: 3.5.wake.backend, 3.5.wake.labels, 3.5.wake.adminSecret, 3.5.permanent.recovers
+// covers: 1.annotation.reconcile
 #[rstest]
 #[case::nudge("bucketclaims", "team-a", "canary", json!({"metadata": {"annotations": {"broker.stowage.io/reconcile": "1"}}}))]
 #[case::spec("bucketclaims", "team-a", "canary", json!({"spec": {"quota": {"hard": "1Ki"}}}))]

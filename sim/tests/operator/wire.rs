@@ -41,7 +41,8 @@ fn ours(stage: &Stage, namespace: &str, name: &str) -> (Value, Value, Value) {
     (secret["data"].clone(), secret["metadata"]["labels"].clone(), secret["metadata"]["annotations"].clone())
 }
 
-// covers: 1.claim.secretName, 1.claim.quota.fraction, 1.status.accessKeyId, 2.labels, 2.record, 2.credential
+// covers: 1.claim.secretName, 1.claim.quota.fraction, 1.status.accessKeyId, 2.labels, 2.record
+// covers: 2.credential
 // covers: 2.credential.id, 2.credential.secretKey, 2.binding, 2.consumer, 2.consumer.owner
 #[test]
 fn each_secret_has_exactly_the_fields_of_the_contract() {
@@ -255,7 +256,8 @@ fn a_quota_that_is_taken_back_takes_its_keys_along() {
     });
 }
 
-// covers: 1.phase.Failed, 1.ready.SecretConflict, 1.credentialsProvisioned.SecretConflict, 2.labels.noProof
+// covers: 1.phase.Failed, 1.ready.SecretConflict, 1.credentialsProvisioned.SecretConflict
+// covers: 2.labels.noProof
 // covers: 2.consumer.conflict
 #[test]
 fn a_strangers_secret_is_left_alone_and_taken_over_by_nobody() {
