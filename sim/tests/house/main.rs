@@ -1,11 +1,17 @@
-//! The shape of the house: who may depend on whom, and how long a file may be.
+//! The shape of the house: who may depend on whom, how long a file may be, and how it reads.
+
+mod circles;
+mod code;
+mod contents;
+mod graph;
+mod plain;
 
 use std::collections::BTreeSet;
-use std::fs;
-use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use serde_json::Value;
+
+use code::{code, root};
 
 /// Libraries that know nothing of Stowage: any project could use them.
 const GENERAL: [&str; 5] = ["explore", "faults", "kube-sim", "s3-sim", "seeded"];
@@ -14,10 +20,6 @@ const GENERAL: [&str; 5] = ["explore", "faults", "kube-sim", "s3-sim", "seeded"]
 const LONGEST: usize = 400;
 /// Files that may be longer, with the reason.
 const LONG: [(&str, &str); 0] = [];
-
-fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
-}
 
 /// Each package of the workspace, with the names of those that it depends on; its tests' and build
 /// scripts' apart.
@@ -80,37 +82,6 @@ fn an_arrow_that_runs_up_is_seen() {
         ["stowage-gateway -> stowage-operator"]
     );
     assert_eq!(upward("stowage-operator", &on(&["faults", "stowage-api"])), ["stowage-operator -> faults"]);
-}
-
-/// Rust files below a folder, in order, without those of tests.
-fn sources(folder: &Path, found: &mut BTreeSet<PathBuf>) {
-    for entry in fs::read_dir(folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display())) {
-        let path = entry.expect("it can be read").path();
-        let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-        if name == "tests" || name.ends_with("_tests") {
-            continue;
-        }
-        if path.is_dir() {
-            sources(&path, found);
-        } else if path.extension().is_some_and(|extension| extension == "rs") {
-            found.insert(path);
-        }
-    }
-}
-
-/// The code of these folders: each file by its path from the root, and its text up to its tests.
-fn code(folders: &[&str]) -> Vec<(String, String)> {
-    let mut found = BTreeSet::new();
-    folders.iter().for_each(|folder| sources(&root().join(folder), &mut found));
-    let read = |path: PathBuf| {
-        let text = fs::read_to_string(&path).expect("it is text");
-        let code = text.split_once("\n#[cfg(test)]\nmod tests {").map_or(text.as_str(), |(code, _)| code).to_owned();
-        let name = path.strip_prefix(root()).expect("it is below the root").display().to_string();
-        (name, code)
-    };
-    let code: Vec<_> = found.into_iter().map(read).collect();
-    assert!(!code.is_empty(), "there is no code in {folders:?}");
-    code
 }
 
 /// Decisions are made of the contract and of what the planner itself knows; nothing else is in its

@@ -1,0 +1,98 @@
+//! The files of the operator: no circle among them, and in the planner no arrow back up.
+
+use std::collections::BTreeSet;
+
+use crate::code::code;
+use crate::graph::{Graph, arrow};
+
+/// The rooms of the planner in the order in which they can be read: each takes names from earlier
+/// ones alone, so what it says can be understood by them.
+///
+/// A room is a file, or a folder. The floors are for the eye: the words, what a pass knows and what
+/// each part of a claim needs, what walks through the parts, and what the planner is to others.
+const FLOORS: [&[&str]; 4] = [
+    &["secret", "target", "patch", "step", "answer", "cause", "message", "stop", "halt", "conversation"],
+    &["view", "write", "aim", "ownership", "hold", "key", "consumer", "public", "bucket", "rotation", "moves"],
+    &["bind", "removal", "delete", "status", "backend", "orphans"],
+    &["mod"],
+];
+
+/// The same within `view`, whose pieces are one file: see [`Graph`].
+const WITHIN_VIEW: [&str; 2] = ["plan/view/secrets.rs", "plan/view/mod.rs"];
+
+fn operator() -> Graph {
+    const SRC: &str = "operator/src/";
+    let in_crate = |(file, text): (String, String)| (file.trim_start_matches(SRC).to_owned(), text);
+    Graph::of(&code(&[SRC]).into_iter().map(in_crate).collect::<Vec<_>>())
+}
+
+/// The room of the planner that a file is, or is in.
+fn room(file: &str) -> Option<&str> {
+    let below = file.strip_prefix("plan/")?;
+    Some(below.split_once('/').map_or(below.trim_end_matches(".rs"), |(folder, _)| folder))
+}
+
+/// Arrows of the planner that run up, out of it, or to a room that has no floor.
+fn up(graph: &Graph) -> Vec<String> {
+    let height = |room: &str| FLOORS.iter().flat_map(|floor| floor.iter()).position(|known| *known == room);
+    let within = |file: &str| WITHIN_VIEW.iter().position(|known| *known == graph.whole(file));
+    let is_up = |from: &str, to: &str| {
+        let (from, to) = match (room(from), room(to)) {
+            (None, _) => return false,
+            (Some(_), None) => return true,
+            (Some(one), Some(other)) if one == other => (within(from), within(to)),
+            (Some(one), Some(other)) => (height(one), height(other)),
+        };
+        from.is_none() || to.is_none() || to >= from
+    };
+    graph.between().filter(|(from, to, _)| is_up(from, to)).map(|(from, to, names)| arrow(from, to, names)).collect()
+}
+
+#[test]
+fn no_files_of_the_operator_need_each_other() {
+    let graph = operator();
+    assert!(graph.between().count() > 100, "where are the imports?");
+    assert_eq!(graph.circles(), [] as [Vec<&str>; 0], "each of these arrows closes a circle");
+    assert_eq!(graph.scattered, [] as [&str; 0], "these belong into the folder of their type");
+}
+
+#[test]
+fn no_arrow_of_the_planner_runs_up() {
+    let graph = operator();
+    let rooms: BTreeSet<&str> = graph.between().filter_map(|(from, _, _)| room(from)).collect();
+    let known: BTreeSet<&str> = FLOORS.iter().flat_map(|floor| floor.iter().copied()).collect();
+    assert_eq!(rooms.difference(&known).collect::<Vec<_>>(), [] as [&&str; 0], "on which floor are these?");
+    assert_eq!(up(&graph), [] as [&str; 0]);
+    let across: Vec<_> = graph.joined().filter(|(file, whole)| room(file) != room(whole)).collect();
+    assert_eq!(across, [] as [(&str, &str); 0], "an `impl` block of a type stays in its room");
+}
+
+#[test]
+fn an_arrow_that_runs_up_in_the_planner_is_seen() {
+    let planted = |file: &str, text: &str| {
+        let files = [
+            ("act.rs", "use crate::plan::next; pub fn act() {}"),
+            ("plan/mod.rs", "mod halt; mod bind; mod view; mod bucket; pub fn next() { bind::walk() }"),
+            ("plan/halt.rs", "pub struct Halt;"),
+            ("plan/bind.rs", "use super::{bucket, halt::Halt}; pub fn walk() { bucket::obtain() }"),
+            ("plan/bucket.rs", "use super::view::View; pub fn obtain() {}"),
+            ("plan/view/mod.rs", "mod secrets; mod learn; pub struct View(secrets::Secrets);"),
+            ("plan/view/secrets.rs", "pub struct Secrets;"),
+            ("plan/view/learn.rs", "use super::View; impl View {}"),
+        ];
+        let planted = files.map(|(name, before)| {
+            let after = if name == file { format!("{before} {text}") } else { before.to_owned() };
+            (name.to_owned(), after)
+        });
+        up(&Graph::of(&planted))
+    };
+    assert_eq!(planted("", ""), [] as [&str; 0]);
+    assert_eq!(planted("plan/halt.rs", "use super::bind::walk;"), ["plan/halt.rs -> plan/bind.rs: walk"]);
+    assert_eq!(planted("plan/halt.rs", "use crate::act::act;"), ["plan/halt.rs -> act.rs: act"]);
+    assert_eq!(planted("plan/bucket.rs", "fn f() { super::next() }"), ["plan/bucket.rs -> plan/mod.rs: next"]);
+    assert_eq!(
+        planted("plan/view/learn.rs", "use crate::plan::bucket::obtain;"),
+        ["plan/view/learn.rs -> plan/bucket.rs: obtain"]
+    );
+    assert_eq!(planted("plan/view/secrets.rs", "use super::View;"), ["plan/view/secrets.rs -> plan/view/mod.rs: View"]);
+}
