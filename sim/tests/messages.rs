@@ -1,5 +1,5 @@
-//! What the operator says in every scenario, on a file that people read: each status of a claim or a
-//! backend, each Event, between what people did. A change of what it says shows as a difference.
+//! What the operator says in every scenario, on a file that people read: each status of a claim or
+//! a backend, each Event, between what people did. A change of what it says shows as a difference.
 //!
 //! `just messages` writes the file anew.
 

@@ -1,5 +1,5 @@
-//! What opens the bucket of a claim that holds it: credential → consumer Secret → anonymous binding →
-//! rotation (spec §3.3).
+//! What opens the bucket of a claim that holds it: credential → consumer Secret → anonymous
+//! binding → rotation (spec §3.3).
 
 use k8s_openapi::jiff::Timestamp;
 
