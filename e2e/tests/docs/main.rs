@@ -254,6 +254,40 @@ fn the_reference_has_every_world_and_every_scenario_on_a_real_server() {
     assert_eq!(named("On a real API server"), played);
 }
 
+/// Names in the last column of the glossary that are no word of these sources.
+fn lost_names(glossary: &str, sources: &str) -> Vec<String> {
+    let is_part = |c: char| c.is_alphanumeric() || c == '_';
+    let words: BTreeSet<&str> = sources.split(|c| !is_part(c)).collect();
+    let last_cells = glossary.lines().filter(|line| line.starts_with('|')).filter_map(|row| row.split('|').nth(3));
+    let names = last_cells.flat_map(|cell| cell.split('`').skip(1).step_by(2));
+    names.filter(|name| !words.contains(name)).map(str::to_owned).collect()
+}
+
+#[test]
+fn the_glossary_names_what_is_in_the_code() {
+    let mut sources = String::new();
+    let mut left = vec![root().join("operator/src"), root().join("crates/api/src")];
+    while let Some(place) = left.pop() {
+        if place.is_dir() {
+            left.extend(
+                fs::read_dir(&place).expect("it can be read").map(|entry| entry.expect("it can be read").path()),
+            );
+        } else {
+            sources.push_str(&read(&place));
+        }
+    }
+    let glossary = read(&root().join("docs/reference/glossary.md"));
+    assert!(glossary.lines().filter(|line| line.starts_with("| ")).count() > 80, "where are its tables?");
+    assert_eq!(lost_names(&glossary, &sources), [] as [&str; 0]);
+}
+
+#[test]
+fn a_name_that_is_no_more_is_told() {
+    let glossary =
+        "| word | what it means, as `neither` | in the code |\n|---|---|---|\n| a | b `c` | `Kept`, `Lost` |\n";
+    assert_eq!(lost_names(glossary, "struct Kept; fn lost() {} // Losts"), ["Lost"]);
+}
+
 #[test]
 fn what_is_not_so_is_told() {
     let recipes = recipes_of("a := \"1\"\ndemo *args:\n    cargo run\n");

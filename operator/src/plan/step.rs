@@ -1,4 +1,4 @@
-//! What a plan is made of: questions, effects and verdicts. Plain data: comparable and printable,
+//! What a pass is made of: questions, effects and a rest. Plain data: comparable and printable,
 //! never with a secret in it, complete enough that whoever carries it out has no choice left.
 
 use std::collections::BTreeMap;
