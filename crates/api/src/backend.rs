@@ -9,12 +9,13 @@ use serde::{Deserialize, Serialize};
 
 use super::schema;
 
-/// An S3-compatible store, with the admin credentials that buckets are made with.
+/// Where the store is, how it is called, and which claims may have which buckets on it.
 #[derive(CustomResource, KubeSchema, Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[kube(
     group = "broker.stowage.io",
     version = "v1alpha1",
     kind = "S3Backend",
+    doc = "An S3-compatible store, with the admin credentials that buckets are made with.",
     plural = "s3backends",
     singular = "s3backend",
     shortname = "s3b",

@@ -9,12 +9,13 @@ use serde::{Deserialize, Deserializer, Serialize};
 use super::quantity::Quantity;
 use super::schema;
 
-/// Asks for an S3 bucket on a backend, and for a Secret with scoped, rotating credentials to it.
+/// What a claim asks for: a bucket on a backend, credentials to it, and what becomes of them.
 #[derive(CustomResource, KubeSchema, Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[kube(
     group = "broker.stowage.io",
     version = "v1alpha1",
     kind = "BucketClaim",
+    doc = "Asks for an S3 bucket on a backend, and for a Secret with scoped, rotating credentials to it.",
     plural = "bucketclaims",
     singular = "bucketclaim",
     shortname = "bc",
@@ -224,8 +225,8 @@ pub enum Versioning {
     Suspended,
 }
 
-/// For people and tools. What the operator must remember to be safe stands in the internal Secrets
-/// (spec §2), never here.
+/// How far the operator has come with a claim: for people and tools. What it must remember to be
+/// safe stands in its own Secrets, never here.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct BucketClaimStatus {

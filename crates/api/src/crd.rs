@@ -23,8 +23,9 @@ pub fn s3_backend_crd() -> CustomResourceDefinition {
 
 /// What the derive can't say: a status default, so that an object nobody has looked at yet counts
 /// as in progress (spec §1); conditions as a list with a key, so that who applies one of their own
-/// leaves ours; and no `nullable`, because an explicit null is no value here. `statuses` are the
-/// words that the status of a condition may be; any if there are none.
+/// leaves ours; no `nullable`, because an explicit null is no value here; and descriptions without
+/// the line breaks of the comments that they are made from. `statuses` are the words that the
+/// status of a condition may be; any if there are none.
 fn finish(crd: CustomResourceDefinition, statuses: &[&str]) -> CustomResourceDefinition {
     let mut value = serde_json::to_value(crd).expect("a CRD is plain data");
     let versions =
@@ -32,6 +33,7 @@ fn finish(crd: CustomResourceDefinition, statuses: &[&str]) -> CustomResourceDef
     for version in versions {
         let schema = version.pointer_mut("/schema/openAPIV3Schema").expect("the derive makes a schema");
         remove_nullable(schema);
+        join_lines(schema);
         let status = &mut schema["properties"]["status"];
         status["default"] = json!({ "observedGeneration": -1 });
         let conditions = &mut status["properties"]["conditions"];
@@ -42,6 +44,21 @@ fn finish(crd: CustomResourceDefinition, statuses: &[&str]) -> CustomResourceDef
         }
     }
     serde_json::from_value(value).expect("still a CRD")
+}
+
+/// `kubectl explain` breaks lines by itself. A blank line begins a new paragraph, and stays.
+fn join_lines(schema: &mut Value) {
+    match schema {
+        Value::Object(fields) => {
+            if let Some(Value::String(description)) = fields.get_mut("description") {
+                let paragraphs = description.split("\n\n").map(|paragraph| paragraph.replace('\n', " "));
+                *description = paragraphs.collect::<Vec<_>>().join("\n\n");
+            }
+            fields.values_mut().for_each(join_lines);
+        }
+        Value::Array(items) => items.iter_mut().for_each(join_lines),
+        _ => {}
+    }
 }
 
 fn remove_nullable(schema: &mut Value) {
@@ -70,6 +87,40 @@ mod tests {
             assert!(text.contains(r#""default":{"observedGeneration":-1}"#));
         }
     }
+
+    /// Descriptions of a schema and of all that is in it, each with its path.
+    fn descriptions(path: &str, schema: &Value, found: &mut Vec<(String, String)>) {
+        let says = schema["description"].as_str().unwrap_or_default();
+        found.push((path.to_owned(), says.to_owned()));
+        for (name, child) in schema["properties"].as_object().into_iter().flatten() {
+            descriptions(&format!("{path}.{name}"), child, found);
+        }
+        if schema["items"]["properties"].is_object() {
+            descriptions(&format!("{path}[]"), &schema["items"], found);
+        }
+    }
+
+    #[test]
+    fn everything_is_described_in_sentences_without_line_breaks() {
+        let mut found = Vec::new();
+        for crd in crds() {
+            let crd = serde_json::to_value(&crd).unwrap();
+            let schema = &crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"];
+            descriptions(crd["spec"]["names"]["kind"].as_str().unwrap(), schema, &mut found);
+        }
+        assert!(found.len() > 50, "{found:#?}");
+        let is_wrong = |says: &str| says.is_empty() || says.contains('\n') || says.contains("Auto-generated");
+        found.retain(|(_, says)| is_wrong(says));
+        assert!(found.is_empty(), "{found:#?}");
+    }
+
+    #[test]
+    fn lines_of_a_description_are_joined_and_paragraphs_are_kept() {
+        let mut schema = json!({"items": [{"description": "one\ntwo\n\nthree"}]});
+        join_lines(&mut schema);
+        assert_eq!(schema["items"][0]["description"], "one two\n\nthree");
+    }
+
     /// Paths below which something has no maximum.
     fn unbounded(path: &str, schema: &Value, found: &mut Vec<String>) {
         let has = |word: &str| !schema[word].is_null();
