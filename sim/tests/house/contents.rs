@@ -34,6 +34,8 @@ impl Contents {
     /// Reads a file's text.
     pub(crate) fn read(text: &str) -> Self {
         let file = without_tests(text);
+        let is_inline = |item: &Item| matches!(item, Item::Mod(module) if module.content.is_some());
+        assert!(!file.items.iter().any(is_inline), "a module is a file here");
         let mut contents = Self { defines: file.items.iter().filter_map(name).collect(), ..Self::default() };
         contents.visit_file(&file);
         contents
@@ -159,7 +161,6 @@ fn name(item: &Item) -> Option<String> {
         Item::Enum(item) => Some(item.ident.to_string()),
         Item::Fn(item) => Some(item.sig.ident.to_string()),
         Item::Macro(item) => item.ident.as_ref().map(ToString::to_string),
-        Item::Mod(item) => item.content.as_ref().map(|_| item.ident.to_string()),
         Item::Static(item) => Some(item.ident.to_string()),
         Item::Struct(item) => Some(item.ident.to_string()),
         Item::Trait(item) => Some(item.ident.to_string()),
