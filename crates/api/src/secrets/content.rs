@@ -6,7 +6,7 @@ use std::fmt;
 use k8s_openapi::ByteString;
 use k8s_openapi::api::core::v1::Secret;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
-use kube::api::ObjectMeta;
+use kube::core::ObjectMeta;
 
 /// A Secret as it should be: what is compared with the one that is there, and written where they
 /// differ.
