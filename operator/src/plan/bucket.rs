@@ -192,12 +192,10 @@ fn take(
         return tag(view, record, &BTreeMap::new());
     }
     let untagged = tags.is_none_or(BTreeMap::is_empty);
-    if untagged && record.absence {
-        if view.is_empty(&Target::of(record))? {
-            view.require_live_claim()?;
-            require_current(view, record)?;
-            return tag(view, record, &BTreeMap::new());
-        }
+    if untagged && record.absence && view.is_empty(&Target::of(record))? {
+        view.require_live_claim()?;
+        require_current(view, record)?;
+        return tag(view, record, &BTreeMap::new());
     }
     adopt(view, record, stored, tags.unwrap_or(&BTreeMap::new()))
 }

@@ -92,10 +92,7 @@ impl View {
             Answer::Internal(name, secret) => self.found_internal(&name, secret),
             Answer::Consumer(_, Some(secret)) => self.consumers.found(secret, self.step),
             Answer::Consumer(name, None) => self.consumers.missed(&name, self.step),
-            Answer::CredentialsFor(at, mut secrets) => {
-                secrets.retain(|secret| secret.text("claim_uid") != Some(self.claim().uid.as_str()));
-                self.others_credentials = Some((at, secrets));
-            }
+            Answer::CredentialsFor(at, secrets) => self.credentials_listed(at, secrets),
             Answer::Bucket(at, seen) => self.looked_at(&at, seen),
             Answer::Contents(at, empty) => {
                 self.turn_to(&at);
@@ -105,39 +102,16 @@ impl View {
                 self.turn_to(&at);
                 self.bucket.versioning = Some(seen);
             }
-            Answer::FinalizerAdded(claim) => {
-                self.claim.claim = *claim;
-                self.claim.freshness = Freshness::Live;
-                self.claim.newborn = true;
-            }
+            Answer::FinalizerAdded(claim) => self.finalizer_added(*claim),
             Answer::FinalizerRemoved => self.deeds.finalizer_removed = true,
             Answer::StatusWritten(claim) => self.claim.claim = *claim,
             Answer::RecordPosted(record, posted) => self.record_posted(&record, posted),
             Answer::CredentialPosted(facts, posted) => {
-                // Whoever minted it: should it be gone before the pass is over, its id is not given
-                // to another.
-                self.deeds.aimed = None;
-                if posted == Posted::NameTaken {
-                    // If the look at it shows none, that may be of the past, and so is every list
-                    // from before this.
-                    self.internal.forget_lists();
-                }
-                self.posted(facts.access_key_id().secret_name(), posted);
+                self.credential_posted(facts.access_key_id().secret_name(), posted);
             }
-            Answer::ConsumerPosted(name, Posted::NameTaken) => {
-                if self.consumers.get(&name) == Knowledge::Absent {
-                    self.go_stale();
-                }
-                self.consumers.taken(&name, self.step);
-            }
-            Answer::ConsumerPosted(_, Posted::Stored(secret)) => self.wrote(secret),
+            Answer::ConsumerPosted(name, posted) => self.consumer_posted(&name, posted),
             Answer::BindingPosted(posted) => self.posted(AnonymousBinding::name(&self.claim().uid), posted),
-            Answer::Patched(change, secret) => {
-                if let Change::RaiseGeneration(_) = change {
-                    self.deeds.aimed = BucketRecord::read(&secret.0).ok().map(|record| record.generation);
-                }
-                self.wrote(secret);
-            }
+            Answer::Patched(change, secret) => self.patched(change, secret),
             Answer::Deleted(_, Some(kept)) => self.kept(kept),
             Answer::Deleted(secret, None) => self.deleted(&secret),
             Answer::BucketCreated(_, answer) => self.bucket_was_created(answer),
@@ -146,13 +120,7 @@ impl View {
                 self.bucket.tagged = true;
             }
             Answer::VersioningSet(_, versioning) => self.bucket.versioning = Some(VersioningSeen::Set(versioning)),
-            Answer::BucketPurged(at, most, purged) => {
-                self.deeds.purged += purged.deleted;
-                if let PurgeEnd::Failed(failure) = &purged.end {
-                    self.trouble = Some(Trouble::Failed(Step::Act(Act::Purge(at, most)), failure.clone()));
-                }
-                self.bucket.purge = Some(purged.end);
-            }
+            Answer::BucketPurged(at, most, purged) => self.bucket_was_purged(Act::Purge(at, most), purged),
             Answer::BucketDeleted(_, answer) => self.bucket_was_deleted(answer),
             Answer::Failed(step, failure) => self.failed(step, failure),
         }
@@ -172,8 +140,21 @@ impl View {
                 self.drift.due = false;
                 self.drift.checked = Checked::Failed;
             }
-            (Step::Look(_) | Step::Act(_) | Step::Rest(_), _) => self.trouble = Some(Trouble::Failed(step, failure)),
+            (Step::Look(_) | Step::Act(_) | Step::Rest(_), _) => {
+                self.trouble = Some(Trouble::Failed(Box::new(step), failure));
+            }
         }
+    }
+
+    fn credentials_listed(&mut self, at: Target, mut secrets: Vec<Stored>) {
+        secrets.retain(|secret| secret.text("claim_uid") != Some(self.claim().uid.as_str()));
+        self.others_credentials = Some((at, secrets));
+    }
+
+    fn finalizer_added(&mut self, claim: Claim) {
+        self.claim.claim = claim;
+        self.claim.freshness = Freshness::Live;
+        self.claim.newborn = true;
     }
 
     fn found_claim(&mut self, claim: Option<Box<Claim>>) {
@@ -273,6 +254,45 @@ impl View {
                 self.internal.learn().taken(&name, self.step);
             }
         }
+    }
+
+    fn credential_posted(&mut self, name: String, posted: Posted) {
+        // Whoever minted it: should it be gone before the pass is over, its id is not given to
+        // another.
+        self.deeds.aimed = None;
+        if posted == Posted::NameTaken {
+            // If the look at it shows none, that may be of the past, and so is every list from
+            // before this.
+            self.internal.forget_lists();
+        }
+        self.posted(name, posted);
+    }
+
+    fn consumer_posted(&mut self, name: &str, posted: Posted) {
+        match posted {
+            Posted::Stored(secret) => self.wrote(secret),
+            Posted::NameTaken => {
+                if self.consumers.get(name) == Knowledge::Absent {
+                    self.go_stale();
+                }
+                self.consumers.taken(name, self.step);
+            }
+        }
+    }
+
+    fn patched(&mut self, change: Change, secret: Stored) {
+        if let Change::RaiseGeneration(_) = change {
+            self.deeds.aimed = BucketRecord::read(&secret.0).ok().map(|record| record.generation);
+        }
+        self.wrote(secret);
+    }
+
+    fn bucket_was_purged(&mut self, purge: Act, purged: Purged) {
+        self.deeds.purged += purged.deleted;
+        if let PurgeEnd::Failed(failure) = &purged.end {
+            self.trouble = Some(Trouble::Failed(Box::new(Step::Act(purge)), failure.clone()));
+        }
+        self.bucket.purge = Some(purged.end);
     }
 
     fn bucket_was_created(&mut self, answer: CreateAnswer) {

@@ -144,7 +144,7 @@ pub(super) enum Trouble {
     /// What the pass goes by is old, or its answers contradict each other: another begins.
     Stale,
     /// This step failed last.
-    Failed(Step, Failure),
+    Failed(Box<Step>, Failure),
 }
 
 /// What a pass knows so far.
