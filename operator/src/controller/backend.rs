@@ -1,9 +1,8 @@
-//! Passes over backends: probe, judge, write the status where it says something else.
+//! Passes over backends.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::convert::Infallible;
 use std::sync::Arc;
-use std::time::Duration;
 
 use futures::future::{BoxFuture, Shared as SharedFuture};
 use futures::stream::{self, StreamExt};
@@ -17,14 +16,18 @@ use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::time::Instant;
 use tracing::Instrument;
 
-use crate::api::{self, BackendReason, InvalidSpec, ObjectId, Phase, S3Backend};
+use crate::api::{self, ObjectId, S3Backend, S3BackendStatus};
 use crate::kubernetes::{self, CONTROLLER};
 use crate::metrics::{ControllerMetrics, PassResult};
-use crate::plan::backend::{self as plan, Health, Verdict};
+use crate::plan::backend::{
+    BackendAnswer, BackendAnswered, BackendEnd, BackendMemory, BackendPass, BackendStep, Connected, Probed, Uptime,
+    is_bound_on,
+};
 use crate::plan::preconditions;
-use crate::upstream::{AccessError, Class, Upstream, UpstreamError};
+use crate::upstream::{AccessError, Class, Upstream};
 
 use super::backoff::Backoff;
+use super::converse::{CarryOut, converse};
 use super::feeds;
 use super::jitter::jittered;
 use super::objects::{Backend, Claim};
@@ -36,9 +39,6 @@ use super::slots::{Slot, Slots};
 /// How many backends are worked on at once, not counting those whose probe is under way.
 const CONCURRENCY: u16 = 16;
 
-/// Claims come in bursts; the count of buckets follows at this distance.
-const COUNT_INTERVAL: Duration = Duration::from_secs(2);
-
 struct Context {
     shared: Arc<Shared>,
     store: Store<Backend>,
@@ -47,20 +47,19 @@ struct Context {
     claims: Store<Claim>,
     backoff: Backoff,
     pace: Pace,
+    /// From here on time is counted.
+    began: Instant,
     memory: Mutex<BTreeMap<String, Memory>>,
     /// UIDs of backends that had a pass, and of which something may be kept therefore.
     kept: Mutex<BTreeSet<String>>,
 }
 
-/// What this process knows of a backend, by UID.
+/// What the last pass over a backend left, by UID.
 #[derive(Clone)]
 struct Memory {
-    health: Health,
-    upstream: Option<Arc<Upstream>>,
-    next_probe: Instant,
-    count: Option<i64>,
-    /// When to count again.
-    count_due: Option<Instant>,
+    backend: BackendMemory,
+    /// The client of the last look, if one could be made.
+    client: Option<Arc<Upstream>>,
 }
 
 /// Runs passes until `shutdown`.
@@ -80,6 +79,7 @@ pub(super) async fn run(
         claims,
         backoff: Backoff::default(),
         pace: Pace::default(),
+        began: Instant::now(),
         memory: Mutex::default(),
         kept: Mutex::default(),
     });
@@ -115,148 +115,156 @@ async fn reconcile(backend: Arc<Backend>, context: Arc<Context>) -> Result<Actio
         }
     };
     let span = tracing::info_span!("backend", name = raw.name_any(), generation = raw.metadata.generation);
-    let (action, result) = context.pass(&raw, slot).instrument(span).await;
+    let end = context.pass(&raw, slot).instrument(span.clone()).await;
+    let action = span.in_scope(|| context.schedule(&raw.uid().unwrap_or_default(), &end));
     context.ended(&raw);
-    measured.end(result);
+    measured.end(match end {
+        BackendEnd::Rest { .. } => PassResult::Success,
+        BackendEnd::Wait(_) => PassResult::RequeueAfter,
+        BackendEnd::Retry(_) => PassResult::Error,
+    });
     Ok(action)
 }
 
+/// Carries out the steps of one pass.
+struct Hands<'a, 'slot> {
+    context: &'a Context,
+    raw: &'a S3Backend,
+    slot: Slot<'slot>,
+    /// The client that this pass made.
+    client: Option<Arc<Upstream>>,
+    /// The client of the last look that was completed.
+    looked: Option<Arc<Upstream>>,
+}
+
+impl CarryOut<BackendPass> for Hands<'_, '_> {
+    async fn carry_out(&mut self, _: &BackendPass, step: &BackendStep) -> BackendAnswered {
+        let answer = self.try_carry_out(step).await;
+        let answer = answer.unwrap_or_else(|why| BackendAnswer::Failed(step.clone(), why));
+        BackendAnswered { answer, at: self.context.uptime() }
+    }
+}
+
+impl Hands<'_, '_> {
+    async fn try_carry_out(&mut self, step: &BackendStep) -> Result<BackendAnswer, String> {
+        let (context, name) = (self.context, self.raw.name_any());
+        Ok(match step {
+            BackendStep::Connect(backend) => BackendAnswer::Connected(self.connect(backend).await?),
+            BackendStep::Probe => BackendAnswer::Probed(self.probe().await?),
+            BackendStep::WakeClaims => {
+                context.shared.wakes.claims_on(&name);
+                BackendAnswer::ClaimsWoken
+            }
+            BackendStep::Schedule(about) => {
+                self.looked = self.client.take();
+                BackendAnswer::Scheduled(*about, jittered(*about))
+            }
+            BackendStep::Count => BackendAnswer::Counted(context.count_bound(&name)),
+            BackendStep::WriteStatus(status) => self.write_status(status).await?,
+        })
+    }
+
+    async fn connect(&mut self, backend: &api::Backend) -> Result<Connected, String> {
+        let shared = &self.context.shared;
+        // One that is not trusted is nobody's business here.
+        let mut secrets = secrets_of(backend);
+        secrets.retain(|(namespace, _)| shared.observer.setting.trusts(namespace));
+        shared.secret_watches.set(&backend.name, &secrets);
+        match shared.upstreams.refresh(backend).await {
+            Ok(client) => {
+                let same = self.looked.as_ref().is_some_and(|looked| Arc::ptr_eq(looked, &client));
+                self.client = Some(client);
+                Ok(if same { Connected::Same } else { Connected::Anew })
+            }
+            Err(error @ AccessError::Unreadable(..)) => Err(error.to_string()),
+            Err(
+                error @ (AccessError::Untrusted(..)
+                | AccessError::NoSecret(..)
+                | AccessError::Forbidden(..)
+                | AccessError::NoField(..)
+                | AccessError::Trust(_)),
+            ) => Ok(Connected::Unusable(error.to_string())),
+        }
+    }
+
+    async fn probe(&mut self) -> Result<Probed, String> {
+        let client = self.client.as_ref().ok_or("there is no client")?;
+        let Err(error) = self.slot.aside(client.probe()).await else { return Ok(Probed::Succeeded) };
+        let why = error.to_string();
+        Ok(match error.class {
+            Class::NoAnswer => Probed::NoAnswer(why),
+            Class::Denied { .. } => Probed::Denied(why),
+            Class::Failing { .. } | Class::Throttled | Class::Unsupported | Class::Failed { .. } => Probed::Failed(why),
+        })
+    }
+
+    async fn write_status(&self, status: &S3BackendStatus) -> Result<BackendAnswer, String> {
+        let (context, uid) = (self.context, self.raw.uid().unwrap_or_default());
+        if let Some(wait) = context.pace.wait(&uid, Instant::now()) {
+            tracing::warn!(
+                seconds = wait.as_secs(),
+                "the status is written too often: does another operator write it?"
+            );
+            return Ok(BackendAnswer::TooOften(status.clone(), wait));
+        }
+        context.pace.wrote(&uid, Instant::now());
+        let value = serde_json::to_value(status).map_err(|error| error.to_string())?;
+        let mut operations = preconditions(&ObjectId::of(self.raw));
+        operations.push(json!({ "op": "add", "path": "/status", "value": value }));
+        let patch = serde_json::from_value(Value::Array(operations)).map_err(|error| error.to_string())?;
+        let api: Api<S3Backend> = Api::all(context.shared.client.clone());
+        let params = PatchParams { field_manager: Some(CONTROLLER.to_owned()), ..PatchParams::default() };
+        let written = api.patch_status(&self.raw.name_any(), &params, &Patch::Json::<()>(patch)).await;
+        context.shared.written_backends.wrote(written.map_err(|error| kubernetes::describe(&error))?);
+        Ok(BackendAnswer::Written(status.clone()))
+    }
+}
+
 impl Context {
-    async fn pass(&self, raw: &S3Backend, mut slot: Slot<'_>) -> (Action, PassResult) {
-        let uid = raw.uid().unwrap_or_default();
-        let memory = match self.examine(raw, &uid, &mut slot).await {
-            Ok(memory) => memory,
-            Err(why) => {
-                tracing::warn!(why, "can't probe the backend, trying again");
-                return (Action::requeue(self.backoff.failed(&uid)), PassResult::Error);
-            }
-        };
-        let (count, recount) = self.count(&raw.name_any(), &uid);
-        let current = raw.status.clone().unwrap_or_default();
-        // Until the next count, what another operator has counted is as good: or the two write over
-        // each other's.
-        let count = recount.and(current.bucket_count).unwrap_or(count);
-        let generation = raw.metadata.generation.unwrap_or_default();
-        let wanted = plan::status(&current, generation, &memory.health.verdict, count, self.shared.clock.now());
-        if wanted != current {
-            if let Some(wait) = self.pace.wait(&uid, Instant::now()) {
-                tracing::warn!(
-                    seconds = wait.as_secs(),
-                    "the status is written too often: does another operator write it?"
-                );
-                return (Action::requeue(wait), PassResult::RequeueAfter);
-            }
-            self.pace.wrote(&uid, Instant::now());
-            if let Err(why) = self.write_status(raw, &wanted).await {
-                tracing::warn!(why, "can't write the status, trying again");
-                return (Action::requeue(self.backoff.failed(&uid)), PassResult::Error);
-            }
+    async fn pass(&self, raw: &S3Backend, slot: Slot<'_>) -> BackendEnd {
+        let (name, uid) = (raw.name_any(), raw.uid().unwrap_or_default());
+        let before = self.memory.lock().get(&uid).cloned();
+        let (memory, looked) = before.map(|memory| (memory.backend, memory.client)).unzip();
+        let changed = self.shared.secret_watches.take_change(&name);
+        let mut pass = BackendPass::new(raw, memory, changed, self.shared.config.resync_interval, self.uptime());
+        let mut hands = Hands { context: self, raw, slot, client: None, looked: looked.flatten() };
+        let end = converse(&mut pass, &self.shared.clock, &mut hands).await;
+        if pass.leaves_change() {
+            self.shared.secret_watches.keep_change(&name);
         }
-        if recount.is_none() {
-            // A pass that doesn't count may have nothing to write, which is no sign that it would
-            // go well.
-            self.backoff.reset(&uid);
+        if let Some(backend) = pass.remembered() {
+            self.memory.lock().insert(uid, Memory { backend, client: hands.looked });
         }
-        let probe = memory.next_probe.saturating_duration_since(Instant::now());
-        (Action::requeue(recount.map_or(probe, |recount| recount.min(probe))), PassResult::Success)
+        end
     }
 
-    /// What is known of the backend, after a probe if one is due. Errors are those of the API
-    /// server: they say nothing about the backend.
-    async fn examine(&self, raw: &S3Backend, uid: &str, slot: &mut Slot<'_>) -> Result<Memory, String> {
-        let before = self.memory.lock().get(uid).cloned();
-        let generation = raw.metadata.generation.unwrap_or_default();
-        // Nothing has changed in what is looked at for the first time.
-        let changed = self.shared.secret_watches.take_change(&raw.name_any()) && before.is_some();
-        // After a start the probe of a backend that is Ready is a periodic one: it shows no more
-        // than any other.
-        let shown = || raw.status.as_ref().and_then(|status| Health::from_status(status, generation));
-        let health = before.as_ref().map(|memory| memory.health.clone()).or_else(shown);
-        let edited = health.as_ref().is_none_or(|health| health.generation != generation);
-        let periodic = before.as_ref().is_none_or(|memory| memory.next_probe <= Instant::now());
-        if let Some(memory) = before.as_ref().filter(|_| !changed && !edited && !periodic) {
-            return Ok(memory.clone());
-        }
-        let (verdict, upstream) = match api::Backend::parse(raw) {
-            Ok(backend) => {
-                // One that is not trusted is nobody's business here.
-                let mut secrets = secrets_of(&backend);
-                secrets.retain(|(namespace, _)| self.shared.observer.setting.trusts(namespace));
-                self.shared.secret_watches.set(&backend.name, &secrets);
-                let upstream = self.shared.upstreams.refresh(&backend).await;
-                if let (Ok(now), Some(memory)) = (&upstream, &before)
-                    && !edited
-                    && !periodic
-                    && memory.upstream.as_ref().is_some_and(|then| Arc::ptr_eq(then, now))
-                {
-                    return Ok(memory.clone());
+    fn schedule(&self, uid: &str, end: &BackendEnd) -> Action {
+        match end {
+            BackendEnd::Rest { after, resets_backoff } => {
+                if *resets_backoff {
+                    self.backoff.reset(uid);
                 }
-                let probed = probe(upstream, slot).await;
-                if changed && probed.is_err() {
-                    // What changed has not been looked at.
-                    self.shared.secret_watches.keep_change(&backend.name);
-                }
-                probed?
+                Action::requeue(*after)
             }
-            Err(error) => (unreadable(&error), None),
-        };
-        if changed {
-            // Other credentials: what the store refused before, it may do now.
-            self.shared.wakes.claims_on(&raw.name_any());
-        }
-        let tolerant = periodic && !edited && !changed;
-        let health = Health::after(health.as_ref(), generation, tolerant, verdict);
-        let wait = jittered(health.next_probe(self.shared.config.resync_interval));
-        let (count, count_due) = before.map(|memory| (memory.count, memory.count_due)).unwrap_or_default();
-        let memory = Memory { health, upstream, next_probe: Instant::now() + wait, count, count_due };
-        self.memory.lock().insert(uid.to_owned(), memory.clone());
-        Ok(memory)
-    }
-
-    /// Claims in phase `Bound` on this backend, as last counted; and how long until they are
-    /// counted again, unless they just were. A burst of claims makes one count.
-    fn count(&self, name: &str, uid: &str) -> (i64, Option<Duration>) {
-        let mut memory = self.memory.lock();
-        let Some(memory) = memory.get_mut(uid) else { return (self.count_bound(name), None) };
-        match (memory.count, memory.count_due) {
-            (Some(count), None) => {
-                memory.count_due = Some(Instant::now() + COUNT_INTERVAL);
-                (count, Some(COUNT_INTERVAL))
-            }
-            (Some(count), Some(due)) if due > Instant::now() => {
-                (count, Some(due.saturating_duration_since(Instant::now())))
-            }
-            _ => {
-                let count = self.count_bound(name);
-                memory.count = Some(count);
-                memory.count_due = None;
-                (count, None)
+            BackendEnd::Wait(wait) => Action::requeue(*wait),
+            BackendEnd::Retry(why) => {
+                tracing::warn!(why, "trying again");
+                Action::requeue(self.backoff.failed(uid))
             }
         }
     }
 
-    fn count_bound(&self, name: &str) -> i64 {
+    fn uptime(&self) -> Uptime {
+        Uptime(self.began.elapsed())
+    }
+
+    fn count_bound(&self, backend: &str) -> i64 {
         let bound = |claim: &Arc<Claim>| {
             let status = claim.0.as_ref().ok().and_then(|claim| claim.status.as_ref());
-            status.is_some_and(|status| {
-                status.phase == Some(Phase::Bound)
-                    && status.backend.as_ref().is_some_and(|backend| backend.name == name)
-            })
+            status.is_some_and(|status| is_bound_on(status, backend))
         };
         let count = self.claims.state().iter().filter(|claim| bound(claim)).count();
         i64::try_from(count).unwrap_or(i64::MAX)
-    }
-
-    async fn write_status(&self, raw: &S3Backend, status: &api::S3BackendStatus) -> Result<(), String> {
-        let status = serde_json::to_value(status).map_err(|error| error.to_string())?;
-        let mut operations = preconditions(&ObjectId::of(raw));
-        operations.push(json!({ "op": "add", "path": "/status", "value": status }));
-        let patch = serde_json::from_value(Value::Array(operations)).map_err(|error| error.to_string())?;
-        let api: Api<S3Backend> = Api::all(self.shared.client.clone());
-        let params = PatchParams { field_manager: Some(CONTROLLER.to_owned()), ..PatchParams::default() };
-        let answer = api.patch_status(&raw.name_any(), &params, &Patch::Json::<()>(patch)).await;
-        self.shared.written_backends.wrote(answer.map_err(|error| kubernetes::describe(&error))?);
-        Ok(())
     }
 
     /// After a pass: what is gone is forgotten. If it is this very backend, the pass may have made
@@ -283,48 +291,6 @@ impl Context {
             self.backoff.reset(uid);
         }
     }
-}
-
-/// ListBuckets with the admin credentials (spec §1).
-async fn probe(
-    upstream: Result<Arc<Upstream>, AccessError>,
-    slot: &mut Slot<'_>,
-) -> Result<(Verdict, Option<Arc<Upstream>>), String> {
-    let upstream = match upstream {
-        Ok(upstream) => upstream,
-        Err(error @ AccessError::Unreadable(..)) => return Err(error.to_string()),
-        Err(error) => {
-            let verdict = Verdict { reason: BackendReason::CredentialsInvalid, message: error.to_string() };
-            return Ok((verdict, None));
-        }
-    };
-    let verdict = judge(slot.aside(upstream.probe()).await);
-    Ok((verdict, Some(upstream)))
-}
-
-fn judge(probe: Result<(), UpstreamError>) -> Verdict {
-    match probe {
-        Ok(()) => Verdict {
-            reason: BackendReason::EndpointReachable,
-            message: "ListBuckets with the admin credentials succeeds".to_owned(),
-        },
-        Err(error) => {
-            let reason = match error.class {
-                Class::NoAnswer => BackendReason::EndpointUnreachable,
-                Class::Denied { .. } => BackendReason::CredentialsInvalid,
-                Class::Failing { .. } | Class::Throttled | Class::Unsupported | Class::Failed { .. } => {
-                    BackendReason::BackendError
-                }
-            };
-            Verdict { reason, message: error.to_string() }
-        }
-    }
-}
-
-fn unreadable(error: &InvalidSpec) -> Verdict {
-    let template = error.field == "spec.bucketNameTemplate";
-    let reason = if template { BackendReason::TemplateInvalid } else { BackendReason::BackendError };
-    Verdict { reason, message: error.to_string() }
 }
 
 fn secrets_of(backend: &api::Backend) -> BTreeSet<SecretName> {
