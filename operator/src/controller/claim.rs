@@ -194,7 +194,7 @@ impl Context {
             // told here.
             Answer::Deleted(secret, None) => self.shared.wakes.record_changed(&secret.name),
             Answer::Failed(Step::Act(Act::Patch(_)), Failure::Kubernetes(_)) => {
-                self.shared.memory.unanswered(view.claim().at.clone());
+                self.shared.memory.patch_unanswered(view.claim().at.clone());
             }
             Answer::Failed(
                 Step::Act(Act::CreateBucket(_) | Act::TagBucket(..) | Act::SetVersioning(..) | Act::DeleteBucket(_)),

@@ -130,7 +130,7 @@ fn secrets_changed(shared: &Shared, cache: &SecretCache, event: Event<Secret>) {
     for secret in cache.apply(event) {
         if let Some(claim) = Stored(secret.clone()).claim()
             && is_of_its_place(shared, &secret, &claim)
-            && !shared.memory.is_unanswered(&claim)
+            && !shared.memory.is_patch_unanswered(&claim)
         {
             shared.wakes.claim(&claim);
         }

@@ -22,8 +22,8 @@ pub(super) struct Memory {
     under_way: Mutex<BTreeSet<String>>,
     /// Writes about each that is not on its way out.
     pub(super) pace: Pace,
-    /// Claims whose last pass changed a Secret and got no answer.
-    unanswered: Mutex<BTreeSet<ClaimRef>>,
+    /// Claims whose last pass patched a Secret and got no answer.
+    patch_unanswered: Mutex<BTreeSet<ClaimRef>>,
 }
 
 impl Memory {
@@ -33,7 +33,7 @@ impl Memory {
         self.looks.forget(uid);
         self.pace.forget(uid);
         self.counted.lock().remove(uid);
-        self.unanswered.lock().remove(claim);
+        self.patch_unanswered.lock().remove(claim);
     }
 
     /// Notes the backend that a claim's status shows. Returns the one that it showed before, if it
@@ -48,21 +48,21 @@ impl Memory {
         self.under_way.lock().contains(uid)
     }
 
-    /// Whether the claim's last pass changed a Secret and got no answer: what its Secrets show now
-    /// is most likely that write, and the claim is tried again after its backoff anyway. Woken at
+    /// Whether the claim's last pass patched a Secret and got no answer: what its Secrets show now
+    /// is most likely that patch, and the claim is tried again after its backoff anyway. Woken at
     /// once, it would go round with a server that does everything and answers nothing.
-    pub(super) fn is_unanswered(&self, claim: &ClaimRef) -> bool {
-        self.unanswered.lock().contains(claim)
+    pub(super) fn is_patch_unanswered(&self, claim: &ClaimRef) -> bool {
+        self.patch_unanswered.lock().contains(claim)
     }
 
-    /// Notes that a pass over the claim changed a Secret and got no answer.
-    pub(super) fn unanswered(&self, claim: ClaimRef) {
-        self.unanswered.lock().insert(claim);
+    /// Notes that a pass over the claim patched a Secret and got no answer.
+    pub(super) fn patch_unanswered(&self, claim: ClaimRef) {
+        self.patch_unanswered.lock().insert(claim);
     }
 
     /// Notes that a pass over the claim begins.
     pub(super) fn begin(&self, uid: &str, claim: &ClaimRef) -> UnderWay<'_> {
-        self.unanswered.lock().remove(claim);
+        self.patch_unanswered.lock().remove(claim);
         self.under_way.lock().insert(uid.to_owned());
         UnderWay { memory: self, uid: uid.to_owned() }
     }

@@ -53,38 +53,39 @@ fn made(view: &View, record: &BucketRecord) -> Option<Timestamp> {
     view.credential(record.generation)?.0.metadata.creation_timestamp.as_ref().map(|time| time.0)
 }
 
-/// For how long no other credential follows the one that is aimed at, if it was made just now.
-/// Nothing waits for a clock that is behind the API server's.
+/// For how long no other credential follows the one that is aimed at, if it was made just now. Here
+/// nothing waits for a clock that is behind the API server's; `raise_when_due` does.
 pub(super) fn too_soon(view: &View, record: &BucketRecord, now: Timestamp) -> Option<Duration> {
     let made = made(view, record)?;
-    let left = later(made, GRACE).duration_since(now);
+    let left = plus(made, GRACE).duration_since(now);
     Duration::try_from(left).ok().filter(|left| made <= now && !left.is_zero())
 }
 
 /// `at` and `time` after it; the end of time where that is beyond it: stamps are read from outside,
 /// and may be any.
-pub(super) fn later(at: Timestamp, time: SignedDuration) -> Timestamp {
+pub(super) fn plus(at: Timestamp, time: SignedDuration) -> Timestamp {
     at.checked_add(time).unwrap_or(Timestamp::MAX)
 }
 
 /// Starts a rotation that is due: none while a live list shows a lower generation, none within a
-/// minute of the last. `Ok` = when one will be due.
+/// minute of the last. `has_lower` is what this walk just saw, be it from the cache; after the list
+/// everything is walked anew, and sees what the list shows. `Ok` = when one will be due.
 pub(super) fn raise_when_due(
     view: &View,
     desired: &Desired,
     record: &BucketRecord,
     stored: &Stored,
     now: Timestamp,
-    retiring: bool,
+    has_lower: bool,
 ) -> Result<Option<Timestamp>, Halt> {
     let Some(made) = made(view, record) else { return Ok(None) };
     let interval = desired.rotation.interval_days.map(|days| SignedDuration::from_hours(24 * i64::from(days)));
-    let earliest = later(made, GRACE);
-    let timed = interval.map(|interval| later(made, interval).max(earliest));
+    let earliest = plus(made, GRACE);
+    let timed = interval.map(|interval| plus(made, interval).max(earliest));
     let due = if is_requested(view, record) { Some(earliest) } else { timed };
     let Some(due) = due else { return Ok(None) };
-    if retiring || due > now {
-        return Ok((!retiring).then_some(due));
+    if has_lower || due > now {
+        return Ok((!has_lower).then_some(due));
     }
     view.require_live_claim()?;
     // Two keys at most: what the cache does not show may live all the same.

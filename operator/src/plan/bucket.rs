@@ -132,7 +132,7 @@ fn create(view: &View, record: &BucketRecord, stored: &Stored) -> Result<(), Hal
 
 /// Whether the record was found, and not made or aimed by this pass.
 fn is_found(view: &View, record: &BucketRecord) -> bool {
-    view.aimed() != Some(record.generation)
+    view.aimed_by_this_pass() != Some(record.generation)
 }
 
 /// Before what is done because the record tells of absence: one that this pass found may be older

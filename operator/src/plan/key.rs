@@ -29,8 +29,8 @@ pub(super) fn ensure_credential(
     view.require_live_claim()?;
     let name = facts.access_key_id().secret_name();
     view.require_not_taken(&name)?;
-    if view.aimed() == Some(record.generation) {
-        view.require_list_after_standstill()?;
+    if view.aimed_by_this_pass() == Some(record.generation) {
+        view.require_list_if_in_doubt()?;
         return Err(Act::Mint(facts.clone()).into());
     }
     view.require_absent(&name)?;

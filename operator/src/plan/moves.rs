@@ -98,7 +98,7 @@ fn mint(view: &View, desired: &Desired, from: &BucketRecord, to: &BucketRecord, 
         return Err(raise(view, from, to, stored));
     }
     view.require_not_taken(&name)?;
-    if view.aimed() == Some(to.generation) {
+    if view.aimed_by_this_pass() == Some(to.generation) {
         return Err(Act::Mint(facts).into());
     }
     view.require_absent(&name)?;

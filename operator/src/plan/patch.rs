@@ -55,7 +55,7 @@ pub enum Trigger {
     Interval,
     /// The rotate annotation.
     Request,
-    /// It was deleted by hand, or never came to be.
+    /// It was deleted by hand, or never came to be, or a later key turned up.
     Repair,
     /// The claim moves to another bucket.
     Move,

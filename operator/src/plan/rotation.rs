@@ -9,7 +9,7 @@ use k8s_openapi::jiff::{SignedDuration, Timestamp};
 
 use crate::api::{AccessKeyId, BucketName, BucketRecord, CredentialFacts, Desired, wire};
 
-use super::aim::{self, GRACE, later};
+use super::aim::{self, GRACE, plus};
 use super::cause::SecretCause;
 use super::halt::{Halt, Outcome};
 use super::key::QUOTA_KEYS;
@@ -34,17 +34,17 @@ pub(super) fn walk(
 ) -> Result<Outcome, Halt> {
     overtake(view, record, stored)?;
     let lower = retire_lower(view, desired, record, now)?;
-    let retiring = lower.wake.is_some() || lower.impaired.is_some();
-    let start = aim::raise_when_due(view, desired, record, stored, now, retiring)?;
+    let has_lower = lower.wake.is_some() || lower.impaired.is_some();
+    let start = aim::raise_when_due(view, desired, record, stored, now, has_lower)?;
     Ok(Outcome { wake: lower.wake.into_iter().chain(start).min(), ..lower })
 }
 
-/// A mint that got no answer can land after its record was let go, or was aimed elsewhere: a later
-/// generation than that of the record which the claim is bound by is passed, so that it is seen out
-/// like any other. Were it another record's, the claim would be bound by that one.
+/// A key above the record's generation is a mint that landed late, after its record was let go or
+/// aimed elsewhere. The record is aimed above it, and the key is retired. (One that another record
+/// aims at, and that opens its bucket, has the claim bound by that record.)
 fn overtake(view: &View, record: &BucketRecord, stored: &Stored) -> Result<(), Halt> {
-    let later = |stray: u64| stray > record.generation;
-    if !view.credentials().any(|secret| view.labelled_generation(secret).is_some_and(later)) {
+    let is_above_target = |stray: u64| stray > record.generation;
+    if !view.credentials().any(|secret| view.labelled_generation(secret).is_some_and(is_above_target)) {
         Ok(())
     } else {
         view.require_list()?;
@@ -82,20 +82,20 @@ fn retire(
     let opened = BucketRecord { generation, ..opens(view, secret, record) };
     let mut content = CredentialFacts::of(desired, &opened).content(&view.setting().operator_namespace, None);
     let due = match expires_at(secret)? {
-        Some(at) if now >= later(at, GRACE) => return Err(Halt::delete(secret)),
-        Some(at) => later(at, GRACE),
-        // Whoever wrote the consumer Secret has not observed it: the next pass does, and counts
-        // from then.
+        Some(at) if now >= plus(at, GRACE) => return Err(Halt::delete(secret)),
+        Some(at) => plus(at, GRACE),
+        // The pass that wrote it doesn't stamp: a later one has to see it, and the overlap counts
+        // from there.
         None if view.is_consumer_written() || !published_everywhere(view, record) => {
-            later(now, SignedDuration::from_secs(1))
+            plus(now, SignedDuration::from_secs(1))
         }
         None => {
             // The clock is read in whole seconds, and the switch may be later by part of one: late
             // is allowed, early is not.
             let overlap = SignedDuration::from_secs(i64::from(desired.rotation.overlap_seconds) + 1);
-            let at = later(now, overlap);
+            let at = plus(now, overlap);
             content.annotations.insert(wire::EXPIRES_AT.to_owned(), at.to_string());
-            later(at, GRACE)
+            plus(at, GRACE)
         }
     };
     repair(view, SecretPatch::between(&secret.0, &content, &QUOTA_KEYS, Change::Retire))?;

@@ -21,28 +21,28 @@ use super::step::{Act, Announcement, Rest, Step, Then};
 use super::stop::{Concern, Stop};
 use super::view::{Knowledge, LetGo, View};
 
-/// Ends a pass: writes the status if it should be another one, then rests. `trouble` is what keeps
-/// the claim from being Ready; `wake`, when time alone will make something due. What is doubted is
-/// settled first: a pass that stops early, as over a paused claim, asks for nothing, and would tell
-/// that it is gone.
-pub(super) fn conclude(view: &View, trouble: Option<&Stop>, wake: Option<Timestamp>, now: Timestamp) -> Step {
+/// Ends a pass: writes the status if it should be another one, then rests. `stop` is what keeps the
+/// claim from being Ready; `wake`, when time alone will make something due. `recheck` is asked
+/// first: a pass that stops early, as over a paused claim, asks for nothing, and would tell that
+/// what is in doubt is gone.
+pub(super) fn conclude(view: &View, stop: Option<&Stop>, wake: Option<Timestamp>, now: Timestamp) -> Step {
     if view.is_finalizer_removed() || (view.claim().deleting && !view.claim().has_finalizer()) {
         return Step::Rest(farewell(view));
     }
     if let Some(look) = view.first_recheck() {
         return Step::Look(look.clone());
     }
-    let status = derive(view, trouble, now);
+    let status = derive(view, stop, now);
     if status != view.claim().status {
         return Step::Act(Act::WriteStatus(view.claim().id.clone(), Box::new(status)));
     }
     Step::Rest(Rest {
-        then: match (trouble.map_or(Then::AwaitChange, |stop| stop.then.clone()), wake) {
+        then: match (stop.map_or(Then::AwaitChange, |stop| stop.then.clone()), wake) {
             (Then::AwaitChange, Some(wake)) => Then::After(until(now, wake)),
             (then, _) => then,
         },
         events: transitions(view, &status),
-        waits_for: trouble.and_then(|stop| stop.waits_for.clone()),
+        waits_for: stop.and_then(|stop| stop.waits_for.clone()),
     })
 }
 
@@ -130,14 +130,14 @@ pub(crate) fn tells_of_revocation(rest: &Rest) -> bool {
     rest.events.iter().any(|event| event.reason == REVOKED)
 }
 
-fn derive(view: &View, trouble: Option<&Stop>, now: Timestamp) -> BucketClaimStatus {
+fn derive(view: &View, stop: Option<&Stop>, now: Timestamp) -> BucketClaimStatus {
     let record = view.record().map(|(record, _)| record);
-    let mut facts = Facts::of(view, record, trouble);
+    let mut facts = Facts::of(view, record, stop);
     let now = Time(now);
-    let conditions = merge_conditions(&view.claim().status.conditions, facts.conditions(view, trouble, &now), &now);
+    let conditions = merge_conditions(&view.claim().status.conditions, facts.conditions(view, stop, &now), &now);
     let mut status = BucketClaimStatus {
         observed_generation: Some(view.claim().generation),
-        phase: Some(facts.phase(view, trouble, record.is_some())),
+        phase: Some(facts.phase(view, stop, record.is_some())),
         bound_secret_name: facts.secret_name.take(),
         // A pass that never came to know the record says nothing new about the bucket.
         ..previous_pins(view)
@@ -220,8 +220,8 @@ impl Fact {
 }
 
 impl Facts {
-    fn of(view: &View, record: Option<&BucketRecord>, trouble: Option<&Stop>) -> Self {
-        let concerns = |concern| trouble.filter(|stop| stop.concern == concern);
+    fn of(view: &View, record: Option<&BucketRecord>, stop: Option<&Stop>) -> Self {
+        let concerns = |concern| stop.filter(|stop| stop.concern == concern);
         let stopped = |stop: &Stop| Fact::no(stop.reason(), stop.message());
         let secret = record.and_then(|record| published(view, record));
         Self {
@@ -241,7 +241,7 @@ impl Facts {
         }
     }
 
-    fn conditions(&self, view: &View, trouble: Option<&Stop>, now: &Time) -> Vec<Condition> {
+    fn conditions(&self, view: &View, stop: Option<&Stop>, now: &Time) -> Vec<Condition> {
         let condition = |type_: ConditionType, fact: &Fact| Condition {
             type_: type_.as_str().to_owned(),
             status: if fact.holds { "True" } else { "False" }.to_owned(),
@@ -250,14 +250,14 @@ impl Facts {
             message: fact.message.clone(),
             last_transition_time: now.clone(),
         };
-        let ready = match trouble {
+        let ready = match stop {
             Some(stop) => Fact::no(stop.reason(), stop.message()),
             None => Fact::yes(Reason::Bound, "bucket and credentials are there".to_owned()),
         };
         let mut conditions = vec![condition(ConditionType::Ready, &ready)];
         conditions.extend(self.bucket.iter().map(|fact| condition(ConditionType::BucketCreated, fact)));
         conditions.extend(self.credentials.iter().map(|fact| condition(ConditionType::CredentialsProvisioned, fact)));
-        if let Some(stop) = trouble.filter(|stop| stop.reason() != Reason::Paused) {
+        if let Some(stop) = stop.filter(|stop| stop.reason() != Reason::Paused) {
             let type_ = if stop.reason().stalls() { ConditionType::Stalled } else { ConditionType::Reconciling };
             conditions.push(condition(type_, &Fact::yes(stop.reason(), stop.message())));
         }
@@ -265,13 +265,13 @@ impl Facts {
     }
 
     /// The first that fits (spec §1).
-    fn phase(&self, view: &View, trouble: Option<&Stop>, record_held: bool) -> Phase {
+    fn phase(&self, view: &View, stop: Option<&Stop>, record_held: bool) -> Phase {
         let holds = |fact: &Option<Fact>| fact.as_ref().is_some_and(|fact| fact.holds);
         if view.claim().deleting {
             Phase::Deleting
         } else if holds(&self.bucket) && holds(&self.credentials) {
             Phase::Bound
-        } else if trouble.is_some_and(|stop| stop.reason().stalls()) {
+        } else if stop.is_some_and(|stop| stop.reason().stalls()) {
             Phase::Failed
         } else if record_held {
             Phase::Creating

@@ -168,10 +168,11 @@ pub struct Rest {
 pub enum Then {
     /// When something that it depends on changes, and on the slow resync.
     AwaitChange,
-    /// At this distance, if nothing changes before.
+    /// At this distance, if nothing changes before: something becomes due then. The status says how
+    /// the claim is, and the backoff is reset.
     After(Duration),
-    /// At this distance, if nothing changes before; what failed until now still counts towards the
-    /// backoff.
+    /// At this distance, if nothing changes before: the pass holds off. The status stays as it is,
+    /// and what failed until now still counts towards the backoff.
     Wait(Duration),
     /// After a backoff that grows: something failed that may succeed when tried again. Says what.
     Retry(String),

@@ -85,7 +85,7 @@ impl Talks {
     }
 
     fn converse(&self, view: View, begun: u32) -> u32 {
-        self.views.number(format!("{begun} {}", view.key()), |_| {
+        self.views.number(format!("{begun} {}", view.fingerprint()), |_| {
             let uid = self.objects.claim_facts(begun).uid;
             Pass { view, uid, begun }
         })

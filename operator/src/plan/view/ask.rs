@@ -45,10 +45,9 @@ impl View {
         if is_last { Ok(()) } else { Err(Look::Own.into()) }
     }
 
-    /// Before a key is made, or tenants are given one, or the public a bucket: where the pass
-    /// waited for long, another operator may have moved the claim meanwhile, or aimed at another
-    /// key.
-    pub(in super::super) fn require_list_after_standstill(&self) -> Result<(), Halt> {
+    /// Before a key is made, or tenants are given one, or the public a bucket: where an answer was
+    /// slow or late, another operator may have moved the claim meanwhile, or aimed at another key.
+    pub(in super::super) fn require_list_if_in_doubt(&self) -> Result<(), Halt> {
         if self.internal.is_in_doubt() { Err(Look::Own.into()) } else { Ok(()) }
     }
 
@@ -71,7 +70,7 @@ impl View {
             return Err(Look::Internal(name).into());
         }
         let is_to_end = self.own(&name).is_some_and(|secret| secret.annotation(wire::EXPIRES_AT).is_some());
-        if is_to_end { self.require_list() } else { self.require_list_after_standstill() }
+        if is_to_end { self.require_list() } else { self.require_list_if_in_doubt() }
     }
 
     /// The backend of this name, as the cache has it.

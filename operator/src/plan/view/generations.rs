@@ -70,7 +70,7 @@ impl View {
         let used = self.credentials().filter_map(|secret| self.labelled_generation(secret));
         // The status is no memory, but a number that it shows was used.
         let shown = self.claim().status.shown_generation();
-        let aimed = self.records().map(|(record, _)| record.generation);
-        used.chain(shown).chain(aimed).max().unwrap_or(0)
+        let targets = self.records().map(|(record, _)| record.generation);
+        used.chain(shown).chain(targets).max().unwrap_or(0)
     }
 }

@@ -27,9 +27,9 @@ impl View {
         self.take(answer);
     }
 
-    /// Takes in what a step found out or did that took long: by now everything may be otherwise
-    /// than it was read or written, and the claim be gone. What was live counts as cached, and what
-    /// was absent as unknown. The answer itself counts as any other, but not as one of now.
+    /// Takes in a late answer: by now everything may be otherwise, and the claim be gone. What was
+    /// live counts as cached, what was absent as unknown. A Secret or list that came late counts as
+    /// live; a claim that did is read again; an aim that did may not be minted.
     pub fn learn_late(&mut self, answer: Answer) {
         if self.ends_with(&answer) {
             // Nothing is decided any more, but what is told.
@@ -46,7 +46,7 @@ impl View {
         self.learn(answer);
         self.claim.freshness = Freshness::Cached;
         self.claim.newborn = false;
-        self.deeds.aimed = None;
+        self.deeds.aimed_by_this_pass = None;
     }
 
     /// Takes in what came slowly: another operator may have made, published and replaced a key
@@ -235,7 +235,7 @@ impl View {
             // A record that follows its bucket to another endpoint aims at a generation that is
             // there.
             if self.records().all(|(other, _)| other.generation < record.generation) {
-                self.deeds.aimed = Some(record.generation);
+                self.deeds.aimed_by_this_pass = Some(record.generation);
             }
             self.doubt_absence_before(secret);
         }
@@ -259,7 +259,7 @@ impl View {
     fn credential_posted(&mut self, name: String, posted: Posted) {
         // Whoever minted it: should it be gone before the pass is over, its id is not given to
         // another.
-        self.deeds.aimed = None;
+        self.deeds.aimed_by_this_pass = None;
         if posted == Posted::NameTaken {
             // If the look at it shows none, that may be of the past, and so is every list from
             // before this.
@@ -282,7 +282,7 @@ impl View {
 
     fn patched(&mut self, change: Change, secret: Stored) {
         if let Change::RaiseGeneration(_) = change {
-            self.deeds.aimed = BucketRecord::read(&secret.0).ok().map(|record| record.generation);
+            self.deeds.aimed_by_this_pass = BucketRecord::read(&secret.0).ok().map(|record| record.generation);
         }
         self.wrote(secret);
     }

@@ -6,8 +6,8 @@
 
 mod ask;
 mod bucket;
+mod fingerprint;
 mod generations;
-mod key;
 mod learn;
 mod records;
 mod secrets;
@@ -120,7 +120,7 @@ struct KnownClaim {
 #[derive(Clone, Debug, Default)]
 struct Deeds {
     /// The generation that this pass's own write had a record aim at: so nobody minted it yet.
-    aimed: Option<u64>,
+    aimed_by_this_pass: Option<u64>,
     /// The record was made again after somebody deleted it.
     record_remade: bool,
     /// A consumer Secret was written.
@@ -170,7 +170,7 @@ pub struct View {
     recheck: Vec<Look>,
     deeds: Deeds,
     trouble: Option<Trouble>,
-    /// Answers taken in: since when something is known is counted by them.
+    /// Number of answers so far: the clock for `Fact::since`.
     step: u32,
 }
 
@@ -312,8 +312,8 @@ impl View {
     }
 
     /// The generation that this pass's own write had a record aim at.
-    pub(super) fn aimed(&self) -> Option<u64> {
-        self.deeds.aimed
+    pub(super) fn aimed_by_this_pass(&self) -> Option<u64> {
+        self.deeds.aimed_by_this_pass
     }
 
     /// Whether the record was made again after somebody deleted it.

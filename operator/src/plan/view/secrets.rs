@@ -2,6 +2,11 @@
 //!
 //! A cache is never proof of absence or of life (spec §3). So what a cache doesn't hold is unknown
 //! here, and only the answer to a live question makes it absent.
+//!
+//! A late answer ends that proof. What was absent of internal Secrets is read again: a deletion, and
+//! the aim at another generation, go by it alone. What was absent of consumer Secrets is not: a POST
+//! finds out that the name is taken, and one that was made meanwhile goes with its claim, which
+//! controls it.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -18,7 +23,8 @@ pub(in super::super) enum Knowledge<'a> {
     Unknown,
     /// A POST found the name taken: it must be read live.
     Taken,
-    /// There is none: a live read found none, or this pass deleted it.
+    /// There is none: a live read found none, or this pass deleted it. No proof once a late answer
+    /// came: ask `is_absent`.
     Absent,
     /// There it is.
     Present(&'a Stored),
@@ -125,7 +131,7 @@ impl Secrets {
     }
 
     /// All that is known, in a few bytes.
-    pub(super) fn key(&self) -> String {
+    pub(super) fn fingerprint(&self) -> String {
         let fact = |(name, fact): (&String, &Fact)| {
             let version = |secret: &Stored| secret.reference().id.resource_version;
             let state = match &fact.state {
@@ -151,7 +157,7 @@ impl Fact {
 
 impl fmt::Debug for Secrets {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.key())
+        f.write_str(&self.fingerprint())
     }
 }
 
@@ -248,9 +254,9 @@ impl Internal {
     }
 
     /// All that is known, in a few bytes.
-    pub(super) fn key(&self) -> String {
+    pub(super) fn fingerprint(&self) -> String {
         let Lists { count, last: _, deletion: _, doubted } = self.lists;
-        format!("{} {count} {} {doubted}", self.secrets.key(), self.is_list_current())
+        format!("{} {count} {} {doubted}", self.secrets.fingerprint(), self.is_list_current())
     }
 }
 
@@ -344,15 +350,15 @@ mod tests {
         assert_eq!((internal.lists(), internal.is_in_doubt()), (0, true), "whatever put them in doubt once");
     }
 
-    /// A model checker takes two passes with one key for one.
+    /// A model checker takes two passes with one fingerprint for one.
     #[test]
-    fn the_key_tells_what_still_counts_and_not_since_when() {
+    fn the_fingerprint_tells_what_still_counts_and_not_since_when() {
         let known = |step: u32, aged: u32| {
             let mut secrets = Secrets::cached([secret("a")]);
             secrets.found(secret("b"), step);
             secrets.missed("c", step);
             secrets.age(aged);
-            secrets.key()
+            secrets.fingerprint()
         };
         assert_eq!(known(1, 0), known(5, 4));
         assert_ne!(known(1, 0), known(1, 1));
@@ -360,6 +366,6 @@ mod tests {
         let mut missed = deleted.clone();
         deleted.deleted("a", 1);
         missed.missed("a", 1);
-        assert_ne!(deleted.key(), missed.key(), "one is asked for again");
+        assert_ne!(deleted.fingerprint(), missed.fingerprint(), "one is asked for again");
     }
 }

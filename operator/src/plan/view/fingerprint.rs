@@ -1,5 +1,5 @@
-//! All that a view knows, in a few bytes: two passes with one key go on alike. A model checker
-//! finds views again by it.
+//! All that a view knows, in a few bytes: two passes with one fingerprint go on alike. A model
+//! checker finds views again by it.
 
 use std::fmt::Write;
 
@@ -11,7 +11,7 @@ use super::{Deeds, KnownClaim, View};
 impl View {
     /// All that this pass knows, in a few bytes. Objects stand for themselves by their
     /// resourceVersion; of the status when the pass began nothing is told, nor of the setting.
-    pub fn key(&self) -> String {
+    pub fn fingerprint(&self) -> String {
         // Takes the view apart, so that a field that is new can't be forgotten.
         let Self {
             setting: _,
@@ -27,7 +27,7 @@ impl View {
             recheck,
             deeds:
                 Deeds {
-                    aimed,
+                    aimed_by_this_pass,
                     record_remade,
                     consumer_written,
                     purged,
@@ -39,21 +39,25 @@ impl View {
             trouble,
             step: _, // What is known tells by itself whether it still counts.
         } = self;
-        let mut key = String::with_capacity(512);
+        let mut text = String::with_capacity(512);
         // Writing to a text can't fail.
-        let _ = write!(key, "{} {freshness:?} {newborn} {} | ", claim.id.resource_version, internal.key());
-        let _ = write!(key, "{} | {holder:?} {at:?} {seen:?} {empty:?} {created:?} {tagged} ", consumers.key());
-        let _ = write!(key, "{versioning:?} {purge:?} {removed:?} {due} {checked:?} {missing_at:?} {unanswered:?} ");
-        let _ = write!(key, "{recheck:?} {aimed:?} {record_remade} {consumer_written} {purged} {let_go:?} {revoked} ");
-        let _ = write!(key, "{revoked_through} {finalizer_removed} {trouble:?}");
+        let _ = write!(text, "{} {freshness:?} {newborn} {} | ", claim.id.resource_version, internal.fingerprint());
+        let _ =
+            write!(text, "{} | {holder:?} {at:?} {seen:?} {empty:?} {created:?} {tagged} ", consumers.fingerprint());
+        let _ = write!(text, "{versioning:?} {purge:?} {removed:?} {due} {checked:?} {missing_at:?} {unanswered:?} ");
+        let _ = write!(
+            text,
+            "{recheck:?} {aimed_by_this_pass:?} {record_remade} {consumer_written} {purged} {let_go:?} {revoked} "
+        );
+        let _ = write!(text, "{revoked_through} {finalizer_removed} {trouble:?}");
         for (name, seen) in backends {
-            let _ = write!(key, " {name} {}", backend_key(seen));
+            let _ = write!(text, " {name} {}", backend_fingerprint(seen));
         }
         if let Some((at, secrets)) = others_credentials {
             let versions: Vec<String> = secrets.iter().map(version).collect();
-            let _ = write!(key, " {at:?} {versions:?}");
+            let _ = write!(text, " {at:?} {versions:?}");
         }
-        key
+        text
     }
 }
 
@@ -61,7 +65,7 @@ fn version(secret: &Stored) -> String {
     secret.reference().id.resource_version
 }
 
-fn backend_key(seen: &BackendSeen) -> String {
+fn backend_fingerprint(seen: &BackendSeen) -> String {
     match seen {
         BackendSeen::Present { backend, allowed } => format!("{} {allowed}", backend.id.resource_version),
         BackendSeen::Missing => "missing".to_owned(),
