@@ -3,10 +3,10 @@
 //! A cache is never proof of absence or of life (spec §3). So what a cache doesn't hold is unknown
 //! here, and only the answer to a live question makes it absent.
 //!
-//! A late answer ends that proof. What was absent of internal Secrets is read again: a deletion, and
-//! the aim at another generation, go by it alone. What was absent of consumer Secrets is not: a POST
-//! finds out that the name is taken, and one that was made meanwhile goes with its claim, which
-//! controls it.
+//! A late answer ends that proof. What was absent of internal Secrets is read again: a deletion,
+//! and the aim at another generation, go by it alone. What was absent of consumer Secrets is not:
+//! a POST finds out that the name is taken, and one that was made meanwhile goes with its claim,
+//! which controls it.
 
 use std::collections::BTreeMap;
 use std::fmt;
