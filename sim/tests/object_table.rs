@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
-use kube_sim::{Clock, Cluster};
+use kube_sim::Cluster;
 use serde_json::Value;
 use stowage_sim::objects::{self, Outcome, Rules};
 
@@ -16,8 +16,7 @@ fn reference() -> [CustomResourceDefinition; 2] {
 }
 
 async fn play(rules: Rules, definitions: &[CustomResourceDefinition]) -> Vec<Outcome> {
-    let clock: Clock = Arc::new(|| Timestamp::UNIX_EPOCH);
-    let cluster = Cluster::new(clock, 1);
+    let cluster = Cluster::new(Arc::new(|| Timestamp::UNIX_EPOCH), 1);
     for definition in definitions {
         cluster.install_crd(definition).expect("the definition is accepted");
     }

@@ -89,4 +89,4 @@ pub use schedule::{Schedule, ScheduleError};
 pub use shard::Shard;
 pub use shrink::shrink;
 pub use simulation::{Broken, KEY, OWNER, Process, Run, SECRET, Simulation};
-pub use world::{Clock, StoreService, World};
+pub use world::{StoreService, World};

@@ -8,13 +8,13 @@ use std::time::Duration;
 use faults::{Effects, Instance, Line, Plan};
 use futures::future::BoxFuture;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
-use seeded::{Seeded, WarmUp};
+use seeded::{Seeded, WallClock, WarmUp};
 use tokio::sync::watch;
 use tokio::time::Instant;
 
 use crate::lives::one_life;
 use crate::oracle::Oracle;
-use crate::world::{self, Clock, Others, StoreService, World};
+use crate::world::{self, Others, StoreService, World};
 
 /// The account of the store that the process's buckets belong to.
 pub const OWNER: &str = "owner";
@@ -42,7 +42,7 @@ pub struct Process {
     /// The account is [`KEY`] with [`SECRET`].
     pub store: StoreService,
     /// The process's wall clock.
-    pub clock: Clock,
+    pub clock: WallClock,
     /// Turns true when the process is to end, which it is at the end of a run only.
     pub shutdown: watch::Receiver<bool>,
 }

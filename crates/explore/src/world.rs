@@ -6,11 +6,11 @@ use std::time::Duration;
 
 use faults::{Call, ClockFault, Effects, Fault, Gate, Instance, KubeFault, Plan, Surroundings};
 use http::request::Parts;
-use jiff::{SignedDuration, Timestamp};
+use jiff::SignedDuration;
 use kube_sim::Cluster;
 use parking_lot::Mutex;
 use s3_sim::{Dialect, Store};
-use seeded::VirtualClock;
+use seeded::{VirtualClock, WallClock};
 use tokio::time::Instant;
 use tower::{BoxError, Layer, ServiceExt};
 
@@ -26,8 +26,6 @@ const READ_TIMEOUT: Duration = Duration::from_secs(295);
 /// The account of buckets that are nobody's in particular.
 const STRANGER: &str = "stranger";
 
-/// A function that tells the time of day.
-pub type Clock = Arc<dyn Fn() -> Timestamp + Send + Sync>;
 /// An HTTP service that speaks S3, behind the faults of a run: what `s3_sim::InProcess` takes.
 pub type StoreService = tower::util::BoxCloneSyncService<http::Request<s3s::Body>, http::Response<s3s::Body>, BoxError>;
 
@@ -85,7 +83,7 @@ impl Others {
     }
 
     /// The process's clock.
-    pub(crate) fn clock(self: &Arc<Self>) -> Clock {
+    pub(crate) fn clock(self: &Arc<Self>) -> WallClock {
         let others = Arc::clone(self);
         Arc::new(move || {
             let now = others.world.clock.now();

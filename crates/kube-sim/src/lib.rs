@@ -124,7 +124,7 @@ use write::{Ownership, WriteOptions};
 
 /// Where the server takes the time from, for `creationTimestamp` and its like. Waiting (of watches)
 /// goes by tokio's clock instead.
-pub type Clock = Arc<dyn Fn() -> Timestamp + Send + Sync>;
+pub type WallClock = Arc<dyn Fn() -> Timestamp + Send + Sync>;
 
 /// A simulated cluster's API server and its store. Clones share one state.
 #[derive(Clone)]
@@ -156,7 +156,7 @@ impl std::fmt::Debug for Cluster {
 impl Cluster {
     /// An empty cluster with the namespaces that every cluster has. UIDs and the ends of generated
     /// names follow from `seed`.
-    pub fn new(clock: Clock, seed: u64) -> Self {
+    pub fn new(clock: WallClock, seed: u64) -> Self {
         let mut state = State::new(clock, seed);
         for kind in builtin::kinds() {
             state.serve(kind.clone());
@@ -172,7 +172,7 @@ impl Cluster {
 
     /// A cluster of its own that stands as this one does, by another clock: nobody watches or
     /// observes it yet.
-    pub fn copy(&self, clock: Clock) -> Self {
+    pub fn copy(&self, clock: WallClock) -> Self {
         Self { state: Arc::new(Mutex::new(self.lock().copy(clock))) }
     }
 

@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use tokio::sync::Notify;
 
-use super::Clock;
+use super::WallClock;
 use super::builtin;
 use super::kind::{Kind, SharedKind};
 use super::meta;
@@ -109,7 +109,7 @@ pub(crate) struct State {
     /// In order of their kinds' keys.
     tables: Vec<Table>,
     version: u64,
-    clock: Clock,
+    clock: WallClock,
     seed: u64,
     drawn: u64,
     /// Told of every change.
@@ -121,14 +121,14 @@ pub(crate) struct State {
 }
 
 impl State {
-    pub(crate) fn new(clock: Clock, seed: u64) -> Self {
+    pub(crate) fn new(clock: WallClock, seed: u64) -> Self {
         let (tables, written) = (Vec::new(), Arc::default());
         Self { tables, version: 1, clock, seed, drawn: 0, observer: None, author: None, written }
     }
 
     /// A state of its own that stands as this one does: nobody watches or observes it yet. Objects
     /// are shared.
-    pub(crate) fn copy(&self, clock: Clock) -> Self {
+    pub(crate) fn copy(&self, clock: WallClock) -> Self {
         let tables = self.tables.iter().map(Table::copy).collect();
         Self { tables, version: self.version, drawn: self.drawn, ..Self::new(clock, self.seed) }
     }

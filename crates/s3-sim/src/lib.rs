@@ -84,7 +84,7 @@ use self::face::{Face, Identity};
 use self::state::State;
 
 /// Where a store reads the time from.
-pub type Clock = Arc<dyn Fn() -> jiff::Timestamp + Send + Sync>;
+pub type WallClock = Arc<dyn Fn() -> jiff::Timestamp + Send + Sync>;
 
 /// A store. Clones are handles to the same one.
 #[derive(Clone)]
@@ -93,7 +93,7 @@ pub struct Store {
 }
 
 struct Shared {
-    clock: Clock,
+    clock: WallClock,
     dialect: Dialect,
     requests: AtomicU64,
     state: Mutex<State>,
@@ -104,7 +104,7 @@ struct Shared {
 impl Store {
     /// An empty store without accounts.
     #[must_use]
-    pub fn new(clock: Clock, dialect: Dialect) -> Self {
+    pub fn new(clock: WallClock, dialect: Dialect) -> Self {
         let state = Mutex::new(State::default());
         let past = Mutex::new(Past::default());
         Self { shared: Arc::new(Shared { clock, dialect, requests: AtomicU64::new(0), state, past }) }

@@ -5,6 +5,9 @@ use std::sync::Arc;
 use jiff::{SignedDuration, Timestamp};
 use tokio::time::Instant;
 
+/// A wall clock as code that needs one is handed it: a function that tells the time of day.
+pub type WallClock = Arc<dyn Fn() -> Timestamp + Send + Sync>;
+
 /// A wall clock that follows tokio's clock: a fixed start, plus what has passed by that clock
 /// since.
 #[derive(Clone, Debug)]
@@ -38,7 +41,7 @@ impl VirtualClock {
     }
 
     /// The clock as a function, to be handed to whoever asks for the time.
-    pub fn clock(&self) -> Arc<dyn Fn() -> Timestamp + Send + Sync> {
+    pub fn clock(&self) -> WallClock {
         let clock = self.clone();
         Arc::new(move || clock.now())
     }

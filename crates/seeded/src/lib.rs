@@ -48,7 +48,7 @@ mod warm_up;
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
-pub use clock::VirtualClock;
+pub use clock::{VirtualClock, WallClock};
 pub use panics::panics;
 pub use warm_up::WarmUp;
 

@@ -58,7 +58,7 @@ use self::registry::Registry;
 pub use self::remote::{NoStore, Remote};
 
 /// Where a gateway reads the time from.
-pub type Clock = Arc<dyn Fn() -> jiff::Timestamp + Send + Sync>;
+pub type WallClock = Arc<dyn Fn() -> jiff::Timestamp + Send + Sync>;
 
 /// The store of a backend of this process, by its name, as it is at the time of a request.
 pub type Backends = Arc<dyn Fn(&str) -> Option<Arc<dyn S3>> + Send + Sync>;
@@ -79,7 +79,7 @@ pub struct Gateway {
 }
 
 struct Shared {
-    clock: Clock,
+    clock: WallClock,
     behind: Behind,
     registry: Mutex<Registry>,
     /// Milliseconds by which what the watches tell is late.
@@ -101,7 +101,7 @@ impl Gateway {
     ///
     /// `clock` is what `expires-at` is compared with.
     #[must_use]
-    pub fn new(client: Client, operator_namespace: &str, clock: Clock, backends: Backends) -> Self {
+    pub fn new(client: Client, operator_namespace: &str, clock: WallClock, backends: Backends) -> Self {
         Self::before(client, operator_namespace, clock, Behind::Here(backends))
     }
 
@@ -111,13 +111,13 @@ impl Gateway {
     pub fn before_stores(
         client: Client,
         operator_namespace: &str,
-        clock: Clock,
+        clock: WallClock,
         stores: BTreeMap<String, Remote>,
     ) -> Self {
         Self::before(client, operator_namespace, clock, Behind::Remote(stores))
     }
 
-    fn before(client: Client, operator_namespace: &str, clock: Clock, behind: Behind) -> Self {
+    fn before(client: Client, operator_namespace: &str, clock: WallClock, behind: Behind) -> Self {
         let shared = Shared { clock, behind, registry: Mutex::default(), lag: AtomicU64::new(0) };
         Self { secrets: Api::namespaced(client, operator_namespace), shared: Arc::new(shared) }
     }

@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use k8s_openapi::api::core::v1::Secret;
-use kube_sim::{Clock, Cluster};
+use kube_sim::Cluster;
 use s3_sim::{Dialect, Store};
+use seeded::WallClock;
 use serde::de::DeserializeOwned;
 use stowage_operator::api::{AdminCredentialsSecretRef, Endpoint, S3Backend};
 
@@ -81,7 +82,7 @@ fn admin_keys(secrets: &[Secret], reference: &AdminCredentialsSecretRef) -> Opti
 }
 
 /// One store for each endpoint, in the region of the first backend that names it.
-pub(super) fn stores(backends: &[BackendStore], dialect: &Dialect, clock: &Clock) -> BTreeMap<Endpoint, Store> {
+pub(super) fn stores(backends: &[BackendStore], dialect: &Dialect, clock: &WallClock) -> BTreeMap<Endpoint, Store> {
     let mut stores = BTreeMap::new();
     for backend in backends {
         let dialect = || Dialect { region: backend.region.clone(), ..dialect.clone() };

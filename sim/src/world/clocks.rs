@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
-use jiff::{SignedDuration, Timestamp};
-use seeded::VirtualClock;
+use jiff::SignedDuration;
+use seeded::{VirtualClock, WallClock};
 
 use crate::effects::Actor;
 
@@ -28,7 +28,7 @@ impl Clocks {
     }
 
     /// The clock of an actor, as a function.
-    pub(super) fn of(&self, actor: Actor, true_time: &VirtualClock) -> Arc<dyn Fn() -> Timestamp + Send + Sync> {
+    pub(super) fn of(&self, actor: Actor, true_time: &VirtualClock) -> WallClock {
         let (clocks, true_time) = (self.clone(), true_time.clone());
         Arc::new(move || {
             let ahead = SignedDuration::from_secs(clocks.ahead(actor).load(Ordering::Relaxed));

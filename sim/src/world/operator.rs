@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use explore::ApiBody;
 use futures::future::OptionFuture;
-use jiff::Timestamp;
 use kube_sim::ApiService;
+use seeded::WallClock;
 use stowage_operator::{Clock, Config, Metrics, Parts, StartError};
 use tokio::sync::watch;
 use tower::{Layer, ServiceExt};
@@ -30,7 +30,7 @@ pub struct Operator {
     api: ApiService,
     stores: Stores,
     effects: Effects,
-    clock: Arc<dyn Fn() -> Timestamp + Send + Sync>,
+    clock: WallClock,
     crashes: Arc<AtomicU32>,
     gave_up: Arc<AtomicBool>,
     received: Arc<AtomicU64>,

@@ -16,7 +16,7 @@ use aws_sdk_s3::error::{ProvideErrorMetadata, SdkError};
 use aws_sdk_s3::primitives::ByteStream;
 use jiff::Timestamp;
 
-use super::{Clock, Dialect, InProcess, Store};
+use super::{Dialect, InProcess, Store, WallClock};
 
 /// The time of a test: stands still until it is told to move.
 #[derive(Clone, Default)]
@@ -27,7 +27,7 @@ impl TestClock {
         self.0.fetch_add(seconds, Ordering::Relaxed);
     }
 
-    fn clock(&self) -> Clock {
+    fn clock(&self) -> WallClock {
         let Self(seconds) = self.clone();
         Arc::new(move || {
             let since_start = seconds.load(Ordering::Relaxed);

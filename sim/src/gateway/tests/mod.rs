@@ -77,7 +77,7 @@ impl Stage {
     fn before(client: Client, behind: fn(&Store) -> Behind) -> Self {
         let seconds = Arc::new(AtomicI64::new(START));
         let now = Arc::clone(&seconds);
-        let clock: Clock =
+        let clock: WallClock =
             Arc::new(move || jiff::Timestamp::from_second(now.load(Ordering::Relaxed)).expect("a time in range"));
         let store = Store::new(Arc::clone(&clock), Dialect::default());
         for bucket in ["photos", "films"] {
