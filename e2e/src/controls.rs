@@ -11,7 +11,7 @@ use kube::Client;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::json;
-use stowage_sim::effects::{Answer, Line, Plan};
+use stowage_sim::effects::{CallOutcome, Line, Plan};
 use stowage_sim::serve::proxy::{Crash, EffectLine, Proxy};
 
 /// Between two looks at the calls, which are announced to nobody: where they are read, and where
@@ -144,7 +144,7 @@ impl Remote {
         let lines: Vec<Line> = told.effects.into_iter().map(Line::try_from).collect::<Result<_, _>>()?;
         let mut settled = self.settled.borrow_mut();
         let all = settled.iter().cloned().chain(lines.iter().cloned()).collect();
-        settled.extend(lines.into_iter().take_while(|line| line.answer != Answer::Pending));
+        settled.extend(lines.into_iter().take_while(|line| line.answer != CallOutcome::Pending));
         Ok(all)
     }
 

@@ -96,7 +96,7 @@ fn recorded_before(change: &S3Request, record: &RecordName, asked: &[Request]) -
 mod tests {
     use rstest::rstest;
     use serde_json::json;
-    use stowage_sim::effects::{Answer, KubeCall, S3Operation};
+    use stowage_sim::effects::{CallOutcome, KubeCall, S3Operation};
 
     use super::*;
 
@@ -160,7 +160,7 @@ mod tests {
             call: Call::Kube(KubeCall::read(&http::Method::PATCH, &uri)),
             fault: None,
             world,
-            answer: Answer::Died,
+            answer: CallOutcome::Died,
             began_ms: 0,
         };
         assert_eq!(answers(&[line]).is_ok(), right);

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result, anyhow, ensure};
 use stowage_sim::effects::CallKind;
-use stowage_sim::effects::{Answer, Call, EffectPattern, KubeVerb, Line, Plan};
+use stowage_sim::effects::{Call, CallOutcome, EffectPattern, KubeVerb, Line, Plan};
 use stowage_sim::explorer::{Schedule, run};
 use stowage_sim::serve::Server;
 use stowage_sim::serve::proxy::{Proxy, Unplayable, Upstream};
@@ -214,7 +214,7 @@ impl Calls {
 
     /// Whether none is on its way.
     pub(crate) fn are_answered(&self) -> bool {
-        self.lines.iter().all(|line| line.answer != Answer::Pending)
+        self.lines.iter().all(|line| line.answer != CallOutcome::Pending)
     }
 
     /// Whether the operator has begun as many watches as the first one had, and asked the store for

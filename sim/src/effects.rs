@@ -6,9 +6,9 @@ mod project;
 mod replay_tests;
 
 pub use faults::{
-    Answer, Applied, Call, CallFault, CallKind, CallPattern, ClockFault, Counters, CrashPoint, EffectPattern, Feature,
-    Gate, HeadStatus, Instance, KubeCall, KubeFault, KubeVerb, Lasts, Outcome, PlanError, ProcessFault, Rival, S3Call,
-    S3Fault, S3Operation, Stop, run_until_crash,
+    Applied, Call, CallFault, CallKind, CallOutcome, CallPattern, ClockFault, Counters, CrashPoint, EffectPattern,
+    Feature, Gate, HeadStatus, Instance, KubeCall, KubeFault, KubeVerb, Lasts, LifeEnd, PlanError, ProcessFault, Rival,
+    S3Call, S3Fault, S3Operation, Stop, run_until_crash,
 };
 pub use project::{Actor, Edit, StowageFault, Tampering};
 

@@ -15,7 +15,7 @@ use crate::workers::at_once;
 
 /// What an exploration found.
 #[derive(Debug)]
-pub struct Report {
+pub struct ExplorationReport {
     /// The seed of all runs.
     pub seed: u64,
     /// Effects of the undisturbed run that faults could meet.
@@ -47,7 +47,7 @@ pub struct Failure {
     pub broken: Broken,
 }
 
-impl Report {
+impl ExplorationReport {
     /// Whether every promise was kept, and everything was tried.
     pub fn is_clean(&self) -> bool {
         self.failures.is_empty() && self.crash_points == self.crash_points_expected
@@ -61,7 +61,7 @@ impl Simulation {
     ///
     /// # Panics
     /// As [`Simulation::run`].
-    pub fn explore(&self) -> Report {
+    pub fn explore(&self) -> ExplorationReport {
         let began = Instant::now();
         let undisturbed = self.run(&Plan::default());
         let calls = Undisturbed { lines: &undisturbed.lines, before: undisturbed.before, until: undisturbed.until };
@@ -70,7 +70,7 @@ impl Simulation {
         let all = singles(calls, faults, |_| undisturbed.before + 1);
         let mut plans: Vec<Plan> = all.iter().filter_map(|(number, fault)| single(*number, *fault)).collect();
         plans.extend(triples(&all, &mut fastrand::Rng::with_seed(self.seed), self.random));
-        let mut report = Report {
+        let mut report = ExplorationReport {
             seed: self.seed,
             effects: met as u64,
             runs: 1,
@@ -106,7 +106,7 @@ impl Simulation {
     }
 }
 
-impl Report {
+impl ExplorationReport {
     fn note(&mut self, plan: &Plan, run: &Run) {
         let broke = run.broken.first();
         if let [entry] = &plan.entries[..] {
@@ -122,7 +122,7 @@ impl Report {
     }
 }
 
-impl fmt::Display for Report {
+impl fmt::Display for ExplorationReport {
     /// A table for people: a row a fault, then what was broken, each with the plan that shows it.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "{:<24}{:>8}{:>8}", "FAULT", "TRIED", "BROKE")?;

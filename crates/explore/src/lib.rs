@@ -30,7 +30,8 @@
 //! 4. *Promises*: an [`Oracle`] is told of each call and judges the end. It looks at the world,
 //!    never at the controller's code: that no copy is left without its ConfigMap, for instance.
 //!
-//! [`explore`](Simulation::explore) plays it all and gives a [`Report`], which prints as a table:
+//! [`explore`](Simulation::explore) plays it all and gives an [`ExplorationReport`], which prints as
+//! a table:
 //!
 //! ```text
 //! $ cargo run --release -p explore --example copier -- --copy-first
@@ -49,7 +50,7 @@
 //! # Guarantees
 //!
 //! - Every effect of the undisturbed run after the user's first act is a crash point at three
-//!   places, and [`Report::is_clean`] is false unless all of them were met.
+//!   places, and [`ExplorationReport::is_clean`] is false unless all of them were met.
 //! - Besides the oracles, three promises are judged of every run: `end` (what was wanted came about
 //!   and stayed), `rest` (the process changes nothing once all is as wanted), `panic` (nothing
 //!   panicked).
@@ -83,10 +84,10 @@ pub mod workers;
 mod world;
 
 pub use body::ApiBody;
-pub use exploration::{Failure, Report};
+pub use exploration::{ExplorationReport, Failure};
 pub use oracle::{Oracle, Seen};
 pub use schedule::{Schedule, ScheduleError};
 pub use shard::Shard;
 pub use shrink::shrink;
 pub use simulation::{Broken, KEY, OWNER, Process, Run, SECRET, Simulation};
-pub use world::{StoreService, World};
+pub use world::{SimulatedWorld, StoreService};

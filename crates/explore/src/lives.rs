@@ -3,7 +3,7 @@
 use std::convert::Infallible;
 use std::time::Duration;
 
-use faults::{Effects, Instance, Outcome, Stop, Vocabulary, run_until_crash};
+use faults::{Effects, Instance, LifeEnd, Stop, Vocabulary, run_until_crash};
 use tokio::time::Instant;
 
 /// A twin has done what there was to do when it has made no call for this long.
@@ -13,7 +13,7 @@ const LONGEST_TURN: Duration = Duration::from_secs(120);
 
 /// One life, which stands still where the plan says so; `twin` is the life of a second process of
 /// its kind, which has its turn meanwhile where the plan has one.
-pub async fn one_life<V, F, G, Fut>(effects: &Effects<V>, instance: &Instance, life: F, twin: G) -> Outcome<F::Output>
+pub async fn one_life<V, F, G, Fut>(effects: &Effects<V>, instance: &Instance, life: F, twin: G) -> LifeEnd<F::Output>
 where
     V: Vocabulary,
     F: Future,

@@ -2,7 +2,7 @@
 
 use faults::Call;
 
-use crate::world::World;
+use crate::world::SimulatedWorld;
 
 /// A promise of the controller, judged from what it does and from how all stands in the end.
 ///
@@ -17,7 +17,7 @@ pub trait Oracle: Send {
 
     /// Judges how all stands when nothing happens any more: what is broken, a sentence each. Faults
     /// are over by then.
-    fn judge(&mut self, end: &World) -> Vec<String>;
+    fn judge(&mut self, end: &SimulatedWorld) -> Vec<String>;
 }
 
 /// A call of the process that has reached its service.
@@ -30,5 +30,5 @@ pub struct Seen<'a> {
     /// The status of the service's answer.
     pub status: u16,
     /// How all stands after it.
-    pub world: &'a World,
+    pub world: &'a SimulatedWorld,
 }

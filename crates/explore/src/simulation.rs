@@ -14,7 +14,7 @@ use tokio::time::Instant;
 
 use crate::lives::one_life;
 use crate::oracle::Oracle;
-use crate::world::{self, Others, StoreService, World};
+use crate::world::{self, Others, SimulatedWorld, StoreService};
 
 /// The account of the store that the process's buckets belong to.
 pub const OWNER: &str = "owner";
@@ -53,9 +53,9 @@ impl fmt::Debug for Process {
     }
 }
 
-type Act = Arc<dyn Fn(World) -> BoxFuture<'static, ()> + Send + Sync>;
+type Act = Arc<dyn Fn(SimulatedWorld) -> BoxFuture<'static, ()> + Send + Sync>;
 type Main = Arc<dyn Fn(Process) -> BoxFuture<'static, ()> + Send + Sync>;
-type Wanted = Arc<dyn Fn(&World) -> bool + Send + Sync>;
+type Wanted = Arc<dyn Fn(&SimulatedWorld) -> bool + Send + Sync>;
 type MakeOracle = Arc<dyn Fn() -> Box<dyn Oracle> + Send + Sync>;
 
 /// A process, its user, and what must come of them under every fault. Cheap to clone.
@@ -148,7 +148,7 @@ impl Simulation {
     #[must_use]
     pub fn before<F, Fut>(self, before: F) -> Self
     where
-        F: Fn(World) -> Fut + Send + Sync + 'static,
+        F: Fn(SimulatedWorld) -> Fut + Send + Sync + 'static,
         Fut: Future<Output = ()> + Send + 'static,
     {
         Self { before: Arc::new(move |world| Box::pin(before(world))), ..self }
@@ -158,7 +158,7 @@ impl Simulation {
     #[must_use]
     pub fn user<F, Fut>(self, user: F) -> Self
     where
-        F: Fn(World) -> Fut + Send + Sync + 'static,
+        F: Fn(SimulatedWorld) -> Fut + Send + Sync + 'static,
         Fut: Future<Output = ()> + Send + 'static,
     {
         Self { user: Arc::new(move |world| Box::pin(user(world))), ..self }
@@ -167,7 +167,7 @@ impl Simulation {
     /// What has to have come about in the end: a run in which it hasn't within an hour of simulated
     /// time breaks the promise `end`.
     #[must_use]
-    pub fn until(self, wanted: impl Fn(&World) -> bool + Send + Sync + 'static) -> Self {
+    pub fn until(self, wanted: impl Fn(&SimulatedWorld) -> bool + Send + Sync + 'static) -> Self {
         Self { wanted: Arc::new(wanted), ..self }
     }
 
@@ -213,7 +213,7 @@ impl Simulation {
     }
 
     async fn play(&self, plan: Plan) -> Run {
-        let world = World::new(self.seed);
+        let world = SimulatedWorld::new(self.seed);
         for definition in self.crds.iter() {
             world.cluster.install_crd(definition).expect("it was read before");
         }

@@ -32,7 +32,7 @@ pub type StoreService = tower::util::BoxCloneSyncService<http::Request<s3s::Body
 /// A cluster and a store as they stand, for users, for conditions to wait for, and for oracles.
 /// Clones are the same world.
 #[derive(Clone, Debug)]
-pub struct World {
+pub struct SimulatedWorld {
     /// The Kubernetes API.
     pub cluster: Cluster,
     /// The store, whose account [`OWNER`](crate::OWNER) is the process's.
@@ -41,7 +41,7 @@ pub struct World {
     pub clock: VirtualClock,
 }
 
-impl World {
+impl SimulatedWorld {
     /// A world that begins now, whose UIDs and generated names follow from the seed.
     pub(crate) fn new(seed: u64) -> Self {
         let clock = VirtualClock::new();
@@ -63,7 +63,7 @@ impl World {
 
 /// What the process meets besides its services: everybody else.
 pub(crate) struct Others {
-    pub(crate) world: World,
+    pub(crate) world: SimulatedWorld,
     pub(crate) oracles: Mutex<Vec<Box<dyn Oracle>>>,
     /// Seconds that the process's clock is ahead.
     ahead: AtomicI64,
@@ -78,7 +78,7 @@ impl std::fmt::Debug for Others {
 }
 
 impl Others {
-    pub(crate) fn new(world: World, oracles: Vec<Box<dyn Oracle>>) -> Self {
+    pub(crate) fn new(world: SimulatedWorld, oracles: Vec<Box<dyn Oracle>>) -> Self {
         Self { world, oracles: Mutex::new(oracles), ahead: AtomicI64::new(0), controllers_rest: Mutex::new(None) }
     }
 
@@ -136,7 +136,7 @@ impl Surroundings for Others {
 }
 
 /// The Kubernetes client of one life.
-pub(crate) fn client(effects: &Effects, instance: &Instance, world: &World) -> kube::Client {
+pub(crate) fn client(effects: &Effects, instance: &Instance, world: &SimulatedWorld) -> kube::Client {
     let gate = Gate::before(instance);
     let held = move |body| ApiBody::counted(body, Arc::default(), gate.clone());
     let api = world.cluster.service().map_response(move |response| response.map(held));
@@ -148,6 +148,6 @@ pub(crate) fn client(effects: &Effects, instance: &Instance, world: &World) -> k
 }
 
 /// The store as one life reaches it.
-pub(crate) fn store(effects: &Effects, instance: &Instance, world: &World) -> StoreService {
+pub(crate) fn store(effects: &Effects, instance: &Instance, world: &SimulatedWorld) -> StoreService {
     StoreService::new(effects.s3_layer(instance).layer(world.store.http()))
 }

@@ -7,11 +7,11 @@ mod controller;
 mod simulation;
 
 use controller::Order;
-use explore::Report;
+use explore::ExplorationReport;
 use faults::Plan;
 use simulation::simulation;
 
-fn explored(order: Order) -> Report {
+fn explored(order: Order) -> ExplorationReport {
     simulation(order).random(50).explore()
 }
 

@@ -14,7 +14,7 @@ use super::instance::Instance;
 use super::layer::Effects;
 use super::row::{Application, Refusal, Vocabulary};
 use super::standstill::Stop;
-use super::trace::Answer;
+use super::trace::CallOutcome;
 
 /// A call on its way. Dropped before its answer, it says so in the trace.
 pub(super) struct Effect<V: Vocabulary> {
@@ -28,7 +28,8 @@ pub(super) struct Effect<V: Vocabulary> {
 /// The caller never hears of this call again, because the operator is dead or nobody answers.
 struct Silence;
 
-type Outcome<B> = Result<Result<Response<B>, BoxError>, Silence>;
+/// What the caller hears of a call, if anything.
+type Heard<B> = Result<Result<Response<B>, BoxError>, Silence>;
 
 impl<V: Vocabulary> Effect<V> {
     /// The call from beginning to end, unless its instance dies before.
@@ -48,15 +49,15 @@ impl<V: Vocabulary> Effect<V> {
         };
         self.effects.amend(self.number, |line| {
             line.answer = match &answer {
-                Ok(response) => Answer::Status(response.status().as_u16()),
-                Err(_) => Answer::Broken,
+                Ok(response) => CallOutcome::Status(response.status().as_u16()),
+                Err(_) => CallOutcome::Broken,
             };
         });
         answer
     }
 
     /// The call with its fault. An answer is read when the operator moves.
-    async fn answered<S, Q, B>(&self, inner: S, request: Request<Q>) -> Outcome<B>
+    async fn answered<S, Q, B>(&self, inner: S, request: Request<Q>) -> Heard<B>
     where
         S: Service<Request<Q>, Response = Response<B>>,
         S::Error: Into<BoxError>,
@@ -67,7 +68,7 @@ impl<V: Vocabulary> Effect<V> {
         answered
     }
 
-    async fn with_fault<S, Q, B>(&self, inner: S, request: Request<Q>) -> Outcome<B>
+    async fn with_fault<S, Q, B>(&self, inner: S, request: Request<Q>) -> Heard<B>
     where
         S: Service<Request<Q>, Response = Response<B>>,
         S::Error: Into<BoxError>,
@@ -130,7 +131,7 @@ impl<V: Vocabulary> Effect<V> {
         self.instance.moves().await;
     }
 
-    async fn with_crash<S, Q, B>(&self, point: CrashPoint, inner: S, request: Request<Q>) -> Outcome<B>
+    async fn with_crash<S, Q, B>(&self, point: CrashPoint, inner: S, request: Request<Q>) -> Heard<B>
     where
         S: Service<Request<Q>, Response = Response<B>>,
         S::Error: Into<BoxError>,
@@ -154,7 +155,7 @@ impl<V: Vocabulary> Effect<V> {
     }
 
     /// Hands the request to the service behind, unless the instance has died on the way.
-    async fn reach_world<S, Q, B>(&self, inner: S, request: Request<Q>) -> Outcome<B>
+    async fn reach_world<S, Q, B>(&self, inner: S, request: Request<Q>) -> Heard<B>
     where
         S: Service<Request<Q>, Response = Response<B>>,
         S::Error: Into<BoxError>,
@@ -183,7 +184,7 @@ impl<V: Vocabulary> Effect<V> {
     }
 
     /// The fault's own answer. Faults are given to calls that they can apply to, so there is one.
-    fn refused<B: From<Vec<u8>>>(&self, fault: Fault<V>) -> Outcome<B> {
+    fn refused<B: From<Vec<u8>>>(&self, fault: Fault<V>) -> Heard<B> {
         let answer = fault.answer(&self.call).map(Answered::response);
         Ok(answer.ok_or_else(|| format!("{fault} has no answer to {}", self.call).into()))
     }
@@ -191,9 +192,9 @@ impl<V: Vocabulary> Effect<V> {
 
 impl<V: Vocabulary> Drop for Effect<V> {
     fn drop(&mut self) {
-        let end = if self.instance.is_dead() { Answer::Died } else { Answer::Dropped };
+        let end = if self.instance.is_dead() { CallOutcome::Died } else { CallOutcome::Dropped };
         self.effects.amend(self.number, |line| {
-            if line.answer == Answer::Pending {
+            if line.answer == CallOutcome::Pending {
                 line.answer = end;
             }
         });

@@ -161,7 +161,7 @@ impl Instance {
 
 /// How a life of the operator ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Outcome<T> {
+pub enum LifeEnd<T> {
     /// The operator's future came to its own end.
     Finished(T),
     /// It was killed: by a crash at this effect, or by [`Instance::kill`] (`None`).
@@ -178,10 +178,10 @@ pub enum Outcome<T> {
 ///
 /// The operator's work lives in its future: a task it has spawned and let go of would outlive it
 /// (without reaching the world, see [`Instance`]).
-pub async fn run_until_crash<F: Future>(instance: &Instance, operator: F) -> Outcome<F::Output> {
+pub async fn run_until_crash<F: Future>(instance: &Instance, operator: F) -> LifeEnd<F::Output> {
     tokio::select! {
         biased;
-        effect = instance.death() => Outcome::Crashed { effect },
-        output = moving(instance, operator) => Outcome::Finished(output),
+        effect = instance.death() => LifeEnd::Crashed { effect },
+        output = moving(instance, operator) => LifeEnd::Finished(output),
     }
 }

@@ -20,7 +20,7 @@ use super::outage::Outage;
 use super::plan::{EffectPattern, Entry, Plan};
 use super::row::{Nobody, Vocabulary};
 use super::surroundings::Surroundings;
-use super::trace::{Answer, Line, Trace};
+use super::trace::{CallOutcome, Line, Trace};
 
 /// The effects of one run: its plan, its numbering and its trace. Cheap to clone; clones are the
 /// same run.
@@ -254,7 +254,7 @@ impl<V: Vocabulary> Effects<V> {
             call: call.clone(),
             fault,
             world: None,
-            answer: Answer::Pending,
+            answer: CallOutcome::Pending,
             began_ms: self.elapsed_ms(),
         });
         Some(Effect { effects: self.clone(), instance: instance.clone(), number, call, fault })

@@ -100,11 +100,11 @@ pub use families::{
     Applied, CallFault, ClockFault, CrashPoint, Feature, HeadStatus, KubeFault, ProcessFault, Rival, S3Fault,
 };
 pub use fault::Fault;
-pub use instance::{Instance, Outcome, run_until_crash};
+pub use instance::{Instance, LifeEnd, run_until_crash};
 pub use layer::{EffectLayer, EffectService, Effects};
 pub use outage::Outage;
 pub use plan::{CallPattern, EffectPattern, Entry, Plan, PlanError};
 pub use row::{Application, Calls, Lasts, Nobody, Parameter, Refusal, Row, Vocabulary};
 pub use standstill::{Gate, Stop};
 pub use surroundings::Surroundings;
-pub use trace::{Answer, Counters, Line, Trace};
+pub use trace::{CallOutcome, Counters, Line, Trace};

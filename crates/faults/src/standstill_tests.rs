@@ -70,7 +70,7 @@ async fn a_life_that_stands_still_is_not_polled() {
         polls.push(bench.effects.elapsed_ms());
     };
     let (outcome, _) = tokio::join!(run_until_crash(&bench.instance, operator), drive(&bench.instance));
-    assert_eq!(outcome, Outcome::Finished(()));
+    assert_eq!(outcome, LifeEnd::Finished(()));
     // Of three ticks that were due meanwhile only one is told, late.
     assert_eq!(polls, [90_000, 90_010]);
 }
@@ -84,7 +84,7 @@ async fn a_life_can_be_killed_while_it_stands_still() {
     };
     let operator = async { bench.kube("PATCH", SECRET).await.is_ok() };
     let (outcome, ()) = tokio::join!(run_until_crash(&bench.instance, operator), kill);
-    assert_eq!(outcome, Outcome::Crashed { effect: None });
+    assert_eq!(outcome, LifeEnd::Crashed { effect: None });
     assert_eq!(bench.line(1), "#1 kube:patch secrets team-a/photos -> died [pause(90)] 0ms/1");
 }
 

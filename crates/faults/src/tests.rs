@@ -319,7 +319,7 @@ async fn a_crash_ends_the_life_at_its_point(
     let mut bench = Bench::new(&format!("#1 crash({point}); #2 conflict"));
     let seen = Mutex::new(Vec::new());
     let outcome = run_until_crash(&bench.instance, two_calls(&bench, &seen)).await;
-    assert_eq!(outcome, Outcome::Crashed { effect: Some(1) });
+    assert_eq!(outcome, LifeEnd::Crashed { effect: Some(1) });
     assert!(bench.instance.is_dead());
     assert_eq!(bench.applied(), applied);
     assert_eq!(seen.lock().unwrap().len(), answers);
@@ -328,7 +328,7 @@ async fn a_crash_ends_the_life_at_its_point(
     // The next life goes on with the numbers and the plan.
     bench.instance = bench.effects.instance();
     let outcome = run_until_crash(&bench.instance, two_calls(&bench, &seen)).await;
-    assert_eq!(outcome, Outcome::Finished(()));
+    assert_eq!(outcome, LifeEnd::Finished(()));
     assert_eq!(bench.effects.trace().effects(), 3);
     assert!(bench.line(2).contains("-> 409 [conflict]"));
     assert!(bench.line(3).ends_with("/2"));
@@ -344,7 +344,7 @@ async fn a_crash_after_the_last_answer_comes_without_a_further_call() {
     };
     let start = tokio::time::Instant::now();
     let outcome = run_until_crash(&bench.instance, operator).await;
-    assert_eq!(outcome, Outcome::Crashed { effect: Some(1) });
+    assert_eq!(outcome, LifeEnd::Crashed { effect: Some(1) });
     assert!(start.elapsed() < Duration::from_millis(15), "at once, not at some later call");
 }
 
@@ -373,7 +373,7 @@ async fn an_answer_on_its_way_to_the_dead_is_lost() {
         bench.instance.kill();
     };
     let (outcome, ()) = tokio::join!(run_until_crash(&bench.instance, operator), killer);
-    assert!(matches!(outcome, Outcome::Crashed { effect: None }));
+    assert!(matches!(outcome, LifeEnd::Crashed { effect: None }));
     assert_eq!(bench.applied(), 1);
     assert!(bench.line(1).contains("-> died"));
 }

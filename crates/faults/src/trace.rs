@@ -34,14 +34,14 @@ pub struct Line<V = Nobody> {
     /// The world's answer: a status; `None` where the request never got there or has no answer yet.
     pub world: Option<u16>,
     /// What came of it for the operator.
-    pub answer: Answer,
+    pub answer: CallOutcome,
     /// When it began, in milliseconds of the run's clock since the start of the run.
     pub began_ms: u64,
 }
 
 /// What a call came to, as the operator saw it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Answer {
+pub enum CallOutcome {
     /// Nothing yet.
     Pending,
     /// An HTTP answer with this status.
@@ -184,7 +184,7 @@ impl<V: Vocabulary> fmt::Display for Line<V> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "#{} {} -> {}", self.number, self.call, self.answer)?;
         match self.world {
-            Some(status) if self.answer != Answer::Status(status) => write!(f, " (world {status})")?,
+            Some(status) if self.answer != CallOutcome::Status(status) => write!(f, " (world {status})")?,
             _ => {}
         }
         if let Some(fault) = self.fault {
@@ -194,7 +194,7 @@ impl<V: Vocabulary> fmt::Display for Line<V> {
     }
 }
 
-impl Answer {
+impl CallOutcome {
     /// Reads the text form back.
     pub fn told(text: &str) -> Option<Self> {
         match text {
@@ -207,7 +207,7 @@ impl Answer {
     }
 }
 
-impl fmt::Display for Answer {
+impl fmt::Display for CallOutcome {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Pending => f.write_str("pending"),

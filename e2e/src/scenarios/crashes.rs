@@ -12,7 +12,9 @@ use jiff::{SignedDuration, Timestamp};
 use serde_json::json;
 use stowage_operator::api::BucketClaim;
 use stowage_operator::api::wire::{self, Role};
-use stowage_sim::effects::{Answer, Call, CallPattern, CrashPoint, EffectPattern, Fault, Line, Plan, ProcessFault};
+use stowage_sim::effects::{
+    Call, CallOutcome, CallPattern, CrashPoint, EffectPattern, Fault, Line, Plan, ProcessFault,
+};
 
 use super::rotation::{expiry, limit};
 use super::whole::{given, whole};
@@ -273,7 +275,7 @@ async fn quiet(stage: &Stage<'_>, first: usize, such: impl Fn(&[Line]) -> bool) 
     let way = stage.way()?;
     let rests = |all: &Calls| {
         let calls = all.since(first);
-        such(calls) && all.has_begun() && calls.iter().all(|line| line.answer != Answer::Pending)
+        such(calls) && all.has_begun() && calls.iter().all(|line| line.answer != CallOutcome::Pending)
     };
     let all = way.until(stage.world.patience, "come to rest", rests).await?;
     Ok(all.since(first).to_vec())
@@ -298,7 +300,7 @@ mod tests {
             call,
             fault: None,
             world: Some(200),
-            answer: Answer::Status(200),
+            answer: CallOutcome::Status(200),
             began_ms: 0,
         };
         calls.into_iter().enumerate().map(line).collect()

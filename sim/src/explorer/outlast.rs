@@ -95,7 +95,7 @@ mod tests {
     use rstest::rstest;
 
     use super::*;
-    use crate::effects::Answer;
+    use crate::effects::CallOutcome;
     use crate::explorer::Schedule;
     use crate::explorer::run::play_apart;
     use crate::history::Stored;
@@ -109,7 +109,7 @@ mod tests {
             call: call.clone(),
             fault: None,
             world: None,
-            answer: Answer::Broken,
+            answer: CallOutcome::Broken,
             began_ms: 0,
         };
         let lives = (1..=lives).flat_map(|life| std::iter::repeat_n(life, times));

@@ -14,7 +14,7 @@ use super::order::record_of;
 use super::policy;
 use super::state::{Hand, Life, Seen, State, Step};
 use super::views::{Claim, Record, Secret};
-use crate::effects::{Answer, Call, Fault, Line, S3Fault};
+use crate::effects::{Call, CallOutcome, Fault, Line, S3Fault};
 use crate::history::Called;
 
 /// What is remembered of buckets.
@@ -202,7 +202,7 @@ impl Buckets {
         // is not known.
         let seen = self.looks.get(&look).and_then(Option::as_ref);
         let without_tags = state.line(look).is_some_and(|line| {
-            line.answer == Answer::Status(501) || matches!(&line.call, Call::S3(call) if call.operation.is_head())
+            line.answer == CallOutcome::Status(501) || matches!(&line.call, Call::S3(call) if call.operation.is_head())
         });
         let was_ours = seen.is_some_and(|seen| names(seen, &record.uid));
         let from_the_past = state.line(look).is_some_and(|line| line.fault == Some(Fault::S3(S3Fault::StaleRead)));
@@ -275,7 +275,7 @@ impl Buckets {
             if call.bucket != called.bucket {
                 continue;
             }
-            created |= call.operation.name() == "CreateBucket" && line.answer == Answer::Status(200);
+            created |= call.operation.name() == "CreateBucket" && line.answer == CallOutcome::Status(200);
             if is_look(call.operation) {
                 return (self.looks.get(&line.number).and_then(Option::as_ref), created);
             }

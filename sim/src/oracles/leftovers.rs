@@ -9,7 +9,7 @@ use super::keys::key_of;
 use super::state::{Hand, Held, Life, Place, State, is_standstill};
 use super::views::{Policy, Secret};
 use super::{Case, Promise};
-use crate::effects::{Answer, Call, CallFault, Fault, KubeVerb, Line, ProcessFault};
+use crate::effects::{Call, CallFault, CallOutcome, Fault, KubeVerb, Line, ProcessFault};
 
 /// Looks at the end of a run that came to rest.
 pub(super) fn judge(case: &Case<'_>, state: &State<'_>, buckets: &Buckets, found: &mut Findings) {
@@ -92,7 +92,7 @@ fn is_retained(case: &Case<'_>, state: &State<'_>, life: &Life<'_>, bucket: &str
 fn was_untold(state: &State<'_>, life: &Life<'_>, bucket: &str) -> bool {
     let Some(Hand::Operator(number)) = life.gone else { return false };
     let Some(release) = state.line(number) else { return false };
-    if matches!(release.answer, Answer::Status(status) if status < 300) {
+    if matches!(release.answer, CallOutcome::Status(status) if status < 300) {
         return was_cut_off(state, life, release);
     }
     let mut at_bucket = state.before(number).filter_map(|line| match &line.call {

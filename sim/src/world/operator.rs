@@ -14,7 +14,7 @@ use tower::{Layer, ServiceExt};
 
 use super::transport::{SimulatedConnect, Stores};
 use super::{OPERATOR_NAMESPACE, World};
-use crate::effects::{Actor, Effects, Gate, Instance, Outcome};
+use crate::effects::{Actor, Effects, Gate, Instance, LifeEnd};
 
 /// How long a crashed operator is down. One that can't start is down twice as long each time, as
 /// under a kubelet.
@@ -63,9 +63,9 @@ impl Operator {
         while !*self.stop.borrow() {
             let instance = self.effects.instance();
             match self.one_life_with_stops(&instance).await {
-                Outcome::Finished(Ok(())) => return self.note_end(),
-                Outcome::Finished(Err(_)) => downtime = (downtime * 2).min(MOST_DOWNTIME),
-                Outcome::Crashed { .. } => {
+                LifeEnd::Finished(Ok(())) => return self.note_end(),
+                LifeEnd::Finished(Err(_)) => downtime = (downtime * 2).min(MOST_DOWNTIME),
+                LifeEnd::Crashed { .. } => {
                     self.crashes.fetch_add(1, Ordering::Relaxed);
                     downtime = DOWNTIME;
                 }
@@ -81,7 +81,7 @@ impl Operator {
     }
 
     /// One life, which stands still where the plan says so.
-    async fn one_life_with_stops(&self, instance: &Instance) -> Outcome<Result<(), StartError>> {
+    async fn one_life_with_stops(&self, instance: &Instance) -> LifeEnd<Result<(), StartError>> {
         let twin = async |instance: Instance| self.turn_of_twin(&instance).await;
         explore::lives::one_life(&self.effects, instance, self.one_life(instance), twin).await
     }

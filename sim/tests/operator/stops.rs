@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use serde_json::json;
-use stowage_sim::effects::{Answer, Line};
+use stowage_sim::effects::{CallOutcome, Line};
 use stowage_sim::world::World;
 
 use crate::support::{Stage, assert_bound_once, claim, object};
@@ -48,12 +48,12 @@ fn a_paused_operator_does_nothing_until_it_goes_on() {
         assert_eq!(stage.world.effects.count(), calls, "{}", stage.trace());
         assert!(object(&stage.world, "bucketclaims", "team-a", "second")["metadata"]["finalizers"].is_null());
         let paused = line(&stage.world, |line| line.fault.is_some());
-        assert_eq!((paused.world, paused.answer), (None, Answer::Pending));
+        assert_eq!((paused.world, paused.answer), (None, CallOutcome::Pending));
 
         stage.until_ready_is("team-a", "photos", "Bound").await;
         stage.until_ready_is("team-a", "second", "Bound").await;
         let paused = line(&stage.world, |line| line.fault.is_some());
-        assert_eq!((paused.world, paused.answer), (Some(201), Answer::Status(201)), "no deadline has passed");
+        assert_eq!((paused.world, paused.answer), (Some(201), CallOutcome::Status(201)), "no deadline has passed");
         assert_eq!(lives(&stage.world), [1]);
     });
 }
@@ -65,7 +65,7 @@ fn a_call_is_taken_back_when_its_deadline_passes_in_a_pause() {
         stage.apply(&claim("team-a", "photos")).await;
         stage.world.pass(Duration::from_secs(590)).await;
         let paused = line(&stage.world, |line| line.fault.is_some());
-        assert_eq!((paused.world, paused.answer), (None, Answer::Dropped));
+        assert_eq!((paused.world, paused.answer), (None, CallOutcome::Dropped));
         let calls = stage.world.effects.count();
         assert_eq!(paused.number, calls, "nothing comes after it:\n{}", stage.trace());
         stage.until_ready_is("team-a", "photos", "Bound").await;
@@ -83,7 +83,7 @@ fn a_twin_takes_its_turn_within_a_call_and_is_gone_after_it() {
         stage.world.pass(Duration::from_secs(900)).await;
         assert_eq!(lives(&stage.world), [1, 2, 1], "{}", stage.trace());
         let record = line(&stage.world, |line| line.fault.is_some());
-        assert_eq!(record.answer, Answer::Status(409), "the twin has made it");
+        assert_eq!(record.answer, CallOutcome::Status(409), "the twin has made it");
         assert_bound_once(&stage).await;
     });
 }

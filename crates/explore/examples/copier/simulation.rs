@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use explore::{KEY, OWNER, Oracle, Process, SECRET, Simulation, World};
+use explore::{KEY, OWNER, Oracle, Process, SECRET, SimulatedWorld, Simulation};
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::Api;
 use kube::api::{DeleteParams, PostParams};
@@ -19,10 +19,10 @@ pub fn simulation(order: Order) -> Simulation {
             let store = InProcess::new(process.store).client(KEY, SECRET, "us-east-1");
             controller::run(process.client, store, order).await;
         })
-        .before(|world: World| async move {
+        .before(|world: SimulatedWorld| async move {
             world.store.put_bucket(OWNER, "copies");
         })
-        .user(|world: World| async move {
+        .user(|world: SimulatedWorld| async move {
             let maps: Api<ConfigMap> = Api::namespaced(world.client(), "default");
             for name in ["draft", "final"] {
                 let map = json!({"metadata": {"name": name, "labels": {"copy": "true"}}, "data": {"mode": name}});
@@ -51,7 +51,7 @@ impl Oracle for NoStrayCopy {
         "NoStrayCopy"
     }
 
-    fn judge(&mut self, end: &World) -> Vec<String> {
+    fn judge(&mut self, end: &SimulatedWorld) -> Vec<String> {
         let copies = end.store.objects("copies").into_keys();
         let stray = copies.filter(|copy| {
             let (namespace, name) = copy.split_once('/').unwrap_or_default();

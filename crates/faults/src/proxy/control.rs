@@ -25,7 +25,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use super::{Proxy, Unplayable};
-use crate::{Answer, Call, Line, Plan, Vocabulary};
+use crate::{Call, CallOutcome, Line, Plan, Vocabulary};
 
 /// How long a question for a crash is kept open.
 const LONG_POLL: Duration = Duration::from_secs(30);
@@ -88,7 +88,7 @@ impl<V: Vocabulary> TryFrom<EffectLine> for Line<V> {
             call: Call::told(&told.call).ok_or_else(|| untold(&told.call))?,
             fault: told.fault.as_ref().map(fault).transpose()?,
             world: told.world,
-            answer: Answer::told(&told.answer).ok_or_else(|| untold(&told.answer))?,
+            answer: CallOutcome::told(&told.answer).ok_or_else(|| untold(&told.answer))?,
             began_ms: told.began_ms,
         })
     }

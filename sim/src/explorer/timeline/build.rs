@@ -8,7 +8,7 @@ use seeded::VirtualClock;
 
 use super::words::Words;
 use super::{Row, Weight};
-use crate::effects::{Answer, Call, KubeVerb, Line};
+use crate::effects::{Call, CallOutcome, KubeVerb, Line};
 use crate::history::{Event, History, What};
 
 /// What comes of an act this much later, in virtual milliseconds, has a row of its own.
@@ -127,12 +127,12 @@ impl Builder<'_> {
     fn call(&self, line: &Line) -> Row {
         let (world, asked) = (self.words.status(line), self.words.asked(&line.call));
         let operator = match line.answer {
-            Answer::Status(status) if line.world == Some(status) => asked,
-            Answer::Status(status) => format!("{asked}; hears {status}"),
-            Answer::Pending => format!("{asked}; waits still"),
-            Answer::Broken => format!("{asked}; the connection breaks"),
-            Answer::Dropped => format!("{asked}; gives up"),
-            Answer::Died => format!("{asked}; dies"),
+            CallOutcome::Status(status) if line.world == Some(status) => asked,
+            CallOutcome::Status(status) => format!("{asked}; hears {status}"),
+            CallOutcome::Pending => format!("{asked}; waits still"),
+            CallOutcome::Broken => format!("{asked}; the connection breaks"),
+            CallOutcome::Dropped => format!("{asked}; gives up"),
+            CallOutcome::Died => format!("{asked}; dies"),
         };
         let (kubernetes, store) = match line.call {
             Call::Kube(_) => (world, String::new()),

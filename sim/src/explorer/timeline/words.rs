@@ -10,7 +10,7 @@ use stowage_operator::api::wire::{self, Role};
 
 use super::build::since_start;
 use super::text::clock;
-use crate::effects::{Answer, Call, Line};
+use crate::effects::{Call, CallOutcome, Line};
 use crate::history::facts::{expires_at, field, label};
 use crate::history::{Called, History, Stored};
 
@@ -61,7 +61,7 @@ impl Words {
     pub(super) fn status(&self, line: &Line) -> String {
         match line.world {
             Some(status) => status.to_string(),
-            None if line.answer == Answer::Pending => String::new(),
+            None if line.answer == CallOutcome::Pending => String::new(),
             None => "never hears of it".to_owned(),
         }
     }

@@ -5,7 +5,7 @@ use serde_json::json;
 
 use super::super::Promise;
 use super::story::{By, Story, UID, empty_bucket, encode, record, tag, usurped};
-use crate::effects::{Answer, CallFault, CrashPoint, Fault, KubeVerb, ProcessFault, S3Fault};
+use crate::effects::{CallFault, CallOutcome, CrashPoint, Fault, KubeVerb, ProcessFault, S3Fault};
 use crate::history::What;
 use crate::installation::OPERATOR_NAMESPACE;
 
@@ -165,7 +165,7 @@ fn without_tagging_a_record_that_is_settled_is_proof() {
             record["data"]["settled"] = encode(value).into();
         });
         story.s3("GetBucketTagging", |_| {});
-        story.amend_last(|line| line.answer = Answer::Status(501));
+        story.amend_last(|line| line.answer = CallOutcome::Status(501));
         story.get_claim();
         story.s3("DeleteObjects", emptied);
         story
@@ -446,12 +446,12 @@ fn a_bucket_may_stay_untold_only_where_that_pass_could_not_tell() {
         }
     }
     let mut unheard = story.clone();
-    unheard.amend_last(|line| line.answer = Answer::Broken);
+    unheard.amend_last(|line| line.answer = CallOutcome::Broken);
     untold(&unheard);
     let mut denied = Story::about_to_destroy("Delete");
     denied.s3("DeleteBucket", |_| {});
     denied.remove(By::Operator, "bucketclaims", "team-a", "photos");
-    denied.amend_last(|line| line.answer = Answer::Broken);
+    denied.amend_last(|line| line.answer = CallOutcome::Broken);
     denied.note(What::AtRest);
     denied.assert_broken_in_the_end(Promise::I14, left);
     // That it was to be kept for a moment counts if its record went as it was, or as that had been

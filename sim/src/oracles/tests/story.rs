@@ -12,7 +12,7 @@ use s3_sim::{BucketSnapshot, Versioning};
 use serde_json::{Value, json};
 
 use super::super::{Case, Judgement, Promise, Setting, Shown, judge};
-use crate::effects::{Answer, Call, KubeCall, KubeVerb, Line, S3Call, S3Operation};
+use crate::effects::{Call, CallOutcome, KubeCall, KubeVerb, Line, S3Call, S3Operation};
 use crate::history::{Called, Event, Facts, History, Used, What};
 use crate::installation::OPERATOR_NAMESPACE;
 
@@ -244,7 +244,7 @@ impl Story {
 
     fn line(&mut self, call: Call, status: u16) -> u64 {
         let number = self.lines.len() as u64 + 1;
-        let (answer, world) = (Answer::Status(status), Some(status));
+        let (answer, world) = (CallOutcome::Status(status), Some(status));
         self.lines.push(Line { number, instance: 1, call, fault: None, world, answer, began_ms: 0 });
         number
     }
