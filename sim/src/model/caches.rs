@@ -3,9 +3,9 @@
 use super::objects::{BackendFacts, Kind, NAMES, OPERATOR_NAMESPACE, SecretFacts, Uid, backend_number, bucket_name};
 use super::phrases::{Beginning, Place, Reply};
 use super::state::{Cell, Memory, Pass, State};
-use super::world::{DEADLINE, Lag, World};
+use super::world::{DEADLINE, Lag, ModelWorld};
 
-impl World {
+impl ModelWorld {
     /// The claim of a name, as the operator's cache has it: the later of what was seen and what it
     /// wrote itself.
     pub(super) fn cached_claim(&self, state: &State, operator: usize, slot: usize) -> Option<u32> {

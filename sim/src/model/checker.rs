@@ -12,7 +12,7 @@ use super::oracle::Promise;
 use super::phrases::{Call, Ending, Reply, Stride};
 use super::state::State;
 use super::turn::Fate;
-use super::world::{DEADLINE, Lag, World};
+use super::world::{DEADLINE, Lag, ModelWorld};
 
 /// Something that happens.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -42,7 +42,7 @@ pub(super) enum Action {
 /// The most seconds that the clock is ever put forward by itself: a rotation by time is weeks away.
 pub(super) const FAR: u32 = 86_400;
 
-impl World {
+impl ModelWorld {
     pub(super) fn fingerprint(state: &State) -> u64 {
         let mut hasher = DefaultHasher::new();
         state.hash(&mut hasher);
@@ -320,7 +320,7 @@ impl fmt::Display for Fate {
     }
 }
 
-impl Model for World {
+impl Model for ModelWorld {
     type State = State;
     type Action = Action;
 
@@ -352,7 +352,7 @@ impl Model for World {
     }
 }
 
-impl World {
+impl ModelWorld {
     /// Whether no promise was broken, or one before: the first is the one that is told, by the
     /// shortest way to it.
     fn is_safe(&self, state: &State) -> bool {
@@ -369,7 +369,7 @@ impl World {
 }
 
 /// So that a broken promise is told by its name.
-pub(super) fn first_broken(world: &World, state: &State) -> Option<(Promise, String)> {
+pub(super) fn first_broken(world: &ModelWorld, state: &State) -> Option<(Promise, String)> {
     match state.broken {
         Some(promise) => Some((promise, String::new())),
         None => world.come_to_rest(state).1,

@@ -37,5 +37,5 @@ mod world;
 mod worlds;
 
 pub use oracle::Promise;
-pub use run::{Options, Report, Violation, WorldReport, run, world_names};
+pub use run::{ModelReport, Options, Violation, WorldReport, run, world_names};
 pub use text::{cpu_name, document, write_summary, write_violation, write_world};

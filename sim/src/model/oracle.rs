@@ -9,7 +9,7 @@ use stowage_operator::plan::BucketSeen;
 use super::objects::{Kind, Policy, SecretFacts, UNTAGGED, Uid, backend_name, bucket_number};
 use super::phrases::{Call, Place};
 use super::state::{Late, Pass, State};
-use super::world::World;
+use super::world::ModelWorld;
 
 /// A promise of the operator, in the words of the contract's tests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -115,7 +115,7 @@ impl fmt::Display for Promise {
     }
 }
 
-impl World {
+impl ModelWorld {
     fn break_promise(&self, state: &mut State, promise: Promise) {
         state.broken = state.broken.or(Some(promise));
     }

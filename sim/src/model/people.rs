@@ -9,9 +9,9 @@ use super::objects::{
     ClaimFacts, Kind, OPERATOR_NAMESPACE, STRANGERS, SecretFacts, Spec, claim_ref, consumer_name, stored_first,
 };
 use super::state::{Bucket, Cell, State};
-use super::world::{Event, World};
+use super::world::{Event, ModelWorld};
 
-impl World {
+impl ModelWorld {
     /// Whether an event can happen now.
     pub(super) fn can_happen(&self, state: &State, event: Event) -> bool {
         let claim = |slot: usize| state.claims[slot].map(|claim| self.talks.objects.claim_facts(claim));

@@ -202,7 +202,7 @@ pub(super) enum Stride {
 
 /// An answer to a step of a sweep.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(super) enum Report {
+pub(super) enum SweepReply {
     Claim(Option<Uid>),
     Claims(bool),
     Secrets(Vec<u32>),

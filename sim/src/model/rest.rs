@@ -15,7 +15,7 @@ use super::objects::{
 use super::oracle::Promise;
 use super::state::State;
 use super::turn::Fate;
-use super::world::{DEADLINE, World};
+use super::world::{DEADLINE, ModelWorld};
 
 /// More steps than this are taken for no end.
 const MOST_STEPS: usize = 2000;
@@ -26,7 +26,7 @@ const MOST_OF_A_PASS: usize = 250;
 /// A broken promise, and what it is about.
 pub(super) type Trouble = Option<(Promise, String)>;
 
-impl World {
+impl ModelWorld {
     /// The state of rest that follows a state.
     pub(super) fn at_rest(&self, state: State) -> State {
         let mut state = state;

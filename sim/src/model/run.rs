@@ -11,7 +11,7 @@ use stowage_operator::plan;
 use super::checker::first_broken;
 use super::oracle::Promise;
 use super::talks::Planner;
-use super::world::{Bounds, Recipe, World};
+use super::world::{Bounds, ModelWorld, Recipe};
 use super::worlds::WORLDS;
 
 /// What to explore, and how far.
@@ -33,7 +33,7 @@ pub struct Options {
 
 /// What came of it.
 #[derive(Clone, Debug)]
-pub struct Report {
+pub struct ModelReport {
     /// Of each world.
     pub worlds: Vec<WorldReport>,
     /// Threads.
@@ -78,7 +78,7 @@ pub struct Violation {
     pub trace: Vec<String>,
 }
 
-impl Report {
+impl ModelReport {
     /// Every broken promise, and in which world.
     pub fn violations(&self) -> impl Iterator<Item = (&'static str, &Violation)> {
         self.worlds.iter().flat_map(|world| world.violations.iter().map(|violation| (world.name, violation)))
@@ -122,7 +122,7 @@ pub fn world_names() -> impl Iterator<Item = &'static str> {
 ///
 /// # Errors
 /// When there is no world of one of the names.
-pub fn run(options: &Options, mut done: impl FnMut(&WorldReport)) -> Result<Report, String> {
+pub fn run(options: &Options, mut done: impl FnMut(&WorldReport)) -> Result<ModelReport, String> {
     if let Some(unknown) = options.worlds.iter().find(|name| world_names().all(|world| world != name.as_str())) {
         let names: Vec<&str> = world_names().collect();
         return Err(format!("there is no world {unknown:?}; there are {}", names.join(", ")));
@@ -143,7 +143,7 @@ pub fn run(options: &Options, mut done: impl FnMut(&WorldReport)) -> Result<Repo
         worlds.push(report);
     }
     let left = recipes[worlds.len()..].iter().map(|recipe| recipe.name).collect();
-    Ok(Report { worlds, jobs, left })
+    Ok(ModelReport { worlds, jobs, left })
 }
 
 /// Until when the next of so many worlds may take.
@@ -156,7 +156,7 @@ fn share(now: Instant, deadline: Instant, worlds: usize) -> Instant {
 pub(super) fn explore(recipe: Recipe, planner: Planner, bounds: Bounds, jobs: usize) -> WorldReport {
     let (name, about) = (recipe.name, recipe.about);
     let began = Instant::now();
-    let world = World::new(recipe, planner, bounds);
+    let world = ModelWorld::new(recipe, planner, bounds);
     let checker = world.checker().threads(jobs).finish_when(HasDiscoveries::Any).spawn_bfs().join();
     let seconds = began.elapsed().as_secs_f64();
     let world = checker.model();
@@ -206,7 +206,7 @@ mod tests {
         let mut row = Vec::new();
         crate::model::write_world(&mut row, &world).expect("a vector takes everything");
         assert!(String::from_utf8_lossy(&row).contains("not explored"));
-        let report = Report { worlds: vec![world], jobs: 1, left: Vec::new() };
+        let report = ModelReport { worlds: vec![world], jobs: 1, left: Vec::new() };
         assert_eq!(report.unexplored().collect::<Vec<_>>(), [WORLDS[0].name]);
     }
 

@@ -65,9 +65,9 @@ impl<K: Eq + Hash, V> Known<K, V> {
 }
 
 /// Answers of a pure function, by its arguments.
-pub(super) struct Answers<K, V>(RwLock<HashMap<K, V>>);
+pub(super) struct Memo<K, V>(RwLock<HashMap<K, V>>);
 
-impl<K: Eq + Hash, V: Copy> Answers<K, V> {
+impl<K: Eq + Hash, V: Copy> Memo<K, V> {
     pub(super) fn new() -> Self {
         Self(RwLock::default())
     }

@@ -17,8 +17,8 @@ use stowage_operator::plan::{
 use super::objects::{
     CLAIMS, OPERATOR_NAMESPACE, Objects, Uid, backend_number, claim_ref, patched, stored_first, timestamp,
 };
-use super::phrases::{Beginning, Call, Ending, Place, Planned, Reply, Report, Stride};
-use super::shelf::{Answers, Known};
+use super::phrases::{Beginning, Call, Ending, Place, Planned, Reply, Stride, SweepReply};
+use super::shelf::{Known, Memo};
 
 /// The planner, or something in its place.
 pub(super) type Planner = fn(&View, Timestamp) -> Step;
@@ -35,12 +35,12 @@ pub(super) struct Talks {
     planner: Planner,
     views: Known<String, Pass>,
     plans: Known<(u32, u32), Planned>,
-    begun: Answers<Beginning, u32>,
-    learnt: Answers<(u32, Reply), u32>,
-    created: Answers<(u32, u16, u32), u32>,
-    patches: Answers<(u32, u32), Option<u32>>,
+    begun: Memo<Beginning, u32>,
+    learnt: Memo<(u32, Reply), u32>,
+    created: Memo<(u32, u16, u32), u32>,
+    patches: Memo<(u32, u32), Option<u32>>,
     sweeps: Known<String, (Sweep, ControlFlow<SweepEnd, SweepStep>, Stride)>,
-    swept: Answers<(u32, Report), u32>,
+    swept: Memo<(u32, SweepReply), u32>,
 }
 
 impl Talks {
@@ -50,12 +50,12 @@ impl Talks {
             planner,
             views: Known::new(),
             plans: Known::new(),
-            begun: Answers::new(),
-            learnt: Answers::new(),
-            created: Answers::new(),
-            patches: Answers::new(),
+            begun: Memo::new(),
+            learnt: Memo::new(),
+            created: Memo::new(),
+            patches: Memo::new(),
             sweeps: Known::new(),
-            swept: Answers::new(),
+            swept: Memo::new(),
         }
     }
 
@@ -194,26 +194,26 @@ impl Talks {
     }
 
     /// What a sweep knows after an answer.
-    pub(super) fn sweep_learn(&self, sweep: u32, report: Report) -> u32 {
-        self.swept.get((sweep, report), |(sweep, report)| {
+    pub(super) fn sweep_learn(&self, sweep: u32, reply: SweepReply) -> u32 {
+        self.swept.get((sweep, reply), |(sweep, reply)| {
             let (sweep, step, _) = self.sweeps.get(*sweep);
             let mut sweep = sweep.clone();
             let stored = |numbers: &[u32]| numbers.iter().map(|number| self.stored(*number)).collect();
             if let ControlFlow::Continue(step) = step {
-                let read = |report: &Report| match report {
-                    Report::Secret(number) => number.map(|number| self.stored(number)),
-                    report => unreachable!("{report:?} is no answer to {step}"),
+                let read = |reply: &SweepReply| match reply {
+                    SweepReply::Secret(number) => number.map(|number| self.stored(number)),
+                    reply => unreachable!("{reply:?} is no answer to {step}"),
                 };
-                let answer = match (step, report) {
-                    (_, Report::Failed) => SweepAnswer::Failed(step.clone(), "no answer".to_owned()),
-                    (SweepStep::Claim(claim), Report::Claim(uid)) => {
+                let answer = match (step, reply) {
+                    (_, SweepReply::Failed) => SweepAnswer::Failed(step.clone(), "no answer".to_owned()),
+                    (SweepStep::Claim(claim), SweepReply::Claim(uid)) => {
                         SweepAnswer::Claim(claim.clone(), uid.map(Uid::claim_uid))
                     }
-                    (SweepStep::Claims, Report::Claims(alive)) => SweepAnswer::Claims(*alive),
-                    (SweepStep::Own, Report::Secrets(numbers)) => SweepAnswer::Own(stored(numbers)),
-                    (SweepStep::Internal(name), report) => SweepAnswer::Internal(name.clone(), read(report)),
-                    (SweepStep::Delete(secret), Report::Deleted) => SweepAnswer::Deleted(secret.clone(), None),
-                    (step, report) => unreachable!("{report:?} is no answer to {step}"),
+                    (SweepStep::Claims, SweepReply::Claims(alive)) => SweepAnswer::Claims(*alive),
+                    (SweepStep::Own, SweepReply::Secrets(numbers)) => SweepAnswer::Own(stored(numbers)),
+                    (SweepStep::Internal(name), reply) => SweepAnswer::Internal(name.clone(), read(reply)),
+                    (SweepStep::Delete(secret), SweepReply::Deleted) => SweepAnswer::Deleted(secret.clone(), None),
+                    (step, reply) => unreachable!("{reply:?} is no answer to {step}"),
                 };
                 sweep.learn(answer, Arrival::Prompt);
             }

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use serde_json::{Value, json};
 
-use super::run::{Report, Violation, WorldReport};
+use super::run::{ModelReport, Violation, WorldReport};
 
 /// The name of the CPU, where the system tells it.
 pub fn cpu_name() -> String {
@@ -50,7 +50,7 @@ pub fn write_violation(out: &mut impl Write, world: &str, violation: &Violation)
 ///
 /// # Errors
 /// When it can't be written.
-pub fn write_summary(out: &mut impl Write, report: &Report) -> io::Result<()> {
+pub fn write_summary(out: &mut impl Write, report: &ModelReport) -> io::Result<()> {
     for (world, violation) in report.violations() {
         write_violation(out, world, violation)?;
     }
@@ -70,7 +70,7 @@ pub fn write_summary(out: &mut impl Write, report: &Report) -> io::Result<()> {
 }
 
 /// The document (spec §5). Fields may be added, never renamed.
-pub fn document(report: &Report) -> Value {
+pub fn document(report: &ModelReport) -> Value {
     let violation = |world: &str, violation: &Violation| {
         json!({
             "world": world, "promise": violation.promise.name(), "message": violation.promise.to_string(),

@@ -4,9 +4,9 @@
 use stowage_operator::plan::Checked;
 
 use super::objects::{ClaimFacts, Kind, SecretFacts, Uid};
-use super::phrases::{Call, Ending, Place, Reply, Report, Stride};
+use super::phrases::{Call, Ending, Place, Reply, Stride, SweepReply};
 use super::state::{Bucket, Cell, Late, State};
-use super::world::{DEADLINE, World};
+use super::world::{DEADLINE, ModelWorld};
 
 /// What becomes of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,7 +21,7 @@ pub(super) enum Fate {
     Late,
 }
 
-impl World {
+impl ModelWorld {
     /// The next step of a pass.
     pub(super) fn plan(&self, state: &State, operator: usize, slot: usize) -> Option<u32> {
         state.operators[operator].passes[slot].map(|pass| self.talks.plan(pass.view, state.now))
@@ -272,7 +272,7 @@ impl World {
     pub(super) fn stride(&self, state: &mut State, operator: usize, fate: Fate) {
         let Some((uid, sweep)) = state.operators[operator].sweep else { return };
         let stride = self.talks.stride_of(sweep);
-        let report = match (stride, fate) {
+        let reply = match (stride, fate) {
             (Stride::Over | Stride::Retry, _) => {
                 state.operators[operator].sweep = None;
                 state.operators[operator].alone[uid.0 as usize] = None;
@@ -289,27 +289,27 @@ impl World {
             (Stride::Delete(secret), Fate::Unheard) => {
                 self.object_to_sweep(state, uid, secret);
                 self.delete_secret(state, None, secret);
-                Report::Failed
+                SweepReply::Failed
             }
-            (_, Fate::Lost | Fate::Unheard | Fate::Late) => Report::Failed,
+            (_, Fate::Lost | Fate::Unheard | Fate::Late) => SweepReply::Failed,
             (Stride::Claim(slot), Fate::Answered) => {
-                Report::Claim(state.claims[slot].map(|claim| self.talks.objects.claim_facts(claim).uid))
+                SweepReply::Claim(state.claims[slot].map(|claim| self.talks.objects.claim_facts(claim).uid))
             }
-            (Stride::Claims, Fate::Answered) => Report::Claims(self.is_alive(state, uid)),
+            (Stride::Claims, Fate::Answered) => SweepReply::Claims(self.is_alive(state, uid)),
             (Stride::Own, Fate::Answered) => match self.find_out(state, operator, &Call::Own, uid) {
-                Reply::Secrets(secrets) => Report::Secrets(secrets),
-                _ => Report::Failed,
+                Reply::Secrets(secrets) => SweepReply::Secrets(secrets),
+                _ => SweepReply::Failed,
             },
-            (Stride::Internal(name), Fate::Answered) => Report::Secret(state.secrets.live(name)),
+            (Stride::Internal(name), Fate::Answered) => SweepReply::Secret(state.secrets.live(name)),
             (Stride::Delete(secret), Fate::Answered) => {
                 self.object_to_sweep(state, uid, secret);
                 match self.delete_secret(state, Some(operator), secret) {
-                    Reply::Done => Report::Deleted,
-                    _ => Report::Failed,
+                    Reply::Done => SweepReply::Deleted,
+                    _ => SweepReply::Failed,
                 }
             }
         };
-        state.operators[operator].sweep = Some((uid, self.talks.sweep_learn(sweep, report)));
+        state.operators[operator].sweep = Some((uid, self.talks.sweep_learn(sweep, reply)));
     }
 
     /// A sweep begins, if the caches show Secrets of a claim and no such claim.

@@ -150,7 +150,7 @@ pub struct Bounds {
 }
 
 /// A world as it is explored.
-pub(super) struct World {
+pub(super) struct ModelWorld {
     pub(super) recipe: Recipe,
     pub(super) talks: Talks,
     pub(super) bounds: Bounds,
@@ -166,7 +166,7 @@ pub(super) struct World {
     pub(super) restful: Mutex<HashSet<u64>>,
 }
 
-impl World {
+impl ModelWorld {
     pub(super) fn new(recipe: Recipe, planner: Planner, bounds: Bounds) -> Self {
         Self {
             talks: Talks::new(recipe.purge_slice, planner),
