@@ -11,7 +11,7 @@ use super::buckets::Buckets;
 use super::findings::Findings;
 use super::holders::Holders;
 use super::rest::reads_the_past;
-use super::state::{Hand, Seen, State, Step};
+use super::state::{Hand, HistoryStep, Seen, State};
 use super::views::{Record, Secret};
 use super::{Case, Promise};
 use crate::effects::{Call, Fault, Line, S3Fault};
@@ -51,7 +51,7 @@ impl<'a> Adoption<'a> {
     pub(super) fn see(
         &mut self,
         state: &State<'a>,
-        step: &Step<'a>,
+        step: &HistoryStep<'a>,
         buckets: &Buckets,
         holders: &Holders,
         found: &mut Findings,
@@ -86,7 +86,14 @@ impl<'a> Adoption<'a> {
         }
     }
 
-    fn judge(&self, state: &State<'a>, step: &Step<'a>, record: &Record, buckets: &Buckets, found: &mut Findings) {
+    fn judge(
+        &self,
+        state: &State<'a>,
+        step: &HistoryStep<'a>,
+        record: &Record,
+        buckets: &Buckets,
+        found: &mut Findings,
+    ) {
         let (Some(life), Some(policies)) =
             (state.lives.get(record.uid.as_str()), self.policies.get(record.backend.as_str()))
         else {
@@ -145,7 +152,7 @@ fn uid_of(object: &Value) -> Option<&str> {
 
 /// What the last look showed of a record's bucket, by the operator whose step it is. Where the
 /// store showed its past, and there is no such bucket any more, no tags are known.
-fn shown(state: &State<'_>, step: &Step<'_>, record: &Record, buckets: &Buckets) -> Option<Shown> {
+fn shown(state: &State<'_>, step: &HistoryStep<'_>, record: &Record, buckets: &Buckets) -> Option<Shown> {
     let Hand::Operator(number) = step.hand else { return None };
     let is_past = |line: &Line| line.fault == Some(Fault::S3(S3Fault::StaleRead));
     let (line, seen) = state.before(number).find_map(|line| match &line.call {

@@ -12,7 +12,7 @@ use super::findings::Findings;
 use super::ground::{Ground, destroys, empties, is_look};
 use super::order::record_of;
 use super::policy;
-use super::state::{Hand, Life, Seen, State, Step};
+use super::state::{Hand, HistoryStep, Life, Seen, State};
 use super::views::{Claim, Record, Secret};
 use crate::effects::{Call, CallOutcome, Fault, Line, S3Fault};
 use crate::history::Called;
@@ -41,7 +41,7 @@ struct Made {
 
 impl Buckets {
     /// Looks at a step.
-    pub(super) fn see(&mut self, state: &State<'_>, step: &Step<'_>, found: &mut Findings) {
+    pub(super) fn see(&mut self, state: &State<'_>, step: &HistoryStep<'_>, found: &mut Findings) {
         match &step.seen {
             Seen::Called(called) => {
                 if let Hand::Operator(number) = step.hand {
@@ -93,7 +93,14 @@ impl Buckets {
         self.looks.get(&number).and_then(Option::as_ref)
     }
 
-    fn judge_call(&self, state: &State<'_>, step: &Step<'_>, number: u64, called: &Called, found: &mut Findings) {
+    fn judge_call(
+        &self,
+        state: &State<'_>,
+        step: &HistoryStep<'_>,
+        number: u64,
+        called: &Called,
+        found: &mut Findings,
+    ) {
         let (Some(bucket), Some(before)) = (called.bucket.as_deref(), &called.before) else { return };
         if destroys(called.operation) {
             let what = format!("{} {bucket}", called.operation);
@@ -144,7 +151,7 @@ impl Buckets {
     fn let_go_meanwhile<'s, 'a>(
         &'s self,
         state: &'s State<'a>,
-        step: &Step<'_>,
+        step: &HistoryStep<'_>,
         number: u64,
         called: &Called,
     ) -> Option<(&'s Record, &'s Life<'a>, Ground)> {
@@ -167,7 +174,7 @@ impl Buckets {
     fn judge_destruction(
         &self,
         state: &State<'_>,
-        step: &Step<'_>,
+        step: &HistoryStep<'_>,
         (called, before): (&Called, &BucketSnapshot),
         (record, life): (&Record, &Life<'_>),
         ground: Ground,
@@ -230,7 +237,7 @@ impl Buckets {
     fn judge_claiming(
         &self,
         state: &State<'_>,
-        step: &Step<'_>,
+        step: &HistoryStep<'_>,
         number: u64,
         (called, before): (&Called, &BucketSnapshot),
         found: &mut Findings,

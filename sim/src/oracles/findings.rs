@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::Promise;
-use super::state::Step;
+use super::state::HistoryStep;
 
 /// A promise that was broken.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -41,7 +41,7 @@ pub(super) struct Findings {
 
 impl Findings {
     /// A promise is broken at this step.
-    pub(super) fn broken(&mut self, promise: Promise, step: &Step<'_>, message: String) {
+    pub(super) fn broken(&mut self, promise: Promise, step: &HistoryStep<'_>, message: String) {
         self.violations.push(Violation {
             promise,
             message: format!("at {}, {message}", step.at),
@@ -65,7 +65,7 @@ impl Findings {
     }
 
     /// A promise ends here, as the contract says it does.
-    pub(super) fn limit(&mut self, promise: Promise, step: &Step<'_>, message: String) {
+    pub(super) fn limit(&mut self, promise: Promise, step: &HistoryStep<'_>, message: String) {
         self.limits.push(Violation { promise, message: format!("at {}, {message}", step.at), event: Some(step.index) });
     }
 

@@ -9,7 +9,7 @@ use crate::history::Called;
 use super::Promise;
 use super::buckets::Buckets;
 use super::findings::Findings;
-use super::state::{Seen, State, Step};
+use super::state::{HistoryStep, Seen, State};
 use super::views::{Key, Record, Secret};
 
 /// What is remembered of claims and the buckets that they may have keys to.
@@ -23,7 +23,7 @@ pub(super) struct Holders {
 
 impl Holders {
     /// Looks at a step.
-    pub(super) fn see(&mut self, state: &State<'_>, step: &Step<'_>, buckets: &Buckets, found: &mut Findings) {
+    pub(super) fn see(&mut self, state: &State<'_>, step: &HistoryStep<'_>, buckets: &Buckets, found: &mut Findings) {
         match &step.seen {
             Seen::Called(called) if step.by_operator() => self.remember_tags(called),
             Seen::Secret(place, Some(Secret::Record(record))) => one_holder(state, step, place.1, record, found),
@@ -56,7 +56,14 @@ impl Holders {
 
     /// The first key of a claim to a bucket that was there: it took that over, or the bucket
     /// carries its tags. What its tenant can write proves nothing (spec §2).
-    fn first_key(&self, state: &State<'_>, step: &Step<'_>, key: &Key<'_>, buckets: &Buckets, found: &mut Findings) {
+    fn first_key(
+        &self,
+        state: &State<'_>,
+        step: &HistoryStep<'_>,
+        key: &Key<'_>,
+        buckets: &Buckets,
+        found: &mut Findings,
+    ) {
         let this = (key.uid.clone(), key.bucket.clone());
         let meddled =
             state.lives.get(key.uid.as_str()).is_none_or(|life| life.meddling.record || life.meddling.finalizer);
@@ -85,7 +92,7 @@ impl Holders {
 }
 
 /// A key is made for a claim that holds its bucket, and while nobody else has a key to it.
-fn key_of_holder(state: &State<'_>, step: &Step<'_>, key: &Key<'_>, found: &mut Findings) {
+fn key_of_holder(state: &State<'_>, step: &HistoryStep<'_>, key: &Key<'_>, found: &mut Findings) {
     let meddled = |uid: &str| state.lives.get(uid).is_none_or(|life| life.meddling.any());
     let holders = || {
         state.secrets.values().filter_map(|held| match &held.secret {
@@ -119,7 +126,7 @@ fn is_rival(key: &Key<'_>, other: &Key<'_>) -> bool {
 }
 
 /// Of two records for one bucket both are of one claim.
-fn one_holder(state: &State<'_>, step: &Step<'_>, name: &str, record: &Record, found: &mut Findings) {
+fn one_holder(state: &State<'_>, step: &HistoryStep<'_>, name: &str, record: &Record, found: &mut Findings) {
     let same = |other: &Record| other.host == record.host && other.bucket == record.bucket && other.uid != record.uid;
     let other = state.secrets.iter().find_map(|((_, other), held)| match &held.secret {
         Secret::Record(held) if same(held) => Some(*other),

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use jiff::{SignedDuration, Timestamp};
 
 use super::findings::Findings;
-use super::state::{Hand, Life, Place, Seen, State, Step, is_read_of};
+use super::state::{Hand, HistoryStep, Life, Place, Seen, State, is_read_of};
 use super::views::{Consumer, End, Key, Secret};
 use super::{Promise, views};
 use crate::effects::{Call, KubeVerb, Line};
@@ -44,7 +44,7 @@ struct Past<'a> {
 
 impl<'a> Keys<'a> {
     /// Looks at a step.
-    pub(super) fn see(&mut self, state: &State<'a>, step: &Step<'a>, found: &mut Findings) {
+    pub(super) fn see(&mut self, state: &State<'a>, step: &HistoryStep<'a>, found: &mut Findings) {
         match &step.seen {
             Seen::Secret(place, new) => {
                 let old = state.secrets.get(place).map(|held| &held.secret);
@@ -64,7 +64,7 @@ impl<'a> Keys<'a> {
     fn judge(
         &self,
         state: &State<'a>,
-        step: &Step<'a>,
+        step: &HistoryStep<'a>,
         place: Place<'a>,
         change: (Option<&Secret<'a>>, Option<&Secret<'a>>),
         found: &mut Findings,
@@ -80,7 +80,7 @@ impl<'a> Keys<'a> {
     }
 
     /// A key is made.
-    fn minted(&self, state: &State<'a>, step: &Step<'a>, key: &Key<'a>, found: &mut Findings) {
+    fn minted(&self, state: &State<'a>, step: &HistoryStep<'a>, key: &Key<'a>, found: &mut Findings) {
         let id = &key.id;
         if let Some(past) = self.ids.get(id).filter(|past| past.secret != key.secret) {
             let message = format!("key {id} is made a second time, with another secret");
@@ -110,7 +110,7 @@ impl<'a> Keys<'a> {
     }
 
     /// A key's Secret is written again.
-    fn changed(&self, state: &State<'a>, step: &Step<'a>, old: &Key<'a>, new: &Key<'a>, found: &mut Findings) {
+    fn changed(&self, state: &State<'a>, step: &HistoryStep<'a>, old: &Key<'a>, new: &Key<'a>, found: &mut Findings) {
         let id = &old.id;
         if (&old.id, old.secret) != (&new.id, new.secret) {
             found.broken(Promise::I10, step, format!("id or secret of key {id} is overwritten"));
@@ -137,7 +137,7 @@ impl<'a> Keys<'a> {
     }
 
     /// A key is given its end.
-    fn stamped(&self, state: &State<'a>, step: &Step<'a>, key: &Key<'a>, end: Timestamp, found: &mut Findings) {
+    fn stamped(&self, state: &State<'a>, step: &HistoryStep<'a>, key: &Key<'a>, end: Timestamp, found: &mut Findings) {
         let id = &key.id;
         let Some(life) = state.lives.get(key.uid.as_str()) else { return };
         let wanted = life.claim.secret_name();
@@ -173,7 +173,7 @@ impl<'a> Keys<'a> {
     }
 
     /// A key's Secret is deleted, or made into something else.
-    fn revoked(&self, state: &State<'a>, step: &Step<'a>, key: &Key<'a>, found: &mut Findings) {
+    fn revoked(&self, state: &State<'a>, step: &HistoryStep<'a>, key: &Key<'a>, found: &mut Findings) {
         let may_go =
             state.lives.get(key.uid.as_str()).is_none_or(|life| life.gone.is_some() || life.claim.is_deleting());
         let expired = match key.end {
@@ -200,7 +200,7 @@ impl<'a> Keys<'a> {
     fn published(
         &self,
         state: &State<'a>,
-        step: &Step<'a>,
+        step: &HistoryStep<'a>,
         (namespace, name): Place<'a>,
         (old, new): (Option<&Secret<'a>>, &Consumer<'a>),
         found: &mut Findings,
@@ -255,7 +255,7 @@ impl<'a> Keys<'a> {
 
     fn remember(
         &mut self,
-        step: &Step<'a>,
+        step: &HistoryStep<'a>,
         (_, name): Place<'a>,
         (old, new): (Option<&Secret<'a>>, Option<&Secret<'a>>),
     ) {
@@ -288,7 +288,7 @@ impl<'a> Keys<'a> {
 /// Whether one of two operators stood still right before it made a key, and the other made that
 /// key, of a claim that goes by now, and deleted it meanwhile. A POST says nothing of what it was
 /// decided on; what it made is deleted with the claim, or swept.
-fn was_made_meanwhile(state: &State<'_>, step: &Step<'_>, past: &Past<'_>) -> bool {
+fn was_made_meanwhile(state: &State<'_>, step: &HistoryStep<'_>, past: &Past<'_>) -> bool {
     let later = match (step.hand, past.made) {
         (Hand::Operator(this), Some(made @ Hand::Operator(other))) => this < other && state.are_apart(step.hand, made),
         _ => false,
@@ -300,7 +300,7 @@ fn was_made_meanwhile(state: &State<'_>, step: &Step<'_>, past: &Past<'_>) -> bo
 /// Whether the last that one of two operators did about the claim was to learn of the key that it
 /// publishes, and it stood still then, so that the other could end that key. Nothing ties the two
 /// Secrets to each other, and a process can be stopped between any two calls.
-fn is_decided_on_the_past(state: &State<'_>, step: &Step<'_>, key: &Past<'_>) -> bool {
+fn is_decided_on_the_past(state: &State<'_>, step: &HistoryStep<'_>, key: &Past<'_>) -> bool {
     let Some(life) = state.lives.get(key.uid.as_str()).filter(|_| !state.alone) else { return false };
     let is_own = |name: &str| name == key.name || state.of(&key.uid).any(|((_, own), _)| *own == name);
     let made = |line: &Line| key.made == Some(Hand::Operator(line.number));
@@ -323,7 +323,13 @@ fn is_decided_on_the_past(state: &State<'_>, step: &Step<'_>, key: &Past<'_>) ->
 }
 
 /// A consumer Secret is deleted: only one of a claim that has another, or that goes.
-fn withdrawn<'a>(state: &State<'a>, step: &Step<'a>, place: Place<'a>, old: &Consumer<'a>, found: &mut Findings) {
+fn withdrawn<'a>(
+    state: &State<'a>,
+    step: &HistoryStep<'a>,
+    place: Place<'a>,
+    old: &Consumer<'a>,
+    found: &mut Findings,
+) {
     let Some(life) = old.owner.and_then(|uid| state.lives.get(uid)) else { return };
     if life.gone.is_some() || life.claim.is_deleting() {
         return;
@@ -340,7 +346,7 @@ fn withdrawn<'a>(state: &State<'a>, step: &Step<'a>, place: Place<'a>, old: &Con
 }
 
 /// A claim goes by the operator's own hand: with it everything that opens its bucket.
-fn nothing_works_after(state: &State<'_>, step: &Step<'_>, claim: &views::Claim<'_>, found: &mut Findings) {
+fn nothing_works_after(state: &State<'_>, step: &HistoryStep<'_>, claim: &views::Claim<'_>, found: &mut Findings) {
     if !state.alone {
         return;
     }
@@ -366,7 +372,7 @@ pub(super) fn key_of<'s, 'a>(state: &'s State<'a>, id: &str) -> Option<&'s Key<'
 
 /// Whether one of two operators, which is behind, and the other were at a consumer Secret of a name
 /// from before: it is taken away again.
-fn is_behind_a_rename(state: &State<'_>, step: &Step<'_>, life: &Life<'_>, name: &str, other: Hand) -> bool {
+fn is_behind_a_rename(state: &State<'_>, step: &HistoryStep<'_>, life: &Life<'_>, name: &str, other: Hand) -> bool {
     life.claim.secret_name() != name && !state.alone && state.are_apart(step.hand, other)
 }
 

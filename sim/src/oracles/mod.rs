@@ -95,7 +95,7 @@ pub fn judge(case: &Case<'_>) -> Judgement {
     let mut keys = keys::Keys::default();
     let mut uses = uses::Uses::default();
     let mut order = order::Order::default();
-    let mut rest = rest::Rest::default();
+    let mut rest = rest::Quiescence::default();
     let mut pace = pace::Pace::default();
     let mut rotation = rotation::Rotation::default();
     for (index, event) in case.history.events.iter().enumerate() {

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use super::Promise;
 use super::findings::Findings;
 use super::ground::{destroys, is_look};
-use super::state::{Hand, Place, Seen, State, Step};
+use super::state::{Hand, HistoryStep, Place, Seen, State};
 use super::views::{Claim, Record, Secret};
 use crate::effects::{Call, Fault, Line, S3Fault};
 use crate::history::Called;
@@ -22,7 +22,7 @@ pub(super) struct Order<'a> {
 
 impl<'a> Order<'a> {
     /// Looks at a step.
-    pub(super) fn see(&mut self, state: &State<'a>, step: &Step<'a>, found: &mut Findings) {
+    pub(super) fn see(&mut self, state: &State<'a>, step: &HistoryStep<'a>, found: &mut Findings) {
         match &step.seen {
             Seen::Called(called) if called.operation.is_read() => {
                 let past =
@@ -50,7 +50,7 @@ impl<'a> Order<'a> {
     }
 
     /// Absence is noted of a bucket that was seen absent while the record was held.
-    fn judge_absence(&self, step: &Step<'a>, place: Place<'a>, record: &Record, found: &mut Findings) {
+    fn judge_absence(&self, step: &HistoryStep<'a>, place: Place<'a>, record: &Record, found: &mut Findings) {
         let seen = self.absent.iter().find(|((host, bucket), _)| *host == record.host && *bucket == record.bucket);
         let held = self.held.get(&place).copied().unwrap_or_default();
         if seen.is_none_or(|(_, seen)| *seen < held) {
@@ -60,7 +60,7 @@ impl<'a> Order<'a> {
     }
 }
 
-fn judge(state: &State<'_>, step: &Step<'_>, found: &mut Findings) {
+fn judge(state: &State<'_>, step: &HistoryStep<'_>, found: &mut Findings) {
     if !step.by_operator() {
         return;
     }
@@ -76,7 +76,7 @@ fn judge(state: &State<'_>, step: &Step<'_>, found: &mut Findings) {
     }
 }
 
-fn before_effect(state: &State<'_>, step: &Step<'_>, called: &Called, found: &mut Findings) {
+fn before_effect(state: &State<'_>, step: &HistoryStep<'_>, called: &Called, found: &mut Findings) {
     let Some(bucket) = called.bucket.as_deref() else { return };
     let what = format!("{} {bucket}", called.operation);
     let Some(record) = record_of(state, called) else {
@@ -104,7 +104,7 @@ fn before_effect(state: &State<'_>, step: &Step<'_>, called: &Called, found: &mu
 /// Whether an operator may have stood still since the call was decided, so that another one could
 /// let the claim go. What destroys is judged by I1; what is put on a bucket follows the call that
 /// made it.
-fn is_late(state: &State<'_>, step: &Step<'_>, called: &Called) -> bool {
+fn is_late(state: &State<'_>, step: &HistoryStep<'_>, called: &Called) -> bool {
     let looks =
         |line: &Line| matches!(&line.call, Call::S3(call) if call.bucket == called.bucket && is_look(call.operation));
     match called.operation.name() {
@@ -127,7 +127,7 @@ pub(super) fn record_of<'s>(state: &'s State<'_>, called: &Called) -> Option<&'s
     records().find(|record| record.host == called.host).or_else(|| records().next())
 }
 
-fn before_finalizer_goes(state: &State<'_>, step: &Step<'_>, claim: &Claim<'_>, found: &mut Findings) {
+fn before_finalizer_goes(state: &State<'_>, step: &HistoryStep<'_>, claim: &Claim<'_>, found: &mut Findings) {
     let name = claim.full_name();
     if !claim.is_deleting() {
         found.broken(Promise::I12, step, format!("claim {name} loses its finalizer while nobody deletes it"));

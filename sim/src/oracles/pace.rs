@@ -7,7 +7,7 @@ use jiff::{SignedDuration, Timestamp};
 use crate::history::{Stored, What};
 
 use super::findings::Findings;
-use super::state::Step;
+use super::state::HistoryStep;
 use super::{Case, Promise};
 
 /// Most changes of one object by operators within an hour: several times what the busiest scenario
@@ -35,7 +35,7 @@ pub(super) struct Pace<'a> {
 
 impl<'a> Pace<'a> {
     /// Looks at a step.
-    pub(super) fn see(&mut self, case: &Case<'a>, step: &Step<'a>, found: &mut Findings) {
+    pub(super) fn see(&mut self, case: &Case<'a>, step: &HistoryStep<'a>, found: &mut Findings) {
         let Some(What::Stored(stored)) = case.history.events.get(step.index).map(|event| &event.what) else { return };
         if !step.by_operator() {
             return;
@@ -56,7 +56,7 @@ impl<'a> Pace<'a> {
         }
     }
 
-    fn count(&mut self, stored: &'a Stored, step: &Step<'a>, found: &mut Findings) {
+    fn count(&mut self, stored: &'a Stored, step: &HistoryStep<'a>, found: &mut Findings) {
         let Some(count) = stored.new.as_ref().and_then(|backend| backend["status"]["bucketCount"].as_i64()) else {
             return;
         };

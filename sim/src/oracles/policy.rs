@@ -8,14 +8,14 @@ use super::buckets::described;
 use super::findings::Findings;
 use super::ground::{Ground, empties};
 use super::rest::is_of_the_past;
-use super::state::{Life, State, Step};
+use super::state::{HistoryStep, Life, State};
 use super::views::Policy;
 
 /// What is destroyed was to be destroyed in the version of the claim that was read last before the
 /// slice.
 pub(super) fn judge(
     state: &State<'_>,
-    step: &Step<'_>,
+    step: &HistoryStep<'_>,
     called: &Called,
     life: &Life<'_>,
     ground: Ground,

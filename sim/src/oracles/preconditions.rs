@@ -7,12 +7,12 @@ use serde::Deserialize;
 
 use super::Promise;
 use super::findings::Findings;
-use super::state::{Place, Seen, State, Step};
+use super::state::{HistoryStep, Place, Seen, State};
 use super::views::Secret;
 use crate::installation::OPERATOR_NAMESPACE;
 
 /// Looks at a step.
-pub(super) fn see(state: &State<'_>, step: &Step<'_>, found: &mut Findings) {
+pub(super) fn see(state: &State<'_>, step: &HistoryStep<'_>, found: &mut Findings) {
     if !step.by_operator() {
         return;
     }
@@ -24,7 +24,7 @@ pub(super) fn see(state: &State<'_>, step: &Step<'_>, found: &mut Findings) {
 }
 
 /// Events are the one kind that nobody decides on: best effort, and merged as they come (spec §3).
-fn judge_request(step: &Step<'_>, asked: &Asked, found: &mut Findings) {
+fn judge_request(step: &HistoryStep<'_>, asked: &Asked, found: &mut Findings) {
     if matches!(asked.plural.as_str(), "events" | "leases") {
         return;
     }
@@ -95,7 +95,7 @@ fn names_version(body: &[u8]) -> bool {
 /// that follow from a UID may be deleted whatever stands there (spec §3.4).
 fn judge_change(
     state: &State<'_>,
-    step: &Step<'_>,
+    step: &HistoryStep<'_>,
     (namespace, name): Place<'_>,
     new: Option<&Secret<'_>>,
     found: &mut Findings,

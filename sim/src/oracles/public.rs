@@ -4,11 +4,11 @@
 
 use super::Promise;
 use super::findings::Findings;
-use super::state::{Life, Seen, State, Step};
+use super::state::{HistoryStep, Life, Seen, State};
 use super::views::{Access, Binding, End, Key, Record, Secret};
 
 /// Looks at a step.
-pub(super) fn see(state: &State<'_>, step: &Step<'_>, found: &mut Findings) {
+pub(super) fn see(state: &State<'_>, step: &HistoryStep<'_>, found: &mut Findings) {
     let Seen::Secret(place, new) = &step.seen else { return };
     if !step.by_operator() || !state.alone {
         // What one of two made late is taken away again.
@@ -27,7 +27,7 @@ pub(super) fn see(state: &State<'_>, step: &Step<'_>, found: &mut Findings) {
     }
 }
 
-fn comes_after_claim(state: &State<'_>, step: &Step<'_>, name: &str, new: &Binding, found: &mut Findings) {
+fn comes_after_claim(state: &State<'_>, step: &HistoryStep<'_>, name: &str, new: &Binding, found: &mut Findings) {
     if let Some(life) = state.lives.get(new.uid.as_str()).filter(|life| life.was_let_go()) {
         let claim = life.claim.full_name();
         found.broken(Promise::I7, step, format!("binding {name} is made for claim {claim}, which is gone"));
@@ -35,7 +35,7 @@ fn comes_after_claim(state: &State<'_>, step: &Step<'_>, name: &str, new: &Bindi
 }
 
 /// A binding that is written opens a bucket that its claim holds.
-fn goes_where_it_may(state: &State<'_>, step: &Step<'_>, new: &Binding, found: &mut Findings) {
+fn goes_where_it_may(state: &State<'_>, step: &HistoryStep<'_>, new: &Binding, found: &mut Findings) {
     let Some(life) = state.lives.get(new.uid.as_str()).filter(|life| life.gone.is_none()) else { return };
     let Some(access) = &new.access else { return };
     let holds = |secret: &Secret<'_>| matches!(secret, Secret::Record(record) if opens(access, record));
@@ -49,7 +49,7 @@ fn goes_where_it_may(state: &State<'_>, step: &Step<'_>, new: &Binding, found: &
 /// When a claim goes public access is withdrawn before its keys (spec §3.4), as far as that is the
 /// operator's to do. A key without an end is revoked for that alone; that others delete keys by
 /// hand says nothing.
-fn goes_before_keys(state: &State<'_>, step: &Step<'_>, key: &Key<'_>, found: &mut Findings) {
+fn goes_before_keys(state: &State<'_>, step: &HistoryStep<'_>, key: &Key<'_>, found: &mut Findings) {
     let going = state.lives.get(key.uid.as_str()).filter(|life| life.claim.is_deleting());
     let Some(life) = going.filter(|_| key.counts && key.end == End::Open) else { return };
     if bindings(state, life).any(|(_, binding)| !binding.kept) {
@@ -59,7 +59,7 @@ fn goes_before_keys(state: &State<'_>, step: &Step<'_>, key: &Key<'_>, found: &m
 }
 
 /// Who holds a bucket next must not find it open.
-fn goes_before_record(state: &State<'_>, step: &Step<'_>, record: &Record, found: &mut Findings) {
+fn goes_before_record(state: &State<'_>, step: &HistoryStep<'_>, record: &Record, found: &mut Findings) {
     let Some(life) = state.lives.get(record.uid.as_str()) else { return };
     let is_another =
         |held: &Record| held.host != record.host && held.bucket == record.bucket && held.backend == record.backend;

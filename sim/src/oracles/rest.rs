@@ -7,7 +7,7 @@ use seeded::VirtualClock;
 
 use super::findings::{Findings, Violation};
 use super::order::record_of;
-use super::state::{Edit, Hand, Place, Seen, State, Step};
+use super::state::{Edit, Hand, HistoryStep, Place, Seen, State};
 use super::views::{End, Key, Record, Secret};
 use super::{Case, Promise, public};
 use crate::effects::{Call, Fault, KubeFault, KubeVerb, Line};
@@ -28,7 +28,7 @@ const WATCHES_ALIKE: usize = 3;
 
 /// What is remembered of calls and objects.
 #[derive(Debug, Default)]
-pub(super) struct Rest<'a> {
+pub(super) struct Quiescence<'a> {
     /// Since when the operator is at rest.
     since: Option<Timestamp>,
     /// When each life of the operator last called each operation on each bucket.
@@ -39,9 +39,9 @@ pub(super) struct Rest<'a> {
     keys: BTreeMap<String, usize>,
 }
 
-impl<'a> Rest<'a> {
+impl<'a> Quiescence<'a> {
     /// Looks at a step.
-    pub(super) fn see(&mut self, state: &State<'a>, step: &Step<'a>, found: &mut Findings) {
+    pub(super) fn see(&mut self, state: &State<'a>, step: &HistoryStep<'a>, found: &mut Findings) {
         match &step.seen {
             Seen::AtRest => self.since = Some(step.at),
             Seen::Asked(asked) if self.since.is_some() && step.by_operator() && is_calm(state) => {
@@ -81,7 +81,7 @@ impl<'a> Rest<'a> {
     fn see_secret(
         &mut self,
         state: &State<'a>,
-        step: &Step<'a>,
+        step: &HistoryStep<'a>,
         place: Place<'a>,
         new: Option<&Secret<'a>>,
         found: &mut Findings,
@@ -156,7 +156,7 @@ fn is_calm(state: &State<'_>) -> bool {
 
 /// Whether a Secret has had its time: because its claim goes, or because the claim has moved on
 /// from it.
-fn may_go(state: &State<'_>, step: &Step<'_>, (_, name): Place<'_>, secret: &Secret<'_>) -> bool {
+fn may_go(state: &State<'_>, step: &HistoryStep<'_>, (_, name): Place<'_>, secret: &Secret<'_>) -> bool {
     let Some(life) = secret.uid().and_then(|uid| state.lives.get(uid)) else { return true };
     if life.gone.is_some() || life.claim.is_deleting() || life.meddling.finalizer {
         return true;
@@ -195,7 +195,7 @@ fn records_of(state: &State<'_>, uid: &str) -> usize {
 
 /// A key beside one that works is made when somebody asked for it. A read that the server answered
 /// from its past may hide the one that is there.
-fn judge_reason(state: &State<'_>, step: &Step<'_>, key: &Key<'_>, number: usize, found: &mut Findings) {
+fn judge_reason(state: &State<'_>, step: &HistoryStep<'_>, key: &Key<'_>, number: usize, found: &mut Findings) {
     let Some(life) = state.lives.get(key.uid.as_str()) else { return };
     let reasons = 1 + life.requests.asked;
     let excused = life.requests.timed || life.meddling.any() || !state.alone || life.gone.is_some();
@@ -223,7 +223,7 @@ pub(super) fn is_of_the_past(line: &Line) -> bool {
 
 /// A bucket is made once: one that was there for its claim, and is gone, is not replaced by an
 /// empty one. Of two operators each may ask for the one that is there.
-fn judge_creation(state: &State<'_>, step: &Step<'_>, called: &Called, found: &mut Findings) {
+fn judge_creation(state: &State<'_>, step: &HistoryStep<'_>, called: &Called, found: &mut Findings) {
     let Some(record) = record_of(state, called) else { return };
     let opens = |secret: &Secret<'_>| matches!(secret, Secret::Key(key) if key.bucket == record.bucket && key.backend == record.backend);
     let bound = record.settled || record.adopted || state.of(&record.uid).any(|(_, held)| opens(&held.secret));

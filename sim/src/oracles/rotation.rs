@@ -8,7 +8,7 @@ use seeded::VirtualClock;
 use stowage_operator::api::wire;
 
 use super::findings::Findings;
-use super::state::{Life, Seen, State, Step};
+use super::state::{HistoryStep, Life, Seen, State};
 use super::views::{Key, Secret};
 use super::{Case, Promise};
 use crate::effects::{Fault, Line, ProcessFault};
@@ -56,7 +56,7 @@ struct Reason {
 
 impl Rotation {
     /// Looks at a step: at whether a rotation should have begun before it.
-    pub(super) fn see(&mut self, state: &State<'_>, step: &Step<'_>, found: &mut Findings) {
+    pub(super) fn see(&mut self, state: &State<'_>, step: &HistoryStep<'_>, found: &mut Findings) {
         if std::mem::replace(&mut self.changed, matches!(step.seen, Seen::Claim(..) | Seen::Secret(..))) {
             self.note(state);
         }

@@ -17,7 +17,7 @@ pub(super) type Place<'a> = (&'a str, &'a str);
 
 /// One event, read.
 #[derive(Debug)]
-pub(super) struct Step<'a> {
+pub(super) struct HistoryStep<'a> {
     /// Its index in the history.
     pub(super) index: usize,
     pub(super) at: Timestamp,
@@ -54,7 +54,7 @@ pub(super) enum Seen<'a> {
     Else,
 }
 
-impl Step<'_> {
+impl HistoryStep<'_> {
     pub(super) fn by_operator(&self) -> bool {
         matches!(self.hand, Hand::Operator(_))
     }
@@ -198,7 +198,7 @@ impl<'a> State<'a> {
     }
 
     /// Reads an event. What it changed is not yet part of the state.
-    pub(super) fn read(&mut self, index: usize, event: &'a Event) -> Step<'a> {
+    pub(super) fn read(&mut self, index: usize, event: &'a Event) -> HistoryStep<'a> {
         if let Some(number) = event.effect.filter(|number| *number > self.latest) {
             self.latest = number;
             self.settle_edits(number - 1);
@@ -213,7 +213,7 @@ impl<'a> State<'a> {
             What::AtRest => Seen::AtRest,
             What::Acted(_) | What::Began { .. } | What::Ended { .. } | What::Quiet => Seen::Else,
         };
-        Step { index, at: event.at, hand: self.hand(event), seen }
+        HistoryStep { index, at: event.at, hand: self.hand(event), seen }
     }
 
     fn settle_edits(&mut self, number: u64) {
@@ -304,7 +304,7 @@ impl<'a> State<'a> {
     }
 
     /// Takes in what a step changed.
-    pub(super) fn take_in(&mut self, step: Step<'a>) {
+    pub(super) fn take_in(&mut self, step: HistoryStep<'a>) {
         match step.seen {
             Seen::Claim(stored, new) => self.take_in_claim(step.hand, stored, new),
             Seen::Secret(place, new) => self.take_in_secret(step.hand, place, new),

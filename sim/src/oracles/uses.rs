@@ -15,7 +15,7 @@ use crate::history::Used;
 
 use super::Promise;
 use super::findings::Findings;
-use super::state::{Place, Seen, State, Step};
+use super::state::{HistoryStep, Place, Seen, State};
 use super::views::{End, Key, Secret};
 
 /// What is remembered of keys, and of the Secrets that tenants read.
@@ -39,7 +39,7 @@ struct Version {
 
 /// What the gateway has to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Answer {
+enum Duty {
     MustAccept,
     May,
     MustDeny,
@@ -47,7 +47,7 @@ enum Answer {
 
 impl<'a> Uses<'a> {
     /// Looks at a step.
-    pub(super) fn see(&mut self, state: &State<'a>, step: &Step<'a>, found: &mut Findings) {
+    pub(super) fn see(&mut self, state: &State<'a>, step: &HistoryStep<'a>, found: &mut Findings) {
         match &step.seen {
             Seen::Secret(place, new) => {
                 let old = state.secrets.get(place).map(|held| &held.secret);
@@ -83,7 +83,7 @@ impl<'a> Uses<'a> {
         self.versions.entry(key.id.clone()).or_default().push(Version { from, until });
     }
 
-    fn judge(&self, state: &State<'_>, step: &Step<'_>, used: &Used, found: &mut Findings) {
+    fn judge(&self, state: &State<'_>, step: &HistoryStep<'_>, used: &Used, found: &mut Findings) {
         let lag = SignedDuration::try_from(state.setting.gateway_lag).unwrap_or(SignedDuration::MAX);
         let (id, bucket) = (&used.access_key_id, &used.bucket);
         let tenant = format!("a tenant of {}", used.namespace);
@@ -93,10 +93,10 @@ impl<'a> Uses<'a> {
         let (by_gateway, by_truth) =
             (self.answer(id, since, state.clocks.of_gateway(step.at)), self.answer(id, since, step.at));
         match (used.allowed, by_gateway, by_truth) {
-            (false, Answer::MustAccept, _) if self.read_whole(used) => found.broken(Promise::I6, step, good()),
-            (false, _, Answer::MustAccept) if self.read_whole(used) => found.limit(Promise::I6, step, good()),
-            (true, Answer::MustDeny, _) => found.broken(Promise::I7, step, over()),
-            (true, _, Answer::MustDeny) => found.limit(Promise::I7, step, over()),
+            (false, Duty::MustAccept, _) if self.read_whole(used) => found.broken(Promise::I6, step, good()),
+            (false, _, Duty::MustAccept) if self.read_whole(used) => found.limit(Promise::I6, step, good()),
+            (true, Duty::MustDeny, _) => found.broken(Promise::I7, step, over()),
+            (true, _, Duty::MustDeny) => found.limit(Promise::I7, step, over()),
             _ => {}
         }
     }
@@ -115,7 +115,7 @@ impl<'a> Uses<'a> {
 
     /// What a gateway has to do that knows how the Secrets stood at some time since then, and takes
     /// it to be `now`.
-    fn answer(&self, id: &str, since: Timestamp, now: Timestamp) -> Answer {
+    fn answer(&self, id: &str, since: Timestamp, now: Timestamp) -> Duty {
         let versions = self.versions.get(id).map(Vec::as_slice).unwrap_or_default();
         // Before its first version there was none.
         let (mut accepts, mut denies) = (false, versions.first().is_none_or(|first| first.from >= since));
@@ -128,9 +128,9 @@ impl<'a> Uses<'a> {
             }
         }
         match (accepts, denies) {
-            (true, false) => Answer::MustAccept,
-            (false, _) => Answer::MustDeny,
-            (true, true) => Answer::May,
+            (true, false) => Duty::MustAccept,
+            (false, _) => Duty::MustDeny,
+            (true, true) => Duty::May,
         }
     }
 }
