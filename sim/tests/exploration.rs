@@ -9,7 +9,7 @@ use std::process::Command;
 
 use rstest::rstest;
 use stowage_sim::explorer::{
-    Campaign, Order, Phase, Profile, Report, Scenario, Schedule, Shard, explore, run, scenarios,
+    Campaign, CampaignReport, Order, Profile, Scenario, ScenarioPhase, Schedule, Shard, explore, run, scenarios,
 };
 
 /// Everything that a profile has of these scenarios, on so many threads.
@@ -28,7 +28,7 @@ fn campaign(scenarios: &[&'static Scenario], profile: Profile, jobs: usize) -> C
     }
 }
 
-fn assert_kept(report: &Report) {
+fn assert_kept(report: &CampaignReport) {
     let broken: Vec<String> = report
         .failures
         .iter()
@@ -46,7 +46,7 @@ fn every_promise_is_kept_under_every_fault_in_every_phase() {
     assert!(report.complete);
     assert!(!report.cells_expected().is_empty());
     assert_eq!(report.gaps(), Vec::<String>::new(), "every fault in every phase that has calls for it, every reason");
-    let met: BTreeSet<(&str, Phase)> = report.cells().into_keys().collect();
+    let met: BTreeSet<(&str, ScenarioPhase)> = report.cells().into_keys().collect();
     let unforeseen = met.difference(&report.cells_expected()).copied().collect::<Vec<_>>();
     assert_eq!(unforeseen, [], "what can't be met is not met");
     for (name, row) in &report.scenarios {

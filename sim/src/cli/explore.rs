@@ -16,7 +16,7 @@ use super::progress::Progress;
 use super::report::{prepare, publish, verdict};
 use super::signals::Interrupt;
 use super::{Failure, Output, Printing, print_json, printed};
-use crate::explorer::{Campaign, Order, Profile, Report, Scenario, Shard, explore, scenarios};
+use crate::explorer::{Campaign, CampaignReport, Order, Profile, Scenario, Shard, explore, scenarios};
 
 pub(super) const EXAMPLES: &str = "\
 Examples:
@@ -139,7 +139,7 @@ fn once_each(mut scenarios: Vec<&'static Scenario>) -> Vec<&'static Scenario> {
     scenarios
 }
 
-fn print_hashes(report: &Report) -> Result<(), String> {
+fn print_hashes(report: &CampaignReport) -> Result<(), String> {
     let mut out = io::stdout().lock();
     printed(report.hashes.values().try_for_each(|line| writeln!(out, "{line}")))
 }

@@ -6,7 +6,7 @@ use clap::Args;
 
 use super::Printing;
 use super::report::{prepare, publish};
-use crate::explorer::Report;
+use crate::explorer::CampaignReport;
 use crate::explorer::report::document;
 use crate::explorer::report::merge::merge;
 
@@ -36,12 +36,12 @@ pub(super) struct MergeArgs {
 /// Merges, and prints the whole.
 pub(super) fn run_merge(args: MergeArgs) -> Result<(), String> {
     prepare(args.report.as_deref())?;
-    let reports = args.files.iter().map(|file| read(file)).collect::<Result<Vec<Report>, String>>()?;
+    let reports = args.files.iter().map(|file| read(file)).collect::<Result<Vec<CampaignReport>, String>>()?;
     let merged = merge(reports).map_err(|error| error.to_string())?;
     publish(&merged, args.report.as_deref(), args.printing)
 }
 
-fn read(file: &Path) -> Result<Report, String> {
+fn read(file: &Path) -> Result<CampaignReport, String> {
     let text = std::fs::read_to_string(file).map_err(|error| format!("can't read {}: {error}", file.display()))?;
     document::read(&text)
         .map_err(|error| format!("{} is no document of `stowage-sim explore -o json`: {error}", file.display()))

@@ -7,7 +7,7 @@ use std::path::Path;
 use anstream::AutoStream;
 
 use super::{Output, Printing, print_json, printed};
-use crate::explorer::Report;
+use crate::explorer::CampaignReport;
 use crate::explorer::report::document::Document;
 use crate::explorer::report::{Conclusion, Drawings, html, junit, text};
 
@@ -24,7 +24,7 @@ pub(super) fn prepare(directory: Option<&Path>) -> Result<(), String> {
 
 /// Prints a report, then writes it down: where that fails, hours have not been for nothing. An
 /// error where any of it failed, and as [`verdict`] has it.
-pub(super) fn publish(report: &Report, directory: Option<&Path>, printing: Printing) -> Result<(), String> {
+pub(super) fn publish(report: &CampaignReport, directory: Option<&Path>, printing: Printing) -> Result<(), String> {
     let told = print(report, printing);
     let written = directory.map_or(Ok(()), |directory| {
         write(report, directory)?;
@@ -34,7 +34,7 @@ pub(super) fn publish(report: &Report, directory: Option<&Path>, printing: Print
     if failed.is_empty() { Ok(()) } else { Err(failed.join("; ")) }
 }
 
-fn print(report: &Report, printing: Printing) -> Result<(), String> {
+fn print(report: &CampaignReport, printing: Printing) -> Result<(), String> {
     match printing.output {
         Output::Json => print_json(&Document::of(report)),
         Output::Text => printed(text::write(&mut AutoStream::new(io::stdout(), printing.color.into()), report)),
@@ -51,7 +51,7 @@ fn see(directory: &Path, printing: Printing) -> Result<(), String> {
 
 /// An error if a promise was broken, if nothing was run, or if everything was explored and not all
 /// was met that has to be.
-pub(super) fn verdict(report: &Report) -> Result<(), String> {
+pub(super) fn verdict(report: &CampaignReport) -> Result<(), String> {
     match report.conclusion() {
         Conclusion::Kept | Conclusion::Part | Conclusion::Idle => Ok(()),
         conclusion @ Conclusion::Nothing => Err(format!("{conclusion} within {:.0} s", report.seconds)),
@@ -61,7 +61,7 @@ pub(super) fn verdict(report: &Report) -> Result<(), String> {
     }
 }
 
-fn write(report: &Report, directory: &Path) -> Result<(), String> {
+fn write(report: &CampaignReport, directory: &Path) -> Result<(), String> {
     let failed = |error: &dyn std::fmt::Display| format!("can't write the report: {error}");
     let document = Document::of(report).to_text().map_err(|error| failed(&error))?;
     let tests = junit::to_text(report).map_err(|error| failed(&error))?;

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use super::corpus;
 use super::plans::{Singles, lasting, preemptions, singles, triples, untagged};
 use super::quick::Quick;
-use super::report::{Failure, Report, ScenarioReport, Slow, Verdict};
+use super::report::{CampaignReport, Failure, ScenarioCoverage, Slow, Verdict};
 use super::run::{Outcome, play_apart, run_and};
 use super::scenario::Scenario;
 use super::schedule::Schedule;
@@ -99,9 +99,9 @@ const SHRINKING: Duration = Duration::from_secs(60);
 
 /// Runs a campaign; tells of its progress on the caller's thread, who may cut it short: no schedule
 /// is begun then any more.
-pub fn explore(campaign: &Campaign, progress: impl FnMut(Progress<'_>) -> ControlFlow<()>) -> Report {
+pub fn explore(campaign: &Campaign, progress: impl FnMut(Progress<'_>) -> ControlFlow<()>) -> CampaignReport {
     let start = Instant::now();
-    let report = Report::new(campaign);
+    let report = CampaignReport::new(campaign);
     // One that is beyond all time is none.
     let deadline = campaign.time_limit.and_then(|limit| start.checked_add(limit));
     let mut work = Work {
@@ -122,7 +122,7 @@ pub fn explore(campaign: &Campaign, progress: impl FnMut(Progress<'_>) -> Contro
     work.report.seconds = start.elapsed().as_secs_f64();
     work.report.job_seconds = work.report.seconds * work.report.jobs as f64;
     work.shrink();
-    Report { failures: work.failures.into_values().collect(), ..work.report }
+    CampaignReport { failures: work.failures.into_values().collect(), ..work.report }
 }
 
 /// A scenario, and what comes of it without faults.
@@ -131,7 +131,7 @@ type Undisturbed = (&'static Scenario, Outcome);
 /// A campaign under way.
 struct Work<'a, P> {
     campaign: &'a Campaign,
-    report: Report,
+    report: CampaignReport,
     deadline: Option<Instant>,
     progress: P,
     /// Schedules that this shard will have to run, counted before the first; not all of them where
@@ -160,7 +160,7 @@ impl<P: FnMut(Progress<'_>) -> ControlFlow<()>> Work<'_, P> {
         }
         for (scenario, outcome) in &undisturbed {
             let Singles { crashes_expected, limits, .. } = singles(outcome);
-            let row = ScenarioReport::new(scenario, outcome, crashes_expected, limits);
+            let row = ScenarioCoverage::new(scenario, outcome, crashes_expected, limits);
             self.report.scenarios.insert(scenario.name.to_owned(), row);
         }
         // What breaks a promise by itself is nothing to put faults on: it may have come to any
@@ -421,7 +421,7 @@ fn is_one_numbered(plan: &Plan) -> bool {
 mod tests {
     use std::ops::ControlFlow;
 
-    use super::super::scenario::{Goal, Phase, Scenario};
+    use super::super::scenario::{Goal, Scenario, ScenarioPhase};
     use super::super::scenarios;
     use super::{Campaign, Order, Profile, Shard, explore, shares};
     use crate::world::Options;
@@ -429,7 +429,7 @@ mod tests {
     static NEVER: Scenario = Scenario {
         name: "never",
         about: "what the user wants does not come",
-        phase: Phase::Create,
+        phase: ScenarioPhase::Create,
         world: Options::default,
         script: || (scenarios::named("create").expect("there is one").script)(),
         goal: Goal::new("something comes", |_| false),

@@ -3,7 +3,7 @@
 
 use stowage_operator::api::Reason;
 
-use super::scenario::Phase;
+use super::scenario::ScenarioPhase;
 
 /// The reasons of a claim's Ready (spec §1). Some schedule has to come to each.
 pub const REASONS: [Reason; 14] = [
@@ -24,8 +24,8 @@ pub const REASONS: [Reason; 14] = [
 ];
 
 /// Why no call of a phase can meet a fault of this name; `None` where one can.
-pub fn why_never(fault: &str, phase: Phase) -> Option<&'static str> {
-    use Phase::{Adopt, Create, Edit, Recover, Rotate};
+pub fn why_never(fault: &str, phase: ScenarioPhase) -> Option<&'static str> {
+    use ScenarioPhase::{Adopt, Create, Edit, Recover, Rotate};
     match (fault, phase) {
         ("already-owned" | "bucket-exists" | "ok-on-existing", Adopt) => Some("the bucket is there: none is created"),
         ("already-owned" | "bucket-exists" | "ok-on-existing", Rotate) => Some("no bucket is created for a new key"),
@@ -46,8 +46,8 @@ mod tests {
             let all = Fault::all_single();
             all.into_iter().filter(|fault| why_never(fault.kind(), phase).is_some()).count()
         };
-        assert_eq!(of_phase(Phase::Adopt), 6);
-        assert_eq!(of_phase(Phase::Create), 2);
-        assert_eq!((of_phase(Phase::Delete), of_phase(Phase::Purge)), (0, 0));
+        assert_eq!(of_phase(ScenarioPhase::Adopt), 6);
+        assert_eq!(of_phase(ScenarioPhase::Create), 2);
+        assert_eq!((of_phase(ScenarioPhase::Delete), of_phase(ScenarioPhase::Purge)), (0, 0));
     }
 }

@@ -8,7 +8,7 @@ use stowage_operator::api::wire::{self, Role};
 
 use super::others;
 use super::outlast::outlast;
-use super::scenario::{Scenario, Step};
+use super::scenario::{Scenario, ScenarioStep};
 use super::stage::{NeverCame, PATIENCE, Stage};
 use crate::history::Facts;
 use crate::history::facts::label;
@@ -45,13 +45,15 @@ pub(super) async fn until_end(scenario: &Scenario, stage: &mut Stage) -> Result<
             taken = stage.take(&step).await;
         }
         let goal = match (taken, step) {
-            (Err(NeverCame), Step::Until(goal)) => goal,
-            (Err(NeverCame), Step::Soon(goal, _)) if stage.world.effects.fired().is_empty() => {
+            (Err(NeverCame), ScenarioStep::Until(goal)) => goal,
+            (Err(NeverCame), ScenarioStep::Soon(goal, _)) if stage.world.effects.fired().is_empty() => {
                 return Err(never(Promise::L5, goal.what, stage));
             }
             // A watch of before may have met its fault by now.
-            (Err(NeverCame), Step::Soon(goal, _)) if stage.take(&Step::Until(goal)).await.is_err() => goal,
-            (Ok(()), _) | (Err(NeverCame), Step::Soon(..)) => continue,
+            (Err(NeverCame), ScenarioStep::Soon(goal, _)) if stage.take(&ScenarioStep::Until(goal)).await.is_err() => {
+                goal
+            }
+            (Ok(()), _) | (Err(NeverCame), ScenarioStep::Soon(..)) => continue,
             (Err(NeverCame), step) => return Err(never(stage.unreached(), &step.to_string(), stage)),
         };
         if others::may_rest(scenario, &stage.world.facts(), &stage.world.effects.fired()) {
@@ -157,7 +159,7 @@ mod tests {
     use stowage_operator::api::FINALIZER;
 
     use super::super::run::run;
-    use super::super::scenario::{Goal, Phase, Target, TargetKind};
+    use super::super::scenario::{Goal, ScenarioPhase, Target, TargetKind};
     use super::super::scenarios;
     use super::super::schedule::Schedule;
     use super::*;
@@ -168,14 +170,14 @@ mod tests {
     static STARVED: Scenario = Scenario {
         name: "starved",
         about: "a claim is to be bound soon at a store that hangs",
-        phase: Phase::Create,
+        phase: ScenarioPhase::Create,
         world: Options::default,
         script: || {
             let hangs =
                 Outage { host: "s3.example:9000".to_owned(), operation: None, fault: Fault::Call(CallFault::Hang) };
             let create = (scenarios::named("create").expect("there is one").script)();
-            let soon = Step::Soon(Goal::new("the claim is bound", |_| false), Duration::from_secs(30));
-            [Step::Outage(hangs)].into_iter().chain(create).chain([soon]).collect()
+            let soon = ScenarioStep::Soon(Goal::new("the claim is bound", |_| false), Duration::from_secs(30));
+            [ScenarioStep::Outage(hangs)].into_iter().chain(create).chain([soon]).collect()
         },
         goal: Goal::new("anything", |_| true),
         otherwise: |_, _| false,
@@ -204,7 +206,7 @@ mod tests {
     static PASSING: Scenario = Scenario {
         name: "passing",
         about: "a claim may rest without a word, and is bound",
-        phase: Phase::Create,
+        phase: ScenarioPhase::Create,
         world: Options::default,
         script: || (scenarios::named("create").expect("there is one").script)(),
         goal: Goal::new("there is no claim", |facts| facts.claim("team-a", "photos").is_null()),
@@ -225,12 +227,12 @@ mod tests {
     static HELD: Scenario = Scenario {
         name: "held",
         about: "a claim with a finalizer of somebody else's is to be gone",
-        phase: Phase::Delete,
+        phase: ScenarioPhase::Delete,
         script: || {
             let claim = Target { kind: TargetKind::Claim, namespace: "team-a", name: "photos" };
             let hold = json!({ "metadata": { "finalizers": ["example.com/held", FINALIZER] } });
             let create = (scenarios::named("create").expect("there is one").script)();
-            create.into_iter().chain([Step::Patch(claim, hold), Step::Delete(claim)]).collect()
+            create.into_iter().chain([ScenarioStep::Patch(claim, hold), ScenarioStep::Delete(claim)]).collect()
         },
         goal: Goal::new("the claim is gone", |facts| facts.claim("team-a", "photos").is_null()),
         world: Options::default,

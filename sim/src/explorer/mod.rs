@@ -24,7 +24,7 @@ pub mod transcript;
 
 pub use campaign::{Campaign, Order, Profile, Progress, explore};
 pub use explore::Shard;
-pub use report::{Failure, Report};
+pub use report::{CampaignReport, Failure};
 pub use run::{Outcome, run};
-pub use scenario::{Phase, Scenario};
+pub use scenario::{Scenario, ScenarioPhase};
 pub use schedule::{Schedule, ScheduleError};

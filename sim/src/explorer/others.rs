@@ -7,7 +7,7 @@ use std::time::Duration;
 use kube_sim::LAG;
 use serde_json::Value;
 
-use super::scenario::{Phase, Scenario};
+use super::scenario::{Scenario, ScenarioPhase};
 use crate::effects::{
     Actor, ClockFault, Edit, Effects, Fault, Feature, KubeFault, ProcessFault, Rival, S3Fault, StowageFault, Tampering,
 };
@@ -110,7 +110,7 @@ fn leaves_untagged(fault: Fault, claim: &Value, facts: &Facts) -> bool {
 pub(super) fn may_rest(scenario: &Scenario, facts: &Facts, faults: &[Fault]) -> bool {
     let claim = facts.claim(NAMESPACE, CLAIM);
     let reason = facts.ready(NAMESPACE, CLAIM);
-    let goes = matches!(scenario.phase, Phase::Delete | Phase::Purge);
+    let goes = matches!(scenario.phase, ScenarioPhase::Delete | ScenarioPhase::Purge);
     (scenario.otherwise)(facts, faults)
         || rests_together(faults, claim, reason, facts)
         || faults

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::effects::Plan;
 
-use super::scenario::Phase;
+use super::scenario::ScenarioPhase;
 
 /// Plans that each scenario gets besides, whatever was tried before.
 const BESIDES: usize = 5;
@@ -14,7 +14,7 @@ const BESIDES: usize = 5;
 pub(super) struct Quick {
     random: fastrand::Rng,
     /// Faults that were tried in a phase.
-    tried: BTreeSet<(String, Phase)>,
+    tried: BTreeSet<(String, ScenarioPhase)>,
 }
 
 impl Quick {
@@ -25,7 +25,7 @@ impl Quick {
 
     /// Of a scenario's plans: one for every fault, or pair of faults, that was not tried in this
     /// phase, at any effect, and some others.
-    pub(super) fn choose(&mut self, plans: Vec<Plan>, phase: Phase) -> Vec<Plan> {
+    pub(super) fn choose(&mut self, plans: Vec<Plan>, phase: ScenarioPhase) -> Vec<Plan> {
         let mut by_fault: BTreeMap<String, Vec<Plan>> = BTreeMap::new();
         for plan in plans {
             let faults: Vec<String> = plan.entries.iter().map(|entry| entry.fault.to_string()).collect();

@@ -245,7 +245,7 @@ mod tests {
 
     use rstest::rstest;
 
-    use super::super::scenario::{Goal, Phase, Scenario};
+    use super::super::scenario::{Goal, Scenario, ScenarioPhase};
     use super::super::scenarios;
     use super::*;
     use crate::determinism::run_seeded;
@@ -257,7 +257,7 @@ mod tests {
     static PANICKING: Scenario = Scenario {
         name: "panicking",
         about: "an operator is to look at buckets again in more time than there is",
-        phase: Phase::Create,
+        phase: ScenarioPhase::Create,
         world: || Options { resync_interval: Duration::MAX, ..Options::default() },
         script: || (scenarios::named("create").expect("there is one").script)(),
         goal: Goal::new("anything", |_| true),
@@ -293,7 +293,7 @@ mod tests {
     static RESTLESS: Scenario = Scenario {
         name: "restless",
         about: "an operator looks at buckets again and again",
-        phase: Phase::Create,
+        phase: ScenarioPhase::Create,
         world: || Options { resync_interval: Duration::from_secs(30), ..Options::default() },
         script: || (scenarios::named("create").expect("there is one").script)(),
         goal: Goal::new("the claim is bound", |facts| facts.is_bound("team-a", "photos")),

@@ -21,11 +21,11 @@ pub struct Scenario {
     /// What it is about, in one line.
     pub about: &'static str,
     /// The phase of a claim's life that faults meet.
-    pub phase: Phase,
+    pub phase: ScenarioPhase,
     /// The world that it plays in.
     pub world: fn() -> Options,
     /// What people do, in order.
-    pub script: fn() -> Vec<Step>,
+    pub script: fn() -> Vec<ScenarioStep>,
     /// What it comes to.
     pub goal: Goal,
     /// Whether all rests in a way that is no goal, but what these faults must or may lead to here.
@@ -42,19 +42,19 @@ pub struct Scenario {
 impl Scenario {
     /// Whether it has acts whose order the seed decides.
     pub fn has_orders(&self) -> bool {
-        (self.script)().iter().any(|step| matches!(step, Step::AnyOrder(_)))
+        (self.script)().iter().any(|step| matches!(step, ScenarioStep::AnyOrder(_)))
     }
 
     /// Whether it has something that must come soon, whatever ails others (L5).
     pub fn has_haste(&self) -> bool {
-        (self.script)().iter().any(|step| matches!(step, Step::Soon(..)))
+        (self.script)().iter().any(|step| matches!(step, ScenarioStep::Soon(..)))
     }
 }
 
 /// A phase of a claim's life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Phase {
+pub enum ScenarioPhase {
     /// From a claim to a bound claim.
     Create,
     /// The same with a bucket that was there before.
@@ -71,7 +71,7 @@ pub enum Phase {
     Recover,
 }
 
-impl fmt::Display for Phase {
+impl fmt::Display for ScenarioPhase {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(match self {
             Self::Create => "create",
@@ -102,7 +102,7 @@ impl fmt::Debug for Goal {
 
 /// One thing that somebody does, or waits for.
 #[derive(Clone, Debug)]
-pub enum Step {
+pub enum ScenarioStep {
     /// A user applies manifests.
     Apply(String),
     /// A user merges a patch into an object.
@@ -122,7 +122,7 @@ pub enum Step {
     /// The operator that was started last is stopped as SIGTERM does.
     StopOperator,
     /// These are taken in an order that the seed decides; the end must be the same (D2).
-    AnyOrder(Vec<Step>),
+    AnyOrder(Vec<ScenarioStep>),
     /// A store falls ill.
     Outage(Outage),
     /// What ails the stores of a host is over.
@@ -268,7 +268,7 @@ impl fmt::Display for StoreStep {
     }
 }
 
-impl fmt::Display for Step {
+impl fmt::Display for ScenarioStep {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Apply(yaml) => f.write_str(&told::applied(yaml)),

@@ -13,7 +13,7 @@ use stowage_operator::api::wire::{self, Role};
 use tokio::time::{Instant, timeout};
 
 use super::others;
-use super::scenario::{Goal, Scenario, Step, StoreStep, Target, TargetKind};
+use super::scenario::{Goal, Scenario, ScenarioStep, StoreStep, Target, TargetKind};
 use super::tenants::Tenant;
 use crate::effects::Plan;
 use crate::gateway::{Operation, Verdict};
@@ -71,37 +71,37 @@ impl Stage {
     }
 
     /// Takes a step.
-    pub(super) async fn take(&mut self, step: &Step) -> Result<(), NeverCame> {
-        if !matches!(step, Step::Until(_) | Step::Soon(..) | Step::Pass(_)) {
+    pub(super) async fn take(&mut self, step: &ScenarioStep) -> Result<(), NeverCame> {
+        if !matches!(step, ScenarioStep::Until(_) | ScenarioStep::Soon(..) | ScenarioStep::Pass(_)) {
             self.world.note(What::Acted(step.to_string()));
         }
         match step {
-            Step::Apply(yaml) => self.world.apply(&self.world.kube(), yaml).await,
-            Step::Patch(target, patch) => self.patch(*target, patch).await,
-            Step::Delete(target) => self.delete(*target).await,
-            Step::Store(step) => self.at_store(step),
-            Step::Restore(target) => self.restore(*target),
-            Step::Age => self.age(),
-            Step::Tenant(namespace, claim) => self.hire(namespace, claim),
-            Step::StartOperator => {
+            ScenarioStep::Apply(yaml) => self.world.apply(&self.world.kube(), yaml).await,
+            ScenarioStep::Patch(target, patch) => self.patch(*target, patch).await,
+            ScenarioStep::Delete(target) => self.delete(*target).await,
+            ScenarioStep::Store(step) => self.at_store(step),
+            ScenarioStep::Restore(target) => self.restore(*target),
+            ScenarioStep::Age => self.age(),
+            ScenarioStep::Tenant(namespace, claim) => self.hire(namespace, claim),
+            ScenarioStep::StartOperator => {
                 let operator = self.world.start_operator();
                 self.operators.push(operator);
                 self.most_operators = self.most_operators.max(self.operators.len());
             }
-            Step::StopOperator => {
+            ScenarioStep::StopOperator => {
                 if let Some(operator) = self.operators.pop() {
                     operator.stop();
                     self.stopped.push(operator);
                 }
             }
-            Step::Begin => self.begin(),
-            Step::AnyOrder(steps) => return Box::pin(self.in_any_order(steps)).await,
-            Step::Outage(outage) => self.world.effects.begin_outage(outage.clone()),
-            Step::Recovery(host) => self.world.effects.end_outages(host),
-            Step::Until(goal) => return self.until(PATIENCE, |facts| (goal.holds)(facts)).await,
-            Step::Soon(goal, time) => return self.until(*time, |facts| (goal.holds)(facts)).await,
-            Step::Pass(time) => self.pass(*time).await,
-            Step::Leap(time) => tokio::time::advance(*time).await,
+            ScenarioStep::Begin => self.begin(),
+            ScenarioStep::AnyOrder(steps) => return Box::pin(self.in_any_order(steps)).await,
+            ScenarioStep::Outage(outage) => self.world.effects.begin_outage(outage.clone()),
+            ScenarioStep::Recovery(host) => self.world.effects.end_outages(host),
+            ScenarioStep::Until(goal) => return self.until(PATIENCE, |facts| (goal.holds)(facts)).await,
+            ScenarioStep::Soon(goal, time) => return self.until(*time, |facts| (goal.holds)(facts)).await,
+            ScenarioStep::Pass(time) => self.pass(*time).await,
+            ScenarioStep::Leap(time) => tokio::time::advance(*time).await,
         }
         Ok(())
     }
@@ -140,8 +140,8 @@ impl Stage {
     }
 
     /// Takes steps in an order that the seed decides, some seconds apart.
-    async fn in_any_order(&mut self, steps: &[Step]) -> Result<(), NeverCame> {
-        let mut order: Vec<&Step> = steps.iter().collect();
+    async fn in_any_order(&mut self, steps: &[ScenarioStep]) -> Result<(), NeverCame> {
+        let mut order: Vec<&ScenarioStep> = steps.iter().collect();
         let mut random = fastrand::Rng::with_seed(self.seed);
         random.shuffle(&mut order);
         for step in order {

@@ -7,7 +7,7 @@ use crate::explorer::cells::REASONS;
 use crate::explorer::scenarios;
 use explore::Shard;
 
-use super::Report;
+use super::CampaignReport;
 
 /// What a report comes to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,7 +16,8 @@ pub enum Conclusion {
     Broken(usize),
     /// It was cut short before the first schedule: nothing is known.
     Nothing,
-    /// No promise was broken, but something that has to be met was not: see [`Report::gaps`].
+    /// No promise was broken, but something that has to be met was not: see
+    /// [`CampaignReport::gaps`].
     Gaps,
     /// No promise was broken by what was run until it was cut short.
     Part,
@@ -52,7 +53,7 @@ impl fmt::Display for Conclusion {
     }
 }
 
-impl Report {
+impl CampaignReport {
     /// What it comes to.
     pub fn conclusion(&self) -> Conclusion {
         match (self.failures.len(), self.schedules, self.complete) {
@@ -102,13 +103,17 @@ mod tests {
 
     #[rstest]
     #[case::broken(samples::report(), Conclusion::Broken(1), true)]
-    #[case::kept(Report { failures: vec![], ..samples::report() }, Conclusion::Kept, false)]
-    #[case::part(Report { failures: vec![], complete: false, ..samples::report() }, Conclusion::Part, false)]
+    #[case::kept(CampaignReport { failures: vec![], ..samples::report() }, Conclusion::Kept, false)]
+    #[case::part(CampaignReport { failures: vec![], complete: false, ..samples::report() }, Conclusion::Part, false)]
     #[case::nothing(samples::nothing(), Conclusion::Nothing, true)]
-    #[case::idle(Report { complete: true, ..samples::nothing() }, Conclusion::Idle, false)]
+    #[case::idle(CampaignReport { complete: true, ..samples::nothing() }, Conclusion::Idle, false)]
     #[case::gaps(samples::gaps(), Conclusion::Gaps, true)]
-    #[case::gaps_of_a_part(Report { complete: false, ..samples::gaps() }, Conclusion::Part, false)]
-    fn a_report_comes_to_one_verdict(#[case] report: Report, #[case] expected: Conclusion, #[case] fails: bool) {
+    #[case::gaps_of_a_part(CampaignReport { complete: false, ..samples::gaps() }, Conclusion::Part, false)]
+    fn a_report_comes_to_one_verdict(
+        #[case] report: CampaignReport,
+        #[case] expected: Conclusion,
+        #[case] fails: bool,
+    ) {
         assert_eq!((report.conclusion(), report.conclusion().is_failure()), (expected, fails));
     }
 }

@@ -4,16 +4,16 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use crate::explorer::scenario::Phase;
+use crate::explorer::scenario::ScenarioPhase;
 use crate::oracles::Promise;
 
-use super::{Report, ScenarioReport};
+use super::{CampaignReport, ScenarioCoverage};
 
 /// The document of a report: the report itself, and what is worked out from it.
 #[derive(Debug, Serialize)]
 pub struct Document<'a> {
     #[serde(flatten)]
-    report: &'a Report,
+    report: &'a CampaignReport,
     rate: f64,
     cells: Cells<'a>,
     promises: Vec<Judged>,
@@ -33,7 +33,7 @@ struct Cells<'a> {
 #[derive(Debug, Serialize)]
 struct Cell<'a> {
     fault: &'a str,
-    phase: Phase,
+    phase: ScenarioPhase,
     count: u64,
 }
 
@@ -47,7 +47,7 @@ struct Judged {
 
 impl<'a> Document<'a> {
     /// The document of a report.
-    pub fn of(report: &'a Report) -> Self {
+    pub fn of(report: &'a CampaignReport) -> Self {
         let table: Vec<Cell<'_>> =
             report.cells().into_iter().map(|((fault, phase), count)| Cell { fault, phase, count }).collect();
         let (covered, total) = report.coverage();
@@ -75,7 +75,7 @@ impl<'a> Document<'a> {
 ///
 /// # Errors
 /// Where the text is no such document.
-pub fn read(text: &str) -> serde_json::Result<Report> {
+pub fn read(text: &str) -> serde_json::Result<CampaignReport> {
     serde_json::from_str(text)
 }
 
@@ -83,24 +83,24 @@ pub fn read(text: &str) -> serde_json::Result<Report> {
 pub(super) mod scenarios {
     use serde::{Deserialize, Deserializer, Serializer};
 
-    use super::{BTreeMap, ScenarioReport, Serialize};
+    use super::{BTreeMap, ScenarioCoverage, Serialize};
 
     #[derive(Serialize)]
     struct Named<'a> {
         name: &'a str,
         #[serde(flatten)]
-        row: &'a ScenarioReport,
+        row: &'a ScenarioCoverage,
     }
 
     #[derive(Deserialize)]
     struct Owned {
         name: String,
         #[serde(flatten)]
-        row: ScenarioReport,
+        row: ScenarioCoverage,
     }
 
     pub(in super::super) fn serialize<S: Serializer>(
-        rows: &BTreeMap<String, ScenarioReport>,
+        rows: &BTreeMap<String, ScenarioCoverage>,
         serializer: S,
     ) -> Result<S::Ok, S::Error> {
         serializer.collect_seq(rows.iter().map(|(name, row)| Named { name, row }))
@@ -108,7 +108,7 @@ pub(super) mod scenarios {
 
     pub(in super::super) fn deserialize<'de, D: Deserializer<'de>>(
         deserializer: D,
-    ) -> Result<BTreeMap<String, ScenarioReport>, D::Error> {
+    ) -> Result<BTreeMap<String, ScenarioCoverage>, D::Error> {
         let rows = Vec::<Owned>::deserialize(deserializer)?;
         Ok(rows.into_iter().map(|Owned { name, row }| (name, row)).collect())
     }
@@ -146,8 +146,9 @@ mod tests {
 
     #[test]
     fn the_document_tells_what_was_not_met() {
-        let gaps =
-            |report: &Report| serde_json::to_value(Document::of(report)).expect("it can be written")["gaps"].clone();
+        let gaps = |report: &CampaignReport| {
+            serde_json::to_value(Document::of(report)).expect("it can be written")["gaps"].clone()
+        };
         assert_eq!(gaps(&samples::report()), serde_json::json!([]), "of a part nothing is missing");
         let gaps = gaps(&samples::gaps());
         let gaps: Vec<&str> = gaps.as_array().expect("a list").iter().filter_map(Value::as_str).collect();

@@ -2,12 +2,12 @@
 
 use crate::effects::Plan;
 use crate::explorer::run::run;
-use crate::explorer::scenario::Phase;
+use crate::explorer::scenario::ScenarioPhase;
 use crate::explorer::scenarios;
 use crate::explorer::schedule::Schedule;
 use crate::explorer::timeline::Timeline;
 
-use super::{KeyChart, Report};
+use super::{CampaignReport, KeyChart};
 
 /// Failures whose timelines are shown; the others have their lines.
 const MOST_TIMELINES: usize = 20;
@@ -25,8 +25,8 @@ pub struct Drawings {
 impl Drawings {
     /// Plays what is to be drawn. What another build has explored and this one doesn't know is left
     /// out.
-    pub fn play(report: &Report) -> Self {
-        let rotations = report.scenarios.iter().filter(|(_, row)| row.phase == Phase::Rotate);
+    pub fn play(report: &CampaignReport) -> Self {
+        let rotations = report.scenarios.iter().filter(|(_, row)| row.phase == ScenarioPhase::Rotate);
         let charts = rotations.filter_map(|(name, _)| {
             let scenario = scenarios::named(name)?;
             let outcome = run(&Schedule { scenario, seed: report.seed, plan: Plan::default() });

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use quick_junit::{NonSuccessKind, Report as Tests, SerializeError, TestCase, TestCaseStatus, TestSuite};
 
-use super::{Conclusion, Failure, Report};
+use super::{CampaignReport, Conclusion, Failure};
 
 /// The suite of what concerns no scenario by itself.
 const WHOLE: &str = "exploration";
@@ -15,7 +15,7 @@ const WHOLE: &str = "exploration";
 ///
 /// # Errors
 /// Never, unless there is no memory left.
-pub fn to_text(report: &Report) -> Result<String, SerializeError> {
+pub fn to_text(report: &CampaignReport) -> Result<String, SerializeError> {
     let mut tests = Tests::new("stowage-sim explore");
     tests.set_time(Duration::try_from_secs_f64(report.seconds).unwrap_or_default());
     let mut whole = suite(WHOLE, report);
@@ -35,7 +35,7 @@ pub fn to_text(report: &Report) -> Result<String, SerializeError> {
 }
 
 /// A suite that says what it is a part of; `complete` is false where that was cut short.
-fn suite(name: &str, report: &Report) -> TestSuite {
+fn suite(name: &str, report: &CampaignReport) -> TestSuite {
     let mut suite = TestSuite::new(name);
     suite.add_property(("seed", report.seed.to_string().as_str()));
     suite.add_property(("shard", report.shard.to_string().as_str()));
@@ -66,7 +66,7 @@ fn skipped(message: &str) -> TestCaseStatus {
 }
 
 /// Whether all was met that has to be, where all was explored.
-fn met(report: &Report) -> TestCaseStatus {
+fn met(report: &CampaignReport) -> TestCaseStatus {
     let gaps = report.gaps();
     if report.conclusion() == Conclusion::Nothing {
         return failed(Conclusion::Nothing.to_string());
@@ -80,7 +80,7 @@ fn met(report: &Report) -> TestCaseStatus {
 }
 
 /// What came of a scenario. Of a run that was cut short nobody knows how much of it was played.
-fn verdict(report: &Report, schedules: u64, failures: usize) -> TestCaseStatus {
+fn verdict(report: &CampaignReport, schedules: u64, failures: usize) -> TestCaseStatus {
     match (failures, schedules) {
         (0, 0) => skipped("no schedule of it was run"),
         (0, some) if !report.complete => skipped(&format!("cut short; kept by the schedules that were run: {some}")),
@@ -102,7 +102,7 @@ mod tests {
     use super::super::samples;
     use super::*;
 
-    fn written(report: &Report) -> Tests {
+    fn written(report: &CampaignReport) -> Tests {
         Tests::deserialize_from_str(&to_text(report).expect("it can be written")).expect("it is JUnit XML")
     }
 
@@ -113,7 +113,7 @@ mod tests {
 
     #[test]
     fn cases_are_called_the_same_however_many_schedules_ran() {
-        let report = Report { failures: Vec::new(), ..samples::report() };
+        let report = CampaignReport { failures: Vec::new(), ..samples::report() };
         let mut more = report.clone();
         more.scenarios.get_mut("create").expect("it is there").schedules += 7;
         assert_eq!(names(&written(&report)), names(&written(&more)));
@@ -121,7 +121,7 @@ mod tests {
 
     #[test]
     fn what_was_cut_short_says_so() {
-        let mut report = Report { complete: false, failures: Vec::new(), ..samples::report() };
+        let mut report = CampaignReport { complete: false, failures: Vec::new(), ..samples::report() };
         report.scenarios.get_mut("rotate").expect("it is there").schedules = 0;
         let tests = written(&report);
         let complete = |suite: &TestSuite| {
@@ -131,7 +131,7 @@ mod tests {
         assert!(!tests.test_suites.iter().any(complete));
         let skipped = |suite: &TestSuite| matches!(suite.test_cases[0].status, TestCaseStatus::Skipped { .. });
         assert_eq!(tests.test_suites.iter().map(skipped).collect::<Vec<_>>(), [true, true, true]);
-        let whole = written(&Report { complete: true, ..report });
+        let whole = written(&CampaignReport { complete: true, ..report });
         assert!(whole.test_suites.iter().all(complete));
         assert_eq!(whole.test_suites.iter().map(skipped).collect::<Vec<_>>(), [true, false, true]);
     }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::explorer::Shard;
 
-use super::{Report, ScenarioReport, Slow};
+use super::{CampaignReport, ScenarioCoverage, Slow};
 
 /// Why reports are no shards of one campaign.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -60,7 +60,7 @@ fn some(missing: &[usize], of: usize) -> String {
 ///
 /// # Errors
 /// Where they are not all shards of one campaign, each once.
-pub fn merge(reports: Vec<Report>) -> Result<Report, MergeError> {
+pub fn merge(reports: Vec<CampaignReport>) -> Result<CampaignReport, MergeError> {
     // One that was cut short before its first schedule knows no scenarios.
     let (unknowing, knowing): (Vec<_>, Vec<_>) = reports.into_iter().partition(|report| report.scenarios.is_empty());
     let mut reports = knowing.into_iter().chain(unknowing);
@@ -87,10 +87,10 @@ pub fn merge(reports: Vec<Report>) -> Result<Report, MergeError> {
 }
 
 /// Whether a report is of the same campaign as the first.
-fn check(merged: &Report, report: &Report, first: Shard) -> Result<(), MergeError> {
-    let profile = |report: &Report| format!("{:?}", report.profile).to_lowercase();
+fn check(merged: &CampaignReport, report: &CampaignReport, first: Shard) -> Result<(), MergeError> {
+    let profile = |report: &CampaignReport| format!("{:?}", report.profile).to_lowercase();
     let knowing = if report.scenarios.is_empty() && !report.complete { merged } else { report };
-    let names = |report: &Report| Vec::from_iter(report.scenarios.keys().cloned()).join(" ");
+    let names = |report: &CampaignReport| Vec::from_iter(report.scenarios.keys().cloned()).join(" ");
     let traits = [
         ("build", report.build.clone(), merged.build.clone()),
         ("profile", profile(report), profile(merged)),
@@ -113,7 +113,7 @@ fn check(merged: &Report, report: &Report, first: Shard) -> Result<(), MergeErro
     Ok(())
 }
 
-fn add(merged: &mut Report, report: Report) {
+fn add(merged: &mut CampaignReport, report: CampaignReport) {
     merged.schedules += report.schedules;
     merged.seconds = merged.seconds.max(report.seconds);
     merged.jobs += report.jobs;
@@ -133,7 +133,7 @@ fn add(merged: &mut Report, report: Report) {
 
 /// Effects, crashes expected and what was left out are those of the scenario, the same in every
 /// shard.
-fn add_scenario(there: &mut ScenarioReport, row: ScenarioReport) {
+fn add_scenario(there: &mut ScenarioCoverage, row: ScenarioCoverage) {
     there.schedules += row.schedules;
     there.crash_points += row.crash_points;
     there.unmet += row.unmet;
@@ -165,14 +165,19 @@ mod tests {
     use crate::explorer::campaign::Profile;
 
     /// The report of this shard of two.
-    fn shard(index: usize) -> Report {
-        Report { shard: Shard { index, of: 2 }, ..samples::report() }
+    fn shard(index: usize) -> CampaignReport {
+        CampaignReport { shard: Shard { index, of: 2 }, ..samples::report() }
     }
 
     #[test]
     fn all_shards_together_are_the_whole_campaign() {
-        let second =
-            Report { seconds: 4.0, job_seconds: 9.0, cpu: "Other".to_owned(), failures: Vec::new(), ..shard(1) };
+        let second = CampaignReport {
+            seconds: 4.0,
+            job_seconds: 9.0,
+            cpu: "Other".to_owned(),
+            failures: Vec::new(),
+            ..shard(1)
+        };
         let merged = merge(vec![second, shard(0)]).expect("they belong together");
         assert_eq!(merged.shard, Shard::WHOLE);
         assert_eq!((merged.schedules, merged.jobs, merged.seconds, merged.job_seconds), (1400, 4, 4.0, 14.0));
@@ -188,7 +193,8 @@ mod tests {
 
     #[test]
     fn a_shard_that_was_cut_short_leaves_the_whole_incomplete() {
-        let merged = merge(vec![shard(0), Report { complete: false, ..shard(1) }]).expect("they belong together");
+        let merged =
+            merge(vec![shard(0), CampaignReport { complete: false, ..shard(1) }]).expect("they belong together");
         assert!(!merged.complete);
     }
 
@@ -196,7 +202,7 @@ mod tests {
     #[case::first(0)]
     #[case::last(1)]
     fn so_does_one_that_was_cut_short_before_its_first_schedule(#[case] index: usize) {
-        let cut = Report { shard: shard(index).shard, ..samples::nothing() };
+        let cut = CampaignReport { shard: shard(index).shard, ..samples::nothing() };
         let merged = merge(vec![cut, shard(1 - index)]).expect("they belong together");
         assert_eq!((merged.complete, merged.schedules, merged.scenarios.len()), (false, 700, 2));
     }
@@ -214,16 +220,16 @@ mod tests {
     #[case::nothing(vec![], "there is no report")]
     #[case::twice(vec![shard(0), shard(0)], "shard 0/2 is there twice")]
     #[case::missing(vec![shard(1)], "of 2 shards these are missing: 0/2")]
-    #[case::many(vec![Report { shard: Shard { index: 0, of: 15 }, ..shard(0) }], "8/15, 9/15, 10/15 and 4 more")]
-    #[case::build(vec![shard(0), Report { build: "other".to_owned(), ..shard(1) }], "its build is other, that of shard 0/2 is 0123")]
-    #[case::seed(vec![shard(0), Report { seed: 7, ..shard(1) }], "its seed is 7, that of shard 0/2 is 1")]
-    #[case::profile(vec![shard(0), Report { profile: Profile::Deep, ..shard(1) }], "its profile is deep")]
-    #[case::schedules(vec![shard(0), Report { numbered: 7, ..shard(1) }], "its number of schedules is 7")]
+    #[case::many(vec![CampaignReport { shard: Shard { index: 0, of: 15 }, ..shard(0) }], "8/15, 9/15, 10/15 and 4 more")]
+    #[case::build(vec![shard(0), CampaignReport { build: "other".to_owned(), ..shard(1) }], "its build is other, that of shard 0/2 is 0123")]
+    #[case::seed(vec![shard(0), CampaignReport { seed: 7, ..shard(1) }], "its seed is 7, that of shard 0/2 is 1")]
+    #[case::profile(vec![shard(0), CampaignReport { profile: Profile::Deep, ..shard(1) }], "its profile is deep")]
+    #[case::schedules(vec![shard(0), CampaignReport { numbered: 7, ..shard(1) }], "its number of schedules is 7")]
     #[case::number(
-        vec![shard(0), Report { shard: Shard { index: 1, of: 3 }, ..shard(1) }],
+        vec![shard(0), CampaignReport { shard: Shard { index: 1, of: 3 }, ..shard(1) }],
         "its number of shards is 3, that of shard 0/2 is 2"
     )]
-    fn what_does_not_belong_together_is_refused(#[case] reports: Vec<Report>, #[case] problem: &str) {
+    fn what_does_not_belong_together_is_refused(#[case] reports: Vec<CampaignReport>, #[case] problem: &str) {
         let error = merge(reports).expect_err("they don't belong together").to_string();
         assert!(error.contains(problem), "{error}");
     }

@@ -29,7 +29,7 @@ use crate::effects::Fault;
 use super::campaign::{Campaign, Profile};
 use super::cells::why_never;
 use super::run::Outcome;
-use super::scenario::{Phase, Scenario};
+use super::scenario::{Scenario, ScenarioPhase};
 use super::schedule::Schedule;
 use explore::Shard;
 
@@ -40,7 +40,7 @@ pub use verdict::{Broken, Verdict};
 
 /// What a campaign found.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Report {
+pub struct CampaignReport {
     /// Schedules that ran.
     pub schedules: u64,
     /// Real time that it took; of several shards, that of the one that took longest.
@@ -65,7 +65,7 @@ pub struct Report {
     pub numbered: usize,
     /// Each scenario by its name.
     #[serde(with = "document::scenarios")]
-    pub scenarios: BTreeMap<String, ScenarioReport>,
+    pub scenarios: BTreeMap<String, ScenarioCoverage>,
     /// In how many schedules each promise was judged, by its name.
     pub judged: BTreeMap<String, u64>,
     /// In how many schedules a promise, by its name, ended at one of the limits that the contract
@@ -83,11 +83,11 @@ pub struct Report {
 
 /// What was explored of a scenario.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct ScenarioReport {
+pub struct ScenarioCoverage {
     /// What it is about.
     pub about: String,
     /// The phase of a claim's life that faults meet.
-    pub phase: Phase,
+    pub phase: ScenarioPhase,
     /// Hash of its run without faults.
     pub hash: String,
     /// Schedules that ran.
@@ -134,7 +134,7 @@ pub struct Failure {
     pub shrunk: Option<String>,
 }
 
-impl Report {
+impl CampaignReport {
     /// The report of a campaign that is about to begin.
     pub(super) fn new(campaign: &Campaign) -> Self {
         Self {
@@ -165,7 +165,7 @@ impl Report {
     }
 
     /// How often a fault, by its name, met a call in a phase.
-    pub fn cells(&self) -> BTreeMap<(&str, Phase), u64> {
+    pub fn cells(&self) -> BTreeMap<(&str, ScenarioPhase), u64> {
         let mut cells = BTreeMap::new();
         for row in self.scenarios.values() {
             for (fault, count) in &row.faults {
@@ -177,8 +177,8 @@ impl Report {
 
     /// The cells that there are: faults that exist, in phases that were explored and that have
     /// calls for them.
-    pub fn cells_expected(&self) -> BTreeSet<(&'static str, Phase)> {
-        let phases: BTreeSet<Phase> = self.scenarios.values().map(|row| row.phase).collect();
+    pub fn cells_expected(&self) -> BTreeSet<(&'static str, ScenarioPhase)> {
+        let phases: BTreeSet<ScenarioPhase> = self.scenarios.values().map(|row| row.phase).collect();
         let faults: BTreeSet<&str> = Fault::all_single().iter().map(|fault| fault.kind()).collect();
         let all = faults.iter().flat_map(|fault| phases.iter().map(|phase| (*fault, *phase)));
         all.filter(|(fault, phase)| why_never(fault, *phase).is_none()).collect()
@@ -210,7 +210,7 @@ impl Report {
     }
 }
 
-impl ScenarioReport {
+impl ScenarioCoverage {
     pub(super) fn new(scenario: &Scenario, undisturbed: &Outcome, crash_points_expected: usize, limits: usize) -> Self {
         Self {
             about: scenario.about.to_owned(),

@@ -2,24 +2,24 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::explorer::scenario::{Phase, Scenario};
+use crate::explorer::scenario::{Scenario, ScenarioPhase};
 use crate::explorer::{Profile, Shard, scenarios};
 
-use super::{Failure, Report, ScenarioReport, Slow};
+use super::{CampaignReport, Failure, ScenarioCoverage, Slow};
 
 /// The line of the failure.
 pub(super) const LINE: &str = "rotate 1 #17 crash(before); kube:patch secrets@2 lost-answer";
 
 /// The first of two shards, with one failure in it and characters that mean something in HTML and
 /// XML.
-pub(super) fn report() -> Report {
+pub(super) fn report() -> CampaignReport {
     let failure = Failure {
         line: LINE.to_owned(),
         promise: "I6".to_owned(),
         message: "key <b>#1</b> & its \"friend\" were refused".to_owned(),
         shrunk: Some("rotate 1 #17 crash(before)".to_owned()),
     };
-    Report {
+    CampaignReport {
         schedules: 700,
         seconds: 2.5,
         jobs: 2,
@@ -32,8 +32,11 @@ pub(super) fn report() -> Report {
         complete: true,
         numbered: 1400,
         scenarios: BTreeMap::from([
-            ("create".to_owned(), scenario("a claim comes to be bound", Phase::Create, 300, &["conflict"])),
-            ("rotate".to_owned(), scenario("a key is replaced", Phase::Rotate, 400, &["conflict", "lost-answer"])),
+            ("create".to_owned(), scenario("a claim comes to be bound", ScenarioPhase::Create, 300, &["conflict"])),
+            (
+                "rotate".to_owned(),
+                scenario("a key is replaced", ScenarioPhase::Rotate, 400, &["conflict", "lost-answer"]),
+            ),
         ]),
         judged: BTreeMap::from([("I1", 700), ("I6", 700)].map(|(name, count)| (name.to_owned(), count))),
         limited: BTreeMap::from([("I1".to_owned(), 4)]),
@@ -44,22 +47,31 @@ pub(super) fn report() -> Report {
 }
 
 /// What a campaign has to tell that was over before its first schedule.
-pub(super) fn nothing() -> Report {
+pub(super) fn nothing() -> CampaignReport {
     let (judged, limited) = (BTreeMap::new(), BTreeMap::new());
     let (scenarios, reasons) = (BTreeMap::new(), BTreeSet::new());
-    Report { schedules: 0, complete: false, failures: Vec::new(), scenarios, judged, limited, reasons, ..report() }
+    CampaignReport {
+        schedules: 0,
+        complete: false,
+        failures: Vec::new(),
+        scenarios,
+        judged,
+        limited,
+        reasons,
+        ..report()
+    }
 }
 
 /// Of everything: no promise was broken, and next to nothing was met.
-pub(super) fn gaps() -> Report {
+pub(super) fn gaps() -> CampaignReport {
     let row = |it: &&Scenario| (it.name.to_owned(), scenario(it.about, it.phase, 10, &["conflict"]));
     let scenarios = scenarios::ALL.iter().map(row).collect();
-    Report { shard: Shard::WHOLE, failures: Vec::new(), scenarios, ..report() }
+    CampaignReport { shard: Shard::WHOLE, failures: Vec::new(), scenarios, ..report() }
 }
 
-fn scenario(about: &str, phase: Phase, schedules: u64, faults: &[&str]) -> ScenarioReport {
+fn scenario(about: &str, phase: ScenarioPhase, schedules: u64, faults: &[&str]) -> ScenarioCoverage {
     let slow = |seconds| Some(Slow { line: format!("{phase} 1 #3 hang"), seconds });
-    ScenarioReport {
+    ScenarioCoverage {
         about: about.to_owned(),
         phase,
         hash: "abc".to_owned(),

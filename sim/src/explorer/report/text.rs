@@ -7,7 +7,7 @@ use anstyle::{AnsiColor, Style};
 use crate::explorer::timeline::text::clock;
 use crate::oracles::Promise;
 
-use super::{Failure, Report, ScenarioReport, Slow};
+use super::{CampaignReport, Failure, ScenarioCoverage, Slow};
 
 const STRONG: Style = Style::new().bold();
 const GOOD: Style = AnsiColor::Green.on_default();
@@ -19,7 +19,7 @@ const BAD: Style = AnsiColor::Red.on_default();
 ///
 /// # Errors
 /// Those of the stream.
-pub fn write(out: &mut impl Write, report: &Report) -> io::Result<()> {
+pub fn write(out: &mut impl Write, report: &CampaignReport) -> io::Result<()> {
     writeln!(
         out,
         "{STRONG}{:18} {:8} {:>9} {:>7} {:>13} {:>6} {:>12} {:>12}{STRONG:#}",
@@ -37,7 +37,7 @@ pub fn write(out: &mut impl Write, report: &Report) -> io::Result<()> {
 }
 
 /// Real time of the slowest schedule, virtual time of the longest.
-fn write_scenario(out: &mut impl Write, name: &str, row: &ScenarioReport) -> io::Result<()> {
+fn write_scenario(out: &mut impl Write, name: &str, row: &ScenarioCoverage) -> io::Result<()> {
     let crashes = format!("{} of {}", row.crash_points, row.crash_points_expected);
     let slowest = row.slowest.as_ref().map_or_else(String::new, |it| format!("{:.0} ms", it.seconds * 1000.0));
     let longest = row.longest.as_ref().map_or_else(String::new, virtual_time);
@@ -53,7 +53,7 @@ pub(super) fn virtual_time(slow: &Slow) -> String {
     clock((slow.seconds * 1000.0) as i64)
 }
 
-fn write_sums(out: &mut impl Write, report: &Report) -> io::Result<()> {
+fn write_sums(out: &mut impl Write, report: &CampaignReport) -> io::Result<()> {
     let (cells, expected) = report.coverage();
     writeln!(
         out,
@@ -104,7 +104,7 @@ mod tests {
     use super::super::samples;
     use super::*;
 
-    fn plain(report: &Report) -> String {
+    fn plain(report: &CampaignReport) -> String {
         let mut out = Vec::new();
         write(&mut out, report).expect("a vector takes everything");
         anstream::adapter::strip_bytes(&out).into_vec().try_into().expect("UTF-8")
@@ -128,7 +128,7 @@ mod tests {
 
     #[test]
     fn what_was_cut_short_is_not_told_as_whole() {
-        let report = Report { complete: false, failures: Vec::new(), ..samples::report() };
+        let report = CampaignReport { complete: false, failures: Vec::new(), ..samples::report() };
         let text = plain(&report);
         assert!(text.contains("not all was run") && text.contains("✓ no promise was broken by what was run"), "{text}");
         assert!(!text.contains("every promise"), "{text}");
@@ -136,7 +136,7 @@ mod tests {
 
     #[test]
     fn where_nothing_was_run_nothing_was_kept() {
-        for report in [samples::nothing(), Report { complete: true, ..samples::nothing() }] {
+        for report in [samples::nothing(), CampaignReport { complete: true, ..samples::nothing() }] {
             let text = plain(&report);
             assert!(text.contains("no schedule") && !text.contains('✓') && !text.contains("kept"), "{text}");
         }

@@ -4,7 +4,7 @@ use serde_json::json;
 use stowage_operator::api::wire::Role;
 
 use super::super::others::{CLAIM, NAMESPACE};
-use super::super::scenario::{Goal, Phase, Scenario, Step, StoreStep};
+use super::super::scenario::{Goal, Scenario, ScenarioPhase, ScenarioStep, StoreStep};
 use super::words::{
     BASE, BOUND, BUCKET, ask_to_rotate, base_with, bound, check_bound, check_keys, claim_with, consumers, give_claim,
     no_other, pass, patch, usual,
@@ -18,11 +18,16 @@ use crate::world::ADMIN_ACCOUNT;
 pub(in super::super) static CREATE: Scenario = Scenario {
     name: "create",
     about: "a claim waits when the operator starts, and is bound",
-    phase: Phase::Create,
+    phase: ScenarioPhase::Create,
     world: usual,
     script: || {
         let manifests = format!("{BASE}\n---\n{}", claim_with(NAMESPACE, CLAIM, ""));
-        vec![Step::Apply(manifests), Step::Tenant(NAMESPACE, CLAIM), Step::Begin, Step::StartOperator]
+        vec![
+            ScenarioStep::Apply(manifests),
+            ScenarioStep::Tenant(NAMESPACE, CLAIM),
+            ScenarioStep::Begin,
+            ScenarioStep::StartOperator,
+        ]
     },
     goal: BOUND,
     otherwise: no_other,
@@ -34,16 +39,16 @@ pub(in super::super) static CREATE: Scenario = Scenario {
 pub(in super::super) static ADOPT: Scenario = Scenario {
     name: "adopt",
     about: "a claim is given a bucket with data in it, by adoptionPolicy Any",
-    phase: Phase::Adopt,
+    phase: ScenarioPhase::Adopt,
     world: usual,
     script: || {
         vec![
-            Step::Apply(base_with("adoptionPolicy: Any")),
-            Step::StartOperator,
-            Step::Store(StoreStep::PutBucket { account: ADMIN_ACCOUNT, bucket: BUCKET }),
-            Step::Store(StoreStep::PutObject { bucket: BUCKET, key: "data" }),
+            ScenarioStep::Apply(base_with("adoptionPolicy: Any")),
+            ScenarioStep::StartOperator,
+            ScenarioStep::Store(StoreStep::PutBucket { account: ADMIN_ACCOUNT, bucket: BUCKET }),
+            ScenarioStep::Store(StoreStep::PutObject { bucket: BUCKET, key: "data" }),
             pass(5),
-            Step::Begin,
+            ScenarioStep::Begin,
             give_claim(""),
         ]
     },
@@ -57,7 +62,7 @@ pub(in super::super) static ADOPT: Scenario = Scenario {
 pub(in super::super) static ROTATE: Scenario = Scenario {
     name: "rotate",
     about: "a user asks for a new key, under a tenant at work",
-    phase: Phase::Rotate,
+    phase: ScenarioPhase::Rotate,
     world: usual,
     script: || [bound("rotationPolicy: {overlapSeconds: 60}"), vec![ask_to_rotate("now")]].concat(),
     goal: Goal::new("the request for a new key is handled and the old key gone", |facts| {
@@ -77,7 +82,7 @@ pub(in super::super) static ROTATE: Scenario = Scenario {
 pub(in super::super) static QUOTA: Scenario = Scenario {
     name: "quota",
     about: "a user changes the quota of a bound claim",
-    phase: Phase::Edit,
+    phase: ScenarioPhase::Edit,
     world: usual,
     script: || [bound(""), vec![patch(json!({"spec": {"quota": {"soft": "1Gi", "hard": "2Gi"}}}))]].concat(),
     goal: Goal::new("the quota stands in key and consumer Secret", |facts| {
@@ -92,7 +97,7 @@ pub(in super::super) static QUOTA: Scenario = Scenario {
 pub(in super::super) static QUOTA_TAKEN: Scenario = Scenario {
     name: "quota-taken",
     about: "a user takes the quota of a bound claim away",
-    phase: Phase::Edit,
+    phase: ScenarioPhase::Edit,
     world: usual,
     script: || [bound("quota: {soft: 1Gi, hard: 2Gi}"), vec![patch(json!({"spec": {"quota": null}}))]].concat(),
     goal: Goal::new("no quota stands in key and consumer Secret", |facts| {
@@ -110,7 +115,7 @@ pub(in super::super) static QUOTA_TAKEN: Scenario = Scenario {
 pub(in super::super) static RENAME: Scenario = Scenario {
     name: "rename",
     about: "a user gives the consumer Secret another name",
-    phase: Phase::Edit,
+    phase: ScenarioPhase::Edit,
     world: usual,
     script: || {
         [bound(""), vec![patch(json!({"spec": {"writeConnectionSecretToRef": {"name": "photos-new"}}}))]].concat()

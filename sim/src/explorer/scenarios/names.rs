@@ -4,7 +4,7 @@ use serde_json::json;
 use stowage_operator::api::wire::Role;
 
 use super::super::others::{BUCKET, CLAIM, NAMESPACE, any_may_rest};
-use super::super::scenario::{Goal, Phase, Scenario, Step, StoreStep, Target, TargetKind};
+use super::super::scenario::{Goal, Scenario, ScenarioPhase, ScenarioStep, StoreStep, Target, TargetKind};
 use super::words::{
     BASE, BOUND, PHOTOS, at_work, base_with, check_bound, check_keys, claim_with, give_claim, nothing_more, pass,
     patch, usual,
@@ -22,19 +22,20 @@ pub(super) const RIVAL: Target = Target { kind: TargetKind::Claim, namespace: "t
 
 /// An operator at work, and the name of the claim to come taken by a claim that is bound; from
 /// there on faults happen.
-pub(super) fn beside_a_rival() -> Vec<Step> {
+pub(super) fn beside_a_rival() -> Vec<ScenarioStep> {
     let holds = Goal::new("the other claim is bound", |facts| facts.is_bound(RIVAL.namespace, RIVAL.name));
-    let rival = Step::Apply(claim_with(RIVAL.namespace, RIVAL.name, "deletionPolicy: Delete"));
-    [at_work(&format!("{BASE}\n---\n{TEAM}")), vec![rival, Step::Until(holds), pass(30), Step::Begin]].concat()
+    let rival = ScenarioStep::Apply(claim_with(RIVAL.namespace, RIVAL.name, "deletionPolicy: Delete"));
+    [at_work(&format!("{BASE}\n---\n{TEAM}")), vec![rival, ScenarioStep::Until(holds), pass(30), ScenarioStep::Begin]]
+        .concat()
 }
 
 /// A name that is taken, and let go of.
 pub(in super::super) static CONFLICT: Scenario = Scenario {
     name: "conflict",
     about: "another claim holds the name, until it goes",
-    phase: Phase::Create,
+    phase: ScenarioPhase::Create,
     world: usual,
-    script: || [beside_a_rival(), vec![give_claim(""), pass(60), Step::Delete(RIVAL)]].concat(),
+    script: || [beside_a_rival(), vec![give_claim(""), pass(60), ScenarioStep::Delete(RIVAL)]].concat(),
     goal: Goal::new("the other claim is gone and the claim is bound", |facts| {
         facts.claim(RIVAL.namespace, RIVAL.name).is_null() && facts.is_bound(NAMESPACE, CLAIM)
     }),
@@ -67,12 +68,12 @@ pub(in super::super) static CONFLICT: Scenario = Scenario {
 pub(in super::super) static RACE: Scenario = Scenario {
     name: "race",
     about: "two claims want one name at once",
-    phase: Phase::Create,
+    phase: ScenarioPhase::Create,
     world: usual,
     script: || {
         let both =
             format!("{}\n---\n{}", claim_with(NAMESPACE, CLAIM, ""), claim_with(RIVAL.namespace, RIVAL.name, ""));
-        [at_work(&format!("{BASE}\n---\n{TEAM}")), vec![Step::Begin, Step::Apply(both)]].concat()
+        [at_work(&format!("{BASE}\n---\n{TEAM}")), vec![ScenarioStep::Begin, ScenarioStep::Apply(both)]].concat()
     },
     goal: Goal::new("one claim is bound and the other is told so", |facts| {
         let mut reasons = [facts.ready(NAMESPACE, CLAIM), facts.ready(RIVAL.namespace, RIVAL.name)];
@@ -98,15 +99,19 @@ const FIRST: Target = Target { kind: TargetKind::Claim, namespace: NAMESPACE, na
 pub(in super::super) static SHARED_SECRET: Scenario = Scenario {
     name: "shared-secret",
     about: "two claims name one consumer Secret: the second waits, until the first is given another name",
-    phase: Phase::Create,
+    phase: ScenarioPhase::Create,
     world: usual,
     script: || {
         let named = |name: &str| format!("writeConnectionSecretToRef: {{name: {name}}}");
         let holds = Goal::new("the first claim is bound", |facts| facts.is_bound(NAMESPACE, FIRST.name));
         let rename = json!({"spec": {"writeConnectionSecretToRef": {"name": "another"}}});
-        let first =
-            vec![Step::Apply(claim_with(NAMESPACE, FIRST.name, &named("shared"))), Step::Until(holds), pass(30)];
-        let both = vec![Step::Begin, give_claim(&named("shared")), pass(60), Step::Patch(FIRST, rename)];
+        let first = vec![
+            ScenarioStep::Apply(claim_with(NAMESPACE, FIRST.name, &named("shared"))),
+            ScenarioStep::Until(holds),
+            pass(30),
+        ];
+        let both =
+            vec![ScenarioStep::Begin, give_claim(&named("shared")), pass(60), ScenarioStep::Patch(FIRST, rename)];
         [at_work(BASE), first, both].concat()
     },
     goal: Goal::new("both claims are bound", |facts| {
@@ -124,9 +129,9 @@ fn both_were_renamed(facts: &Facts, faults: &[Fault]) -> bool {
 }
 
 /// A claim to a bucket that was there before and is not to be adopted, given and deleted.
-fn refused_and_deleted(content: Option<Step>, spec: &str) -> Vec<Step> {
-    let theirs = Step::Store(StoreStep::PutBucket { account: ADMIN_ACCOUNT, bucket: BUCKET });
-    let given = [Step::Begin, give_claim(spec), pass(30), Step::Delete(PHOTOS)];
+fn refused_and_deleted(content: Option<ScenarioStep>, spec: &str) -> Vec<ScenarioStep> {
+    let theirs = ScenarioStep::Store(StoreStep::PutBucket { account: ADMIN_ACCOUNT, bucket: BUCKET });
+    let given = [ScenarioStep::Begin, give_claim(spec), pass(30), ScenarioStep::Delete(PHOTOS)];
     let never = at_work(&base_with("adoptionPolicy: Never"));
     never.into_iter().chain([theirs]).chain(content).chain(given).collect()
 }
@@ -135,10 +140,10 @@ fn refused_and_deleted(content: Option<Step>, spec: &str) -> Vec<Step> {
 pub(in super::super) static ADOPT_NEVER: Scenario = Scenario {
     name: "adopt-never",
     about: "a bucket with data is there, and adoptionPolicy is Never",
-    phase: Phase::Adopt,
+    phase: ScenarioPhase::Adopt,
     world: usual,
     script: || {
-        let data = Step::Store(StoreStep::PutObject { bucket: BUCKET, key: "data" });
+        let data = ScenarioStep::Store(StoreStep::PutObject { bucket: BUCKET, key: "data" });
         refused_and_deleted(Some(data), "deletionPolicy: Delete, forceDelete: true")
     },
     goal: Goal::new("the claim is gone", |facts| facts.claim(NAMESPACE, CLAIM).is_null()),
@@ -151,7 +156,7 @@ pub(in super::super) static ADOPT_NEVER: Scenario = Scenario {
 pub(in super::super) static ADOPT_NEVER_EMPTY: Scenario = Scenario {
     name: "adopt-never-empty",
     about: "an empty bucket is there, and adoptionPolicy is Never",
-    phase: Phase::Adopt,
+    phase: ScenarioPhase::Adopt,
     world: usual,
     script: || refused_and_deleted(None, "deletionPolicy: Delete"),
     goal: Goal::new("the claim is gone", |facts| facts.claim(NAMESPACE, CLAIM).is_null()),
@@ -169,13 +174,13 @@ pub(in super::super) static ADOPT_NEVER_EMPTY: Scenario = Scenario {
 };
 
 /// A claim goes, and leaves its bucket with data in it.
-fn left_behind() -> Vec<Step> {
+fn left_behind() -> Vec<ScenarioStep> {
     vec![
         give_claim(""),
-        Step::Until(BOUND),
-        Step::Store(StoreStep::PutObject { bucket: BUCKET, key: "data" }),
-        Step::Delete(PHOTOS),
-        Step::Until(Goal::new("the claim is gone", |facts| facts.claim(NAMESPACE, CLAIM).is_null())),
+        ScenarioStep::Until(BOUND),
+        ScenarioStep::Store(StoreStep::PutObject { bucket: BUCKET, key: "data" }),
+        ScenarioStep::Delete(PHOTOS),
+        ScenarioStep::Until(Goal::new("the claim is gone", |facts| facts.claim(NAMESPACE, CLAIM).is_null())),
         pass(60),
     ]
 }
@@ -184,13 +189,18 @@ fn left_behind() -> Vec<Step> {
 pub(in super::super) static ADOPT_OWNED: Scenario = Scenario {
     name: "adopt-owned",
     about: "a claim is made again, and gets its retained bucket back by adoptionPolicy Owned",
-    phase: Phase::Adopt,
+    phase: ScenarioPhase::Adopt,
     world: usual,
     script: || {
         [
             at_work(BASE),
             left_behind(),
-            vec![Step::Begin, give_claim("deletionPolicy: Delete, forceDelete: true"), pass(60), Step::Delete(PHOTOS)],
+            vec![
+                ScenarioStep::Begin,
+                give_claim("deletionPolicy: Delete, forceDelete: true"),
+                pass(60),
+                ScenarioStep::Delete(PHOTOS),
+            ],
         ]
         .concat()
     },
@@ -207,11 +217,11 @@ const KUBE_SYSTEM: Target = Target { kind: TargetKind::Namespace, namespace: "",
 pub(in super::super) static ADOPT_ELSEWHERE: Scenario = Scenario {
     name: "adopt-elsewhere",
     about: "a claim finds the bucket that the claim of its name in another cluster left, and adoptionPolicy is Owned",
-    phase: Phase::Adopt,
+    phase: ScenarioPhase::Adopt,
     world: usual,
     script: || {
-        let moved = vec![Step::StopOperator, pass(5), Step::Restore(KUBE_SYSTEM)];
-        let in_another = vec![Step::Begin, Step::StartOperator, pass(5), give_claim("")];
+        let moved = vec![ScenarioStep::StopOperator, pass(5), ScenarioStep::Restore(KUBE_SYSTEM)];
+        let in_another = vec![ScenarioStep::Begin, ScenarioStep::StartOperator, pass(5), give_claim("")];
         [at_work(BASE), left_behind(), moved, in_another].concat()
     },
     goal: Goal::new("the claim is refused the bucket", |facts| facts.ready(NAMESPACE, CLAIM) == "BucketExists"),
@@ -247,28 +257,29 @@ fn check_untouched(facts: &Facts, faults: &[Fault]) -> Result<(), String> {
 pub(in super::super) static ANY_ORDER: Scenario = Scenario {
     name: "any-order",
     about: "users of several claims act in any order, with the same end",
-    phase: Phase::Edit,
+    phase: ScenarioPhase::Edit,
     world: usual,
     script: || {
         let other = |name| Target { kind: TargetKind::Claim, namespace: "team-b", name };
         let quota = json!({"spec": {"quota": {"soft": "1Gi", "hard": "2Gi"}}});
         let public = json!({"spec": {"anonymousAccess": {"mode": "ReadOnly"}}});
-        let given = ["music", "films"].map(|name| Step::Apply(claim_with("team-b", name, "deletionPolicy: Delete")));
+        let given =
+            ["music", "films"].map(|name| ScenarioStep::Apply(claim_with("team-b", name, "deletionPolicy: Delete")));
         [
             at_work(BASE),
             given.to_vec(),
             vec![
                 give_claim(""),
-                Step::Until(BOUND),
+                ScenarioStep::Until(BOUND),
                 pass(60),
-                Step::Begin,
-                Step::AnyOrder(vec![
+                ScenarioStep::Begin,
+                ScenarioStep::AnyOrder(vec![
                     patch(quota),
                     patch(public.clone()),
                     patch(json!({"spec": {"writeConnectionSecretToRef": {"name": "photos-new"}}})),
-                    Step::Patch(other("music"), public),
-                    Step::Delete(other("films")),
-                    Step::Apply(claim_with("team-b", "books", "")),
+                    ScenarioStep::Patch(other("music"), public),
+                    ScenarioStep::Delete(other("films")),
+                    ScenarioStep::Apply(claim_with("team-b", "books", "")),
                 ]),
             ],
         ]

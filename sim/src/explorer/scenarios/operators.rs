@@ -6,7 +6,7 @@ use serde_json::json;
 use stowage_operator::api::wire::Role;
 
 use super::super::others::{self, BUCKET, CLAIM, NAMESPACE};
-use super::super::scenario::{Goal, Phase, Scenario, Step, StoreStep, Target, TargetKind};
+use super::super::scenario::{Goal, Scenario, ScenarioPhase, ScenarioStep, StoreStep, Target, TargetKind};
 use super::words::{
     BASE, BOUND, PHOTOS, ask_to_rotate, at_work, bound, check_bound, check_keys, give_claim, no_other, nothing_more,
     pass, usual, was_not_lost,
@@ -16,24 +16,30 @@ use crate::history::Facts;
 use crate::world::{OPERATOR_NAMESPACE, Options};
 
 /// Two operators at work in the base, from the beginning of faults on.
-fn two_at_work() -> Vec<Step> {
-    vec![Step::Apply(BASE.to_owned()), Step::StartOperator, Step::StartOperator, pass(10), Step::Begin]
+fn two_at_work() -> Vec<ScenarioStep> {
+    vec![
+        ScenarioStep::Apply(BASE.to_owned()),
+        ScenarioStep::StartOperator,
+        ScenarioStep::StartOperator,
+        pass(10),
+        ScenarioStep::Begin,
+    ]
 }
 
 /// Two operators over a claim's whole life.
 pub(in super::super) static TWO_OPERATORS: Scenario = Scenario {
     name: "two-operators",
     about: "two operators work on a claim at once, then one of them",
-    phase: Phase::Create,
+    phase: ScenarioPhase::Create,
     world: usual,
     script: || {
         let life = [
             give_claim("rotationPolicy: {overlapSeconds: 30}"),
-            Step::Tenant(NAMESPACE, CLAIM),
+            ScenarioStep::Tenant(NAMESPACE, CLAIM),
             pass(120),
             ask_to_rotate("now"),
             pass(300),
-            Step::StopOperator,
+            ScenarioStep::StopOperator,
             // One sweep.
             pass(800),
         ];
@@ -49,11 +55,11 @@ pub(in super::super) static TWO_OPERATORS: Scenario = Scenario {
 pub(in super::super) static TWO_AT_REST: Scenario = Scenario {
     name: "two-at-rest",
     about: "two operators stay, and somebody deletes the bucket of their claim",
-    phase: Phase::Recover,
+    phase: ScenarioPhase::Recover,
     world: usual,
     script: || {
-        let lost = Step::Store(StoreStep::RemoveBucket { bucket: BUCKET });
-        let bound = [give_claim(""), Step::Until(BOUND), pass(60), lost, pass(1500)];
+        let lost = ScenarioStep::Store(StoreStep::RemoveBucket { bucket: BUCKET });
+        let bound = [give_claim(""), ScenarioStep::Until(BOUND), pass(60), lost, pass(1500)];
         two_at_work().into_iter().chain(bound).collect()
     },
     goal: Goal::new("the loss is told", |facts| facts.ready(NAMESPACE, CLAIM) == "BucketMissing"),
@@ -75,14 +81,20 @@ pub(in super::super) static TWO_AT_REST: Scenario = Scenario {
 pub(in super::super) static RESTART: Scenario = Scenario {
     name: "restart",
     about: "the operator starts again, after a user has asked for a new key twice",
-    phase: Phase::Rotate,
+    phase: ScenarioPhase::Rotate,
     world: usual,
     script: || {
         let mut steps = bound("rotationPolicy: {overlapSeconds: 30}");
         steps.pop();
         let rotated = [ask_to_rotate("one"), pass(180), ask_to_rotate("two"), pass(180)];
         steps.extend(rotated);
-        steps.extend([Step::StopOperator, pass(5), Step::Begin, Step::StartOperator, pass(120)]);
+        steps.extend([
+            ScenarioStep::StopOperator,
+            pass(5),
+            ScenarioStep::Begin,
+            ScenarioStep::StartOperator,
+            pass(120),
+        ]);
         steps
     },
     goal: Goal::new("the claim is bound by one key", |facts| facts.is_bound(NAMESPACE, CLAIM) && has_one_key(facts)),
@@ -117,26 +129,26 @@ pub(in super::super) static RESTART: Scenario = Scenario {
 pub(in super::super) static TEN_YEARS: Scenario = Scenario {
     name: "ten-years",
     about: "for ten years a key a quarter is replaced, by time",
-    phase: Phase::Rotate,
+    phase: ScenarioPhase::Rotate,
     world: usual,
     script: || {
         let quarterly = "rotationPolicy: {mode: TimeBased, intervalDays: 90, overlapSeconds: 60}";
-        let away = Step::Leap(Duration::from_secs(QUARTER - 600));
-        let quarter = || [Step::StopOperator, pass(60), away.clone(), Step::StartOperator, pass(540)];
+        let away = ScenarioStep::Leap(Duration::from_secs(QUARTER - 600));
+        let quarter = || [ScenarioStep::StopOperator, pass(60), away.clone(), ScenarioStep::StartOperator, pass(540)];
         let last = vec![
-            Step::StopOperator,
+            ScenarioStep::StopOperator,
             pass(60),
             away.clone(),
-            Step::StartOperator,
+            ScenarioStep::StartOperator,
             pass(20),
-            Step::Tenant(NAMESPACE, CLAIM),
+            ScenarioStep::Tenant(NAMESPACE, CLAIM),
         ];
         [
             at_work(BASE),
-            vec![give_claim(quarterly), Step::Until(BOUND)],
+            vec![give_claim(quarterly), ScenarioStep::Until(BOUND)],
             (1..QUARTERS).flat_map(|_| quarter()).collect(),
             last,
-            vec![Step::Begin],
+            vec![ScenarioStep::Begin],
         ]
         .concat()
     },
@@ -165,20 +177,20 @@ const QUARTERS: u64 = 40;
 pub(in super::super) static MANY_KEYS: Scenario = Scenario {
     name: "many-keys",
     about: "a claim goes that has had hundreds of keys, and is made again",
-    phase: Phase::Delete,
+    phase: ScenarioPhase::Delete,
     world: usual,
     script: || {
         let mut steps = bound("rotationPolicy: {overlapSeconds: 30}, deletionPolicy: Delete, forceDelete: true");
         steps.pop();
         steps.extend([
             // It takes years to get there.
-            Step::Patch(RECORD, json!({"stringData": {"generation": "300"}})),
-            Step::Until(Goal::new("the claim has its 301st key", |facts| {
+            ScenarioStep::Patch(RECORD, json!({"stringData": {"generation": "300"}})),
+            ScenarioStep::Until(Goal::new("the claim has its 301st key", |facts| {
                 facts.claim(NAMESPACE, CLAIM)["status"]["rotationGeneration"] == 301 && has_one_key(facts)
             })),
-            Step::Delete(PHOTOS),
-            Step::Until(Goal::new("the claim is gone", |facts| facts.claim(NAMESPACE, CLAIM).is_null())),
-            Step::Begin,
+            ScenarioStep::Delete(PHOTOS),
+            ScenarioStep::Until(Goal::new("the claim is gone", |facts| facts.claim(NAMESPACE, CLAIM).is_null())),
+            ScenarioStep::Begin,
             give_claim(""),
         ]);
         steps
@@ -200,7 +212,7 @@ const RECORD: Target = Target {
 pub(in super::super) static VERSIONS: Scenario = Scenario {
     name: "versions",
     about: "a key is replaced while resourceVersions get another digit",
-    phase: Phase::Rotate,
+    phase: ScenarioPhase::Rotate,
     world: || Options { writes_before: 9_960, ..Options::default() },
     script: || [bound("rotationPolicy: {overlapSeconds: 60}"), vec![ask_to_rotate("now")]].concat(),
     goal: Goal::new("the request for a new key is handled and the old key gone", |facts| {

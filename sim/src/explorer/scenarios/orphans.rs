@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use stowage_operator::api::wire::Role;
 
 use super::super::others::{CLAIM, NAMESPACE, any_may_rest};
-use super::super::scenario::{Goal, Phase, Scenario, Step, StoreStep};
+use super::super::scenario::{Goal, Scenario, ScenarioPhase, ScenarioStep, StoreStep};
 use super::removal::{GONE, check_retained, internal};
 use super::words::{
     BASE, BOUND, BUCKET, PHOTOS, ask_to_rotate, at_work, claim_with, give_claim, pass, patch, pause, usual,
@@ -18,7 +18,7 @@ const LIVING: (&str, &str) = ("team-b", "living");
 pub(in super::super) static ORPHANS: Scenario = Scenario {
     name: "orphans",
     about: "a claim goes without its finalizer, and what it leaves is swept, beside a claim that stays",
-    phase: Phase::Delete,
+    phase: ScenarioPhase::Delete,
     world: usual,
     script: || {
         let (namespace, name) = LIVING;
@@ -28,21 +28,25 @@ pub(in super::super) static ORPHANS: Scenario = Scenario {
         });
         let bound = vec![
             give_claim("anonymousAccess: {mode: ReadOnly}"),
-            Step::Apply(claim_with(namespace, name, "")),
-            Step::Until(BOUND),
-            Step::Until(living),
-            Step::Tenant(namespace, name),
-            Step::Tenant(NAMESPACE, CLAIM),
-            Step::Store(StoreStep::PutObject { bucket: BUCKET, key: "data" }),
+            ScenarioStep::Apply(claim_with(namespace, name, "")),
+            ScenarioStep::Until(BOUND),
+            ScenarioStep::Until(living),
+            ScenarioStep::Tenant(namespace, name),
+            ScenarioStep::Tenant(NAMESPACE, CLAIM),
+            ScenarioStep::Store(StoreStep::PutObject { bucket: BUCKET, key: "data" }),
             pass(90),
             ask_to_rotate("now"),
-            Step::Until(two_keys),
+            ScenarioStep::Until(two_keys),
             pass(10),
             // Otherwise the finalizer would be on again before the deletion.
             pause("true".into()),
             pass(1),
         ];
-        let stripped = [Step::Begin, patch(json!({"metadata": {"finalizers": Value::Null}})), Step::Delete(PHOTOS)];
+        let stripped = [
+            ScenarioStep::Begin,
+            patch(json!({"metadata": {"finalizers": Value::Null}})),
+            ScenarioStep::Delete(PHOTOS),
+        ];
         [at_work(BASE), bound, stripped.into()].concat()
     },
     goal: Goal::new("nothing is left of the claim, and the other one is bound", |facts| {

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use stowage_operator::api::wire::Role;
 
 use super::super::others::{BUCKET, CLAIM, NAMESPACE, any_may_rest};
-use super::super::scenario::{Goal, Phase, Scenario, Step, StoreStep, Target, TargetKind};
+use super::super::scenario::{Goal, Scenario, ScenarioPhase, ScenarioStep, StoreStep, Target, TargetKind};
 use super::words::{
     BASE, BOUND, PHOTOS, ask_to_rotate, at_work, base_with, bound, check_bound, check_keys, claim_on, give_claim,
     no_other, nothing_more, pass, pause, usual, was_not_lost,
@@ -30,9 +30,9 @@ const NOT_GOING: Goal = Goal::new("the claim is not on its way out", |facts| {
 pub(in super::super) static BACKEND_FIRST: Scenario = Scenario {
     name: "backend-first",
     about: "the backend is deleted, then the claim",
-    phase: Phase::Delete,
+    phase: ScenarioPhase::Delete,
     world: usual,
-    script: || [bound(""), vec![Step::Delete(MAIN), pass(30), Step::Delete(PHOTOS)]].concat(),
+    script: || [bound(""), vec![ScenarioStep::Delete(MAIN), pass(30), ScenarioStep::Delete(PHOTOS)]].concat(),
     goal: Goal::new("the claim is gone", |facts| facts.claim(NAMESPACE, CLAIM).is_null()),
     otherwise: |facts, faults| {
         let reason = facts.ready(NAMESPACE, CLAIM);
@@ -49,13 +49,13 @@ pub(in super::super) static BACKEND_FIRST: Scenario = Scenario {
 pub(in super::super) static NAMESPACE_GONE: Scenario = Scenario {
     name: "namespace",
     about: "a namespace is deleted, with claims in it",
-    phase: Phase::Delete,
+    phase: ScenarioPhase::Delete,
     world: usual,
     script: || {
         let second = claim_on("nowhere", NAMESPACE, "second", "");
         let mut steps = bound("deletionPolicy: Delete, forceDelete: true");
-        steps.insert(steps.len() - 1, Step::Apply(second));
-        steps.push(Step::Delete(NAMESPACE_OBJECT));
+        steps.insert(steps.len() - 1, ScenarioStep::Apply(second));
+        steps.push(ScenarioStep::Delete(NAMESPACE_OBJECT));
         steps
     },
     goal: Goal::new("the namespace is gone", |facts| facts.object("namespaces", "", NAMESPACE).is_null()),
@@ -68,13 +68,13 @@ pub(in super::super) static NAMESPACE_GONE: Scenario = Scenario {
 pub(in super::super) static RESTORE: Scenario = Scenario {
     name: "restore",
     about: "a claim comes back from a backup, under a new UID",
-    phase: Phase::Recover,
+    phase: ScenarioPhase::Recover,
     world: usual,
     script: || {
         let mut steps = bound("");
-        steps.insert(steps.len() - 1, Step::StopOperator);
-        steps.push(Step::Restore(PHOTOS));
-        steps.push(Step::StartOperator);
+        steps.insert(steps.len() - 1, ScenarioStep::StopOperator);
+        steps.push(ScenarioStep::Restore(PHOTOS));
+        steps.push(ScenarioStep::StartOperator);
         steps
     },
     goal: BOUND,
@@ -91,12 +91,13 @@ pub(in super::super) static RESTORE: Scenario = Scenario {
 pub(in super::super) static BURST: Scenario = Scenario {
     name: "burst",
     about: "a claim is deleted and made again, again and again",
-    phase: Phase::Delete,
+    phase: ScenarioPhase::Delete,
     world: usual,
     script: || {
         let spec = "deletionPolicy: Delete, forceDelete: true";
-        let again = || [Step::Delete(PHOTOS), pass(2), give_claim(spec), pass(1)];
-        [bound(spec), (0..3).flat_map(|_| again()).collect(), vec![Step::Until(NOT_GOING), give_claim(spec)]].concat()
+        let again = || [ScenarioStep::Delete(PHOTOS), pass(2), give_claim(spec), pass(1)];
+        [bound(spec), (0..3).flat_map(|_| again()).collect(), vec![ScenarioStep::Until(NOT_GOING), give_claim(spec)]]
+            .concat()
     },
     goal: BOUND,
     otherwise: |facts, faults| {
@@ -120,12 +121,19 @@ pub(in super::super) static BURST: Scenario = Scenario {
 pub(in super::super) static OLDER_VERSION: Scenario = Scenario {
     name: "older-version",
     about: "the operator finds what an older version of it has written",
-    phase: Phase::Recover,
+    phase: ScenarioPhase::Recover,
     world: usual,
     script: || {
         let mut steps = bound("quota: {hard: 1Gi}");
         steps.pop();
-        steps.extend([Step::StopOperator, pass(5), Step::Age, Step::Begin, Step::StartOperator, pass(30)]);
+        steps.extend([
+            ScenarioStep::StopOperator,
+            pass(5),
+            ScenarioStep::Age,
+            ScenarioStep::Begin,
+            ScenarioStep::StartOperator,
+            pass(30),
+        ]);
         steps
     },
     goal: Goal::new("the claim is bound and its key complete", |facts| {
@@ -138,22 +146,22 @@ pub(in super::super) static OLDER_VERSION: Scenario = Scenario {
 };
 
 /// Somebody makes the backend one for these namespaces alone.
-pub(super) fn allowed_for(namespaces: &[&str]) -> Step {
-    Step::Patch(MAIN, json!({"spec": {"allowedNamespaces": {"names": namespaces}}}))
+pub(super) fn allowed_for(namespaces: &[&str]) -> ScenarioStep {
+    ScenarioStep::Patch(MAIN, json!({"spec": {"allowedNamespaces": {"names": namespaces}}}))
 }
 
 /// A namespace that the backend is not for, until it is.
 pub(in super::super) static NOT_ALLOWED: Scenario = Scenario {
     name: "not-allowed",
     about: "the backend is for other namespaces and its template fits no name, until it is mended",
-    phase: Phase::Recover,
+    phase: ScenarioPhase::Recover,
     world: usual,
     script: || {
-        let template = |text: &str| Step::Patch(MAIN, json!({"spec": {"bucketNameTemplate": text}}));
+        let template = |text: &str| ScenarioStep::Patch(MAIN, json!({"spec": {"bucketNameTemplate": text}}));
         [
             at_work(&base_with("allowedNamespaces: {names: [team-b]}")),
             vec![
-                Step::Begin,
+                ScenarioStep::Begin,
                 give_claim(""),
                 pass(20),
                 template("{{ .Name }}..{{ .Namespace }}"),
@@ -174,11 +182,11 @@ pub(in super::super) static NOT_ALLOWED: Scenario = Scenario {
 pub(in super::super) static SECRET_TAKEN: Scenario = Scenario {
     name: "secret-taken",
     about: "somebody's Secret has the name of the consumer Secret, until it is deleted",
-    phase: Phase::Recover,
+    phase: ScenarioPhase::Recover,
     world: usual,
     script: || {
-        let taken = [Step::Apply(CONSUMER_TAKEN.to_owned()), Step::Begin, give_claim(""), pass(30)];
-        [at_work(BASE), taken.into(), vec![Step::Delete(CONSUMER)]].concat()
+        let taken = [ScenarioStep::Apply(CONSUMER_TAKEN.to_owned()), ScenarioStep::Begin, give_claim(""), pass(30)];
+        [at_work(BASE), taken.into(), vec![ScenarioStep::Delete(CONSUMER)]].concat()
     },
     goal: BOUND,
     otherwise: no_other,
@@ -190,11 +198,11 @@ pub(in super::super) static SECRET_TAKEN: Scenario = Scenario {
 pub(in super::super) static BUCKET_LOST: Scenario = Scenario {
     name: "bucket-lost",
     about: "somebody deletes the bucket of a bound claim",
-    phase: Phase::Recover,
+    phase: ScenarioPhase::Recover,
     world: usual,
     script: || {
         let mut steps = bound("");
-        steps.extend([Step::Store(StoreStep::RemoveBucket { bucket: BUCKET }), pass(900)]);
+        steps.extend([ScenarioStep::Store(StoreStep::RemoveBucket { bucket: BUCKET }), pass(900)]);
         steps
     },
     goal: Goal::new("the loss is told", |facts| facts.ready(NAMESPACE, CLAIM) == "BucketMissing"),
@@ -207,7 +215,7 @@ pub(in super::super) static BUCKET_LOST: Scenario = Scenario {
 pub(in super::super) static PAUSED: Scenario = Scenario {
     name: "paused",
     about: "a claim is paused, a new key is asked for, and the claim is resumed",
-    phase: Phase::Recover,
+    phase: ScenarioPhase::Recover,
     world: usual,
     script: || {
         [

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use stowage_operator::api::wire::Role;
 
 use super::super::others::{CLAIM, NAMESPACE};
-use super::super::scenario::{Goal, Phase, Scenario, Step, StoreStep};
+use super::super::scenario::{Goal, Scenario, ScenarioPhase, ScenarioStep, StoreStep};
 use super::words::{
     BASE, BOUND, BUCKET, PHOTOS, at_work, bound, consumers, give_claim, no_other, nothing_more, pass, patch, pause,
     usual,
@@ -29,9 +29,9 @@ const TOLD_WHY_NOT: Goal = Goal::new("the user is told why the claim can't go", 
 pub(in super::super) static DELETE: Scenario = Scenario {
     name: "delete",
     about: "a claim goes, its bucket stays",
-    phase: Phase::Delete,
+    phase: ScenarioPhase::Delete,
     world: usual,
-    script: || [bound(""), vec![Step::Delete(PHOTOS)]].concat(),
+    script: || [bound(""), vec![ScenarioStep::Delete(PHOTOS)]].concat(),
     goal: GONE,
     otherwise: no_other,
     ends_alike: true,
@@ -43,7 +43,7 @@ pub(in super::super) static DELETE: Scenario = Scenario {
 pub(in super::super) static DELETE_PUBLIC: Scenario = Scenario {
     name: "delete-public",
     about: "a claim is given public access, paused and deleted: that goes, the rest once it is resumed",
-    phase: Phase::Delete,
+    phase: ScenarioPhase::Delete,
     world: usual,
     script: || {
         let public = patch(json!({"spec": {"anonymousAccess": {"mode": "ReadOnly", "perSourceIPRPS": 5}}}));
@@ -51,7 +51,8 @@ pub(in super::super) static DELETE_PUBLIC: Scenario = Scenario {
             let opens = [Role::AnonymousBinding, Role::VirtualCredential];
             opens.into_iter().all(|role| facts.internal(role, NAMESPACE, CLAIM).is_empty())
         });
-        let deleted = [pause("true".into()), pass(10), Step::Delete(PHOTOS), Step::Until(closed), pass(30)];
+        let deleted =
+            [pause("true".into()), pass(10), ScenarioStep::Delete(PHOTOS), ScenarioStep::Until(closed), pass(30)];
         [bound(""), vec![public, pass(10)], deleted.into(), vec![pause(Value::Null)]].concat()
     },
     goal: GONE,
@@ -64,9 +65,11 @@ pub(in super::super) static DELETE_PUBLIC: Scenario = Scenario {
 pub(in super::super) static DELETE_EMPTY: Scenario = Scenario {
     name: "delete-empty",
     about: "a claim goes with its bucket, which is empty",
-    phase: Phase::Delete,
+    phase: ScenarioPhase::Delete,
     world: usual,
-    script: || [bound_to_delete("deletionPolicy: Delete"), vec![Step::Begin, Step::Delete(PHOTOS)]].concat(),
+    script: || {
+        [bound_to_delete("deletionPolicy: Delete"), vec![ScenarioStep::Begin, ScenarioStep::Delete(PHOTOS)]].concat()
+    },
     goal: GONE,
     otherwise: no_other,
     ends_alike: true,
@@ -78,18 +81,18 @@ pub(in super::super) static DELETE_EMPTY: Scenario = Scenario {
 pub(in super::super) static DELETE_FORCED: Scenario = Scenario {
     name: "delete-forced",
     about: "a claim goes with its bucket, in which there are versions and an unfinished upload",
-    phase: Phase::Purge,
+    phase: ScenarioPhase::Purge,
     world: usual,
     script: || {
-        let put = |key| Step::Store(StoreStep::PutObject { bucket: BUCKET, key });
+        let put = |key| ScenarioStep::Store(StoreStep::PutObject { bucket: BUCKET, key });
         let content = vec![
-            Step::Store(StoreStep::EnableVersioning { bucket: BUCKET }),
+            ScenarioStep::Store(StoreStep::EnableVersioning { bucket: BUCKET }),
             put("one"),
             put("two"),
             put("two"),
-            Step::Store(StoreStep::StartUpload { bucket: BUCKET, key: "three" }),
-            Step::Begin,
-            Step::Delete(PHOTOS),
+            ScenarioStep::Store(StoreStep::StartUpload { bucket: BUCKET, key: "three" }),
+            ScenarioStep::Begin,
+            ScenarioStep::Delete(PHOTOS),
         ];
         [bound_to_delete("deletionPolicy: Delete, forceDelete: true"), content].concat()
     },
@@ -103,15 +106,15 @@ pub(in super::super) static DELETE_FORCED: Scenario = Scenario {
 pub(in super::super) static PURGE_SLICES: Scenario = Scenario {
     name: "purge-slices",
     about: "a claim goes with its bucket, which is emptied in slices",
-    phase: Phase::Purge,
+    phase: ScenarioPhase::Purge,
     world: || Options { purge_slice: 2, ..Options::default() },
     script: || {
-        let put = |key| Step::Store(StoreStep::PutObject { bucket: BUCKET, key });
+        let put = |key| ScenarioStep::Store(StoreStep::PutObject { bucket: BUCKET, key });
         let content = ["one", "two", "three", "four", "five"].map(put);
         [
             bound_to_delete("deletionPolicy: Delete, forceDelete: true"),
             content.to_vec(),
-            vec![Step::Begin, Step::Delete(PHOTOS)],
+            vec![ScenarioStep::Begin, ScenarioStep::Delete(PHOTOS)],
         ]
         .concat()
     },
@@ -125,17 +128,17 @@ pub(in super::super) static PURGE_SLICES: Scenario = Scenario {
 pub(in super::super) static PURGE_VERSIONS: Scenario = Scenario {
     name: "purge-versions",
     about: "a claim goes with its bucket, of which versions and an unfinished upload are emptied in slices",
-    phase: Phase::Purge,
+    phase: ScenarioPhase::Purge,
     world: || Options { purge_slice: 2, ..Options::default() },
     script: || {
-        let put = |key| Step::Store(StoreStep::PutObject { bucket: BUCKET, key });
+        let put = |key| ScenarioStep::Store(StoreStep::PutObject { bucket: BUCKET, key });
         let versions = ["one", "one"].map(put);
-        let started = Step::Store(StoreStep::StartUpload { bucket: BUCKET, key: "two" });
+        let started = ScenarioStep::Store(StoreStep::StartUpload { bucket: BUCKET, key: "two" });
         [
             bound_to_delete("deletionPolicy: Delete, forceDelete: true"),
-            vec![Step::Store(StoreStep::EnableVersioning { bucket: BUCKET })],
+            vec![ScenarioStep::Store(StoreStep::EnableVersioning { bucket: BUCKET })],
             versions.into(),
-            vec![started, Step::Begin, Step::Delete(PHOTOS)],
+            vec![started, ScenarioStep::Begin, ScenarioStep::Delete(PHOTOS)],
         ]
         .concat()
     },
@@ -149,11 +152,11 @@ pub(in super::super) static PURGE_VERSIONS: Scenario = Scenario {
 pub(in super::super) static DELETE_FULL: Scenario = Scenario {
     name: "delete-full",
     about: "a claim can't go with its bucket, which is not empty, until the user lets the bucket stay",
-    phase: Phase::Delete,
+    phase: ScenarioPhase::Delete,
     world: usual,
     script: || {
         let let_go = patch(json!({"spec": {"forceDelete": false, "deletionPolicy": "Retain"}}));
-        [bound("deletionPolicy: Delete"), vec![Step::Delete(PHOTOS), pass(60), let_go]].concat()
+        [bound("deletionPolicy: Delete"), vec![ScenarioStep::Delete(PHOTOS), pass(60), let_go]].concat()
     },
     goal: GONE,
     otherwise: no_other,
@@ -165,16 +168,16 @@ pub(in super::super) static DELETE_FULL: Scenario = Scenario {
 pub(in super::super) static DELETE_LOCKED: Scenario = Scenario {
     name: "delete-locked",
     about: "a claim can't go with its bucket, in which an object is locked, until the lock is taken off",
-    phase: Phase::Purge,
+    phase: ScenarioPhase::Purge,
     world: usual,
     script: || {
         [
             bound("deletionPolicy: Delete, forceDelete: true"),
             vec![
-                Step::Store(StoreStep::Hold { bucket: BUCKET, key: "data" }),
-                Step::Delete(PHOTOS),
-                Step::Until(TOLD_WHY_NOT),
-                Step::Store(StoreStep::Release { bucket: BUCKET, key: "data" }),
+                ScenarioStep::Store(StoreStep::Hold { bucket: BUCKET, key: "data" }),
+                ScenarioStep::Delete(PHOTOS),
+                ScenarioStep::Until(TOLD_WHY_NOT),
+                ScenarioStep::Store(StoreStep::Release { bucket: BUCKET, key: "data" }),
             ],
         ]
         .concat()
@@ -189,15 +192,15 @@ pub(in super::super) static DELETE_LOCKED: Scenario = Scenario {
 const LIFE: Scenario = Scenario {
     name: "life",
     about: "a claim comes and goes with its bucket",
-    phase: Phase::Purge,
+    phase: ScenarioPhase::Purge,
     world: usual,
     script: || {
         let life = vec![
-            Step::Begin,
+            ScenarioStep::Begin,
             give_claim("deletionPolicy: Delete, forceDelete: true"),
-            Step::Tenant(NAMESPACE, CLAIM),
+            ScenarioStep::Tenant(NAMESPACE, CLAIM),
             pass(60),
-            Step::Delete(PHOTOS),
+            ScenarioStep::Delete(PHOTOS),
         ];
         [at_work(BASE), life].concat()
     },
@@ -238,8 +241,8 @@ pub(in super::super) static MISSING_UNTAGGED: Scenario = Scenario {
     ..LIFE
 };
 
-fn bound_to_delete(spec: &str) -> Vec<Step> {
-    let bound = vec![give_claim(spec), Step::Until(BOUND), Step::Tenant(NAMESPACE, CLAIM), pass(120)];
+fn bound_to_delete(spec: &str) -> Vec<ScenarioStep> {
+    let bound = vec![give_claim(spec), ScenarioStep::Until(BOUND), ScenarioStep::Tenant(NAMESPACE, CLAIM), pass(120)];
     [at_work(BASE), bound].concat()
 }
 

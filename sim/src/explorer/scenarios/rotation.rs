@@ -4,7 +4,7 @@ use serde_json::json;
 use stowage_operator::api::wire::Role;
 
 use super::super::others::{CLAIM, NAMESPACE};
-use super::super::scenario::{Goal, Phase, Scenario, Step};
+use super::super::scenario::{Goal, Scenario, ScenarioPhase, ScenarioStep};
 use super::words::{BASE, BOUND, ask_to_rotate, at_work, bound, check_bound, give_claim, no_other, pass, patch, usual};
 use crate::effects::{Fault, ProcessFault, StowageFault};
 use crate::history::Facts;
@@ -24,21 +24,21 @@ fn rotated(facts: &Facts, generation: u64) -> bool {
 pub(in super::super) static BY_TIME: Scenario = Scenario {
     name: "rotate-by-time",
     about: "a key is a week old, and is replaced",
-    phase: Phase::Rotate,
+    phase: ScenarioPhase::Rotate,
     world: usual,
     script: || {
         // The operator is away most of the week, which has nothing to show, and so is the tenant.
         let weekly = json!({"spec": {"rotationPolicy": {"mode": "TimeBased", "intervalDays": 7}}});
         let week = vec![
             give_claim("rotationPolicy: {overlapSeconds: 60}"),
-            Step::Until(BOUND),
-            Step::StopOperator,
+            ScenarioStep::Until(BOUND),
+            ScenarioStep::StopOperator,
             pass(WEEK - 300),
-            Step::StartOperator,
-            Step::Tenant(NAMESPACE, CLAIM),
+            ScenarioStep::StartOperator,
+            ScenarioStep::Tenant(NAMESPACE, CLAIM),
             patch(weekly),
             pass(30),
-            Step::Begin,
+            ScenarioStep::Begin,
         ];
         [at_work(BASE), week].concat()
     },
@@ -55,7 +55,7 @@ pub(in super::super) static BY_TIME: Scenario = Scenario {
 pub(in super::super) static SPAMMED: Scenario = Scenario {
     name: "rotate-spammed",
     about: "a user asks for a new key again and again",
-    phase: Phase::Rotate,
+    phase: ScenarioPhase::Rotate,
     world: usual,
     script: || {
         let asked = ["one", "two", "three", "four"].into_iter().flat_map(|value| [ask_to_rotate(value), pass(7)]);
@@ -75,7 +75,7 @@ pub(in super::super) static SPAMMED: Scenario = Scenario {
 pub(in super::super) static WITHOUT_OVERLAP: Scenario = Scenario {
     name: "rotate-at-once",
     about: "a user asks for a new key, and has the old one end at once",
-    phase: Phase::Rotate,
+    phase: ScenarioPhase::Rotate,
     world: usual,
     script: || [bound("rotationPolicy: {overlapSeconds: 0}"), vec![ask_to_rotate("now")]].concat(),
     goal: Goal::new("the key is replaced and the old one gone", |facts| rotated(facts, 2)),
@@ -92,23 +92,23 @@ pub(in super::super) static WITHOUT_OVERLAP: Scenario = Scenario {
 pub(in super::super) static OVERLAPPING: Scenario = Scenario {
     name: "rotate-overlapping",
     about: "a key is a week old, and the one before it has some minutes to live",
-    phase: Phase::Rotate,
+    phase: ScenarioPhase::Rotate,
     world: usual,
     script: || {
         let overlap = WEEK + 300;
         let asked = vec![
             give_claim(&format!("rotationPolicy: {{intervalDays: 7, overlapSeconds: {overlap}}}")),
-            Step::Until(BOUND),
+            ScenarioStep::Until(BOUND),
             pass(90),
             ask_to_rotate("now"),
             pass(30),
-            Step::StopOperator,
+            ScenarioStep::StopOperator,
             pass(WEEK - 180),
-            Step::StartOperator,
-            Step::Tenant(NAMESPACE, CLAIM),
+            ScenarioStep::StartOperator,
+            ScenarioStep::Tenant(NAMESPACE, CLAIM),
             patch(json!({"spec": {"rotationPolicy": {"mode": "TimeBased"}}})),
             pass(60),
-            Step::Begin,
+            ScenarioStep::Begin,
         ];
         [at_work(BASE), asked].concat()
     },
@@ -138,7 +138,7 @@ pub(in super::super) static OVERLAPPING: Scenario = Scenario {
 pub(in super::super) static ANONYMOUS: Scenario = Scenario {
     name: "anonymous",
     about: "a user gives public access to a bucket, and takes it again",
-    phase: Phase::Edit,
+    phase: ScenarioPhase::Edit,
     world: usual,
     script: || {
         let access = |mode| patch(json!({"spec": {"anonymousAccess": {"mode": mode}}}));

@@ -7,7 +7,7 @@ use stowage_operator::api::Endpoint;
 use stowage_operator::api::wire::Role;
 
 use super::super::others::{CLAIM, NAMESPACE, any_may_rest, is_somebodys_doing};
-use super::super::scenario::{Goal, Phase, Scenario, Step, StoreStep, Target, TargetKind};
+use super::super::scenario::{Goal, Scenario, ScenarioPhase, ScenarioStep, StoreStep, Target, TargetKind};
 use super::words::{
     BASE, BOUND, BUCKET, at_work, backend, bound_in, check_bound, check_keys, claim_on, give_claim, no_other, pass,
     patch, usual,
@@ -34,7 +34,7 @@ const MOVED: Goal = Goal::new("the claim is bound at its new backend by one key"
 pub(in super::super) static MOVE: Scenario = Scenario {
     name: "move",
     about: "a user gives a bound claim another backend, under a tenant at work",
-    phase: Phase::Edit,
+    phase: ScenarioPhase::Edit,
     world: two_stores,
     script: || {
         let moved = patch(json!({"spec": {"backendRef": {"name": "second"}}}));
@@ -51,7 +51,7 @@ pub(in super::super) static MOVE: Scenario = Scenario {
 pub(in super::super) static MOVE_PUBLIC: Scenario = Scenario {
     name: "move-public",
     about: "a user gives a claim with public access another backend, and then another rate",
-    phase: Phase::Edit,
+    phase: ScenarioPhase::Edit,
     world: two_stores,
     script: || {
         let spec = "rotationPolicy: {overlapSeconds: 60}, anonymousAccess: {mode: ReadOnly, perSourceIPRPS: 5}";
@@ -69,13 +69,13 @@ pub(in super::super) static MOVE_PUBLIC: Scenario = Scenario {
 pub(in super::super) static ENDPOINT: Scenario = Scenario {
     name: "endpoint",
     about: "a store with the bucket of a claim with public access is moved, and its backend points to the new endpoint",
-    phase: Phase::Edit,
+    phase: ScenarioPhase::Edit,
     world: two_stores,
     script: || {
         let spec = "rotationPolicy: {overlapSeconds: 60}, anonymousAccess: {mode: ReadOnly}";
         let moved = [
-            Step::Store(StoreStep::CopyBucket { bucket: BUCKET, endpoint: SECOND_ENDPOINT }),
-            Step::Patch(MAIN, json!({"spec": {"endpoint": SECOND_ENDPOINT}})),
+            ScenarioStep::Store(StoreStep::CopyBucket { bucket: BUCKET, endpoint: SECOND_ENDPOINT }),
+            ScenarioStep::Patch(MAIN, json!({"spec": {"endpoint": SECOND_ENDPOINT}})),
         ];
         [bound_in(BASE, spec), moved.to_vec()].concat()
     },
@@ -112,7 +112,7 @@ pub(in super::super) static ENDPOINT: Scenario = Scenario {
 pub(in super::super) static ADMIN_KEY: Scenario = Scenario {
     name: "admin-key",
     about: "the admin key of a store is replaced and the old one withdrawn, then a claim is made",
-    phase: Phase::Recover,
+    phase: ScenarioPhase::Recover,
     world: usual,
     script: || {
         let (id, key) = ("STOWAGEADMIN2", "another-admin-secret-key-for-demonstration");
@@ -120,11 +120,11 @@ pub(in super::super) static ADMIN_KEY: Scenario = Scenario {
         [
             at_work(BASE),
             vec![
-                Step::Store(StoreStep::AddKey { account: ADMIN_ACCOUNT, id, key }),
-                Step::Begin,
-                Step::Patch(ADMIN_SECRET, secret),
+                ScenarioStep::Store(StoreStep::AddKey { account: ADMIN_ACCOUNT, id, key }),
+                ScenarioStep::Begin,
+                ScenarioStep::Patch(ADMIN_SECRET, secret),
                 pass(60),
-                Step::Store(StoreStep::RevokeKey { id: ADMIN_ACCESS_KEY }),
+                ScenarioStep::Store(StoreStep::RevokeKey { id: ADMIN_ACCESS_KEY }),
                 give_claim(""),
             ],
         ]
@@ -140,28 +140,28 @@ pub(in super::super) static ADMIN_KEY: Scenario = Scenario {
 pub(in super::super) static HANGING_STORE: Scenario = Scenario {
     name: "hanging-store",
     about: "a store answers nothing for a while, with more claims on it than passes may run at once",
-    phase: Phase::Create,
+    phase: ScenarioPhase::Create,
     world: || Options { max_concurrent_reconciles: 2, ..two_stores() },
     script: || {
         let hangs = Outage { host: SECOND_HOST.to_owned(), operation: None, fault: Fault::Call(CallFault::Hang) };
-        let soon = |goal| Step::Soon(goal, Duration::from_secs(30));
+        let soon = |goal| ScenarioStep::Soon(goal, Duration::from_secs(30));
         [
             at_work(&with_second()),
-            vec![Step::Outage(hangs)],
+            vec![ScenarioStep::Outage(hangs)],
             WAITING.iter().map(|name| on_second(name)).collect(),
             vec![
                 pass(10),
                 give_claim(""),
                 soon(BOUND),
                 pass(120),
-                Step::Recovery(SECOND_HOST),
-                Step::Until(Goal::new("every claim is bound", |facts| {
+                ScenarioStep::Recovery(SECOND_HOST),
+                ScenarioStep::Until(Goal::new("every claim is bound", |facts| {
                     WAITING.iter().all(|name| facts.is_bound("team-b", name))
                 })),
                 pass(30),
                 on_second("late"),
                 soon(Goal::new("a late claim is bound", |facts| facts.is_bound("team-b", "late"))),
-                Step::Begin,
+                ScenarioStep::Begin,
                 on_second("last"),
             ],
         ]
@@ -177,8 +177,8 @@ pub(in super::super) static HANGING_STORE: Scenario = Scenario {
 /// Claims that wait for the store.
 const WAITING: [&str; 6] = ["one", "two", "three", "four", "five", "six"];
 
-fn on_second(name: &str) -> Step {
-    Step::Apply(claim_on("second", "team-b", name, ""))
+fn on_second(name: &str) -> ScenarioStep {
+    ScenarioStep::Apply(claim_on("second", "team-b", name, ""))
 }
 
 /// The base with another backend, which has a store of its own and other names for buckets: what

@@ -5,7 +5,7 @@ use serde_json::Value;
 use stowage_operator::api::wire::Role;
 
 use super::super::others::{CLAIM, NAMESPACE, any_may_rest};
-use super::super::scenario::{Goal, Phase, Scenario, Step, StoreStep};
+use super::super::scenario::{Goal, Scenario, ScenarioPhase, ScenarioStep, StoreStep};
 use super::names::{RIVAL, beside_a_rival};
 use super::recovery::{CONSUMER_TAKEN, allowed_for};
 use super::removal::{GONE, check_gone};
@@ -25,13 +25,14 @@ const FORCED: &str = "deletionPolicy: Delete, forceDelete: true";
 pub(in super::super) static DELETE_PAUSED: Scenario = Scenario {
     name: "delete-paused",
     about: "a paused claim is deleted: its keys go, its bucket once it is resumed",
-    phase: Phase::Purge,
+    phase: ScenarioPhase::Purge,
     world: usual,
     script: || {
         let revoked = Goal::new("the claim has no key", |facts| {
             facts.internal(Role::VirtualCredential, NAMESPACE, CLAIM).is_empty()
         });
-        let deleted = [pause("true".into()), pass(10), Step::Delete(PHOTOS), Step::Until(revoked), pass(30)];
+        let deleted =
+            [pause("true".into()), pass(10), ScenarioStep::Delete(PHOTOS), ScenarioStep::Until(revoked), pass(30)];
         [bound(FORCED), deleted.into(), vec![pause(Value::Null)]].concat()
     },
     goal: GONE,
@@ -44,9 +45,9 @@ pub(in super::super) static DELETE_PAUSED: Scenario = Scenario {
 pub(in super::super) static DELETE_WAITING: Scenario = Scenario {
     name: "delete-waiting",
     about: "a claim that waits for a name which another one holds is deleted",
-    phase: Phase::Delete,
+    phase: ScenarioPhase::Delete,
     world: usual,
-    script: || [beside_a_rival(), vec![give_claim(FORCED), pass(60), Step::Delete(PHOTOS)]].concat(),
+    script: || [beside_a_rival(), vec![give_claim(FORCED), pass(60), ScenarioStep::Delete(PHOTOS)]].concat(),
     goal: Goal::new("the claim is gone, and the other one bound", |facts| {
         facts.claim(NAMESPACE, CLAIM).is_null() && facts.is_bound(RIVAL.namespace, RIVAL.name)
     }),
@@ -60,11 +61,11 @@ pub(in super::super) static DELETE_WAITING: Scenario = Scenario {
 pub(in super::super) static DELETE_REFUSED: Scenario = Scenario {
     name: "delete-refused",
     about: "a claim is deleted whose consumer Secret's name is taken by somebody's Secret",
-    phase: Phase::Delete,
+    phase: ScenarioPhase::Delete,
     world: usual,
     script: || {
-        let taken = [Step::Apply(CONSUMER_TAKEN.to_owned()), Step::Begin, give_claim(FORCED), pass(30)];
-        [at_work(BASE), taken.into(), vec![Step::Delete(PHOTOS)]].concat()
+        let taken = [ScenarioStep::Apply(CONSUMER_TAKEN.to_owned()), ScenarioStep::Begin, give_claim(FORCED), pass(30)];
+        [at_work(BASE), taken.into(), vec![ScenarioStep::Delete(PHOTOS)]].concat()
     },
     goal: GONE,
     otherwise: |facts, faults| match facts.ready(NAMESPACE, CLAIM) {
@@ -98,9 +99,9 @@ pub(in super::super) static DELETE_REFUSED: Scenario = Scenario {
 pub(in super::super) static DELETE_NOT_ALLOWED: Scenario = Scenario {
     name: "delete-not-allowed",
     about: "a claim is deleted in a namespace that its backend is no longer for",
-    phase: Phase::Purge,
+    phase: ScenarioPhase::Purge,
     world: usual,
-    script: || [bound(FORCED), vec![allowed_for(&["team-b"]), pass(20), Step::Delete(PHOTOS)]].concat(),
+    script: || [bound(FORCED), vec![allowed_for(&["team-b"]), pass(20), ScenarioStep::Delete(PHOTOS)]].concat(),
     goal: GONE_AND_WELL,
     // One that is made again is refused.
     otherwise: |facts, faults| {
@@ -114,10 +115,11 @@ pub(in super::super) static DELETE_NOT_ALLOWED: Scenario = Scenario {
 pub(in super::super) static DELETE_LOST: Scenario = Scenario {
     name: "delete-lost",
     about: "a claim is deleted with its bucket, which somebody has deleted before",
-    phase: Phase::Purge,
+    phase: ScenarioPhase::Purge,
     world: usual,
     script: || {
-        let lost = [Step::Store(StoreStep::RemoveBucket { bucket: BUCKET }), pass(900), Step::Delete(PHOTOS)];
+        let lost =
+            [ScenarioStep::Store(StoreStep::RemoveBucket { bucket: BUCKET }), pass(900), ScenarioStep::Delete(PHOTOS)];
         [bound(FORCED), lost.into()].concat()
     },
     goal: GONE_AND_WELL,

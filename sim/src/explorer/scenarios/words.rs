@@ -7,7 +7,7 @@ use stowage_operator::api::wire::Role;
 
 pub(super) use super::super::others::BUCKET;
 use super::super::others::{CLAIM, NAMESPACE};
-use super::super::scenario::{Goal, Step, StoreStep, Target, TargetKind};
+use super::super::scenario::{Goal, ScenarioStep, StoreStep, Target, TargetKind};
 use crate::effects::{Fault, Feature, S3Fault, StowageFault, Tampering};
 use crate::history::Facts;
 use crate::history::facts::field;
@@ -27,33 +27,33 @@ pub(super) fn usual() -> Options {
 }
 
 /// A user gives the claim of the scenario, with this in its spec.
-pub(super) fn give_claim(spec: &str) -> Step {
-    Step::Apply(claim_with(NAMESPACE, CLAIM, spec))
+pub(super) fn give_claim(spec: &str) -> ScenarioStep {
+    ScenarioStep::Apply(claim_with(NAMESPACE, CLAIM, spec))
 }
 
 /// Seconds pass.
-pub(super) fn pass(seconds: u64) -> Step {
-    Step::Pass(Duration::from_secs(seconds))
+pub(super) fn pass(seconds: u64) -> ScenarioStep {
+    ScenarioStep::Pass(Duration::from_secs(seconds))
 }
 
 /// A user merges this into the claim.
-pub(super) fn patch(patch: Value) -> Step {
-    Step::Patch(PHOTOS, patch)
+pub(super) fn patch(patch: Value) -> ScenarioStep {
+    ScenarioStep::Patch(PHOTOS, patch)
 }
 
 /// A user asks for a rotation.
-pub(super) fn ask_to_rotate(value: &str) -> Step {
+pub(super) fn ask_to_rotate(value: &str) -> ScenarioStep {
     patch(json!({"metadata": {"annotations": {"broker.stowage.io/rotate": value}}}))
 }
 
 /// A user pauses the claim, or with null resumes it.
-pub(super) fn pause(value: Value) -> Step {
+pub(super) fn pause(value: Value) -> ScenarioStep {
     patch(json!({"metadata": {"annotations": {"broker.stowage.io/paused": value}}}))
 }
 
 /// An operator at work where these manifests are.
-pub(super) fn at_work(manifests: &str) -> Vec<Step> {
-    vec![Step::Apply(manifests.to_owned()), Step::StartOperator, pass(5)]
+pub(super) fn at_work(manifests: &str) -> Vec<ScenarioStep> {
+    vec![ScenarioStep::Apply(manifests.to_owned()), ScenarioStep::StartOperator, pass(5)]
 }
 
 /// No fault leads to anything here that it doesn't lead to everywhere.
@@ -68,19 +68,19 @@ pub(super) fn nothing_more(_: &Facts, _: &[Fault]) -> Result<(), String> {
 
 /// An operator at work in the base, with the claim bound for two minutes, data in its bucket and a
 /// tenant at work.
-pub(super) fn bound(spec: &str) -> Vec<Step> {
+pub(super) fn bound(spec: &str) -> Vec<ScenarioStep> {
     bound_in(BASE, spec)
 }
 
 /// The same where these manifests are.
-pub(super) fn bound_in(manifests: &str, spec: &str) -> Vec<Step> {
+pub(super) fn bound_in(manifests: &str, spec: &str) -> Vec<ScenarioStep> {
     let bound = vec![
         give_claim(spec),
-        Step::Until(BOUND),
-        Step::Tenant(NAMESPACE, CLAIM),
-        Step::Store(StoreStep::PutObject { bucket: BUCKET, key: "data" }),
+        ScenarioStep::Until(BOUND),
+        ScenarioStep::Tenant(NAMESPACE, CLAIM),
+        ScenarioStep::Store(StoreStep::PutObject { bucket: BUCKET, key: "data" }),
         pass(120),
-        Step::Begin,
+        ScenarioStep::Begin,
     ];
     [at_work(manifests), bound].concat()
 }

@@ -3,19 +3,19 @@
 
 use maud::{Markup, html};
 
-use crate::explorer::report::{Report, ScenarioReport};
-use crate::explorer::scenario::Phase;
+use crate::explorer::report::{CampaignReport, ScenarioCoverage};
+use crate::explorer::scenario::ScenarioPhase;
 
 /// Steps of heat, the coldest being nothing at all.
 const STEPS: u32 = 5;
 
 /// Faults by scenarios, with counts.
-pub(super) fn table(report: &Report) -> Markup {
-    let mut columns: Vec<(&String, &ScenarioReport)> = report.scenarios.iter().collect();
+pub(super) fn table(report: &CampaignReport) -> Markup {
+    let mut columns: Vec<(&String, &ScenarioCoverage)> = report.scenarios.iter().collect();
     columns.sort_by_key(|(name, row)| (row.phase, name.as_str()));
     let mut faults: Vec<&str> = report.cells_expected().into_iter().map(|(fault, _)| fault).collect();
     faults.dedup();
-    let count = |row: &ScenarioReport, fault: &str| row.faults.get(fault).copied().unwrap_or_default();
+    let count = |row: &ScenarioCoverage, fault: &str| row.faults.get(fault).copied().unwrap_or_default();
     let most = columns.iter().flat_map(|(_, row)| row.faults.values()).max().copied().unwrap_or_default();
     html! {
         section id="heat" {
@@ -42,8 +42,8 @@ pub(super) fn table(report: &Report) -> Markup {
 }
 
 /// Each phase with the number of its columns.
-fn phases(columns: &[(&String, &ScenarioReport)]) -> Vec<(Phase, usize)> {
-    let mut phases: Vec<(Phase, usize)> = Vec::new();
+fn phases(columns: &[(&String, &ScenarioCoverage)]) -> Vec<(ScenarioPhase, usize)> {
+    let mut phases: Vec<(ScenarioPhase, usize)> = Vec::new();
     for (_, row) in columns {
         match phases.last_mut() {
             Some((phase, span)) if *phase == row.phase => *span += 1,

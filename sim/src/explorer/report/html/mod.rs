@@ -9,14 +9,14 @@ use maud::{DOCTYPE, Markup, PreEscaped, html};
 use crate::oracles::Promise;
 
 use super::text::virtual_time;
-use super::{Drawings, Failure, Report, Slow};
+use super::{CampaignReport, Drawings, Failure, Slow};
 
 const STYLE: &str = include_str!("style.css");
 /// Schedules shown of the slowest and of the longest.
 const MOST_SLOW: usize = 10;
 
 /// The page of a report.
-pub fn page(report: &Report, drawings: &Drawings) -> String {
+pub fn page(report: &CampaignReport, drawings: &Drawings) -> String {
     let title = format!("Stowage explored: {} schedules", report.schedules);
     let page = html! {
         (DOCTYPE)
@@ -45,7 +45,7 @@ pub fn page(report: &Report, drawings: &Drawings) -> String {
     page.into_string()
 }
 
-fn summary(report: &Report) -> Markup {
+fn summary(report: &CampaignReport) -> Markup {
     let (cells, expected) = report.coverage();
     let conclusion = report.conclusion();
     let profile = format!("{:?}", report.profile).to_lowercase();
@@ -64,7 +64,7 @@ fn summary(report: &Report) -> Markup {
     }
 }
 
-fn failures(report: &Report, drawings: &Drawings) -> Markup {
+fn failures(report: &CampaignReport, drawings: &Drawings) -> Markup {
     html! {
         @if !report.failures.is_empty() {
             section id="failures" {
@@ -95,7 +95,7 @@ fn failure(failure: &Failure, drawings: &Drawings) -> Markup {
     }
 }
 
-fn gaps(report: &Report) -> Markup {
+fn gaps(report: &CampaignReport) -> Markup {
     let gaps = report.gaps();
     html! {
         @if !gaps.is_empty() {
@@ -108,7 +108,7 @@ fn gaps(report: &Report) -> Markup {
     }
 }
 
-fn scenarios(report: &Report) -> Markup {
+fn scenarios(report: &CampaignReport) -> Markup {
     html! {
         section id="scenarios" {
             h2 { "Scenarios" }
@@ -127,7 +127,7 @@ fn scenarios(report: &Report) -> Markup {
     }
 }
 
-fn promises(report: &Report) -> Markup {
+fn promises(report: &CampaignReport) -> Markup {
     let judged = |promise: Promise| report.judged.get(promise.name()).copied().unwrap_or_default();
     let limited = |promise: Promise| report.limited.get(promise.name()).copied().unwrap_or_default();
     let broken = |promise: Promise| report.failures.iter().filter(|failure| failure.promise == promise.name()).count();
@@ -168,7 +168,7 @@ fn rotations(drawings: &Drawings) -> Markup {
     }
 }
 
-fn slow(report: &Report) -> Markup {
+fn slow(report: &CampaignReport) -> Markup {
     let slowest = most(report.scenarios.values().filter_map(|row| row.slowest.as_ref()));
     let longest = most(report.scenarios.values().filter_map(|row| row.longest.as_ref()));
     html! {
@@ -194,7 +194,7 @@ fn most<'a>(slow: impl Iterator<Item = &'a Slow>) -> Vec<&'a Slow> {
     most
 }
 
-fn reasons(report: &Report) -> Markup {
+fn reasons(report: &CampaignReport) -> Markup {
     html! {
         section id="reasons" {
             h2 { "Reasons of Ready that were seen" }
@@ -249,7 +249,7 @@ mod tests {
 
     #[test]
     fn without_failures_there_is_no_section_for_them() {
-        let report = Report { failures: Vec::new(), ..samples::report() };
+        let report = CampaignReport { failures: Vec::new(), ..samples::report() };
         let page = page(&report, &Drawings::default());
         assert!(page.contains("<p class=\"verdict\">every promise was kept") && !page.contains("id=\"failures\""));
         assert!(!page.contains("id=\"gaps\""));
@@ -262,7 +262,7 @@ mod tests {
         assert!(gaps.contains("<p class=\"verdict bad\">no promise was broken, but not all was tried"), "{gaps}");
         assert!(gaps.contains("<section id=\"gaps\"") && gaps.contains("<li>lost-answer met no call in rotate</li>"));
         assert!(page(samples::nothing()).contains("<p class=\"verdict bad\">no schedule was run"));
-        let idle = page(Report { complete: true, ..samples::nothing() });
+        let idle = page(CampaignReport { complete: true, ..samples::nothing() });
         assert!(idle.contains("<p class=\"verdict open\">no schedule falls to this shard"));
     }
 }
