@@ -32,7 +32,7 @@ use std::path::PathBuf;
 use anstream::{AutoStream, ColorChoice};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
-use crate::demo::{self, Report, Source, Step, json, text};
+use crate::demo::{self, DemoReport, DemoStep, Source, json, text};
 
 /// The Stowage operator in a simulated world: a Kubernetes API, an S3 store and a gateway in one
 /// process.
@@ -192,11 +192,11 @@ fn print_json(document: &impl serde::Serialize) -> Result<(), String> {
 
 /// Prints each step as it ends. What goes wrong with the printing doesn't stop the tour, it is told
 /// at its end.
-fn print_text(source: &Source, color: ColorChoice) -> (Report, io::Result<()>) {
+fn print_text(source: &Source, color: ColorChoice) -> (DemoReport, io::Result<()>) {
     let mut out = AutoStream::new(io::stdout(), color);
     let mut written = text::write_introduction(&mut out);
     let mut number = 0;
-    let report = demo::run(source, |step: &Step| {
+    let report = demo::run(source, |step: &DemoStep| {
         number += 1;
         if written.is_ok() {
             written = text::write_step(&mut out, number, step);

@@ -5,9 +5,9 @@ use stowage_operator::api::{BucketClaim, ClaimRef};
 
 use crate::world::World;
 
-use super::step::{Finding, Page, Span, Step, Tone};
+use super::step::{DemoStep, Finding, Page, Span, Tone};
 use super::table::Table;
-use super::tenant::{Answer, Refused, Tenant};
+use super::tenant::{Refused, Tenant, TenantResult};
 use super::text::PAGE_WIDTH;
 use super::tour::Tour;
 use super::views;
@@ -51,7 +51,7 @@ pub(super) fn new_tenant(world: &World, claim: &BucketClaim) -> Result<Tenant, S
 }
 
 /// Each tenant stores an object, reads it back and lists its bucket.
-pub(super) async fn put_get_list<S: FnMut(&Step)>(tour: &mut Tour<S>, page: &mut Page) -> Finding {
+pub(super) async fn put_get_list<S: FnMut(&DemoStep)>(tour: &mut Tour<S>, page: &mut Page) -> Finding {
     let mut table = Table::new(&["CREDENTIALS FROM", "BUCKET", "PUT", "GET", "LIST"]);
     let mut ok = true;
     for tenant in &tour.tenants {
@@ -78,7 +78,7 @@ pub(super) async fn put_get_list<S: FnMut(&Step)>(tour: &mut Tour<S>, page: &mut
 }
 
 /// What an answer says; success in the given words.
-pub(super) fn said<T>(answer: &Answer<T>, success: impl FnOnce(&T) -> String) -> String {
+pub(super) fn said<T>(answer: &TenantResult<T>, success: impl FnOnce(&T) -> String) -> String {
     match answer {
         Ok(value) => success(value),
         Err(refused) => refused.to_string(),
@@ -92,7 +92,7 @@ pub(super) fn toned(text: String, ok: bool) -> Span {
 
 /// The first tenant tries the bucket of another claim, in another namespace if there is one, else
 /// one that may not even exist: the answer is the same.
-pub(super) async fn neighbour_refused<S: FnMut(&Step)>(tour: &mut Tour<S>) -> Finding {
+pub(super) async fn neighbour_refused<S: FnMut(&DemoStep)>(tour: &mut Tour<S>) -> Finding {
     let tenant = tour.tenants.first().ok_or("there is no tenant")?;
     let others = || tour.tenants.iter().filter(|other| other.bucket != tenant.bucket);
     let stranger = others().find(|other| other.claim.namespace != tenant.claim.namespace).or_else(|| others().next());
@@ -105,7 +105,7 @@ pub(super) async fn neighbour_refused<S: FnMut(&Step)>(tour: &mut Tour<S>) -> Fi
 }
 
 /// The first tenant tries to delete its own bucket, and to make another.
-pub(super) async fn administration_refused<S: FnMut(&Step)>(tour: &mut Tour<S>) -> Finding {
+pub(super) async fn administration_refused<S: FnMut(&DemoStep)>(tour: &mut Tour<S>) -> Finding {
     let tenant = tour.tenants.first().ok_or("there is no tenant")?;
     let delete = tenant.delete_bucket(&tenant.bucket).await;
     let create = tenant.create_bucket(&format!("{}-2", tenant.bucket)).await;
@@ -113,14 +113,14 @@ pub(super) async fn administration_refused<S: FnMut(&Step)>(tour: &mut Tour<S>) 
     all_denied(&format!("the key of {} on its own bucket and a new one", tenant.claim), &answers)
 }
 
-fn all_denied(what: &str, answers: &[(&str, Answer<()>)]) -> Finding {
-    let denied = |answer: &Answer<()>| matches!(answer, Err(Refused { code, .. }) if code == "AccessDenied");
+fn all_denied(what: &str, answers: &[(&str, TenantResult<()>)]) -> Finding {
+    let denied = |answer: &TenantResult<()>| matches!(answer, Err(Refused { code, .. }) if code == "AccessDenied");
     let told = answers.iter().map(|(request, answer)| format!("{request} {}", said(answer, |()| "200".to_owned())));
     let told = format!("{what}: {}", told.collect::<Vec<_>>().join(", "));
     if answers.iter().all(|(_, answer)| denied(answer)) { Ok(told) } else { Err(told) }
 }
 
 /// Whether an answer says that the key is unknown to the gateway.
-pub(super) fn key_is_unknown<T>(answer: &Answer<T>) -> bool {
+pub(super) fn key_is_unknown<T>(answer: &TenantResult<T>) -> bool {
     matches!(answer, Err(Refused { code, .. }) if code == "InvalidAccessKeyId")
 }

@@ -9,7 +9,7 @@ use stowage_operator::api::{AdoptionPolicy, BucketClaim, BucketOrigin, ClaimRef,
 use super::access::{KEY, greeting, key_is_unknown, new_tenant, said};
 use super::kubectl::{self, is_this_claim};
 use super::settle::settle;
-use super::step::{Finding, Page, Step};
+use super::step::{DemoStep, Finding, Page};
 use super::tour::{Conflict, Tour, lost_its_name};
 use super::views;
 
@@ -50,7 +50,11 @@ pub(super) fn retaining<S>(tour: &Tour<S>, preferred: Option<&ClaimRef>) -> Opti
 }
 
 /// Deletes the claim.
-pub(super) async fn claim_deleted<S: FnMut(&Step)>(tour: &mut Tour<S>, page: &mut Page, leaving: &Leaving) -> Finding {
+pub(super) async fn claim_deleted<S: FnMut(&DemoStep)>(
+    tour: &mut Tour<S>,
+    page: &mut Page,
+    leaving: &Leaving,
+) -> Finding {
     kubectl::delete(&tour.world, page, &leaving.claim).await?;
     settle(&tour.world).await;
     match views::claim(&tour.world, &leaving.claim) {
@@ -60,7 +64,7 @@ pub(super) async fn claim_deleted<S: FnMut(&Step)>(tour: &mut Tour<S>, page: &mu
 }
 
 /// Tries the key that the claim had, from a copy of the Secret that is gone.
-pub(super) async fn old_key_refused<S: FnMut(&Step)>(tour: &mut Tour<S>, leaving: &Leaving) -> Finding {
+pub(super) async fn old_key_refused<S: FnMut(&DemoStep)>(tour: &mut Tour<S>, leaving: &Leaving) -> Finding {
     let tenant = tour.tenants.iter().find(|tenant| tenant.claim == leaving.claim);
     let tenant = tenant.ok_or_else(|| format!("{} never had a key", leaving.claim))?;
     let got = tenant.get(&tenant.bucket, KEY).await;
@@ -108,7 +112,7 @@ pub(super) fn may_return<S>(tour: &Tour<S>, leaving: &Leaving) -> bool {
 
 /// Applies the deleted claim again, once nobody else waits for its name: the tags say that the
 /// bucket was its own.
-pub(super) async fn bucket_returned<S: FnMut(&Step)>(
+pub(super) async fn bucket_returned<S: FnMut(&DemoStep)>(
     tour: &mut Tour<S>,
     page: &mut Page,
     leaving: &Leaving,

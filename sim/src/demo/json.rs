@@ -2,12 +2,13 @@
 
 use serde_json::{Value, json};
 
-use super::step::{Report, Step};
+use super::step::{DemoReport, DemoStep};
 
 /// The document: `steps` of `name`, `ok`, `millis` and `detail`; `kubernetes_writes` and `s3_calls`
 /// of the operator; `millis` altogether.
-pub fn document(report: &Report) -> Value {
-    let step = |step: &Step| json!({"name": step.name, "ok": step.ok, "millis": step.millis, "detail": step.detail});
+pub fn document(report: &DemoReport) -> Value {
+    let step =
+        |step: &DemoStep| json!({"name": step.name, "ok": step.ok, "millis": step.millis, "detail": step.detail});
     json!({
         "steps": report.steps.iter().map(step).collect::<Vec<Value>>(),
         "kubernetes_writes": report.kubernetes_writes,

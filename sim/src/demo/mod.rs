@@ -27,7 +27,7 @@ use crate::determinism::run_seeded;
 use crate::world::{BackendStore, Document, Options, World};
 
 pub use source::Source;
-pub use step::{Finding, Line, Page, Report, Span, Step, Tone};
+pub use step::{DemoReport, DemoStep, Finding, Line, Page, Span, Tone};
 pub use table::{Table, age};
 
 use tour::Tour;
@@ -41,7 +41,7 @@ const PURGE_SLICE: u32 = 10;
 
 /// Takes the tour; `seen` is told of each step as it ends. Manifests that can't be read, or are
 /// refused, fail its first steps.
-pub fn run(source: &Source, seen: impl FnMut(&Step) + Send) -> Report {
+pub fn run(source: &Source, seen: impl FnMut(&DemoStep) + Send) -> DemoReport {
     let began = Instant::now();
     let mut report = match source.read() {
         Ok(documents) => run_seeded(SEED, || take(documents, seen)),
@@ -51,17 +51,17 @@ pub fn run(source: &Source, seen: impl FnMut(&Step) + Send) -> Report {
     report
 }
 
-async fn take(documents: Vec<Document>, seen: impl FnMut(&Step)) -> Report {
+async fn take(documents: Vec<Document>, seen: impl FnMut(&DemoStep)) -> DemoReport {
     let backends = BackendStore::of_manifests(&documents);
     let world = World::new(Options { seed: SEED, backends, purge_slice: PURGE_SLICE, ..Options::default() });
     Tour::new(world, documents, seen).take().await
 }
 
-fn unreadable(why: String, mut seen: impl FnMut(&Step)) -> Report {
+fn unreadable(why: String, mut seen: impl FnMut(&DemoStep)) -> DemoReport {
     let (name, title) = setup::APPLY;
-    let step = Step { name, title, ok: false, millis: 0, detail: why, page: Page::default() };
+    let step = DemoStep { name, title, ok: false, millis: 0, detail: why, page: Page::default() };
     seen(&step);
-    Report { steps: vec![step], kubernetes_writes: 0, s3_calls: 0, millis: 0 }
+    DemoReport { steps: vec![step], kubernetes_writes: 0, s3_calls: 0, millis: 0 }
 }
 
 /// Real time, for display only.

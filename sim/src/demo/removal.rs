@@ -13,7 +13,7 @@ use super::PURGE_SLICE;
 use super::departure::Leaving;
 use super::kubectl;
 use super::settle::settle;
-use super::step::{Finding, Page, Step};
+use super::step::{DemoStep, Finding, Page};
 use super::table::Table;
 use super::tenant::Tenant;
 use super::text::PAGE_WIDTH;
@@ -52,7 +52,7 @@ pub(super) fn ending<S>(tour: &Tour<S>, end: End) -> Option<Leaving> {
 }
 
 /// A bucket that is not empty keeps its claim.
-pub(super) async fn deletion_refused<S: FnMut(&Step)>(
+pub(super) async fn deletion_refused<S: FnMut(&DemoStep)>(
     tour: &mut Tour<S>,
     page: &mut Page,
     leaving: &Leaving,
@@ -70,7 +70,7 @@ pub(super) async fn deletion_refused<S: FnMut(&Step)>(
 }
 
 /// The way out that the message names: the claim goes, the bucket stays.
-pub(super) async fn let_go<S: FnMut(&Step)>(tour: &mut Tour<S>, page: &mut Page, leaving: &Leaving) -> Finding {
+pub(super) async fn let_go<S: FnMut(&DemoStep)>(tour: &mut Tour<S>, page: &mut Page, leaving: &Leaving) -> Finding {
     let spec = json!({"deletionPolicy": "Retain", "forceDelete": false});
     kubectl::patch_spec(&tour.world, page, &leaving.claim, &spec).await?;
     settle(&tour.world).await;
@@ -83,7 +83,7 @@ pub(super) async fn let_go<S: FnMut(&Step)>(tour: &mut Tour<S>, page: &mut Page,
 }
 
 /// A bucket is emptied, of whatever may be in one, and deleted.
-pub(super) async fn forced_deletion<S: FnMut(&Step)>(
+pub(super) async fn forced_deletion<S: FnMut(&DemoStep)>(
     tour: &mut Tour<S>,
     page: &mut Page,
     leaving: &Leaving,
@@ -157,7 +157,11 @@ fn watch_progress(world: &World, claim: &ClaimRef) -> mpsc::UnboundedReceiver<i6
 }
 
 /// A bucket that was there before its claim outlives it, whatever the policy says.
-pub(super) async fn adopted_kept<S: FnMut(&Step)>(tour: &mut Tour<S>, page: &mut Page, leaving: &Leaving) -> Finding {
+pub(super) async fn adopted_kept<S: FnMut(&DemoStep)>(
+    tour: &mut Tour<S>,
+    page: &mut Page,
+    leaving: &Leaving,
+) -> Finding {
     let (world, before) = (&tour.world, leaving.store(tour)?.objects(&leaving.bucket));
     let told = views::events_on(world, &leaving.claim).len();
     kubectl::delete(world, page, &leaving.claim).await?;

@@ -15,9 +15,9 @@ use crate::world::{OPERATOR_NAMESPACE, World};
 
 use super::access::{KEY, key_is_unknown, new_tenant, said, toned};
 use super::kubectl;
-use super::step::{Finding, Line, Page, Step};
+use super::step::{DemoStep, Finding, Line, Page};
 use super::table::Table;
-use super::tenant::{Answer, Tenant};
+use super::tenant::{Tenant, TenantResult};
 use super::text::PAGE_WIDTH;
 use super::tour::Tour;
 use super::views;
@@ -52,7 +52,7 @@ pub(super) fn rotating<S>(tour: &Tour<S>) -> Option<Rotating> {
 }
 
 /// Asks for a rotation while a pod works, and sees it through until the old key is gone.
-pub(super) async fn rotation<S: FnMut(&Step)>(tour: &mut Tour<S>, page: &mut Page, rotating: &Rotating) -> Finding {
+pub(super) async fn rotation<S: FnMut(&DemoStep)>(tour: &mut Tour<S>, page: &mut Page, rotating: &Rotating) -> Finding {
     let (world, claim) = (&tour.world, &rotating.claim);
     let over = Cell::new(false);
     let story = async {
@@ -154,7 +154,7 @@ impl Used {
         }
     }
 
-    fn row(&self, window: &Window, afterwards: &Answer<String>, as_due: bool) -> Line {
+    fn row(&self, window: &Window, afterwards: &TenantResult<String>, as_due: bool) -> Line {
         let time = |time: Timestamp| time.strftime("%H:%M:%S").to_string();
         vec![
             self.tenant.short_key().into(),
@@ -197,7 +197,7 @@ fn internal_name(tenant: &Tenant) -> String {
 /// An old key: when it worked, and what it was answered right after.
 struct Retired {
     window: Window,
-    afterwards: Answer<String>,
+    afterwards: TenantResult<String>,
 }
 
 /// Asks for a new key, waits for the end of the old one and tries it once more, and waits until its

@@ -8,7 +8,7 @@ use crate::world::{BackendStore, Document, World};
 
 use super::kubectl::{self, is_claim};
 use super::settle::settle;
-use super::step::{Finding, Page, Step};
+use super::step::{DemoStep, Finding, Page};
 use super::text::PAGE_WIDTH;
 use super::tour::{Conflict, Tour};
 use super::views;
@@ -18,7 +18,7 @@ pub(super) const APPLY: (&str, &str) = ("apply-manifests", "Manifests are applie
 
 /// Applies everything but the claims, in order. Claims come last, wherever they stand, as tools
 /// that know the order of kinds have it; only then can it be shown what each of them brings about.
-pub(super) async fn apply_manifests<S: FnMut(&Step)>(tour: &mut Tour<S>, page: &mut Page) -> Finding {
+pub(super) async fn apply_manifests<S: FnMut(&DemoStep)>(tour: &mut Tour<S>, page: &mut Page) -> Finding {
     let documents = tour.documents.iter().filter(|document| !is_claim(document));
     let applied = kubectl::apply_all(&tour.world, page, documents, async || ()).await?;
     let claims = tour.documents.len() - applied;
@@ -27,7 +27,7 @@ pub(super) async fn apply_manifests<S: FnMut(&Step)>(tour: &mut Tour<S>, page: &
 
 /// What the operator found out about the stores. One that is not ready is a sight too, as long as
 /// there is another to go on with.
-pub(super) async fn backends_ready<S: FnMut(&Step)>(tour: &mut Tour<S>, _: &mut Page) -> Finding {
+pub(super) async fn backends_ready<S: FnMut(&DemoStep)>(tour: &mut Tour<S>, _: &mut Page) -> Finding {
     settle(&tour.world).await;
     let backends = views::backends(&tour.world);
     if backends.is_empty() {
@@ -52,7 +52,7 @@ pub(super) async fn backends_ready<S: FnMut(&Step)>(tour: &mut Tour<S>, _: &mut 
 
 /// Applies the claims one after the other, each once the one before has come to rest: applied at
 /// once, which of two claims to one bucket gets it would be a race.
-pub(super) async fn claims_bound<S: FnMut(&Step)>(tour: &mut Tour<S>, page: &mut Page) -> Finding {
+pub(super) async fn claims_bound<S: FnMut(&DemoStep)>(tour: &mut Tour<S>, page: &mut Page) -> Finding {
     let claims = || tour.documents.iter().filter(|document| is_claim(document));
     if claims().next().is_none() {
         return Err("the manifests hold no BucketClaim".to_owned());
@@ -147,7 +147,7 @@ fn secret_name(claim: &BucketClaim) -> String {
 
 /// The other claims without a bucket. An answer that stands is all that can be wished for; one that
 /// is still being worked on after all that time is not.
-pub(super) fn claims_not_bound<S: FnMut(&Step)>(tour: &Tour<S>, page: &mut Page) -> Finding {
+pub(super) fn claims_not_bound<S: FnMut(&DemoStep)>(tour: &Tour<S>, page: &mut Page) -> Finding {
     let claims: Vec<BucketClaim> = tour.others_unbound().collect();
     page.lines(views::readiness_table(&claims.iter().collect::<Vec<_>>()).lines(PAGE_WIDTH));
     let conditions = |claim: &BucketClaim| claim.status.as_ref().map(|status| status.conditions.clone());

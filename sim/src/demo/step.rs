@@ -83,7 +83,7 @@ pub type Finding = Result<String, String>;
 
 /// A step of the tour.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Step {
+pub struct DemoStep {
     /// Its stable name, in kebab case.
     pub name: &'static str,
     /// Its heading.
@@ -100,9 +100,9 @@ pub struct Step {
 
 /// The whole tour.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Report {
+pub struct DemoReport {
     /// The steps taken, in their order; the tour ends early where going on makes no sense.
-    pub steps: Vec<Step>,
+    pub steps: Vec<DemoStep>,
     /// Writes by the operator that Kubernetes carried out, Events among them.
     pub kubernetes_writes: u64,
     /// S3 calls by the operator.
@@ -111,9 +111,9 @@ pub struct Report {
     pub millis: u64,
 }
 
-impl Report {
+impl DemoReport {
     /// The first step that failed.
-    pub fn failure(&self) -> Option<&Step> {
+    pub fn failure(&self) -> Option<&DemoStep> {
         self.steps.iter().find(|step| !step.ok)
     }
 }

@@ -44,7 +44,7 @@ impl std::fmt::Display for Refused {
 }
 
 /// What a request came to.
-pub(super) type Answer<T> = Result<T, Refused>;
+pub(super) type TenantResult<T> = Result<T, Refused>;
 
 fn refused<E: ProvideErrorMetadata>(error: &SdkError<E, HttpResponse>) -> Refused {
     let status = error.raw_response().map(|response| response.status().as_u16());
@@ -92,14 +92,14 @@ impl Tenant {
     }
 
     /// Stores an object.
-    pub(super) async fn put(&self, bucket: &str, key: &str, text: &str) -> Answer<()> {
+    pub(super) async fn put(&self, bucket: &str, key: &str, text: &str) -> TenantResult<()> {
         let body = ByteStream::from(text.as_bytes().to_vec());
         let sent = self.client.put_object().bucket(bucket).key(key).body(body).send().await;
         sent.map(drop).map_err(|error| refused(&error))
     }
 
     /// Reads an object.
-    pub(super) async fn get(&self, bucket: &str, key: &str) -> Answer<String> {
+    pub(super) async fn get(&self, bucket: &str, key: &str) -> TenantResult<String> {
         let answer = self.client.get_object().bucket(bucket).key(key).send().await;
         let body = answer.map_err(|error| refused(&error))?.body.collect().await;
         let bytes = body.map_err(|error| Refused { status: None, code: error.to_string() })?.into_bytes();
@@ -107,29 +107,29 @@ impl Tenant {
     }
 
     /// Lists the keys of a bucket, its first page.
-    pub(super) async fn list(&self, bucket: &str) -> Answer<Vec<String>> {
+    pub(super) async fn list(&self, bucket: &str) -> TenantResult<Vec<String>> {
         let answer = self.client.list_objects_v2().bucket(bucket).send().await.map_err(|error| refused(&error))?;
         Ok(answer.contents().iter().filter_map(|object| object.key().map(ToOwned::to_owned)).collect())
     }
 
     /// Deletes an object; where there are versions, that leaves a delete marker.
-    pub(super) async fn delete(&self, bucket: &str, key: &str) -> Answer<()> {
+    pub(super) async fn delete(&self, bucket: &str, key: &str) -> TenantResult<()> {
         self.client.delete_object().bucket(bucket).key(key).send().await.map(drop).map_err(|error| refused(&error))
     }
 
     /// Begins a multipart upload, and leaves it at that.
-    pub(super) async fn start_upload(&self, bucket: &str, key: &str) -> Answer<()> {
+    pub(super) async fn start_upload(&self, bucket: &str, key: &str) -> TenantResult<()> {
         let sent = self.client.create_multipart_upload().bucket(bucket).key(key).send().await;
         sent.map(drop).map_err(|error| refused(&error))
     }
 
     /// Deletes a bucket.
-    pub(super) async fn delete_bucket(&self, bucket: &str) -> Answer<()> {
+    pub(super) async fn delete_bucket(&self, bucket: &str) -> TenantResult<()> {
         self.client.delete_bucket().bucket(bucket).send().await.map(drop).map_err(|error| refused(&error))
     }
 
     /// Makes a bucket.
-    pub(super) async fn create_bucket(&self, bucket: &str) -> Answer<()> {
+    pub(super) async fn create_bucket(&self, bucket: &str) -> TenantResult<()> {
         self.client.create_bucket().bucket(bucket).send().await.map(drop).map_err(|error| refused(&error))
     }
 }

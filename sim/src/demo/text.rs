@@ -5,7 +5,7 @@ use std::io::{self, Write};
 
 use anstyle::{AnsiColor, Style};
 
-use super::step::{Line, Report, Step, Tone};
+use super::step::{DemoReport, DemoStep, Line, Tone};
 use super::table::wrap;
 
 /// Width that everything fits into, in characters.
@@ -51,7 +51,7 @@ pub fn write_introduction(out: &mut impl Write) -> io::Result<()> {
 ///
 /// # Errors
 /// Those of the stream.
-pub fn write_step(out: &mut impl Write, number: usize, step: &Step) -> io::Result<()> {
+pub fn write_step(out: &mut impl Write, number: usize, step: &DemoStep) -> io::Result<()> {
     let (mark, style) = mark(step.ok);
     let title = format!("{}:", step.title);
     let told = wrap(&format!("{title} {}", step.detail), PAGE_WIDTH).join(&format!("\n{MARGIN}"));
@@ -83,7 +83,7 @@ fn write_line(out: &mut impl Write, line: &Line) -> io::Result<()> {
 ///
 /// # Errors
 /// Those of the stream.
-pub fn write_summary(out: &mut impl Write, report: &Report) -> io::Result<()> {
+pub fn write_summary(out: &mut impl Write, report: &DemoReport) -> io::Result<()> {
     let failed = report.steps.iter().filter(|step| !step.ok).count();
     let (mark, style) = mark(failed == 0);
     let verdict = match failed {
@@ -105,11 +105,11 @@ mod tests {
     use super::super::step::{Page, Span};
     use super::*;
 
-    fn step(ok: bool) -> Step {
+    fn step(ok: bool) -> DemoStep {
         let mut page = Page::default();
         page.command("kubectl get s3backends");
         page.lines(vec![vec![Span::new(Tone::Good, "True   "), Span::from("main")]; 2]);
-        Step { name: "backend-ready", title: "Backends", ok, millis: 7, detail: "seen".to_owned(), page }
+        DemoStep { name: "backend-ready", title: "Backends", ok, millis: 7, detail: "seen".to_owned(), page }
     }
 
     fn plain(bytes: &[u8]) -> String {
@@ -126,7 +126,7 @@ mod tests {
         );
         let mut out = Vec::new();
         let page = Page::default();
-        write_step(&mut out, 12, &Step { page, ..step(false) }).expect("a vector takes everything");
+        write_step(&mut out, 12, &DemoStep { page, ..step(false) }).expect("a vector takes everything");
         assert_eq!(plain(&out), "✗ 12. Backends: seen\n");
     }
 
@@ -134,7 +134,7 @@ mod tests {
     fn what_is_too_long_goes_on_below_itself() {
         let detail = ["word"; 30].join(" ");
         let mut out = Vec::new();
-        write_step(&mut out, 2, &Step { detail, page: Page::default(), ..step(true) }).expect("a vector");
+        write_step(&mut out, 2, &DemoStep { detail, page: Page::default(), ..step(true) }).expect("a vector");
         let text = plain(&out);
         let lines: Vec<&str> = text.lines().collect();
         assert!(lines.len() == 2 && lines[1].starts_with("      word"), "{text}");
@@ -150,7 +150,7 @@ mod tests {
 
     #[test]
     fn the_last_line_counts() {
-        let report = Report { steps: vec![step(true)], kubernetes_writes: 12, s3_calls: 9, millis: 449 };
+        let report = DemoReport { steps: vec![step(true)], kubernetes_writes: 12, s3_calls: 9, millis: 449 };
         let mut out = Vec::new();
         write_summary(&mut out, &report).expect("a vector takes everything");
         let text = plain(&out);

@@ -10,7 +10,7 @@ use super::millis_since;
 use super::removal::End;
 use super::settle::settle;
 use super::setup;
-use super::step::{Finding, Page, Report, Step};
+use super::step::{DemoReport, DemoStep, Finding, Page};
 use super::tenant::Tenant;
 use super::views::{self, is_bound, ready};
 use super::{access, departure, removal, rotation};
@@ -24,23 +24,23 @@ pub(super) struct Tour<S> {
     pub(super) tenants: Vec<Tenant>,
     /// Keeps the operator; it works in the background.
     _operator: Operator,
-    steps: Vec<Step>,
+    steps: Vec<DemoStep>,
     seen: S,
 }
 
-impl<S: FnMut(&Step)> Tour<S> {
+impl<S: FnMut(&DemoStep)> Tour<S> {
     pub(super) fn new(mut world: World, documents: Vec<Document>, seen: S) -> Self {
         let operator = world.start_operator();
         Self { world, documents, tenants: Vec::new(), _operator: operator, steps: Vec::new(), seen }
     }
 
     /// Takes all steps that there is something to see for.
-    pub(super) async fn take(mut self) -> Report {
+    pub(super) async fn take(mut self) -> DemoReport {
         self.walk().await;
         settle(&self.world).await;
         let counters = self.world.effects.trace().counters();
         let (kubernetes_writes, s3_calls) = (counters.kubernetes_writes, counters.s3_calls);
-        Report { steps: self.steps, kubernetes_writes, s3_calls, millis: 0 }
+        DemoReport { steps: self.steps, kubernetes_writes, s3_calls, millis: 0 }
     }
 
     async fn walk(&mut self) {
@@ -143,7 +143,7 @@ impl<S: FnMut(&Step)> Tour<S> {
         let finding = body(self, &mut page).await;
         let ok = finding.is_ok();
         let detail = finding.unwrap_or_else(|why| why);
-        let step = Step { name, title, ok, millis: millis_since(began), detail, page };
+        let step = DemoStep { name, title, ok, millis: millis_since(began), detail, page };
         (self.seen)(&step);
         self.steps.push(step);
         ok
