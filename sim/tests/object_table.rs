@@ -8,14 +8,14 @@ use jiff::Timestamp;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube_sim::Cluster;
 use serde_json::Value;
-use stowage_sim::objects::{self, Outcome, Rules};
+use stowage_sim::objects::{self, CaseOutcome, Rules};
 
 fn reference() -> [CustomResourceDefinition; 2] {
     let texts = [include_str!("reference/bucketclaims.yaml"), include_str!("reference/s3backends.yaml")];
     texts.map(|text| serde_saphyr::from_str(text).expect("the reference is a CRD"))
 }
 
-async fn play(rules: Rules, definitions: &[CustomResourceDefinition]) -> Vec<Outcome> {
+async fn play(rules: Rules, definitions: &[CustomResourceDefinition]) -> Vec<CaseOutcome> {
     let cluster = Cluster::new(Arc::new(|| Timestamp::UNIX_EPOCH), 1);
     for definition in definitions {
         cluster.install_crd(definition).expect("the definition is accepted");
@@ -36,10 +36,10 @@ const KUBE_CEL_DIFFERS: [(Rules, &str, &str); 4] = [
 const DIGITS: &str = "it holds 38 digits of a quantity; one with more is an error in the rule";
 const URLS: &str = "it reads URLs as browsers do: http:///a has the host a, and a fragment may follow the host";
 
-fn assert_all_agree(rules: Rules, outcomes: &[Outcome]) {
+fn assert_all_agree(rules: Rules, outcomes: &[CaseOutcome]) {
     assert!(outcomes.len() >= 60, "the table is too short: {} cases", outcomes.len());
     let known = |name: &str| KUBE_CEL_DIFFERS.iter().any(|(of, case, _)| *of == rules && *case == name);
-    let wrong = |outcome: &Outcome| match &outcome.result {
+    let wrong = |outcome: &CaseOutcome| match &outcome.result {
         Err(mismatch) if !known(&outcome.name) => Some(format!("{}: {mismatch}", outcome.name)),
         Ok(()) if known(&outcome.name) => Some(format!("{}: agrees now, strike it from the list", outcome.name)),
         _ => None,

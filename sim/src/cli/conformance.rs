@@ -14,7 +14,7 @@ use super::numbers::{seconds, within};
 use super::{Output, Printing, print_json, printed};
 use crate::conformance::kubernetes::{self, Accepted, KubernetesPair};
 use crate::conformance::s3::{Keys, S3Pair};
-use crate::conformance::{Limits, Report, Start, run};
+use crate::conformance::{ConformanceReport, Limits, Start, run};
 
 pub(super) const EXAMPLES: &str = "\
 Examples:
@@ -115,7 +115,7 @@ pub(super) fn run_conformance(args: &ConformanceArgs) -> Result<(), String> {
     }
 }
 
-async fn compare_kubernetes(args: &ConformanceArgs, file: &Path) -> Result<(Report, About), String> {
+async fn compare_kubernetes(args: &ConformanceArgs, file: &Path) -> Result<(ConformanceReport, About), String> {
     let client = kubeconfig::client(kubeconfig::read(Some(file), args.context.as_deref()).await?)?;
     let accepted = kubernetes::accept(&client).await?;
     let mut command = format!("stowage-sim conformance --kubeconfig {}", file.display());
@@ -127,7 +127,7 @@ async fn compare_kubernetes(args: &ConformanceArgs, file: &Path) -> Result<(Repo
     Ok((report, About::Cluster(accepted)))
 }
 
-async fn compare_stores(args: &ConformanceArgs, url: &Uri) -> Result<(Report, About), String> {
+async fn compare_stores(args: &ConformanceArgs, url: &Uri) -> Result<(ConformanceReport, About), String> {
     let StoreArgs { s3_access_key, s3_secret_key_file, s3_region, .. } = &args.store;
     let file = s3_secret_key_file.as_deref().unwrap_or(Path::new(""));
     let secret = std::fs::read_to_string(file).map_err(|error| format!("can't read {}: {error}", file.display()))?;
@@ -155,14 +155,14 @@ fn limits(args: &ConformanceArgs, command: String) -> Limits {
 
 /// A line now and then for who waits at a terminal; on stderr, so that stdout holds the result
 /// only.
-fn tell(args: &ConformanceArgs, report: &Report) {
+fn tell(args: &ConformanceArgs, report: &ConformanceReport) {
     if args.printing.output == Output::Text && report.sequences.is_multiple_of(50) {
         // Who reads no progress is no failure.
         let _ = writeln!(io::stderr(), "{} operations, {} unexplained", report.operations, report.unexplained);
     }
 }
 
-fn document(report: &Report, about: &About) -> Value {
+fn document(report: &ConformanceReport, about: &About) -> Value {
     let rules: Vec<Value> = report.by_rule.iter().map(|(name, times)| json!({"name": name, "times": times})).collect();
     let mut document = json!({
         "operations": report.operations, "sequences": report.sequences, "explained": report.explained, "rules": rules,
@@ -178,7 +178,7 @@ fn document(report: &Report, about: &About) -> Value {
     document
 }
 
-fn write_text(report: &Report, about: &About) -> io::Result<()> {
+fn write_text(report: &ConformanceReport, about: &About) -> io::Result<()> {
     let mut out = io::stdout();
     for difference in &report.differences {
         writeln!(out, "sequence {}:\n{difference}\n", difference.sequence)?;

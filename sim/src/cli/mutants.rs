@@ -9,7 +9,7 @@ use clap::{Args, ValueEnum};
 use super::numbers::{seconds, within};
 use super::{Failure, printed};
 use crate::mutants::{
-    FOLDER, Limits, Mutant, Outcome, Trial, Verdict, catalogue, document, load, markdown, text, trouble,
+    FOLDER, Limits, Mutant, MutantOutcome, Trial, Verdict, catalogue, document, load, markdown, text, trouble,
 };
 
 pub(super) const EXIT_CODES: &str = "\
@@ -103,7 +103,7 @@ pub(super) fn run_mutants(args: MutantsArgs) -> Result<(), Failure> {
     trouble(&report, args.names.is_empty()).map_or(Ok(()), |why| Err(why.into()))
 }
 
-fn sentence(outcome: &Outcome) -> String {
+fn sentence(outcome: &MutantOutcome) -> String {
     let name = &outcome.mutant.name;
     let (seconds, build) = (outcome.seconds, outcome.build.as_secs_f64());
     match &outcome.verdict {

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 /// What both sides answered to one operation, made comparable.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Answers {
+pub struct AnswerPair {
     /// The simulator's answer.
     pub simulated: Value,
     /// The real server's.
@@ -22,7 +22,7 @@ pub struct Exchange {
     /// What came before it in its sequence, in order.
     pub after: Vec<String>,
     /// What both sides answered.
-    pub answers: Answers,
+    pub answers: AnswerPair,
 }
 
 /// One place in which two answers differ.

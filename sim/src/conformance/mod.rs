@@ -16,5 +16,5 @@ pub mod rules;
 mod run;
 pub mod s3;
 
-pub use difference::{Answers, Difference, Exchange, Leaf, leaves};
-pub use run::{Limits, Pair, Report, Start, run};
+pub use difference::{AnswerPair, Difference, Exchange, Leaf, leaves};
+pub use run::{ConformanceReport, Limits, Pair, Start, run};

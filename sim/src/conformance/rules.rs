@@ -16,7 +16,7 @@ pub enum System {
 
 /// What becomes of a sequence in which a known difference has shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Then {
+pub enum Consequence {
     /// It goes on: both sides hold the same.
     GoesOn,
     /// It ends there: both sides hold different things now.
@@ -31,7 +31,7 @@ pub struct Rule {
     /// With which systems. What one of them does excuses no other.
     pub systems: &'static [System],
     /// What becomes of the sequence.
-    pub then: Then,
+    pub then: Consequence,
     /// Why it is there, and why it does no harm.
     pub reason: &'static str,
     /// Whether it is this difference.
@@ -44,7 +44,7 @@ pub struct Sorted {
     /// Names of the rules that explain some, each once.
     pub explained: Vec<&'static str>,
     /// What becomes of the sequence.
-    pub then: Then,
+    pub then: Consequence,
     /// The places that no rule explains.
     pub rest: Vec<Leaf>,
 }
@@ -56,12 +56,12 @@ fn all() -> impl Iterator<Item = &'static Rule> {
 
 /// Sorts the places in which two answers differ.
 pub fn sort(system: System, exchange: &Exchange, leaves: Vec<Leaf>) -> Sorted {
-    let mut sorted = Sorted { explained: Vec::new(), then: Then::GoesOn, rest: Vec::new() };
+    let mut sorted = Sorted { explained: Vec::new(), then: Consequence::GoesOn, rest: Vec::new() };
     for leaf in leaves {
         match all().find(|rule| rule.systems.contains(&system) && (rule.applies)(exchange, &leaf)) {
             Some(rule) => {
-                if rule.then == Then::Ends {
-                    sorted.then = Then::Ends;
+                if rule.then == Consequence::Ends {
+                    sorted.then = Consequence::Ends;
                 }
                 if !sorted.explained.contains(&rule.name) {
                     sorted.explained.push(rule.name);

@@ -3,8 +3,8 @@
 use std::fmt::Display;
 use std::time::{Duration, Instant};
 
-use super::difference::{Answers, Difference, Exchange, leaves};
-use super::rules::{self, System, Then};
+use super::difference::{AnswerPair, Difference, Exchange, leaves};
+use super::rules::{self, Consequence, System};
 
 /// Differences are counted to the end, but only so many are told.
 const TOLD: usize = 200;
@@ -32,7 +32,7 @@ pub trait Pair {
     ///
     /// # Errors
     /// When a side does not answer at all.
-    fn step(&mut self, operation: &Self::Operation) -> impl Future<Output = Result<Answers, String>>;
+    fn step(&mut self, operation: &Self::Operation) -> impl Future<Output = Result<AnswerPair, String>>;
 
     /// Takes away what the sequence made.
     ///
@@ -77,7 +77,7 @@ pub struct Limits {
 
 /// What came of a comparison.
 #[derive(Clone, Debug, Default)]
-pub struct Report {
+pub struct ConformanceReport {
     /// Operations answered by both sides.
     pub operations: u64,
     /// Sequences played.
@@ -105,9 +105,13 @@ struct Played<O> {
 ///
 /// # Errors
 /// When a side does not answer: then nothing can be said of it.
-pub async fn run<P: Pair>(pair: &mut P, limits: &Limits, mut told: impl FnMut(&Report)) -> Result<Report, String> {
+pub async fn run<P: Pair>(
+    pair: &mut P,
+    limits: &Limits,
+    mut told: impl FnMut(&ConformanceReport),
+) -> Result<ConformanceReport, String> {
     let began = Instant::now();
-    let mut report = Report::default();
+    let mut report = ConformanceReport::default();
     let mut number = match limits.start {
         Start::From(number) | Start::Only(number) => number,
     };
@@ -138,7 +142,7 @@ pub async fn run<P: Pair>(pair: &mut P, limits: &Limits, mut told: impl FnMut(&R
     }
 }
 
-impl Report {
+impl ConformanceReport {
     /// Counts operations that rules explained; several rules may have explained the same one.
     fn count(&mut self, explained: &[Vec<&'static str>]) {
         for name in explained.iter().flatten() {
@@ -174,8 +178,8 @@ async fn play<P: Pair>(
         if sorted.rest.is_empty() {
             played.explained.extend(Some(sorted.explained).filter(|names| !names.is_empty()));
             match sorted.then {
-                Then::GoesOn => continue,
-                Then::Ends => break,
+                Consequence::GoesOn => continue,
+                Consequence::Ends => break,
             }
         }
         let difference = Difference {

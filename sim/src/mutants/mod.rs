@@ -18,4 +18,4 @@ mod scratch;
 pub use catalogue::{FOLDER, Mutant, load};
 pub use explore::{Kill, Limits};
 pub use report::{catalogue, document, markdown, text, trouble};
-pub use run::{Outcome, Report, Trial, Verdict};
+pub use run::{MutantOutcome, MutationReport, Trial, Verdict};

@@ -8,7 +8,7 @@ use crate::demo::Table;
 
 use super::catalogue::Mutant;
 use super::explore::Kill;
-use super::run::{Outcome, Report, Verdict};
+use super::run::{MutantOutcome, MutationReport, Verdict};
 
 /// Width of the table on a terminal: replay lines are long.
 const WIDTH: usize = 160;
@@ -26,8 +26,8 @@ pub fn catalogue(mutants: &[Mutant]) -> Value {
 
 /// The document of `-o json` (spec §5): of each mutant `name`, `killed`, `fault`, `seconds`, and
 /// more.
-pub fn document(report: &Report) -> Value {
-    let mutant = |outcome: &Outcome| {
+pub fn document(report: &MutationReport) -> Value {
+    let mutant = |outcome: &MutantOutcome| {
         let (kill, problem) = match &outcome.verdict {
             Verdict::Killed(kill) => (Some(kill), None),
             Verdict::Survived => (None, None),
@@ -59,7 +59,7 @@ pub fn document(report: &Report) -> Value {
 }
 
 /// The table, and what it sums up to.
-pub fn text(report: &Report) -> String {
+pub fn text(report: &MutationReport) -> String {
     let mut table = Table::new(&["MUTANT", "PROMISES", "SECONDS", "BUILD", "SCHEDULES", "KILLED BY"]);
     for outcome in &report.outcomes {
         let (promises, by) = verdict(outcome);
@@ -83,7 +83,7 @@ pub fn text(report: &Report) -> String {
 }
 
 /// The promises and what broke them, or a dash and why none was.
-fn verdict(outcome: &Outcome) -> (String, String) {
+fn verdict(outcome: &MutantOutcome) -> (String, String) {
     match &outcome.verdict {
         Verdict::Killed(kill) => (kill.promises.join(", "), kill.fault().to_owned()),
         Verdict::Survived => ("-".to_owned(), "it survives".to_owned()),
@@ -92,7 +92,7 @@ fn verdict(outcome: &Outcome) -> (String, String) {
 }
 
 /// One sentence.
-pub(super) fn summary(report: &Report) -> String {
+pub(super) fn summary(report: &MutationReport) -> String {
     let (killed, total) = (report.killed().count(), report.outcomes.len());
     let median =
         report.median().map(|median| format!(", in {median:.2} s of exploration (median)")).unwrap_or_default();
@@ -104,7 +104,7 @@ pub(super) fn summary(report: &Report) -> String {
 /// What is wrong with it, in one sentence: mutants that live, or that die by no promise that they
 /// were made for; and, where `all` were tried, promises that none breaks. Each may be an oracle
 /// that has gone blind.
-pub fn trouble(report: &Report, all: bool) -> Option<String> {
+pub fn trouble(report: &MutationReport, all: bool) -> Option<String> {
     let is_fine =
         report.alive().next().is_none() && report.mistaken().next().is_none() && (!all || report.unbroken().is_empty());
     (!is_fine).then(|| [summary(report)].into_iter().chain(notes(report)).collect::<Vec<_>>().join("; "))
@@ -112,7 +112,7 @@ pub fn trouble(report: &Report, all: bool) -> Option<String> {
 
 /// What the oracles have to do with it: which promises no mutant broke, and which mutants break
 /// none that they were made for.
-fn notes(report: &Report) -> Vec<String> {
+fn notes(report: &MutationReport) -> Vec<String> {
     let unbroken = report.unbroken();
     let mistaken: Vec<_> = report.mistaken().map(|outcome| outcome.mutant.name.as_str()).collect();
     let note = |names: &[&str], what: &str| (!names.is_empty()).then(|| format!("{what}: {}", names.join(", ")));
@@ -135,7 +135,7 @@ of them; such a line is marked with †.
 ";
 
 /// `docs/proof/mutants.md`.
-pub fn markdown(report: &Report) -> String {
+pub fn markdown(report: &MutationReport) -> String {
     let mut text = format!("{PREFACE}\n{}.\n\n", summary(report));
     for note in notes(report) {
         // Writing to a String does not fail.
@@ -163,13 +163,13 @@ mod tests {
     use super::*;
     use crate::mutants::Mutant;
 
-    fn outcome(name: &str, seconds: f64, verdict: Verdict) -> Outcome {
+    fn outcome(name: &str, seconds: f64, verdict: Verdict) -> MutantOutcome {
         let text = format!("Mutant: {name}\nBug: B | b.\nFrom: F\nOracles: I1\nScenarios: s\n\ndiff");
         let mutant = Mutant::parse(name, &text).expect("it is well-formed");
-        Outcome { mutant, verdict, seconds, schedules: 3, build: Duration::from_secs(20) }
+        MutantOutcome { mutant, verdict, seconds, schedules: 3, build: Duration::from_secs(20) }
     }
 
-    fn report() -> Report {
+    fn report() -> MutationReport {
         let kill = |promise: &str| Kill {
             line: "create 1 #3 lost-answer".to_owned(),
             promise: promise.to_owned(),
@@ -178,7 +178,7 @@ mod tests {
             promises: vec![promise.to_owned(), "L1".to_owned()],
             met: promise != "L2",
         };
-        Report {
+        MutationReport {
             outcomes: vec![
                 outcome("a", 0.5, Verdict::Killed(kill("I1"))),
                 outcome("b", 9.0, Verdict::Survived),
@@ -213,7 +213,7 @@ mod tests {
     /// The second breaks none that its header names; no run is of all promises.
     #[test]
     fn blind_oracles_are_trouble_as_survivors_are() {
-        let of = |index: usize| Report { outcomes: vec![report().outcomes.swap_remove(index)] };
+        let of = |index: usize| MutationReport { outcomes: vec![report().outcomes.swap_remove(index)] };
         assert_eq!(trouble(&of(0), false), None);
         assert!(trouble(&of(0), true).is_some_and(|it| it.contains("; Promises that none of them breaks: I2")));
         assert!(trouble(&of(1), false).is_some_and(|it| it.contains("; not: b")));

@@ -24,7 +24,7 @@ pub enum Verdict {
 
 /// A mutant and what became of it.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Outcome {
+pub struct MutantOutcome {
     /// The mutant.
     pub mutant: Mutant,
     /// What became of it.
@@ -37,7 +37,7 @@ pub struct Outcome {
     pub build: Duration,
 }
 
-impl Outcome {
+impl MutantOutcome {
     /// What it was killed by, if it was.
     pub fn kill(&self) -> Option<&Kill> {
         match &self.verdict {
@@ -49,19 +49,19 @@ impl Outcome {
 
 /// What became of all.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Report {
+pub struct MutationReport {
     /// By name.
-    pub outcomes: Vec<Outcome>,
+    pub outcomes: Vec<MutantOutcome>,
 }
 
-impl Report {
+impl MutationReport {
     /// Those that were killed.
-    pub fn killed(&self) -> impl Iterator<Item = &Outcome> {
+    pub fn killed(&self) -> impl Iterator<Item = &MutantOutcome> {
         self.outcomes.iter().filter(|outcome| matches!(outcome.verdict, Verdict::Killed(_)))
     }
 
     /// Those that were not, for whatever reason.
-    pub fn alive(&self) -> impl Iterator<Item = &Outcome> {
+    pub fn alive(&self) -> impl Iterator<Item = &MutantOutcome> {
         self.outcomes.iter().filter(|outcome| !matches!(outcome.verdict, Verdict::Killed(_)))
     }
 
@@ -73,15 +73,15 @@ impl Report {
 
     /// Those that break none of the promises that their headers name, under the line that killed
     /// them.
-    pub fn mistaken(&self) -> impl Iterator<Item = &Outcome> {
-        let breaks = |outcome: &Outcome, kill: &Kill| {
+    pub fn mistaken(&self) -> impl Iterator<Item = &MutantOutcome> {
+        let breaks = |outcome: &MutantOutcome, kill: &Kill| {
             outcome.mutant.promises.iter().any(|promise| kill.promises.iter().any(|name| name == promise.name()))
         };
         self.killed().filter(move |outcome| !outcome.kill().is_some_and(|kill| breaks(outcome, kill)))
     }
 
     fn kills(&self) -> impl Iterator<Item = &Kill> {
-        self.outcomes.iter().filter_map(Outcome::kill)
+        self.outcomes.iter().filter_map(MutantOutcome::kill)
     }
 
     /// The median of the times that it took to kill those that were killed.
@@ -111,8 +111,8 @@ impl Trial<'_> {
         &self,
         mutants: &[Mutant],
         mut begun: impl FnMut(&str),
-        mut ended: impl FnMut(&Outcome),
-    ) -> Result<Report, String> {
+        mut ended: impl FnMut(&MutantOutcome),
+    ) -> Result<MutationReport, String> {
         let scratch = Scratch::prepare(self.workspace, self.place)?;
         begun("the operator as it is");
         let sane = self.place.join("stowage-sim-unmutated");
@@ -126,11 +126,11 @@ impl Trial<'_> {
             ended(&outcome);
             outcomes.push(outcome);
         }
-        Ok(Report { outcomes })
+        Ok(MutationReport { outcomes })
     }
 
-    fn attempt(&self, scratch: &Scratch, sane: &Path, mutant: &Mutant) -> Outcome {
-        let mut outcome = Outcome {
+    fn attempt(&self, scratch: &Scratch, sane: &Path, mutant: &Mutant) -> MutantOutcome {
+        let mut outcome = MutantOutcome {
             mutant: mutant.clone(),
             verdict: Verdict::Survived,
             seconds: 0.0,
@@ -151,7 +151,7 @@ impl Trial<'_> {
     }
 
     /// Looks where the header says, then everywhere.
-    fn hunt(&self, binary: &Path, sane: &Path, outcome: &mut Outcome) -> Result<Option<Kill>, String> {
+    fn hunt(&self, binary: &Path, sane: &Path, outcome: &mut MutantOutcome) -> Result<Option<Kill>, String> {
         for scenarios in [outcome.mutant.scenarios.as_slice(), &[]] {
             let explored = explore(binary, scenarios, self.limits)?;
             outcome.seconds += explored.seconds;

@@ -8,7 +8,7 @@ use super::table::{Case, Expected, Refusal, Request, Rules};
 
 /// What a server said to the last request that was sent.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Answer {
+pub struct CaseAnswer {
     /// Which request.
     pub on: Request,
     /// HTTP status.
@@ -56,7 +56,7 @@ impl Case {
     ///
     /// # Errors
     /// The first difference.
-    pub fn judge(&self, rules: Rules, answer: &Answer) -> Result<(), Mismatch> {
+    pub fn judge(&self, rules: Rules, answer: &CaseAnswer) -> Result<(), Mismatch> {
         let accepted = matches!(answer.code, 200 | 201);
         match &self.expected {
             Expected::Accepted { stored, absent, warnings } => {
@@ -89,7 +89,7 @@ impl Case {
     }
 }
 
-impl Answer {
+impl CaseAnswer {
     fn message(&self) -> &str {
         self.body["message"].as_str().unwrap_or_default()
     }
@@ -158,11 +158,11 @@ mod tests {
         parse(&format!("- {{name: x, kind: S3Backend, create: {{}}, {rest}}}")).unwrap().remove(0)
     }
 
-    fn answer(code: u16, body: Value) -> Answer {
-        Answer { on: Request::Create, code, warnings: Vec::new(), body }
+    fn answer(code: u16, body: Value) -> CaseAnswer {
+        CaseAnswer { on: Request::Create, code, warnings: Vec::new(), body }
     }
 
-    fn invalid(causes: &[(&str, &str)]) -> Answer {
+    fn invalid(causes: &[(&str, &str)]) -> CaseAnswer {
         let causes: Vec<Value> =
             causes.iter().map(|(field, message)| json!({"field": field, "message": message})).collect();
         answer(422, json!({"message": "invalid", "details": {"causes": causes}}))
@@ -184,7 +184,7 @@ mod tests {
         let case = case("accepted: true, warnings: [unknown field]");
         let with = |warnings: &[&str]| {
             let warnings = warnings.iter().map(ToString::to_string).collect();
-            case.judge(Rules::Project, &Answer { warnings, ..answer(201, json!({})) })
+            case.judge(Rules::Project, &CaseAnswer { warnings, ..answer(201, json!({})) })
         };
         assert_eq!(with(&["unknown field \"x\""]), Ok(()));
         assert!(with(&[]).is_err());

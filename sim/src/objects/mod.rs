@@ -9,6 +9,6 @@ mod judge;
 mod play;
 mod table;
 
-pub use judge::{Answer, Mismatch};
-pub use play::{Outcome, play, run};
-pub use table::{Case, Expected, FieldValidation, Kind, Refusal, Request, Rules, Then, cases, parse};
+pub use judge::{CaseAnswer, Mismatch};
+pub use play::{CaseOutcome, play, run};
+pub use table::{Case, Expected, FieldValidation, Kind, Refusal, Request, Rules, SecondWrite, cases, parse};

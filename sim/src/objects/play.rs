@@ -9,12 +9,12 @@ use kube::core::ObjectMeta;
 use serde_json::{Value, json};
 use stowage_operator::api::{GROUP, VERSION};
 
-use super::judge::{Answer, Mismatch};
-use super::table::{Case, Kind, Request, Rules, Then};
+use super::judge::{CaseAnswer, Mismatch};
+use super::table::{Case, Kind, Request, Rules, SecondWrite};
 
 /// What came of one case.
 #[derive(Clone, Debug)]
-pub struct Outcome {
+pub struct CaseOutcome {
     /// Name of the case.
     pub name: String,
     /// Whether the server answered as expected.
@@ -26,7 +26,7 @@ pub struct Outcome {
 ///
 /// # Errors
 /// When the namespace can't be made or deleted.
-pub async fn run(client: &kube::Client, rules: Rules, cases: &[Case]) -> kube::Result<Vec<Outcome>> {
+pub async fn run(client: &kube::Client, rules: Rules, cases: &[Case]) -> kube::Result<Vec<CaseOutcome>> {
     let namespaces: Api<Namespace> = Api::all(client.clone());
     let metadata = ObjectMeta { generate_name: Some("object-table-".to_owned()), ..ObjectMeta::default() };
     let made = namespaces.create(&PostParams::default(), &Namespace { metadata, ..Namespace::default() }).await?;
@@ -38,7 +38,7 @@ pub async fn run(client: &kube::Client, rules: Rules, cases: &[Case]) -> kube::R
 
 /// Plays the cases in this namespace. S3Backends get its name as the beginning of theirs. Every
 /// object is removed again before the next case; only an interrupted call leaves one behind.
-pub async fn play(client: &kube::Client, rules: Rules, namespace: &str, cases: &[Case]) -> Vec<Outcome> {
+pub async fn play(client: &kube::Client, rules: Rules, namespace: &str, cases: &[Case]) -> Vec<CaseOutcome> {
     let mut outcomes = Vec::with_capacity(cases.len());
     for (index, case) in cases.iter().enumerate() {
         let player = Player { client, namespace, case, name: name_of(case, namespace, index) };
@@ -46,7 +46,7 @@ pub async fn play(client: &kube::Client, rules: Rules, namespace: &str, cases: &
             Ok(answer) => case.judge(rules, &answer),
             Err(why) => Err(Mismatch::NoAnswer(why)),
         };
-        outcomes.push(Outcome { name: case.name.clone(), result });
+        outcomes.push(CaseOutcome { name: case.name.clone(), result });
     }
     outcomes
 }
@@ -68,7 +68,7 @@ struct Player<'a> {
 
 impl Player<'_> {
     /// Sends the requests up to the last, or to the first that fails, and tidies up.
-    async fn play(&self) -> Result<Answer, String> {
+    async fn play(&self) -> Result<CaseAnswer, String> {
         let created = self.write(Request::Create, "POST", &self.collection(), &self.whole(&self.case.create)).await?;
         if created.code != 201 {
             return Ok(created);
@@ -78,8 +78,8 @@ impl Player<'_> {
         last
     }
 
-    async fn after_create(&self, created: Answer) -> Result<Answer, String> {
-        if self.case.then == Then::Nothing {
+    async fn after_create(&self, created: CaseAnswer) -> Result<CaseAnswer, String> {
+        if self.case.then == SecondWrite::Nothing {
             return Ok(created);
         }
         let mut version = created.body["metadata"]["resourceVersion"].clone();
@@ -93,9 +93,9 @@ impl Player<'_> {
             version = now.body["metadata"]["resourceVersion"].clone();
         }
         match &self.case.then {
-            Then::Nothing => Ok(created),
-            Then::MergePatch(patch) => self.write(Request::Update, "PATCH", &item, patch).await,
-            Then::Put(object) => {
+            SecondWrite::Nothing => Ok(created),
+            SecondWrite::MergePatch(patch) => self.write(Request::Update, "PATCH", &item, patch).await,
+            SecondWrite::Put(object) => {
                 let mut object = self.whole(object);
                 object["metadata"]["resourceVersion"] = version;
                 self.write(Request::Update, "PUT", &item, &object).await
@@ -138,7 +138,7 @@ impl Player<'_> {
         format!("{}/{}", self.collection(), self.name)
     }
 
-    async fn write(&self, on: Request, method: &str, path: &str, body: &Value) -> Result<Answer, String> {
+    async fn write(&self, on: Request, method: &str, path: &str, body: &Value) -> Result<CaseAnswer, String> {
         let describe = |error: &dyn std::fmt::Display| format!("{method} {path}: {error}");
         let media_type = if method == "PATCH" { "application/merge-patch+json" } else { "application/json" };
         let uri = match method {
@@ -159,7 +159,7 @@ impl Player<'_> {
         let warnings = headers.iter().filter_map(|value| warning_text(value.to_str().ok()?)).collect();
         let bytes = response.into_body().collect_bytes().await.map_err(|error| describe(&error))?;
         let body = serde_json::from_slice(&bytes).map_err(|error| describe(&error))?;
-        Ok(Answer { on, code, warnings, body })
+        Ok(CaseAnswer { on, code, warnings, body })
     }
 }
 

@@ -67,7 +67,7 @@ impl std::fmt::Display for Request {
 
 /// What is sent after the POST.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Then {
+pub enum SecondWrite {
     /// Nothing.
     Nothing,
     /// A PUT of this whole object.
@@ -134,7 +134,7 @@ pub struct Case {
     /// Whether the object is DELETEd after its creation (a finalizer of its own keeps it).
     pub deleting: bool,
     /// The second write.
-    pub then: Then,
+    pub then: SecondWrite,
     /// For both writes.
     pub field_validation: FieldValidation,
     /// How the last of them is answered.
@@ -144,7 +144,7 @@ pub struct Case {
 impl Case {
     /// The request that the expectation is about, if all before it succeed.
     pub fn last(&self) -> Request {
-        if self.then == Then::Nothing { Request::Create } else { Request::Update }
+        if self.then == SecondWrite::Nothing { Request::Create } else { Request::Update }
     }
 }
 
@@ -213,12 +213,12 @@ impl TryFrom<Row> for Case {
 
     fn try_from(row: Row) -> Result<Self, String> {
         let then = match (row.update, row.patch) {
-            (None, None) => Then::Nothing,
-            (Some(object), None) => Then::Put(object),
-            (None, Some(patch)) => Then::MergePatch(patch),
+            (None, None) => SecondWrite::Nothing,
+            (Some(object), None) => SecondWrite::Put(object),
+            (None, Some(patch)) => SecondWrite::MergePatch(patch),
             (Some(_), Some(_)) => return Err(format!("{:?} has both update and patch", row.name)),
         };
-        let last = if then == Then::Nothing { Request::Create } else { Request::Update };
+        let last = if then == SecondWrite::Nothing { Request::Create } else { Request::Update };
         let expected = match row.refused {
             None if row.accepted => {
                 Expected::Accepted { stored: row.stored, absent: row.absent, warnings: row.warnings }

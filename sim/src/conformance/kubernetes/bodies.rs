@@ -7,7 +7,7 @@ use fastrand::Rng;
 use serde_json::{Value, json};
 
 use super::call::{Kind, Watch};
-use crate::objects::{self, Expected, Then};
+use crate::objects::{self, Expected, SecondWrite};
 
 /// The values that a field is given.
 pub(super) struct Field {
@@ -213,8 +213,8 @@ fn of_table(kind: objects::Kind) -> Vec<Field> {
     for case in objects::cases().into_iter().filter(|case| case.kind == kind) {
         let accepted = matches!(case.expected, Expected::Accepted { .. });
         let later = match &case.then {
-            Then::Nothing => None,
-            Then::Put(object) | Then::MergePatch(object) => Some(object),
+            SecondWrite::Nothing => None,
+            SecondWrite::Put(object) | SecondWrite::MergePatch(object) => Some(object),
         };
         for object in [Some(&case.create), later].into_iter().flatten() {
             for (name, value) in object["spec"].as_object().into_iter().flatten() {

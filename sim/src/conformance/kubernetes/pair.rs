@@ -6,7 +6,7 @@ use kube::Client;
 use kube_sim::Cluster;
 use serde_json::{Value, json};
 
-use super::super::difference::Answers;
+use super::super::difference::AnswerPair;
 use super::super::rules::System;
 use super::super::run::Pair;
 use super::call::{Call, Kind, Operation, Page, Scope, Verb};
@@ -76,7 +76,7 @@ impl Pair for KubernetesPair {
         Ok(())
     }
 
-    async fn step(&mut self, operation: &Operation) -> Result<Answers, String> {
+    async fn step(&mut self, operation: &Operation) -> Result<AnswerPair, String> {
         same_second().await;
         let [simulated, real] = self.sides.as_mut().ok_or("no sequence is open")?;
         let (simulated, real) = match operation {
@@ -91,7 +91,7 @@ impl Pair for KubernetesPair {
                 (wanted, found)
             }
         };
-        Ok(Answers { simulated, real })
+        Ok(AnswerPair { simulated, real })
     }
 
     async fn close(&mut self) -> Result<(), String> {
@@ -163,7 +163,7 @@ async fn clear(side: &mut Side, place: &str) -> Result<(), String> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::super::run::{Limits, Report, Start, run};
+    use super::super::super::run::{ConformanceReport, Limits, Start, run};
     use super::*;
     use crate::conformance::kubernetes::simulated;
 
@@ -174,7 +174,7 @@ mod tests {
 
     /// The simulator on both sides; the controllers of the second work by themselves, as those of a
     /// cluster do.
-    async fn against_itself(change: impl Fn(&Cluster), limits: &Limits) -> Report {
+    async fn against_itself(change: impl Fn(&Cluster), limits: &Limits) -> ConformanceReport {
         let real = simulated();
         change(&real);
         let mut pair = KubernetesPair::new(simulated(), real.client("default"));

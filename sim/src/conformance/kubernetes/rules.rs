@@ -5,14 +5,14 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use super::super::difference::{Exchange, Leaf};
-use super::super::rules::{Rule, System, Then};
+use super::super::rules::{Consequence, Rule, System};
 
 /// Every known difference.
 pub(in crate::conformance) const RULES: &[Rule] = &[
     Rule {
         name: "digits of a quantity",
         systems: &[System::Kubernetes],
-        then: Then::GoesOn,
+        then: Consequence::GoesOn,
         reason: "kube-cel, which evaluates the rules in the simulator, holds 38 digits of a quantity; one with more is an \
                  error in the rule, not a false one. Refused all the same, in other words.",
         applies: |exchange, leaf| {
@@ -25,7 +25,7 @@ pub(in crate::conformance) const RULES: &[Rule] = &[
     Rule {
         name: "conditions of a namespace",
         systems: &[System::Kubernetes],
-        then: Then::GoesOn,
+        then: Consequence::GoesOn,
         reason: "The real namespace controller writes five conditions about how far it is, and owns them. Nothing of ours \
                  reads them; what is left of a namespace, and when it goes, is compared.",
         applies: |exchange, leaf| {
@@ -42,7 +42,7 @@ pub(in crate::conformance) const RULES: &[Rule] = &[
     Rule {
         name: "order of a namespace's finalizers",
         systems: &[System::Kubernetes],
-        then: Then::GoesOn,
+        then: Consequence::GoesOn,
         reason: "The registry of namespaces puts the collector's finalizer among the others in the order of a Go map: \
                  chance. They are the same ones.",
         applies: |exchange, leaf| {
@@ -60,7 +60,7 @@ pub(in crate::conformance) const RULES: &[Rule] = &[
     Rule {
         name: "warnings of a refused request",
         systems: &[System::Kubernetes],
-        then: Then::GoesOn,
+        then: Consequence::GoesOn,
         reason: "A real server tells of unknown fields also where it refuses the object for another reason. A client has \
                  the reason to go by.",
         applies: |exchange, leaf| {
@@ -73,7 +73,7 @@ pub(in crate::conformance) const RULES: &[Rule] = &[
     Rule {
         name: "watch of an older etcd",
         systems: &[System::Kubernetes],
-        then: Then::GoesOn,
+        then: Consequence::GoesOn,
         reason: "A server whose etcd has no progress notifications refuses `sendInitialEvents`, and can't tell whether \
                  its cache has all that a watch without a version is to begin with. The simulator plays one that has \
                  them. Clients fall back to a list and a version.",
@@ -90,7 +90,7 @@ pub(in crate::conformance) const RULES: &[Rule] = &[
     Rule {
         name: "which of several unknown fields",
         systems: &[System::Kubernetes],
-        then: Then::GoesOn,
+        then: Consequence::GoesOn,
         reason: "An apply is refused for the first field that the schema doesn't know, in the order of a Go map: chance.",
         applies: |exchange, leaf| {
             let told = |value: &Value| {
@@ -105,7 +105,7 @@ pub(in crate::conformance) const RULES: &[Rule] = &[
     Rule {
         name: "an Event's reference in a message",
         systems: &[System::Kubernetes],
-        then: Then::GoesOn,
+        then: Consequence::GoesOn,
         reason: "A refused change of `regarding` is shown in the names of the server's internal struct. Same code, same \
                  field, same reason.",
         applies: |_, leaf| {
@@ -123,7 +123,7 @@ pub(in crate::conformance) const RULES: &[Rule] = &[
     Rule {
         name: "words of the decoder",
         systems: &[System::Kubernetes],
-        then: Then::GoesOn,
+        then: Consequence::GoesOn,
         reason: "What doesn't decode is refused in the words of Go's decoders, which name Go types. Same code, same \
                  reason, and the same words up to there.",
         applies: |exchange, leaf| {
@@ -136,7 +136,7 @@ pub(in crate::conformance) const RULES: &[Rule] = &[
     Rule {
         name: "a patched object in a message",
         systems: &[System::Kubernetes],
-        then: Then::GoesOn,
+        then: Consequence::GoesOn,
         reason: "A patch whose result doesn't decode is refused with that result as text: fields in the order of Go's \
                  structs, and Go's words for what is wrong with it. Same code, same reason.",
         applies: |exchange, leaf| {
@@ -153,7 +153,7 @@ pub(in crate::conformance) const RULES: &[Rule] = &[
     Rule {
         name: "rules of an object of another kind",
         systems: &[System::Kubernetes],
-        then: Then::GoesOn,
+        then: Consequence::GoesOn,
         reason: "A custom object that says it is of another kind is refused for that. A real server gives it no defaults \
                  then but runs the rules all the same, and tells of those that miss a default too.",
         applies: |exchange, leaf| {
@@ -170,7 +170,7 @@ pub(in crate::conformance) const RULES: &[Rule] = &[
     Rule {
         name: "key of a dry run",
         systems: &[System::Kubernetes],
-        then: Then::GoesOn,
+        then: Consequence::GoesOn,
         reason: "The key in the message about a UID that doesn't fit lacks its beginning in a dry run.",
         applies: |exchange, leaf| {
             let ours = leaf.simulated.as_str().map(|text| text.replace("Key: /registry/", "Key: /"));
@@ -230,14 +230,14 @@ fn is_undecoded(ours: &str, theirs: &str) -> bool {
 mod tests {
     use serde_json::json;
 
-    use super::super::super::difference::{Answers, Exchange, leaves};
+    use super::super::super::difference::{AnswerPair, Exchange, leaves};
     use super::super::super::rules::sort;
     use super::*;
 
     fn rest_of(simulated: serde_json::Value, real: serde_json::Value) -> usize {
         let found = leaves(&simulated, &real);
         let exchange =
-            Exchange { operation: "GET /x".to_owned(), after: Vec::new(), answers: Answers { simulated, real } };
+            Exchange { operation: "GET /x".to_owned(), after: Vec::new(), answers: AnswerPair { simulated, real } };
         sort(System::Kubernetes, &exchange, found).rest.len()
     }
 

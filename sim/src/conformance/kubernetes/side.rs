@@ -39,7 +39,7 @@ static PLACE: LazyLock<Regex> =
 const NO_UID: &str = "no-such-uid";
 
 /// What a server says to a request, as it came.
-pub(super) struct Answer {
+pub(super) struct ServerAnswer {
     pub(super) code: u16,
     content_type: String,
     warnings: Vec<String>,
@@ -65,7 +65,7 @@ impl Side {
     ///
     /// # Errors
     /// When there is no answer.
-    pub(super) async fn send(&mut self, call: &Call) -> Result<Answer, String> {
+    pub(super) async fn send(&mut self, call: &Call) -> Result<ServerAnswer, String> {
         let bytes = match self.filled(&call.body) {
             Value::Null => Vec::new(),
             Value::String(text) => text.into_bytes(),
@@ -86,7 +86,7 @@ impl Side {
         let bytes = body.collect_bytes().await.map_err(|error| error.to_string())?;
         let body = serde_json::from_slice(&bytes).unwrap_or_else(|_| String::from_utf8_lossy(&bytes).into());
         self.seen.note(&body, call);
-        Ok(Answer {
+        Ok(ServerAnswer {
             code: head.status.as_u16(),
             content_type: head.headers.get(header::CONTENT_TYPE).map(text).unwrap_or_default(),
             warnings: head.headers.get_all(header::WARNING).iter().map(text).collect(),
@@ -95,7 +95,7 @@ impl Side {
     }
 
     /// An answer as it is compared.
-    pub(super) fn comparable(&mut self, answer: &Answer) -> Value {
+    pub(super) fn comparable(&mut self, answer: &ServerAnswer) -> Value {
         let mut whole = json!({
             "code": answer.code,
             "contentType": answer.content_type,

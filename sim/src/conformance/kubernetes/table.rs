@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::bodies;
 use super::call::{Call, Kind, Operation, Verb};
-use crate::objects::{self, Case, Then};
+use crate::objects::{self, Case, SecondWrite};
 
 /// Cases in a sequence.
 const TOGETHER: usize = 10;
@@ -37,12 +37,12 @@ fn requests(number: usize, case: &Case) -> Vec<Operation> {
         requests.push(call(Verb::Delete, Some(&name)).into());
     }
     match &case.then {
-        Then::Nothing => {}
-        Then::MergePatch(patch) => {
+        SecondWrite::Nothing => {}
+        SecondWrite::MergePatch(patch) => {
             let format = Verb::Patch("application/merge-patch+json");
             requests.push(call(format, Some(&name)).query("fieldValidation", validation).body(patch.clone()).into());
         }
-        Then::Put(object) => {
+        SecondWrite::Put(object) => {
             let mut object = whole(object);
             object["metadata"]["resourceVersion"] = format!("$(version {}/{name})", kind.plural()).into();
             requests.push(call(Verb::Put, Some(&name)).query("fieldValidation", validation).body(object).into());

@@ -11,7 +11,7 @@ use serde_json::Value;
 use tower::util::BoxCloneSyncService;
 use tower::{BoxError, ServiceExt as _};
 
-use super::super::difference::Answers;
+use super::super::difference::AnswerPair;
 use super::super::rules::System;
 use super::super::run::Pair;
 use super::bodies;
@@ -104,7 +104,7 @@ impl Pair for S3Pair {
         Ok(())
     }
 
-    async fn step(&mut self, operation: &Operation) -> Result<Answers, String> {
+    async fn step(&mut self, operation: &Operation) -> Result<AnswerPair, String> {
         let [simulated, real] = self.sides.as_mut().ok_or("no sequence is open")?;
         let (simulated, real) = match operation {
             Operation::Call(call) => (simulated.call(call).await?, real.call(call).await?),
@@ -112,7 +112,7 @@ impl Pair for S3Pair {
                 (simulated.pages(*listing, first).await?, real.pages(*listing, first).await?)
             }
         };
-        Ok(Answers { simulated, real })
+        Ok(AnswerPair { simulated, real })
     }
 
     async fn close(&mut self) -> Result<(), String> {
@@ -193,7 +193,7 @@ async fn abort_uploads(side: &mut Side, bucket: &str) -> Result<(), String> {
 mod tests {
     use s3_sim::{Dialect, ExistingOwnBucket};
 
-    use super::super::super::run::{Limits, Report, Start, run};
+    use super::super::super::run::{ConformanceReport, Limits, Start, run};
     use super::*;
     use crate::serve::{self, RequestLog, Server as Served};
 
@@ -216,7 +216,7 @@ mod tests {
     }
 
     /// The simulator on both sides, the second over HTTP.
-    async fn against_itself(dialect: Dialect, operations: u64) -> Report {
+    async fn against_itself(dialect: Dialect, operations: u64) -> ConformanceReport {
         let (store, server) = served(dialect).await;
         let url = server.url().parse().expect("a server has a URL");
         let mut pair = S3Pair::connect(&url, keys()).await.expect("the store answers");

@@ -53,7 +53,7 @@ static PLACE: LazyLock<Regex> =
     LazyLock::new(|| Regex::new(r"\$\((version|upload) ([^)]+?)(?: (\d+))?\)").expect("the pattern is well formed"));
 
 /// What a store says to a request.
-pub(super) struct Answer {
+pub(super) struct StoreAnswer {
     pub(super) code: u16,
     pub(super) headers: HeaderMap,
     bytes: Bytes,
@@ -98,7 +98,7 @@ impl Side {
     ///
     /// # Errors
     /// When there is no answer.
-    pub(super) async fn send(&mut self, call: &Call) -> Result<Answer, String> {
+    pub(super) async fn send(&mut self, call: &Call) -> Result<StoreAnswer, String> {
         let request = self.request(call)?.map(Wire::from);
         let answer = async {
             let (head, body) = self.transport.clone().oneshot(request).await?.into_parts();
@@ -110,12 +110,12 @@ impl Side {
         let code = head.status.as_u16();
         let is_document = code >= 300 || !(call.is_object() && call.method == "GET");
         let document = if is_document && !bytes.is_empty() { Some(xml::read(&bytes)?) } else { None };
-        let answer = Answer { code, headers: head.headers, bytes, document };
+        let answer = StoreAnswer { code, headers: head.headers, bytes, document };
         self.seen.note(call, &answer);
         Ok(answer)
     }
 
-    fn comparable(&mut self, call: &Call, answer: &Answer) -> Value {
+    fn comparable(&mut self, call: &Call, answer: &StoreAnswer) -> Value {
         let mut document = answer.document.clone();
         if let Some(list) = document.as_mut().and_then(|it| it.get_mut("ListAllMyBucketsResult")?.as_object_mut()) {
             // Others use a real store too.
@@ -185,7 +185,7 @@ impl Side {
 
 impl Seen {
     /// Remembers what an answer shows.
-    fn note(&mut self, call: &Call, answer: &Answer) {
+    fn note(&mut self, call: &Call, answer: &StoreAnswer) {
         let version = header_text(&answer.headers, &HeaderName::from_static("x-amz-version-id"));
         if call.key.is_some() && answer.code < 300 {
             push(&mut self.versions, call.object(), &version);

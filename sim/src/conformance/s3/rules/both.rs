@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 use super::super::super::difference::{Exchange, Leaf};
-use super::super::super::rules::{Rule, System, Then};
+use super::super::super::rules::{Consequence, Rule, System};
 use super::{MINIO, VERSITYGW, comes_after, error, field, is_pair};
 
 const BOTH: &[System] = &[MINIO, VERSITYGW];
@@ -31,7 +31,7 @@ pub(super) const RULES: &[Rule] = &[
     Rule {
         name: "codes of a bad request",
         systems: BOTH,
-        then: Then::GoesOn,
+        then: Consequence::GoesOn,
         reason: "A request that makes no sense is refused with 400 and one of several codes that say little more than \
                  that; which one is each store's own reading. Nobody acts on the difference.",
         applies: |exchange, leaf| {
@@ -41,7 +41,7 @@ pub(super) const RULES: &[Rule] = &[
     Rule {
         name: "which of two errors",
         systems: BOTH,
-        then: Then::GoesOn,
+        then: Consequence::GoesOn,
         reason: "A request that is wrong in two ways is refused for one of them: that it makes no sense, that something is \
                  not there or is a delete marker, that the bucket isn't in that state, that parts are in the wrong order, too small or others.",
         applies: |exchange, leaf| {
@@ -52,7 +52,7 @@ pub(super) const RULES: &[Rule] = &[
     Rule {
         name: "which of two things is missing",
         systems: BOTH,
-        then: Then::GoesOn,
+        then: Consequence::GoesOn,
         reason: "Of a version that is not there either the key or the version is missing, and where a part is copied both \
                  the source and the upload may be. All are 404.",
         applies: |exchange, leaf| {
@@ -63,7 +63,7 @@ pub(super) const RULES: &[Rule] = &[
     Rule {
         name: "delete marker of nothing",
         systems: BOTH,
-        then: Then::Ends,
+        then: Consequence::Ends,
         reason: "Deleting a key that has no version makes a delete marker on Amazon S3, and none here, as the answer shows \
                  or, where that keeps quiet or pretends, a later list or the deletion of the bucket. Who empties a bucket \
                  deletes versions.",
@@ -72,7 +72,7 @@ pub(super) const RULES: &[Rule] = &[
     Rule {
         name: "prefix of hidden keys",
         systems: BOTH,
-        then: Then::GoesOn,
+        then: Consequence::GoesOn,
         reason: "A common prefix is listed also where delete markers hide all of its keys, because its directory is there. \
                  Not so on Amazon S3. A client finds nothing below it.",
         applies: |exchange, leaf| {
@@ -83,14 +83,14 @@ pub(super) const RULES: &[Rule] = &[
     Rule {
         name: "one page more",
         systems: BOTH,
-        then: Then::GoesOn,
+        then: Consequence::GoesOn,
         reason: "A page that just fits is not known to be the last: another one follows, which is empty.",
         applies: is_one_page_more,
     },
     Rule {
         name: "status under object lock",
         systems: BOTH,
-        then: Then::GoesOn,
+        then: Consequence::GoesOn,
         reason: "InvalidBucketState and NoSuchObjectLockConfiguration come with 400 instead of the 409 and 404 that Amazon \
                  S3 documents. The codes are the same.",
         applies: |exchange, leaf| {
@@ -104,7 +104,7 @@ pub(super) const RULES: &[Rule] = &[
     Rule {
         name: "default retention and a legal hold",
         systems: BOTH,
-        then: Then::Ends,
+        then: Consequence::Ends,
         reason: "An object that is written with a legal hold doesn't get the bucket's default retention. On Amazon S3 the \
                  two are independent. The hold holds it longer.",
         applies: |exchange, leaf| {
@@ -120,7 +120,7 @@ pub(super) const RULES: &[Rule] = &[
     Rule {
         name: "version of a copy's source",
         systems: BOTH,
-        then: Then::GoesOn,
+        then: Consequence::GoesOn,
         reason: "The answer to a copy doesn't say which version was copied, as it does on Amazon S3. Who wants to know \
                  asks for one.",
         applies: |_, leaf| leaf.path == "headers.x-amz-copy-source-version-id" && leaf.real.is_null(),
@@ -128,7 +128,7 @@ pub(super) const RULES: &[Rule] = &[
     Rule {
         name: "range of an empty object",
         systems: BOTH,
-        then: Then::GoesOn,
+        then: Consequence::GoesOn,
         reason: "The last bytes of nothing are nothing: 206 with a malformed Content-Range on MinIO, 200 on versitygw. \
                  Amazon S3 answers 416, as HTTP has it.",
         applies: |exchange, _| {

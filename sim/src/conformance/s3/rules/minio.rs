@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::super::super::difference::{Exchange, Leaf};
-use super::super::super::rules::{Rule, System, Then};
+use super::super::super::rules::{Consequence, Rule, System};
 use super::both::is_of_refusal;
 use super::{MINIO, comes_after, error, field, is_copy_onto_itself, is_pair};
 
@@ -13,7 +13,7 @@ pub(super) const RULES: &[Rule] = &[
     Rule {
         name: "settings of a missing bucket",
         systems: SYSTEMS,
-        then: Then::Ends,
+        then: Consequence::Ends,
         reason: "MinIO doesn't ask whether the bucket is there before it reads and writes its tags and its versioning: it \
                  answers NoSuchTagSet, or that it is done. versitygw and Amazon S3 answer NoSuchBucket.",
         applies: |exchange, leaf| {
@@ -25,7 +25,7 @@ pub(super) const RULES: &[Rule] = &[
     Rule {
         name: "prefix of the list of buckets",
         systems: SYSTEMS,
-        then: Then::GoesOn,
+        then: Consequence::GoesOn,
         reason: "MinIO lists all buckets whatever prefix is asked for. Nobody of ours asks for one.",
         applies: |exchange, leaf| {
             exchange.operation.starts_with("GET /?prefix=") && leaf.path.starts_with("body.ListAllMyBucketsResult")
@@ -34,7 +34,7 @@ pub(super) const RULES: &[Rule] = &[
     Rule {
         name: "aborting what is no upload",
         systems: SYSTEMS,
-        then: Then::GoesOn,
+        then: Consequence::GoesOn,
         reason: "MinIO answers the abort of an unknown upload as if it had been one. versitygw and Amazon S3 answer \
                  NoSuchUpload.",
         applies: |exchange, leaf| {
@@ -44,7 +44,7 @@ pub(super) const RULES: &[Rule] = &[
     Rule {
         name: "markers with a note",
         systems: SYSTEMS,
-        then: Then::GoesOn,
+        then: Consequence::GoesOn,
         reason: "MinIO's markers are keys with a note to itself behind them, and none for the version `null`. Clients give \
                  them back as they are.",
         applies: |_, leaf| {
@@ -57,7 +57,7 @@ pub(super) const RULES: &[Rule] = &[
     Rule {
         name: "marker that nobody asked for",
         systems: SYSTEMS,
-        then: Then::GoesOn,
+        then: Consequence::GoesOn,
         reason: "MinIO says where the next page of ListObjects begins also where there is no delimiter. Clients then go on \
                  from the last key, which is the same.",
         applies: |_, leaf| leaf.path.ends_with("ListBucketResult.NextMarker") && leaf.simulated.is_null(),
@@ -65,7 +65,7 @@ pub(super) const RULES: &[Rule] = &[
     Rule {
         name: "marker outside of the prefix",
         systems: SYSTEMS,
-        then: Then::GoesOn,
+        then: Consequence::GoesOn,
         reason: "MinIO answers NotImplemented where a marker doesn't begin with the prefix, and an empty list where \
                  `start-after` doesn't, whether the bucket is there or not. No list gives such a marker.",
         applies: |exchange, _| {
@@ -76,7 +76,7 @@ pub(super) const RULES: &[Rule] = &[
     Rule {
         name: "uploads are listed by key",
         systems: SYSTEMS,
-        then: Then::GoesOn,
+        then: Consequence::GoesOn,
         reason: "MinIO lists only the uploads of the one key that is given as prefix. It deletes a bucket with uploads, so \
                  who empties one need not see them.",
         applies: |exchange, leaf| {
@@ -88,7 +88,7 @@ pub(super) const RULES: &[Rule] = &[
     Rule {
         name: "any region will do",
         systems: SYSTEMS,
-        then: Then::Ends,
+        then: Consequence::Ends,
         reason: "MinIO makes a bucket in whatever region is asked for. versitygw and Amazon S3 refuse one that they don't \
                  know.",
         applies: |exchange, leaf| is_of_refusal(leaf) && is_pair(exchange, "InvalidLocationConstraint", ""),
@@ -96,7 +96,7 @@ pub(super) const RULES: &[Rule] = &[
     Rule {
         name: "refusal under object lock",
         systems: SYSTEMS,
-        then: Then::GoesOn,
+        then: Consequence::GoesOn,
         reason: "MinIO refuses to remove what is locked with InvalidRequest, 400. versitygw and Amazon S3 answer \
                  AccessDenied, 403. Of many it says so key by key, in an answer of 200: who empties a bucket takes either \
                  code for a refusal.",
@@ -110,7 +110,7 @@ pub(super) const RULES: &[Rule] = &[
     Rule {
         name: "object lock of a bucket that was made without",
         systems: SYSTEMS,
-        then: Then::Ends,
+        then: Consequence::Ends,
         reason: "MinIO has object lock only for buckets that were made with it. Amazon S3 and versitygw take it for any \
                  that is versioned.",
         applies: |exchange, leaf| {
@@ -122,7 +122,7 @@ pub(super) const RULES: &[Rule] = &[
     Rule {
         name: "size of a delete marker",
         systems: SYSTEMS,
-        then: Then::GoesOn,
+        then: Consequence::GoesOn,
         reason: "MinIO's lists give delete markers a size of 0 and a storage class.",
         applies: |_, leaf| {
             leaf.path.contains(".DeleteMarker.")
@@ -133,7 +133,7 @@ pub(super) const RULES: &[Rule] = &[
     Rule {
         name: "copy onto itself that changes little",
         systems: SYSTEMS,
-        then: Then::Ends,
+        then: Consequence::Ends,
         reason: "MinIO takes a copy of an object onto itself where tags are replaced or the version is named, though it is \
                  the same. versitygw and Amazon S3 refuse it.",
         applies: |exchange, leaf| {
@@ -147,7 +147,7 @@ pub(super) const RULES: &[Rule] = &[
     Rule {
         name: "version that is gone",
         systems: SYSTEMS,
-        then: Then::GoesOn,
+        then: Consequence::GoesOn,
         reason: "MinIO doesn't name the version that it is asked to delete where it is gone already.",
         applies: |exchange, leaf| {
             exchange.operation.starts_with("DELETE ")
@@ -159,7 +159,7 @@ pub(super) const RULES: &[Rule] = &[
     Rule {
         name: "range of a part's source",
         systems: SYSTEMS,
-        then: Then::GoesOn,
+        then: Consequence::GoesOn,
         reason: "A part that is to be copied from beyond the end of its source is an InvalidRange, 416, on MinIO, an \
                  InvalidArgument on versitygw and Amazon S3.",
         applies: |exchange, leaf| {
@@ -171,7 +171,7 @@ pub(super) const RULES: &[Rule] = &[
     Rule {
         name: "second delete marker",
         systems: SYSTEMS,
-        then: Then::Ends,
+        then: Consequence::Ends,
         reason: "MinIO makes no delete marker for a key that is deleted already, and DeleteObjects answers as if it did, \
                  also for a key that never was. What it says it made is not there.",
         applies: is_second_marker,
@@ -179,7 +179,7 @@ pub(super) const RULES: &[Rule] = &[
     Rule {
         name: "delete marker from before a suspension",
         systems: SYSTEMS,
-        then: Then::Ends,
+        then: Consequence::Ends,
         reason: "Where versioning was suspended since, MinIO doesn't say that what a DELETE has removed was a delete marker. \
                  DeleteObjects, which empties buckets, is not affected.",
         applies: |exchange, leaf| {
@@ -193,7 +193,7 @@ pub(super) const RULES: &[Rule] = &[
     Rule {
         name: "lock of a delete marker",
         systems: SYSTEMS,
-        then: Then::GoesOn,
+        then: Consequence::GoesOn,
         reason: "MinIO says of the lock of a delete marker that key or version is missing, but where a retention is put on \
                  the newest version. versitygw always says MethodNotAllowed.",
         applies: |exchange, leaf| {

@@ -57,14 +57,14 @@ fn comes_after(exchange: &Exchange, what: &str) -> bool {
 mod tests {
     use serde_json::json;
 
-    use super::super::super::difference::{Answers, leaves};
-    use super::super::super::rules::{Sorted, Then, sort};
+    use super::super::super::difference::{AnswerPair, leaves};
+    use super::super::super::rules::{Consequence, Sorted, sort};
     use super::*;
 
     fn sorted(server: Server, operation: &str, after: &[&str], simulated: Value, real: Value) -> Sorted {
         let found = leaves(&simulated, &real);
         let after = after.iter().map(|operation| (*operation).to_owned()).collect();
-        let exchange = Exchange { operation: operation.to_owned(), after, answers: Answers { simulated, real } };
+        let exchange = Exchange { operation: operation.to_owned(), after, answers: AnswerPair { simulated, real } };
         sort(System::S3(server), &exchange, found)
     }
 
@@ -79,7 +79,7 @@ mod tests {
             sorted(server, "GET /$(place)-a?tagging", &[], simulated, real)
         };
         let known = sort(Server::MinIo);
-        assert_eq!((known.explained, known.then), (vec!["settings of a missing bucket"], Then::Ends));
+        assert_eq!((known.explained, known.then), (vec!["settings of a missing bucket"], Consequence::Ends));
         assert_eq!(sort(Server::VersityGw).rest.len(), 1);
         assert_eq!(sort(Server::Other).rest.len(), 1);
     }

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::super::super::difference::Exchange;
-use super::super::super::rules::{Rule, System, Then};
+use super::super::super::rules::{Consequence, Rule, System};
 use super::both::is_of_refusal;
 use super::{VERSITYGW, comes_after, error, field, is_copy_onto_itself, is_pair};
 
@@ -15,7 +15,7 @@ pub(super) const RULES: &[Rule] = &[
     Rule {
         name: "suspended versioning",
         systems: SYSTEMS,
-        then: Then::Ends,
+        then: Consequence::Ends,
         reason: "versitygw loses versions once versioning is suspended: what is written or deleted then takes the place of \
                  the newest version, and `null` can't be read. What follows a suspension is compared with MinIO only.",
         applies: |exchange, _| comes_after(exchange, "Suspended"),
@@ -23,7 +23,7 @@ pub(super) const RULES: &[Rule] = &[
     Rule {
         name: "version null",
         systems: SYSTEMS,
-        then: Then::Ends,
+        then: Consequence::Ends,
         reason: "versitygw knows no version `null` in a bucket without versioning, and what was written before versioning \
                  was turned on can't be named, and comes back as the newest when a later version is deleted.",
         applies: |exchange, _| {
@@ -38,7 +38,7 @@ pub(super) const RULES: &[Rule] = &[
     Rule {
         name: "copy of a delete marker",
         systems: SYSTEMS,
-        then: Then::Ends,
+        then: Consequence::Ends,
         reason: "versitygw copies what a delete marker hides, and the marker itself, as if it were an object, \
                  and looks at conditions.",
         applies: |exchange, leaf| {
@@ -52,7 +52,7 @@ pub(super) const RULES: &[Rule] = &[
     Rule {
         name: "copy onto itself",
         systems: SYSTEMS,
-        then: Then::Ends,
+        then: Consequence::Ends,
         reason: "versitygw changes an object in place where it is copied onto itself: there is no new version, and headers \
                  that the copy doesn't name stay.",
         applies: |exchange, leaf| {
@@ -65,7 +65,7 @@ pub(super) const RULES: &[Rule] = &[
     Rule {
         name: "condition of a copy",
         systems: SYSTEMS,
-        then: Then::GoesOn,
+        then: Consequence::GoesOn,
         reason: "versitygw answers a copy whose source is not to match with 304. MinIO and Amazon S3 answer 412, as nothing \
                  is read.",
         applies: |exchange, leaf| {
@@ -78,7 +78,7 @@ pub(super) const RULES: &[Rule] = &[
     Rule {
         name: "status of a write of tags",
         systems: SYSTEMS,
-        then: Then::GoesOn,
+        then: Consequence::GoesOn,
         reason: "versitygw answers PutBucketTagging with 204, MinIO with 200; Amazon S3 has done both.",
         applies: |exchange, leaf| {
             leaf.path == "code" && exchange.operation.contains("?tagging") && leaf.simulated == 200 && leaf.real == 204
@@ -87,7 +87,7 @@ pub(super) const RULES: &[Rule] = &[
     Rule {
         name: "nothing to delete",
         systems: SYSTEMS,
-        then: Then::GoesOn,
+        then: Consequence::GoesOn,
         reason: "versitygw takes a DeleteObjects without objects for one that succeeds. MinIO and Amazon S3 refuse it.",
         applies: |exchange, leaf| {
             exchange.operation.contains("<Delete></Delete>")
@@ -98,7 +98,7 @@ pub(super) const RULES: &[Rule] = &[
     Rule {
         name: "quiet",
         systems: SYSTEMS,
-        then: Then::GoesOn,
+        then: Consequence::GoesOn,
         reason: "versitygw tells what a DeleteObjects has deleted also where it is not to.",
         applies: |exchange, leaf| {
             exchange.operation.contains("<Quiet>true")
@@ -110,7 +110,7 @@ pub(super) const RULES: &[Rule] = &[
     Rule {
         name: "no encoding",
         systems: SYSTEMS,
-        then: Then::GoesOn,
+        then: Consequence::GoesOn,
         reason: "versitygw doesn't know encoding-type, and says so by not repeating it. Clients decode what is said to be \
                  encoded.",
         applies: |exchange, leaf| {
@@ -121,7 +121,7 @@ pub(super) const RULES: &[Rule] = &[
     Rule {
         name: "deleting a version that is gone",
         systems: SYSTEMS,
-        then: Then::GoesOn,
+        then: Consequence::GoesOn,
         reason: "versitygw refuses to delete a version that is not there, `null` too. MinIO and Amazon S3 say that it is \
                  deleted. Either way it is gone.",
         applies: |exchange, leaf| {
@@ -134,14 +134,14 @@ pub(super) const RULES: &[Rule] = &[
     Rule {
         name: "deleting many of which some are gone",
         systems: SYSTEMS,
-        then: Then::Ends,
+        then: Consequence::Ends,
         reason: "The same, one by one.",
         applies: |exchange, leaf| leaf.path.starts_with("body.DeleteResult") && are_refused(exchange, &GONE),
     },
     Rule {
         name: "default retention",
         systems: SYSTEMS,
-        then: Then::Ends,
+        then: Consequence::Ends,
         reason: "versitygw applies a bucket's default retention when something is to be deleted, so that it holds what was \
                  there before as well, and no object shows it. On MinIO and Amazon S3 new objects get it.",
         applies: |exchange, leaf| {
@@ -157,7 +157,7 @@ pub(super) const RULES: &[Rule] = &[
     Rule {
         name: "strangers and missing buckets",
         systems: SYSTEMS,
-        then: Then::GoesOn,
+        then: Consequence::GoesOn,
         reason: "versitygw and Amazon S3 tell also who doesn't sign that a bucket is missing; MinIO and the simulator deny \
                  access.",
         applies: |exchange, leaf| {
@@ -169,7 +169,7 @@ pub(super) const RULES: &[Rule] = &[
     Rule {
         name: "name with two dots",
         systems: SYSTEMS,
-        then: Then::Ends,
+        then: Consequence::Ends,
         reason: "versitygw makes buckets with two dots side by side in their names. MinIO and Amazon S3 refuse them.",
         applies: |exchange, leaf| {
             exchange.operation.starts_with("PUT /$(place)..a")
@@ -180,7 +180,7 @@ pub(super) const RULES: &[Rule] = &[
     Rule {
         name: "head of a delete marker",
         systems: SYSTEMS,
-        then: Then::GoesOn,
+        then: Consequence::GoesOn,
         reason: "versitygw doesn't say that it is a delete marker that hides the object.",
         applies: |exchange, leaf| {
             exchange.operation.starts_with("HEAD ") && leaf.path == "headers.x-amz-delete-marker" && leaf.real.is_null()
@@ -189,7 +189,7 @@ pub(super) const RULES: &[Rule] = &[
     Rule {
         name: "overwriting what is not there",
         systems: SYSTEMS,
-        then: Then::GoesOn,
+        then: Consequence::GoesOn,
         reason: "versitygw answers If-Match on a missing key with PreconditionFailed. MinIO answers NoSuchKey, as Amazon S3 \
                  documents it.",
         applies: |exchange, leaf| is_of_refusal(leaf) && is_pair(exchange, "NoSuchKey", "PreconditionFailed"),
@@ -197,7 +197,7 @@ pub(super) const RULES: &[Rule] = &[
     Rule {
         name: "writing where a delete marker is",
         systems: SYSTEMS,
-        then: Then::Ends,
+        then: Consequence::Ends,
         reason: "To versitygw a key that a delete marker hides is there: If-None-Match doesn't let it be written, \
                  If-Match does.",
         applies: |exchange, leaf| {
@@ -209,7 +209,7 @@ pub(super) const RULES: &[Rule] = &[
     Rule {
         name: "root of a retention",
         systems: SYSTEMS,
-        then: Then::GoesOn,
+        then: Consequence::GoesOn,
         reason: "versitygw calls the document another name. SDKs don't look at it.",
         applies: |exchange, leaf| {
             let (ours, theirs) = (&exchange.answers.simulated["body"], &exchange.answers.real["body"]);
@@ -220,7 +220,7 @@ pub(super) const RULES: &[Rule] = &[
     Rule {
         name: "tags of a delete marker",
         systems: SYSTEMS,
-        then: Then::GoesOn,
+        then: Consequence::GoesOn,
         reason: "versitygw says MethodNotAllowed of a key that a delete marker hides. MinIO says NoSuchKey.",
         applies: |exchange, leaf| {
             exchange.operation.contains("?tagging")
@@ -231,14 +231,14 @@ pub(super) const RULES: &[Rule] = &[
     Rule {
         name: "order of the uploads to one key",
         systems: SYSTEMS,
-        then: Then::GoesOn,
+        then: Consequence::GoesOn,
         reason: "versitygw orders uploads to one key by their ids, which are random, not by age.",
         applies: |_, leaf| leaf.path.contains("ListMultipartUploadsResult.Upload.") && field(leaf) == "UploadId",
     },
     Rule {
         name: "completing what is no upload",
         systems: SYSTEMS,
-        then: Then::GoesOn,
+        then: Consequence::GoesOn,
         reason: "Where there is an object, versitygw takes the completion of an unknown upload for a repetition, and says \
                  that it is done. MinIO and Amazon S3 answer NoSuchUpload.",
         applies: |exchange, leaf| {
@@ -251,7 +251,7 @@ pub(super) const RULES: &[Rule] = &[
     Rule {
         name: "pages of versions",
         systems: SYSTEMS,
-        then: Then::GoesOn,
+        then: Consequence::GoesOn,
         reason: "versitygw's pages of ListObjectVersions overlap and leave out prefixes; whole lists are right. The operator \
                  deletes what a page shows and asks again until nothing is left, whatever it shows twice.",
         applies: |exchange, leaf| {
@@ -265,7 +265,7 @@ pub(super) const RULES: &[Rule] = &[
     Rule {
         name: "lock of a version",
         systems: SYSTEMS,
-        then: Then::Ends,
+        then: Consequence::Ends,
         reason: "versitygw doesn't always tell of a lock where the object is read, and what was put on a version is gone with \
                  the next one.",
         applies: |exchange, leaf| {
@@ -277,7 +277,7 @@ pub(super) const RULES: &[Rule] = &[
     Rule {
         name: "pages of uploads",
         systems: SYSTEMS,
-        then: Then::GoesOn,
+        then: Consequence::GoesOn,
         reason: "versitygw takes no marker of an upload that is not the first of its key, the second page is an \
                  InvalidArgument then; and it shows a prefix again that is the marker. Less than a thousand uploads are one \
                  page.",
