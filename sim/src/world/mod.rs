@@ -34,7 +34,7 @@ use seeded::VirtualClock;
 use stowage_operator::api::{AddressingStyle, Endpoint, Gateway as GatewayAddress};
 use stowage_operator::upstream::Limits;
 use stowage_operator::{Config, api};
-use third_parties::{Rest, ThirdParties};
+use third_parties::{ControllersRest, ThirdParties};
 use tokio::task::JoinSet;
 pub use transport::{Hosts, Stores};
 
@@ -123,7 +123,7 @@ pub struct World {
     gateway: Gateway,
     config: Config,
     operator_ends_after: Option<Duration>,
-    controllers_rest: Rest,
+    controllers_rest: ControllersRest,
     chronicle: Option<Chronicle>,
     /// Version of the last write that the cluster's own controllers have seen.
     controllers_saw: AtomicU64,
@@ -156,7 +156,7 @@ impl World {
         let first = options.backends.first().and_then(|backend| stores.get(&backend.endpoint)).cloned();
         let store = first.unwrap_or_else(|| Store::new(clock.clock(), options.dialect));
         let stores = Stores::new(stores.into_iter().map(|(endpoint, store)| (authority(endpoint.as_str()), store)));
-        let controllers_rest = Rest::default();
+        let controllers_rest = ControllersRest::default();
         let chronicle = options.history.then(|| Chronicle::beginning_with(events, clock.clone()));
         if let Some(chronicle) = &chronicle {
             cluster.observe(Arc::new(chronicle.clone()));

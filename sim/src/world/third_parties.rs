@@ -44,7 +44,7 @@ pub(super) struct ThirdParties {
     pub(super) stores: Stores,
     /// The account that the operator's buckets belong to, by host and port.
     pub(super) accounts: BTreeMap<String, String>,
-    pub(super) rest: Rest,
+    pub(super) rest: ControllersRest,
     pub(super) clocks: Clocks,
     pub(super) gateway: Gateway,
     /// Where what happens is noted, if it is.
@@ -53,9 +53,9 @@ pub(super) struct ThirdParties {
 
 /// Whether the cluster's own controllers are at rest. Clones are the same.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Rest(Arc<Mutex<Option<Instant>>>);
+pub(super) struct ControllersRest(Arc<Mutex<Option<Instant>>>);
 
-impl Rest {
+impl ControllersRest {
     fn begin(&self) {
         *self.0.lock() = Some(Instant::now() + REST);
     }
