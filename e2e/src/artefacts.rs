@@ -12,25 +12,25 @@ use serde_json::{Value, json};
 use stowage_operator::api::{BucketClaim, S3Backend};
 
 use crate::rig::Rig;
-use crate::world::World;
+use crate::testbed::Testbed;
 
 /// Writes a folder of this name: operator's log, objects and events as YAML, and where the cluster
 /// is the harness' own the operator's calls by number, what replays them, the audit log and those
 /// of its processes and of the store. Returns the folder's path.
-pub(crate) async fn keep(world: &World, directory: &Path, name: &str) -> Result<PathBuf> {
+pub(crate) async fn keep(testbed: &Testbed, directory: &Path, name: &str) -> Result<PathBuf> {
     let folder = directory.join(name);
     std::fs::create_dir_all(&folder).with_context(|| format!("can't make {}", folder.display()))?;
-    write(&folder, "operator.log", &lines(&world.log.lines()))?;
-    if let Some(rig) = &world.rig {
+    write(&folder, "operator.log", &lines(&testbed.log.lines()))?;
+    if let Some(rig) = &testbed.rig {
         keep_logs(rig, &folder).await?;
     }
-    let (mut objects, mut events) = (mine::<S3Backend>(world).await?, Vec::new());
-    for namespace in mine::<Namespace>(world).await? {
+    let (mut objects, mut events) = (mine::<S3Backend>(testbed).await?, Vec::new());
+    for namespace in mine::<Namespace>(testbed).await? {
         let name = name_of(&namespace).to_owned();
         objects.push(namespace);
-        objects.extend(all::<BucketClaim>(world, Some(&name)).await?);
-        objects.extend(all::<Secret>(world, Some(&name)).await?);
-        events.extend(all::<Event>(world, Some(&name)).await?);
+        objects.extend(all::<BucketClaim>(testbed, Some(&name)).await?);
+        objects.extend(all::<Secret>(testbed, Some(&name)).await?);
+        events.extend(all::<Event>(testbed, Some(&name)).await?);
     }
     write(&folder, "objects.yaml", &yaml(&objects)?)?;
     write(&folder, "events.yaml", &yaml(&events)?)?;
@@ -48,9 +48,9 @@ async fn keep_logs(rig: &Rig, folder: &Path) -> Result<()> {
     rig.logs().await?.iter().try_for_each(|(name, text)| write(folder, name, text))
 }
 
-async fn mine<K: Resource<DynamicType = ()>>(world: &World) -> Result<Vec<Value>> {
-    let objects = all::<K>(world, None).await?;
-    Ok(objects.into_iter().filter(|object| name_of(object).starts_with(&world.prefix)).collect())
+async fn mine<K: Resource<DynamicType = ()>>(testbed: &Testbed) -> Result<Vec<Value>> {
+    let objects = all::<K>(testbed, None).await?;
+    Ok(objects.into_iter().filter(|object| name_of(object).starts_with(&testbed.prefix)).collect())
 }
 
 fn name_of(object: &Value) -> &str {
@@ -59,11 +59,11 @@ fn name_of(object: &Value) -> &str {
 
 /// Objects of a kind as they are shown. They are not read into the kind's type, which has no place
 /// for what some scenarios make.
-async fn all<K: Resource<DynamicType = ()>>(world: &World, namespace: Option<&str>) -> Result<Vec<Value>> {
+async fn all<K: Resource<DynamicType = ()>>(testbed: &Testbed, namespace: Option<&str>) -> Result<Vec<Value>> {
     let what = format!("can't list {} for the artefacts", K::plural(&()));
     let request = Request::new(K::url_path(&(), namespace)).list(&ListParams::default());
     let request = request.with_context(|| what.clone())?;
-    let mut list: Value = world.client.request(request).await.with_context(|| what.clone())?;
+    let mut list: Value = testbed.client.request(request).await.with_context(|| what.clone())?;
     let objects = list["items"].as_array_mut().with_context(|| format!("{what}: the answer is no list"))?;
     Ok(objects.iter_mut().map(|object| document::<K>(object.take())).collect())
 }

@@ -1,6 +1,6 @@
 //! Scenarios for the Stowage operator on a real API server and a real S3 store.
 //!
-//! [`Cli`] reads what to do, `run` does it. `scenarios` play in a `world`: a cluster and a store,
+//! [`Cli`] reads what to do, `run` does it. `scenarios` play in a `testbed`: a cluster and a store,
 //! which are there, or are the harness' own: a `control_plane` and a `simulated` store, or a `kind`
 //! cluster with everything in it. Either is a `rig`, whose logs (`audit` and the store's) are
 //! judged from outside (`judge`), and between which and the operator faults happen (`way`, which
@@ -31,13 +31,13 @@ mod stage;
 mod stage_kind;
 mod store;
 mod tenant;
+mod testbed;
 mod tools;
 mod users;
 mod way;
-mod world;
 
 pub use cli::Cli;
 pub use control_plane::{MissingProgram, missing as missing_of_a_control_plane};
 pub use failure::Failure;
-pub use report::{Report, ScenarioReport};
+pub use report::{RunReport, ScenarioReport};
 pub use scenarios::Scenario;

@@ -6,7 +6,7 @@ use serde::Serialize;
 
 /// The document that `-o json` prints.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Report {
+pub struct RunReport {
     /// What the scenarios ran on: `kind`, `control-plane` or `existing`.
     pub stage: String,
     /// In the order in which they ran.
@@ -39,7 +39,7 @@ pub struct ScenarioReport {
     pub message: String,
 }
 
-impl Report {
+impl RunReport {
     /// How many scenarios failed.
     pub fn failed(&self) -> usize {
         self.scenarios.iter().filter(|scenario| !scenario.ok).count()
@@ -66,7 +66,7 @@ mod tests {
             plan: "SIGKILL".to_owned(),
             message: "why".to_owned(),
         };
-        let report = Report { stage: "existing".to_owned(), scenarios: vec![scenario], left_out: Vec::new() };
+        let report = RunReport { stage: "existing".to_owned(), scenarios: vec![scenario], left_out: Vec::new() };
         assert_eq!(report.failed(), 1);
         let expected = r#"{"stage":"existing","scenarios":[{"name":"restart","ok":false,"seconds":1.5,"plan":"SIGKILL","message":"why"}],"left_out":[]}"#;
         assert_eq!(serde_json::to_string(&report).unwrap(), expected);

@@ -16,13 +16,13 @@ use crate::control_plane::{ControlPlane, Programs};
 use crate::kind;
 use crate::log::Log;
 use crate::operator::Launcher;
-use crate::report::{LeftOut, Report, ScenarioReport};
+use crate::report::{LeftOut, RunReport, ScenarioReport};
 use crate::rig::Rig;
 use crate::scenarios::{self, Scenario};
 use crate::simulated::REGION;
 use crate::store::{Key, Store};
+use crate::testbed::Testbed;
 use crate::users::User;
-use crate::world::World;
 
 /// What to do.
 pub(crate) struct Plan {
@@ -124,30 +124,30 @@ async fn beside_store(
 ) -> Result<()> {
     match cluster {
         Reached::There { kubeconfig, context } => {
-            let world = existing_world(plan, kubeconfig, context.clone(), store, command).await?;
-            on_existing(plan, world, ledger).await
+            let testbed = existing_testbed(plan, kubeconfig, context.clone(), store, command).await?;
+            on_existing(plan, testbed, ledger).await
         }
         Reached::Started(programs) => {
             let plane = unless_interrupted(ControlPlane::start(programs, plan.patience)).await?;
             tell(&format!("control-plane was ready after {:.1} s", plane.ready_after.as_secs_f64()));
             let admin = Some(User::Admin.name().to_owned());
-            let world = existing_world(plan, &plane.kubeconfig(), admin, store, command).await?;
-            on_existing(plan, world, ledger).await
+            let testbed = existing_testbed(plan, &plane.kubeconfig(), admin, store, command).await?;
+            on_existing(plan, testbed, ledger).await
         }
     }
 }
 
-async fn on_existing(plan: &Plan, mut world: World, ledger: &Ledger<'_>) -> Result<()> {
-    world.store.probe().await?;
-    let new_definitions = scenarios::install(&world).await?;
-    // Whatever comes of it, the world is left as it was.
-    let played = unless_interrupted(play(plan, &mut world, ledger)).await;
-    let cleaned = world.clean_up().await;
-    let uninstalled = scenarios::uninstall(&world, &new_definitions).await;
+async fn on_existing(plan: &Plan, mut testbed: Testbed, ledger: &Ledger<'_>) -> Result<()> {
+    testbed.store.probe().await?;
+    let new_definitions = scenarios::install(&testbed).await?;
+    // Whatever comes of it, the testbed is left as it was.
+    let played = unless_interrupted(play(plan, &mut testbed, ledger)).await;
+    let cleaned = testbed.clean_up().await;
+    let uninstalled = scenarios::uninstall(&testbed, &new_definitions).await;
     played.and(cleaned).and(uninstalled)
 }
 
-/// One worker. The rig ends with the world that holds it, also when this future is dropped.
+/// One worker. The rig ends with the testbed that holds it, also when this future is dropped.
 async fn on_rig(plan: &Plan, ledger: &Ledger<'_>, job: usize) -> Result<()> {
     let name = format!("{}-{job}", prefix());
     let (rig, launcher) = match &plan.ground {
@@ -157,18 +157,18 @@ async fn on_rig(plan: &Plan, ledger: &Ledger<'_>, job: usize) -> Result<()> {
     };
     tell(&format!("{} {job} was ready after {:.1} s", plan.ground.name(), rig.ready_after().as_secs_f64()));
     let kept = rig.kept();
-    let mut world = rig_world(plan, rig, launcher, name).await?;
-    scenarios::install(&world).await?;
-    let played = play(plan, &mut world, ledger).await;
+    let mut testbed = rig_testbed(plan, rig, launcher, name).await?;
+    scenarios::install(&testbed).await?;
+    let played = play(plan, &mut testbed, ledger).await;
     if let Some(kept) = kept {
         tell(&kept);
     }
     played
 }
 
-async fn play(plan: &Plan, world: &mut World, ledger: &Ledger<'_>) -> Result<()> {
+async fn play(plan: &Plan, testbed: &mut Testbed, ledger: &Ledger<'_>) -> Result<()> {
     while let Some((index, scenario)) = ledger.next() {
-        let outcome = scenario.run(world, plan.artifacts.as_deref()).await;
+        let outcome = scenario.run(testbed, plan.artifacts.as_deref()).await;
         ledger.note(index, outcome)?;
     }
     Ok(())
@@ -204,11 +204,11 @@ impl<'a> Ledger<'a> {
     }
 
     /// In the order in which the scenarios were chosen.
-    fn report(&self) -> Report {
+    fn report(&self) -> RunReport {
         let mut outcomes = self.outcomes.borrow().clone();
         outcomes.sort_by_key(|(index, _)| *index);
         let scenarios = outcomes.into_iter().map(|(_, outcome)| outcome).collect();
-        Report { stage: self.plan.ground.name().to_owned(), scenarios, left_out: self.plan.left_out.clone() }
+        RunReport { stage: self.plan.ground.name().to_owned(), scenarios, left_out: self.plan.left_out.clone() }
     }
 }
 
@@ -226,19 +226,19 @@ async fn unless_interrupted<T>(work: impl Future<Output = Result<T>>) -> Result<
     }
 }
 
-async fn existing_world(
+async fn existing_testbed(
     plan: &Plan,
     kubeconfig: &Path,
     context: Option<String>,
     store: &TheirStore,
     command: &[String],
-) -> Result<World> {
+) -> Result<Testbed> {
     let TheirStore { endpoint, region, key } = store;
     let file = Kubeconfig::read_from(kubeconfig).with_context(|| kubeconfig.display().to_string())?;
     let options = KubeConfigOptions { context: context.clone(), ..KubeConfigOptions::default() };
     let config = kube::Config::from_custom_kubeconfig(file, &options).await?;
     let client = Client::try_from(config)?;
-    Ok(World {
+    Ok(Testbed {
         tenant: client.clone(),
         client,
         store: Store::new(endpoint, region, key)?,
@@ -254,9 +254,9 @@ async fn existing_world(
     })
 }
 
-async fn rig_world(plan: &Plan, rig: Rig, launcher: Launcher, prefix: String) -> Result<World> {
+async fn rig_testbed(plan: &Plan, rig: Rig, launcher: Launcher, prefix: String) -> Result<Testbed> {
     let (store, key) = rig.store();
-    Ok(World {
+    Ok(Testbed {
         client: rig.client(User::Admin).await?,
         tenant: rig.client(User::Tenant).await?,
         endpoint: rig.way.endpoint().to_owned(),

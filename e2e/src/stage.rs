@@ -17,24 +17,24 @@ use crate::objects::from_json;
 use crate::operator::Operator;
 use crate::rig::{Gateway, Rig};
 use crate::store::Key;
+use crate::testbed::Testbed;
 use crate::way::Way;
-use crate::world::World;
 
 /// The gateway that consumer Secrets name where a scenario has none.
 pub(crate) const GATEWAY: &str = "http://gateway.stowage-e2e.invalid:9000";
 /// Name of the admin Secret of each scenario's backend.
 const ADMIN: &str = "store-admin";
 
-/// One scenario's part of the world: an operator namespace with the admin Secret, a tenant
+/// One scenario's part of the testbed: an operator namespace with the admin Secret, a tenant
 /// namespace, a backend.
 pub(crate) struct Stage<'a> {
-    pub(crate) world: &'a World,
+    pub(crate) testbed: &'a Testbed,
     pub(crate) system: String,
     pub(crate) tenant: String,
     pub(crate) backend: String,
 }
 
-impl World {
+impl Testbed {
     /// Makes what a scenario needs. Names begin with `prefix` and the scenario's name.
     pub(crate) async fn stage(&self, scenario: &str) -> Result<Stage<'_>> {
         let stage = self.stage_names(scenario);
@@ -70,24 +70,24 @@ impl World {
         let base = format!("{}-{scenario}", self.prefix);
         let system = self.home().map_or_else(|| format!("{base}-system"), str::to_owned);
         let tenant = format!("{base}-tenant");
-        Stage { world: self, system, tenant, backend: base }
+        Stage { testbed: self, system, tenant, backend: base }
     }
 }
 
 impl Stage<'_> {
     /// Secrets of a namespace.
     pub(crate) fn secrets(&self, namespace: &str) -> Api<Secret> {
-        Api::namespaced(self.world.client.clone(), namespace)
+        Api::namespaced(self.testbed.client.clone(), namespace)
     }
 
     /// Claims of the tenant, as the tenant.
     pub(crate) fn claims(&self) -> Api<BucketClaim> {
-        Api::namespaced(self.world.tenant.clone(), &self.tenant)
+        Api::namespaced(self.testbed.tenant.clone(), &self.tenant)
     }
 
     /// All backends.
     pub(crate) fn backends(&self) -> Api<S3Backend> {
-        Api::all(self.world.client.clone())
+        Api::all(self.testbed.client.clone())
     }
 
     /// Makes this stage's backend.
@@ -95,7 +95,7 @@ impl Stage<'_> {
         let backend = from_json(json!({
             "apiVersion": "broker.stowage.io/v1alpha1", "kind": "S3Backend", "metadata": {"name": self.backend},
             "spec": {
-                "endpoint": self.world.endpoint, "region": self.world.store.region,
+                "endpoint": self.testbed.endpoint, "region": self.testbed.store.region,
                 "adminCredentialsSecretRef": {"name": ADMIN, "namespace": self.system},
             },
         }));
@@ -110,7 +110,7 @@ impl Stage<'_> {
 
     /// Starts the operator with this stage's operator namespace, for tenants of this gateway.
     pub(crate) async fn start_operator_behind(&self, gateway: &str, further: &[&str]) -> Result<Operator> {
-        if let Some(rig) = &self.world.rig {
+        if let Some(rig) = &self.testbed.rig {
             rig.way.new_operator().await?;
         }
         self.launch(&[], gateway, further).await
@@ -129,13 +129,13 @@ impl Stage<'_> {
 
     async fn launch(&self, under: &[String], gateway: &str, further: &[&str]) -> Result<Operator> {
         let arguments = [&["--gateway-endpoint", gateway], further].concat();
-        self.world.launcher.start(under, &self.system, &arguments, &self.world.log).await
+        self.testbed.launcher.start(under, &self.system, &arguments, &self.testbed.log).await
     }
 
     /// Starts a gateway for this stage's tenants.
     pub(crate) async fn start_gateway(&self) -> Result<Gateway> {
-        let rig = self.world.rig.as_ref().context("there is a gateway only in a cluster of the harness' own")?;
-        rig.gateway(&self.system, &self.backend, self.world.patience).await
+        let rig = self.testbed.rig.as_ref().context("there is a gateway only in a cluster of the harness' own")?;
+        rig.gateway(&self.system, &self.backend, self.testbed.patience).await
     }
 
     /// The operator's way to its servers, for scenarios that are played only where there is one.
@@ -145,7 +145,7 @@ impl Stage<'_> {
 
     /// The same; `None` where cluster and store are not the harness' own.
     pub(crate) fn way_if_any(&self) -> Option<&Way> {
-        self.world.rig.as_ref().map(|rig| &rig.way)
+        self.testbed.rig.as_ref().map(|rig| &rig.way)
     }
 
     /// Plays `scenario` as long as the operator runs; a failure tells the last lines of its log. An
@@ -158,7 +158,7 @@ impl Stage<'_> {
         let mut scenario = pin!(scenario);
         loop {
             tokio::select! {
-                outcome = &mut scenario => return outcome.map_err(|why| match self.world.log.tail() {
+                outcome = &mut scenario => return outcome.map_err(|why| match self.testbed.log.tail() {
                     lines if lines.is_empty() => why,
                     lines => anyhow!("{}; the operator's log ends: {}", sentence(&why), lines.join(" | ")),
                 }),
@@ -176,7 +176,7 @@ impl Stage<'_> {
 
     /// Comes to an end when the operator is to die by a plan.
     async fn death(&self) -> Result<&Way> {
-        match &self.world.rig {
+        match &self.testbed.rig {
             Some(rig) => rig.way.death().await.map(|()| &rig.way),
             None => std::future::pending().await,
         }
@@ -201,7 +201,7 @@ impl Stage<'_> {
     /// Waits until the condition `Ready` of a claim has this reason, for its current generation.
     pub(crate) async fn shows(&self, name: &str, reason: &'static str) -> Result<BucketClaim> {
         let condition = |claim: Option<&BucketClaim>| claim.is_some_and(|claim| ready_reason(claim) == Some(reason));
-        let found = self.world.wait(&self.claims(), name, reason, condition).await?;
+        let found = self.testbed.wait(&self.claims(), name, reason, condition).await?;
         found.with_context(|| format!("claim {name} is gone"))
     }
 
@@ -220,7 +220,7 @@ impl Stage<'_> {
     /// Waits until a claim is gone.
     pub(crate) async fn gone(&self, claim: &BucketClaim) -> Result<()> {
         let (name, uid) = (claim.name_any(), claim.uid().unwrap_or_default());
-        self.world.wait(&self.claims(), &name, "gone", is_deleted(&uid)).await.map(|_| ())
+        self.testbed.wait(&self.claims(), &name, "gone", is_deleted(&uid)).await.map(|_| ())
     }
 
     /// Deletes a claim and waits until it is gone.
@@ -243,7 +243,7 @@ impl Stage<'_> {
         for role in roles {
             while let Some(left) = self.internal(claim, *role).await?.first() {
                 let (secrets, uid) = (self.secrets(&self.system), left.uid().unwrap_or_default());
-                self.world.wait(&secrets, &left.name_any(), "swept", is_deleted(&uid)).await?;
+                self.testbed.wait(&secrets, &left.name_any(), "swept", is_deleted(&uid)).await?;
             }
         }
         Ok(())

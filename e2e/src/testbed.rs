@@ -1,4 +1,4 @@
-//! The world that scenarios work on: a cluster, a store, and how operators are started there.
+//! The testbed that scenarios work on: a cluster, a store, and how operators are started there.
 
 use std::fmt::Debug;
 use std::time::Duration;
@@ -21,7 +21,7 @@ use crate::rig::Rig;
 use crate::store::{Key, Store};
 
 /// What scenarios that are played one after the other share.
-pub(crate) struct World {
+pub(crate) struct Testbed {
     /// The administrator's client.
     pub(crate) client: Client,
     /// The tenants' client.
@@ -47,7 +47,7 @@ pub(crate) struct World {
     pub(crate) thorough: bool,
 }
 
-impl World {
+impl Testbed {
     /// A scenario begins, with faults of its own; `like` is the simulator's that does the same.
     pub(crate) async fn begin(&mut self, own: Plan, like: Option<&'static str>) -> Result<()> {
         self.log.clear();

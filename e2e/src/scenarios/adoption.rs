@@ -9,11 +9,11 @@ use serde_json::json;
 use stowage_operator::api::BucketOrigin;
 
 use crate::stage::Stage;
-use crate::world::World;
+use crate::testbed::Testbed;
 
 /// Somebody's bucket is taken over when that is allowed, used, and left as it was found.
-pub(super) async fn play(world: &World) -> Result<String> {
-    let stage = world.stage("adopt").await?;
+pub(super) async fn play(testbed: &Testbed) -> Result<String> {
+    let stage = testbed.stage("adopt").await?;
     let mut operator = stage.start_operator(&[]).await?;
     let bucket = stage.under(&mut operator, taken_over(&stage)).await?;
     operator.terminate().await?;
@@ -21,7 +21,7 @@ pub(super) async fn play(world: &World) -> Result<String> {
 }
 
 async fn taken_over(stage: &Stage<'_>) -> Result<String> {
-    let store = &stage.world.store;
+    let store = &stage.testbed.store;
     let bucket = format!("{}-data", stage.tenant);
     store.make(&bucket).await?;
     store.put(&bucket, 1).await?;
@@ -42,13 +42,13 @@ async fn taken_over(stage: &Stage<'_>) -> Result<String> {
     ensure!(left.len() == 1, "bucket {bucket} holds {left:?}");
     let tags = store.tags(&bucket).await?.unwrap_or_default();
     ensure!(tags.is_empty(), "bucket {bucket} was given the tags {tags:?}");
-    stage.world.unchanged_by_operator(&bucket).await?;
+    stage.testbed.unchanged_by_operator(&bucket).await?;
     Ok(bucket)
 }
 
 /// Waits for an event in the tenant's namespace with this reason.
 async fn told(stage: &Stage<'_>, reason: &str) -> Result<()> {
-    let events: Api<Event> = Api::namespaced(stage.world.client.clone(), &stage.tenant);
+    let events: Api<Event> = Api::namespaced(stage.testbed.client.clone(), &stage.tenant);
     let mut stream = std::pin::pin!(watcher(events, watcher::Config::default()).default_backoff().applied_objects());
     let heard = async {
         while let Some(event) = stream.try_next().await? {
@@ -58,7 +58,7 @@ async fn told(stage: &Stage<'_>, reason: &str) -> Result<()> {
         }
         Err(anyhow!("the events ended"))
     };
-    let patience = stage.world.patience;
+    let patience = stage.testbed.patience;
     tokio::time::timeout(patience, heard)
         .await
         .map_err(|_| anyhow!("no event {reason} within {} s", patience.as_secs()))?

@@ -9,10 +9,10 @@ use stowage_operator::api::Phase;
 use stowage_operator::api::wire::Role;
 
 use crate::stage::Stage;
-use crate::world::World;
+use crate::testbed::Testbed;
 
-pub(super) async fn first(world: &World) -> Result<String> {
-    let stage = world.stage("backend").await?;
+pub(super) async fn first(testbed: &Testbed) -> Result<String> {
+    let stage = testbed.stage("backend").await?;
     let mut operator = stage.start_operator(&[]).await?;
     stage.under(&mut operator, without_backend(&stage)).await?;
     operator.terminate().await?;
@@ -20,7 +20,7 @@ pub(super) async fn first(world: &World) -> Result<String> {
 }
 
 async fn without_backend(stage: &Stage<'_>) -> Result<()> {
-    let store = &stage.world.store;
+    let store = &stage.testbed.store;
     let kept = stage.claim("kept", json!({})).await?;
     let emptied = stage.claim("emptied", json!({"deletionPolicy": "Delete", "forceDelete": true})).await?;
     for name in ["kept", "emptied"] {
@@ -59,5 +59,5 @@ async fn delete_backend(stage: &Stage<'_>) -> Result<()> {
     let found = backends.get(&stage.backend).await.context("no backend")?;
     backends.delete(&stage.backend, &DeleteParams::default()).await.context("can't delete the backend")?;
     let uid = found.uid().unwrap_or_default();
-    stage.world.wait(&backends, &stage.backend, "gone", is_deleted(&uid)).await.map(|_| ())
+    stage.testbed.wait(&backends, &stage.backend, "gone", is_deleted(&uid)).await.map(|_| ())
 }

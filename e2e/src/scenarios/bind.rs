@@ -13,14 +13,14 @@ use stowage_operator::api::{BucketClaim, BucketOrigin, BucketRecord, Phase};
 
 use crate::objects::text;
 use crate::stage::{GATEWAY, Stage};
-use crate::world::World;
+use crate::testbed::Testbed;
 
 const CLAIM: &str = "data";
 /// Roles of the Secrets that a bound claim without public access has in the operator namespace.
 const ROLES: [Role; 2] = [Role::BucketRecord, Role::VirtualCredential];
 
-pub(super) async fn play(world: &World) -> Result<String> {
-    let stage = world.stage("bind").await?;
+pub(super) async fn play(testbed: &Testbed) -> Result<String> {
+    let stage = testbed.stage("bind").await?;
     let mut operator = stage.start_operator(&[]).await?;
     let bucket = stage.under(&mut operator, round_trip(&stage)).await?;
     operator.terminate().await?;
@@ -41,8 +41,8 @@ async fn round_trip(stage: &Stage<'_>) -> Result<String> {
     }
     let uid = consumer.uid().unwrap_or_default();
     let secrets = stage.secrets(&stage.tenant);
-    stage.world.wait(&secrets, &consumer_name(), "gone", is_deleted(&uid)).await?;
-    let kept = stage.world.store.tags(&bucket).await?;
+    stage.testbed.wait(&secrets, &consumer_name(), "gone", is_deleted(&uid)).await?;
+    let kept = stage.testbed.store.tags(&bucket).await?;
     ensure!(kept.is_some(), "bucket {bucket} is gone with its claim");
 
     stage.claim(CLAIM, json!({})).await?;
@@ -110,14 +110,14 @@ fn check_consumer(claim: &BucketClaim, consumer: &Secret, bucket: &str) -> Resul
 }
 
 async fn check_tags(stage: &Stage<'_>, claim: &BucketClaim, bucket: &str) -> Result<()> {
-    let namespaces: Api<Namespace> = Api::all(stage.world.client.clone());
+    let namespaces: Api<Namespace> = Api::all(stage.testbed.client.clone());
     let installation = namespaces.get("kube-system").await.context("can't read namespace kube-system")?;
     let expected = BTreeMap::from([
         (wire::TAG_INSTALLATION.to_owned(), installation.uid().unwrap_or_default()),
         (wire::TAG_CLAIM.to_owned(), format!("{}/{CLAIM}", stage.tenant)),
         (wire::TAG_CLAIM_UID.to_owned(), claim.uid().unwrap_or_default()),
     ]);
-    let tags = stage.world.store.tags(bucket).await?;
+    let tags = stage.testbed.store.tags(bucket).await?;
     ensure!(tags.as_ref() == Some(&expected), "the tags of {bucket} are {tags:?}");
     Ok(())
 }

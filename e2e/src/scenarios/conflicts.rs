@@ -8,10 +8,10 @@ use stowage_operator::api::wire::Role;
 
 use crate::objects::from_json;
 use crate::stage::Stage;
-use crate::world::World;
+use crate::testbed::Testbed;
 
-pub(super) async fn name(world: &World) -> Result<String> {
-    let stage = world.stage("name").await?;
+pub(super) async fn name(testbed: &Testbed) -> Result<String> {
+    let stage = testbed.stage("name").await?;
     let mut operator = stage.start_operator(&[]).await?;
     stage.under(&mut operator, one_name(&stage)).await?;
     operator.terminate().await?;
@@ -30,17 +30,17 @@ async fn one_name(stage: &Stage<'_>) -> Result<()> {
         ensure!(held.is_empty(), "the loser holds a Secret of role {}", role.as_str());
     }
     // Otherwise the retained bucket would be in the second claim's way: its tags name the first.
-    stage.world.store.remove(&bucket).await?;
+    stage.testbed.store.remove(&bucket).await?;
     stage.delete(&first).await?;
     let bound = stage.ready("second").await?;
-    let tags = stage.world.store.tags(&bucket).await?.context("the second claim is bound without a bucket")?;
+    let tags = stage.testbed.store.tags(&bucket).await?.context("the second claim is bound without a bucket")?;
     let holder = tags.get(stowage_operator::api::wire::TAG_CLAIM_UID);
     ensure!(holder == bound.metadata.uid.as_ref(), "the tags of {bucket} are {tags:?}");
     Ok(())
 }
 
-pub(super) async fn secret(world: &World) -> Result<String> {
-    let stage = world.stage("secret").await?;
+pub(super) async fn secret(testbed: &Testbed) -> Result<String> {
+    let stage = testbed.stage("secret").await?;
     let mut operator = stage.start_operator(&[]).await?;
     stage.under(&mut operator, foreign_secret(&stage)).await?;
     operator.terminate().await?;

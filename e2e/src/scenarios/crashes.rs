@@ -20,8 +20,8 @@ use super::rotation::{expiry, limit};
 use super::whole::{given, whole};
 use crate::objects::text;
 use crate::stage::Stage;
+use crate::testbed::Testbed;
 use crate::way::Calls;
-use crate::world::World;
 
 /// How many effects of a play the operator dies at, if there are so many.
 const MOST: usize = 40;
@@ -53,8 +53,8 @@ enum Played {
 }
 
 /// From the operator's start until a claim is bound that is made then.
-pub(super) async fn create(world: &World) -> Result<String> {
-    let stage = world.stage("crash-create").await?;
+pub(super) async fn create(testbed: &Testbed) -> Result<String> {
+    let stage = testbed.stage("crash-create").await?;
     // The first operator finds a backend that nobody has looked at; all others find what it left.
     is_bound(&stage, "first", &Plan::default()).await?;
     at_each_effect(&stage, async |name, plan| is_bound(&stage, &name, &plan).await).await
@@ -85,8 +85,8 @@ async fn is_bound(stage: &Stage<'_>, name: &str, plan: &Plan) -> Result<Played> 
 }
 
 /// From the request to delete a claim until it is gone with its bucket.
-pub(super) async fn delete(world: &World) -> Result<String> {
-    let stage = world.stage("crash-delete").await?;
+pub(super) async fn delete(testbed: &Testbed) -> Result<String> {
+    let stage = testbed.stage("crash-delete").await?;
     let mut operator = stage.start_operator(&DEADLINE).await?;
     let told = stage.under(&mut operator, async {
         at_each_effect(&stage, async |name, plan| is_gone(&stage, &name, plan).await).await
@@ -97,7 +97,7 @@ pub(super) async fn delete(world: &World) -> Result<String> {
 }
 
 async fn is_gone(stage: &Stage<'_>, name: &str, plan: Plan) -> Result<Played> {
-    let (way, store) = (stage.way()?, &stage.world.store);
+    let (way, store) = (stage.way()?, &stage.testbed.store);
     let made = way.calls().await?.count();
     stage.claim(name, json!({"deletionPolicy": "Delete", "forceDelete": true})).await?;
     let claim = stage.ready(name).await?;
@@ -127,12 +127,12 @@ async fn is_gone(stage: &Stage<'_>, name: &str, plan: Plan) -> Result<Played> {
 }
 
 /// From the request for a rotation until the old key is stamped.
-pub(super) async fn rotate(world: &World) -> Result<String> {
-    let stage = world.stage("crash-rotate").await?;
+pub(super) async fn rotate(testbed: &Testbed) -> Result<String> {
+    let stage = testbed.stage("crash-rotate").await?;
     let mut operator = stage.start_operator(&DEADLINE).await?;
     let told = stage.under(&mut operator, async {
         // When the key of the claim that was made last is old enough, all are.
-        let waiting = if world.thorough { WAITING * CrashPoint::ALL.len() } else { WAITING };
+        let waiting = if testbed.thorough { WAITING * CrashPoint::ALL.len() } else { WAITING };
         for index in (0..=waiting).rev() {
             let policy = json!({"rotationPolicy": {"overlapSeconds": OVERLAP}});
             stage.claim(&name(index), policy).await?;
@@ -182,10 +182,10 @@ async fn switched_and_stamped(stage: &Stage<'_>, name: &str, old: &str) -> Resul
         let status = claim.and_then(|claim| claim.status.as_ref());
         status.is_some_and(|status| status.handled_rotate_request.as_deref() == Some(REQUEST))
     };
-    let claim = stage.world.wait_for_up_to(limit(stage), &stage.claims(), name, "rotated", handled).await?;
+    let claim = stage.testbed.wait_for_up_to(limit(stage), &stage.claims(), name, "rotated", handled).await?;
     let stamped = |key: Option<&_>| key.is_some_and(|key| expiry(key).is_some());
     let secret = format!("vc-{}", old.to_lowercase());
-    stage.world.wait(&stage.secrets(&stage.system), &secret, "stamped", stamped).await?;
+    stage.testbed.wait(&stage.secrets(&stage.system), &secret, "stamped", stamped).await?;
     claim.with_context(|| format!("claim {name} is gone"))
 }
 
@@ -202,7 +202,7 @@ async fn at_each_effect(stage: &Stage<'_>, play: impl AsyncFn(String, Plan) -> R
     };
     let effects = effects(&calls);
     ensure!(!effects.is_empty(), "the operator did nothing");
-    let crashes = crashes(&effects, stage.world.thorough);
+    let crashes = crashes(&effects, stage.testbed.thorough);
     let before = way.crashes();
     for (index, crash) in crashes.iter().enumerate() {
         let played = play(name(index + 1), crash.clone()).await.with_context(|| crash.to_string())?;
@@ -277,7 +277,7 @@ async fn quiet(stage: &Stage<'_>, first: usize, such: impl Fn(&[Line]) -> bool) 
         let calls = all.since(first);
         such(calls) && all.has_begun() && calls.iter().all(|line| line.answer != CallOutcome::Pending)
     };
-    let all = way.until(stage.world.patience, "come to rest", rests).await?;
+    let all = way.until(stage.testbed.patience, "come to rest", rests).await?;
     Ok(all.since(first).to_vec())
 }
 

@@ -10,53 +10,53 @@ use kube::runtime::wait::conditions;
 use serde_json::Value;
 use stowage_operator::api;
 
-use crate::world::World;
+use crate::testbed::Testbed;
 
-pub(super) async fn play(world: &World) -> Result<String> {
+pub(super) async fn play(testbed: &Testbed) -> Result<String> {
     for definition in api::crds() {
         let name = definition.name_any();
-        let warnings = apply(world, &definition).await?;
+        let warnings = apply(testbed, &definition).await?;
         ensure!(warnings.is_empty(), "{name} is accepted with warnings: {}", warnings.join("; "));
-        established(world, &name).await?;
+        established(testbed, &name).await?;
     }
     Ok("2 definitions applied without a warning, established".to_owned())
 }
 
 /// Puts the definitions into the cluster. Returns the names of those that weren't there before.
-pub(crate) async fn install(world: &World) -> Result<Vec<String>> {
+pub(crate) async fn install(testbed: &Testbed) -> Result<Vec<String>> {
     let mut new = Vec::new();
     for definition in api::crds() {
         let name = definition.name_any();
-        let found = definitions(world).get_opt(&name).await;
+        let found = definitions(testbed).get_opt(&name).await;
         if found.with_context(|| format!("can't read {name}"))?.is_none() {
             new.push(name.clone());
         }
-        apply(world, &definition).await?;
-        established(world, &name).await?;
+        apply(testbed, &definition).await?;
+        established(testbed, &name).await?;
     }
     Ok(new)
 }
 
 /// Takes the definitions of these names away, and with them all their objects.
-pub(crate) async fn uninstall(world: &World, names: &[String]) -> Result<()> {
+pub(crate) async fn uninstall(testbed: &Testbed, names: &[String]) -> Result<()> {
     for name in names {
-        let deleted = definitions(world).delete(name, &DeleteParams::default()).await;
+        let deleted = definitions(testbed).delete(name, &DeleteParams::default()).await;
         deleted.with_context(|| format!("can't delete {name}"))?;
     }
     Ok(())
 }
 
-fn definitions(world: &World) -> Api<CustomResourceDefinition> {
-    Api::all(world.client.clone())
+fn definitions(testbed: &Testbed) -> Api<CustomResourceDefinition> {
+    Api::all(testbed.client.clone())
 }
 
-async fn established(world: &World, name: &str) -> Result<()> {
+async fn established(testbed: &Testbed, name: &str) -> Result<()> {
     let established = conditions::is_crd_established();
-    world.wait(&definitions(world), name, "established", established).await.map(|_| ())
+    testbed.wait(&definitions(testbed), name, "established", established).await.map(|_| ())
 }
 
 /// Server-side apply by hand, because the client doesn't show headers. Returns the warnings.
-async fn apply(world: &World, definition: &CustomResourceDefinition) -> Result<Vec<String>> {
+async fn apply(testbed: &Testbed, definition: &CustomResourceDefinition) -> Result<Vec<String>> {
     let name = definition.name_any();
     let failed = || format!("can't apply {name}");
     let body = serde_json::to_vec(definition).with_context(failed)?;
@@ -65,7 +65,7 @@ async fn apply(world: &World, definition: &CustomResourceDefinition) -> Result<V
         .header(header::CONTENT_TYPE, "application/apply-patch+yaml")
         .body(Body::from(body))
         .with_context(failed)?;
-    let answer = world.client.send(request).await.with_context(failed)?;
+    let answer = testbed.client.send(request).await.with_context(failed)?;
     let (head, body) = answer.into_parts();
     let body = body.collect_bytes().await.with_context(failed)?;
     if !head.status.is_success() {

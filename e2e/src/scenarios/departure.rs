@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use stowage_operator::api::wire::Role;
 
 use crate::stage::{Stage, ready_message};
-use crate::world::World;
+use crate::testbed::Testbed;
 
 /// Somebody's, as a backup tool has it.
 const FINALIZER: &str = "example.com/backup";
@@ -20,18 +20,18 @@ const OBJECTS: usize = 1_200;
 const SLICE: &str = "500";
 
 /// A bucket with many objects and an unfinished upload is emptied and deleted.
-pub(super) async fn forced(world: &World) -> Result<String> {
-    let stage = world.stage("forced").await?;
+pub(super) async fn forced(testbed: &Testbed) -> Result<String> {
+    let stage = testbed.stage("forced").await?;
     let mut operator = stage.start_operator(&["--purge-slice", SLICE]).await?;
     let seen = stage.under(&mut operator, async {
         let claim = stage.claim("data", json!({"deletionPolicy": "Delete", "forceDelete": true})).await?;
         stage.ready("data").await?;
         let bucket = format!("{}-data", stage.tenant);
-        let puts = stream::iter(0..OBJECTS).map(|key| stage.world.store.put(&bucket, key));
+        let puts = stream::iter(0..OBJECTS).map(|key| stage.testbed.store.put(&bucket, key));
         puts.buffer_unordered(16).try_collect::<()>().await?;
-        stage.world.store.begin_upload(&bucket).await?;
+        stage.testbed.store.begin_upload(&bucket).await?;
         stage.delete(&claim).await?;
-        let left = stage.world.store.tags(&bucket).await?;
+        let left = stage.testbed.store.tags(&bucket).await?;
         ensure!(left.is_none(), "bucket {bucket} is still there");
         stage.nothing_left(&claim).await?;
         Ok(format!("bucket {bucket} went with its {OBJECTS} objects and an unfinished upload"))
@@ -42,21 +42,21 @@ pub(super) async fn forced(world: &World) -> Result<String> {
 }
 
 /// A bucket that is not empty keeps its claim, until the claim is let go as its condition says.
-pub(super) async fn refused(world: &World) -> Result<String> {
-    let stage = world.stage("refused").await?;
+pub(super) async fn refused(testbed: &Testbed) -> Result<String> {
+    let stage = testbed.stage("refused").await?;
     let mut operator = stage.start_operator(&[]).await?;
     let seen = stage.under(&mut operator, async {
         let claim = stage.claim("data", json!({"deletionPolicy": "Delete"})).await?;
         stage.ready("data").await?;
         let bucket = format!("{}-data", stage.tenant);
-        stage.world.store.put(&bucket, 1).await?;
+        stage.testbed.store.put(&bucket, 1).await?;
         stage.ask_to_delete("data").await?;
         stage.shows("data", "BucketNotEmpty").await?;
         ensure!(stage.internal(&claim, Role::VirtualCredential).await?.is_empty(), "a key is left");
         stage.patch("data", json!({"spec": {"deletionPolicy": "Retain", "forceDelete": false}})).await?;
         stage.gone(&claim).await?;
         stage.nothing_left(&claim).await?;
-        let kept = stage.world.store.tags(&bucket).await?;
+        let kept = stage.testbed.store.tags(&bucket).await?;
         ensure!(kept.is_some(), "bucket {bucket} is gone");
         Ok(format!("bucket {bucket} kept its claim until that was let go"))
     });
@@ -67,8 +67,8 @@ pub(super) async fn refused(world: &World) -> Result<String> {
 
 /// A key that somebody's finalizer keeps goes on to open its bucket: the claim waits, and says for
 /// what.
-pub(super) async fn kept(world: &World) -> Result<String> {
-    let stage = world.stage("kept").await?;
+pub(super) async fn kept(testbed: &Testbed) -> Result<String> {
+    let stage = testbed.stage("kept").await?;
     let mut operator = stage.start_operator(&[]).await?;
     let seen = stage.under(&mut operator, async {
         let claim = stage.claim("data", json!({"deletionPolicy": "Delete"})).await?;
@@ -81,12 +81,12 @@ pub(super) async fn kept(world: &World) -> Result<String> {
         let told = stage.shows("data", "BackendError").await?;
         let message = ready_message(&told);
         ensure!(message.contains(&key) && message.contains(FINALIZER), "the claim says: {message}");
-        let kept = stage.world.store.tags(&bucket).await?;
+        let kept = stage.testbed.store.tags(&bucket).await?;
         ensure!(kept.is_some(), "bucket {bucket} is gone before the key");
         set_finalizers(&stage, &key, json!(null)).await?;
         stage.gone(&claim).await?;
         stage.nothing_left(&claim).await?;
-        let left = stage.world.store.tags(&bucket).await?;
+        let left = stage.testbed.store.tags(&bucket).await?;
         ensure!(left.is_none(), "bucket {bucket} is still there");
         Ok(format!("bucket {bucket} and its claim went after the key that was kept"))
     });
@@ -103,8 +103,8 @@ async fn set_finalizers(stage: &Stage<'_>, secret: &str, finalizers: Value) -> R
 
 /// A claim whose finalizer is stripped by hand leaves keys behind, which are revoked; its bucket
 /// stays.
-pub(super) async fn stripped(world: &World) -> Result<String> {
-    let stage = world.stage("stripped").await?;
+pub(super) async fn stripped(testbed: &Testbed) -> Result<String> {
+    let stage = testbed.stage("stripped").await?;
     // The record stays until no call of before can reach the store any more: one deadline longer,
     // 30 s by default.
     let mut operator = stage.start_operator(&["--upstream-timeout", "5"]).await?;
@@ -125,9 +125,9 @@ pub(super) async fn stripped(world: &World) -> Result<String> {
     let seen = stage.under(&mut operator, async {
         for secret in left_behind {
             let (secrets, uid) = (stage.secrets(&stage.system), secret.uid().unwrap_or_default());
-            stage.world.wait(&secrets, &secret.name_any(), "revoked", is_deleted(&uid)).await?;
+            stage.testbed.wait(&secrets, &secret.name_any(), "revoked", is_deleted(&uid)).await?;
         }
-        let kept = stage.world.store.tags(&bucket).await?;
+        let kept = stage.testbed.store.tags(&bucket).await?;
         ensure!(kept.is_some(), "bucket {bucket} is gone");
         Ok(())
     });

@@ -5,10 +5,10 @@ use serde_json::json;
 
 use crate::failure::refusal;
 use crate::stage::Stage;
-use crate::world::World;
+use crate::testbed::Testbed;
 
-pub(super) async fn policy(world: &World) -> Result<String> {
-    let stage = world.stage("policy").await?;
+pub(super) async fn policy(testbed: &Testbed) -> Result<String> {
+    let stage = testbed.stage("policy").await?;
     let mut operator = stage.start_operator(&[]).await?;
     stage.under(&mut operator, edited(&stage)).await?;
     operator.terminate().await?;
@@ -17,7 +17,7 @@ pub(super) async fn policy(world: &World) -> Result<String> {
 }
 
 async fn edited(stage: &Stage<'_>) -> Result<()> {
-    let store = &stage.world.store;
+    let store = &stage.testbed.store;
     let bucket = |name: &str| format!("{}-{name}", stage.tenant);
     let force = json!({"deletionPolicy": "Delete", "forceDelete": true});
     let spared = stage.claim("spared", force.clone()).await?;

@@ -6,7 +6,7 @@ use stowage_sim::effects::{Line, Plan, PlanError};
 
 use super::whole::whole;
 use crate::stage::Stage;
-use crate::world::World;
+use crate::testbed::Testbed;
 
 /// What happens to a claim, and what its operator's calls meet meanwhile.
 enum Case {
@@ -46,8 +46,8 @@ const CASES: [Case; 20] = [
 /// How long a call to the store may take, in seconds: what a call that hangs takes.
 const DEADLINE: [&str; 2] = ["--upstream-timeout", "2"];
 
-pub(super) async fn play(world: &World) -> Result<String> {
-    let stage = world.stage("faults").await?;
+pub(super) async fn play(testbed: &Testbed) -> Result<String> {
+    let stage = testbed.stage("faults").await?;
     let mut operator = stage.start_operator(&DEADLINE).await?;
     for (index, case) in CASES.iter().enumerate() {
         let (Comes(text) | Goes(text) | Watched(text)) = case;
@@ -79,7 +79,7 @@ async fn met(stage: &Stage<'_>, name: &str, case: &Case) -> Result<()> {
         Goes(text) => goes(stage, name, read(text)?).await?,
         Watched(_) => {
             let hit = |line: &Line| line.fault.is_some() && line.world == Some(200);
-            way.until(stage.world.patience, "watch", |calls| calls.of_this_life().iter().any(hit)).await?;
+            way.until(stage.testbed.patience, "watch", |calls| calls.of_this_life().iter().any(hit)).await?;
             comes(stage, name).await?;
         }
     }
@@ -93,7 +93,7 @@ async fn comes(stage: &Stage<'_>, name: &str) -> Result<()> {
 }
 
 async fn goes(stage: &Stage<'_>, name: &str, plan: Plan) -> Result<()> {
-    let (way, store) = (stage.way()?, &stage.world.store);
+    let (way, store) = (stage.way()?, &stage.testbed.store);
     stage.claim(name, json!({"deletionPolicy": "Delete", "forceDelete": true})).await?;
     let claim = stage.ready(name).await?;
     let bucket = whole(stage, &claim).await?.bucket;

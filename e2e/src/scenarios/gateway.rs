@@ -7,7 +7,7 @@ use serde_json::json;
 use super::whole::whole;
 use crate::stage::Stage;
 use crate::tenant::Tenant;
-use crate::world::World;
+use crate::testbed::Testbed;
 
 /// What the gateway's calls meet; each use of the bucket is a PutObject and a ListObjectsV2.
 pub(super) const PLAN: &str = "s3:PutObject@2 lost-answer; s3:ListObjectsV2@3 unreachable; s3:PutObject@5 slow-down; \
@@ -19,8 +19,8 @@ const USES: usize = 12;
 const CLAIM: &str = "data";
 
 /// Each fault spoils the use that meets it and no other; the claim is as it was.
-pub(super) async fn faults(world: &World) -> Result<String> {
-    let stage = world.stage("gateway").await?;
+pub(super) async fn faults(testbed: &Testbed) -> Result<String> {
+    let stage = testbed.stage("gateway").await?;
     let gateway = stage.start_gateway().await?;
     let mut operator = stage.start_operator_behind(&gateway.url(), &[]).await?;
     let told = stage.under(&mut operator, async {

@@ -31,7 +31,7 @@ use crate::clock::FakeClock;
 use crate::failure::sentence;
 use crate::report::ScenarioReport;
 use crate::stage_kind::StageKind;
-use crate::world::World;
+use crate::testbed::Testbed;
 
 const NO_CLOCK: &str = "there is no faketime on this machine";
 
@@ -167,20 +167,20 @@ impl Scenario {
 
     /// Plays it and takes away what it made, also when it fails; then a folder in `artifacts` tells
     /// more.
-    pub(crate) async fn run(self, world: &mut World, artifacts: Option<&Path>) -> ScenarioReport {
+    pub(crate) async fn run(self, testbed: &mut Testbed, artifacts: Option<&Path>) -> ScenarioReport {
         let start = Instant::now();
-        let judged = self.judged(world).await;
+        let judged = self.judged(testbed).await;
         let kept = match (&judged, artifacts) {
-            (Err(_), Some(directory)) => Some(artefacts::keep(world, directory, &self.name()).await),
+            (Err(_), Some(directory)) => Some(artefacts::keep(testbed, directory, &self.name()).await),
             _ => None,
         };
-        let cleaned = world.clean_up().await;
+        let cleaned = testbed.clean_up().await;
         let outcome = judged.and_then(|message| cleaned.map(|()| message));
         let (ok, mut message) = match outcome {
             Ok(message) => (true, message),
             Err(why) => (false, sentence(&why)),
         };
-        if let Some(rig) = world.rig.as_ref().filter(|_| !ok) {
+        if let Some(rig) = testbed.rig.as_ref().filter(|_| !ok) {
             message.push_str(&format!("; {}", rig.way.replay()));
         }
         match kept {
@@ -189,44 +189,44 @@ impl Scenario {
             None => {}
         }
         let seconds = start.elapsed().as_secs_f64();
-        let plan = if world.faults.is_empty() { self.plan().to_owned() } else { world.faults.to_string() };
+        let plan = if testbed.faults.is_empty() { self.plan().to_owned() } else { testbed.faults.to_string() };
         ScenarioReport { name: self.name(), ok, seconds, plan, message }
     }
 
     /// Plays it, and has what was seen from outside judged.
-    async fn judged(self, world: &mut World) -> Result<String> {
-        world.begin(self.faults(), self.like()).await?;
-        let message = self.play(world).await?;
-        world.judge().await?;
+    async fn judged(self, testbed: &mut Testbed) -> Result<String> {
+        testbed.begin(self.faults(), self.like()).await?;
+        let message = self.play(testbed).await?;
+        testbed.judge().await?;
         Ok(message)
     }
 
-    async fn play(self, world: &World) -> Result<String> {
+    async fn play(self, testbed: &Testbed) -> Result<String> {
         match self {
-            Self::CrdsAccepted => crds::play(world).await,
-            Self::ObjectTable => objects::play(world).await,
-            Self::RotationOverlap => rotation::overlap(world).await,
-            Self::CrashRotate => crashes::rotate(world).await,
-            Self::CrashCreate => crashes::create(world).await,
-            Self::CrashDelete => crashes::delete(world).await,
-            Self::LostAnswers => faults::play(world).await,
-            Self::NamespaceDeleted => namespace::deleted(world).await,
-            Self::BindAndDelete => bind::play(world).await,
-            Self::Adoption => adoption::play(world).await,
-            Self::BackendFirst => backend::first(world).await,
-            Self::PolicyEdits => edits::policy(world).await,
-            Self::ForcedDeletion => departure::forced(world).await,
-            Self::RefusedDeletion => departure::refused(world).await,
-            Self::StrippedFinalizer => departure::stripped(world).await,
-            Self::KeptSecret => departure::kept(world).await,
-            Self::NameConflict => conflicts::name(world).await,
-            Self::SecretConflict => conflicts::secret(world).await,
-            Self::Unreadable => unreadable::play(world).await,
-            Self::Restart => restart::play(world).await,
-            Self::GatewayFaults => gateway::faults(world).await,
-            Self::TwoOperators => two::operators(world).await,
+            Self::CrdsAccepted => crds::play(testbed).await,
+            Self::ObjectTable => objects::play(testbed).await,
+            Self::RotationOverlap => rotation::overlap(testbed).await,
+            Self::CrashRotate => crashes::rotate(testbed).await,
+            Self::CrashCreate => crashes::create(testbed).await,
+            Self::CrashDelete => crashes::delete(testbed).await,
+            Self::LostAnswers => faults::play(testbed).await,
+            Self::NamespaceDeleted => namespace::deleted(testbed).await,
+            Self::BindAndDelete => bind::play(testbed).await,
+            Self::Adoption => adoption::play(testbed).await,
+            Self::BackendFirst => backend::first(testbed).await,
+            Self::PolicyEdits => edits::policy(testbed).await,
+            Self::ForcedDeletion => departure::forced(testbed).await,
+            Self::RefusedDeletion => departure::refused(testbed).await,
+            Self::StrippedFinalizer => departure::stripped(testbed).await,
+            Self::KeptSecret => departure::kept(testbed).await,
+            Self::NameConflict => conflicts::name(testbed).await,
+            Self::SecretConflict => conflicts::secret(testbed).await,
+            Self::Unreadable => unreadable::play(testbed).await,
+            Self::Restart => restart::play(testbed).await,
+            Self::GatewayFaults => gateway::faults(testbed).await,
+            Self::TwoOperators => two::operators(testbed).await,
             Self::ScheduledRotation => match FakeClock::find() {
-                Some(clock) => schedule::rotation(world, &clock).await,
+                Some(clock) => schedule::rotation(testbed, &clock).await,
                 None => bail!(NO_CLOCK),
             },
         }

@@ -8,10 +8,10 @@ use kube::runtime::wait::conditions::is_deleted;
 use serde_json::json;
 
 use crate::stage::Stage;
-use crate::world::World;
+use crate::testbed::Testbed;
 
-pub(super) async fn deleted(world: &World) -> Result<String> {
-    let stage = world.stage("namespace").await?;
+pub(super) async fn deleted(testbed: &Testbed) -> Result<String> {
+    let stage = testbed.stage("namespace").await?;
     let mut operator = stage.start_operator(&[]).await?;
     stage.under(&mut operator, goes(&stage)).await?;
     operator.terminate().await?;
@@ -19,7 +19,7 @@ pub(super) async fn deleted(world: &World) -> Result<String> {
 }
 
 async fn goes(stage: &Stage<'_>) -> Result<()> {
-    let store = &stage.world.store;
+    let store = &stage.testbed.store;
     let bucket = |name: &str| format!("{}-{name}", stage.tenant);
     let kept = stage.claim("kept", json!({})).await?;
     let emptied = stage.claim("emptied", json!({"deletionPolicy": "Delete", "forceDelete": true})).await?;
@@ -27,11 +27,11 @@ async fn goes(stage: &Stage<'_>) -> Result<()> {
         stage.ready(name).await?;
         store.put(&bucket(name), 1).await?;
     }
-    let namespaces: Api<Namespace> = Api::all(stage.world.client.clone());
+    let namespaces: Api<Namespace> = Api::all(stage.testbed.client.clone());
     let found = namespaces.get(&stage.tenant).await.context("no namespace")?;
     namespaces.delete(&stage.tenant, &DeleteParams::default()).await.context("can't delete the namespace")?;
     let uid = found.uid().unwrap_or_default();
-    stage.world.wait(&namespaces, &stage.tenant, "gone", is_deleted(&uid)).await?;
+    stage.testbed.wait(&namespaces, &stage.tenant, "gone", is_deleted(&uid)).await?;
     stage.nothing_left(&kept).await?;
     stage.nothing_left(&emptied).await?;
     let left = store.keys(&bucket("kept")).await?;

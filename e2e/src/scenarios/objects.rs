@@ -3,12 +3,12 @@
 use anyhow::{Result, ensure};
 use stowage_sim::objects::{self, Rules};
 
-use crate::world::World;
+use crate::testbed::Testbed;
 
-pub(super) async fn play(world: &World) -> Result<String> {
-    let namespace = format!("{}-object-table", world.prefix);
-    world.make_namespace(&namespace).await?;
-    let outcomes = objects::play(&world.client, Rules::Project, &namespace, &objects::cases()).await;
+pub(super) async fn play(testbed: &Testbed) -> Result<String> {
+    let namespace = format!("{}-object-table", testbed.prefix);
+    testbed.make_namespace(&namespace).await?;
+    let outcomes = objects::play(&testbed.client, Rules::Project, &namespace, &objects::cases()).await;
     let wrong =
         outcomes.iter().filter_map(|outcome| Some(format!("{}: {}", outcome.name, outcome.result.as_ref().err()?)));
     let wrong: Vec<String> = wrong.collect();

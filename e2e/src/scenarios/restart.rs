@@ -12,7 +12,7 @@ use stowage_sim::effects::{Call, KubeCall, KubeVerb, Line};
 use super::whole::whole;
 use crate::controls::FIRST_LIFE;
 use crate::stage::{Stage, ready_reason};
-use crate::world::World;
+use crate::testbed::Testbed;
 
 const CLAIMS: usize = 20;
 
@@ -20,8 +20,8 @@ const CLAIMS: usize = 20;
 /// bound. Who watches for that from outside may be too late.
 pub(super) const PLAN: &str = "kube:patch bucketclaims/status@1 crash(after-answer)";
 
-pub(super) async fn play(world: &World) -> Result<String> {
-    let stage = world.stage("restart").await?;
+pub(super) async fn play(testbed: &Testbed) -> Result<String> {
+    let stage = testbed.stage("restart").await?;
     // Few at a time, so that some are done, some under way and some not begun when the end comes.
     let mut operator = stage.start_operator(&["--max-concurrent-reconciles", "4"]).await?;
     let before = match stage.way_if_any() {

@@ -17,7 +17,7 @@ use tokio::time::{interval, timeout};
 use crate::objects::text;
 use crate::stage::Stage;
 use crate::tenant::Tenant;
-use crate::world::World;
+use crate::testbed::Testbed;
 
 const CLAIM: &str = "data";
 /// How long the old key goes on after the switch, in seconds.
@@ -31,8 +31,8 @@ const REQUEST: &str = "first";
 
 /// Two tenants use the bucket all the time: one reads the Secret before each use, one holds what it
 /// read at first.
-pub(super) async fn overlap(world: &World) -> Result<String> {
-    let stage = world.stage("rotation").await?;
+pub(super) async fn overlap(testbed: &Testbed) -> Result<String> {
+    let stage = testbed.stage("rotation").await?;
     let gateway = stage.start_gateway().await?;
     let mut operator = stage.start_operator_behind(&gateway.url(), &[]).await?;
     let seen = stage.under(&mut operator, in_use(&stage)).await?;
@@ -45,7 +45,7 @@ async fn in_use(stage: &Stage<'_>) -> Result<String> {
     stage.ready(CLAIM).await?;
     let held = Tenant::of(&connection(stage).await?)?;
     let other = format!("{}-other", stage.tenant);
-    stage.world.store.make(&other).await?;
+    stage.testbed.store.make(&other).await?;
     held.is_kept_out_of(&other).await?;
 
     let ended = Cell::new(false);
@@ -67,7 +67,7 @@ async fn in_use(stage: &Stage<'_>) -> Result<String> {
 
 /// How long the rotation may take to come.
 pub(super) fn limit(stage: &Stage<'_>) -> Duration {
-    YOUNGEST + stage.world.patience
+    YOUNGEST + stage.testbed.patience
 }
 
 async fn connection(stage: &Stage<'_>) -> Result<Secret> {
@@ -83,12 +83,12 @@ async fn rotate(stage: &Stage<'_>, old: &str) -> Result<Timestamp> {
             status.rotation_generation == Some(2) && status.handled_rotate_request.as_deref() == Some(REQUEST)
         })
     };
-    let claim = stage.world.wait_for_up_to(limit(stage), &stage.claims(), CLAIM, "rotated", rotated).await?;
+    let claim = stage.testbed.wait_for_up_to(limit(stage), &stage.claims(), CLAIM, "rotated", rotated).await?;
     let claim = claim.context("the claim is gone")?;
     // The stamp is another pass's, which has seen the Secret with the new key.
     let (secrets, name) = (stage.secrets(&stage.system), format!("vc-{}", old.to_lowercase()));
     let stamped = |key: Option<&Secret>| key.is_some_and(|key| expiry(key).is_some());
-    let stamped = stage.world.wait(&secrets, &name, "stamped", stamped).await?.context("the old key is gone")?;
+    let stamped = stage.testbed.wait(&secrets, &name, "stamped", stamped).await?.context("the old key is gone")?;
     let keys = stage.internal(&claim, Role::VirtualCredential).await?;
     let current: Vec<&Secret> = keys.iter().filter(|key| expiry(key).is_none()).collect();
     let shown = claim.status.and_then(|status| status.access_key_id).unwrap_or_default();

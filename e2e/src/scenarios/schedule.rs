@@ -15,7 +15,7 @@ use super::rotation::expiry;
 use super::whole::given;
 use crate::clock::FakeClock;
 use crate::stage::Stage;
-use crate::world::World;
+use crate::testbed::Testbed;
 
 const CLAIM: &str = "data";
 /// The least that the contract allows.
@@ -27,8 +27,8 @@ const LATER: u32 = INTERVAL_DAYS + 1;
 
 /// A week later the key is replaced; with the clock set back nothing happens; another week later
 /// the old key is gone, and the next one replaced.
-pub(super) async fn rotation(world: &World, clock: &FakeClock) -> Result<String> {
-    let stage = world.stage("schedule").await?;
+pub(super) async fn rotation(testbed: &Testbed, clock: &FakeClock) -> Result<String> {
+    let stage = testbed.stage("schedule").await?;
     let mut operator = stage.start_operator(&[]).await?;
     let first = stage.under(&mut operator, async {
         let policy = json!({"mode": "TimeBased", "intervalDays": INTERVAL_DAYS, "overlapSeconds": OVERLAP});
@@ -58,7 +58,7 @@ pub(super) async fn rotation(world: &World, clock: &FakeClock) -> Result<String>
     let told = stage.under(&mut operator, async {
         let old = keys.iter().find(|key| expiry(key).is_some()).context("no key expires")?;
         let (secrets, uid) = (stage.secrets(&stage.system), old.uid().unwrap_or_default());
-        stage.world.wait(&secrets, &old.name_any(), "gone after its end", is_deleted(&uid)).await?;
+        stage.testbed.wait(&secrets, &old.name_any(), "gone after its end", is_deleted(&uid)).await?;
         replaced(&stage, 3, &second, (before, 2 * LATER)).await?;
         Ok(format!("two keys replaced in {} days, none by a clock that was set back", 2 * LATER))
     });
@@ -80,10 +80,10 @@ async fn replaced(
             .and_then(|claim| claim.status.as_ref())
             .is_some_and(|status| status.rotation_generation == Some(generation))
     };
-    let claim = stage.world.wait(&stage.claims(), CLAIM, "rotated", rotated).await?.context("the claim is gone")?;
+    let claim = stage.testbed.wait(&stage.claims(), CLAIM, "rotated", rotated).await?.context("the claim is gone")?;
     let stamped = |key: Option<&Secret>| key.is_some_and(|key| expiry(key).is_some());
     let name = format!("vc-{}", old.to_lowercase());
-    let key = stage.world.wait(&stage.secrets(&stage.system), &name, "stamped", stamped).await?;
+    let key = stage.testbed.wait(&stage.secrets(&stage.system), &name, "stamped", stamped).await?;
     let end = key.as_ref().and_then(expiry).context("the old key is gone")?;
     let ahead = SignedDuration::from_hours(24 * i64::from(days));
     // Between the operator's start and now, a second of rounding beside.
@@ -98,7 +98,7 @@ async fn replaced(
 
 /// Waits until an operator has begun and has nothing more to do.
 async fn at_rest(stage: &Stage<'_>) -> Result<()> {
-    let (way, patience) = (stage.way()?, stage.world.patience);
+    let (way, patience) = (stage.way()?, stage.testbed.patience);
     way.until(patience, "come to rest", |calls| calls.has_begun() && calls.are_answered()).await.map(|_| ())
 }
 

@@ -15,15 +15,15 @@ use super::rotation::expiry;
 use super::whole::{Given, given};
 use crate::objects::text;
 use crate::stage::Stage;
-use crate::world::World;
+use crate::testbed::Testbed;
 
 const CLAIMS: usize = 12;
 /// Between two looks at what is to come to agree.
 const LOOK: Duration = Duration::from_millis(50);
 
 /// Both work on all claims from the beginning to the end; one is killed in between and comes back.
-pub(super) async fn operators(world: &World) -> Result<String> {
-    let stage = world.stage("two").await?;
+pub(super) async fn operators(testbed: &Testbed) -> Result<String> {
+    let stage = testbed.stage("two").await?;
     let mut first = stage.start_operator(&[]).await?;
     let second = stage.start_another_operator().await?;
     let told = stage.under(&mut first, async {
@@ -47,7 +47,7 @@ async fn come(stage: &Stage<'_>, numbers: std::ops::Range<usize>) -> Result<Vec<
         stage.claim(&name, json!({"deletionPolicy": "Delete", "forceDelete": true})).await?;
         let claim = stage.ready(&name).await?;
         let given = one_current(stage, &claim).await?;
-        stage.world.store.put(&given.bucket, number).await?;
+        stage.testbed.store.put(&given.bucket, number).await?;
         Ok(claim)
     }))
     .await
@@ -57,7 +57,7 @@ async fn come(stage: &Stage<'_>, numbers: std::ops::Range<usize>) -> Result<Vec<
 /// over to that: to what the consumer Secret shows first, then to what the status tells, and then
 /// the first key is on its way out. In between they disagree.
 async fn one_current(stage: &Stage<'_>, claim: &BucketClaim) -> Result<Given> {
-    let deadline = Instant::now() + stage.world.patience;
+    let deadline = Instant::now() + stage.testbed.patience;
     loop {
         match settled(stage, &claim.name_any()).await {
             Err(_) if Instant::now() < deadline => sleep(LOOK).await,
@@ -87,7 +87,7 @@ async fn goes(stage: &Stage<'_>, claim: &BucketClaim) -> Result<()> {
     // What one of them makes while the other lets go is swept by either.
     stage.swept(claim, &[Role::BucketRecord, Role::VirtualCredential]).await?;
     let name = claim.metadata.name.as_deref().unwrap_or_default();
-    let left = stage.world.store.tags(&format!("{}-{name}", stage.tenant)).await?;
+    let left = stage.testbed.store.tags(&format!("{}-{name}", stage.tenant)).await?;
     ensure!(left.is_none(), "the bucket of claim {name} is still there");
     let consumers = stage.secrets(&stage.tenant).list(&ListParams::default()).await;
     let consumers = consumers.context("can't list the consumer Secrets")?;

@@ -6,13 +6,13 @@ use serde_json::{Value, json};
 use stowage_operator::api::wire;
 
 use crate::stage::Stage;
-use crate::world::World;
+use crate::testbed::Testbed;
 
 /// A time that Go can read, and jiff, by which k8s-openapi reads times, can not.
 const TIME: &str = "9999-12-31T23:59:59Z";
 
-pub(super) async fn play(world: &World) -> Result<String> {
-    let stage = world.stage("unreadable").await?;
+pub(super) async fn play(testbed: &Testbed) -> Result<String> {
+    let stage = testbed.stage("unreadable").await?;
     let mut operator = stage.start_operator(&[]).await?;
     stage.under(&mut operator, beside_it(&stage)).await?;
     operator.terminate().await?;
@@ -52,5 +52,5 @@ async fn write(stage: &Stage<'_>, path: &str, object: Value) -> Result<()> {
 async fn send(stage: &Stage<'_>, request: http::request::Builder, object: &Value) -> Result<Value> {
     let body = object.to_string().into_bytes();
     let request = request.header("content-type", "application/json").body(body)?;
-    stage.world.client.request(request).await.context("can't write the object")
+    stage.testbed.client.request(request).await.context("can't write the object")
 }

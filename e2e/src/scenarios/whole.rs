@@ -26,7 +26,7 @@ pub(super) async fn whole(stage: &Stage<'_>, claim: &BucketClaim) -> Result<Give
     let given = given(stage, claim).await?;
     let key = text(&credential, "access_key_id");
     ensure!(given.key_id == key, "claim {name} shows key {}, and has {key}", given.key_id);
-    let tags = stage.world.store.tags(&given.bucket).await?;
+    let tags = stage.testbed.store.tags(&given.bucket).await?;
     let tags = tags.with_context(|| format!("claim {name} is bound, but bucket {} isn't there", given.bucket))?;
     ensure!(
         tags.get(TAG_CLAIM_UID) == claim.metadata.uid.as_ref(),
