@@ -30,8 +30,8 @@
 //! 4. *Promises*: an [`Oracle`] is told of each call and judges the end. It looks at the world,
 //!    never at the controller's code: that no copy is left without its ConfigMap, for instance.
 //!
-//! [`explore`](Simulation::explore) plays it all and gives an [`ExplorationReport`], which prints as
-//! a table:
+//! [`explore`](Simulation::explore) plays it all and gives an [`ExplorationReport`], which prints
+//! as a table:
 //!
 //! ```text
 //! $ cargo run --release -p explore --example copier -- --copy-first
