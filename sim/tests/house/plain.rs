@@ -69,7 +69,8 @@ fn no_match_of_the_planner_catches_all_the_rest() {
         found.extend(catch_all(&text).into_iter().map(|function| (file.clone(), function)));
     }
     let mut listed = CATCH_ALL.map(|(file, function, _)| (file.to_owned(), function.to_owned()));
-    (found.sort(), listed.sort());
+    found.sort();
+    listed.sort();
     assert_eq!(found, listed, "left, what there is; right, what is explained");
 }
 
