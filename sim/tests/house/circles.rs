@@ -22,8 +22,8 @@ fn floors() -> impl Iterator<Item = &'static str> {
     FLOORS.iter().flat_map(|floor| floor.split_whitespace())
 }
 
-/// The same within `view`, whose pieces are one file: see [`Graph`].
-const WITHIN_VIEW: [&str; 2] = ["plan/view/secrets.rs", "plan/view/mod.rs"];
+/// The same within the rooms that are folders, file by file.
+const WITHIN: [(&str, &str); 2] = [("view", "secrets mod"), ("backend", "uptime step count health status mod")];
 
 fn operator() -> Graph {
     const SRC: &str = "operator/src/";
@@ -40,12 +40,16 @@ fn room(file: &str) -> Option<&str> {
 /// Arrows of the planner that run up, out of it, or to a room that has no floor.
 fn up(graph: &Graph) -> Vec<String> {
     let height = |room: &str| floors().position(|known| known == room);
-    let within = |file: &str| WITHIN_VIEW.iter().position(|known| *known == graph.whole(file));
+    let within = |room: &str, file: &str| {
+        let (_, files) = WITHIN.iter().find(|(folder, _)| *folder == room)?;
+        let name = graph.whole(file).rsplit('/').next()?.trim_end_matches(".rs");
+        files.split_whitespace().position(|known| known == name)
+    };
     let is_up = |from: &str, to: &str| {
         let (from, to) = match (room(from), room(to)) {
             (None, _) => return false,
             (Some(_), None) => return true,
-            (Some(one), Some(other)) if one == other => (within(from), within(to)),
+            (Some(one), Some(other)) if one == other => (within(one, from), within(one, to)),
             (Some(one), Some(other)) => (height(one), height(other)),
         };
         from.is_none() || to.is_none() || to >= from

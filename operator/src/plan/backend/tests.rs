@@ -167,7 +167,8 @@ fn one_that_nobody_has_looked_at_is_probed_and_counted_and_told_of() {
     assert_eq!(bench.bucket_count(), Some(3));
 }
 
-// covers: 1.backend.status.kstatus, 1.backend.reason.EndpointReachable, 1.backend.reason.EndpointUnreachable
+// covers: 1.backend.status.kstatus, 1.backend.reason.EndpointReachable
+// covers: 1.backend.reason.EndpointUnreachable
 // covers: 1.backend.reason.CredentialsInvalid, 1.backend.reason.BackendError
 #[rstest]
 #[case(Probed::Succeeded, &[("Ready", "EndpointReachable")])]
