@@ -35,3 +35,40 @@ pub(super) fn status(
         conditions: merge_conditions(&current.conditions, conditions, &now),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::health::Health;
+    use super::super::step::Probed;
+    use super::*;
+
+    fn good() -> Verdict {
+        Verdict::on_probe(&Probed::Succeeded)
+    }
+
+    fn bad() -> Verdict {
+        Verdict::on_probe(&Probed::NoAnswer("no answer".to_owned()))
+    }
+
+    // covers: 1.backend.probe.hysteresis
+    #[test]
+    fn a_status_that_says_ready_of_this_very_generation_is_as_good_as_a_memory() {
+        let ready = status(&S3BackendStatus::default(), 2, &good(), 0, Timestamp::UNIX_EPOCH);
+        let known = Health::from_status(&ready, 2).expect("it says so");
+        assert_eq!(known, Health::after(None, 2, false, good()));
+        assert!(Health::after(Some(&known), 2, true, bad()).verdict.is_ready());
+        assert_eq!(Health::from_status(&ready, 3), None, "of another generation");
+        let not_ready = status(&ready, 2, &bad(), 0, Timestamp::UNIX_EPOCH);
+        assert_eq!(Health::from_status(&not_ready, 2), None);
+        assert_eq!(Health::from_status(&S3BackendStatus::default(), 2), None, "nobody has looked at it yet");
+    }
+
+    // covers: 1.status.atRest
+    #[test]
+    fn a_status_that_says_the_same_keeps_its_times() {
+        let first = status(&S3BackendStatus::default(), 1, &good(), 0, Timestamp::UNIX_EPOCH);
+        let later = Timestamp::from_second(1_000).unwrap();
+        assert_eq!(status(&first, 1, &good(), 0, later), first);
+        assert_ne!(status(&first, 1, &bad(), 0, later).conditions[0].last_transition_time, Time(Timestamp::UNIX_EPOCH));
+    }
+}

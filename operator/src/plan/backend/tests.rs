@@ -1,26 +1,16 @@
 //! Passes over a backend, carried out by a test in place of the controller.
 
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use rstest::rstest;
 use serde_json::{Value, json};
 
 use crate::api::{BackendReason, BucketClaimStatus};
 
-use super::status::status;
 use super::*;
 
 /// Distance of probes, without jitter.
 const INTERVAL: Duration = Duration::from_secs(600);
 
 const SECOND: Duration = Duration::from_secs(1);
-
-fn good() -> Verdict {
-    Verdict::on_probe(&Probed::Succeeded)
-}
-
-fn bad() -> Verdict {
-    Verdict::on_probe(&unreachable())
-}
 
 fn unreachable() -> Probed {
     Probed::NoAnswer("no answer".to_owned())
@@ -168,8 +158,8 @@ fn one_that_nobody_has_looked_at_is_probed_and_counted_and_told_of() {
 }
 
 // covers: 1.backend.status.kstatus, 1.backend.reason.EndpointReachable
-// covers: 1.backend.reason.EndpointUnreachable
-// covers: 1.backend.reason.CredentialsInvalid, 1.backend.reason.BackendError
+// covers: 1.backend.reason.EndpointUnreachable, 1.backend.reason.CredentialsInvalid
+// covers: 1.backend.reason.BackendError
 #[rstest]
 #[case(Probed::Succeeded, &[("Ready", "EndpointReachable")])]
 #[case(unreachable(), &[("Ready", "EndpointUnreachable"), ("Reconciling", "EndpointUnreachable")])]
@@ -315,19 +305,6 @@ fn after_a_start_a_status_that_says_ready_stands_for_a_memory(#[case] edited: bo
     assert_eq!(bench.is_ready(), !edited);
 }
 
-// covers: 1.backend.probe.hysteresis
-#[test]
-fn a_status_that_says_ready_of_this_very_generation_is_as_good_as_a_memory() {
-    let ready = status(&S3BackendStatus::default(), 2, &good(), 0, Timestamp::UNIX_EPOCH);
-    let known = Health::from_status(&ready, 2).expect("it says so");
-    assert_eq!(known, Health::after(None, 2, false, good()));
-    assert!(Health::after(Some(&known), 2, true, bad()).verdict.is_ready());
-    assert_eq!(Health::from_status(&ready, 3), None, "of another generation");
-    let not_ready = status(&ready, 2, &bad(), 0, Timestamp::UNIX_EPOCH);
-    assert_eq!(Health::from_status(&not_ready, 2), None);
-    assert_eq!(Health::from_status(&S3BackendStatus::default(), 2), None, "nobody has looked at it yet");
-}
-
 #[test]
 fn what_is_due_is_counted_from_the_answer_and_not_from_the_question() {
     let mut bench = Bench { takes: 10 * SECOND, ..Bench::new() };
@@ -402,13 +379,4 @@ fn a_status_that_was_written_too_often_waits() {
     assert_eq!(bench.pass().1, BackendEnd::Wait(30 * SECOND));
     let remembered = bench.memory.clone().expect("what was found is kept");
     assert!(remembered.health.verdict.is_ready());
-}
-
-// covers: 1.status.atRest
-#[test]
-fn a_status_that_says_the_same_keeps_its_times() {
-    let first = status(&S3BackendStatus::default(), 1, &good(), 0, Timestamp::UNIX_EPOCH);
-    let later = Timestamp::from_second(1_000).unwrap();
-    assert_eq!(status(&first, 1, &good(), 0, later), first);
-    assert_ne!(status(&first, 1, &bad(), 0, later).conditions[0].last_transition_time, Time(Timestamp::UNIX_EPOCH));
 }
