@@ -9,7 +9,7 @@
 //! - No step waits, reads a clock or draws a random number; the secret key of a credential is made
 //!   by whoever carries out [`Act::Mint`].
 //! - Planning again right after resting gives rest again.
-//! - A refusal is a reason to stop ([`Stop`]), not an error.
+//! - A refusal is a reason to stop (`Stop`), not an error.
 
 mod access;
 mod aim;
