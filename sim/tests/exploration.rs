@@ -105,9 +105,7 @@ fn a_bucket_is_found_at_its_stores_new_endpoint_whatever_happens() {
 
 // covers: 3.4.interrupted
 #[rstest]
-fn a_claim_goes_whatever_happens(
-    #[values("delete", "delete-public", "delete-empty", "delete-forced", "purge-versions")] scenario: &str,
-) {
+fn a_claim_goes_whatever_happens(#[values("delete", "delete-public", "delete-empty", "delete-forced")] scenario: &str) {
     whatever_happens(scenario);
 }
 
