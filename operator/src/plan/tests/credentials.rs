@@ -42,6 +42,24 @@ fn a_damaged_credential_is_not_overwritten() {
     assert_eq!(verdict(&given.read()), "CreationInconsistent");
 }
 
+// covers: 3.3.damaged
+#[test]
+fn a_damaged_or_missing_target_is_replaced_while_a_lower_key_lives_the_damaged_one_on_request_only() {
+    let mut given = bound();
+    given.put(record_secret(&BucketRecord { generation: 2, ..record() }));
+    given.put(edited(&key_secret(&facts(2)), |secret| {
+        secret.data.get_or_insert_default().remove("secret_access_key");
+    }));
+    assert_eq!(verdict(&given.read()), "CreationInconsistent");
+    given.claim.rotate_request = Some("now".into());
+    assert_eq!(change(&given.read()), Change::RaiseGeneration(Trigger::Request));
+    given.claim.rotate_request = None;
+    given.take(&key_name(2));
+    let mut view = given.read();
+    ask(&mut view, &Look::Internal(key_name(2)), &given);
+    assert_eq!(change(&view), Change::RaiseGeneration(Trigger::Repair));
+}
+
 #[test]
 fn a_stamp_at_the_end_of_time_is_waited_for_like_any_other() {
     let mut given = bound();
