@@ -1,39 +1,266 @@
-//! The admin port: whether the process lives, whether it works, and what it measures.
+//! The admin port: whether the process lives, whether it works, and what it measures (spec §5).
+//!
+//! Any pod of the cluster can reach it, and a kubelet that gets no answer ends the process. So what
+//! one connection costs is bounded, and how many there are, and a flood displaces itself: over the
+//! bound the oldest connection of the address that holds the most is cut. A flood has few
+//! addresses, and its connections wait; a kubelet has one of its own, and sends what it has to say
+//! at once. Closing the newest instead would leave the port to whoever came first.
 
-use std::net::SocketAddr;
+use std::collections::BTreeMap;
+use std::convert::Infallible;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+use std::time::Duration;
 
-use axum::Router;
-use axum::http::StatusCode;
-use axum::http::header::CONTENT_TYPE;
-use axum::routing::get;
-use tokio::net::TcpListener;
-use tokio::sync::watch;
+use bytes::Bytes;
+use http::header::{ALLOW, CONTENT_TYPE};
+use http::{HeaderValue, Method, Request, Response, StatusCode};
+use http_body_util::Full;
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::TokioIo;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{Mutex, watch};
+use tokio::task::{AbortHandle, JoinSet};
+use tokio::time::{Instant, sleep, timeout};
 
 use crate::metrics::Metrics;
 
+const TEXT: &str = "text/plain; charset=utf-8";
 /// The format of the metrics.
 const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
-/// Serves `/healthz` (always 200), `/readyz` (200 once every cache is filled) and `/metrics` until
-/// dropped.
+/// Most connections that are open at once. Each is a descriptor, of which 1,024 are customary.
+const MOST_CONNECTIONS: usize = 128;
+
+/// How long a connection lasts, from its first byte to the last of its answer. It has one answer,
+/// so that none is ever idle.
+const CONNECTION: Duration = Duration::from_secs(5);
+
+/// Most bytes of a request's head, and so of what is kept of a connection.
+const HEAD_BYTES: usize = 16 * 1024;
+
+/// How long metrics are good for once they were encoded: that walks over every claim.
+const METRICS: Duration = Duration::from_secs(1);
+
+/// How long nothing is accepted after an error, which is mostly a lack of descriptors.
+const AFTER_ERROR: Duration = Duration::from_millis(10);
+
+/// How often a flood is told of at most.
+const TOLD_EVERY: Duration = Duration::from_secs(60);
+
+/// Binds the admin address.
 ///
 /// # Errors
-/// When the address can't be served.
-pub(crate) async fn serve(address: SocketAddr, ready: watch::Receiver<bool>, metrics: Metrics) -> Result<(), String> {
-    let readyz = move || {
-        let ready = *ready.borrow();
-        std::future::ready(if ready {
-            (StatusCode::OK, "ok\n")
-        } else {
-            (StatusCode::SERVICE_UNAVAILABLE, "filling caches\n")
-        })
-    };
-    let scrape = move || std::future::ready(([(CONTENT_TYPE, OPEN_METRICS)], metrics.encode()));
-    let router = Router::new()
-        .route("/healthz", get(|| std::future::ready("ok\n")))
-        .route("/readyz", get(readyz))
-        .route("/metrics", get(scrape));
+/// When it can't be had.
+pub(crate) async fn listen(address: SocketAddr) -> Result<TcpListener, String> {
     let failed = |error| format!("can't serve the admin address {address}: {error}");
     let listener = TcpListener::bind(address).await.map_err(failed)?;
-    axum::serve(listener, router).await.map_err(failed)
+    let address = listener.local_addr().map_err(failed)?;
+    tracing::info!(%address, "serving /metrics, /healthz and /readyz");
+    Ok(listener)
+}
+
+/// Serves `/healthz` (always 200), `/readyz` (200 once every cache is filled) and `/metrics` until
+/// dropped.
+pub(crate) async fn serve(listener: TcpListener, ready: watch::Receiver<bool>, metrics: Metrics) -> Infallible {
+    let pages = Arc::new(Pages { ready, metrics, encoded: Mutex::default() });
+    let mut connections = Connections::default();
+    let mut accepts = true;
+    loop {
+        match listener.accept().await {
+            Ok((stream, peer)) => {
+                accepts = true;
+                connections.make_room().await;
+                connections.add(peer.ip(), converse(stream, pages.clone()));
+            }
+            Err(error) => {
+                if std::mem::take(&mut accepts) {
+                    tracing::warn!(%error, "can't accept connections to the admin address; trying again");
+                }
+                sleep(AFTER_ERROR).await;
+            }
+        }
+    }
+}
+
+/// The connections that are open. Dropped, it takes them with it.
+#[derive(Default)]
+struct Connections {
+    tasks: JoinSet<()>,
+    /// Whose they are, the oldest first.
+    open: Vec<(IpAddr, AbortHandle)>,
+    told: Option<Instant>,
+}
+
+impl Connections {
+    /// Waits until there is room for one more; where there is none, one is cut.
+    async fn make_room(&mut self) {
+        while self.tasks.try_join_next().is_some() {}
+        self.open.retain(|(_, connection)| !connection.is_finished());
+        if self.open.len() >= MOST_CONNECTIONS {
+            let (peer, connection) = self.open.remove(self.first_to_go());
+            connection.abort();
+            self.tell(peer);
+        }
+        while self.tasks.len() >= MOST_CONNECTIONS {
+            // Whichever ends: its descriptor is free by then.
+            let _ = self.tasks.join_next().await;
+        }
+    }
+
+    /// The oldest of the address that holds the most.
+    fn first_to_go(&self) -> usize {
+        let mut held: BTreeMap<IpAddr, usize> = BTreeMap::new();
+        for (peer, _) in &self.open {
+            *held.entry(*peer).or_default() += 1;
+        }
+        let most = held.values().max();
+        self.open.iter().position(|(peer, _)| held.get(peer) == most).unwrap_or(0)
+    }
+
+    fn tell(&mut self, peer: IpAddr) {
+        if self.told.is_none_or(|told| told.elapsed() >= TOLD_EVERY) {
+            self.told = Some(Instant::now());
+            tracing::warn!(
+                %peer,
+                most = MOST_CONNECTIONS,
+                "too many connections to the admin address: the oldest of who holds the most are cut"
+            );
+        }
+    }
+
+    fn add(&mut self, peer: IpAddr, connection: impl Future<Output = ()> + Send + 'static) {
+        let connection = self.tasks.spawn(connection);
+        self.open.push((peer, connection));
+    }
+}
+
+/// One connection: a request and its answer, in bounded time.
+async fn converse(stream: TcpStream, pages: Arc<Pages>) {
+    let service = service_fn(|request| {
+        let pages = pages.clone();
+        async move { Ok::<_, Infallible>(pages.answer(&request).await) }
+    });
+    let mut http = http1::Builder::new();
+    http.keep_alive(false).max_buf_size(HEAD_BYTES);
+    match timeout(CONNECTION, http.serve_connection(TokioIo::new(stream), service)).await {
+        Ok(Ok(())) => {}
+        Ok(Err(error)) => tracing::debug!(%error, "a connection to the admin address broke"),
+        Err(_) => tracing::debug!("a connection to the admin address took too long"),
+    }
+}
+
+/// What can be asked for.
+struct Pages {
+    ready: watch::Receiver<bool>,
+    metrics: Metrics,
+    /// The metrics, and since when they are.
+    encoded: Mutex<Option<(Instant, Bytes)>>,
+}
+
+impl Pages {
+    /// The answer, whatever is in the body of the request: nobody reads that.
+    async fn answer<B>(&self, request: &Request<B>) -> Response<Full<Bytes>> {
+        let (status, format, page) = match request.uri().path() {
+            "/healthz" | "/readyz" | "/metrics" if !matches!(*request.method(), Method::GET | Method::HEAD) => {
+                (StatusCode::METHOD_NOT_ALLOWED, TEXT, Bytes::from_static(b"only GET and HEAD\n"))
+            }
+            "/healthz" => (StatusCode::OK, TEXT, Bytes::from_static(b"ok\n")),
+            "/readyz" if *self.ready.borrow() => (StatusCode::OK, TEXT, Bytes::from_static(b"ok\n")),
+            "/readyz" => (StatusCode::SERVICE_UNAVAILABLE, TEXT, Bytes::from_static(b"filling caches\n")),
+            "/metrics" => (StatusCode::OK, OPEN_METRICS, self.metrics().await),
+            _ => (StatusCode::NOT_FOUND, TEXT, Bytes::from_static(b"there are /healthz, /readyz and /metrics\n")),
+        };
+        let mut response = Response::new(Full::new(page));
+        *response.status_mut() = status;
+        response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(format));
+        if status == StatusCode::METHOD_NOT_ALLOWED {
+            response.headers_mut().insert(ALLOW, HeaderValue::from_static("GET, HEAD"));
+        }
+        response
+    }
+
+    /// The metrics, a second old at most. However many ask at once, one of them encodes, and the
+    /// others wait without keeping a thread.
+    async fn metrics(&self) -> Bytes {
+        let mut encoded = self.encoded.lock().await;
+        if let Some((since, page)) = encoded.as_ref()
+            && since.elapsed() < METRICS
+        {
+            return page.clone();
+        }
+        let page = Bytes::from(self.metrics.encode());
+        *encoded = Some((Instant::now(), page.clone()));
+        page
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fmt;
+    use std::sync::atomic::{AtomicU64, Ordering};
+
+    use prometheus_client::collector::Collector;
+    use prometheus_client::encoding::DescriptorEncoder;
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+
+    use super::*;
+
+    /// Counts how often it is encoded.
+    #[derive(Clone, Debug, Default)]
+    struct Encodings(Arc<AtomicU64>);
+
+    impl Collector for Encodings {
+        fn encode(&self, _: DescriptorEncoder<'_>) -> fmt::Result {
+            self.0.fetch_add(1, Ordering::Relaxed);
+            Ok(())
+        }
+    }
+
+    async fn scrape(address: SocketAddr) -> String {
+        let mut stream = TcpStream::connect(address).await.expect("it listens");
+        stream.write_all(b"GET /metrics HTTP/1.1\r\nhost: x\r\n\r\n").await.expect("it reads");
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).await.expect("it answers and closes");
+        answer
+    }
+
+    // covers: 5.admin.metrics
+    #[tokio::test]
+    async fn metrics_are_encoded_once_a_second_however_many_ask() {
+        let (metrics, encodings) = (Metrics::new(), Encodings::default());
+        metrics.collect(encodings.clone());
+        let listener = listen((std::net::Ipv4Addr::LOCALHOST, 0).into()).await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let (_ready, readiness) = watch::channel(true);
+        let mut tasks = JoinSet::new();
+        tasks.spawn(async { match serve(listener, readiness, metrics).await {} });
+        let began = Instant::now();
+        for _ in 0..50 {
+            let answers = futures::future::join_all((0..20).map(|_| scrape(address))).await;
+            assert!(answers.iter().all(|answer| answer.starts_with("HTTP/1.1 200 OK") && answer.ends_with("# EOF\n")));
+        }
+        let (most, counted) = (began.elapsed().as_secs() + 1, encodings.0.load(Ordering::Relaxed));
+        assert!((1..=most).contains(&counted), "encoded {counted} times in {:?}", began.elapsed());
+        sleep(METRICS).await;
+        scrape(address).await;
+        assert_eq!(encodings.0.load(Ordering::Relaxed), counted + 1, "what is older than a second is not shown");
+    }
+
+    // covers: 5.admin.room
+    #[tokio::test]
+    async fn the_oldest_of_who_holds_the_most_goes_first_and_the_bound_holds() {
+        let mut connections = Connections::default();
+        let address = |last| IpAddr::from([10, 0, 0, last]);
+        let kubelet = address(1);
+        connections.add(kubelet, std::future::pending());
+        for last in [2, 2].into_iter().chain(std::iter::repeat_n(3, 2 * MOST_CONNECTIONS)) {
+            connections.make_room().await;
+            connections.add(address(last), std::future::pending());
+            assert!(connections.tasks.len() <= MOST_CONNECTIONS);
+        }
+        let held = |of| connections.open.iter().filter(|(peer, _)| *peer == of).count();
+        assert_eq!((held(kubelet), held(address(2)), held(address(3))), (1, 2, MOST_CONNECTIONS - 3));
+    }
 }

@@ -23,7 +23,7 @@ use tracing_subscriber::{EnvFilter, Layer};
 
 use crate::api::{self, AddressingStyle, Endpoint, Gateway};
 use crate::upstream::{Limits, RustlsConnect};
-use crate::{Clock, Config, Metrics, Parts, admin};
+use crate::{Clock, Config, Metrics, Parts, admin, descriptors};
 
 /// Turns BucketClaims into S3 buckets and scoped, rotating credentials.
 #[derive(Debug, Parser)]
@@ -143,6 +143,7 @@ impl Cli {
             Command::Crds => crds(),
             Command::Run(args) => {
                 init_log(args.process.log_format);
+                descriptors::raise();
                 let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
                 runtime.map_err(|error| format!("can't start: {error}"))?.block_on(run(*args))
             }
@@ -189,7 +190,8 @@ async fn run(args: RunArgs) -> Result<(), String> {
     };
     let (ready, readiness) = tokio::sync::watch::channel(false);
     let metrics = Metrics::new();
-    let admin = admin::serve(args.process.admin_address, readiness, metrics.clone());
+    let listener = admin::listen(args.process.admin_address).await?;
+    let admin = admin::serve(listener, readiness, metrics.clone());
     let parts = Parts { client, connect: Arc::new(RustlsConnect), clock: Clock::system(), metrics, ready: Some(ready) };
     let told = terminated.clone();
     let shutdown = async {
@@ -199,7 +201,7 @@ async fn run(args: RunArgs) -> Result<(), String> {
     let operator = crate::run(config, parts, shutdown);
     tokio::select! {
         outcome = operator => outcome.map_err(|error| error.to_string()),
-        outcome = admin => outcome,
+        never = admin => match never {},
         () = deadline(terminated) => Err("work under way did not end within 10 s of the signal and was dropped".to_owned()),
     }
 }

@@ -16,6 +16,7 @@ mod cache;
 mod cli;
 mod clock;
 pub mod controller;
+mod descriptors;
 mod kubernetes;
 mod managed_fields;
 mod metrics;
