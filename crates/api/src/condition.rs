@@ -1,5 +1,6 @@
 //! Condition types and reasons (spec §1), and how a set of conditions is carried over.
 
+use std::borrow::Cow;
 use std::fmt;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
@@ -136,9 +137,26 @@ impl fmt::Display for BackendReason {
     }
 }
 
-/// `wanted`, with the transition times of `current` where the status did not change, followed by
-/// the conditions in `current` whose type is not ours.
-pub fn merge_conditions(current: &[Condition], wanted: Vec<Condition>, now: &Time) -> Vec<Condition> {
+/// Longest that a message of ours is, in bytes. Only one that names two endpoints of the greatest
+/// length comes near.
+pub const LONGEST_MESSAGE: usize = 4096;
+
+/// A text of at most so many bytes: one that is longer ends in an ellipsis.
+pub fn shortened(text: &str, most: usize) -> Cow<'_, str> {
+    const ELLIPSIS: char = '\u{2026}';
+    if text.len() <= most {
+        return Cow::Borrowed(text);
+    }
+    let end = text.floor_char_boundary(most.saturating_sub(ELLIPSIS.len_utf8()));
+    Cow::Owned(format!("{}{ELLIPSIS}", &text[..end]))
+}
+
+/// `wanted`, each message within [`LONGEST_MESSAGE`], with the transition times of `current` where
+/// the status did not change, followed by the conditions in `current` whose type is not ours.
+pub fn merge_conditions(current: &[Condition], mut wanted: Vec<Condition>, now: &Time) -> Vec<Condition> {
+    for condition in wanted.iter_mut().filter(|condition| condition.message.len() > LONGEST_MESSAGE) {
+        condition.message = shortened(&condition.message, LONGEST_MESSAGE).into_owned();
+    }
     let foreign = current.iter().filter(|c| ConditionType::ALL.iter().all(|ours| ours.as_str() != c.type_)).cloned();
     let ours = wanted.into_iter().map(|mut condition| {
         let unchanged = current.iter().find(|c| c.type_ == condition.type_ && c.status == condition.status);
@@ -182,6 +200,22 @@ mod tests {
             message: String::new(),
             last_transition_time: Time(Timestamp::from_second(second).unwrap()),
         }
+    }
+
+    // covers: 1.condition.length
+    #[test]
+    fn messages_have_an_end_and_it_is_the_same_again() {
+        let long = Condition { message: "\u{fc}".repeat(LONGEST_MESSAGE), ..condition("Ready", "False", 1) };
+        let merged = merge_conditions(&[], vec![long.clone()], &long.last_transition_time);
+        assert!((LONGEST_MESSAGE - 1..=LONGEST_MESSAGE).contains(&merged[0].message.len()));
+        assert!(merged[0].message.ends_with("\u{fc}\u{2026}"));
+        assert_eq!(merge_conditions(&merged, vec![long.clone()], &long.last_transition_time), merged);
+    }
+
+    #[test]
+    fn what_is_short_enough_is_whole() {
+        assert_eq!(shortened("four", 4), "four");
+        assert_eq!(shortened("fives", 4), "f\u{2026}");
     }
 
     // covers: 1.condition.foreign, 1.status.atRest

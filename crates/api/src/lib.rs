@@ -49,7 +49,7 @@ pub use claim::{
     ConnectionSecretRef, DeletionPolicy, Phase, PinnedBackend, PurgeProgress, Quota, RotationMode, RotationPolicy,
     Versioning,
 };
-pub use condition::{BackendReason, ConditionType, Reason, merge_conditions};
+pub use condition::{BackendReason, ConditionType, LONGEST_MESSAGE, Reason, merge_conditions, shortened};
 pub use crd::{bucket_claim_crd, crds, s3_backend_crd};
 pub use names::{AccessKeyId, BucketName, ClaimRef, ClaimUid, Endpoint, InvalidName, RecordName};
 pub use parsed::{Backend, BackendAccess, Claim, Deletion, Desired, InvalidSpec, ObjectId, Rotation};
