@@ -14,6 +14,7 @@ use kube::{Client, Error};
 use tokio::time::{Instant, timeout};
 use tower::{BoxError, service_fn};
 
+use crate::api::shortened;
 use crate::managed_fields::without_managed_fields;
 use crate::plan::Failure;
 
@@ -111,6 +112,9 @@ async fn pieces(
     Ok(pieces)
 }
 
+/// Longest that of an error of the API server is told, in bytes: a webhook may say anything.
+const LONGEST_WORD: usize = 1024;
+
 /// The failure that a plan goes on from.
 pub(crate) fn failure(error: &Error) -> Failure {
     let Error::Api(status) = error else { return Failure::Kubernetes(describe(error)) };
@@ -137,7 +141,7 @@ pub(crate) fn is_absence_of(error: &Error, name: &str) -> bool {
 /// answer.
 pub(crate) fn describe(error: &Error) -> String {
     match error {
-        Error::Api(status) if !status.message.is_empty() => status.message.clone(),
+        Error::Api(status) if !status.message.is_empty() => shortened(&status.message, LONGEST_WORD).into_owned(),
         Error::Api(status) => format!("the API server answered {}", status.code),
         Error::SerdeError(_) => "the API server's answer can't be read".to_owned(),
         _ => "the API server gave no answer".to_owned(),

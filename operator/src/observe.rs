@@ -203,8 +203,10 @@ pub(crate) fn upstream_failure(error: &UpstreamError) -> Failure {
         Class::Unsupported => Failure::Unsupported,
         Class::Denied { .. } => Failure::UpstreamDenied(error.to_string()),
         Class::Failing { asked: false } => Failure::NoUpstream(error.to_string()),
-        Class::NoAnswer | Class::Failing { asked: true } | Class::Throttled | Class::Failed { .. } => {
-            Failure::Upstream(error.to_string())
-        }
+        Class::NoAnswer(_)
+        | Class::Unusable(_)
+        | Class::Failing { asked: true }
+        | Class::Throttled
+        | Class::Failed { .. } => Failure::Upstream(error.to_string()),
     }
 }

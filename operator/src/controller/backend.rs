@@ -192,9 +192,13 @@ impl Hands<'_, '_> {
         let Err(error) = self.slot.aside(client.probe()).await else { return Ok(Probed::Succeeded) };
         let why = error.to_string();
         Ok(match error.class {
-            Class::NoAnswer => Probed::NoAnswer(why),
+            Class::NoAnswer(_) => Probed::NoAnswer(why),
             Class::Denied { .. } => Probed::Denied(why),
-            Class::Failing { .. } | Class::Throttled | Class::Unsupported | Class::Failed { .. } => Probed::Failed(why),
+            Class::Unusable(_)
+            | Class::Failing { .. }
+            | Class::Throttled
+            | Class::Unsupported
+            | Class::Failed { .. } => Probed::Failed(why),
         })
     }
 

@@ -14,8 +14,8 @@ use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::time::Instant;
 use tracing::Instrument;
 
-use crate::api::BucketClaim;
 use crate::api::wire::Role;
+use crate::api::{BucketClaim, shortened};
 use crate::kubernetes;
 use crate::metrics::{ControllerMetrics, PassResult};
 use crate::plan::{Act, Announcement, Answer, Change, Failure, Look, PurgeEnd, Purged, Step, Then, View};
@@ -26,6 +26,9 @@ use super::jitter::jittered;
 use super::objects::Claim;
 use super::shared::Shared;
 use super::slots::{Slot, Slots};
+
+/// Longest that the API server lets the note of an Event be, in bytes.
+const LONGEST_NOTE: usize = 1024;
 
 struct Context {
     shared: Arc<Shared>,
@@ -247,7 +250,7 @@ impl Context {
         let event = Event {
             type_: if announcement.warning { EventType::Warning } else { EventType::Normal },
             reason: announcement.reason.clone(),
-            note: Some(announcement.note.chars().take(1024).collect()),
+            note: Some(shortened(&announcement.note, LONGEST_NOTE).into_owned()),
             action: "Reconcile".to_owned(),
             secondary: None,
         };

@@ -2,6 +2,7 @@
 //! refused while its operation is given a rest, has a deadline, and is measured.
 
 use std::collections::BTreeMap;
+use std::error::Error;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use aws_sdk_s3::Client;
@@ -21,6 +22,7 @@ use crate::api::{AddressingStyle, Backend, BucketName, SecretKey};
 use crate::metrics::{CallResult, Metrics};
 
 use super::access::Access;
+use super::bounded::{Bounds, is_too_much_of};
 use super::circuit::{Admission, Circuits};
 use super::error::{Asked, Refusal, UpstreamError};
 use super::whole::Whole;
@@ -64,6 +66,7 @@ impl Upstream {
             .endpoint_url(backend.endpoint.as_str())
             .force_path_style(backend.addressing_style == AddressingStyle::Path)
             .http_client(http)
+            .interceptor(Bounds)
             .interceptor(Whole)
             .region(Region::new(backend.region.clone()))
             // Checksums that S3 does not ask for are what some compatible stores trip over.
@@ -98,7 +101,7 @@ impl Upstream {
     ///
     /// The SDK's futures are large, and nested ones larger: in a box they don't fill the stack of a
     /// worker thread.
-    pub(super) fn call<'a, T: 'a, E: ProvideErrorMetadata + 'a>(
+    pub(super) fn call<'a, T: 'a, E: ProvideErrorMetadata + Error + 'static>(
         &'a self,
         operation: &'static str,
         call: impl Future<Output = Outcome<T, E>> + Send + 'a,
@@ -107,7 +110,7 @@ impl Upstream {
         Box::pin(self.admitted(operation, call))
     }
 
-    async fn admitted<T, E: ProvideErrorMetadata>(
+    async fn admitted<T, E: ProvideErrorMetadata + Error + 'static>(
         &self,
         operation: &'static str,
         call: BoxFuture<'_, Outcome<T, E>>,
@@ -126,7 +129,7 @@ impl Upstream {
         }
     }
 
-    async fn timed<T, E: ProvideErrorMetadata>(
+    async fn timed<T, E: ProvideErrorMetadata + Error + 'static>(
         &self,
         operation: &'static str,
         call: BoxFuture<'_, Outcome<T, E>>,
@@ -148,7 +151,7 @@ impl Upstream {
             let (asked, chance) = (refusal.retry_after, fastrand::f64());
             let open = self.circuits.lock().failed(refusal.operation, admission, asked, Instant::now(), chance);
             if open {
-                tracing::debug!(operation = refusal.operation, class = ?refusal.class(), "the store is given a rest");
+                tracing::info!(operation = refusal.operation, why = %refusal.class(), "the store is given a rest");
                 refusal.failing = Some(Asked(true));
             }
         } else {
@@ -173,17 +176,26 @@ impl Upstream {
     /// refuses to list all of an account that may have more than 10,000. The call is made whatever
     /// the circuits say, and if it succeeds after a failure, what is given a rest is tried at once.
     ///
+    /// A store that does not know the bound tells all buckets. Nothing is read in the list, so it
+    /// may be longer than is taken in.
+    ///
     /// # Errors
     /// When they don't.
     pub async fn probe(&self) -> Result<(), UpstreamError> {
+        let call = async {
+            match self.client.list_buckets().max_buckets(1).send().await {
+                Err(error) if is_too_much_of(&error, "ListAllMyBucketsResult") => Ok(()),
+                answer => answer.map(drop),
+            }
+        };
         let answer = {
             let _permit = self.permits.acquire().await;
-            self.timed("ListBuckets", Box::pin(self.client.list_buckets().max_buckets(1).send())).await
+            self.timed("ListBuckets", Box::pin(call)).await
         };
         let tried = self.circuits.lock().probed(answer.is_ok(), Instant::now());
         if tried {
             self.recovered();
         }
-        answer.map(drop).map_err(Refusal::error)
+        answer.map_err(Refusal::error)
     }
 }

@@ -1,6 +1,7 @@
 //! The HTTP client under the SDK, with the trust that a backend's `spec.tls` asks for.
 
 use std::fmt;
+use std::io;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -18,17 +19,30 @@ use aws_smithy_types::timeout::TimeoutConfig;
 use hyper_rustls::HttpsConnector;
 use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::HttpConnector as TcpConnector;
+use hyper_util::client::legacy::connect::dns::GaiResolver;
 use hyper_util::rt::TokioExecutor;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::crypto::{CryptoProvider, ring, verify_tls12_signature, verify_tls13_signature};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::{ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme};
+use tower::util::MapErr;
 
 /// Bounds of the time that the addresses of a store, those of one family, have between them to take
 /// a connection.
 const LEAST_TO_CONNECT: Duration = Duration::from_secs(1);
 const MOST_TO_CONNECT: Duration = Duration::from_secs(10);
+
+/// Longest that the head of an answer may be.
+const LONGEST_HEAD: usize = 64 << 10;
+
+/// A host name was not resolved.
+#[derive(Debug, thiserror::Error)]
+#[error("the host name can't be resolved")]
+pub(super) struct Unresolved(#[from] io::Error);
+
+/// Looks host names up, and says so where it is that which fails.
+type Resolver = MapErr<GaiResolver, fn(io::Error) -> Unresolved>;
 
 /// Whose certificates are believed.
 #[derive(Clone, PartialEq, Eq)]
@@ -135,7 +149,7 @@ fn store(certificates: Vec<CertificateDer<'static>>) -> Option<RootCertStore> {
 }
 
 /// The connections to one store.
-type Pool = Client<HttpsConnector<TcpConnector>, SdkBody>;
+type Pool = Client<HttpsConnector<TcpConnector<Resolver>>, SdkBody>;
 
 /// What the SDK gets its connections from.
 #[derive(Debug)]
@@ -149,12 +163,13 @@ impl Hyper {
     /// The connections; this deadline counts if there are none yet.
     fn pool(&self, deadline: Option<Duration>) -> &Pool {
         self.pool.get_or_init(|| {
+            let resolver: Resolver = MapErr::new(GaiResolver::new(), Unresolved::from);
             let https = hyper_rustls::HttpsConnectorBuilder::new()
                 .with_tls_config(self.tls.clone())
                 .https_or_http()
                 .enable_http1()
-                .wrap_connector(patient(TcpConnector::new(), deadline));
-            Client::builder(TokioExecutor::new()).build(https)
+                .wrap_connector(patient(TcpConnector::new_with_resolver(resolver), deadline));
+            Client::builder(TokioExecutor::new()).http1_max_buf_size(LONGEST_HEAD).build(https)
         })
     }
 }

@@ -1,5 +1,6 @@
 //! What a failed call to the store means.
 
+use std::error::Error;
 use std::fmt;
 use std::time::Duration;
 
@@ -8,7 +9,14 @@ use aws_smithy_runtime_api::client::orchestrator::HttpResponse;
 
 use crate::metrics::CallResult;
 
-/// A failed call. Its text is stable: operation and code, without request ids, times or keys.
+use super::bounded::is_too_long;
+use super::silence::Silence;
+
+/// Longest that an error code is.
+const LONGEST_CODE: usize = 64;
+
+/// A failed call. Its text is stable and short: operation and code, or a word of ours, without
+/// request ids, times or keys.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{operation}: {class}")]
 pub struct UpstreamError {
@@ -22,7 +30,9 @@ pub struct UpstreamError {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Class {
     /// No answer: whether it happened is unknown.
-    NoAnswer,
+    NoAnswer(Silence),
+    /// An answer that nothing can be learned from: whether it happened is unknown.
+    Unusable(Flaw),
     /// The store gives no usable answer to this operation again and again, and is asked only now
     /// and then.
     Failing {
@@ -48,7 +58,8 @@ pub enum Class {
 impl fmt::Display for Class {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::NoAnswer => write!(f, "the store gave no answer"),
+            Self::NoAnswer(why) => write!(f, "the store gave no answer: {why}"),
+            Self::Unusable(flaw) => write!(f, "the store's answer can't be used: {flaw}"),
             // The same text whether asked or not: the status must not change with every trial.
             Self::Failing { .. } => write!(f, "the store fails again and again and is given a rest between trials"),
             Self::Denied { code } => write!(f, "the store refuses us ({code})"),
@@ -59,13 +70,53 @@ impl fmt::Display for Class {
     }
 }
 
+/// What is wrong with an answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Flaw {
+    /// No more of it was taken in than any of its operation has.
+    TooLong,
+    /// It says that all is well, and breaks off.
+    Cut,
+    /// It says that all is well, and is not what S3 says then.
+    Unreadable,
+}
+
+impl fmt::Display for Flaw {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::TooLong => "it is longer than any of this operation",
+            Self::Cut => "it breaks off",
+            Self::Unreadable => "it is not what S3 answers",
+        })
+    }
+}
+
+impl Flaw {
+    /// What the SDK makes nothing of. Beside a status that tells of an error, a body that can't be
+    /// read takes nothing away, unless there is no end to it.
+    fn of<E: Error + 'static>(error: &SdkError<E, HttpResponse>, code: Option<&str>) -> Option<Self> {
+        let success = error.raw_response()?.status().is_success();
+        match error {
+            _ if is_too_long(error) => Some(Self::TooLong),
+            SdkError::ResponseError(_) if success => Some(Self::Cut),
+            _ if success && code.is_none() => Some(Self::Unreadable),
+            _ => None,
+        }
+    }
+}
+
 /// What is known of a failed call: its HTTP status, if there was an answer, and S3's code, if that
 /// had a body.
 #[derive(Debug)]
 pub(super) struct Refusal {
     pub(super) operation: &'static str,
     pub(super) status: Option<u16>,
+    /// Only if it has the shape of one.
     pub(super) code: Option<String>,
+    /// Nothing can be learned from the answer.
+    flaw: Option<Flaw>,
+    /// Why there was no answer, where there is no status.
+    silence: Silence,
     /// The region that the store names as the bucket's.
     pub(super) region: Option<String>,
     /// How long the store asks to be left alone.
@@ -82,15 +133,20 @@ pub(super) struct Asked(pub(super) bool);
 
 impl Refusal {
     /// What the SDK says of it.
-    pub(super) fn of<E: ProvideErrorMetadata>(operation: &'static str, error: &SdkError<E, HttpResponse>) -> Self {
-        let code = error.as_service_error().and_then(ProvideErrorMetadata::code).map(str::to_owned);
+    pub(super) fn of<E>(operation: &'static str, error: &SdkError<E, HttpResponse>) -> Self
+    where
+        E: ProvideErrorMetadata + Error + 'static,
+    {
+        let told = error.as_service_error().and_then(ProvideErrorMetadata::code);
         let response = error.raw_response();
         let header = |name| response.and_then(|response| response.headers().get(name));
         let retry_after = header("retry-after").and_then(|seconds| seconds.parse().ok());
         Self {
             operation,
             status: response.map(|response| response.status().as_u16()),
-            code,
+            code: told.and_then(code).map(str::to_owned),
+            flaw: Flaw::of(error, told),
+            silence: Silence::of(error),
             region: header("x-amz-bucket-region").map(str::to_owned),
             retry_after: retry_after.map(Duration::from_secs),
             unsent: matches!(error, SdkError::ConstructionFailure(_)),
@@ -100,8 +156,17 @@ impl Refusal {
 
     /// A call that was not made, because the circuit is open.
     pub(super) fn not_asked(operation: &'static str) -> Self {
-        let (status, code, region, retry_after) = (None, None, None, None);
-        Self { operation, status, code, region, retry_after, unsent: true, failing: Some(Asked(false)) }
+        Self {
+            operation,
+            status: None,
+            code: None,
+            flaw: None,
+            silence: Silence::Broken,
+            region: None,
+            retry_after: None,
+            unsent: true,
+            failing: Some(Asked(false)),
+        }
     }
 
     /// Whether S3's code is this one.
@@ -113,7 +178,9 @@ impl Refusal {
     /// so before it asks whose it is, by 301 `PermanentRedirect` or 400
     /// `AuthorizationHeaderMalformed`.
     pub(super) fn is_elsewhere(&self, region: &str) -> bool {
-        matches!(self.status, Some(301 | 400)) && self.region.as_deref().is_some_and(|theirs| theirs != region)
+        self.flaw.is_none()
+            && matches!(self.status, Some(301 | 400))
+            && self.region.as_deref().is_some_and(|theirs| theirs != region)
     }
 
     /// Whether the store could not take the call at all. A plain 500 may be about this very
@@ -127,11 +194,11 @@ impl Refusal {
         match (self.status, self.class()) {
             (Some(404), _) => CallResult::NotFound,
             (Some(409), _) => CallResult::Conflict,
-            (_, Class::NoAnswer | Class::Failing { .. }) => CallResult::NoAnswer,
+            (_, Class::NoAnswer(_) | Class::Failing { .. }) => CallResult::NoAnswer,
             (_, Class::Denied { .. }) => CallResult::Denied,
             (_, Class::Throttled) => CallResult::Throttled,
             (_, Class::Unsupported) => CallResult::Unsupported,
-            (_, Class::Failed { .. }) => CallResult::Failed,
+            (_, Class::Failed { .. } | Class::Unusable(_)) => CallResult::Failed,
         }
     }
 
@@ -143,7 +210,10 @@ impl Refusal {
         if let Some(Asked(asked)) = self.failing {
             return Class::Failing { asked };
         }
-        let Some(status) = self.status else { return Class::NoAnswer };
+        let Some(status) = self.status else { return Class::NoAnswer(self.silence) };
+        if let Some(flaw) = self.flaw {
+            return Class::Unusable(flaw);
+        }
         let code = self.code.clone().unwrap_or_else(|| format!("HTTP {status}"));
         match (status, code.as_str()) {
             (_, code) if is_throttle(code) => Class::Throttled,
@@ -154,6 +224,13 @@ impl Refusal {
             _ => Class::Failed { code },
         }
     }
+}
+
+/// An error code, if it has the shape of one. What stands there is the store's to choose, and goes
+/// into statuses and logs.
+pub(super) fn code(told: &str) -> Option<&str> {
+    let fits = |c: u8| c.is_ascii_alphanumeric() || matches!(c, b'.' | b'-' | b'_');
+    ((1..=LONGEST_CODE).contains(&told.len()) && told.bytes().all(fits)).then_some(told)
 }
 
 /// Whether a code asks to slow down. MinIO says `SlowDownRead` and `SlowDownWrite` where it lacks a
@@ -170,7 +247,7 @@ mod tests {
 
     // covers: 1.backend.reason.CredentialsInvalid
     #[rstest]
-    #[case(None, None, Class::NoAnswer)]
+    #[case(None, None, Class::NoAnswer(Silence::Broken))]
     #[case(Some(503), Some("SlowDown"), Class::Throttled)]
     #[case(Some(503), Some("SlowDownWrite"), Class::Throttled)]
     #[case(Some(501), None, Class::Unsupported)]
@@ -203,6 +280,28 @@ mod tests {
     ) {
         let refusal = Refusal { status, code: code.map(str::to_owned), ..Refusal::not_asked("CreateBucket") };
         assert_eq!(Refusal { failing: None, ..refusal }.is_outage(), outage);
+    }
+
+    // covers: 3.5.code
+    #[rstest]
+    #[case("NoSuchBucket", true)]
+    #[case("XMinioAdminBucketQuotaExceeded", true)]
+    #[case("Client.InvalidArgument", true)]
+    #[case("", false)]
+    #[case("no such bucket", false)]
+    #[case("Zugriff<verweigert>", false)]
+    #[case("NoSuchB\u{fc}cket", false)]
+    #[case("AccessDenied\n2009-02-13T23:31:30Z ERROR", false)]
+    fn a_code_is_one_short_word(#[case] told: &str, #[case] is_one: bool) {
+        assert_eq!(code(told), is_one.then_some(told));
+    }
+
+    // covers: 3.5.code
+    #[test]
+    fn a_code_has_a_length() {
+        let longest = "x".repeat(LONGEST_CODE);
+        assert_eq!(code(&longest), Some(longest.as_str()));
+        assert_eq!(code(&format!("{longest}x")), None);
     }
 
     #[test]

@@ -3,6 +3,7 @@
 //! an answer in which an error is never an absence (spec §3.5).
 
 mod access;
+mod bounded;
 mod bucket;
 mod circuit;
 mod client;
@@ -14,12 +15,14 @@ mod purge;
 mod registry;
 #[cfg(test)]
 mod scripted;
+mod silence;
 mod slice;
 mod whole;
 
 pub use access::{Access, Limits};
 pub use client::Upstream;
 pub use connect::{Connect, ConnectError, RustlsConnect, Trust};
-pub use error::{Class, UpstreamError};
+pub use error::{Class, Flaw, UpstreamError};
 pub use registry::{AccessError, Upstreams};
+pub use silence::{Doubt, Silence};
 pub use slice::Slice;

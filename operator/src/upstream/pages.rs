@@ -8,10 +8,13 @@ use futures::stream::{self, Stream};
 use crate::api::BucketName;
 
 use super::client::Upstream;
-use super::error::{Class, Refusal, UpstreamError};
+use super::error::{Class, Flaw, Refusal, UpstreamError};
 
 /// What S3 lists and deletes in one request at most.
 const PAGE: u32 = 1000;
+/// What is asked for where such a page is longer than an answer may be. A key has 1,024 bytes at
+/// most.
+const SHORT_PAGE: i32 = 100;
 
 /// A page of a list, and where the next one begins; `next` is `None` after the last.
 pub(super) struct Page<T, C> {
@@ -29,6 +32,15 @@ pub(super) struct Marker {
 impl Upstream {
     /// A page of versions and delete markers; of objects, where the store has no versions.
     pub(super) async fn versions(
+        &self,
+        bucket: &BucketName,
+        marker: Marker,
+        size: i32,
+    ) -> Result<Page<ObjectIdentifier, Marker>, UpstreamError> {
+        page_that_fits(size, |size| self.page_of_versions(bucket, marker.clone(), size)).await
+    }
+
+    async fn page_of_versions(
         &self,
         bucket: &BucketName,
         marker: Marker,
@@ -73,12 +85,32 @@ impl Upstream {
         marker: Marker,
         size: i32,
     ) -> Result<Page<(String, String), Marker>, UpstreamError> {
+        page_that_fits(size, |size| self.page_of_uploads(bucket, marker.clone(), size)).await
+    }
+
+    async fn page_of_uploads(
+        &self,
+        bucket: &BucketName,
+        marker: Marker,
+        size: i32,
+    ) -> Result<Page<(String, String), Marker>, UpstreamError> {
         let call = self.client.list_multipart_uploads().bucket(bucket.as_str()).max_uploads(size);
         let call = call.set_key_marker(marker.key).set_upload_id_marker(marker.id);
         let output = self.call("ListMultipartUploads", call.send()).await.map_err(Refusal::error)?;
         let next = Marker { key: output.next_key_marker, id: output.next_upload_id_marker };
         let items = output.uploads.unwrap_or_default().into_iter().filter_map(|u| Some((u.key?, u.upload_id?)));
         Ok(Page { items: items.collect(), next: (output.is_truncated == Some(true)).then_some(next) })
+    }
+}
+
+/// A page of this size, or a short one if that is longer than an answer may be.
+async fn page_that_fits<T, F>(size: i32, list: impl Fn(i32) -> F) -> Result<T, UpstreamError>
+where
+    F: Future<Output = Result<T, UpstreamError>>,
+{
+    match list(size).await {
+        Err(UpstreamError { class: Class::Unusable(Flaw::TooLong), .. }) if size > SHORT_PAGE => list(SHORT_PAGE).await,
+        page => page,
     }
 }
 

@@ -5,7 +5,9 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use aws_smithy_runtime_api::client::http::{HttpConnector, HttpConnectorFuture, SharedHttpConnector, http_client_fn};
+use aws_smithy_runtime_api::client::http::{
+    HttpConnector, HttpConnectorFuture, SharedHttpClient, SharedHttpConnector, http_client_fn,
+};
 use aws_smithy_runtime_api::client::orchestrator::{HttpRequest, HttpResponse};
 use aws_smithy_runtime_api::http::StatusCode;
 use aws_smithy_types::body::SdkBody;
@@ -89,24 +91,28 @@ impl Store {
 
     /// A client of it, in region `us-east-1`.
     pub(super) fn upstream(&self) -> Upstream {
-        let nobody = service_fn(async |_: http::Request<kube::client::Body>| {
-            Err::<http::Response<kube::client::Body>, _>(BoxError::from("there is no API server"))
-        });
-        let access = Access {
-            client: kube::Client::new(nobody, "default"),
-            connect: Arc::new(RustlsConnect),
-            limits: Limits { calls: 8, timeout: Duration::from_secs(10) },
-            namespaces: Vec::new(),
-            recoveries: unbounded_channel().0,
-            metrics: Metrics::new(),
-        };
-        let backend = serde_json::from_value(json!({
-            "apiVersion": "broker.stowage.io/v1alpha1", "kind": "S3Backend", "metadata": {"name": "main"},
-            "spec": {"endpoint": "http://s3.example", "adminCredentialsSecretRef": {"name": "a", "namespace": "b"}},
-        }));
-        let backend = Backend::parse(&backend.expect("a backend")).expect("one that can be read");
         let store = self.clone();
-        let http = http_client_fn(move |_, _| SharedHttpConnector::new(store.clone()));
-        Upstream::new(&backend, "id", &SecretKey::new("key".into()), http, &access)
+        client("http://s3.example", http_client_fn(move |_, _| SharedHttpConnector::new(store.clone())))
     }
+}
+
+/// A client of an endpoint, in region `us-east-1`.
+pub(super) fn client(endpoint: &str, http: SharedHttpClient) -> Upstream {
+    let nobody = service_fn(async |_: http::Request<kube::client::Body>| {
+        Err::<http::Response<kube::client::Body>, _>(BoxError::from("there is no API server"))
+    });
+    let access = Access {
+        client: kube::Client::new(nobody, "default"),
+        connect: Arc::new(RustlsConnect),
+        limits: Limits { calls: 8, timeout: Duration::from_secs(10) },
+        namespaces: Vec::new(),
+        recoveries: unbounded_channel().0,
+        metrics: Metrics::new(),
+    };
+    let backend = serde_json::from_value(json!({
+        "apiVersion": "broker.stowage.io/v1alpha1", "kind": "S3Backend", "metadata": {"name": "main"},
+        "spec": {"endpoint": endpoint, "adminCredentialsSecretRef": {"name": "a", "namespace": "b"}},
+    }));
+    let backend = Backend::parse(&backend.expect("a backend")).expect("one that can be read");
+    Upstream::new(&backend, "id", &SecretKey::new("key".into()), http, &access)
 }

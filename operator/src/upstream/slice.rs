@@ -1,6 +1,6 @@
 //! What became of a bucket's contents, added up: what is gone, what the store refuses, what failed.
 
-use super::error::{Class, UpstreamError, is_throttle};
+use super::error::{Class, UpstreamError, code, is_throttle};
 
 /// Codes of per-key errors that pass by themselves.
 const PASSING: [&str; 4] = ["InternalError", "ServiceUnavailable", "RequestTimeout", "OperationAborted"];
@@ -28,7 +28,7 @@ impl Slice {
         // One that may still happen weighs more than one that was answered, and that more than one
         // that was not sent.
         let weight = |error: &UpstreamError| match error.class {
-            Class::NoAnswer | Class::Failing { asked: true } => 2,
+            Class::NoAnswer(_) | Class::Failing { asked: true } => 2,
             Class::Failing { asked: false } => 0,
             _ => 1,
         };
@@ -47,8 +47,8 @@ impl Slice {
     }
 
     /// Takes in what the store said of one key.
-    pub(super) fn judge(&mut self, operation: &'static str, code: &str) {
-        match code {
+    pub(super) fn judge(&mut self, operation: &'static str, told: &str) {
+        match code(told).unwrap_or("no code") {
             "NoSuchKey" | "NoSuchVersion" | "NoSuchUpload" => self.deleted += 1,
             code if is_throttle(code) || PASSING.contains(&code) => {
                 self.failed = Some(UpstreamError { operation, class: Class::Failed { code: code.to_owned() } });
@@ -62,6 +62,7 @@ impl Slice {
 mod tests {
     use rstest::rstest;
 
+    use super::super::silence::Silence;
     use super::*;
 
     /// Stores differ in the code for what is locked: Amazon S3 and versitygw say AccessDenied,
@@ -71,6 +72,7 @@ mod tests {
     #[case("SlowDown", 0, None, true)]
     #[case("SlowDownWrite", 0, None, true)]
     #[case("AccessDenied", 0, Some("AccessDenied"), false)]
+    #[case("a code of any text", 0, Some("no code"), false)]
     #[case("InvalidRequest", 0, Some("InvalidRequest"), false)]
     fn what_a_store_says_of_a_key_is_gone_passing_or_a_refusal(
         #[case] code: &str,
@@ -89,10 +91,11 @@ mod tests {
         let failed =
             |class| Slice { failed: Some(UpstreamError { operation: "DeleteObjects", class }), ..Slice::default() };
         let denied = || failed(Class::Denied { code: "AccessDenied".into() });
-        for order in [[denied(), failed(Class::NoAnswer)], [failed(Class::NoAnswer), denied()]] {
+        let unheard = || failed(Class::NoAnswer(Silence::Late));
+        for order in [[denied(), unheard()], [unheard(), denied()]] {
             let mut all = Slice::default();
             order.into_iter().for_each(|slice| all.add(slice));
-            assert_eq!(all.failed.map(|error| error.class), Some(Class::NoAnswer));
+            assert_eq!(all.failed.map(|error| error.class), Some(Class::NoAnswer(Silence::Late)));
         }
     }
 }

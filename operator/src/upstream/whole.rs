@@ -44,7 +44,7 @@ fn is_whole(document: &str) -> bool {
 }
 
 /// The document from the name of its root element on: behind declaration and comments.
-fn root(document: &str) -> Option<&str> {
+pub(super) fn root(document: &str) -> Option<&str> {
     let mut rest = document;
     loop {
         rest = rest.trim_start().strip_prefix('<')?;

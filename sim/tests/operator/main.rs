@@ -2,6 +2,7 @@
 
 #![expect(clippy::print_stdout, reason = "counts and traces, shown with --nocapture and on failure")]
 
+mod answers;
 mod backends;
 mod concurrency;
 mod create;
