@@ -8,7 +8,7 @@ use kube::api::{DeleteParams, Patch, PatchParams, PostParams, Preconditions};
 use kube::{Api, Client, ResourceExt};
 use serde_json::{Value, json};
 
-use crate::api::{BucketClaim, Claim, ClaimRef, FINALIZER, ObjectId, SecretContent, SecretKey};
+use crate::api::{BucketClaim, Claim, ClaimRef, FINALIZER, ObjectId, SecretContent, SecretKey, kept};
 use crate::cache::{SecretCache, Written};
 use crate::kubernetes::{self, CONTROLLER};
 use crate::observe::{Observer, upstream_failure};
@@ -81,14 +81,19 @@ impl Actor {
     }
 
     async fn patch_finalizers(&self, claim: &Claim, id: &ObjectId, present: bool) -> Result<Box<Claim>, Failure> {
-        let mut finalizers: Vec<&str> =
-            claim.finalizers.iter().map(String::as_str).filter(|f| *f != FINALIZER).collect();
-        if present {
-            finalizers.push(FINALIZER);
-        }
-        let mut patch = preconditions(id);
-        patch.push(json!({ "op": "add", "path": "/metadata/finalizers", "value": finalizers }));
         let api: Api<BucketClaim> = Api::namespaced(self.client.clone(), &claim.at.namespace);
+        let live = if present || kept::are_all_finalizers(&claim.finalizers) {
+            None
+        } else {
+            // Where ours stands is not known.
+            Some(api.get(&claim.at.name).await.map_err(|error| kubernetes::failure(&error))?)
+        };
+        if live.as_ref().is_some_and(|live| ObjectId::of(live) != *id) {
+            return Err(Failure::Conflict);
+        }
+        let all = live.as_ref().map_or(claim.finalizers.as_slice(), |live| live.finalizers());
+        let mut patch = preconditions(id);
+        patch.extend(finalizer_operations(all, present));
         let answer = api.patch(&claim.at.name, &patch_params(), &json_patch(patch)?).await;
         self.claim_written(answer)
     }
@@ -102,7 +107,7 @@ impl Actor {
     }
 
     fn claim_written(&self, answer: kube::Result<BucketClaim>) -> Result<Box<Claim>, Failure> {
-        let raw = answer.map_err(|error| kubernetes::failure(&error))?;
+        let raw = kept::claim(&answer.map_err(|error| kubernetes::failure(&error))?);
         let claim = Claim::parse(&raw);
         // One whose last finalizer goes is gone with that, and no watch will supersede what is kept
         // of it.
@@ -127,8 +132,10 @@ impl Actor {
     }
 
     fn secret_written(&self, answer: kube::Result<Secret>) -> Result<Stored, Failure> {
-        let secret = Arc::new(answer.map_err(|error| kubernetes::failure(&error))?);
-        self.cache(secret.metadata.namespace.as_deref().unwrap_or_default()).wrote(&secret);
+        let secret = answer.map_err(|error| kubernetes::failure(&error))?;
+        let cache = self.cache(secret.metadata.namespace.as_deref().unwrap_or_default());
+        let secret = cache.kept(secret);
+        cache.wrote(&secret);
         Ok(Stored(secret))
     }
 
@@ -146,7 +153,7 @@ impl Actor {
             Err(error) => return Err(kubernetes::failure(&error)),
         };
         let is_kept = |left: &Secret| self.is_internal(&secret.namespace) && !left.finalizers().is_empty();
-        if let Some(kept) = left.filter(is_kept).map(Arc::new) {
+        if let Some(kept) = left.filter(is_kept).map(|kept| self.observer.internal.kept(kept)) {
             self.cache(&secret.namespace).wrote(&kept);
             return Ok(Some(Stored(kept)));
         }
@@ -179,6 +186,21 @@ fn purged(slice: Slice) -> Purged {
     Purged { deleted: slice.deleted, end }
 }
 
+/// What puts our finalizer on, or takes it off, and names nobody else's: those are not all kept.
+fn finalizer_operations(all: &[String], present: bool) -> Vec<Value> {
+    let place = all.iter().position(|name| name == FINALIZER).map(|place| format!("/metadata/finalizers/{place}"));
+    match (place, present) {
+        (None, true) if all.is_empty() => {
+            vec![json!({ "op": "add", "path": "/metadata/finalizers", "value": [FINALIZER] })]
+        }
+        (None, true) => vec![json!({ "op": "add", "path": "/metadata/finalizers/-", "value": FINALIZER })],
+        (Some(place), false) => {
+            vec![json!({ "op": "test", "path": place, "value": FINALIZER }), json!({ "op": "remove", "path": place })]
+        }
+        (Some(_), true) | (None, false) => Vec::new(),
+    }
+}
+
 /// Who writes, for `managedFields` and audit logs.
 fn patch_params() -> PatchParams {
     PatchParams { field_manager: Some(CONTROLLER.to_owned()), ..PatchParams::default() }
@@ -204,6 +226,24 @@ fn new_secret_key() -> Result<SecretKey, Failure> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    // covers: 3.5.memory.finalizers
+    #[test]
+    fn finalizers_of_others_are_never_written() {
+        let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
+        let added = |all: &[&str]| finalizer_operations(&names(all), true);
+        let removed = |all: &[&str]| finalizer_operations(&names(all), false);
+        assert_eq!(added(&[]), [json!({"op": "add", "path": "/metadata/finalizers", "value": [FINALIZER]})]);
+        assert_eq!(added(&["a/b"]), [json!({"op": "add", "path": "/metadata/finalizers/-", "value": FINALIZER})]);
+        assert_eq!(
+            removed(&["a/b", FINALIZER, "a/c"]),
+            [
+                json!({"op": "test", "path": "/metadata/finalizers/1", "value": FINALIZER}),
+                json!({"op": "remove", "path": "/metadata/finalizers/1"}),
+            ]
+        );
+        assert!(added(&[FINALIZER]).is_empty() && removed(&["a/b"]).is_empty());
+    }
 
     // covers: 2.credential.secretKey
     #[test]

@@ -21,7 +21,7 @@ use tracing_subscriber::registry::LookupSpan;
 use tracing_subscriber::util::SubscriberInitExt;
 use tracing_subscriber::{EnvFilter, Layer};
 
-use crate::api::{self, AddressingStyle, Endpoint, Gateway};
+use crate::api::{self, AddressingStyle, ConsumerContent, Endpoint, Gateway};
 use crate::upstream::{Limits, RustlsConnect};
 use crate::{Clock, Config, Metrics, Parts, admin, descriptors};
 
@@ -78,14 +78,27 @@ struct ClusterArgs {
 #[derive(Debug, Args)]
 struct GatewayArgs {
     /// URL of the S3 gateway that tenants talk to; no claim can be bound without one.
-    #[arg(long, env = "STOWAGE_GATEWAY_ENDPOINT", value_name = "URL", value_parser = |text: &str| Endpoint::parse(text))]
+    #[arg(long, env = "STOWAGE_GATEWAY_ENDPOINT", value_name = "URL", value_parser = gateway_endpoint)]
     gateway_endpoint: Endpoint,
     /// Region that requests to the gateway are signed for.
-    #[arg(long, env = "STOWAGE_GATEWAY_REGION", value_name = "REGION", default_value = "us-east-1", value_parser = NonEmptyStringValueParser::new())]
+    #[arg(long, env = "STOWAGE_GATEWAY_REGION", value_name = "REGION", default_value = "us-east-1", value_parser = gateway_region)]
     gateway_region: String,
     /// How the gateway wants a bucket's name in a request's URL.
     #[arg(long, env = "STOWAGE_GATEWAY_ADDRESSING_STYLE", value_name = "STYLE", default_value = "path", value_parser = addressing_style())]
     gateway_addressing_style: AddressingStyle,
+}
+
+/// A URL that fits into what is kept of a consumer Secret: one that does not would be repaired for
+/// ever.
+fn gateway_endpoint(text: &str) -> Result<Endpoint, String> {
+    let longest = ConsumerContent::LONGEST_ENDPOINT;
+    let endpoint = Endpoint::parse(text).map_err(|error| error.to_string())?;
+    if endpoint.as_str().len() > longest { Err(format!("it has more than {longest} bytes")) } else { Ok(endpoint) }
+}
+
+/// A region, as backends may have it too.
+fn gateway_region(text: &str) -> Result<String, String> {
+    if (1..=63).contains(&text.len()) { Ok(text.to_owned()) } else { Err("a region has 1 to 63 characters".to_owned()) }
 }
 
 /// Reads a style by its name in the contract, which the help lists.
@@ -346,9 +359,12 @@ mod tests {
         };
         assert!(parse(&[]).contains("--gateway-endpoint"));
         assert!(parse(&["--gateway-endpoint", "gateway"]).contains("not a URL"));
+        let long = format!("http://{}", "g".repeat(1020));
+        assert!(parse(&["--gateway-endpoint", &long]).contains("more than 1024 bytes"));
         let gateway = ["--gateway-endpoint", "http://gateway"];
         assert!(parse(&[&gateway[..], &["--upstream-timeout", "0"]].concat()).contains("1..=3600"));
         assert!(parse(&[&gateway[..], &["--gateway-addressing-style", "both"]].concat()).contains("path, virtual"));
+        assert!(parse(&[&gateway[..], &["--gateway-region", ""]].concat()).contains("1 to 63 characters"));
         assert!(parse(&[&gateway[..], &["--namespace", ""]].concat()).contains("1 to 63 characters"));
         assert!(parse(&[&gateway[..], &["--trusted-secret-namespace", "a,B"]].concat()).contains("1 to 63 characters"));
         assert_eq!(parse(&gateway), "");

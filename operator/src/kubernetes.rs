@@ -16,6 +16,7 @@ use tower::{BoxError, service_fn};
 
 use crate::api::shortened;
 use crate::managed_fields::without_managed_fields;
+use crate::pages::{self, Size};
 use crate::plan::Failure;
 
 /// Name of the operator where the field has one for controllers: events, field managers.
@@ -38,7 +39,10 @@ const DEADLINE: Duration = Duration::from_secs(30);
 /// `managedFields`.
 pub(crate) fn guarded(client: Client) -> Client {
     let namespace = client.default_namespace().to_owned();
-    let service = service_fn(move |request: http::Request<Body>| answer(client.clone(), request));
+    let service = service_fn(move |request: http::Request<Body>| {
+        let client = client.clone();
+        pages::ask(request, move |request, most| answer(client.clone(), request, most))
+    });
     Client::new(service, namespace)
 }
 
@@ -69,6 +73,7 @@ struct Short;
 async fn answer(
     client: Client,
     request: http::Request<Body>,
+    most: usize,
 ) -> Result<http::Response<impl http_body::Body<Data = Bytes, Error = BoxError> + Send>, BoxError> {
     let watch = is_watch(request.uri());
     let (head, body) = timeout(DEADLINE, client.send(request)).await.map_err(|_| Late::Head)??.into_parts();
@@ -76,7 +81,7 @@ async fn answer(
     let body = if watch && head.status.is_success() {
         Either::Left(no_shorter_than(SHORTEST_WATCH, body))
     } else {
-        let pieces = timeout(LONGEST, pieces(body)).await.map_err(|_| Late::End)??;
+        let pieces = timeout(LONGEST, pieces(body, most)).await.map_err(|_| Late::End)??;
         Either::Right(StreamBody::new(stream::iter(pieces.into_iter().map(Ok::<_, Infallible>))))
     };
     Ok(http::Response::from_parts(head, body))
@@ -101,13 +106,17 @@ fn no_shorter_than(
 /// All of a body, as it came. A piece that is there at once costs no timer.
 ///
 /// # Errors
-/// When the body breaks off, or a piece of it is later than [`DEADLINE`] after the one before.
+/// When the body breaks off, or a piece of it is later than [`DEADLINE`] after the one before, or
+/// it has more than so many bytes.
 async fn pieces(
     mut body: impl http_body::Body<Data = Bytes, Error = Error> + Unpin,
+    most: usize,
 ) -> Result<Vec<Frame<Bytes>>, BoxError> {
-    let mut pieces = Vec::new();
+    let (mut pieces, mut size) = (Vec::new(), Size::of(most));
     while let Some(piece) = timeout(DEADLINE, body.frame()).await.map_err(|_| Late::Piece)? {
-        pieces.push(piece?);
+        let piece = piece?;
+        size.take(piece.data_ref())?;
+        pieces.push(piece);
     }
     Ok(pieces)
 }

@@ -21,6 +21,7 @@ mod kubernetes;
 mod managed_fields;
 mod metrics;
 mod observe;
+mod pages;
 pub mod plan;
 pub mod upstream;
 

@@ -7,7 +7,7 @@ use k8s_openapi::api::core::v1::Secret;
 use kube::api::{ListParams, ObjectList};
 use kube::{Api, Client};
 
-use crate::api::{BucketClaim, BucketRecord, Claim, ClaimRef, ClaimUid, wire};
+use crate::api::{BucketClaim, BucketRecord, Claim, ClaimRef, ClaimUid, kept, wire};
 use crate::cache::{BackendCache, NamespaceCache, SecretCache};
 use crate::kubernetes;
 use crate::plan::{
@@ -110,7 +110,7 @@ impl Observer {
     async fn claim(&self, at: &ClaimRef) -> Result<Option<Box<Claim>>, Failure> {
         let api: Api<BucketClaim> = Api::namespaced(self.client.clone(), &at.namespace);
         let claim = api.get_opt(&at.name).await.map_err(|error| kubernetes::failure(&error))?;
-        Ok(claim.map(|raw| Box::new(Claim::parse(&raw))))
+        Ok(claim.map(|raw| Box::new(Claim::parse(&kept::claim(&raw)))))
     }
 
     /// LIST the internal Secrets that carry a claim's UID. A list from before what is known of them
@@ -145,7 +145,7 @@ impl Observer {
 
     /// What a live list of internal Secrets shows.
     fn found(&self, list: ObjectList<Secret>) -> Vec<Stored> {
-        let secrets = list.items.into_iter().map(Arc::new);
+        let secrets = list.items.into_iter().map(|secret| self.internal.kept(secret));
         secrets.inspect(|secret| self.internal.read_live(secret)).map(Stored).collect()
     }
 
@@ -161,7 +161,7 @@ impl Observer {
             // It is of the server's past.
             return Err(Failure::Conflict);
         }
-        let secret = secret.map(Arc::new);
+        let secret = secret.map(|secret| cache.kept(secret));
         match &secret {
             Some(secret) => cache.read_live(secret),
             None => cache.missed(namespace, name),

@@ -32,6 +32,7 @@ mod backend;
 mod claim;
 mod condition;
 mod crd;
+pub mod kept;
 mod names;
 mod parsed;
 mod quantity;

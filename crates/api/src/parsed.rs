@@ -15,7 +15,7 @@ use super::condition::ConditionType;
 use super::names::{BucketName, ClaimRef, ClaimUid, Endpoint};
 use super::quantity::{Bytes, Quantity};
 use super::template::NameTemplate;
-use super::{FINALIZER, wire};
+use super::{FINALIZER, kept, wire};
 
 /// A spec that the schema should have refused: stored by an older version, or by a server without
 /// the rule.
@@ -71,11 +71,11 @@ pub struct Claim {
     pub generation: i64,
     /// Has a deletion timestamp.
     pub deleting: bool,
-    /// Every finalizer, in order.
+    /// Every finalizer, in order; of very many, what is kept of them ([`kept::are_all_finalizers`]).
     pub finalizers: Vec<String>,
     /// Carries `broker.stowage.io/paused: "true"`.
     pub paused: bool,
-    /// Value of `broker.stowage.io/rotate`.
+    /// What `broker.stowage.io/rotate` asks for, as it is remembered: see [`wire::rotate_receipt`].
     pub rotate_request: Option<String>,
     /// Deletion policy, which deletion must know even where the rest of the spec can't be read.
     pub deletion: Deletion,
@@ -141,7 +141,7 @@ impl Claim {
             deleting: raw.metadata.deletion_timestamp.is_some(),
             finalizers: raw.finalizers().to_vec(),
             paused: annotation(wire::PAUSED).as_deref() == Some("true"),
-            rotate_request: annotation(wire::ROTATE),
+            rotate_request: kept::rotate_receipt(raw.annotations()),
             deletion: match (raw.spec.deletion_policy, raw.spec.force_delete) {
                 (DeletionPolicy::Retain, _) => Deletion::Retain,
                 (DeletionPolicy::Delete, false) => Deletion::Delete,

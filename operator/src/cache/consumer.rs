@@ -1,30 +1,168 @@
-//! What is kept of a Secret that a tenant may write to.
+//! What is kept of a Secret: of one that a tenant may write to, what is ours (spec §3.5).
 
+use k8s_openapi::ByteString;
 use k8s_openapi::api::core::v1::Secret;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
 
-use crate::api::{ConsumerContent, wire};
+use crate::api::{ConsumerContent, kept, wire};
 
-/// The role of what a tenant may write to.
-pub(super) const CONSUMER: &str = wire::Role::ConsumerSecret.as_str();
-/// Longer than any value that is ours, in bytes: of what is longer the beginning tells that it
-/// isn't.
-pub(super) const LONGEST: usize = 4096;
-
-/// Of a consumer Secret what is ours: its tenant may put a megabyte of other things into it, and
-/// make as many of them as it likes.
-pub(super) fn keep_ours(secret: &mut Secret) {
-    let meta = &mut secret.metadata;
-    if meta.labels.as_ref().and_then(|labels| labels.get(wire::ROLE)).map(String::as_str) != Some(CONSUMER) {
-        return;
+/// The annotations of an internal Secret that are read: those of its labels, and its end.
+const INTERNAL_ANNOTATIONS: [&str; 9] = {
+    let mut names = [wire::EXPIRES_AT; 9];
+    let mut at = 0;
+    while at < wire::LABELS.len() {
+        names[at] = wire::LABELS[at];
+        at += 1;
     }
-    // What is there and empty stays: a patch would add the whole of what is absent.
-    let fits = |key: &String, value: &mut String| wire::LABELS.contains(&key.as_str()) && value.len() <= LONGEST;
-    meta.labels.iter_mut().chain(&mut meta.annotations).for_each(|map| map.retain(fits));
-    meta.owner_references.iter_mut().for_each(|owners| owners.retain(|owner| owner.controller == Some(true)));
-    meta.finalizers = None;
-    secret.type_ = secret.type_.take().map(|kind| if kind.len() > LONGEST { "too long".to_owned() } else { kind });
-    if let Some(data) = &mut secret.data {
-        data.retain(|key, _| ConsumerContent::KEYS.contains(&key.as_str()));
-        data.values_mut().for_each(|value| value.0.truncate(LONGEST));
+    names
+};
+
+/// Whose word is what stands in the Secrets of a cache.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Whose {
+    /// The operator's, and its administrators'.
+    #[default]
+    Ours,
+    /// A tenant may put a megabyte of other things into each, and make as many of them as it likes.
+    Tenants,
+}
+
+impl Whose {
+    /// What is kept of a Secret, as a copy that takes no more memory than that.
+    pub(super) fn kept(self, secret: Secret) -> Secret {
+        match self {
+            Self::Ours => {
+                Secret { metadata: kept::metadata(&secret.metadata, &wire::LABELS, &INTERNAL_ANNOTATIONS), ..secret }
+            }
+            Self::Tenants => consumer(&secret),
+        }
+    }
+}
+
+fn consumer(secret: &Secret) -> Secret {
+    let data = |data: &std::collections::BTreeMap<String, ByteString>| {
+        let of = |key: &str| Some((key.to_owned(), beginning(data.get(key)?, longest(key))));
+        ConsumerContent::KEYS.iter().filter_map(|key| of(key)).collect()
+    };
+    let kind = |kind: &String| if kind.len() > kept::LONGEST { "too long".to_owned() } else { kind.clone() };
+    Secret {
+        metadata: ObjectMeta {
+            owner_references: secret.metadata.owner_references.as_deref().map(controllers),
+            finalizers: None,
+            ..kept::metadata(&secret.metadata, &wire::LABELS, &wire::LABELS)
+        },
+        data: secret.data.as_ref().map(data),
+        type_: secret.type_.as_ref().map(kind),
+        immutable: secret.immutable,
+        string_data: None,
+    }
+}
+
+/// Longer than any value of ours under this key, in bytes: of what is longer the beginning tells
+/// that it isn't.
+fn longest(key: &str) -> usize {
+    if key.starts_with("AWS_ENDPOINT_URL") { ConsumerContent::LONGEST_ENDPOINT + 1 } else { kept::LONGEST }
+}
+
+fn beginning(value: &ByteString, longest: usize) -> ByteString {
+    ByteString(value.0[..value.0.len().min(longest)].to_vec())
+}
+
+/// Of owners the UID of the controller: nothing else is asked of them. The server takes one at
+/// most, and gives no object a UID that is as long as this.
+fn controllers(owners: &[OwnerReference]) -> Vec<OwnerReference> {
+    let is_one = |owner: &&OwnerReference| owner.controller == Some(true) && owner.uid.len() <= kept::LONGEST;
+    let uid = |owner: &OwnerReference| OwnerReference {
+        uid: owner.uid.clone(),
+        controller: owner.controller,
+        ..OwnerReference::default()
+    };
+    owners.iter().find(is_one).map(uid).into_iter().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+
+    /// As full as a tenant can make it, and more.
+    fn full(longest: usize, most: usize) -> Secret {
+        let long = "x".repeat(longest);
+        let map = || wire::LABELS.iter().map(|key| ((*key).to_owned(), long.clone()));
+        let others = || (0..most).map(|number| (format!("broker.stowage.io/{number}"), long.clone()));
+        let data = ConsumerContent::KEYS.iter().map(|key| (*key).to_owned()).chain(others().map(|(key, _)| key));
+        let owner = |controller: bool| OwnerReference {
+            api_version: long.clone(),
+            kind: long.clone(),
+            name: long.clone(),
+            uid: long.clone(),
+            controller: Some(controller),
+            ..OwnerReference::default()
+        };
+        Secret {
+            metadata: ObjectMeta {
+                name: Some("photos-s3".to_owned()),
+                generate_name: Some(long.clone()),
+                labels: Some(map().chain(others()).collect()),
+                annotations: Some(map().chain(others()).collect()),
+                finalizers: Some(vec![long.clone(); most]),
+                owner_references: Some((0..=most).map(|number| owner(number == most)).collect()),
+                ..ObjectMeta::default()
+            },
+            data: Some(data.map(|key| (key, ByteString(long.clone().into_bytes()))).collect()),
+            type_: Some(long.clone()),
+            ..Secret::default()
+        }
+    }
+
+    /// Bytes that a Secret takes, by what is allocated.
+    fn size(secret: &Secret) -> usize {
+        let text = |text: &String| size_of::<String>() + text.capacity();
+        let map = |map: &Option<BTreeMap<String, String>>| -> usize {
+            map.iter().flatten().map(|(key, value)| text(key) + text(value)).sum()
+        };
+        let meta = &secret.metadata;
+        let finalizers = meta
+            .finalizers
+            .as_ref()
+            .map_or(0, |all| all.capacity() * size_of::<String>() + all.iter().map(String::capacity).sum::<usize>());
+        let owners = meta.owner_references.as_ref().map_or(0, |all| {
+            let texts = |owner: &OwnerReference| {
+                [&owner.api_version, &owner.kind, &owner.name, &owner.uid].map(String::capacity).iter().sum::<usize>()
+            };
+            all.capacity() * size_of::<OwnerReference>() + all.iter().map(texts).sum::<usize>()
+        });
+        let data: usize = secret.data.iter().flatten().map(|(key, value)| text(key) + 24 + value.0.capacity()).sum();
+        let texts = [&meta.name, &meta.generate_name, &secret.type_].map(|it| it.as_ref().map_or(0, String::capacity));
+        size_of::<Secret>()
+            + map(&meta.labels)
+            + map(&meta.annotations)
+            + finalizers
+            + owners
+            + data
+            + texts.iter().sum::<usize>()
+    }
+
+    // covers: 3.5.memory
+    #[test]
+    fn what_is_kept_of_a_tenants_secret_has_a_bound_by_capacity() {
+        let most = |secret: Secret| size(&Whose::Tenants.kept(secret));
+        let bound = 16 << 10;
+        for secret in [full(1 << 20, 0), full(kept::LONGEST, 5000), full(1100, 100), full(1, 100_000)] {
+            let taken = most(secret);
+            assert!(taken < bound, "{taken} bytes");
+        }
+    }
+
+    #[test]
+    fn of_internal_secrets_all_data_is_kept_and_of_metadata_what_is_read() {
+        let mut secret = full(1 << 20, 10);
+        secret.metadata.annotations.get_or_insert_default().insert(wire::EXPIRES_AT.to_owned(), "soon".to_owned());
+        let kept = Whose::Ours.kept(secret.clone());
+        assert_eq!(kept.data, secret.data);
+        let soon = BTreeMap::from([(wire::EXPIRES_AT.to_owned(), "soon".to_owned())]);
+        assert_eq!((kept.metadata.annotations, kept.metadata.owner_references), (Some(soon), None));
+        assert_eq!(kept.metadata.finalizers.map(|all| all.len()), Some(1), "it is known that there are some");
     }
 }

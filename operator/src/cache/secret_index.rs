@@ -10,7 +10,6 @@ use kube::ResourceExt;
 use crate::api::{BucketName, ClaimUid};
 use crate::plan::Stored;
 
-use super::consumer::keep_ours;
 use super::is_later;
 
 /// Namespace and name.
@@ -31,20 +30,18 @@ pub(super) struct Secrets {
 }
 
 impl Secrets {
-    /// Takes in a Secret as it is shown. Returns it as it was known before, and as it is now;
-    /// nothing where that is no later.
-    pub(super) fn put(&mut self, mut secret: Secret) -> Vec<Arc<Secret>> {
-        keep_ours(&mut secret);
+    /// Takes in what is kept of a Secret as it is shown. Returns it as it was known before, and as
+    /// it is now; nothing where that is no later.
+    pub(super) fn put(&mut self, secret: Arc<Secret>) -> Vec<Arc<Secret>> {
         let key = key(&secret);
         if let Some(listing) = &mut self.listing {
             listing.insert(key.clone());
         }
-        if self.by_name.get(&key).is_some_and(|present| !is_later(&secret, present.as_ref())) {
+        if self.by_name.get(&key).is_some_and(|present| !is_later(secret.as_ref(), present.as_ref())) {
             return Vec::new();
         }
         self.missed.remove(&key);
         let before = self.remove(&key);
-        let secret = Arc::new(secret);
         for (index, word) in self.indexes(&secret) {
             index.entry(word).or_default().insert(key.clone());
         }

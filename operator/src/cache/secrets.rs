@@ -11,28 +11,43 @@ use parking_lot::Mutex;
 use crate::api::{BucketName, ClaimUid};
 use crate::plan::{SecretRef, Stored};
 
+use super::consumer::Whose;
 use super::secret_index::{Secrets, key};
 use super::{is_later, number};
 
 /// Secrets selected by label, as the watch, our own writes and live reads have shown them.
 #[derive(Default)]
-pub(crate) struct SecretCache(Mutex<Secrets>);
+pub(crate) struct SecretCache {
+    whose: Whose,
+    known: Mutex<Secrets>,
+}
 
 /// So many of our deletions are remembered, the latest: far more than come between a deletion and
 /// the end of the next pass over its claim.
 const MOST_DELETED: usize = 1024;
 
 impl SecretCache {
+    /// One of Secrets that tenants may write to.
+    pub(crate) fn of_tenants() -> Self {
+        Self { whose: Whose::Tenants, known: Mutex::default() }
+    }
+
+    /// What is kept of a Secret of this cache: of all that is read or written, be it for a pass
+    /// alone.
+    pub(crate) fn kept(&self, secret: Secret) -> Arc<Secret> {
+        Arc::new(self.whose.kept(secret))
+    }
+
     /// Takes in what the watch shows. Returns the Secrets that changed since we last knew: not
     /// those that only echo a write of ours.
     pub(crate) fn apply(&self, event: Event<Secret>) -> Vec<Arc<Secret>> {
-        let mut secrets = self.0.lock();
+        let mut secrets = self.known.lock();
         match event {
             Event::Init => {
                 secrets.listing = Some(BTreeSet::new());
                 Vec::new()
             }
-            Event::InitApply(secret) | Event::Apply(secret) => secrets.put(secret),
+            Event::InitApply(secret) | Event::Apply(secret) => secrets.put(self.kept(secret)),
             Event::Delete(secret) => secrets.take(&secret),
             Event::InitDone => secrets.finish_list(),
         }
@@ -40,12 +55,12 @@ impl SecretCache {
 
     /// Takes in the answer to a write of ours.
     pub(crate) fn wrote(&self, secret: &Arc<Secret>) {
-        self.0.lock().put(secret.as_ref().clone());
+        self.known.lock().put(secret.clone());
     }
 
     /// Forgets a Secret that we deleted, but for that.
     pub(crate) fn deleted(&self, secret: &SecretRef) {
-        let mut secrets = self.0.lock();
+        let mut secrets = self.known.lock();
         secrets.remove(&(secret.namespace.clone(), secret.name.clone()));
         secrets.deleted.push_back(secret.id.uid.clone());
         if secrets.deleted.len() > MOST_DELETED {
@@ -56,7 +71,7 @@ impl SecretCache {
     /// Whether we deleted one of these before: who shows it tells of the past. Not of one on its
     /// way out, which somebody's finalizer keeps.
     pub(crate) fn has_deleted<'a>(&self, shown: impl IntoIterator<Item = &'a Secret>) -> bool {
-        let secrets = self.0.lock();
+        let secrets = self.known.lock();
         let deleted = |meta: &ObjectMeta| meta.uid.as_ref().is_some_and(|uid| secrets.deleted.contains(uid));
         shown.into_iter().any(|secret| secret.metadata.deletion_timestamp.is_none() && deleted(&secret.metadata))
     }
@@ -65,7 +80,7 @@ impl SecretCache {
     /// keeps silent.
     pub(crate) fn missed(&self, namespace: &str, name: &str) {
         let key = (namespace.to_owned(), name.to_owned());
-        let mut secrets = self.0.lock();
+        let mut secrets = self.known.lock();
         if let Some(secret) = secrets.remove(&key) {
             secrets.missed.insert(key, secret);
         }
@@ -76,38 +91,38 @@ impl SecretCache {
     /// not changed. All else is the watch's to tell; and so is what that Secret was before it was
     /// last seen.
     pub(crate) fn read_live(&self, secret: &Arc<Secret>) {
-        let mut secrets = self.0.lock();
+        let mut secrets = self.known.lock();
         if secrets.missed.get(&key(secret)).is_some_and(|missed| !is_later(missed.as_ref(), secret.as_ref())) {
-            secrets.put(secret.as_ref().clone());
+            secrets.put(secret.clone());
         }
     }
 
     /// The Secret of this name.
     pub(crate) fn get(&self, namespace: &str, name: &str) -> Option<Stored> {
         let key = (namespace.to_owned(), name.to_owned());
-        self.0.lock().by_name.get(&key).cloned().map(Stored)
+        self.known.lock().by_name.get(&key).cloned().map(Stored)
     }
 
     /// All Secrets, by name.
     pub(crate) fn all(&self) -> Vec<Stored> {
-        self.0.lock().by_name.values().cloned().map(Stored).collect()
+        self.known.lock().by_name.values().cloned().map(Stored).collect()
     }
 
     /// Secrets of the claim of this UID, by name.
     pub(crate) fn of_claim(&self, uid: &ClaimUid) -> Vec<Stored> {
-        self.0.lock().of_claim(uid)
+        self.known.lock().of_claim(uid)
     }
 
     /// Namespace and name of what a live read missed of this claim's, while the watch has not told
     /// that it is gone.
     pub(crate) fn missed_of(&self, uid: &ClaimUid) -> Vec<(String, String)> {
-        self.0.lock().missed_of(uid).map(|(key, _)| key.clone()).collect()
+        self.known.lock().missed_of(uid).map(|(key, _)| key.clone()).collect()
     }
 
     /// Whether the server hadn't got to a Secret of this claim that was shown here when it was at
     /// this version: what it told then is its past.
     pub(crate) fn is_ahead_of(&self, uid: &ClaimUid, version: Option<&str>) -> bool {
-        let secrets = self.0.lock();
+        let secrets = self.known.lock();
         is_any_later(secrets.shown_of(uid), version)
     }
 
@@ -118,7 +133,7 @@ impl SecretCache {
 
     /// Secrets for this bucket, whoever's.
     pub(crate) fn of_bucket(&self, bucket: &BucketName) -> Vec<Stored> {
-        self.0.lock().of_bucket(bucket)
+        self.known.lock().of_bucket(bucket)
     }
 }
 
@@ -137,9 +152,8 @@ mod tests {
     use k8s_openapi::jiff::Timestamp;
     use kube::ResourceExt;
 
-    use super::super::consumer::{CONSUMER, LONGEST};
     use super::*;
-    use crate::api::{ClaimRef, CredentialFacts, SecretKey, wire};
+    use crate::api::{ClaimRef, CredentialFacts, SecretKey, kept, wire};
 
     fn secret(version: u32) -> Secret {
         let facts = CredentialFacts {
@@ -164,7 +178,7 @@ mod tests {
     fn of_a_consumer_secret_what_is_ours_is_kept() {
         let mut secret = Secret::default();
         let map = |key: &str, value: &str| BTreeMap::from([(key.to_owned(), value.to_owned())]);
-        secret.metadata.labels = Some(map(wire::ROLE, CONSUMER));
+        secret.metadata.labels = Some(map(wire::ROLE, wire::Role::ConsumerSecret.as_str()));
         secret.metadata.labels.get_or_insert_default().extend(map("theirs", "x"));
         secret.metadata.labels.get_or_insert_default().extend(map("broker.stowage.io/theirs", "x"));
         secret.metadata.annotations = Some(map("theirs", "x"));
@@ -173,17 +187,17 @@ mod tests {
         secret.type_ = Some("x".repeat(1 << 20));
         let long = ByteString(vec![b'x'; 1 << 20]);
         secret.data = Some(["BUCKET_NAME", "theirs"].map(|key| (key.to_owned(), long.clone())).into());
-        let cache = SecretCache::default();
+        let cache = SecretCache::of_tenants();
         cache.apply(Event::Apply(secret.clone()));
         let kept = cache.all().remove(0).0;
-        assert_eq!(kept.metadata.labels, Some(map(wire::ROLE, CONSUMER)));
+        assert_eq!(kept.metadata.labels, Some(map(wire::ROLE, wire::Role::ConsumerSecret.as_str())));
         assert_eq!(kept.metadata.annotations, Some(BTreeMap::new()));
         assert_eq!((&kept.metadata.finalizers, &kept.metadata.owner_references), (&None, &Some(Vec::new())));
         assert_eq!(kept.type_.as_deref(), Some("too long"));
         let data = kept.data.as_ref().unwrap();
         assert_eq!(
             data.iter().map(|(key, value)| (key.as_str(), value.0.len())).collect::<Vec<_>>(),
-            [("BUCKET_NAME", LONGEST)]
+            [("BUCKET_NAME", kept::LONGEST)]
         );
 
         let cache = SecretCache::default();

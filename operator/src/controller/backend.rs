@@ -16,7 +16,7 @@ use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::time::Instant;
 use tracing::Instrument;
 
-use crate::api::{self, ObjectId, S3Backend, S3BackendStatus};
+use crate::api::{self, ObjectId, S3Backend, S3BackendStatus, kept};
 use crate::kubernetes::{self, CONTROLLER};
 use crate::metrics::{ControllerMetrics, PassResult};
 use crate::plan::backend::{
@@ -219,7 +219,8 @@ impl Hands<'_, '_> {
         let api: Api<S3Backend> = Api::all(context.shared.client.clone());
         let params = PatchParams { field_manager: Some(CONTROLLER.to_owned()), ..PatchParams::default() };
         let written = api.patch_status(&self.raw.name_any(), &params, &Patch::Json::<()>(patch)).await;
-        context.shared.written_backends.wrote(written.map_err(|error| kubernetes::describe(&error))?);
+        let written = written.map_err(|error| kubernetes::describe(&error))?;
+        context.shared.written_backends.wrote(kept::backend(&written));
         Ok(BackendAnswer::Written(status.clone()))
     }
 }

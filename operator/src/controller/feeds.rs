@@ -16,16 +16,16 @@ use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
-use crate::api::{ClaimRef, wire};
+use crate::api::{ClaimRef, kept, wire};
 use crate::cache::SecretCache;
 use crate::plan::Stored;
 
 use super::backoff::Patience;
-use super::objects::{Backend, Claim, claim_ref};
+use super::objects::{Backend, Claim, claim_ref, keep};
 use super::shared::Shared;
 
-/// Most objects in a page of a list that tenants write: each may have more than a megabyte, and a
-/// page is in memory at once.
+/// Most objects in a page of a list that tenants write: each may have more than a megabyte. Of a
+/// page that is too large the rest is not read (`kubernetes`), but the server has made all of it.
 const PAGE: u32 = 25;
 
 /// The running watches; they end when this is dropped.
@@ -171,7 +171,7 @@ fn feed_recoveries(shared: &Arc<Shared>, feeds: &mut Feeds, mut recovered: Unbou
 fn feed_backends(shared: &Arc<Shared>, feeds: &mut Feeds) -> Store<Backend> {
     let (store, writer) = reflector::store();
     let api: Api<Backend> = Api::all(shared.client.clone());
-    let stream = watcher(api, Config::default()).reflect(writer);
+    let stream = watcher(api, Config::default()).modify(|backend| keep(backend, kept::backend)).reflect(writer);
     let (shared, filled, mut shown) = (shared.clone(), store.clone(), Shown::default());
     feeds.run(stream, move |event| {
         for name in shared.observer.backends.apply(&event) {
@@ -195,7 +195,8 @@ fn feed_backends(shared: &Arc<Shared>, feeds: &mut Feeds) -> Store<Backend> {
 /// isn't the echo of our own write.
 pub(super) fn feed_claims(shared: &Arc<Shared>, feeds: &mut Feeds, writer: Writer<Claim>, store: Store<Claim>) {
     let api: Api<Claim> = Api::all(shared.client.clone());
-    let stream = watcher(api, Config::default().page_size(PAGE)).modify(keep_what_is_read).reflect(writer);
+    let stream =
+        watcher(api, Config::default().page_size(PAGE)).modify(|claim| keep(claim, kept::claim)).reflect(writer);
     let (shared, mut shown, mut before) = (shared.clone(), Shown::default(), Vec::new());
     feeds.run(stream, move |event| {
         match &event {
@@ -276,14 +277,6 @@ fn count_again(shared: &Shared, event: &Event<Claim>) {
     }
     let backend = claim.status.as_ref().and_then(|status| status.backend.as_ref()).map(|backend| &backend.name);
     left.iter().chain(backend).for_each(|backend| shared.wakes.backend(backend));
-}
-
-/// Labels, owners and annotations of others are never looked at, and may take a megabyte for each
-/// claim.
-fn keep_what_is_read(claim: &mut Claim) {
-    claim.annotations_mut().retain(|key, _| [wire::ROTATE, wire::PAUSED].contains(&key.as_str()));
-    claim.labels_mut().clear();
-    claim.owner_references_mut().clear();
 }
 
 /// A channel as a stream; ends when every sender is gone.

@@ -3,7 +3,7 @@
 use kube::ResourceExt;
 use kube::core::DeserializeGuard;
 
-use crate::api::{BucketClaim, ClaimRef, S3Backend};
+use crate::api::{BucketClaim, ClaimRef, S3Backend, kept};
 
 /// A claim, or why it can't be decoded: one such object must not stop the watch of all.
 pub(super) type Claim = DeserializeGuard<BucketClaim>;
@@ -13,4 +13,39 @@ pub(super) type Backend = DeserializeGuard<S3Backend>;
 /// Namespace and name of a claim, whether it can be decoded or not.
 pub(super) fn claim_ref(claim: &impl ResourceExt) -> ClaimRef {
     ClaimRef { namespace: claim.namespace().unwrap_or_default(), name: claim.name_any() }
+}
+
+/// Most characters of why an object can't be decoded: it quotes what stands there.
+const LONGEST_WHY: usize = 1000;
+
+/// Leaves of an object what is kept of it, also where it can't be decoded.
+pub(super) fn keep<K>(object: &mut DeserializeGuard<K>, of: fn(&K) -> K) {
+    match &mut object.0 {
+        Ok(object) => *object = of(object),
+        Err(invalid) => {
+            invalid.metadata = kept::metadata(&invalid.metadata, &[], &[]);
+            invalid.error = invalid.error.chars().take(LONGEST_WHY).collect();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    // covers: 3.5.memory
+    #[test]
+    fn of_an_object_that_can_not_be_decoded_little_is_kept() {
+        let long = "x".repeat(1 << 20);
+        let metadata = json!({"name": "photos", "labels": {"theirs": long}, "finalizers": [long]});
+        let spec = json!({"backendRef": {"name": "main"}, "deletionPolicy": long});
+        let mut claim: Claim = serde_json::from_value(json!({"metadata": metadata, "spec": spec})).expect("an object");
+        keep(&mut claim, kept::claim);
+        let invalid = claim.0.expect_err("no claim has such a policy");
+        assert_eq!(invalid.metadata.name.as_deref(), Some("photos"));
+        assert!(invalid.metadata.labels.is_some_and(|labels| labels.is_empty()));
+        assert!(invalid.error.capacity() <= 2 * LONGEST_WHY);
+    }
 }

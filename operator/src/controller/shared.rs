@@ -72,7 +72,7 @@ impl Shared {
                 purge_slice: config.purge_slice,
             }),
             internal: Arc::new(SecretCache::default()),
-            consumers: Arc::new(SecretCache::default()),
+            consumers: Arc::new(SecretCache::of_tenants()),
             backends: Arc::new(BackendCache::default()),
             namespaces: Arc::new(NamespaceCache::default()),
             upstreams: upstreams.clone(),

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use k8s_openapi::jiff::{SignedDuration, Timestamp};
 
-use crate::api::{BucketRecord, Desired, wire};
+use crate::api::{BucketRecord, Desired};
 
 use super::halt::Halt;
 use super::patch::{Change, Trigger};
@@ -18,7 +18,7 @@ pub(super) const GRACE: SignedDuration = SignedDuration::from_secs(60);
 
 /// Whether the rotate annotation carries a value not yet handled.
 pub(super) fn is_requested(view: &View, record: &BucketRecord) -> bool {
-    let request = view.claim().rotate_request.as_deref().map(wire::rotate_receipt);
+    let request = view.claim().rotate_request.clone();
     request.is_some() && request != record.handled_rotate_request
 }
 
@@ -29,7 +29,7 @@ pub(super) fn raise(view: &View, record: &BucketRecord, stored: &Stored, unasked
         return halt;
     }
     let trigger = if is_requested(view, record) { Trigger::Request } else { unasked };
-    let request = view.claim().rotate_request.as_deref().map(wire::rotate_receipt);
+    let request = view.claim().rotate_request.clone();
     let raised = BucketRecord {
         generation: view.next_generation(),
         handled_rotate_request: request.or_else(|| record.handled_rotate_request.clone()),

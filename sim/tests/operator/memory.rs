@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use s3_sim::Versioning;
 use serde_json::{Value, json};
-use stowage_sim::world::OPERATOR_NAMESPACE;
+use stowage_operator::api::FINALIZER;
+use stowage_sim::world::{OPERATOR_NAMESPACE, World};
 
 use crate::rotation::{bound, request, status};
 use crate::support::{Stage, claim, claim_with, data, events, object, ready, secrets};
@@ -110,5 +111,27 @@ fn versioning_that_is_not_spoken_of_is_left_alone() {
         assert_eq!(stage.world.store.bucket(BUCKET).unwrap().versioning, Versioning::Enabled);
         let trace = stage.world.effects.trace();
         assert!(!trace.lines().iter().any(|line| line.call.to_string().starts_with("s3:PutBucketVersioning")));
+    });
+}
+
+// covers: 3.5.memory.finalizers
+#[test]
+fn a_claim_with_many_finalizers_of_others_is_served_and_goes_and_they_stay() {
+    Stage::run("", async |stage| {
+        let theirs: Vec<String> = (0..100).map(|number| format!("example.com/f-{number}")).collect();
+        let metadata = json!({"namespace": "team-a", "name": "photos", "finalizers": theirs});
+        let spec = json!({"backendRef": {"name": "main"}});
+        let version = "broker.stowage.io/v1alpha1";
+        let claim = json!({"apiVersion": version, "kind": "BucketClaim", "metadata": metadata, "spec": spec});
+        stage.apply(&claim.to_string()).await;
+        stage.until_ready_is("team-a", "photos", "Bound").await;
+        let finalizers =
+            |world: &World| object(world, "bucketclaims", "team-a", "photos")["metadata"]["finalizers"].clone();
+        let ours = [theirs.clone(), vec![FINALIZER.to_owned()]].concat();
+        assert_eq!(finalizers(&stage.world), json!(ours));
+        let between = [&theirs[..50], &[FINALIZER.to_owned()], &theirs[50..]].concat();
+        stage.patch("bucketclaims", "team-a", "photos", json!({"metadata": {"finalizers": between}})).await;
+        stage.delete("bucketclaims", "team-a", "photos").await;
+        stage.soon("ours is taken off", 30, |world| finalizers(world) == json!(theirs)).await;
     });
 }

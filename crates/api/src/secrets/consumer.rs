@@ -47,6 +47,9 @@ impl ConsumerContent<'_> {
         "QUOTA_HARD_BYTES",
     ];
 
+    /// Longest URL of a gateway, in bytes.
+    pub const LONGEST_ENDPOINT: usize = 1024;
+
     /// Keys that may be left over from an earlier spec and are then removed by name.
     pub const OPTIONAL_KEYS: [&'static str; 2] = ["QUOTA_SOFT_BYTES", "QUOTA_HARD_BYTES"];
 

@@ -1,0 +1,227 @@
+//! What the operator keeps of an object that others may write: a copy with a bound on its memory,
+//! whatever they write (spec §3.5).
+//!
+//! A copy, because what is cut keeps its allocation. Of metadata the copy has what is named here,
+//! so that a field that nobody thought of is not kept either.
+
+use std::collections::BTreeMap;
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, ObjectMeta};
+
+use super::backend::S3Backend;
+use super::claim::{BucketClaim, BucketClaimStatus};
+use super::{FINALIZER, wire};
+
+/// Longer than any value of a label or annotation of ours, in bytes: names of objects have 253.
+pub const LONGEST: usize = 256;
+
+/// Longer than any text of ours in a status that is no condition: endpoints have 2048.
+const LONGEST_TEXT: usize = 2100;
+
+/// Of so many finalizers the names are kept.
+const MOST_FINALIZERS: usize = 16;
+
+/// Longer than any finalizer's name: a prefix of 253, a slash and 63.
+const LONGEST_FINALIZER: usize = 320;
+
+/// Stands for the finalizers that are not kept. None can be called so: their names have no blanks.
+const MORE_FINALIZERS: &str = "and more";
+
+/// Where the copy has the receipt of a rotate request that is too long to be kept. No annotation
+/// can be called so.
+const ROTATE_RECEIPT: &str = "broker.stowage.io/rotate (receipt)";
+
+/// Bytes of conditions that are kept: the schema has no bound on how many there are.
+const MOST_CONDITIONS: usize = 64 << 10;
+
+/// The annotations of a claim that are read.
+const CLAIM_ANNOTATIONS: [&str; 3] = [wire::ROTATE, wire::PAUSED, ROTATE_RECEIPT];
+
+/// What is kept of metadata: of labels and annotations those of these names.
+pub fn metadata(of: &ObjectMeta, labels: &[&str], annotations: &[&str]) -> ObjectMeta {
+    ObjectMeta {
+        name: of.name.clone(),
+        namespace: of.namespace.clone(),
+        uid: of.uid.clone(),
+        resource_version: of.resource_version.clone(),
+        generation: of.generation,
+        creation_timestamp: of.creation_timestamp.clone(),
+        deletion_timestamp: of.deletion_timestamp.clone(),
+        labels: of.labels.as_ref().map(|all| only(all, labels)),
+        annotations: of.annotations.as_ref().map(|all| only(all, annotations)),
+        finalizers: of.finalizers.as_deref().map(finalizers),
+        ..ObjectMeta::default()
+    }
+}
+
+/// What is there and empty stays: a patch would add the whole of what is absent.
+fn only(all: &BTreeMap<String, String>, names: &[&str]) -> BTreeMap<String, String> {
+    let entry = |name: &&str| all.get_key_value(*name).filter(|(_, value)| value.len() <= LONGEST);
+    names.iter().filter_map(entry).map(|(name, value)| (name.clone(), value.clone())).collect()
+}
+
+/// The finalizers, or what is to be known of too many: whether ours is one, and that there are
+/// others.
+fn finalizers(all: &[String]) -> Vec<String> {
+    if all.len() <= MOST_FINALIZERS && all.iter().all(|name| name.len() <= LONGEST_FINALIZER) {
+        return all.to_vec();
+    }
+    let ours = all.iter().find(|name| *name == FINALIZER).cloned();
+    ours.into_iter().chain([MORE_FINALIZERS.to_owned()]).collect()
+}
+
+/// Whether these finalizers are all that the object has, in their order.
+pub fn are_all_finalizers(kept: &[String]) -> bool {
+    kept.iter().all(|name| name != MORE_FINALIZERS)
+}
+
+/// What is kept of a claim. What its schema bounds is kept whole.
+pub fn claim(of: &BucketClaim) -> BucketClaim {
+    let mut metadata = metadata(&of.metadata, &[], &CLAIM_ANNOTATIONS);
+    let long = of.metadata.annotations.as_ref().and_then(|all| all.get(wire::ROTATE));
+    if let Some(request) = long.filter(|request| request.len() > LONGEST) {
+        let kept = metadata.annotations.get_or_insert_default();
+        kept.insert(ROTATE_RECEIPT.to_owned(), wire::rotate_receipt(request));
+    }
+    BucketClaim { metadata, spec: of.spec.clone(), status: of.status.as_ref().map(status) }
+}
+
+/// The receipt of the rotate request of a claim, or of what is kept of one.
+pub(crate) fn rotate_receipt(annotations: &BTreeMap<String, String>) -> Option<String> {
+    let whole = || annotations.get(wire::ROTATE).map(|request| wire::rotate_receipt(request));
+    annotations.get(ROTATE_RECEIPT).cloned().or_else(whole)
+}
+
+/// A text that is too long is none that the operator wrote.
+fn status(of: &BucketClaimStatus) -> BucketClaimStatus {
+    let mut kept = of.clone();
+    for text in [
+        &mut kept.bucket_name,
+        &mut kept.proxy_endpoint,
+        &mut kept.bound_secret_name,
+        &mut kept.access_key_id,
+        &mut kept.handled_rotate_request,
+    ] {
+        *text = text.take().filter(|text| text.len() <= LONGEST_TEXT);
+    }
+    kept.backend = kept.backend.filter(|backend| backend.name.len().max(backend.endpoint.len()) <= LONGEST_TEXT);
+    kept.conditions = conditions(&of.conditions);
+    kept
+}
+
+/// The first conditions, as many as fit: ours come first.
+fn conditions(of: &[Condition]) -> Vec<Condition> {
+    let mut room = MOST_CONDITIONS;
+    let mut fits = |condition: &&Condition| {
+        let texts = [&condition.type_, &condition.status, &condition.reason, &condition.message];
+        let size = size_of::<Condition>() + texts.map(String::len).iter().sum::<usize>();
+        room.checked_sub(size).map(|left| room = left).is_some()
+    };
+    let kept: Vec<&Condition> = of.iter().filter(&mut fits).collect();
+    kept.into_iter().cloned().collect()
+}
+
+/// What is kept of a backend. What its schema bounds is kept whole.
+pub fn backend(of: &S3Backend) -> S3Backend {
+    let mut status = of.status.clone();
+    if let Some(status) = &mut status {
+        status.conditions = conditions(&status.conditions);
+    }
+    S3Backend { metadata: metadata(&of.metadata, &[], &[]), spec: of.spec.clone(), status }
+}
+
+#[cfg(test)]
+mod tests {
+    use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
+    use rstest::rstest;
+    use serde_json::json;
+
+    use super::super::Claim;
+    use super::*;
+
+    fn claim_with(annotations: &[(&str, &str)], finalizers: Vec<String>) -> BucketClaim {
+        let raw = json!({"metadata": {"name": "photos"}, "spec": {"backendRef": {"name": "main"}}});
+        let mut raw: BucketClaim = serde_json::from_value(raw).expect("a claim");
+        let annotation = |(key, value): &(&str, &str)| ((*key).to_owned(), (*value).to_owned());
+        raw.metadata.annotations = Some(annotations.iter().map(annotation).collect());
+        raw.metadata.finalizers = Some(finalizers);
+        raw
+    }
+
+    /// Bytes that metadata takes, by what is allocated.
+    fn size(meta: &ObjectMeta) -> usize {
+        let map = |map: &Option<BTreeMap<String, String>>| -> usize {
+            map.iter().flatten().map(|(key, value)| 2 * size_of::<String>() + key.capacity() + value.capacity()).sum()
+        };
+        let finalizers = meta
+            .finalizers
+            .as_ref()
+            .map_or(0, |all| all.capacity() * size_of::<String>() + all.iter().map(String::capacity).sum::<usize>());
+        let owners = meta.owner_references.as_ref().map_or(0, |all| all.capacity() * size_of::<OwnerReference>());
+        map(&meta.labels) + map(&meta.annotations) + finalizers + owners
+    }
+
+    // covers: 3.5.memory
+    #[test]
+    fn what_is_kept_of_a_claim_has_a_bound_by_capacity() {
+        let long = "x".repeat(250_000);
+        let names = (0..5000).map(|number| format!("example.com/f-{number}")).chain([FINALIZER.to_owned()]);
+        let mut raw = claim_with(&[(wire::ROTATE, &long), (wire::PAUSED, &long), ("theirs", &long)], names.collect());
+        raw.metadata.labels = raw.metadata.annotations.clone();
+        raw.metadata.owner_references = Some(vec![OwnerReference::default(); 5000]);
+        raw.metadata.generate_name = Some(long);
+        let kept = claim(&raw);
+        assert!(size(&kept.metadata) < 1 << 10, "{} bytes", size(&kept.metadata));
+        assert_eq!(kept.metadata.generate_name, None);
+        let most = vec!["f".repeat(LONGEST_FINALIZER); MOST_FINALIZERS];
+        let most = claim(&claim_with(&[(wire::ROTATE, &"x".repeat(LONGEST))], most));
+        assert!(size(&most.metadata) < 8 << 10, "{} bytes", size(&most.metadata));
+    }
+
+    // covers: 3.5.memory, 1.status.handledRotateRequest
+    #[rstest]
+    #[case("now")]
+    #[case(&"x".repeat(64))]
+    #[case(&"e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855")]
+    #[case(&"x".repeat(LONGEST + 1))]
+    fn a_rotate_request_is_the_same_in_what_is_kept(#[case] request: &str) {
+        let raw = claim_with(&[(wire::ROTATE, request)], Vec::new());
+        let receipt = Some(wire::rotate_receipt(request));
+        assert_eq!(Claim::parse(&raw).rotate_request, receipt);
+        let kept = claim(&claim(&raw));
+        assert_eq!(Claim::parse(&kept).rotate_request, receipt, "also in a copy of a copy");
+    }
+
+    // covers: 3.5.memory.finalizers
+    #[test]
+    fn of_many_finalizers_it_is_known_whether_ours_is_one() {
+        let few = vec!["example.com/a".to_owned(), FINALIZER.to_owned()];
+        assert_eq!(finalizers(&few), few);
+        assert!(are_all_finalizers(&few));
+        let mut many: Vec<String> = (0..17).map(|number| format!("example.com/f-{number}")).collect();
+        assert!(!are_all_finalizers(&finalizers(&many)));
+        assert!(!finalizers(&many).is_empty() && !finalizers(&many).contains(&FINALIZER.to_owned()));
+        many.push(FINALIZER.to_owned());
+        assert!(finalizers(&finalizers(&many)).contains(&FINALIZER.to_owned()));
+    }
+
+    // covers: 3.5.memory.conditions
+    #[test]
+    fn of_a_status_the_conditions_that_fit_are_kept() {
+        let condition = |type_: &str, message: usize| -> Condition {
+            let message = "m".repeat(message);
+            let time = "2026-01-01T00:00:00Z";
+            let raw =
+                json!({"type": type_, "status": "True", "reason": "R", "message": message, "lastTransitionTime": time});
+            serde_json::from_value(raw).expect("a condition")
+        };
+        let all = [condition("Ready", 100), condition("Theirs", 1 << 20), condition("Other", 100)];
+        let kept = conditions(&all);
+        assert_eq!(kept.iter().map(|kept| kept.type_.as_str()).collect::<Vec<_>>(), ["Ready", "Other"]);
+        let mut raw = claim_with(&[], Vec::new());
+        let long = Some("x".repeat(1 << 20));
+        raw.status = Some(BucketClaimStatus { bucket_name: long, conditions: all.into(), ..Default::default() });
+        let kept = claim(&raw).status.expect("a status");
+        assert_eq!((kept.bucket_name, kept.conditions.capacity()), (None, 2));
+    }
+}
