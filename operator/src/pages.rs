@@ -1,5 +1,5 @@
 //! Pages of lists that are bounded by bytes (spec §3.5). A page is asked for by a number of objects,
-//! and each may have more than a megabyte: all of it is in memory, as text and as objects at once.
+//! each of which may have more than a megabyte. It is in memory as text and as objects at once.
 
 use bytes::Bytes;
 use kube::client::Body;
