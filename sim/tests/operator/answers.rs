@@ -172,9 +172,9 @@ fn longest_note(world: &World) -> usize {
 
 // covers: 3.5.answer
 #[rstest]
-#[case::the_tags(|_, asked| asked.contains("tagging").then_some(Hostile::Flood(200)))]
-#[case::an_error(|_, asked| asked.contains("tagging").then_some(Hostile::Flood(403)))]
-#[case::a_success_without_a_body(|method, asked| (method == Method::PUT && !asked.contains("tagging")).then_some(Hostile::Flood(200)))]
+#[case::the_tags(|_, asked: &str| asked.contains("tagging").then_some(Hostile::Flood(200)))]
+#[case::an_error(|_, asked: &str| asked.contains("tagging").then_some(Hostile::Flood(403)))]
+#[case::a_success_without_a_body(|method: &Method, asked: &str| (*method == Method::PUT && !asked.contains("tagging")).then_some(Hostile::Flood(200)))]
 fn an_answer_without_end_is_a_failure_and_is_not_taken_in(#[case] answers: Answers) {
     run_seeded(1, || async {
         let (world, turned) = world().await;
@@ -201,7 +201,7 @@ fn a_list_without_end_keeps_a_bucket_from_being_emptied_and_nothing_else() {
         world.apply(&world.kube(), &claim_with("team-a", "photos", spec)).await;
         until(&world, "it is bound", |world| ready(world, "team-a", "photos") == "Bound").await;
         world.store.put_object("team-a-photos", "a", "x");
-        turned.says(|_, asked| asked.contains("versions").then_some(Hostile::Flood(200)));
+        turned.says(|_, asked: &str| asked.contains("versions").then_some(Hostile::Flood(200)));
         let request = Request::delete("/apis/broker.stowage.io/v1alpha1/namespaces/team-a/bucketclaims/photos");
         let request = request.body(Vec::new()).expect("a request");
         world.kube().request::<serde_json::Value>(request).await.expect("it is there");
@@ -217,8 +217,8 @@ fn a_list_without_end_keeps_a_bucket_from_being_emptied_and_nothing_else() {
 
 // covers: 1.condition.length, 3.5.code
 #[rstest]
-#[case::refused(|_, asked| asked.contains("tagging").then_some(Hostile::Code(401, 60_000)), "refuses us (HTTP 401)")]
-#[case::failed(|_, asked| asked.contains("tagging").then_some(Hostile::Code(500, 60_000)), "failed (HTTP 500)")]
+#[case::refused(|_, asked: &str| asked.contains("tagging").then_some(Hostile::Code(401, 60_000)), "refuses us (HTTP 401)")]
+#[case::failed(|_, asked: &str| asked.contains("tagging").then_some(Hostile::Code(500, 60_000)), "failed (HTTP 500)")]
 fn an_error_code_of_any_length_does_not_reach_the_status(#[case] answers: Answers, #[case] says: &str) {
     run_seeded(1, || async {
         let (world, turned) = world().await;
@@ -229,7 +229,7 @@ fn an_error_code_of_any_length_does_not_reach_the_status(#[case] answers: Answer
         let told = conditions(&world);
         assert!(told.len() <= MOST_TOLD && longest_note(&world) <= 1024, "{} bytes of conditions", told.len());
         assert_eq!(message(&world, "team-a", "photos"), format!("GetBucketTagging: the store {says}"));
-        turned.says(|_, asked| asked.starts_with("/?").then_some(Hostile::Code(403, 60_000)));
+        turned.says(|_, asked: &str| asked.starts_with("/?").then_some(Hostile::Code(403, 60_000)));
         until(&world, "the backend tells it", |world| backend(world).contains("CredentialsInvalid")).await;
         assert!(backend(&world).len() <= MOST_TOLD, "{} bytes of conditions", backend(&world).len());
     });
