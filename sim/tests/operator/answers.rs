@@ -170,11 +170,31 @@ fn longest_note(world: &World) -> usize {
     notes.map(str::len).max().unwrap_or_default()
 }
 
+fn tags_without_end(_: &Method, asked: &str) -> Option<Hostile> {
+    asked.contains("tagging").then_some(Hostile::Flood(200))
+}
+
+fn error_without_end(_: &Method, asked: &str) -> Option<Hostile> {
+    asked.contains("tagging").then_some(Hostile::Flood(403))
+}
+
+fn success_without_end(method: &Method, asked: &str) -> Option<Hostile> {
+    (*method == Method::PUT && !asked.contains("tagging")).then_some(Hostile::Flood(200))
+}
+
+fn refusal_with_a_long_code(_: &Method, asked: &str) -> Option<Hostile> {
+    asked.contains("tagging").then_some(Hostile::Code(401, 60_000))
+}
+
+fn failure_with_a_long_code(_: &Method, asked: &str) -> Option<Hostile> {
+    asked.contains("tagging").then_some(Hostile::Code(500, 60_000))
+}
+
 // covers: 3.5.answer
 #[rstest]
-#[case::the_tags(|_, asked: &str| asked.contains("tagging").then_some(Hostile::Flood(200)))]
-#[case::an_error(|_, asked: &str| asked.contains("tagging").then_some(Hostile::Flood(403)))]
-#[case::a_success_without_a_body(|method: &Method, asked: &str| (*method == Method::PUT && !asked.contains("tagging")).then_some(Hostile::Flood(200)))]
+#[case::the_tags(tags_without_end)]
+#[case::an_error(error_without_end)]
+#[case::a_success_without_a_body(success_without_end)]
 fn an_answer_without_end_is_a_failure_and_is_not_taken_in(#[case] answers: Answers) {
     run_seeded(1, || async {
         let (world, turned) = world().await;
@@ -217,8 +237,8 @@ fn a_list_without_end_keeps_a_bucket_from_being_emptied_and_nothing_else() {
 
 // covers: 1.condition.length, 3.5.code
 #[rstest]
-#[case::refused(|_, asked: &str| asked.contains("tagging").then_some(Hostile::Code(401, 60_000)), "refuses us (HTTP 401)")]
-#[case::failed(|_, asked: &str| asked.contains("tagging").then_some(Hostile::Code(500, 60_000)), "failed (HTTP 500)")]
+#[case::refused(refusal_with_a_long_code, "refuses us (HTTP 401)")]
+#[case::failed(failure_with_a_long_code, "failed (HTTP 500)")]
 fn an_error_code_of_any_length_does_not_reach_the_status(#[case] answers: Answers, #[case] says: &str) {
     run_seeded(1, || async {
         let (world, turned) = world().await;
