@@ -19,10 +19,10 @@ use http_body_util::Full;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::sync::{Mutex, watch};
 use tokio::task::{AbortHandle, JoinSet};
-use tokio::time::{Instant, sleep, timeout};
+use tokio::time::{Instant, sleep, sleep_until, timeout};
 
 use crate::metrics::Metrics;
 
@@ -30,8 +30,19 @@ const TEXT: &str = "text/plain; charset=utf-8";
 /// The format of the metrics.
 const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
-/// Most connections that are open at once. Each is a descriptor, of which 1,024 are customary.
+/// Most connections that are kept. Each is a descriptor, of which 1,024 are customary.
 const MOST_CONNECTIONS: usize = 128;
+
+/// Most that are cut and not closed yet: to wait for each would make accepting slow.
+const MOST_CUT: usize = 128;
+
+/// How long a connection has for its request before it is cut for a new one. It is the pace of a
+/// flood, too: what comes faster waits in the kernel's queue.
+const GRACE: Duration = Duration::from_millis(10);
+
+/// How many connections the kernel keeps until they are accepted; it drops those beyond, probes
+/// as well. At the pace that `GRACE` allows they are gone through in a third of a second.
+const QUEUE: u32 = 4096;
 
 /// How long a connection lasts, from its first byte to the last of its answer. It has one answer,
 /// so that none is ever idle.
@@ -53,9 +64,13 @@ const TOLD_EVERY: Duration = Duration::from_secs(60);
 ///
 /// # Errors
 /// When it can't be had.
-pub(crate) async fn listen(address: SocketAddr) -> Result<TcpListener, String> {
+pub(crate) fn listen(address: SocketAddr) -> Result<TcpListener, String> {
     let failed = |error| format!("can't serve the admin address {address}: {error}");
-    let listener = TcpListener::bind(address).await.map_err(failed)?;
+    let socket = if address.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }.map_err(failed)?;
+    // As a bind of TcpListener does it: a restart needn't wait for connections of before to end.
+    socket.set_reuseaddr(true).map_err(failed)?;
+    socket.bind(address).map_err(failed)?;
+    let listener = socket.listen(QUEUE).map_err(failed)?;
     let address = listener.local_addr().map_err(failed)?;
     tracing::info!(%address, "serving /metrics, /healthz and /readyz");
     Ok(listener)
@@ -88,22 +103,31 @@ pub(crate) async fn serve(listener: TcpListener, ready: watch::Receiver<bool>, m
 #[derive(Default)]
 struct Connections {
     tasks: JoinSet<()>,
-    /// Whose they are, the oldest first.
-    open: Vec<(IpAddr, AbortHandle)>,
+    /// The oldest first.
+    open: Vec<Open>,
     told: Option<Instant>,
+}
+
+struct Open {
+    peer: IpAddr,
+    since: Instant,
+    task: AbortHandle,
 }
 
 impl Connections {
     /// Waits until there is room for one more; where there is none, one is cut.
     async fn make_room(&mut self) {
-        while self.tasks.try_join_next().is_some() {}
-        self.open.retain(|(_, connection)| !connection.is_finished());
         if self.open.len() >= MOST_CONNECTIONS {
-            let (peer, connection) = self.open.remove(self.first_to_go());
-            connection.abort();
-            self.tell(peer);
+            while self.tasks.try_join_next().is_some() {}
+            self.open.retain(|connection| !connection.task.is_finished());
         }
-        while self.tasks.len() >= MOST_CONNECTIONS {
+        if self.open.len() >= MOST_CONNECTIONS {
+            let connection = self.open.remove(self.first_to_go());
+            sleep_until(connection.since + GRACE).await;
+            connection.task.abort();
+            self.tell(connection.peer);
+        }
+        while self.tasks.len() >= MOST_CONNECTIONS + MOST_CUT {
             // Whichever ends: its descriptor is free by then.
             let _ = self.tasks.join_next().await;
         }
@@ -112,11 +136,11 @@ impl Connections {
     /// The oldest of the address that holds the most.
     fn first_to_go(&self) -> usize {
         let mut held: BTreeMap<IpAddr, usize> = BTreeMap::new();
-        for (peer, _) in &self.open {
-            *held.entry(*peer).or_default() += 1;
+        for connection in &self.open {
+            *held.entry(connection.peer).or_default() += 1;
         }
         let most = held.values().max();
-        self.open.iter().position(|(peer, _)| held.get(peer) == most).unwrap_or(0)
+        self.open.iter().position(|connection| held.get(&connection.peer) == most).unwrap_or(0)
     }
 
     fn tell(&mut self, peer: IpAddr) {
@@ -131,8 +155,8 @@ impl Connections {
     }
 
     fn add(&mut self, peer: IpAddr, connection: impl Future<Output = ()> + Send + 'static) {
-        let connection = self.tasks.spawn(connection);
-        self.open.push((peer, connection));
+        let task = self.tasks.spawn(connection);
+        self.open.push(Open { peer, since: Instant::now(), task });
     }
 }
 
@@ -231,7 +255,7 @@ mod tests {
     async fn metrics_are_encoded_once_a_second_however_many_ask() {
         let (metrics, encodings) = (Metrics::new(), Encodings::default());
         metrics.collect(encodings.clone());
-        let listener = listen((std::net::Ipv4Addr::LOCALHOST, 0).into()).await.unwrap();
+        let listener = listen((std::net::Ipv4Addr::LOCALHOST, 0).into()).unwrap();
         let address = listener.local_addr().unwrap();
         let (_ready, readiness) = watch::channel(true);
         let mut tasks = JoinSet::new();
@@ -250,17 +274,31 @@ mod tests {
 
     // covers: 5.admin.room
     #[tokio::test]
+    async fn the_kernel_keeps_a_burst_until_it_is_accepted() {
+        let listener = listen((std::net::Ipv4Addr::LOCALHOST, 0).into()).unwrap();
+        let address = listener.local_addr().unwrap();
+        let mut held = Vec::new();
+        for connected in 0..600 {
+            let stream = timeout(METRICS, TcpStream::connect(address)).await;
+            held.push(stream.unwrap_or_else(|_| panic!("{connected} wait to be accepted, and one more is dropped")));
+        }
+    }
+
+    // covers: 5.admin.room
+    #[tokio::test(start_paused = true)]
     async fn the_oldest_of_who_holds_the_most_goes_first_and_the_bound_holds() {
         let mut connections = Connections::default();
         let address = |last| IpAddr::from([10, 0, 0, last]);
-        let kubelet = address(1);
+        let (kubelet, began) = (address(1), Instant::now());
         connections.add(kubelet, std::future::pending());
         for last in [2, 2].into_iter().chain(std::iter::repeat_n(3, 2 * MOST_CONNECTIONS)) {
             connections.make_room().await;
             connections.add(address(last), std::future::pending());
-            assert!(connections.tasks.len() <= MOST_CONNECTIONS);
+            assert!(connections.open.len() <= MOST_CONNECTIONS);
+            assert!(connections.tasks.len() <= MOST_CONNECTIONS + MOST_CUT);
         }
-        let held = |of| connections.open.iter().filter(|(peer, _)| *peer == of).count();
+        let held = |of| connections.open.iter().filter(|connection| connection.peer == of).count();
         assert_eq!((held(kubelet), held(address(2)), held(address(3))), (1, 2, MOST_CONNECTIONS - 3));
+        assert!(began.elapsed() >= GRACE, "a connection was cut before it could say anything");
     }
 }

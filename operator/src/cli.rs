@@ -156,7 +156,6 @@ impl Cli {
             Command::Crds => crds(),
             Command::Run(args) => {
                 init_log(args.process.log_format);
-                descriptors::raise();
                 let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
                 runtime.map_err(|error| format!("can't start: {error}"))?.block_on(run(*args))
             }
@@ -184,6 +183,7 @@ async fn run(args: RunArgs) -> Result<(), String> {
     // From the first moment on: a start against a server that doesn't answer is to end as well.
     let terminated = terminated().map_err(|error| format!("can't listen for signals: {error}"))?;
     let (client, own_namespace) = client(&args.cluster).await?;
+    descriptors::raise();
     let config = Config {
         operator_namespace: args.cluster.namespace.unwrap_or(own_namespace),
         trusted_namespaces: args.cluster.trusted_secret_namespace.into_iter().collect::<BTreeSet<_>>(),
@@ -203,7 +203,7 @@ async fn run(args: RunArgs) -> Result<(), String> {
     };
     let (ready, readiness) = tokio::sync::watch::channel(false);
     let metrics = Metrics::new();
-    let listener = admin::listen(args.process.admin_address).await?;
+    let listener = admin::listen(args.process.admin_address)?;
     let admin = admin::serve(listener, readiness, metrics.clone());
     let parts = Parts { client, connect: Arc::new(RustlsConnect), clock: Clock::system(), metrics, ready: Some(ready) };
     let told = terminated.clone();
