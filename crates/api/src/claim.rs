@@ -8,6 +8,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 
 use super::quantity::Quantity;
 use super::schema;
+use super::word::Word;
 
 /// What a claim asks for: a bucket on a backend, credentials to it, and what becomes of them.
 #[derive(CustomResource, KubeSchema, Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -63,7 +64,7 @@ pub struct BucketClaimSpec {
     pub bucket_name: Option<String>,
     /// What becomes of the bucket when the claim is deleted.
     #[serde(default)]
-    pub deletion_policy: DeletionPolicy,
+    pub deletion_policy: Word<DeletionPolicy>,
     /// Empty the bucket before it is deleted. May be edited while the claim is being deleted.
     #[serde(default)]
     pub force_delete: bool,
@@ -81,7 +82,7 @@ pub struct BucketClaimSpec {
     pub quota: Option<Quota>,
     /// Versioning of the bucket; left alone when unset, never applied to an adopted bucket.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub versioning: Option<Versioning>,
+    pub versioning: Option<Word<Versioning>>,
 }
 
 /// Names an S3Backend.
@@ -123,7 +124,7 @@ pub struct ConnectionSecretRef {
 pub struct RotationPolicy {
     /// `TimeBased` rotates by itself, `Manual` only when the rotate annotation asks for it.
     #[serde(default)]
-    pub mode: RotationMode,
+    pub mode: Word<RotationMode>,
     /// Days between two rotations; at least 7 when mode is TimeBased.
     #[serde(default = "RotationPolicy::default_interval_days")]
     #[schemars(range(min = 1, max = 3650))]
@@ -147,7 +148,7 @@ impl RotationPolicy {
 impl Default for RotationPolicy {
     fn default() -> Self {
         Self {
-            mode: RotationMode::default(),
+            mode: Word::default(),
             interval_days: Self::default_interval_days(),
             overlap_seconds: Self::default_overlap_seconds(),
         }
@@ -170,7 +171,7 @@ pub enum RotationMode {
 pub struct AnonymousAccess {
     /// What may be done without credentials.
     #[serde(default)]
-    pub mode: AnonymousMode,
+    pub mode: Word<AnonymousMode>,
     /// Requests per second that one source address may make; 0 = the gateway's default.
     #[serde(default, rename = "perSourceIPRPS")]
     #[schemars(range(min = 0))]

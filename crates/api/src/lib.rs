@@ -40,6 +40,7 @@ mod schema;
 mod secrets;
 mod template;
 pub mod wire;
+mod word;
 
 pub use backend::{
     AddressingStyle, AdminCredentialsSecretRef, AdoptionPolicy, AllowedNamespaces, BackendTls, CaBundleSecretRef,
@@ -60,6 +61,7 @@ pub use secrets::{
     SecretContent, SecretKey,
 };
 pub use template::{InvalidTemplate, NameTemplate};
+pub use word::Word;
 
 /// The example of the README.
 #[cfg(doctest)]

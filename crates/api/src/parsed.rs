@@ -15,6 +15,7 @@ use super::condition::ConditionType;
 use super::names::{BucketName, ClaimRef, ClaimUid, Endpoint};
 use super::quantity::{Bytes, Quantity};
 use super::template::NameTemplate;
+use super::word::Word;
 use super::{FINALIZER, kept, wire};
 
 /// A spec that the schema should have refused: stored by an older version, or by a server without
@@ -142,10 +143,11 @@ impl Claim {
             finalizers: raw.finalizers().to_vec(),
             paused: annotation(wire::PAUSED).as_deref() == Some("true"),
             rotate_request: kept::rotate_receipt(raw.annotations()),
-            deletion: match (raw.spec.deletion_policy, raw.spec.force_delete) {
-                (DeletionPolicy::Retain, _) => Deletion::Retain,
-                (DeletionPolicy::Delete, false) => Deletion::Delete,
-                (DeletionPolicy::Delete, true) => Deletion::Force,
+            deletion: match (raw.spec.deletion_policy.known(), raw.spec.force_delete) {
+                // What isn't known destroys nothing.
+                (Some(DeletionPolicy::Retain) | None, _) => Deletion::Retain,
+                (Some(DeletionPolicy::Delete), false) => Deletion::Delete,
+                (Some(DeletionPolicy::Delete), true) => Deletion::Force,
             },
             consumer_secret: secret.unwrap_or_else(|| format!("{name}-s3")),
             desired: Desired::parse(raw),
@@ -168,6 +170,9 @@ impl Desired {
         let bytes = |field, quantity: Option<Quantity>| {
             quantity.map(|q| q.bytes()).transpose().map_err(|error| InvalidSpec::of(field, &error))
         };
+        word("spec.deletionPolicy", spec.deletion_policy)?;
+        let mode = word("spec.rotationPolicy.mode", spec.rotation_policy.mode)?;
+        let access = word("spec.anonymousAccess.mode", spec.anonymous_access.mode)?;
         let number = |field, value: i32| u32::try_from(value).map_err(|error| InvalidSpec::of(field, &error));
         let days = number("spec.rotationPolicy.intervalDays", spec.rotation_policy.interval_days)?;
         // The schema has no maximum here, and no limit that anybody can reach is above this one.
@@ -176,15 +181,21 @@ impl Desired {
             backend: spec.backend_ref.name.clone(),
             bucket: bucket.map_err(|error| InvalidSpec::of("spec.bucketName", &error))?,
             rotation: Rotation {
-                interval_days: (spec.rotation_policy.mode == RotationMode::TimeBased).then_some(days),
+                interval_days: (mode == RotationMode::TimeBased).then_some(days),
                 overlap_seconds: number("spec.rotationPolicy.overlapSeconds", spec.rotation_policy.overlap_seconds)?,
             },
-            anonymous: (spec.anonymous_access.mode == AnonymousMode::ReadOnly).then_some(rps),
+            anonymous: (access == AnonymousMode::ReadOnly).then_some(rps),
             quota_soft: bytes("spec.quota.soft", quota.soft)?,
             quota_hard: bytes("spec.quota.hard", quota.hard)?,
-            versioning: spec.versioning,
+            versioning: spec.versioning.map(|versioning| word("spec.versioning", versioning)).transpose()?,
         })
     }
+}
+
+/// A word that this version knows.
+fn word<T>(field: &'static str, word: Word<T>) -> Result<T, InvalidSpec> {
+    let why = "this version of the operator does not know what stands there; it is of a newer one";
+    word.known().ok_or_else(|| InvalidSpec::of(field, &why))
 }
 
 /// A backend.
@@ -312,6 +323,25 @@ mod tests {
             raw["spec"]["allowedNamespaces"] = allowed.clone();
         }
         Backend::parse(&serde_json::from_value(raw).unwrap()).unwrap()
+    }
+
+    // covers: 3.4.unknownWord
+    #[rstest]
+    #[case(json!({"deletionPolicy": "Archive"}), "spec.deletionPolicy", Deletion::Retain)]
+    #[case(json!({"deletionPolicy": "Archive", "forceDelete": true}), "spec.deletionPolicy", Deletion::Retain)]
+    #[case(json!({"deletionPolicy": "Delete", "versioning": "Forever"}), "spec.versioning", Deletion::Delete)]
+    #[case(json!({"rotationPolicy": {"mode": "Hourly"}}), "spec.rotationPolicy.mode", Deletion::Retain)]
+    #[case(json!({"anonymousAccess": {"mode": "WriteOnly"}}), "spec.anonymousAccess.mode", Deletion::Retain)]
+    fn a_claim_with_a_word_of_a_newer_version_can_be_deleted(
+        #[case] mut spec: serde_json::Value,
+        #[case] field: &str,
+        #[case] deletion: Deletion,
+    ) {
+        spec["backendRef"] = json!({"name": "main"});
+        let raw = json!({"metadata": {"name": "photos", "namespace": "team-a"}, "spec": spec});
+        let claim = Claim::parse(&serde_json::from_value(raw).expect("it is decoded all the same"));
+        assert_eq!(claim.desired.expect_err("it is not known").field, field);
+        assert_eq!(claim.deletion, deletion);
     }
 
     // covers: 3.1.generation

@@ -24,6 +24,11 @@ impl Backoff {
         delay(*count, fastrand::f64())
     }
 
+    /// How often in a row an object has failed.
+    pub(super) fn failures(&self, uid: &str) -> u32 {
+        self.0.lock().get(uid).copied().unwrap_or_default()
+    }
+
     /// Forgets the failures of an object that works, or is gone.
     pub(super) fn reset(&self, uid: &str) {
         self.0.lock().remove(uid);

@@ -18,7 +18,7 @@ use crate::api::wire::Role;
 use crate::api::{BucketClaim, shortened};
 use crate::kubernetes;
 use crate::metrics::{ControllerMetrics, PassResult};
-use crate::plan::{Act, Announcement, Answer, Change, Failure, Look, PurgeEnd, Purged, Step, Then, View};
+use crate::plan::{Act, Announcement, Answer, Change, Failure, Look, PurgeEnd, Purged, Remembered, Step, Then, View};
 
 use super::converse::{CarryOut, converse};
 use super::feeds;
@@ -136,7 +136,10 @@ impl Context {
         let uid = raw.uid().unwrap_or_default();
         let view = self.shared.observer.begin(raw);
         let _under_way = self.shared.memory.begin(&uid, &view.claim().at);
-        let remembered = self.shared.memory.looks.recall(&uid, &view, &self.shared.config);
+        let remembered = Remembered {
+            setbacks: self.shared.memory.backoff.failures(&uid),
+            ..self.shared.memory.looks.recall(&uid, &view, &self.shared.config)
+        };
         let mut view = view.begin(remembered);
         let mut hands = Hands { context: self, slot: &mut slot };
         let rest = converse(&mut view, &self.shared.clock, &mut hands).await;

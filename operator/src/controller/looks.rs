@@ -78,6 +78,7 @@ impl Looks {
         }
         let left = look.unanswered.map(|until| until.saturating_duration_since(Instant::now()));
         Remembered {
+            setbacks: 0,
             missing_at: look.missing_at.clone(),
             unanswered: left.filter(|left| !left.is_zero()),
             look_due: look.due <= Instant::now(),

@@ -154,6 +154,8 @@ pub(super) enum DeletionCause {
     Purging,
     /// All that the bucket showed is deleted, and it is not empty.
     FillsAgain { bucket: BucketName },
+    /// A call to the store got no answer, and may still be carried out.
+    Unanswered,
     /// The store failed or gave no answer.
     StoreFailed { why: String },
 }
@@ -165,6 +167,8 @@ pub(super) enum StepCause {
     StoreFailed { why: String },
     /// The store refuses us.
     StoreDenied { why: String },
+    /// The API server failed or gave no answer: whether it happened is unknown.
+    ServerFailed { step: String, why: String },
     /// The API server refuses.
     Refused { step: String, why: String },
     /// The store does not know the operation.
@@ -217,7 +221,7 @@ impl Cause {
             Self::Deletion(cause) => match cause {
                 DeletionCause::NotEmpty { .. } => Reason::BucketNotEmpty,
                 DeletionCause::Purging | DeletionCause::FillsAgain { .. } => Reason::Purging,
-                DeletionCause::StoreFailed { .. } => Reason::BackendError,
+                DeletionCause::StoreFailed { .. } | DeletionCause::Unanswered => Reason::BackendError,
                 DeletionCause::BackendMissing { .. }
                 | DeletionCause::BackendInvalid { .. }
                 | DeletionCause::BackendMoved { .. }

@@ -179,6 +179,9 @@ impl fmt::Display for DeletionCause {
                 write!(f, "bucket {bucket} is not empty; empty it, or set forceDelete: true, or {WAY_OUT}")
             }
             Self::Purging => write!(f, "the bucket is being emptied"),
+            Self::Unanswered => {
+                write!(f, "a call to the store got no answer and may still be carried out: that is waited for")
+            }
             Self::FillsAgain { bucket } => write!(
                 f,
                 "all that bucket {bucket} showed is deleted, and it is not empty: somebody writes to it, or the store \
@@ -192,7 +195,7 @@ impl fmt::Display for StepCause {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::StoreFailed { why } | Self::StoreDenied { why } => f.write_str(why),
-            Self::Refused { step, why } => write!(f, "can't {step}: {why}"),
+            Self::Refused { step, why } | Self::ServerFailed { step, why } => write!(f, "can't {step}: {why}"),
             Self::Unsupported { step } => write!(f, "can't {step}: the store does not implement it"),
             Self::NamespaceTerminating { step, namespace } => {
                 write!(f, "can't {step}: namespace {namespace} is being deleted, or gone")

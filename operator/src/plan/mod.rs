@@ -83,7 +83,7 @@ pub fn next(view: &View, now: Timestamp) -> Step {
     match walk {
         Ok(outcome) => status::conclude(view, outcome.impaired.as_ref(), outcome.wake, now),
         Err(Halt::Do(step)) => *step,
-        Err(Halt::Stop(stop)) => status::conclude(view, Some(&stop), None, now),
+        Err(Halt::Stop(stop)) => status::conclude(view, Some(&stop), removal::look_again(view, &stop, now), now),
         Err(Halt::Wait(time)) => rest(Then::Wait(time)),
         Err(Halt::Stale(why)) => retry(why),
     }
@@ -129,13 +129,19 @@ impl Conversation for View {
     }
 }
 
-/// What the API server did not do leaves no trace in the status, unless it refuses for good: the
-/// caches and the next pass tell the truth. What the store did not do is told.
+/// So many passes in a row have to fail before a claim that stays tells of what the API server did
+/// not do.
+const TOLD_AFTER: u32 = 3;
+
+/// What the store did not do is told, and what the API server refuses for good. That the API server
+/// failed is no news, as the next pass shows what is so; it is told where it lasts, and of a claim
+/// that goes at once, so that nobody takes it for one that is left alone.
 fn after_failure(view: &View, step: &Step, failure: &Failure, now: Timestamp) -> Step {
     let deleting = view.claim().deleting;
     let cause = match failure {
         Failure::Conflict => return retry("what was read is old"),
-        Failure::Kubernetes(why) => return retry(why),
+        Failure::Kubernetes(why) if !is_told_of(view, step) => return retry(why),
+        Failure::Kubernetes(why) => StepCause::ServerFailed { step: step.to_string(), why: why.clone() }.into(),
         // Expected: the namespace's deletion reaches the claim next (spec §3.4).
         Failure::NamespaceTerminating if !is_internal(view, step) => return rest(Then::AwaitChange),
         Failure::NamespaceTerminating => {
@@ -160,6 +166,14 @@ fn after_failure(view: &View, step: &Step, failure: &Failure, now: Timestamp) ->
     };
     let cause: Cause = cause;
     status::conclude(view, Some(&Stop::new(cause).about(concern(view, step))), None, now)
+}
+
+/// Whether the status tells that the API server failed this step. Where it does not answer reads
+/// either, or has failed that very write, there is no use in one more.
+fn is_told_of(view: &View, step: &Step) -> bool {
+    let is_write = matches!(step, Step::Act(act) if !matches!(act, Act::WriteStatus(..)));
+    let lasts = view.claim().deleting || view.setbacks() >= TOLD_AFTER;
+    is_write && lasts && view.first_recheck().is_none()
 }
 
 /// The condition that a step is about, if it fails.

@@ -3,10 +3,12 @@
 
 use std::collections::BTreeMap;
 
-use crate::api::{BucketRecord, Deletion};
+use k8s_openapi::jiff::{SignedDuration, Timestamp};
+
+use crate::api::{BucketRecord, ConditionType, Deletion};
 
 use super::answer::{BackendSeen, BucketSeen, PurgeEnd};
-use super::cause::DeletionCause;
+use super::cause::{Cause, DeletionCause};
 use super::halt::Halt;
 use super::step::Act;
 use super::stop::Stop;
@@ -49,7 +51,17 @@ fn see_to(view: &View, record: &BucketRecord) -> Result<(), Halt> {
 /// A call without an answer can still happen, and must not hit the name's next holder: until its
 /// deadline has passed the record stays (spec §3.2).
 pub(super) fn await_unanswered(view: &View) -> Result<(), Halt> {
-    view.unanswered().map_or(Ok(()), |time| Err(Halt::Wait(time)))
+    view.unanswered().map_or(Ok(()), |time| Err(Stop::new(DeletionCause::Unanswered).waiting(time).into()))
+}
+
+/// When a claim is looked at again whose bucket somebody is to empty, which no watch tells of: within
+/// half a minute for the first ten minutes, and the longer it has waited, the more seldom.
+pub(super) fn look_again(view: &View, stop: &Stop, now: Timestamp) -> Option<Timestamp> {
+    const SOONEST: SignedDuration = SignedDuration::from_secs(25);
+    let Cause::Deletion(DeletionCause::NotEmpty { .. }) = stop.cause else { return None };
+    let stalled = view.claim().status.conditions.iter().find(|c| c.type_ == ConditionType::Stalled.as_str());
+    let waited = stalled.map_or(SignedDuration::ZERO, |condition| now.duration_since(condition.last_transition_time.0));
+    now.checked_add(SOONEST.max(waited / 20)).ok()
 }
 
 /// Where the bucket is: at the backend that the record names, wherever that points to now.

@@ -27,6 +27,11 @@ impl Stop {
         Self { concern: concern(&cause), then: then(&cause), cause, waits_for: None }
     }
 
+    /// The same, and it is over after this time.
+    pub(super) fn waiting(self, time: Duration) -> Self {
+        Self { then: Then::Wait(time), ..self }
+    }
+
     /// The same, as a matter of this condition.
     pub(super) fn about(self, concern: Concern) -> Self {
         Self { concern, ..self }
@@ -90,7 +95,7 @@ fn then(cause: &Cause) -> Then {
     match cause {
         Cause::Bucket(BucketCause::Contradictory { .. })
         | Cause::Deletion(DeletionCause::StoreFailed { .. })
-        | Cause::Step(StepCause::StoreFailed { .. }) => Then::Retry(cause.to_string()),
+        | Cause::Step(StepCause::StoreFailed { .. } | StepCause::ServerFailed { .. }) => Then::Retry(cause.to_string()),
         Cause::Deletion(DeletionCause::FillsAgain { .. }) => Then::Retry("the bucket is not empty".to_owned()),
         Cause::Deletion(DeletionCause::Purging) => Then::After(Duration::ZERO),
         // Somebody has to change something; the claim is woken when they do.

@@ -156,6 +156,32 @@ fn an_error_is_never_absence() {
     assert!(matches!(step(&view), Step::Rest(rest) if matches!(rest.then, Then::Retry(_))));
 }
 
+// covers: 3.5.server
+#[test]
+fn that_the_api_server_fails_is_told_where_it_lasts() {
+    let tells = |setbacks| {
+        let given = unbound();
+        let mut view = given.begin(Remembered { setbacks, ..Remembered::default() });
+        while let Step::Look(look) = step(&view) {
+            view.learn(given.answer(look));
+        }
+        let failed = step(&view);
+        view.learn(Answer::Failed(failed, Failure::Kubernetes("the API server answered 500".into())));
+        match step(&view) {
+            Step::Act(Act::WriteStatus(_, status)) => {
+                assert_eq!(status.conditions[0].reason, "BackendError");
+                true
+            }
+            Step::Rest(rest) => {
+                assert!(matches!(rest.then, Then::Retry(_)));
+                false
+            }
+            other => panic!("{other}"),
+        }
+    };
+    assert_eq!([0, 1, 2, 3, 4].map(tells), [false, false, false, true, true]);
+}
+
 // covers: 1.annotation.paused
 #[test]
 fn a_paused_claim_is_left_alone_visibly() {

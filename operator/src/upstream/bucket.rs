@@ -22,14 +22,14 @@ impl Upstream {
     /// there.
     ///
     /// # Errors
-    /// Any answer but "exists", "doesn't", 403 and that it is in another region: never absence.
+    /// Any answer but "exists", "doesn't", 403 and that it is in another region: never absence. A
+    /// page that is not S3's says none of them.
     pub async fn look(&self, bucket: &BucketName) -> Result<BucketSeen, UpstreamError> {
         match self.call("GetBucketTagging", self.client.get_bucket_tagging().bucket(bucket.as_str()).send()).await {
             Ok(output) => {
                 let tags = output.tag_set.into_iter().map(|tag| (tag.key, tag.value));
                 Ok(BucketSeen::Present(Some(tags.collect())))
             }
-            Err(refusal) if refusal.is("NoSuchBucket") => Ok(BucketSeen::Absent),
             // Ceph before 17.2.7 has a name of its own for it.
             Err(refusal) if refusal.is("NoSuchTagSet") || refusal.is("NoSuchTagSetError") => {
                 match self.head(bucket).await? {
@@ -37,28 +37,42 @@ impl Upstream {
                     other => Ok(other),
                 }
             }
-            Err(refusal) if refusal.is_elsewhere(&self.region) => Ok(BucketSeen::Forbidden),
-            // Who is asked for other credentials has heard nothing of the bucket.
-            Err(refusal) if refusal.status == Some(401) => Err(refusal.error()),
-            Err(refusal) => match refusal.error() {
-                UpstreamError { class: Class::Denied { code }, .. } if is_about_bucket(&code) => {
-                    Ok(BucketSeen::Forbidden)
-                }
-                UpstreamError { class: Class::Unsupported, .. } => self.head(bucket).await,
-                error => Err(error),
-            },
+            Err(refusal) if refusal.class() == Class::Unsupported => self.head(bucket).await,
+            Err(refusal) => self.unseen(refusal),
         }
     }
 
-    /// HeadBucket: its errors have no body, so the status alone speaks.
+    /// HeadBucket. Its errors have no body, so whoever stands before the store may have said them:
+    /// that there is no bucket, or that it is somebody else's, the store has to say in its words.
     async fn head(&self, bucket: &BucketName) -> Result<BucketSeen, UpstreamError> {
         match self.call("HeadBucket", self.client.head_bucket().bucket(bucket.as_str()).send()).await {
             Ok(_) => Ok(BucketSeen::Present(None)),
-            Err(refusal) if refusal.status == Some(404) => Ok(BucketSeen::Absent),
-            Err(refusal) if refusal.status == Some(403) => Ok(BucketSeen::Forbidden),
-            Err(refusal) if refusal.is_elsewhere(&self.region) => Ok(BucketSeen::Forbidden),
-            Err(refusal) => Err(refusal.error()),
+            Err(refusal) if matches!(refusal.status, Some(403 | 404)) => self.listed(bucket).await,
+            Err(refusal) => self.unseen(refusal),
         }
+    }
+
+    /// ListObjectsV2: needs the permission that HeadBucket needs, and every store has it.
+    async fn listed(&self, bucket: &BucketName) -> Result<BucketSeen, UpstreamError> {
+        let call = self.client.list_objects_v2().bucket(bucket.as_str()).max_keys(1);
+        match self.call("ListObjectsV2", call.send()).await {
+            Ok(_) => Ok(BucketSeen::Present(None)),
+            Err(refusal) => self.unseen(refusal),
+        }
+    }
+
+    /// What a refusal says of the bucket, if anything.
+    fn unseen(&self, refusal: Refusal) -> Result<BucketSeen, UpstreamError> {
+        if refusal.is("NoSuchBucket") {
+            return Ok(BucketSeen::Absent);
+        }
+        // Who is asked for other credentials has heard nothing of the bucket.
+        let refused =
+            refusal.status == Some(403) && matches!(refusal.class(), Class::Denied { code } if is_about_bucket(&code));
+        if refused || refusal.is_elsewhere(&self.region) {
+            return Ok(BucketSeen::Forbidden);
+        }
+        Err(refusal.error())
     }
 
     /// Whether the bucket holds no version, no delete marker and no unfinished upload. An empty
@@ -242,6 +256,49 @@ mod tests {
         assert_eq!(upstream.head(&bucket()).await.ok(), theirs.then_some(BucketSeen::Forbidden));
         let created = (theirs && status != 403).then_some(CreateAnswer::AlreadyExists);
         assert_eq!(upstream.create(&bucket()).await.ok(), created);
+    }
+
+    /// A proxy's page is nobody's word on the bucket; the bare answer to HEAD that goes with it
+    /// neither.
+    // covers: 3.2.look.words
+    #[rstest]
+    #[case(403, true)]
+    #[case(404, true)]
+    #[case(403, false)]
+    #[case(404, false)]
+    #[tokio::test]
+    async fn a_page_of_a_proxy_says_nothing_of_the_bucket(#[case] status: u16, #[case] tagging: bool) {
+        let page = move || Reply { status, ..Reply::ok("<html><body>nginx</body></html>") };
+        let store = Store::that(move |_, uri| match uri.contains("tagging") && !tagging {
+            true => Reply::error(501, "NotImplemented"),
+            false => page(),
+        });
+        let error = store.upstream().look(&bucket()).await.expect_err("nobody has said anything of it");
+        assert_eq!(error.class, Class::Failed { code: format!("HTTP {status}") });
+    }
+
+    /// What HEAD can't say, the list says in the store's words.
+    // covers: 3.2.look.words
+    #[rstest]
+    #[case(404, 404, "NoSuchBucket", Some(BucketSeen::Absent))]
+    #[case(403, 403, "AccessDenied", Some(BucketSeen::Forbidden))]
+    #[case(404, 403, "InvalidAccessKeyId", None)]
+    #[case(404, 200, "", Some(BucketSeen::Present(None)))]
+    #[case(403, 500, "InternalError", None)]
+    #[tokio::test]
+    async fn what_head_says_is_asked_for_in_words(
+        #[case] bare: u16,
+        #[case] status: u16,
+        #[case] code: &'static str,
+        #[case] seen: Option<BucketSeen>,
+    ) {
+        let store = Store::that(move |method, uri| match (method, status) {
+            ("HEAD", _) => Reply { status: bare, ..Reply::ok("") },
+            _ if uri.contains("tagging") => Reply::error(501, "NotImplemented"),
+            (_, 200) => Reply::ok("<ListBucketResult/>"),
+            _ => Reply::error(status, code),
+        });
+        assert_eq!(store.upstream().look(&bucket()).await.ok(), seen);
     }
 
     #[rstest]

@@ -39,9 +39,9 @@ pub enum Class {
         /// Whether it was asked this time: then it is unknown whether it happened, else it did not.
         asked: bool,
     },
-    /// 401 or 403.
+    /// 401 or 403, in S3's words.
     Denied {
-        /// S3's error code; the status where there was no body.
+        /// S3's error code.
         code: String,
     },
     /// The store asks us to slow down.
@@ -50,7 +50,7 @@ pub enum Class {
     Unsupported,
     /// Any other answer that is an error.
     Failed {
-        /// S3's error code; the status where there was no body.
+        /// S3's error code; the status where there was none.
         code: String,
     },
 }
@@ -220,7 +220,8 @@ impl Refusal {
             (429, _) => Class::Throttled,
             (501, _) | (_, "NotImplemented") => Class::Unsupported,
             (405, "MethodNotAllowed") => Class::Unsupported,
-            (401 | 403, _) => Class::Denied { code },
+            // Without a code it need not be the store that refuses: proxies do, with a page.
+            (401 | 403, _) if self.code.is_some() => Class::Denied { code },
             _ => Class::Failed { code },
         }
     }
@@ -252,7 +253,8 @@ mod tests {
     #[case(Some(503), Some("SlowDownWrite"), Class::Throttled)]
     #[case(Some(501), None, Class::Unsupported)]
     #[case(Some(501), Some("NotImplemented"), Class::Unsupported)]
-    #[case(Some(403), None, Class::Denied { code: "HTTP 403".into() })]
+    #[case(Some(403), None, Class::Failed { code: "HTTP 403".into() })]
+    #[case(Some(403), Some("AccessDenied"), Class::Denied { code: "AccessDenied".into() })]
     #[case(Some(403), Some("InvalidAccessKeyId"), Class::Denied { code: "InvalidAccessKeyId".into() })]
     #[case(Some(404), Some("NoSuchBucket"), Class::Failed { code: "NoSuchBucket".into() })]
     #[case(Some(500), Some("InternalError"), Class::Failed { code: "InternalError".into() })]

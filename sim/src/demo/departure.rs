@@ -44,7 +44,7 @@ impl Leaving {
 /// retained.
 pub(super) fn retaining<S>(tour: &Tour<S>, preferred: Option<&ClaimRef>) -> Option<Leaving> {
     let mut claims = views::claims(&tour.world);
-    claims.retain(|claim| claim.spec.deletion_policy == DeletionPolicy::Retain && views::is_bound(claim));
+    claims.retain(|claim| claim.spec.deletion_policy == DeletionPolicy::Retain.into() && views::is_bound(claim));
     let wanted = claims.iter().find(|claim| Some(&views::place(claim)) == preferred).or_else(|| claims.last())?;
     Leaving::of(wanted)
 }

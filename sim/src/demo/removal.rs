@@ -45,7 +45,7 @@ pub(super) fn ending<S>(tour: &Tour<S>, end: End) -> Option<Leaving> {
             (false, true) => End::Emptied,
             (false, false) => End::OnlyEmpty,
         };
-        claim.spec.deletion_policy == DeletionPolicy::Delete && its_end == end
+        claim.spec.deletion_policy == DeletionPolicy::Delete.into() && its_end == end
     };
     let claims = views::claims(&tour.world);
     claims.iter().filter(|claim| ends_so(claim)).find_map(Leaving::of)

@@ -74,7 +74,8 @@ fn make_heirloom(world: &World, documents: &[Document]) -> Option<String> {
     let backends = views::backends(world);
     let adopts = |claim: &BucketClaim| {
         backends.iter().find(|backend| backend.name_any() == claim.spec.backend_ref.name).filter(|backend| {
-            claim.spec.deletion_policy == DeletionPolicy::Delete && backend.spec.adoption_policy == AdoptionPolicy::Any
+            claim.spec.deletion_policy == DeletionPolicy::Delete.into()
+                && backend.spec.adoption_policy == AdoptionPolicy::Any
         })
     };
     let typed = |document: &Document| serde_json::from_value(serde_json::to_value(&document.object).ok()?).ok();

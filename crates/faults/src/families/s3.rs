@@ -24,6 +24,9 @@ pub enum S3Fault {
     /// An S3 HEAD request is answered with this status and, as HEAD is, without a body or an error
     /// code.
     Head(HeadStatus),
+    /// What stands before the S3 store answers in its place with an HTML page of this status; not
+    /// carried out.
+    Page(PageStatus),
     /// From this S3 call on, and for a minute, this operation is answered with 503
     /// `ServiceUnavailable`, not carried out.
     VerbDown(S3Operation),
@@ -74,6 +77,16 @@ words! {
 }
 
 words! {
+    /// Status of a page that is not the store's.
+    PageStatus {
+        /// A proxy that lets nobody through.
+        Forbidden = "403",
+        /// A proxy that knows no such host or path.
+        NotFound = "404",
+    }
+}
+
+words! {
     /// What a store may be without.
     Feature {
         /// Bucket tagging.
@@ -92,6 +105,16 @@ impl HeadStatus {
             Self::Moved => 301,
             Self::BadRequest => 400,
             Self::Forbidden => 403,
+        }
+    }
+}
+
+impl PageStatus {
+    /// The status as a number.
+    pub fn code(self) -> u16 {
+        match self {
+            Self::Forbidden => 403,
+            Self::NotFound => 404,
         }
     }
 }
@@ -136,6 +159,7 @@ impl Vocabulary for S3Fault {
     fn all() -> Vec<Self> {
         let mut all = vec![Self::Unreachable, Self::InternalError, Self::SlowDown, Self::AccessDenied];
         all.extend(HeadStatus::ALL.map(Self::Head));
+        all.extend(PageStatus::ALL.map(Self::Page));
         all.extend(VITAL.into_iter().filter_map(S3Operation::named).map(Self::VerbDown));
         all.extend([Self::AlreadyOwned, Self::BucketExists, Self::OkOnExisting, Self::PartialDelete, Self::Locked]);
         all.extend([Self::LateWrite, Self::Vanish]);
@@ -151,6 +175,7 @@ impl Vocabulary for S3Fault {
             Self::SlowDown => Row::new("slow-down", CALLS, REFUSED),
             Self::AccessDenied => Row::new("access-denied", CALLS, REFUSED),
             Self::Head(status) => Row::new("head", HEADS, REFUSED).with(Parameter::Word(status.word())),
+            Self::Page(status) => Row::new("page", CALLS, REFUSED).with(Parameter::Word(status.word())),
             // It may begin at a call of another operation.
             Self::VerbDown(operation) => Row::new("verb-down", CALLS, REFUSED)
                 .with(Parameter::Open {
@@ -220,6 +245,7 @@ fn refusal(fault: S3Fault, call: &S3Call) -> Option<Answered> {
             (501, "NotImplemented", "A header you provided implies functionality that is not implemented.")
         }
         S3Fault::Head(status) => return Some(Answered::empty(status.code())),
+        S3Fault::Page(status) => return Some(page(status.code(), call)),
         S3Fault::OkOnExisting => return Some(Answered::empty(200)),
         _ => return None,
     };
@@ -230,4 +256,12 @@ fn refusal(fault: S3Fault, call: &S3Call) -> Option<Answered> {
         "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<Error><Code>{name}</Code><Message>{message}</Message></Error>"
     );
     Some(Answered::new(code, "application/xml", body))
+}
+
+/// What a proxy says; to HEAD, without a body.
+fn page(code: u16, call: &S3Call) -> Answered {
+    if call.operation.is_head() {
+        return Answered::empty(code);
+    }
+    Answered::new(code, "text/html", format!("<html><head><title>{code}</title></head><body>nginx</body></html>"))
 }

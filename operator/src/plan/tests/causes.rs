@@ -175,7 +175,7 @@ fn of_secrets() -> Vec<(Cause, Reason, String)> {
 fn of_deletions() -> Vec<(Cause, Reason, String)> {
     use DeletionCause::{
         BackendInvalid, BackendMissing, BackendMoved, Denied, FillsAgain, Forbidden, NotEmpty, ObjectsRefused, Purging,
-        StoreFailed,
+        StoreFailed, Unanswered,
     };
     let said = |cause: DeletionCause, reason, text: &str| (cause.into(), reason, text.to_owned());
     let blocked =
@@ -209,6 +209,11 @@ fn of_deletions() -> Vec<(Cause, Reason, String)> {
         ),
         said(Purging, Reason::Purging, "the bucket is being emptied"),
         said(
+            Unanswered,
+            Reason::BackendError,
+            "a call to the store got no answer and may still be carried out: that is waited for",
+        ),
+        said(
             FillsAgain { bucket: bucket() },
             Reason::Purging,
             &format!(
@@ -220,13 +225,14 @@ fn of_deletions() -> Vec<(Cause, Reason, String)> {
 }
 
 fn of_steps() -> Vec<(Cause, Reason, String)> {
-    use StepCause::{NamespaceTerminating, Refused, StoreDenied, StoreFailed, Unsupported};
+    use StepCause::{NamespaceTerminating, Refused, ServerFailed, StoreDenied, StoreFailed, Unsupported};
     let said = |cause: StepCause, text: &str| (cause.into(), Reason::BackendError, text.to_owned());
     let step = "create bucket team-a-photos";
     vec![
         said(StoreFailed { why: why() }, "the reason"),
         said(StoreDenied { why: why() }, "the reason"),
         said(Refused { step: step.into(), why: why() }, "can't create bucket team-a-photos: the reason"),
+        said(ServerFailed { step: step.into(), why: why() }, "can't create bucket team-a-photos: the reason"),
         said(Unsupported { step: step.into() }, "can't create bucket team-a-photos: the store does not implement it"),
         said(
             NamespaceTerminating { step: step.into(), namespace: NAMESPACE.into() },

@@ -4,6 +4,9 @@ mod revocation;
 
 use std::time::Duration;
 
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use k8s_openapi::jiff::SignedDuration;
+
 use crate::api::{AnonymousBinding, Deletion};
 
 use super::super::{LetGo, PurgeEnd, Purged};
@@ -162,7 +165,7 @@ fn a_claim_that_never_came_as_far_as_a_bucket_goes_though_it_may_not_see_whose_t
     assert!(refused(|record| record.settled = true), "it was bound, and our right to look was taken away");
 }
 
-// covers: 3.2.lateCall
+// covers: 3.2.lateCall, 3.4.told
 #[test]
 fn the_record_stays_while_a_create_without_an_answer_may_still_land() {
     let time = Duration::from_secs(7);
@@ -172,11 +175,74 @@ fn the_record_stays_while_a_create_without_an_answer_may_still_land() {
     for _ in 0..20 {
         match step(&view) {
             Step::Look(look) => view.learn(given.answer(look)),
+            Step::Act(Act::WriteStatus(..)) => {
+                assert_eq!(write_status(&mut view).phase, Some(Phase::Deleting));
+            }
             Step::Rest(rest) => return assert_eq!(rest.then, Then::Wait(time)),
             Step::Act(act) => panic!("{act}"),
         }
     }
     panic!("no rest");
+}
+
+// covers: 3.4.told
+#[test]
+fn a_claim_that_goes_tells_of_a_write_that_failed() {
+    let given = deleting();
+    let mut view = given.read();
+    while let Step::Look(look) = step(&view) {
+        view.learn(given.answer(look));
+    }
+    let failed = step(&view);
+    assert!(matches!(failed, Step::Act(_)), "{failed}");
+    let why = "failed calling webhook \"secrets.example.com\": connection refused";
+    view.learn(Answer::Failed(failed.clone(), Failure::Kubernetes(why.to_owned())));
+    let status = write_status(&mut view);
+    assert_eq!(status.phase, Some(Phase::Deleting));
+    assert_eq!(status.conditions[0].reason, "BackendError");
+    assert_eq!(status.conditions[0].message, format!("can't {failed}: {why}"));
+    assert!(matches!(step(&view), Step::Rest(rest) if matches!(rest.then, Then::Retry(_))));
+}
+
+/// When a claim is looked at again that waits for its bucket to be emptied, in seconds, where it
+/// has waited for so many.
+fn looked_at_again_after(waited: i64) -> u64 {
+    let mut given = deleting();
+    given.claim.deletion = Deletion::Delete;
+    let since = Timestamp::UNIX_EPOCH.checked_sub(SignedDuration::from_secs(waited)).unwrap();
+    let mut view = given.read();
+    for _ in 0..30 {
+        let answer = match step(&view) {
+            Step::Look(Look::Bucket(_)) => tagged(OURS),
+            Step::Look(Look::Contents(at)) => Answer::Contents(at, false),
+            Step::Look(look) => given.answer(look),
+            Step::Act(Act::Delete(secret)) => given.delete(secret),
+            Step::Act(Act::Patch(patch)) => {
+                Answer::Patched(patch.change, record_secret(&BucketRecord { settled: true, ..record() }))
+            }
+            Step::Act(Act::WriteStatus(_, status)) => {
+                let mut status = *status;
+                let stalled = status.conditions.iter_mut().find(|condition| condition.type_ == "Stalled").unwrap();
+                stalled.last_transition_time = Time(since);
+                Answer::StatusWritten(Box::new(Claim { status, ..view.claim().clone() }))
+            }
+            Step::Rest(rest) => {
+                let Then::After(delay) = rest.then else { panic!("{}", rest.then) };
+                return delay.as_secs();
+            }
+            other @ Step::Act(_) => panic!("{other}"),
+        };
+        view.learn(answer);
+    }
+    panic!("no rest")
+}
+
+// covers: 3.4.notEmpty.again
+#[test]
+fn a_bucket_that_somebody_is_to_empty_is_looked_at_again_ever_more_seldom() {
+    for (waited, again) in [(0, 25), (400, 25), (600, 30), (3600, 180), (36_000, 1800)] {
+        assert_eq!(looked_at_again_after(waited), again, "after {waited} s");
+    }
 }
 
 /// An edit to `Retain` is not to be missed.

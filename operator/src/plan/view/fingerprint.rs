@@ -24,6 +24,7 @@ impl View {
             bucket: BucketFacts { at, seen, empty, created, tagged, versioning, purge, removed },
             drift: Drift { due, checked, missing_at },
             unanswered,
+            setbacks,
             recheck,
             deeds:
                 Deeds {
@@ -44,7 +45,10 @@ impl View {
         let _ = write!(text, "{} {freshness:?} {newborn} {} | ", claim.id.resource_version, internal.fingerprint());
         let _ =
             write!(text, "{} | {holder:?} {at:?} {seen:?} {empty:?} {created:?} {tagged} ", consumers.fingerprint());
-        let _ = write!(text, "{versioning:?} {purge:?} {removed:?} {due} {checked:?} {missing_at:?} {unanswered:?} ");
+        let _ = write!(
+            text,
+            "{versioning:?} {purge:?} {removed:?} {due} {checked:?} {missing_at:?} {unanswered:?} {setbacks} "
+        );
         let _ = write!(
             text,
             "{recheck:?} {aimed_by_this_pass:?} {record_remade} {consumer_written} {purged} {let_go:?} {revoked} "

@@ -69,6 +69,8 @@ pub struct Cached {
 /// that could not be done without.
 #[derive(Clone, Debug, Default)]
 pub struct Remembered {
+    /// Passes in a row that failed and are to be tried again.
+    pub setbacks: u32,
     /// Where the claim's bucket was missing when it was last looked at.
     pub missing_at: Option<Target>,
     /// A call that changes a bucket got no answer, and may still happen for this long.
@@ -168,6 +170,8 @@ pub struct View {
     unanswered: Option<Duration>,
     /// Questions that are asked before the pass tells what it knows.
     recheck: Vec<Look>,
+    /// Passes in a row that failed before this one.
+    setbacks: u32,
     deeds: Deeds,
     trouble: Option<Trouble>,
     /// Number of answers so far: the clock for `Fact::since`.
@@ -185,6 +189,7 @@ impl View {
             consumers: Secrets::cached(consumers),
             recheck,
             unanswered: None,
+            setbacks: 0,
             drift: Drift { due: false, checked: Checked::No, missing_at: None },
             deeds: Deeds::default(),
             setting,
@@ -206,15 +211,16 @@ impl View {
     /// A pass begins, which knows what earlier passes of this process saw.
     #[must_use]
     pub fn begin(self, remembered: Remembered) -> Self {
-        let Remembered { missing_at, unanswered, look_due, let_go, revoked_through, revoked } = remembered;
+        let Remembered { setbacks, missing_at, unanswered, look_due, let_go, revoked_through, revoked } = remembered;
         let drift = Drift { due: look_due, checked: Checked::No, missing_at };
         let deeds = Deeds { let_go, revoked_through, revoked, ..Deeds::default() };
-        Self { unanswered, drift, deeds, ..self }
+        Self { setbacks, unanswered, drift, deeds, ..self }
     }
 
     /// What the next pass of this process should know of the claim.
     pub fn remembered(&self) -> Remembered {
         Remembered {
+            setbacks: self.setbacks,
             missing_at: self.missing_at(),
             unanswered: self.unanswered,
             look_due: self.drift.due,
@@ -237,6 +243,11 @@ impl View {
     /// Who holds the bucket that the claim wants, and the name of the record.
     pub fn holder(&self) -> Option<&(RecordName, Holder)> {
         self.holder.as_ref()
+    }
+
+    /// Passes in a row that failed before this one.
+    pub(super) fn setbacks(&self) -> u32 {
+        self.setbacks
     }
 
     /// Whether this pass took the finalizer off.
