@@ -11,7 +11,8 @@ use crate::api::{BucketClaim, BucketRecord, Claim, ClaimRef, ClaimUid, kept, wir
 use crate::cache::{BackendCache, NamespaceCache, SecretCache};
 use crate::kubernetes;
 use crate::plan::{
-    Answer, BackendSeen, BucketSeen, Cached, Failure, Holder, Look, Setting, Step, Stored, Target, VersioningSeen, View,
+    Answer, BackendSeen, BucketSeen, Cached, Failure, Holder, Look, OwnerSeen, Setting, Step, Stored, Target,
+    VersioningSeen, View,
 };
 use crate::upstream::{Class, Upstream, UpstreamError, Upstreams};
 
@@ -70,6 +71,7 @@ impl Observer {
             }
             Look::CredentialsFor(at) => Answer::CredentialsFor(at.clone(), self.credentials_for(at).await?),
             Look::Bucket(at) => Answer::Bucket(at.clone(), self.bucket(at).await?),
+            Look::Owner(at) => Answer::Owner(at.clone(), self.owner(at).await?),
             Look::Contents(at) => Answer::Contents(at.clone(), self.contents(at).await?),
             Look::Versioning(at) => Answer::Versioning(at.clone(), self.versioning(at).await?),
         })
@@ -171,6 +173,11 @@ impl Observer {
 
     async fn bucket(&self, target: &Target) -> Result<BucketSeen, Failure> {
         let seen = self.upstream(target).await?.look(&target.bucket).await;
+        seen.map_err(|error| upstream_failure(&error))
+    }
+
+    async fn owner(&self, target: &Target) -> Result<OwnerSeen, Failure> {
+        let seen = self.upstream(target).await?.owner(&target.bucket).await;
         seen.map_err(|error| upstream_failure(&error))
     }
 

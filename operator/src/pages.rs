@@ -1,5 +1,6 @@
-//! Pages of lists that are bounded by bytes (spec §3.5). A page is asked for by a number of objects,
-//! each of which may have more than a megabyte. It is in memory as text and as objects at once.
+//! Pages of lists that are bounded by bytes (spec §3.5). A page is asked for by a number of
+//! objects, each of which may have more than a megabyte. It is in memory as text and as objects at
+//! once.
 
 use bytes::Bytes;
 use kube::client::Body;

@@ -61,6 +61,9 @@ pub struct S3BackendSpec {
     /// What may happen when a bucket of the wanted name exists and no live claim holds it.
     #[serde(default)]
     pub adoption_policy: AdoptionPolicy,
+    /// What shows that a bucket to be adopted is of the account of the admin credentials.
+    #[serde(default)]
+    pub adoption_proof: AdoptionProof,
 }
 
 impl S3BackendSpec {
@@ -213,6 +216,17 @@ pub enum AdoptionPolicy {
     Owned,
     /// Taken unless its tags name another claim.
     Any,
+}
+
+/// What shows that a bucket is of our own account, where the accounts of a store share its names
+/// (spec §3.2).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub enum AdoptionProof {
+    /// The store names the same owner for the bucket and for the account.
+    #[default]
+    Owner,
+    /// The store may name no owner: nobody but this account makes buckets there.
+    SoleAccount,
 }
 
 /// What the operator found out about a backend.

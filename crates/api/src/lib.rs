@@ -43,8 +43,8 @@ pub mod wire;
 mod word;
 
 pub use backend::{
-    AddressingStyle, AdminCredentialsSecretRef, AdoptionPolicy, AllowedNamespaces, BackendTls, CaBundleSecretRef,
-    LabelRequirement, LabelSelector, S3Backend, S3BackendSpec, S3BackendStatus,
+    AddressingStyle, AdminCredentialsSecretRef, AdoptionPolicy, AdoptionProof, AllowedNamespaces, BackendTls,
+    CaBundleSecretRef, LabelRequirement, LabelSelector, S3Backend, S3BackendSpec, S3BackendStatus,
 };
 pub use claim::{
     AnonymousAccess, AnonymousMode, BackendRef, BucketClaim, BucketClaimSpec, BucketClaimStatus, BucketOrigin,

@@ -8,7 +8,8 @@ use kube::ResourceExt;
 use kube::core::{Selector, SelectorExt};
 
 use super::backend::{
-    AddressingStyle, AdminCredentialsSecretRef, AdoptionPolicy, AllowedNamespaces, BackendTls, LabelSelector, S3Backend,
+    AddressingStyle, AdminCredentialsSecretRef, AdoptionPolicy, AdoptionProof, AllowedNamespaces, BackendTls,
+    LabelSelector, S3Backend,
 };
 use super::claim::{AnonymousMode, BucketClaim, BucketClaimStatus, DeletionPolicy, RotationMode, Versioning};
 use super::condition::ConditionType;
@@ -72,7 +73,8 @@ pub struct Claim {
     pub generation: i64,
     /// Has a deletion timestamp.
     pub deleting: bool,
-    /// Every finalizer, in order; of very many, what is kept of them ([`kept::are_all_finalizers`]).
+    /// Every finalizer, in order; of very many, what is kept of them
+    /// ([`kept::are_all_finalizers`]).
     pub finalizers: Vec<String>,
     /// Carries `broker.stowage.io/paused: "true"`.
     pub paused: bool,
@@ -215,6 +217,8 @@ pub struct Backend {
     pub access: BackendAccess,
     /// What may happen to buckets that are there already.
     pub adoption: AdoptionPolicy,
+    /// What shows that a bucket is of our own account.
+    pub proof: AdoptionProof,
     /// Region that requests are signed for.
     pub region: String,
     /// How a bucket's name is put into a URL.
@@ -262,6 +266,7 @@ impl Backend {
                 .map_err(|error| InvalidSpec::of("spec.bucketNameTemplate", &error))?,
             access: spec.allowed_namespaces.as_ref().map_or(BackendAccess::All, BackendAccess::parse),
             adoption: spec.adoption_policy,
+            proof: spec.adoption_proof,
             region: spec.region.clone(),
             addressing_style: spec.addressing_style,
             credentials: spec.admin_credentials_secret_ref.clone(),

@@ -102,6 +102,11 @@ impl Store {
         self.state().buckets.insert(name.to_owned(), bucket).is_none()
     }
 
+    /// Has a bucket let another account in, as its owner may by a policy.
+    pub fn let_in(&self, bucket: &str, account: &str) -> bool {
+        self.change(bucket, |bucket, _, _| bucket.guest = Some(account.to_owned())).is_some()
+    }
+
     /// Removes a bucket with all that is in it, locked or not.
     pub fn remove_bucket(&self, name: &str) -> bool {
         self.state().buckets.remove(name).is_some()

@@ -124,6 +124,20 @@ pub(super) fn location(call: &mut Call<'_>, input: GetBucketLocationInput) -> S3
     Ok(GetBucketLocationOutput { location_constraint: named.map(BucketLocationConstraint::from) })
 }
 
+/// There are no grants besides that of the owner: who else is let in is so by a policy.
+pub(super) fn acl(call: &mut Call<'_>, input: GetBucketAclInput) -> S3Result<GetBucketAclOutput> {
+    let owner = owner(&call.bucket(&input.bucket)?.owner);
+    let grantee = Grantee {
+        display_name: None,
+        email_address: None,
+        id: owner.id.clone(),
+        type_: Type::from_static(Type::CANONICAL_USER),
+        uri: None,
+    };
+    let grant = Grant { grantee: Some(grantee), permission: Some(Permission::from_static(Permission::FULL_CONTROL)) };
+    Ok(GetBucketAclOutput { grants: Some(vec![grant]), owner: Some(owner) })
+}
+
 pub(super) fn get_tagging(call: &mut Call<'_>, input: GetBucketTaggingInput) -> S3Result<GetBucketTaggingOutput> {
     if is_missing_and_set(call, &input.bucket) {
         return Err(refuse(S3ErrorCode::NoSuchTagSet));

@@ -39,7 +39,7 @@ pub(super) struct Call<'a> {
 }
 
 impl Call<'_> {
-    /// A bucket of the account that asks.
+    /// A bucket of the account that asks, or one that lets it in.
     ///
     /// # Errors
     /// `InvalidBucketName`, `NoSuchBucket`, and `AccessDenied` for a bucket of another account.
@@ -49,7 +49,7 @@ impl Call<'_> {
         }
         let found = self.state.buckets.get_mut(name);
         let bucket = found.ok_or_else(|| refuse(S3ErrorCode::NoSuchBucket))?;
-        if bucket.owner == self.account { Ok(bucket) } else { Err(refuse(S3ErrorCode::AccessDenied)) }
+        if bucket.lets_in(self.account) { Ok(bucket) } else { Err(refuse(S3ErrorCode::AccessDenied)) }
     }
 }
 
@@ -152,6 +152,7 @@ operations! {
         list_buckets(ListBucketsInput) -> ListBucketsOutput = buckets::list;
         head_bucket(HeadBucketInput) -> HeadBucketOutput = buckets::head;
         get_bucket_location(GetBucketLocationInput) -> GetBucketLocationOutput = buckets::location;
+        get_bucket_acl(GetBucketAclInput) -> GetBucketAclOutput = buckets::acl;
         get_bucket_tagging(GetBucketTaggingInput) -> GetBucketTaggingOutput = buckets::get_tagging;
         get_bucket_versioning(GetBucketVersioningInput) -> GetBucketVersioningOutput = buckets::get_versioning;
         get_object(GetObjectInput) -> GetObjectOutput = objects::get;

@@ -52,6 +52,8 @@ pub enum Versioning {
 #[derive(Clone)]
 pub(super) struct Bucket {
     pub(super) owner: String,
+    /// Another account that its policy lets do everything with it, as if it were its own.
+    pub(super) guest: Option<String>,
     pub(super) region: String,
     pub(super) created: Timestamp,
     pub(super) tags: Option<BTreeMap<String, String>>,
@@ -162,6 +164,7 @@ impl Bucket {
     pub(super) fn new(owner: &str, region: &str, created: Timestamp) -> Self {
         Self {
             owner: owner.to_owned(),
+            guest: None,
             region: region.to_owned(),
             created,
             tags: None,
@@ -170,6 +173,11 @@ impl Bucket {
             keys: BTreeMap::new(),
             uploads: BTreeMap::new(),
         }
+    }
+
+    /// Whether an account may do with it what it likes.
+    pub(super) fn lets_in(&self, account: &str) -> bool {
+        self.owner == account || self.guest.as_deref() == Some(account)
     }
 
     /// The id to show for a version: buckets that never were versioned show none.

@@ -52,6 +52,17 @@ pub enum BucketSeen {
     Forbidden,
 }
 
+/// Whose account a bucket is of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum OwnerSeen {
+    /// That of the admin credentials.
+    Ours,
+    /// Another one, or we may not know.
+    Other,
+    /// The store tells no owners.
+    Untold,
+}
+
 /// What CreateBucket answered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CreateAnswer {
@@ -157,6 +168,8 @@ pub enum Answer {
     CredentialsFor(Target, Vec<Stored>),
     /// To [`Look::Bucket`].
     Bucket(Target, BucketSeen),
+    /// To [`Look::Owner`].
+    Owner(Target, OwnerSeen),
     /// To [`Look::Contents`]: whether the bucket is empty.
     Contents(Target, bool),
     /// To [`Look::Versioning`].
@@ -205,6 +218,7 @@ impl Answer {
             Self::Consumer(name, _) => Some(Look::Consumer(name.clone())),
             Self::CredentialsFor(at, _) => Some(Look::CredentialsFor(at.clone())),
             Self::Bucket(at, _) => Some(Look::Bucket(at.clone())),
+            Self::Owner(at, _) => Some(Look::Owner(at.clone())),
             Self::Contents(at, _) => Some(Look::Contents(at.clone())),
             Self::Versioning(at, _) => Some(Look::Versioning(at.clone())),
             Self::Failed(Step::Look(look), _) => Some(look.clone()),

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use crate::api::{AccessKeyId, AdoptionPolicy, BucketRecord, ConditionType, Desired, wire};
+use crate::api::{AccessKeyId, AdoptionPolicy, AdoptionProof, BucketRecord, ConditionType, Desired, wire};
 
-use super::answer::{BucketSeen, Checked, CreateAnswer, VersioningSeen};
+use super::answer::{BucketSeen, Checked, CreateAnswer, OwnerSeen, VersioningSeen};
 use super::cause::{BucketCause, Missing, NotTaken};
 use super::halt::Halt;
 use super::ownership::{BucketTags, exists, refuse_others_credentials};
@@ -181,9 +181,10 @@ fn take(
     if tagged_ours && view.was_bound() && !record.absence && !record.adopted {
         // The claim comes back to a bucket that it left: whatever was put into it since is not to
         // be lost with it.
+        refuse_another_accounts(view, record, AdoptionProof::SoleAccount)?;
         return Err(take_over(view, record, stored));
     }
-    if view.bucket_tagged() || record.adopted || tagged_ours {
+    if view.bucket_tagged() || record.adopted {
         return Ok(());
     }
     if view.bucket_created() == Some(CreateAnswer::Created) {
@@ -191,8 +192,12 @@ fn take(
         // now: a bucket that nobody tagged would be in its successor's way for ever.
         return tag(view, record, &BTreeMap::new());
     }
+    if tagged_ours {
+        return refuse_another_accounts(view, record, AdoptionProof::SoleAccount);
+    }
     let untagged = tags.is_none_or(BTreeMap::is_empty);
     if untagged && record.absence && view.is_empty(&Target::of(record))? {
+        refuse_another_accounts(view, record, AdoptionProof::SoleAccount)?;
         view.require_live_claim()?;
         require_current(view, record)?;
         return tag(view, record, &BTreeMap::new());
@@ -207,7 +212,21 @@ fn adopt(view: &View, record: &BucketRecord, stored: &Stored, tags: &BTreeMap<St
         (AdoptionPolicy::Never, _) => Err(exists(record, NotTaken::PolicyNever).into()),
         (_, BucketTags::AnotherClaim) => Err(exists(record, NotTaken::AnotherClaims).into()),
         (AdoptionPolicy::Owned, BucketTags::Nobody) => Err(exists(record, NotTaken::PolicyOwned).into()),
-        (AdoptionPolicy::Owned | AdoptionPolicy::Any, _) => Err(take_over(view, record, stored)),
+        (AdoptionPolicy::Owned | AdoptionPolicy::Any, _) => {
+            refuse_another_accounts(view, record, backend.proof)?;
+            Err(take_over(view, record, stored))
+        }
+    }
+}
+
+/// Where the accounts of a store share its names, anybody may make a bucket of any name, tag it as
+/// ours and let us in: what is written there is theirs to read. A bucket that this very pass did
+/// not make is asked for its owner.
+fn refuse_another_accounts(view: &View, record: &BucketRecord, proof: AdoptionProof) -> Result<(), Halt> {
+    match (view.owner_of(&Target::of(record))?, proof) {
+        (OwnerSeen::Ours, _) | (OwnerSeen::Untold, AdoptionProof::SoleAccount) => Ok(()),
+        (OwnerSeen::Other, _) => Err(exists(record, NotTaken::AnotherAccounts).into()),
+        (OwnerSeen::Untold, AdoptionProof::Owner) => Err(exists(record, NotTaken::OwnerUntold).into()),
     }
 }
 

@@ -90,6 +90,10 @@ pub(super) enum NotTaken {
     AnotherClaims,
     /// Its tags don't name this claim.
     NotThisClaims,
+    /// The account that owns it is not ours.
+    AnotherAccounts,
+    /// The store does not say which account owns it.
+    OwnerUntold,
 }
 
 /// How the bucket of a claim that was bound is missing.

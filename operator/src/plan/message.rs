@@ -109,6 +109,11 @@ impl fmt::Display for NotTaken {
             Self::PolicyOwned => "its tags don't name this claim, and the backend's adoptionPolicy is Owned",
             Self::AnotherClaims => "its tags name another claim",
             Self::NotThisClaims => "its tags don't name this claim",
+            Self::AnotherAccounts => "it is of another account of the store",
+            Self::OwnerUntold => {
+                "the store does not tell which account owns it; where no other account makes buckets, set the backend's \
+                 adoptionProof: SoleAccount"
+            }
         })
     }
 }

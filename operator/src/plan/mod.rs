@@ -50,8 +50,8 @@ use std::time::Duration;
 use k8s_openapi::jiff::Timestamp;
 
 pub use answer::{
-    Answer, BackendSeen, BucketSeen, Checked, CreateAnswer, DeleteAnswer, Failure, Holder, Posted, PurgeEnd, Purged,
-    VersioningSeen,
+    Answer, BackendSeen, BucketSeen, Checked, CreateAnswer, DeleteAnswer, Failure, Holder, OwnerSeen, Posted, PurgeEnd,
+    Purged, VersioningSeen,
 };
 pub use conversation::{Arrival, Bound, Conversation};
 pub(crate) use patch::preconditions;
@@ -187,7 +187,7 @@ fn concern(view: &View, step: &Step) -> Concern {
         // The bucket that the claim is bound to is there, whatever becomes of the one that it is to
         // move to.
         Step::Look(_) | Step::Act(_) | Step::Rest(_) if view.was_bound() => Concern::Ready,
-        Step::Look(Look::Bucket(_) | Look::Contents(_))
+        Step::Look(Look::Bucket(_) | Look::Owner(_) | Look::Contents(_))
         | Step::Act(Act::CreateBucket(_) | Act::TagBucket(..) | Act::SetVersioning(..)) => Concern::Bucket,
         Step::Look(_) | Step::Act(_) | Step::Rest(_) => Concern::Ready,
     }

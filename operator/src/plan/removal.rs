@@ -54,8 +54,8 @@ pub(super) fn await_unanswered(view: &View) -> Result<(), Halt> {
     view.unanswered().map_or(Ok(()), |time| Err(Stop::new(DeletionCause::Unanswered).waiting(time).into()))
 }
 
-/// When a claim is looked at again whose bucket somebody is to empty, which no watch tells of: within
-/// half a minute for the first ten minutes, and the longer it has waited, the more seldom.
+/// When a claim is looked at again whose bucket somebody is to empty, which no watch tells of:
+/// within half a minute for the first ten minutes, and the longer it has waited, the more seldom.
 pub(super) fn look_again(view: &View, stop: &Stop, now: Timestamp) -> Option<Timestamp> {
     const SOONEST: SignedDuration = SignedDuration::from_secs(25);
     let Cause::Deletion(DeletionCause::NotEmpty { .. }) = stop.cause else { return None };

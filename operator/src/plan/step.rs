@@ -28,7 +28,9 @@ impl Step {
     /// The bucket that this step calls a store about; `None` if it calls none.
     pub fn upstream(&self) -> Option<&Target> {
         match self {
-            Self::Look(Look::Bucket(target) | Look::Contents(target) | Look::Versioning(target))
+            Self::Look(
+                Look::Bucket(target) | Look::Owner(target) | Look::Contents(target) | Look::Versioning(target),
+            )
             | Self::Act(
                 Act::CreateBucket(target)
                 | Act::Purge(target, _)
@@ -61,6 +63,8 @@ pub enum Look {
     CredentialsFor(Target),
     /// Does the bucket exist, and what do its tags say? (GetBucketTagging, else HeadBucket)
     Bucket(Target),
+    /// Is the bucket of the account of the admin credentials? (GetBucketAcl and ListBuckets)
+    Owner(Target),
     /// Does the bucket hold an object, a version or an unfinished upload?
     Contents(Target),
     /// GetBucketVersioning.
@@ -122,6 +126,7 @@ impl fmt::Display for Look {
             Self::Consumer(name) => write!(f, "read Secret {name}"),
             Self::CredentialsFor(target) => write!(f, "list the credentials for bucket {}", target.bucket),
             Self::Bucket(target) => write!(f, "look at bucket {}", target.bucket),
+            Self::Owner(target) => write!(f, "look whose account bucket {} is of", target.bucket),
             Self::Contents(target) => write!(f, "look whether bucket {} is empty", target.bucket),
             Self::Versioning(target) => write!(f, "look at the versioning of bucket {}", target.bucket),
         }

@@ -6,11 +6,12 @@
 use std::collections::BTreeMap;
 
 use aws_sdk_s3::types::{
-    BucketLocationConstraint, BucketVersioningStatus, CreateBucketConfiguration, Tag, Tagging, VersioningConfiguration,
+    BucketLocationConstraint, BucketVersioningStatus, CreateBucketConfiguration, Owner, Tag, Tagging,
+    VersioningConfiguration,
 };
 
 use crate::api::{BucketName, Versioning};
-use crate::plan::{BucketSeen, CreateAnswer, DeleteAnswer, VersioningSeen};
+use crate::plan::{BucketSeen, CreateAnswer, DeleteAnswer, OwnerSeen, VersioningSeen};
 
 use super::client::Upstream;
 use super::content_md5::content_md5;
@@ -73,6 +74,34 @@ impl Upstream {
             return Ok(BucketSeen::Forbidden);
         }
         Err(refusal.error())
+    }
+
+    /// GetBucketAcl and ListBuckets: whether the bucket's owner is the account of the admin
+    /// credentials. Who lets us into a bucket and not see its owner is another account.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub async fn owner(&self, bucket: &BucketName) -> Result<OwnerSeen, UpstreamError> {
+        let told = |owner: Option<Owner>| owner.and_then(|owner| owner.id).filter(|id| !id.is_empty());
+        let call = self.client.get_bucket_acl().bucket(bucket.as_str()).send();
+        let theirs = match self.call("GetBucketAcl", call).await {
+            Ok(output) => told(output.owner),
+            Err(refusal) => match refusal.error() {
+                UpstreamError { class: Class::Unsupported, .. } => None,
+                UpstreamError { class: Class::Denied { code }, .. } if is_about_bucket(&code) => {
+                    return Ok(OwnerSeen::Other);
+                }
+                error => return Err(error),
+            },
+        };
+        let Some(theirs) = theirs else { return Ok(OwnerSeen::Untold) };
+        let call = self.client.list_buckets().max_buckets(1).send();
+        let ours = self.call("ListBuckets", call).await.map_err(Refusal::error)?.owner;
+        Ok(match told(ours) {
+            Some(ours) if ours == theirs => OwnerSeen::Ours,
+            Some(_) => OwnerSeen::Other,
+            None => OwnerSeen::Untold,
+        })
     }
 
     /// Whether the bucket holds no version, no delete marker and no unfinished upload. An empty
@@ -299,6 +328,45 @@ mod tests {
             _ => Reply::error(status, code),
         });
         assert_eq!(store.upstream().look(&bucket()).await.ok(), seen);
+    }
+
+    // covers: 3.2.adoption.account
+    #[rstest]
+    #[case("<Owner><ID>us</ID></Owner>", "us", OwnerSeen::Ours)]
+    #[case("<Owner><ID>them</ID></Owner>", "us", OwnerSeen::Other)]
+    #[case("<Owner><ID></ID></Owner>", "us", OwnerSeen::Untold)]
+    #[case("", "us", OwnerSeen::Untold)]
+    #[case("<Owner><ID>us</ID></Owner>", "", OwnerSeen::Untold)]
+    #[tokio::test]
+    async fn the_owner_of_a_bucket_is_compared_with_ours(
+        #[case] theirs: &'static str,
+        #[case] ours: &'static str,
+        #[case] seen: OwnerSeen,
+    ) {
+        let store = Store::that(move |_, uri| match uri.contains("acl") {
+            true => Reply::ok(&format!("<AccessControlPolicy>{theirs}</AccessControlPolicy>")),
+            false => {
+                Reply::ok(&format!("<ListAllMyBucketsResult><Owner><ID>{ours}</ID></Owner></ListAllMyBucketsResult>"))
+            }
+        });
+        assert_eq!(store.upstream().owner(&bucket()).await, Ok(seen));
+    }
+
+    // covers: 3.2.adoption.account
+    #[rstest]
+    #[case(403, "AccessDenied", Some(OwnerSeen::Other))]
+    #[case(501, "NotImplemented", Some(OwnerSeen::Untold))]
+    #[case(403, "InvalidAccessKeyId", None)]
+    #[case(404, "NoSuchBucket", None)]
+    #[case(500, "InternalError", None)]
+    #[tokio::test]
+    async fn an_owner_that_is_not_told_is_not_ours(
+        #[case] status: u16,
+        #[case] code: &'static str,
+        #[case] seen: Option<OwnerSeen>,
+    ) {
+        let store = Store::that(move |_, _| Reply::error(status, code));
+        assert_eq!(store.upstream().owner(&bucket()).await.ok(), seen);
     }
 
     #[rstest]

@@ -174,6 +174,13 @@ pub enum StoreStep {
         /// The bucket.
         bucket: &'static str,
     },
+    /// Has a bucket let another account in, as its owner may by a policy.
+    LetIn {
+        /// The bucket.
+        bucket: &'static str,
+        /// The account.
+        account: &'static str,
+    },
     /// Writes an object.
     PutObject {
         /// The bucket.
@@ -255,6 +262,7 @@ impl fmt::Display for StoreStep {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::PutBucket { account, bucket } => write!(f, "{account} makes bucket {bucket}"),
+            Self::LetIn { bucket, account } => write!(f, "{bucket} lets {account} in"),
             Self::PutObject { bucket, key } => write!(f, "somebody writes {bucket}/{key}"),
             Self::EnableVersioning { bucket } => write!(f, "somebody turns versioning of {bucket} on"),
             Self::StartUpload { bucket, key } => write!(f, "somebody begins an upload of {bucket}/{key}"),

@@ -245,6 +245,9 @@ impl Stage {
             StoreStep::PutBucket { account, bucket } => {
                 store.put_bucket(account, bucket);
             }
+            StoreStep::LetIn { bucket, account } => {
+                store.let_in(bucket, account);
+            }
             StoreStep::PutObject { bucket, key } => {
                 store.put_object(bucket, key, "data");
             }

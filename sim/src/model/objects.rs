@@ -13,9 +13,9 @@ use k8s_openapi::jiff::Timestamp;
 use serde_json::Value;
 use stowage_operator::api::wire::{self, Role};
 use stowage_operator::api::{
-    AccessKeyId, AddressingStyle, AdminCredentialsSecretRef, AdoptionPolicy, Backend, BackendAccess, BackendTls,
-    BucketClaimStatus, BucketName, BucketRecord, Claim, ClaimRef, ClaimUid, Deletion, Desired, Endpoint, FINALIZER,
-    Gateway, NameTemplate, ObjectId, Rotation,
+    AccessKeyId, AddressingStyle, AdminCredentialsSecretRef, AdoptionPolicy, AdoptionProof, Backend, BackendAccess,
+    BackendTls, BucketClaimStatus, BucketName, BucketRecord, Claim, ClaimRef, ClaimUid, Deletion, Desired, Endpoint,
+    FINALIZER, Gateway, NameTemplate, ObjectId, Rotation,
 };
 use stowage_operator::plan::orphans::owner;
 use stowage_operator::plan::{BackendSeen, Setting, Stored};
@@ -482,6 +482,7 @@ fn backend(facts: BackendFacts, number: u32) -> BackendSeen {
             Adoption::Owned => AdoptionPolicy::Owned,
             Adoption::Any => AdoptionPolicy::Any,
         },
+        proof: AdoptionProof::Owner,
         region: "us-east-1".to_owned(),
         addressing_style: AddressingStyle::Path,
         credentials: AdminCredentialsSecretRef {

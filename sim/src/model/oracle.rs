@@ -131,7 +131,12 @@ impl ModelWorld {
         let objection = match &self.talks.planned(plan).call {
             Call::DeleteBucket(place) => self.destruction(state, *place, uid, pass, false),
             Call::Purge(place, _) => self.destruction(state, *place, uid, pass, true),
-            Call::CreateBucket(place) | Call::Tag(place, _) => self.outside(state, *place, uid),
+            Call::CreateBucket(place) => self.outside(state, *place, uid),
+            Call::Tag(place, _) => self.outside(state, *place, uid).or_else(|| lured(state, *place, pass)),
+            Call::Create(_) => {
+                let bucket = self.talks.view(pass.view).bucket_of_record();
+                bucket.and_then(|bucket| lured(state, Place::of(&bucket), pass))
+            }
             Call::Finalizer(claim, false) if state.claims[uid.slot()] == Some(*claim) => {
                 let policy = self.talks.objects.claim_facts(*claim).spec.deletion;
                 state.ghost.released[uid.0 as usize].get_or_insert(policy);
@@ -381,4 +386,10 @@ impl ModelWorld {
         }
         None
     }
+}
+
+/// I4: a bucket of another account, in which the store has shown what is there, is used.
+fn lured(state: &State, place: Place, pass: Pass) -> Option<Promise> {
+    let bucket = &state.buckets[place.bucket];
+    (bucket.present && bucket.theirs && bucket.born == pass.born).then_some(Promise::I4)
 }

@@ -37,7 +37,7 @@ impl ModelWorld {
             Event::DropConsumer(slot) => self.newest(state, slot, Kind::Consumer).is_some(),
             Event::Strip(slot) => claim(slot).is_some_and(|facts| facts.finalizer),
             Event::Squat(slot) => state.secrets.live(self.consumer(slot)).is_none(),
-            Event::Make(bucket) => !state.buckets[bucket].present,
+            Event::Make(bucket) | Event::Lure(bucket) => !state.buckets[bucket].present,
             Event::Put(bucket) | Event::Remove(bucket) | Event::Retag(bucket) => state.buckets[bucket].present,
         }
     }
@@ -76,6 +76,11 @@ impl ModelWorld {
                 state.ghost.intruded = true;
                 let bucket = &mut state.buckets[bucket];
                 *bucket = Bucket { present: true, born: bucket.born + 1, ..Bucket::NONE };
+            }
+            Event::Lure(bucket) => {
+                state.ghost.intruded = true;
+                let bucket = &mut state.buckets[bucket];
+                *bucket = Bucket { present: true, theirs: true, born: bucket.born + 1, ..Bucket::NONE };
             }
             Event::Remove(bucket) => {
                 state.ghost.intruded = true;

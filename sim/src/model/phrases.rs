@@ -2,7 +2,7 @@
 
 use std::sync::OnceLock;
 
-use stowage_operator::plan::{Step, Target};
+use stowage_operator::plan::{OwnerSeen, Step, Target};
 
 use super::objects::{
     BUCKETS, BackendFacts, NAMES, Uid, backend_name, backend_number, bucket_name, bucket_number, endpoint,
@@ -62,6 +62,7 @@ pub(super) enum Call {
     Consumer(u32),
     CredentialsFor(Place),
     Bucket(Place),
+    Owner(Place),
     Contents(Place),
     /// Of the claim in this version.
     Finalizer(u32, bool),
@@ -84,6 +85,7 @@ impl Call {
     pub(super) fn place(&self) -> Option<Place> {
         match self {
             Self::Bucket(place)
+            | Self::Owner(place)
             | Self::Contents(place)
             | Self::CreateBucket(place)
             | Self::Purge(place, _)
@@ -149,6 +151,7 @@ pub(super) enum Reply {
     Absent,
     /// By the number of its tags.
     Present(u32),
+    Owner(OwnerSeen),
     Empty(bool),
     Created(bool),
     /// How many objects went, and whether that was all.

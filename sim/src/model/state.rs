@@ -102,6 +102,8 @@ pub(super) struct Bucket {
     pub(super) tags: u32,
     /// Versions, delete markers and uploads in it.
     pub(super) objects: u8,
+    /// It is of another account, which lets us in.
+    pub(super) theirs: bool,
     /// Whose call made it; `None` = a stranger's.
     pub(super) maker: Option<Uid>,
     /// Which bucket of this name it is.
@@ -109,7 +111,7 @@ pub(super) struct Bucket {
 }
 
 impl Bucket {
-    pub(super) const NONE: Self = Self { present: false, tags: 0, objects: 0, maker: None, born: 0 };
+    pub(super) const NONE: Self = Self { present: false, tags: 0, objects: 0, theirs: false, maker: None, born: 0 };
 }
 
 /// One process of the operator: all of it is lost in a crash, but for what the watches had shown.

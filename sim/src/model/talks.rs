@@ -269,6 +269,7 @@ impl Talks {
             Look::Consumer(name) => Call::Consumer(self.objects.name(&view.claim().at.namespace, name)),
             Look::CredentialsFor(target) => Call::CredentialsFor(Place::of(target)),
             Look::Bucket(target) => Call::Bucket(Place::of(target)),
+            Look::Owner(target) => Call::Owner(Place::of(target)),
             Look::Contents(target) => Call::Contents(Place::of(target)),
             Look::Versioning(_) => Call::Versioning,
         }
@@ -329,6 +330,7 @@ impl Talks {
                 let tags = self.objects.tags_of(*tags).tags.clone();
                 Answer::Bucket(at.clone(), BucketSeen::Present(Some(tags)))
             }
+            (Look::Owner(at), Reply::Owner(owner)) => Answer::Owner(at.clone(), *owner),
             (Look::Contents(at), Reply::Empty(empty)) => Answer::Contents(at.clone(), *empty),
             (look, reply) => unreachable!("{reply:?} is no answer to {look}"),
         }

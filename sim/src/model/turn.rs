@@ -1,7 +1,7 @@
 //! How the abstract world answers questions and carries out effects: the API server's and the
 //! store's rules, in as few words as they can be said.
 
-use stowage_operator::plan::Checked;
+use stowage_operator::plan::{Checked, OwnerSeen};
 
 use super::objects::{ClaimFacts, Kind, SecretFacts, Uid};
 use super::phrases::{Call, Ending, Place, Reply, Stride, SweepReply};
@@ -131,6 +131,11 @@ impl ModelWorld {
             Call::Bucket(place) => match state.buckets[place.bucket] {
                 Bucket { present: true, tags, .. } => Reply::Present(tags),
                 _ => Reply::Absent,
+            },
+            Call::Owner(place) => match state.buckets[place.bucket] {
+                Bucket { present: true, theirs: true, .. } => Reply::Owner(OwnerSeen::Other),
+                Bucket { present: true, .. } => Reply::Owner(OwnerSeen::Ours),
+                _ => Reply::Upstream,
             },
             Call::Contents(place) => match state.buckets[place.bucket] {
                 Bucket { present: true, objects, .. } => Reply::Empty(objects == 0),

@@ -62,6 +62,8 @@ pub(super) enum Event {
     Put(usize),
     /// A stranger makes a bucket.
     Make(usize),
+    /// Another account makes a bucket, and lets us in.
+    Lure(usize),
     /// A stranger deletes a bucket, whatever it holds.
     Remove(usize),
     /// A stranger replaces a bucket's tags.

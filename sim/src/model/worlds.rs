@@ -145,6 +145,17 @@ pub(super) const WORLDS: &[Recipe] = &[
         ..Recipe::CALM
     },
     Recipe {
+        name: "another-account",
+        about: "another account makes a bucket of the claim's name and lets us in, while it is made and deleted",
+        claims: [Some(FORCE), None],
+        backends: [Some(backend(0, Adoption::Any)), None],
+        crashes: 1,
+        losses: 1,
+        events: &[Event::Lure(0), Event::Remove(0), Event::Put(0), Event::Delete(0)],
+        most_events: 3,
+        ..Recipe::CALM
+    },
+    Recipe {
         name: "adoption",
         about: "what is retained comes back to the claim's next life, and is never destroyed",
         claims: [Some(PLAIN), None],

@@ -120,10 +120,11 @@ enum Before {
     OfAnotherInstallation,
     OfThisClaimsEarlierLife,
     OfAnotherAccount,
+    OfAnotherAccountThatLetsUsIn,
 }
 
 // covers: 1.claim.versioning.adopted, 1.status.bucketOrigin, 1.ready.BucketExists
-// covers: 3.2.look.forbidden, 3.2.adoption
+// covers: 3.2.look.forbidden, 3.2.adoption, 3.2.adoption.account
 // covers: 3.2.adoption.brownfield
 #[rstest]
 fn a_bucket_that_is_there_is_taken_as_the_adoption_policy_says(
@@ -133,7 +134,8 @@ fn a_bucket_that_is_there_is_taken_as_the_adoption_policy_says(
         Before::OfAnotherClaim,
         Before::OfAnotherInstallation,
         Before::OfThisClaimsEarlierLife,
-        Before::OfAnotherAccount
+        Before::OfAnotherAccount,
+        Before::OfAnotherAccountThatLetsUsIn
     )]
     before: Before,
     #[values("Never", "Owned", "Any")] policy: &str,
@@ -141,13 +143,19 @@ fn a_bucket_that_is_there_is_taken_as_the_adoption_policy_says(
     let taken = match before {
         Before::OfThisClaimsEarlierLife => policy != "Never",
         Before::Untagged | Before::TaggedByUser => policy == "Any",
-        Before::OfAnotherClaim | Before::OfAnotherInstallation | Before::OfAnotherAccount => false,
+        Before::OfAnotherClaim
+        | Before::OfAnotherInstallation
+        | Before::OfAnotherAccount
+        | Before::OfAnotherAccountThatLetsUsIn => false,
     };
     Stage::run("", async |stage| {
         stage.set_adoption(policy).await;
         let store = &stage.world.store;
-        let owner = if matches!(before, Before::OfAnotherAccount) { "stranger" } else { ADMIN_ACCOUNT };
-        store.put_bucket(owner, "team-a-photos");
+        let theirs = matches!(before, Before::OfAnotherAccount | Before::OfAnotherAccountThatLetsUsIn);
+        store.put_bucket(if theirs { "stranger" } else { ADMIN_ACCOUNT }, "team-a-photos");
+        if matches!(before, Before::OfAnotherAccountThatLetsUsIn) {
+            store.let_in("team-a-photos", ADMIN_ACCOUNT);
+        }
         store.put_object("team-a-photos", "theirs", "data");
         let mut tags = tags_of(&stage.world, "team-a/photos", "an-earlier-uid");
         let tags = match before {
@@ -158,7 +166,7 @@ fn a_bucket_that_is_there_is_taken_as_the_adoption_policy_says(
                 tags.insert("broker.stowage.io/installation".to_owned(), "elsewhere".to_owned());
                 Some(tags)
             }
-            Before::OfThisClaimsEarlierLife => Some(tags),
+            Before::OfThisClaimsEarlierLife | Before::OfAnotherAccountThatLetsUsIn => Some(tags),
         };
         store.set_tags("team-a-photos", tags.clone());
         stage.apply(&claim_with("team-a", "photos", "versioning: Enabled")).await;

@@ -359,7 +359,7 @@ fn nothing_is_kept_of_a_backend_that_is_gone() {
         world.apply(&world.kube(), BASE).await;
         let parts = parts(&world, world.kube(), store.clone());
         let operator = tokio::spawn(stowage_operator::run(world.config(), parts, pending()));
-        soon(&world, "CredentialsInvalid", 5).await;
+        soon(&world, "BackendError", 5).await;
         // Each HTTP client notes its requests there; so do this test and the operator, which makes
         // them.
         let clients = || Arc::strong_count(&store.requests) - 2;

@@ -64,6 +64,20 @@ async fn accounts_do_not_reach_each_others_buckets() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_bucket_that_lets_another_account_in_says_whose_it_is() {
+    let (store, _) = with_bucket();
+    let guest = client(&store, "rival");
+    assert_eq!(refused(guest.get_bucket_acl().bucket("photos").send().await), code("AccessDenied", 403));
+    assert!(store.let_in("photos", "rival"));
+    guest.put_object().bucket("photos").key("dog").send().await.expect("it is let in");
+    let acl = guest.get_bucket_acl().bucket("photos").send().await.expect("it is let in");
+    assert_eq!(acl.owner().and_then(|owner| owner.id()), Some("acme"));
+    let own = guest.list_buckets().send().await.expect("an answer");
+    assert_eq!((own.owner().and_then(|owner| owner.id()), own.buckets()), (Some("rival"), &[][..]));
+    assert_eq!(refused(guest.create_bucket().bucket("photos").send().await), code("BucketAlreadyExists", 409));
+}
+
+#[tokio::test(start_paused = true)]
 async fn unsigned_requests_are_denied() {
     let (store, _) = with_bucket();
     let request = Request::get("http://s3.simulation/photos").body(Body::empty()).expect("a request");

@@ -14,7 +14,8 @@ use crate::api::{
 };
 
 use super::super::{
-    Answer, BackendSeen, BucketSeen, Cached, Holder, Look, Posted, Remembered, SecretRef, Setting, Stored, Target, View,
+    Answer, BackendSeen, BucketSeen, Cached, Holder, Look, OwnerSeen, Posted, Remembered, SecretRef, Setting, Stored,
+    Target, View,
 };
 
 /// The operator's own.
@@ -286,6 +287,7 @@ impl Given {
                 Answer::Consumer(name, secret)
             }
             Look::CredentialsFor(at) => Answer::CredentialsFor(at, Vec::new()),
+            Look::Owner(at) => Answer::Owner(at, OwnerSeen::Ours),
             Look::Bucket(_) | Look::Contents(_) | Look::Versioning(_) => panic!("nobody says: {look}"),
         }
     }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::api::{Backend, BucketName, Claim, Credential, Desired, RecordName, wire};
 
-use super::super::answer::{BackendSeen, BucketSeen, Holder};
+use super::super::answer::{BackendSeen, BucketSeen, Holder, OwnerSeen};
 use super::super::cause::{BackendCause, ClaimCause};
 use super::super::halt::Halt;
 use super::super::step::Look;
@@ -135,6 +135,11 @@ impl View {
     /// What this pass saw of a bucket.
     pub(in super::super) fn look_at(&self, at: &Target) -> Result<&BucketSeen, Halt> {
         self.bucket_seen(at).ok_or_else(|| Look::Bucket(at.clone()).into())
+    }
+
+    /// Whose account the bucket that was looked at last is of.
+    pub(in super::super) fn owner_of(&self, at: &Target) -> Result<OwnerSeen, Halt> {
+        self.bucket_owner().ok_or_else(|| Look::Owner(at.clone()).into())
     }
 
     /// Whether the bucket that was looked at last is empty.

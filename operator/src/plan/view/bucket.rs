@@ -5,7 +5,9 @@ use std::time::Duration;
 
 use crate::api::{BucketRecord, wire};
 
-use super::super::answer::{BackendSeen, BucketSeen, Checked, CreateAnswer, DeleteAnswer, PurgeEnd, VersioningSeen};
+use super::super::answer::{
+    BackendSeen, BucketSeen, Checked, CreateAnswer, DeleteAnswer, OwnerSeen, PurgeEnd, VersioningSeen,
+};
 use super::super::target::Target;
 use super::View;
 
@@ -16,6 +18,8 @@ pub(super) struct BucketFacts {
     pub(super) at: Option<Target>,
     /// The last look at it.
     pub(super) seen: Option<BucketSeen>,
+    /// Whose account it is of.
+    pub(super) owner: Option<OwnerSeen>,
     /// Whether it is empty.
     pub(super) empty: Option<bool>,
     /// What CreateBucket answered.
@@ -55,6 +59,11 @@ impl View {
     /// The last look at any bucket.
     pub fn last_look(&self) -> Option<&BucketSeen> {
         self.bucket.seen.as_ref()
+    }
+
+    /// Whose account the bucket asked about is of.
+    pub(in super::super) fn bucket_owner(&self) -> Option<OwnerSeen> {
+        self.bucket.owner
     }
 
     /// Whether the bucket asked about is empty.

@@ -21,7 +21,7 @@ impl View {
             consumers,
             holder,
             others_credentials,
-            bucket: BucketFacts { at, seen, empty, created, tagged, versioning, purge, removed },
+            bucket: BucketFacts { at, seen, owner, empty, created, tagged, versioning, purge, removed },
             drift: Drift { due, checked, missing_at },
             unanswered,
             setbacks,
@@ -43,8 +43,11 @@ impl View {
         let mut text = String::with_capacity(512);
         // Writing to a text can't fail.
         let _ = write!(text, "{} {freshness:?} {newborn} {} | ", claim.id.resource_version, internal.fingerprint());
-        let _ =
-            write!(text, "{} | {holder:?} {at:?} {seen:?} {empty:?} {created:?} {tagged} ", consumers.fingerprint());
+        let _ = write!(
+            text,
+            "{} | {holder:?} {at:?} {seen:?} {owner:?} {empty:?} {created:?} {tagged} ",
+            consumers.fingerprint()
+        );
         let _ = write!(
             text,
             "{versioning:?} {purge:?} {removed:?} {due} {checked:?} {missing_at:?} {unanswered:?} {setbacks} "

@@ -94,6 +94,10 @@ impl View {
             Answer::Consumer(name, None) => self.consumers.missed(&name, self.step),
             Answer::CredentialsFor(at, secrets) => self.credentials_listed(at, secrets),
             Answer::Bucket(at, seen) => self.looked_at(&at, seen),
+            Answer::Owner(at, owner) => {
+                self.turn_to(&at);
+                self.bucket.owner = Some(owner);
+            }
             Answer::Contents(at, empty) => {
                 self.turn_to(&at);
                 self.bucket.empty = Some(empty);

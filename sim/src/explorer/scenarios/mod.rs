@@ -24,6 +24,7 @@ pub static ALL: &[&Scenario] = &[
     &names::ADOPT_NEVER,
     &names::ADOPT_NEVER_EMPTY,
     &names::ADOPT_ELSEWHERE,
+    &names::ADOPT_LURED,
     &basic::ROTATE,
     &rotation::BY_TIME,
     &rotation::SPAMMED,

@@ -236,6 +236,33 @@ pub(in super::super) static ADOPT_ELSEWHERE: Scenario = Scenario {
     check: check_untouched,
 };
 
+/// A bucket of another account is not taken, though it lets us do everything with it.
+pub(in super::super) static ADOPT_LURED: Scenario = Scenario {
+    name: "adopt-lured",
+    about: "another account makes a bucket of the claim's name and lets us in, and adoptionPolicy is Any",
+    phase: ScenarioPhase::Adopt,
+    world: usual,
+    script: || {
+        let lure = [
+            StoreStep::PutBucket { account: "stranger", bucket: BUCKET },
+            StoreStep::PutObject { bucket: BUCKET, key: "bait" },
+            StoreStep::LetIn { bucket: BUCKET, account: ADMIN_ACCOUNT },
+        ];
+        let any = at_work(&base_with("adoptionPolicy: Any"));
+        let given = [ScenarioStep::Begin, give_claim("")];
+        any.into_iter().chain(lure.map(ScenarioStep::Store)).chain(given).collect()
+    },
+    goal: Goal::new("the claim is refused the bucket", |facts| facts.ready(NAMESPACE, CLAIM) == "BucketExists"),
+    otherwise: |facts, faults| {
+        // That of the other account is gone.
+        let gone =
+            |fault: &Fault| matches!(fault, Fault::S3(S3Fault::Vanish) | Fault::Project(StowageFault::Usurp { .. }));
+        faults.iter().any(gone) && facts.is_bound(NAMESPACE, CLAIM)
+    },
+    ends_alike: true,
+    check: check_untouched,
+};
+
 /// The claim that was made again is not being deleted.
 fn is_no_ones_to_delete(facts: &Facts) -> bool {
     let claim = facts.claim(NAMESPACE, CLAIM);

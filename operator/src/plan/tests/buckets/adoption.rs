@@ -1,6 +1,8 @@
 //! What becomes of buckets that were there before the claim.
 
-use crate::api::{BucketOrigin, PinnedBackend};
+use crate::api::{AdoptionProof, BucketOrigin, PinnedBackend};
+
+use super::super::super::OwnerSeen;
 
 use super::*;
 
@@ -42,6 +44,7 @@ fn the_adoption_policy_decides_on_buckets_that_were_there(
     given.backends.insert("main".into(), backend(policy));
     let mut view = given.read();
     view.learn(tagged(found));
+    view.learn(given.answer(Look::Owner(at())));
     view.learn(given.answer(Look::CredentialsFor(at())));
     let seen = match step(&view) {
         Step::Act(Act::Patch(patch)) if patch.change == Change::Adopt => Fate::Taken,
@@ -51,11 +54,50 @@ fn the_adoption_policy_decides_on_buckets_that_were_there(
     assert_eq!(seen, fate);
 }
 
+/// What becomes of a bucket that is there, and whose owner the store tells so. Where the claim's
+/// create was interrupted, it is untagged and empty.
+fn by_its_owner(owner: OwnerSeen, proof: AdoptionProof, interrupted: bool) -> Fate {
+    let mut given = holding(|record| record.absence = interrupted);
+    given.backends.insert("main".into(), edited_backend(AdoptionPolicy::Any, |backend| backend.proof = proof));
+    let mut view = given.read();
+    view.learn(tagged(if interrupted { &[] } else { EARLIER_LIFE }));
+    if interrupted {
+        view.learn(Answer::Contents(at(), true));
+    }
+    assert_eq!(step(&view), Step::Look(Look::Owner(at())));
+    view.learn(Answer::Owner(at(), owner));
+    loop {
+        match step(&view) {
+            Step::Look(look) => view.learn(given.answer(look)),
+            Step::Act(Act::Patch(patch)) if patch.change == Change::Adopt => return Fate::Taken,
+            Step::Act(Act::TagBucket(..)) => return Fate::Taken,
+            Step::Act(Act::WriteStatus(..)) if verdict(&view) == "BucketExists" => return Fate::Refused,
+            other => panic!("{other}"),
+        }
+    }
+}
+
+// covers: 1.backend.adoptionProof, 3.2.adoption.account, 3.2.create.account
+#[rstest]
+#[case(OwnerSeen::Ours, AdoptionProof::Owner, [Fate::Taken, Fate::Taken])]
+#[case(OwnerSeen::Other, AdoptionProof::Owner, [Fate::Refused, Fate::Refused])]
+#[case(OwnerSeen::Other, AdoptionProof::SoleAccount, [Fate::Refused, Fate::Refused])]
+#[case(OwnerSeen::Untold, AdoptionProof::Owner, [Fate::Refused, Fate::Taken])]
+#[case(OwnerSeen::Untold, AdoptionProof::SoleAccount, [Fate::Taken, Fate::Taken])]
+fn a_bucket_of_another_account_is_not_taken(
+    #[case] owner: OwnerSeen,
+    #[case] proof: AdoptionProof,
+    #[case] fates: [Fate; 2],
+) {
+    assert_eq!([false, true].map(|interrupted| by_its_owner(owner, proof, interrupted)), fates);
+}
+
 // covers: 3.2.rivals
 #[test]
 fn a_bucket_is_taken_over_only_if_a_live_list_shows_no_credential_of_another_claim() {
     let mut view = holding(|_| {}).read();
     view.learn(tagged(EARLIER_LIFE));
+    view.learn(Answer::Owner(at(), OwnerSeen::Ours));
     assert_eq!(step(&view), Step::Look(Look::CredentialsFor(at())));
     let anothers = key_secret(&CredentialFacts { uid: ClaimUid::new("u-9"), ..facts(1) });
     view.learn(Answer::CredentialsFor(at(), vec![anothers]));
