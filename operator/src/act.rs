@@ -4,13 +4,13 @@ use std::sync::Arc;
 
 use data_encoding::BASE64URL_NOPAD;
 use k8s_openapi::api::core::v1::Secret;
-use kube::api::{DeleteParams, Patch, PatchParams, PostParams, Preconditions};
+use kube::api::{DeleteParams, Patch, PostParams, Preconditions};
 use kube::{Api, Client, ResourceExt};
 use serde_json::{Value, json};
 
-use crate::api::{BucketClaim, Claim, ClaimRef, FINALIZER, ObjectId, SecretContent, SecretKey, kept};
+use crate::api::{BucketClaim, Claim, ClaimRef, FINALIZER, ObjectId, SecretContent, SecretKey, ServedBy, kept, wire};
 use crate::cache::{SecretCache, Written};
-use crate::kubernetes::{self, CONTROLLER};
+use crate::kubernetes::{self, CONTROLLER, json_patch, patch_params};
 use crate::observe::{Observer, upstream_failure};
 use crate::plan::{
     Act, Answer, Failure, Posted, PurgeEnd, Purged, SecretPatch, SecretRef, Step, Stored, preconditions,
@@ -94,7 +94,10 @@ impl Actor {
         let all = live.as_ref().map_or(claim.finalizers.as_slice(), |live| live.finalizers());
         let mut patch = preconditions(id);
         patch.extend(finalizer_operations(all, present));
-        let answer = api.patch(&claim.at.name, &patch_params(), &json_patch(patch)?).await;
+        if present {
+            patch.push(note(claim.annotated, &self.observer.setting.operator()));
+        }
+        let answer = api.patch(&claim.at.name, &patch_params(), &json_patch(patch).map_err(Failure::Refused)?).await;
         self.claim_written(answer)
     }
 
@@ -102,7 +105,7 @@ impl Actor {
         let mut patch = preconditions(id);
         patch.push(json!({ "op": "add", "path": "/status", "value": status }));
         let api: Api<BucketClaim> = Api::namespaced(self.client.clone(), &at.namespace);
-        let answer = api.patch_status(&at.name, &patch_params(), &json_patch(patch)?).await;
+        let answer = api.patch_status(&at.name, &patch_params(), &json_patch(patch).map_err(Failure::Refused)?).await;
         self.claim_written(answer)
     }
 
@@ -186,6 +189,17 @@ fn purged(slice: Slice) -> Purged {
     Purged { deleted: slice.deleted, end }
 }
 
+/// What notes who serves an object, which has annotations or none.
+pub(crate) fn note(annotated: bool, operator: &ServedBy) -> Value {
+    let operator = operator.as_str();
+    if annotated {
+        let path = format!("/metadata/annotations/{}", wire::SERVED_BY.replace('/', "~1"));
+        json!({ "op": "add", "path": path, "value": operator })
+    } else {
+        json!({ "op": "add", "path": "/metadata/annotations", "value": { (wire::SERVED_BY): operator } })
+    }
+}
+
 /// What puts our finalizer on, or takes it off, and names nobody else's: those are not all kept.
 fn finalizer_operations(all: &[String], present: bool) -> Vec<Value> {
     let place = all.iter().position(|name| name == FINALIZER).map(|place| format!("/metadata/finalizers/{place}"));
@@ -201,18 +215,8 @@ fn finalizer_operations(all: &[String], present: bool) -> Vec<Value> {
     }
 }
 
-/// Who writes, for `managedFields` and audit logs.
-fn patch_params() -> PatchParams {
-    PatchParams { field_manager: Some(CONTROLLER.to_owned()), ..PatchParams::default() }
-}
-
 fn post_params() -> PostParams {
     PostParams { field_manager: Some(CONTROLLER.to_owned()), ..PostParams::default() }
-}
-
-fn json_patch(operations: Vec<Value>) -> Result<Patch<()>, Failure> {
-    let patch = serde_json::from_value(Value::Array(operations));
-    patch.map(Patch::Json).map_err(|error| Failure::Refused(error.to_string()))
 }
 
 /// A secret key: 40 characters from a cryptographic generator (spec §2). The alphabet spares shells

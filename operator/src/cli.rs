@@ -73,6 +73,10 @@ struct ClusterArgs {
     /// default the UID of kube-system. A restored cluster is given its old one.
     #[arg(long, env = "STOWAGE_INSTALLATION_ID", value_name = "ID", value_parser = NonEmptyStringValueParser::new())]
     installation_id: Option<String>,
+    /// Change nothing, neither in the cluster nor at a store, and log what would be done: the first
+    /// step of a restore, and a look before two clusters work on the same buckets.
+    #[arg(long, env = "STOWAGE_READ_ONLY")]
+    read_only: bool,
 }
 
 #[derive(Debug, Args)]
@@ -193,6 +197,7 @@ async fn run(args: RunArgs) -> Result<(), String> {
             addressing_style: args.gateway.gateway_addressing_style,
         },
         installation: args.cluster.installation_id,
+        read_only: args.cluster.read_only,
         max_concurrent_reconciles: args.limits.max_concurrent_reconciles,
         limits: Limits {
             calls: usize::from(args.limits.max_upstream_calls),

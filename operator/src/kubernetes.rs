@@ -8,9 +8,11 @@ use bytes::Bytes;
 use futures::stream::{self, StreamExt};
 use http_body::Frame;
 use http_body_util::{BodyDataStream, BodyExt, Either, StreamBody};
+use kube::api::{Patch, PatchParams};
 use kube::client::Body;
 use kube::core::Status;
 use kube::{Client, Error};
+use serde_json::Value;
 use tokio::time::{Instant, timeout};
 use tower::{BoxError, service_fn};
 
@@ -36,14 +38,29 @@ const DEADLINE: Duration = Duration::from_secs(30);
 
 /// A client whose every call ends, as kube's own has no deadline, so that one lost answer would
 /// hold its caller for ever; and whose answers can be read whatever others have written into
-/// `managedFields`.
-pub(crate) fn guarded(client: Client) -> Client {
+/// `managedFields`. One that is read-only sends nothing but GET.
+pub(crate) fn guarded(client: Client, read_only: bool) -> Client {
     let namespace = client.default_namespace().to_owned();
     let service = service_fn(move |request: http::Request<Body>| {
         let client = client.clone();
-        pages::ask(request, move |request, most| answer(client.clone(), request, most))
+        async move {
+            if read_only && request.method() != http::Method::GET {
+                return Err(BoxError::from(ReadOnly));
+            }
+            pages::ask(request, move |request, most| answer(client.clone(), request, most)).await
+        }
     });
     Client::new(service, namespace)
+}
+
+/// Nothing is written by an operator that is told so.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("this operator changes nothing (--read-only)")]
+struct ReadOnly;
+
+fn is_read_only(error: &Error) -> bool {
+    std::iter::successors(Some(error as &(dyn std::error::Error + 'static)), |error| error.source())
+        .any(|cause| cause.is::<ReadOnly>())
 }
 
 /// What the API server did not do in time. Whether it did what it was asked for is unknown.
@@ -121,11 +138,27 @@ async fn pieces(
     Ok(pieces)
 }
 
+/// Who writes, for `managedFields` and audit logs.
+pub(crate) fn patch_params() -> PatchParams {
+    PatchParams { field_manager: Some(CONTROLLER.to_owned()), ..PatchParams::default() }
+}
+
+/// A JSON patch of these operations.
+///
+/// # Errors
+/// When they are none, which says what.
+pub(crate) fn json_patch(operations: Vec<Value>) -> Result<Patch<()>, String> {
+    serde_json::from_value(Value::Array(operations)).map(Patch::Json).map_err(|error| error.to_string())
+}
+
 /// Longest that of an error of the API server is told, in bytes: a webhook may say anything.
 const LONGEST_WORD: usize = 1024;
 
 /// The failure that a plan goes on from.
 pub(crate) fn failure(error: &Error) -> Failure {
+    if is_read_only(error) {
+        return Failure::ReadOnly;
+    }
     let Error::Api(status) = error else { return Failure::Kubernetes(describe(error)) };
     if is_namespace_terminating(status) || is_namespace_missing(status) {
         Failure::NamespaceTerminating
@@ -152,6 +185,7 @@ pub(crate) fn describe(error: &Error) -> String {
     match error {
         Error::Api(status) if !status.message.is_empty() => shortened(&status.message, LONGEST_WORD).into_owned(),
         Error::Api(status) => format!("the API server answered {}", status.code),
+        error if is_read_only(error) => ReadOnly.to_string(),
         Error::SerdeError(_) => "the API server's answer can't be read".to_owned(),
         _ => "the API server gave no answer".to_owned(),
     }
@@ -184,7 +218,7 @@ mod tests {
     use kube::api::{ListParams, PostParams, WatchEvent, WatchParams};
     use kube::{Api, ResourceExt};
     use rstest::rstest;
-    use serde_json::{Value, json};
+    use serde_json::json;
     use tokio::time::sleep;
 
     use super::*;
@@ -203,7 +237,7 @@ mod tests {
             let answer = http::Response::builder().status(status).body(StreamBody::new(frames));
             async move { answer }
         });
-        Api::namespaced(guarded(Client::new(service, "team-a")), "team-a")
+        Api::namespaced(guarded(Client::new(service, "team-a"), false), "team-a")
     }
 
     /// A body that begins, and never goes on.
@@ -242,7 +276,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn an_answer_that_does_not_begin_is_given_up() {
         let silent = service_fn(|_: http::Request<Body>| pending::<Result<http::Response<Body>, Infallible>>());
-        let secrets: Api<Secret> = Api::namespaced(guarded(Client::new(silent, "team-a")), "team-a");
+        let secrets: Api<Secret> = Api::namespaced(guarded(Client::new(silent, "team-a"), false), "team-a");
         assert_eq!(told(secrets.get("x")).await, late(Late::Head, DEADLINE));
     }
 

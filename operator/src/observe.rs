@@ -207,6 +207,7 @@ impl Observer {
 /// The failure that a plan goes on from.
 pub(crate) fn upstream_failure(error: &UpstreamError) -> Failure {
     match &error.class {
+        Class::ReadOnly => Failure::ReadOnly,
         Class::Unsupported => Failure::Unsupported,
         Class::Denied { .. } => Failure::UpstreamDenied(error.to_string()),
         Class::Failing { asked: false } => Failure::NoUpstream(error.to_string()),

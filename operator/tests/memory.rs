@@ -136,6 +136,7 @@ fn config() -> Config {
             region: "us-east-1".to_owned(),
             addressing_style: AddressingStyle::Path,
         },
+        read_only: false,
         installation: Some("cluster".to_owned()),
         max_concurrent_reconciles: 16,
         limits: Limits { calls: 32, timeout: Duration::from_secs(30) },

@@ -35,7 +35,10 @@ const ROTATE_RECEIPT: &str = "broker.stowage.io/rotate (receipt)";
 const MOST_CONDITIONS: usize = 64 << 10;
 
 /// The annotations of a claim that are read.
-const CLAIM_ANNOTATIONS: [&str; 3] = [wire::ROTATE, wire::PAUSED, ROTATE_RECEIPT];
+const CLAIM_ANNOTATIONS: [&str; 4] = [wire::ROTATE, wire::PAUSED, wire::SERVED_BY, ROTATE_RECEIPT];
+
+/// The annotations of a backend that are read.
+const BACKEND_ANNOTATIONS: [&str; 1] = [wire::SERVED_BY];
 
 /// What is kept of metadata: of labels and annotations those of these names.
 pub fn metadata(of: &ObjectMeta, labels: &[&str], annotations: &[&str]) -> ObjectMeta {
@@ -127,7 +130,7 @@ pub fn backend(of: &S3Backend) -> S3Backend {
     if let Some(status) = &mut status {
         status.conditions = conditions(&status.conditions);
     }
-    S3Backend { metadata: metadata(&of.metadata, &[], &[]), spec: of.spec.clone(), status }
+    S3Backend { metadata: metadata(&of.metadata, &[], &BACKEND_ANNOTATIONS), spec: of.spec.clone(), status }
 }
 
 #[cfg(test)]

@@ -53,7 +53,7 @@ pub use claim::{
 };
 pub use condition::{BackendReason, ConditionType, LONGEST_MESSAGE, Reason, merge_conditions, shortened};
 pub use crd::{bucket_claim_crd, crds, s3_backend_crd};
-pub use names::{AccessKeyId, BucketName, ClaimRef, ClaimUid, Endpoint, InvalidName, RecordName};
+pub use names::{AccessKeyId, BucketName, ClaimRef, ClaimUid, Endpoint, InvalidName, RecordName, ServedBy};
 pub use parsed::{Backend, BackendAccess, Claim, Deletion, Desired, InvalidSpec, ObjectId, Rotation};
 pub use quantity::{Bytes, InvalidQuantity, Quantity};
 pub use secrets::{

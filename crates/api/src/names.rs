@@ -1,5 +1,6 @@
 //! Names that can't be wrong, and identities that are derived rather than drawn.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::net::Ipv4Addr;
 
@@ -7,7 +8,7 @@ use data_encoding::{BASE32_NOPAD, HEXLOWER};
 use sha2::{Digest, Sha256};
 use url::Url;
 
-use super::wire::{CREDENTIAL_PREFIX, RECORD_PREFIX};
+use super::wire::{CREDENTIAL_PREFIX, RECORD_PREFIX, SERVED_BY};
 
 /// Why a text is no such name.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -224,6 +225,34 @@ impl fmt::Display for AccessKeyId {
 /// SHA-256 over these, one behind the other.
 fn digest(parts: &[&str]) -> [u8; 32] {
     parts.iter().fold(Sha256::new(), |all, part| all.chain_update(part)).finalize().into()
+}
+
+/// Which operator serves an object: its namespace and its installation (annotation
+/// `broker.stowage.io/served-by`). Two of one namespace and one installation are one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ServedBy(String);
+
+impl ServedBy {
+    /// The operator of this namespace and installation.
+    pub fn operator(namespace: &str, installation: &str) -> Self {
+        Self(format!("{namespace}/{installation}"))
+    }
+
+    /// What the annotations of an object say.
+    pub fn noted(annotations: &BTreeMap<String, String>) -> Option<Self> {
+        annotations.get(SERVED_BY).cloned().map(Self)
+    }
+
+    /// The annotation's value.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for ServedBy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
 }
 
 #[cfg(test)]

@@ -13,7 +13,7 @@ use super::backend::{
 };
 use super::claim::{AnonymousMode, BucketClaim, BucketClaimStatus, DeletionPolicy, RotationMode, Versioning};
 use super::condition::ConditionType;
-use super::names::{BucketName, ClaimRef, ClaimUid, Endpoint};
+use super::names::{BucketName, ClaimRef, ClaimUid, Endpoint, ServedBy};
 use super::quantity::{Bytes, Quantity};
 use super::template::NameTemplate;
 use super::word::Word;
@@ -76,6 +76,10 @@ pub struct Claim {
     /// Every finalizer, in order; of very many, what is kept of them
     /// ([`kept::are_all_finalizers`]).
     pub finalizers: Vec<String>,
+    /// Which operator serves it, if that is noted.
+    pub served_by: Option<ServedBy>,
+    /// Has annotations at all: a patch adds to them, or all of them.
+    pub annotated: bool,
     /// Carries `broker.stowage.io/paused: "true"`.
     pub paused: bool,
     /// What `broker.stowage.io/rotate` asks for, as it is remembered: see [`wire::rotate_receipt`].
@@ -143,6 +147,8 @@ impl Claim {
             generation: raw.metadata.generation.unwrap_or_default(),
             deleting: raw.metadata.deletion_timestamp.is_some(),
             finalizers: raw.finalizers().to_vec(),
+            served_by: ServedBy::noted(raw.annotations()),
+            annotated: raw.metadata.annotations.is_some(),
             paused: annotation(wire::PAUSED).as_deref() == Some("true"),
             rotate_request: kept::rotate_receipt(raw.annotations()),
             deletion: match (raw.spec.deletion_policy.known(), raw.spec.force_delete) {
@@ -211,6 +217,8 @@ pub struct Backend {
     pub generation: i64,
     /// URL of the store.
     pub endpoint: Endpoint,
+    /// Which operator serves it, if that is noted.
+    pub served_by: Option<ServedBy>,
     /// How bucket names are made.
     pub template: NameTemplate,
     /// Who may use it.
@@ -262,6 +270,7 @@ impl Backend {
             name: raw.name_any(),
             generation,
             endpoint: Endpoint::parse(&spec.endpoint).map_err(|error| InvalidSpec::of("spec.endpoint", &error))?,
+            served_by: ServedBy::noted(raw.annotations()),
             template: NameTemplate::parse(&spec.bucket_name_template)
                 .map_err(|error| InvalidSpec::of("spec.bucketNameTemplate", &error))?,
             access: spec.allowed_namespaces.as_ref().map_or(BackendAccess::All, BackendAccess::parse),

@@ -40,6 +40,10 @@ pub const ROTATE: &str = "broker.stowage.io/rotate";
 /// where the claim is deleted, access to its bucket ends nevertheless (spec §1).
 pub const PAUSED: &str = "broker.stowage.io/paused";
 
+/// Annotation on a backend and on a claim: which operator serves it, as `namespace/installation`
+/// (spec §1). Another one leaves it alone.
+pub const SERVED_BY: &str = "broker.stowage.io/served-by";
+
 /// Bucket tag: the installation that made the bucket.
 pub const TAG_INSTALLATION: &str = "broker.stowage.io/installation";
 /// Bucket tag: `namespace/name` of the claim.

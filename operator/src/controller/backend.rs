@@ -6,18 +6,19 @@ use std::sync::Arc;
 
 use futures::future::{BoxFuture, Shared as SharedFuture};
 use futures::stream::{self, StreamExt};
-use kube::api::{Patch, PatchParams};
 use kube::runtime::controller::{self, Action, Controller};
+use kube::runtime::events::{Event, EventType};
 use kube::runtime::reflector::{ObjectRef, Store};
-use kube::{Api, ResourceExt};
+use kube::{Api, Resource, ResourceExt};
 use parking_lot::Mutex;
-use serde_json::{Value, json};
+use serde_json::json;
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::time::Instant;
 use tracing::Instrument;
 
-use crate::api::{self, ObjectId, S3Backend, S3BackendStatus, kept};
-use crate::kubernetes::{self, CONTROLLER};
+use crate::act::note;
+use crate::api::{self, ObjectId, S3Backend, S3BackendStatus, ServedBy, kept, wire};
+use crate::kubernetes::{self, json_patch, patch_params};
 use crate::metrics::{ControllerMetrics, PassResult};
 use crate::plan::backend::{
     BackendAnswer, BackendAnswered, BackendEnd, BackendMemory, BackendPass, BackendStep, Connected, Probed, Uptime,
@@ -33,7 +34,7 @@ use super::jitter::jittered;
 use super::objects::{Backend, Claim};
 use super::pace::Pace;
 use super::secret_watches::SecretName;
-use super::shared::Shared;
+use super::shared::{LONGEST_NOTE, Shared};
 use super::slots::{Slot, Slots};
 
 /// How many backends are worked on at once, not counting those whose probe is under way.
@@ -50,6 +51,8 @@ struct Context {
     /// From here on time is counted.
     began: Instant,
     memory: Mutex<BTreeMap<String, Memory>>,
+    /// Which backends another operator serves, as it was told.
+    anothers: Mutex<BTreeMap<String, ServedBy>>,
     /// UIDs of backends that had a pass, and of which something may be kept therefore.
     kept: Mutex<BTreeSet<String>>,
 }
@@ -81,6 +84,7 @@ pub(super) async fn run(
         pace: Pace::default(),
         began: Instant::now(),
         memory: Mutex::default(),
+        anothers: Mutex::default(),
         kept: Mutex::default(),
     });
     Controller::for_stream(stream::pending(), store)
@@ -119,7 +123,7 @@ async fn reconcile(backend: Arc<Backend>, context: Arc<Context>) -> Result<Actio
     let action = span.in_scope(|| context.schedule(&raw.uid().unwrap_or_default(), &end));
     context.ended(&raw);
     measured.end(match end {
-        BackendEnd::Rest { .. } => PassResult::Success,
+        BackendEnd::Rest { .. } | BackendEnd::LeftAlone(_) => PassResult::Success,
         BackendEnd::Wait(_) => PassResult::RequeueAfter,
         BackendEnd::Retry(_) => PassResult::Error,
     });
@@ -129,7 +133,7 @@ async fn reconcile(backend: Arc<Backend>, context: Arc<Context>) -> Result<Actio
 /// Carries out the steps of one pass.
 struct Hands<'a, 'slot> {
     context: &'a Context,
-    raw: &'a S3Backend,
+    raw: S3Backend,
     slot: Slot<'slot>,
     /// The client that this pass made.
     client: Option<Arc<Upstream>>,
@@ -149,6 +153,7 @@ impl Hands<'_, '_> {
     async fn try_carry_out(&mut self, step: &BackendStep) -> Result<BackendAnswer, String> {
         let (context, name) = (self.context, self.raw.name_any());
         Ok(match step {
+            BackendStep::Serve(operator) => self.serve(operator).await?,
             BackendStep::Connect(backend) => BackendAnswer::Connected(self.connect(backend).await?),
             BackendStep::Probe => BackendAnswer::Probed(self.probe().await?),
             BackendStep::WakeClaims => {
@@ -162,6 +167,19 @@ impl Hands<'_, '_> {
             BackendStep::Count => BackendAnswer::Counted(context.count_bound(&name)),
             BackendStep::WriteStatus(status) => self.write_status(status).await?,
         })
+    }
+
+    /// The patch names the version that was read without a note: of two operators one comes first.
+    async fn serve(&mut self, operator: &ServedBy) -> Result<BackendAnswer, String> {
+        let annotated = self.raw.metadata.annotations.is_some();
+        let mut operations = preconditions(&ObjectId::of(&self.raw));
+        operations.push(note(annotated, operator));
+        let api: Api<S3Backend> = Api::all(self.context.shared.client.clone());
+        let written = api.patch(&self.raw.name_any(), &patch_params(), &json_patch(operations)?).await;
+        let written = kept::backend(&written.map_err(|error| kubernetes::describe(&error))?);
+        self.context.shared.written_backends.wrote(written.clone());
+        self.raw = written;
+        Ok(BackendAnswer::Served(operator.clone()))
     }
 
     async fn connect(&mut self, backend: &api::Backend) -> Result<Connected, String> {
@@ -195,6 +213,7 @@ impl Hands<'_, '_> {
             Class::NoAnswer(_) => Probed::NoAnswer(why),
             Class::Denied { .. } => Probed::Denied(why),
             Class::Unusable(_)
+            | Class::ReadOnly
             | Class::Failing { .. }
             | Class::Throttled
             | Class::Unsupported
@@ -213,12 +232,10 @@ impl Hands<'_, '_> {
         }
         context.pace.wrote(&uid, Instant::now());
         let value = serde_json::to_value(status).map_err(|error| error.to_string())?;
-        let mut operations = preconditions(&ObjectId::of(self.raw));
+        let mut operations = preconditions(&ObjectId::of(&self.raw));
         operations.push(json!({ "op": "add", "path": "/status", "value": value }));
-        let patch = serde_json::from_value(Value::Array(operations)).map_err(|error| error.to_string())?;
         let api: Api<S3Backend> = Api::all(context.shared.client.clone());
-        let params = PatchParams { field_manager: Some(CONTROLLER.to_owned()), ..PatchParams::default() };
-        let written = api.patch_status(&self.raw.name_any(), &params, &Patch::Json::<()>(patch)).await;
+        let written = api.patch_status(&self.raw.name_any(), &patch_params(), &json_patch(operations)?).await;
         let written = written.map_err(|error| kubernetes::describe(&error))?;
         context.shared.written_backends.wrote(kept::backend(&written));
         Ok(BackendAnswer::Written(status.clone()))
@@ -231,11 +248,19 @@ impl Context {
         let before = self.memory.lock().get(&uid).cloned();
         let (memory, looked) = before.map(|memory| (memory.backend, memory.client)).unzip();
         let changed = self.shared.secret_watches.take_change(&name);
-        let mut pass = BackendPass::new(raw, memory, changed, self.shared.config.resync_interval, self.uptime());
-        let mut hands = Hands { context: self, raw, slot, client: None, looked: looked.flatten() };
+        let operator = self.shared.observer.setting.operator();
+        let mut pass =
+            BackendPass::new(operator, raw, memory, changed, self.shared.config.resync_interval, self.uptime());
+        let mut hands = Hands { context: self, raw: raw.clone(), slot, client: None, looked: looked.flatten() };
         let end = converse(&mut pass, &self.shared.clock, &mut hands).await;
         if pass.leaves_change() {
             self.shared.secret_watches.keep_change(&name);
+        }
+        match &end {
+            BackendEnd::LeftAlone(by) => self.tell_whose(raw, by).await,
+            BackendEnd::Rest { .. } | BackendEnd::Wait(_) | BackendEnd::Retry(_) => {
+                self.anothers.lock().remove(&uid);
+            }
         }
         if let Some(backend) = pass.remembered() {
             self.memory.lock().insert(uid, Memory { backend, client: hands.looked });
@@ -243,8 +268,35 @@ impl Context {
         end
     }
 
+    /// Says once that another operator serves a backend: in the log and by an Event, as the status
+    /// is the other's to write.
+    async fn tell_whose(&self, raw: &S3Backend, by: &ServedBy) {
+        let told = self.anothers.lock().insert(raw.uid().unwrap_or_default(), by.clone());
+        if told.as_ref() == Some(by) {
+            return;
+        }
+        let us = self.shared.observer.setting.operator();
+        let note = format!(
+            "{by} serves this backend, and {us} leaves it alone with all claims on it; an administrator who wants that \
+             changed stops the other operator, then sets annotation {} to {us} here and on those claims",
+            wire::SERVED_BY
+        );
+        tracing::warn!(note);
+        let event = Event {
+            type_: EventType::Warning,
+            reason: "ServedByAnother".to_owned(),
+            note: Some(api::shortened(&note, LONGEST_NOTE).into_owned()),
+            action: "Reconcile".to_owned(),
+            secondary: None,
+        };
+        if let Err(error) = self.shared.recorder.publish(&event, &raw.object_ref(&())).await {
+            tracing::debug!(why = kubernetes::describe(&error), "event not published");
+        }
+    }
+
     fn schedule(&self, uid: &str, end: &BackendEnd) -> Action {
         match end {
+            BackendEnd::LeftAlone(_) => Action::await_change(),
             BackendEnd::Rest { after, resets_backoff } => {
                 if *resets_backoff {
                     self.backoff.reset(uid);
@@ -292,6 +344,7 @@ impl Context {
         for uid in &gone {
             kept.remove(uid);
             self.memory.lock().remove(uid);
+            self.anothers.lock().remove(uid);
             self.pace.forget(uid);
             self.backoff.reset(uid);
         }

@@ -24,11 +24,8 @@ use super::converse::{CarryOut, converse};
 use super::feeds;
 use super::jitter::jittered;
 use super::objects::Claim;
-use super::shared::Shared;
+use super::shared::{LONGEST_NOTE, Shared};
 use super::slots::{Slot, Slots};
-
-/// Longest that the API server lets the note of an Event be, in bytes.
-const LONGEST_NOTE: usize = 1024;
 
 struct Context {
     shared: Arc<Shared>,

@@ -28,6 +28,8 @@ pub struct Config {
     pub limits: Limits,
     /// Most objects that one pass deletes from a bucket.
     pub purge_slice: u32,
+    /// Nothing is changed, neither in the cluster nor at a store: what would be done is logged.
+    pub read_only: bool,
     /// Distance at which everything is looked at again, jittered.
     pub resync_interval: Duration,
 }

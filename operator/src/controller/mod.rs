@@ -76,7 +76,7 @@ pub async fn run(
 ) -> Result<(), StartError> {
     let shutdown: BoxFuture<'static, ()> = shutdown.boxed();
     let shutdown = shutdown.shared();
-    parts.client = guarded(parts.client);
+    parts.client = guarded(parts.client, config.read_only);
     let installation = match config.installation.clone() {
         Some(installation) => installation,
         None => match unless(&shutdown, installation(&parts.client)).await {

@@ -24,6 +24,9 @@ use super::objects::{Claim, claim_ref};
 use super::secret_watches::SecretWatches;
 use super::wakes::Wakes;
 
+/// Longest that the API server lets the note of an Event be, in bytes.
+pub(super) const LONGEST_NOTE: usize = 1024;
+
 /// What both controllers and all feeds share.
 pub(super) struct Shared {
     pub(super) config: Config,
@@ -58,6 +61,7 @@ impl Shared {
             client: client.clone(),
             connect: parts.connect.clone(),
             limits: config.limits,
+            read_only: config.read_only,
             namespaces,
             recoveries,
             metrics: parts.metrics.clone(),

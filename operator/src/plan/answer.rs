@@ -144,6 +144,8 @@ pub enum Failure {
     UpstreamDenied(String),
     /// The store does not know this operation.
     Unsupported,
+    /// This operator changes nothing: the step was not done.
+    ReadOnly,
     /// The store was not asked: no client for the backend could be made, or the store is given a
     /// rest.
     NoUpstream(String),

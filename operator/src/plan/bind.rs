@@ -30,9 +30,7 @@ pub(super) fn walk(view: &View, now: Timestamp) -> Result<Outcome, Halt> {
         return Err(Stop::new(ClaimCause::Paused).into());
     }
     let desired = view.desired()?;
-    if !claim.has_finalizer() {
-        return Err(Act::AddFinalizer(claim.id.clone()).into());
-    }
+    take_charge(view, desired)?;
     let open = tolerate(public::withdraw(view, desired))?;
     let Some((record, stored)) = view.record() else {
         let latest = view.credentials().max_by_key(|secret| view.labelled_generation(secret));
@@ -50,6 +48,20 @@ pub(super) fn walk(view: &View, now: Timestamp) -> Result<Outcome, Halt> {
         access::walk(view, desired, record, stored, now)?
     };
     Ok(Outcome { impaired: together([open, outcome.impaired]), ..outcome })
+}
+
+/// Whoever puts the finalizer on serves the claim from then on: one on a backend that another
+/// operator serves is that one's.
+fn take_charge(view: &View, desired: &Desired) -> Result<(), Halt> {
+    if view.claim().has_finalizer() {
+        return Ok(());
+    }
+    match view.backend(&desired.backend)? {
+        BackendSeen::Present { backend, .. } if view.is_served_by_another(backend) => Err(Halt::leave_alone()),
+        BackendSeen::Present { .. } | BackendSeen::Missing | BackendSeen::Invalid(_) => {
+            Err(Act::AddFinalizer(view.claim().id.clone()).into())
+        }
+    }
 }
 
 /// Keeps a claim bound. What is wrong with bucket or backend, and what keeps an edit from taking
@@ -102,7 +114,9 @@ fn refuse_own_namespaces(view: &View) -> Result<(), Halt> {
 /// not-Ready, unless the backend points elsewhere by it: nothing has been seen to be wrong.
 fn still_usable(view: &View, record: &BucketRecord) -> Result<Arc<Backend>, Halt> {
     match view.backend(&record.backend)? {
-        BackendSeen::Present { backend, allowed: true } if backend.was_ready && backend.endpoint == record.endpoint => {
+        BackendSeen::Present { backend, allowed: true }
+            if backend.was_ready && backend.endpoint == record.endpoint && !view.is_served_by_another(backend) =>
+        {
             Ok(backend.clone())
         }
         BackendSeen::Present { .. } | BackendSeen::Missing | BackendSeen::Invalid(_) => {

@@ -1,7 +1,7 @@
 //! What can stand in a claim's way, as facts with types. The condition's reason is made from them
 //! here, its message in `message`, and both nowhere else.
 
-use crate::api::{BucketName, ClaimRef, Endpoint, Reason};
+use crate::api::{BucketName, ClaimRef, Endpoint, Reason, ServedBy};
 
 use super::step::Step;
 use super::target::Target;
@@ -48,6 +48,8 @@ pub(super) enum BackendCause {
     Missing { backend: String },
     /// Its spec can't be read.
     Invalid { backend: String, why: String },
+    /// Another operator serves it.
+    Anothers { backend: String, operator: Option<ServedBy> },
     /// It does not let the claim's namespace in.
     NotAllowed { backend: String, namespace: String },
     /// Its probe fails, or has not been made yet.
@@ -144,6 +146,8 @@ pub(super) enum DeletionCause {
     BackendMissing { backend: String, bucket: BucketName },
     /// The backend's spec can't be read.
     BackendInvalid { backend: String, bucket: BucketName, why: String },
+    /// Another operator serves the backend.
+    BackendAnothers { backend: String, bucket: BucketName, operator: Option<ServedBy> },
     /// The backend points elsewhere.
     BackendMoved { backend: String, bucket: BucketName, then: Endpoint, now: Endpoint },
     /// The store does not let us see whose the bucket is.
@@ -203,6 +207,7 @@ impl Cause {
                 BackendCause::NotAllowed { .. } => Reason::BackendNotAllowed,
                 BackendCause::Missing { .. }
                 | BackendCause::Invalid { .. }
+                | BackendCause::Anothers { .. }
                 | BackendCause::NotReady { .. }
                 | BackendCause::Moved { .. }
                 | BackendCause::MoveWaits { .. } => Reason::BackendNotReady,
@@ -228,6 +233,7 @@ impl Cause {
                 DeletionCause::StoreFailed { .. } | DeletionCause::Unanswered => Reason::BackendError,
                 DeletionCause::BackendMissing { .. }
                 | DeletionCause::BackendInvalid { .. }
+                | DeletionCause::BackendAnothers { .. }
                 | DeletionCause::BackendMoved { .. }
                 | DeletionCause::Forbidden { .. }
                 | DeletionCause::ObjectsRefused { .. }

@@ -6,7 +6,7 @@ use k8s_openapi::jiff::Timestamp;
 
 use super::cause::SecretCause;
 use super::secret::Stored;
-use super::step::{Act, Look, Step};
+use super::step::{Act, Look, Rest, Step, Then};
 use super::stop::Stop;
 
 /// Everything is as it should be, or nothing more can be done about it now.
@@ -32,6 +32,11 @@ pub(super) enum Halt {
 }
 
 impl Halt {
+    /// The claim is not this operator's to serve: nothing is done, and nothing is said.
+    pub(super) fn leave_alone() -> Self {
+        Self::Do(Box::new(Step::Rest(Rest { then: Then::AwaitChange, events: Vec::new(), waits_for: None })))
+    }
+
     /// The step that deletes a Secret of ours, unless that was done and somebody's finalizer keeps
     /// it.
     pub(super) fn delete(secret: &Stored) -> Self {

@@ -2,6 +2,9 @@
 
 use std::fmt;
 
+use crate::api::ServedBy;
+use crate::api::wire::SERVED_BY;
+
 use super::cause::{
     BackendCause, BucketCause, Cause, ClaimCause, DeletionCause, Foreign, Missing, NotTaken, SecretCause, StepCause,
 };
@@ -46,6 +49,7 @@ impl fmt::Display for BackendCause {
         match self {
             Self::Missing { backend } => write!(f, "there is no S3Backend {backend}"),
             Self::Invalid { backend, why } => write!(f, "S3Backend {backend}: {why}"),
+            Self::Anothers { backend, operator } => anothers(f, backend, operator.as_ref()),
             Self::NotAllowed { backend, namespace } => {
                 write!(f, "S3Backend {backend} does not allow namespace {namespace}")
             }
@@ -60,6 +64,12 @@ impl fmt::Display for BackendCause {
             ),
         }
     }
+}
+
+/// How the operator of an installation is changed: what both are told by.
+fn anothers(f: &mut fmt::Formatter<'_>, backend: &str, operator: Option<&ServedBy>) -> fmt::Result {
+    let operator = operator.map_or("nobody", ServedBy::as_str);
+    write!(f, "S3Backend {backend} is served by another operator ({operator}, see its annotation {SERVED_BY})")
 }
 
 impl fmt::Display for BucketCause {
@@ -167,6 +177,11 @@ impl fmt::Display for DeletionCause {
             }
             Self::BackendInvalid { backend, bucket, why } => {
                 write!(f, "bucket {bucket} can't be deleted, S3Backend {backend}: {why}; {WAY_OUT}")
+            }
+            Self::BackendAnothers { backend, bucket, operator } => {
+                write!(f, "bucket {bucket} can't be deleted: ")?;
+                anothers(f, backend, operator.as_ref())?;
+                write!(f, "; {WAY_OUT}")
             }
             Self::BackendMoved { backend, bucket, then, now } => {
                 write!(f, "bucket {bucket} is at {then}, S3Backend {backend} now points to {now}; {WAY_OUT}")

@@ -74,6 +74,10 @@ const MOST_READS_BY_NAME: usize = 10_000;
 
 /// The next step of a pass.
 pub fn next(view: &View, now: Timestamp) -> Step {
+    if view.setting().is_anothers(view.claim().served_by.as_ref()) {
+        // Not a word: what its status says is for the operator that serves it.
+        return rest(Then::AwaitChange);
+    }
     match view.trouble() {
         None => {}
         Some(Trouble::Stale) => return retry("what was read is not what there is"),
@@ -139,6 +143,8 @@ const TOLD_AFTER: u32 = 3;
 fn after_failure(view: &View, step: &Step, failure: &Failure, now: Timestamp) -> Step {
     let deleting = view.claim().deleting;
     let cause = match failure {
+        // What would be done stands in the log.
+        Failure::ReadOnly => return rest(Then::AwaitChange),
         Failure::Conflict => return retry("what was read is old"),
         Failure::Kubernetes(why) if !is_told_of(view, step) => return retry(why),
         Failure::Kubernetes(why) => StepCause::ServerFailed { step: step.to_string(), why: why.clone() }.into(),

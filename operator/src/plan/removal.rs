@@ -68,6 +68,9 @@ pub(super) fn look_again(view: &View, stop: &Stop, now: Timestamp) -> Option<Tim
 fn reach(view: &View, record: &BucketRecord) -> Result<Target, Halt> {
     let (backend, bucket) = (record.backend.clone(), record.bucket.clone());
     let cause = match view.backend(&record.backend)? {
+        BackendSeen::Present { backend: present, .. } if view.is_served_by_another(present) => {
+            DeletionCause::BackendAnothers { backend, bucket, operator: present.served_by.clone() }
+        }
         BackendSeen::Present { backend, .. } => {
             return Ok(Target { endpoint: backend.endpoint.clone(), ..Target::of(record) });
         }

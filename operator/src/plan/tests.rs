@@ -14,11 +14,11 @@ use serde_json::json;
 
 use crate::api::{
     AdoptionPolicy, Backend, BucketClaimStatus, BucketRecord, Claim, ClaimRef, ClaimUid, CredentialFacts, Endpoint,
-    Phase, Reason, wire,
+    Phase, Reason, ServedBy, wire,
 };
 
 use super::{
-    Act, Answer, BackendSeen, BucketSeen, Change, CreateAnswer, Failure, Holder, Look, Posted, Remembered, Step,
+    Act, Answer, BackendSeen, BucketSeen, Change, CreateAnswer, Failure, Holder, Look, Posted, Remembered, Rest, Step,
     Stored, Target, Then, Trigger, View, next,
 };
 
@@ -71,7 +71,9 @@ fn ask(view: &mut View, look: &Look, given: &Given) {
 // covers: 3.1.finalizer
 #[test]
 fn the_finalizer_comes_before_anything_else() {
-    let view = begun(claim_in("team-a", &json!({}), false));
+    let given = Given::new(claim_in("team-a", &json!({}), false));
+    let mut view = given.cached();
+    ask(&mut view, &Look::Backend("main".into()), &given);
     assert!(matches!(step(&view), Step::Act(Act::AddFinalizer(_))));
 }
 
@@ -154,6 +156,40 @@ fn an_error_is_never_absence() {
     view.learn(Answer::Failed(look, Failure::Upstream("GetBucketTagging: the store failed (InternalError)".into())));
     assert_eq!(write_status(&mut view).phase, Some(Phase::Creating));
     assert!(matches!(step(&view), Step::Rest(rest) if matches!(rest.then, Then::Retry(_))));
+}
+
+// covers: 1.claim.servedBy
+#[test]
+fn a_claim_that_another_operator_serves_is_left_alone() {
+    for deleting in [false, true] {
+        let mut given = bound();
+        given.claim.deleting = deleting;
+        given.claim.served_by = Some(ServedBy::operator("other-system", "cluster-1"));
+        assert_eq!(
+            step(&given.cached()),
+            Step::Rest(Rest { then: Then::AwaitChange, events: vec![], waits_for: None })
+        );
+        given.claim.served_by = Some(given.cached().setting().operator());
+        assert!(!matches!(step(&given.cached()), Step::Rest(_)) || !deleting);
+    }
+}
+
+/// Who puts the finalizer on serves the claim from then on.
+// covers: 1.claim.servedBy
+#[test]
+fn a_claim_on_another_operators_backend_is_not_begun_with() {
+    let mut given = Given::new(claim_in("team-a", &json!({}), false));
+    let served = |by: &str| {
+        edited_backend(AdoptionPolicy::Owned, |backend| backend.served_by = Some(ServedBy::operator(by, "cluster-1")))
+    };
+    given.backends.insert("main".into(), served("other-system"));
+    let mut view = given.cached();
+    ask(&mut view, &Look::Backend("main".into()), &given);
+    assert!(matches!(step(&view), Step::Rest(rest) if rest.then == Then::AwaitChange));
+    given.backends.insert("main".into(), served(NAMESPACE));
+    let mut view = given.cached();
+    ask(&mut view, &Look::Backend("main".into()), &given);
+    assert!(matches!(step(&view), Step::Act(Act::AddFinalizer(_))));
 }
 
 // covers: 3.5.server

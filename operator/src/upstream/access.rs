@@ -27,6 +27,8 @@ pub struct Access {
     pub connect: Arc<dyn Connect>,
     /// Bounds of every client.
     pub limits: Limits,
+    /// Calls that change something are not made.
+    pub read_only: bool,
     /// Namespaces that admin and CA Secrets may be in.
     pub namespaces: Vec<String>,
     /// Told the name of a backend when its store, having been given a rest, can be asked again.

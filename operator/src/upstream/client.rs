@@ -39,6 +39,8 @@ pub struct Upstream {
     backend: String,
     recoveries: UnboundedSender<String>,
     metrics: Metrics,
+    /// Calls that change something are not made.
+    read_only: bool,
     /// The backend is gone, and its series with it.
     retired: AtomicBool,
 }
@@ -84,6 +86,7 @@ impl Upstream {
             backend: backend.name.clone(),
             recoveries: access.recoveries.clone(),
             metrics: access.metrics.clone(),
+            read_only: access.read_only,
             retired: AtomicBool::new(false),
         }
     }
@@ -115,6 +118,9 @@ impl Upstream {
         operation: &'static str,
         call: BoxFuture<'_, Outcome<T, E>>,
     ) -> Result<T, Refusal> {
+        if self.read_only && !is_read(operation) {
+            return Err(Refusal::read_only(operation));
+        }
         let _permit = self.permits.acquire().await;
         let admission = self.circuits.lock().admit(operation, Instant::now());
         if admission == Admission::Refused {
@@ -198,4 +204,9 @@ impl Upstream {
         }
         answer.map_err(Refusal::error)
     }
+}
+
+/// Whether an operation of S3 changes nothing, by its name.
+fn is_read(operation: &str) -> bool {
+    ["Get", "Head", "List"].iter().any(|verb| operation.starts_with(verb))
 }

@@ -39,6 +39,8 @@ pub enum Class {
         /// Whether it was asked this time: then it is unknown whether it happened, else it did not.
         asked: bool,
     },
+    /// This operator changes nothing: the store was not asked.
+    ReadOnly,
     /// 401 or 403, in S3's words.
     Denied {
         /// S3's error code.
@@ -62,6 +64,7 @@ impl fmt::Display for Class {
             Self::Unusable(flaw) => write!(f, "the store's answer can't be used: {flaw}"),
             // The same text whether asked or not: the status must not change with every trial.
             Self::Failing { .. } => write!(f, "the store fails again and again and is given a rest between trials"),
+            Self::ReadOnly => write!(f, "this operator changes nothing (--read-only)"),
             Self::Denied { code } => write!(f, "the store refuses us ({code})"),
             Self::Throttled => write!(f, "the store asks to slow down"),
             Self::Unsupported => write!(f, "the store does not implement it"),
@@ -123,6 +126,8 @@ pub(super) struct Refusal {
     pub(super) retry_after: Option<Duration>,
     /// No request was made of the call: that says nothing of the store.
     pub(super) unsent: bool,
+    /// It would have changed something, and this operator doesn't.
+    read_only: bool,
     /// The circuit is open; whether the store was asked all the same.
     pub(super) failing: Option<Asked>,
 }
@@ -150,6 +155,7 @@ impl Refusal {
             region: header("x-amz-bucket-region").map(str::to_owned),
             retry_after: retry_after.map(Duration::from_secs),
             unsent: matches!(error, SdkError::ConstructionFailure(_)),
+            read_only: false,
             failing: None,
         }
     }
@@ -165,8 +171,14 @@ impl Refusal {
             region: None,
             retry_after: None,
             unsent: true,
+            read_only: false,
             failing: Some(Asked(false)),
         }
+    }
+
+    /// A call that was not made, because it would have changed something.
+    pub(super) fn read_only(operation: &'static str) -> Self {
+        Self { read_only: true, failing: None, ..Self::not_asked(operation) }
     }
 
     /// Whether S3's code is this one.
@@ -195,7 +207,7 @@ impl Refusal {
             (Some(404), _) => CallResult::NotFound,
             (Some(409), _) => CallResult::Conflict,
             (_, Class::NoAnswer(_) | Class::Failing { .. }) => CallResult::NoAnswer,
-            (_, Class::Denied { .. }) => CallResult::Denied,
+            (_, Class::Denied { .. } | Class::ReadOnly) => CallResult::Denied,
             (_, Class::Throttled) => CallResult::Throttled,
             (_, Class::Unsupported) => CallResult::Unsupported,
             (_, Class::Failed { .. } | Class::Unusable(_)) => CallResult::Failed,
@@ -207,6 +219,9 @@ impl Refusal {
     }
 
     pub(super) fn class(&self) -> Class {
+        if self.read_only {
+            return Class::ReadOnly;
+        }
         if let Some(Asked(asked)) = self.failing {
             return Class::Failing { asked };
         }

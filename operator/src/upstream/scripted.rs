@@ -105,6 +105,7 @@ pub(super) fn client(endpoint: &str, http: SharedHttpClient) -> Upstream {
         client: kube::Client::new(nobody, "default"),
         connect: Arc::new(RustlsConnect),
         limits: Limits { calls: 8, timeout: Duration::from_secs(10) },
+        read_only: false,
         namespaces: Vec::new(),
         recoveries: unbounded_channel().0,
         metrics: Metrics::new(),

@@ -15,7 +15,7 @@ use stowage_operator::api::wire::{self, Role};
 use stowage_operator::api::{
     AccessKeyId, AddressingStyle, AdminCredentialsSecretRef, AdoptionPolicy, AdoptionProof, Backend, BackendAccess,
     BackendTls, BucketClaimStatus, BucketName, BucketRecord, Claim, ClaimRef, ClaimUid, Deletion, Desired, Endpoint,
-    FINALIZER, Gateway, NameTemplate, ObjectId, Rotation,
+    FINALIZER, Gateway, NameTemplate, ObjectId, Rotation, ServedBy,
 };
 use stowage_operator::plan::orphans::owner;
 use stowage_operator::plan::{BackendSeen, Setting, Stored};
@@ -424,6 +424,8 @@ fn parsed<T, E: std::fmt::Debug>(result: Result<T, E>) -> T {
     result.unwrap_or_else(|error| unreachable!("a constant of the model: {error:?}"))
 }
 
+const INSTALLATION: &str = "cluster";
+
 fn setting(purge_slice: u32) -> Setting {
     Setting {
         operator_namespace: OPERATOR_NAMESPACE.to_owned(),
@@ -433,7 +435,7 @@ fn setting(purge_slice: u32) -> Setting {
             region: "us-east-1".to_owned(),
             addressing_style: AddressingStyle::Path,
         },
-        installation: "cluster".to_owned(),
+        installation: INSTALLATION.to_owned(),
         purge_slice,
     }
 }
@@ -446,6 +448,8 @@ fn claim(facts: &ClaimFacts, number: u32, status: &BucketClaimStatus) -> Claim {
         uid: facts.uid.claim_uid(),
         generation: i64::from(facts.generation),
         deleting: facts.deleting,
+        served_by: None,
+        annotated: true,
         finalizers: if facts.finalizer { vec![FINALIZER.to_owned()] } else { Vec::new() },
         paused: facts.paused,
         rotate_request: (facts.rotate > 0).then(|| facts.rotate.to_string()),
@@ -483,6 +487,7 @@ fn backend(facts: BackendFacts, number: u32) -> BackendSeen {
             Adoption::Any => AdoptionPolicy::Any,
         },
         proof: AdoptionProof::Owner,
+        served_by: Some(ServedBy::operator(OPERATOR_NAMESPACE, INSTALLATION)),
         region: "us-east-1".to_owned(),
         addressing_style: AddressingStyle::Path,
         credentials: AdminCredentialsSecretRef {

@@ -8,6 +8,7 @@ use kube::Client;
 use kube::api::{Api, DynamicObject, Patch, PatchParams, ValidationDirective};
 use kube::core::{ApiResource, GroupVersionKind};
 use parking_lot::Mutex;
+use stowage_operator::api::{ServedBy, wire};
 
 /// Field manager of what users apply.
 const MANAGER: &str = "kubectl";
@@ -79,13 +80,19 @@ fn known_good(yaml: &str) -> Arc<Vec<Document>> {
     documents
 }
 
-/// Applies the documents of a manifest that a world is made of.
+/// Applies the documents of a manifest that a world is made of. Its backends have been served
+/// before, by the world's own operator.
 ///
 /// # Panics
 /// When it is none, or is refused.
-pub(super) async fn apply_known_good(client: &Client, yaml: &str) {
+pub(super) async fn apply_known_good(client: &Client, yaml: &str, operator: &ServedBy) {
     for document in known_good(yaml).iter() {
-        apply(client, document).await.expect("the manifest is good");
+        let mut document = document.clone();
+        if document.object.types.as_ref().is_some_and(|types| types.kind == "S3Backend") {
+            let annotations = document.object.metadata.annotations.get_or_insert_default();
+            annotations.entry(wire::SERVED_BY.to_owned()).or_insert_with(|| operator.to_string());
+        }
+        apply(client, &document).await.expect("the manifest is good");
     }
 }
 

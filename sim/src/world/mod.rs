@@ -31,7 +31,7 @@ pub use operator::Operator;
 use parking_lot::Mutex;
 use s3_sim::{Dialect, InProcess, Store};
 use seeded::VirtualClock;
-use stowage_operator::api::{AddressingStyle, Endpoint, Gateway as GatewayAddress};
+use stowage_operator::api::{AddressingStyle, Endpoint, Gateway as GatewayAddress, ServedBy};
 use stowage_operator::upstream::Limits;
 use stowage_operator::{Config, api};
 use third_parties::{ControllersRest, ThirdParties};
@@ -195,7 +195,14 @@ impl World {
     /// # Panics
     /// When they aren't.
     pub async fn apply(&self, client: &kube::Client, yaml: &str) {
-        manifests::apply_known_good(client, yaml).await;
+        manifests::apply_known_good(client, yaml, &self.operator()).await;
+    }
+
+    /// The operator of this world, as it notes itself: its namespace and the UID of `kube-system`.
+    pub fn operator(&self) -> ServedBy {
+        let system = self.cluster.object("namespaces", "", "kube-system");
+        let uid = system.as_ref().and_then(|system| system["metadata"]["uid"].as_str()).unwrap_or_default();
+        ServedBy::operator(OPERATOR_NAMESPACE, uid)
     }
 
     /// A user's client for the cluster: neither numbered nor broken.
@@ -349,6 +356,7 @@ fn config(options: &Options) -> Config {
             addressing_style: AddressingStyle::Path,
         },
         installation: None,
+        read_only: false,
         max_concurrent_reconciles: options.max_concurrent_reconciles,
         limits: Limits { calls: 32, timeout: Duration::from_secs(30) },
         purge_slice: options.purge_slice,

@@ -12,6 +12,7 @@ mod edits;
 mod endpoints;
 mod events;
 mod forged;
+mod installations;
 mod kept;
 mod memory;
 mod metrics;

@@ -26,7 +26,7 @@ use tokio::sync::mpsc::unbounded_channel;
 use tokio::time::Instant;
 use tower::{ServiceExt, service_fn};
 
-use crate::support::{BASE, Stage, claim, condition, object};
+use crate::support::{BASE, OneStore, Stage, claim, condition, object};
 
 const MINUTE: u64 = 60;
 
@@ -81,15 +81,6 @@ impl Connect for Noting {
             }
         });
         Ok(SharedHttpClient::new(InProcess::new(service)))
-    }
-}
-
-/// Every host is this store.
-struct OneStore(Store);
-
-impl Connect for OneStore {
-    fn connect(&self, _: &Trust) -> Result<SharedHttpClient, ConnectError> {
-        Ok(SharedHttpClient::new(InProcess::new(self.0.http())))
     }
 }
 

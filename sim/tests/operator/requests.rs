@@ -15,7 +15,7 @@ use stowage_sim::determinism::run_seeded;
 use stowage_sim::world::{OPERATOR_NAMESPACE, Options, World};
 use tower::{ServiceExt, service_fn};
 
-use crate::support::{BASE, claim_with, object, ready};
+use crate::support::{BASE, OneStore, claim_with, object, ready};
 
 /// A request as it was sent.
 #[derive(Clone, Debug)]
@@ -35,15 +35,6 @@ impl Sent {
 
     fn is_collection(&self, plural: &str) -> bool {
         self.method == Method::GET && self.path.ends_with(&format!("/{plural}"))
-    }
-}
-
-/// Every host is this store.
-struct OneStore(Store);
-
-impl Connect for OneStore {
-    fn connect(&self, _: &Trust) -> Result<SharedHttpClient, ConnectError> {
-        Ok(SharedHttpClient::new(InProcess::new(self.0.http())))
     }
 }
 

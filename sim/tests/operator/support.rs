@@ -4,18 +4,30 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use crate::secrecy::Secrecy;
+use aws_smithy_runtime_api::client::http::SharedHttpClient;
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use jiff::Timestamp;
 use kube::Api;
 use kube::api::{ApiResource, DeleteParams, DynamicObject, Patch, PatchParams};
 use kube::core::GroupVersionKind;
+use s3_sim::{InProcess, Store};
 use serde_json::{Value, json};
+use stowage_operator::upstream::{Connect, ConnectError, Trust};
 use stowage_sim::determinism::run_seeded;
 use stowage_sim::effects::Plan;
 use stowage_sim::world::{OPERATOR_NAMESPACE, Operator, Options, STORE_ENDPOINT, World};
 
 pub use stowage_sim::world::fixtures::{BASE, backend, claim, claim_on, claim_with};
+
+/// Every host is this store.
+pub struct OneStore(pub Store);
+
+impl Connect for OneStore {
+    fn connect(&self, _: &Trust) -> Result<SharedHttpClient, ConnectError> {
+        Ok(SharedHttpClient::new(InProcess::new(self.0.http())))
+    }
+}
 
 /// A world with [`BASE`] applied and the operator at work, quiet.
 ///

@@ -1,8 +1,8 @@
 //! Backends: when they are probed, what that says about them, and the status that follows (spec
 //! §1).
 //!
-//! A pass over a backend is a conversation, as one over a claim is: it is looked at where that is
-//! due, then the claims on it are counted where that is due, then the status is written where it
+//! A pass over a backend is a conversation, as one over a claim is: it is noted who serves it, it is
+//! looked at where that is due, then the claims on it are counted where that is due, then the status is written where it
 //! says something else.
 
 mod count;
@@ -19,7 +19,9 @@ use std::time::Duration;
 
 use k8s_openapi::jiff::Timestamp;
 
-use crate::api::{Backend, InvalidSpec, S3Backend, S3BackendStatus};
+use kube::ResourceExt;
+
+use crate::api::{Backend, InvalidSpec, S3Backend, S3BackendStatus, ServedBy};
 
 use super::conversation::{Arrival, Bound, Conversation};
 
@@ -47,6 +49,10 @@ pub struct BackendMemory {
 /// What a pass over a backend knows so far.
 #[derive(Clone, Debug)]
 pub struct BackendPass {
+    /// This operator.
+    operator: ServedBy,
+    /// Who serves the backend, if that is noted.
+    served_by: Option<ServedBy>,
     generation: i64,
     spec: Result<Arc<Backend>, InvalidSpec>,
     status: S3BackendStatus,
@@ -74,6 +80,7 @@ pub struct BackendPass {
 impl BackendPass {
     /// Begins a pass over a backend at this time. `memory` is what the pass before left of it.
     pub fn new(
+        operator: ServedBy,
         backend: &S3Backend,
         memory: Option<BackendMemory>,
         secrets_changed: bool,
@@ -81,6 +88,8 @@ impl BackendPass {
         now: Uptime,
     ) -> Self {
         Self {
+            operator,
+            served_by: ServedBy::noted(backend.annotations()),
             generation: backend.metadata.generation.unwrap_or_default(),
             spec: Backend::parse(backend).map(Arc::new),
             status: backend.status.clone().unwrap_or_default(),
@@ -123,6 +132,12 @@ impl BackendPass {
         }
         if let Some(wait) = self.too_often {
             return Ok(BackendEnd::Wait(wait));
+        }
+        match &self.served_by {
+            // Before anything of it is read or asked: of two that would serve it, one comes first.
+            None => return Err(BackendStep::Serve(self.operator.clone())),
+            Some(by) if *by != self.operator => return Ok(BackendEnd::LeftAlone(by.clone())),
+            Some(_) => {}
         }
         let (health, next_probe) = self.examine()?;
         let (claims, recount) = self.count()?;
@@ -235,6 +250,7 @@ impl Conversation for BackendPass {
     /// backend has changed meanwhile the status is not written.
     fn learn(&mut self, BackendAnswered { answer, at }: BackendAnswered, _: Arrival) {
         match answer {
+            BackendAnswer::Served(by) => self.served_by = Some(by),
             BackendAnswer::Connected(connected) => {
                 self.connected = Some(connected);
                 self.now = at;

@@ -4,13 +4,15 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::api::{Backend, S3BackendStatus};
+use crate::api::{Backend, S3BackendStatus, ServedBy};
 
 use super::uptime::Uptime;
 
 /// A step of a pass over a backend.
 #[derive(Clone, Debug, PartialEq)]
 pub enum BackendStep {
+    /// PATCH the backend: note that this operator serves it.
+    Serve(ServedBy),
     /// GET the admin and the CA Secret, and make the client anew if either changed. From here on
     /// the two are watched.
     Connect(Arc<Backend>),
@@ -30,6 +32,8 @@ pub enum BackendStep {
 /// What a step found out or did, together with what was asked or done.
 #[derive(Clone, Debug, PartialEq)]
 pub enum BackendAnswer {
+    /// It is noted who serves it.
+    Served(ServedBy),
     /// What came of making the client.
     Connected(Connected),
     /// What came of the probe.
@@ -91,6 +95,8 @@ pub enum BackendEnd {
         /// Whether what failed before is made up for.
         resets_backoff: bool,
     },
+    /// Another operator serves it: it is left alone until that changes.
+    LeftAlone(ServedBy),
     /// The status can't be written before so long.
     Wait(Duration),
     /// Something failed that may succeed when tried again. Says what.
@@ -100,6 +106,7 @@ pub enum BackendEnd {
 impl fmt::Display for BackendStep {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
+            Self::Serve(_) => "note who serves it",
             Self::Connect(_) => "make a client of the store",
             Self::Probe => "probe the store",
             Self::WakeClaims => "wake the claims on the backend",

@@ -1,5 +1,7 @@
 //! Passes over a backend, carried out by a test in place of the controller.
 
+use std::collections::BTreeMap;
+
 use rstest::rstest;
 use serde_json::{Value, json};
 
@@ -29,6 +31,12 @@ struct Bench {
     claims: i64,
     /// `Err` = the API server fails; `Ok` of a wait = the status was written too often.
     write: Result<Option<Duration>, &'static str>,
+    /// The API server fails the note of who serves it.
+    unnoted: bool,
+}
+
+fn operator() -> ServedBy {
+    ServedBy::operator("stowage-system", "cluster-1")
 }
 
 impl Bench {
@@ -36,7 +44,8 @@ impl Bench {
     fn new() -> Self {
         let backend = json!({
             "apiVersion": "broker.stowage.io/v1alpha1", "kind": "S3Backend",
-            "metadata": {"name": "main", "uid": "b", "generation": 1},
+            "metadata": {"name": "main", "uid": "b", "generation": 1,
+                         "annotations": {"broker.stowage.io/served-by": operator().as_str()}},
             "spec": {
                 "endpoint": "http://s3.example",
                 "adminCredentialsSecretRef": {"name": "s3-admin", "namespace": "stowage-system"},
@@ -52,6 +61,7 @@ impl Bench {
             takes: Duration::ZERO,
             claims: 0,
             write: Ok(None),
+            unnoted: false,
         }
     }
 
@@ -66,7 +76,7 @@ impl Bench {
     /// A pass: the steps that it made, and its end.
     fn pass(&mut self) -> (Vec<&'static str>, BackendEnd) {
         let changed = std::mem::take(&mut self.secrets_changed);
-        let mut pass = BackendPass::new(&self.backend, self.memory.clone(), changed, INTERVAL, self.now);
+        let mut pass = BackendPass::new(operator(), &self.backend, self.memory.clone(), changed, INTERVAL, self.now);
         let mut steps = Vec::new();
         loop {
             assert!(steps.len() < MOST_STEPS, "{steps:?}");
@@ -87,6 +97,14 @@ impl Bench {
 
     fn carry_out(&mut self, step: BackendStep) -> (&'static str, BackendAnswer) {
         match step {
+            BackendStep::Serve(_) if self.unnoted => {
+                ("serve", BackendAnswer::Failed(step, "somebody was first".to_owned()))
+            }
+            BackendStep::Serve(operator) => {
+                let note = BTreeMap::from([("broker.stowage.io/served-by".to_owned(), operator.to_string())]);
+                self.backend.metadata.annotations = Some(note);
+                ("serve", BackendAnswer::Served(operator))
+            }
             BackendStep::Connect(_) => (
                 "connect",
                 match &self.connected {
@@ -379,4 +397,31 @@ fn a_status_that_was_written_too_often_waits() {
     assert_eq!(bench.pass().1, BackendEnd::Wait(30 * SECOND));
     let remembered = bench.memory.clone().expect("what was found is kept");
     assert!(remembered.health.verdict.is_ready());
+}
+
+// covers: 1.backend.servedBy
+#[test]
+fn who_serves_a_backend_is_noted_before_anything_is_asked_of_it() {
+    let mut bench = Bench::new();
+    bench.backend.metadata.annotations = None;
+    bench.unnoted = true;
+    let (steps, end) = bench.pass();
+    assert_eq!(steps, ["serve"], "somebody else may have come first");
+    assert!(matches!(end, BackendEnd::Retry(_)));
+    bench.unnoted = false;
+    assert_eq!(bench.pass().0[..3], ["serve", "connect", "probe"]);
+    assert!(!bench.pass().0.contains(&"serve"), "it is noted once");
+}
+
+// covers: 1.backend.servedBy
+#[test]
+fn a_backend_that_another_operator_serves_is_left_alone() {
+    let another = ServedBy::operator("another-system", "cluster-1");
+    let mut bench = Bench::ready();
+    let note = BTreeMap::from([("broker.stowage.io/served-by".to_owned(), another.to_string())]);
+    bench.backend.metadata.annotations = Some(note);
+    bench.backend.metadata.generation = Some(2);
+    let (steps, end) = bench.pass();
+    assert_eq!(steps, Vec::<&str>::new());
+    assert_eq!(end, BackendEnd::LeftAlone(another));
 }

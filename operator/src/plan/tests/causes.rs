@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use crate::api::BucketName;
+use crate::api::{BucketName, ServedBy};
 
 use super::super::cause::{
     BackendCause, BucketCause, Cause, ClaimCause, DeletionCause, Foreign, Missing, NotTaken, SecretCause, StepCause,
@@ -28,6 +28,10 @@ fn why() -> String {
 
 fn elsewhere() -> Endpoint {
     Endpoint::parse("http://elsewhere.example").unwrap()
+}
+
+fn another() -> ServedBy {
+    ServedBy::operator("other-system", "elsewhere")
 }
 
 fn of_claims() -> Vec<(Cause, Reason, String)> {
@@ -60,12 +64,17 @@ fn of_claims() -> Vec<(Cause, Reason, String)> {
 }
 
 fn of_backends() -> Vec<(Cause, Reason, String)> {
-    use BackendCause::{Invalid, Missing, MoveWaits, Moved, NotAllowed, NotReady};
+    use BackendCause::{Anothers, Invalid, Missing, MoveWaits, Moved, NotAllowed, NotReady};
     let said = |cause: BackendCause, text: &str| (cause.into(), Reason::BackendNotReady, text.to_owned());
     let not_allowed = NotAllowed { backend: name(), namespace: "team-a".into() };
     vec![
         said(Missing { backend: name() }, "there is no S3Backend main"),
         said(Invalid { backend: name(), why: why() }, "S3Backend main: the reason"),
+        said(
+            Anothers { backend: name(), operator: Some(another()) },
+            "S3Backend main is served by another operator (other-system/elsewhere, see its annotation \
+             broker.stowage.io/served-by)",
+        ),
         (not_allowed.into(), Reason::BackendNotAllowed, "S3Backend main does not allow namespace team-a".to_owned()),
         said(NotReady { backend: name() }, "S3Backend main is not Ready"),
         said(
@@ -174,8 +183,8 @@ fn of_secrets() -> Vec<(Cause, Reason, String)> {
 
 fn of_deletions() -> Vec<(Cause, Reason, String)> {
     use DeletionCause::{
-        BackendInvalid, BackendMissing, BackendMoved, Denied, FillsAgain, Forbidden, NotEmpty, ObjectsRefused, Purging,
-        StoreFailed, Unanswered,
+        BackendAnothers, BackendInvalid, BackendMissing, BackendMoved, Denied, FillsAgain, Forbidden, NotEmpty,
+        ObjectsRefused, Purging, StoreFailed, Unanswered,
     };
     let said = |cause: DeletionCause, reason, text: &str| (cause.into(), reason, text.to_owned());
     let blocked =
@@ -189,6 +198,11 @@ fn of_deletions() -> Vec<(Cause, Reason, String)> {
         blocked(
             BackendInvalid { backend: name(), bucket: bucket(), why: why() },
             "bucket team-a-photos can't be deleted, S3Backend main: the reason",
+        ),
+        blocked(
+            BackendAnothers { backend: name(), bucket: bucket(), operator: Some(another()) },
+            "bucket team-a-photos can't be deleted: S3Backend main is served by another operator (other-system/elsewhere, \
+             see its annotation broker.stowage.io/served-by)",
         ),
         blocked(
             moved,

@@ -63,7 +63,8 @@ pub(super) fn backend(adoption: AdoptionPolicy) -> BackendSeen {
 pub(super) fn edited_backend(adoption: AdoptionPolicy, edit: impl FnOnce(&mut Backend)) -> BackendSeen {
     let raw: S3Backend = serde_json::from_value(json!({
         "apiVersion": "broker.stowage.io/v1alpha1", "kind": "S3Backend",
-        "metadata": {"name": "main", "uid": "b-1", "generation": 1},
+        "metadata": {"name": "main", "uid": "b-1", "generation": 1,
+                     "annotations": {wire::SERVED_BY: "stowage-system/cluster-1"}},
         "spec": {"endpoint": ENDPOINT, "adoptionPolicy": adoption,
                  "adminCredentialsSecretRef": {"name": "admin", "namespace": NAMESPACE}},
         "status": {"conditions": [{"type": "Ready", "status": "True", "reason": "EndpointReachable", "message": "",

@@ -84,13 +84,24 @@ impl View {
         let cause = match self.backend(name)? {
             BackendSeen::Missing => BackendCause::Missing { backend },
             BackendSeen::Invalid(why) => BackendCause::Invalid { backend, why: why.clone() },
+            BackendSeen::Present { backend: present, .. } if self.is_served_by_another(present) => {
+                BackendCause::Anothers { backend, operator: present.served_by.clone() }
+            }
             BackendSeen::Present { allowed: false, .. } => {
                 BackendCause::NotAllowed { backend, namespace: self.claim().at.namespace.clone() }
             }
-            BackendSeen::Present { backend: present, .. } if !present.ready => BackendCause::NotReady { backend },
+            // One that nobody has noted yet is about to be.
+            BackendSeen::Present { backend: present, .. } if !present.ready || present.served_by.is_none() => {
+                BackendCause::NotReady { backend }
+            }
             BackendSeen::Present { backend: present, .. } => return Ok(present.clone()),
         };
         Err(Stop::new(cause).into())
+    }
+
+    /// Whether another operator serves a backend, whatever its status says.
+    pub(in super::super) fn is_served_by_another(&self, backend: &Backend) -> bool {
+        self.setting().is_anothers(backend.served_by.as_ref())
     }
 
     /// The bucket that the spec asks for, at a backend that can be used.

@@ -16,7 +16,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::api::{AnonymousBinding, BucketClaimStatus, BucketRecord, Claim, Gateway, RecordName};
+use crate::api::{AnonymousBinding, BucketClaimStatus, BucketRecord, Claim, Gateway, RecordName, ServedBy};
 
 use super::answer::{BackendSeen, Checked, Failure, Holder};
 use super::secret::Stored;
@@ -46,6 +46,16 @@ pub struct Setting {
 }
 
 impl Setting {
+    /// Which operator this is.
+    pub fn operator(&self) -> ServedBy {
+        ServedBy::operator(&self.operator_namespace, &self.installation)
+    }
+
+    /// Whether a note says that another operator serves.
+    pub fn is_anothers(&self, served_by: Option<&ServedBy>) -> bool {
+        served_by.is_some_and(|by| *by != self.operator())
+    }
+
     /// Whether a namespace may hold admin and CA Secrets (spec §1).
     pub fn trusts(&self, namespace: &str) -> bool {
         namespace == self.operator_namespace || self.trusted_namespaces.contains(namespace)

@@ -60,6 +60,7 @@ pub static ALL: &[&Scenario] = &[
     &recovery::RESTORE,
     &recovery::BURST,
     &operators::MANY_KEYS,
+    &operators::FIRST_SERVED,
     &operators::TWO_OPERATORS,
     &operators::TWO_AT_REST,
     &recovery::OLDER_VERSION,

@@ -220,7 +220,9 @@ pub(in super::super) static ADOPT_ELSEWHERE: Scenario = Scenario {
     phase: ScenarioPhase::Adopt,
     world: usual,
     script: || {
-        let moved = vec![ScenarioStep::StopOperator, pass(5), ScenarioStep::Restore(KUBE_SYSTEM)];
+        // An administrator gives the backend to the operator of this cluster.
+        let given = ScenarioStep::Apply(BASE.to_owned());
+        let moved = vec![ScenarioStep::StopOperator, pass(5), ScenarioStep::Restore(KUBE_SYSTEM), given];
         let in_another = vec![ScenarioStep::Begin, ScenarioStep::StartOperator, pass(5), give_claim("")];
         [at_work(BASE), left_behind(), moved, in_another].concat()
     },

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use serde_json::json;
-use stowage_operator::api::wire::Role;
+use stowage_operator::api::wire::{Role, SERVED_BY};
 
 use super::super::others::{self, BUCKET, CLAIM, NAMESPACE};
 use super::super::scenario::{Goal, Scenario, ScenarioPhase, ScenarioStep, StoreStep, Target, TargetKind};
@@ -75,6 +75,33 @@ pub(in super::super) static TWO_AT_REST: Scenario = Scenario {
     },
     ends_alike: false,
     check: nothing_more,
+};
+
+/// A backend that nobody has served yet.
+pub(in super::super) static FIRST_SERVED: Scenario = Scenario {
+    name: "first-served",
+    about: "a backend is new: who serves it is noted before it is asked for anything",
+    phase: ScenarioPhase::Create,
+    world: usual,
+    script: || {
+        let main = Target { kind: TargetKind::Backend, namespace: "", name: "main" };
+        let unnoted = json!({"metadata": {"annotations": {SERVED_BY: null}}});
+        vec![
+            ScenarioStep::Apply(BASE.to_owned()),
+            ScenarioStep::Patch(main, unnoted),
+            ScenarioStep::Begin,
+            ScenarioStep::StartOperator,
+            give_claim(""),
+        ]
+    },
+    goal: BOUND,
+    otherwise: no_other,
+    ends_alike: true,
+    check: |facts, faults| {
+        let backend = facts.all("s3backends").next().map(|(_, _, backend)| backend);
+        let noted = backend.is_some_and(|backend| backend["metadata"]["annotations"][SERVED_BY].is_string());
+        if noted { check_bound(facts, faults) } else { Err("nobody is noted to serve the backend".to_owned()) }
+    },
 };
 
 /// An operator starts again on a claim with a past.
