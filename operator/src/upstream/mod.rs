@@ -17,12 +17,14 @@ mod registry;
 mod scripted;
 mod silence;
 mod slice;
+mod trust;
 mod whole;
 
 pub use access::{Access, Limits};
 pub use client::Upstream;
-pub use connect::{Connect, ConnectError, RustlsConnect, Trust};
+pub use connect::{Connect, RustlsConnect};
 pub use error::{Class, Flaw, UpstreamError};
 pub use registry::{AccessError, Upstreams};
 pub use silence::{Doubt, Silence};
 pub use slice::Slice;
+pub use trust::{ConnectError, Trust};

@@ -12,7 +12,7 @@ use crate::api::{Backend, SecretKey};
 
 use super::access::Access;
 use super::client::Upstream;
-use super::connect::{ConnectError, Trust};
+use super::trust::{ConnectError, Trust};
 
 /// Why a backend has no client.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

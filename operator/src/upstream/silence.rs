@@ -11,6 +11,7 @@ use hyper_util::client::legacy;
 use rustls::CertificateError;
 
 use super::connect::Unresolved;
+use super::trust::is_authority;
 
 /// Most causes of an error that are looked at.
 const DEEPEST: usize = 16;
@@ -45,6 +46,8 @@ pub enum Doubt {
     Issuer,
     /// It is for other names.
     Name,
+    /// It is one to sign others with, and stands in no CA bundle.
+    Authority,
     /// It has expired, or is not valid yet.
     Time,
     /// Anything else.
@@ -60,6 +63,9 @@ impl fmt::Display for Silence {
             Self::NoConnection => "no connection came about in time",
             Self::Certificate(Doubt::Issuer) => {
                 "its certificate is signed by nobody who is trusted; give the backend a CA bundle"
+            }
+            Self::Certificate(Doubt::Authority) => {
+                "its certificate is an authority's own; if it is to be believed, put it into the backend's CA bundle"
             }
             Self::Certificate(Doubt::Name) => "its certificate is for another host name",
             Self::Certificate(Doubt::Time) => "its certificate has expired or is not valid yet",
@@ -120,6 +126,7 @@ fn doubt(why: &CertificateError) -> Doubt {
         | CertificateError::ExpiredContext { .. }
         | CertificateError::NotValidYet
         | CertificateError::NotValidYetContext { .. } => Doubt::Time,
+        why if is_authority(why) => Doubt::Authority,
         _ => Doubt::Other,
     }
 }

@@ -6,8 +6,9 @@ use std::thread::{self, JoinHandle};
 use aws_sdk_s3::operation::list_buckets::ListBucketsError;
 use rstest::rstest;
 
-use super::super::connect::{Connect, RustlsConnect, Trust};
+use super::super::connect::{Connect, RustlsConnect};
 use super::super::scripted;
+use super::super::trust::Trust;
 use super::super::{Class, Flaw, UpstreamError};
 use super::*;
 
@@ -112,6 +113,10 @@ fn certificate(why: CertificateError) -> io::Error {
 #[rstest]
 #[case(certificate(CertificateError::UnknownIssuer), Silence::Certificate(Doubt::Issuer))]
 #[case(certificate(CertificateError::NotValidForName), Silence::Certificate(Doubt::Name))]
+#[case(
+    certificate(CertificateError::Other(rustls::OtherError(Arc::new(webpki::Error::CaUsedAsEndEntity)))),
+    Silence::Certificate(Doubt::Authority)
+)]
 #[case(certificate(CertificateError::Expired), Silence::Certificate(Doubt::Time))]
 #[case(
     certificate(CertificateError::Other(rustls::OtherError(Arc::new(fmt::Error)))),
