@@ -51,7 +51,11 @@ impl Testbed {
         self.make_namespace(&stage.system).await?;
         let Key { id, secret } = &self.operator_key;
         let secret: Secret = from_json(json!({
-            "metadata": {"name": ADMIN},
+            "metadata": {
+                "name": ADMIN,
+                "labels": {wire::BACKEND_CREDENTIALS: "true"},
+                "annotations": {wire::ENDPOINTS: self.endpoint},
+            },
             "stringData": {"AWS_ACCESS_KEY_ID": id, "AWS_SECRET_ACCESS_KEY": secret},
         }));
         let made = stage.secrets(&stage.system).create(&PostParams::default(), &secret).await;

@@ -21,7 +21,7 @@ use tracing_subscriber::registry::LookupSpan;
 use tracing_subscriber::util::SubscriberInitExt;
 use tracing_subscriber::{EnvFilter, Layer};
 
-use crate::api::{self, AddressingStyle, ConsumerContent, Endpoint, Gateway};
+use crate::api::{self, AddressingStyle, ConsumerContent, Endpoint, Gateway, Unlabelled};
 use crate::upstream::{Limits, RustlsConnect};
 use crate::{Clock, Config, Metrics, Parts, admin, descriptors};
 
@@ -69,6 +69,12 @@ struct ClusterArgs {
     /// repeatable, or separated by commas.
     #[arg(long, env = "STOWAGE_TRUSTED_SECRET_NAMESPACE", value_name = "NAMESPACE", value_delimiter = ',', value_parser = namespace)]
     trusted_secret_namespace: Vec<String>,
+    /// For the time of an upgrade: admin Secrets are used that have neither the label
+    /// broker.stowage.io/backend-credentials nor the annotation broker.stowage.io/endpoints. Who
+    /// may edit an S3Backend can then have any such Secret sent anywhere; the log names what is
+    /// used.
+    #[arg(long, env = "STOWAGE_ACCEPT_UNLABELLED_CREDENTIALS")]
+    accept_unlabelled_credentials: bool,
     /// Stands in the tags of buckets and tells this cluster's from another's on the same store; by
     /// default the UID of kube-system. A restored cluster is given its old one.
     #[arg(long, env = "STOWAGE_INSTALLATION_ID", value_name = "ID", value_parser = NonEmptyStringValueParser::new())]
@@ -188,9 +194,11 @@ async fn run(args: RunArgs) -> Result<(), String> {
     let terminated = terminated().map_err(|error| format!("can't listen for signals: {error}"))?;
     let (client, own_namespace) = client(&args.cluster).await?;
     descriptors::raise();
+    let unlabelled_credentials = unlabelled(args.cluster.accept_unlabelled_credentials);
     let config = Config {
         operator_namespace: args.cluster.namespace.unwrap_or(own_namespace),
         trusted_namespaces: args.cluster.trusted_secret_namespace.into_iter().collect::<BTreeSet<_>>(),
+        unlabelled_credentials,
         gateway: Gateway {
             endpoint: args.gateway.gateway_endpoint,
             region: args.gateway.gateway_region,
@@ -222,6 +230,18 @@ async fn run(args: RunArgs) -> Result<(), String> {
         never = admin => match never {},
         () = deadline(terminated) => Err("work under way did not end within 10 s of the signal and was dropped".to_owned()),
     }
+}
+
+/// What becomes of admin Secrets whose owner says nothing of what they are for.
+fn unlabelled(accept: bool) -> Unlabelled {
+    if !accept {
+        return Unlabelled::Refused;
+    }
+    tracing::warn!(
+        "--accept-unlabelled-credentials: whoever may edit an S3Backend can have any Secret sent anywhere that is not \
+         opted in; opt the admin Secrets in and drop the flag"
+    );
+    Unlabelled::Accepted
 }
 
 /// A client for the API server, and the namespace that the operator runs in.

@@ -18,7 +18,7 @@ use http_body_util::StreamBody;
 use kube::Client;
 use kube::client::Body;
 use serde_json::json;
-use stowage_operator::api::{AddressingStyle, Endpoint, Gateway};
+use stowage_operator::api::{AddressingStyle, Endpoint, Gateway, Unlabelled};
 use stowage_operator::upstream::{Limits, RustlsConnect};
 use stowage_operator::{Clock, Config, Metrics, Parts};
 use tower::service_fn;
@@ -131,6 +131,7 @@ fn config() -> Config {
     Config {
         operator_namespace: "stowage-system".to_owned(),
         trusted_namespaces: BTreeSet::new(),
+        unlabelled_credentials: Unlabelled::Refused,
         gateway: Gateway {
             endpoint: Endpoint::parse("http://gateway.example").expect("a URL"),
             region: "us-east-1".to_owned(),

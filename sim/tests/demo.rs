@@ -22,7 +22,11 @@ spec: {backendRef: {name: fast}}
 ---
 apiVersion: v1
 kind: Secret
-metadata: {name: keys, namespace: stowage-system}
+metadata:
+  name: keys
+  namespace: stowage-system
+  labels: {broker.stowage.io/backend-credentials: 'true'}
+  annotations: {broker.stowage.io/endpoints: 'https://fast.example'}
 stringData: {id: OWNADMIN, key: a-secret-of-the-administrators-own}
 ---
 apiVersion: broker.stowage.io/v1alpha1

@@ -57,8 +57,8 @@ pub use names::{AccessKeyId, BucketName, ClaimRef, ClaimUid, Endpoint, InvalidNa
 pub use parsed::{Backend, BackendAccess, Claim, Deletion, Desired, InvalidSpec, ObjectId, Rotation};
 pub use quantity::{Bytes, InvalidQuantity, Quantity};
 pub use secrets::{
-    AnonymousBinding, BucketRecord, ConsumerContent, Credential, CredentialFacts, DamagedSecret, Gateway,
-    SecretContent, SecretKey,
+    AdminKey, AdminSecretError, AnonymousBinding, BucketRecord, ConsumerContent, Credential, CredentialFacts,
+    DamagedSecret, Gateway, Lack, SecretContent, SecretKey, Unlabelled,
 };
 pub use template::{InvalidTemplate, NameTemplate};
 pub use word::Word;

@@ -27,12 +27,21 @@ pub const ROTATION_GENERATION: &str = "broker.stowage.io/rotation-generation";
 /// accepted.
 pub const EXPIRES_AT: &str = "broker.stowage.io/expires-at";
 
+/// Label of a Secret whose owner lets backends name it for the credentials of a store: `"true"`.
+pub const BACKEND_CREDENTIALS: &str = "broker.stowage.io/backend-credentials";
+/// Annotation of such a Secret: the endpoints that its values may be sent to.
+pub const ENDPOINTS: &str = "broker.stowage.io/endpoints";
+
 /// What the names of bucket records begin with, in the operator's namespace.
 pub const RECORD_PREFIX: &str = "br-";
 /// What the names of virtual credentials begin with, in the operator's namespace.
 pub const CREDENTIAL_PREFIX: &str = "vc-";
 /// What the names of anonymous bindings begin with, in the operator's namespace.
 pub const BINDING_PREFIX: &str = "ab-";
+
+/// What the names of Secrets begin with that are no store's credentials, whoever says so: the
+/// internal ones, and two that are kept for those of a gateway.
+pub const INTERNAL_PREFIXES: [&str; 5] = [RECORD_PREFIX, CREDENTIAL_PREFIX, BINDING_PREFIX, "ar-", "va-"];
 
 /// Annotation on a claim: any new value asks for one rotation.
 pub const ROTATE: &str = "broker.stowage.io/rotate";
@@ -70,6 +79,10 @@ pub enum Role {
 }
 
 impl Role {
+    /// Every role.
+    pub const ALL: [Self; 4] =
+        [Self::BucketRecord, Self::VirtualCredential, Self::AnonymousBinding, Self::ConsumerSecret];
+
     /// The label's value.
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -90,6 +103,11 @@ impl Role {
         ];
         roles.into_iter().find(|(prefix, _)| name.starts_with(prefix)).map(|(_, role)| role)
     }
+}
+
+/// Whether a Secret of this name is one of [`INTERNAL_PREFIXES`].
+pub fn is_internal_name(name: &str) -> bool {
+    INTERNAL_PREFIXES.iter().any(|prefix| name.starts_with(prefix))
 }
 
 /// `value` if it fits into a label, else its beginning and a hash: then it stands whole in an

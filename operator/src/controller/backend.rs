@@ -17,7 +17,7 @@ use tokio::time::Instant;
 use tracing::Instrument;
 
 use crate::act::note;
-use crate::api::{self, ObjectId, S3Backend, S3BackendStatus, ServedBy, kept, wire};
+use crate::api::{self, ConditionType, ObjectId, S3Backend, S3BackendStatus, ServedBy, kept, wire};
 use crate::kubernetes::{self, json_patch, patch_params};
 use crate::metrics::{ControllerMetrics, PassResult};
 use crate::plan::backend::{
@@ -184,9 +184,12 @@ impl Hands<'_, '_> {
 
     async fn connect(&mut self, backend: &api::Backend) -> Result<Connected, String> {
         let shared = &self.context.shared;
-        // One that is not trusted is nobody's business here.
+        // One that is not trusted, or is not for stores, is nobody's business here.
         let mut secrets = secrets_of(backend);
-        secrets.retain(|(namespace, _)| shared.observer.setting.trusts(namespace));
+        let is_read = |(namespace, name): &SecretName| {
+            shared.observer.setting.trusts(namespace) && !api::wire::is_internal_name(name)
+        };
+        secrets.retain(is_read);
         shared.secret_watches.set(&backend.name, &secrets);
         match shared.upstreams.refresh(backend).await {
             Ok(client) => {
@@ -197,8 +200,10 @@ impl Hands<'_, '_> {
             Err(error @ AccessError::Unreadable(..)) => Err(error.to_string()),
             Err(
                 error @ (AccessError::Untrusted(..)
+                | AccessError::Internal(..)
                 | AccessError::NoSecret(..)
                 | AccessError::Forbidden(..)
+                | AccessError::NotOptedIn(..)
                 | AccessError::NoField(..)
                 | AccessError::Trust(_)),
             ) => Ok(Connected::Unusable(error.to_string())),
@@ -238,6 +243,7 @@ impl Hands<'_, '_> {
         let written = api.patch_status(&self.raw.name_any(), &patch_params(), &json_patch(operations)?).await;
         let written = written.map_err(|error| kubernetes::describe(&error))?;
         context.shared.written_backends.wrote(kept::backend(&written));
+        log_change(self.raw.status.as_ref(), status);
         Ok(BackendAnswer::Written(status.clone()))
     }
 }
@@ -348,6 +354,22 @@ impl Context {
             self.pace.forget(uid);
             self.backoff.reset(uid);
         }
+    }
+}
+
+/// Says in the log what the backend is found to be, where that is something else than before. The
+/// message is quoted there: it may have several lines.
+fn log_change(before: Option<&S3BackendStatus>, now: &S3BackendStatus) {
+    let ready = |status: &S3BackendStatus| {
+        let ready = status.conditions.iter().find(|condition| condition.type_ == ConditionType::Ready.as_str());
+        ready.map(|ready| (ready.status == "True", ready.reason.clone(), ready.message.clone()))
+    };
+    let now = ready(now);
+    match &now {
+        _ if before.and_then(ready) == now => {}
+        Some((true, reason, _)) => tracing::info!(reason, "the backend is Ready"),
+        Some((false, reason, why)) => tracing::warn!(reason, why, "the backend is not Ready"),
+        None => {}
     }
 }
 

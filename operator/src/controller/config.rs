@@ -7,7 +7,7 @@ use std::time::Duration;
 use kube::Client;
 
 use crate::Clock;
-use crate::api::Gateway;
+use crate::api::{Gateway, Unlabelled};
 use crate::metrics::Metrics;
 use crate::upstream::{Connect, Limits};
 
@@ -18,6 +18,8 @@ pub struct Config {
     pub operator_namespace: String,
     /// Namespaces besides it that may hold admin and CA Secrets.
     pub trusted_namespaces: BTreeSet<String>,
+    /// Whether admin Secrets are used whose owner says nothing of what they are for.
+    pub unlabelled_credentials: Unlabelled,
     /// The gateway, as tenants reach it.
     pub gateway: Gateway,
     /// What tells this cluster's buckets from another's; the UID of `kube-system` when absent.

@@ -12,6 +12,8 @@ use kube::{Api, Client, ResourceExt};
 use parking_lot::Mutex;
 use tokio::task::JoinHandle;
 
+use crate::upstream::Upstreams;
+
 use super::backoff::Patience;
 use super::wakes::Wakes;
 
@@ -29,6 +31,7 @@ pub(super) struct SecretWatches {
 struct Changes {
     dirty: Mutex<BTreeSet<String>>,
     wakes: Arc<Wakes>,
+    upstreams: Arc<Upstreams>,
 }
 
 /// Ends with its handle.
@@ -41,9 +44,11 @@ impl Drop for Watch {
 }
 
 impl SecretWatches {
-    /// No watch yet. `wakes` is told which backend to look at.
-    pub(super) fn new(client: Client, wakes: Arc<Wakes>) -> Self {
-        Self { client, changes: Arc::new(Changes { dirty: Mutex::default(), wakes }), watches: Mutex::default() }
+    /// No watch yet. `wakes` is told which backend to look at, `upstreams` that its client may no
+    /// longer be good.
+    pub(super) fn new(client: Client, wakes: Arc<Wakes>, upstreams: Arc<Upstreams>) -> Self {
+        let changes = Arc::new(Changes { dirty: Mutex::default(), wakes, upstreams });
+        Self { client, changes, watches: Mutex::default() }
     }
 
     /// Watches just these Secrets for this backend.
@@ -74,7 +79,12 @@ impl SecretWatches {
         Watch(tokio::spawn(async move {
             let mut version = Version::default();
             while let Some(event) = stream.next().await {
+                let seen = version.is_known();
                 if event.is_ok_and(|event| version.follow(&event)) {
+                    // The first sight is most often of what was just read.
+                    if seen {
+                        changes.upstreams.doubt(&backend);
+                    }
                     changes.note(&backend);
                 }
             }
@@ -97,6 +107,11 @@ struct Version {
 }
 
 impl Version {
+    /// Whether anything was seen yet.
+    fn is_known(&self) -> bool {
+        self.known.is_some()
+    }
+
     /// Takes in an event. Whether the Secret is another one now than it was.
     fn follow<K: ResourceExt>(&mut self, event: &Event<K>) -> bool {
         let now = match event {

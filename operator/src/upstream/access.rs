@@ -6,6 +6,7 @@ use std::time::Duration;
 use kube::Client;
 use tokio::sync::mpsc::UnboundedSender;
 
+use crate::api::Unlabelled;
 use crate::metrics::Metrics;
 
 use super::connect::Connect;
@@ -31,6 +32,8 @@ pub struct Access {
     pub read_only: bool,
     /// Namespaces that admin and CA Secrets may be in.
     pub namespaces: Vec<String>,
+    /// Whether an admin Secret is used whose owner says nothing of what it is for.
+    pub unlabelled: Unlabelled,
     /// Told the name of a backend when its store, having been given a rest, can be asked again.
     pub recoveries: UnboundedSender<String>,
     /// Where calls are counted.

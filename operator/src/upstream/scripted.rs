@@ -17,7 +17,7 @@ use tokio::sync::mpsc::unbounded_channel;
 use tower::{BoxError, service_fn};
 
 use super::{Access, Limits, RustlsConnect, Upstream};
-use crate::api::{Backend, SecretKey};
+use crate::api::{Backend, SecretKey, Unlabelled};
 use crate::metrics::Metrics;
 
 /// What it was asked.
@@ -107,6 +107,7 @@ pub(super) fn client(endpoint: &str, http: SharedHttpClient) -> Upstream {
         limits: Limits { calls: 8, timeout: Duration::from_secs(10) },
         read_only: false,
         namespaces: Vec::new(),
+        unlabelled: Unlabelled::Refused,
         recoveries: unbounded_channel().0,
         metrics: Metrics::new(),
     };

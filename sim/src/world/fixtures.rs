@@ -1,7 +1,8 @@
 //! The manifests that worlds begin with: tenants' namespaces, admin credentials, a backend; and
 //! claims on it. They stand once, for scenarios and tests alike.
 
-/// Tenants' namespaces `team-a` and `team-b`, the admin Secret, and the backend `main` of
+/// Tenants' namespaces `team-a` and `team-b`, the admin Secret, opted in for every endpoint that
+/// the administrator of a world may give a backend, and the backend `main` of
 /// [`BackendStore::main`].
 ///
 /// [`BackendStore::main`]: super::BackendStore::main
@@ -12,7 +13,12 @@ pub const BASE: &str = "
 ---
 apiVersion: v1
 kind: Secret
-metadata: {name: s3-admin, namespace: stowage-system}
+metadata:
+  name: s3-admin
+  namespace: stowage-system
+  labels: {broker.stowage.io/backend-credentials: 'true'}
+  annotations: {broker.stowage.io/endpoints: 'http://s3.example:9000 http://second.example:9000 http://new.example:9000
+    http://ailing.example:9000 http://third.example http://nowhere.example'}
 stringData: {AWS_ACCESS_KEY_ID: STOWAGEADMIN, AWS_SECRET_ACCESS_KEY: stowage-admin-secret-key-for-demonstration}
 ---
 apiVersion: broker.stowage.io/v1alpha1
@@ -22,6 +28,15 @@ spec:
   endpoint: http://s3.example:9000
   adminCredentialsSecretRef: {name: s3-admin, namespace: stowage-system}
 ";
+
+/// For the metadata of a Secret: its owner lets backends use it at these endpoints. Fields of a
+/// flow mapping.
+pub fn opted_in(endpoints: &str) -> String {
+    format!(
+        "labels: {{broker.stowage.io/backend-credentials: 'true'}}, \
+         annotations: {{broker.stowage.io/endpoints: '{endpoints}'}}"
+    )
+}
 
 /// [`BASE`] with this in the spec of its backend, such as `adoptionPolicy: Any`.
 pub fn base_with(spec: &str) -> String {

@@ -31,7 +31,7 @@ pub use operator::Operator;
 use parking_lot::Mutex;
 use s3_sim::{Dialect, InProcess, Store};
 use seeded::VirtualClock;
-use stowage_operator::api::{AddressingStyle, Endpoint, Gateway as GatewayAddress, ServedBy};
+use stowage_operator::api::{AddressingStyle, Endpoint, Gateway as GatewayAddress, ServedBy, Unlabelled};
 use stowage_operator::upstream::Limits;
 use stowage_operator::{Config, api};
 use third_parties::{ControllersRest, ThirdParties};
@@ -350,6 +350,7 @@ fn config(options: &Options) -> Config {
     Config {
         operator_namespace: OPERATOR_NAMESPACE.to_owned(),
         trusted_namespaces: std::collections::BTreeSet::new(),
+        unlabelled_credentials: Unlabelled::Refused,
         gateway: GatewayAddress {
             endpoint: Endpoint::parse(GATEWAY_ENDPOINT).expect("it is a URL"),
             region: "us-east-1".to_owned(),

@@ -3,7 +3,10 @@
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use stowage_sim::world::{ADMIN_ACCESS_KEY, ADMIN_ACCOUNT, ADMIN_SECRET_KEY, OPERATOR_NAMESPACE, World};
+use stowage_sim::world::fixtures::opted_in;
+use stowage_sim::world::{
+    ADMIN_ACCESS_KEY, ADMIN_ACCOUNT, ADMIN_SECRET_KEY, OPERATOR_NAMESPACE, STORE_ENDPOINT, World,
+};
 
 use crate::support::{Stage, claim, condition, object, ready, secrets, tenant_can_work};
 
@@ -24,8 +27,9 @@ fn plan(stage: &Stage, faults: &str) {
 
 fn admin_secret(key: &str) -> String {
     format!(
-        "{{apiVersion: v1, kind: Secret, metadata: {{name: s3-admin, namespace: stowage-system}}, stringData: \
-         {{AWS_ACCESS_KEY_ID: {ADMIN_ACCESS_KEY}, AWS_SECRET_ACCESS_KEY: {key}}}}}"
+        "{{apiVersion: v1, kind: Secret, metadata: {{name: s3-admin, namespace: stowage-system, {}}}, stringData: \
+         {{AWS_ACCESS_KEY_ID: {ADMIN_ACCESS_KEY}, AWS_SECRET_ACCESS_KEY: {key}}}}}",
+        opted_in(STORE_ENDPOINT)
     )
 }
 

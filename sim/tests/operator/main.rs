@@ -5,6 +5,7 @@
 mod answers;
 mod backends;
 mod concurrency;
+mod consent;
 mod create;
 mod deletion;
 mod determinism;

@@ -16,12 +16,13 @@ use rstest::rstest;
 use s3_sim::{InProcess, Store};
 use s3s::Body;
 use serde_json::{Value, json};
-use stowage_operator::api::{self, Backend, BucketName, S3Backend};
+use stowage_operator::api::{self, Backend, BucketName, S3Backend, Unlabelled};
 use stowage_operator::upstream::{Access, AccessError, Connect, ConnectError, Limits, Trust, Upstreams};
 use stowage_operator::{Clock, Metrics, Parts};
 use stowage_sim::determinism::run_seeded;
 use stowage_sim::effects::Plan;
-use stowage_sim::world::{BackendStore, OPERATOR_NAMESPACE, Options, World};
+use stowage_sim::world::fixtures::opted_in;
+use stowage_sim::world::{BackendStore, OPERATOR_NAMESPACE, Options, STORE_ENDPOINT, World};
 use tokio::sync::mpsc::unbounded_channel;
 use tokio::time::Instant;
 use tower::{ServiceExt, service_fn};
@@ -30,7 +31,7 @@ use crate::support::{BASE, OneStore, Stage, claim, condition, object};
 
 const MINUTE: u64 = 60;
 
-fn backend(spec: Value) -> Backend {
+pub fn backend(spec: Value) -> Backend {
     let mut raw = json!({
         "apiVersion": "broker.stowage.io/v1alpha1", "kind": "S3Backend", "metadata": {"name": "main", "uid": "b-1"},
         "spec": {"endpoint": "http://s3.example:9000",
@@ -52,15 +53,15 @@ fn probes(world: &World) -> Vec<u64> {
 
 /// A store that notes who asks for what, and answers nothing but this; nothing at all without it.
 #[derive(Clone, Default)]
-struct Noting {
+pub struct Noting {
     trusts: Arc<Mutex<Vec<Trust>>>,
     /// URI and signature of each request.
-    requests: Arc<Mutex<Vec<(String, String)>>>,
+    pub requests: Arc<Mutex<Vec<(String, String)>>>,
     answer: Option<StatusCode>,
 }
 
 impl Noting {
-    fn answering(code: StatusCode) -> Self {
+    pub fn answering(code: StatusCode) -> Self {
         Self { answer: Some(code), ..Self::default() }
     }
 }
@@ -129,14 +130,20 @@ async fn soon(world: &World, reason: &str, seconds: u64) -> String {
 
 /// A world with admin Secrets in the operator's namespace, in `vault`, which it trusts, and in
 /// `elsewhere`; and the clients that an operator makes there.
-async fn clients(store: &Noting) -> (World, Upstreams) {
+pub async fn clients(store: &Noting) -> (World, Upstreams) {
+    clients_that(store, Unlabelled::Refused).await
+}
+
+/// The same with what the operator was told of Secrets whose owner says nothing.
+pub async fn clients_that(store: &Noting, unlabelled: Unlabelled) -> (World, Upstreams) {
     let world = World::new(Options { seed: 1, ..Options::default() });
     world.apply(&world.kube(), BASE).await;
     for namespace in ["vault", "elsewhere"] {
         let secrets = format!(
             "{{apiVersion: v1, kind: Namespace, metadata: {{name: {namespace}}}}}\n---\n\
-             {{apiVersion: v1, kind: Secret, metadata: {{name: admin, namespace: {namespace}}}, stringData: \
-             {{AWS_ACCESS_KEY_ID: a, AWS_SECRET_ACCESS_KEY: b, ca.crt: default-key, other: another-key}}}}"
+             {{apiVersion: v1, kind: Secret, metadata: {{name: admin, namespace: {namespace}, {}}}, stringData: \
+             {{AWS_ACCESS_KEY_ID: a, AWS_SECRET_ACCESS_KEY: b, ca.crt: default-key, other: another-key}}}}",
+            opted_in(STORE_ENDPOINT)
         );
         world.apply(&world.kube(), &secrets).await;
     }
@@ -145,6 +152,7 @@ async fn clients(store: &Noting) -> (World, Upstreams) {
         connect: Arc::new(store.clone()),
         limits: Limits { calls: 2, timeout: Duration::from_secs(5) },
         namespaces: vec![OPERATOR_NAMESPACE.to_owned(), "vault".to_owned()],
+        unlabelled,
         recoveries: unbounded_channel().0,
         metrics: Metrics::new(),
     });

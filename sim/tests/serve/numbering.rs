@@ -16,7 +16,11 @@ fn setting(endpoint: &str, access_key: &str, secret_key: &str) -> String {
     format!(
         "apiVersion: v1
 kind: Secret
-metadata: {{name: admin, namespace: stowage-system}}
+metadata:
+  name: admin
+  namespace: stowage-system
+  labels: {{broker.stowage.io/backend-credentials: 'true'}}
+  annotations: {{broker.stowage.io/endpoints: '{endpoint}'}}
 stringData: {{AWS_ACCESS_KEY_ID: {access_key}, AWS_SECRET_ACCESS_KEY: {secret_key}}}
 ---
 apiVersion: broker.stowage.io/v1alpha1

@@ -2,6 +2,7 @@
 //!
 //! Every type here can be printed: what must stay secret shows as `[REDACTED]`.
 
+mod admin;
 mod binding;
 mod consumer;
 mod content;
@@ -18,6 +19,7 @@ use secrecy::{ExposeSecret, SecretString};
 use super::names::{BucketName, ClaimRef, ClaimUid};
 use super::wire::{self, Role};
 
+pub use admin::{AdminKey, AdminSecretError, Lack, Unlabelled};
 pub use binding::AnonymousBinding;
 pub use consumer::{ConsumerContent, Gateway};
 pub use content::SecretContent;
