@@ -20,8 +20,17 @@ pub struct Chronicle {
 #[derive(Debug, Default)]
 struct Book {
     events: Vec<Event>,
-    /// Buckets as they were when a call for them arrived, by the call's number.
-    before: BTreeMap<u64, Option<BucketSnapshot>>,
+    /// What was seen of a call when it arrived, by its number.
+    arrived: BTreeMap<u64, Arrived>,
+}
+
+/// A call that has arrived at a store.
+#[derive(Debug)]
+pub(crate) struct Arrived {
+    /// Its bucket as it was.
+    pub(crate) bucket: Option<BucketSnapshot>,
+    /// The key id that it was signed with.
+    pub(crate) key_id: Option<String>,
 }
 
 impl Chronicle {
@@ -40,15 +49,16 @@ impl Chronicle {
         self.push(None, what);
     }
 
-    /// A call for a bucket arrives.
-    pub(crate) fn arrives(&self, effect: u64, before: Option<BucketSnapshot>) {
-        self.book().before.insert(effect, before);
+    /// A call arrives.
+    pub(crate) fn arrives(&self, effect: u64, arrived: Arrived) {
+        self.book().arrived.insert(effect, arrived);
     }
 
-    /// A call at a store is over; what stands in `called.before` is replaced by what was seen when
-    /// it arrived.
+    /// A call at a store is over; what was seen when it arrived is added to `called`.
     pub(crate) fn called(&self, effect: u64, mut called: Called) {
-        called.before = self.book().before.remove(&effect).flatten();
+        if let Some(arrived) = self.book().arrived.remove(&effect) {
+            (called.before, called.key_id) = (arrived.bucket, arrived.key_id);
+        }
         self.push(Some(effect), What::Called(called));
     }
 

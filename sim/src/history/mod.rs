@@ -7,6 +7,7 @@
 mod chronicle;
 pub mod facts;
 
+pub(crate) use chronicle::Arrived;
 pub use chronicle::Chronicle;
 pub use facts::Facts;
 use jiff::Timestamp;
@@ -83,6 +84,8 @@ pub struct Called {
     pub operation: S3Operation,
     /// The bucket; `None` for operations on none.
     pub bucket: Option<String>,
+    /// Key id that it was signed with, as it stood there for anybody to read.
+    pub key_id: Option<String>,
     /// The bucket as it was right before; `None` if there was none.
     pub before: Option<BucketSnapshot>,
     /// The bucket as it was right after; `None` if there was none.

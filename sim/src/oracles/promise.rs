@@ -43,7 +43,7 @@ promises! {
     I8: "the end of a key never moves earlier or vanishes, and is at least the overlap after the switch",
     I9: "the key in the consumer Secret is valid at the gateway, or becomes so within its lag",
     I10: "id and secret of a key are never torn; an id never gets a second secret",
-    I11: "no secret key shows anywhere but in the Secrets that are for it",
+    I11: "no secret key shows anywhere but in the Secrets that are for it, nor is sent where its owner does not let it",
     I12: "finalizer and record come before the first outside effect; the finalizer goes last",
     I13: "writes carry UID and version of what was decided on; nobody else's Secret is written",
     I14: "nothing is left that belongs to no claim",

@@ -1,6 +1,7 @@
-//! Secret keys show nowhere but in the Secrets that are for them (I11).
+//! Secret keys show nowhere but in the Secrets that are for them, and what a Secret holds is sent
+//! nowhere but where its owner lets it (I11).
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
@@ -48,8 +49,41 @@ pub(super) fn judge(case: &Case<'_>, found: &mut Findings) {
             found.add(Violation { promise: Promise::I11, message, event: Some(index) });
         }
     }
+    judge_sent(case, found);
     for shown in case.shown.iter().filter(|shown| secrets.is_in(&shown.text)) {
         found.broken_in_the_end(Promise::I11, format!("a secret key is shown by {}", shown.place));
+    }
+}
+
+/// Of every call to a store, whether the key id that it bears is a Secret's whose owner has named
+/// that store, then or before: a call may be late.
+fn judge_sent(case: &Case<'_>, found: &mut Findings) {
+    let mut named: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    for (index, event) in case.history.events.iter().enumerate() {
+        match &event.what {
+            What::Stored(stored) if stored.plural == "secrets" => {
+                let Some(secret) = stored.new.as_deref() else { continue };
+                let metadata = &secret["metadata"];
+                let opted_in = metadata["labels"]["broker.stowage.io/backend-credentials"] == "true";
+                let endpoints = metadata["annotations"]["broker.stowage.io/endpoints"].as_str();
+                let Some(endpoints) = endpoints.filter(|_| opted_in) else { continue };
+                for value in secret["data"].as_object().into_iter().flatten().filter_map(|(_, value)| value.as_str()) {
+                    named.entry(value).or_default().push(endpoints);
+                }
+            }
+            What::Called(called) => {
+                let Some(id) = &called.key_id else { continue };
+                let endpoints = named.get(BASE64_STANDARD.encode(id).as_str()).into_iter().flatten();
+                let mut all = endpoints.flat_map(|list| list.split([',', ' ', '\n', '\t']));
+                if !all.any(|endpoint| endpoint.split_once("://").is_some_and(|(_, host)| host == called.host)) {
+                    let (at, host) = (event.at, &called.host);
+                    let message =
+                        format!("at {at}, {host} is sent a key id that no owner of a Secret lets be sent there");
+                    found.add(Violation { promise: Promise::I11, message, event: Some(index) });
+                }
+            }
+            _ => {}
+        }
     }
 }
 

@@ -8,6 +8,7 @@ use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use explore::services;
 use faults::Surroundings;
+use http::header::AUTHORIZATION;
 use http::request::Parts;
 use kube_sim::{Author, Cluster, StoredObject};
 use parking_lot::Mutex;
@@ -22,7 +23,7 @@ use super::clocks::Clocks;
 use super::transport::Stores;
 use crate::effects::{Actor, Call, ClockFault, Edit, Fault, KubeFault, Plan, S3Call, S3Fault, StowageFault, Tampering};
 use crate::gateway::Gateway;
-use crate::history::{Called, Chronicle, What};
+use crate::history::{Arrived, Called, Chronicle, What};
 
 const CLAIMS: &str = "bucketclaims";
 const SECRETS: &str = "secrets";
@@ -103,14 +104,15 @@ impl Surroundings<StowageFault> for ThirdParties {
         request.extensions.insert(Author(effect));
         if let (Some(chronicle), Call::S3(call)) = (&self.chronicle, call) {
             let host = request.uri.authority().map(ToString::to_string).unwrap_or_default();
-            chronicle.arrives(effect, self.bucket(&host, call));
+            chronicle.arrives(effect, Arrived { bucket: self.bucket(&host, call), key_id: signer(request) });
         }
     }
 
     fn carried_out(&self, effect: u64, call: &Call, host: &str, status: u16) {
         if let (Some(chronicle), Call::S3(call)) = (&self.chronicle, call) {
             let (operation, bucket, after) = (call.operation, call.bucket.clone(), self.bucket(host, call));
-            chronicle.called(effect, Called { host: host.to_owned(), operation, bucket, before: None, after, status });
+            let (host, before, key_id) = (host.to_owned(), None, None);
+            chronicle.called(effect, Called { host, operation, bucket, key_id, before, after, status });
         }
     }
 }
@@ -209,6 +211,13 @@ impl ThirdParties {
             _ => {}
         }
     }
+}
+
+/// The key id in a request's signature: all but the last four parts of its scope.
+fn signer(request: &Parts) -> Option<String> {
+    let authorization = request.headers.get(AUTHORIZATION)?.to_str().ok()?;
+    let (_, scope) = authorization.split_once("Credential=")?;
+    scope.split(',').next()?.rsplitn(5, '/').nth(4).map(str::to_owned)
 }
 
 fn find<'a>(objects: &'a [StoredObject], plural: &str, namespace: &str, name: &str) -> Option<&'a StoredObject> {

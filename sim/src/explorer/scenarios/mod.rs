@@ -69,6 +69,7 @@ pub static ALL: &[&Scenario] = &[
     &recovery::BUCKET_LOST,
     &recovery::PAUSED,
     &stores::ADMIN_KEY,
+    &stores::STOLEN_ENDPOINT,
     &stores::HANGING_STORE,
     &removal::PURGE_VERSIONS,
     &orphans::ORPHANS,

@@ -13,11 +13,14 @@ use super::words::{
     patch, usual,
 };
 use crate::effects::{CallFault, Fault, Feature, Outage, S3Fault, StowageFault};
-use crate::world::{ADMIN_ACCESS_KEY, ADMIN_ACCOUNT, BackendStore, OPERATOR_NAMESPACE, Options};
+use crate::world::{ADMIN_ACCESS_KEY, ADMIN_ACCOUNT, BackendStore, OPERATOR_NAMESPACE, Options, STORE_ENDPOINT};
 
 /// Where its store is, and its host and port.
 const SECOND_ENDPOINT: &str = "http://second.example:9000";
 const SECOND_HOST: &str = "second.example:9000";
+
+/// Where nobody's Secret is to be sent.
+const THIEF_ENDPOINT: &str = "http://thief.example:9000";
 
 const MAIN: Target = Target { kind: TargetKind::Backend, namespace: "", name: "main" };
 const ADMIN_SECRET: Target = Target { kind: TargetKind::Secret, namespace: OPERATOR_NAMESPACE, name: "s3-admin" };
@@ -106,6 +109,43 @@ pub(in super::super) static ENDPOINT: Scenario = Scenario {
         }
         check_keys(facts)
     },
+};
+
+/// Who may edit the backend has it point to a store of theirs for a while, and name another Secret
+/// for it: neither the admin key nor what stands in that Secret is sent there.
+pub(in super::super) static STOLEN_ENDPOINT: Scenario = Scenario {
+    name: "stolen-endpoint",
+    about: "who may edit a backend points it to a store of theirs, then has it name another Secret too, and takes it back",
+    phase: ScenarioPhase::Recover,
+    world: || {
+        let endpoint = Endpoint::parse(THIEF_ENDPOINT).expect("it is a URL");
+        let thief = BackendStore { name: "thief".to_owned(), endpoint, ..BackendStore::main() };
+        Options { backends: vec![BackendStore::main(), thief], ..Options::default() }
+    },
+    script: || {
+        let other = format!(
+            "{{apiVersion: v1, kind: Secret, metadata: {{name: database, namespace: {OPERATOR_NAMESPACE}}}, \
+             stringData: {{AWS_ACCESS_KEY_ID: root, AWS_SECRET_ACCESS_KEY: hunter2}}}}"
+        );
+        let spec = |endpoint: &str, secret: &str| {
+            ScenarioStep::Patch(
+                MAIN,
+                json!({"spec": {"endpoint": endpoint, "adminCredentialsSecretRef": {"name": secret}}}),
+            )
+        };
+        let edits = [
+            spec(THIEF_ENDPOINT, "s3-admin"),
+            pass(30),
+            spec(THIEF_ENDPOINT, "database"),
+            pass(30),
+            spec(STORE_ENDPOINT, "s3-admin"),
+        ];
+        [bound_in(&format!("{BASE}\n---\n{other}"), ""), edits.to_vec()].concat()
+    },
+    goal: BOUND,
+    otherwise: no_other,
+    ends_alike: true,
+    check: |facts, _| check_keys(facts),
 };
 
 /// The operator's own key is replaced.

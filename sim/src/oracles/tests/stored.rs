@@ -48,6 +48,32 @@ fn the_admins_key_in_a_tenants_secret_is_seen() {
     story.assert_broken(Promise::I11, "the data of Secret team-a/photos-s3");
 }
 
+#[rstest]
+#[case("ADMIN", "elsewhere.example", true)]
+#[case("ADMIN", "thief.example", false)]
+#[case("hunter2", "elsewhere.example", false)]
+fn a_key_id_that_is_sent_where_its_owner_does_not_let_it_is_seen(
+    #[case] id: &str,
+    #[case] at: &str,
+    #[case] let_it: bool,
+) {
+    let mut story = Story::bound("Retain");
+    story.put(
+        By::Other,
+        "secrets",
+        OPERATOR_NAMESPACE,
+        "database",
+        json!({"metadata": {}, "data": {"x": encode("hunter2")}}),
+    );
+    story.s3("GetBucketTagging", |_| {});
+    story.amend_signer(id, at);
+    if let_it {
+        story.assert_kept();
+    } else {
+        story.assert_broken(Promise::I11, "is sent a key id that no owner of a Secret lets be sent there");
+    }
+}
+
 fn patch(uid: bool, version: bool) -> Value {
     let mut operations = vec![json!({"op": "add", "path": "/data/x", "value": "eA=="})];
     if uid {

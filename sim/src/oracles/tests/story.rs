@@ -19,6 +19,7 @@ use crate::installation::OPERATOR_NAMESPACE;
 pub(super) const UID: &str = "0a1b";
 pub(super) const HOST: &str = "s3.example:9000";
 pub(super) const BUCKET: &str = "team-a-photos";
+pub(super) const ADMIN_ID: &str = "ADMIN";
 pub(super) const ADMIN: &str = "an-admin-secret-that-is-long-enough";
 
 /// Who acts.
@@ -53,8 +54,12 @@ impl Story {
             lines: Vec::new(),
             objects: BTreeMap::new(),
         };
-        let data = json!({"AWS_ACCESS_KEY_ID": encode("ADMIN"), "AWS_SECRET_ACCESS_KEY": encode(ADMIN)});
-        story.put(By::Other, "secrets", OPERATOR_NAMESPACE, "s3-admin", json!({"metadata": {}, "data": data}));
+        let data = json!({"AWS_ACCESS_KEY_ID": encode(ADMIN_ID), "AWS_SECRET_ACCESS_KEY": encode(ADMIN)});
+        let metadata = json!({
+            "labels": {"broker.stowage.io/backend-credentials": "true"},
+            "annotations": {"broker.stowage.io/endpoints": format!("http://elsewhere.example,http://{HOST}")},
+        });
+        story.put(By::Other, "secrets", OPERATOR_NAMESPACE, "s3-admin", json!({"metadata": metadata, "data": data}));
         story
     }
 
@@ -277,9 +282,17 @@ impl Story {
         let call = S3Call { operation, bucket: Some(BUCKET.to_owned()), key: None };
         let number = self.line(Call::S3(call), 200);
         let bucket = Some(BUCKET.to_owned());
-        let called =
-            Called { host: HOST.to_owned(), operation, bucket, before, after: self.bucket.clone(), status: 200 };
+        let (host, key_id, after) = (HOST.to_owned(), Some(ADMIN_ID.to_owned()), self.bucket.clone());
+        let called = Called { host, operation, bucket, key_id, before, after, status: 200 };
         self.events.push(Event { at: self.now, effect: Some(number), what: What::Called(called) });
+    }
+
+    /// The last call was signed with this key, at this host.
+    pub(super) fn amend_signer(&mut self, id: &str, at: &str) {
+        let Some(What::Called(called)) = self.events.last_mut().map(|event| &mut event.what) else {
+            panic!("the last event is no call");
+        };
+        (called.key_id, called.host) = (Some(id.to_owned()), at.to_owned());
     }
 
     /// A tenant uses a key.
