@@ -15,7 +15,7 @@ use crate::observe::{Observer, upstream_failure};
 use crate::plan::{
     Act, Answer, Failure, Posted, PurgeEnd, Purged, SecretPatch, SecretRef, Step, Stored, preconditions,
 };
-use crate::upstream::Slice;
+use crate::upstream::{Caller, Slice};
 
 /// Carries out effects.
 pub(crate) struct Actor {
@@ -26,13 +26,13 @@ pub(crate) struct Actor {
 
 impl Actor {
     /// Carries out one effect.
-    pub(crate) async fn perform(&self, claim: &Claim, act: &Act) -> Answer {
+    pub(crate) async fn perform(&self, caller: &Arc<Caller>, claim: &Claim, act: &Act) -> Answer {
         // In a box: it is as large as the largest of its arms.
-        let answer = Box::pin(self.try_perform(claim, act)).await;
+        let answer = Box::pin(self.try_perform(caller, claim, act)).await;
         answer.unwrap_or_else(|failure| Answer::Failed(Step::Act(act.clone()), failure))
     }
 
-    async fn try_perform(&self, claim: &Claim, act: &Act) -> Result<Answer, Failure> {
+    async fn try_perform(&self, caller: &Arc<Caller>, claim: &Claim, act: &Act) -> Result<Answer, Failure> {
         let namespace = &self.observer.setting.operator_namespace;
         Ok(match act {
             Act::AddFinalizer(id) => Answer::FinalizerAdded(self.patch_finalizers(claim, id, true).await?),
@@ -56,24 +56,24 @@ impl Actor {
                 Answer::StatusWritten(self.patch_status(&claim.at, id, status).await?)
             }
             Act::CreateBucket(at) => {
-                let answer = self.observer.upstream(at).await?.create(&at.bucket).await;
+                let answer = self.observer.upstream(caller, at).await?.create(&at.bucket).await;
                 Answer::BucketCreated(at.clone(), answer.map_err(|error| upstream_failure(&error))?)
             }
             Act::Purge(at, most) => {
-                let slice = self.observer.upstream(at).await?.purge(&at.bucket, *most).await;
+                let slice = self.observer.upstream(caller, at).await?.purge(&at.bucket, *most).await;
                 Answer::BucketPurged(at.clone(), *most, purged(slice))
             }
             Act::DeleteBucket(at) => {
-                let answer = self.observer.upstream(at).await?.delete(&at.bucket).await;
+                let answer = self.observer.upstream(caller, at).await?.delete(&at.bucket).await;
                 Answer::BucketDeleted(at.clone(), answer.map_err(|error| upstream_failure(&error))?)
             }
             Act::TagBucket(at, tags) => {
-                let answer = self.observer.upstream(at).await?.tag(&at.bucket, tags).await;
+                let answer = self.observer.upstream(caller, at).await?.tag(&at.bucket, tags).await;
                 answer.map_err(|error| upstream_failure(&error))?;
                 Answer::BucketTagged(at.clone(), tags.clone())
             }
             Act::SetVersioning(at, versioning) => {
-                let answer = self.observer.upstream(at).await?.set_versioning(&at.bucket, *versioning).await;
+                let answer = self.observer.upstream(caller, at).await?.set_versioning(&at.bucket, *versioning).await;
                 answer.map_err(|error| upstream_failure(&error))?;
                 Answer::VersioningSet(at.clone(), *versioning)
             }

@@ -23,6 +23,7 @@ mod metrics;
 mod observe;
 mod pages;
 pub mod plan;
+mod turns;
 pub mod upstream;
 
 pub use cli::{Cli, crds_yaml};

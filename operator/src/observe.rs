@@ -14,7 +14,7 @@ use crate::plan::{
     Answer, BackendSeen, BucketSeen, Cached, Failure, Holder, Look, OwnerSeen, Setting, Step, Stored, Target,
     VersioningSeen, View,
 };
-use crate::upstream::{Class, Upstream, UpstreamError, Upstreams};
+use crate::upstream::{Caller, Class, Upstream, UpstreamError, Upstreams};
 
 /// Where answers come from.
 pub(crate) struct Observer {
@@ -54,12 +54,12 @@ impl Observer {
     }
 
     /// Answers one question.
-    pub(crate) async fn answer(&self, claim: &Claim, look: &Look) -> Answer {
-        let answer = self.try_answer(claim, look).await;
+    pub(crate) async fn answer(&self, caller: &Arc<Caller>, claim: &Claim, look: &Look) -> Answer {
+        let answer = self.try_answer(caller, claim, look).await;
         answer.unwrap_or_else(|failure| Answer::Failed(Step::Look(look.clone()), failure))
     }
 
-    async fn try_answer(&self, claim: &Claim, look: &Look) -> Result<Answer, Failure> {
+    async fn try_answer(&self, caller: &Arc<Caller>, claim: &Claim, look: &Look) -> Result<Answer, Failure> {
         Ok(match look {
             Look::Backend(name) => Answer::Backend(name.clone(), self.backend(&claim.at, name)),
             Look::Holder(at) => Answer::Holder(at.clone(), self.holder(&claim.uid, at)),
@@ -70,10 +70,10 @@ impl Observer {
                 Answer::Consumer(name.clone(), self.secret(&claim.at.namespace, name, &self.consumers).await?)
             }
             Look::CredentialsFor(at) => Answer::CredentialsFor(at.clone(), self.credentials_for(at).await?),
-            Look::Bucket(at) => Answer::Bucket(at.clone(), self.bucket(at).await?),
-            Look::Owner(at) => Answer::Owner(at.clone(), self.owner(at).await?),
-            Look::Contents(at) => Answer::Contents(at.clone(), self.contents(at).await?),
-            Look::Versioning(at) => Answer::Versioning(at.clone(), self.versioning(at).await?),
+            Look::Bucket(at) => Answer::Bucket(at.clone(), self.bucket(caller, at).await?),
+            Look::Owner(at) => Answer::Owner(at.clone(), self.owner(caller, at).await?),
+            Look::Contents(at) => Answer::Contents(at.clone(), self.contents(caller, at).await?),
+            Look::Versioning(at) => Answer::Versioning(at.clone(), self.versioning(caller, at).await?),
         })
     }
 
@@ -171,32 +171,35 @@ impl Observer {
         Ok(secret.map(Stored))
     }
 
-    async fn bucket(&self, target: &Target) -> Result<BucketSeen, Failure> {
-        let seen = self.upstream(target).await?.look(&target.bucket).await;
+    async fn bucket(&self, caller: &Arc<Caller>, target: &Target) -> Result<BucketSeen, Failure> {
+        let seen = self.upstream(caller, target).await?.look(&target.bucket).await;
         seen.map_err(|error| upstream_failure(&error))
     }
 
-    async fn owner(&self, target: &Target) -> Result<OwnerSeen, Failure> {
-        let seen = self.upstream(target).await?.owner(&target.bucket).await;
+    async fn owner(&self, caller: &Arc<Caller>, target: &Target) -> Result<OwnerSeen, Failure> {
+        let seen = self.upstream(caller, target).await?.owner(&target.bucket).await;
         seen.map_err(|error| upstream_failure(&error))
     }
 
-    async fn contents(&self, target: &Target) -> Result<bool, Failure> {
-        let empty = self.upstream(target).await?.is_empty(&target.bucket).await;
+    async fn contents(&self, caller: &Arc<Caller>, target: &Target) -> Result<bool, Failure> {
+        let empty = self.upstream(caller, target).await?.is_empty(&target.bucket).await;
         empty.map_err(|error| upstream_failure(&error))
     }
 
-    async fn versioning(&self, target: &Target) -> Result<VersioningSeen, Failure> {
-        let seen = self.upstream(target).await?.versioning(&target.bucket).await;
+    async fn versioning(&self, caller: &Arc<Caller>, target: &Target) -> Result<VersioningSeen, Failure> {
+        let seen = self.upstream(caller, target).await?.versioning(&target.bucket).await;
         seen.map_err(|error| upstream_failure(&error))
     }
 
-    /// The client for a target, if its backend still has the endpoint that the plan was made for.
-    pub(crate) async fn upstream(&self, target: &Target) -> Result<Arc<Upstream>, Failure> {
+    /// The client for a target in this caller's hands, if its backend still has the endpoint that
+    /// the plan was made for.
+    pub(crate) async fn upstream(&self, caller: &Arc<Caller>, target: &Target) -> Result<Upstream, Failure> {
         let name = &target.backend;
         match self.backends.get(name) {
             Some(Ok(backend)) if backend.endpoint == target.endpoint => {
-                self.upstreams.get(&backend).await.map_err(|error| Failure::NoUpstream(error.to_string()))
+                let upstream = self.upstreams.get(&backend).await;
+                let upstream = upstream.map_err(|error| Failure::NoUpstream(error.to_string()))?;
+                Ok(upstream.on_behalf_of(caller))
             }
             Some(_) => Err(Failure::NoUpstream(format!("S3Backend {name} no longer points to {}", target.endpoint))),
             None => Err(Failure::NoUpstream(format!("there is no S3Backend {name}"))),

@@ -106,7 +106,7 @@ pub(super) async fn run(
 /// Waits for a slot, then runs a pass over the backend as it is by then.
 async fn reconcile(backend: Arc<Backend>, context: Arc<Context>) -> Result<Action, Infallible> {
     let queued = context.metrics.queued();
-    let Some(slot) = context.slots.take().await else { return Ok(Action::await_change()) };
+    let Some(slot) = context.slots.take("").await else { return Ok(Action::await_change()) };
     let measured = queued.begin();
     let Some(backend) = context.store.get(&ObjectRef::from_obj(backend.as_ref())) else {
         return Ok(Action::await_change());

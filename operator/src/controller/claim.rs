@@ -19,6 +19,7 @@ use crate::api::{BucketClaim, shortened};
 use crate::kubernetes;
 use crate::metrics::{ControllerMetrics, PassResult};
 use crate::plan::{Act, Announcement, Answer, Change, Failure, Look, PurgeEnd, Purged, Remembered, Step, Then, View};
+use crate::upstream::Caller;
 
 use super::converse::{CarryOut, converse};
 use super::feeds;
@@ -60,7 +61,9 @@ pub(super) async fn run(
 /// Waits for a slot, then runs a pass over the claim as it is by then.
 async fn reconcile(claim: Arc<Claim>, context: Arc<Context>) -> Result<Action, Infallible> {
     let queued = context.metrics.queued();
-    let Some(slot) = context.slots.take().await else { return Ok(Action::await_change()) };
+    let Some(slot) = context.slots.take(&claim.namespace().unwrap_or_default()).await else {
+        return Ok(Action::await_change());
+    };
     let measured = queued.begin();
     let Some(claim) = context.store.get(&ObjectRef::from_obj(claim.as_ref())) else {
         return Ok(Action::await_change());
@@ -110,21 +113,34 @@ async fn reconcile(claim: Arc<Claim>, context: Arc<Context>) -> Result<Action, I
 /// Carries out the steps of one pass.
 struct Hands<'a, 'slot> {
     context: &'a Context,
+    caller: Arc<Caller>,
     slot: &'a mut Slot<'slot>,
 }
 
 impl CarryOut<View> for Hands<'_, '_> {
     async fn carry_out(&mut self, view: &View, step: &Step) -> Answer {
-        let context = self.context;
+        let (context, caller) = (self.context, self.caller.clone());
         let answer = match step {
-            Step::Look(look) => context.waiting(step, self.slot, context.look(view, look)).await,
-            Step::Act(act) => context.waiting(step, self.slot, context.act(view, act)).await,
+            Step::Look(look) => self.waiting(step, context.look(&caller, view, look)).await,
+            Step::Act(act) => self.waiting(step, context.act(&caller, view, act)).await,
             Step::Rest(_) => unreachable!("a pass that is at rest has ended"),
         };
         if let Answer::Failed(step, failure) = &answer {
             tracing::warn!(%step, ?failure, "step failed");
         }
         answer
+    }
+}
+
+impl Hands<'_, '_> {
+    /// Takes a step: one that calls a store without the slot. Its client is had before, because
+    /// that may take calls to the API server.
+    async fn waiting(&mut self, step: &Step, answer: impl Future<Output = Answer>) -> Answer {
+        let Some(target) = step.upstream() else { return answer.await };
+        match self.context.shared.observer.upstream(&self.caller, target).await {
+            Ok(_) => self.slot.aside(answer).await,
+            Err(failure) => Answer::Failed(step.clone(), failure),
+        }
     }
 }
 
@@ -138,7 +154,8 @@ impl Context {
             ..self.shared.memory.looks.recall(&uid, &view, &self.shared.config)
         };
         let mut view = view.begin(remembered);
-        let mut hands = Hands { context: self, slot: &mut slot };
+        let caller = Arc::new(Caller::new(&view.claim().at.namespace, &uid, slot.place()));
+        let mut hands = Hands { context: self, caller, slot: &mut slot };
         let rest = converse(&mut view, &self.shared.clock, &mut hands).await;
         self.shared.memory.looks.remember(&uid, &view, &rest, self.shared.config.resync_interval);
         for announcement in &rest.events {
@@ -154,17 +171,7 @@ impl Context {
         rest.then
     }
 
-    /// Takes a step: one that calls a store without the slot. Its client is had before, because
-    /// that may take calls to the API server.
-    async fn waiting(&self, step: &Step, slot: &mut Slot<'_>, answer: impl Future<Output = Answer>) -> Answer {
-        let Some(target) = step.upstream() else { return answer.await };
-        match self.shared.observer.upstream(target).await {
-            Ok(_) => slot.aside(answer).await,
-            Err(failure) => Answer::Failed(step.clone(), failure),
-        }
-    }
-
-    async fn look(&self, view: &View, look: &Look) -> Answer {
+    async fn look(&self, caller: &Arc<Caller>, view: &View, look: &Look) -> Answer {
         let record = match look {
             Look::Holder(target) => Some(target.record().to_string()),
             // It may show the holder as well.
@@ -177,7 +184,7 @@ impl Context {
             // Before the look, so that no change falls between the two.
             self.shared.wakes.wait_for(&record, &view.claim().at);
         }
-        let answer = self.shared.observer.answer(view.claim(), look).await;
+        let answer = self.shared.observer.answer(caller, view.claim(), look).await;
         if let Answer::Internal(_, Some(secret)) = &answer {
             // Whoever holds the bucket may be gone, and the cache may not have the record.
             self.shared.orphans.in_the_way(secret);
@@ -185,9 +192,9 @@ impl Context {
         answer
     }
 
-    async fn act(&self, view: &View, act: &Act) -> Answer {
+    async fn act(&self, caller: &Arc<Caller>, view: &View, act: &Act) -> Answer {
         tracing::info!(step = %act, "acting");
-        let answer = self.shared.actor.perform(view.claim(), act).await;
+        let answer = self.shared.actor.perform(caller, view.claim(), act).await;
         if !view.claim().deleting {
             self.shared.memory.pace.wrote(view.claim().uid.as_str(), Instant::now());
         }

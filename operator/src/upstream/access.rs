@@ -14,7 +14,7 @@ use super::connect::Connect;
 /// What keeps one store from costing the others anything.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Calls under way at once, per backend.
+    /// Calls under way at once, per backend; a probe is made besides.
     pub calls: usize,
     /// Deadline of each call.
     pub timeout: Duration,

@@ -1,8 +1,9 @@
-//! One client per backend: how its calls are made, whatever they ask for. Each waits for room, is
-//! refused while its operation is given a rest, has a deadline, and is measured.
+//! One client per backend: how its calls are made, whatever they ask for. Each waits for its turn,
+//! is refused while its operation is given a rest, has a deadline, and is measured.
 
 use std::collections::BTreeMap;
 use std::error::Error;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use aws_sdk_s3::Client;
@@ -14,28 +15,40 @@ use aws_smithy_async::rt::sleep::TokioSleep;
 use aws_smithy_runtime_api::client::orchestrator::HttpResponse;
 use futures::future::BoxFuture;
 use parking_lot::Mutex;
-use tokio::sync::Semaphore;
 use tokio::sync::mpsc::UnboundedSender;
 use tokio::time::Instant;
 
 use crate::api::{AddressingStyle, Backend, BucketName, SecretKey};
 use crate::metrics::{CallResult, Metrics};
+use crate::turns::{Share, Turns};
 
 use super::access::Access;
 use super::bounded::{Bounds, is_too_much_of};
-use super::circuit::{Admission, Circuits};
+use super::caller::Caller;
+use super::circuit::{Admission, Asker, Circuits, Failure};
 use super::error::{Asked, Refusal, UpstreamError};
 use super::whole::Whole;
 
-/// The store behind one backend.
-#[derive(Debug)]
+/// Of the calls to a store one in so many may go to emptying buckets.
+const BULK: usize = 4;
+
+/// The store behind one backend, in the hands of one caller.
+#[derive(Clone, Debug)]
 pub struct Upstream {
     pub(super) client: Client,
-    permits: Semaphore,
+    pub(super) region: String,
+    pub(super) store: Arc<Store>,
+    caller: Arc<Caller>,
+    share: Share,
+}
+
+/// What its callers share.
+#[derive(Debug)]
+pub(super) struct Store {
+    turns: Turns,
     circuits: Mutex<Circuits>,
     /// A digest of what each bucket that is being emptied held at its last slice.
     pub(super) emptied: Mutex<BTreeMap<BucketName, u64>>,
-    pub(super) region: String,
     backend: String,
     recoveries: UnboundedSender<String>,
     metrics: Metrics,
@@ -48,8 +61,8 @@ pub struct Upstream {
 type Outcome<T, E> = Result<T, SdkError<E, HttpResponse>>;
 
 impl Upstream {
-    /// A client with these admin credentials, and the limits and listeners that all have. Makes no
-    /// call.
+    /// A client with these admin credentials, and the limits and listeners that all have, in
+    /// nobody's hands. Makes no call.
     ///
     /// The SDK's own retries are off: their budget would be shared by all backends, and a lost
     /// answer must be seen.
@@ -77,30 +90,45 @@ impl Upstream {
             .sleep_impl(TokioSleep::new())
             .timeout_config(timeouts)
             .build();
-        Self {
-            client: Client::from_conf(config),
-            permits: Semaphore::new(limits.calls),
+        let store = Store {
+            turns: Turns::new(limits.calls, (limits.calls / BULK).max(1)),
             circuits: Mutex::new(Circuits::new(limits.timeout)),
             emptied: Mutex::default(),
-            region: backend.region.clone(),
             backend: backend.name.clone(),
             recoveries: access.recoveries.clone(),
             metrics: access.metrics.clone(),
             read_only: access.read_only,
             retired: AtomicBool::new(false),
+        };
+        Self {
+            client: Client::from_conf(config),
+            region: backend.region.clone(),
+            store: Arc::new(store),
+            caller: Arc::default(),
+            share: Share::Single,
         }
+    }
+
+    /// The same store, called on behalf of this one.
+    #[must_use]
+    pub fn on_behalf_of(&self, caller: &Arc<Caller>) -> Self {
+        Self { caller: caller.clone(), ..self.clone() }
+    }
+
+    /// The same store for the same caller, who empties a bucket.
+    pub(super) fn in_bulk(&self) -> Self {
+        Self { share: Share::Bulk, ..self.clone() }
     }
 
     /// From now on calls are not measured: that would make the series of a backend that is gone
     /// anew.
     pub(super) fn retire(&self) {
-        self.retired.store(true, Ordering::Relaxed);
+        self.store.retired.store(true, Ordering::Relaxed);
     }
 
-    /// Calls once there is room, unless the operation fails so often that it is given a rest.
-    ///
-    /// The semaphore is never closed, so a permit is always had. The circuit is asked after that:
-    /// who stood in line while it opened does not call.
+    /// Calls once it is the caller's turn, unless the operation fails so often that it is given a
+    /// rest. The circuits are asked after the wait: who stood in line while one opened does not
+    /// call.
     ///
     /// The SDK's futures are large, and nested ones larger: in a box they don't fill the stack of a
     /// worker thread.
@@ -118,11 +146,13 @@ impl Upstream {
         operation: &'static str,
         call: BoxFuture<'_, Outcome<T, E>>,
     ) -> Result<T, Refusal> {
-        if self.read_only && !is_read(operation) {
+        if self.store.read_only && !is_read(operation) {
             return Err(Refusal::read_only(operation));
         }
-        let _permit = self.permits.acquire().await;
-        let admission = self.circuits.lock().admit(operation, Instant::now());
+        let Store { turns, circuits, backend, .. } = self.store.as_ref();
+        let _turn = turns.take(self.share, self.caller.rank(backend, self.share)).await;
+        self.caller.calls(backend, self.share);
+        let admission = circuits.lock().admit(self.asker(operation), Instant::now());
         if admission == Admission::Refused {
             return Err(Refusal::not_asked(operation));
         }
@@ -135,6 +165,10 @@ impl Upstream {
         }
     }
 
+    fn asker(&self, operation: &'static str) -> Asker<'_> {
+        Asker { operation, namespace: self.caller.namespace(), claim: self.caller.claim() }
+    }
+
     async fn timed<T, E: ProvideErrorMetadata + Error + 'static>(
         &self,
         operation: &'static str,
@@ -143,8 +177,9 @@ impl Upstream {
         let began = Instant::now();
         let answer = call.await.map_err(|error| Refusal::of(operation, &error));
         let result = answer.as_ref().map_or_else(Refusal::result, |_| CallResult::Success);
-        if !self.retired.load(Ordering::Relaxed) {
-            self.metrics.called(&self.backend, operation, result, began.elapsed());
+        let Store { retired, metrics, backend, .. } = self.store.as_ref();
+        if !retired.load(Ordering::Relaxed) {
+            metrics.called(backend, operation, result, began.elapsed());
         }
         answer
     }
@@ -154,9 +189,9 @@ impl Upstream {
         if refusal.unsent {
             // Neither an outage nor an answer.
         } else if refusal.is_outage() {
-            let (asked, chance) = (refusal.retry_after, fastrand::f64());
-            let open = self.circuits.lock().failed(refusal.operation, admission, asked, Instant::now(), chance);
-            if open {
+            let failure =
+                Failure { admission, asked: refusal.retry_after, at: Instant::now(), chance: fastrand::f64() };
+            if self.store.circuits.lock().failed(self.asker(refusal.operation), failure) {
                 tracing::info!(operation = refusal.operation, why = %refusal.class(), "the store is given a rest");
                 refusal.failing = Some(Asked(true));
             }
@@ -167,7 +202,7 @@ impl Upstream {
     }
 
     fn answered(&self, operation: &'static str) {
-        if self.circuits.lock().answered(operation) {
+        if self.store.circuits.lock().answered(self.asker(operation)) {
             tracing::info!(operation, "the store answers again");
             self.recovered();
         }
@@ -175,12 +210,13 @@ impl Upstream {
 
     /// Tells whoever waits for this store. Fails only when nobody listens any more.
     fn recovered(&self) {
-        let _ = self.recoveries.send(self.backend.clone());
+        let _ = self.store.recoveries.send(self.store.backend.clone());
     }
 
     /// ListBuckets: whether endpoint and credentials work. One bucket is asked for: Amazon S3
     /// refuses to list all of an account that may have more than 10,000. The call is made whatever
     /// the circuits say, and if it succeeds after a failure, what is given a rest is tried at once.
+    /// It waits behind nobody: a pass over a backend makes it, and there is one of those at a time.
     ///
     /// A store that does not know the bound tells all buckets. Nothing is read in the list, so it
     /// may be longer than is taken in.
@@ -194,11 +230,8 @@ impl Upstream {
                 answer => answer.map(drop),
             }
         };
-        let answer = {
-            let _permit = self.permits.acquire().await;
-            self.timed("ListBuckets", Box::pin(call)).await
-        };
-        let tried = self.circuits.lock().probed(answer.is_ok(), Instant::now());
+        let answer = self.timed("ListBuckets", Box::pin(call)).await;
+        let tried = self.store.circuits.lock().probed(answer.is_ok(), Instant::now());
         if tried {
             self.recovered();
         }

@@ -5,6 +5,7 @@
 mod access;
 mod bounded;
 mod bucket;
+mod caller;
 mod circuit;
 mod client;
 mod connect;
@@ -21,6 +22,7 @@ mod trust;
 mod whole;
 
 pub use access::{Access, Limits};
+pub use caller::Caller;
 pub use client::Upstream;
 pub use connect::{Connect, RustlsConnect};
 pub use error::{Class, Flaw, UpstreamError};

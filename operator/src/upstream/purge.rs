@@ -17,7 +17,7 @@ use super::pages::pages;
 use super::slice::Slice;
 
 /// Requests of one slice that may be under way at once: enough to hide the way to the store, few
-/// enough to leave room for other claims within the backend's own bound.
+/// enough to leave room for other slices within the share of a backend's calls that all have.
 const IN_FLIGHT: usize = 4;
 
 /// What a slice was shown, in the order of its lists.
@@ -47,8 +47,8 @@ impl Upstream {
     /// store lists it as another one.
     pub async fn purge(&self, bucket: &BucketName, most: u32) -> Slice {
         let shown = Shown::default();
-        let slice = self.purge_slice(bucket, most, &shown).await;
-        let mut emptied = self.emptied.lock();
+        let slice = self.in_bulk().purge_slice(bucket, most, &shown).await;
+        let mut emptied = self.store.emptied.lock();
         if slice.complete || slice.refused.is_some() || slice.failed.is_some() {
             emptied.remove(bucket);
             return slice;

@@ -35,6 +35,7 @@ mod stops;
 mod support;
 mod trouble;
 mod troubles;
+mod turns;
 mod two;
 mod wakes;
 mod wire;

@@ -214,6 +214,26 @@ fn a_store_that_says_nothing_is_given_up_and_asked_no_more_than_so_much_at_once(
     });
 }
 
+// covers: 3.5.bound
+#[test]
+fn a_probe_waits_behind_no_call() {
+    let store = Noting::default();
+    run_seeded(1, || async {
+        let (_world, upstreams) = clients(&store).await;
+        let upstream = upstreams.get(&backend(json!({}))).await.expect("a client");
+        let bucket = photos();
+        let calls = future::join3(upstream.delete(&bucket), upstream.create(&bucket), upstream.look(&bucket));
+        let probe = async {
+            tokio::time::sleep(Duration::from_secs(1)).await;
+            let began = Instant::now();
+            upstream.probe().await.expect_err("the store says nothing");
+            assert_eq!(began.elapsed().as_secs(), 5, "the deadline of the probe itself");
+        };
+        let ((deleted, created, looked), ()) = future::join(calls, probe).await;
+        assert!(deleted.is_err() && created.is_err() && looked.is_err());
+    });
+}
+
 // covers: 1.backend.region.used
 #[test]
 fn buckets_are_made_in_the_region_of_the_backend() {

@@ -1,0 +1,62 @@
+//! On whose behalf a store is called.
+
+use std::collections::BTreeSet;
+
+use parking_lot::Mutex;
+
+use crate::turns::{Rank, Share};
+
+/// A pass over a claim, as far as stores tell it from others: by whom they are shared, and who goes
+/// first.
+#[derive(Debug, Default)]
+pub struct Caller {
+    namespace: String,
+    claim: String,
+    /// How many passes began before it.
+    place: u64,
+    /// Backends that it has called, for what.
+    called: Mutex<BTreeSet<(String, Share)>>,
+}
+
+impl Caller {
+    /// A pass over the claim with this UID, after so many others had begun.
+    pub fn new(namespace: &str, claim: &str, place: u64) -> Self {
+        Self { namespace: namespace.to_owned(), claim: claim.to_owned(), place, called: Mutex::default() }
+    }
+
+    pub(super) fn namespace(&self) -> &str {
+        &self.namespace
+    }
+
+    pub(super) fn claim(&self) -> &str {
+        &self.claim
+    }
+
+    /// Where it stands in line at a backend. At each it begins anew: thousands that had their turn
+    /// elsewhere, or for another thing, are not before those of other namespaces here.
+    pub(super) fn rank(&self, backend: &str, share: Share) -> Rank {
+        let begun = self.called.lock().contains(&(backend.to_owned(), share));
+        if begun { Rank::Begun(self.place) } else { Rank::New { namespace: self.namespace.clone(), place: self.place } }
+    }
+
+    /// Notes that it had its turn at a backend.
+    pub(super) fn calls(&self, backend: &str, share: Share) {
+        self.called.lock().insert((backend.to_owned(), share));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pass_begins_at_each_backend_and_for_each_thing_anew() {
+        let caller = Caller::new("team-a", "uid", 7);
+        let new = Rank::New { namespace: "team-a".to_owned(), place: 7 };
+        assert_eq!(caller.rank("main", Share::Single), new);
+        caller.calls("main", Share::Single);
+        assert_eq!(caller.rank("main", Share::Single), Rank::Begun(7));
+        assert_eq!(caller.rank("main", Share::Bulk), new);
+        assert_eq!(caller.rank("other", Share::Single), new);
+    }
+}
