@@ -11,8 +11,7 @@ use super::view::View;
 use super::{consumer, key, public, renamed, rotation, setback};
 
 /// Makes sure that the credential aimed at is there, published, unless the consumer Secret holds a
-/// later key and the next one has to wait (`setback`), and public access as the spec has it; then
-/// sees to rotation.
+/// later one (`setback`), and public access as the spec has it; then sees to rotation.
 pub(super) fn walk(
     view: &View,
     desired: &Desired,
@@ -22,12 +21,9 @@ pub(super) fn walk(
 ) -> Result<Outcome, Halt> {
     let facts = CredentialFacts::of(desired, record);
     let credential = key::ensure_credential(view, &facts, record, stored)?;
-    let setback_wait = setback::refuse(view, desired, record, stored, now)?;
-    if setback_wait.is_none() {
-        consumer::ensure_secret(view, &facts, &credential)?;
-        renamed::remove(view)?;
-    }
+    setback::refuse(view, desired, record, stored)?;
+    consumer::ensure_secret(view, &facts, &credential)?;
+    renamed::remove(view)?;
     public::ensure_binding(view, desired, record)?;
-    let outcome = rotation::walk(view, desired, record, stored, now)?;
-    setback_wait.map_or(Ok(outcome), |time| Err(Halt::Wait(time)))
+    rotation::walk(view, desired, record, stored, now)
 }

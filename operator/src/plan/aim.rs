@@ -1,7 +1,5 @@
 //! The credential generation that a record aims at, and when it may aim at another (spec §3.3).
 
-use std::time::Duration;
-
 use k8s_openapi::jiff::{SignedDuration, Timestamp};
 
 use crate::api::{BucketRecord, Desired};
@@ -9,12 +7,17 @@ use crate::api::{BucketRecord, Desired};
 use super::halt::Halt;
 use super::patch::{Change, Trigger};
 use super::secret::Stored;
+use super::step::Look;
 use super::view::View;
 use super::write::rewrite;
 
 /// After a key has expired, its Secret stays this long: so that a clock stepping forward doesn't
 /// cut a key short. And no rotation starts sooner than this after the last.
 pub(super) const GRACE: SignedDuration = SignedDuration::from_secs(60);
+
+/// Of a record that does not tell how many of its credentials are gone, so many names are looked at
+/// before it is noted that they are free.
+const STRETCH: u64 = 1000;
 
 /// Whether the rotate annotation carries a value not yet handled.
 pub(super) fn is_requested(view: &View, record: &BucketRecord) -> bool {
@@ -53,23 +56,15 @@ fn made(view: &View, record: &BucketRecord) -> Option<Timestamp> {
     view.credential(record.generation)?.0.metadata.creation_timestamp.as_ref().map(|time| time.0)
 }
 
-/// For how long no other credential follows the one that is aimed at, if it was made just now. Here
-/// nothing waits for a clock that is behind the API server's; `raise_when_due` does.
-pub(super) fn too_soon(view: &View, record: &BucketRecord, now: Timestamp) -> Option<Duration> {
-    let made = made(view, record)?;
-    let left = plus(made, GRACE).duration_since(now);
-    Duration::try_from(left).ok().filter(|left| made <= now && !left.is_zero())
-}
-
 /// `at` and `time` after it; the end of time where that is beyond it: stamps are read from outside,
 /// and may be any.
 pub(super) fn plus(at: Timestamp, time: SignedDuration) -> Timestamp {
     at.checked_add(time).unwrap_or(Timestamp::MAX)
 }
 
-/// Starts a rotation that is due: none while a live list shows a lower generation, none within a
-/// minute of the last. `has_lower` is what this walk just saw, be it from the cache; after the list
-/// everything is walked anew, and sees what the list shows. `Ok` = when one will be due.
+/// Starts a rotation that is due: none while there is a lower generation, none within a minute of
+/// the last. `has_lower` is what this walk just saw, be it from the cache; after each live read
+/// everything is walked anew, and sees what that shows. `Ok` = when one will be due.
 pub(super) fn raise_when_due(
     view: &View,
     desired: &Desired,
@@ -89,6 +84,26 @@ pub(super) fn raise_when_due(
     }
     view.require_live_claim()?;
     // Two keys at most: what the cache does not show may live all the same.
-    view.require_list()?;
-    Err(raise(view, record, stored, Trigger::Interval))
+    let told = without_lower(view, record, stored)?;
+    Err(raise(view, &told, stored, Trigger::Interval))
+}
+
+/// The record as it is once it notes that every credential below its own is gone, each of which was
+/// looked for by its name: from where the last note ends, so that there are few. Of a record that
+/// an older version made there may be very many; how far it came is noted.
+///
+/// A mint of a lower generation that got no answer has landed long since, if it does: the
+/// credential aimed at was made after it, a minute ago at the least.
+fn without_lower(view: &View, record: &BucketRecord, stored: &Stored) -> Result<BucketRecord, Halt> {
+    if record.lowest.is_none() {
+        view.require_list()?;
+    }
+    let noted = |lowest| BucketRecord { lowest: Some(lowest), ..record.clone() };
+    match view.unread_below(record.generation) {
+        Some((first, _)) if first >= record.lowest_generation().saturating_add(STRETCH) => {
+            Err(rewrite(view, &noted(first), stored, Change::NoteLowest))
+        }
+        Some((_, name)) => Err(Look::Internal(name).into()),
+        None => Ok(noted(record.generation)),
+    }
 }

@@ -89,11 +89,11 @@ fn withdraw_public_access(view: &View) -> Result<(), Halt> {
     remove_by_name(view, AnonymousBinding::name(&view.claim().uid))
 }
 
-/// By UID, and by computed name for every generation up to the record's: no list shows one that
-/// lost its labels. The last two that the status told, and that a record aimed at which an earlier
-/// life let go of, are read by name also where the record is gone, and again once the second list
-/// has put in doubt what was read before it: a read that did not find one may have been of the
-/// server's past.
+/// By UID, and by computed name for every generation from the lowest that the record tells of up to
+/// its own: no list shows one that lost its labels. The last two that the status told, and that a
+/// record aimed at which an earlier life let go of, are read by name also where the record is gone,
+/// and again once the second list has put in doubt what was read before it: a read that did not
+/// find one may have been of the server's past.
 fn revoke_credentials(view: &View) -> Result<(), Halt> {
     let mut kept = None;
     for credential in view.credentials() {
@@ -102,8 +102,7 @@ fn revoke_credentials(view: &View) -> Result<(), Halt> {
     let highest = view.records().map(|(record, _)| record.generation).max().unwrap_or(0);
     let let_go = view.let_go().iter().map(|let_go| let_go.record.generation);
     let last = let_go.chain(view.status_before().shown_generation());
-    let generations = (view.revoked_through().saturating_add(1)..=highest)
-        .chain(last.flat_map(|last| last.saturating_sub(1).max(1)..=last));
+    let generations = (view.first_unread()..=highest).chain(last.flat_map(|last| last.saturating_sub(1).max(1)..=last));
     for generation in generations {
         let name = AccessKeyId::of(&view.claim().uid, generation).secret_name();
         kept = kept.or(tolerate(remove_by_name(view, name))?);

@@ -27,7 +27,7 @@ pub(super) fn recall(view: &View, desired: &Desired, latest: Option<&Stored>) ->
             target
         }
     };
-    let mut record = blank(view, target, 1);
+    let mut record = BucketRecord { lowest: Some(1), ..blank(view, target, 1) };
     let suspicious = is_suspicious(view, &record)?;
     if suspicious || earlier.was_there {
         refuse_others_credentials(view, &record)?;
@@ -36,7 +36,9 @@ pub(super) fn recall(view: &View, desired: &Desired, latest: Option<&Stored>) ->
         record.adopted = !carries_our_tags(view, &record)?;
         refuse_another_claims(view, &record)?;
         view.require_wanted_record(&record.name())?;
-        record.generation = view.next_generation();
+        record.generation = view.remade_generation();
+        // Whatever credentials it had, no note tells.
+        record.lowest = None;
         record.handled_rotate_request = view.claim().rotate_request.as_deref().map(wire::rotate_receipt);
     }
     Ok(Act::CreateRecord(record))
@@ -53,7 +55,7 @@ pub(super) fn hold(view: &View, record: BucketRecord) -> Result<(), Halt> {
     Err(Act::CreateRecord(record).into())
 }
 
-/// A record that says nothing yet but whose the bucket is.
+/// A record that says nothing yet but whose the bucket is, and nothing of earlier credentials.
 pub(super) fn blank(view: &View, target: Target, generation: u64) -> BucketRecord {
     BucketRecord {
         claim: view.claim().at.clone(),
@@ -66,6 +68,7 @@ pub(super) fn blank(view: &View, target: Target, generation: u64) -> BucketRecor
         settled: false,
         generation,
         handled_rotate_request: None,
+        lowest: None,
     }
 }
 

@@ -34,8 +34,9 @@ pub(super) fn ensure_credential(
         return Err(Act::Mint(facts.clone()).into());
     }
     view.require_absent(&name)?;
-    // That read may have been of the server's past, and what is passed here is looked for no more.
-    view.require_list()?;
+    view.require_current(record)?;
+    // The first read may have been of the server's past, and there would be two keys then.
+    view.require_absent_twice(&name)?;
     Err(aim::raise_lost(view, record, stored))
 }
 

@@ -37,7 +37,8 @@ pub(super) fn choose(view: &View, desired: &Desired, record: &BucketRecord, stor
             return Err(rewrite(view, &renamed, stored, Change::Follow));
         }
         if view.record_named(&to.record()).is_none() {
-            return hold(view, blank(view, to, view.next_generation()));
+            let lowest = record.lowest;
+            return hold(view, BucketRecord { lowest, ..blank(view, to, view.next_generation()) });
         }
         kept = to.record();
     }
@@ -67,7 +68,9 @@ fn advance(view: &View, desired: &Desired, from: &BucketRecord, stored: &Stored)
     }
     let Some((held, held_in)) = view.record_named(&to.record()) else {
         let handled_rotate_request = from.handled_rotate_request.clone();
-        return hold(view, BucketRecord { handled_rotate_request, ..blank(view, to, view.next_generation()) });
+        let blank = blank(view, to, view.next_generation());
+        // The numbers are the claim's, whichever bucket a key is for.
+        return hold(view, BucketRecord { handled_rotate_request, lowest: from.lowest, ..blank });
     };
     if has_other_key(view, from) {
         // While it waits its record may come to be alone: the key of its number must not be one to
@@ -175,6 +178,7 @@ pub(super) fn follow(view: &View, record: &BucketRecord, stored: &Stored, backen
         settled: record.settled || made.settled,
         generation: record.generation,
         handled_rotate_request: record.handled_rotate_request.clone(),
+        lowest: record.lowest,
         ..made.clone()
     };
     view.require_live_claim()?;

@@ -231,8 +231,8 @@ impl Sweep {
         if let Some(claim) = secret.claim().filter(can_be_asked_for) {
             self.claims.entry(claim).or_default();
         }
-        let highest = record.map_or(0, |record| record.generation);
-        for generation in highest.saturating_sub(SEARCHED - 1).max(1)..=highest {
+        let (lowest, highest) = record.map_or((1, 0), |record| (record.lowest_generation(), record.generation));
+        for generation in highest.saturating_sub(SEARCHED - 1).max(lowest)..=highest {
             self.derive(AccessKeyId::of(&self.uid, generation).secret_name());
         }
     }

@@ -54,6 +54,7 @@ fn bucket_record(absence: bool, generation: u64) -> BucketRecord {
         settled: false,
         generation,
         handled_rotate_request: None,
+        lowest: Some(1),
     }
 }
 
@@ -203,6 +204,28 @@ fn an_error_ends_the_sweep_whatever_was_asked() {
         steps += 1;
     }
     assert!(steps >= 6, "{steps}");
+}
+
+// covers: 3.3.byName, 2.record.lowest
+#[test]
+fn no_name_is_looked_at_below_the_lowest_that_the_record_tells_of() {
+    let asked = |lowest: Option<u64>| {
+        let record = stored(&BucketRecord { lowest, ..bucket_record(false, 50_000) }.content(NAMESPACE));
+        let mut asked = 0;
+        hold(sweep(std::slice::from_ref(&record)), |step| match step {
+            SweepStep::Claim(claim) => SweepAnswer::Claim(claim, None),
+            SweepStep::Claims => SweepAnswer::Claims(false),
+            SweepStep::Own => SweepAnswer::Own(vec![record.clone()]),
+            SweepStep::Internal(name) => {
+                asked += 1;
+                named(std::slice::from_ref(&record), name)
+            }
+            SweepStep::Delete(reference) => SweepAnswer::Failed(SweepStep::Delete(reference), "enough".to_owned()),
+        });
+        asked
+    };
+    assert!(asked(Some(49_998)) <= 5);
+    assert!(asked(None) >= 1000, "an older version made it");
 }
 
 #[test]

@@ -15,6 +15,7 @@ use super::halt::{Halt, Outcome};
 use super::key::QUOTA_KEYS;
 use super::patch::{Change, SecretPatch, Trigger};
 use super::secret::Stored;
+use super::step::Look;
 use super::stop::Stop;
 use super::view::View;
 use super::write::repair;
@@ -43,13 +44,13 @@ pub(super) fn walk(
 /// aimed elsewhere. The record is aimed above it, and the key is retired. (One that another record
 /// aims at, and that opens its bucket, has the claim bound by that record.)
 fn overtake(view: &View, record: &BucketRecord, stored: &Stored) -> Result<(), Halt> {
-    let is_above_target = |stray: u64| stray > record.generation;
-    if !view.credentials().any(|secret| view.labelled_generation(secret).is_some_and(is_above_target)) {
-        Ok(())
-    } else {
-        view.require_list()?;
-        Err(aim::raise(view, record, stored, Trigger::Repair))
+    let is_above_target = |secret: &&Stored| view.labelled_generation(secret).is_some_and(|it| it > record.generation);
+    let Some(stray) = view.credentials().find(is_above_target) else { return Ok(()) };
+    view.require_current(record)?;
+    if !view.is_live(stray.name()) {
+        return Err(Look::Internal(stray.name().to_owned()).into());
     }
+    Err(aim::raise(view, record, stored, Trigger::Repair))
 }
 
 /// Sees out all but the current one. What stands in the way of one of them doesn't in that of the

@@ -251,6 +251,8 @@ impl Teller<'_> {
             let told = self.names.replace(&plain);
             return Some(match field {
                 "generation" => self.names.generation(self.uid, &plain),
+                // How far below it names are looked at follows from what came in between.
+                "lowest-generation" => return None,
                 // That the claim was bound once, its key says as well.
                 "settled" if self.names.generations.contains_key(self.uid) => return None,
                 // One that no key has is told of, but not told.

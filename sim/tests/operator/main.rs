@@ -4,6 +4,7 @@
 
 mod answers;
 mod backends;
+mod by_name;
 mod concurrency;
 mod consent;
 mod create;

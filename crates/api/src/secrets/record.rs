@@ -32,6 +32,9 @@ pub struct BucketRecord {
     pub generation: u64,
     /// The last rotate request that was acted on.
     pub handled_rotate_request: Option<String>,
+    /// The lowest generation whose credential may still be there. `None` = a record that an older
+    /// version made: from 1 on any may be.
+    pub lowest: Option<u64>,
 }
 
 impl BucketRecord {
@@ -41,6 +44,11 @@ impl BucketRecord {
     /// The record's name, which is what makes the holder unique.
     pub fn name(&self) -> RecordName {
         RecordName::of(&self.endpoint, &self.bucket)
+    }
+
+    /// The lowest generation whose credential may still be there, as far as the record tells.
+    pub fn lowest_generation(&self) -> u64 {
+        self.lowest.unwrap_or(1)
     }
 
     /// Whether the other record is of the same bucket at the same endpoint, and has the same name
@@ -63,6 +71,7 @@ impl BucketRecord {
         data.flag("settled", self.settled.then_some("true"));
         data.text("generation", &self.generation.to_string());
         data.flag("handled-rotate-request", self.handled_rotate_request.as_deref());
+        data.flag("lowest-generation", self.lowest.map(|lowest| lowest.to_string()).as_deref());
         let (labels, annotations) =
             labels(Role::BucketRecord, &self.claim, &self.uid, &self.backend, &self.bucket, &[]);
         SecretContent {
@@ -95,6 +104,8 @@ impl BucketRecord {
             settled: fields.optional("settled") == Some("true"),
             generation: fields.parse("generation", |text| text.parse().ok().filter(|n| *n > 0))?,
             handled_rotate_request: fields.optional("handled-rotate-request").map(str::to_owned),
+            // What can't be read is no note: then every name is looked at.
+            lowest: fields.optional("lowest-generation").and_then(|text| text.parse().ok()).filter(|n| *n > 0),
         };
         if secret.metadata.name.as_deref() == Some(record.name().as_str()) {
             Ok(record)

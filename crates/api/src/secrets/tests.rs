@@ -1,5 +1,7 @@
 //! Secrets are read as they were written, and show nothing.
 
+use k8s_openapi::ByteString;
+
 use super::super::backend::AddressingStyle;
 use super::super::names::{BucketName, ClaimRef, ClaimUid, Endpoint};
 use super::super::quantity::Bytes;
@@ -18,6 +20,7 @@ fn record() -> BucketRecord {
         settled: false,
         generation: 3,
         handled_rotate_request: Some("now".into()),
+        lowest: Some(2),
     }
 }
 
@@ -38,6 +41,20 @@ fn facts() -> CredentialFacts {
 fn a_record_is_read_as_it_was_written() {
     let secret = record().content("stowage-system").to_secret();
     assert_eq!(BucketRecord::read(&secret), Ok(record()));
+}
+
+/// As an older version made it, or somebody edited it.
+// covers: 2.record.lowest
+#[test]
+fn a_record_without_a_note_of_the_lowest_generation_tells_of_all() {
+    for note in [None, Some("x"), Some("0")] {
+        let mut secret = record().content("stowage-system").to_secret();
+        let data = secret.data.get_or_insert_default();
+        data.remove("lowest-generation");
+        data.extend(note.map(|note| ("lowest-generation".to_owned(), ByteString(note.into()))));
+        let read = BucketRecord::read(&secret).unwrap();
+        assert_eq!((read.lowest, read.lowest_generation()), (None, 1));
+    }
 }
 
 // covers: 2.record.name

@@ -2,6 +2,7 @@
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
+use super::super::SecretPatch;
 use super::*;
 
 // covers: 2.credential.once, 3.live.credential, 3.3.target.gone
@@ -13,7 +14,8 @@ fn a_generation_is_minted_only_by_the_pass_that_made_it_the_target() {
     let given = holding(|_| {});
     let mut view = given.read();
     view.learn(tagged(OURS));
-    ask(&mut view, &Look::Internal(key_name(1)), &given); // A cache is no proof of absence.
+    ask(&mut view, &Look::Internal(key_name(1)), &given); // A cache is no proof of absence,
+    ask(&mut view, &Look::Internal(key_name(1)), &given); // nor is one read.
     assert_eq!(change(&view), Change::RaiseGeneration(Trigger::Repair));
 }
 
@@ -28,6 +30,7 @@ fn what_a_pass_has_minted_it_does_not_mint_again() {
     let minted = key_secret(&facts);
     view.learn(Answer::CredentialPosted(facts, Posted::Stored(minted)));
     view.learn(given.answer(Look::Own));
+    ask(&mut view, &Look::Internal(key_name(1)), &given);
     ask(&mut view, &Look::Internal(key_name(1)), &given);
     assert_eq!(change(&view), Change::RaiseGeneration(Trigger::Repair));
 }
@@ -57,6 +60,7 @@ fn a_damaged_or_missing_target_is_replaced_while_a_lower_key_lives_the_damaged_o
     given.take(&key_name(2));
     let mut view = given.read();
     ask(&mut view, &Look::Internal(key_name(2)), &given);
+    ask(&mut view, &Look::Internal(key_name(2)), &given);
     assert_eq!(change(&view), Change::RaiseGeneration(Trigger::Repair));
 }
 
@@ -85,13 +89,11 @@ fn asked() -> (Given, Timestamp) {
 
 // covers: 3.3.request.live, 3.3.twoKeys, 3.3.onePatch
 #[test]
-fn a_rotation_is_planned_on_a_claim_and_a_list_read_live_and_begins_with_one_patch() {
+fn a_rotation_is_planned_on_a_claim_read_live_and_begins_with_one_patch() {
     let (given, now) = asked();
     let mut view = given.cached();
     assert_eq!(next(&view, now), Step::Look(Look::Claim), "an old list would ask twice");
     view.learn(given.answer(Look::Claim));
-    assert_eq!(next(&view, now), Step::Look(Look::Own), "a lower generation may live");
-    view.learn(given.answer(Look::Own));
     let step = next(&view, now);
     let Step::Act(Act::Patch(patch)) = &step else { panic!("{step}") };
     assert_eq!(patch.change, Change::RaiseGeneration(Trigger::Request));
@@ -99,6 +101,63 @@ fn a_rotation_is_planned_on_a_claim_and_a_list_read_live_and_begins_with_one_pat
     view.learn(Answer::Patched(patch.change, record_secret(&raised)));
     let Step::Act(Act::Mint(minted)) = next(&view, now) else { panic!("the same pass mints it") };
     assert_eq!(minted.generation, 2);
+}
+
+/// A claim whose record aims at a generation, and is asked for the next one.
+fn asked_at(generation: u64, lowest: Option<u64>) -> (Given, Timestamp) {
+    let (mut given, now) = asked();
+    given.take(&key_name(1));
+    given.put(record_secret(&BucketRecord { generation, lowest, ..record() }));
+    given.put(edited(&key_secret(&facts(generation)), |secret| {
+        secret.metadata.creation_timestamp = Some(Time(Timestamp::UNIX_EPOCH));
+    }));
+    given.put_consumer(consumer_secret(&facts(generation)));
+    (given, now)
+}
+
+/// What is asked for before a rotation, and the patch that it begins with.
+fn begin_rotation(given: &Given, now: Timestamp) -> (Vec<Look>, SecretPatch) {
+    let (mut view, mut asked) = (given.claim_read(), Vec::new());
+    loop {
+        match next(&view, now) {
+            Step::Look(look) => {
+                asked.push(look.clone());
+                view.learn(given.answer(look));
+            }
+            Step::Act(Act::Patch(patch)) => return (asked, patch),
+            other => panic!("{other}"),
+        }
+    }
+}
+
+// covers: 3.3.twoKeys, 3.3.byName, 2.record.lowest
+#[test]
+fn before_a_rotation_the_names_of_lower_keys_are_looked_at_from_the_lowest_that_may_be_there() {
+    let (given, now) = asked_at(7, Some(5));
+    let (asked, patch) = begin_rotation(&given, now);
+    assert_eq!(asked, [5, 6].map(|it| Look::Internal(key_name(it))));
+    assert_eq!(patch.change, Change::RaiseGeneration(Trigger::Request));
+    let noted = data_encoding::BASE64.encode(b"7");
+    assert!(patch.json().to_string().contains(&noted), "and nobody looks for those again: {}", patch.json());
+    // One that no list shows.
+    let mut hidden = given.clone();
+    hidden.put(unlabelled(&expiring(&key_secret(&facts(6)), "2030-01-01T00:00:00Z")));
+    assert_eq!(begin_rotation(&hidden, now).1.change, Change::Retire, "at most two keys");
+}
+
+// covers: 3.3.byName, 2.record.lowest
+#[test]
+fn of_a_record_of_an_older_version_all_names_are_looked_at_once_and_how_far_that_came_is_noted() {
+    let (given, now) = asked_at(3, None);
+    let (asked, patch) = begin_rotation(&given, now);
+    assert_eq!(asked[0], Look::Own);
+    assert!([1, 2].iter().all(|it| asked.contains(&Look::Internal(key_name(*it)))), "{asked:?}");
+    assert_eq!(patch.change, Change::RaiseGeneration(Trigger::Request));
+    let (given, now) = asked_at(20_000, None);
+    let (asked, patch) = begin_rotation(&given, now);
+    assert!((1000..1100).contains(&asked.len()), "{}", asked.len());
+    assert_eq!(patch.change, Change::NoteLowest);
+    assert!(patch.json().to_string().contains(&data_encoding::BASE64.encode(b"1001")), "{}", patch.json());
 }
 
 // covers: 3.3.target.found
@@ -113,29 +172,28 @@ fn a_target_that_only_a_live_read_finds_is_used() {
     assert!(matches!(step(&view), Step::Rest(_) | Step::Act(Act::WriteStatus(..))), "no other one is made");
 }
 
-/// A read by name may have been of the server's past, and nobody looks for the key of a number that
-/// was passed.
+/// A read by name may have been of the server's past.
 #[test]
-fn a_key_that_is_gone_is_passed_once_a_live_list_does_not_show_it_either() {
+fn a_key_that_is_gone_is_passed_once_a_second_read_does_not_find_it_either() {
     let given = bound();
     let mut without = given.clone();
     without.take(&key_name(1));
     let mut view = without.claim_read();
     ask(&mut view, &Look::Internal(key_name(1)), &without);
+    ask(&mut view, &Look::Internal(record().name().to_string()), &given);
     let mut gone = view.clone();
-    ask(&mut gone, &Look::Own, &without);
+    ask(&mut gone, &Look::Internal(key_name(1)), &without);
     let Step::Act(Act::Patch(patch)) = step(&gone) else { panic!("{}", step(&gone)) };
     assert_eq!(patch.change, Change::RaiseGeneration(Trigger::Repair));
     let noted = patch.json().to_string().contains(&data_encoding::BASE64.encode(b"true"));
     assert!(noted, "that the claim was bound no key tells any more, and the status does not know the new number");
-    ask(&mut view, &Look::Own, &given);
+    ask(&mut view, &Look::Internal(key_name(1)), &given);
     assert!(matches!(step(&view), Step::Rest(_)), "{}", step(&view));
 }
 
-/// A list from before the POST shows nothing of what has that name now; the read after it may be of
-/// the server's past.
+/// The read after the POST may be of the server's past.
 #[test]
-fn a_key_whose_name_a_post_found_taken_is_looked_for_by_a_list_from_after_it() {
+fn a_key_whose_name_a_post_found_taken_is_looked_for_twice() {
     let mut given = holding(|_| {});
     let mut view = just_held();
     view.learn(tagged(OURS));
@@ -143,7 +201,7 @@ fn a_key_whose_name_a_post_found_taken_is_looked_for_by_a_list_from_after_it() {
     view.learn(Answer::CredentialPosted(facts.clone(), Posted::NameTaken));
     ask(&mut view, &Look::Internal(key_name(1)), &given);
     given.put(key_secret(&facts));
-    ask(&mut view, &Look::Own, &given); // No other number is aimed at yet.
+    ask(&mut view, &Look::Internal(key_name(1)), &given); // No other number is aimed at yet.
     assert!(matches!(step(&view), Step::Act(Act::CreateConsumer(_))), "it is used: {}", step(&view));
 }
 
@@ -183,13 +241,16 @@ fn what_was_read_before_a_late_answer_is_read_again_before_a_key_is_published_or
     let mut passing = without_key.read();
     passing.learn(tagged(OURS));
     ask(&mut passing, &Look::Internal(key_name(1)), &without_key);
+    ask(&mut passing, &Look::Internal(key_name(1)), &without_key);
     for (mut view, given) in [(publishing, given), (passing, without_key)] {
         let planned = step(&view);
         assert!(matches!(planned, Step::Act(Act::CreateConsumer(_) | Act::Patch(_))), "{planned}");
         view.learn_late(live(&given.claim));
         ask(&mut view, &Look::Claim, &given);
         ask(&mut view, &Look::Internal(key_name(1)), &given);
-        ask(&mut view, &Look::Own, &given);
+        while let Step::Look(look @ (Look::Own | Look::Internal(_))) = step(&view) {
+            view.learn(given.answer(look));
+        }
         assert_eq!(step(&view), planned);
     }
 }

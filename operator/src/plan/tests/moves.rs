@@ -233,13 +233,13 @@ fn an_error_at_a_bucket_that_is_not_yet_the_claims_is_no_drift_check() {
     assert_eq!(verdict(&view), "BackendError");
 }
 
-/// A pass that has read live all that its caches have shown: the consumer Secret, the claim, and a
-/// list.
+/// A pass that has read live all that its caches have shown: the consumer Secret, the claim, and
+/// the record.
 fn doubting_what_is_published(given: &Given) -> View {
     let mut view = given.cached();
     ask(&mut view, &Look::Consumer(CONSUMER.into()), given);
     ask(&mut view, &Look::Claim, given);
-    ask(&mut view, &Look::Own, given);
+    ask(&mut view, &Look::Internal(record_name(OLD)), given);
     view
 }
 

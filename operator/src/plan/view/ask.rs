@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::api::{Backend, BucketName, Claim, Credential, Desired, RecordName, wire};
+use crate::api::{Backend, BucketName, BucketRecord, Claim, Credential, Desired, RecordName, wire};
 
 use super::super::answer::{BackendSeen, BucketSeen, Holder, OwnerSeen};
 use super::super::cause::{BackendCause, ClaimCause};
@@ -109,6 +109,20 @@ impl View {
         let backend = self.usable_backend(&desired.backend)?;
         let bucket = wanted_bucket(self.claim(), desired, &backend)?;
         Ok(Target { backend: backend.name.clone(), endpoint: backend.endpoint.clone(), bucket })
+    }
+
+    /// The same, as two live reads showed: one may have been of the server's past.
+    pub(in super::super) fn require_absent_twice(&self, name: &str) -> Result<(), Halt> {
+        let is_absent = self.internal.known().is_absent_twice(name);
+        if is_absent { Ok(()) } else { Err(Look::Internal(name.to_owned()).into()) }
+    }
+
+    /// Before what must not be decided by a record that is old: whoever aims at another key writes
+    /// the record first, so one that was read or written since the last answer that took long tells
+    /// that nobody did.
+    pub(in super::super) fn require_current(&self, record: &BucketRecord) -> Result<(), Halt> {
+        let name = record.name().to_string();
+        if self.internal.known().is_current(&name) { Ok(()) } else { Err(Look::Internal(name).into()) }
     }
 
     /// Before the record that the claim is bound by aims at another generation: that of a move

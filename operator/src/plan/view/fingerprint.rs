@@ -34,7 +34,7 @@ impl View {
                     purged,
                     let_go,
                     revoked,
-                    revoked_through,
+                    absent_through,
                     finalizer_removed,
                 },
             trouble,
@@ -56,7 +56,7 @@ impl View {
             text,
             "{recheck:?} {aimed_by_this_pass:?} {record_remade} {consumer_written} {purged} {let_go:?} {revoked} "
         );
-        let _ = write!(text, "{revoked_through} {finalizer_removed} {trouble:?}");
+        let _ = write!(text, "{absent_through} {finalizer_removed} {trouble:?}");
         for (name, seen) in backends {
             let _ = write!(text, " {name} {}", backend_fingerprint(seen));
         }

@@ -7,8 +7,7 @@ use super::super::secret::{Stored, is_credential};
 use super::View;
 
 /// How far what a consumer Secret tells may be ahead of all that the operator keeps itself: a few
-/// rotations whose traces somebody deleted. A tenant may write any number there, and a deletion
-/// asks for the key of every number up to the record's.
+/// rotations whose traces somebody deleted. A tenant may write any number there.
 const AHEAD: u64 = 16;
 
 /// Whether an internal Secret that carries this claim's label is another's all the same: its data
@@ -55,14 +54,35 @@ impl View {
 
     /// A generation above any that was aimed at or used, as far as this pass knows.
     pub(in super::super) fn next_generation(&self) -> u64 {
-        let published = self.own_consumers().filter_map(|secret| self.published_generation(secret));
-        let credible = published.filter(|published| self.may_have_published(*published));
-        credible.max().unwrap_or(0).max(self.known_generation()).saturating_add(1)
+        self.known_generation().saturating_add(1)
     }
 
-    /// Whether this generation can have been in use, going by all but consumer Secrets.
-    pub(in super::super) fn may_have_published(&self, generation: u64) -> bool {
-        generation <= self.known_generation().saturating_add(AHEAD)
+    /// The same for a record that is made again, of which consumer Secrets may tell more than
+    /// anything else does. Nowhere else do they count: a tenant would have its generations raised
+    /// as often as it writes there.
+    pub(in super::super) fn remade_generation(&self) -> u64 {
+        let known = self.known_generation();
+        let published = self.own_consumers().filter_map(|secret| self.published_generation(secret));
+        let credible = published.filter(|published| *published <= known.saturating_add(AHEAD));
+        credible.max().unwrap_or(0).max(known).saturating_add(1)
+    }
+
+    /// The lowest generation whose credential may still be there, going by the claim's records.
+    pub(in super::super) fn lowest_generation(&self) -> u64 {
+        self.records().map(|(record, _)| record.lowest_generation()).min().unwrap_or(1)
+    }
+
+    /// The first generation that may still have a credential which this pass has not looked for by
+    /// its name.
+    pub(in super::super) fn first_unread(&self) -> u64 {
+        self.lowest_generation().max(self.absent_through().saturating_add(1))
+    }
+
+    /// The first generation below this one whose name no live read of this pass has shown.
+    pub(in super::super) fn unread_below(&self, generation: u64) -> Option<(u64, String)> {
+        let named = |generation| (generation, AccessKeyId::of(&self.claim().uid, generation).secret_name());
+        let is_read = |name: &str| self.is_absent(name) || self.is_live(name);
+        (self.first_unread()..generation).map(named).find(|(_, name)| !is_read(name))
     }
 
     /// The highest generation that credentials, records or the status tell of; 0 if none does.

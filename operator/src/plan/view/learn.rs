@@ -318,14 +318,11 @@ impl View {
         }
     }
 
-    /// Counts the generations whose names a deletion need not look at again: there can be very
-    /// many.
+    /// Counts the generations whose names need not be looked at again: there can be very many.
     fn advance(&mut self) {
         let is_absent = |generation| self.is_absent(&AccessKeyId::of(&self.claim().uid, generation).secret_name());
-        if self.claim().deleting {
-            let absent = (self.deeds.revoked_through + 1..).take_while(|generation| is_absent(*generation));
-            self.deeds.revoked_through = absent.last().unwrap_or(self.deeds.revoked_through);
-        }
+        let absent = (self.first_unread()..).take_while(|generation| is_absent(*generation));
+        self.deeds.absent_through = absent.last().unwrap_or(self.deeds.absent_through);
     }
 
     /// Whoever held the bucket before this record was made may have made the bucket since the look,

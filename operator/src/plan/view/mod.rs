@@ -144,8 +144,9 @@ struct Deeds {
     /// Credentials that were deleted, by earlier passes as well where they did not come to tell of
     /// it.
     revoked: u32,
-    /// Of a claim that goes: up to this generation no name of a credential is taken.
-    revoked_through: u64,
+    /// Up to this generation no name of a credential is taken: of a claim that goes as earlier
+    /// passes saw as well.
+    absent_through: u64,
     /// The finalizer was taken off.
     finalizer_removed: bool,
 }
@@ -223,7 +224,7 @@ impl View {
     pub fn begin(self, remembered: Remembered) -> Self {
         let Remembered { setbacks, missing_at, unanswered, look_due, let_go, revoked_through, revoked } = remembered;
         let drift = Drift { due: look_due, checked: Checked::No, missing_at };
-        let deeds = Deeds { let_go, revoked_through, revoked, ..Deeds::default() };
+        let deeds = Deeds { let_go, absent_through: revoked_through, revoked, ..Deeds::default() };
         Self { setbacks, unanswered, drift, deeds, ..self }
     }
 
@@ -235,7 +236,7 @@ impl View {
             unanswered: self.unanswered,
             look_due: self.drift.due,
             let_go: self.deeds.let_go.clone(),
-            revoked_through: self.deeds.revoked_through,
+            revoked_through: self.deeds.absent_through,
             revoked: self.deeds.revoked,
         }
     }
@@ -358,8 +359,8 @@ impl View {
     }
 
     /// Up to this generation no name of a credential is taken.
-    pub(super) fn revoked_through(&self) -> u64 {
-        self.deeds.revoked_through
+    pub(super) fn absent_through(&self) -> u64 {
+        self.deeds.absent_through
     }
 
     /// The first question that is to be asked before the pass tells what it knows.

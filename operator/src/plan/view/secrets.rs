@@ -42,6 +42,8 @@ struct Fact {
 enum State {
     Present(Stored),
     Absent,
+    /// Two live reads did not find it.
+    AbsentTwice,
     /// This pass deleted it.
     Deleted,
     Taken,
@@ -53,13 +55,16 @@ pub(super) struct Secrets {
     facts: BTreeMap<String, Fact>,
     /// What was learnt up to this step is no longer live: a late answer came after it.
     aged: u32,
+    /// What was learnt up to this step another operator may have changed: a slow answer came after
+    /// it.
+    doubted: u32,
 }
 
 impl Secrets {
     /// What the caches hold.
     pub(super) fn cached(secrets: impl IntoIterator<Item = Stored>) -> Self {
         let fact = |secret: Stored| (secret.name().to_owned(), Fact { state: State::Present(secret), since: 0 });
-        Self { facts: secrets.into_iter().map(fact).collect(), aged: 0 }
+        Self { facts: secrets.into_iter().map(fact).collect(), aged: 0, doubted: 0 }
     }
 
     /// What is known of a name.
@@ -67,7 +72,7 @@ impl Secrets {
         match self.facts.get(name).map(|fact| &fact.state) {
             None => Knowledge::Unknown,
             Some(State::Taken) => Knowledge::Taken,
-            Some(State::Absent | State::Deleted) => Knowledge::Absent,
+            Some(State::Absent | State::AbsentTwice | State::Deleted) => Knowledge::Absent,
             Some(State::Present(secret)) => Knowledge::Present(secret),
         }
     }
@@ -89,8 +94,20 @@ impl Secrets {
 
     /// Whether this pass saw live that there is none, or deleted it.
     pub(super) fn is_absent(&self, name: &str) -> bool {
-        let is_absent = |fact: &Fact| matches!(fact.state, State::Absent | State::Deleted) && fact.since > self.aged;
-        self.facts.get(name).is_some_and(is_absent)
+        self.facts.get(name).is_some_and(|fact| fact.is_absent() && fact.since > self.aged)
+    }
+
+    /// Whether two live reads of this pass found none, or this pass deleted it and a read since
+    /// found none.
+    pub(super) fn is_absent_twice(&self, name: &str) -> bool {
+        let is_twice = |fact: &Fact| matches!(fact.state, State::AbsentTwice | State::Deleted);
+        self.is_absent(name) && self.facts.get(name).is_some_and(is_twice)
+    }
+
+    /// Whether this pass wrote it or read it live since the last answer that took long.
+    pub(super) fn is_current(&self, name: &str) -> bool {
+        let since = self.aged.max(self.doubted);
+        self.facts.get(name).is_some_and(|fact| fact.since > since && fact.present().is_some())
     }
 
     /// Takes in that it is there.
@@ -100,8 +117,11 @@ impl Secrets {
 
     /// Takes in that a live read found none. Of one that this pass deleted, that stays known.
     pub(super) fn missed(&mut self, name: &str, step: u32) {
-        let deleted = self.facts.get(name).is_some_and(|fact| matches!(fact.state, State::Deleted));
-        let state = if deleted { State::Deleted } else { State::Absent };
+        let state = match self.facts.get(name).map(|fact| &fact.state) {
+            Some(State::Deleted) => State::Deleted,
+            Some(State::Absent | State::AbsentTwice) => State::AbsentTwice,
+            Some(State::Present(_) | State::Taken) | None => State::Absent,
+        };
         self.facts.insert(name.to_owned(), Fact { state, since: step });
     }
 
@@ -122,12 +142,19 @@ impl Secrets {
 
     /// What one read did not show is unknown again, where `matters`; unless this pass deleted it.
     pub(super) fn forget_absent(&mut self, matters: impl Fn(&str) -> bool) {
-        self.facts.retain(|name, fact| !matches!(fact.state, State::Absent) || !matters(name));
+        let is_of_one_read = |fact: &Fact| fact.is_absent() && !matches!(fact.state, State::Deleted);
+        self.facts.retain(|name, fact| !is_of_one_read(fact) || !matters(name));
     }
 
     /// What was learnt up to this step is of the past: it counts as what a cache shows.
     pub(super) fn age(&mut self, step: u32) {
         self.aged = step;
+    }
+
+    /// What was learnt up to this step may be otherwise by now: who goes by a record reads it
+    /// again.
+    fn doubt(&mut self, step: u32) {
+        self.doubted = step;
     }
 
     /// All that is known, in a few bytes.
@@ -137,10 +164,18 @@ impl Secrets {
             let state = match &fact.state {
                 State::Present(secret) => version(secret),
                 State::Absent => "absent".to_owned(),
+                State::AbsentTwice => "absent twice".to_owned(),
                 State::Deleted => "deleted".to_owned(),
                 State::Taken => "taken".to_owned(),
             };
-            format!("{name}={state}{}", if fact.since > self.aged { "!" } else { "" })
+            let counts = if fact.since <= self.aged {
+                ""
+            } else if fact.since <= self.doubted {
+                "?"
+            } else {
+                "!"
+            };
+            format!("{name}={state}{counts}")
         };
         self.facts.iter().map(fact).collect::<Vec<_>>().join(" ")
     }
@@ -150,7 +185,14 @@ impl Fact {
     fn present(&self) -> Option<&Stored> {
         match &self.state {
             State::Present(secret) => Some(secret),
-            State::Absent | State::Deleted | State::Taken => None,
+            State::Absent | State::AbsentTwice | State::Deleted | State::Taken => None,
+        }
+    }
+
+    fn is_absent(&self) -> bool {
+        match self.state {
+            State::Absent | State::AbsentTwice | State::Deleted => true,
+            State::Present(_) | State::Taken => false,
         }
     }
 }

@@ -38,6 +38,24 @@ fn that_credentials_are_revoked_is_told_once_none_is_left() {
     }
 }
 
+// covers: 3.3.byName, 2.record.lowest
+#[test]
+fn a_deletion_looks_at_the_names_of_keys_from_the_lowest_that_may_be_there() {
+    let mut given = deleting();
+    given.internal.clear();
+    given.put(record_secret(&BucketRecord { generation: 30_000, lowest: Some(29_999), ..record() }));
+    let mut view = given.read();
+    let mut asked = BTreeSet::new();
+    while let Step::Look(look) = step(&view) {
+        if let Look::Internal(name) = &look {
+            asked.insert(name.clone());
+        }
+        view.learn(given.answer(look));
+    }
+    let keys: BTreeSet<String> = asked.into_iter().filter(|name| name.starts_with("vc-")).collect();
+    assert!([29_999, 30_000].iter().all(|it| keys.contains(&key_name(*it))) && keys.len() <= 3, "{keys:?}");
+}
+
 // covers: 3.4.order
 #[test]
 fn a_deletion_goes_on_with_the_generations_that_no_pass_has_asked_for() {
