@@ -22,7 +22,7 @@ pub(super) fn walk(
     let facts = CredentialFacts::of(desired, record);
     let credential = key::ensure_credential(view, &facts, record, stored)?;
     setback::refuse(view, desired, record, stored)?;
-    consumer::ensure_secret(view, &facts, &credential)?;
+    consumer::ensure_secret(view, record, &facts, &credential)?;
     renamed::remove(view)?;
     public::ensure_binding(view, desired, record)?;
     rotation::walk(view, desired, record, stored, now)

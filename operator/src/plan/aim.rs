@@ -95,7 +95,7 @@ pub(super) fn raise_when_due(
 /// A mint of a lower generation that got no answer has landed long since, if it does: the
 /// credential aimed at was made after it, a minute ago at the least.
 fn without_lower(view: &View, record: &BucketRecord, stored: &Stored) -> Result<BucketRecord, Halt> {
-    if record.lowest.is_none() {
+    if !record.tells_all() {
         view.require_list()?;
     }
     let noted = |lowest| BucketRecord { lowest: Some(lowest), ..record.clone() };

@@ -136,10 +136,10 @@ fn is_found(view: &View, record: &BucketRecord) -> bool {
 }
 
 /// Before what is done because the record tells of absence: one that this pass found may be older
-/// than what another operator has noted or made anew meanwhile, so a live list has to show it. What
-/// is still to be written into it, the server refuses then.
+/// than what another operator has noted or made anew meanwhile, so it is read live. What is still
+/// to be written into it, the server refuses then.
 fn require_current(view: &View, record: &BucketRecord) -> Result<(), Halt> {
-    if is_found(view, record) { view.require_list() } else { Ok(()) }
+    if is_found(view, record) { view.require_settled(record) } else { Ok(()) }
 }
 
 /// Names of the keys that a claim may have by which it was bound by a record: the one that this

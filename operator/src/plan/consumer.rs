@@ -1,6 +1,6 @@
 //! The Secret that the tenant reads (spec §2, §3.7).
 
-use crate::api::{ConsumerContent, Credential, CredentialFacts, Reason};
+use crate::api::{BucketRecord, ConsumerContent, Credential, CredentialFacts, Reason};
 
 use super::cause::{Foreign, SecretCause};
 use super::halt::Halt;
@@ -13,20 +13,25 @@ use super::write::repair;
 
 /// The Secret of the name that the spec gives. Ours only if this claim's UID controls it; a
 /// stranger's is left alone.
-pub(super) fn ensure_secret(view: &View, facts: &CredentialFacts, credential: &Credential) -> Result<(), Halt> {
+pub(super) fn ensure_secret(
+    view: &View,
+    record: &BucketRecord,
+    facts: &CredentialFacts,
+    credential: &Credential,
+) -> Result<(), Halt> {
     let name = &view.claim().consumer_secret;
     let wanted = ConsumerContent { facts, credential, gateway: &view.setting().gateway, name }.content();
     let known = view.consumer(name);
     if let Knowledge::Present(secret) = known {
         refuse_stranger(view, secret)?;
         if secret.text("AWS_ACCESS_KEY_ID") != Some(credential.id.as_str()) {
-            view.require_live_key(credential)?;
+            view.require_live_key(record, credential)?;
         }
         let patch = SecretPatch::between(&secret.0, &wanted, &ConsumerContent::OPTIONAL_KEYS, Change::Repair);
         return repair(view, patch);
     }
     view.require_live_claim()?;
-    view.require_live_key(credential)?;
+    view.require_live_key(record, credential)?;
     // Where the last pass met a stranger's Secret, look before asking again.
     let conflict = Reason::SecretConflict.to_string();
     let was_taken = || view.status_before().conditions.iter().any(|c| c.reason == conflict);

@@ -6,11 +6,13 @@ use super::answer::Holder;
 use super::cause::{BucketCause, ClaimCause};
 use super::halt::Halt;
 use super::ownership::{carries_our_tags, refuse_another_claims, refuse_others_credentials};
+use super::patch::Change;
 use super::secret::Stored;
 use super::step::Act;
 use super::stop::Stop;
 use super::target::Target;
 use super::view::View;
+use super::write::rewrite;
 
 /// The step that makes a claim the holder of its bucket that has no record of it: a new one, or one
 /// whose record is lost. `latest` is its latest credential, if it has any.
@@ -41,6 +43,8 @@ pub(super) fn recall(view: &View, desired: &Desired, latest: Option<&Stored>) ->
         record.lowest = None;
         record.handled_rotate_request = view.claim().rotate_request.as_deref().map(wire::rotate_receipt);
     }
+    record.another = view.records().next().is_some();
+    note_another(view)?;
     Ok(Act::CreateRecord(record))
 }
 
@@ -52,7 +56,19 @@ pub(super) fn hold(view: &View, record: BucketRecord) -> Result<(), Halt> {
         refuse_others_credentials(view, &record)?;
     }
     view.require_live_claim()?;
-    Err(Act::CreateRecord(record).into())
+    note_another(view)?;
+    Err(Act::CreateRecord(BucketRecord { another: true, ..record }).into())
+}
+
+/// Before there is one more record of the claim, each that it has notes so: whoever reads one of
+/// them then knows that it does not tell everything.
+pub(super) fn note_another(view: &View) -> Result<(), Halt> {
+    match view.records().find(|(record, _)| !record.another) {
+        Some((record, stored)) => {
+            Err(rewrite(view, &BucketRecord { another: true, ..record.clone() }, stored, Change::NoteAnother))
+        }
+        None => Ok(()),
+    }
 }
 
 /// A record that says nothing yet but whose the bucket is, and nothing of earlier credentials.
@@ -68,6 +84,7 @@ pub(super) fn blank(view: &View, target: Target, generation: u64) -> BucketRecor
         settled: false,
         generation,
         handled_rotate_request: None,
+        another: false,
         lowest: None,
     }
 }

@@ -30,11 +30,11 @@ pub(super) fn ensure_credential(
     let name = facts.access_key_id().secret_name();
     view.require_not_taken(&name)?;
     if view.aimed_by_this_pass() == Some(record.generation) {
-        view.require_list_if_in_doubt()?;
+        view.require_settled_if_in_doubt(record)?;
         return Err(Act::Mint(facts.clone()).into());
     }
     view.require_absent(&name)?;
-    view.require_current(record)?;
+    view.require_settled(record)?;
     // The first read may have been of the server's past, and there would be two keys then.
     view.require_absent_twice(&name)?;
     Err(aim::raise_lost(view, record, stored))

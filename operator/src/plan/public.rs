@@ -41,7 +41,7 @@ pub(super) fn ensure_binding(view: &View, desired: &Desired, record: &BucketReco
     };
     let Some(secret) = view.binding() else {
         view.require_live_claim()?;
-        view.require_list_if_in_doubt()?;
+        view.require_settled_if_in_doubt(record)?;
         view.require_not_taken(&AnonymousBinding::name(&record.uid))?;
         return Err(Act::CreateBinding(wanted).into());
     };
@@ -50,7 +50,7 @@ pub(super) fn ensure_binding(view: &View, desired: &Desired, record: &BucketReco
     let content = wanted.content(&view.setting().operator_namespace);
     let patch = SecretPatch::between(&secret.0, &content, &[], Change::Repair);
     if patch.is_some() {
-        view.require_list_if_in_doubt()?;
+        view.require_settled_if_in_doubt(record)?;
     }
     repair(view, patch)
 }

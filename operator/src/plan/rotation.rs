@@ -46,7 +46,7 @@ pub(super) fn walk(
 fn overtake(view: &View, record: &BucketRecord, stored: &Stored) -> Result<(), Halt> {
     let is_above_target = |secret: &&Stored| view.labelled_generation(secret).is_some_and(|it| it > record.generation);
     let Some(stray) = view.credentials().find(is_above_target) else { return Ok(()) };
-    view.require_current(record)?;
+    view.require_settled(record)?;
     if !view.is_live(stray.name()) {
         return Err(Look::Internal(stray.name().to_owned()).into());
     }

@@ -25,7 +25,7 @@ pub(super) fn refuse(view: &View, desired: &Desired, record: &BucketRecord, stor
         return Err(Look::Consumer(name.clone()).into());
     }
     view.require_live_claim()?;
-    view.require_current(record)?;
+    view.require_settled(record)?;
     match view.credential(published) {
         None => view.require_absent(&AccessKeyId::of(&record.uid, published).secret_name()),
         Some(secret) if !view.records().any(|(record, _)| secret.opens(record)) => {

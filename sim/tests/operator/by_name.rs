@@ -10,7 +10,7 @@ use stowage_operator::api::{AccessKeyId, ClaimUid};
 use stowage_sim::world::{OPERATOR_NAMESPACE, World};
 
 use crate::rotation::{bound, request, status};
-use crate::support::{Stage, data, keys, object, published, ready, secrets};
+use crate::support::{Stage, claim, data, keys, object, published, ready, secrets};
 
 /// What was called since then, in short.
 fn calls_after(world: &World, before: u64) -> Vec<String> {
@@ -41,6 +41,20 @@ fn a_rotation_lists_nothing() {
         stage.soon("the old key is gone", 180, |world| keys(world).len() == 1).await;
         let requests = requests(&calls_after(&stage.world, before));
         assert_eq!(requests.iter().filter(|call| call.starts_with("list")).count(), 0, "{requests:?}");
+    });
+}
+
+// covers: 3.3.byName
+#[test]
+fn a_slow_store_has_nothing_listed() {
+    let slow = "s3:GetBucketTagging slow(1500); s3:CreateBucket slow(1500); s3:PutBucketTagging slow(1500)";
+    Stage::run(slow, async |stage| {
+        let before = calls_so_far(&stage.world);
+        stage.apply(&claim("team-a", "photos")).await;
+        stage.until_ready_is("team-a", "photos", "Bound").await;
+        let requests = requests(&calls_after(&stage.world, before));
+        assert_eq!(requests.iter().filter(|call| call.starts_with("list")).count(), 0, "{requests:?}");
+        assert!(requests.len() <= 8, "{requests:?}");
     });
 }
 

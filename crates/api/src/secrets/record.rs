@@ -32,6 +32,8 @@ pub struct BucketRecord {
     pub generation: u64,
     /// The last rotate request that was acted on.
     pub handled_rotate_request: Option<String>,
+    /// There may be another record of the claim: noted before there is one.
+    pub another: bool,
     /// The lowest generation whose credential may still be there. `None` = a record that an older
     /// version made: from 1 on any may be.
     pub lowest: Option<u64>,
@@ -49,6 +51,12 @@ impl BucketRecord {
     /// The lowest generation whose credential may still be there, as far as the record tells.
     pub fn lowest_generation(&self) -> u64 {
         self.lowest.unwrap_or(1)
+    }
+
+    /// Whether names that follow from the record are all that the claim's credentials and records
+    /// can have.
+    pub fn tells_all(&self) -> bool {
+        self.lowest.is_some() && !self.another
     }
 
     /// Whether the other record is of the same bucket at the same endpoint, and has the same name
@@ -71,6 +79,7 @@ impl BucketRecord {
         data.flag("settled", self.settled.then_some("true"));
         data.text("generation", &self.generation.to_string());
         data.flag("handled-rotate-request", self.handled_rotate_request.as_deref());
+        data.flag("another-record", self.another.then_some("true"));
         data.flag("lowest-generation", self.lowest.map(|lowest| lowest.to_string()).as_deref());
         let (labels, annotations) =
             labels(Role::BucketRecord, &self.claim, &self.uid, &self.backend, &self.bucket, &[]);
@@ -104,6 +113,7 @@ impl BucketRecord {
             settled: fields.optional("settled") == Some("true"),
             generation: fields.parse("generation", |text| text.parse().ok().filter(|n| *n > 0))?,
             handled_rotate_request: fields.optional("handled-rotate-request").map(str::to_owned),
+            another: fields.optional("another-record") == Some("true"),
             // What can't be read is no note: then every name is looked at.
             lowest: fields.optional("lowest-generation").and_then(|text| text.parse().ok()).filter(|n| *n > 0),
         };

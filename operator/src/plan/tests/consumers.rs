@@ -109,16 +109,16 @@ fn a_key_is_published_only_where_this_pass_has_made_it_or_read_it() {
     );
 }
 
-/// A cache that is behind doesn't show the successor of a key that is to end. Where a live list
-/// doesn't either, somebody else gave it its end.
+/// A cache that is behind doesn't show that the record aims at the successor of a key that is to
+/// end. Where it doesn't, somebody else gave it its end.
 #[test]
-fn a_key_that_is_to_end_is_published_only_once_a_live_list_has_been_read() {
+fn a_key_that_is_to_end_is_published_only_once_the_record_has_been_read() {
     let mut given = bound();
     given.put(expiring(&key_secret(&facts(1)), "2030-01-01T00:05:00Z"));
     let mut view = given.claim_read();
     view.learn(Answer::Consumer(CONSUMER.into(), None));
     ask(&mut view, &Look::Internal(key_name(1)), &given);
-    ask(&mut view, &Look::Own, &given);
+    ask(&mut view, &Look::Internal(record().name().to_string()), &given);
     assert!(matches!(step(&view), Step::Act(Act::CreateConsumer(_))), "{}", step(&view));
 }
 
@@ -199,7 +199,7 @@ fn public_access_is_withdrawn_by_a_claim_read_live() {
 
 /// Another operator may have moved the claim meanwhile, and opened the bucket that it has now.
 #[test]
-fn a_pass_that_stood_still_looks_at_what_the_claim_has_before_it_opens_a_bucket_to_the_public() {
+fn a_pass_that_stood_still_reads_the_record_before_it_opens_a_bucket_to_the_public() {
     let mut given = bound();
     let open = |given: &Given, rate: u32| {
         let spec = json!({"anonymousAccess": {"mode": "ReadOnly", "perSourceIPRPS": rate}});
@@ -209,9 +209,10 @@ fn a_pass_that_stood_still_looks_at_what_the_claim_has_before_it_opens_a_bucket_
     let mut view = given.read();
     let Step::Act(Act::CreateBinding(binding)) = step(&view) else { panic!("{}", step(&view)) };
     view.learn_slow(live(&given.claim));
-    ask(&mut view, &Look::Own, &given);
+    let look = Look::Internal(record().name().to_string());
+    ask(&mut view, &look, &given);
     assert!(matches!(step(&view), Step::Act(Act::CreateBinding(_))));
     view.learn(Answer::BindingPosted(Posted::Stored(stored(&binding.content(NAMESPACE)))));
     view.learn_slow(live(&open(&given, 2)));
-    assert_eq!(step(&view), Step::Look(Look::Own), "and before it changes what is open");
+    assert_eq!(step(&view), Step::Look(look), "and before it changes what is open");
 }

@@ -23,12 +23,13 @@ fn sent_on() -> Given {
         (backend.name, backend.endpoint) = (NEW.0.into(), bucket_at(NEW).endpoint);
     });
     given.backends.insert("second".into(), second);
+    given.put(record_secret(&BucketRecord { another: true, ..record() }));
     given
 }
 
 fn record_at(place: (&str, &str), generation: u64) -> BucketRecord {
     let Target { backend, endpoint, .. } = bucket_at(place);
-    BucketRecord { backend, endpoint, generation, absence: true, ..record() }
+    BucketRecord { backend, endpoint, generation, absence: true, another: true, ..record() }
 }
 
 fn facts_at(place: (&str, &str), generation: u64) -> CredentialFacts {
@@ -142,6 +143,7 @@ fn a_key_to_the_bucket_of_one_record_says_nothing_for_another_of_its_generation(
         }
         ask(&mut view, &Look::Internal(key_name(1)), &given);
         if !is_live {
+            ask(&mut view, &Look::Internal(record_name(NEW)), &given);
             ask(&mut view, &Look::Own, &given);
         }
         assert_eq!(step(&view), Step::Act(Act::CreateBucket(bucket_at(NEW))));
@@ -240,6 +242,9 @@ fn doubting_what_is_published(given: &Given) -> View {
     ask(&mut view, &Look::Consumer(CONSUMER.into()), given);
     ask(&mut view, &Look::Claim, given);
     ask(&mut view, &Look::Internal(record_name(OLD)), given);
+    if step(&view) == Step::Look(Look::Own) {
+        view.learn(given.answer(Look::Own));
+    }
     view
 }
 

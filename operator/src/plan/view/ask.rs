@@ -47,8 +47,8 @@ impl View {
 
     /// Before a key is made, or tenants are given one, or the public a bucket: where an answer was
     /// slow or late, another operator may have moved the claim meanwhile, or aimed at another key.
-    pub(in super::super) fn require_list_if_in_doubt(&self) -> Result<(), Halt> {
-        if self.internal.is_in_doubt() { Err(Look::Own.into()) } else { Ok(()) }
+    pub(in super::super) fn require_settled_if_in_doubt(&self, record: &BucketRecord) -> Result<(), Halt> {
+        if self.internal.is_doubted() { self.require_settled(record) } else { Ok(()) }
     }
 
     /// A POST that found this name taken showed nothing of what is there: it is read.
@@ -64,13 +64,17 @@ impl View {
     /// Before a key is published: this pass made it or read it live. A cache may show one that is
     /// long gone, and the Secret that the tenant reads as it is now. One that is to end has a
     /// successor, mostly, which a cache that is behind doesn't show.
-    pub(in super::super) fn require_live_key(&self, credential: &Credential) -> Result<(), Halt> {
+    pub(in super::super) fn require_live_key(
+        &self,
+        record: &BucketRecord,
+        credential: &Credential,
+    ) -> Result<(), Halt> {
         let name = credential.id.secret_name();
         if !self.is_live(&name) {
             return Err(Look::Internal(name).into());
         }
         let is_to_end = self.own(&name).is_some_and(|secret| secret.annotation(wire::EXPIRES_AT).is_some());
-        if is_to_end { self.require_list() } else { self.require_list_if_in_doubt() }
+        if is_to_end { self.require_settled(record) } else { self.require_settled_if_in_doubt(record) }
     }
 
     /// The backend of this name, as the cache has it.
@@ -117,12 +121,16 @@ impl View {
         if is_absent { Ok(()) } else { Err(Look::Internal(name.to_owned()).into()) }
     }
 
-    /// Before what must not be decided by a record that is old: whoever aims at another key writes
-    /// the record first, so one that was read or written since the last answer that took long tells
-    /// that nobody did.
-    pub(in super::super) fn require_current(&self, record: &BucketRecord) -> Result<(), Halt> {
+    /// Before what must not be decided by a record that is old. Whoever aims at another key, or is
+    /// to hold another bucket, writes the record first: so one that was read or written since the
+    /// last answer that took long tells that nobody did. One that does not tell everything has the
+    /// claim's internal Secrets listed.
+    pub(in super::super) fn require_settled(&self, record: &BucketRecord) -> Result<(), Halt> {
         let name = record.name().to_string();
-        if self.internal.known().is_current(&name) { Ok(()) } else { Err(Look::Internal(name).into()) }
+        if !self.internal.known().is_current(&name) {
+            return Err(Look::Internal(name).into());
+        }
+        if record.tells_all() { Ok(()) } else { self.require_list() }
     }
 
     /// Before the record that the claim is bound by aims at another generation: that of a move

@@ -27,58 +27,9 @@ impl View {
         self.take(answer);
     }
 
-    /// Takes in a late answer: by now everything may be otherwise, and the claim be gone. What was
-    /// live counts as cached, what was absent as unknown. A Secret or list that came late counts as
-    /// live; a claim that did is read again; an aim that did may not be minted.
-    pub fn learn_late(&mut self, answer: Answer) {
-        if self.ends_with(&answer) {
-            // Nothing is decided any more, but what is told.
-            return self.learn(answer);
-        }
-        if !self.claim().deleting && self.bucket.seen == Some(BucketSeen::Absent) && !self.has_asked_about_its_own() {
-            // Whoever else works on the claim may have made it.
-            self.bucket.seen = None;
-        }
-        self.internal.doubt_lists();
-        self.internal.learn().age(self.step);
-        self.consumers.age(self.step);
-        self.others_credentials = None;
-        self.learn(answer);
-        self.claim.freshness = Freshness::Cached;
-        self.claim.newborn = false;
-        self.deeds.aimed_by_this_pass = None;
-    }
-
-    /// Takes in what came slowly: another operator may have made, published and replaced a key
-    /// meanwhile, so this pass lists what there is before it makes or publishes one.
-    pub fn learn_slow(&mut self, answer: Answer) {
-        if !self.claim().deleting {
-            self.internal.doubt_lists();
-        }
-        self.learn(answer);
-    }
-
-    /// Whether the pass is over but for its status, whatever comes of this step.
-    fn ends_with(&self, answer: &Answer) -> bool {
-        let failed =
-            matches!(answer, Answer::Failed(..) | Answer::BucketPurged(_, _, Purged { end: PurgeEnd::Failed(_), .. }));
-        let released =
-            matches!(answer, Answer::FinalizerRemoved | Answer::Failed(Step::Act(Act::RemoveFinalizer(_)), _));
-        self.has_failed() || released || (self.claim().deleting && failed)
-    }
-
-    fn has_failed(&self) -> bool {
-        matches!(self.trouble, Some(Trouble::Failed(..)))
-    }
-
     /// What the pass goes by is old: it ends, unless something failed that is to be told.
     fn go_stale(&mut self) {
         self.trouble.get_or_insert(Trouble::Stale);
-    }
-
-    /// Whether what is known of a bucket is about the one that the claim is bound to.
-    fn has_asked_about_its_own(&self) -> bool {
-        self.bucket.at.as_ref().is_some_and(|at| self.is_bound_to(at))
     }
 
     fn take(&mut self, answer: Answer) {

@@ -8,6 +8,7 @@ mod ask;
 mod bucket;
 mod fingerprint;
 mod generations;
+mod late;
 mod learn;
 mod records;
 mod secrets;

@@ -283,16 +283,16 @@ impl Internal {
         self.lists.count = 0;
     }
 
-    /// Another operator may have been at the claim's keys: they are listed before one is made or
-    /// given away.
-    pub(super) fn doubt_lists(&mut self) {
+    /// Another operator may have been at the claim's keys since this step.
+    pub(super) fn doubt(&mut self, step: u32) {
+        self.secrets.doubt(step);
         self.lists.count = 0;
         self.lists.doubted = true;
     }
 
-    /// Whether another operator may have been at the claim's keys since the last list.
-    pub(super) fn is_in_doubt(&self) -> bool {
-        self.lists.doubted && self.lists.count == 0
+    /// Whether an answer took so long that another operator may have been at the claim's keys.
+    pub(super) fn is_doubted(&self) -> bool {
+        self.lists.doubted
     }
 
     /// All that is known, in a few bytes.
@@ -336,6 +336,19 @@ mod tests {
         secrets.found(secret("a"), 4);
         secrets.missed("b", 4);
         assert!(secrets.is_live("a") && secrets.is_absent("b"), "the late answer itself counts as any other");
+    }
+
+    #[test]
+    fn what_was_learnt_before_a_slow_answer_is_live_and_not_current() {
+        let mut internal = Internal::cached([secret("c")]);
+        internal.learn().found(secret("a"), 1);
+        internal.doubt(1);
+        internal.learn().found(secret("b"), 2);
+        let known = internal.known();
+        assert_eq!(
+            ["a", "b", "c"].map(|name| (known.is_live(name), known.is_current(name))),
+            [(true, false), (true, true), (false, false),]
+        );
     }
 
     #[test]
@@ -383,13 +396,13 @@ mod tests {
         internal.deleted("a", 2);
         assert_eq!((internal.lists(), internal.is_list_current()), (1, false));
         internal.listed([], 3);
-        assert_eq!((internal.lists(), internal.is_list_current(), internal.is_in_doubt()), (2, true, false));
-        internal.doubt_lists();
-        assert_eq!((internal.lists(), internal.is_in_doubt()), (0, true));
+        assert_eq!((internal.lists(), internal.is_list_current(), internal.is_doubted()), (2, true, false));
+        internal.doubt(3);
+        assert_eq!((internal.lists(), internal.is_doubted()), (0, true));
         internal.listed([], 4);
-        assert_eq!((internal.lists(), internal.is_in_doubt()), (1, false));
+        assert_eq!(internal.lists(), 1);
         internal.forget_lists();
-        assert_eq!((internal.lists(), internal.is_in_doubt()), (0, true), "whatever put them in doubt once");
+        assert_eq!((internal.lists(), internal.is_doubted()), (0, true));
     }
 
     /// A model checker takes two passes with one fingerprint for one.
