@@ -24,6 +24,6 @@ pub(super) fn walk(
     setback::refuse(view, desired, record, stored)?;
     consumer::ensure_secret(view, record, &facts, &credential)?;
     renamed::remove(view)?;
-    public::ensure_binding(view, desired, record)?;
+    public::ensure_binding(view, desired, record, stored)?;
     rotation::walk(view, desired, record, stored, now)
 }

@@ -2,7 +2,7 @@
 
 use k8s_openapi::jiff::{SignedDuration, Timestamp};
 
-use crate::api::{BucketRecord, Desired};
+use crate::api::{AnonymousBinding, BucketRecord, Desired};
 
 use super::halt::Halt;
 use super::patch::{Change, Trigger};
@@ -14,6 +14,16 @@ use super::write::rewrite;
 /// After a key has expired, its Secret stays this long: so that a clock stepping forward doesn't
 /// cut a key short. And no rotation starts sooner than this after the last.
 pub(super) const GRACE: SignedDuration = SignedDuration::from_secs(60);
+
+/// A record that an older version made, completed by what a live list shows: from then on it tells
+/// what there may be.
+fn complete(view: &View, record: &BucketRecord) -> BucketRecord {
+    if record.lowest.is_some() {
+        return record.clone();
+    }
+    let public = record.public || view.binding().is_some();
+    BucketRecord { public, another: record.another || view.records().count() > 1, ..record.clone() }
+}
 
 /// Of a record that does not tell how many of its credentials are gone, so many names are looked at
 /// before it is noted that they are free.
@@ -98,7 +108,10 @@ fn without_lower(view: &View, record: &BucketRecord, stored: &Stored) -> Result<
     if !record.tells_all() {
         view.require_list()?;
     }
-    let noted = |lowest| BucketRecord { lowest: Some(lowest), ..record.clone() };
+    if record.lowest.is_none() && view.binding().is_none() {
+        view.require_absent(&AnonymousBinding::name(&record.uid))?;
+    }
+    let noted = |lowest| BucketRecord { lowest: Some(lowest), ..complete(view, record) };
     match view.unread_below(record.generation) {
         Some((first, _)) if first >= record.lowest_generation().saturating_add(STRETCH) => {
             Err(rewrite(view, &noted(first), stored, Change::NoteLowest))

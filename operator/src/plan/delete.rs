@@ -11,7 +11,7 @@ use super::answer::BackendSeen;
 use super::cause::ClaimCause;
 use super::halt::{Halt, Outcome, tolerate};
 use super::patch::Change;
-use super::secret::is_record;
+use super::secret::{Stored, is_record};
 use super::step::{Act, Look};
 use super::stop::Stop;
 use super::view::{Knowledge, View, wanted_bucket};
@@ -26,7 +26,6 @@ pub(super) fn walk(view: &View) -> Result<Outcome, Halt> {
     read_live(view)?;
     // What somebody's finalizer keeps doesn't keep the rest from being revoked.
     let open = tolerate(withdraw_public_access(view))?;
-    note_bound(view)?;
     let revoked = tolerate(revoke_credentials(view))?;
     if let Some(kept) = open.or(revoked) {
         return Err(kept.into());
@@ -38,21 +37,86 @@ pub(super) fn walk(view: &View) -> Result<Outcome, Halt> {
     remove_consumer_secrets(view)?;
     removal::await_unanswered(view)?;
     remove_record(view)?;
-    view.require_last_list()?;
+    look_once_more(view)?;
     Err(Act::RemoveFinalizer(view.claim().id.clone()).into())
 }
 
-/// The pass begins with a live read of the claim, its Secrets and its record, so that an old cache
-/// can't run a deletion twice.
+/// The pass begins with a live read of the claim and of its records, so that an old cache can't run
+/// a deletion twice. That a record could be written in the version that the cache has is a live
+/// read of it too.
 fn read_live(view: &View) -> Result<(), Halt> {
     view.require_live_claim()?;
-    read_secrets_live(view)
+    if let Some(binding) = view.binding() {
+        // First of all, and whatever stands in the way of the rest.
+        tolerate(Err(remove(view, binding)))?;
+    }
+    find_secrets(view)?;
+    tolerate(withdraw_public_access(view))?;
+    note_bound(view)?;
+    read_records(view)
 }
 
-fn read_secrets_live(view: &View) -> Result<(), Halt> {
+/// Finds what there may be of the claim. A record that tells all of that is enough. Without one, or
+/// where it tells that there may be others, the claim's Secrets are listed.
+fn find_secrets(view: &View) -> Result<(), Halt> {
+    if let Some(name) = view.taken().next() {
+        return Err(Look::Internal(name.to_owned()).into());
+    }
+    if told(view).is_some() {
+        return Ok(());
+    }
     view.require_list()?;
     find_record(view, pinned_record(view))?;
     find_record(view, wanted_record(view)?)
+}
+
+/// The claim's one record, be it one that this deletion has removed, if its notes tell whatever
+/// else there may be of the claim.
+fn told(view: &View) -> Option<&BucketRecord> {
+    let mut secrets = view.all_own().filter(|secret| is_record_like(secret));
+    let mut let_go = view.let_go().iter().map(|let_go| &let_go.record);
+    let record = match (secrets.next(), secrets.next()) {
+        (Some(secret), None) => view.records().find(|(_, stored)| stored.name() == secret.name()).map(|(it, _)| it),
+        (None, _) => let_go.next().filter(|record| let_go.next().is_none() && view.is_absent(record.name().as_str())),
+        (Some(_), Some(_)) => None,
+    };
+    record.filter(|record| record.tells_all())
+}
+
+fn is_record_like(secret: &Stored) -> bool {
+    is_record(secret.name()) || BucketRecord::read(&secret.0).is_ok()
+}
+
+fn read_records(view: &View) -> Result<(), Halt> {
+    match view.records().find(|(_, stored)| !view.is_live(stored.name())) {
+        Some((_, stored)) => Err(Look::Internal(stored.name().to_owned()).into()),
+        None => Ok(()),
+    }
+}
+
+/// The step that deletes a Secret of ours. That somebody's finalizer keeps it is told by none that
+/// is not read live.
+fn remove(view: &View, secret: &Stored) -> Halt {
+    if secret.kept_by().is_some() && !view.is_live(secret.name()) {
+        return Look::Internal(secret.name().to_owned()).into();
+    }
+    Halt::delete(secret)
+}
+
+/// Right before the finalizer goes: a mint or binding that was under way may have landed since its
+/// name was looked at, and one read may have been of the server's past. So the names of the last
+/// two credentials are read once more, and that of the binding if there may be one. Where no record
+/// tells what there may be, a second live list must be empty.
+fn look_once_more(view: &View) -> Result<(), Halt> {
+    let Some(record) = told(view) else { return view.require_last_list() };
+    let uid = &view.claim().uid;
+    let lowest = record.generation.saturating_sub(1).max(record.lowest_generation());
+    let credentials = (lowest..=record.generation).map(|it| AccessKeyId::of(uid, it).secret_name());
+    let names = credentials.chain(record.public.then(|| AnonymousBinding::name(uid)));
+    match names.into_iter().find(|name| !view.is_absent_to_the_last(name)) {
+        Some(name) => Err(Look::Internal(name).into()),
+        None => Ok(()),
+    }
 }
 
 /// A record's labels may have been taken off: then only its name finds it.
@@ -86,22 +150,26 @@ fn wanted_record(view: &View) -> Result<Option<RecordName>, Halt> {
 }
 
 fn withdraw_public_access(view: &View) -> Result<(), Halt> {
+    if view.binding().is_none() && told(view).is_some_and(|record| !record.public) {
+        return Ok(());
+    }
     remove_by_name(view, AnonymousBinding::name(&view.claim().uid))
 }
 
 /// By UID, and by computed name for every generation from the lowest that the record tells of up to
-/// its own: no list shows one that lost its labels. The last two that the status told, and that a
-/// record aimed at which an earlier life let go of, are read by name also where the record is gone,
-/// and again once the second list has put in doubt what was read before it: a read that did not
-/// find one may have been of the server's past.
+/// its own: no list shows one that lost its labels. Where no record tells, the last two that the
+/// status told, and that a record aimed at which an earlier life let go of, are read by name also
+/// where the record is gone, and again once the second list has put in doubt what was read before
+/// it: a read that did not find one may have been of the server's past.
 fn revoke_credentials(view: &View) -> Result<(), Halt> {
     let mut kept = None;
     for credential in view.credentials() {
-        kept = kept.or(tolerate(Err(Halt::delete(credential)))?);
+        kept = kept.or(tolerate(Err(remove(view, credential)))?);
     }
     let highest = view.records().map(|(record, _)| record.generation).max().unwrap_or(0);
     let let_go = view.let_go().iter().map(|let_go| let_go.record.generation);
-    let last = let_go.chain(view.status_before().shown_generation());
+    let untold = told(view).is_none();
+    let last = let_go.chain(view.status_before().shown_generation()).filter(|_| untold);
     let generations = (view.first_unread()..=highest).chain(last.flat_map(|last| last.saturating_sub(1).max(1)..=last));
     for generation in generations {
         let name = AccessKeyId::of(&view.claim().uid, generation).secret_name();
@@ -115,9 +183,9 @@ fn revoke_credentials(view: &View) -> Result<(), Halt> {
 pub(super) fn are_revoked(view: &View) -> bool {
     let was_revoked =
         || view.status_before().conditions.iter().any(|condition| condition.reason == Reason::Revoked.to_string());
-    match read_secrets_live(view) {
+    match find_secrets(view).and_then(|()| read_records(view)) {
         Ok(()) => revoke_credentials(view).is_ok(),
-        Err(_) => was_revoked() && view.credentials().next().is_none(),
+        Err(_) => was_revoked() && !view.credentials().any(|secret| view.is_live(secret.name())),
     }
 }
 
@@ -148,6 +216,7 @@ fn remove_consumer_secrets(view: &View) -> Result<(), Halt> {
             Knowledge::Present(secret) if secret.is_controlled_by(&view.claim().uid) => {
                 return Err(Act::Delete(secret.reference()).into());
             }
+            Knowledge::Present(_) if !view.is_consumer_live(name) => return Err(Look::Consumer(name.clone()).into()),
             Knowledge::Present(_) | Knowledge::Absent => {}
         }
     }
@@ -155,14 +224,14 @@ fn remove_consumer_secrets(view: &View) -> Result<(), Halt> {
 }
 
 fn remove_record(view: &View) -> Result<(), Halt> {
-    let left = view.all_own().find(|secret| BucketRecord::read(&secret.0).is_ok() || is_record(secret.name()));
-    left.map_or(Ok(()), |secret| Err(Halt::delete(secret)))
+    let left = view.all_own().find(|secret| is_record_like(secret));
+    left.map_or(Ok(()), |secret| Err(remove(view, secret)))
 }
 
 /// Makes sure that there is no internal Secret of this name, whatever its labels say.
 fn remove_by_name(view: &View, name: String) -> Result<(), Halt> {
     match view.own(&name) {
-        Some(secret) => Err(Halt::delete(secret)),
+        Some(secret) => Err(remove(view, secret)),
         None => view.require_absent(&name),
     }
 }

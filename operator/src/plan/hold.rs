@@ -84,6 +84,8 @@ pub(super) fn blank(view: &View, target: Target, generation: u64) -> BucketRecor
         settled: false,
         generation,
         handled_rotate_request: None,
+        // So that a claim which asks for public access from the first need not note it later.
+        public: view.claim().desired.as_ref().is_ok_and(|desired| desired.anonymous.is_some()),
         another: false,
         lowest: None,
     }

@@ -179,6 +179,7 @@ pub(super) fn follow(view: &View, record: &BucketRecord, stored: &Stored, backen
         generation: record.generation,
         handled_rotate_request: record.handled_rotate_request.clone(),
         lowest: record.lowest,
+        public: record.public || made.public,
         ..made.clone()
     };
     view.require_live_claim()?;

@@ -54,6 +54,7 @@ fn bucket_record(absence: bool, generation: u64) -> BucketRecord {
         settled: false,
         generation,
         handled_rotate_request: None,
+        public: false,
         another: false,
         lowest: Some(1),
     }

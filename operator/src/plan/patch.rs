@@ -37,6 +37,8 @@ pub enum Change {
     Settle,
     /// The record aims at the next credential generation.
     RaiseGeneration(Trigger),
+    /// The record notes that there may be an anonymous binding.
+    NotePublic,
     /// The record notes that there may be another one of the claim.
     NoteAnother,
     /// The record notes up to where credentials are gone.
@@ -73,6 +75,7 @@ impl fmt::Display for Change {
             Self::Adopt => "note that the bucket is adopted",
             Self::Settle => "note that the claim was bound",
             Self::RaiseGeneration(_) => "aim at the next credential generation",
+            Self::NotePublic => "note that the bucket may be public",
             Self::NoteAnother => "note that there may be another record",
             Self::NoteLowest => "note which credentials are gone",
             Self::Leave => "note that the bucket is left alone",

@@ -9,7 +9,7 @@ use super::secret::Stored;
 use super::step::Act;
 use super::stop::Stop;
 use super::view::View;
-use super::write::repair;
+use super::write::{repair, rewrite};
 
 /// Public access that is no longer asked for goes before anything else is looked at: no trouble
 /// keeps it. Read live: an operator that is behind would take away what was asked for since.
@@ -29,9 +29,18 @@ pub(super) fn opening<'a>(view: &'a View, record: &BucketRecord) -> Option<&'a S
 }
 
 /// Exists exactly while the claim is bound and its mode is not `None`.
-pub(super) fn ensure_binding(view: &View, desired: &Desired, record: &BucketRecord) -> Result<(), Halt> {
+pub(super) fn ensure_binding(
+    view: &View,
+    desired: &Desired,
+    record: &BucketRecord,
+    stored: &Stored,
+) -> Result<(), Halt> {
     // Without it, one that is there was withdrawn when the pass began.
     let Some(per_source_ip_rps) = desired.anonymous else { return Ok(()) };
+    if !record.public {
+        // A deletion asks for the binding only where the record tells that there may be one.
+        return Err(rewrite(view, &BucketRecord { public: true, ..record.clone() }, stored, Change::NotePublic));
+    }
     let wanted = AnonymousBinding {
         claim: record.claim.clone(),
         uid: record.uid.clone(),

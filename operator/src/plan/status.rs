@@ -53,10 +53,9 @@ fn until(now: Timestamp, wake: Timestamp) -> Duration {
 
 /// The claim is gone, or not ours to keep.
 fn farewell(view: &View) -> Rest {
-    let mut events = revocation(view);
-    if view.is_finalizer_removed() {
-        events.extend(outcomes(view));
-    }
+    let outcomes = if view.is_finalizer_removed() { outcomes(view) } else { Vec::new() };
+    // That a claim is gone says that its credentials are.
+    let events = if outcomes.is_empty() { revocation(view) } else { outcomes };
     Rest { then: Then::AwaitChange, events, waits_for: None }
 }
 

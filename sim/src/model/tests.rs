@@ -34,6 +34,8 @@ fn recipe(name: &str) -> Recipe {
 #[case("two-claims-one-bucket")]
 #[case("rotation-stale-cache")]
 #[case("recreate-delete")]
+#[case("deletion-by-name")]
+#[case("move-deleted")]
 #[case("two-operators")]
 #[case("stranger")]
 #[case("policy-edits")]

@@ -103,6 +103,28 @@ pub(super) const WORLDS: &[Recipe] = &[
         ..BOUND
     },
     Recipe {
+        name: "deletion-by-name",
+        about: "a claim that was rotated and made public goes with its bucket, and its caches lag",
+        claims: [Some(DELETE), None],
+        lag: &[Lag::Internal, Lag::Consumers],
+        crashes: 1,
+        losses: 1,
+        events: &[Event::Rotate(0), Event::Public(0, true), Event::Delete(0)],
+        most_events: 3,
+        ..BOUND
+    },
+    Recipe {
+        name: "move-deleted",
+        about: "a claim that was made public and sent on goes, and its caches lag",
+        backends: [Some(OWNED), Some(SECOND)],
+        lag: &[Lag::Internal, Lag::Consumers],
+        crashes: 1,
+        losses: 1,
+        events: &[Event::Public(0, true), Event::Move(0, 1), Event::Delete(0)],
+        most_events: 3,
+        ..BOUND
+    },
+    Recipe {
         name: "stripped-finalizer",
         about: "somebody takes the finalizer off; the claim is made again while the orphans are swept",
         claims: [Some(DELETE), None],

@@ -252,7 +252,7 @@ impl Teller<'_> {
             return Some(match field {
                 "generation" => self.names.generation(self.uid, &plain),
                 // How far below it names are looked at follows from what came in between.
-                "lowest-generation" | "another-record" => return None,
+                "lowest-generation" | "another-record" | "public" => return None,
                 // That the claim was bound once, its key says as well.
                 "settled" if self.names.generations.contains_key(self.uid) => return None,
                 // One that no key has is told of, but not told.

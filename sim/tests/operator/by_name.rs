@@ -10,7 +10,7 @@ use stowage_operator::api::{AccessKeyId, ClaimUid};
 use stowage_sim::world::{OPERATOR_NAMESPACE, World};
 
 use crate::rotation::{bound, request, status};
-use crate::support::{Stage, claim, data, keys, object, published, ready, secrets};
+use crate::support::{Stage, claim, claim_with, data, keys, object, published, ready, secrets};
 
 /// What was called since then, in short.
 fn calls_after(world: &World, before: u64) -> Vec<String> {
@@ -21,12 +21,54 @@ fn calls_after(world: &World, before: u64) -> Vec<String> {
 
 /// Verb and resource of every call to the API server.
 fn requests(calls: &[String]) -> Vec<String> {
-    let kube = calls.iter().filter_map(|call| call.strip_prefix("kube:"));
+    // What is counted of a backend is written about all its claims at once.
+    let kube = calls.iter().filter_map(|call| call.strip_prefix("kube:")).filter(|call| !call.contains("s3backends"));
     kube.map(|call| call.split_whitespace().take(2).collect::<Vec<_>>().join(" ")).collect()
 }
 
 fn calls_so_far(world: &World) -> u64 {
     world.effects.trace().effects()
+}
+
+// covers: 3.4.cost
+#[test]
+fn a_claim_with_one_key_goes_with_its_empty_bucket_in_nine_requests() {
+    Stage::run("", async |stage| {
+        stage.apply(&claim_with("team-a", "photos", "deletionPolicy: Delete")).await;
+        stage.until_ready_is("team-a", "photos", "Bound").await;
+        stage.world.pass(Duration::from_secs(30)).await;
+        let before = calls_so_far(&stage.world);
+        stage.delete("bucketclaims", "team-a", "photos").await;
+        stage.until_gone("team-a", "photos").await;
+        stage.world.pass(Duration::from_secs(30)).await;
+        let expected = [
+            "get bucketclaims",
+            "patch secrets",
+            "delete secrets",
+            "get bucketclaims",
+            "delete secrets",
+            "delete secrets",
+            "get secrets",
+            "patch bucketclaims",
+            "create events",
+        ];
+        assert_eq!(requests(&calls_after(&stage.world, before)), expected);
+    });
+}
+
+// covers: 3.4.cost
+#[test]
+fn a_claim_whose_bucket_is_retained_goes_in_nine_requests_less_the_second_look_at_it() {
+    Stage::run("", async |stage| {
+        stage.apply(&claim("team-a", "photos")).await;
+        stage.until_ready_is("team-a", "photos", "Bound").await;
+        stage.world.pass(Duration::from_secs(30)).await;
+        let before = calls_so_far(&stage.world);
+        stage.delete("bucketclaims", "team-a", "photos").await;
+        stage.until_gone("team-a", "photos").await;
+        stage.world.pass(Duration::from_secs(30)).await;
+        assert_eq!(requests(&calls_after(&stage.world, before)).len(), 8);
+    });
 }
 
 // covers: 3.3.byName

@@ -20,7 +20,7 @@ fn request() -> serde_json::Value {
     json!({"metadata": {"annotations": {"broker.stowage.io/rotate": "now"}}})
 }
 
-// covers: 4.event.Bound, 4.event.Rotated, 4.event.Revoked, 4.event.BucketRetained
+// covers: 4.event.Bound, 4.event.Rotated, 4.event.BucketRetained
 // covers: 4.event.transitions, 4.event.place
 #[test]
 fn a_whole_life_is_told_in_an_event_per_transition() {
@@ -35,7 +35,7 @@ fn a_whole_life_is_told_in_an_event_per_transition() {
         stage.until_gone("team-a", "photos").await;
         stage.world.pass(RESYNC).await;
         let told = events(&stage.world, "photos");
-        let expected = ["Bound", "Rotated", "Revoked", "BucketRetained"].map(|reason| ("Normal".into(), reason.into()));
+        let expected = ["Bound", "Rotated", "BucketRetained"].map(|reason| ("Normal".into(), reason.into()));
         assert_eq!(told, expected);
         assert_eq!(event_calls(&stage.world), expected.len());
         for event in stage.world.cluster.objects().iter().filter(|o| o.plural == "events") {

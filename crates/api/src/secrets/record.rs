@@ -32,6 +32,8 @@ pub struct BucketRecord {
     pub generation: u64,
     /// The last rotate request that was acted on.
     pub handled_rotate_request: Option<String>,
+    /// There may be an anonymous binding: noted before there is one.
+    pub public: bool,
     /// There may be another record of the claim: noted before there is one.
     pub another: bool,
     /// The lowest generation whose credential may still be there. `None` = a record that an older
@@ -79,6 +81,7 @@ impl BucketRecord {
         data.flag("settled", self.settled.then_some("true"));
         data.text("generation", &self.generation.to_string());
         data.flag("handled-rotate-request", self.handled_rotate_request.as_deref());
+        data.flag("public", self.public.then_some("true"));
         data.flag("another-record", self.another.then_some("true"));
         data.flag("lowest-generation", self.lowest.map(|lowest| lowest.to_string()).as_deref());
         let (labels, annotations) =
@@ -113,6 +116,7 @@ impl BucketRecord {
             settled: fields.optional("settled") == Some("true"),
             generation: fields.parse("generation", |text| text.parse().ok().filter(|n| *n > 0))?,
             handled_rotate_request: fields.optional("handled-rotate-request").map(str::to_owned),
+            public: fields.optional("public") == Some("true"),
             another: fields.optional("another-record") == Some("true"),
             // What can't be read is no note: then every name is looked at.
             lowest: fields.optional("lowest-generation").and_then(|text| text.parse().ok()).filter(|n| *n > 0),

@@ -20,6 +20,7 @@ fn record() -> BucketRecord {
         settled: false,
         generation: 3,
         handled_rotate_request: Some("now".into()),
+        public: true,
         another: true,
         lowest: Some(2),
     }

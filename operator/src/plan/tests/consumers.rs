@@ -206,6 +206,9 @@ fn a_pass_that_stood_still_reads_the_record_before_it_opens_a_bucket_to_the_publ
         Claim { status: given.claim.status.clone(), ..claim_in("team-a", &spec, true) }
     };
     given.claim = open(&given, 1);
+    let view = given.read();
+    assert_eq!(change(&view), Change::NotePublic, "before there is a binding");
+    given.put(record_secret(&BucketRecord { public: true, ..record() }));
     let mut view = given.read();
     let Step::Act(Act::CreateBinding(binding)) = step(&view) else { panic!("{}", step(&view)) };
     view.learn_slow(live(&given.claim));

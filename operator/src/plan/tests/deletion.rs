@@ -30,7 +30,7 @@ fn deletion_begins_with_live_reads() {
     let given = deleting();
     let mut view = given.cached();
     ask(&mut view, &Look::Claim, &given);
-    assert_eq!(step(&view), Step::Look(Look::Own));
+    assert_eq!(step(&view), Step::Look(Look::Internal(record().name().to_string())));
 }
 
 // covers: 3.4.live
@@ -59,29 +59,80 @@ fn a_bucket_that_was_left_is_left_alone_also_where_nothing_notes_that_yet() {
     assert_eq!((patch.change, patch.target.name), (Change::Leave, record().name().to_string()));
 }
 
-// covers: 2.record.last, 3.4.order, 3.4.secondList
-#[test]
-fn deletion_revokes_before_it_lets_anything_else_go() {
-    let mut given = deleting();
+/// What a deletion asks for and deletes, in short; the kinds of what it deletes; where it ends.
+fn delete_all(given: &mut Given) -> (Vec<Look>, Vec<String>) {
     let mut view = given.cached();
-    let (mut deleted, mut lists) = (Vec::new(), 0);
+    let (mut asked, mut deleted) = (Vec::new(), Vec::new());
     for _ in 0..50 {
         let answer = match step(&view) {
             Step::Look(look) => {
-                lists += u32::from(look == Look::Own);
+                asked.push(look.clone());
                 given.answer(look)
             }
             Step::Act(Act::Delete(secret)) => {
                 deleted.push(secret.name.chars().take(2).collect::<String>());
                 given.delete(secret)
             }
-            Step::Act(Act::RemoveFinalizer(_)) => break,
+            Step::Act(Act::RemoveFinalizer(_)) => return (asked, deleted),
             other => panic!("{other}"),
         };
         view.learn(answer);
     }
+    panic!("no end")
+}
+
+// covers: 2.record.last, 3.4.order, 3.4.lastLook
+#[test]
+fn deletion_revokes_before_it_lets_anything_else_go() {
+    let mut given = deleting();
+    let (asked, deleted) = delete_all(&mut given);
     assert_eq!(deleted, ["vc", "ph", "br"], "credential, consumer Secret, record");
-    assert!(lists >= 2, "a second live list before the finalizer goes");
+    let expected = [Look::Claim, Look::Internal(record().name().to_string()), Look::Internal(key_name(1))];
+    assert_eq!(asked, expected, "the key once more before the finalizer goes");
+}
+
+// covers: 3.4.order, 3.4.lastLook
+#[test]
+fn a_record_that_does_not_tell_of_all_has_the_secrets_listed_at_the_beginning_and_at_the_end() {
+    for change in [|record: &mut BucketRecord| record.lowest = None, |record: &mut BucketRecord| record.another = true]
+    {
+        let mut given = deleting();
+        let mut record = record();
+        change(&mut record);
+        given.put(record_secret(&record));
+        let (asked, deleted) = delete_all(&mut given);
+        assert_eq!(deleted, ["vc", "ph", "br"]);
+        assert_eq!(asked.iter().filter(|look| **look == Look::Own).count(), 2, "{asked:?}");
+    }
+}
+
+/// Another operator raised it, or moved the claim.
+// covers: 3.4.live
+#[test]
+fn what_a_cache_shows_otherwise_than_it_is_by_now_is_read() {
+    let mut given = deleting();
+    given.claim.deletion = Deletion::Delete;
+    let mut view = given.cached();
+    ask(&mut view, &Look::Claim, &given);
+    let settle = step(&view);
+    let Step::Act(Act::Patch(patch)) = &settle else { panic!("{settle}") };
+    assert_eq!(patch.change, Change::Settle);
+    view.learn(Answer::Failed(settle.clone(), Failure::Conflict));
+    given.put(record_secret(&BucketRecord { settled: true, generation: 2, ..record() }));
+    ask(&mut view, &Look::Internal(record().name().to_string()), &given);
+    let delete = step(&view);
+    assert!(matches!(&delete, Step::Act(Act::Delete(secret)) if secret.name == key_name(1)), "{delete}");
+    view.learn(Answer::Failed(delete, Failure::Conflict));
+    ask(&mut view, &Look::Internal(key_name(1)), &given);
+    let Step::Act(Act::Delete(secret)) = step(&view) else { panic!("{}", step(&view)) };
+    view.learn(given.delete(secret));
+    ask(&mut view, &Look::Internal(key_name(2)), &given);
+    // Of what was read live, a conflict ends the pass.
+    view.learn(Answer::Failed(
+        Step::Act(Act::Delete(given.internal[&record().name().to_string()].reference())),
+        Failure::Conflict,
+    ));
+    assert!(matches!(step(&view), Step::Rest(_)), "{}", step(&view));
 }
 
 /// Without labels no list shows it, and the server may answer the read by its name from before it

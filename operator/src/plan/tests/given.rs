@@ -89,6 +89,7 @@ pub(super) fn record() -> BucketRecord {
         settled: false,
         generation: 1,
         handled_rotate_request: None,
+        public: false,
         another: false,
         lowest: Some(1),
     }

@@ -1,6 +1,6 @@
 //! Answers that took long: what counts of what was known before.
 
-use super::super::answer::{Answer, BucketSeen, PurgeEnd, Purged};
+use super::super::answer::{Answer, BucketSeen, Failure, PurgeEnd, Purged};
 use super::super::step::{Act, Step};
 use super::{Freshness, Trouble, View};
 
@@ -36,10 +36,22 @@ impl View {
         self.learn(answer);
     }
 
+    /// Whether a deletion only goes on to read what a cache showed otherwise.
+    pub(super) fn is_cache_refuted(&self, step: &Step, failure: &Failure) -> bool {
+        let secret = match step {
+            Step::Act(Act::Patch(patch)) => &patch.target,
+            Step::Act(Act::Delete(secret)) => secret,
+            Step::Act(_) | Step::Look(_) | Step::Rest(_) => return false,
+        };
+        let internal = secret.namespace == self.setting.operator_namespace;
+        let known = if internal { self.internal.known() } else { &self.consumers };
+        self.claim().deleting && *failure == Failure::Conflict && known.is_cached(&secret.name)
+    }
+
     /// Whether the pass is over but for its status, whatever comes of this step.
     fn ends_with(&self, answer: &Answer) -> bool {
-        let failed =
-            matches!(answer, Answer::Failed(..) | Answer::BucketPurged(_, _, Purged { end: PurgeEnd::Failed(_), .. }));
+        let failed = matches!(answer, Answer::Failed(step, failure) if !self.is_cache_refuted(step, failure))
+            || matches!(answer, Answer::BucketPurged(_, _, Purged { end: PurgeEnd::Failed(_), .. }));
         let released =
             matches!(answer, Answer::FinalizerRemoved | Answer::Failed(Step::Act(Act::RemoveFinalizer(_)), _));
         self.has_failed() || released || (self.claim().deleting && failed)

@@ -7,7 +7,7 @@ use crate::api::{AccessKeyId, AnonymousBinding, BucketRecord, Claim};
 use super::super::answer::{
     Answer, BucketSeen, Checked, CreateAnswer, DeleteAnswer, Failure, Holder, Posted, PurgeEnd, Purged, VersioningSeen,
 };
-use super::super::patch::Change;
+use super::super::patch::{Change, SecretPatch};
 use super::super::secret::{SecretRef, Stored, is_credential, is_record};
 use super::super::step::{Act, Look, Step};
 use super::super::target::Target;
@@ -95,9 +95,23 @@ impl View {
                 self.drift.due = false;
                 self.drift.checked = Checked::Failed;
             }
+            (Step::Act(Act::Patch(SecretPatch { target: secret, .. }) | Act::Delete(secret)), _)
+                if self.is_cache_refuted(&step, &failure) =>
+            {
+                self.must_read(secret);
+            }
             (Step::Look(_) | Step::Act(_) | Step::Rest(_), _) => {
                 self.trouble = Some(Trouble::Failed(Box::new(step), failure));
             }
+        }
+    }
+
+    /// The cache is old of this Secret.
+    fn must_read(&mut self, secret: &SecretRef) {
+        if secret.namespace == self.setting.operator_namespace {
+            self.internal.learn().taken(&secret.name, self.step);
+        } else {
+            self.consumers.taken(&secret.name, self.step);
         }
     }
 

@@ -8,6 +8,7 @@ mod ask;
 mod bucket;
 mod fingerprint;
 mod generations;
+mod internal;
 mod late;
 mod learn;
 mod records;
@@ -25,11 +26,13 @@ use super::step::{Look, Step};
 use super::target::Target;
 
 use bucket::{BucketFacts, Drift};
-use secrets::{Internal, Secrets};
+use internal::Internal;
+use secrets::Secrets;
 
 pub(super) use ask::wanted_bucket;
 pub(super) use bucket::names_claim_uid;
-pub(super) use secrets::{Knowledge, StoredRecord};
+pub(super) use internal::StoredRecord;
+pub(super) use secrets::Knowledge;
 
 /// What is the same for every claim of an operator.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -191,10 +194,11 @@ pub struct View {
 }
 
 impl View {
-    /// What the caches tell of a claim. A deletion reads live throughout (spec §3.4), so that of a
-    /// claim which goes they tell nothing.
+    /// What the caches tell of a claim. For one that goes they tell in which version its Secrets
+    /// are to be written and deleted, and nothing that they don't show is gone (spec §3.4).
     pub fn new(setting: Arc<Setting>, claim: Claim, cached: Cached) -> Self {
-        let Cached { internal, consumers, recheck } = if claim.deleting { Cached::default() } else { cached };
+        let Cached { internal, consumers, recheck } = cached;
+        let recheck = if claim.deleting { Vec::new() } else { recheck };
         let internal = internal.into_iter().filter(|secret| !generations::is_anothers(&claim.uid, secret));
         Self {
             internal: Internal::cached(internal),
@@ -302,6 +306,17 @@ impl View {
     /// one that tells of nobody, or this pass deleted it.
     pub(super) fn is_absent(&self, name: &str) -> bool {
         self.internal.known().is_absent(name)
+    }
+
+    /// Whether there is no internal Secret of this name, as a live read showed since the last
+    /// record was deleted.
+    pub(super) fn is_absent_to_the_last(&self, name: &str) -> bool {
+        self.internal.is_absent_to_the_last(name)
+    }
+
+    /// Names of internal Secrets that are to be read because what was known of them is old.
+    pub(super) fn taken(&self) -> impl Iterator<Item = &str> {
+        self.internal.known().all_taken()
     }
 
     /// The claim's binding for public access, be it from the cache.

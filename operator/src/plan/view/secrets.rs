@@ -8,13 +8,9 @@
 //! a POST finds out that the name is taken, and one that was made meanwhile goes with its claim,
 //! which controls it.
 
+use super::super::secret::Stored;
 use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::{Arc, OnceLock};
-
-use crate::api::BucketRecord;
-
-use super::super::secret::Stored;
 
 /// What is known of the Secret of one name.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -87,6 +83,21 @@ impl Secrets {
         self.facts.values().filter_map(Fact::present)
     }
 
+    /// Every name of which anything is known.
+    pub(super) fn names(&self) -> impl Iterator<Item = &str> {
+        self.facts.keys().map(String::as_str)
+    }
+
+    /// Names that must be read live.
+    pub(super) fn all_taken(&self) -> impl Iterator<Item = &str> {
+        self.facts.iter().filter(|(_, fact)| matches!(fact.state, State::Taken)).map(|(name, _)| name.as_str())
+    }
+
+    /// Whether a cache shows it, and no answer of this pass.
+    pub(super) fn is_cached(&self, name: &str) -> bool {
+        self.facts.get(name).is_some_and(|fact| fact.since == 0)
+    }
+
     /// Whether this pass wrote it or read it live, and it is there.
     pub(super) fn is_live(&self, name: &str) -> bool {
         self.facts.get(name).is_some_and(|fact| fact.since > self.aged && fact.present().is_some())
@@ -95,6 +106,11 @@ impl Secrets {
     /// Whether this pass saw live that there is none, or deleted it.
     pub(super) fn is_absent(&self, name: &str) -> bool {
         self.facts.get(name).is_some_and(|fact| fact.is_absent() && fact.since > self.aged)
+    }
+
+    /// Whether a live read since this step found none.
+    pub(super) fn is_absent_since(&self, name: &str, step: u32) -> bool {
+        self.is_absent(name) && self.facts.get(name).is_some_and(|fact| fact.since > step)
     }
 
     /// Whether two live reads of this pass found none, or this pass deleted it and a read since
@@ -136,7 +152,7 @@ impl Secrets {
     }
 
     /// What a list doesn't show is unknown: labels may have been taken off.
-    fn forget_present(&mut self) {
+    pub(super) fn forget_present(&mut self) {
         self.facts.retain(|_, fact| fact.present().is_none());
     }
 
@@ -153,7 +169,7 @@ impl Secrets {
 
     /// What was learnt up to this step may be otherwise by now: who goes by a record reads it
     /// again.
-    fn doubt(&mut self, step: u32) {
+    pub(super) fn doubt(&mut self, step: u32) {
         self.doubted = step;
     }
 
@@ -203,107 +219,10 @@ impl fmt::Debug for Secrets {
     }
 }
 
-/// A record, and the Secret that it was read from.
-pub(in super::super) type StoredRecord = (BucketRecord, Stored);
-
-/// The claim's internal Secrets; the records among them are parsed once, however often the planner
-/// asks.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Internal {
-    secrets: Secrets,
-    records: OnceLock<Arc<[StoredRecord]>>,
-    lists: Lists,
-}
-
-/// Live lists of the claim's internal Secrets.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Lists {
-    /// Made since the last answer that showed those before to be of the past.
-    count: u32,
-    /// The step of the last of them.
-    last: u32,
-    /// The step of the last deletion of one of them.
-    deletion: u32,
-    /// An answer came so late that another operator may have been at the claim's keys.
-    doubted: bool,
-}
-
-impl Internal {
-    /// What the caches hold.
-    pub(super) fn cached(secrets: impl IntoIterator<Item = Stored>) -> Self {
-        Self { secrets: Secrets::cached(secrets), ..Self::default() }
-    }
-
-    /// What is known, to be read.
-    pub(super) fn known(&self) -> &Secrets {
-        &self.secrets
-    }
-
-    /// What is known, to be changed: the records are read anew.
-    pub(super) fn learn(&mut self) -> &mut Secrets {
-        self.records.take();
-        &mut self.secrets
-    }
-
-    /// Those that are bucket records, whoever's, by name.
-    pub(super) fn records(&self) -> &[StoredRecord] {
-        self.records.get_or_init(|| {
-            let read = |secret: &Stored| Some((BucketRecord::read(&secret.0).ok()?, secret.clone()));
-            self.secrets.all().filter_map(read).collect()
-        })
-    }
-
-    /// Takes in a live list.
-    pub(super) fn listed(&mut self, secrets: impl IntoIterator<Item = Stored>, step: u32) {
-        let known = self.learn();
-        known.forget_present();
-        secrets.into_iter().for_each(|secret| known.found(secret, step));
-        self.lists.count += 1;
-        self.lists.last = step;
-    }
-
-    /// Takes in that this pass deleted one.
-    pub(super) fn deleted(&mut self, name: &str, step: u32) {
-        self.learn().deleted(name, step);
-        self.lists.deletion = step;
-    }
-
-    /// Lists made in this pass, since the last answer that showed those before to be of the past.
-    pub(super) fn lists(&self) -> u32 {
-        self.lists.count
-    }
-
-    /// Whether nothing of them was deleted since the last list.
-    pub(super) fn is_list_current(&self) -> bool {
-        self.lists.last > self.lists.deletion
-    }
-
-    /// Lists made before are of the past.
-    pub(super) fn forget_lists(&mut self) {
-        self.lists.count = 0;
-    }
-
-    /// Another operator may have been at the claim's keys since this step.
-    pub(super) fn doubt(&mut self, step: u32) {
-        self.secrets.doubt(step);
-        self.lists.count = 0;
-        self.lists.doubted = true;
-    }
-
-    /// Whether an answer took so long that another operator may have been at the claim's keys.
-    pub(super) fn is_doubted(&self) -> bool {
-        self.lists.doubted
-    }
-
-    /// All that is known, in a few bytes.
-    pub(super) fn fingerprint(&self) -> String {
-        let Lists { count, last: _, deletion: _, doubted } = self.lists;
-        format!("{} {count} {} {doubted}", self.secrets.fingerprint(), self.is_list_current())
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use k8s_openapi::api::core::v1::Secret;
 
     use super::*;
@@ -339,19 +258,6 @@ mod tests {
     }
 
     #[test]
-    fn what_was_learnt_before_a_slow_answer_is_live_and_not_current() {
-        let mut internal = Internal::cached([secret("c")]);
-        internal.learn().found(secret("a"), 1);
-        internal.doubt(1);
-        internal.learn().found(secret("b"), 2);
-        let known = internal.known();
-        assert_eq!(
-            ["a", "b", "c"].map(|name| (known.is_live(name), known.is_current(name))),
-            [(true, false), (true, true), (false, false),]
-        );
-    }
-
-    #[test]
     fn only_of_what_this_pass_deleted_one_read_that_shows_none_is_enough() {
         let mut secrets = Secrets::cached([secret("a")]);
         secrets.deleted("a", 1);
@@ -374,35 +280,6 @@ mod tests {
         assert!(!secrets.is_live("a") && !secrets.is_absent("a") && secrets.all().next().is_none());
         secrets.found(secret("a"), 2);
         assert!(secrets.is_live("a"));
-    }
-
-    #[test]
-    fn what_a_list_does_not_show_is_unknown_and_what_it_shows_is_live() {
-        let mut internal = Internal::cached([secret("a"), secret("b")]);
-        internal.learn().missed("c", 1);
-        internal.learn().taken("d", 1);
-        internal.listed([secret("b")], 2);
-        assert_eq!(internal.known().get("a"), Knowledge::Unknown);
-        assert!(internal.known().is_live("b") && internal.known().is_absent("c"));
-        assert_eq!(internal.known().get("d"), Knowledge::Taken);
-    }
-
-    #[test]
-    fn a_list_is_current_until_something_is_deleted_and_counts_until_it_is_doubted() {
-        let mut internal = Internal::cached([]);
-        assert!(!internal.is_list_current(), "there is none");
-        internal.listed([secret("a")], 1);
-        assert_eq!((internal.lists(), internal.is_list_current()), (1, true));
-        internal.deleted("a", 2);
-        assert_eq!((internal.lists(), internal.is_list_current()), (1, false));
-        internal.listed([], 3);
-        assert_eq!((internal.lists(), internal.is_list_current(), internal.is_doubted()), (2, true, false));
-        internal.doubt(3);
-        assert_eq!((internal.lists(), internal.is_doubted()), (0, true));
-        internal.listed([], 4);
-        assert_eq!(internal.lists(), 1);
-        internal.forget_lists();
-        assert_eq!((internal.lists(), internal.is_doubted()), (0, true));
     }
 
     /// A model checker takes two passes with one fingerprint for one.

@@ -1,0 +1,174 @@
+//! The claim's internal Secrets, as a pass knows them: which are records, and what lists showed.
+
+use std::sync::{Arc, OnceLock};
+
+use crate::api::BucketRecord;
+
+use super::super::secret::{Stored, is_record};
+use super::secrets::Secrets;
+
+/// A record, and the Secret that it was read from.
+pub(in super::super) type StoredRecord = (BucketRecord, Stored);
+
+/// The claim's internal Secrets; the records among them are parsed once, however often the planner
+/// asks.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Internal {
+    secrets: Secrets,
+    records: OnceLock<Arc<[StoredRecord]>>,
+    lists: Lists,
+    /// The step of the last deletion of a record.
+    let_go: u32,
+}
+
+/// Live lists of the claim's internal Secrets.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Lists {
+    /// Made since the last answer that showed those before to be of the past.
+    count: u32,
+    /// The step of the last of them.
+    last: u32,
+    /// The step of the last deletion of one of them.
+    deletion: u32,
+    /// An answer came so late that another operator may have been at the claim's keys.
+    doubted: bool,
+}
+
+impl Internal {
+    /// What the caches hold.
+    pub(super) fn cached(secrets: impl IntoIterator<Item = Stored>) -> Self {
+        Self { secrets: Secrets::cached(secrets), ..Self::default() }
+    }
+
+    /// What is known, to be read.
+    pub(super) fn known(&self) -> &Secrets {
+        &self.secrets
+    }
+
+    /// What is known, to be changed: the records are read anew.
+    pub(super) fn learn(&mut self) -> &mut Secrets {
+        self.records.take();
+        &mut self.secrets
+    }
+
+    /// Those that are bucket records, whoever's, by name.
+    pub(super) fn records(&self) -> &[StoredRecord] {
+        self.records.get_or_init(|| {
+            let read = |secret: &Stored| Some((BucketRecord::read(&secret.0).ok()?, secret.clone()));
+            self.secrets.all().filter_map(read).collect()
+        })
+    }
+
+    /// Takes in a live list.
+    pub(super) fn listed(&mut self, secrets: impl IntoIterator<Item = Stored>, step: u32) {
+        let known = self.learn();
+        known.forget_present();
+        secrets.into_iter().for_each(|secret| known.found(secret, step));
+        self.lists.count += 1;
+        self.lists.last = step;
+    }
+
+    /// Takes in that this pass deleted one.
+    pub(super) fn deleted(&mut self, name: &str, step: u32) {
+        self.learn().deleted(name, step);
+        self.lists.deletion = step;
+        if is_record(name) {
+            self.let_go = step;
+        }
+    }
+
+    /// Lists made in this pass, since the last answer that showed those before to be of the past.
+    pub(super) fn lists(&self) -> u32 {
+        self.lists.count
+    }
+
+    /// Whether nothing of them was deleted since the last list.
+    pub(super) fn is_list_current(&self) -> bool {
+        self.lists.last > self.lists.deletion
+    }
+
+    /// Whether a live read found none, since the last record was deleted.
+    pub(super) fn is_absent_to_the_last(&self, name: &str) -> bool {
+        self.secrets.is_absent_since(name, self.let_go)
+    }
+
+    /// Lists made before are of the past.
+    pub(super) fn forget_lists(&mut self) {
+        self.lists.count = 0;
+    }
+
+    /// Another operator may have been at the claim's keys since this step.
+    pub(super) fn doubt(&mut self, step: u32) {
+        self.secrets.doubt(step);
+        self.lists.count = 0;
+        self.lists.doubted = true;
+    }
+
+    /// Whether an answer took so long that another operator may have been at the claim's keys.
+    pub(super) fn is_doubted(&self) -> bool {
+        self.lists.doubted
+    }
+
+    /// All that is known, in a few bytes.
+    pub(super) fn fingerprint(&self) -> String {
+        let Lists { count, last: _, deletion: _, doubted } = self.lists;
+        let last: Vec<&str> = self.secrets.names().filter(|name| self.is_absent_to_the_last(name)).collect();
+        format!("{} {count} {} {doubted} {last:?}", self.secrets.fingerprint(), self.is_list_current())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use k8s_openapi::api::core::v1::Secret;
+
+    use super::super::Knowledge;
+    use super::*;
+
+    fn secret(name: &str) -> Stored {
+        let mut secret = Secret::default();
+        secret.metadata.name = Some(name.to_owned());
+        Stored(Arc::new(secret))
+    }
+
+    #[test]
+    fn what_a_list_does_not_show_is_unknown_and_what_it_shows_is_live() {
+        let mut internal = Internal::cached([secret("a"), secret("b")]);
+        internal.learn().missed("c", 1);
+        internal.learn().taken("d", 1);
+        internal.listed([secret("b")], 2);
+        assert_eq!(internal.known().get("a"), Knowledge::Unknown);
+        assert!(internal.known().is_live("b") && internal.known().is_absent("c"));
+        assert_eq!(internal.known().get("d"), Knowledge::Taken);
+    }
+
+    #[test]
+    fn a_list_is_current_until_something_is_deleted_and_counts_until_it_is_doubted() {
+        let mut internal = Internal::cached([]);
+        assert!(!internal.is_list_current(), "there is none");
+        internal.listed([secret("a")], 1);
+        assert_eq!((internal.lists(), internal.is_list_current()), (1, true));
+        internal.deleted("a", 2);
+        assert_eq!((internal.lists(), internal.is_list_current()), (1, false));
+        internal.listed([], 3);
+        assert_eq!((internal.lists(), internal.is_list_current(), internal.is_doubted()), (2, true, false));
+        internal.doubt(3);
+        assert_eq!((internal.lists(), internal.is_doubted()), (0, true));
+        internal.listed([], 4);
+        assert_eq!(internal.lists(), 1);
+        internal.forget_lists();
+        assert_eq!((internal.lists(), internal.is_doubted()), (0, true));
+    }
+
+    #[test]
+    fn what_was_learnt_before_a_slow_answer_is_live_and_not_current() {
+        let mut internal = Internal::cached([secret("c")]);
+        internal.learn().found(secret("a"), 1);
+        internal.doubt(1);
+        internal.learn().found(secret("b"), 2);
+        let known = internal.known();
+        assert_eq!(
+            ["a", "b", "c"].map(|name| (known.is_live(name), known.is_current(name))),
+            [(true, false), (true, true), (false, false),]
+        );
+    }
+}
