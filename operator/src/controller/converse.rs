@@ -15,7 +15,7 @@ const STANDSTILL: Duration = Duration::from_secs(10);
 /// In so much time another operator makes, publishes and replaces a key.
 const HESITATION: Duration = Duration::from_secs(1);
 
-/// So many late answers make a pass ask again for what it knew; so many slow ones, for the keys.
+/// So many late answers make a pass ask again for what it knew; so many slow ones, for the record.
 const MOST_LATE: u32 = 5;
 
 /// Carries out the steps of a conversation, and decides nothing.

@@ -63,6 +63,7 @@ pub static ALL: &[&Scenario] = &[
     &operators::FIRST_SERVED,
     &operators::TWO_OPERATORS,
     &operators::TWO_AT_REST,
+    &operators::SLOW_TWINS,
     &recovery::OLDER_VERSION,
     &recovery::NOT_ALLOWED,
     &recovery::SECRET_TAKEN,

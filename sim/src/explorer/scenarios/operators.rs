@@ -11,7 +11,7 @@ use super::words::{
     BASE, BOUND, PHOTOS, ask_to_rotate, at_work, bound, check_bound, check_keys, give_claim, no_other, nothing_more,
     pass, usual, was_not_lost,
 };
-use crate::effects::{Fault, KubeFault, ProcessFault, StowageFault, Tampering};
+use crate::effects::{CallFault, Fault, KubeFault, Outage, ProcessFault, S3Operation, StowageFault, Tampering};
 use crate::history::Facts;
 use crate::world::{OPERATOR_NAMESPACE, Options};
 
@@ -49,6 +49,47 @@ pub(in super::super) static TWO_OPERATORS: Scenario = Scenario {
     otherwise: no_other,
     ends_alike: false,
     check: |facts, _| check_keys(facts),
+};
+
+/// The host of the store, and its port.
+const STORE: &str = "s3.example:9000";
+
+/// An operator with one slot waits for the store to tag the bucket, and another is through meanwhile.
+pub(in super::super) static SLOW_TWINS: Scenario = Scenario {
+    name: "slow-twins",
+    about: "two operators with one slot each, and a store that takes its time with the first of them",
+    phase: ScenarioPhase::Create,
+    world: || Options { max_concurrent_reconciles: 1, ..usual() },
+    script: || {
+        let slow = Outage {
+            host: STORE.to_owned(),
+            operation: S3Operation::named("PutBucketTagging"),
+            fault: Fault::Call(CallFault::Slow { millis: 8000 }),
+        };
+        vec![
+            ScenarioStep::Apply(BASE.to_owned()),
+            ScenarioStep::StartOperator,
+            pass(10),
+            ScenarioStep::Begin,
+            ScenarioStep::Outage(slow),
+            give_claim("rotationPolicy: {overlapSeconds: 3600}"),
+            pass(2),
+            ScenarioStep::Recovery(STORE),
+            ScenarioStep::StartOperator,
+            pass(60),
+        ]
+    },
+    goal: BOUND,
+    otherwise: no_other,
+    ends_alike: false,
+    check: |facts, faults| {
+        // The first comes back to a record that aims at the second's key: it makes none of its own.
+        let keys = facts.internal(Role::VirtualCredential, NAMESPACE, CLAIM).len();
+        if faults.is_empty() && keys != 1 {
+            return Err(format!("a claim that nobody asked to rotate has {keys} keys"));
+        }
+        check_keys(facts)
+    },
 };
 
 /// Two operators who see the same, each at its own time, and come to agree.
