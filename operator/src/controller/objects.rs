@@ -40,10 +40,10 @@ mod tests {
     fn of_an_object_that_can_not_be_decoded_little_is_kept() {
         let long = "x".repeat(1 << 20);
         let metadata = json!({"name": "photos", "labels": {"theirs": long}, "finalizers": [long]});
-        let spec = json!({"backendRef": {"name": "main"}, "deletionPolicy": long});
+        let spec = json!({"backendRef": {"name": "main"}, "forceDelete": long});
         let mut claim: Claim = serde_json::from_value(json!({"metadata": metadata, "spec": spec})).expect("an object");
         keep(&mut claim, kept::claim);
-        let invalid = claim.0.expect_err("no claim has such a policy");
+        let invalid = claim.0.expect_err("that is no boolean");
         assert_eq!(invalid.metadata.name.as_deref(), Some("photos"));
         assert!(invalid.metadata.labels.is_some_and(|labels| labels.is_empty()));
         assert!(invalid.error.capacity() <= 2 * LONGEST_WHY);

@@ -80,12 +80,21 @@ fn known_good(yaml: &str) -> Arc<Vec<Document>> {
     documents
 }
 
-/// Applies the documents of a manifest that a world is made of. Its backends have been served
-/// before, by the world's own operator.
+/// Applies the documents of a manifest that a world is made of.
 ///
 /// # Panics
 /// When it is none, or is refused.
-pub(super) async fn apply_known_good(client: &Client, yaml: &str, operator: &ServedBy) {
+pub(super) async fn apply_known_good(client: &Client, yaml: &str) {
+    for document in known_good(yaml).iter() {
+        apply(client, document).await.expect("the manifest is good");
+    }
+}
+
+/// The same, of a manifest whose backends have been served before, by this operator.
+///
+/// # Panics
+/// When it is none, or is refused.
+pub(super) async fn apply_served(client: &Client, yaml: &str, operator: &ServedBy) {
     for document in known_good(yaml).iter() {
         let mut document = document.clone();
         if document.object.types.as_ref().is_some_and(|types| types.kind == "S3Backend") {

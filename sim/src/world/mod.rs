@@ -195,7 +195,7 @@ impl World {
     /// # Panics
     /// When they aren't.
     pub async fn apply(&self, client: &kube::Client, yaml: &str) {
-        manifests::apply_known_good(client, yaml, &self.operator()).await;
+        manifests::apply_served(client, yaml, &self.operator()).await;
     }
 
     /// The operator of this world, as it notes itself: its namespace and the UID of `kube-system`.

@@ -13,7 +13,7 @@ use http::{Request, Response, StatusCode};
 use http_body_util::{BodyExt, Full};
 use kube_sim::ApiBody;
 use rstest::rstest;
-use s3_sim::{InProcess, Store};
+use s3_sim::InProcess;
 use s3s::Body;
 use serde_json::{Value, json};
 use stowage_operator::api::{self, Backend, BucketName, S3Backend, Unlabelled};
@@ -151,6 +151,7 @@ pub async fn clients_that(store: &Noting, unlabelled: Unlabelled) -> (World, Ups
         client: world.kube(),
         connect: Arc::new(store.clone()),
         limits: Limits { calls: 2, timeout: Duration::from_secs(5) },
+        read_only: false,
         namespaces: vec![OPERATOR_NAMESPACE.to_owned(), "vault".to_owned()],
         unlabelled,
         recoveries: unbounded_channel().0,

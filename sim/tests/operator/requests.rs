@@ -4,12 +4,9 @@ use std::future::pending;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use aws_smithy_runtime_api::client::http::SharedHttpClient;
 use http::Method;
 use kube::client::Body;
-use s3_sim::{InProcess, Store};
 use serde_json::{Value, json};
-use stowage_operator::upstream::{Connect, ConnectError, Trust};
 use stowage_operator::{Clock, Metrics, Parts};
 use stowage_sim::determinism::run_seeded;
 use stowage_sim::world::{OPERATOR_NAMESPACE, Options, World};

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use crate::api::Versioning;
 
-use super::super::VersioningSeen;
+use super::super::{OwnerSeen, VersioningSeen};
 use super::*;
 
 /// A pass that saw no bucket, after a look for the key that the record may have.
@@ -138,6 +138,7 @@ fn an_untagged_bucket_is_ours_only_if_it_was_absent_and_is_empty() {
     assert_eq!(step(&view), Step::Look(Look::Contents(at())));
     let mut empty = view.clone();
     empty.learn(Answer::Contents(at(), true));
+    empty.learn(Answer::Owner(at(), OwnerSeen::Ours));
     assert!(matches!(step(&empty), Step::Act(Act::TagBucket(..))));
     view.learn(Answer::Contents(at(), false));
     assert_eq!(verdict(&view), "BucketExists");
@@ -149,7 +150,7 @@ fn a_bucket_with_our_tags_needs_no_more_proof() {
     let mut given = holding(|_| {});
     given.backends.insert("main".into(), backend(AdoptionPolicy::Never));
     let mut view = given.read();
-    view.learn(tagged(OURS));
+    find_ours(&mut view);
     assert_eq!(step(&view), Step::Look(Look::Internal(key_name(1))), "on to the credential");
 }
 
@@ -315,6 +316,7 @@ fn a_bucket_is_not_tagged_by_a_record_that_may_be_another_by_now() {
     let mut view = holding(|record| record.absence = true).claim_read();
     view.learn(tagged(&[]));
     view.learn(Answer::Contents(at(), true));
+    view.learn(Answer::Owner(at(), OwnerSeen::Ours));
     let name = record().name().to_string();
     assert_eq!(step(&view), Step::Look(Look::Internal(name.clone())));
     view.learn(Answer::Internal(name, Some(record_secret(&record()))));

@@ -273,7 +273,12 @@ fn each_cause_has_its_reason_and_its_text() {
 fn a_claim_is_looked_at_again_when_something_changes_unless_time_alone_may_help() {
     let contradictory = BucketCause::Contradictory { bucket: bucket() };
     let contradiction = contradictory.to_string();
-    let others: [(Cause, Then); 5] = [
+    let step = "create bucket team-a-photos".to_owned();
+    let others: [(Cause, Then); 6] = [
+        (
+            StepCause::ServerFailed { step, why: why() }.into(),
+            Then::Retry("can't create bucket team-a-photos: the reason".to_owned()),
+        ),
         (contradictory.into(), Then::Retry(contradiction)),
         (StepCause::StoreFailed { why: why() }.into(), Then::Retry(why())),
         (DeletionCause::StoreFailed { why: why() }.into(), Then::Retry(format!("the reason; {WAY_OUT}"))),

@@ -9,11 +9,11 @@ use super::*;
 #[test]
 fn a_generation_is_minted_only_by_the_pass_that_made_it_the_target() {
     let mut aiming = just_held();
-    aiming.learn(tagged(OURS));
+    find_ours(&mut aiming);
     assert!(matches!(step(&aiming), Step::Act(Act::Mint(_))));
     let given = holding(|_| {});
     let mut view = given.read();
-    view.learn(tagged(OURS));
+    find_ours(&mut view);
     ask(&mut view, &Look::Internal(key_name(1)), &given); // A cache is no proof of absence,
     ask(&mut view, &Look::Internal(key_name(1)), &given); // nor is one read.
     assert_eq!(change(&view), Change::RaiseGeneration(Trigger::Repair));
@@ -25,7 +25,7 @@ fn a_generation_is_minted_only_by_the_pass_that_made_it_the_target() {
 fn what_a_pass_has_minted_it_does_not_mint_again() {
     let given = holding(|_| {});
     let mut view = just_held();
-    view.learn(tagged(OURS));
+    find_ours(&mut view);
     let Step::Act(Act::Mint(facts)) = step(&view) else { panic!("{}", step(&view)) };
     let minted = key_secret(&facts);
     view.learn(Answer::CredentialPosted(facts, Posted::Stored(minted)));
@@ -167,7 +167,7 @@ fn a_target_that_only_a_live_read_finds_is_used() {
     let mut behind = given.clone();
     behind.take(&key_name(1));
     let mut view = behind.read();
-    view.learn(tagged(OURS));
+    find_ours(&mut view);
     ask(&mut view, &Look::Internal(key_name(1)), &given);
     assert!(matches!(step(&view), Step::Rest(_) | Step::Act(Act::WriteStatus(..))), "no other one is made");
 }
@@ -196,7 +196,7 @@ fn a_key_that_is_gone_is_passed_once_a_second_read_does_not_find_it_either() {
 fn a_key_whose_name_a_post_found_taken_is_looked_for_twice() {
     let mut given = holding(|_| {});
     let mut view = just_held();
-    view.learn(tagged(OURS));
+    find_ours(&mut view);
     let Step::Act(Act::Mint(facts)) = step(&view) else { panic!("{}", step(&view)) };
     view.learn(Answer::CredentialPosted(facts.clone(), Posted::NameTaken));
     ask(&mut view, &Look::Internal(key_name(1)), &given);
@@ -221,7 +221,7 @@ fn a_secret_under_a_name_of_no_generation_is_told_of() {
 fn after_a_slow_answer_a_key_is_made_by_what_the_record_aims_at_now() {
     let given = holding(|_| {});
     let mut view = just_held();
-    view.learn(tagged(OURS));
+    find_ours(&mut view);
     assert!(matches!(step(&view), Step::Act(Act::Mint(_))));
     view.learn_slow(live(&given.claim));
     let mut alone = view.clone();
@@ -243,7 +243,7 @@ fn what_was_read_before_a_late_answer_is_read_again_before_a_key_is_published_or
     publishing.learn(Answer::Consumer(CONSUMER.into(), None));
     let without_key = holding(|_| {});
     let mut passing = without_key.read();
-    passing.learn(tagged(OURS));
+    find_ours(&mut passing);
     ask(&mut passing, &Look::Internal(key_name(1)), &without_key);
     ask(&mut passing, &Look::Internal(key_name(1)), &without_key);
     for (mut view, given) in [(publishing, given), (passing, without_key)] {

@@ -175,6 +175,12 @@ pub(super) fn tagged(entries: &[(&str, &str)]) -> Answer {
 }
 
 /// The claim's bucket is not there.
+/// The claim's own bucket is there, and of our account.
+pub(super) fn find_ours(view: &mut View) {
+    view.learn(tagged(OURS));
+    view.learn(Answer::Owner(at(), OwnerSeen::Ours));
+}
+
 pub(super) fn absent() -> Answer {
     Answer::Bucket(at(), BucketSeen::Absent)
 }

@@ -1,11 +1,13 @@
 //! Which generation the key of a claim that moves gets, and what is passed because somebody may
 //! have used it.
 
+use super::super::super::OwnerSeen;
 use super::*;
 
 /// The new bucket is there and tagged.
 fn arrived(mut view: View) -> View {
     view.learn(Answer::Bucket(bucket_at(NEW), BucketSeen::Present(Some(tags(OURS)))));
+    view.learn(Answer::Owner(bucket_at(NEW), OwnerSeen::Ours));
     view
 }
 
