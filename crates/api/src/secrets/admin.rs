@@ -173,7 +173,7 @@ impl fmt::Display for Lack {
         if let Annotation::Unreadable(number) = self.annotation {
             write!(f, " (entry {number} of its annotation {} is no endpoint)", wire::ENDPOINTS)?;
         }
-        write!(f, "; if they may, add to its metadata")?;
+        write!(f, "; if they may, add:")?;
         if self.label {
             write!(f, "\nlabels:\n  {}: \"true\"", wire::BACKEND_CREDENTIALS)?;
         }
@@ -249,7 +249,7 @@ mod tests {
     #[test]
     fn the_refusal_ends_with_what_is_to_be_added() {
         let silent = lack(&secret("admin", json!({}), json!({})), HERE);
-        let lines = "add to its metadata\nlabels:\n  broker.stowage.io/backend-credentials: \"true\"\nannotations:\n  \
+        let lines = "; if they may, add:\nlabels:\n  broker.stowage.io/backend-credentials: \"true\"\nannotations:\n  \
                      broker.stowage.io/endpoints: \"http://s3.example:9000\"";
         assert!(silent.ends_with(lines), "{silent}");
         let unlabelled = lack(&secret("admin", json!({}), json!({wire::ENDPOINTS: HERE})), HERE);
