@@ -198,10 +198,10 @@ impl Hands<'_, '_> {
                 Ok(if same { Connected::Same } else { Connected::Anew })
             }
             Err(error @ AccessError::Unreadable(..)) => Err(error.to_string()),
+            Err(error @ AccessError::NoSecret(..)) => Ok(Connected::Missing(error.to_string())),
             Err(
                 error @ (AccessError::Untrusted(..)
                 | AccessError::Internal(..)
-                | AccessError::NoSecret(..)
                 | AccessError::Forbidden(..)
                 | AccessError::NotOptedIn(..)
                 | AccessError::NoField(..)

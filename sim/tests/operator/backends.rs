@@ -268,3 +268,34 @@ fn a_call_for_a_claim_that_outlives_the_backend_leaves_no_series_of_it() {
         assert_eq!(series_after_the_last_call(&stage).await, Vec::<String>::new());
     });
 }
+
+// covers: 1.backend.credentials.gone
+#[test]
+fn an_admin_secret_that_is_replaced_turns_no_claim_over() {
+    Stage::run("", async |stage| {
+        for name in ["photos", "films", "notes"] {
+            stage.apply(&claim("team-a", name)).await;
+            stage.until_ready_is("team-a", name, "Bound").await;
+        }
+        stage.world.pass(Duration::from_secs(60)).await;
+        let versions = || {
+            ["photos", "films", "notes"].map(|name| {
+                let claim = object(&stage.world, "bucketclaims", "team-a", name);
+                claim["metadata"]["resourceVersion"].clone()
+            })
+        };
+        let before = versions();
+        let secret = stage.world.cluster.remove("secrets", OPERATOR_NAMESPACE, "s3-admin").expect("it is there");
+        stage.world.pass(Duration::from_millis(1500)).await;
+        let metadata = &secret["metadata"];
+        let metadata = json!({
+            "name": "s3-admin", "namespace": OPERATOR_NAMESPACE,
+            "labels": metadata["labels"], "annotations": metadata["annotations"],
+        });
+        let again = json!({"apiVersion": "v1", "kind": "Secret", "metadata": metadata, "data": secret["data"]});
+        assert!(stage.world.cluster.create(again));
+        stage.world.pass(Duration::from_secs(60)).await;
+        assert_eq!(versions(), before);
+        assert_eq!(backend_ready(&stage.world), "EndpointReachable");
+    });
+}

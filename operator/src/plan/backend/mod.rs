@@ -181,9 +181,11 @@ impl BackendPass {
         self.known().is_none_or(|health| health.generation != self.generation)
     }
 
-    /// Whether a failed probe says no more than any other.
+    /// Whether a failed probe says no more than any other. That a Secret is missing says so too: it
+    /// may be about to be replaced, and all claims would be told twice for nothing.
     fn is_forgiving(&self) -> bool {
-        self.periodic && !self.is_edited() && !self.secrets_changed
+        let missing = matches!(self.connected, Some(Connected::Missing(_)));
+        (missing || (self.periodic && !self.secrets_changed)) && !self.is_edited()
     }
 
     /// How the backend was before this pass.
@@ -199,7 +201,7 @@ impl BackendPass {
         };
         match (&self.connected, &self.probed) {
             (None, _) => Err(BackendStep::Connect(backend.clone())),
-            (Some(Connected::Unusable(why)), _) => Ok(Verdict::on_secrets(why)),
+            (Some(Connected::Missing(why) | Connected::Unusable(why)), _) => Ok(Verdict::on_secrets(why)),
             (Some(Connected::Same | Connected::Anew), None) => Err(BackendStep::Probe),
             (Some(Connected::Same | Connected::Anew), Some(probed)) => Ok(Verdict::on_probe(probed)),
         }

@@ -68,7 +68,9 @@ pub enum Connected {
     Same,
     /// It is another one.
     Anew,
-    /// There is none: a Secret is missing, malformed, not trusted or may not be read. Says which.
+    /// There is none: a Secret does not exist, perhaps only until it is made anew. Says which.
+    Missing(String),
+    /// There is none: a Secret is malformed, not trusted or may not be read. Says which.
     Unusable(String),
 }
 

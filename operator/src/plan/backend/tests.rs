@@ -425,3 +425,23 @@ fn a_backend_that_another_operator_serves_is_left_alone() {
     assert_eq!(steps, Vec::<&str>::new());
     assert_eq!(end, BackendEnd::LeftAlone(another));
 }
+
+/// Replaced by delete and create, it is gone for a moment.
+// covers: 1.backend.credentials.gone
+#[test]
+fn that_a_secret_is_gone_counts_once_it_lasts() {
+    let mut bench = Bench::ready();
+    bench.connected = Ok(Connected::Missing("Secret stowage-system/s3-admin does not exist".to_owned()));
+    bench.secrets_changed = true;
+    for wait in [2, 4] {
+        assert_eq!(bench.pass().1, rest(wait * SECOND, false));
+        assert!(bench.is_ready());
+        bench.later(wait * SECOND);
+    }
+    bench.pass();
+    assert_eq!(bench.conditions()[0], ("Ready".to_owned(), "CredentialsInvalid".to_owned()));
+    bench.connected = Ok(Connected::Anew);
+    bench.secrets_changed = true;
+    bench.pass();
+    assert!(bench.is_ready());
+}
