@@ -29,6 +29,12 @@ lint:
 doc:
     .ci/run doc
 
+# Measure the operator, release build: `just bench --claims 1000`; `--against COMMAND --rounds 3` compares. A real store is
+# found on the PATH: versitygw or MinIO.
+bench *args:
+    cargo build --release --locked -p stowage-operator -p stowage-e2e --bins
+    target/release/stowage-e2e bench {{ args }}
+
 # Build everything, tests included.
 build:
     .ci/run build

@@ -4,12 +4,13 @@ use std::fmt::Display;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use anyhow::{Context as _, ensure};
+use anyhow::Context as _;
 use clap::error::ErrorKind;
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum as _};
 
 use stowage_sim::effects::Plan as Faults;
 
+use crate::bench::{self, BenchArgs};
 use crate::control_plane::Programs;
 use crate::failure::Failure;
 use crate::kind;
@@ -19,6 +20,7 @@ use crate::scenarios::Scenario;
 use crate::stage_kind::StageKind;
 use crate::store::Key;
 use crate::way;
+use crate::words::{Words, words};
 
 /// The image that `just image` makes.
 const OPERATOR_IMAGE: &str = "stowage-operator:dev";
@@ -43,6 +45,13 @@ enum Command {
     /// cluster is made by the programs kind, docker and kubectl of the images that `just image`
     /// makes, from the project's root, and deleted with the run.
     Run(Box<RunArgs>),
+    /// Measure an operator, or two in turns: claims made and deleted at once, at rest, after a
+    /// restart, beside purges and a store that hangs.
+    ///
+    /// Starts a control plane, from the programs that `run --cluster control-plane` finds, and a
+    /// store behind a proxy that counts; both end with the measurement. Needs Linux. Progress goes
+    /// to stderr. What is what in the table stands in docs/guide/bench.md.
+    Bench(Box<BenchArgs>),
 }
 
 #[derive(Debug, Args)]
@@ -136,21 +145,11 @@ struct ExistingArgs {
     s3_secret_key: Option<String>,
 }
 
-/// A command line in words.
-#[derive(Clone, Debug)]
-struct Words(Vec<String>);
-
 /// A plan whose faults can all happen between real servers.
 fn playable(text: &str) -> anyhow::Result<Faults> {
     let plan: Faults = text.parse()?;
     way::check(&plan)?;
     Ok(plan)
-}
-
-fn words(text: &str) -> anyhow::Result<Words> {
-    let words: Vec<String> = text.split_whitespace().map(str::to_owned).collect();
-    ensure!(!words.is_empty(), "a program is needed");
-    Ok(Words(words))
 }
 
 fn wrong_usage(kind: ErrorKind, why: impl Display) -> Failure {
@@ -167,10 +166,17 @@ impl Cli {
     /// # Errors
     /// Wrong usage, or what failed.
     pub fn execute(self) -> Result<(), Failure> {
-        let Command::Run(args) = self.command;
-        let plan = args.plan()?;
-        let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
-        Ok(runtime.context("can't start")?.block_on(run(plan))?)
+        let runtime = || tokio::runtime::Builder::new_multi_thread().enable_all().build().context("can't start");
+        match self.command {
+            Command::Run(args) => {
+                let plan = args.plan()?;
+                Ok(runtime()?.block_on(run(plan))?)
+            }
+            Command::Bench(args) => {
+                let settings = args.settings()?;
+                Ok(runtime()?.block_on(bench::run(settings))?)
+            }
+        }
     }
 }
 

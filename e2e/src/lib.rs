@@ -6,10 +6,12 @@
 //! judged from outside (`judge`), and between which and the operator faults happen (`way`, which
 //! `controls` the proxy there). What they made is taken away again. `operator` is what is under
 //! test, as a `process` or as it is installed; `report` tells what came of it, `artefacts` keeps
-//! what explains a failure, and `failure` is how one is told.
+//! what explains a failure, and `failure` is how one is told. `bench` measures an operator on a
+//! control plane and a real store.
 
 mod artefacts;
 mod audit;
+mod bench;
 mod cli;
 mod clock;
 mod control_plane;
@@ -35,6 +37,7 @@ mod testbed;
 mod tools;
 mod users;
 mod way;
+mod words;
 
 pub use cli::Cli;
 pub use control_plane::{MissingProgram, missing as missing_of_a_control_plane};

@@ -68,6 +68,22 @@ impl Process {
         kill_process_group(id, signal).with_context(|| format!("can't send {signal:?} to the operator"))
     }
 
+    /// Sends SIGTERM and waits for the end, however it ends; one that takes too long is killed. It
+    /// can be [started again](Self::start_again).
+    pub(crate) async fn end(&mut self) -> Result<()> {
+        let id = self.id().context("the operator had ended before it was told to")?;
+        kill_process(id, Signal::TERM).context("can't send SIGTERM to the operator")?;
+        match timeout(GRACE, self.child.wait()).await {
+            Ok(ended) => ended.map(|_| ()).context("can't wait for the operator"),
+            Err(_) => self.die().await,
+        }
+    }
+
+    /// The number of its group, in which is all that its command started.
+    pub(crate) fn group(&self) -> Result<i32> {
+        self.id().map(|id| id.as_raw_nonzero().get()).context("the operator has ended")
+    }
+
     /// The id of the process, as long as it was not waited for.
     fn id(&self) -> Option<Pid> {
         self.child.id().and_then(|id| Pid::from_raw(id.cast_signed()))

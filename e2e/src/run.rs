@@ -213,7 +213,7 @@ impl<'a> Ledger<'a> {
 }
 
 /// Drops the work when a signal asks to end.
-async fn unless_interrupted<T>(work: impl Future<Output = Result<T>>) -> Result<T> {
+pub(crate) async fn unless_interrupted<T>(work: impl Future<Output = Result<T>>) -> Result<T> {
     let listen = |kind| signal(kind).context("can't wait for signals");
     let mut interrupt = listen(SignalKind::interrupt())?;
     let mut terminate = listen(SignalKind::terminate())?;
@@ -278,13 +278,13 @@ fn prefix() -> String {
     format!("e2e-{:x}", moment & 0xff_ffff_ffff)
 }
 
-fn print(line: &str) -> Result<()> {
+pub(crate) fn print(line: &str) -> Result<()> {
     use std::io::Write;
     writeln!(std::io::stdout(), "{line}").context("can't write to stdout")
 }
 
 /// Tells how it goes. Nobody has to listen.
-fn tell(line: &str) {
+pub(crate) fn tell(line: &str) {
     use std::io::Write;
     let _ = writeln!(std::io::stderr(), "{line}");
 }

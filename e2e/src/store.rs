@@ -5,11 +5,12 @@ use std::error::Error as StdError;
 
 use anyhow::Result;
 use aws_sdk_s3::Client;
+use aws_sdk_s3::config::http::HttpResponse;
 use aws_sdk_s3::config::retry::RetryConfig;
 use aws_sdk_s3::config::{BehaviorVersion, Credentials, Region};
-use aws_sdk_s3::error::{DisplayErrorContext, ProvideErrorMetadata};
+use aws_sdk_s3::error::{DisplayErrorContext, ProvideErrorMetadata, SdkError};
 use aws_sdk_s3::primitives::ByteStream;
-use aws_sdk_s3::types::{BucketVersioningStatus, VersioningConfiguration};
+use aws_sdk_s3::types::{BucketVersioningStatus, Tag, Tagging, VersioningConfiguration};
 use stowage_operator::upstream::{Connect, RustlsConnect, Trust};
 use thiserror::Error;
 
@@ -140,6 +141,32 @@ impl Store {
         answer.map(|_| ()).map_err(failed(format!("can't upload to bucket {bucket}")))
     }
 
+    /// Makes one of the calls that an operator makes for a claim. Whether there is a bucket, and
+    /// whether it has tags, is of no account.
+    pub(crate) async fn call(&self, operation: &str, bucket: &str) -> Result<(), StoreError> {
+        let (client, what) = (&self.client, format!("{operation} {bucket}"));
+        let tags = || {
+            let tag = Tag::builder().key("stowage-bench").value(bucket).build().ok();
+            Tagging::builder().set_tag_set(Some(tag.into_iter().collect())).build().ok()
+        };
+        match operation {
+            "CreateBucket" => self.make(bucket).await,
+            "PutBucketTagging" => {
+                let put = client.put_bucket_tagging().bucket(bucket).set_tagging(tags());
+                put.send().await.map(|_| ()).map_err(failed(what))
+            }
+            "GetBucketTagging" => {
+                let answer = client.get_bucket_tagging().bucket(bucket).send().await;
+                answer.map(|_| ()).or_else(|error| answered(error, what))
+            }
+            "GetBucketVersioning" => {
+                let answer = client.get_bucket_versioning().bucket(bucket).send().await;
+                answer.map(|_| ()).or_else(|error| answered(error, what))
+            }
+            _ => self.is_there(bucket).await.map(|_| ()),
+        }
+    }
+
     /// Deletes a bucket with the few objects that a scenario may have left in it.
     pub(crate) async fn remove(&self, bucket: &str) -> Result<(), StoreError> {
         let mut objects = self.client.list_objects_v2().bucket(bucket).into_paginator().send();
@@ -170,6 +197,14 @@ impl Store {
         }
         Ok(())
     }
+}
+
+/// An error that is an answer is none.
+fn answered<E>(error: SdkError<E, HttpResponse>, what: String) -> Result<(), StoreError>
+where
+    SdkError<E, HttpResponse>: ProvideErrorMetadata + StdError,
+{
+    if error.raw_response().is_some() { Ok(()) } else { Err(failed(what)(error)) }
 }
 
 /// What becomes of an error of the SDK, where `what` was to be done.

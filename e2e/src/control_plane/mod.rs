@@ -18,7 +18,8 @@ use tempfile::TempDir;
 use thiserror::Error;
 use tokio::time::{sleep, timeout};
 
-use self::process::{Ended, Process};
+use self::process::Ended;
+pub(crate) use self::process::Process;
 pub(crate) use self::programs::Programs;
 pub use self::programs::{MissingProgram, missing};
 use self::tokens::Tokens;
@@ -29,6 +30,9 @@ use crate::users::User;
 const LOOK: Duration = Duration::from_millis(25);
 /// How often it is tried: a free port may be somebody else's by the time that its process opens it.
 const ATTEMPTS: usize = 3;
+/// The names of processes.
+pub(crate) const API_SERVER: &str = "kube-apiserver";
+pub(crate) const ETCD: &str = "etcd";
 /// Who wrote what, and nothing of what it was.
 const AUDIT_POLICY: &str = r#"{
     "apiVersion": "audit.k8s.io/v1", "kind": "Policy",
@@ -89,8 +93,8 @@ impl ControlPlane {
             plane.write(name, &kubeconfig.to_string())?;
         }
 
-        plane.spawn("etcd", &programs.etcd, etcd_flags(&ports))?;
-        plane.spawn("kube-apiserver", &programs.apiserver, apiserver_flags(&ports))?;
+        plane.spawn(ETCD, &programs.etcd, etcd_flags(&ports))?;
+        plane.spawn(API_SERVER, &programs.apiserver, apiserver_flags(&ports))?;
         let ready = timeout(patience, plane.ready()).await;
         ready.map_err(|_| anyhow!("the API server was not ready within {} s", patience.as_secs()))??;
         plane.spawn("kube-controller-manager", &programs.controller_manager, controller_manager_flags())?;
@@ -150,6 +154,23 @@ impl ControlPlane {
     /// A kubeconfig whose contexts are the users.
     pub(crate) fn kubeconfig(&self) -> PathBuf {
         self.path(KUBECONFIG)
+    }
+
+    /// Writes a kubeconfig whose current context is this user's, for programs that are told no
+    /// context.
+    pub(crate) fn kubeconfig_of(&self, user: User) -> Result<PathBuf> {
+        let failed = || format!("can't write a kubeconfig for {}", user.name());
+        let text = std::fs::read_to_string(self.path(KUBECONFIG)).with_context(failed)?;
+        let mut kubeconfig: serde_json::Value = serde_json::from_str(&text).with_context(failed)?;
+        kubeconfig["current-context"] = user.name().into();
+        let name = format!("{}-direct.kubeconfig", user.name());
+        self.write(&name, &kubeconfig.to_string())?;
+        Ok(self.path(&name))
+    }
+
+    /// The process group of one of its processes.
+    pub(crate) fn group(&self, name: &str) -> Option<i32> {
+        self.processes.iter().find(|process| process.name() == name).map(Process::group)
     }
 
     /// Writes a kubeconfig with which the operator asks this server, without TLS, instead of the
@@ -239,6 +260,8 @@ fn apiserver_flags(ports: &Ports) -> Vec<String> {
         "--service-cluster-ip-range=10.96.0.0/16".to_owned(),
         "--audit-policy-file=audit.json".to_owned(),
         format!("--audit-log-path={AUDIT_LOG}"),
+        // In megabytes: by default it would be begun anew after a hundred, and nobody read the rest.
+        "--audit-log-maxsize=100000".to_owned(),
     ]
 }
 

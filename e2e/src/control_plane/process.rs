@@ -18,7 +18,7 @@ const PORT_TAKEN: &str = "address already in use";
 /// ends the others in its own order. Killed when dropped: what a control plane holds here is thrown
 /// away, and nothing waits for it.
 #[derive(Debug)]
-pub(super) struct Process {
+pub(crate) struct Process {
     name: &'static str,
     child: Child,
     log: PathBuf,
@@ -44,7 +44,7 @@ impl Ended {
 impl Process {
     /// Starts a program; what it prints goes to `NAME.log` in this directory, which is also where
     /// it runs.
-    pub(super) fn start(
+    pub(crate) fn start(
         name: &'static str,
         program: &Path,
         arguments: impl IntoIterator<Item = String>,
@@ -70,8 +70,18 @@ impl Process {
         &self.log
     }
 
+    /// What it is called.
+    pub(super) fn name(&self) -> &'static str {
+        self.name
+    }
+
+    /// The number of its group.
+    pub(crate) fn group(&self) -> i32 {
+        Pid::from_child(&self.child).as_raw_nonzero().get()
+    }
+
     /// How the process has ended, if it has by itself.
-    pub(super) fn ended(&mut self) -> Option<Ended> {
+    pub(crate) fn ended(&mut self) -> Option<Ended> {
         let how = match self.child.try_wait() {
             Ok(None) => return None,
             Ok(Some(status)) => describe(status),

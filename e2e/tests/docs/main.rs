@@ -30,7 +30,7 @@ const PLACEHOLDERS: [(&str, &str); 4] =
     [("SCENARIO SEED PLAN", "rotate 1"), ("SCENARIO", "rotate"), ("S", "1"), ("I/40", "0/40")];
 
 /// Commands that a page names though they are not there yet.
-const NOT_YET: [&str; 4] = ["stowage-operator plan", "stowage-sim up", "stowage-sim fault", "stowage-sim bench"];
+const NOT_YET: [&str; 3] = ["stowage-operator plan", "stowage-sim up", "stowage-sim fault"];
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
