@@ -21,7 +21,7 @@ use bytes::Bytes;
 use http_body::{Body, Frame};
 
 use super::silence::causes;
-use super::whole::root;
+use super::whole::root_name;
 
 /// How much of an answer is taken in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -118,7 +118,8 @@ impl Bounded {
         self.tags += memchr::memchr_iter(b'<', piece).count();
         if length > self.bound.bytes || self.tags > self.bound.tags {
             let beginning = if self.taken.is_empty() { piece } else { &self.taken };
-            return Err(TooLong { root: root_name(beginning) });
+            let beginning = String::from_utf8_lossy(&beginning[..beginning.len().min(1024)]);
+            return Err(TooLong { root: root_name(&beginning) });
         }
         if length > self.taken.capacity() {
             // Room for twice as much, as a Vec does it, but for no more than there may be.
@@ -152,14 +153,6 @@ impl Body for Bounded {
         (self.rest, self.taken) = (None, Vec::new());
         Poll::Ready(Some(whole.map(Frame::data)))
     }
-}
-
-/// Name of the root element of a document that begins so.
-fn root_name(beginning: &[u8]) -> Option<String> {
-    const LONGEST: usize = 64;
-    let beginning = String::from_utf8_lossy(&beginning[..beginning.len().min(1024)]);
-    let name: String = root(&beginning)?.chars().take_while(char::is_ascii_alphanumeric).take(LONGEST).collect();
-    (!name.is_empty()).then_some(name)
 }
 
 #[cfg(test)]

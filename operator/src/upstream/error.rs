@@ -11,6 +11,7 @@ use crate::metrics::CallResult;
 
 use super::bounded::is_too_long;
 use super::silence::Silence;
+use super::whole::is_not_s3;
 
 /// Longest that an error code is.
 const LONGEST_CODE: usize = 64;
@@ -101,6 +102,7 @@ impl Flaw {
         let success = error.raw_response()?.status().is_success();
         match error {
             _ if is_too_long(error) => Some(Self::TooLong),
+            _ if is_not_s3(error) => Some(Self::Unreadable),
             SdkError::ResponseError(_) if success => Some(Self::Cut),
             _ if success && code.is_none() => Some(Self::Unreadable),
             _ => None,

@@ -127,6 +127,8 @@ impl Upstream {
                 let errors = output.errors();
                 batch.deleted = asked.saturating_sub(errors.len() as u64);
                 errors.iter().for_each(|error| batch.judge("DeleteObjects", error.code().unwrap_or("no code")));
+                // A store may tell of more keys than it was asked for.
+                batch.deleted = batch.deleted.min(asked);
                 batch
             }
             Err(refusal) => Slice::broken(refusal.error()),
@@ -209,6 +211,21 @@ mod tests {
         for _ in 0..3 {
             assert_eq!(upstream.purge(&bucket, 1).await, Slice { refused: refused.clone(), ..Slice::default() });
         }
+    }
+
+    /// What is told of keys that nobody asked for counts for nothing.
+    #[tokio::test]
+    async fn no_more_is_deleted_than_was_asked_for() {
+        let error = "<Error><Key>x</Key><Code>NoSuchKey</Code></Error>";
+        let store = Store::that(move |_, uri| match uri {
+            uri if uri.contains("versions") => Reply::ok(
+                "<ListVersionsResult><Version><Key>a</Key><VersionId>1</VersionId></Version></ListVersionsResult>",
+            ),
+            uri if uri.contains("uploads") => Reply::ok("<ListMultipartUploadsResult/>"),
+            _ => Reply::ok(&format!("<DeleteResult>{}</DeleteResult>", error.repeat(9))),
+        });
+        let slice = store.upstream().purge(&BucketName::parse("photos").unwrap(), 10).await;
+        assert_eq!(slice, Slice { deleted: 1, complete: true, ..Slice::default() });
     }
 
     /// One such key must not keep those beside it: Amazon S3 refuses a DeleteObjects as a whole for

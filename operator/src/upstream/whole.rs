@@ -1,9 +1,15 @@
-//! Answers that were cut are refused.
+//! Answers that were cut are refused, and successes that are not told as S3 tells them.
 //!
 //! The SDK's XML reader takes the end of its input for the end of the document: a list that was cut
 //! is a shorter list, tags that were cut are no tags, and a bucket that is full would pass for
 //! empty. Length and chunking show a cut on most connections, but not on one that is closed at the
 //! end of the body.
+//!
+//! Nor does the SDK look at a body that it expects none in. Who stands before a store may answer
+//! anything with a page and 200: a bucket would pass for deleted whose deletion the store never
+//! heard of.
+
+use std::error::Error;
 
 use aws_smithy_runtime_api::box_error::BoxError;
 use aws_smithy_runtime_api::client::interceptors::Intercept;
@@ -11,7 +17,20 @@ use aws_smithy_runtime_api::client::interceptors::context::AfterDeserializationI
 use aws_smithy_runtime_api::client::runtime_components::RuntimeComponents;
 use aws_smithy_types::config_bag::ConfigBag;
 
-/// Fails a call whose answer is the beginning of an XML document.
+use super::silence::causes;
+
+/// An answer says that all is well, in words that are not S3's.
+#[derive(Debug, thiserror::Error)]
+#[error("it is not what S3 answers")]
+struct NotS3;
+
+/// Whether a call failed because its success was not told as S3 tells it.
+pub(super) fn is_not_s3(error: &(dyn Error + 'static)) -> bool {
+    causes(error).any(|cause| cause.is::<NotS3>())
+}
+
+/// Fails a call whose answer is the beginning of an XML document, or a success that S3 doesn't
+/// answer.
 #[derive(Debug)]
 pub(super) struct Whole;
 
@@ -26,10 +45,23 @@ impl Intercept for Whole {
         _: &RuntimeComponents,
         _: &mut ConfigBag,
     ) -> Result<(), BoxError> {
-        match context.response().body().bytes().map(std::str::from_utf8) {
+        let response = context.response();
+        let success = response.status().is_success();
+        match response.body().bytes().map(str::from_utf8) {
+            Some(Ok(body)) if success && !is_s3(body) => Err(NotS3.into()),
+            Some(Err(_)) if success => Err(NotS3.into()),
             Some(Ok(body)) if !is_whole(body) => Err("the answer was cut".into()),
             _ => Ok(()),
         }
+    }
+}
+
+/// Whether a success is told as S3 tells it: by a document or without a word. The SDK looks at the
+/// name of a document only where it expects one; some stores tell what they did where S3 doesn't.
+fn is_s3(body: &str) -> bool {
+    match root_name(body) {
+        Some(root) => root != "Error" && !root.eq_ignore_ascii_case("html"),
+        None => body.trim().is_empty(),
     }
 }
 
@@ -44,7 +76,7 @@ fn is_whole(document: &str) -> bool {
 }
 
 /// The document from the name of its root element on: behind declaration and comments.
-pub(super) fn root(document: &str) -> Option<&str> {
+fn root(document: &str) -> Option<&str> {
     let mut rest = document;
     loop {
         rest = rest.trim_start().strip_prefix('<')?;
@@ -57,11 +89,77 @@ pub(super) fn root(document: &str) -> Option<&str> {
     }
 }
 
+/// Name of the root element of a document that begins so.
+pub(super) fn root_name(beginning: &str) -> Option<String> {
+    const LONGEST: usize = 64;
+    let name: String = root(beginning)?.chars().take_while(char::is_ascii_alphanumeric).take(LONGEST).collect();
+    (!name.is_empty()).then_some(name)
+}
+
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
     use rstest::rstest;
 
+    use super::super::scripted::{Reply, Store};
+    use super::super::{Class, Flaw, UpstreamError};
     use super::*;
+    use crate::api::{BucketName, Versioning};
+
+    /// What each operation says of a success with this body.
+    async fn told(body: &'static str) -> [Option<UpstreamError>; 9] {
+        let upstream = Store::that(move |_, _| Reply::ok(body)).upstream();
+        let bucket = BucketName::parse("photos").expect("a name");
+        let tags = BTreeMap::from([("a".to_owned(), "b".to_owned())]);
+        [
+            upstream.create(&bucket).await.err(),
+            upstream.delete(&bucket).await.err(),
+            upstream.tag(&bucket, &tags).await.err(),
+            upstream.set_versioning(&bucket, Versioning::Enabled).await.err(),
+            upstream.look(&bucket).await.err(),
+            upstream.owner(&bucket).await.err(),
+            upstream.is_empty(&bucket).await.err(),
+            upstream.versioning(&bucket).await.err(),
+            upstream.probe().await.err(),
+        ]
+    }
+
+    /// Whoever stands before a store may say 200 to anything.
+    // covers: 3.5.success
+    #[rstest]
+    #[case("<html><body>nginx</body></html>")]
+    #[case("<!DOCTYPE html>\n<HTML><body>under maintenance</body></HTML>")]
+    #[case("<?xml version=\"1.0\"?><Error><Code>InternalError</Code></Error>")]
+    #[case("{\"error\": \"unavailable\"}")]
+    #[case("under maintenance")]
+    #[tokio::test]
+    async fn a_page_is_no_success_of_anything(#[case] body: &'static str) {
+        for error in told(body).await {
+            let class = error.expect("nothing has been said by S3").class;
+            assert_eq!(class, Class::Unusable(Flaw::Unreadable));
+        }
+    }
+
+    // covers: 3.5.success
+    #[rstest]
+    #[case("")]
+    #[case("\n")]
+    #[tokio::test]
+    async fn an_answer_without_a_word_is_no_list_and_no_tags(#[case] body: &'static str) {
+        let told = told(body).await;
+        assert!(told[..4].iter().all(Option::is_none), "S3 answers these without a word: {told:?}");
+        for error in told.into_iter().skip(4) {
+            assert_eq!(error.map(|error| error.class), Some(Class::Unusable(Flaw::Unreadable)));
+        }
+    }
+
+    // covers: 3.5.success
+    #[tokio::test]
+    async fn a_store_may_tell_what_it_made() {
+        let told = told("<CreateBucketOutput><Location>/photos</Location></CreateBucketOutput>").await;
+        assert_eq!(told[0], None);
+    }
 
     const DOCUMENT: &str =
         "<?xml version=\"1.0\"?>\n<!-- a > b --><Tagging xmlns=\"s3\"><TagSet><Tag/></TagSet></Tagging>";
