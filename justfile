@@ -103,6 +103,10 @@ conformance *args:
 mutants *args:
     cargo run --locked -p stowage-sim --features proof -- mutants {{ args }}
 
+# What is read from outside, by a fuzzer that sees where an input leads: `just fuzz 600 store` for ten minutes of one target.
+fuzz *args:
+    fuzz/run {{ args }}
+
 # Images stowage-operator:dev and stowage-sim:dev of release binaries built here; needs a Docker engine, pulls nothing.
 image *args:
     kind-config/image {{ args }}

@@ -23,7 +23,7 @@ use stowage_sim::oracles::Promise;
 const PAGES: [&str; 5] = ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "kind-config", "docs"];
 
 /// Folders of the tree in which paths begin that a page names.
-const FOLDERS: [&str; 8] = ["operator", "sim", "e2e", "crds", "examples", "kind-config", "docs", "crates"];
+const FOLDERS: [&str; 9] = ["operator", "sim", "e2e", "fuzz", "crds", "examples", "kind-config", "docs", "crates"];
 
 /// Words of a command line that stand for what the reader puts there, each with something that may.
 const PLACEHOLDERS: [(&str, &str); 4] =

@@ -16,6 +16,9 @@ use code::{code, root};
 /// Libraries that know nothing of Stowage: any project could use them.
 const GENERAL: [&str; 5] = ["explore", "faults", "kube-sim", "s3-sim", "seeded"];
 
+/// The crates of Stowage whose reading is fuzzed.
+const FUZZED: [&str; 2] = ["stowage-api", "stowage-operator"];
+
 /// Longest that a file of shipped or library code may be, its tests apart.
 const LONGEST: usize = 400;
 /// Files that may be longer, with the reason.
@@ -52,11 +55,21 @@ fn upward(package: &str, dependencies: &BTreeSet<String>) -> Vec<String> {
         "stowage-operator" | "stowage-gateway" => {
             refuse(dependencies.iter().filter(|name| is_of_house(name) && *name != "stowage-api").collect());
         }
-        "stowage-sim" => refuse(stowage.into_iter().filter(|name| *name == "stowage-e2e").collect()),
-        "stowage-e2e" => assert!(has("stowage-sim") && has("stowage-operator"), "e2e plays both"),
+        "stowage-sim" => refuse(stowage.into_iter().filter(|name| is_on_top(name)).collect()),
+        "stowage-e2e" => {
+            assert!(has("stowage-sim") && has("stowage-operator"), "e2e plays both");
+            refuse(stowage.into_iter().filter(|name| is_on_top(name)).collect());
+        }
+        // It reads what others read, and nothing is built on it.
+        "stowage-fuzz" => refuse(stowage.into_iter().filter(|name| FUZZED.iter().all(|it| it != name)).collect()),
         other => panic!("{other} has no place in this test yet: say what it may depend on"),
     }
     wrong
+}
+
+/// Crates that nothing is built on.
+fn is_on_top(name: &str) -> bool {
+    matches!(name, "stowage-e2e" | "stowage-fuzz")
 }
 
 fn is_of_house(name: &str) -> bool {
