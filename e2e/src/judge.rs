@@ -11,10 +11,11 @@ use stowage_sim::serve::S3Request;
 use crate::audit::Request;
 
 /// What an operator may change, and how (spec §2, §3.8): never whole claims, backends or
-/// namespaces.
-const MAY: [(&str, &[&str]); 6] = [
+/// namespaces. Of a backend it notes that it serves it.
+const MAY: [(&str, &[&str]); 7] = [
     ("bucketclaims", &["patch", "update"]),
     ("bucketclaims/status", &["patch", "update"]),
+    ("s3backends", &["patch"]),
     ("s3backends/status", &["patch", "update"]),
     ("secrets", &["create", "patch", "update", "delete"]),
     ("events", &["create", "patch", "update"]),
@@ -135,7 +136,9 @@ mod tests {
     #[case("list", "secrets", "", 500, true)]
     #[case("delete", "bucketclaims", "", 200, false)]
     #[case("deletecollection", "secrets", "", 200, false)]
-    #[case("patch", "s3backends", "", 200, false)]
+    #[case("patch", "s3backends", "", 200, true)]
+    #[case("update", "s3backends", "", 200, false)]
+    #[case("delete", "s3backends", "", 200, false)]
     fn only_some_requests_are_an_operators(
         #[case] verb: &str,
         #[case] resource: &str,

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, ensure};
 use futures::{AsyncBufReadExt as _, StreamExt as _};
 use http::Request;
 use kube::Client;
@@ -169,23 +169,27 @@ async fn version(client: &Client, path: &str) -> Result<String> {
     Ok(list["metadata"]["resourceVersion"].as_str().unwrap_or_default().to_owned())
 }
 
-/// Follows one collection from a version on, and reads all that it tells, as an operator would.
+/// Follows one collection from a version on, and reads all that it tells, as an operator would. A
+/// watch whose reader is slow is ended by the API server, and goes on where it was.
 async fn watch(
     client: Client,
     path: String,
-    version: String,
+    mut version: String,
     sender: Option<mpsc::UnboundedSender<Found>>,
 ) -> Result<()> {
-    let request = Request::get(format!("{path}?watch=true&resourceVersion={version}")).body(Vec::new())?;
-    let mut lines = client.request_stream(request).await?.lines();
-    while let Some(line) = lines.next().await {
-        let event: Value = serde_json::from_str(&line?)?;
-        let text = |field: &str| event["object"]["metadata"][field].as_str().unwrap_or_default().to_owned();
-        if let Some(sender) = sender.as_ref().filter(|_| event["type"] == "ADDED") {
-            let _ = sender.send((text("namespace"), text("name")));
+    loop {
+        let request = Request::get(format!("{path}?watch=true&resourceVersion={version}")).body(Vec::new())?;
+        let mut lines = client.request_stream(request).await?.lines();
+        while let Some(Ok(line)) = lines.next().await {
+            let event: Value = serde_json::from_str(&line)?;
+            ensure!(event["type"] != "ERROR", "the watch of {path} can't go on: {}", event["object"]["message"]);
+            let text = |field: &str| event["object"]["metadata"][field].as_str().unwrap_or_default().to_owned();
+            version = text("resourceVersion");
+            if let Some(sender) = sender.as_ref().filter(|_| event["type"] == "ADDED") {
+                let _ = sender.send((text("namespace"), text("name")));
+            }
         }
     }
-    anyhow::bail!("the watch of {path} ended")
 }
 
 impl Loop {

@@ -78,9 +78,12 @@ pub(crate) struct Mark {
     pub(crate) harness: Usage,
 }
 
+/// What a process used, as it stands in a mark.
+type OfProcess = fn(&Mark) -> &Usage;
+
 impl Mark {
     /// Whose use of the machine is told.
-    pub(crate) const PROCESSES: [(&str, fn(&Self) -> &Usage); 5] = [
+    pub(crate) const PROCESSES: [(&str, OfProcess); 5] = [
         ("operator", |mark| &mark.operator),
         ("API server", |mark| &mark.api_server),
         ("etcd", |mark| &mark.etcd),

@@ -50,8 +50,9 @@ impl Serving {
 impl Program {
     /// The one that is asked for: `auto`, `simulated`, or a program's name or path.
     pub(crate) fn find(asked: &str, path: Option<&OsStr>) -> Result<Self> {
-        let on_path =
-            |name: &str| path.into_iter().flat_map(std::env::split_paths).map(|it| it.join(name)).find(is_file);
+        let on_path = |name: &str| {
+            path.into_iter().flat_map(std::env::split_paths).map(|it| it.join(name)).find(|it| it.is_file())
+        };
         match asked {
             "simulated" => Ok(Self::Simulated),
             "auto" => {
@@ -59,7 +60,11 @@ impl Program {
                 Ok(found.unwrap_or(Self::Simulated))
             }
             program => {
-                let there = if program.contains('/') { Some(program.into()).filter(is_file) } else { on_path(program) };
+                let there = if program.contains('/') {
+                    Some(PathBuf::from(program)).filter(|it| it.is_file())
+                } else {
+                    on_path(program)
+                };
                 let there: PathBuf = there.with_context(|| {
                     format!(
                         "there is no {program}: --store takes auto, simulated, or the program of versitygw or MinIO"
@@ -119,10 +124,6 @@ fn minio(address: &str, directory: &Path) -> Vec<String> {
     let [_, _, data] = DIRECTORIES.map(|name| directory.join(name).display().to_string());
     let words = ["server", "--quiet", "--address", address, "--console-address", "127.0.0.1:0", &data];
     words.map(str::to_owned).to_vec()
-}
-
-fn is_file(path: &PathBuf) -> bool {
-    path.is_file()
 }
 
 /// Starts a server with this key in its environment, in a directory of its own, and waits until it

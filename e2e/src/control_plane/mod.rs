@@ -260,7 +260,8 @@ fn apiserver_flags(ports: &Ports) -> Vec<String> {
         "--service-cluster-ip-range=10.96.0.0/16".to_owned(),
         "--audit-policy-file=audit.json".to_owned(),
         format!("--audit-log-path={AUDIT_LOG}"),
-        // In megabytes: by default it would be begun anew after a hundred, and nobody read the rest.
+        // In megabytes: by default it would be begun anew after a hundred, and nobody would read
+        // the rest.
         "--audit-log-maxsize=100000".to_owned(),
     ]
 }

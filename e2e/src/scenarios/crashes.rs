@@ -37,7 +37,7 @@ const OVERLAP: i64 = 300;
 const ASIDE: &str = "kube:patch s3backends/status";
 /// The last write of a claim that comes: that it is bound, or has another key.
 const STATUS: &str = "kube:patch bucketclaims/status";
-/// The last write of a claim that goes: its finalizer. Two events tell of it, of keys and bucket.
+/// The last write of a claim that goes: its finalizer. One event tells of it, of its bucket.
 const CLAIM: &str = "kube:patch bucketclaims";
 /// What tells of either.
 const EVENT: &str = "kube:create events";
@@ -114,7 +114,7 @@ async fn is_gone(stage: &Stage<'_>, name: &str, plan: Plan) -> Result<Played> {
     stage.ask_to_delete(name).await?;
     let end = async {
         stage.gone(&claim).await?;
-        quiet(stage, first, |calls| is_told_after(calls, CLAIM, 2)).await
+        quiet(stage, first, |calls| is_told_after(calls, CLAIM)).await
     };
     let played = dies_or(stage, crash, end).await?;
     stage.gone(&claim).await?;
@@ -156,7 +156,7 @@ async fn is_rotated(stage: &Stage<'_>, name: &str, plan: Plan) -> Result<Played>
     stage.patch(name, json!({"metadata": {"annotations": {wire::ROTATE: REQUEST}}})).await?;
     let end = async {
         switched_and_stamped(stage, name, &old).await?;
-        let calls = quiet(stage, first, |calls| is_told_after(calls, STATUS, 1)).await?;
+        let calls = quiet(stage, first, |calls| is_told_after(calls, STATUS)).await?;
         // Every now and then the operator looks at each bucket, which has nothing to do with keys.
         Ok(calls.into_iter().filter(|line| matches!(line.call, Call::Kube(_))).collect())
     };
@@ -259,14 +259,14 @@ async fn dies_or(
 
 /// Waits until a bound claim was told of; gives the calls since this one.
 async fn bound_and_told(stage: &Stage<'_>, first: usize) -> Result<Vec<Line>> {
-    quiet(stage, first, |calls| is_told_after(calls, STATUS, 1)).await
+    quiet(stage, first, |calls| is_told_after(calls, STATUS)).await
 }
 
-/// Whether so many events were told after the last of such calls.
-fn is_told_after(calls: &[Line], call: &str, events: usize) -> bool {
+/// Whether an event was told after the last of such calls.
+fn is_told_after(calls: &[Line], call: &str) -> bool {
     let is = |line: &Line, what: &str| CallPattern::of(&line.call).to_string() == what;
     let since = calls.iter().rposition(|line| is(line, call));
-    since.is_some_and(|since| calls[since..].iter().filter(|line| is(line, EVENT)).count() >= events)
+    since.is_some_and(|since| calls[since..].iter().any(|line| is(line, EVENT)))
 }
 
 /// Waits until the calls since this one are such, the operator has begun all that it begins with,
@@ -353,9 +353,8 @@ mod tests {
     #[test]
     fn an_event_counts_when_it_comes_after_the_status() {
         let calls = from_claim_to_event();
-        assert!(is_told_after(&calls, STATUS, 1));
-        assert!(!is_told_after(&calls[..5], STATUS, 1));
-        assert!(!is_told_after(&calls, STATUS, 2));
-        assert!(!is_told_after(&calls, CLAIM, 1));
+        assert!(is_told_after(&calls, STATUS));
+        assert!(!is_told_after(&calls[..5], STATUS));
+        assert!(!is_told_after(&calls, CLAIM));
     }
 }

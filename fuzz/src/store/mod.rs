@@ -16,7 +16,7 @@ use aws_smithy_runtime_api::client::http::{SharedHttpConnector, http_client_fn};
 use kube::client::Body;
 use serde_json::json;
 use stowage_operator::Metrics;
-use stowage_operator::api::{Backend, BucketName, SecretKey};
+use stowage_operator::api::{Backend, BucketName, SecretKey, Unlabelled};
 use stowage_operator::upstream::{Access, Limits, RustlsConnect, Upstream};
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::mpsc::unbounded_channel;
@@ -61,7 +61,9 @@ fn client(store: &Store) -> Upstream {
         client: kube::Client::new(nobody, "default"),
         connect: Arc::new(RustlsConnect),
         limits: Limits { calls: 8, timeout: Duration::from_secs(10) },
+        read_only: false,
         namespaces: Vec::new(),
+        unlabelled: Unlabelled::Refused,
         recoveries: unbounded_channel().0,
         metrics: Metrics::new(),
     };

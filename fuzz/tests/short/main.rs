@@ -50,7 +50,7 @@ fn what_is_promised_holds_of_the_corpus_and_what_is_made_of_it(#[case] name: &st
     let words = mutation::words(&folder("dictionaries").join(name));
     let mut mutation = Mutation::new(7, corpus.into_iter().map(|(_, input)| input).collect(), words);
     for number in 0..times {
-        play(target, &format!("input {number}"), &mutation.next());
+        play(target, &format!("input {number}"), &mutation.another());
     }
 }
 

@@ -58,7 +58,7 @@ impl Mutation {
     }
 
     /// Another input, with a few changes to one of the corpus.
-    pub(crate) fn next(&mut self) -> Vec<u8> {
+    pub(crate) fn another(&mut self) -> Vec<u8> {
         let mut input = self.random.choice(&self.corpus).cloned().unwrap_or_default();
         for _ in 0..self.random.usize(1..6) {
             self.change(&mut input);

@@ -174,9 +174,11 @@ impl Context {
     async fn look(&self, caller: &Arc<Caller>, view: &View, look: &Look) -> Answer {
         let record = match look {
             Look::Holder(target) => Some(target.record().to_string()),
-            // It may show the holder as well.
+            // It may show the holder as well. One that is known to be the claim's own is not waited
+            // for: each write of it would wake its claim, the one that gets no answer too.
             Look::Internal(name) if !view.claim().deleting && Role::of_internal(name) == Some(Role::BucketRecord) => {
-                Some(name.clone())
+                let is_own = view.records().any(|(_, stored)| stored.name() == name);
+                (!is_own).then(|| name.clone())
             }
             _ => None,
         };

@@ -25,11 +25,12 @@ pub const REASONS: [Reason; 14] = [
 
 /// Why no call of a phase can meet a fault of this name; `None` where one can.
 pub fn why_never(fault: &str, phase: ScenarioPhase) -> Option<&'static str> {
-    use ScenarioPhase::{Adopt, Create, Edit, Recover, Rotate};
+    use ScenarioPhase::{Adopt, Create, Edit, Purge, Recover, Rotate};
     match (fault, phase) {
         ("already-owned" | "bucket-exists" | "ok-on-existing", Adopt) => Some("the bucket is there: none is created"),
         ("already-owned" | "bucket-exists" | "ok-on-existing", Rotate) => Some("no bucket is created for a new key"),
         ("late-write", Adopt | Recover | Rotate) => Some("nothing is emptied, and no bucket looked into"),
+        ("expired-continue" | "rewind" | "shuffle", Purge) => Some("a deletion goes by name: nothing is listed"),
         ("locked" | "partial-delete", Adopt | Create | Edit | Recover | Rotate) => Some("no object is deleted"),
         _ => None,
     }
@@ -48,6 +49,6 @@ mod tests {
         };
         assert_eq!(of_phase(ScenarioPhase::Adopt), 6);
         assert_eq!(of_phase(ScenarioPhase::Create), 2);
-        assert_eq!((of_phase(ScenarioPhase::Delete), of_phase(ScenarioPhase::Purge)), (0, 0));
+        assert_eq!((of_phase(ScenarioPhase::Delete), of_phase(ScenarioPhase::Purge)), (0, 3));
     }
 }

@@ -159,8 +159,11 @@ fn mints_in_spite_of_a_conflict(view: &View, now: Timestamp) -> Step {
 }
 
 fn forgets_what_is_on_its_way_out(view: &View, now: Timestamp) -> Step {
-    let stays = |secret: &&Stored| secret.annotation(wire::EXPIRES_AT).is_none();
-    deceived(view, now, [Answer::Own(view.all_own().filter(stays).cloned().collect())])
+    let (goes, stays): (Vec<_>, Vec<_>) =
+        view.all_own().cloned().partition(|secret| secret.annotation(wire::EXPIRES_AT).is_some());
+    // It is believed of a list and of a read by name together.
+    let gone = goes.iter().map(|secret| Answer::Internal(secret.name().to_owned(), None));
+    deceived(view, now, [Answer::Own(stays)].into_iter().chain(gone))
 }
 
 fn revokes_at_once(view: &View, now: Timestamp) -> Step {

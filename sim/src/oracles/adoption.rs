@@ -9,6 +9,7 @@ use stowage_operator::api::wire::{self, TAG_CLAIM, TAG_CLAIM_UID, TAG_INSTALLATI
 
 use super::buckets::Buckets;
 use super::findings::Findings;
+use super::ground::is_list;
 use super::holders::Holders;
 use super::rest::reads_the_past;
 use super::state::{Hand, HistoryStep, Seen, State};
@@ -155,14 +156,18 @@ fn uid_of(object: &Value) -> Option<&str> {
 fn shown(state: &State<'_>, step: &HistoryStep<'_>, record: &Record, buckets: &Buckets) -> Option<Shown> {
     let Hand::Operator(number) = step.hand else { return None };
     let is_past = |line: &Line| line.fault == Some(Fault::S3(S3Fault::StaleRead));
-    let (line, seen) = state.before(number).find_map(|line| match &line.call {
-        Call::S3(call) if call.bucket.as_deref() == Some(record.bucket.as_str()) => {
-            let seen = buckets.look(line.number);
-            (seen.is_some() || is_past(line)).then_some((line, seen))
-        }
-        _ => None,
-    })?;
-    let asked_for_tags = matches!(&line.call, Call::S3(call) if !call.operation.is_head());
+    let last = |listed: bool| {
+        state.before(number).find_map(|line| match &line.call {
+            Call::S3(call) if call.bucket.as_deref() == Some(record.bucket.as_str()) => {
+                let seen = buckets.look(line.number).filter(|_| is_list(call.operation) == listed);
+                (seen.is_some() || (is_past(line) && !listed)).then_some((line, seen))
+            }
+            _ => None,
+        })
+    };
+    // A list shows that there is a bucket where HeadBucket was refused.
+    let (line, seen) = last(false).or_else(|| last(true))?;
+    let asked_for_tags = matches!(&line.call, Call::S3(call) if call.operation.name() == "GetBucketTagging");
     let tags = seen.and_then(|seen| seen.tags.clone()).filter(|_| asked_for_tags).unwrap_or_default();
     Some(Shown { tags, past: is_past(line) })
 }

@@ -9,7 +9,7 @@ use stowage_operator::api::wire::TAG_CLAIM_UID;
 
 use super::Promise;
 use super::findings::Findings;
-use super::ground::{Ground, destroys, empties, is_look};
+use super::ground::{Ground, destroys, empties, is_list, is_look};
 use super::order::record_of;
 use super::policy;
 use super::state::{Hand, HistoryStep, Life, Seen, State};
@@ -59,7 +59,7 @@ impl Buckets {
     }
 
     fn remember_call(&mut self, state: &State<'_>, number: u64, called: &Called) {
-        if is_look(called.operation) {
+        if is_look(called.operation) || is_list(called.operation) {
             self.looks.insert(number, called.before.clone());
         }
         if let (true, Some(before), Some(after)) = (empties(called.operation), &called.before, &called.after) {

@@ -134,6 +134,11 @@ pub(super) fn is_look(operation: S3Operation) -> bool {
     matches!(operation.name(), "GetBucketTagging" | "HeadBucket")
 }
 
+/// Whether a call tells that there is a bucket, where HeadBucket has said otherwise.
+pub(super) fn is_list(operation: S3Operation) -> bool {
+    operation.name() == "ListObjectsV2"
+}
+
 fn lists(operation: S3Operation) -> bool {
     matches!(operation.name(), "ListObjectVersions" | "ListObjectsV2" | "ListMultipartUploads")
 }

@@ -7,6 +7,7 @@ use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use memchr::memmem::Finder;
 use serde_json::Value;
+use stowage_operator::api::wire::ROLE;
 
 use crate::history::{Event, What};
 use crate::installation::OPERATOR_NAMESPACE;
@@ -93,7 +94,7 @@ impl<'a> Secrets<'a> {
         for event in events {
             let What::Stored(stored) = &event.what else { continue };
             let Some(secret) = stored.new.as_deref().filter(|_| stored.plural == "secrets") else { continue };
-            let ours = !secret["metadata"]["labels"].is_null() || secret["data"].get("claim_uid").is_some();
+            let ours = !secret["metadata"]["labels"][ROLE].is_null() || secret["data"].get("claim_uid").is_some();
             for field in SECRET_FIELDS {
                 let Some(encoded) = secret["data"].get(field).and_then(Value::as_str) else { continue };
                 if encoded.len() > SHORTEST && secrets.encoded.insert(encoded) {

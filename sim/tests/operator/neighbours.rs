@@ -223,9 +223,10 @@ fn a_store_in_trouble_for_good_is_asked_seldom_told_of_once_and_taken_up_when_it
         );
         assert!(settled.s3 <= most_calls(trouble, claims), "{} S3 calls", settled.s3);
         assert_eq!(settled.kubernetes.kubernetes_writes, 0, "at rest nothing is written\n{}", last_writes(&stage));
-        // Live reads of the claim, and of the key that it may have, before each create; the probes
-        // read Secrets.
-        assert!(settled.kubernetes.kubernetes_requests <= 2 * 16 * claims as u64 + 24);
+        // Live reads of the claim, of the key that it may have, and of its record, before each
+        // create; the probes read Secrets.
+        assert!(settled.kubernetes.kubernetes_requests <= 3 * 16 * claims as u64 + 24);
+        assert_eq!(settled.kubernetes.kubernetes_lists, 0, "whatever there is of others");
         let objects = stage.world.cluster.objects();
         let stored: Vec<_> = objects.iter().filter(|o| o.plural == "bucketclaims").map(|o| &o.object).collect();
         assert_eq!(stored.len(), claims);

@@ -1,9 +1,9 @@
 //! Backends: when they are probed, what that says about them, and the status that follows (spec
 //! §1).
 //!
-//! A pass over a backend is a conversation, as one over a claim is: it is noted who serves it, it is
-//! looked at where that is due, then the claims on it are counted where that is due, then the status is written where it
-//! says something else.
+//! A pass over a backend is a conversation, as one over a claim is: it is noted who serves it, it
+//! is looked at where that is due, then the claims on it are counted where that is due, then the
+//! status is written where it says something else.
 
 mod count;
 mod health;

@@ -220,6 +220,7 @@ fn the_bucket_of_a_record_that_is_made_anew_is_looked_at_again() {
 
 /// The template was edited before the claim was bound, and another claim has a credential for the
 /// new name.
+// covers: 2.record.another
 #[test]
 fn what_a_claim_knows_of_two_buckets_does_not_make_it_ask_in_circles() {
     let mut given = holding(|_| {});

@@ -198,6 +198,7 @@ fn public_access_is_withdrawn_by_a_claim_read_live() {
 }
 
 /// Another operator may have moved the claim meanwhile, and opened the bucket that it has now.
+// covers: 3.live.doubt, 2.record.public
 #[test]
 fn a_pass_that_stood_still_reads_the_record_before_it_opens_a_bucket_to_the_public() {
     let mut given = bound();

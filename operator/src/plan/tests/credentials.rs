@@ -140,7 +140,7 @@ fn before_a_rotation_the_names_of_lower_keys_are_looked_at_from_the_lowest_that_
     let noted = data_encoding::BASE64.encode(b"7");
     assert!(patch.json().to_string().contains(&noted), "and nobody looks for those again: {}", patch.json());
     // One that no list shows.
-    let mut hidden = given.clone();
+    let mut hidden = given;
     hidden.put(unlabelled(&expiring(&key_secret(&facts(6)), "2030-01-01T00:00:00Z")));
     assert_eq!(begin_rotation(&hidden, now).1.change, Change::Retire, "at most two keys");
 }
@@ -217,6 +217,7 @@ fn a_secret_under_a_name_of_no_generation_is_told_of() {
 }
 
 /// Another operator may have aimed at a later one meanwhile.
+// covers: 3.live.doubt, 2.record.another
 #[test]
 fn after_a_slow_answer_a_key_is_made_by_what_the_record_aims_at_now() {
     let given = holding(|_| {});

@@ -228,11 +228,13 @@ pub(in super::super) static ADOPT_ELSEWHERE: Scenario = Scenario {
     },
     goal: Goal::new("the claim is refused the bucket", |facts| facts.ready(NAMESPACE, CLAIM) == "BucketExists"),
     otherwise: |facts, faults| {
-        // The other's is gone; or the operator took itself for that of the cluster as it was.
+        // The other's is gone; or the operator took itself for that of the cluster as it was, which
+        // does not serve the backend any more.
         let not_refused = |fault: &Fault| {
             matches!(fault, Fault::S3(S3Fault::Vanish) | Fault::Kube(KubeFault::Stale { .. } | KubeFault::Rewind))
         };
-        faults.iter().any(not_refused) && facts.is_bound(NAMESPACE, CLAIM)
+        let is_left_alone = facts.ready(NAMESPACE, CLAIM).is_empty();
+        faults.iter().any(not_refused) && (is_left_alone || facts.is_bound(NAMESPACE, CLAIM))
     },
     ends_alike: true,
     check: check_untouched,

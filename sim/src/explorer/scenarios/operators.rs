@@ -54,7 +54,8 @@ pub(in super::super) static TWO_OPERATORS: Scenario = Scenario {
 /// The host of the store, and its port.
 const STORE: &str = "s3.example:9000";
 
-/// An operator with one slot waits for the store to tag the bucket, and another is through meanwhile.
+/// An operator with one slot waits for the store to tag the bucket, and another is through
+/// meanwhile.
 pub(in super::super) static SLOW_TWINS: Scenario = Scenario {
     name: "slow-twins",
     about: "two operators with one slot each, and a store that takes its time with the first of them",
