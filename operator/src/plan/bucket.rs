@@ -184,8 +184,12 @@ fn take(
         refuse_another_accounts(view, record, AdoptionProof::SoleAccount)?;
         return Err(take_over(view, record, stored));
     }
-    if view.bucket_tagged() || record.adopted {
+    if view.bucket_tagged() {
         return Ok(());
+    }
+    if record.adopted {
+        // Another pass has noted that, and the bucket may be another since.
+        return refuse_another_accounts(view, record, AdoptionProof::SoleAccount);
     }
     if view.bucket_created() == Some(CreateAnswer::Created) {
         // A plain success in the pass that saw the bucket absent. Also where the claim is gone by

@@ -227,7 +227,11 @@ impl ModelWorld {
         let held = held.filter_map(|record| bucket_number(record.endpoint.as_str(), record.bucket.as_str()));
         let asked = wanted.map(|backend| backend.store as usize * NAMES + backend.template as usize);
         let places: Vec<usize> = held.chain(asked).collect();
-        let is_ours = |bucket: &usize| self.talks.objects.tags_of(state.buckets[*bucket].tags).uid == Some(uid);
+        let is_ours = |bucket: &usize| {
+            let bucket = &state.buckets[*bucket];
+            // One that took the place of ours right before we tagged it has our tags.
+            !bucket.theirs && self.talks.objects.tags_of(bucket.tags).uid == Some(uid)
+        };
         let others = || {
             let all = state.secrets.all().map(|number| self.talks.objects.secret_of(number));
             all.filter(move |secret| secret.claim.is_some_and(|owner| owner != uid))

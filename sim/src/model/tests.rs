@@ -38,6 +38,7 @@ fn recipe(name: &str) -> Recipe {
 #[case("move-deleted")]
 #[case("two-operators")]
 #[case("stranger")]
+#[case("another-account")]
 #[case("policy-edits")]
 #[case("backend-move")]
 #[case("tampering")]

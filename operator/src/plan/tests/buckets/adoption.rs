@@ -92,6 +92,17 @@ fn a_bucket_of_another_account_is_not_taken(
     assert_eq!([false, true].map(|interrupted| by_its_owner(owner, proof, interrupted)), fates);
 }
 
+/// One that a pass before has noted as taken over.
+// covers: 3.2.adoption.account
+#[test]
+fn a_bucket_that_took_the_place_of_one_that_was_taken_over_is_not_taken() {
+    let mut view = holding(|record| record.adopted = true).read();
+    view.learn(tagged(&[]));
+    assert_eq!(step(&view), Step::Look(Look::Owner(at())));
+    view.learn(Answer::Owner(at(), OwnerSeen::Other));
+    assert_eq!(verdict(&view), "BucketExists");
+}
+
 // covers: 3.2.rivals
 #[test]
 fn a_bucket_is_taken_over_only_if_a_live_list_shows_no_credential_of_another_claim() {
