@@ -21,9 +21,8 @@ use hyper_util::client::legacy::connect::HttpConnector as TcpConnector;
 use hyper_util::client::legacy::connect::dns::GaiResolver;
 use hyper_util::rt::TokioExecutor;
 use rustls::ClientConfig;
+use store_tls::{ConnectError, Trust, tls_config};
 use tower::util::MapErr;
-
-use super::trust::{ConnectError, Trust, tls_config};
 
 /// Bounds of the time that the addresses of a store, those of one family, have between them to take
 /// a connection.

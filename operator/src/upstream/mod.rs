@@ -18,7 +18,6 @@ mod registry;
 mod scripted;
 mod silence;
 mod slice;
-mod trust;
 mod whole;
 
 pub use access::{Access, Limits};
@@ -29,4 +28,4 @@ pub use error::{Class, Flaw, UpstreamError};
 pub use registry::{AccessError, Upstreams};
 pub use silence::{Doubt, Silence};
 pub use slice::Slice;
-pub use trust::{ConnectError, Trust};
+pub use store_tls::{ConnectError, Trust};

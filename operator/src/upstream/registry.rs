@@ -7,12 +7,12 @@ use std::sync::Arc;
 use k8s_openapi::api::core::v1::Secret;
 use kube::{Api, Error, ResourceExt};
 use parking_lot::Mutex;
+use store_tls::{ConnectError, Trust};
 
 use crate::api::{AdminKey, AdminSecretError, Backend, Lack, wire};
 
 use super::access::Access;
 use super::client::Upstream;
-use super::trust::{ConnectError, Trust};
 
 /// Why a backend has no client.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

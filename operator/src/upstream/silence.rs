@@ -9,9 +9,9 @@ use aws_smithy_runtime_api::client::orchestrator::HttpResponse;
 use aws_smithy_runtime_api::client::result::{ConnectorError, SdkError};
 use hyper_util::client::legacy;
 use rustls::CertificateError;
+use store_tls::is_authority;
 
 use super::connect::Unresolved;
-use super::trust::is_authority;
 
 /// Most causes of an error that are looked at.
 const DEEPEST: usize = 16;

@@ -5,10 +5,10 @@ use std::thread::{self, JoinHandle};
 
 use aws_sdk_s3::operation::list_buckets::ListBucketsError;
 use rstest::rstest;
+use store_tls::Trust;
 
 use super::super::connect::{Connect, RustlsConnect};
 use super::super::scripted;
-use super::super::trust::Trust;
 use super::super::{Class, Flaw, UpstreamError};
 use super::*;
 

@@ -14,7 +14,10 @@ use serde_json::Value;
 use code::{code, root};
 
 /// Libraries that know nothing of Stowage: any project could use them.
-const GENERAL: [&str; 5] = ["explore", "faults", "kube-sim", "s3-sim", "seeded"];
+const GENERAL: [&str; 6] = ["explore", "faults", "kube-sim", "s3-sim", "seeded", "store-tls"];
+
+/// What operator and gateway are built on, of the house.
+const SHARED: [&str; 2] = ["stowage-api", "store-tls"];
 
 /// The crates of Stowage whose reading is fuzzed.
 const FUZZED: [&str; 2] = ["stowage-api", "stowage-operator"];
@@ -53,7 +56,8 @@ fn upward(package: &str, dependencies: &BTreeSet<String>) -> Vec<String> {
         _ if GENERAL.contains(&package) => refuse(stowage),
         "stowage-api" => refuse(dependencies.iter().filter(|name| is_of_house(name)).collect()),
         "stowage-operator" | "stowage-gateway" => {
-            refuse(dependencies.iter().filter(|name| is_of_house(name) && *name != "stowage-api").collect());
+            let others = dependencies.iter().filter(|name| is_of_house(name) && !SHARED.contains(&name.as_str()));
+            refuse(others.collect());
         }
         "stowage-sim" => refuse(stowage.into_iter().filter(|name| is_on_top(name)).collect()),
         "stowage-e2e" => {
@@ -91,7 +95,7 @@ fn an_arrow_that_runs_up_is_seen() {
     let on = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<BTreeSet<_>>();
     assert_eq!(upward("kube-sim", &on(&["kube", "stowage-api"])), ["kube-sim -> stowage-api"]);
     assert_eq!(
-        upward("stowage-gateway", &on(&["stowage-api", "stowage-operator"])),
+        upward("stowage-gateway", &on(&["store-tls", "stowage-api", "stowage-operator"])),
         ["stowage-gateway -> stowage-operator"]
     );
     assert_eq!(upward("stowage-operator", &on(&["faults", "stowage-api"])), ["stowage-operator -> faults"]);

@@ -1,4 +1,19 @@
-//! Whose certificates a store may show: what a backend's `spec.tls` asks for.
+//! Whose certificates a server may show: TLS for the clients of stores that are run by anybody.
+//!
+//! # Guarantees
+//!
+//! - Names and dates of a certificate are checked, and so are signatures of handshakes; under
+//!   [`Trust::Anything`] the signatures alone.
+//! - What stands in a bundle is believed for the names and dates that it has, whether or not it is
+//!   an authority's. All else is for those to sign that are authorities.
+//! - No bundle is half read: one entry that is no certificate, and it is refused.
+//!
+//! # Limits
+//!
+//! - No certificates of clients, no revocation lists, no protocol but TLS 1.2 and 1.3.
+//! - The system's authorities are read each time that a configuration is made.
+
+#![warn(clippy::too_many_lines)]
 
 use std::fmt;
 use std::sync::Arc;
@@ -46,8 +61,12 @@ pub enum ConnectError {
     Tls(String),
 }
 
-/// How connections with this trust are made.
-pub(super) fn tls_config(trust: &Trust) -> Result<ClientConfig, ConnectError> {
+/// How connections with this trust are made. Which protocols are offered (ALPN) is for whoever
+/// makes them to add.
+///
+/// # Errors
+/// When there is no authority to believe, or the TLS library refuses its configuration.
+pub fn tls_config(trust: &Trust) -> Result<ClientConfig, ConnectError> {
     let provider = Arc::new(ring::default_provider());
     let builder = ClientConfig::builder_with_provider(provider.clone())
         .with_safe_default_protocol_versions()
@@ -84,8 +103,9 @@ fn signed_by(roots: RootCertStore, provider: Arc<CryptoProvider>) -> Result<Arc<
     verifier.map_err(|error| ConnectError::Tls(error.to_string()))
 }
 
-/// Whether a certificate is refused because it is one to sign others with.
-pub(super) fn is_authority(why: &CertificateError) -> bool {
+/// Whether a certificate is refused because it is one to sign others with: where it is its own
+/// authority, it would be believed if it stood in the bundle.
+pub fn is_authority(why: &CertificateError) -> bool {
     let CertificateError::Other(why) = why else { return false };
     why.0.downcast_ref::<webpki::Error>() == Some(&webpki::Error::CaUsedAsEndEntity)
 }
@@ -145,7 +165,7 @@ impl ServerCertVerifier for InBundle {
     }
 }
 
-/// `spec.tls.insecureSkipVerify`: any certificate will do, but signatures are checked all the same.
+/// [`Trust::Anything`]: any certificate will do, but signatures are checked all the same.
 #[derive(Debug)]
 struct AcceptAnything {
     provider: Arc<CryptoProvider>,
@@ -187,5 +207,9 @@ impl ServerCertVerifier for AcceptAnything {
 }
 
 #[cfg(test)]
-#[path = "trust_tests.rs"]
 mod tests;
+
+/// The example of the README.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

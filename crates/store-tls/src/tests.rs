@@ -1,8 +1,9 @@
+//! Certificates that are believed, and that are not.
+
 use std::time::Duration;
 
 use rstest::rstest;
 
-use super::super::connect::{Connect, RustlsConnect};
 use super::*;
 
 /// Of `openssl req -x509`: its own authority, for `s3.example` and 10.0.0.1, from the end of 2026
@@ -99,12 +100,12 @@ fn what_does_not_stand_in_it_is_not(#[case] bundle: &str, #[case] certificate: &
 // covers: 1.backend.tls.caBundle
 #[test]
 fn a_bundle_without_a_certificate_is_refused() {
-    assert_eq!(RustlsConnect.connect(&Trust::Bundle(b"no pem".to_vec())).err(), Some(ConnectError::Bundle));
-    assert_eq!(RustlsConnect.connect(&Trust::Bundle(Vec::new())).err(), Some(ConnectError::Bundle));
+    assert_eq!(tls_config(&Trust::Bundle(b"no pem".to_vec())).err(), Some(ConnectError::Bundle));
+    assert_eq!(tls_config(&Trust::Bundle(Vec::new())).err(), Some(ConnectError::Bundle));
 }
 
 // covers: 1.backend.tls.insecureSkipVerify
 #[test]
 fn skipping_verification_needs_no_authorities() {
-    assert!(RustlsConnect.connect(&Trust::Anything).is_ok());
+    assert!(tls_config(&Trust::Anything).is_ok());
 }
