@@ -36,6 +36,14 @@ pub struct S3BackendSpec {
         "self.matches('^https?://[^/?#]+([/?].*)?$') && isURL(self) && !self.contains('@') && url(self).getHostname() != '' && url(self).getEscapedPath() in ['', '/'] && url(self).getQuery().size() == 0"
     ).message("endpoint must be a URL of scheme http or https with a host, no user info, path or query"))]
     pub endpoint: String,
+    /// Earlier URLs of the same store, each as `endpoint` is: keys that were made for one of them
+    /// go on opening their buckets. One is to be named before `endpoint` is edited.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 16), inner(length(max = 2048)))]
+    #[x_kube(merge_strategy = ListMerge::Set, validation = Rule::new(
+        "self.all(it, it.matches('^https?://[^/?#]+([/?].*)?$') && isURL(it) && !it.contains('@') && url(it).getHostname() != '' && url(it).getEscapedPath() in ['', '/'] && url(it).getQuery().size() == 0)"
+    ).message("each of formerEndpoints must be a URL of scheme http or https with a host, no user info, path or query"))]
+    pub former_endpoints: Option<Vec<String>>,
     /// Region that requests are signed for and buckets are made in.
     #[serde(default = "S3BackendSpec::default_region")]
     #[schemars(length(min = 1, max = 63))]
@@ -45,6 +53,10 @@ pub struct S3BackendSpec {
     pub addressing_style: AddressingStyle,
     /// The Secret with the admin credentials.
     pub admin_credentials_secret_ref: AdminCredentialsSecretRef,
+    /// The Secret with the credentials that the gateway passes tenants' requests on with, under the
+    /// same rules as the admin credentials. Absent = those.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gateway_credentials_secret_ref: Option<AdminCredentialsSecretRef>,
     /// How the store's certificate is checked.
     #[serde(default)]
     pub tls: BackendTls,
@@ -67,6 +79,9 @@ pub struct S3BackendSpec {
 }
 
 impl S3BackendSpec {
+    /// Most endpoints that a store may have had before.
+    pub const MOST_FORMER_ENDPOINTS: usize = 16;
+
     fn default_region() -> String {
         "us-east-1".to_owned()
     }

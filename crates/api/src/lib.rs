@@ -54,11 +54,12 @@ pub use claim::{
 pub use condition::{BackendReason, ConditionType, LONGEST_MESSAGE, Reason, merge_conditions, shortened};
 pub use crd::{bucket_claim_crd, crds, s3_backend_crd};
 pub use names::{AccessKeyId, BucketName, ClaimRef, ClaimUid, Endpoint, InvalidName, RecordName, ServedBy};
-pub use parsed::{Backend, BackendAccess, Claim, Deletion, Desired, InvalidSpec, ObjectId, Rotation};
+pub use parsed::{Backend, BackendAccess, Claim, Deletion, Desired, InvalidSpec, ObjectId, Rotation, former_endpoints};
 pub use quantity::{Bytes, InvalidQuantity, Quantity};
 pub use secrets::{
     AdminKey, AdminSecretError, AnonymousBinding, BucketRecord, ConsumerContent, Credential, CredentialFacts,
-    DamagedSecret, Gateway, Lack, SecretContent, SecretKey, Unlabelled,
+    DamagedSecret, Gateway, Lack, Limits, NotServed, Scope, SecretContent, SecretKey, ServedBinding, ServedCredential,
+    ServedRecord, Unlabelled,
 };
 pub use template::{InvalidTemplate, NameTemplate};
 pub use word::Word;

@@ -1,5 +1,6 @@
 //! Names that can't be wrong, and identities that are derived rather than drawn.
 
+use std::borrow::Borrow;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::net::Ipv4Addr;
@@ -65,6 +66,13 @@ impl BucketName {
     /// The ending by which S3 has it be of another kind of bucket, if it has one.
     pub fn reserved_ending(&self) -> Option<&'static str> {
         RESERVED.into_iter().find(|ending| self.0.ends_with(ending))
+    }
+}
+
+/// It is ordered and hashed as its text is.
+impl Borrow<str> for BucketName {
+    fn borrow(&self) -> &str {
+        &self.0
     }
 }
 

@@ -9,7 +9,7 @@ use kube::core::{Selector, SelectorExt};
 
 use super::backend::{
     AddressingStyle, AdminCredentialsSecretRef, AdoptionPolicy, AdoptionProof, AllowedNamespaces, BackendTls,
-    LabelSelector, S3Backend,
+    LabelSelector, S3Backend, S3BackendSpec,
 };
 use super::claim::{AnonymousMode, BucketClaim, BucketClaimStatus, DeletionPolicy, RotationMode, Versioning};
 use super::condition::ConditionType;
@@ -217,6 +217,8 @@ pub struct Backend {
     pub generation: i64,
     /// URL of the store.
     pub endpoint: Endpoint,
+    /// Earlier URLs of the same store.
+    pub former_endpoints: Vec<Endpoint>,
     /// Which operator serves it, if that is noted.
     pub served_by: Option<ServedBy>,
     /// How bucket names are made.
@@ -233,6 +235,8 @@ pub struct Backend {
     pub addressing_style: AddressingStyle,
     /// The Secret with the admin credentials.
     pub credentials: AdminCredentialsSecretRef,
+    /// The Secret with the credentials of the gateway, where they are others.
+    pub gateway_credentials: Option<AdminCredentialsSecretRef>,
     /// How certificates are checked.
     pub tls: BackendTls,
     /// `Ready` is True for the current generation.
@@ -270,6 +274,7 @@ impl Backend {
             name: raw.name_any(),
             generation,
             endpoint: Endpoint::parse(&spec.endpoint).map_err(|error| InvalidSpec::of("spec.endpoint", &error))?,
+            former_endpoints: former_endpoints(spec),
             served_by: ServedBy::noted(raw.annotations()),
             template: NameTemplate::parse(&spec.bucket_name_template)
                 .map_err(|error| InvalidSpec::of("spec.bucketNameTemplate", &error))?,
@@ -279,11 +284,20 @@ impl Backend {
             region: spec.region.clone(),
             addressing_style: spec.addressing_style,
             credentials: spec.admin_credentials_secret_ref.clone(),
+            gateway_credentials: spec.gateway_credentials_secret_ref.clone(),
             tls: spec.tls.clone(),
             ready: ready.is_some_and(|c| c.status == "True" && c.observed_generation == Some(generation)),
             was_ready: ready.is_some_and(|c| c.status == "True"),
         })
     }
+}
+
+/// The earlier endpoints of a store. What is none, or one too many, names none: the schema should
+/// have refused it, and a key that was made for it is refused for a while rather than opening a
+/// bucket elsewhere.
+pub fn former_endpoints(spec: &S3BackendSpec) -> Vec<Endpoint> {
+    let named = spec.former_endpoints.iter().flatten().take(S3BackendSpec::MOST_FORMER_ENDPOINTS);
+    named.filter_map(|url| Endpoint::parse(url).ok()).collect()
 }
 
 impl BackendAccess {
@@ -337,6 +351,21 @@ mod tests {
             raw["spec"]["allowedNamespaces"] = allowed.clone();
         }
         Backend::parse(&serde_json::from_value(raw).unwrap()).unwrap()
+    }
+
+    /// As an older server stored them, or one without the rule.
+    #[test]
+    fn what_is_no_endpoint_was_none_before() {
+        let named = ["http://S3.example:80/", "s3.example", "https://u:p@s3.example", "http://old.example"];
+        let mut spec = json!({"endpoint": "http://s3.example",
+                              "adminCredentialsSecretRef": {"name": "admin", "namespace": "stowage-system"}});
+        let parsed = |spec: &serde_json::Value| former_endpoints(&serde_json::from_value(spec.clone()).unwrap());
+        assert!(parsed(&spec).is_empty());
+        spec["formerEndpoints"] = json!(named);
+        let texts = |of: &[Endpoint]| of.iter().map(|it| it.as_str().to_owned()).collect::<Vec<_>>();
+        assert_eq!(texts(&parsed(&spec)), ["http://s3.example", "http://old.example"]);
+        spec["formerEndpoints"] = (0..20).map(|number| format!("http://s{number}.example")).collect();
+        assert_eq!(parsed(&spec).len(), 16);
     }
 
     // covers: 3.4.unknownWord

@@ -27,6 +27,10 @@ pub const ROTATION_GENERATION: &str = "broker.stowage.io/rotation-generation";
 /// accepted.
 pub const EXPIRES_AT: &str = "broker.stowage.io/expires-at";
 
+/// Data key of records, and of credentials and bindings where it is noted: the endpoint of the
+/// store that has the bucket.
+pub const ENDPOINT: &str = "endpoint";
+
 /// Label of a Secret whose owner lets backends name it for the credentials of a store: `"true"`.
 pub const BACKEND_CREDENTIALS: &str = "broker.stowage.io/backend-credentials";
 /// Annotation of such a Secret: the endpoints that its values may be sent to.

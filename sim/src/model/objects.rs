@@ -480,6 +480,7 @@ fn backend(facts: BackendFacts, number: u32) -> BackendSeen {
         name,
         generation: 1,
         endpoint: endpoint(facts.store),
+        former_endpoints: Vec::new(),
         template: parsed(NameTemplate::parse(template)),
         access: BackendAccess::All,
         adoption: match facts.adoption {
@@ -496,6 +497,7 @@ fn backend(facts: BackendFacts, number: u32) -> BackendSeen {
             access_key_field: "AWS_ACCESS_KEY_ID".to_owned(),
             secret_key_field: "AWS_SECRET_ACCESS_KEY".to_owned(),
         },
+        gateway_credentials: None,
         tls: BackendTls::default(),
         ready: facts.ready,
         was_ready: facts.ready,

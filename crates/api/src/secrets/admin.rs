@@ -12,7 +12,7 @@ use super::super::wire::{self, Role};
 use super::SecretKey;
 
 /// The key of a store, for one endpoint: [`AdminKey::read`] is the only way to one.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AdminKey {
     /// Access key id, which is sent in clear.
     pub id: String,

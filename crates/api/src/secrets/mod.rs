@@ -8,6 +8,7 @@ mod consumer;
 mod content;
 mod credential;
 mod record;
+mod served;
 #[cfg(test)]
 mod tests;
 
@@ -25,6 +26,7 @@ pub use consumer::{ConsumerContent, Gateway};
 pub use content::SecretContent;
 pub use credential::{Credential, CredentialFacts};
 pub use record::BucketRecord;
+pub use served::{Limits, NotServed, Scope, ServedBinding, ServedCredential, ServedRecord};
 
 /// A secret key. Prints as `[REDACTED]`.
 #[derive(Clone, Debug)]
