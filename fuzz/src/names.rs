@@ -81,7 +81,7 @@ fn cut(text: &str) {
     if text.chars().all(|c| matches!(c, 'a'..='z' | '0'..='9' | '-' | '.')) && LABEL.is_match(text) {
         assert!(LABEL.is_match(&label), "{text:?} is no label as {label:?}");
     }
-    let receipt = wire::rotate_receipt(text);
+    let receipt = wire::receipt(text);
     assert!(receipt.len() <= 64, "{receipt:?}");
     assert_eq!(receipt == text, text.len() <= 63, "{text:?} is {receipt:?}");
     for most in [3, 64, 1024] {

@@ -85,6 +85,7 @@ fn same_in_what_is_kept(raw: &BucketClaim) {
     assert_eq!((&whole.id, &whole.at, &whole.uid), (&short.id, &short.at, &short.uid));
     assert_eq!((whole.generation, whole.deleting, whole.paused), (short.generation, short.deleting, short.paused));
     assert_eq!((&whole.rotate_request, whole.deletion), (&short.rotate_request, short.deletion));
+    assert_eq!(whole.revoke_request, short.revoke_request);
     assert_eq!((&whole.consumer_secret, &whole.desired), (&short.consumer_secret, &short.desired));
     assert_eq!(whole.has_finalizer(), short.has_finalizer());
     assert_eq!(whole.finalizers.is_empty(), short.finalizers.is_empty());

@@ -271,6 +271,10 @@ pub struct BucketClaimStatus {
     /// characters).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub handled_rotate_request: Option<String>,
+    /// The last value of the revoke annotation that was acted on (a SHA-256 of one over 63
+    /// characters).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub handled_revoke_request: Option<String>,
     /// Progress while the bucket is being emptied.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub purge: Option<PurgeProgress>,

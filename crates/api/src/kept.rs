@@ -27,15 +27,17 @@ const LONGEST_FINALIZER: usize = 320;
 /// Stands for the finalizers that are not kept. None can be called so: their names have no blanks.
 const MORE_FINALIZERS: &str = "and more";
 
-/// Where the copy has the receipt of a rotate request that is too long to be kept. No annotation
-/// can be called so.
-const ROTATE_RECEIPT: &str = "broker.stowage.io/rotate (receipt)";
+/// Annotations that ask for something, and where the copy has the receipt of one that is too long
+/// to be kept. No annotation can be called so.
+const REQUESTS: [(&str, &str); 2] =
+    [(wire::ROTATE, "broker.stowage.io/rotate (receipt)"), (wire::REVOKE, "broker.stowage.io/revoke (receipt)")];
 
 /// Bytes of conditions that are kept: the schema has no bound on how many there are.
 const MOST_CONDITIONS: usize = 64 << 10;
 
 /// The annotations of a claim that are read.
-const CLAIM_ANNOTATIONS: [&str; 4] = [wire::ROTATE, wire::PAUSED, wire::SERVED_BY, ROTATE_RECEIPT];
+const CLAIM_ANNOTATIONS: [&str; 6] =
+    [wire::ROTATE, wire::REVOKE, wire::PAUSED, wire::SERVED_BY, REQUESTS[0].1, REQUESTS[1].1];
 
 /// The annotations of a backend that are read.
 const BACKEND_ANNOTATIONS: [&str; 1] = [wire::SERVED_BY];
@@ -81,18 +83,21 @@ pub fn are_all_finalizers(kept: &[String]) -> bool {
 /// What is kept of a claim. What its schema bounds is kept whole.
 pub fn claim(of: &BucketClaim) -> BucketClaim {
     let mut metadata = metadata(&of.metadata, &[], &CLAIM_ANNOTATIONS);
-    let long = of.metadata.annotations.as_ref().and_then(|all| all.get(wire::ROTATE));
-    if let Some(request) = long.filter(|request| request.len() > LONGEST) {
-        let kept = metadata.annotations.get_or_insert_default();
-        kept.insert(ROTATE_RECEIPT.to_owned(), wire::rotate_receipt(request));
+    for (annotation, receipt) in REQUESTS {
+        let request = of.metadata.annotations.as_ref().and_then(|all| all.get(annotation));
+        if let Some(long) = request.filter(|request| request.len() > LONGEST) {
+            let kept = metadata.annotations.get_or_insert_default();
+            kept.insert(receipt.to_owned(), wire::receipt(long));
+        }
     }
     BucketClaim { metadata, spec: of.spec.clone(), status: of.status.as_ref().map(status) }
 }
 
-/// The receipt of the rotate request of a claim, or of what is kept of one.
-pub(crate) fn rotate_receipt(annotations: &BTreeMap<String, String>) -> Option<String> {
-    let whole = || annotations.get(wire::ROTATE).map(|request| wire::rotate_receipt(request));
-    annotations.get(ROTATE_RECEIPT).cloned().or_else(whole)
+/// The receipt of what an annotation of a claim asks for, or of what is kept of one.
+pub(crate) fn receipt(annotations: &BTreeMap<String, String>, annotation: &str) -> Option<String> {
+    let whole = || annotations.get(annotation).map(|request| wire::receipt(request));
+    let long = REQUESTS.iter().find(|(asks, _)| *asks == annotation).and_then(|(_, receipt)| annotations.get(*receipt));
+    long.cloned().or_else(whole)
 }
 
 /// A text that is too long is none that the operator wrote.
@@ -104,6 +109,7 @@ fn status(of: &BucketClaimStatus) -> BucketClaimStatus {
         &mut kept.bound_secret_name,
         &mut kept.access_key_id,
         &mut kept.handled_rotate_request,
+        &mut kept.handled_revoke_request,
     ] {
         *text = text.take().filter(|text| text.len() <= LONGEST_TEXT);
     }
@@ -169,7 +175,8 @@ mod tests {
     fn what_is_kept_of_a_claim_has_a_bound_by_capacity() {
         let long = "x".repeat(250_000);
         let names = (0..5000).map(|number| format!("example.com/f-{number}")).chain([FINALIZER.to_owned()]);
-        let mut raw = claim_with(&[(wire::ROTATE, &long), (wire::PAUSED, &long), ("theirs", &long)], names.collect());
+        let texts = [wire::ROTATE, wire::REVOKE, wire::PAUSED, "theirs"].map(|name| (name, long.as_str()));
+        let mut raw = claim_with(&texts, names.collect());
         raw.metadata.labels = raw.metadata.annotations.clone();
         raw.metadata.owner_references = Some(vec![OwnerReference::default(); 5000]);
         raw.metadata.generate_name = Some(long);
@@ -181,18 +188,24 @@ mod tests {
         assert!(size(&most.metadata) < 8 << 10, "{} bytes", size(&most.metadata));
     }
 
-    // covers: 3.5.memory, 1.status.handledRotateRequest
+    // covers: 3.5.memory, 1.status.handledRotateRequest, 1.status.handledRevokeRequest
     #[rstest]
     #[case("now")]
     #[case(&"x".repeat(64))]
     #[case(&"e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855")]
     #[case(&"x".repeat(LONGEST + 1))]
-    fn a_rotate_request_is_the_same_in_what_is_kept(#[case] request: &str) {
-        let raw = claim_with(&[(wire::ROTATE, request)], Vec::new());
-        let receipt = Some(wire::rotate_receipt(request));
-        assert_eq!(Claim::parse(&raw).rotate_request, receipt);
-        let kept = claim(&claim(&raw));
-        assert_eq!(Claim::parse(&kept).rotate_request, receipt, "also in a copy of a copy");
+    fn a_request_is_the_same_in_what_is_kept(#[case] request: &str) {
+        let asked = |raw: &BucketClaim| {
+            let claim = Claim::parse(raw);
+            (claim.rotate_request, claim.revoke_request)
+        };
+        for (annotation, expected) in
+            [(wire::ROTATE, (Some(wire::receipt(request)), None)), (wire::REVOKE, (None, Some(wire::receipt(request))))]
+        {
+            let raw = claim_with(&[(annotation, request)], Vec::new());
+            assert_eq!(asked(&raw), expected);
+            assert_eq!(asked(&claim(&claim(&raw))), expected, "also in a copy of a copy");
+        }
     }
 
     // covers: 3.5.memory.finalizers

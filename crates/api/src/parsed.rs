@@ -82,8 +82,10 @@ pub struct Claim {
     pub annotated: bool,
     /// Carries `broker.stowage.io/paused: "true"`.
     pub paused: bool,
-    /// What `broker.stowage.io/rotate` asks for, as it is remembered: see [`wire::rotate_receipt`].
+    /// What `broker.stowage.io/rotate` asks for, as it is remembered: see [`wire::receipt`].
     pub rotate_request: Option<String>,
+    /// The same of `broker.stowage.io/revoke`.
+    pub revoke_request: Option<String>,
     /// Deletion policy, which deletion must know even where the rest of the spec can't be read.
     pub deletion: Deletion,
     /// Name of the consumer Secret.
@@ -150,7 +152,8 @@ impl Claim {
             served_by: ServedBy::noted(raw.annotations()),
             annotated: raw.metadata.annotations.is_some(),
             paused: annotation(wire::PAUSED).as_deref() == Some("true"),
-            rotate_request: kept::rotate_receipt(raw.annotations()),
+            rotate_request: kept::receipt(raw.annotations(), wire::ROTATE),
+            revoke_request: kept::receipt(raw.annotations(), wire::REVOKE),
             deletion: match (raw.spec.deletion_policy.known(), raw.spec.force_delete) {
                 // What isn't known destroys nothing.
                 (Some(DeletionPolicy::Retain) | None, _) => Deletion::Retain,

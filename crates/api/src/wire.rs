@@ -49,6 +49,8 @@ pub const INTERNAL_PREFIXES: [&str; 5] = [RECORD_PREFIX, CREDENTIAL_PREFIX, BIND
 
 /// Annotation on a claim: any new value asks for one rotation.
 pub const ROTATE: &str = "broker.stowage.io/rotate";
+/// Annotation on a claim: any new value ends every key that the claim has, at once.
+pub const REVOKE: &str = "broker.stowage.io/revoke";
 /// Annotation on a claim: `"true"` = the operator touches nothing of the claim but its status;
 /// where the claim is deleted, access to its bucket ends nevertheless (spec §1).
 pub const PAUSED: &str = "broker.stowage.io/paused";
@@ -136,9 +138,9 @@ fn shorten(value: &str, limit: usize) -> String {
     format!("{head}-{}", &digest[..16])
 }
 
-/// How a rotate request is remembered: the value up to 63 characters, else its SHA-256 (spec §1,
-/// status).
-pub fn rotate_receipt(value: &str) -> String {
+/// How a request is remembered, to rotate or to revoke: the value up to 63 characters, else its
+/// SHA-256 (spec §1, status).
+pub fn receipt(value: &str) -> String {
     if value.len() <= 63 { value.to_owned() } else { hex::encode(Sha256::digest(value)) }
 }
 
@@ -160,11 +162,11 @@ mod tests {
         assert_ne!(one, two);
     }
 
-    // covers: 1.status.handledRotateRequest
+    // covers: 1.status.handledRotateRequest, 1.status.handledRevokeRequest
     #[test]
-    fn a_long_rotate_request_is_remembered_by_its_hash() {
-        assert_eq!(rotate_receipt("2026-01-01"), "2026-01-01");
-        assert_eq!(rotate_receipt(&"x".repeat(64)).len(), 64);
-        assert_ne!(rotate_receipt(&"x".repeat(64)), "x".repeat(64));
+    fn a_long_request_is_remembered_by_its_hash() {
+        assert_eq!(receipt("2026-01-01"), "2026-01-01");
+        assert_eq!(receipt(&"x".repeat(64)).len(), 64);
+        assert_ne!(receipt(&"x".repeat(64)), "x".repeat(64));
     }
 }

@@ -93,7 +93,13 @@ label_value!(CallResult {
     Failed => "failed",
     NoAnswer => "no_answer",
 });
-label_value!(Trigger { Interval => "interval", Request => "request", Repair => "repair", Move => "move" });
+label_value!(Trigger {
+    Interval => "interval",
+    Request => "request",
+    Repair => "repair",
+    Move => "move",
+    Revocation => "revocation",
+});
 
 impl CallResult {
     pub(super) const ALL: [Self; 8] = [

@@ -111,7 +111,7 @@ impl Metrics {
             registry: Mutex::new(registry),
         };
         // What has not happened yet is 0, not unknown.
-        for trigger in [Trigger::Interval, Trigger::Request, Trigger::Repair, Trigger::Move] {
+        for trigger in Trigger::ALL {
             drop(inner.rotations.get_or_create(&TriggerLabels { trigger }));
         }
         for policy in ["Retain", "Delete"] {

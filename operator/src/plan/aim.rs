@@ -62,7 +62,7 @@ pub(super) fn raise_lost(view: &View, record: &BucketRecord, stored: &Stored) ->
 }
 
 /// When the credential that is aimed at was made.
-fn made(view: &View, record: &BucketRecord) -> Option<Timestamp> {
+pub(super) fn made(view: &View, record: &BucketRecord) -> Option<Timestamp> {
     view.credential(record.generation)?.0.metadata.creation_timestamp.as_ref().map(|time| time.0)
 }
 
@@ -118,5 +118,20 @@ fn without_lower(view: &View, record: &BucketRecord, stored: &Stored) -> Result<
         }
         Some((_, name)) => Err(Look::Internal(name).into()),
         None => Ok(noted(record.generation)),
+    }
+}
+
+/// Before a key is minted: each that is revoked was looked for by its name, and is gone, or known
+/// to be kept. Those that the view knows were deleted when the walk began.
+pub(super) fn require_revoked(view: &View, record: &BucketRecord) -> Result<(), Halt> {
+    if record.revoked_through < record.lowest_generation() {
+        return Ok(());
+    }
+    if !record.tells_all() {
+        view.require_list()?;
+    }
+    match view.unread_below(record.revoked_through.saturating_add(1)) {
+        Some((_, name)) => Err(Look::Internal(name).into()),
+        None => Ok(()),
     }
 }

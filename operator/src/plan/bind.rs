@@ -19,11 +19,25 @@ use super::step::Act;
 use super::stop::{Stop, together};
 use super::view::View;
 use super::write::{record_patch, repair};
-use super::{access, bucket, moves, public};
+use super::{access, bucket, moves, public, revocation};
 
-/// Walks through the steps. `Ok` = everything is as it should be, but for an impairment that
-/// withdraws nothing: a bound claim whose backend turned not-Ready keeps its keys (spec §1).
+/// Walks through the steps. What leaked ends before anything that may stop the walk.
 pub(super) fn walk(view: &View, now: Timestamp) -> Result<Outcome, Halt> {
+    let revoked = revocation::walk(view, now)?;
+    let served = match serve(view, now) {
+        Ok(served) => served,
+        Err(Halt::Stop(stop)) => Outcome { impaired: Some(*stop), wake: None },
+        Err(halt) => return Err(halt),
+    };
+    Ok(Outcome {
+        impaired: together([served.impaired, revoked.impaired]),
+        wake: served.wake.into_iter().chain(revoked.wake).min(),
+    })
+}
+
+/// `Ok` = everything is as it should be, but for an impairment that withdraws nothing: a bound
+/// claim whose backend turned not-Ready keeps its keys (spec §1).
+fn serve(view: &View, now: Timestamp) -> Result<Outcome, Halt> {
     let claim = view.claim();
     refuse_own_namespaces(view)?;
     if claim.paused {

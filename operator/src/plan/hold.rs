@@ -1,6 +1,6 @@
 //! How a claim becomes the holder of a bucket: its record decides between claims (spec §3.2).
 
-use crate::api::{BucketName, BucketRecord, Desired, wire};
+use crate::api::{BucketName, BucketRecord, Desired};
 
 use super::answer::Holder;
 use super::cause::{BucketCause, ClaimCause};
@@ -41,7 +41,13 @@ pub(super) fn recall(view: &View, desired: &Desired, latest: Option<&Stored>) ->
         record.generation = view.remade_generation();
         // Whatever credentials it had, no note tells.
         record.lowest = None;
-        record.handled_rotate_request = view.claim().rotate_request.as_deref().map(wire::rotate_receipt);
+        record.handled_rotate_request.clone_from(&view.claim().rotate_request);
+        let (request, told) = (&view.claim().revoke_request, &view.claim().status.handled_revoke_request);
+        if request.is_some() && request != told {
+            // Whether it was handled the record told, which is lost: no leaked key is to live on.
+            record.revoked_through = record.generation.saturating_sub(1);
+            record.settled = view.was_bound();
+        }
     }
     record.another = view.records().next().is_some();
     note_another(view)?;
@@ -84,6 +90,9 @@ pub(super) fn blank(view: &View, target: Target, generation: u64) -> BucketRecor
         settled: false,
         generation,
         handled_rotate_request: None,
+        // What was asked for before there was a key ends none.
+        handled_revoke_request: view.claim().revoke_request.clone(),
+        revoked_through: 0,
         // So that a claim which asks for public access from the first need not note it later.
         public: view.claim().desired.as_ref().is_ok_and(|desired| desired.anonymous.is_some()),
         another: false,

@@ -31,6 +31,7 @@ pub(super) fn ensure_credential(
     view.require_not_taken(&name)?;
     if view.aimed_by_this_pass() == Some(record.generation) {
         view.require_settled_if_in_doubt(record)?;
+        aim::require_revoked(view, record)?;
         return Err(Act::Mint(facts.clone()).into());
     }
     view.require_absent(&name)?;

@@ -32,6 +32,7 @@ mod patch;
 mod public;
 mod removal;
 mod renamed;
+mod revocation;
 mod rotation;
 mod secret;
 mod setback;

@@ -10,6 +10,7 @@ use k8s_openapi::jiff::{SignedDuration, Timestamp};
 
 use crate::api::{AccessKeyId, Backend, BucketRecord, CredentialFacts, Desired};
 
+use super::aim;
 use super::answer::{BucketSeen, Checked};
 use super::bucket;
 use super::cause::{BackendCause, Missing, NotTaken};
@@ -67,10 +68,9 @@ fn advance(view: &View, desired: &Desired, from: &BucketRecord, stored: &Stored)
         return rename(view, from, stored, &to);
     }
     let Some((held, held_in)) = view.record_named(&to.record()) else {
-        let handled_rotate_request = from.handled_rotate_request.clone();
         let blank = blank(view, to, view.next_generation());
         // The numbers are the claim's, whichever bucket a key is for.
-        return hold(view, BucketRecord { handled_rotate_request, lowest: from.lowest, ..blank });
+        return hold(view, handing_on(from, BucketRecord { lowest: from.lowest, ..blank }));
     };
     if has_other_key(view, from) {
         // While it waits its record may come to be alone: the key of its number must not be one to
@@ -102,6 +102,7 @@ fn mint(view: &View, desired: &Desired, from: &BucketRecord, to: &BucketRecord, 
     }
     view.require_not_taken(&name)?;
     if view.aimed_by_this_pass() == Some(to.generation) {
+        aim::require_revoked(view, to)?;
         return Err(Act::Mint(facts).into());
     }
     view.require_absent(&name)?;
@@ -111,17 +112,22 @@ fn mint(view: &View, desired: &Desired, from: &BucketRecord, to: &BucketRecord, 
 /// Whether a rotation meanwhile aimed higher than the record of the new bucket, or took a request
 /// as handled.
 fn is_overtaken(from: &BucketRecord, to: &BucketRecord) -> bool {
-    let handled = from.handled_rotate_request.is_some() && to.handled_rotate_request != from.handled_rotate_request;
-    to.generation <= from.generation || handled
+    to.generation <= from.generation || handing_on(from, to.clone()) != *to
+}
+
+/// The record of another bucket, which knows what the claim's requests have come to.
+fn handing_on(from: &BucketRecord, to: BucketRecord) -> BucketRecord {
+    BucketRecord {
+        handled_rotate_request: from.handled_rotate_request.clone().or(to.handled_rotate_request),
+        handled_revoke_request: from.handled_revoke_request.clone().or(to.handled_revoke_request),
+        revoked_through: from.revoked_through.max(to.revoked_through),
+        ..to
+    }
 }
 
 /// Has the record of the new bucket aim above all that was aimed at.
 fn raise(view: &View, from: &BucketRecord, to: &BucketRecord, stored: &Stored) -> Halt {
-    let raised = BucketRecord {
-        generation: view.next_generation(),
-        handled_rotate_request: from.handled_rotate_request.clone().or_else(|| to.handled_rotate_request.clone()),
-        ..to.clone()
-    };
+    let raised = BucketRecord { generation: view.next_generation(), ..handing_on(from, to.clone()) };
     rewrite(view, &raised, stored, Change::RaiseGeneration(Trigger::Move))
 }
 
@@ -178,6 +184,8 @@ pub(super) fn follow(view: &View, record: &BucketRecord, stored: &Stored, backen
         settled: record.settled || made.settled,
         generation: record.generation,
         handled_rotate_request: record.handled_rotate_request.clone(),
+        handled_revoke_request: record.handled_revoke_request.clone(),
+        revoked_through: record.revoked_through,
         lowest: record.lowest,
         public: record.public || made.public,
         ..made.clone()

@@ -54,6 +54,8 @@ fn bucket_record(absence: bool, generation: u64) -> BucketRecord {
         settled: false,
         generation,
         handled_rotate_request: None,
+        handled_revoke_request: None,
+        revoked_through: 0,
         public: false,
         another: false,
         lowest: Some(1),

@@ -43,6 +43,8 @@ pub enum Change {
     NoteAnother,
     /// The record notes up to where credentials are gone.
     NoteLowest,
+    /// The record notes that a revocation was asked for while there was no key.
+    NoteRevocation,
     /// The record of a bucket that the claim has moved away from notes that it is to be left alone.
     Leave,
     /// The record names another backend of the same endpoint, or takes over from the one of an
@@ -65,6 +67,13 @@ pub enum Trigger {
     Repair,
     /// The claim moves to another bucket.
     Move,
+    /// The revoke annotation.
+    Revocation,
+}
+
+impl Trigger {
+    /// All of them.
+    pub(crate) const ALL: [Self; 5] = [Self::Interval, Self::Request, Self::Repair, Self::Move, Self::Revocation];
 }
 
 impl fmt::Display for Change {
@@ -78,6 +87,7 @@ impl fmt::Display for Change {
             Self::NotePublic => "note that the bucket may be public",
             Self::NoteAnother => "note that there may be another record",
             Self::NoteLowest => "note which credentials are gone",
+            Self::NoteRevocation => "note that there is no credential to revoke",
             Self::Leave => "note that the bucket is left alone",
             Self::Follow => "follow the backend",
             Self::Retire => "stamp the time from which it is not accepted",

@@ -20,10 +20,6 @@ use super::stop::Stop;
 use super::view::View;
 use super::write::repair;
 
-/// How far below the target the generation of a credential is searched whose label somebody
-/// changed: more live at once only if somebody made them.
-const SEARCHED: usize = 1000;
-
 /// Sees lower generations out, and starts a rotation that is due. None is stamped before the
 /// consumer Secret holds the target.
 pub(super) fn walk(
@@ -80,6 +76,10 @@ fn retire(
     if generation == record.generation {
         return Ok(None);
     }
+    if view.is_revoked(secret) {
+        // It was deleted before, and is there only where somebody's finalizer keeps it.
+        return Err(Halt::delete(secret));
+    }
     let opened = BucketRecord { generation, ..opens(view, secret, record) };
     let mut content = CredentialFacts::of(desired, &opened).content(&view.setting().operator_namespace, None);
     let due = match expires_at(secret)? {
@@ -120,8 +120,7 @@ fn opens(view: &View, secret: &Stored, current: &BucketRecord) -> BucketRecord {
 /// The generation of a credential of this claim, proved by its name. One above the target means
 /// that this pass's record is old; a name of no generation that somebody made it.
 fn generation(view: &View, secret: &Stored, target: u64) -> Result<u64, Halt> {
-    let named = |generation: &u64| AccessKeyId::of(&view.claim().uid, *generation).secret_name() == secret.name();
-    match view.labelled_generation(secret).or_else(|| (1..=target).rev().take(SEARCHED).find(named)) {
+    match view.proved_generation(secret, target) {
         Some(generation) if generation <= target => Ok(generation),
         Some(_) => Err(Halt::Stale("there is a credential of a later generation")),
         None => {

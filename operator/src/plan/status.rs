@@ -10,6 +10,7 @@ use std::time::Duration;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 use k8s_openapi::jiff::{SignedDuration, Timestamp};
 
+use crate::api::wire::REVOKE;
 use crate::api::{
     BucketClaimStatus, BucketOrigin, BucketRecord, ConditionType, Deletion, Phase, PinnedBackend, PurgeProgress,
     Reason, merge_conditions,
@@ -182,6 +183,7 @@ fn pin(status: &mut BucketClaimStatus, view: &View, record: &BucketRecord) {
     status.bucket_name = Some(record.bucket.to_string());
     status.backend = Some(PinnedBackend { name: record.backend.clone(), endpoint: record.endpoint.to_string() });
     status.handled_rotate_request.clone_from(&record.handled_rotate_request);
+    status.handled_revoke_request.clone_from(&record.handled_revoke_request);
     let Some(credential) = view.target_credential(record) else { return };
     status.bucket_origin = Some(if record.adopted { BucketOrigin::Adopted } else { BucketOrigin::Created });
     status.proxy_endpoint = Some(view.setting().gateway.endpoint.to_string());
@@ -339,6 +341,17 @@ fn departure(before: &BucketClaimStatus, after: &BucketClaimStatus) -> Option<An
     (old != new || !same_store).then(|| Announcement { warning: true, reason: "DataNotMoved".to_owned(), note })
 }
 
+/// All keys of a claim that had one were revoked, as somebody asked.
+fn emergency(view: &View, after: &BucketClaimStatus) -> Option<Announcement> {
+    let before = view.status_before();
+    let (record, _) = view.record()?;
+    let is_new =
+        after.handled_revoke_request.is_some() && after.handled_revoke_request != before.handled_revoke_request;
+    let through = Some(record.revoked_through).filter(|through| is_new && *through > 0)?;
+    let note = format!("every key up to generation {through} is revoked, as annotation {REVOKE} asks");
+    Some(Announcement { warning: true, reason: "KeysRevoked".to_owned(), note })
+}
+
 /// One event per transition of `Ready`, by comparison of the status that the pass began with and
 /// the one that it leaves.
 fn transitions(view: &View, after: &BucketClaimStatus) -> Vec<Announcement> {
@@ -352,6 +365,7 @@ fn transitions(view: &View, after: &BucketClaimStatus) -> Vec<Announcement> {
         events.push(Announcement { warning: true, reason: "RecordRemade".to_owned(), note });
     }
     events.extend(departure(view.status_before(), after));
+    events.extend(emergency(view, after));
     if let (Some(then), Some(now)) = (view.status_before().rotation_generation, after.rotation_generation)
         && now > then
     {

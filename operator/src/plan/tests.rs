@@ -5,6 +5,7 @@ mod causes;
 mod consumers;
 mod credentials;
 mod deletion;
+mod emergency;
 mod given;
 mod moves;
 

@@ -89,6 +89,8 @@ words! {
         NoForce = "no-force",
         /// A new value of the annotation that asks for a rotation.
         Rotate = "rotate",
+        /// A new value of the annotation that revokes every key.
+        Revoke = "revoke",
         /// Another quota.
         Quota = "quota",
         /// Another name for the consumer Secret.

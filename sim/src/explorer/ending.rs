@@ -140,10 +140,13 @@ pub(super) fn nothing_is_due(facts: &Facts, within: Duration) -> bool {
         let is_second = !claims.insert(label(key, wire::CLAIM_UID));
         is_second || !key["metadata"]["annotations"][wire::EXPIRES_AT].is_null()
     });
+    let requests = [(wire::ROTATE, "handledRotateRequest"), (wire::REVOKE, "handledRevokeRequest")];
     let mut asking = facts.all("bucketclaims").filter(|(namespace, name, claim)| {
-        let request = claim["metadata"]["annotations"][wire::ROTATE].as_str().map(wire::rotate_receipt);
-        let handled = claim["status"]["handledRotateRequest"].as_str();
-        facts.ready(namespace, name) == "Bound" && request.as_deref().is_some_and(|request| handled != Some(request))
+        let is_open = |(asks, handled): (&str, &str)| {
+            let request = claim["metadata"]["annotations"][asks].as_str().map(wire::receipt);
+            request.is_some_and(|request| claim["status"][handled] != *request)
+        };
+        facts.ready(namespace, name) == "Bound" && requests.into_iter().any(is_open)
     });
     let mut aging = facts.all("bucketclaims").filter(|(namespace, name, claim)| {
         let next = claim["status"]["nextRotationAt"].as_str().and_then(|next| next.parse::<Timestamp>().ok());

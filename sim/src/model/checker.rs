@@ -131,7 +131,7 @@ impl ModelWorld {
     pub(super) fn next_due(&self, state: &State) -> Option<u32> {
         let mut due: Vec<u32> = Vec::new();
         let claims = || state.claims.iter().flatten().map(|number| self.talks.objects.claim_facts(*number));
-        let rotates = claims().any(|claim| claim.rotate > 0 || claim.spec.interval.is_some());
+        let rotates = claims().any(|claim| claim.rotate.max(claim.revoke) > 0 || claim.spec.interval.is_some());
         for secret in state.secrets.all().map(|number| self.talks.objects.secret_of(number)) {
             if secret.kind == Kind::Credential {
                 due.extend(secret.expires);

@@ -113,6 +113,8 @@ pub(super) struct ClaimFacts {
     pub(super) paused: bool,
     /// Which rotation the annotation asks for; 0 = none.
     pub(super) rotate: u8,
+    /// Which revocation the annotation asks for; 0 = none.
+    pub(super) revoke: u8,
     /// Generation of the spec.
     pub(super) generation: u8,
     /// Number of the status.
@@ -453,6 +455,7 @@ fn claim(facts: &ClaimFacts, number: u32, status: &BucketClaimStatus) -> Claim {
         finalizers: if facts.finalizer { vec![FINALIZER.to_owned()] } else { Vec::new() },
         paused: facts.paused,
         rotate_request: (facts.rotate > 0).then(|| facts.rotate.to_string()),
+        revoke_request: (facts.revoke > 0).then(|| facts.revoke.to_string()),
         deletion: match facts.spec.deletion {
             Policy::Retain => Deletion::Retain,
             Policy::Delete => Deletion::Delete,

@@ -24,8 +24,10 @@ pub enum Promise {
     I4,
     /// Two keys at most, and one of them on its way out.
     I5,
-    /// A key that was published works until its own end.
+    /// A key that was published works until its own end, or until it is revoked.
     I6,
+    /// No key is revoked and there beside the next.
+    I7,
     /// `expires-at` never moves earlier, and leaves the whole overlap.
     I8,
     /// An access key id is given one secret, once.
@@ -48,13 +50,14 @@ pub enum Promise {
 
 impl Promise {
     /// All of them.
-    pub const ALL: [Self; 15] = [
+    pub const ALL: [Self; 16] = [
         Self::I1,
         Self::I2,
         Self::I3,
         Self::I4,
         Self::I5,
         Self::I6,
+        Self::I7,
         Self::I8,
         Self::I10,
         Self::I12,
@@ -75,6 +78,7 @@ impl Promise {
             Self::I4 => "I4",
             Self::I5 => "I5",
             Self::I6 => "I6",
+            Self::I7 => "I7",
             Self::I8 => "I8",
             Self::I10 => "I10",
             Self::I12 => "I12",
@@ -95,7 +99,8 @@ impl Promise {
             Self::I3 => "nothing is emptied after an edit to forceDelete: false",
             Self::I4 => "a bucket has keys of one claim only",
             Self::I5 => "at most two keys live, one of them without expires-at",
-            Self::I6 => "a published key works until its own end",
+            Self::I6 => "a published key works until its own end, or until it is revoked, as was asked",
+            Self::I7 => "no key that is revoked is there beside the next",
             Self::I8 => "expires-at never moves earlier or vanishes, and leaves the whole overlap",
             Self::I10 => "an access key id is given one secret, once",
             Self::I12 => "finalizer and record stand before the first outside effect, and the finalizer goes last",
@@ -240,7 +245,16 @@ impl ModelWorld {
         let over = facts.expires.is_some_and(|at| state.now >= at);
         let deleting = state.claims[uid.slot()].map(|claim| self.talks.objects.claim_facts(claim));
         let deleting = deleting.is_none_or(|claim| claim.uid != uid || claim.deleting);
-        (facts.kind == Kind::Credential && published && !over && !deleting).then_some(Promise::I6)
+        let revoked = is_revoked(state, facts, uid);
+        (facts.kind == Kind::Credential && published && !over && !deleting && !revoked).then_some(Promise::I6)
+    }
+
+    /// I6 of a record that is stored: what it notes as revoked was asked for, once for each time.
+    fn revocation_noted(&self, state: &State, record: &BucketRecord, before: Option<&SecretFacts>, uid: Uid) -> bool {
+        let handled = before.and_then(|before| before.record.as_ref()?.handled_revoke_request.clone());
+        let asked = state.claims[uid.slot()].map_or(0, |claim| self.talks.objects.claim_facts(claim).revoke);
+        let is_new = record.handled_revoke_request.is_some() && record.handled_revoke_request != handled;
+        record.revoked_through <= state.ghost.revoked[uid.0 as usize] || (asked > 0 && is_new)
     }
 
     /// I8 and I10: what a patch does to a key.
@@ -252,7 +266,7 @@ impl ModelWorld {
         uid: Uid,
         overlap: u32,
     ) -> Option<Promise> {
-        if before.kind != Kind::Credential {
+        if before.kind != Kind::Credential || is_revoked(state, before, uid) {
             return None;
         }
         if before.key != after.key {
@@ -309,6 +323,9 @@ impl ModelWorld {
                     }
                 }
                 state.ghost.minted[uid.0 as usize] |= bit;
+                if self.is_undisturbed(state) && self.is_beside_a_revoked(state, uid) {
+                    self.break_promise(state, Promise::I7);
+                }
             }
             Kind::Consumer if facts.controller == Some(uid) => {
                 state.ghost.published[uid.0 as usize] |= bit;
@@ -322,9 +339,22 @@ impl ModelWorld {
                     .as_ref()
                     .and_then(|record| bucket_number(record.endpoint.as_str(), record.bucket.as_str()));
                 state.ghost.held[uid.0 as usize] |= held.map_or(0, |bucket| 1 << bucket);
+                let Some(record) = &facts.record else { return };
+                if !self.revocation_noted(state, record, before, uid) {
+                    self.break_promise(state, Promise::I6);
+                }
+                let revoked = &mut state.ghost.revoked[uid.0 as usize];
+                *revoked = record.revoked_through.max(*revoked);
             }
             _ => {}
         }
+    }
+
+    /// Whether a key of the claim is there that is revoked.
+    pub(super) fn is_beside_a_revoked(&self, state: &State, uid: Uid) -> bool {
+        let all = state.secrets.all().map(|number| self.talks.objects.secret_of(number));
+        let mut keys = all.filter(|secret| secret.kind == Kind::Credential && secret.claim == Some(uid));
+        keys.any(|key| is_revoked(state, key, uid))
     }
 
     /// Looks for what must not be, whoever did it.
@@ -379,13 +409,19 @@ impl ModelWorld {
                         && key.key == secret.key
                         && key.expires.is_none_or(|at| state.now < at)
                 };
-                if !keys().any(works) {
+                let revoked = secret.generation <= state.ghost.revoked[claim.uid.0 as usize];
+                if !revoked && !keys().any(works) {
                     return Some(Promise::I6);
                 }
             }
         }
         None
     }
+}
+
+/// Whether a record has noted a key as revoked.
+fn is_revoked(state: &State, key: &SecretFacts, uid: Uid) -> bool {
+    (1..=state.ghost.revoked[uid.0 as usize]).contains(&key.generation)
 }
 
 /// I4: a bucket of another account, in which the store has shown what is there, is used.

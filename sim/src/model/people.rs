@@ -25,6 +25,7 @@ impl ModelWorld {
             Event::Delete(slot)
             | Event::Rename(slot)
             | Event::Rotate(slot)
+            | Event::Revoke(slot)
             | Event::Move(slot, _)
             | Event::Public(slot, _) => alive(slot).is_some(),
             Event::Policy(slot, policy) => claim(slot).is_some_and(|facts| facts.spec.deletion != policy),
@@ -49,6 +50,7 @@ impl ModelWorld {
             Event::Delete(slot) => self.delete_claim(state, slot),
             Event::Policy(slot, policy) => self.edit_policy(state, slot, policy),
             Event::Rotate(slot) => self.annotate(state, slot, |facts| facts.rotate += 1),
+            Event::Revoke(slot) => self.annotate(state, slot, |facts| facts.revoke += 1),
             Event::Pause(slot) => self.annotate(state, slot, |facts| facts.paused = true),
             Event::Resume(slot) => self.annotate(state, slot, |facts| facts.paused = false),
             Event::Rename(slot) => self.edit_spec(state, slot, |spec| spec.renamed = !spec.renamed),

@@ -5,7 +5,7 @@
 //! path is one, not all; but as each state on every path is asked, a planner that can be brought
 //! into a state that it does not come out of is found.
 
-use stowage_operator::api::Claim;
+use stowage_operator::api::{BucketRecord, Claim};
 
 use super::checker::{Action, soon};
 use super::objects::{
@@ -172,6 +172,9 @@ impl ModelWorld {
         if claim.status.observed_generation != Some(claim.generation) {
             return Some((Promise::I16, format!("the status of {} is of an earlier spec", claim.at)));
         }
+        if let Some(why) = self.unrevoked(state, facts) {
+            return Some((Promise::L1, format!("{told}, but {why}")));
+        }
         if facts.paused {
             return (reason != "Paused").then_some((Promise::I16, told));
         }
@@ -182,6 +185,23 @@ impl ModelWorld {
             return self.untrue(state, facts).map(|why| (Promise::I16, format!("{told}, but {why}")));
         }
         (!self.is_in_the_way(state, facts, reason)).then_some((Promise::L1, told))
+    }
+
+    /// What is left to do of a revocation: nothing keeps it, also not a pause. A claim without a
+    /// record has nothing that it could be noted in.
+    fn unrevoked(&self, state: &State, facts: &ClaimFacts) -> Option<&'static str> {
+        let asked = (facts.revoke > 0).then(|| facts.revoke.to_string());
+        let mut records = self.of_claim(state, facts.uid, Kind::Record).filter_map(|secret| secret.record.as_ref());
+        let handled = |record: &BucketRecord| record.handled_revoke_request == asked;
+        if facts.deleting || state.ghost.tampered {
+            None
+        } else if self.is_beside_a_revoked(state, facts.uid) {
+            Some("a key that is revoked is there")
+        } else if asked.is_some() && records.next().is_some_and(|first| !handled(first) && !records.any(handled)) {
+            Some("a revocation is not handled")
+        } else {
+            None
+        }
     }
 
     fn of_claim<'a>(&'a self, state: &'a State, uid: Uid, kind: Kind) -> impl Iterator<Item = &'a SecretFacts> {

@@ -192,6 +192,8 @@ pub(super) struct Ghost {
     pub(super) held: [u8; UIDS],
     /// The policy by which the operator let go of each claim.
     pub(super) released: [Option<Policy>; UIDS],
+    /// Up to which generation each claim's keys are revoked, as a record has noted.
+    pub(super) revoked: [u64; UIDS],
     /// Somebody edited or deleted what the operator wrote.
     pub(super) tampered: bool,
     /// A stranger was at the store.
@@ -205,6 +207,7 @@ impl Ghost {
         switched: [0; UIDS],
         held: [0; UIDS],
         released: [None; UIDS],
+        revoked: [0; UIDS],
         tampered: false,
         intruded: false,
     };

@@ -33,6 +33,8 @@ fn recipe(name: &str) -> Recipe {
 #[case("one-claim-crashes")]
 #[case("two-claims-one-bucket")]
 #[case("rotation-stale-cache")]
+#[case("revocation")]
+#[case("revocation-in-rotation")]
 #[case("recreate-delete")]
 #[case("deletion-by-name")]
 #[case("move-deleted")]
@@ -83,6 +85,7 @@ fn worlds_have_names_of_their_own() {
 #[case(Promise::I4, mints_in_spite_of_a_conflict, Recipe { claims: [Some(Spec::PLAIN); 2], bound: false, ..one(Policy::Retain, true, &[]) })]
 #[case(Promise::I5, forgets_what_is_on_its_way_out, Recipe { ticks: 2, ..one(Policy::Retain, true, &[Event::Rotate(0), Event::Rotate(0)]) })]
 #[case(Promise::I6, revokes_at_once, Recipe { ticks: 1, ..one(Policy::Retain, true, &[Event::Rotate(0)]) })]
+#[case(Promise::I7, mints_before_it_revokes, one(Policy::Retain, true, &[Event::Revoke(0)]))]
 #[case(Promise::I8, stamps_too_early, Recipe { ticks: 1, ..one(Policy::Retain, true, &[Event::Rotate(0)]) })]
 #[case(Promise::I10, mints_again, one(Policy::Retain, true, &[Event::DropKey(0)]))]
 #[case(Promise::I12, needs_no_finalizer, one(Policy::Retain, false, &[]))]
@@ -105,6 +108,16 @@ fn one(deletion: Policy, bound: bool, events: &'static [Event]) -> Recipe {
     let most_events = u8::try_from(events.len()).unwrap();
     let backends = [Some(backend(0, Adoption::Any)), None];
     Recipe { claims, bound, events, most_events, backends, ..Recipe::CALM }
+}
+
+/// Takes keys for deleted that are to be deleted.
+fn mints_before_it_revokes(view: &View, now: Timestamp) -> Step {
+    match next(view, now) {
+        Step::Act(Act::Delete(secret)) if secret.name.starts_with("vc-") => {
+            deceived(view, now, [Answer::Deleted(secret, None)])
+        }
+        step => step,
+    }
 }
 
 /// The planner, after the pass was told something that is not so.

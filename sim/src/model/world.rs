@@ -30,6 +30,8 @@ pub(super) enum Event {
     Policy(usize, Policy),
     /// A user asks for a rotation.
     Rotate(usize),
+    /// A user revokes every key of the claim.
+    Revoke(usize),
     /// A user pauses the claim.
     Pause(usize),
     /// A user ends the pause.
@@ -281,6 +283,7 @@ impl ModelWorld {
             finalizer: false,
             paused: false,
             rotate: 0,
+            revoke: 0,
             generation: 1,
             status: self.talks.objects.status(&status),
             version: 1,

@@ -91,6 +91,69 @@ pub(super) const WORLDS: &[Recipe] = &[
         ..BOUND
     },
     Recipe {
+        name: "revocation",
+        about: "every key is revoked, twice, on caches that lag each for itself",
+        lag: ALL,
+        crashes: 1,
+        losses: 1,
+        ticks: 2,
+        events: &[Event::Revoke(0), Event::Revoke(0)],
+        most_events: 2,
+        ..BOUND
+    },
+    Recipe {
+        name: "revocation-in-rotation",
+        about: "two keys are revoked in the middle of a rotation; the claim is paused, or goes",
+        claims: [Some(DELETE), None],
+        lag: &[Lag::Internal],
+        crashes: 1,
+        losses: 1,
+        ticks: 1,
+        events: &[Event::Rotate(0), Event::Revoke(0), Event::Pause(0), Event::Resume(0), Event::Delete(0)],
+        most_events: 4,
+        ..BOUND
+    },
+    Recipe {
+        name: "revocation-late",
+        about: "a revocation whose calls may come late",
+        crashes: 1,
+        losses: 2,
+        late: true,
+        ticks: 2,
+        events: &[Event::Revoke(0), Event::Rotate(0), Event::Delete(0)],
+        most_events: 2,
+        ..BOUND
+    },
+    Recipe {
+        name: "revocation-moved",
+        about: "every key is revoked while the claim is sent to another backend",
+        backends: [Some(OWNED), Some(SECOND)],
+        crashes: 1,
+        losses: 1,
+        ticks: 1,
+        events: &[Event::Move(0, 1), Event::Revoke(0), Event::Revoke(0)],
+        most_events: 3,
+        ..BOUND
+    },
+    Recipe {
+        name: "revocation-two-operators",
+        about: "two operators revoke every key, one of them on old caches",
+        operators: 2,
+        lag: &[Lag::Internal, Lag::Consumers],
+        ticks: 1,
+        events: &[Event::Revoke(0)],
+        most_events: 1,
+        ..BOUND
+    },
+    Recipe {
+        name: "revocation-tampered",
+        about: "every key is revoked, and somebody deletes record, key or consumer Secret",
+        crashes: 1,
+        events: &[Event::Revoke(0), Event::DropRecord(0), Event::DropKey(0), Event::DropConsumer(0)],
+        most_events: 2,
+        ..BOUND
+    },
+    Recipe {
         name: "recreate-delete",
         about: "a claim is deleted and made again under its name, and its caches lag",
         claims: [Some(DELETE), None],

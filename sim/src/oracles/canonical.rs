@@ -253,6 +253,8 @@ impl Teller<'_> {
                 "generation" => self.names.generation(self.uid, &plain),
                 // How far below it names are looked at follows from what came in between.
                 "lowest-generation" | "another-record" | "public" => return None,
+                // Whose key has the number is gone.
+                "revoked-through" => "<a generation>".to_owned(),
                 // That the claim was bound once, its key says as well.
                 "settled" if self.names.generations.contains_key(self.uid) => return None,
                 // One that no key has is told of, but not told.

@@ -1,4 +1,5 @@
-//! Keys as they are stored: I5 to I10, and the scope of I15.
+//! Keys as they are stored: I5 to I10, and the scope of I15. What a revocation excuses of I6 and
+//! I8: keys of generations that a record notes as revoked.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +8,7 @@ use jiff::{SignedDuration, Timestamp};
 use super::findings::Findings;
 use super::state::{Hand, HistoryStep, Life, Place, Seen, State, is_read_of};
 use super::views::{Consumer, End, Key, Secret};
-use super::{Promise, views};
+use super::{Promise, revocation, views};
 use crate::effects::{Call, KubeVerb, Line};
 
 /// An expired key's Secret stays this long, so that a clock stepping forward doesn't cut it short
@@ -75,6 +76,7 @@ impl<'a> Keys<'a> {
             (Some(Secret::Key(old)), _) => self.revoked(state, step, old, found),
             (old, Some(Secret::Consumer(new))) => self.published(state, step, place, (old, new), found),
             (Some(Secret::Consumer(old)), None) => withdrawn(state, step, place, old, found),
+            (old, Some(Secret::Record(new))) => revocation::noted(state, step, old, new, found),
             _ => {}
         }
     }
@@ -102,6 +104,7 @@ impl<'a> Keys<'a> {
             let claim = life.claim.full_name();
             found.broken(Promise::I7, step, format!("key {id} is made for claim {claim}, which is gone"));
         }
+        revocation::is_over(state, step, key, found);
         let live = state.of(&key.uid).filter(|(_, held)| is_live(&held.secret, step.at)).count() + 1;
         if live > MOST_LIVE && state.alone && !life.meddling.any() {
             let claim = life.claim.full_name();
@@ -122,6 +125,8 @@ impl<'a> Keys<'a> {
             found.broken(Promise::I6, step, format!("key {id} is changed so that the gateway refuses it"));
         }
         match (old.end, new.end) {
+            // One that is revoked ends at once, also where its Secret can't be had to go.
+            _ if state.is_revoked(old) => {}
             (End::Open, End::At(end)) => self.stamped(state, step, new, end, found),
             (End::At(before), End::At(end)) if end < before => {
                 found.broken(Promise::I8, step, format!("the end of key {id} moves from {before} to {end}"));
@@ -181,7 +186,7 @@ impl<'a> Keys<'a> {
             End::Open | End::Damaged => false,
         };
         let published = self.ids.get(&key.id).is_some_and(|past| past.published);
-        if !published || !key.counts || may_go {
+        if !published || !key.counts || may_go || state.is_revoked(key) {
             return;
         }
         if !expired {

@@ -48,6 +48,10 @@ fn judge_secret(state: &State<'_>, (namespace, name): Place<'_>, held: &Held<'_>
             let message = format!("claim {claim} is being deleted, and Secret {name} is still there");
             found.broken_in_the_end(Promise::I7, message);
         }
+        Secret::Key(key) if state.is_revoked(key) => {
+            let message = format!("key {} of claim {claim} is revoked, and Secret {name} is still there", key.id);
+            found.broken_in_the_end(Promise::I7, message);
+        }
         Secret::Binding(_) if !life.claim.wants_public_access() && !life.claim.is_paused() => {
             let message = format!("binding {name} opens the bucket of claim {claim}, which asks for no public access");
             found.broken_in_the_end(Promise::I14, message);

@@ -32,6 +32,7 @@ mod preconditions;
 mod promise;
 mod public;
 mod rest;
+mod revocation;
 mod rotation;
 mod secrecy;
 mod state;

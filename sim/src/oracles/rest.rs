@@ -164,7 +164,7 @@ fn may_go(state: &State<'_>, step: &HistoryStep<'_>, (_, name): Place<'_>, secre
     match secret {
         Secret::Key(key) => {
             let now = state.clocks.latest_of_operator(step.at);
-            matches!(key.end, End::At(end) if end <= now) || !key.counts
+            matches!(key.end, End::At(end) if end <= now) || !key.counts || state.is_revoked(key)
         }
         // In a move the bucket that is left is closed to the public, unless it was led on to the
         // next one. So is one that is held at two endpoints, where somebody deleted the key that

@@ -1,4 +1,4 @@
-//! A rotation that is due has come, and has come in time (L3).
+//! A rotation or revocation that is due has come, and has come in time (L3).
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use stowage_operator::api::wire;
 use super::findings::Findings;
 use super::state::{HistoryStep, Life, Seen, State};
 use super::views::{Key, Secret};
-use super::{Case, Promise};
+use super::{Case, Promise, revocation};
 use crate::effects::{Fault, Line, ProcessFault};
 
 /// No rotation starts sooner than this after the last (spec §3.3).
@@ -74,7 +74,7 @@ impl Rotation {
     fn note(&mut self, state: &State<'_>) {
         let mut owed = BTreeMap::new();
         for (uid, life) in state.lives.iter().filter(|(_, life)| life.gone.is_none()) {
-            let reasons = due(state, life).unwrap_or_default();
+            let reasons = due(state, life);
             let as_before = self.owed.remove(*uid).filter(|before| before.reasons == reasons);
             let anew = Owed { reasons, since: self.before, told: false };
             owed.insert((*uid).to_owned(), as_before.unwrap_or(anew));
@@ -119,7 +119,7 @@ pub(super) fn judge(case: &Case<'_>, state: &State<'_>, found: &mut Findings) {
     let recent = case.end.at.checked_sub(RECENT).unwrap_or(case.end.at);
     let late = BOUND + state.clocks.most_behind(recent);
     for life in state.lives.values().filter(|life| life.gone.is_none()) {
-        for Reason { due, words } in due(state, life).unwrap_or_default() {
+        for Reason { due, words } in due(state, life) {
             if case.end.at.duration_since(due) > late {
                 let claim = life.claim.full_name();
                 found.broken_in_the_end(Promise::L3, format!("the key of claim {claim} is not replaced, {words}"));
@@ -128,9 +128,16 @@ pub(super) fn judge(case: &Case<'_>, state: &State<'_>, found: &mut Findings) {
     }
 }
 
-/// Why and when the current key of a claim is to be replaced. Nothing where something keeps it:
-/// trouble, or a key before it that is not yet gone.
-fn due(state: &State<'_>, life: &Life<'_>) -> Option<Vec<Reason>> {
+/// Why and when the current key of a claim is to be replaced. A revocation nothing keeps.
+fn due(state: &State<'_>, life: &Life<'_>) -> Vec<Reason> {
+    let revoked = revocation::due(state, life).filter(|_| !life.claim.is_deleting());
+    let revoked = revoked.map(|(due, words)| Reason { due, words });
+    revoked.into_iter().chain(rotation_due(state, life).unwrap_or_default()).collect()
+}
+
+/// The same of a rotation. Nothing where something keeps it: trouble, or a key before it that is
+/// not yet gone.
+fn rotation_due(state: &State<'_>, life: &Life<'_>) -> Option<Vec<Reason>> {
     let claim = life.claim;
     if !claim.is_ready() || claim.is_deleting() {
         return None;
@@ -140,7 +147,7 @@ fn due(state: &State<'_>, life: &Life<'_>) -> Option<Vec<Reason>> {
     let made = only_key(state, claim.uid).filter(|key| key.id == consumer.id)?.made?;
     let earliest = made.checked_add(GRACE).ok()?;
     let request = claim.rotate_request().filter(|request| {
-        claim.object["status"]["handledRotateRequest"].as_str() != Some(wire::rotate_receipt(request).as_str())
+        claim.object["status"]["handledRotateRequest"].as_str() != Some(wire::receipt(request).as_str())
     });
     let asked = request.map(|request| Reason { due: earliest, words: format!("as {request:?} asks for") });
     let days = claim.object["spec"]["rotationPolicy"]["intervalDays"].as_i64().filter(|_| claim.rotates_by_time());

@@ -5,9 +5,10 @@ use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 use kube_sim::{Asked, Stored};
+use stowage_operator::api::{AccessKeyId, ClaimUid};
 
 use super::clocks::Clocks;
-use super::views::{Claim, Policy, Secret};
+use super::views::{Claim, Key, Policy, Secret};
 use super::{Case, Setting};
 use crate::effects::{Actor, Call, Fault, KubeFault, KubeVerb, Line, ProcessFault, Rival, Trace};
 use crate::history::{Called, Event, Tried, Used, What};
@@ -80,6 +81,10 @@ pub(super) struct Life<'a> {
     /// How often its user gave a reason for another key: a rotate request, a rotation by time,
     /// another backend.
     pub(super) requests: Requests,
+    /// What the revoke annotation said, each time that it said something else.
+    pub(super) revokes: Vec<&'a str>,
+    /// Keys up to this generation are revoked, as a record has noted.
+    pub(super) revoked_through: u64,
     /// What others did to it and its Secrets.
     pub(super) meddling: Meddling,
     /// When the policy ceased to be `Delete`, if it is not.
@@ -105,6 +110,16 @@ impl Life<'_> {
     /// is swept.
     pub(super) fn was_let_go(&self) -> bool {
         matches!(self.gone, Some(Hand::Operator(_)))
+    }
+
+    /// Whether a key is revoked. Of one whose labels somebody took off the id tells the generation.
+    pub(super) fn has_revoked(&self, key: &Key<'_>) -> bool {
+        let uid = ClaimUid::new(self.claim.uid);
+        let mut revoked = 1..=self.revoked_through;
+        match key.generation {
+            Some(generation) => revoked.contains(&generation),
+            None => revoked.any(|generation| AccessKeyId::of(&uid, generation).as_str() == key.id),
+        }
     }
 
     /// Whether it goes or is gone. Then its consumer Secrets are for the cluster's own controllers
@@ -138,7 +153,7 @@ impl Meddling {
 /// Reasons for another key.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Requests {
-    /// New values of the rotate annotation, and moves to another backend.
+    /// New values of the annotations that rotate or revoke, and moves to another backend.
     pub(super) asked: usize,
     /// Whether it was ever to be rotated by time.
     pub(super) timed: bool,
@@ -292,6 +307,11 @@ impl<'a> State<'a> {
         self.secrets.iter().filter(move |(_, held)| held.secret.uid() == Some(uid))
     }
 
+    /// Whether a key is revoked.
+    pub(super) fn is_revoked(&self, key: &Key<'_>) -> bool {
+        self.lives.get(key.uid.as_str()).is_some_and(|life| life.has_revoked(key))
+    }
+
     /// Whether nothing tells of a record or key of this UID any more: others took its labels off,
     /// and deleted the record that counts keys, or took off that one's as well before the claim's
     /// status spoke of its bucket. The status may still tell of a key.
@@ -328,6 +348,8 @@ impl<'a> State<'a> {
             gone: None,
             least_overlap: i64::MAX,
             requests: Requests { asked: usize::from(new.rotate_request().is_some()), timed: false },
+            revokes: Vec::new(),
+            revoked_through: 0,
             meddling: Meddling::default(),
             retained: None,
             unretained: None,
@@ -341,6 +363,10 @@ impl<'a> State<'a> {
         let asked = new.rotate_request().is_some() && new.rotate_request() != life.claim.rotate_request();
         let moved = new.backend() != life.claim.backend();
         life.requests.asked += usize::from(asked) + usize::from(moved);
+        if let Some(request) = new.revoke_request().filter(|request| life.revokes.last() != Some(request)) {
+            life.revokes.push(request);
+            life.requests.asked += 1;
+        }
         life.requests.timed |= new.rotates_by_time();
         if new.secret_name() != life.claim.secret_name() {
             life.renamed = Some(Edit { after: None });
@@ -379,6 +405,11 @@ impl<'a> State<'a> {
                     Secret::Binding(_) | Secret::Other => {}
                 }
             }
+        }
+        if let Some(Secret::Record(record)) = &new
+            && let Some(life) = self.lives.get_mut(record.uid.as_str())
+        {
+            life.revoked_through = life.revoked_through.max(record.revoked_through);
         }
         match new {
             Some(secret) => self.secrets.insert(place, Held { secret, hand }),

@@ -68,6 +68,11 @@ impl<'a> Claim<'a> {
         self.object["metadata"]["annotations"][wire::ROTATE].as_str()
     }
 
+    /// Value of the annotation that revokes every key.
+    pub(super) fn revoke_request(&self) -> Option<&'a str> {
+        self.object["metadata"]["annotations"][wire::REVOKE].as_str()
+    }
+
     /// The bucket that the status speaks of.
     pub(super) fn told_bucket(&self) -> Option<&'a str> {
         self.object["status"]["bucketName"].as_str()
@@ -169,6 +174,10 @@ pub(super) struct Record {
     pub(super) absence: bool,
     pub(super) adopted: bool,
     pub(super) settled: bool,
+    /// The receipt of the last revoke request that was handled.
+    pub(super) handled_revoke: Option<String>,
+    /// Keys up to this generation are revoked.
+    pub(super) revoked_through: u64,
     /// Whether no list by its labels shows it.
     pub(super) hidden: bool,
 }
@@ -178,6 +187,8 @@ pub(super) struct Record {
 pub(super) struct Key<'a> {
     pub(super) uid: String,
     pub(super) id: String,
+    /// As its label has it, if it has one.
+    pub(super) generation: Option<u64>,
     /// The secret key as it is stored: compared, never shown.
     pub(super) secret: &'a str,
     pub(super) bucket: String,
@@ -309,6 +320,8 @@ impl Record {
             absence: is("absence", "true"),
             adopted: is("origin", "Adopted"),
             settled: is("settled", "true"),
+            handled_revoke: text(secret, "handled-revoke-request"),
+            revoked_through: text(secret, "revoked-through").and_then(|text| text.parse().ok()).unwrap_or(0),
             hidden: label(secret, wire::CLAIM_UID).is_none(),
         })
     }
@@ -334,7 +347,8 @@ impl<'a> Key<'a> {
         let counts = named && role_fits && !key.is_empty() && scopes.is_some() && end != End::Damaged;
         let hidden = label(secret, wire::CLAIM_UID).is_none();
         let made = secret["metadata"]["creationTimestamp"].as_str().and_then(|at| at.parse().ok());
-        Some(Self { uid, id, secret: key, bucket, backend, scoped, end, made, counts, hidden })
+        let generation = label(secret, wire::ROTATION_GENERATION).and_then(|text| text.parse().ok());
+        Some(Self { uid, id, generation, secret: key, bucket, backend, scoped, end, made, counts, hidden })
     }
 }
 

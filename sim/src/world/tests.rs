@@ -342,6 +342,7 @@ async fn a_third_party_strips_finalizers() {
 #[case("force", "/spec/forceDelete", json!(true))]
 #[case("no-force", "/spec/forceDelete", json!(false))]
 #[case("rotate", "/metadata/annotations/broker.stowage.io~1rotate", json!("by-edit"))]
+#[case("revoke", "/metadata/annotations/broker.stowage.io~1revoke", json!("by-edit"))]
 #[case("quota", "/spec/quota/hard", json!("2Gi"))]
 #[case("rename", "/spec/writeConnectionSecretToRef/name", json!("renamed-by-edit"))]
 #[case("pause", "/metadata/annotations/broker.stowage.io~1paused", json!("true"))]

@@ -305,6 +305,7 @@ fn edit(claim: &mut Value, what: Edit) {
         Edit::Force => spec(claim, "Delete", true),
         Edit::NoForce => claim["spec"]["forceDelete"] = json!(false),
         Edit::Rotate => claim["metadata"]["annotations"][wire::ROTATE] = json!("by-edit"),
+        Edit::Revoke => claim["metadata"]["annotations"][wire::REVOKE] = json!("by-edit"),
         Edit::Quota => claim["spec"]["quota"] = json!({"soft": "1Gi", "hard": "2Gi"}),
         Edit::Rename => claim["spec"]["writeConnectionSecretToRef"] = json!({"name": "renamed-by-edit"}),
         Edit::Pause => claim["metadata"]["annotations"][wire::PAUSED] = json!("true"),

@@ -28,6 +28,7 @@ mod removal_blocked;
 mod removal_faults;
 mod requests;
 mod rest;
+mod revocation;
 mod rotation;
 mod rotation_limits;
 mod secrecy;

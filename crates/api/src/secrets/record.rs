@@ -32,6 +32,10 @@ pub struct BucketRecord {
     pub generation: u64,
     /// The last rotate request that was acted on.
     pub handled_rotate_request: Option<String>,
+    /// The last revoke request that was acted on.
+    pub handled_revoke_request: Option<String>,
+    /// Keys up to this generation are revoked: wherever one turns up it is deleted. 0 = none is.
+    pub revoked_through: u64,
     /// There may be an anonymous binding: noted before there is one.
     pub public: bool,
     /// There may be another record of the claim: noted before there is one.
@@ -81,6 +85,9 @@ impl BucketRecord {
         data.flag("settled", self.settled.then_some("true"));
         data.text("generation", &self.generation.to_string());
         data.flag("handled-rotate-request", self.handled_rotate_request.as_deref());
+        data.flag("handled-revoke-request", self.handled_revoke_request.as_deref());
+        let revoked = Some(self.revoked_through).filter(|through| *through > 0);
+        data.flag("revoked-through", revoked.map(|through| through.to_string()).as_deref());
         data.flag("public", self.public.then_some("true"));
         data.flag("another-record", self.another.then_some("true"));
         data.flag("lowest-generation", self.lowest.map(|lowest| lowest.to_string()).as_deref());
@@ -116,6 +123,8 @@ impl BucketRecord {
             settled: fields.optional("settled") == Some("true"),
             generation: fields.parse("generation", |text| text.parse().ok().filter(|n| *n > 0))?,
             handled_rotate_request: fields.optional("handled-rotate-request").map(str::to_owned),
+            handled_revoke_request: fields.optional("handled-revoke-request").map(str::to_owned),
+            revoked_through: fields.optional("revoked-through").and_then(|text| text.parse().ok()).unwrap_or(0),
             public: fields.optional("public") == Some("true"),
             another: fields.optional("another-record") == Some("true"),
             // What can't be read is no note: then every name is looked at.

@@ -20,6 +20,8 @@ fn record() -> BucketRecord {
         settled: false,
         generation: 3,
         handled_rotate_request: Some("now".into()),
+        handled_revoke_request: Some("leaked".into()),
+        revoked_through: 2,
         public: true,
         another: true,
         lowest: Some(2),

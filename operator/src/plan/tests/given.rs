@@ -89,6 +89,8 @@ pub(super) fn record() -> BucketRecord {
         settled: false,
         generation: 1,
         handled_rotate_request: None,
+        handled_revoke_request: None,
+        revoked_through: 0,
         public: false,
         another: false,
         lowest: Some(1),

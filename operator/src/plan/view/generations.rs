@@ -10,6 +10,10 @@ use super::View;
 /// rotations whose traces somebody deleted. A tenant may write any number there.
 const AHEAD: u64 = 16;
 
+/// How far down the generation of a credential is searched whose label somebody changed: more live
+/// at once only if somebody made them.
+const SEARCHED: usize = 1000;
+
 /// Whether an internal Secret that carries this claim's label is another's all the same: its data
 /// say so, and its name does not follow from this claim's UID. Labels prove nothing (spec §2).
 pub(super) fn is_anothers(uid: &ClaimUid, secret: &Stored) -> bool {
@@ -42,6 +46,19 @@ impl View {
     /// The generation that a credential's label gives, if its name is the one that follows from it.
     pub(in super::super) fn labelled_generation(&self, secret: &Stored) -> Option<u64> {
         labelled_generation(&self.claim().uid, secret)
+    }
+
+    /// The generation of a credential, proved by its name: the one that its label gives, or one up
+    /// to this.
+    pub(in super::super) fn proved_generation(&self, secret: &Stored, most: u64) -> Option<u64> {
+        let named = |generation: &u64| AccessKeyId::of(&self.claim().uid, *generation).secret_name() == secret.name();
+        self.labelled_generation(secret).or_else(|| (1..=most).rev().take(SEARCHED).find(named))
+    }
+
+    /// Whether a credential is revoked, as a record of the claim tells (spec §3.3).
+    pub(in super::super) fn is_revoked(&self, secret: &Stored) -> bool {
+        let through = self.records().map(|(record, _)| record.revoked_through).max().unwrap_or(0);
+        through > 0 && self.proved_generation(secret, through).is_some_and(|generation| generation <= through)
     }
 
     /// The generation of the credential in a consumer Secret. The label is a tenant's to change, so

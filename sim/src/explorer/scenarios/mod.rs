@@ -30,6 +30,8 @@ pub static ALL: &[&Scenario] = &[
     &rotation::SPAMMED,
     &rotation::WITHOUT_OVERLAP,
     &rotation::OVERLAPPING,
+    &rotation::REVOKED,
+    &rotation::REVOKED_IN_ROTATION,
     &operators::RESTART,
     &operators::TEN_YEARS,
     &operators::VERSIONS,

@@ -1,11 +1,14 @@
-//! A key is replaced: by time, by many requests, and public access is given and taken.
+//! A key is replaced: by time, by many requests, in an emergency; and public access is given and
+//! taken.
 
 use serde_json::json;
 use stowage_operator::api::wire::Role;
 
 use super::super::others::{CLAIM, NAMESPACE};
 use super::super::scenario::{Goal, Scenario, ScenarioPhase, ScenarioStep};
-use super::words::{BASE, BOUND, ask_to_rotate, at_work, bound, check_bound, give_claim, no_other, pass, patch, usual};
+use super::words::{
+    BASE, BOUND, ask_to_rotate, at_work, bound, check_bound, give_claim, no_other, pass, patch, revoke, usual,
+};
 use crate::effects::{Fault, ProcessFault, StowageFault};
 use crate::history::Facts;
 
@@ -133,6 +136,53 @@ pub(in super::super) static OVERLAPPING: Scenario = Scenario {
     ends_alike: true,
     check: check_bound,
 };
+
+/// A key has leaked: it ends at once, however long the overlap.
+pub(in super::super) static REVOKED: Scenario = Scenario {
+    name: "revoke",
+    about: "a key has leaked, and a user has every key end at once, under a tenant at work",
+    phase: ScenarioPhase::Rotate,
+    world: usual,
+    script: || [bound("rotationPolicy: {overlapSeconds: 600}"), vec![revoke("leaked")]].concat(),
+    goal: EVERY_KEY_IS_REVOKED,
+    otherwise: no_other,
+    ends_alike: true,
+    check: check_bound,
+};
+
+/// The same with two keys that live.
+pub(in super::super) static REVOKED_IN_ROTATION: Scenario = Scenario {
+    name: "revoke-in-rotation",
+    about: "a user has every key end at once while a key that was replaced goes on working",
+    phase: ScenarioPhase::Rotate,
+    world: usual,
+    script: || {
+        let asked = vec![
+            give_claim("rotationPolicy: {overlapSeconds: 600}"),
+            ScenarioStep::Until(BOUND),
+            ScenarioStep::Tenant(NAMESPACE, CLAIM),
+            pass(90),
+            ask_to_rotate("now"),
+            pass(30),
+            ScenarioStep::Begin,
+            revoke("leaked"),
+        ];
+        [at_work(BASE), asked].concat()
+    },
+    goal: EVERY_KEY_IS_REVOKED,
+    otherwise: no_other,
+    ends_alike: true,
+    check: check_bound,
+};
+
+const EVERY_KEY_IS_REVOKED: Goal = Goal::new("the revocation is handled and one key left", |facts| {
+    let claim = facts.claim(NAMESPACE, CLAIM);
+    let handled = &claim["status"]["handledRevokeRequest"];
+    facts.is_bound(NAMESPACE, CLAIM)
+        && handled.is_string()
+        && *handled == claim["metadata"]["annotations"]["broker.stowage.io/revoke"]
+        && facts.internal(Role::VirtualCredential, NAMESPACE, CLAIM).len() == 1
+});
 
 /// Public access is given, and taken again.
 pub(in super::super) static ANONYMOUS: Scenario = Scenario {

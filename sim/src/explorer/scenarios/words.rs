@@ -46,6 +46,11 @@ pub(super) fn ask_to_rotate(value: &str) -> ScenarioStep {
     patch(json!({"metadata": {"annotations": {"broker.stowage.io/rotate": value}}}))
 }
 
+/// A user revokes every key.
+pub(super) fn revoke(value: &str) -> ScenarioStep {
+    patch(json!({"metadata": {"annotations": {"broker.stowage.io/revoke": value}}}))
+}
+
 /// A user pauses the claim, or with null resumes it.
 pub(super) fn pause(value: Value) -> ScenarioStep {
     patch(json!({"metadata": {"annotations": {"broker.stowage.io/paused": value}}}))

@@ -9,6 +9,7 @@ mod keys;
 mod policy;
 mod public;
 mod rest;
+mod revocation;
 mod stored;
 mod story;
 mod uses;

@@ -1,0 +1,216 @@
+//! Revocations: what comes in which order, and what is looked for before the next key is made.
+
+use super::*;
+
+/// A bound claim, at its second key since the first ended, that is to be revoked.
+fn leaked() -> Given {
+    let mut given = bound();
+    given.take(&key_name(1));
+    given.put(record_secret(&BucketRecord { generation: 2, ..record() }));
+    given.put(key_secret(&facts(2)));
+    given.put_consumer(consumer_secret(&facts(2)));
+    given.claim.revoke_request = Some("leaked".into());
+    given
+}
+
+/// The record after the revocation of a claim whose highest generation is this one.
+fn revoked_through(generation: u64) -> BucketRecord {
+    BucketRecord {
+        generation: generation + 1,
+        revoked_through: generation,
+        handled_revoke_request: Some("leaked".into()),
+        settled: true,
+        ..record()
+    }
+}
+
+/// Learns that the record is patched.
+fn raise(view: &mut View, given: &mut Given, record: &BucketRecord) {
+    let Step::Act(Act::Patch(patch)) = step(view) else { panic!("{}", step(view)) };
+    assert_eq!(patch.change, Change::RaiseGeneration(Trigger::Revocation));
+    let operations = patch.json().to_string();
+    for (field, value) in [
+        ("generation", record.generation.to_string()),
+        ("revoked-through", record.revoked_through.to_string()),
+        ("settled", "true".to_owned()),
+    ] {
+        let value = data_encoding::BASE64.encode(value.as_bytes());
+        assert!(operations.contains(&format!("\"path\":\"/data/{field}\",\"value\":\"{value}\"")), "{operations}");
+    }
+    given.put(record_secret(record));
+    view.learn(Answer::Patched(patch.change, record_secret(record)));
+}
+
+// covers: 3.3.revoke, 3.3.revoke.first, 3.3.revoke.live, 2.record.revoked
+#[test]
+fn a_revocation_reads_the_claim_notes_deletes_looks_for_what_it_can_not_see_and_mints() {
+    let mut given = leaked();
+    let mut view = given.cached();
+    ask(&mut view, &Look::Claim, &given); // An old list would ask twice.
+    raise(&mut view, &mut given, &revoked_through(2));
+    let Step::Act(Act::Delete(secret)) = step(&view) else { panic!("{}", step(&view)) };
+    assert_eq!(secret.name, key_name(2));
+    let deleted = given.delete(secret);
+    view.learn(deleted);
+    ask(&mut view, &Look::Internal(key_name(1)), &given);
+    let Step::Act(Act::Mint(minted)) = step(&view) else { panic!("{}", step(&view)) };
+    assert_eq!(minted.generation, 3);
+}
+
+// covers: 3.3.revoke.deleted, 3.3.revoke.first
+/// Somebody took its labels off, so that no cache and no list shows it.
+#[test]
+fn a_key_that_only_its_name_leads_to_is_deleted_before_the_next_is_made() {
+    let mut given = leaked();
+    given.put(key_secret(&facts(1)));
+    given.hide(&key_name(1));
+    let mut view = given.claim_read();
+    raise(&mut view, &mut given, &revoked_through(2));
+    for generation in [2, 1] {
+        if generation == 1 {
+            ask(&mut view, &Look::Internal(key_name(1)), &given);
+        }
+        let Step::Act(Act::Delete(secret)) = step(&view) else { panic!("{}", step(&view)) };
+        assert_eq!(secret.name, key_name(generation));
+        let deleted = given.delete(secret);
+        view.learn(deleted);
+    }
+    assert!(matches!(step(&view), Step::Act(Act::Mint(_))), "{}", step(&view));
+}
+
+// covers: 3.3.revoke.deleted
+/// A mint that was on its way when its number was revoked.
+#[test]
+fn a_revoked_key_that_turns_up_later_is_deleted_whatever_stands_in_the_way() {
+    let mut given = leaked();
+    given.put(record_secret(&revoked_through(2)));
+    given.put(key_secret(&facts(3)));
+    given.claim.paused = true;
+    given.claim.rotate_request = Some("now".into());
+    let Step::Act(Act::Delete(secret)) = step(&given.cached()) else { panic!("{}", step(&given.cached())) };
+    assert_eq!(secret.name, key_name(2));
+}
+
+// covers: 3.3.revoke.noKey
+#[test]
+fn where_a_key_may_be_that_is_not_seen_a_request_is_not_only_noted() {
+    let mut given = leaked();
+    given.hide(&key_name(2));
+    let mut view = given.claim_read();
+    for generation in [1, 2] {
+        ask(&mut view, &Look::Internal(key_name(generation)), &given);
+    }
+    assert_eq!(change(&view), Change::RaiseGeneration(Trigger::Revocation));
+    given.take(&key_name(2));
+    let mut view = given.claim_read();
+    for generation in [1, 2] {
+        ask(&mut view, &Look::Internal(key_name(generation)), &given);
+    }
+    assert_eq!(change(&view), Change::NoteRevocation);
+}
+
+// covers: 3.3.revoke.coalesced
+/// The clock may be behind: a minute that can't be measured is not waited for.
+#[rstest]
+#[case::in_the_minute(Some(30), 30)]
+#[case::after_it(None, 61)]
+#[case::before_it_by_a_clock_that_is_behind(None, -3600)]
+fn within_a_minute_of_a_revocation_another_waits(#[case] waits: Option<u64>, #[case] since: i64) {
+    use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+    let made = Timestamp::from_second(1_000_000).unwrap();
+    let mut given = leaked();
+    given.claim.revoke_request = Some("again".into());
+    given.put(record_secret(&BucketRecord { settled: false, lowest: Some(3), ..revoked_through(2) }));
+    given.take(&key_name(2));
+    given.put(edited(&key_secret(&facts(3)), |secret| secret.metadata.creation_timestamp = Some(Time(made))));
+    given.put_consumer(consumer_secret(&facts(3)));
+    let now = Timestamp::from_second(1_000_000 + since).unwrap();
+    let mut view = given.claim_read();
+    let mut step = next(&view, now);
+    if let Step::Act(Act::WriteStatus(_, status)) = &step {
+        let claim = Claim { status: status.as_ref().clone(), ..view.claim().clone() };
+        view.learn(Answer::StatusWritten(Box::new(claim)));
+        step = next(&view, now);
+    }
+    match (waits, step) {
+        (Some(seconds), Step::Rest(rest)) => {
+            assert_eq!(rest.then, Then::After(std::time::Duration::from_secs(seconds)));
+        }
+        (None, Step::Act(Act::Patch(patch))) => {
+            assert_eq!(patch.change, Change::RaiseGeneration(Trigger::Revocation));
+        }
+        (_, step) => panic!("{step}"),
+    }
+}
+
+// covers: 3.3.revoke.kept
+#[test]
+fn of_a_key_that_is_kept_the_end_is_written_once() {
+    let mut given = leaked();
+    given.put(record_secret(&revoked_through(2)));
+    let kept = |secret: &Stored| {
+        edited(secret, |secret| {
+            secret.metadata.finalizers = Some(vec!["example.com/backup".into()]);
+            secret.metadata.deletion_timestamp =
+                Some(k8s_openapi::apimachinery::pkg::apis::meta::v1::Time(Timestamp::UNIX_EPOCH));
+        })
+    };
+    let far = expiring(&key_secret(&facts(2)), &Timestamp::MAX.to_string());
+    given.put(kept(&far));
+    given.put(key_secret(&facts(3)));
+    given.put_consumer(consumer_secret(&facts(3)));
+    let view = given.claim_read();
+    let Step::Act(Act::Patch(patch)) = step(&view) else { panic!("{}", step(&view)) };
+    assert_eq!((patch.change, patch.target.name.clone()), (Change::Retire, key_name(2)));
+    assert!(patch.json().to_string().contains("1970-01-01T00:00:00Z"), "over by every clock");
+    given.put(kept(&expiring(&key_secret(&facts(2)), "1970-01-01T00:00:00Z")));
+    let view = given.claim_read();
+    assert!(matches!(step(&view), Step::Act(Act::WriteStatus(..))), "{}", step(&view));
+}
+
+// covers: 3.3.revoke.moved
+/// The record of the next bucket was made before the revocation.
+#[test]
+fn what_a_move_goes_on_with_knows_of_a_revocation() {
+    let mut given = leaked();
+    given.claim.revoke_request = Some("leaked".into());
+    let twin = edited_backend(AdoptionPolicy::Owned, |backend| {
+        backend.name = "twin".into();
+        backend.endpoint = Endpoint::parse("http://other.example").unwrap();
+    });
+    given.backends.insert("twin".into(), twin);
+    if let Ok(desired) = &mut given.claim.desired {
+        desired.backend = "twin".into();
+    }
+    given.take(&key_name(2));
+    given.put(record_secret(&BucketRecord { another: true, ..revoked_through(2) }));
+    given.put(key_secret(&facts(3)));
+    given.put_consumer(consumer_secret(&facts(3)));
+    let there = BucketRecord {
+        backend: "twin".into(),
+        endpoint: Endpoint::parse("http://other.example").unwrap(),
+        generation: 7,
+        adopted: true,
+        another: true,
+        ..record()
+    };
+    given.put(record_secret(&there));
+    let mut view = given.read();
+    let at = Target::of(&there);
+    let ours = Answer::Bucket(at.clone(), BucketSeen::Present(Some(tags(OURS))));
+    view.learn(ours);
+    view.learn(Answer::Owner(at, super::super::OwnerSeen::Ours));
+    while let Step::Look(look) = step(&view) {
+        view.learn(given.answer(look));
+    }
+    let Step::Act(Act::Patch(patch)) = step(&view) else { panic!("{}", step(&view)) };
+    assert_eq!(
+        (patch.change, patch.target.name.as_str()),
+        (Change::RaiseGeneration(Trigger::Move), there.name().as_str())
+    );
+    let operations = patch.json().to_string();
+    for (field, value) in [("revoked-through", "2"), ("handled-revoke-request", "leaked")] {
+        let value = data_encoding::BASE64.encode(value.as_bytes());
+        assert!(operations.contains(&format!("\"path\":\"/data/{field}\",\"value\":\"{value}\"")), "{operations}");
+    }
+}
