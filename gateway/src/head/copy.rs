@@ -1,0 +1,100 @@
+//! Where a copy comes from: read once, and written anew for the store.
+
+use stowage_api::BucketName;
+
+use super::operation::is_id;
+use super::target::{Key, Target};
+use crate::refusal::{Code, Refusal};
+use crate::uri;
+
+/// The source of a copy.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CopySource {
+    /// The bucket.
+    pub bucket: BucketName,
+    /// The object in it.
+    pub key: Key,
+    /// Which version of it, if not the present one.
+    pub version: Option<Vec<u8>>,
+}
+
+impl CopySource {
+    /// Reads `x-amz-copy-source`: `bucket/key`, percent-encoded, with or without a slash before and
+    /// `?versionId=…` behind (Amazon S3, CopyObject).
+    ///
+    /// # Errors
+    /// `InvalidArgument` where it is none, `NotImplemented` for an access point; those of
+    /// [`Target::of`].
+    pub fn parse(header: &[u8]) -> Result<Self, Refusal> {
+        let refuse =
+            || Refusal::new(Code::InvalidArgument, "Copy Source must mention the source bucket and key: /bucket/key");
+        let text = std::str::from_utf8(header).map_err(|_| refuse())?;
+        let (path, query) = match text.split_once('?') {
+            Some((path, query)) => (path, Some(query)),
+            None => (text, None),
+        };
+        let path = uri::decode_path(path)?;
+        if path.starts_with(b"arn:") {
+            return Err(Refusal::new(Code::NotImplemented, "Copies from access points are not implemented."));
+        }
+        let path = if path.starts_with(b"/") { path } else { [b"/", path.as_slice()].concat() };
+        let Target::Object(bucket, key) = Target::of(&path, None)? else { return Err(refuse()) };
+        let version = query.map(version).transpose()?;
+        Ok(Self { bucket, key, version })
+    }
+
+    /// The header that the store gets.
+    #[must_use]
+    pub fn header(&self) -> String {
+        let path = format!("/{}/{}", self.bucket, uri::encode_path(self.key.as_str().as_bytes()));
+        match &self.version {
+            Some(version) => format!("{path}?versionId={}", uri::encode(version)),
+            None => path,
+        }
+    }
+}
+
+fn version(query: &str) -> Result<Vec<u8>, Refusal> {
+    match uri::parse_query(query)?.as_slice() {
+        [pair] if pair.name == b"versionId" && is_id(&pair.value) => Ok(pair.value.clone()),
+        _ => Err(Refusal::new(Code::InvalidArgument, "The source of a copy takes no parameter but versionId.")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+
+    use super::*;
+
+    fn sent(header: &str) -> Result<String, Code> {
+        CopySource::parse(header.as_bytes()).map(|source| source.header()).map_err(|refusal| refusal.code)
+    }
+
+    #[rstest]
+    #[case("photos/a", "/photos/a")]
+    #[case("/photos/a%20b", "/photos/a%20b")]
+    #[case("photos%2Fa+b", "/photos/a%2Bb")]
+    #[case("/photos//a//b", "/photos//a//b")]
+    #[case("/photos/a%3Fb?versionId=x%2By", "/photos/a%3Fb?versionId=x%2By")]
+    #[case("/photos/\u{e4}", "/photos/%C3%A4")]
+    fn a_source_is_written_anew(#[case] header: &str, #[case] expected: &str) {
+        assert_eq!(sent(header).as_deref(), Ok(expected));
+    }
+
+    #[rstest]
+    #[case("photos", Code::InvalidArgument)]
+    #[case("/photos/", Code::InvalidArgument)]
+    #[case("", Code::InvalidArgument)]
+    #[case("//photos/a", Code::InvalidBucketName)]
+    #[case("photos/../other/a", Code::InvalidArgument)]
+    #[case("photos/a?versionId=", Code::InvalidArgument)]
+    #[case("photos/a?versionId=1&versionId=2", Code::InvalidArgument)]
+    #[case("photos/a?acl", Code::InvalidArgument)]
+    #[case("photos/a%", Code::InvalidURI)]
+    #[case("arn:aws:s3:us-east-1:1:accesspoint/x/object/a", Code::NotImplemented)]
+    #[case("arn%3Aaws:s3:::photos/a", Code::NotImplemented)]
+    fn what_is_no_source_is_refused(#[case] header: &str, #[case] code: Code) {
+        assert_eq!(sent(header), Err(code));
+    }
+}

@@ -1,0 +1,253 @@
+//! Which bucket and key a request names: by its path, or by its host and its path.
+
+use http::HeaderMap;
+use http::header::HOST;
+use stowage_api::BucketName;
+
+use super::operation::Level;
+use crate::refusal::{Code, Refusal};
+use crate::uri;
+
+/// Longest that a key may be, in bytes (Amazon S3, "Object key naming guidelines").
+const LONGEST_KEY: usize = 1024;
+
+/// An object's key. Any text but one with segments that others would resolve.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Key(String);
+
+impl Key {
+    /// A key of these bytes.
+    ///
+    /// # Errors
+    /// `KeyTooLongError` beyond 1,024 bytes; `InvalidURI` where it is no UTF-8; `InvalidArgument`
+    /// where a segment is `.` or `..`, which stores and what stands before them take for a way
+    /// through folders.
+    pub fn parse(bytes: &[u8]) -> Result<Self, Refusal> {
+        if bytes.len() > LONGEST_KEY {
+            return Err(Refusal::new(Code::KeyTooLongError, "Your key is too long: it has more than 1024 bytes."));
+        }
+        let Ok(text) = std::str::from_utf8(bytes) else {
+            return Err(Refusal::new(Code::InvalidURI, "The key is not UTF-8."));
+        };
+        if text.split('/').any(|segment| segment == "." || segment == "..") {
+            return Err(Refusal::new(Code::InvalidArgument, "A segment of the key is . or .., which can't be stored."));
+        }
+        Ok(Self(text.to_owned()))
+    }
+
+    /// Its text.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+/// What a request is about.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Target {
+    /// All that the caller has.
+    Service,
+    /// A bucket.
+    Bucket(BucketName),
+    /// An object.
+    Object(BucketName, Key),
+}
+
+impl Target {
+    /// The target of a decoded path, under this host.
+    ///
+    /// # Errors
+    /// Those of [`Key::parse`]; `InvalidBucketName` where a bucket can't be called so; `InvalidURI`
+    /// for a path that doesn't begin with a slash.
+    pub fn of(path: &[u8], bucket_of_host: Option<&str>) -> Result<Self, Refusal> {
+        let Some(path) = path.strip_prefix(b"/") else {
+            return Err(Refusal::new(Code::InvalidURI, "The path doesn't begin with a slash."));
+        };
+        let (bucket, key) = match bucket_of_host {
+            Some(bucket) => (bucket.as_bytes(), path),
+            None if path.is_empty() => return Ok(Self::Service),
+            None => match memchr::memchr(b'/', path) {
+                Some(slash) => (&path[..slash], &path[slash + 1..]),
+                None => (path, &[][..]),
+            },
+        };
+        let bucket = bucket_name(bucket)?;
+        if key.is_empty() { Ok(Self::Bucket(bucket)) } else { Ok(Self::Object(bucket, Key::parse(key)?)) }
+    }
+
+    /// The bucket, if one is named.
+    #[must_use]
+    pub fn bucket(&self) -> Option<&BucketName> {
+        match self {
+            Self::Service => None,
+            Self::Bucket(bucket) | Self::Object(bucket, _) => Some(bucket),
+        }
+    }
+
+    /// The key, if one is named.
+    #[must_use]
+    pub fn key(&self) -> Option<&Key> {
+        match self {
+            Self::Object(_, key) => Some(key),
+            Self::Service | Self::Bucket(_) => None,
+        }
+    }
+
+    /// The level that it is on.
+    #[must_use]
+    pub fn level(&self) -> Level {
+        match self {
+            Self::Service => Level::Service,
+            Self::Bucket(_) => Level::Bucket,
+            Self::Object(..) => Level::Object,
+        }
+    }
+}
+
+fn bucket_name(bytes: &[u8]) -> Result<BucketName, Refusal> {
+    let name = std::str::from_utf8(bytes).ok().and_then(|text| BucketName::parse(text).ok());
+    name.ok_or_else(|| Refusal::new(Code::InvalidBucketName, "The specified bucket is not valid."))
+}
+
+/// The domains below which a host names a bucket.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Domains(Vec<String>);
+
+impl Domains {
+    /// These, in any case.
+    #[must_use]
+    pub fn new(domains: impl IntoIterator<Item = String>) -> Self {
+        let mut domains: Vec<String> =
+            domains.into_iter().map(|domain| domain.trim_matches('.').to_ascii_lowercase()).collect();
+        // The longest that fits is meant: `a.s3.example` may be a domain beside `s3.example`.
+        domains.sort_by_key(|domain| std::cmp::Reverse(domain.len()));
+        Self(domains)
+    }
+
+    /// The bucket that this host names, if it is below one of the domains.
+    #[must_use]
+    pub fn bucket<'a>(&self, host: &'a str) -> Option<&'a str> {
+        let name = without_port(host);
+        let name = name.strip_suffix('.').unwrap_or(name);
+        // A domain itself is no bucket of a shorter one.
+        if self.0.iter().any(|domain| name.eq_ignore_ascii_case(domain)) {
+            return None;
+        }
+        self.0.iter().find_map(|domain| {
+            let at = name.len().checked_sub(domain.len() + 1)?;
+            let below = name.is_char_boundary(at) && name[at..].starts_with('.');
+            (below && name[at + 1..].eq_ignore_ascii_case(domain)).then(|| &name[..at])
+        })
+    }
+}
+
+fn without_port(host: &str) -> &str {
+    match host.rsplit_once(':') {
+        Some((name, port)) if !name.is_empty() && port.bytes().all(|byte| byte.is_ascii_digit()) => name,
+        _ => host,
+    }
+}
+
+/// The one `Host` header of a request.
+///
+/// # Errors
+/// `InvalidRequest` where there is none, or more than one, or it is no text, or the request names
+/// another host in its first line.
+pub fn host<'a>(headers: &'a HeaderMap, authority: Option<&str>) -> Result<&'a str, Refusal> {
+    let mut hosts = headers.get_all(HOST).iter();
+    let host = match (hosts.next(), hosts.next()) {
+        (Some(host), None) => host.to_str().ok(),
+        _ => None,
+    };
+    let host = host.ok_or_else(|| Refusal::new(Code::InvalidRequest, "A request has one Host header."))?;
+    if authority.is_some_and(|authority| !authority.eq_ignore_ascii_case(host)) {
+        return Err(Refusal::new(Code::InvalidRequest, "The Host header and the first line name different hosts."));
+    }
+    Ok(host)
+}
+
+/// The path that a store is asked for: bucket and key as they were understood, `path` style.
+#[must_use]
+pub fn path_of(target: &Target) -> String {
+    match target {
+        Target::Service => "/".to_owned(),
+        Target::Bucket(bucket) => format!("/{bucket}"),
+        Target::Object(bucket, key) => format!("/{bucket}/{}", uri::encode_path(key.as_str().as_bytes())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+
+    use super::*;
+
+    fn target(path: &str) -> Result<String, Code> {
+        let path = uri::decode_path(path).map_err(|refusal| refusal.code)?;
+        Target::of(&path, None).map(|target| path_of(&target)).map_err(|refusal| refusal.code)
+    }
+
+    #[rstest]
+    #[case("/", "/")]
+    #[case("/photos", "/photos")]
+    #[case("/photos/", "/photos")]
+    #[case("/photos/a", "/photos/a")]
+    #[case("/photos//a//b/", "/photos//a//b/")]
+    #[case("/photos/a%2Fb%20c+d~", "/photos/a/b%20c%2Bd~")]
+    #[case("/phot%6Fs/%C3%A4", "/photos/%C3%A4")]
+    #[case("/photos/a%2520b", "/photos/a%2520b")]
+    #[case("/photos/...", "/photos/...")]
+    #[case("/photos/a%0d%0ab%00", "/photos/a%0D%0Ab%00")]
+    fn a_path_is_read_once_and_written_once(#[case] path: &str, #[case] sent: &str) {
+        assert_eq!(target(path).as_deref(), Ok(sent));
+    }
+
+    #[rstest]
+    #[case("//photos/a", Code::InvalidBucketName)]
+    #[case("/Photos/a", Code::InvalidBucketName)]
+    #[case("/photos%2Fa/b", Code::InvalidArgument)]
+    #[case("/..%2Fa", Code::InvalidBucketName)]
+    #[case("/photos/../other/a", Code::InvalidArgument)]
+    #[case("/photos/%2e%2e/other", Code::InvalidArgument)]
+    #[case("/photos/a/.", Code::InvalidArgument)]
+    #[case("/photos/%ff", Code::InvalidURI)]
+    #[case("photos", Code::InvalidURI)]
+    #[case("*", Code::InvalidURI)]
+    fn what_others_would_read_otherwise_is_refused(#[case] path: &str, #[case] code: Code) {
+        // A slash is a slash, however it is spelt.
+        let expected = if path == "/photos%2Fa/b" { Ok("/photos/a/b".to_owned()) } else { Err(code) };
+        assert_eq!(target(path), expected);
+    }
+
+    #[test]
+    fn a_key_has_1024_bytes_at_most() {
+        let longest = format!("/photos/{}", "x".repeat(1024));
+        assert!(target(&longest).is_ok());
+        assert_eq!(target(&format!("{longest}x")), Err(Code::KeyTooLongError));
+    }
+
+    #[rstest]
+    #[case("photos.s3.example", Some("photos"))]
+    #[case("Photos.S3.Example:8443", Some("Photos"))]
+    #[case("a.b.s3.example.", Some("a.b"))]
+    #[case("photos.eu.s3.example", Some("photos"))]
+    #[case("eu.s3.example", None)]
+    #[case("s3.example", None)]
+    #[case("s3.example:8000", None)]
+    #[case("xs3.example", None)]
+    #[case("photos.other", None)]
+    #[case("[::1]:8000", None)]
+    #[case(".s3.example", Some(""))]
+    fn a_host_below_a_domain_names_a_bucket(#[case] host: &str, #[case] bucket: Option<&str>) {
+        let domains = Domains::new(["s3.example".to_owned(), "eu.S3.example.".to_owned()]);
+        assert_eq!(domains.bucket(host), bucket);
+    }
+
+    #[test]
+    fn a_bucket_of_the_host_leaves_the_path_to_the_key() {
+        let of = |path: &[u8]| Target::of(path, Some("photos")).map(|target| path_of(&target));
+        assert_eq!(of(b"/"), Ok("/photos".to_owned()));
+        assert_eq!(of(b"/other/a"), Ok("/photos/other/a".to_owned()));
+        assert!(Target::of(b"/a", Some("")).is_err());
+    }
+}
