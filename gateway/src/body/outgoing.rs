@@ -1,0 +1,271 @@
+//! From the client's body to what the store gets.
+
+use std::borrow::Cow;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+
+use bytes::{Bytes, BytesMut};
+use http_body::{Body as HttpBody, Frame, SizeHint};
+use http_body_util::{BodyExt as _, Empty, Full};
+use tower::BoxError;
+
+use super::checksum::{Checksum, Running};
+use super::decoder::Layout;
+use super::filter::{Check, ChunkSignatures, Filter, Verdict};
+use super::framer::Framer;
+use super::payload::hash_differs;
+use super::{Body, Broken, Failure, Payload};
+use crate::refusal::{Code, Refusal};
+
+const UNSIGNED: &str = "UNSIGNED-PAYLOAD";
+const UNSIGNED_TRAILER: &str = "STREAMING-UNSIGNED-PAYLOAD-TRAILER";
+
+/// Whether a store reads `STREAMING-UNSIGNED-PAYLOAD-TRAILER`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Trailers {
+    /// It does, and keeps the checksum.
+    Understood,
+    /// It doesn't. The gateway verifies checksums in its place, and the store keeps none.
+    Unknown,
+}
+
+/// Who compares a body with the SHA-256 in its head.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BodyHashes {
+    /// The store.
+    ByTheStore,
+    /// The gateway, since the store doesn't.
+    Here,
+}
+
+/// What a store can do with a body.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ability {
+    /// Of checksums after the body.
+    pub trailers: Trailers,
+    /// Of hashes of the body.
+    pub hashes: BodyHashes,
+}
+
+/// A body for the store, with what the head of the request has to say of it.
+pub struct Outgoing {
+    /// The bytes. It ends in an error, a [`Broken`], if the client's body is not what it was
+    /// announced to be; the store has then got fewer bytes than `length`.
+    pub body: Body,
+    /// `Content-Length`, in bytes.
+    pub length: u64,
+    /// `x-amz-content-sha256`
+    pub payload: Cow<'static, str>,
+    /// `x-amz-decoded-content-length`, in bytes, for a body in chunks.
+    pub decoded_length: Option<u64>,
+    /// Whether `Content-Encoding` has `aws-chunked`. What the client sent of that word is not for
+    /// the store.
+    pub content_encoding_aws_chunked: bool,
+    /// `x-amz-trailer`
+    pub trailer: Option<&'static str>,
+    /// Tells afterwards how it went.
+    pub failure: Failure,
+}
+
+/// What a store gets of a client's `body`.
+///
+/// An object of no bytes has nothing that could be withheld from the store: its body is read to the
+/// end and verified *before* this returns, which is a matter of one line and a trailer. In all
+/// other cases nothing is read before the store's connection asks for it, so that a client which
+/// waits for `100 Continue` isn't told to go on too early.
+///
+/// `signatures` are those of the request; a request without (presigned, anonymous) has none.
+///
+/// # Errors
+/// `InvalidRequest` for signed chunks without `signatures`; `NotImplemented` for a checksum that
+/// neither the store nor the gateway can verify; and for an object of no bytes all that a body can
+/// fail with.
+pub async fn outgoing(
+    body: Body,
+    payload: Payload,
+    store: Ability,
+    signatures: Option<Box<dyn ChunkSignatures>>,
+) -> Result<Outgoing, Refusal> {
+    let Plan { layout, framer, check, verdict, payload: hash } = Plan::of(payload, store)?;
+    if matches!(layout, Layout::Signed | Layout::SignedTrailer(_)) && signatures.is_none() {
+        let message = "Signed chunks need a signature in the Authorization header.";
+        return Err(Refusal::new(Code::InvalidRequest, message));
+    }
+    let object = payload.length();
+    let too_large = || Refusal::new(Code::EntityTooLarge, "Your proposed upload exceeds the maximum allowed size.");
+    let length = framer.total(object).ok_or_else(too_large)?;
+    let trailer = match &framer {
+        Framer::Plain => None,
+        Framer::Chunked { checksum, .. } => Some(checksum.header()),
+    };
+    let failure = Failure::default();
+    let filter = Filter::new((layout, object), (signatures, check), (framer, verdict), failure.clone());
+    let checked = Checked { source: body, input: Bytes::new(), filter, left: length, stage: Stage::Flowing };
+    let body = match (layout, object) {
+        (Layout::Plain, 0) => empty(),
+        (_, 0) => settled(checked).await?,
+        _ => checked.boxed_unsync(),
+    };
+    Ok(Outgoing {
+        body,
+        length,
+        payload: hash,
+        decoded_length: trailer.map(|_| object),
+        content_encoding_aws_chunked: trailer.is_some(),
+        trailer,
+        failure,
+    })
+}
+
+struct Plan {
+    layout: Layout,
+    framer: Framer,
+    check: Option<Check>,
+    verdict: Verdict,
+    payload: Cow<'static, str>,
+}
+
+impl Plan {
+    fn of(payload: Payload, store: Ability) -> Result<Self, Refusal> {
+        let plain = |payload| Self {
+            layout: Layout::Plain,
+            framer: Framer::Plain,
+            check: None,
+            verdict: Verdict::Elsewhere,
+            payload,
+        };
+        match payload {
+            Payload::Empty | Payload::Unsigned { .. } => Ok(plain(UNSIGNED.into())),
+            Payload::Hash { sha256, length } => {
+                let mut plan = plain(hex::encode(sha256).into());
+                let running = Checksum::Sha256.start().filter(|_| store.hashes == BodyHashes::Here);
+                if let Some(running) = running {
+                    if length == 0 && !running.is(&sha256) {
+                        return Err(hash_differs());
+                    }
+                    plan.check = Some(Check::Body(running, sha256));
+                    plan.verdict = Verdict::AtTheEnd;
+                }
+                Ok(plan)
+            }
+            Payload::SignedChunks { .. } => Ok(Self::chunks(Layout::Signed, None, None)),
+            Payload::SignedChunksTrailer { decoded, trailer } => {
+                let framer = trailer.filter(|_| store.trailers == Trailers::Understood);
+                let framer = framer.map(|checksum| Framer::chunked(checksum, decoded));
+                let check = trailer.and_then(|checksum| Some((checksum.start()?, checksum)));
+                Ok(Self::chunks(Layout::SignedTrailer(trailer), framer, check))
+            }
+            Payload::UnsignedTrailer { decoded, trailer } => {
+                let layout = Layout::UnsignedTrailer(trailer);
+                let (framer, check) = match (trailer, store.trailers) {
+                    (None, _) => (None, None),
+                    (Some(checksum), Trailers::Understood) => (Some(Framer::chunked(checksum, decoded)), None),
+                    (Some(checksum), Trailers::Unknown) => (None, Some(start(checksum)?)),
+                };
+                Ok(Self::chunks(layout, framer, check))
+            }
+        }
+    }
+
+    fn chunks(layout: Layout, framer: Option<Framer>, check: Option<(Running, Checksum)>) -> Self {
+        let payload = if framer.is_some() { UNSIGNED_TRAILER } else { UNSIGNED };
+        Self {
+            layout,
+            framer: framer.unwrap_or(Framer::Plain),
+            check: check.map(|(running, checksum)| Check::Trailer(running, checksum)),
+            verdict: Verdict::AtTheEnd,
+            payload: payload.into(),
+        }
+    }
+}
+
+fn start(checksum: Checksum) -> Result<(Running, Checksum), Refusal> {
+    let message = || format!("The store of this bucket can't verify {}. Use another checksum.", checksum.header());
+    let running = checksum.start().ok_or_else(|| Refusal::new(Code::NotImplemented, message()))?;
+    Ok((running, checksum))
+}
+
+fn empty() -> Body {
+    Empty::new().map_err(|never| match never {}).boxed_unsync()
+}
+
+/// A body of no object, read and verified whole: what is left of it is its framing, a few hundred
+/// bytes at most.
+async fn settled(mut checked: Checked) -> Result<Body, Refusal> {
+    let mut whole = BytesMut::new();
+    while let Some(frame) = checked.frame().await {
+        let frame = frame.map_err(|error| Broken::refusal(&error))?;
+        whole.extend_from_slice(frame.data_ref().unwrap_or(&Bytes::new()));
+    }
+    Ok(Full::new(whole.freeze()).map_err(|never| match never {}).boxed_unsync())
+}
+
+/// A client's body through a filter.
+struct Checked {
+    source: Body,
+    /// What came and isn't used yet: one piece at most.
+    input: Bytes,
+    filter: Filter,
+    /// Bytes that the store is still to get.
+    left: u64,
+    stage: Stage,
+}
+
+#[derive(PartialEq, Eq)]
+enum Stage {
+    Flowing,
+    /// The client's body has ended, and was right.
+    Settled,
+    Failed,
+}
+
+impl Checked {
+    fn fail(&mut self, refusal: Refusal) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
+        self.stage = Stage::Failed;
+        self.input = Bytes::new();
+        self.filter.fail(refusal.clone());
+        Poll::Ready(Some(Err(Broken(refusal).into())))
+    }
+}
+
+impl HttpBody for Checked {
+    type Data = Bytes;
+    type Error = BoxError;
+
+    fn poll_frame(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
+        let this = &mut *self;
+        if this.stage == Stage::Failed {
+            return Poll::Ready(None);
+        }
+        loop {
+            match this.filter.next(&mut this.input) {
+                Ok(Some(bytes)) => {
+                    this.left = this.left.saturating_sub(bytes.len() as u64);
+                    return Poll::Ready(Some(Ok(Frame::data(bytes))));
+                }
+                Ok(None) if this.stage == Stage::Settled => return Poll::Ready(None),
+                Ok(None) => {}
+                Err(refusal) => return this.fail(refusal),
+            }
+            match ready!(Pin::new(&mut this.source).poll_frame(context)) {
+                // Trailers of HTTP are not those of S3: nobody signed them, so they go nowhere.
+                Some(Ok(frame)) => this.input = frame.into_data().unwrap_or_default(),
+                Some(Err(error)) => return this.fail(Broken::refusal(&error)),
+                None => {
+                    if let Err(refusal) = this.filter.finish() {
+                        return this.fail(refusal);
+                    }
+                    this.stage = Stage::Settled;
+                }
+            }
+        }
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.left == 0 && self.stage == Stage::Settled
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        SizeHint::with_exact(self.left)
+    }
+}
