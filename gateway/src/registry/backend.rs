@@ -1,0 +1,244 @@
+//! A store as requests are passed on to it: what its S3Backend says, and the Secrets that it names.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+
+use k8s_openapi::api::core::v1::Secret;
+use kube::ResourceExt;
+use store_tls::Trust;
+use stowage_api::{
+    AddressingStyle, AdminCredentialsSecretRef, AdminKey, AdminSecretError, BackendTls, Endpoint, InvalidSpec, Lack,
+    S3Backend, Unlabelled, former_endpoints, wire,
+};
+
+/// A store, and what a client of it is made of.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Backend {
+    /// The name of its S3Backend.
+    pub name: String,
+    /// Which client it needs: two of one number need the same, and one that was known later has no
+    /// lower number. Not of two processes.
+    pub revision: u64,
+    /// Where it is.
+    pub endpoint: Endpoint,
+    /// Where it was before.
+    pub former: Vec<Endpoint>,
+    /// Region that requests are signed for.
+    pub region: String,
+    /// How a bucket's name is put into a request's URL.
+    pub addressing: AddressingStyle,
+    /// How it is spoken to, or why it can't be.
+    pub access: Result<Access, Unusable>,
+}
+
+/// What requests to a store are made with.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Access {
+    /// What they are signed with: the gateway's own credentials, else the admin's.
+    pub key: AdminKey,
+    /// Whose certificates are believed.
+    pub trust: Trust,
+}
+
+/// Namespace and name of a Secret.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct SecretName {
+    /// Its namespace.
+    pub namespace: String,
+    /// Its name.
+    pub name: String,
+}
+
+impl fmt::Display for SecretName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.namespace, self.name)
+    }
+}
+
+/// Why nothing can be asked of a store. Contains nothing of a Secret's data.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Unusable {
+    /// The Secret's namespace is neither the operator's nor one that the gateway was told to trust.
+    #[error("Secret {0}: its namespace is not trusted; see --trusted-secret-namespace")]
+    Untrusted(SecretName),
+    /// The Secret is, or is named like, one of the operator's own.
+    #[error("Secret {0} is one of the operator's own, or is named like one: no backend may use it")]
+    Internal(SecretName),
+    /// The watch of the Secret has shown nothing yet.
+    #[error("Secret {0} was not seen yet")]
+    NotSeen(SecretName),
+    /// The Secret was never seen, and its watch fails.
+    #[error("Secret {0} can't be watched: {1}")]
+    Unwatched(SecretName, Failure),
+    /// There is no such Secret.
+    #[error("Secret {0} does not exist")]
+    NoSecret(SecretName),
+    /// The owner of the Secret doesn't let it be used for the store's endpoint.
+    #[error("Secret {0} can't be used: {1}")]
+    NotOptedIn(SecretName, Lack),
+    /// The Secret has no such field, or it is empty or not text.
+    #[error("Secret {0} has no usable field {1}")]
+    NoField(SecretName, String),
+}
+
+/// Why a watch fails.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Failure {
+    /// The API server refuses it, with this HTTP status.
+    Refused(u16),
+    /// What it answers can't be read.
+    Unreadable,
+    /// It does not answer.
+    Silence,
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Refused(403) => f.write_str("the gateway needs the right to get, list and watch it (403)"),
+            Self::Refused(status) => write!(f, "the API server answers {status}"),
+            Self::Unreadable => f.write_str("the API server's answer can't be read"),
+            Self::Silence => f.write_str("the API server does not answer"),
+        }
+    }
+}
+
+/// Which Secrets may be read for stores, as the gateway was told.
+#[derive(Clone, Debug)]
+pub struct Setting {
+    /// Namespaces whose Secrets backends may name: the operator's, and those that are trusted.
+    pub namespaces: BTreeSet<String>,
+    /// Whether a Secret is used whose owner says nothing at all.
+    pub unlabelled: Unlabelled,
+}
+
+impl Setting {
+    /// Whether a Secret may be read at all.
+    fn admits(&self, secret: &SecretName) -> Result<(), Unusable> {
+        if !self.namespaces.contains(&secret.namespace) {
+            return Err(Unusable::Untrusted(secret.clone()));
+        }
+        if wire::is_internal_name(&secret.name) {
+            return Err(Unusable::Internal(secret.clone()));
+        }
+        Ok(())
+    }
+}
+
+/// So much of an S3Backend as requests are passed on by. What else stands in it, a template for
+/// names that can't be read for instance, is the operator's to judge.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Spec {
+    endpoint: Endpoint,
+    former: Vec<Endpoint>,
+    region: String,
+    addressing: AddressingStyle,
+    credentials: AdminCredentialsSecretRef,
+    tls: BackendTls,
+}
+
+impl Spec {
+    pub(super) fn read(raw: &S3Backend) -> Result<Self, InvalidSpec> {
+        let spec = &raw.spec;
+        let endpoint = Endpoint::parse(&spec.endpoint)
+            .map_err(|error| InvalidSpec { field: "spec.endpoint", why: error.why.to_owned() })?;
+        let own = spec.gateway_credentials_secret_ref.as_ref();
+        Ok(Self {
+            endpoint,
+            former: former_endpoints(spec),
+            region: spec.region.clone(),
+            addressing: spec.addressing_style,
+            credentials: own.unwrap_or(&spec.admin_credentials_secret_ref).clone(),
+            tls: spec.tls.clone(),
+        })
+    }
+
+    fn key_secret(&self) -> SecretName {
+        SecretName { namespace: self.credentials.namespace.clone(), name: self.credentials.name.clone() }
+    }
+
+    fn bundle_secret(&self) -> Option<SecretName> {
+        let reference = self.tls.ca_bundle_secret_ref.as_ref().filter(|_| !self.tls.insecure_skip_verify)?;
+        Some(SecretName { namespace: reference.namespace.clone(), name: reference.name.clone() })
+    }
+
+    /// The Secrets that are read for it: none that may not be.
+    pub(super) fn secrets(&self, setting: &Setting) -> impl Iterator<Item = SecretName> {
+        let named = [Some(self.key_secret()), self.bundle_secret()];
+        named.into_iter().flatten().filter(|secret| setting.admits(secret).is_ok())
+    }
+
+    /// The store, by the Secrets that `find` finds.
+    pub(super) fn backend<'a>(
+        &self,
+        name: &str,
+        setting: &Setting,
+        find: impl Fn(&SecretName) -> Result<&'a Secret, Unusable>,
+    ) -> Backend {
+        let admitted = |secret: SecretName| setting.admits(&secret).and_then(|()| find(&secret));
+        Backend {
+            name: name.to_owned(),
+            revision: 0,
+            endpoint: self.endpoint.clone(),
+            former: self.former.clone(),
+            region: self.region.clone(),
+            addressing: self.addressing,
+            access: self.key(setting, admitted).and_then(|key| Ok(Access { key, trust: self.trust(admitted)? })),
+        }
+    }
+
+    fn key<'a>(
+        &self,
+        setting: &Setting,
+        find: impl Fn(SecretName) -> Result<&'a Secret, Unusable>,
+    ) -> Result<AdminKey, Unusable> {
+        let at = self.key_secret();
+        let secret = find(at.clone())?;
+        AdminKey::read(secret, &self.credentials, &self.endpoint, setting.unlabelled).map_err(|error| match error {
+            AdminSecretError::Internal => Unusable::Internal(at),
+            AdminSecretError::Lacks(lack) => Unusable::NotOptedIn(at, lack),
+            AdminSecretError::NoField(field) => Unusable::NoField(at, field),
+        })
+    }
+
+    fn trust<'a>(&self, find: impl Fn(SecretName) -> Result<&'a Secret, Unusable>) -> Result<Trust, Unusable> {
+        if self.tls.insecure_skip_verify {
+            return Ok(Trust::Anything);
+        }
+        let (Some(reference), Some(at)) = (&self.tls.ca_bundle_secret_ref, self.bundle_secret()) else {
+            return Ok(Trust::System);
+        };
+        let data = find(at.clone())?.data.as_ref();
+        let pem = data.and_then(|data| data.get(&reference.key)).filter(|bytes| !bytes.0.is_empty());
+        let pem = pem.ok_or_else(|| Unusable::NoField(at, reference.key.clone()))?;
+        Ok(Trust::Bundle(pem.0.clone()))
+    }
+}
+
+impl Backend {
+    /// Whether the store has this endpoint, or had it before.
+    #[must_use]
+    pub fn is_at(&self, endpoint: &Endpoint) -> bool {
+        self.endpoint == *endpoint || self.former.contains(endpoint)
+    }
+
+    /// Whether one client does for both.
+    pub(super) fn is_made_as(&self, other: &Self) -> bool {
+        let is_there = self.endpoint == other.endpoint && self.region == other.region;
+        is_there && self.addressing == other.addressing && self.access == other.access
+    }
+}
+
+/// What is kept of a Secret that a backend names: its data, and what its owner says.
+pub(super) fn kept(secret: Secret) -> Secret {
+    let only = |all: Option<BTreeMap<String, String>>, names: &[&str]| {
+        all.map(|all| all.into_iter().filter(|(name, _)| names.contains(&name.as_str())).collect())
+    };
+    let (name, namespace) = (secret.name_any(), secret.namespace());
+    let mut kept = Secret { data: secret.data, ..Secret::default() };
+    kept.metadata.name = Some(name);
+    kept.metadata.namespace = namespace;
+    kept.metadata.labels = only(secret.metadata.labels, &[wire::BACKEND_CREDENTIALS, wire::ROLE]);
+    kept.metadata.annotations = only(secret.metadata.annotations, &[wire::ENDPOINTS]);
+    kept
+}

@@ -1,0 +1,205 @@
+//! The S3Backends and the Secrets that they name, joined into stores.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use k8s_openapi::api::core::v1::Secret;
+use kube::ResourceExt;
+use kube::core::DeserializeGuard;
+use kube::runtime::watcher::Event;
+use stowage_api::S3Backend;
+
+use super::backend::{Backend, Failure, SecretName, Setting, Spec, Unusable, kept};
+use super::table::{Listed, Table};
+
+/// An S3Backend as its watch shows it: one that can't be decoded, because a newer definition lets
+/// in newer words, must not take the others with it.
+pub type SeenBackend = DeserializeGuard<S3Backend>;
+
+/// The stores.
+#[derive(Debug)]
+pub(super) struct Stores {
+    setting: Setting,
+    specs: Listed<Specs>,
+    secrets: BTreeMap<SecretName, Watched>,
+    made: BTreeMap<String, Arc<Backend>>,
+    /// The highest that any store has had.
+    revision: u64,
+}
+
+#[derive(Debug, Default)]
+struct Specs(BTreeMap<String, Spec>);
+
+/// A Secret that a backend names, as its watch shows it.
+#[derive(Debug, Default)]
+struct Watched {
+    seen: Seen,
+    /// A list being received: so far it shows this.
+    incoming: Option<Box<Secret>>,
+}
+
+#[derive(Debug, Default)]
+enum Seen {
+    #[default]
+    NotYet,
+    Failed(Failure),
+    Absent,
+    Present(Box<Secret>),
+}
+
+impl Table<SeenBackend> for Specs {
+    fn put(&mut self, object: SeenBackend) {
+        let name = object.name_any();
+        let read = match &object.0 {
+            Ok(backend) => Spec::read(backend).map_err(|error| error.to_string()),
+            // What serde says has values of the object in it.
+            Err(_) => Err("it can't be decoded".to_owned()),
+        };
+        match read {
+            Ok(spec) => drop(self.0.insert(name, spec)),
+            Err(reason) => {
+                tracing::warn!(backend = name, reason, "an S3Backend does not count");
+                self.0.remove(&name);
+            }
+        }
+    }
+
+    fn take(&mut self, object: &SeenBackend) {
+        self.0.remove(&object.name_any());
+    }
+
+    fn succeed(&mut self, _: Self) {}
+}
+
+impl Stores {
+    pub(super) fn new(setting: Setting) -> Self {
+        Self { setting, specs: Listed::default(), secrets: BTreeMap::new(), made: BTreeMap::new(), revision: 0 }
+    }
+
+    pub(super) fn get(&self, name: &str) -> Option<&Arc<Backend>> {
+        self.made.get(name)
+    }
+
+    /// All of them, by name.
+    pub(super) fn all(&self) -> impl Iterator<Item = &Arc<Backend>> {
+        self.made.values()
+    }
+
+    /// The Secrets to watch.
+    pub(super) fn secrets(&self) -> BTreeSet<SecretName> {
+        self.secrets.keys().cloned().collect()
+    }
+
+    /// Whether all of them were seen once, and the Secrets that they name. One whose watch fails is
+    /// waited for no longer: that is one store of many.
+    pub(super) fn is_whole(&self) -> bool {
+        self.specs.is_whole() && self.secrets.values().all(|watched| !matches!(watched.seen, Seen::NotYet))
+    }
+
+    /// Takes in what the watch of S3Backends tells.
+    pub(super) fn apply(&mut self, event: Event<SeenBackend>) {
+        let told = match &event {
+            Event::Init | Event::InitApply(_) => None,
+            Event::InitDone => Some(None),
+            Event::Apply(object) | Event::Delete(object) => Some(Some(object.name_any())),
+        };
+        self.specs.apply(event);
+        match told {
+            None => {}
+            Some(None) => self.changed(|_| true),
+            Some(Some(name)) => self.changed(|other| other == name),
+        }
+    }
+
+    /// Takes in what the watch of a Secret tells. One that is not asked for any more says nothing.
+    pub(super) fn apply_secret(&mut self, name: &SecretName, event: Event<Secret>) {
+        let Some(watched) = self.secrets.get_mut(name) else { return };
+        match event {
+            Event::Init => {
+                watched.incoming = None;
+                return;
+            }
+            Event::InitApply(secret) => {
+                watched.incoming = Some(Box::new(kept(secret)));
+                return;
+            }
+            Event::InitDone => watched.seen = watched.incoming.take().map_or(Seen::Absent, Seen::Present),
+            Event::Apply(secret) => watched.seen = Seen::Present(Box::new(kept(secret))),
+            Event::Delete(_) => watched.seen = Seen::Absent,
+        }
+        self.secret_changed(name);
+    }
+
+    /// Takes in that the watch of a Secret fails. What was seen of it before stays known.
+    pub(super) fn secret_failed(&mut self, name: &SecretName, why: Failure) {
+        let Some(watched) = self.secrets.get_mut(name) else { return };
+        if matches!(watched.seen, Seen::NotYet | Seen::Failed(_)) {
+            watched.seen = Seen::Failed(why);
+            self.secret_changed(name);
+        }
+    }
+
+    fn secret_changed(&mut self, name: &SecretName) {
+        let users: BTreeSet<String> = self.users_of(name).cloned().collect();
+        self.make(|other| users.contains(other));
+    }
+
+    fn users_of(&self, name: &SecretName) -> impl Iterator<Item = &String> {
+        let uses = move |spec: &Spec| spec.secrets(&self.setting).any(|secret| secret == *name);
+        self.specs.live().0.iter().filter(move |(_, spec)| uses(spec)).map(|(backend, _)| backend)
+    }
+
+    /// S3Backends have changed, those of these names.
+    fn changed(&mut self, which: impl Fn(&str) -> bool) {
+        let specs = &self.specs.live().0;
+        let wanted: BTreeSet<SecretName> = specs.values().flat_map(|spec| spec.secrets(&self.setting)).collect();
+        self.secrets.retain(|secret, _| wanted.contains(secret));
+        for secret in wanted {
+            self.secrets.entry(secret).or_default();
+        }
+        self.make(which);
+    }
+
+    /// Joins anew what has changed.
+    fn make(&mut self, which: impl Fn(&str) -> bool) {
+        let Self { setting, specs, secrets, made, revision } = self;
+        made.retain(|name, _| specs.live().0.contains_key(name));
+        for (name, spec) in specs.live().0.iter().filter(|(name, _)| which(name)) {
+            let mut now = spec.backend(name, setting, |secret| find(secrets, secret));
+            let before = made.get(name);
+            now.revision = match before.filter(|before| before.is_made_as(&now)) {
+                Some(before) => before.revision,
+                None => {
+                    *revision += 1;
+                    *revision
+                }
+            };
+            if before.is_none_or(|before| **before != now) {
+                tell(&now);
+                made.insert(name.clone(), Arc::new(now));
+            }
+        }
+    }
+}
+
+fn find<'a>(secrets: &'a BTreeMap<SecretName, Watched>, name: &SecretName) -> Result<&'a Secret, Unusable> {
+    match secrets.get(name).map(|watched| &watched.seen) {
+        None | Some(Seen::NotYet) => Err(Unusable::NotSeen(name.clone())),
+        Some(Seen::Failed(why)) => Err(Unusable::Unwatched(name.clone(), *why)),
+        Some(Seen::Absent) => Err(Unusable::NoSecret(name.clone())),
+        Some(Seen::Present(secret)) => Ok(secret),
+    }
+}
+
+fn tell(backend: &Backend) {
+    let Backend { name, revision, endpoint, access, .. } = backend;
+    match access {
+        Ok(access) => {
+            let lack = access.key.lack.as_ref().map(ToString::to_string);
+            tracing::info!(backend = name, revision, %endpoint, lack, "requests can be passed on");
+        }
+        // Until it was seen there is nothing to be mended.
+        Err(Unusable::NotSeen(_)) => {}
+        Err(reason) => tracing::warn!(backend = name, revision, %endpoint, %reason, "nothing can be passed on"),
+    }
+}

@@ -1,0 +1,163 @@
+//! Events in, answers out.
+
+mod buckets;
+mod following;
+mod keys;
+mod stores;
+
+use std::collections::BTreeSet;
+
+use k8s_openapi::ByteString;
+use k8s_openapi::api::core::v1::Secret;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use kube::core::DeserializeGuard;
+use kube::runtime::watcher::Event;
+use serde_json::{Value, json};
+use stowage_api::{
+    AnonymousBinding, BucketName, BucketRecord, ClaimRef, ClaimUid, CredentialFacts, Endpoint, SecretKey, Unlabelled,
+    wire,
+};
+
+use super::*;
+
+const NAMESPACE: &str = "stowage-system";
+const HERE: &str = "http://s3.example:9000";
+const THERE: &str = "http://other.example";
+
+fn setting(unlabelled: Unlabelled) -> Setting {
+    Setting { namespaces: BTreeSet::from([NAMESPACE.to_owned(), "vault".to_owned()]), unlabelled }
+}
+
+fn tables() -> Tables {
+    Tables::new(setting(Unlabelled::Refused))
+}
+
+fn endpoint(url: &str) -> Endpoint {
+    Endpoint::parse(url).expect("a URL")
+}
+
+fn bucket(name: &str) -> BucketName {
+    BucketName::parse(name).expect("a name")
+}
+
+fn set(secret: &mut Secret, key: &str, value: &str) {
+    secret.data.get_or_insert_default().insert(key.to_owned(), ByteString(value.into()));
+}
+
+fn claim_ref() -> ClaimRef {
+    ClaimRef { namespace: "team-a".to_owned(), name: "photos".to_owned() }
+}
+
+fn facts(uid: &str, generation: u64) -> CredentialFacts {
+    CredentialFacts {
+        claim: claim_ref(),
+        uid: ClaimUid::new(uid),
+        backend: "main".to_owned(),
+        bucket: bucket("photos"),
+        generation,
+        quota_soft: None,
+        quota_hard: None,
+    }
+}
+
+/// A key of this claim to the bucket `photos` on `main`, with its endpoint if one is noted.
+fn credential(uid: &str, generation: u64, noted: Option<&str>) -> Secret {
+    let key = SecretKey::new("s3cr3t".to_owned());
+    let mut secret = facts(uid, generation).content(NAMESPACE, Some(&key)).to_secret();
+    noted.into_iter().for_each(|url| set(&mut secret, wire::ENDPOINT, url));
+    secret
+}
+
+fn id(uid: &str, generation: u64) -> String {
+    facts(uid, generation).access_key_id().to_string()
+}
+
+/// Public access to the bucket `photos`.
+fn binding(uid: &str, backend: &str, noted: Option<&str>) -> Secret {
+    let binding = AnonymousBinding {
+        claim: claim_ref(),
+        uid: ClaimUid::new(uid),
+        backend: backend.to_owned(),
+        bucket: bucket("photos"),
+        per_source_ip_rps: 5,
+    };
+    let mut secret = binding.content(NAMESPACE).to_secret();
+    noted.into_iter().for_each(|url| set(&mut secret, wire::ENDPOINT, url));
+    secret
+}
+
+/// The record of the bucket `photos`, made at this second.
+fn record(uid: &str, backend: &str, url: &str, second: Option<i64>) -> Secret {
+    let record = BucketRecord {
+        claim: claim_ref(),
+        uid: ClaimUid::new(uid),
+        backend: backend.to_owned(),
+        endpoint: endpoint(url),
+        bucket: bucket("photos"),
+        absence: false,
+        adopted: false,
+        settled: true,
+        generation: 1,
+        handled_rotate_request: None,
+        handled_revoke_request: None,
+        revoked_through: 0,
+        public: true,
+        another: false,
+        lowest: Some(1),
+    };
+    let mut secret = record.content(NAMESPACE).to_secret();
+    let time = |second| jiff::Timestamp::from_second(second).expect("a time");
+    secret.metadata.creation_timestamp = second.map(|second| Time(time(second)));
+    secret
+}
+
+/// A backend, with these fields of its spec beside the usual ones.
+fn backend(name: &str, url: &str, more: Value) -> SeenBackend {
+    let mut raw = json!({
+        "apiVersion": "broker.stowage.io/v1alpha1", "kind": "S3Backend", "metadata": {"name": name},
+        "spec": {"endpoint": url, "adminCredentialsSecretRef": {"name": "admin", "namespace": "vault"}},
+    });
+    let spec = raw["spec"].as_object_mut().expect("it is one");
+    spec.extend(more.as_object().cloned().expect("fields"));
+    serde_json::from_value(raw).expect("whatever it is")
+}
+
+fn name(namespace: &str, name: &str) -> SecretName {
+    SecretName { namespace: namespace.to_owned(), name: name.to_owned() }
+}
+
+/// A Secret with credentials, opted in for these endpoints.
+fn store_secret(at: &SecretName, key: &str, endpoints: &str) -> Secret {
+    let metadata = json!({
+        "name": at.name, "namespace": at.namespace, "resourceVersion": "7",
+        "labels": {wire::BACKEND_CREDENTIALS: "true", "app": "x"}, "annotations": {wire::ENDPOINTS: endpoints},
+    });
+    let mut secret: Secret = serde_json::from_value(json!({"metadata": metadata})).expect("a Secret");
+    set(&mut secret, "AWS_ACCESS_KEY_ID", key);
+    set(&mut secret, "AWS_SECRET_ACCESS_KEY", &format!("secret of {key}"));
+    secret
+}
+
+/// The same as a list that has these.
+fn list<K>(objects: impl IntoIterator<Item = K>) -> impl Iterator<Item = Event<K>> {
+    let objects: Vec<Event<K>> = objects.into_iter().map(Event::InitApply).collect();
+    [Event::Init].into_iter().chain(objects).chain([Event::InitDone])
+}
+
+/// Tables that know one store and its key, and these internal Secrets.
+fn whole(secrets: impl IntoIterator<Item = Secret>, backends: impl IntoIterator<Item = SeenBackend>) -> Tables {
+    let mut tables = tables();
+    list(secrets).for_each(|event| tables.apply(event));
+    list(backends).for_each(|event| tables.apply_backend(event));
+    let admin = name("vault", "admin");
+    let secret = store_secret(&admin, "AKADMIN", &format!("{HERE} {THERE}"));
+    list([secret]).for_each(|event| tables.apply_store_secret(&admin, event));
+    tables
+}
+
+/// An S3Backend with a word that this version does not know.
+fn undecodable(name: &str) -> SeenBackend {
+    let backend = backend(name, HERE, json!({"addressingStyle": "diagonal"}));
+    assert!(matches!(backend, DeserializeGuard(Err(_))));
+    backend
+}
