@@ -1,29 +1,18 @@
 //! The command line (spec §5).
 
 use std::collections::BTreeSet;
-use std::io;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use clap::builder::{NonEmptyStringValueParser, PossibleValuesParser, TypedValueParser};
-use clap::{Args, Parser, Subcommand, ValueEnum};
-use futures::FutureExt;
-use futures::future::{BoxFuture, Shared};
-use kube::Client;
-use kube::config::{KubeConfigOptions, Kubeconfig, KubeconfigError};
-use tokio::signal::unix::{SignalKind, signal};
-use tracing::Subscriber;
-use tracing_subscriber::filter::{FilterExt, filter_fn};
-use tracing_subscriber::layer::{Filter, SubscriberExt};
-use tracing_subscriber::registry::LookupSpan;
-use tracing_subscriber::util::SubscriberInitExt;
-use tracing_subscriber::{EnvFilter, Layer};
+use clap::{Args, Parser, Subcommand};
+use daemon::{admin, cluster, descriptors, signals};
 
 use crate::api::{self, AddressingStyle, ConsumerContent, Endpoint, Gateway, Unlabelled};
 use crate::upstream::{Limits, RustlsConnect};
-use crate::{Clock, Config, Metrics, Parts, admin, descriptors};
+use crate::{Clock, Config, Metrics, Parts};
 
 /// Turns BucketClaims into S3 buckets and scoped, rotating credentials.
 #[derive(Debug, Parser)]
@@ -63,11 +52,11 @@ struct ClusterArgs {
     context: Option<String>,
     /// Namespace where the operator keeps its Secrets; by default the pod's own, outside of a
     /// cluster stowage-system.
-    #[arg(long, env = "STOWAGE_NAMESPACE", value_name = "NAMESPACE", value_parser = namespace)]
+    #[arg(long, env = "STOWAGE_NAMESPACE", value_name = "NAMESPACE", value_parser = cluster::namespace)]
     namespace: Option<String>,
     /// Another namespace, besides that one, where admin and CA Secrets of backends are read;
     /// repeatable, or separated by commas.
-    #[arg(long, env = "STOWAGE_TRUSTED_SECRET_NAMESPACE", value_name = "NAMESPACE", value_delimiter = ',', value_parser = namespace)]
+    #[arg(long, env = "STOWAGE_TRUSTED_SECRET_NAMESPACE", value_name = "NAMESPACE", value_delimiter = ',', value_parser = cluster::namespace)]
     trusted_secret_namespace: Vec<String>,
     /// For the time of an upgrade: admin Secrets are used that have neither the label
     /// broker.stowage.io/backend-credentials nor the annotation broker.stowage.io/endpoints. Who
@@ -145,15 +134,7 @@ struct ProcessArgs {
     admin_address: SocketAddr,
     /// How the log is written to stderr; RUST_LOG says how much, info by default.
     #[arg(long, env = "STOWAGE_LOG_FORMAT", value_name = "FORMAT", default_value = "text")]
-    log_format: LogFormat,
-}
-
-#[derive(Clone, Copy, Debug, ValueEnum)]
-enum LogFormat {
-    /// Lines for people.
-    Text,
-    /// One JSON object per line.
-    Json,
+    log_format: daemon::log::Format,
 }
 
 impl Cli {
@@ -165,7 +146,7 @@ impl Cli {
         match self.command {
             Command::Crds => crds(),
             Command::Run(args) => {
-                init_log(args.process.log_format);
+                daemon::log::init(args.process.log_format);
                 let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
                 runtime.map_err(|error| format!("can't start: {error}"))?.block_on(run(*args))
             }
@@ -191,12 +172,13 @@ fn crds() -> Result<(), String> {
 
 async fn run(args: RunArgs) -> Result<(), String> {
     // From the first moment on: a start against a server that doesn't answer is to end as well.
-    let terminated = terminated().map_err(|error| format!("can't listen for signals: {error}"))?;
-    let (client, own_namespace) = client(&args.cluster).await?;
+    let terminated = signals::terminated().map_err(|error| format!("can't listen for signals: {error}"))?;
+    let (client, own_namespace) =
+        cluster::client(args.cluster.kubeconfig.as_deref(), args.cluster.context.as_deref()).await?;
     descriptors::raise();
     let unlabelled_credentials = unlabelled(args.cluster.accept_unlabelled_credentials);
     let config = Config {
-        operator_namespace: args.cluster.namespace.unwrap_or(own_namespace),
+        operator_namespace: args.cluster.namespace.or(own_namespace).unwrap_or_else(|| "stowage-system".to_owned()),
         trusted_namespaces: args.cluster.trusted_secret_namespace.into_iter().collect::<BTreeSet<_>>(),
         unlabelled_credentials,
         gateway: Gateway {
@@ -217,7 +199,11 @@ async fn run(args: RunArgs) -> Result<(), String> {
     let (ready, readiness) = tokio::sync::watch::channel(false);
     let metrics = Metrics::new();
     let listener = admin::listen(args.process.admin_address)?;
-    let admin = admin::serve(listener, readiness, metrics.clone());
+    let pages = admin::Pages::new(move || readable(*readiness.borrow()), {
+        let metrics = metrics.clone();
+        move || metrics.encode()
+    });
+    let admin = admin::serve(listener, pages);
     let parts = Parts { client, connect: Arc::new(RustlsConnect), clock: Clock::system(), metrics, ready: Some(ready) };
     let told = terminated.clone();
     let shutdown = async {
@@ -232,6 +218,11 @@ async fn run(args: RunArgs) -> Result<(), String> {
     }
 }
 
+/// What `/readyz` says: whether every cache is filled.
+fn readable(is_ready: bool) -> Result<String, String> {
+    if is_ready { Ok("ok".to_owned()) } else { Err("filling caches".to_owned()) }
+}
+
 /// What becomes of admin Secrets whose owner says nothing of what they are for.
 fn unlabelled(accept: bool) -> Unlabelled {
     if !accept {
@@ -244,131 +235,15 @@ fn unlabelled(accept: bool) -> Unlabelled {
     Unlabelled::Accepted
 }
 
-/// A client for the API server, and the namespace that the operator runs in.
-async fn client(args: &ClusterArgs) -> Result<(Client, String), String> {
-    let explicit = args.kubeconfig.is_some() || args.context.is_some();
-    let mut config = if explicit {
-        let options = KubeConfigOptions { context: args.context.clone(), ..KubeConfigOptions::default() };
-        let file = args.kubeconfig.as_ref().map_or_else(Kubeconfig::read, Kubeconfig::read_from);
-        let file = file.map_err(|error| unusable(&error))?;
-        kube::Config::from_custom_kubeconfig(file, &options).await.map_err(|error| unusable(&error))?
-    } else {
-        kube::Config::incluster().map_err(|error| {
-            format!("not in a cluster ({error}); give --kubeconfig or --context to run outside of one")
-        })?
-    };
-    // Retries are the controllers' business: one call held back would hold back a claim.
-    config.default_retry = false;
-    let namespace = if explicit { "stowage-system".to_owned() } else { config.default_namespace.clone() };
-    Ok((Client::try_from(config).map_err(|error| error.to_string())?, namespace))
-}
-
-/// What is wrong with a kubeconfig, in one line that doesn't quote it: there are credentials in it.
-fn unusable(error: &KubeconfigError) -> String {
-    match error {
-        KubeconfigError::ReadConfig(why, path) => format!("can't read the kubeconfig {}: {why}", path.display()),
-        KubeconfigError::Parse(why) => match why.location() {
-            Some(at) => format!("can't make sense of the kubeconfig at line {}, column {}", at.line(), at.column()),
-            None => "can't make sense of the kubeconfig".to_owned(),
-        },
-        other => format!("can't use the kubeconfig: {other}"),
-    }
-}
-
-/// A namespace's name, as Kubernetes would accept it.
-fn namespace(text: &str) -> Result<String, String> {
-    let outer = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
-    let fits = (1..=63).contains(&text.len())
-        && text.starts_with(outer)
-        && text.ends_with(outer)
-        && text.chars().all(|c| outer(c) || c == '-');
-    let why = "a namespace has 1 to 63 characters of a-z, 0-9 and -, with a letter or digit at both ends";
-    if fits { Ok(text.to_owned()) } else { Err(why.to_owned()) }
-}
-
-/// Resolves on SIGTERM or SIGINT, also on one that came before anybody waited.
-fn terminated() -> io::Result<Shared<BoxFuture<'static, ()>>> {
-    let (mut terminate, mut interrupt) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
-    let either = async move {
-        tokio::select! {
-            _ = terminate.recv() => {}
-            _ = interrupt.recv() => {}
-        }
-    };
-    Ok(either.boxed().shared())
-}
-
 /// Resolves a little before 10 s have passed since the signal (spec §5).
 async fn deadline(terminated: impl Future<Output = ()>) {
     terminated.await;
     tokio::time::sleep(Duration::from_millis(9_500)).await;
 }
 
-fn init_log(format: LogFormat) {
-    use std::io::IsTerminal;
-    let filter = log_filter(EnvFilter::try_from_default_env().ok());
-    let lines = tracing_subscriber::fmt::layer().with_writer(io::stderr);
-    match format {
-        LogFormat::Text => {
-            let lines = lines.with_ansi(io::stderr().is_terminal());
-            tracing_subscriber::registry().with(lines.with_filter(filter)).init();
-        }
-        LogFormat::Json => tracing_subscriber::registry().with(lines.json().with_filter(filter)).init(),
-    }
-}
-
-/// What is logged: what RUST_LOG asks for, but never what kube says of an answer that it can't
-/// read, for it quotes the whole of that, Secrets too (spec §4). A directive would not do: one
-/// about spans goes before it.
-fn log_filter<S>(asked: Option<EnvFilter>) -> impl Filter<S>
-where
-    S: Subscriber + for<'a> LookupSpan<'a>,
-{
-    let quotes = filter_fn(|metadata| metadata.target() != "kube_client::client");
-    asked.unwrap_or_else(|| EnvFilter::new("info")).and(quotes)
-}
-
 #[cfg(test)]
 mod tests {
-    use parking_lot::Mutex;
-    use rstest::rstest;
-
     use super::*;
-
-    /// A log that can be read.
-    #[derive(Clone, Default)]
-    struct Written(Arc<Mutex<Vec<u8>>>);
-
-    impl io::Write for Written {
-        fn write(&mut self, line: &[u8]) -> io::Result<usize> {
-            self.0.lock().write(line)
-        }
-
-        fn flush(&mut self) -> io::Result<()> {
-            Ok(())
-        }
-    }
-
-    #[rstest]
-    #[case(None)]
-    #[case(Some("trace"))]
-    #[case(Some("info,kube_client=trace,kube_client::client=debug"))]
-    #[case(Some("warn,[claim]=trace"))]
-    fn an_answer_that_can_not_be_read_is_not_quoted(#[case] asked: Option<&str>) {
-        let written = Written::default();
-        let lines = tracing_subscriber::fmt::layer().with_writer({
-            let written = written.clone();
-            move || written.clone()
-        });
-        let filter = log_filter(asked.map(EnvFilter::new));
-        tracing::subscriber::with_default(tracing_subscriber::registry().with(lines.with_filter(filter)), || {
-            let _pass = tracing::info_span!("claim").entered();
-            tracing::warn!(target: "kube_client::client", "tiger");
-            tracing::warn!("all else is as asked for");
-        });
-        let written = String::from_utf8(written.0.lock().clone()).unwrap();
-        assert!(!written.contains("tiger") && written.contains("all else"), "{written}");
-    }
 
     #[test]
     fn the_command_line_is_well_formed() {

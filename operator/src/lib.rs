@@ -10,13 +10,11 @@
 #![warn(clippy::too_many_lines)]
 
 mod act;
-mod admin;
 pub use stowage_api as api;
 mod cache;
 mod cli;
 mod clock;
 pub mod controller;
-mod descriptors;
 mod kubernetes;
 mod managed_fields;
 mod metrics;

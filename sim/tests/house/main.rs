@@ -14,10 +14,10 @@ use serde_json::Value;
 use code::{code, root};
 
 /// Libraries that know nothing of Stowage: any project could use them.
-const GENERAL: [&str; 6] = ["explore", "faults", "kube-sim", "s3-sim", "seeded", "store-tls"];
+const GENERAL: [&str; 7] = ["daemon", "explore", "faults", "kube-sim", "s3-sim", "seeded", "store-tls"];
 
 /// What operator and gateway are built on, of the house.
-const SHARED: [&str; 2] = ["stowage-api", "store-tls"];
+const SHARED: [&str; 3] = ["daemon", "stowage-api", "store-tls"];
 
 /// The crates of Stowage whose reading is fuzzed.
 const FUZZED: [&str; 2] = ["stowage-api", "stowage-operator"];

@@ -50,6 +50,8 @@ fn record() -> BucketRecord {
         settled: true,
         generation: 3,
         handled_rotate_request: None,
+        handled_revoke_request: None,
+        revoked_through: 0,
         public: false,
         another: false,
         lowest: Some(1),

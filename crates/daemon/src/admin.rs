@@ -1,4 +1,4 @@
-//! The admin port: whether the process lives, whether it works, and what it measures (spec §5).
+//! The admin port: whether the process lives, whether it works, and what it measures.
 //!
 //! Any pod of the cluster can reach it, and a kubelet that gets no answer ends the process. So what
 //! one connection costs is bounded, and how many there are, and a flood displaces itself: over the
@@ -20,11 +20,9 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
-use tokio::sync::{Mutex, watch};
+use tokio::sync::Mutex;
 use tokio::task::{AbortHandle, JoinSet};
 use tokio::time::{Instant, sleep, sleep_until, timeout};
-
-use crate::metrics::Metrics;
 
 const TEXT: &str = "text/plain; charset=utf-8";
 /// The format of the metrics.
@@ -64,7 +62,7 @@ const TOLD_EVERY: Duration = Duration::from_secs(60);
 ///
 /// # Errors
 /// When it can't be had.
-pub(crate) fn listen(address: SocketAddr) -> Result<TcpListener, String> {
+pub fn listen(address: SocketAddr) -> Result<TcpListener, String> {
     let failed = |error| format!("can't serve the admin address {address}: {error}");
     let socket = if address.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }.map_err(failed)?;
     // As a bind of TcpListener does it: a restart needn't wait for connections of before to end.
@@ -76,10 +74,10 @@ pub(crate) fn listen(address: SocketAddr) -> Result<TcpListener, String> {
     Ok(listener)
 }
 
-/// Serves `/healthz` (always 200), `/readyz` (200 once every cache is filled) and `/metrics` until
+/// Serves `/healthz` (always 200), `/readyz` (200 once the process works) and `/metrics` until
 /// dropped.
-pub(crate) async fn serve(listener: TcpListener, ready: watch::Receiver<bool>, metrics: Metrics) -> Infallible {
-    let pages = Arc::new(Pages { ready, metrics, encoded: Mutex::default() });
+pub async fn serve(listener: TcpListener, pages: Pages) -> Infallible {
+    let pages = Arc::new(pages);
     let mut connections = Connections::default();
     let mut accepts = true;
     loop {
@@ -176,14 +174,23 @@ async fn converse(stream: TcpStream, pages: Arc<Pages>) {
 }
 
 /// What can be asked for.
-struct Pages {
-    ready: watch::Receiver<bool>,
-    metrics: Metrics,
+pub struct Pages {
+    ready: Box<dyn Fn() -> Result<String, String> + Send + Sync>,
+    metrics: Box<dyn Fn() -> String + Send + Sync>,
     /// The metrics, and since when they are.
     encoded: Mutex<Option<(Instant, Bytes)>>,
 }
 
 impl Pages {
+    /// `ready` tells whether the process works, and a line about it; `metrics` are in the
+    /// OpenMetrics text format.
+    pub fn new(
+        ready: impl Fn() -> Result<String, String> + Send + Sync + 'static,
+        metrics: impl Fn() -> String + Send + Sync + 'static,
+    ) -> Self {
+        Self { ready: Box::new(ready), metrics: Box::new(metrics), encoded: Mutex::default() }
+    }
+
     /// The answer, whatever is in the body of the request: nobody reads that.
     async fn answer<B>(&self, request: &Request<B>) -> Response<Full<Bytes>> {
         let (status, format, page) = match request.uri().path() {
@@ -191,8 +198,10 @@ impl Pages {
                 (StatusCode::METHOD_NOT_ALLOWED, TEXT, Bytes::from_static(b"only GET and HEAD\n"))
             }
             "/healthz" => (StatusCode::OK, TEXT, Bytes::from_static(b"ok\n")),
-            "/readyz" if *self.ready.borrow() => (StatusCode::OK, TEXT, Bytes::from_static(b"ok\n")),
-            "/readyz" => (StatusCode::SERVICE_UNAVAILABLE, TEXT, Bytes::from_static(b"filling caches\n")),
+            "/readyz" => match (self.ready)() {
+                Ok(line) => (StatusCode::OK, TEXT, Bytes::from(line + "\n")),
+                Err(line) => (StatusCode::SERVICE_UNAVAILABLE, TEXT, Bytes::from(line + "\n")),
+            },
             "/metrics" => (StatusCode::OK, OPEN_METRICS, self.metrics().await),
             _ => (StatusCode::NOT_FOUND, TEXT, Bytes::from_static(b"there are /healthz, /readyz and /metrics\n")),
         };
@@ -214,7 +223,7 @@ impl Pages {
         {
             return page.clone();
         }
-        let page = Bytes::from(self.metrics.encode());
+        let page = Bytes::from((self.metrics)());
         *encoded = Some((Instant::now(), page.clone()));
         page
     }
@@ -222,25 +231,11 @@ impl Pages {
 
 #[cfg(test)]
 mod tests {
-    use std::fmt;
     use std::sync::atomic::{AtomicU64, Ordering};
 
-    use prometheus_client::collector::Collector;
-    use prometheus_client::encoding::DescriptorEncoder;
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
     use super::*;
-
-    /// Counts how often it is encoded.
-    #[derive(Clone, Debug, Default)]
-    struct Encodings(Arc<AtomicU64>);
-
-    impl Collector for Encodings {
-        fn encode(&self, _: DescriptorEncoder<'_>) -> fmt::Result {
-            self.0.fetch_add(1, Ordering::Relaxed);
-            Ok(())
-        }
-    }
 
     async fn scrape(address: SocketAddr) -> String {
         let mut stream = TcpStream::connect(address).await.expect("it listens");
@@ -253,23 +248,27 @@ mod tests {
     // covers: 5.admin.metrics
     #[tokio::test]
     async fn metrics_are_encoded_once_a_second_however_many_ask() {
-        let (metrics, encodings) = (Metrics::new(), Encodings::default());
-        metrics.collect(encodings.clone());
+        let encodings = Arc::new(AtomicU64::new(0));
+        let counted = encodings.clone();
+        let encode = move || {
+            counted.fetch_add(1, Ordering::Relaxed);
+            "# EOF\n".to_owned()
+        };
         let listener = listen((std::net::Ipv4Addr::LOCALHOST, 0).into()).unwrap();
         let address = listener.local_addr().unwrap();
-        let (_ready, readiness) = watch::channel(true);
+        let pages = Pages::new(|| Ok("ok".to_owned()), encode);
         let mut tasks = JoinSet::new();
-        tasks.spawn(async { match serve(listener, readiness, metrics).await {} });
+        tasks.spawn(async { match serve(listener, pages).await {} });
         let began = Instant::now();
         for _ in 0..50 {
             let answers = futures::future::join_all((0..20).map(|_| scrape(address))).await;
             assert!(answers.iter().all(|answer| answer.starts_with("HTTP/1.1 200 OK") && answer.ends_with("# EOF\n")));
         }
-        let (most, counted) = (began.elapsed().as_secs() + 1, encodings.0.load(Ordering::Relaxed));
+        let (most, counted) = (began.elapsed().as_secs() + 1, encodings.load(Ordering::Relaxed));
         assert!((1..=most).contains(&counted), "encoded {counted} times in {:?}", began.elapsed());
         sleep(METRICS).await;
         scrape(address).await;
-        assert_eq!(encodings.0.load(Ordering::Relaxed), counted + 1, "what is older than a second is not shown");
+        assert_eq!(encodings.load(Ordering::Relaxed), counted + 1, "what is older than a second is not shown");
     }
 
     // covers: 5.admin.room

@@ -6,7 +6,7 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 ///
 /// The soft one is 1,024 by custom, for programs that call select(2), and this one doesn't. With
 /// many backends that is too few: each may have as many calls under way as the command line says.
-pub(crate) fn raise() {
+pub fn raise() {
     let limit = getrlimit(Resource::Nofile);
     let (before, most) = (told(limit.current), told(limit.maximum));
     match setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit }) {

@@ -1,0 +1,93 @@
+//! The log: lines on stderr.
+
+use std::io;
+
+use clap::ValueEnum;
+use tracing::Subscriber;
+use tracing_subscriber::filter::{FilterExt, filter_fn};
+use tracing_subscriber::layer::{Filter, SubscriberExt};
+use tracing_subscriber::registry::LookupSpan;
+use tracing_subscriber::util::SubscriberInitExt;
+use tracing_subscriber::{EnvFilter, Layer};
+
+/// How the log is written.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub enum Format {
+    /// Lines for people.
+    Text,
+    /// One JSON object per line.
+    Json,
+}
+
+/// Has the process log to stderr from now on. `RUST_LOG` says how much; `info` by default.
+///
+/// # Panics
+/// When it is called twice.
+pub fn init(format: Format) {
+    use std::io::IsTerminal;
+    let filter = filter(EnvFilter::try_from_default_env().ok());
+    let lines = tracing_subscriber::fmt::layer().with_writer(io::stderr);
+    match format {
+        Format::Text => {
+            let lines = lines.with_ansi(io::stderr().is_terminal());
+            tracing_subscriber::registry().with(lines.with_filter(filter)).init();
+        }
+        Format::Json => tracing_subscriber::registry().with(lines.json().with_filter(filter)).init(),
+    }
+}
+
+/// What is logged: what RUST_LOG asks for, but never what kube says of an answer that it can't
+/// read, for it quotes the whole of that, Secrets too. A directive would not do: one about spans
+/// goes before it.
+fn filter<S>(asked: Option<EnvFilter>) -> impl Filter<S>
+where
+    S: Subscriber + for<'a> LookupSpan<'a>,
+{
+    let quotes = filter_fn(|metadata| metadata.target() != "kube_client::client");
+    asked.unwrap_or_else(|| EnvFilter::new("info")).and(quotes)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use parking_lot::Mutex;
+    use rstest::rstest;
+
+    use super::*;
+
+    /// A log that can be read.
+    #[derive(Clone, Default)]
+    struct Written(Arc<Mutex<Vec<u8>>>);
+
+    impl io::Write for Written {
+        fn write(&mut self, line: &[u8]) -> io::Result<usize> {
+            self.0.lock().write(line)
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[rstest]
+    #[case(None)]
+    #[case(Some("trace"))]
+    #[case(Some("info,kube_client=trace,kube_client::client=debug"))]
+    #[case(Some("warn,[claim]=trace"))]
+    fn an_answer_that_can_not_be_read_is_not_quoted(#[case] asked: Option<&str>) {
+        let written = Written::default();
+        let lines = tracing_subscriber::fmt::layer().with_writer({
+            let written = written.clone();
+            move || written.clone()
+        });
+        let filter = filter(asked.map(EnvFilter::new));
+        tracing::subscriber::with_default(tracing_subscriber::registry().with(lines.with_filter(filter)), || {
+            let _pass = tracing::info_span!("claim").entered();
+            tracing::warn!(target: "kube_client::client", "tiger");
+            tracing::warn!("all else is as asked for");
+        });
+        let written = String::from_utf8(written.0.lock().clone()).unwrap();
+        assert!(!written.contains("tiger") && written.contains("all else"), "{written}");
+    }
+}

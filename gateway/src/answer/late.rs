@@ -1,0 +1,235 @@
+//! Answers that say 200 before it is known: a store works for minutes, sends blanks meanwhile so
+//! that nobody hangs up, and then a result or an error (Amazon S3, CompleteMultipartUpload and
+//! CopyObject).
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use bytes::{Bytes, BytesMut};
+use futures::stream;
+use http::StatusCode;
+use http_body::Frame;
+use http_body_util::{BodyExt, BodyStream, StreamBody};
+use memchr::memmem;
+use quick_xml::escape::escape;
+use tokio::time::{Instant, timeout_at};
+use tower::BoxError;
+
+use super::filter::{self, StoreError};
+use super::xml;
+use crate::body::Body;
+use crate::refusal::Code;
+
+/// How long a store may take for its result, blanks and all.
+const TOGETHER: Duration = Duration::from_secs(15 * 60);
+/// Longest result that a store has in the end.
+const LONGEST: usize = 64 << 10;
+
+/// What such an answer is to say of this gateway in place of the store.
+#[derive(Clone, Debug)]
+pub struct Words {
+    /// Where the client finds the object.
+    pub location: String,
+    /// Path of the request, for an error.
+    pub resource: String,
+    /// Id of the request, for an error.
+    pub request_id: String,
+    /// The key that the store knows us by.
+    pub key_id: String,
+}
+
+/// The answer's body: blanks at once, the document as a client may see it.
+pub fn body(from_store: Body, words: Words) -> Body {
+    let begin = State {
+        body: BodyStream::new(from_store),
+        held: BytesMut::new(),
+        words,
+        out: VecDeque::new(),
+        due: Instant::now() + TOGETHER,
+        ended: false,
+    };
+    let frames = stream::unfold(begin, |mut state| async move {
+        loop {
+            if let Some(out) = state.out.pop_front() {
+                return Some((out.map(Frame::data), state));
+            }
+            if state.ended {
+                return None;
+            }
+            state.take_one().await;
+        }
+    });
+    StreamBody::new(frames).boxed_unsync()
+}
+
+struct State {
+    body: BodyStream<Body>,
+    held: BytesMut,
+    words: Words,
+    out: VecDeque<Result<Bytes, BoxError>>,
+    due: Instant,
+    ended: bool,
+}
+
+impl State {
+    async fn take_one(&mut self) {
+        use futures::StreamExt as _;
+        let Ok(next) = timeout_at(self.due, self.body.next()).await else {
+            return self.fail("the store takes too long for its result".into());
+        };
+        match next {
+            Some(Ok(frame)) => {
+                let Ok(data) = frame.into_data() else { return };
+                if self.held.len() + data.len() > LONGEST {
+                    return self.fail("the store's result is too long".into());
+                }
+                self.held.extend_from_slice(&data);
+                let blanks = begin_of_document(&self.held);
+                if blanks > 0 {
+                    self.out.push_back(Ok(self.held.split_to(blanks).freeze()));
+                }
+            }
+            Some(Err(error)) => self.fail(error),
+            None => {
+                self.ended = true;
+                if !self.held.is_empty() {
+                    self.out.push_back(Ok(rewritten(&self.held, &self.words).into()));
+                }
+            }
+        }
+    }
+
+    fn fail(&mut self, error: BoxError) {
+        self.ended = true;
+        self.out.push_back(Err(error));
+    }
+}
+
+/// How much of what has come so far is blanks, an XML declaration before them included.
+fn begin_of_document(held: &[u8]) -> usize {
+    let blanks = |bytes: &[u8]| bytes.iter().take_while(|byte| byte.is_ascii_whitespace()).count();
+    let first = blanks(held);
+    let rest = held.get(first..).unwrap_or_default();
+    if !rest.starts_with(b"<?xml") {
+        return first;
+    }
+    match memmem::find(rest, b"?>") {
+        Some(end) => first + end + 2 + blanks(rest.get(end + 2..).unwrap_or_default()),
+        None => first,
+    }
+}
+
+/// A result with our location in the place of the store's; an error as a client may see it.
+fn rewritten(document: &[u8], words: &Words) -> Vec<u8> {
+    match xml::flat(document) {
+        Some((root, _)) if root == "Error" => error(document, words).into_bytes(),
+        Some(_) => located(document, &words.location),
+        None => unreadable(words).into_bytes(),
+    }
+}
+
+fn error(document: &[u8], words: &Words) -> String {
+    match filter::error(StatusCode::OK, document, &words.key_id) {
+        StoreError::Told { code, message, details } => tail(&code, &message, &details, words),
+        StoreError::OurKey(_) | StoreError::NotS3 => unreadable(words),
+    }
+}
+
+fn unreadable(words: &Words) -> String {
+    tail(
+        Code::ServiceUnavailable.as_str(),
+        "The store gave no answer that can be passed on. Please try again.",
+        &[],
+        words,
+    )
+}
+
+/// An error without its declaration, which may be on the way already.
+fn tail(code: &str, message: &str, details: &[(&'static str, String)], words: &Words) -> String {
+    let whole = xml::error(code, message, details, &words.resource, &words.request_id);
+    whole.find("<Error>").map_or_else(String::new, |begin| whole[begin..].to_owned())
+}
+
+fn located(document: &[u8], location: &str) -> Vec<u8> {
+    const OPEN: &[u8] = b"<Location>";
+    let Some(open) = memmem::find(document, OPEN).map(|at| at + OPEN.len()) else { return document.to_vec() };
+    let Some(close) = memmem::find(&document[open..], b"</Location>").map(|at| open + at) else {
+        return document.to_vec();
+    };
+    [&document[..open], escape(location).as_bytes(), &document[close..]].concat()
+}
+
+#[cfg(test)]
+mod tests {
+    use http_body_util::Full;
+    use rstest::rstest;
+
+    use super::*;
+
+    fn words() -> Words {
+        let text = |text: &str| text.to_owned();
+        Words {
+            location: text("http://gateway/photos/a&b"),
+            resource: text("/photos/a"),
+            request_id: text("7F"),
+            key_id: text("AKIAOURS"),
+        }
+    }
+
+    /// What a client sees of an answer that comes in these pieces.
+    async fn seen(pieces: &[&'static str]) -> Vec<String> {
+        let frames: Vec<Result<Frame<Bytes>, BoxError>> =
+            pieces.iter().map(|piece| Ok(Frame::data(Bytes::from_static(piece.as_bytes())))).collect();
+        let mut stream = BodyStream::new(body(StreamBody::new(stream::iter(frames)).boxed_unsync(), words()));
+        let mut seen = Vec::new();
+        while let Some(frame) = futures::StreamExt::next(&mut stream).await {
+            let data = frame.expect("it is whole").into_data().expect("data alone");
+            seen.push(String::from_utf8(data.to_vec()).expect("text"));
+        }
+        seen
+    }
+
+    #[tokio::test]
+    async fn blanks_pass_at_once_and_the_location_is_ours() {
+        let pieces = [
+            "<?xml version=\"1.0\"?>",
+            " ",
+            "\n",
+            "<CompleteMultipartUploadResult><Loc",
+            "ation>http://store:9000/photos/a</Location><ETag>e</ETag></CompleteMultipartUploadResult>",
+        ];
+        let expected = [
+            "<?xml version=\"1.0\"?>",
+            " ",
+            "\n",
+            "<CompleteMultipartUploadResult><Location>http://gateway/photos/a&amp;b</Location><ETag>e</ETag></CompleteMultipartUploadResult>",
+        ];
+        assert_eq!(seen(&pieces).await, expected);
+    }
+
+    #[rstest]
+    #[case(
+        "<Error><Code>InvalidPart</Code><Message>m</Message></Error>",
+        "<Error><Code>InvalidPart</Code><Message>m</Message>"
+    )]
+    #[case(
+        "<Error><Code>SignatureDoesNotMatch</Code><AWSAccessKeyId>AKIAOURS</AWSAccessKeyId></Error>",
+        "<Error><Code>ServiceUnavailable</Code>"
+    )]
+    #[case("<html>", "<Error><Code>ServiceUnavailable</Code>")]
+    #[case(
+        "<CopyObjectResult><ETag>e</ETag></CopyObjectResult>",
+        "<CopyObjectResult><ETag>e</ETag></CopyObjectResult>"
+    )]
+    #[tokio::test]
+    async fn an_error_under_200_is_filtered_too(#[case] document: &'static str, #[case] begin: &str) {
+        let seen = seen(&[document]).await.concat();
+        assert!(seen.starts_with(begin) && !seen.contains("AKIAOURS"), "{seen}");
+    }
+
+    #[tokio::test]
+    async fn a_result_without_end_is_cut() {
+        let long = Full::new(Bytes::from(vec![b'x'; LONGEST + 1])).map_err(|never| match never {}).boxed_unsync();
+        assert!(body(long, words()).collect().await.is_err());
+    }
+}

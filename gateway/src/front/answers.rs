@@ -1,0 +1,162 @@
+//! From a verdict, or from a store's answer, to what the client gets.
+
+use std::time::Duration;
+
+use bytes::{Bytes, BytesMut};
+use http::header::{CONTENT_LENGTH, HOST};
+use http::request::Parts;
+use http::{HeaderValue, Response, StatusCode};
+use http_body_util::BodyExt;
+
+use tokio::time::timeout;
+
+use super::{Known, Peer};
+use crate::answer::filter::{self, LONGEST_ERROR, StoreError};
+use crate::answer::late::{self, Words};
+use crate::answer::{BUCKET_REGION, ID_2, REQUEST_ID, Unhappy, document, xml};
+use crate::body::Body;
+use crate::body::pace::{Pace, paced};
+use crate::head::{Ask, Operation, path_of};
+use crate::metrics::{Metrics, Trouble};
+use crate::refusal::{Code, Refusal};
+
+/// What buckets without a known time of creation show: clients parse a time.
+const LONG_AGO: &str = "1970-01-01T00:00:00.000Z";
+/// Whose all buckets are, as far as tenants know.
+const OWNER: &str = "stowage";
+
+/// How slow an answer may be that a store works on for minutes: blanks come now and then.
+const LONG: Pace = Pace { idle: Duration::from_secs(5 * 60), window: Duration::from_secs(60), least: 0 };
+
+/// How long the text of an error may take to come.
+const ERROR: Duration = Duration::from_secs(10);
+
+/// The buckets in the caller's scope.
+pub(super) fn buckets(known: &Known, ask: &Ask) -> Response<Body> {
+    let prefix = ask.query.iter().find(|pair| pair.name == b"prefix").map_or(&[][..], |pair| &pair.value);
+    let mut names: Vec<&str> = match known {
+        Known::Key(key, _) | Known::Form(key) => {
+            key.credential.scopes.iter().map(|scope| scope.bucket.as_str()).collect()
+        }
+        Known::Nobody => Vec::new(),
+    };
+    names.retain(|name| name.as_bytes().starts_with(prefix));
+    names.sort_unstable();
+    names.dedup();
+    let buckets: Vec<(&str, String)> = names.into_iter().map(|name| (name, LONG_AGO.to_owned())).collect();
+    document(xml::buckets(&buckets, OWNER))
+}
+
+/// The gateway's region.
+pub(super) fn region(region: &str) -> Response<Body> {
+    document(xml::location(region))
+}
+
+/// The URL by which the client named the object.
+pub(super) fn location_of(parts: &Parts, peer: &Peer) -> String {
+    let host = parts.headers.get(HOST).and_then(|host| host.to_str().ok()).unwrap_or_default();
+    let scheme = if peer.is_tls { "https" } else { "http" };
+    format!("{scheme}://{host}{}", parts.uri.path())
+}
+
+/// What a late answer says of this gateway in place of the store.
+pub(super) fn words(location: String, ask: &Ask, id: &str, key_id: &str) -> Words {
+    Words { location, resource: path_of(&ask.target), request_id: id.to_owned(), key_id: key_id.to_owned() }
+}
+
+/// Who heard an answer, and from whom.
+pub(super) struct Heard<'a> {
+    pub(super) backend: &'a str,
+    pub(super) region: &'a str,
+    pub(super) metrics: &'a Metrics,
+}
+
+/// What of a store's answer the client gets.
+///
+/// # Errors
+/// An error of the store that is about the request; `ServiceUnavailable` for one that is about us.
+pub(super) async fn from_store(
+    answer: Response<Body>,
+    ask: &Ask,
+    words: Words,
+    heard: &Heard<'_>,
+) -> Result<Response<Body>, Unhappy> {
+    let (parts, body) = answer.into_parts();
+    let mut headers = filter::headers(&parts.headers);
+    let is_head = matches!(ask.operation, Operation::HeadObject | Operation::HeadBucket);
+    let is_good = parts.status.is_success() || parts.status == StatusCode::NOT_MODIFIED;
+    if !is_good {
+        let text = if is_head { Bytes::new() } else { timeout(ERROR, text_of(body)).await.unwrap_or_default() };
+        return Err(unhappy(parts.status, &text, is_head, &words.key_id, heard));
+    }
+    if let Some(id) = parts.headers.get(REQUEST_ID) {
+        headers.insert(ID_2, id.clone());
+    }
+    if ask.operation == Operation::HeadBucket {
+        headers.insert(BUCKET_REGION, HeaderValue::from_str(heard.region).unwrap_or(HeaderValue::from_static("")));
+    }
+    let body = if ask.operation.is_long() {
+        headers.remove(CONTENT_LENGTH);
+        late::body(paced(body, LONG), words)
+    } else {
+        paced(body, Pace::default())
+    };
+    let mut answer = Response::new(body);
+    *answer.status_mut() = parts.status;
+    *answer.headers_mut() = headers;
+    Ok(answer)
+}
+
+/// The body of an error; nothing of one that is longer than any, or that breaks off.
+async fn text_of(mut body: Body) -> Bytes {
+    let mut text = BytesMut::new();
+    while let Some(frame) = body.frame().await {
+        let Some(data) = frame.ok().and_then(|frame| frame.into_data().ok()) else { return Bytes::new() };
+        if text.len() + data.len() > LONGEST_ERROR {
+            return Bytes::new();
+        }
+        text.extend_from_slice(&data);
+    }
+    text.freeze()
+}
+
+/// A store's error as a client may see it.
+fn unhappy(status: StatusCode, text: &[u8], is_head: bool, key_id: &str, heard: &Heard<'_>) -> Unhappy {
+    // An answer to HEAD has no body that would say whose fault it is. 401 is about a signature.
+    let is_told_by_status = status.is_client_error() && status != StatusCode::UNAUTHORIZED;
+    if is_head && is_told_by_status {
+        if status == StatusCode::FORBIDDEN {
+            heard.metrics.trouble(heard.backend, Trouble::Denied);
+        }
+        return Unhappy { status, code: status_code(status), message: String::new(), details: Vec::new() };
+    }
+    let trouble = match filter::error(status, text, key_id) {
+        StoreError::Told { code, message, details } => {
+            if code == Code::AccessDenied.as_str() {
+                heard.metrics.trouble(heard.backend, Trouble::Denied);
+            }
+            return Unhappy { status, code, message, details };
+        }
+        StoreError::OurKey(code) => {
+            tracing::warn!(backend = heard.backend, code, "a store refuses the gateway's key");
+            Trouble::Key
+        }
+        StoreError::NotS3 => {
+            tracing::warn!(backend = heard.backend, status = status.as_u16(), "what answers is no error of S3");
+            Trouble::NotS3
+        }
+    };
+    heard.metrics.trouble(heard.backend, trouble);
+    Refusal::new(Code::ServiceUnavailable, "The store behind this bucket can't be asked now. Please try again.").into()
+}
+
+/// What SDKs call an answer to HEAD.
+fn status_code(status: StatusCode) -> String {
+    match status {
+        StatusCode::NOT_FOUND => "NotFound".to_owned(),
+        StatusCode::FORBIDDEN => Code::AccessDenied.as_str().to_owned(),
+        StatusCode::PRECONDITION_FAILED => "PreconditionFailed".to_owned(),
+        StatusCode::RANGE_NOT_SATISFIABLE => "InvalidRange".to_owned(),
+        _ => "BadRequest".to_owned(),
+    }
+}

@@ -1,0 +1,196 @@
+//! What is written down of a request, when its answer has ended.
+
+use std::any::Any;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use bytes::Bytes;
+use http::request::Parts;
+use http::{HeaderMap, HeaderName, HeaderValue, Response, header};
+use http_body::{Frame, SizeHint};
+use http_body_util::BodyExt;
+use jiff::Timestamp;
+use tokio::time::Instant;
+use tower::BoxError;
+
+use super::peer::Peer;
+use crate::answer::{REQUEST_ID, Unhappy};
+use crate::audit::{Entry, Log, redacted};
+use crate::body::Body;
+use crate::head::Ask;
+use crate::metrics::{Answered, Metrics};
+use crate::registry::Key;
+
+/// Longest text of a client that is written down.
+const LONGEST: usize = 1024;
+
+/// What is known of a request so far.
+pub(super) struct Record {
+    entry: Entry,
+    began: Instant,
+}
+
+impl Record {
+    pub(super) fn of(parts: &Parts, peer: &Peer, id: String, now: Timestamp) -> Self {
+        let target = parts.uri.path_and_query().map_or("", |target| target.as_str());
+        let entry = Entry {
+            time: now.to_string(),
+            remote_ip: Some(peer.address.ip().to_string()),
+            request_id: id,
+            request_uri: short(&format!("{} {}", parts.method, redacted(target))),
+            referer: text(&parts.headers, &header::REFERER).map(|referer| redacted(&referer)),
+            user_agent: text(&parts.headers, &header::USER_AGENT),
+            host_header: text(&parts.headers, &header::HOST),
+            ..Entry::default()
+        };
+        Self { entry, began: Instant::now() }
+    }
+
+    pub(super) fn id(&self) -> &str {
+        &self.entry.request_id
+    }
+
+    pub(super) fn signed_by(&mut self, key: &Key, how: &'static str) {
+        let credential = &key.credential;
+        self.entry.requester = Some(credential.id.clone());
+        self.entry.claim = credential.claim.as_ref().map(|claim| format!("{}/{}", claim.namespace, claim.name));
+        self.entry.claim_uid = Some(credential.uid.as_str().to_owned());
+        self.entry.key_generation = credential.generation;
+        self.entry.signature_version = Some("SigV4");
+        self.entry.authentication_type = Some(how);
+    }
+
+    pub(super) fn asks(&mut self, ask: &Ask) {
+        self.entry.operation = Some(ask.operation.name());
+        self.entry.bucket = ask.target.bucket().map(ToString::to_string);
+        self.entry.key = ask.target.key().map(|key| key.as_str().to_owned());
+    }
+
+    pub(super) fn forwarded(&mut self, backend: &str) {
+        self.entry.backend = Some(backend.to_owned());
+    }
+
+    pub(super) fn fail(&mut self, unhappy: &Unhappy) {
+        self.entry.error_code = Some(unhappy.code.clone());
+    }
+
+    /// The answer, at whose end the line is written.
+    pub(super) fn close(mut self, mut answer: Response<Body>, log: Option<Log>, metrics: Metrics) -> Response<Body> {
+        let turnaround = self.began.elapsed();
+        self.entry.http_status = answer.status().as_u16();
+        self.entry.turn_around_time = millis(turnaround);
+        metrics.answered(&Answered {
+            operation: self.entry.operation,
+            status: self.entry.http_status,
+            code: self.entry.error_code.as_deref(),
+            authentication: self.entry.authentication_type,
+            turnaround,
+        });
+        if let Ok(id) = HeaderValue::from_str(&self.entry.request_id) {
+            answer.headers_mut().insert(REQUEST_ID, id);
+        }
+        let written = Written { entry: self.entry, began: self.began, log, metrics };
+        answer.map(|body| Told { body, written }.boxed_unsync())
+    }
+}
+
+/// Writes the line when it is dropped.
+struct Written {
+    entry: Entry,
+    began: Instant,
+    log: Option<Log>,
+    metrics: Metrics,
+}
+
+impl Drop for Written {
+    fn drop(&mut self) {
+        self.metrics.bytes(0, self.entry.bytes_sent);
+        if let Some(log) = &self.log {
+            self.entry.total_time = millis(self.began.elapsed());
+            log.write(&self.entry);
+        }
+    }
+}
+
+/// A body that counts what goes.
+struct Told {
+    body: Body,
+    written: Written,
+}
+
+impl http_body::Body for Told {
+    type Data = Bytes;
+    type Error = BoxError;
+
+    fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
+        let polled = Pin::new(&mut self.body).poll_frame(cx);
+        match &polled {
+            Poll::Ready(Some(Ok(frame))) => {
+                let bytes = frame.data_ref().map_or(0, Bytes::len);
+                self.written.entry.bytes_sent += bytes as u64;
+                self.written.entry.complete = self.body.is_end_stream();
+            }
+            Poll::Ready(None) => self.written.entry.complete = true,
+            Poll::Ready(Some(Err(_))) | Poll::Pending => (),
+        }
+        polled
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}
+
+/// Something that is held until an answer has ended: a place among those that may be.
+pub(super) struct Held {
+    _held: Box<dyn Any + Send>,
+}
+
+impl Held {
+    pub(super) fn new(held: impl Any + Send) -> Self {
+        Self { _held: Box::new(held) }
+    }
+}
+
+/// An answer that holds something to its end.
+pub(super) fn holding(answer: Response<Body>, held: Held) -> Response<Body> {
+    answer.map(|body| Holding { body, _held: held }.boxed_unsync())
+}
+
+struct Holding {
+    body: Body,
+    _held: Held,
+}
+
+impl http_body::Body for Holding {
+    type Data = Bytes;
+    type Error = BoxError;
+
+    fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
+        Pin::new(&mut self.body).poll_frame(cx)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}
+
+fn text(headers: &HeaderMap, name: &HeaderName) -> Option<String> {
+    headers.get(name).map(|value| short(&String::from_utf8_lossy(value.as_bytes())))
+}
+
+fn short(text: &str) -> String {
+    text.chars().take(LONGEST).collect()
+}
+
+fn millis(duration: std::time::Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}

@@ -1,0 +1,152 @@
+//! On to the store with what was understood, and back with its answer.
+
+use std::sync::Arc;
+
+use http::header::CONTENT_ENCODING;
+use http::{HeaderMap, HeaderName, HeaderValue, Response};
+use jiff::Timestamp;
+use tokio::time::Instant;
+
+use super::record::{self, Record};
+use super::{Known, Shared, answers};
+use crate::answer::{Unhappy, nothing};
+use crate::body::{Ability, Body, BodyHashes, ChunkSignatures, Outgoing, Trailers, outgoing};
+use crate::head::Ask;
+use crate::metrics::Trouble;
+use crate::refusal::{Code, Refusal};
+use crate::registry::Backend;
+use crate::sigv4;
+use crate::upstream::{Call, CallError, Client};
+
+/// The SHA-256 of no bytes: how requests without a body are signed, as every client does it.
+const HASH_OF_NOTHING: &str = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
+
+/// A request that is passed on.
+pub(super) struct Passed {
+    pub(super) ask: Ask,
+    pub(super) backend: Arc<Backend>,
+    pub(super) body: Body,
+    pub(super) now: Timestamp,
+    /// The URL by which the client named the object.
+    pub(super) location: String,
+}
+
+fn unavailable() -> Refusal {
+    Refusal::new(Code::ServiceUnavailable, "The store behind this bucket can't be asked now. Please try again.")
+}
+
+impl Shared {
+    /// Passes a request on, and its answer back.
+    pub(super) async fn pass(
+        &self,
+        passed: Passed,
+        known: Known,
+        record: &mut Record,
+    ) -> Result<Response<Body>, Unhappy> {
+        let Passed { ask, backend, body, now, location } = passed;
+        let client = self.client(&backend)?;
+        let permit = client.admit().ok_or_else(|| {
+            self.metrics.trouble(&backend.name, Trouble::Busy);
+            Refusal::new(Code::SlowDown, "The store behind this bucket is busy. Please reduce your request rate.")
+        })?;
+        let signatures: Option<Box<dyn ChunkSignatures>> = match known {
+            Known::Key(_, verified) => Some(Box::new(verified.chain())),
+            Known::Form(_) | Known::Nobody => None,
+        };
+        let store = Ability { trailers: Trailers::Understood, hashes: BodyHashes::ByTheStore };
+        let out = outgoing(body, ask.payload, store, signatures).await?;
+        let failure = out.failure.clone();
+        let began = Instant::now();
+        let answer = client.ask(call(&ask, out)?, now).await;
+        if let Some(refusal) = failure.reason() {
+            // The body was not what was signed: whatever the store says of what it got is nobody's
+            // business.
+            return Err(refusal.into());
+        }
+        let answer = match answer {
+            Ok(answer) => answer,
+            Err(error) => return Err(self.unanswered(&backend, &error).into()),
+        };
+        if answer.status().is_success() && ask.operation.stores_body() && failure.passed() != ask.payload.length() {
+            // It can't have stored what it has not got; and what was not sent to the end is not
+            // verified.
+            self.metrics.trouble(&backend.name, Trouble::NotS3);
+            return Err(unavailable().into());
+        }
+        self.metrics.store_answered(&backend.name, began.elapsed());
+        let words = answers::words(location, &ask, record.id(), client.key_id());
+        let heard = answers::Heard { backend: &backend.name, region: &self.config.region, metrics: &self.metrics };
+        let answer = answers::from_store(answer, &ask, words, &heard).await?;
+        Ok(record::holding(answer, record::Held::new(permit)))
+    }
+
+    fn client(&self, backend: &Backend) -> Result<Arc<Client>, Refusal> {
+        let is_there = |name: &str| self.registry.backend(name).is_some();
+        self.clients.get(backend, is_there).map_err(|why| {
+            tracing::debug!(backend = backend.name, %why, "a backend can't be asked");
+            self.metrics.trouble(&backend.name, Trouble::NotSetUp);
+            unavailable()
+        })
+    }
+
+    fn unanswered(&self, backend: &Backend, error: &CallError) -> Refusal {
+        let trouble = match error {
+            CallError::Late => Trouble::Late,
+            CallError::Broken(_) | CallError::Unwritable(_) => Trouble::Unreachable,
+        };
+        tracing::warn!(backend = backend.name, %error, "a store gave no answer");
+        self.metrics.trouble(&backend.name, trouble);
+        unavailable()
+    }
+}
+
+impl ChunkSignatures for sigv4::Chain {
+    fn check_chunk(&mut self, sha256: &[u8; 32], signature: &str) -> bool {
+        Self::check_chunk(self, sha256, signature)
+    }
+
+    fn check_trailer(&mut self, sha256: &[u8; 32], signature: &str) -> bool {
+        Self::check_trailer(self, sha256, signature)
+    }
+}
+
+/// What the store is asked: nothing but what was understood.
+fn call(ask: &Ask, out: Outgoing) -> Result<Call, Refusal> {
+    let mut headers: HeaderMap = ask.headers.clone();
+    let unwritable = |_| Refusal::new(Code::InvalidRequest, "A header can't be written.");
+    let mut set = |name: &'static str, value: &str| -> Result<(), Refusal> {
+        headers.insert(HeaderName::from_static(name), HeaderValue::from_str(value).map_err(unwritable)?);
+        Ok(())
+    };
+    if let Some(source) = &ask.copy {
+        set("x-amz-copy-source", &source.header())?;
+    }
+    if let Some(decoded) = out.decoded_length {
+        set("x-amz-decoded-content-length", &decoded.to_string())?;
+    }
+    if let Some(trailer) = out.trailer {
+        set("x-amz-trailer", trailer)?;
+    }
+    let encoding = match (&ask.encoding, out.content_encoding_aws_chunked) {
+        (encoding, false) => encoding.clone(),
+        (None, true) => Some(HeaderValue::from_static("aws-chunked")),
+        (Some(encoding), true) => {
+            let both = [b"aws-chunked,", encoding.as_bytes()].concat();
+            Some(HeaderValue::from_bytes(&both).map_err(unwritable)?)
+        }
+    };
+    if let Some(encoding) = encoding {
+        headers.insert(CONTENT_ENCODING, encoding);
+    }
+    let has_body = ask.operation.stores_body() || ask.operation.longest_document().is_some();
+    Ok(Call {
+        method: ask.method(),
+        target: ask.target.clone(),
+        query: ask.query.clone(),
+        headers,
+        payload: if has_body { out.payload.into_owned() } else { HASH_OF_NOTHING.to_owned() },
+        length: has_body.then_some(out.length),
+        body: if has_body { out.body } else { nothing() },
+        is_long: ask.operation.is_long(),
+    })
+}

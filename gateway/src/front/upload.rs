@@ -1,0 +1,158 @@
+//! Uploads by a form: signed by a policy in the body, and written as the PutObject that they are.
+
+use std::sync::Arc;
+
+use http::header::{CONTENT_LENGTH, CONTENT_TYPE, ETAG, LOCATION};
+use http::{HeaderMap, HeaderName, HeaderValue, Method, Response, StatusCode};
+use http_body_util::BodyExt;
+use jiff::Timestamp;
+
+use super::{Known, Passed, Peer, Shared};
+use crate::answer::{Unhappy, document, nothing, xml};
+use crate::body::{Body, Payload};
+use crate::decide::{Verdict, Wanted, decide, denied};
+use crate::form::{self, Boundary, File, Form, Success};
+use crate::front::record::{self, Record};
+use crate::head::{Ask, Key as ObjectKey, MAX_BODY, Operation, Sent, Target, content_encoding, forwarded};
+use crate::refusal::{Code, Refusal};
+use crate::registry::Key;
+
+/// A form that has been read up to its file, from somebody who may.
+struct Judged {
+    ask: Ask,
+    key: Arc<Key>,
+    body: Body,
+    success: Success,
+}
+
+/// The boundary of a form, where a request is one.
+///
+/// # Errors
+/// `MalformedPOSTRequest` where it is one that can't be read.
+pub(super) fn boundary(sent: &Sent) -> Result<Option<Boundary>, Refusal> {
+    let kind = sent.headers.get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
+    match kind {
+        Some(kind) if sent.method == Method::POST => Boundary::of(kind),
+        _ => Ok(None),
+    }
+}
+
+impl Shared {
+    /// Answers an upload by a form.
+    pub(super) async fn upload(
+        &self,
+        sent: Sent,
+        form: (Boundary, Body),
+        peer: &Peer,
+        (now, location): (Timestamp, String),
+        record: &mut Record,
+    ) -> Result<Response<Body>, Unhappy> {
+        let (boundary, body) = form;
+        let length = content_length(&sent.headers)?;
+        let target = sent.target()?;
+        let Target::Bucket(bucket) = &target else { return Err(denied().into()) };
+        let (form, file) = form::read(body, boundary).await?;
+        let judged = self.judge(&form, file, bucket.as_str(), length, now).await?;
+        let Judged { ask, key, body, success } = judged;
+        record.signed_by(&key, "Form");
+        record.asks(&ask);
+        let known = Known::Form(key);
+        let verdict = self.registry.ask(|tables| decide(known.caller(), &Wanted::of(&ask), tables, now))?;
+        let Verdict::Forward(backend) = verdict else { return Err(denied().into()) };
+        record.forwarded(&backend.name);
+        let held = self.admit(&known, &ask, peer)?;
+        let key = ask.target.key().map(|key| key.as_str().to_owned()).unwrap_or_default();
+        let passed = Passed { ask, backend, body, now, location: location.clone() };
+        let stored = self.pass(passed, known, record).await?;
+        let answer = told(&success, stored, bucket.as_str(), &key, &location)?;
+        Ok(record::holding(answer, held))
+    }
+
+    /// Who signed a form, and what it asks for.
+    async fn judge(
+        &self,
+        form: &Form,
+        file: File,
+        bucket: &str,
+        length: Option<u64>,
+        now: Timestamp,
+    ) -> Result<Judged, Refusal> {
+        let claim = form::claim(form)?.ok_or_else(denied)?;
+        let region = &self.config.region;
+        let Some(key) = self.key(&claim.access_key_id, now).await else {
+            return Err(claim.refuse_unknown(form, region, now));
+        };
+        let policy = claim.verify(form, bucket, &key.signing, region, now)?;
+        let file = file.measured(length).await?;
+        policy.check_length(file.length)?;
+        if file.length > MAX_BODY {
+            return Err(Refusal::new(Code::EntityTooLarge, "Your proposed upload exceeds the maximum allowed size."));
+        }
+        let target = Target::of(format!("/{bucket}/{}", form.key()?).as_bytes(), None)?;
+        if target.key().map(ObjectKey::as_str) != Some(form.key()?.as_str()) {
+            return Err(Refusal::new(Code::InvalidArgument, "The form's key can't be one."));
+        }
+        let (headers, encoding) = headers(form)?;
+        let ask = Ask {
+            operation: Operation::PostObject,
+            target,
+            query: Vec::new(),
+            headers,
+            encoding,
+            payload: Payload::Unsigned { length: file.length },
+            copy: None,
+        };
+        Ok(Judged { ask, key, body: file.body.boxed_unsync(), success: Success::of(form) })
+    }
+}
+
+/// The fields as the headers that they stand for, judged as those of a PUT.
+fn headers(form: &Form) -> Result<(HeaderMap, Option<HeaderValue>), Refusal> {
+    let mut headers = HeaderMap::new();
+    for (name, value) in form.headers() {
+        let refuse = || Refusal::new(Code::InvalidArgument, "A field can't stand in a header, or is given twice.");
+        if name == "tagging" {
+            return Err(Refusal::new(Code::NotImplemented, "Tags in a form are not implemented."));
+        }
+        let name = HeaderName::from_bytes(name.as_bytes()).map_err(|_| refuse())?;
+        let value = HeaderValue::from_bytes(value.as_bytes()).map_err(|_| refuse())?;
+        if headers.insert(name, value).is_some() {
+            return Err(refuse());
+        }
+    }
+    Ok((forwarded(&headers)?, content_encoding(&headers)))
+}
+
+fn content_length(headers: &HeaderMap) -> Result<Option<u64>, Refusal> {
+    let Some(value) = headers.get(CONTENT_LENGTH) else { return Ok(None) };
+    let length = value.to_str().ok().and_then(|text| text.parse().ok());
+    length.map(Some).ok_or_else(|| Refusal::new(Code::InvalidArgument, "A length is a number."))
+}
+
+/// The answer that the form asks for, of the store's.
+fn told(
+    success: &Success,
+    stored: Response<Body>,
+    bucket: &str,
+    key: &str,
+    url: &str,
+) -> Result<Response<Body>, Refusal> {
+    let (parts, _) = stored.into_parts();
+    if !parts.status.is_success() {
+        return Err(Refusal::new(Code::ServiceUnavailable, "The store gave no answer that can be passed on."));
+    }
+    let etag = parts.headers.get(ETAG).and_then(|etag| etag.to_str().ok()).unwrap_or_default();
+    let object = format!("{}/{}", url.trim_end_matches('/'), crate::uri::encode_path(key.as_bytes()));
+    let mut answer = match success.status() {
+        StatusCode::CREATED => document(xml::post_response(&object, bucket, key, etag)),
+        _ => Response::new(nothing()),
+    };
+    *answer.status_mut() = success.status();
+    let location = success.location(bucket, key, etag).unwrap_or(object);
+    for (name, value) in [(LOCATION, location.as_str()), (ETAG, etag)] {
+        if let Ok(value) = HeaderValue::from_str(value) {
+            answer.headers_mut().insert(name, value);
+        }
+    }
+    Ok(answer)
+}

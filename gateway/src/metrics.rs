@@ -1,0 +1,288 @@
+//! What is measured, in the OpenMetrics text format. Label sets are closed: operations, classes of
+//! status, codes that S3 is known to have, kinds of authentication, and the names of backends.
+
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use prometheus_client::encoding::{EncodeLabelSet, text};
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::{Family, MetricConstructor};
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::metrics::histogram::Histogram;
+use prometheus_client::registry::Registry;
+
+/// Upper ends of the buckets of a duration, in seconds.
+const SECONDS: [f64; 12] = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.5, 1.0, 5.0, 30.0, 300.0];
+
+/// The metrics of one gateway. Clones are the same metrics.
+#[derive(Clone)]
+pub struct Metrics(Arc<Inner>);
+
+struct Inner {
+    registry: Mutex<Registry>,
+    requests: Family<RequestLabels, Counter>,
+    turnaround: Family<OperationLabels, Histogram, Durations>,
+    store: Family<BackendLabels, Histogram, Durations>,
+    troubles: Family<TroubleLabels, Counter>,
+    received: Counter,
+    sent: Counter,
+    dropped_lines: Gauge<u64, AtomicU64>,
+    connections: Gauge<u64, AtomicU64>,
+    refused_connections: Gauge<u64, AtomicU64>,
+    age: Gauge<u64, AtomicU64>,
+    keys: Gauge<u64, AtomicU64>,
+}
+
+#[derive(Clone, Debug)]
+struct Durations;
+
+impl MetricConstructor<Histogram> for Durations {
+    fn new_metric(&self) -> Histogram {
+        Histogram::new(SECONDS)
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct RequestLabels {
+    operation: &'static str,
+    status: &'static str,
+    code: &'static str,
+    authentication: &'static str,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct OperationLabels {
+    operation: &'static str,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct BackendLabels {
+    backend: String,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct TroubleLabels {
+    backend: String,
+    kind: &'static str,
+}
+
+/// What can be wrong between gateway and store, in which no client has a part.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Trouble {
+    /// The store refuses the gateway's key or signature.
+    Key,
+    /// It denies the gateway what a tenant may do.
+    Denied,
+    /// No connection, or a broken one.
+    Unreachable,
+    /// No answer in time.
+    Late,
+    /// What answers is no store.
+    NotS3,
+    /// There is no key for it, or no trust: nothing can be asked.
+    NotSetUp,
+    /// As many calls as may be are under way.
+    Busy,
+}
+
+impl Trouble {
+    fn as_str(self) -> &'static str {
+        match self {
+            Self::Key => "key",
+            Self::Denied => "denied",
+            Self::Unreachable => "unreachable",
+            Self::Late => "late",
+            Self::NotS3 => "not-s3",
+            Self::NotSetUp => "not-set-up",
+            Self::Busy => "busy",
+        }
+    }
+}
+
+/// One answered request.
+#[derive(Clone, Copy, Debug)]
+pub struct Answered<'a> {
+    /// The operation, or nothing where none was understood.
+    pub operation: Option<&'static str>,
+    /// Status of the answer.
+    pub status: u16,
+    /// S3's code of an error.
+    pub code: Option<&'a str>,
+    /// Where the signature was.
+    pub authentication: Option<&'static str>,
+    /// From the request's head to the answer's.
+    pub turnaround: Duration,
+}
+
+/// Codes of stores that have a series of their own; the gateway's own codes have one each besides.
+const STORE_CODES: [&str; 14] = [
+    "BucketNotEmpty",
+    "InternalError",
+    "InvalidPart",
+    "InvalidPartOrder",
+    "InvalidRange",
+    "MethodNotAllowed",
+    "NoSuchBucket",
+    "NoSuchKey",
+    "NoSuchUpload",
+    "NoSuchVersion",
+    "NotModified",
+    "PreconditionFailed",
+    "ServiceUnavailable",
+    "SlowDown",
+];
+
+fn known_code(code: &str) -> &'static str {
+    let ours = crate::refusal::Code::ALL.iter().map(|code| code.as_str());
+    ours.chain(STORE_CODES).find(|known| *known == code).unwrap_or("Other")
+}
+
+impl Metrics {
+    /// With nothing counted yet.
+    #[must_use]
+    pub fn new() -> Self {
+        let inner = Inner {
+            registry: Mutex::new(Registry::with_prefix("stowage_gateway")),
+            requests: Family::default(),
+            turnaround: Family::new_with_constructor(Durations),
+            store: Family::new_with_constructor(Durations),
+            troubles: Family::default(),
+            received: Counter::default(),
+            sent: Counter::default(),
+            dropped_lines: Gauge::default(),
+            connections: Gauge::default(),
+            refused_connections: Gauge::default(),
+            age: Gauge::default(),
+            keys: Gauge::default(),
+        };
+        inner.register();
+        Self(Arc::new(inner))
+    }
+
+    /// Counts an answer.
+    pub fn answered(&self, answered: &Answered<'_>) {
+        let operation = answered.operation.unwrap_or("none");
+        let labels = RequestLabels {
+            operation,
+            status: class(answered.status),
+            code: answered.code.map_or("", known_code),
+            authentication: answered.authentication.unwrap_or("none"),
+        };
+        self.0.requests.get_or_create(&labels).inc();
+        let turnaround = self.0.turnaround.get_or_create(&OperationLabels { operation });
+        turnaround.observe(answered.turnaround.as_secs_f64());
+    }
+
+    /// Counts bytes of bodies, received from clients and sent to them.
+    pub fn bytes(&self, received: u64, sent: u64) {
+        self.0.received.inc_by(received);
+        self.0.sent.inc_by(sent);
+    }
+
+    /// Notes how long a store took to begin its answer.
+    pub fn store_answered(&self, backend: &str, after: Duration) {
+        let labels = BackendLabels { backend: backend.to_owned() };
+        self.0.store.get_or_create(&labels).observe(after.as_secs_f64());
+    }
+
+    /// Counts what is wrong between gateway and store.
+    pub fn trouble(&self, backend: &str, trouble: Trouble) {
+        let labels = TroubleLabels { backend: backend.to_owned(), kind: trouble.as_str() };
+        self.0.troubles.get_or_create(&labels).inc();
+    }
+
+    /// Lets go of the series of a backend that is gone.
+    pub fn forget(&self, backend: &str) {
+        let labels = BackendLabels { backend: backend.to_owned() };
+        self.0.store.remove(&labels);
+    }
+
+    /// Sets what is read off when somebody asks: lines of the access log that were dropped,
+    /// connections open and refused, how old what is known of the cluster is in seconds, keys
+    /// known.
+    pub fn read_off(&self, dropped: u64, open: u64, refused: u64, age: u64, keys: u64) {
+        self.0.dropped_lines.set(dropped);
+        self.0.connections.set(open);
+        self.0.refused_connections.set(refused);
+        self.0.age.set(age);
+        self.0.keys.set(keys);
+    }
+
+    /// All of it as text.
+    ///
+    /// # Errors
+    /// Never but for lack of memory.
+    pub fn text(&self) -> Result<String, fmt::Error> {
+        let mut buffer = String::new();
+        text::encode(&mut buffer, &self.0.registry.lock())?;
+        Ok(buffer)
+    }
+}
+
+impl Default for Metrics {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl fmt::Debug for Metrics {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Metrics")
+    }
+}
+
+impl Inner {
+    fn register(&self) {
+        let mut registry = self.registry.lock();
+        registry.register("requests", "Answered requests", self.requests.clone());
+        let help = "Seconds from the head of a request to the head of its answer";
+        registry.register("turnaround_seconds", help, self.turnaround.clone());
+        registry.register("store_seconds", "Seconds until a store begins its answer", self.store.clone());
+        registry.register("store_troubles", "What is wrong between gateway and stores", self.troubles.clone());
+        registry.register("received_bytes", "Bytes of bodies received from clients", self.received.clone());
+        registry.register("sent_bytes", "Bytes of bodies sent to clients", self.sent.clone());
+        let help = "Lines of the access log that found no room since the start";
+        registry.register("access_log_dropped_lines", help, self.dropped_lines.clone());
+        registry.register("connections", "Open connections of clients", self.connections.clone());
+        let help = "Connections refused since the start, because there were too many";
+        registry.register("refused_connections", help, self.refused_connections.clone());
+        let help = "Seconds since the API server was last heard of";
+        registry.register("view_age_seconds", help, self.age.clone());
+        registry.register("keys", "Keys that are known", self.keys.clone());
+    }
+}
+
+fn class(status: u16) -> &'static str {
+    match status {
+        200..=299 => "2xx",
+        300..=399 => "3xx",
+        400..=499 => "4xx",
+        _ => "5xx",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_store_makes_no_series_of_its_own_words() {
+        let metrics = Metrics::new();
+        for number in 0..100 {
+            let code = format!("Code{number}");
+            metrics.answered(&Answered {
+                operation: Some("GetObject"),
+                status: 404,
+                code: Some(&code),
+                authentication: None,
+                turnaround: Duration::from_millis(3),
+            });
+        }
+        let text = metrics.text().expect("it can be written");
+        let line = "stowage_gateway_requests_total{operation=\"GetObject\",status=\"4xx\",code=\"Other\",authentication=\"none\"} 100";
+        assert!(text.contains(line), "{text}");
+    }
+}

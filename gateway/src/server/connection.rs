@@ -1,0 +1,131 @@
+//! One connection: TLS, HTTP/1.1, one request after another.
+
+use std::convert::Infallible;
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::time::Duration;
+
+use http::header::CONNECTION;
+use http::{HeaderValue, Request, Response, Version};
+use http_body_util::BodyExt;
+use hyper::body::Incoming;
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::TcpStream;
+use tokio::sync::watch;
+use tokio::time::{Instant, timeout};
+use tower::BoxError;
+
+use super::tls::Certificate;
+use super::{Stage, proxy_protocol};
+use crate::body::Body;
+use crate::body::pace::{Pace, Writer, paced};
+use crate::front::{Gateway, Peer};
+use crate::limits::{Counted, Source};
+
+/// How long a client has for its part of the handshake.
+const HANDSHAKE: Duration = Duration::from_secs(10);
+/// How long it has for the head of a request, the wait between two requests included.
+const HEAD: Duration = Duration::from_secs(10);
+/// Most headers of a request.
+const HEADERS: usize = 128;
+/// Bytes that are read or held at once, in each direction.
+const BUFFER: usize = 64 << 10;
+/// How long a connection lives at most, and how many requests it carries: a balancer of connections
+/// gets to balance.
+const AGE: Duration = Duration::from_secs(60 * 60);
+const REQUESTS: u32 = 10_000;
+
+/// Serves a connection to its end; `announced` says whether a PROXY header comes first, and `admit`
+/// whether its client may have one more. What goes wrong with it concerns nobody else.
+pub(super) async fn serve(
+    mut stream: TcpStream,
+    (peer, announced): (SocketAddr, bool),
+    (admit, refused): (impl FnOnce(IpAddr) -> Option<Option<Counted<Source>>>, &AtomicU64),
+    gateway: Gateway,
+    certificate: Option<Certificate>,
+    told: watch::Receiver<Stage>,
+) {
+    if let Err(error) = stream.set_nodelay(true) {
+        tracing::debug!(%peer, %error, "the connection was over at once");
+        return;
+    }
+    let peer = match announced_by(&mut stream, announced).await {
+        Ok(client) => client.unwrap_or(peer),
+        Err(error) => return tracing::debug!(%peer, %error, "a connection began without a PROXY header"),
+    };
+    let Some(_counted) = admit(peer.ip()) else {
+        refused.fetch_add(1, Ordering::Relaxed);
+        return;
+    };
+    let stream = Writer::new(stream, Pace::default());
+    match certificate {
+        None => speak(stream, Peer { address: peer, is_tls: false }, gateway, told).await,
+        Some(certificate) => match timeout(HANDSHAKE, certificate.acceptor().accept(stream)).await {
+            Ok(Ok(stream)) => speak(stream, Peer { address: peer, is_tls: true }, gateway, told).await,
+            Ok(Err(error)) => tracing::debug!(%peer, %error, "no TLS connection came about"),
+            Err(_) => tracing::debug!(%peer, "the TLS handshake took too long"),
+        },
+    }
+}
+
+/// Whom a proxy speaks for.
+async fn announced_by(stream: &mut TcpStream, announced: bool) -> io::Result<Option<SocketAddr>> {
+    if announced { proxy_protocol::read(stream).await } else { Ok(None) }
+}
+
+async fn speak(
+    stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    peer: Peer,
+    gateway: Gateway,
+    mut told: watch::Receiver<Stage>,
+) {
+    let (began, answered) = (Instant::now(), AtomicU32::new(0));
+    let stages = told.clone();
+    let service = service_fn(|request: Request<Incoming>| {
+        let (gateway, stages) = (gateway.clone(), stages.clone());
+        let nth = answered.fetch_add(1, Ordering::Relaxed);
+        let is_old = nth >= REQUESTS || began.elapsed() > AGE;
+        async move {
+            let request = request.map(|body| paced(body.map_err(BoxError::from).boxed_unsync(), Pace::default()));
+            let version = request.version();
+            let mut answer = gateway.serve(request, peer).await;
+            if is_old || *stages.borrow() != Stage::Serving {
+                close(&mut answer, version);
+            }
+            Ok::<_, Infallible>(answer)
+        }
+    });
+    let connection = http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(HEAD)
+        .max_buf_size(BUFFER)
+        .max_headers(HEADERS)
+        .serve_connection(TokioIo::new(stream), service);
+    let mut connection = std::pin::pin!(connection);
+    let ended = tokio::select! {
+        ended = connection.as_mut() => ended,
+        () = ending(&mut told) => {
+            connection.as_mut().graceful_shutdown();
+            connection.await
+        }
+    };
+    if let Err(error) = ended {
+        tracing::debug!(peer = %peer.address, %error, "a connection broke");
+    }
+}
+
+/// Resolves once no connection is taken any more; a server that is gone is as good.
+async fn ending(told: &mut watch::Receiver<Stage>) {
+    drop(told.wait_for(|stage| *stage == Stage::Ending).await);
+}
+
+/// The connection ends with this answer.
+fn close(answer: &mut Response<Body>, version: Version) {
+    if version == Version::HTTP_11 {
+        answer.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+    }
+}

@@ -1,0 +1,68 @@
+//! How a store is reached: a seam, as the Kubernetes client and the clock are.
+
+use std::time::Duration;
+
+use http::{Request, Response};
+use http_body_util::BodyExt;
+use hyper_util::client::legacy::Client;
+use hyper_util::client::legacy::connect::HttpConnector;
+use hyper_util::rt::{TokioExecutor, TokioTimer};
+use store_tls::{ConnectError, Trust, tls_config};
+use tower::util::BoxCloneSyncService;
+use tower::{BoxError, ServiceExt};
+
+use crate::body::Body;
+
+/// What carries requests to stores and brings their answers.
+pub type Transport = BoxCloneSyncService<Request<Body>, Response<Body>, BoxError>;
+
+/// Makes transports. A parameter of the gateway: whoever embeds it may bring one of their own.
+pub trait Connect: Send + Sync + 'static {
+    /// A transport that believes what `trust` says.
+    ///
+    /// # Errors
+    /// When the trust can't be established, as with a bundle that isn't PEM.
+    fn connect(&self, trust: &Trust) -> Result<Transport, ConnectError>;
+}
+
+/// How long the addresses of a store, those of one family, have between them to take a connection.
+/// An address that is dead leaves time for the others.
+const CONNECT: Duration = Duration::from_secs(5);
+/// How long a connection that nobody uses is kept. Stores and what stands before them close theirs
+/// after a minute.
+const IDLE: Duration = Duration::from_secs(30);
+/// Bytes that are read or held at once, in each direction of a connection. Larger is faster, and a
+/// stream holds it.
+const BUFFER: usize = 64 << 10;
+
+/// Most headers of an answer: more than a client may have an object keep.
+const HEADERS: usize = 256;
+
+/// HTTP/1.1 over TCP and rustls.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct RustlsConnect;
+
+impl Connect for RustlsConnect {
+    fn connect(&self, trust: &Trust) -> Result<Transport, ConnectError> {
+        let mut tcp = HttpConnector::new();
+        tcp.enforce_http(false);
+        tcp.set_nodelay(true);
+        tcp.set_connect_timeout(Some(CONNECT));
+        tcp.set_keepalive(Some(Duration::from_secs(60)));
+        let https = hyper_rustls::HttpsConnectorBuilder::new()
+            .with_tls_config(tls_config(trust)?)
+            .https_or_http()
+            .enable_http1()
+            .wrap_connector(tcp);
+        let client: Client<_, Body> = Client::builder(TokioExecutor::new())
+            .http1_max_buf_size(BUFFER)
+            .http1_max_headers(HEADERS)
+            .pool_idle_timeout(IDLE)
+            .pool_timer(TokioTimer::new())
+            .build(https);
+        let answered = client.map_response(|answer: Response<hyper::body::Incoming>| {
+            answer.map(|body| body.map_err(BoxError::from).boxed_unsync())
+        });
+        Ok(BoxCloneSyncService::new(answered.map_err(BoxError::from)))
+    }
+}

@@ -1,0 +1,308 @@
+//! The whole way of a request: a gateway that follows a simulated cluster, before a store that
+//! notes what it is asked.
+
+mod access;
+mod answers;
+mod requests;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Response, StatusCode, Uri};
+use http_body_util::{BodyExt, Full};
+use jiff::Timestamp;
+use kube::runtime::watcher;
+use kube_sim::{Cluster, GroupVersionResource};
+use parking_lot::Mutex;
+use serde_json::{Value, json};
+use stowage_api::{SecretKey, Unlabelled};
+use stowage_gateway::body::Body;
+use stowage_gateway::front::{Config, Gateway, Gears, Peer, Proxies};
+use stowage_gateway::head::Domains;
+use stowage_gateway::metrics::Metrics;
+use stowage_gateway::registry::{Live, Registry, Setting, Source};
+use stowage_gateway::sigv4::{Outgoing, Signer};
+use stowage_gateway::upstream::{Connect, ConnectError, Transport, Trust};
+use stowage_gateway::uri;
+use tower::util::BoxCloneSyncService;
+use tower::{BoxError, service_fn};
+
+const SYSTEM: &str = "stowage-system";
+pub(crate) const STORE: &str = "http://s3.example:9000";
+pub(crate) const STORE_KEY: &str = "STOREADMINKEY";
+pub(crate) const KEY: &str = "AKIAONE";
+pub(crate) const SECRET: &str = "tenant-secret";
+
+/// What the store was asked.
+#[derive(Clone, Debug)]
+pub(crate) struct Asked {
+    pub(crate) method: Method,
+    pub(crate) uri: Uri,
+    pub(crate) headers: HeaderMap,
+    /// The body, or why it broke off.
+    pub(crate) body: Result<Bytes, String>,
+}
+
+impl Asked {
+    /// Method, path and query.
+    pub(crate) fn line(&self) -> String {
+        format!("{} {}", self.method, self.uri.path_and_query().expect("it has a path"))
+    }
+
+    pub(crate) fn header(&self, name: &str) -> Option<&str> {
+        self.headers.get(name).and_then(|value| value.to_str().ok())
+    }
+}
+
+type Answer = dyn Fn(&Asked) -> Response<Body> + Send + Sync;
+
+/// A gateway, and what stands behind it.
+pub(crate) struct Stage {
+    pub(crate) gateway: Gateway,
+    pub(crate) cluster: Cluster,
+    asked: Arc<Mutex<Vec<Asked>>>,
+    answer: Arc<Mutex<Arc<Answer>>>,
+}
+
+#[derive(Clone)]
+struct Store {
+    asked: Arc<Mutex<Vec<Asked>>>,
+    answer: Arc<Mutex<Arc<Answer>>>,
+}
+
+impl Connect for Store {
+    fn connect(&self, _: &Trust) -> Result<Transport, ConnectError> {
+        let store = self.clone();
+        Ok(BoxCloneSyncService::new(service_fn(move |request: Request<Body>| {
+            let store = store.clone();
+            async move {
+                let (parts, body) = request.into_parts();
+                let body = body.collect().await.map(|body| body.to_bytes()).map_err(|error| error.to_string());
+                let broken = body.clone().err();
+                let asked = Asked { method: parts.method, uri: parts.uri, headers: parts.headers, body };
+                let answer = store.answer.lock().clone();
+                let answer = answer(&asked);
+                store.asked.lock().push(asked);
+                broken.map_or(Ok(answer), |why| Err(BoxError::from(why)))
+            }
+        })))
+    }
+}
+
+pub(crate) fn body(text: impl Into<Bytes>) -> Body {
+    Full::new(text.into()).map_err(|never| match never {}).boxed_unsync()
+}
+
+pub(crate) fn answer(status: u16, headers: &[(&'static str, &'static str)], text: &'static str) -> Response<Body> {
+    let mut answer = Response::new(body(text));
+    *answer.status_mut() = StatusCode::from_u16(status).expect("a status");
+    for (name, value) in headers {
+        answer.headers_mut().append(*name, HeaderValue::from_static(value));
+    }
+    answer
+}
+
+pub(crate) fn now() -> Timestamp {
+    "2030-01-01T00:00:00Z".parse().expect("a time")
+}
+
+fn secrets() -> GroupVersionResource {
+    GroupVersionResource::gvr("", "v1", "secrets")
+}
+
+impl Stage {
+    /// With a tenant of the bucket `photos` on the backend `main`.
+    pub(crate) async fn new() -> Self {
+        Self::told(Config {
+            region: "us-east-1".to_owned(),
+            proxies: Proxies::default(),
+            domains: Domains::new(["gateway.example".to_owned()]),
+            backend_calls: 4,
+            per_claim: 4,
+            anonymous_rps: 5,
+            max_staleness: Duration::MAX,
+        })
+        .await
+    }
+
+    pub(crate) async fn told(config: Config) -> Self {
+        let cluster = Cluster::new(Arc::new(now), 7);
+        for definition in stowage_api::crds() {
+            cluster.install_crd(&definition).expect("the project's own are valid");
+        }
+        let admin = json!({
+            "metadata": {"labels": {"broker.stowage.io/backend-credentials": "true"},
+                         "annotations": {"broker.stowage.io/endpoints": STORE}},
+            "stringData": {"AWS_ACCESS_KEY_ID": STORE_KEY, "AWS_SECRET_ACCESS_KEY": "store-secret"},
+        });
+        let spec = json!({"endpoint": STORE, "adminCredentialsSecretRef": {"name": "admin", "namespace": SYSTEM}});
+        let backends = GroupVersionResource::gvr("broker.stowage.io", "v1alpha1", "s3backends");
+        let namespaces = GroupVersionResource::gvr("", "v1", "namespaces");
+        let namespace = json!({});
+        cluster.put(&namespaces, "", SYSTEM, namespace).expect("a namespace");
+        cluster.put(&secrets(), SYSTEM, "admin", admin).expect("a Secret");
+        cluster.put(&backends, "", "main", json!({"spec": spec})).expect("a backend");
+        let store = Store {
+            asked: Arc::default(),
+            answer: Arc::new(Mutex::new(Arc::new(|_: &Asked| answer(200, &[], "")) as Arc<Answer>)),
+        };
+        let client = cluster.client(SYSTEM);
+        let registry =
+            Registry::new(Setting { namespaces: [SYSTEM.to_owned()].into(), unlabelled: Unlabelled::Refused });
+        let gears = Gears {
+            registry: registry.clone(),
+            live: Live::new(client.clone(), SYSTEM),
+            connect: Box::new(store.clone()),
+            clock: Arc::new(now),
+            first_id: 1,
+            log: None,
+            metrics: Metrics::new(),
+        };
+        let watch = watcher::Config::default().timeout(0).disable_bookmarks();
+        let source = Source { client, namespace: SYSTEM.to_owned(), watch };
+        tokio::spawn(async move { match registry.follow(source).await {} });
+        let stage = Self { gateway: Gateway::new(gears, config), cluster, asked: store.asked, answer: store.answer };
+        stage.credential(KEY, "photos", json!({}));
+        stage.until(|stage| stage.gateway.registry().is_ready() && stage.knows(KEY)).await;
+        stage
+    }
+
+    /// Stores a key for a bucket on `main`; what else its Secret has is merged.
+    pub(crate) fn credential(&self, id: &str, bucket: &str, further: Value) {
+        let scopes = json!([{"bucket": bucket, "backend": "main"}]).to_string();
+        let mut data = json!({
+            "access_key_id": id, "secret_access_key": SECRET, "claim_uid": format!("uid-of-{bucket}"),
+            "bucket_scopes": scopes, "bucket_name": bucket, "backend": "main",
+        });
+        let mut annotations = json!({});
+        for (key, value) in further["data"].as_object().into_iter().flatten() {
+            data[key] = value.clone();
+        }
+        for (key, value) in further["annotations"].as_object().into_iter().flatten() {
+            annotations[key] = value.clone();
+        }
+        let labels = json!({"broker.stowage.io/role": "virtual-credential"});
+        let secret = json!({"metadata": {"labels": labels, "annotations": annotations}, "stringData": data});
+        self.internal(&format!("vc-{}", id.to_lowercase()), secret);
+    }
+
+    /// Stores a Secret of the operator's.
+    pub(crate) fn internal(&self, name: &str, secret: Value) {
+        self.cluster.put(&secrets(), SYSTEM, name, secret).expect("a Secret");
+    }
+
+    pub(crate) fn knows(&self, id: &str) -> bool {
+        self.gateway.registry().key(id).is_some()
+    }
+
+    pub(crate) async fn until(&self, fact: impl Fn(&Self) -> bool) {
+        let waited = async {
+            while !fact(self) {
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+        };
+        tokio::time::timeout(Duration::from_secs(60), waited).await.expect("it comes to hold");
+    }
+
+    /// What the store answers from now on.
+    pub(crate) fn store_answers(&self, answer: impl Fn(&Asked) -> Response<Body> + Send + Sync + 'static) {
+        *self.answer.lock() = Arc::new(answer);
+    }
+
+    /// What the store was asked so far.
+    pub(crate) fn asked(&self) -> Vec<Asked> {
+        self.asked.lock().clone()
+    }
+
+    /// The one call of the store.
+    pub(crate) fn only(&self) -> Asked {
+        let asked = self.asked();
+        assert_eq!(asked.len(), 1, "{asked:?}");
+        asked.into_iter().next().expect("there is one")
+    }
+
+    /// Sends a request as it is.
+    pub(crate) async fn send(&self, request: Request<Body>) -> (StatusCode, HeaderMap, String) {
+        let peer = Peer { address: ([203, 0, 113, 9], 4711).into(), is_tls: false };
+        let (parts, body) = self.gateway.serve(request, peer).await.into_parts();
+        let text = body.collect().await.map(|body| String::from_utf8_lossy(&body.to_bytes()).into_owned());
+        (parts.status, parts.headers, text.unwrap_or_else(|error| format!("broken off: {error}")))
+    }
+
+    /// Signs a request as this key and sends it.
+    pub(crate) async fn signed_as(&self, id: &str, request: Ask) -> (StatusCode, HeaderMap, String) {
+        self.send(request.signed(id, SECRET)).await
+    }
+
+    /// Signs a request as the tenant of `photos` and sends it.
+    pub(crate) async fn signed(&self, request: Ask) -> (StatusCode, HeaderMap, String) {
+        self.signed_as(KEY, request).await
+    }
+}
+
+/// A request to be signed.
+#[derive(Clone, Debug)]
+pub(crate) struct Ask {
+    pub(crate) method: &'static str,
+    pub(crate) target: String,
+    pub(crate) host: String,
+    pub(crate) headers: HeaderMap,
+    pub(crate) payload: String,
+    pub(crate) body: Bytes,
+}
+
+pub(crate) fn ask(method: &'static str, target: &str) -> Ask {
+    Ask {
+        method,
+        target: target.to_owned(),
+        host: "gateway.example".to_owned(),
+        headers: HeaderMap::new(),
+        payload: "UNSIGNED-PAYLOAD".to_owned(),
+        body: Bytes::new(),
+    }
+}
+
+impl Ask {
+    pub(crate) fn with(mut self, name: &'static str, value: &str) -> Self {
+        self.headers.append(HeaderName::from_static(name), HeaderValue::from_str(value).expect("a value"));
+        self
+    }
+
+    pub(crate) fn sending(mut self, body: impl Into<Bytes>) -> Self {
+        self.body = body.into();
+        let length = self.body.len().to_string();
+        self.with("content-length", &length)
+    }
+
+    pub(crate) fn at(mut self, host: &str) -> Self {
+        self.host = host.to_owned();
+        self
+    }
+
+    pub(crate) fn plain(self) -> Request<Body> {
+        let mut request = Request::new(body(self.body));
+        *request.method_mut() = self.method.parse().expect("a method");
+        *request.uri_mut() = self.target.parse().expect("a target");
+        *request.headers_mut() = self.headers;
+        request.headers_mut().insert("host", HeaderValue::from_str(&self.host).expect("a host"));
+        request
+    }
+
+    pub(crate) fn signed(self, id: &str, secret: &str) -> Request<Body> {
+        let (path, query) = self.target.split_once('?').unwrap_or((&self.target, ""));
+        let path = uri::decode_path(path).expect("a path");
+        let query = uri::parse_query(query).expect("a query");
+        let signer = Signer::new(id.to_owned(), &SecretKey::new(secret.to_owned()), "us-east-1".to_owned());
+        let outgoing =
+            Outgoing { method: self.method, host: &self.host, path: &path, query: &query, payload: &self.payload };
+        let mut headers = self.headers.clone();
+        signer.sign(&outgoing, &mut headers, now()).expect("it can be signed");
+        Ask { headers, ..self }.plain()
+    }
+}
+
+/// The code of an error.
+pub(crate) fn code(text: &str) -> &str {
+    text.split_once("<Code>").and_then(|(_, rest)| rest.split_once("</Code>")).map_or("none", |(code, _)| code)
+}
