@@ -107,7 +107,8 @@ mutants *args:
 fuzz *args:
     fuzz/run {{ args }}
 
-# Images stowage-operator:dev and stowage-sim:dev of release binaries built here; needs a Docker engine, pulls nothing.
+# Images stowage-operator:dev, stowage-gateway:dev and stowage-sim:dev of release binaries built here; needs a Docker engine,
+# pulls nothing.
 image *args:
     kind-config/image {{ args }}
 

@@ -22,6 +22,8 @@ use crate::store::Key;
 use crate::way;
 use crate::words::{Words, words};
 
+/// The gateway's program, where its command isn't given.
+const GATEWAY: &str = "stowage-gateway";
 /// The image that `just image` makes.
 const OPERATOR_IMAGE: &str = "stowage-operator:dev";
 
@@ -70,6 +72,10 @@ struct RunArgs {
     /// On kind the image of one, which the Docker engine has; by default stowage-operator:dev.
     #[arg(long, env = "STOWAGE_OPERATOR_COMMAND", value_name = "COMMAND", required_if_eq_any([("cluster", "control-plane"), ("cluster", "existing")]), value_parser = words)]
     operator_command: Option<Words>,
+    /// The gateway on a control plane: program and arguments that come before `run`, separated by
+    /// spaces; by default stowage-gateway from beside the operator's program.
+    #[arg(long, env = "STOWAGE_GATEWAY_COMMAND", value_name = "COMMAND", value_parser = words)]
+    gateway_command: Option<Words>,
     /// How long to wait for each thing that should happen, in seconds.
     #[arg(long, env = "STOWAGE_TIMEOUT", value_name = "SECONDS", default_value_t = 60, value_parser = clap::value_parser!(u64).range(1..=3600))]
     timeout: u64,
@@ -101,8 +107,11 @@ struct KindArgs {
     /// Image of the nodes, and with it the version of Kubernetes; kind's own default by default.
     #[arg(long, env = "KIND_NODE_IMAGE", value_name = "IMAGE")]
     node_image: Option<String>,
-    /// Image of the simulator, from which store, gateway and fault proxy run; the Docker engine has
-    /// to have it.
+    /// Image of the gateway; the Docker engine has to have it.
+    #[arg(long, env = "STOWAGE_GATEWAY_IMAGE", value_name = "IMAGE", default_value = "stowage-gateway:dev")]
+    gateway_image: String,
+    /// Image of the simulator, from which store and fault proxy run; the Docker engine has to have
+    /// it.
     #[arg(long, env = "STOWAGE_SIM_IMAGE", value_name = "IMAGE", default_value = "stowage-sim:dev")]
     sim_image: String,
     /// The project's directory of manifests.
@@ -195,7 +204,9 @@ impl RunArgs {
                 command: command?,
             },
             StageKind::ControlPlane => {
-                Ground::ControlPlane { programs: programs()?, command: command?, jobs: jobs(self.jobs) }
+                let (programs, command) = (programs()?, command?);
+                let gateway = self.gateway_command.map_or_else(|| beside(&command), |Words(words)| words);
+                Ground::ControlPlane { programs, command, gateway, jobs: jobs(self.jobs) }
             }
             StageKind::Existing => {
                 let (cluster, store) = (self.existing.cluster()?, self.existing.store()?);
@@ -264,10 +275,17 @@ impl RunArgs {
     }
 }
 
+/// The gateway that was built with the operator of this command.
+fn beside(operator: &[String]) -> Vec<String> {
+    let program = operator.first().map(PathBuf::from).unwrap_or_default();
+    vec![program.with_file_name(GATEWAY).display().to_string()]
+}
+
 impl KindArgs {
     fn settings(self, operator_image: Option<String>) -> kind::Settings {
         kind::Settings {
             operator_image: operator_image.unwrap_or_else(|| OPERATOR_IMAGE.to_owned()),
+            gateway_image: self.gateway_image,
             sim_image: self.sim_image,
             node_image: self.node_image,
             manifests: self.manifests,
@@ -309,11 +327,20 @@ impl ExistingArgs {
 #[cfg(test)]
 mod tests {
     use clap::CommandFactory;
+    use rstest::rstest;
 
     use super::*;
 
     #[test]
     fn the_command_line_is_well_formed() {
         Cli::command().debug_assert();
+    }
+
+    #[rstest]
+    #[case(&["target/debug/stowage-operator"], "target/debug/stowage-gateway")]
+    #[case(&["stowage-operator", "--further"], "stowage-gateway")]
+    fn the_gateway_is_the_one_beside_the_operator(#[case] operator: &[&str], #[case] expected: &str) {
+        let operator: Vec<String> = operator.iter().map(|word| (*word).to_owned()).collect();
+        assert_eq!(beside(&operator), [expected]);
     }
 }

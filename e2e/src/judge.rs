@@ -36,6 +36,16 @@ pub(crate) fn requests(asked: &[Request]) -> Result<()> {
     Ok(())
 }
 
+/// The gateway only reads, and nothing that it has no right to.
+pub(crate) fn reader(asked: &[Request]) -> Result<()> {
+    for request in asked {
+        let (target, verb) = (request.target(), request.verb.as_str());
+        ensure!(!request.writes(), "the gateway asked to {verb} {target} {}", place(request));
+        ensure!(!request.forbidden(), "the gateway has no right to {verb} {target} {}", place(request));
+    }
+    Ok(())
+}
+
 /// The operator asks nothing that the API server can't make sense of. By what was answered: of a
 /// caller that was killed the audit log tells 500 or 504.
 pub(crate) fn answers(calls: &[Line]) -> Result<()> {
@@ -169,10 +179,23 @@ mod tests {
         assert_eq!(answers(&[line]).is_ok(), right);
     }
 
+    fn refused(mut request: Request) -> Request {
+        request.annotations.insert("authorization.k8s.io/decision".to_owned(), "forbid".to_owned());
+        request
+    }
+
+    #[rstest]
+    #[case(asked("watch", "secrets", "", "x", 200), "")]
+    #[case(asked("patch", "secrets", "", "x", 200), "the gateway asked to patch secrets ns/x")]
+    #[case(refused(asked("list", "secrets", "", "x", 403)), "the gateway has no right to list secrets ns/x")]
+    fn a_gateway_reads_what_it_may(#[case] request: Request, #[case] expected: &str) {
+        let told = reader(&[request]).map_or_else(|why| why.to_string(), |()| String::new());
+        assert_eq!(told, expected);
+    }
+
     #[test]
     fn a_right_that_the_operator_lacks_is_a_failure() {
-        let mut refused = asked("create", "secrets", "", "x", 403);
-        refused.annotations.insert("authorization.k8s.io/decision".to_owned(), "forbid".to_owned());
+        let refused = refused(asked("create", "secrets", "", "x", 403));
         let why = requests(&[refused]).unwrap_err().to_string();
         assert_eq!(why, "the operator has no right to create secrets ns/x");
     }

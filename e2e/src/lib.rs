@@ -6,8 +6,8 @@
 //! judged from outside (`judge`), and between which and the operator faults happen (`way`, which
 //! `controls` the proxy there). What they made is taken away again. `operator` is what is under
 //! test, as a `process` or as it is installed; `report` tells what came of it, `artefacts` keeps
-//! what explains a failure, and `failure` is how one is told. `bench` measures an operator on a
-//! control plane and a real store.
+//! what explains a failure, and `failure` is how one is told. Tenants go through a `gateway`.
+//! `bench` measures an operator on a control plane and a real store.
 
 mod artefacts;
 mod audit;
@@ -17,6 +17,7 @@ mod clock;
 mod control_plane;
 mod controls;
 mod failure;
+mod gateway;
 mod judge;
 mod kind;
 mod log;

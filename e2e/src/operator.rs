@@ -51,8 +51,8 @@ impl Launcher {
                 // The installed one's is what its pod's probes and scrapers know.
                 arguments.extend(["--admin-address", "127.0.0.1:0"]);
                 let arguments = arguments.into_iter().map(str::to_owned).chain(further);
-                Process::start(under.iter().chain(command).cloned().chain(arguments).collect(), log)
-                    .map(Operator::Process)
+                let launch = under.iter().chain(command).cloned().chain(arguments).collect();
+                Process::start("operator", launch, log).map(Operator::Process)
             }
             Self::Deployment(_) if !under.is_empty() => Err(anyhow!("nothing can be put before an image's command")),
             Self::Deployment(deployment) => {

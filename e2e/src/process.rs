@@ -1,4 +1,4 @@
-//! The operator under test as a child process.
+//! The operator under test, or the gateway, as a child process.
 
 use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
@@ -11,28 +11,31 @@ use tokio::time::timeout;
 
 use crate::log::Log;
 
-/// How long a terminated operator may take (spec §5).
+/// How long a terminated operator or gateway may take (spec §5).
 pub(crate) const GRACE: Duration = Duration::from_secs(10);
 
 /// A process, in a process group of its own. Killed when dropped, with all that its command
 /// started.
 pub(crate) struct Process {
     child: Child,
+    /// What it is, in words.
+    role: &'static str,
     /// Program and arguments.
     launch: Vec<String>,
     log: Log,
 }
 
 impl Process {
-    /// Starts this program with these arguments; its last log lines go to `log`.
-    pub(crate) fn start(launch: Vec<String>, log: &Log) -> Result<Self> {
-        Ok(Self { child: spawn(&launch, log)?, launch, log: log.clone() })
+    /// Starts this program with these arguments, as an operator or what `role` says; its last log
+    /// lines go to `log`.
+    pub(crate) fn start(role: &'static str, launch: Vec<String>, log: &Log) -> Result<Self> {
+        Ok(Self { child: spawn(role, &launch, log)?, role, launch, log: log.clone() })
     }
 
     /// Resolves when the process ends by itself, with what it said last.
     pub(crate) async fn ended(&mut self) -> Error {
         let how = describe(self.child.wait().await);
-        anyhow!("the operator ended ({how}): {}", self.log.tail().join(" | "))
+        anyhow!("the {} ended ({how}): {}", self.role, self.log.tail().join(" | "))
     }
 
     /// Sends SIGTERM and waits for the end.
@@ -40,8 +43,8 @@ impl Process {
     /// # Errors
     /// When it takes more than 10 s or ends with another code than 0.
     pub(crate) async fn terminate(mut self) -> Result<()> {
-        let id = self.id().context("the operator had ended before it was told to")?;
-        kill_process(id, Signal::TERM).context("can't send SIGTERM to the operator")?;
+        let id = self.id().with_context(|| format!("the {} had ended before it was told to", self.role))?;
+        kill_process(id, Signal::TERM).with_context(|| format!("can't send SIGTERM to the {}", self.role))?;
         match timeout(GRACE, self.child.wait()).await {
             Ok(Ok(status)) if status.success() => Ok(()),
             Ok(other) => Err(anyhow!("SIGTERM: {}, not exit code 0", describe(other))),
@@ -51,37 +54,37 @@ impl Process {
 
     /// Ends it with SIGKILL, as a crashing node would.
     pub(crate) async fn die(&mut self) -> Result<()> {
-        let id = self.id().context("the operator had ended before it was killed")?;
-        kill_process_group(id, Signal::KILL).context("can't kill the operator")?;
-        self.child.wait().await.map(|_| ()).context("can't wait for the operator")
+        let id = self.id().with_context(|| format!("the {} had ended before it was killed", self.role))?;
+        kill_process_group(id, Signal::KILL).with_context(|| format!("can't kill the {}", self.role))?;
+        self.child.wait().await.map(|_| ()).with_context(|| format!("can't wait for the {}", self.role))
     }
 
     /// Starts it again, after its death.
     pub(crate) fn start_again(&mut self) -> Result<()> {
-        self.child = spawn(&self.launch, &self.log)?;
+        self.child = spawn(self.role, &self.launch, &self.log)?;
         Ok(())
     }
 
     /// Sends it this signal, and all that its command started.
     pub(crate) fn signal(&self, signal: Signal) -> Result<()> {
-        let id = self.id().context("the operator has ended")?;
-        kill_process_group(id, signal).with_context(|| format!("can't send {signal:?} to the operator"))
+        let id = self.id().with_context(|| format!("the {} has ended", self.role))?;
+        kill_process_group(id, signal).with_context(|| format!("can't send {signal:?} to the {}", self.role))
     }
 
     /// Sends SIGTERM and waits for the end, however it ends; one that takes too long is killed. It
     /// can be [started again](Self::start_again).
     pub(crate) async fn end(&mut self) -> Result<()> {
-        let id = self.id().context("the operator had ended before it was told to")?;
-        kill_process(id, Signal::TERM).context("can't send SIGTERM to the operator")?;
+        let id = self.id().with_context(|| format!("the {} had ended before it was told to", self.role))?;
+        kill_process(id, Signal::TERM).with_context(|| format!("can't send SIGTERM to the {}", self.role))?;
         match timeout(GRACE, self.child.wait()).await {
-            Ok(ended) => ended.map(|_| ()).context("can't wait for the operator"),
+            Ok(ended) => ended.map(|_| ()).with_context(|| format!("can't wait for the {}", self.role)),
             Err(_) => self.die().await,
         }
     }
 
     /// The number of its group, in which is all that its command started.
     pub(crate) fn group(&self) -> Result<i32> {
-        self.id().map(|id| id.as_raw_nonzero().get()).context("the operator has ended")
+        self.id().map(|id| id.as_raw_nonzero().get()).with_context(|| format!("the {} has ended", self.role))
     }
 
     /// The id of the process, as long as it was not waited for.
@@ -91,8 +94,8 @@ impl Process {
 }
 
 /// Starts a process in a group of its own; what it writes to stderr goes to `log`.
-fn spawn(launch: &[String], log: &Log) -> Result<Child> {
-    let (program, arguments) = launch.split_first().context("the operator command is empty")?;
+fn spawn(role: &str, launch: &[String], log: &Log) -> Result<Child> {
+    let (program, arguments) = launch.split_first().with_context(|| format!("the {role}'s command is empty"))?;
     let mut child = Command::new(program)
         .args(arguments)
         .env("NO_COLOR", "1")

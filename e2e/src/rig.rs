@@ -3,18 +3,19 @@
 
 use std::time::Duration;
 
-use anyhow::{Result, anyhow};
+use anyhow::Result;
 use kube::Client;
 use stowage_sim::serve::S3Request;
-use stowage_sim::serve::proxy::Proxy;
 
 use crate::audit::{self, AuditLog, Place};
 use crate::control_plane::{ControlPlane, Programs};
+use crate::gateway::{Gateway, Here, Spawned};
 use crate::judge;
 use crate::kind::{self, Cluster};
+use crate::log::Log;
 use crate::operator::Launcher;
 use crate::rights;
-use crate::simulated::{self, Simulated};
+use crate::simulated::Simulated;
 use crate::store::Key;
 use crate::users::User;
 use crate::way::Way;
@@ -40,51 +41,28 @@ enum Ground {
 struct Processes {
     plane: ControlPlane,
     simulated: Simulated,
-}
-
-/// A gateway for the tenants of a scenario.
-pub(crate) enum Gateway {
-    /// It serves as long as it is kept.
-    Here(simulated::Gateway),
-    /// One in a pod, at this URL.
-    There(String),
-}
-
-impl Gateway {
-    /// Where tenants reach it.
-    pub(crate) fn url(&self) -> String {
-        match self {
-            Self::Here(gateway) => gateway.url(),
-            Self::There(url) => url.clone(),
-        }
-    }
-
-    /// What happens to its calls to the store.
-    pub(crate) fn proxy(&self) -> Result<&Proxy> {
-        match self {
-            Self::Here(gateway) => Ok(gateway.proxy()),
-            Self::There(_) => Err(anyhow!("nothing stands between a gateway in a pod and its store")),
-        }
-    }
+    /// Starts a gateway: program, and arguments that come before `run`.
+    gateway: Vec<String>,
+    /// What the gateways of the present scenario have logged.
+    gateway_log: Log,
 }
 
 impl Rig {
-    /// Starts a control plane and a store; gives also how operators are started there by this
-    /// command.
+    /// Starts a control plane and a store, for gateways that are started by this command; gives
+    /// also how operators are started there by theirs.
     pub(crate) async fn of_processes(
         programs: &Programs,
         command: &[String],
+        gateway: &[String],
         patience: Duration,
     ) -> Result<(Self, Launcher)> {
         let simulated = Simulated::start().await?;
         let plane = ControlPlane::start(programs, patience).await?;
-        let (way, kubeconfig) = Way::here(&plane, &simulated.endpoint()).await?;
+        let (way, kubeconfig) = Way::here(&plane, &simulated.endpoint(), &simulated.gateway).await?;
         let audit = AuditLog::new(Place::File(plane.audit_log()));
         let launcher = Launcher::Process { command: command.to_vec(), kubeconfig, context: None };
-        Ok((
-            Self { ground: Ground::Processes(Box::new(Processes { plane, simulated })), way, audit, first_request: 0 },
-            launcher,
-        ))
+        let processes = Processes { plane, simulated, gateway: gateway.to_vec(), gateway_log: Log::default() };
+        Ok((Self { ground: Ground::Processes(Box::new(processes)), way, audit, first_request: 0 }, launcher))
     }
 
     /// Makes a kind cluster of this name; gives also how operators are started there.
@@ -145,42 +123,67 @@ impl Rig {
         }
     }
 
-    /// Gives the operator its rights in a namespace that was made to be its own.
-    pub(crate) async fn admit_operator(&self, client: &Client, namespace: &str) -> Result<()> {
+    /// The gateway's key for the store.
+    pub(crate) fn gateway_key(&self) -> &Key {
         match &self.ground {
-            Ground::Processes(processes) => processes.plane.admit_operator(client, namespace).await,
-            // It was installed with its namespace.
+            Ground::Processes(processes) => &processes.simulated.gateway,
+            Ground::Kind(cluster) => &cluster.keys.gateway,
+        }
+    }
+
+    /// Gives operator and gateway their rights in a namespace that was made to be the operator's.
+    pub(crate) async fn admit(&self, client: &Client, namespace: &str) -> Result<()> {
+        match &self.ground {
+            Ground::Processes(_) => rights::of_installed_in(client, namespace).await,
+            // They were installed with their namespace.
             Ground::Kind(_) => Ok(()),
         }
     }
 
-    /// Starts a gateway for tenants whose credentials are in this namespace, to which the store is
-    /// known as `backend`.
-    pub(crate) async fn gateway(&self, namespace: &str, backend: &str, patience: Duration) -> Result<Gateway> {
+    /// Starts a gateway for tenants whose credentials are in this namespace.
+    pub(crate) async fn gateway(&self, namespace: &str, patience: Duration) -> Result<Gateway> {
+        match &self.ground {
+            Ground::Processes(processes) => {
+                let Processes { plane, gateway, gateway_log, .. } = &**processes;
+                let kubeconfig = plane.kubeconfig();
+                let started = Spawned::start(gateway, &kubeconfig, namespace, gateway_log, patience).await;
+                started.map(Gateway::Process)
+            }
+            // The one that is installed reads the operator's namespace, which is installed too.
+            Ground::Kind(cluster) => cluster.start_gateway(patience).await.map(Gateway::There),
+        }
+    }
+
+    /// The same with a proxy between it and the store, where it can be in this process.
+    pub(crate) async fn gateway_behind_proxy(&self, namespace: &str, patience: Duration) -> Result<Gateway> {
         match &self.ground {
             Ground::Processes(processes) => {
                 let client = processes.plane.client(User::Gateway).await?;
-                processes.simulated.gateway(client, namespace, backend, patience).await.map(Gateway::Here)
+                let store = processes.simulated.endpoint();
+                Here::start(client, namespace, &store, patience).await.map(Gateway::Here)
             }
-            // The one that is installed reads the operator's namespace, which is installed too.
-            Ground::Kind(cluster) => cluster.start_gateway(backend, patience).await.map(Gateway::There),
+            Ground::Kind(_) => self.gateway(namespace, patience).await,
         }
     }
 
     /// A scenario begins: what was before is not its doing.
     pub(crate) async fn begin(&mut self) -> Result<()> {
+        if let Ground::Processes(processes) = &self.ground {
+            processes.gateway_log.clear();
+        }
         self.audit.begin_here().await?;
         self.first_request += self.store_requests().await?.len();
         Ok(())
     }
 
-    /// The operator's requests to the API server in this scenario.
-    async fn operator_requests(&self) -> Result<Vec<audit::Request>> {
-        let user = match &self.ground {
-            Ground::Processes(_) => User::Operator.name(),
-            Ground::Kind(_) => kind::SERVICE_ACCOUNT,
+    /// The requests of operator or gateway to the API server in this scenario.
+    async fn requests_of(&self, user: User) -> Result<Vec<audit::Request>> {
+        let name = match (&self.ground, user) {
+            (Ground::Kind(_), User::Operator) => kind::SERVICE_ACCOUNT,
+            (Ground::Kind(_), User::Gateway) => kind::GATEWAYS_ACCOUNT,
+            (_, user) => user.name(),
         };
-        self.audit.requests(user).await
+        self.audit.requests(name).await
     }
 
     /// All requests to the store in this scenario.
@@ -207,7 +210,15 @@ impl Rig {
     /// The logs of what it is made of, by file name.
     pub(crate) async fn logs(&self) -> Result<Vec<(String, String)>> {
         match &self.ground {
-            Ground::Processes(processes) => processes.plane.logs(),
+            Ground::Processes(processes) => {
+                let mut logs = processes.plane.logs()?;
+                // A scenario without a gateway has nothing to tell of it.
+                match processes.gateway_log.lines() {
+                    lines if lines.is_empty() => {}
+                    lines => logs.push(("gateway.log".to_owned(), lines.join("\n") + "\n")),
+                }
+                Ok(logs)
+            }
             Ground::Kind(cluster) => Ok(cluster.logs().await),
         }
     }
@@ -217,7 +228,8 @@ impl Rig {
         if let Ground::Processes(processes) = &mut self.ground {
             processes.plane.check()?;
         }
-        let asked = self.operator_requests().await?;
+        judge::reader(&self.requests_of(User::Gateway).await?)?;
+        let asked = self.requests_of(User::Operator).await?;
         judge::requests(&asked)?;
         judge::answers(self.way.calls().await?.all())?;
         judge::store(self.way.endpoint(), &self.operator_changes().await?, &asked)

@@ -1,4 +1,4 @@
-//! What tenants and the operator may do.
+//! What tenants, the operator and the gateway may do.
 
 use std::fmt::Debug;
 
@@ -15,9 +15,28 @@ use crate::objects::from_json;
 use crate::users::{TENANTS, User};
 
 const TENANT: &str = "stowage-e2e-tenant";
-const OPERATOR: &str = "stowage-operator";
-/// The operator's rights as it is installed with them.
-const MANIFEST: &str = include_str!("../../kind-config/operator/rbac.yaml");
+
+/// What is installed with rights of its own.
+struct Installed {
+    /// The name of its roles.
+    role: &'static str,
+    /// Its rights as it is installed with them.
+    manifest: &'static str,
+    user: User,
+}
+
+const INSTALLED: [Installed; 2] = [
+    Installed {
+        role: "stowage-operator",
+        manifest: include_str!("../../kind-config/operator/rbac.yaml"),
+        user: User::Operator,
+    },
+    Installed {
+        role: "stowage-gateway",
+        manifest: include_str!("../../kind-config/gateway/rbac.yaml"),
+        user: User::Gateway,
+    },
+];
 
 /// Gives tenants the rights of spec §3.8, and those on Secrets that users of a namespace usually
 /// have.
@@ -34,27 +53,37 @@ pub(crate) async fn of_tenants(client: &Client) -> Result<()> {
     grant(Api::all(client.clone()), &binding).await
 }
 
-/// Gives the operator the rights that it has in the whole cluster, and no others.
-pub(crate) async fn of_operator(client: &Client) -> Result<()> {
-    grant(Api::all(client.clone()), &installed::<ClusterRole>()?).await?;
-    let binding: ClusterRoleBinding = from_json(binding(OPERATOR, "ClusterRole", "User", User::Operator.name()));
-    grant(Api::all(client.clone()), &binding).await
+/// Gives operator and gateway the rights that they have in the whole cluster, and no others.
+pub(crate) async fn of_installed(client: &Client) -> Result<()> {
+    for installed in &INSTALLED {
+        let Installed { role, user, .. } = installed;
+        grant(Api::all(client.clone()), &installed.object::<ClusterRole>()?).await?;
+        let binding: ClusterRoleBinding = from_json(binding(role, "ClusterRole", "User", user.name()));
+        grant(Api::all(client.clone()), &binding).await?;
+    }
+    Ok(())
 }
 
-/// Gives the operator the rights that it has in its own namespace.
-pub(crate) async fn of_operator_in(client: &Client, namespace: &str) -> Result<()> {
-    grant(Api::namespaced(client.clone(), namespace), &installed::<Role>()?).await?;
-    let binding: RoleBinding = from_json(binding(OPERATOR, "Role", "User", User::Operator.name()));
-    grant(Api::namespaced(client.clone(), namespace), &binding).await
+/// Gives them the rights that they have in the operator's namespace.
+pub(crate) async fn of_installed_in(client: &Client, namespace: &str) -> Result<()> {
+    for installed in &INSTALLED {
+        let Installed { role, user, .. } = installed;
+        grant(Api::namespaced(client.clone(), namespace), &installed.object::<Role>()?).await?;
+        let binding: RoleBinding = from_json(binding(role, "Role", "User", user.name()));
+        grant(Api::namespaced(client.clone(), namespace), &binding).await?;
+    }
+    Ok(())
 }
 
-/// The object of this kind among the operator's manifests.
-fn installed<K: DeserializeOwned + Resource<DynamicType = ()>>() -> Result<K> {
-    let documents = stowage_sim::world::parse("rbac.yaml", MANIFEST)?;
-    let kind = K::kind(&());
-    let wanted = documents.into_iter().find(|it| it.object.types.as_ref().is_some_and(|types| types.kind == kind));
-    let object = wanted.with_context(|| format!("rbac.yaml has no {kind}"))?.object;
-    object.try_parse().context("rbac.yaml")
+impl Installed {
+    /// The object of this kind among the manifests.
+    fn object<K: DeserializeOwned + Resource<DynamicType = ()>>(&self) -> Result<K> {
+        let documents = stowage_sim::world::parse("rbac.yaml", self.manifest)?;
+        let kind = K::kind(&());
+        let wanted = documents.into_iter().find(|it| it.object.types.as_ref().is_some_and(|types| types.kind == kind));
+        let object = wanted.with_context(|| format!("rbac.yaml of {} has no {kind}", self.role))?.object;
+        object.try_parse().context("rbac.yaml")
+    }
 }
 
 /// A binding with the name of its role.
@@ -75,13 +104,32 @@ where
 
 #[cfg(test)]
 mod tests {
+    use k8s_openapi::api::rbac::v1::PolicyRule;
+
     use super::*;
 
+    fn rules(installed: &Installed) -> Vec<PolicyRule> {
+        let (cluster, own): (ClusterRole, Role) = (installed.object().unwrap(), installed.object().unwrap());
+        let names = (cluster.metadata.name.as_deref(), own.metadata.name.as_deref());
+        assert_eq!(names, (Some(installed.role), Some(installed.role)));
+        [cluster.rules.unwrap_or_default(), own.rules.unwrap_or_default()].concat()
+    }
+
     #[test]
-    fn the_operators_rights_are_those_that_it_is_installed_with() {
-        let (cluster, own): (ClusterRole, Role) = (installed().unwrap(), installed().unwrap());
-        assert_eq!((cluster.metadata.name.as_deref(), own.metadata.name.as_deref()), (Some(OPERATOR), Some(OPERATOR)));
-        let rules = [cluster.rules.unwrap_or_default(), own.rules.unwrap_or_default()].concat();
-        assert!(!rules.is_empty() && rules.iter().all(|rule| !rule.verbs.contains(&"*".to_owned())), "{rules:?}");
+    fn rights_are_those_that_are_installed_and_name_what_they_are() {
+        for installed in &INSTALLED {
+            let rules = rules(installed);
+            assert!(!rules.is_empty() && rules.iter().all(|rule| !rule.verbs.contains(&"*".to_owned())), "{rules:?}");
+        }
+    }
+
+    #[test]
+    fn the_gateway_only_reads_secrets_and_backends() {
+        for rule in rules(&INSTALLED[1]) {
+            let reads = rule.verbs.iter().all(|verb| ["get", "list", "watch"].contains(&verb.as_str()));
+            let resources = rule.resources.unwrap_or_default();
+            let its_own = resources.iter().all(|it| ["secrets", "s3backends"].contains(&it.as_str()));
+            assert!(reads && its_own && !resources.is_empty(), "{:?} {resources:?}", rule.verbs);
+        }
     }
 }

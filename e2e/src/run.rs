@@ -45,9 +45,10 @@ pub(crate) struct Plan {
 pub(crate) enum Ground {
     /// With a store that is there, one after the other. Operators are processes of this command.
     Existing { cluster: Reached, store: TheirStore, command: Vec<String> },
-    /// On so many control planes that are started for this, one after the other on each. Operators
-    /// can't share one: each looks after all claims.
-    ControlPlane { programs: Programs, command: Vec<String>, jobs: usize },
+    /// On so many control planes that are started for this, one after the other on each, with
+    /// operators and gateways by their commands. Operators can't share one: each looks after all
+    /// claims.
+    ControlPlane { programs: Programs, command: Vec<String>, gateway: Vec<String>, jobs: usize },
     /// The same on so many kind clusters that are made for this.
     Kind { settings: kind::Settings, jobs: usize },
 }
@@ -151,7 +152,9 @@ async fn on_existing(plan: &Plan, mut testbed: Testbed, ledger: &Ledger<'_>) -> 
 async fn on_rig(plan: &Plan, ledger: &Ledger<'_>, job: usize) -> Result<()> {
     let name = format!("{}-{job}", prefix());
     let (rig, launcher) = match &plan.ground {
-        Ground::ControlPlane { programs, command, .. } => Rig::of_processes(programs, command, plan.patience).await?,
+        Ground::ControlPlane { programs, command, gateway, .. } => {
+            Rig::of_processes(programs, command, gateway, plan.patience).await?
+        }
         Ground::Kind { settings, .. } => Rig::of_kind(settings, &name, plan.patience).await?,
         Ground::Existing { .. } => return Err(anyhow!("a store that is there is no rig")),
     };

@@ -1,20 +1,12 @@
-//! The simulator's store and gateway, served over HTTP by this process; the store's log tells what
-//! it was asked.
+//! The simulator's store, served over HTTP by this process; its log tells what it was asked.
 
-use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
-use std::time::Duration;
 
 use anyhow::{Context as _, Result, anyhow};
 use jiff::Timestamp;
-use kube::Client;
 use s3_sim::{Dialect, Store};
-use stowage_sim::effects::Plan;
-use stowage_sim::gateway::{self, Remote};
-use stowage_sim::serve::proxy::{Proxy, Upstream};
 use stowage_sim::serve::{self, RequestLog, S3Request, Server};
-use tokio::time::{sleep, timeout};
 
 use crate::store::Key;
 
@@ -22,8 +14,6 @@ use crate::store::Key;
 const ACCOUNT: &str = "stowage-e2e";
 /// The region of the store.
 pub(crate) const REGION: &str = "us-east-1";
-/// Between two looks at whether a gateway has read its credentials, which it announces to nobody.
-const LOOK: Duration = Duration::from_millis(10);
 
 /// Any free port, for this machine alone.
 const LOOPBACK: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
@@ -37,26 +27,7 @@ pub(crate) struct Simulated {
     /// The operator's key.
     pub(crate) operator: Key,
     /// The gateway's key.
-    gateway: Key,
-}
-
-/// A gateway that is served as long as this lives, with a proxy between it and the store.
-pub(crate) struct Gateway {
-    server: Server,
-    _to_store: Server,
-    proxy: Proxy,
-}
-
-impl Gateway {
-    /// Where tenants reach it.
-    pub(crate) fn url(&self) -> String {
-        self.server.url()
-    }
-
-    /// What happens to its calls to the store.
-    pub(crate) fn proxy(&self) -> &Proxy {
-        &self.proxy
-    }
+    pub(crate) gateway: Key,
 }
 
 impl Simulated {
@@ -84,37 +55,6 @@ impl Simulated {
             0 => Ok(self.requests.requests().into_iter().skip(first).collect()),
             forgotten => Err(anyhow!("the store's log lacks {forgotten} requests")),
         }
-    }
-
-    /// Starts a gateway for the credentials in this namespace, to which this store is known as
-    /// `backend`.
-    pub(crate) async fn gateway(
-        &self,
-        client: Client,
-        namespace: &str,
-        backend: &str,
-        patience: Duration,
-    ) -> Result<Gateway> {
-        let proxy = Proxy::new(Plan::default())?;
-        let endpoint = self.endpoint();
-        let store = endpoint.parse().with_context(|| endpoint.clone())?;
-        let upstream = Upstream::s3(&store)?;
-        let to_store = proxy.serve_s3(LOOPBACK, upstream).await;
-        let to_store = to_store.context("can't serve the gateway")?;
-        let (endpoint, Key { id, secret }) = (to_store.url(), &self.gateway);
-        let endpoint = endpoint.parse().with_context(|| endpoint.clone())?;
-        let remote = Remote::new(&endpoint, REGION, id, secret)?;
-        let stores = BTreeMap::from([(backend.to_owned(), remote)]);
-        let gateway = gateway::Gateway::before_stores(client, namespace, Arc::new(Timestamp::now), stores);
-        let server = serve::gateway(LOOPBACK, &gateway, &RequestLog::default()).await;
-        let server = server.context("can't serve the gateway")?;
-        let ready = async {
-            while !gateway.is_ready() {
-                sleep(LOOK).await;
-            }
-        };
-        timeout(patience, ready).await.map_err(|_| anyhow!("the gateway did not read its credentials"))?;
-        Ok(Gateway { server, _to_store: to_store, proxy })
     }
 }
 

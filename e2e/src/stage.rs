@@ -13,9 +13,10 @@ use stowage_operator::api::{BucketClaim, S3Backend, wire};
 
 use crate::clock::FakeClock;
 use crate::failure::sentence;
+use crate::gateway::Gateway;
 use crate::objects::from_json;
 use crate::operator::Operator;
-use crate::rig::{Gateway, Rig};
+use crate::rig::Rig;
 use crate::store::Key;
 use crate::testbed::Testbed;
 use crate::way::Way;
@@ -24,6 +25,8 @@ use crate::way::Way;
 pub(crate) const GATEWAY: &str = "http://gateway.stowage-e2e.invalid:9000";
 /// Name of the admin Secret of each scenario's backend.
 const ADMIN: &str = "store-admin";
+/// Name of the Secret with which the gateway asks that backend's store.
+const GATEWAYS: &str = "store-gateway";
 
 /// One scenario's part of the testbed: an operator namespace with the admin Secret, a tenant
 /// namespace, a backend.
@@ -49,21 +52,25 @@ impl Testbed {
     /// Makes the operator's namespace, with what it finds there.
     async fn make_home(&self, stage: &Stage<'_>) -> Result<()> {
         self.make_namespace(&stage.system).await?;
-        let Key { id, secret } = &self.operator_key;
+        self.make_key(stage, ADMIN, &self.operator_key).await?;
+        let Some(rig) = &self.rig else { return Ok(()) };
+        self.make_key(stage, GATEWAYS, rig.gateway_key()).await?;
+        rig.admit(&self.client, &stage.system).await
+    }
+
+    /// Makes a Secret that backends may name, with a key for the store.
+    async fn make_key(&self, stage: &Stage<'_>, name: &str, key: &Key) -> Result<()> {
+        let Key { id, secret } = key;
         let secret: Secret = from_json(json!({
             "metadata": {
-                "name": ADMIN,
+                "name": name,
                 "labels": {wire::BACKEND_CREDENTIALS: "true"},
                 "annotations": {wire::ENDPOINTS: self.endpoint},
             },
             "stringData": {"AWS_ACCESS_KEY_ID": id, "AWS_SECRET_ACCESS_KEY": secret},
         }));
         let made = stage.secrets(&stage.system).create(&PostParams::default(), &secret).await;
-        made.context("can't make the admin Secret")?;
-        match &self.rig {
-            Some(rig) => rig.admit_operator(&self.client, &stage.system).await,
-            None => Ok(()),
-        }
+        made.with_context(|| format!("can't make the Secret {name}")).map(|_| ())
     }
 
     fn home(&self) -> Option<&'static str> {
@@ -96,14 +103,19 @@ impl Stage<'_> {
 
     /// Makes this stage's backend.
     pub(crate) async fn make_backend(&self) -> Result<()> {
-        let backend = from_json(json!({
+        let mut backend = json!({
             "apiVersion": "broker.stowage.io/v1alpha1", "kind": "S3Backend", "metadata": {"name": self.backend},
             "spec": {
                 "endpoint": self.testbed.endpoint, "region": self.testbed.store.region,
                 "adminCredentialsSecretRef": {"name": ADMIN, "namespace": self.system},
             },
-        }));
-        let made = self.backends().create(&PostParams::default(), &backend).await;
+        });
+        // Only in a cluster of the harness' own there are gateways, and a key for them.
+        if self.testbed.rig.is_some() {
+            let gateways = json!({"name": GATEWAYS, "namespace": self.system});
+            json_merge(&mut backend["spec"], json!({"gatewayCredentialsSecretRef": gateways}));
+        }
+        let made = self.backends().create(&PostParams::default(), &from_json(backend)).await;
         made.context("can't make the S3Backend").map(|_| ())
     }
 
@@ -138,8 +150,16 @@ impl Stage<'_> {
 
     /// Starts a gateway for this stage's tenants.
     pub(crate) async fn start_gateway(&self) -> Result<Gateway> {
-        let rig = self.testbed.rig.as_ref().context("there is a gateway only in a cluster of the harness' own")?;
-        rig.gateway(&self.system, &self.backend, self.testbed.patience).await
+        self.rig()?.gateway(&self.system, self.testbed.patience).await
+    }
+
+    /// The same with a proxy between it and the store.
+    pub(crate) async fn start_gateway_behind_proxy(&self) -> Result<Gateway> {
+        self.rig()?.gateway_behind_proxy(&self.system, self.testbed.patience).await
+    }
+
+    fn rig(&self) -> Result<&Rig> {
+        self.testbed.rig.as_ref().context("there is a gateway only in a cluster of the harness' own")
     }
 
     /// The operator's way to its servers, for scenarios that are played only where there is one.

@@ -80,12 +80,6 @@ impl Store {
         answer.map(|_| ()).map_err(failed("the store doesn't answer"))
     }
 
-    /// Whether anybody answers, whatever it is.
-    pub(crate) async fn answers(&self) -> bool {
-        let answer = self.client.list_buckets().send().await;
-        answer.map_or_else(|error| error.raw_response().is_some(), |_| true)
-    }
-
     /// The tags of a bucket; `None` when there is no such bucket.
     pub(crate) async fn tags(&self, bucket: &str) -> Result<Option<BTreeMap<String, String>>, StoreError> {
         match self.client.get_bucket_tagging().bucket(bucket).send().await {

@@ -30,18 +30,21 @@ impl User {
         }
     }
 
-    /// Operator and tenants have the rights that spec §3.8 gives them; all others may do
-    /// everything.
+    /// Operator, gateway and tenants have the rights that spec §3.8 gives them and those that they
+    /// are installed with; all others may do everything.
     pub(crate) const fn group(self) -> &'static str {
         match self {
             Self::Operator => OPERATORS,
+            Self::Gateway => GATEWAYS,
             Self::Tenant => TENANTS,
-            Self::Admin | Self::Gateway | Self::ControllerManager => "system:masters",
+            Self::Admin | Self::ControllerManager => "system:masters",
         }
     }
 }
 
 /// The group of the operator. Its rights are the user's own.
 const OPERATORS: &str = "stowage:operators";
+/// The same of the gateway.
+const GATEWAYS: &str = "stowage:gateways";
 /// The group of all tenants.
 pub(crate) const TENANTS: &str = "stowage:tenants";

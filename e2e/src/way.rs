@@ -17,6 +17,7 @@ use tokio::time::{sleep, timeout};
 
 use crate::control_plane::ControlPlane;
 use crate::controls::{Controls, FIRST_LIFE, Remote};
+use crate::store::Key;
 use crate::users::User;
 
 /// Any free port, for this machine alone.
@@ -69,15 +70,15 @@ fn is_watch(line: &Line) -> bool {
 }
 
 impl Way {
-    /// Serves both from this process, without faults. Gives also the operator's kubeconfig, with
-    /// itself for the only user.
-    pub(crate) async fn here(plane: &ControlPlane, store: &str) -> Result<(Self, PathBuf)> {
+    /// Serves both from this process, without faults. Calls to the store by the gateway's key are
+    /// not the operator's. Gives also the operator's kubeconfig, with itself for the only user.
+    pub(crate) async fn here(plane: &ControlPlane, store: &str, gateway: &Key) -> Result<(Self, PathBuf)> {
         let proxy = Proxy::new(Plan::default())?;
         let failed = "can't serve the operator";
         let upstream = Upstream::kube(&plane.config(User::Operator).await?)?;
         let kube = proxy.serve_kube(LOOPBACK, upstream).await.context(failed)?;
         let store = store.parse().with_context(|| store.to_owned())?;
-        let upstream = Upstream::s3(&store)?;
+        let upstream = Upstream::s3(&store)?.unnumbered([gateway.id.clone()]);
         let s3 = proxy.serve_s3(LOOPBACK, upstream).await.context(failed)?;
         let (kubeconfig, endpoint) = (plane.operator_kubeconfig(&kube.url())?, s3.url());
         Ok((Self::new(Controls::Here(proxy), endpoint, vec![kube, s3]), kubeconfig))

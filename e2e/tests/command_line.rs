@@ -3,7 +3,7 @@
 use std::process::{Command, Output};
 
 /// Every flag of `run`.
-const FLAGS: [&str; 15] = [
+const FLAGS: [&str; 16] = [
     "--cluster",
     "--jobs",
     "--artifacts",
@@ -15,6 +15,7 @@ const FLAGS: [&str; 15] = [
     "--s3-secret-key-file",
     "--s3-secret-key",
     "--operator-command",
+    "--gateway-command",
     "--timeout",
     "--plan",
     "--thorough",

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use http::{HeaderMap, Method, Uri};
+use http::{HeaderMap, Method, Uri, header};
 
 use super::s3_routes::ROUTES;
 
@@ -110,6 +110,20 @@ impl S3Call {
         Self { operation: copying(operation, headers), bucket: non_empty(bucket), key: non_empty(key) }
     }
 
+    /// Access key id that a request names, in its header or, presigned, in its query. Nobody has
+    /// checked that it was signed with that key.
+    pub fn signer<'a>(uri: &'a Uri, headers: &'a HeaderMap) -> Option<&'a str> {
+        let authorization = headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
+        let in_header =
+            authorization.and_then(|text| text.split("Credential=").nth(1)).and_then(|scope| scope.split('/').next());
+        let in_query = || {
+            let pairs = uri.query().unwrap_or_default().split('&');
+            let scope = pairs.filter_map(|pair| pair.strip_prefix("X-Amz-Credential=")).next()?;
+            scope.split(['/', '%']).next()
+        };
+        in_header.or_else(in_query).filter(|id| !id.is_empty())
+    }
+
     /// Reads the text form, without `s3:` before it.
     pub(super) fn told(text: &str) -> Self {
         let (operation, path) = text.split_once(' ').unwrap_or((text, ""));
@@ -182,6 +196,21 @@ mod tests {
         let method = method.parse().unwrap();
         let call = S3Call::read(&method, &uri.parse().unwrap(), &HeaderMap::new());
         assert_eq!(call.to_string(), expected);
+    }
+
+    #[rstest]
+    #[case(
+        "/b",
+        Some("AWS4-HMAC-SHA256 Credential=AKIA1/20260101/us-east-1/s3/aws4_request, Signature=0"),
+        Some("AKIA1")
+    )]
+    #[case("/b?X-Amz-Credential=AKIA2%2F20260101&X-Amz-Signature=0", None, Some("AKIA2"))]
+    #[case("/b", None, None)]
+    #[case("/b", Some("Bearer x"), None)]
+    fn the_signer_is_found(#[case] uri: &str, #[case] authorization: Option<&str>, #[case] expected: Option<&str>) {
+        let value = authorization.map(|text| (header::AUTHORIZATION, text.parse().unwrap()));
+        let headers = HeaderMap::from_iter(value);
+        assert_eq!(S3Call::signer(&uri.parse().unwrap(), &headers), expected);
     }
 
     #[rstest]

@@ -143,7 +143,7 @@ async fn turn(
     tell(&format!("{title}: {}", subject.command.join(" ")));
     let ground = Ground::start(&settings.plan(subject)).await?;
     let log = Log::default();
-    let mut operator = Process::start(ground.launch(&subject.command), &log)?;
+    let mut operator = Process::start("operator", ground.launch(&subject.command), &log)?;
     let mut turn =
         Turn { settings, ground: &ground, title, figures: Figures::default(), notes: Vec::new(), asked: None };
     let played = turn.play(&mut operator).await;

@@ -101,7 +101,7 @@ impl ControlPlane {
         plane.ready_after = start.elapsed();
         let admin = plane.client(User::Admin).await?;
         rights::of_tenants(&admin).await?;
-        rights::of_operator(&admin).await?;
+        rights::of_installed(&admin).await?;
         Ok(plane)
     }
 
@@ -179,11 +179,6 @@ impl ControlPlane {
         let name = "operator.kubeconfig";
         self.write(name, &self.tokens.kubeconfig_of(User::Operator, server).to_string())?;
         Ok(self.path(name))
-    }
-
-    /// Gives the operator its rights in the namespace that is to be its own.
-    pub(crate) async fn admit_operator(&self, client: &Client, namespace: &str) -> Result<()> {
-        rights::of_operator_in(client, namespace).await
     }
 
     /// The API server's audit log.

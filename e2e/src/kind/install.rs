@@ -21,6 +21,8 @@ use crate::tools;
 pub(crate) const NAMESPACE: &str = "stowage-system";
 /// The operator's user, as the API server knows it.
 pub(crate) const SERVICE_ACCOUNT: &str = "system:serviceaccount:stowage-system:stowage-operator";
+/// The gateway's.
+pub(crate) const GATEWAYS_ACCOUNT: &str = "system:serviceaccount:stowage-system:stowage-gateway";
 /// What tells the pods of a Deployment.
 const LABEL: &str = "app.kubernetes.io/name";
 /// What is there from the start; operator and gateway are started by scenarios.
@@ -32,6 +34,7 @@ pub(super) struct Manifests(Vec<Value>);
 /// The keys of the store.
 pub(crate) struct Keys {
     pub(crate) operator: Key,
+    pub(crate) gateway: Key,
     pub(crate) observer: Key,
 }
 
@@ -49,7 +52,8 @@ impl Manifests {
     }
 
     pub(super) fn keys(&self) -> Result<Keys> {
-        Ok(Keys { operator: self.key("store-admin")?, observer: self.key("store-observer")? })
+        let (operator, gateway) = (self.key("store-admin")?, self.key("store-gateway")?);
+        Ok(Keys { operator, gateway, observer: self.key("store-observer")? })
     }
 
     fn key(&self, secret: &str) -> Result<Key> {
@@ -85,8 +89,11 @@ impl Manifests {
         objects.retain(|object| object["kind"] != "S3Backend");
         for deployment in objects.iter_mut().filter(|object| object["kind"] == "Deployment") {
             let name = deployment["metadata"]["name"].as_str().unwrap_or_default().to_owned();
-            let operators = name == "stowage-operator";
-            let image = if operators { &settings.operator_image } else { &settings.sim_image };
+            let image = match &*name {
+                "stowage-operator" => &settings.operator_image,
+                "stowage-gateway" => &settings.gateway_image,
+                _ => &settings.sim_image,
+            };
             deployment["spec"]["template"]["spec"]["containers"][0]["image"] = json!(image);
             deployment["spec"]["replicas"] = json!(u8::from(RUNNING.contains(&&*name)));
         }
@@ -146,6 +153,11 @@ spec: {replicas: 1, template: {spec: {containers: [{name: operator, image: 'stow
 ---
 apiVersion: apps/v1
 kind: Deployment
+metadata: {name: stowage-gateway}
+spec: {replicas: 2, template: {spec: {containers: [{name: gateway, image: 'stowage-gateway:dev'}]}}}
+---
+apiVersion: apps/v1
+kind: Deployment
 metadata: {name: stowage-store}
 spec: {replicas: 1, template: {spec: {containers: [{name: store, image: 'stowage-sim:dev'}]}}}
 ";
@@ -154,6 +166,7 @@ spec: {replicas: 1, template: {spec: {containers: [{name: store, image: 'stowage
     fn a_run_has_its_own_images_and_backends_and_starts_its_operator_itself() {
         let settings = Settings {
             operator_image: "peer:1".to_owned(),
+            gateway_image: "front:3".to_owned(),
             sim_image: "sim:2".to_owned(),
             node_image: None,
             manifests: PathBuf::new(),
@@ -165,9 +178,46 @@ spec: {replicas: 1, template: {spec: {containers: [{name: store, image: 'stowage
             format!("{name} {} {}", spec["replicas"], spec["template"]["spec"]["containers"][0]["image"])
         };
         let told: Vec<String> = objects.iter().map(told).collect();
-        let expected =
-            ["\"store-admin\" null null", "\"stowage-operator\" 0 \"peer:1\"", "\"stowage-store\" 1 \"sim:2\""];
+        let expected = [
+            "\"store-admin\" null null",
+            "\"stowage-operator\" 0 \"peer:1\"",
+            "\"stowage-gateway\" 0 \"front:3\"",
+            "\"stowage-store\" 1 \"sim:2\"",
+        ];
         assert_eq!(told, expected);
+    }
+
+    /// The project's manifests as kubectl renders them; `None` on a machine without it.
+    async fn rendered() -> Option<Manifests> {
+        let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../kind-config");
+        match Manifests::render(&directory).await {
+            Err(why) if why.to_string().contains("can't start kubectl") => None,
+            rendered => Some(rendered.unwrap()),
+        }
+    }
+
+    #[tokio::test]
+    async fn the_stage_has_a_gateway_whose_calls_the_proxy_lets_pass() {
+        let Some(manifests) = rendered().await else { return };
+        let keys = manifests.keys().unwrap();
+        assert!(keys.gateway.id != keys.operator.id && keys.gateway.id != keys.observer.id);
+        let of_kind = |kind: &str, name: &str| {
+            let is_it = |object: &&Value| object["kind"] == kind && object["metadata"]["name"] == name;
+            manifests.0.iter().find(is_it).unwrap_or_else(|| panic!("there is no {kind} {name}"))
+        };
+        let container = |name: &str| &of_kind("Deployment", name)["spec"]["template"]["spec"]["containers"][0];
+        assert_eq!(container("stowage-gateway")["image"], "stowage-gateway:dev");
+        let passes = container("stowage-proxy")["env"].as_array().unwrap().iter();
+        let passes: Vec<&Value> = passes.filter(|variable| variable["name"] == "STOWAGE_UNNUMBERED_KEY").collect();
+        assert_eq!(passes.len(), 1);
+        assert_eq!(passes[0]["valueFrom"]["secretKeyRef"]["name"], "store-gateway");
+        let backend = &of_kind("S3Backend", "main")["spec"];
+        assert_eq!(backend["gatewayCredentialsSecretRef"]["name"], "store-gateway");
+        let opted_in = &of_kind("Secret", "store-gateway")["metadata"]["annotations"]["broker.stowage.io/endpoints"];
+        assert_eq!(*opted_in, backend["endpoint"]);
+        for kind in ["PodDisruptionBudget", "NetworkPolicy", "ServiceAccount", "Role", "ClusterRole"] {
+            of_kind(kind, "stowage-gateway");
+        }
     }
 
     #[test]
@@ -175,6 +225,6 @@ spec: {replicas: 1, template: {spec: {containers: [{name: store, image: 'stowage
         let manifests = Manifests::read(RENDERED).unwrap();
         let key = manifests.key("store-admin").unwrap();
         assert_eq!((&*key.id, &*key.secret), ("ID", "KEY"));
-        assert!(manifests.keys().is_err_and(|why| why.to_string().contains("store-observer")));
+        assert!(manifests.keys().is_err_and(|why| why.to_string().contains("store-gateway")));
     }
 }

@@ -8,21 +8,20 @@ mod settings;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context as _, Result, anyhow, ensure};
+use anyhow::{Context as _, Result, ensure};
 use kube::Client;
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use serde_json::json;
 use stowage_sim::serve::S3Request;
 use tempfile::TempDir;
-use tokio::time::{sleep, timeout};
 
 use crate::controls::Remote;
-use crate::simulated::REGION;
-use crate::store::{Key, Store};
+use crate::gateway::knows_its_keys;
+use crate::store::Key;
 use crate::tools;
 use crate::users::{TENANTS, User};
+pub(crate) use install::{GATEWAYS_ACCOUNT, NAMESPACE, SERVICE_ACCOUNT};
 use install::{Keys, Manifests};
-pub(crate) use install::{NAMESPACE, SERVICE_ACCOUNT};
 pub(crate) use operator::{Deployed, Deployment};
 pub(crate) use settings::Settings;
 
@@ -31,8 +30,6 @@ const STORE_PORT: u16 = 30900;
 const GATEWAY_PORT: u16 = 30800;
 /// Where `kind-config/cluster.yaml` has the API server write, in the node.
 pub(crate) const AUDIT_LOG: &str = "/var/log/kubernetes/audit.log";
-/// Between two looks at whether the gateway answers, which it announces to nobody.
-const LOOK: Duration = Duration::from_millis(50);
 /// How long kind may take to make a cluster whose image is there.
 const MOST_FOR_A_NODE: &str = "180s";
 
@@ -78,7 +75,7 @@ impl Cluster {
         let node = node(&name.cluster);
         let (store, gateway) = (reached(&node, STORE_PORT).await?, reached(&node, GATEWAY_PORT).await?);
         let client = client(&config(directory.path()).await?)?;
-        let images = [&*settings.operator_image, &settings.sim_image];
+        let images = [&*settings.operator_image, &settings.gateway_image, &settings.sim_image];
         let load = [&["load", "docker-image", "--name", &name.cluster], &images[..]].concat();
         tools::run("kind", &load).await?;
         let manifests = Manifests::render(&settings.manifests).await?;
@@ -130,21 +127,13 @@ impl Cluster {
         &self.keys.observer
     }
 
-    /// Has the gateway know the store by this backend's name; gives its URL for tenants.
-    pub(crate) async fn start_gateway(&self, backend: &str, patience: Duration) -> Result<String> {
-        let stores = json!({"name": "STOWAGE_BACKEND", "value": format!("{backend}=http://stowage-store:9000")});
-        let containers = json!([{"name": "gateway", "env": [stores]}]);
-        let spec = json!({"spec": {"replicas": 1, "template": {"spec": {"containers": containers}}}});
+    /// Has a gateway run; gives its URL for tenants.
+    pub(crate) async fn start_gateway(&self, patience: Duration) -> Result<String> {
+        let spec = json!({"spec": {"replicas": 1}});
         install::change(&self.client, "stowage-gateway", spec, patience).await?;
         // The node learns a little later than the API server that there is a pod behind the
         // Service.
-        let gateway = Store::without_retries(&self.gateway, REGION, &self.keys.observer)?;
-        let answers = async {
-            while !gateway.answers().await {
-                sleep(LOOK).await;
-            }
-        };
-        timeout(patience, answers).await.map_err(|_| anyhow!("the gateway does not answer"))?;
+        knows_its_keys(&self.gateway, patience).await?;
         Ok(self.gateway.clone())
     }
 

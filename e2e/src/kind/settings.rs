@@ -7,7 +7,9 @@ use std::path::PathBuf;
 pub(crate) struct Settings {
     /// The operator under test.
     pub(crate) operator_image: String,
-    /// Store, gateway and proxy.
+    /// The gateway.
+    pub(crate) gateway_image: String,
+    /// Store and proxy.
     pub(crate) sim_image: String,
     /// The image of the node, and with it the version of Kubernetes; else kind's default.
     pub(crate) node_image: Option<String>,

@@ -21,7 +21,7 @@ const CLAIM: &str = "data";
 /// Each fault spoils the use that meets it and no other; the claim is as it was.
 pub(super) async fn faults(testbed: &Testbed) -> Result<String> {
     let stage = testbed.stage("gateway").await?;
-    let gateway = stage.start_gateway().await?;
+    let gateway = stage.start_gateway_behind_proxy().await?;
     let mut operator = stage.start_operator_behind(&gateway.url(), &[]).await?;
     let told = stage.under(&mut operator, async {
         stage.claim(CLAIM, json!({})).await?;

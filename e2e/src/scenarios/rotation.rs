@@ -37,6 +37,7 @@ pub(super) async fn overlap(testbed: &Testbed) -> Result<String> {
     let mut operator = stage.start_operator_behind(&gateway.url(), &[]).await?;
     let seen = stage.under(&mut operator, in_use(&stage)).await?;
     operator.terminate().await?;
+    gateway.end().await?;
     Ok(seen)
 }
 

@@ -1,7 +1,7 @@
 //! The documentation leads where it says: links, paths, recipes, command lines and schedules in it
 //! are real, and its tables have all that they are about.
 //!
-//! This is a test of the end-to-end crate because no other one may see all three command lines.
+//! This is a test of the end-to-end crate because no other one may see all command lines.
 //! Addresses on the web are not asked for: no test needs the network.
 
 mod page;
@@ -23,7 +23,8 @@ use stowage_sim::oracles::Promise;
 const PAGES: [&str; 5] = ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "kind-config", "docs"];
 
 /// Folders of the tree in which paths begin that a page names.
-const FOLDERS: [&str; 9] = ["operator", "sim", "e2e", "fuzz", "crds", "examples", "kind-config", "docs", "crates"];
+const FOLDERS: [&str; 10] =
+    ["operator", "gateway", "sim", "e2e", "fuzz", "crds", "examples", "kind-config", "docs", "crates"];
 
 /// Words of a command line that stand for what the reader puts there, each with something that may.
 const PLACEHOLDERS: [(&str, &str); 4] =
@@ -109,6 +110,7 @@ fn problem_of_command(place: Place, words: &[String], recipes: &BTreeSet<String>
         }
         "stowage-sim" => parse::<stowage_sim::cli::Cli>(place, program, arguments),
         "stowage-operator" => parse::<stowage_operator::Cli>(place, program, arguments),
+        "stowage-gateway" => parse::<stowage_gateway::Cli>(place, program, arguments),
         "stowage-e2e" => parse::<stowage_e2e::Cli>(place, program, arguments),
         _ => None,
     };

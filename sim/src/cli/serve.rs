@@ -1,6 +1,5 @@
 //! `stowage-sim serve`.
 
-use std::collections::BTreeMap;
 use std::fmt;
 use std::fs::OpenOptions;
 use std::io::{self, Write};
@@ -8,6 +7,7 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use clap::builder::NonEmptyStringValueParser;
 use clap::{Args, Subcommand};
 use http::Uri;
 use s3_sim::{Dialect, Store};
@@ -16,7 +16,6 @@ use tracing_subscriber::EnvFilter;
 use super::signals::terminated;
 use super::{kubeconfig, printed};
 use crate::effects::Plan;
-use crate::gateway::{Gateway, Remote};
 use crate::serve::proxy::{Proxy, Upstream, router};
 use crate::serve::{self, RequestLog, Server};
 use crate::world::{ADMIN_ACCESS_KEY, ADMIN_ACCOUNT, ADMIN_SECRET_KEY};
@@ -24,7 +23,6 @@ use crate::world::{ADMIN_ACCESS_KEY, ADMIN_ACCOUNT, ADMIN_SECRET_KEY};
 pub(super) const EXAMPLES: &str = "\
 Examples:
   stowage-sim serve store --address 127.0.0.1:9000 --request-log store.jsonl
-  stowage-sim serve gateway --kubeconfig F --namespace stowage-system --backend main=http://127.0.0.1:9000
   stowage-sim serve proxy --kubeconfig F --store http://127.0.0.1:9000 --plan 's3:CreateBucket@1 lost-answer'
 
 Once it serves, it prints one line: `ready`, and what is served where, such as `ready store=http://127.0.0.1:9000`.
@@ -38,15 +36,13 @@ pub(super) enum ServeCommand {
     /// A simulated S3 store with one account, in memory.
     #[command(after_long_help = EXAMPLES)]
     Store(StoreArgs),
-    /// The gateway: checks virtual credentials and passes requests on to real or simulated stores.
-    #[command(after_long_help = EXAMPLES)]
-    Gateway(GatewayArgs),
     /// Faults between an operator and a real API server and store.
     ///
     /// The operator is given a kubeconfig with the proxy's address for a server, http:// and a
     /// bearer token, which goes on to the API server; and an S3Backend whose endpoint is the
     /// proxy's other address. Credentials that the proxy finds in its own kubeconfig are not used.
-    /// Every call is numbered, and meets the fault that the plan has for it.
+    /// Every call is numbered, and meets the fault that the plan has for it; but not those to the
+    /// store that are signed with a key of --unnumbered-key.
     #[command(after_long_help = PROXY_HELP)]
     Proxy(ProxyArgs),
 }
@@ -128,26 +124,6 @@ struct ClusterArgs {
 }
 
 #[derive(Debug, Args)]
-pub(super) struct GatewayArgs {
-    /// Address to serve S3 on; with port 0 any that is free.
-    #[arg(long, env = "STOWAGE_ADDRESS", value_name = "ADDRESS", default_value = "127.0.0.1:8000")]
-    address: SocketAddr,
-    #[command(flatten)]
-    cluster: ClusterArgs,
-    /// Namespace of the operator, whose Secrets hold the credentials.
-    #[arg(long, env = "STOWAGE_NAMESPACE", value_name = "NAMESPACE", default_value = "stowage-system")]
-    namespace: String,
-    /// An S3Backend by its name, and the http URL of its store; repeatable, or separated by commas.
-    /// All of them are used with the keys below.
-    #[arg(long, env = "STOWAGE_BACKEND", value_name = "NAME=URL", required = true, value_delimiter = ',', value_parser = backend)]
-    backend: Vec<(String, Uri)>,
-    #[command(flatten)]
-    keys: Keys,
-    #[command(flatten)]
-    log: LogArgs,
-}
-
-#[derive(Debug, Args)]
 pub(super) struct ProxyArgs {
     /// Address to serve the API server on.
     #[arg(long, env = "STOWAGE_KUBE_ADDRESS", value_name = "ADDRESS", default_value = "127.0.0.1:8001")]
@@ -160,6 +136,10 @@ pub(super) struct ProxyArgs {
     /// Address to serve the store on.
     #[arg(long, env = "STOWAGE_S3_ADDRESS", value_name = "ADDRESS", default_value = "127.0.0.1:9001")]
     s3_address: SocketAddr,
+    /// An access key id whose calls to the store pass without a number and without a fault, as the
+    /// gateway's; repeatable, or separated by commas.
+    #[arg(long, env = "STOWAGE_UNNUMBERED_KEY", value_name = "ID", value_delimiter = ',', value_parser = NonEmptyStringValueParser::new())]
+    unnumbered_key: Vec<String>,
     /// Address of the admin API.
     #[arg(long, env = "STOWAGE_ADMIN_ADDRESS", value_name = "ADDRESS", default_value = "127.0.0.1:9002")]
     admin_address: SocketAddr,
@@ -177,16 +157,6 @@ fn further_key(text: &str) -> Result<FurtherKey, String> {
     }
 }
 
-fn backend(text: &str) -> Result<(String, Uri), String> {
-    let (name, url) = text.split_once('=').ok_or("expected NAME=URL, such as main=http://store:9000")?;
-    let url = url.parse().map_err(|error| format!("{url} is no URL: {error}"))?;
-    if name.is_empty() {
-        Err("expected the name of an S3Backend before =".to_owned())
-    } else {
-        Ok((name.to_owned(), url))
-    }
-}
-
 /// Serves until it is told to stop.
 pub(super) fn run_serve(command: ServeCommand) -> Result<(), String> {
     // s3s calls every refusal an error; who asks for them reads the request log.
@@ -196,7 +166,6 @@ pub(super) fn run_serve(command: ServeCommand) -> Result<(), String> {
     runtime.map_err(|error| format!("can't start: {error}"))?.block_on(async {
         let serving = match command {
             ServeCommand::Store(args) => store(args).await?,
-            ServeCommand::Gateway(args) => gateway(args).await?,
             ServeCommand::Proxy(args) => proxy(args).await?,
         };
         // Who has read that it serves may tell it to stop at once.
@@ -223,24 +192,10 @@ async fn store(args: StoreArgs) -> Result<Serving, String> {
     Ok(vec![("store", served.map_err(|error| taken(args.address, &error))?)])
 }
 
-async fn gateway(args: GatewayArgs) -> Result<Serving, String> {
-    let config = cluster(&args.cluster).await?;
-    let client = kubeconfig::client(config)?;
-    let keys = &args.keys;
-    let remote = |(name, url): (String, Uri)| {
-        let remote = Remote::new(&url, &keys.region, &keys.access_key, &keys.secret_key);
-        remote.map(|remote| (name, remote)).map_err(|error| error.to_string())
-    };
-    let stores: BTreeMap<String, Remote> = args.backend.into_iter().map(remote).collect::<Result<_, _>>()?;
-    let gateway = Gateway::before_stores(client, &args.namespace, Arc::new(jiff::Timestamp::now), stores);
-    let served = serve::gateway(args.address, &gateway, &request_log(args.log.request_log.as_deref())?).await;
-    Ok(vec![("gateway", served.map_err(|error| taken(args.address, &error))?)])
-}
-
 async fn proxy(args: ProxyArgs) -> Result<Serving, String> {
     let proxy = Proxy::new(args.plan).map_err(|error| error.to_string())?;
     let kube = Upstream::kube(&cluster(&args.cluster).await?).map_err(|error| error.to_string())?;
-    let s3 = Upstream::s3(&args.store).map_err(|error| error.to_string())?;
+    let s3 = Upstream::s3(&args.store).map_err(|error| error.to_string())?.unnumbered(args.unnumbered_key);
     let kube = proxy.serve_kube(args.kube_address, kube).await;
     let s3 = proxy.serve_s3(args.s3_address, s3).await;
     let admin = Server::start(args.admin_address, router(proxy)).await;
@@ -300,21 +255,11 @@ mod tests {
         }
     }
 
-    #[test]
-    fn backends_are_named_with_their_stores() {
-        let command = parse(&["gateway", "--backend", "main=http://a:1,other=http://b"]).expect("it is good usage");
-        let ServeCommand::Gateway(args) = command else { panic!("another command: {command:?}") };
-        let seen: Vec<_> = args.backend.iter().map(|(name, url)| format!("{name} {url}")).collect();
-        assert_eq!(seen, ["main http://a:1/", "other http://b/"]);
-    }
-
     #[rstest]
-    #[case(&["gateway"], "--backend <NAME=URL>")]
-    #[case(&["gateway", "--backend", "main"], "expected NAME=URL")]
-    #[case(&["gateway", "--backend", "=http://a"], "expected the name of an S3Backend")]
     #[case(&["store", "--address", "here"], "invalid socket address")]
     #[case(&["proxy"], "--store <URL>")]
     #[case(&["proxy", "--store", "http://a", "--plan", "#1 hagn"], "unknown fault `hagn`")]
+    #[case(&["proxy", "--store", "http://a", "--unnumbered-key", ""], "a value is required for '--unnumbered-key")]
     fn wrong_values_are_refused_with_what_was_expected(#[case] arguments: &[&str], #[case] problem: &str) {
         let error = parse(arguments).expect_err("it is wrong usage");
         assert!(error.contains(problem), "{error}");

@@ -47,7 +47,7 @@ fn bound_secret(world: &World, claim: &BucketClaim) -> Result<(String, Secret), 
 /// With what is missing.
 pub(super) fn new_tenant(world: &World, claim: &BucketClaim) -> Result<Tenant, String> {
     let (name, secret) = bound_secret(world, claim)?;
-    Tenant::new(views::place(claim), &name, &secret, world.tenant_http())
+    Tenant::new(views::place(claim), &name, &secret, world.tenant_http(), world.tenants_time())
 }
 
 /// Each tenant stores an object, reads it back and lists its bucket.

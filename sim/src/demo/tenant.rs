@@ -7,6 +7,7 @@ use aws_sdk_s3::config::retry::RetryConfig;
 use aws_sdk_s3::config::{BehaviorVersion, Config, Credentials, Region};
 use aws_sdk_s3::error::{ProvideErrorMetadata, SdkError};
 use aws_sdk_s3::primitives::ByteStream;
+use aws_smithy_async::time::SharedTimeSource;
 use aws_smithy_runtime_api::client::http::SharedHttpClient;
 use aws_smithy_runtime_api::client::orchestrator::HttpResponse;
 use k8s_openapi::api::core::v1::Secret;
@@ -63,7 +64,13 @@ impl Tenant {
     ///
     /// # Errors
     /// With the field that is missing.
-    pub(super) fn new(claim: ClaimRef, name: &str, secret: &Secret, http: SharedHttpClient) -> Result<Self, String> {
+    pub(super) fn new(
+        claim: ClaimRef,
+        name: &str,
+        secret: &Secret,
+        http: SharedHttpClient,
+        time: SharedTimeSource,
+    ) -> Result<Self, String> {
         let fields = fields(secret);
         let field = |key: &str| fields.get(key).ok_or_else(|| format!("Secret {name} of {claim} has no {key}"));
         let keys = (field("AWS_ACCESS_KEY_ID")?, field("AWS_SECRET_ACCESS_KEY")?);
@@ -75,6 +82,7 @@ impl Tenant {
             .force_path_style(field("S3_ADDRESSING_STYLE")? == "path")
             .retry_config(RetryConfig::disabled())
             .http_client(http)
+            .time_source(time)
             .build();
         let (bucket, key) = (field("BUCKET_NAME")?.clone(), keys.0.clone());
         Ok(Self { bucket, key, secret: name.to_owned(), client: Client::from_conf(config), claim })

@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use kube_sim::Cluster;
 use seeded::VirtualClock;
 
-use crate::gateway::{Gateway, Operation, Verdict};
+use crate::gateway::Gateway;
 use crate::history::facts::field;
 use crate::history::{Chronicle, Used, What};
 
@@ -66,14 +66,15 @@ impl Tenant {
     }
 
     fn use_key(&self, held: &Held) {
-        let verdict = self.gateway.verdict(&held.id, &held.key, Operation::ListObjects, &held.bucket);
+        let list = (&http::Method::GET, "list-type=2");
+        let passed = self.gateway.passes_on(&held.id, &held.key, list, &held.bucket);
         self.chronicle.note(What::Used(Used {
             namespace: self.namespace.to_owned(),
             secret: held.secret.clone(),
             access_key_id: held.id.clone(),
             bucket: held.bucket.clone(),
             read_at: held.read_at,
-            allowed: matches!(verdict, Some(Verdict::Forward { .. })),
+            allowed: passed == Some(true),
         }));
     }
 }

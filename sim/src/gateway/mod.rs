@@ -1,35 +1,12 @@
-//! The S3 front that tenants talk to: checks virtual credentials and passes requests on.
+//! The production gateway in a simulated world: the same code that tenants meet in a cluster,
+//! between the simulated API and the simulated stores.
 //!
-//! It reads the internal Secrets of the operator namespace through two watches (spec §2) and knows
-//! nothing else of Kubernetes, nothing of the operator but the wire contract, and nothing of a
-//! simulation: the backends are any implementation of [`S3`], or stores that are reached over HTTP
-//! ([`Remote`]).
-//!
-//! # Rules
-//! - A signed request needs a credential that counts ([`Credential`]) and whose `expires-at` has
-//!   not come; else `InvalidAccessKeyId`, the same for an expired and a deleted one.
-//! - It goes to the backend of the scope that names its bucket; a bucket outside of the scope is
-//!   `AccessDenied`, whether it exists or not. The source of a copy has to be in scope as well.
-//! - Only operations on the content of buckets pass ([`Operation::from_name`] is the list); all
-//!   that makes, removes or configures buckets is `AccessDenied`, as are headers that set ACLs or
-//!   locks on objects. ListBuckets shows the scope.
-//! - An unsigned request may get, head and list the present content of a bucket that has an
-//!   [`AnonymousBinding`].
-//! - Until both watches have delivered their first list everything is `ServiceUnavailable`.
-//!
-//! # What is left out
-//! Quotas and the rate limit of anonymous access are read or ignored, not enforced.
+//! Nothing of it is replaced but what it is given: a client of the simulated API, which can be told
+//! late (`lag`); a way to the stores; a clock.
 
-mod decide;
-mod front;
+mod lag;
 mod late;
-mod record;
-mod registry;
-mod remote;
-#[cfg(test)]
-mod tests;
 
-use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -37,181 +14,122 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use futures::future::BoxFuture;
-use futures::{Stream, StreamExt as _};
-use http::{Request, Response};
-use k8s_openapi::api::core::v1::Secret;
-use kube::runtime::{WatchStreamExt as _, watcher};
-use kube::{Api, Client};
-use parking_lot::{Mutex, MutexGuard};
-use s3s::config::{S3Config, StaticConfigProvider};
-use s3s::service::{S3Service, S3ServiceBuilder};
-use s3s::{Body, S3};
-use tower::BoxError;
+use http::header::HOST;
+use http::{HeaderValue, Method, Request, Response};
+use http_body::Body as _;
+use http_body_util::BodyExt;
+use kube::Client;
+use kube::runtime::watcher;
+use s3s::Body;
+use stowage_gateway::decide::{Caller, Verdict, Wanted, decide};
+use stowage_gateway::front::{Config, Gateway as Production, Gears, Peer, WallClock};
+use stowage_gateway::head::{Level, Operation};
+use stowage_gateway::metrics::Metrics;
+use stowage_gateway::registry::{Live, Registry, Setting, Source};
+use stowage_gateway::upstream::{Connect, ConnectError, Transport, Trust};
+use stowage_gateway::uri::parse_query;
+use stowage_operator::api::{BucketName, Unlabelled};
+use tower::util::BoxCloneSyncService;
+use tower::{BoxError, Service, ServiceExt, service_fn};
 
-pub use self::decide::{Caller, Operation, Refusal, Verdict, decide};
-use self::front::Front;
-use self::late::late;
-pub use self::record::{
-    AnonymousBinding, BINDING_ROLE, CREDENTIAL_ROLE, Credential, EXPIRES_AT, Malformed, ROLE_LABEL, Scope,
-};
-use self::registry::Registry;
-pub use self::remote::{NoStore, Remote};
+use self::lag::late_watches;
 
-/// Where a gateway reads the time from.
-pub type WallClock = Arc<dyn Fn() -> jiff::Timestamp + Send + Sync>;
-
-/// The store of a backend of this process, by its name, as it is at the time of a request.
-pub type Backends = Arc<dyn Fn(&str) -> Option<Arc<dyn S3>> + Send + Sync>;
-
-/// Where requests go to.
-enum Behind {
-    /// Backends of this process.
-    Here(Backends),
-    /// Stores that are reached over HTTP, by the names of their backends.
-    Remote(BTreeMap<String, Remote>),
-}
-
-/// A gateway. Clones are handles to the same one.
+/// The gateway of a world. Clones are handles to the same one.
 #[derive(Clone)]
 pub struct Gateway {
-    secrets: Api<Secret>,
-    shared: Arc<Shared>,
-}
-
-struct Shared {
+    production: Production,
+    registry: Registry,
+    source: Source,
     clock: WallClock,
-    behind: Behind,
-    registry: Mutex<Registry>,
     /// Milliseconds by which what the watches tell is late.
-    lag: AtomicU64,
+    lag: Arc<AtomicU64>,
 }
-
-impl Shared {
-    /// What is known now; every change of it is one assignment, so a panic leaves it whole.
-    fn registry(&self) -> MutexGuard<'_, Registry> {
-        self.registry.lock()
-    }
-}
-
-/// How far the time of a signature may be from the wall clock, in seconds, as Amazon S3 has it.
-const SIGNATURE_TOLERANCE: u32 = 900;
 
 impl Gateway {
-    /// A gateway that knows no credential yet: [`Gateway::run`] has to be driven.
-    ///
-    /// `clock` is what `expires-at` is compared with.
-    #[must_use]
-    pub fn new(client: Client, operator_namespace: &str, clock: WallClock, backends: Backends) -> Self {
-        Self::before(client, operator_namespace, clock, Behind::Here(backends))
-    }
-
-    /// A gateway before stores that are reached over HTTP; apart from that as [`Gateway::new`]
-    /// makes it.
-    #[must_use]
-    pub fn before_stores(
-        client: Client,
-        operator_namespace: &str,
-        clock: WallClock,
-        stores: BTreeMap<String, Remote>,
-    ) -> Self {
-        Self::before(client, operator_namespace, clock, Behind::Remote(stores))
-    }
-
-    fn before(client: Client, operator_namespace: &str, clock: WallClock, behind: Behind) -> Self {
-        let shared = Shared { clock, behind, registry: Mutex::default(), lag: AtomicU64::new(0) };
-        Self { secrets: Api::namespaced(client, operator_namespace), shared: Arc::new(shared) }
+    /// A gateway that knows nothing yet: [`Gateway::run`] has to be driven. `stores` is its way to
+    /// stores, by the hosts of their endpoints.
+    pub fn new<S>(client: Client, operator_namespace: &str, clock: WallClock, stores: S) -> Self
+    where
+        S: Service<Request<Body>, Response = Response<Body>, Error = BoxError, Future: Send>
+            + Clone
+            + Send
+            + Sync
+            + 'static,
+    {
+        let lag = Arc::new(AtomicU64::new(0));
+        let read = lag.clone();
+        let client = late_watches(client, move || Duration::from_millis(read.load(Ordering::Relaxed)));
+        let namespaces = [operator_namespace.to_owned()].into();
+        let registry = Registry::new(Setting { namespaces, unlabelled: Unlabelled::Refused });
+        let gears = Gears {
+            registry: registry.clone(),
+            live: Live::new(client.clone(), operator_namespace),
+            connect: Box::new(ToStores(stores)),
+            clock: clock.clone(),
+            first_id: 0,
+            log: None,
+            metrics: Metrics::new(),
+        };
+        // What is known is never too old here, for want of signs of life.
+        let config = Config { max_staleness: Duration::MAX, ..Config::default() };
+        // No connection can die unheard within a process: as long a watch as the server gives,
+        // without bookmarks. In days of virtual time there is hardly anything else to do. So there
+        // are no signs of life, either.
+        let watch = watcher::Config::default().timeout(0).disable_bookmarks();
+        let source = Source { client, namespace: operator_namespace.to_owned(), watch };
+        Self { production: Production::new(gears, config), registry, source, clock, lag }
     }
 
     /// The S3 protocol as a tower service.
     #[must_use]
     pub fn http(&self) -> GatewayService {
-        let front = Front(Arc::clone(&self.shared));
-        let mut config = S3Config::default();
-        config.presigned_url_max_skew_time_secs = SIGNATURE_TOLERANCE;
-        let mut builder = S3ServiceBuilder::new(front.clone());
-        builder.set_auth(front.clone());
-        if matches!(self.shared.behind, Behind::Remote(_)) {
-            builder.set_route(front.clone());
-        }
-        builder.set_access(front);
-        builder.set_config(Arc::new(StaticConfigProvider::new(Arc::new(config))));
-        GatewayService(builder.build())
+        GatewayService(self.production.clone())
     }
 
-    /// What would be done with a request signed by this pair of keys; `None` where nobody with such
-    /// a pair is known.
+    /// Whether the gateway would pass on what somebody asks who signs with this pair of keys;
+    /// `None` where nobody with such a pair is known. What is asked for is a method and a query, of
+    /// a bucket.
     #[must_use]
-    pub fn verdict(&self, id: &str, secret: &str, operation: Operation, bucket: &str) -> Option<Verdict> {
-        let now = (self.shared.clock)();
-        let registry = self.shared.registry();
-        let credential =
-            registry.credential(id).filter(|credential| credential.secret_access_key.expose() == secret)?;
-        Some(decide(Caller::Signed(credential), operation, Some(bucket), now))
+    pub fn passes_on(&self, id: &str, secret: &str, asked: (&Method, &str), bucket: &str) -> Option<bool> {
+        let key = self.registry.key(id).filter(|key| key.credential.secret.expose() == secret)?;
+        let query = parse_query(asked.1).ok()?;
+        let Ok((operation, _)) = Operation::of(asked.0, Level::Bucket, &query, false) else { return Some(false) };
+        let bucket = BucketName::parse(bucket).ok()?;
+        let wanted = Wanted { operation, bucket: Some(&bucket), source: None, is_special: false };
+        let now = (self.clock)();
+        let verdict = self.registry.ask(|tables| decide(Caller::Key(&key), &wanted, tables, now));
+        Some(matches!(verdict, Ok(Verdict::Forward(_))))
     }
 
     /// Has the gateway hear of each change this late from now on, to show what tenants meet then.
     pub fn fall_behind(&self, lag: Duration) {
         let millis = u64::try_from(lag.as_millis()).unwrap_or(u64::MAX);
-        self.shared.lag.store(millis, Ordering::Relaxed);
+        self.lag.store(millis, Ordering::Relaxed);
     }
 
-    /// Whether both watches have delivered their first list.
+    /// Whether a first whole view is there.
     #[must_use]
     pub fn is_ready(&self) -> bool {
-        self.shared.registry().is_ready()
+        self.registry.is_ready()
     }
 
-    /// Follows the Secrets until it is dropped. Errors of a watch are logged and retried with
-    /// the backoff of kube; what was known stays known meanwhile.
+    /// Follows the cluster until it is dropped.
     pub async fn run(&self) {
-        let credentials = self.watch(CREDENTIAL_ROLE).map(|event| (CREDENTIAL_ROLE, event));
-        let bindings = self.watch(BINDING_ROLE).map(|event| (BINDING_ROLE, event));
-        let lag = || Duration::from_millis(self.shared.lag.load(Ordering::Relaxed));
-        let mut events = std::pin::pin!(late(futures::stream::select(credentials, bindings), lag));
-        while let Some((role, event)) = events.next().await {
-            match event {
-                Ok(event) => self.apply(role, event),
-                Err(error) => tracing::warn!(role, %error, "a watch of Secrets failed, going on"),
-            }
-        }
-    }
-
-    fn watch(&self, role: &str) -> impl Stream<Item = watcher::Result<watcher::Event<Secret>>> + use<> {
-        let usual = watcher::Config::default().labels(&format!("{ROLE_LABEL}={role}"));
-        let config = match self.shared.behind {
-            // No connection can die unheard within a process: as long a watch as the server gives,
-            // without bookmarks. In days of virtual time there is hardly anything else to do.
-            Behind::Here(_) => usual.timeout(0).disable_bookmarks(),
-            Behind::Remote(_) => usual,
-        };
-        watcher(self.secrets.clone(), config).default_backoff()
-    }
-
-    fn apply(&self, role: &str, event: watcher::Event<Secret>) {
-        let mut registry = self.shared.registry();
-        if role == CREDENTIAL_ROLE {
-            registry.credentials.apply(event);
-        } else {
-            registry.bindings.apply(event);
-        }
+        match self.registry.follow(self.source.clone()).await {}
     }
 }
 
 impl fmt::Debug for Gateway {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let remote: Option<Vec<&String>> = match &self.shared.behind {
-            Behind::Here(_) => None,
-            Behind::Remote(stores) => Some(stores.keys().collect()),
-        };
-        f.debug_struct("Gateway").field("remote", &remote).finish_non_exhaustive()
+        f.debug_struct("Gateway").field("registry", &self.registry).finish_non_exhaustive()
     }
 }
 
 /// The gateway's S3 protocol, see [`Gateway::http`]. Clones serve the same gateway.
 #[derive(Clone)]
-pub struct GatewayService(S3Service);
+pub struct GatewayService(Production);
 
-impl tower::Service<Request<Body>> for GatewayService {
+impl Service<Request<Body>> for GatewayService {
     type Response = Response<Body>;
     type Error = BoxError;
     type Future = BoxFuture<'static, Result<Self::Response, Self::Error>>;
@@ -220,8 +138,42 @@ impl tower::Service<Request<Body>> for GatewayService {
         Poll::Ready(Ok(()))
     }
 
-    fn call(&mut self, request: Request<Body>) -> Self::Future {
-        let service = self.0.clone();
-        Box::pin(async move { service.call(request).await.map_err(BoxError::from) })
+    fn call(&mut self, mut request: Request<Body>) -> Self::Future {
+        let gateway = self.0.clone();
+        // As a client of HTTP/1.1 does it.
+        let authority = request.uri().authority().and_then(|host| HeaderValue::from_str(host.as_str()).ok());
+        if let Some(host) = authority {
+            request.headers_mut().entry(HOST).or_insert(host);
+        }
+        let peer = Peer { address: ([127, 0, 0, 1], 0).into(), is_tls: false };
+        Box::pin(async move {
+            let request = request.map(|body| body.map_err(BoxError::from).boxed_unsync());
+            Ok(gateway.serve(request, peer).await.map(Body::http_body_unsync))
+        })
+    }
+}
+
+/// A body as the simulated stores take it: they want to know of one that is empty.
+fn body(body: stowage_gateway::body::Body) -> Body {
+    if body.is_end_stream() { Body::empty() } else { Body::http_body_unsync(body) }
+}
+
+/// Stores of this process, whatever certificates they would show.
+struct ToStores<S>(S);
+
+impl<S> Connect for ToStores<S>
+where
+    S: Service<Request<Body>, Response = Response<Body>, Error = BoxError, Future: Send>
+        + Clone
+        + Send
+        + Sync
+        + 'static,
+{
+    fn connect(&self, _: &Trust) -> Result<Transport, ConnectError> {
+        let stores = self.0.clone();
+        Ok(BoxCloneSyncService::new(service_fn(move |request: Request<stowage_gateway::body::Body>| {
+            let answer = stores.clone().oneshot(request.map(body));
+            async move { Ok(answer.await?.map(|body| body.map_err(BoxError::from).boxed_unsync())) }
+        })))
     }
 }

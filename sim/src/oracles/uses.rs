@@ -25,6 +25,10 @@ pub(super) struct Uses<'a> {
     versions: BTreeMap<String, Vec<Version>>,
     /// The secret of each key, as it is stored, by id.
     secrets: BTreeMap<String, &'a str>,
+    /// Where each backend was, and until when; `None` where it was not there.
+    backends: BTreeMap<&'a str, Vec<(Timestamp, Option<&'a str>)>>,
+    /// The backend of each key, and where that was when the key was first seen.
+    places: BTreeMap<String, (String, Option<&'a str>)>,
     /// From when on each consumer Secret held a key, and whether it held that key's own secret.
     read: BTreeMap<Place<'a>, Vec<(Timestamp, bool)>>,
 }
@@ -60,6 +64,8 @@ impl<'a> Uses<'a> {
                 match new {
                     Some(Secret::Key(new)) => {
                         self.secrets.entry(new.id.clone()).or_insert(new.secret);
+                        let at = self.backends.get(new.backend.as_str()).and_then(|all| all.last()?.1);
+                        self.places.entry(new.id.clone()).or_insert_with(|| (new.backend.clone(), at));
                         self.note(new, step.at, until(new));
                     }
                     Some(Secret::Consumer(new)) => {
@@ -68,6 +74,10 @@ impl<'a> Uses<'a> {
                     }
                     _ => {}
                 }
+            }
+            Seen::Object(stored) if stored.plural == "s3backends" => {
+                let at = stored.new.as_deref().and_then(|backend| backend["spec"]["endpoint"].as_str());
+                self.backends.entry(&stored.name).or_default().push((step.at, at));
             }
             Seen::Used(used) => self.judge(state, step, used, found),
             Seen::Tried(tried) if tried.allowed => {
@@ -92,13 +102,26 @@ impl<'a> Uses<'a> {
         let since = step.at.checked_sub(lag).unwrap_or(Timestamp::MIN);
         let (by_gateway, by_truth) =
             (self.answer(id, since, state.clocks.of_gateway(step.at)), self.answer(id, since, step.at));
+        // A store that can't be told, or is another by now, is asked nothing (spec §6).
+        let elsewhere = self.was_elsewhere(id, since);
         match (used.allowed, by_gateway, by_truth) {
+            (false, _, _) if elsewhere => {}
             (false, Duty::MustAccept, _) if self.read_whole(used) => found.broken(Promise::I6, step, good()),
             (false, _, Duty::MustAccept) if self.read_whole(used) => found.limit(Promise::I6, step, good()),
             (true, Duty::MustDeny, _) => found.broken(Promise::I7, step, over()),
             (true, _, Duty::MustDeny) => found.limit(Promise::I7, step, over()),
             _ => {}
         }
+    }
+
+    /// Whether the backend of a key was, since then, not where it was when the key was made.
+    fn was_elsewhere(&self, id: &str, since: Timestamp) -> bool {
+        let Some((backend, place)) = self.places.get(id) else { return false };
+        let versions = self.backends.get(backend.as_str()).map(Vec::as_slice).unwrap_or_default();
+        versions.iter().enumerate().any(|(index, (_, at))| {
+            let is_over = versions.get(index + 1).is_some_and(|(next, _)| *next < since);
+            !is_over && (at.is_none() || at != place)
+        })
     }
 
     /// Whether the tenant read the key as it is: somebody may have spoilt it in the consumer
@@ -137,7 +160,7 @@ impl<'a> Uses<'a> {
 
 fn until(key: &Key<'_>) -> Option<Timestamp> {
     match key.end {
-        _ if !key.counts => None,
+        _ if !key.counts || key.deleted => None,
         End::Open => Some(Timestamp::MAX),
         End::At(end) => Some(end),
         End::Damaged => None,

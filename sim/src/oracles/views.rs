@@ -200,6 +200,8 @@ pub(super) struct Key<'a> {
     pub(super) made: Option<Timestamp>,
     /// Whether the gateway accepts it, its end aside.
     pub(super) counts: bool,
+    /// Whether it is deleted, and stays because of somebody's finalizer: the gateway refuses it.
+    pub(super) deleted: bool,
     /// Whether no list by its labels shows it.
     pub(super) hidden: bool,
 }
@@ -345,10 +347,11 @@ impl<'a> Key<'a> {
         let named = name.strip_prefix("vc-").is_some_and(|rest| !id.is_empty() && rest == id.to_lowercase());
         let role_fits = role == Some(Role::VirtualCredential.as_str());
         let counts = named && role_fits && !key.is_empty() && scopes.is_some() && end != End::Damaged;
+        let deleted = secret["metadata"]["deletionTimestamp"].is_string();
         let hidden = label(secret, wire::CLAIM_UID).is_none();
         let made = secret["metadata"]["creationTimestamp"].as_str().and_then(|at| at.parse().ok());
         let generation = label(secret, wire::ROTATION_GENERATION).and_then(|text| text.parse().ok());
-        Some(Self { uid, id, generation, secret: key, bucket, backend, scoped, end, made, counts, hidden })
+        Some(Self { uid, id, generation, secret: key, bucket, backend, scoped, end, made, counts, deleted, hidden })
     }
 }
 

@@ -1,11 +1,11 @@
 //! The simulated parts on sockets, and a proxy that breaks calls to real ones.
 //!
-//! What the simulator puts together in one process stands here as servers: the store and the
-//! gateway for an operator that runs as a process or a pod of its own, on the real clock; and the
+//! What the simulator puts together in one process stands here as servers: the store for an
+//! operator and a gateway that run as processes or pods of their own, on the real clock; and the
 //! fault layer of [`crate::effects`] as a proxy between operator, API server and store, so that a
 //! plan means on a real cluster what it means in a simulated one.
 //!
-//! - [`store`], [`gateway`], [`api`]: the simulated services, each on a [`Server`];
+//! - [`store`], [`api`]: the simulated services, each on a [`Server`];
 //! - [`RequestLog`]: what the S3 servers were asked, for those who judge from the outside;
 //! - [`proxy`]: faults between real clients and real servers, which is [`faults::proxy`] with
 //!   Stowage's own faults.
@@ -18,4 +18,4 @@ mod services;
 
 pub use faults::proxy::Server;
 pub use requests::{Logged, RequestLog, S3Request};
-pub use services::{api, gateway, store};
+pub use services::{api, store};

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use futures::future::BoxFuture;
-use http::{Request, Response, header, request::Parts};
+use http::{Request, Response, request::Parts};
 use jiff::Timestamp;
 use parking_lot::{Mutex, MutexGuard};
 use serde::{Deserialize, Serialize};
@@ -167,7 +167,7 @@ impl Pending {
         let call = S3Call::read(&head.method, &head.uri, &head.headers);
         let request = S3Request {
             at: Timestamp::now(),
-            who: signer(head),
+            who: S3Call::signer(&head.uri, &head.headers).map(str::to_owned),
             operation: call.operation,
             bucket: call.bucket,
             key: call.key,
@@ -187,55 +187,23 @@ impl Drop for Pending {
     }
 }
 
-/// Access key id of a request, from its header or, presigned, from its query.
-fn signer(head: &Parts) -> Option<String> {
-    let authorization = head.headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
-    let in_header =
-        authorization.and_then(|text| text.split("Credential=").nth(1)).and_then(|scope| scope.split('/').next());
-    let in_query = || {
-        let pairs = head.uri.query().unwrap_or_default().split('&');
-        let scope = pairs.filter_map(|pair| pair.strip_prefix("X-Amz-Credential=")).next()?;
-        scope.split(['/', '%']).next()
-    };
-    in_header.or_else(in_query).filter(|id| !id.is_empty()).map(str::to_owned)
-}
-
 #[cfg(test)]
 mod tests {
     use std::convert::Infallible;
 
-    use rstest::rstest;
     use tower::{ServiceExt, service_fn};
 
     use super::*;
 
-    fn request(uri: &str, authorization: Option<&str>) -> Request<()> {
-        let mut request = Request::get(uri);
-        if let Some(authorization) = authorization {
-            request = request.header(header::AUTHORIZATION, authorization);
-        }
-        request.body(()).expect("a valid request")
-    }
-
-    #[rstest]
-    #[case(
-        "/b",
-        Some("AWS4-HMAC-SHA256 Credential=AKIA1/20260101/us-east-1/s3/aws4_request, Signature=0"),
-        Some("AKIA1")
-    )]
-    #[case("/b?X-Amz-Credential=AKIA2%2F20260101&X-Amz-Signature=0", None, Some("AKIA2"))]
-    #[case("/b", None, None)]
-    #[case("/b", Some("Bearer x"), None)]
-    fn the_signer_is_found(#[case] uri: &str, #[case] authorization: Option<&str>, #[case] expected: Option<&str>) {
-        let (head, ()) = request(uri, authorization).into_parts();
-        assert_eq!(signer(&head).as_deref(), expected);
+    fn request(uri: &str) -> Request<()> {
+        Request::get(uri).body(()).expect("a valid request")
     }
 
     #[tokio::test]
     async fn each_answer_is_a_line() {
         let log = RequestLog::default();
         let service = log.layer(service_fn(|_| async { Ok::<_, Infallible>(Response::new(())) }));
-        service.oneshot(request("/photos/a%20b?x-id=GetObject", None)).await.unwrap();
+        service.oneshot(request("/photos/a%20b?x-id=GetObject")).await.unwrap();
         let [seen] = log.requests().try_into().expect("one request");
         assert_eq!(
             (seen.operation.name(), seen.bucket.as_deref(), seen.key.as_deref()),
@@ -250,7 +218,7 @@ mod tests {
     async fn a_request_that_its_client_gave_up_is_noted_without_a_status() {
         let log = RequestLog::default();
         let service = log.layer(service_fn(|_| std::future::pending::<Result<Response<()>, Infallible>>()));
-        let given_up = tokio::time::timeout(std::time::Duration::from_millis(1), service.oneshot(request("/b", None)));
+        let given_up = tokio::time::timeout(std::time::Duration::from_millis(1), service.oneshot(request("/b")));
         assert!(given_up.await.is_err());
         assert_eq!(log.requests().iter().map(|request| request.status).collect::<Vec<_>>(), [None]);
     }

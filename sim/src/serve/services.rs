@@ -13,7 +13,6 @@ use s3s::Body;
 use tower::{BoxError, Layer, Service, ServiceExt, service_fn};
 
 use super::requests::RequestLog;
-use crate::gateway::Gateway;
 
 /// Serves a store, and logs what it is asked.
 ///
@@ -21,16 +20,6 @@ use crate::gateway::Gateway;
 /// When the address can't be had.
 pub async fn store(address: SocketAddr, store: &Store, log: &RequestLog) -> io::Result<Server> {
     s3(address, store.http(), log).await
-}
-
-/// Serves a gateway, logs what it is asked, and has it follow its Secrets meanwhile.
-///
-/// # Errors
-/// When the address can't be had.
-pub async fn gateway(address: SocketAddr, gateway: &Gateway, log: &RequestLog) -> io::Result<Server> {
-    let server = s3(address, gateway.http(), log).await?;
-    let gateway = gateway.clone();
-    Ok(server.doing(async move { gateway.run().await }))
 }
 
 /// Serves a simulated Kubernetes API: to everybody, as it knows no authentication.

@@ -1,17 +1,14 @@
 //! The stores of a world, and who may use them.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 use k8s_openapi::api::core::v1::Secret;
-use kube_sim::Cluster;
 use s3_sim::{Dialect, Store};
 use seeded::WallClock;
 use serde::de::DeserializeOwned;
 use stowage_operator::api::{AdminCredentialsSecretRef, Endpoint, S3Backend};
 
 use super::{ADMIN_ACCESS_KEY, ADMIN_ACCOUNT, ADMIN_SECRET_KEY, Document, STORE_ENDPOINT, authority};
-use crate::gateway::Backends;
 
 /// A backend that a store is made for.
 #[derive(Clone, Debug)]
@@ -102,22 +99,6 @@ pub(super) fn accounts(backends: &[BackendStore]) -> BTreeMap<String, String> {
         accounts.entry(authority(backend.endpoint.as_str())).or_insert_with(|| backend.account.clone());
     }
     accounts
-}
-
-/// What the gateway serves: each backend's store, wherever the S3Backend points to at the time; of
-/// one that is gone, where the world began with it.
-pub(super) fn served(cluster: &Cluster, backends: &[BackendStore], stores: &BTreeMap<Endpoint, Store>) -> Backends {
-    let (cluster, accounts, stores) = (cluster.clone(), accounts(backends), stores.clone());
-    let first: BTreeMap<_, _> = backends.iter().map(|it| (it.name.clone(), it.endpoint.clone())).collect();
-    Arc::new(move |name| {
-        let objects = cluster.objects();
-        let endpoint = match objects.iter().find(|it| it.plural == "s3backends" && it.name == name) {
-            Some(backend) => Endpoint::parse(backend.object["spec"]["endpoint"].as_str()?).ok()?,
-            None => first.get(name)?.clone(),
-        };
-        let account = accounts.get(&authority(endpoint.as_str()))?;
-        Some(Arc::new(stores.get(&endpoint)?.as_account(account)))
-    })
 }
 
 #[cfg(test)]

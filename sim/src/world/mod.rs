@@ -19,8 +19,9 @@ mod transport;
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, LazyLock};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
+use aws_smithy_async::time::{SharedTimeSource, TimeSource};
 use aws_smithy_runtime_api::client::http::SharedHttpClient;
 pub use backends::BackendStore;
 use beginnings::Beginning;
@@ -141,21 +142,16 @@ impl World {
         let Beginning { cluster, events } = beginnings::beginning(&clock, options.seed, options.writes_before);
         let clocks = Clocks::default();
         let stores = backends::stores(&options.backends, &options.dialect, &clocks.of(Actor::Store, &clock));
-        let served = backends::served(&cluster, &options.backends, &stores);
-        let gateway = Gateway::new(
-            cluster.client(OPERATOR_NAMESPACE),
-            OPERATOR_NAMESPACE,
-            clocks.of(Actor::Gateway, &clock),
-            served,
-        );
+        let first = options.backends.first().and_then(|backend| stores.get(&backend.endpoint)).cloned();
+        let store = first.unwrap_or_else(|| Store::new(clock.clock(), options.dialect));
+        let stores = Stores::new(stores.into_iter().map(|(endpoint, store)| (authority(endpoint.as_str()), store)));
+        let client = cluster.client(OPERATOR_NAMESPACE);
+        let gateway = Gateway::new(client, OPERATOR_NAMESPACE, clocks.of(Actor::Gateway, &clock), stores.clone());
         let mut tasks = JoinSet::new();
         tasks.spawn({
             let gateway = gateway.clone();
             async move { gateway.run().await }
         });
-        let first = options.backends.first().and_then(|backend| stores.get(&backend.endpoint)).cloned();
-        let store = first.unwrap_or_else(|| Store::new(clock.clock(), options.dialect));
-        let stores = Stores::new(stores.into_iter().map(|(endpoint, store)| (authority(endpoint.as_str()), store)));
         let controllers_rest = ControllersRest::default();
         let chronicle = options.history.then(|| Chronicle::beginning_with(events, clock.clone()));
         if let Some(chronicle) = &chronicle {
@@ -212,12 +208,19 @@ impl World {
 
     /// A tenant's client for the gateway, with nothing but what a consumer Secret holds.
     pub fn tenant(&self, access_key: &str, secret_key: &str, region: &str) -> aws_sdk_s3::Client {
-        InProcess::new(self.gateway.http()).client(access_key, secret_key, region)
+        let client = InProcess::new(self.gateway.http()).client(access_key, secret_key, region);
+        let config = client.config().to_builder().time_source(self.tenants_time()).build();
+        aws_sdk_s3::Client::from_conf(config)
     }
 
     /// A tenant's HTTP client: it reaches the gateway at [`GATEWAY_ENDPOINT`], and nothing else.
     pub fn tenant_http(&self) -> SharedHttpClient {
         SharedHttpClient::new(InProcess::new(Hosts::new([(authority(GATEWAY_ENDPOINT), self.gateway.http())])))
+    }
+
+    /// What tenants' clients read the time from: the gateway takes no signature of another day.
+    pub fn tenants_time(&self) -> SharedTimeSource {
+        SharedTimeSource::new(TimeOf(self.clock.clone()))
     }
 
     /// The store behind an endpoint.
@@ -342,6 +345,16 @@ impl World {
     /// Lets this much virtual time pass.
     pub async fn pass(&self, time: Duration) {
         tokio::time::sleep(time).await;
+    }
+}
+
+/// The time of a world, as the SDK asks for it.
+#[derive(Debug)]
+struct TimeOf(VirtualClock);
+
+impl TimeSource for TimeOf {
+    fn now(&self) -> SystemTime {
+        self.0.now().into()
     }
 }
 

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use stowage_sim::world::fixtures::opted_in;
+use stowage_sim::world::fixtures::{self, opted_in};
 use stowage_sim::world::{
     ADMIN_ACCESS_KEY, ADMIN_ACCOUNT, ADMIN_SECRET_KEY, OPERATOR_NAMESPACE, STORE_ENDPOINT, World,
 };
@@ -235,6 +235,11 @@ fn buckets_are_counted_and_a_deleted_backend_takes_nothing_away() {
             (&claim["status"]["phase"], condition(&claim, "Reconciling").as_str()),
             (&json!("Bound"), "BackendNotReady")
         );
+        // Its keys are there; until the backend is again, the gateway can't tell the store.
+        let secret = object(&stage.world, "secrets", "team-a", "one-s3");
+        assert!(secret["data"]["AWS_ACCESS_KEY_ID"].is_string());
+        stage.apply(&fixtures::backend("main", STORE_ENDPOINT, "")).await;
+        stage.soon("the claim is well again", MINUTE, |world| ready(world, "team-a", "one") == "Bound").await;
         tenant_can_work(&stage.world, "team-a", "one-s3").await;
     });
 }

@@ -369,7 +369,8 @@ fn a_claim_in_the_operators_namespace_is_refused() {
 }
 
 async fn anonymous_status(stage: &Stage, method: http::Method) -> u16 {
-    let request = http::Request::builder().method(method).uri(format!("{GATEWAY_ENDPOINT}/team-a-photos/page"));
+    let uri = format!("{GATEWAY_ENDPOINT}/team-a-photos/page");
+    let request = http::Request::builder().method(method).uri(uri).header("content-length", "0");
     stage.world.send_to_gateway(request.body(s3s::Body::empty()).unwrap()).await.as_u16()
 }
 

@@ -3,7 +3,7 @@
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Output, Stdio};
 
-use crate::parts::{Parts, client_with, soon};
+use crate::parts::{ACCESS_KEY, ACCOUNT, Parts, SECRET_KEY, client_with, soon};
 
 fn serve(arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_stowage-sim"));
@@ -58,11 +58,15 @@ async fn a_proxy_is_given_its_cluster_by_a_kubeconfig_and_its_faults_by_a_plan()
     std::fs::write(&kubeconfig, text).unwrap();
     let addresses = ["--kube-address", "127.0.0.1:0", "--s3-address", "127.0.0.1:0", "--admin-address", "127.0.0.1:0"];
     let stored = parts.stored.url();
+    parts.store.add_account(ACCOUNT, "AKIANEIGHBOUR", "neighbour-secret");
     let own = ["proxy", "--kubeconfig", kubeconfig.to_str().unwrap(), "--store", &stored];
+    let own = [&own[..], &["--unnumbered-key", "AKIANEIGHBOUR"]].concat();
     let (child, served) = started(&[&own[..], &addresses, &["--plan", "s3:CreateBucket@1 slow-down"]].concat());
     let names: Vec<&str> = served.iter().map(|(what, _)| what.as_str()).collect();
     assert_eq!(names, ["kube", "s3", "admin"]);
-    let s3 = client_with(&served[1].1, crate::parts::ACCESS_KEY, crate::parts::SECRET_KEY);
+    let neighbour = client_with(&served[1].1, "AKIANEIGHBOUR", "neighbour-secret");
+    soon(neighbour.create_bucket().bucket("theirs").send()).await.expect("the fault is not for a neighbour");
+    let s3 = client_with(&served[1].1, ACCESS_KEY, SECRET_KEY);
     soon(s3.create_bucket().bucket("photos").send()).await.expect_err("it is refused");
     soon(s3.create_bucket().bucket("photos").send()).await.expect("once");
     assert_eq!(terminated(child).status.code(), Some(0));

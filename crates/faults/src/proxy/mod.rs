@@ -50,6 +50,8 @@
 //!   [`Unplayable`]; what was planned before stays.
 //! - From the end of a life until [`Proxy::next_life`] nothing more is carried out and nothing
 //!   answered.
+//! - Calls to a store that name a key of [`Upstream::unnumbered`] are somebody else's: none of this
+//!   concerns them.
 //!
 //! # Limits
 //!
@@ -209,6 +211,9 @@ impl<V: Vocabulary> Proxy<V> {
             let (proxy, upstream) = (proxy.clone(), upstream.clone());
             async move {
                 let request = upstream.addressed(request.map(Body::new))?;
+                if upstream.is_past(&request) {
+                    return upstream.oneshot(request).await;
+                }
                 proxy.layer(api).layer(Disturbed(upstream)).oneshot(request).await
             }
         })

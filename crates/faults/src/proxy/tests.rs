@@ -15,6 +15,9 @@ use crate::{Application, Calls, Fault, KubeFault, Row};
 
 const ANYWHERE: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
 
+/// The key of somebody who goes past the faults.
+const NEIGHBOUR: &str = "AKIANEIGHBOUR";
+
 /// How long anything may take that is waited for.
 const PATIENCE: Duration = Duration::from_secs(20);
 
@@ -90,7 +93,8 @@ impl Bench {
         let proxy = Proxy::new(plan(faults)).unwrap();
         let upstream = Upstream::kube(&kube::Config::new(url.clone())).unwrap();
         let kube = proxy.serve_kube(ANYWHERE, upstream).await.unwrap();
-        let s3 = proxy.serve_s3(ANYWHERE, Upstream::s3(&url).unwrap()).await.unwrap();
+        let store = Upstream::s3(&url).unwrap().unnumbered([NEIGHBOUR.to_owned()]);
+        let s3 = proxy.serve_s3(ANYWHERE, store).await.unwrap();
         Self { proxy, kube, s3, seen, _behind: behind }
     }
 
@@ -187,4 +191,20 @@ async fn from_a_crash_on_nothing_passes_until_the_next_life() {
     assert_eq!(bench.proxy.next_life(), 2);
     assert!(ask(&bench.s3, "PUT", "/photos", "kept").await.is_some());
     assert_eq!(bench.seen(), ["kept"]);
+}
+
+#[rstest]
+#[case(NEIGHBOUR, true)]
+#[case("AKIANEIGHBOURS", false)]
+#[case("AKIANEIGHBOU", false)]
+#[tokio::test]
+async fn a_neighbours_calls_have_no_number_and_meet_no_fault(#[case] key: &str, #[case] passes: bool) {
+    let bench = Bench::new("#1 lost-request", "done").await;
+    let path = format!("/photos?X-Amz-Credential={key}%2F20260101%2Fus-east-1");
+    assert_eq!(ask(&bench.s3, "PUT", &path, "theirs").await.is_some(), passes);
+    assert_eq!(bench.calls().is_empty(), passes, "{:?}", bench.calls());
+    bench.proxy.end_life();
+    if passes {
+        assert!(ask(&bench.s3, "PUT", &path, "theirs").await.is_some(), "the controller's death is not theirs");
+    }
 }

@@ -1,0 +1,28 @@
+//! An API server whose answers come late: a layer under a client of it.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures::StreamExt;
+use http::{Request, Response};
+use http_body::Frame;
+use http_body_util::{BodyDataStream, StreamBody};
+use kube::Client;
+use kube::client::Body;
+use tower::{BoxError, service_fn};
+
+use super::late::late;
+
+/// The same client, but that each piece of an answer comes so late as `lag` says when it is there.
+pub(super) fn late_watches(client: Client, lag: impl Fn() -> Duration + Clone + Send + Sync + 'static) -> Client {
+    let namespace = client.default_namespace().to_owned();
+    let service = service_fn(move |request: Request<Body>| {
+        let (client, lag) = (client.clone(), lag.clone());
+        async move {
+            let (head, body) = client.send(request).await?.into_parts();
+            let pieces = BodyDataStream::new(body).map(|piece| piece.map(Frame::<Bytes>::data).map_err(BoxError::from));
+            Ok::<_, BoxError>(Response::from_parts(head, StreamBody::new(late(pieces, lag))))
+        }
+    });
+    Client::new(service, namespace)
+}
