@@ -89,6 +89,10 @@ pub enum Trouble {
 }
 
 impl Trouble {
+    /// All of them.
+    const ALL: [Self; 7] =
+        [Self::Key, Self::Denied, Self::Unreachable, Self::Late, Self::NotS3, Self::NotSetUp, Self::Busy];
+
     fn as_str(self) -> &'static str {
         match self {
             Self::Key => "key",
@@ -176,7 +180,7 @@ impl Metrics {
         turnaround.observe(answered.turnaround.as_secs_f64());
     }
 
-    /// Counts bytes of bodies, received from clients and sent to them.
+    /// Counts bytes of bodies, received from clients for a store and sent to them.
     pub fn bytes(&self, received: u64, sent: u64) {
         self.0.received.inc_by(received);
         self.0.sent.inc_by(sent);
@@ -196,8 +200,10 @@ impl Metrics {
 
     /// Lets go of the series of a backend that is gone.
     pub fn forget(&self, backend: &str) {
-        let labels = BackendLabels { backend: backend.to_owned() };
-        self.0.store.remove(&labels);
+        self.0.store.remove(&BackendLabels { backend: backend.to_owned() });
+        for trouble in Trouble::ALL {
+            self.0.troubles.remove(&TroubleLabels { backend: backend.to_owned(), kind: trouble.as_str() });
+        }
     }
 
     /// Sets what is read off when somebody asks: lines of the access log that were dropped,
@@ -242,7 +248,7 @@ impl Inner {
         registry.register("turnaround_seconds", help, self.turnaround.clone());
         registry.register("store_seconds", "Seconds until a store begins its answer", self.store.clone());
         registry.register("store_troubles", "What is wrong between gateway and stores", self.troubles.clone());
-        registry.register("received_bytes", "Bytes of bodies received from clients", self.received.clone());
+        registry.register("received_bytes", "Bytes of bodies received from clients for a store", self.received.clone());
         registry.register("sent_bytes", "Bytes of bodies sent to clients", self.sent.clone());
         let help = "Lines of the access log that found no room since the start";
         registry.register("access_log_dropped_lines", help, self.dropped_lines.clone());
@@ -267,6 +273,16 @@ fn class(status: u16) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_backend_that_is_gone_leaves_no_series() {
+        let metrics = Metrics::new();
+        metrics.store_answered("main", Duration::from_millis(3));
+        Trouble::ALL.into_iter().for_each(|trouble| metrics.trouble("main", trouble));
+        metrics.forget("main");
+        let text = metrics.text().expect("it can be written");
+        assert!(!text.contains("backend=\"main\""), "{text}");
+    }
 
     #[test]
     fn a_store_makes_no_series_of_its_own_words() {

@@ -58,6 +58,7 @@ impl Shared {
         let failure = out.failure.clone();
         let began = Instant::now();
         let answer = client.ask(call(&ask, out)?, now).await;
+        self.metrics.bytes(failure.passed(), 0);
         if let Some(refusal) = failure.reason() {
             // The body was not what was signed: whatever the store says of what it got is nobody's
             // business.
@@ -81,7 +82,13 @@ impl Shared {
     }
 
     fn client(&self, backend: &Backend) -> Result<Arc<Client>, Refusal> {
-        let is_there = |name: &str| self.registry.backend(name).is_some();
+        let is_there = |name: &str| {
+            let there = self.registry.backend(name).is_some();
+            if !there {
+                self.metrics.forget(name);
+            }
+            there
+        };
         self.clients.get(backend, is_there).map_err(|why| {
             tracing::debug!(backend = backend.name, %why, "a backend can't be asked");
             self.metrics.trouble(&backend.name, Trouble::NotSetUp);

@@ -2,6 +2,7 @@
 
 use proptest::prelude::*;
 use rstest::rstest;
+use stowage_gateway::server::Gauges;
 
 use crate::{Ask, STORE_KEY, Stage, answer, ask, code};
 
@@ -33,6 +34,8 @@ async fn a_request_is_written_anew_and_signed_with_our_key() {
         "x-amz-meta-who",
     ];
     assert_eq!(names, expected);
+    let measured = stage.gateway.measure(tokio::time::Instant::now(), 0, &Gauges::default());
+    assert!(measured.contains("stowage_gateway_received_bytes_total 5\n"), "{measured}");
     assert!(asked.header("authorization").is_some_and(|it| it.contains(&format!("Credential={STORE_KEY}/"))));
 }
 
