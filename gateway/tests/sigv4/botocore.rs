@@ -1,5 +1,5 @@
-//! Ours against botocore. `botocore_heads.py` beside this file writes the heads, of which forty stand
-//! in `botocore_heads.jsonl`. More of them:
+//! Ours against botocore. `botocore_heads.py` beside this file writes the heads. Forty of them
+//! stand in `botocore_heads.jsonl`. For more:
 //!
 //! ```sh
 //! python3 gateway/tests/sigv4/botocore_heads.py 100000 2 > heads.jsonl
