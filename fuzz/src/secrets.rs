@@ -126,6 +126,7 @@ fn bound(record: &BucketRecord) {
         claim: record.claim.clone(),
         uid: record.uid.clone(),
         backend: record.backend.clone(),
+        endpoint: record.endpoint.clone(),
         bucket: record.bucket.clone(),
         per_source_ip_rps: 7,
     };

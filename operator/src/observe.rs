@@ -63,6 +63,7 @@ impl Observer {
         Ok(match look {
             Look::Backend(name) => Answer::Backend(name.clone(), self.backend(&claim.at, name)),
             Look::Holder(at) => Answer::Holder(at.clone(), self.holder(&claim.uid, at)),
+            Look::PublicRival(at) => Answer::PublicRival(at.clone(), self.public_rival(&claim.uid, at)),
             Look::Claim => Answer::Claim(self.claim(&claim.at).await?),
             Look::Own => Answer::Own(self.own(&claim.uid).await?),
             Look::Internal(name) => Answer::Internal(name.clone(), self.internal_secret(name).await?),
@@ -101,12 +102,55 @@ impl Observer {
         }
     }
 
-    /// Whether a Secret is a credential for this very bucket. Of a credential whose backend is gone
-    /// it isn't known which endpoint it was for: a conflict too many harms less than one too few.
+    /// Whether a Secret is a credential for this very bucket: by the endpoint that it notes, or
+    /// because the store of that one is at this endpoint by now. Of one that notes none, and whose
+    /// backend is gone, it isn't known which endpoint it was for: a conflict too many harms less
+    /// than one too few.
     fn is_key_to(&self, secret: &Stored, target: &Target) -> bool {
-        let elsewhere = |name: &str| matches!(self.backends.get(name), Some(Ok(b)) if b.endpoint != target.endpoint);
-        secret.label(wire::ROLE) == Some(wire::Role::VirtualCredential.as_str())
-            && !secret.text("backend").is_some_and(elsewhere)
+        let noted = secret.endpoint();
+        let backend = secret.text("backend").and_then(|name| self.backends.get(name)).and_then(Result::ok);
+        let opens = match (&noted, &backend) {
+            (Some(noted), _) if *noted == target.endpoint => true,
+            (Some(noted), Some(it)) => it.endpoint == target.endpoint && it.former_endpoints.contains(noted),
+            (Some(_), None) => false,
+            (None, Some(it)) => it.endpoint == target.endpoint,
+            (None, None) => true,
+        };
+        secret.label(wire::ROLE) == Some(wire::Role::VirtualCredential.as_str()) && opens
+    }
+
+    /// Whose public access counts, where another claim opens a bucket of this name at another
+    /// store: the oldest record's, as at the gateway (spec §6). Where a record is missing it is
+    /// nobody's.
+    fn public_rival(&self, uid: &ClaimUid, target: &Target) -> Option<ClaimRef> {
+        let all = self.internal.of_bucket(&target.bucket);
+        let records: Vec<_> = all.iter().filter_map(|it| Some((BucketRecord::read(&it.0).ok()?, it))).collect();
+        // Of one second the name decides.
+        let age = |uid: &str, is_there: &dyn Fn(&BucketRecord) -> bool| {
+            let own = records.iter().filter(|(record, _)| record.uid.as_str() == uid && is_there(record));
+            own.filter_map(|(_, it)| Some((it.0.metadata.creation_timestamp.as_ref()?.0, it.name()))).min()
+        };
+        let ours = age(uid.as_str(), &|record| record.endpoint == target.endpoint);
+        let rivals = all.iter().filter_map(|binding| {
+            let is_binding = wire::Role::of_internal(binding.name()) == Some(wire::Role::AnonymousBinding);
+            let other = binding.text("claim_uid").filter(|other| *other != uid.as_str() && is_binding)?;
+            let (noted, backend) = (binding.endpoint(), binding.text("backend")?);
+            if binding.kept_by().is_some() || noted.as_ref() == Some(&target.endpoint) {
+                // It opens nothing, or this very bucket, which one of both holds.
+                return None;
+            }
+            let theirs = age(other, &|record| match &noted {
+                Some(noted) => record.endpoint == *noted,
+                None => record.backend == backend,
+            });
+            let is_held = |record: &BucketRecord| Some(&record.endpoint) == noted.as_ref();
+            if theirs.is_none() && records.iter().any(|(record, _)| is_held(record)) {
+                return None;
+            }
+            let is_behind = ours.is_none() || ours > theirs;
+            is_behind.then_some((theirs, binding))
+        });
+        rivals.min_by_key(|(theirs, _)| *theirs).and_then(|(_, binding)| binding.claim())
     }
 
     async fn claim(&self, at: &ClaimRef) -> Result<Option<Box<Claim>>, Failure> {

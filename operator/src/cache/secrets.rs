@@ -153,13 +153,14 @@ mod tests {
     use kube::ResourceExt;
 
     use super::*;
-    use crate::api::{ClaimRef, CredentialFacts, SecretKey, kept, wire};
+    use crate::api::{ClaimRef, CredentialFacts, Endpoint, SecretKey, kept, wire};
 
     fn secret(version: u32) -> Secret {
         let facts = CredentialFacts {
             claim: ClaimRef { namespace: "team-a".into(), name: "photos".into() },
             uid: ClaimUid::new("u-1"),
             backend: "main".into(),
+            endpoint: Endpoint::parse("http://s3.example").unwrap(),
             bucket: BucketName::parse("photos").unwrap(),
             generation: 1,
             quota_soft: None,

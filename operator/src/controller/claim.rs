@@ -18,7 +18,10 @@ use crate::api::wire::Role;
 use crate::api::{BucketClaim, shortened};
 use crate::kubernetes;
 use crate::metrics::{ControllerMetrics, PassResult};
-use crate::plan::{Act, Announcement, Answer, Change, Failure, Look, PurgeEnd, Purged, Remembered, Step, Then, View};
+use crate::plan::{
+    Act, Announcement, Answer, Change, Failure, Look, Posted, PurgeEnd, Purged, Remembered, Step, Then, View,
+    is_incomplete,
+};
 use crate::upstream::Caller;
 
 use super::converse::{CarryOut, converse};
@@ -149,8 +152,10 @@ impl Context {
         let uid = raw.uid().unwrap_or_default();
         let view = self.shared.observer.begin(raw);
         let _under_way = self.shared.memory.begin(&uid, &view.claim().at);
+        let has_turn = || self.shared.memory.completions.wait(&uid, Instant::now());
         let remembered = Remembered {
             setbacks: self.shared.memory.backoff.failures(&uid),
+            complete_after: if is_incomplete(&view) { has_turn() } else { None },
             ..self.shared.memory.looks.recall(&uid, &view, &self.shared.config)
         };
         let mut view = view.begin(remembered);
@@ -201,6 +206,7 @@ impl Context {
             self.shared.memory.pace.wrote(view.claim().uid.as_str(), Instant::now());
         }
         self.count(&answer);
+        self.tell_rivals(view, &answer);
         match &answer {
             // The watch will show it as the echo of our own write: whoever waits for the name is
             // told here.
@@ -219,6 +225,20 @@ impl Context {
             _ => {}
         }
         answer
+    }
+
+    /// The echo of our own write tells nobody that public access may be another's by now. `view` is
+    /// from before the answer.
+    fn tell_rivals(&self, view: &View, answer: &Answer) {
+        let before = |name: &str| view.all_own().find(|known| known.name() == name);
+        let written = match answer {
+            Answer::RecordPosted(_, Posted::Stored(now))
+            | Answer::BindingPosted(Posted::Stored(now))
+            | Answer::Patched(_, now) => [before(now.name()), Some(now)],
+            Answer::Deleted(secret, _) => [before(&secret.name), None],
+            _ => return,
+        };
+        written.into_iter().flatten().for_each(|secret| self.shared.public_changed(secret));
     }
 
     fn count(&self, answer: &Answer) {

@@ -45,6 +45,11 @@ impl Collector for Gauges {
         let Some(shared) = self.shared.upgrade() else { return Ok(()) };
         let ready = by_backend(backends_ready(&shared));
         gauge(&mut encoder, "stowage_backend_ready", "Whether a backend is Ready: 1 or 0", ready)?;
+        let (name, help) = (
+            "stowage_secrets_without_endpoint",
+            "Credentials and anonymous bindings that don't note yet where their bucket is",
+        );
+        gauge(&mut encoder, name, help, by_backend(without_endpoint(&shared)))?;
         let (name, help) =
             ("stowage_credential_age_seconds_max", "Age of the oldest credential that is not on its way out");
         gauge(&mut encoder, name, help, by_backend(oldest_credentials(&shared)))
@@ -80,6 +85,24 @@ fn oldest_credentials(shared: &Shared) -> BTreeMap<String, i64> {
         *entry = age.max(*entry);
     }
     oldest
+}
+
+/// Of every backend that there is, also where there are none.
+fn without_endpoint(shared: &Shared) -> BTreeMap<String, i64> {
+    let mut counts: BTreeMap<String, i64> =
+        shared.observer.backends.all().into_iter().map(|(name, _)| (name, 0)).collect();
+    let opens = |secret: &Stored| {
+        matches!(
+            wire::Role::of_internal(secret.name()),
+            Some(wire::Role::VirtualCredential | wire::Role::AnonymousBinding)
+        )
+    };
+    for secret in shared.observer.internal.all().iter().filter(|secret| opens(secret) && secret.endpoint().is_none()) {
+        if let Some(count) = secret.text("backend").and_then(|backend| counts.get_mut(backend)) {
+            *count += 1;
+        }
+    }
+    counts
 }
 
 /// In seconds; `None` for a credential on its way out.

@@ -82,6 +82,7 @@ impl Looks {
             missing_at: look.missing_at.clone(),
             unanswered: left.filter(|left| !left.is_zero()),
             look_due: look.due <= Instant::now(),
+            complete_after: None,
             let_go: look.let_go.clone(),
             revoked_through: look.revoked_through.saturating_sub(ASKED_AGAIN),
             revoked: look.revoked,

@@ -8,6 +8,7 @@ use parking_lot::Mutex;
 use crate::api::{BucketClaim, ClaimRef};
 
 use super::backoff::Backoff;
+use super::completions::Completions;
 use super::looks::Looks;
 use super::pace::Pace;
 
@@ -22,6 +23,8 @@ pub(super) struct Memory {
     under_way: Mutex<BTreeSet<String>>,
     /// Writes about each that is not on its way out.
     pub(super) pace: Pace,
+    /// Whose Secrets are completed that an older version made.
+    pub(super) completions: Completions,
     /// Claims whose last pass patched a Secret and got no answer.
     patch_unanswered: Mutex<BTreeSet<ClaimRef>>,
 }
@@ -32,6 +35,7 @@ impl Memory {
         self.backoff.reset(uid);
         self.looks.forget(uid);
         self.pace.forget(uid);
+        self.completions.forget(uid);
         self.counted.lock().remove(uid);
         self.patch_unanswered.lock().remove(claim);
     }

@@ -4,6 +4,7 @@ mod backend;
 mod backoff;
 mod claim;
 mod clues;
+mod completions;
 mod config;
 mod converse;
 mod feeds;

@@ -269,10 +269,12 @@ async fn is_listed(shared: &Shared, uid: &ClaimUid) -> Result<bool, String> {
 }
 
 async fn delete(shared: &Shared, secret: &SecretRef) -> Result<Option<Stored>, String> {
+    let before = shared.observer.internal.get(&secret.namespace, &secret.name);
     let kept = shared.actor.delete(secret).await.map_err(describe)?;
     if kept.is_none() {
         tracing::info!(secret = secret.name, "deleted an orphan");
         shared.wakes.record_changed(&secret.name);
+        before.iter().for_each(|before| shared.public_changed(before));
     }
     Ok(kept)
 }

@@ -9,12 +9,13 @@ use tokio::sync::mpsc::UnboundedSender;
 
 use crate::Clock;
 use crate::act::Actor;
-use crate::api::{BucketClaim, S3Backend};
+use crate::api::wire::Role;
+use crate::api::{BucketClaim, BucketName, S3Backend};
 use crate::cache::{BackendCache, NamespaceCache, SecretCache, Written};
 use crate::kubernetes::CONTROLLER;
 use crate::metrics::Metrics;
 use crate::observe::Observer;
-use crate::plan::Setting;
+use crate::plan::{Setting, Stored};
 use crate::upstream::{Access, Upstreams};
 
 use super::clues::Orphans;
@@ -100,6 +101,23 @@ impl Shared {
             wakes,
             orphans,
             memory: Memory::default(),
+        }
+    }
+
+    /// A binding or record was written: whose public access counts of a bucket's name may be
+    /// another's by now. Other claims that open a bucket of that name are looked at again.
+    pub(super) fn public_changed(&self, secret: &Stored) {
+        let is = |secret: &Stored, role| Role::of_internal(secret.name()) == Some(role);
+        let matters = is(secret, Role::AnonymousBinding) || is(secret, Role::BucketRecord);
+        let bucket = secret.text("bucket_name").filter(|_| matters).and_then(|name| BucketName::parse(name).ok());
+        let Some(bucket) = bucket else { return };
+        for other in self.observer.internal.of_bucket(&bucket) {
+            if is(&other, Role::AnonymousBinding)
+                && other.text("claim_uid") != secret.text("claim_uid")
+                && let Some(claim) = other.claim()
+            {
+                self.wakes.claim(&claim);
+            }
         }
     }
 

@@ -7,8 +7,9 @@ use crate::api::{BucketRecord, CredentialFacts, Desired};
 
 use super::halt::{Halt, Outcome};
 use super::secret::Stored;
+use super::stop::together;
 use super::view::View;
-use super::{consumer, key, public, renamed, rotation, setback};
+use super::{consumer, key, place, public, renamed, rotation, setback};
 
 /// Makes sure that the credential aimed at is there, published, unless the consumer Secret holds a
 /// later one (`setback`), and public access as the spec has it; then sees to rotation.
@@ -25,5 +26,8 @@ pub(super) fn walk(
     consumer::ensure_secret(view, record, &facts, &credential)?;
     renamed::remove(view)?;
     public::ensure_binding(view, desired, record, stored)?;
-    rotation::walk(view, desired, record, stored, now)
+    let keys = rotation::walk(view, desired, record, stored, now)?;
+    let place = place::contradiction(view, record)?;
+    let public = public::outranked(view, desired, record)?;
+    Ok(Outcome { impaired: together([place, keys.impaired, public]), ..keys })
 }

@@ -158,6 +158,8 @@ pub enum Answer {
     Backend(String, BackendSeen),
     /// To [`Look::Holder`]: who holds this bucket.
     Holder(Target, Holder),
+    /// To [`Look::PublicRival`]: the claim whose public access counts, if it is another.
+    PublicRival(Target, Option<ClaimRef>),
     /// To [`Look::Claim`]: the claim as it is stored now; `None` = gone.
     Claim(Option<Box<Claim>>),
     /// To [`Look::Own`]: every internal Secret that carries the claim's UID.
@@ -214,6 +216,7 @@ impl Answer {
         match self {
             Self::Backend(name, _) => Some(Look::Backend(name.clone())),
             Self::Holder(at, _) => Some(Look::Holder(at.clone())),
+            Self::PublicRival(at, _) => Some(Look::PublicRival(at.clone())),
             Self::Claim(_) => Some(Look::Claim),
             Self::Own(_) => Some(Look::Own),
             Self::Internal(name, _) => Some(Look::Internal(name.clone())),

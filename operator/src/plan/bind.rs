@@ -19,9 +19,10 @@ use super::step::Act;
 use super::stop::{Stop, together};
 use super::view::View;
 use super::write::{record_patch, repair};
-use super::{access, bucket, moves, public, revocation};
+use super::{access, bucket, moves, place, public, revocation};
 
-/// Walks through the steps. What leaked ends before anything that may stop the walk.
+/// Walks through the steps. What leaked ends before anything that may stop the walk; what an older
+/// version left out is written whatever stops it.
 pub(super) fn walk(view: &View, now: Timestamp) -> Result<Outcome, Halt> {
     let revoked = revocation::walk(view, now)?;
     let served = match serve(view, now) {
@@ -29,9 +30,10 @@ pub(super) fn walk(view: &View, now: Timestamp) -> Result<Outcome, Halt> {
         Err(Halt::Stop(stop)) => Outcome { impaired: Some(*stop), wake: None },
         Err(halt) => return Err(halt),
     };
+    let turn = place::complete(view, now)?;
     Ok(Outcome {
         impaired: together([served.impaired, revoked.impaired]),
-        wake: served.wake.into_iter().chain(revoked.wake).min(),
+        wake: served.wake.into_iter().chain(revoked.wake).chain(turn).min(),
     })
 }
 

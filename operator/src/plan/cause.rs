@@ -65,6 +65,9 @@ pub(super) enum BackendCause {
 pub(super) enum BucketCause {
     /// Another claim holds it; the claim that is refused is in this namespace.
     Held { bucket: BucketName, holder: ClaimRef, namespace: String },
+    /// Another claim opens a bucket of that name at another store, and holds it for longer; the
+    /// claim that is told is in this namespace.
+    OpenElsewhere { bucket: BucketName, rival: ClaimRef, namespace: String },
     /// Another claim has credentials for it.
     OthersCredentials { bucket: BucketName },
     /// Its record can't be read.
@@ -122,6 +125,8 @@ pub(super) enum SecretCause {
     BindingDamaged { why: String },
     /// One has the name of a credential of this claim, and is none.
     NotACredential { secret: String },
+    /// One notes another endpoint than the record, where the bucket is not seen to be the claim's.
+    Elsewhere { secret: String, noted: Endpoint, held_at: Endpoint },
     /// The time from which a credential is not accepted can't be read.
     StampDamaged { secret: String },
     /// One that is deleted waits for these finalizers of others.
@@ -213,7 +218,9 @@ impl Cause {
                 | BackendCause::MoveWaits { .. } => Reason::BackendNotReady,
             },
             Self::Bucket(cause) => match cause {
-                BucketCause::Held { .. } | BucketCause::OthersCredentials { .. } => Reason::BucketNameConflict,
+                BucketCause::Held { .. }
+                | BucketCause::OpenElsewhere { .. }
+                | BucketCause::OthersCredentials { .. } => Reason::BucketNameConflict,
                 BucketCause::RecordDamaged { .. } => Reason::CreationInconsistent,
                 BucketCause::Exists { .. } => Reason::BucketExists,
                 BucketCause::Missing { .. } => Reason::BucketMissing,
@@ -225,6 +232,7 @@ impl Cause {
                 SecretCause::CredentialDamaged { .. }
                 | SecretCause::BindingDamaged { .. }
                 | SecretCause::NotACredential { .. }
+                | SecretCause::Elsewhere { .. }
                 | SecretCause::StampDamaged { .. } => Reason::CreationInconsistent,
             },
             Self::Deletion(cause) => match cause {

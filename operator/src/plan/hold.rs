@@ -1,9 +1,9 @@
 //! How a claim becomes the holder of a bucket: its record decides between claims (spec §3.2).
 
-use crate::api::{BucketName, BucketRecord, Desired};
+use crate::api::{BucketName, BucketRecord, Desired, Endpoint};
 
 use super::answer::Holder;
-use super::cause::{BucketCause, ClaimCause};
+use super::cause::{BackendCause, BucketCause, ClaimCause};
 use super::halt::Halt;
 use super::ownership::{carries_our_tags, refuse_another_claims, refuse_others_credentials};
 use super::patch::Change;
@@ -19,9 +19,9 @@ use super::write::rewrite;
 pub(super) fn recall(view: &View, desired: &Desired, latest: Option<&Stored>) -> Result<Act, Halt> {
     let earlier = EarlierLife::of(view, latest);
     let target = match earlier.bucket {
-        Some((name, bucket)) => {
+        Some((name, noted, bucket)) => {
             let backend = view.usable_backend(&name)?;
-            Target { backend: name, endpoint: backend.endpoint.clone(), bucket }
+            Target { backend: name, endpoint: noted.unwrap_or_else(|| backend.endpoint.clone()), bucket }
         }
         None => {
             let target = view.wanted(desired)?;
@@ -35,7 +35,7 @@ pub(super) fn recall(view: &View, desired: &Desired, latest: Option<&Stored>) ->
         refuse_others_credentials(view, &record)?;
     }
     if earlier.was_there {
-        record.adopted = !carries_our_tags(view, &record)?;
+        record.adopted = !is_ours(view, &record)?;
         refuse_another_claims(view, &record)?;
         view.require_wanted_record(&record.name())?;
         record.generation = view.remade_generation();
@@ -52,6 +52,20 @@ pub(super) fn recall(view: &View, desired: &Desired, latest: Option<&Stored>) ->
     record.another = view.records().next().is_some();
     note_another(view)?;
     Ok(Act::CreateRecord(record))
+}
+
+/// Of a record that is made again for the endpoint that its key notes: whether the bucket carries
+/// our tags, where its backend points to now. That may be another store. Its bucket of that name
+/// says nothing then, unless it is the claim's: the store was moved, and the record follows.
+fn is_ours(view: &View, record: &BucketRecord) -> Result<bool, Halt> {
+    let backend = view.usable_backend(&record.backend)?;
+    let ours = carries_our_tags(view, &BucketRecord { endpoint: backend.endpoint.clone(), ..record.clone() })?;
+    let is_same_store = backend.endpoint == record.endpoint || backend.former_endpoints.contains(&record.endpoint);
+    if ours || is_same_store {
+        return Ok(ours);
+    }
+    let (backend, now, held_at) = (backend.name.clone(), backend.endpoint.clone(), record.endpoint.clone());
+    Err(Stop::new(BackendCause::Moved { backend, now, held_at }).into())
 }
 
 /// The halt whose step makes this claim the holder of one more bucket, or says why it can't be
@@ -142,8 +156,8 @@ fn refuse_held(view: &View, record: &BucketRecord) -> Result<bool, Halt> {
 struct EarlierLife {
     /// There was a record.
     was_there: bool,
-    /// Name of the backend, and the bucket.
-    bucket: Option<(String, BucketName)>,
+    /// Name of the backend; where the bucket is, as a key notes it, or the status; and the bucket.
+    bucket: Option<(String, Option<Endpoint>, BucketName)>,
 }
 
 impl EarlierLife {
@@ -155,10 +169,13 @@ impl EarlierLife {
         // A claim that never got its bucket has nothing to be taken up again: the adoption policy
         // decides.
         let pinned = backend.zip(status.bucket_name.clone()).filter(|_| status.bucket_origin.is_some());
-        let bucket = credential.and_then(named).or_else(|| pinned.clone());
+        let of_key = credential.and_then(|secret| Some((named(secret)?, secret.endpoint())));
+        let held_at = || Endpoint::parse(&status.backend.as_ref()?.endpoint).ok();
+        let bucket = of_key.or_else(|| Some((pinned.clone()?, held_at())));
         Self {
             was_there: credential.is_some() || pinned.is_some(),
-            bucket: bucket.and_then(|(backend, bucket)| Some((backend, BucketName::parse(&bucket).ok()?))),
+            bucket: bucket
+                .and_then(|((backend, bucket), noted)| Some((backend, noted, BucketName::parse(&bucket).ok()?))),
         }
     }
 }

@@ -6,6 +6,7 @@ use super::aim;
 use super::cause::SecretCause;
 use super::halt::Halt;
 use super::patch::{Change, SecretPatch, Trigger};
+use super::place;
 use super::secret::Stored;
 use super::step::Act;
 use super::stop::Stop;
@@ -51,7 +52,8 @@ fn keep(
 ) -> Result<Credential, Halt> {
     match Credential::read(&secret.0, &record.uid, record.generation) {
         Ok(credential) => {
-            let content = facts.content(&view.setting().operator_namespace, None);
+            let mut content = facts.content(&view.setting().operator_namespace, None);
+            place::keep(view, secret, record, &mut content)?;
             repair(view, SecretPatch::between(&secret.0, &content, &QUOTA_KEYS, Change::Repair))?;
             Ok(credential)
         }

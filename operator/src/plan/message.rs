@@ -2,8 +2,8 @@
 
 use std::fmt;
 
-use crate::api::ServedBy;
 use crate::api::wire::SERVED_BY;
+use crate::api::{ClaimRef, ServedBy};
 
 use super::cause::{
     BackendCause, BucketCause, Cause, ClaimCause, DeletionCause, Foreign, Missing, NotTaken, SecretCause, StepCause,
@@ -72,20 +72,33 @@ fn anothers(f: &mut fmt::Formatter<'_>, backend: &str, operator: Option<&ServedB
     write!(f, "S3Backend {backend} is served by another operator ({operator}, see its annotation {SERVED_BY})")
 }
 
+/// Tenants of one namespace don't learn who is in another.
+fn whose(claim: &ClaimRef, namespace: &str) -> String {
+    if claim.namespace == namespace {
+        format!("claim {}", claim.name)
+    } else {
+        "a claim in another namespace".to_owned()
+    }
+}
+
 impl fmt::Display for BucketCause {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Held { bucket, holder, namespace } => {
-                // Tenants of one namespace don't learn who is in another.
-                let whose = if holder.namespace == *namespace {
-                    format!("claim {}", holder.name)
-                } else {
-                    "a claim in another namespace".to_owned()
-                };
+                let whose = whose(holder, namespace);
                 write!(
                     f,
                     "bucket {bucket} is held by {whose}; give this claim another bucketName (in a new claim) or delete \
                      the other"
+                )
+            }
+            Self::OpenElsewhere { bucket, rival, namespace } => {
+                let whose = whose(rival, namespace);
+                write!(
+                    f,
+                    "a request without a key to bucket {bucket} goes to the one that {whose} has opened at another store \
+                     and held first; keys work; set anonymousAccess.mode: None, or give this claim another bucketName (in \
+                     a new claim)"
                 )
             }
             Self::OthersCredentials { bucket } => write!(f, "another claim has credentials for bucket {bucket}"),
@@ -143,6 +156,11 @@ impl fmt::Display for SecretCause {
             Self::NotACredential { secret } => {
                 write!(f, "Secret {secret} looks like a credential of this claim and is none; delete that Secret")
             }
+            Self::Elsewhere { secret, noted, held_at } => write!(
+                f,
+                "Secret {secret} is for the store at {noted}, the bucket is held at {held_at} and its tags there don't name \
+                 this claim; delete that Secret to have another made for {held_at}"
+            ),
             Self::StampDamaged { secret } => {
                 write!(f, "annotation expires-at of Secret {secret} is damaged; delete that Secret")
             }

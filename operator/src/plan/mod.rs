@@ -29,6 +29,7 @@ mod moves;
 pub mod orphans;
 mod ownership;
 mod patch;
+mod place;
 mod public;
 mod removal;
 mod renamed;
@@ -57,6 +58,7 @@ pub use answer::{
 pub use conversation::{Arrival, Bound, Conversation};
 pub(crate) use patch::preconditions;
 pub use patch::{Change, SecretPatch, Trigger};
+pub(crate) use place::is_incomplete;
 pub use secret::{SecretRef, Stored};
 pub(crate) use status::tells_of_revocation;
 pub use step::{Act, Announcement, Look, Rest, Step, Then};

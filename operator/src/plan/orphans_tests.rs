@@ -47,7 +47,7 @@ fn bucket_record(absence: bool, generation: u64) -> BucketRecord {
         claim: claim(),
         uid: uid(),
         backend: "main".into(),
-        endpoint: Endpoint::parse("http://s3.example").unwrap(),
+        endpoint: endpoint(),
         bucket: bucket(),
         absence,
         adopted: false,
@@ -62,11 +62,16 @@ fn bucket_record(absence: bool, generation: u64) -> BucketRecord {
     }
 }
 
+fn endpoint() -> Endpoint {
+    Endpoint::parse("http://s3.example").unwrap()
+}
+
 fn credential(generation: u64) -> Stored {
     let facts = CredentialFacts {
         claim: claim(),
         uid: uid(),
         backend: "main".into(),
+        endpoint: endpoint(),
         bucket: bucket(),
         generation,
         quota_soft: None,
@@ -76,8 +81,9 @@ fn credential(generation: u64) -> Stored {
 }
 
 fn binding() -> Stored {
+    let (backend, endpoint) = ("main".into(), endpoint());
     let binding =
-        AnonymousBinding { claim: claim(), uid: uid(), backend: "main".into(), bucket: bucket(), per_source_ip_rps: 0 };
+        AnonymousBinding { claim: claim(), uid: uid(), backend, endpoint, bucket: bucket(), per_source_ip_rps: 0 };
     stored(&binding.content(NAMESPACE))
 }
 

@@ -50,6 +50,8 @@ pub enum Change {
     /// The record names another backend of the same endpoint, or takes over from the one of an
     /// earlier endpoint.
     Follow,
+    /// A credential or binding that an older version made notes where its bucket is.
+    Complete,
     /// A credential on its way out is stamped.
     Retire,
     /// What somebody else changed, or what follows from an edit of the spec.
@@ -90,6 +92,7 @@ impl fmt::Display for Change {
             Self::NoteRevocation => "note that there is no credential to revoke",
             Self::Leave => "note that the bucket is left alone",
             Self::Follow => "follow the backend",
+            Self::Complete => "note where its bucket is",
             Self::Retire => "stamp the time from which it is not accepted",
             Self::Repair => "bring it up to date",
         })

@@ -2,12 +2,14 @@
 
 use crate::api::{AnonymousBinding, BucketRecord, Desired};
 
-use super::cause::SecretCause;
+use super::cause::{BucketCause, SecretCause};
 use super::halt::Halt;
 use super::patch::{Change, SecretPatch};
+use super::place;
 use super::secret::Stored;
 use super::step::Act;
 use super::stop::Stop;
+use super::target::Target;
 use super::view::View;
 use super::write::{repair, rewrite};
 
@@ -45,6 +47,7 @@ pub(super) fn ensure_binding(
         claim: record.claim.clone(),
         uid: record.uid.clone(),
         backend: record.backend.clone(),
+        endpoint: record.endpoint.clone(),
         bucket: record.bucket.clone(),
         per_source_ip_rps,
     };
@@ -56,10 +59,28 @@ pub(super) fn ensure_binding(
     };
     AnonymousBinding::check(&secret.0, &record.uid)
         .map_err(|damage| Stop::new(SecretCause::BindingDamaged { why: damage.to_string() }))?;
-    let content = wanted.content(&view.setting().operator_namespace);
+    let mut content = wanted.content(&view.setting().operator_namespace);
+    if secret.names_bucket_of(record) {
+        // One that goes to another bucket goes to that one's store.
+        place::keep(view, secret, record, &mut content)?;
+    }
     let patch = SecretPatch::between(&secret.0, &content, &[], Change::Repair);
     if patch.is_some() {
         view.require_settled_if_in_doubt(record)?;
     }
     repair(view, patch)
+}
+
+/// What is to be told where another claim's public access counts: a request without a key says no
+/// store, so of several buckets of one name that are open the one counts whose record is the oldest
+/// (spec §6).
+pub(super) fn outranked(view: &View, desired: &Desired, record: &BucketRecord) -> Result<Option<Stop>, Halt> {
+    if desired.anonymous.is_none() {
+        return Ok(None);
+    }
+    let rival = view.public_rival(&Target::of(record))?;
+    Ok(rival.map(|rival| {
+        let (bucket, namespace) = (record.bucket.clone(), record.claim.namespace.clone());
+        Stop::new(BucketCause::OpenElsewhere { bucket, rival: rival.clone(), namespace })
+    }))
 }

@@ -14,6 +14,7 @@ use super::cause::SecretCause;
 use super::halt::{Halt, Outcome};
 use super::key::QUOTA_KEYS;
 use super::patch::{Change, SecretPatch, Trigger};
+use super::place;
 use super::secret::Stored;
 use super::step::Look;
 use super::stop::Stop;
@@ -82,6 +83,7 @@ fn retire(
     }
     let opened = BucketRecord { generation, ..opens(view, secret, record) };
     let mut content = CredentialFacts::of(desired, &opened).content(&view.setting().operator_namespace, None);
+    place::keep(view, secret, &opened, &mut content)?;
     let due = match expires_at(secret)? {
         Some(at) if now >= plus(at, GRACE) => return Err(Halt::delete(secret)),
         Some(at) => plus(at, GRACE),
@@ -108,13 +110,19 @@ fn retire(
 /// one on its way out.
 fn opens(view: &View, secret: &Stored, current: &BucketRecord) -> BucketRecord {
     let known = view.records().map(|(record, _)| record).find(|record| secret.opens(record));
-    known.cloned().unwrap_or_else(|| {
-        let bucket = secret.text("bucket_name").and_then(|name| BucketName::parse(name).ok());
-        match (secret.text("backend"), bucket) {
-            (Some(backend), Some(bucket)) => BucketRecord { backend: backend.to_owned(), bucket, ..current.clone() },
-            _ => current.clone(),
+    if let Some(known) = known {
+        return known.clone();
+    }
+    let bucket = secret.text("bucket_name").and_then(|name| BucketName::parse(name).ok());
+    match (secret.text("backend"), bucket) {
+        // One of the bucket that the claim has, at an endpoint that the record has left.
+        _ if secret.names_bucket_of(current) => current.clone(),
+        (Some(backend), Some(bucket)) => {
+            let endpoint = secret.endpoint().unwrap_or_else(|| current.endpoint.clone());
+            BucketRecord { backend: backend.to_owned(), endpoint, bucket, ..current.clone() }
         }
-    })
+        (Some(_) | None, Some(_) | None) => current.clone(),
+    }
 }
 
 /// The generation of a credential of this claim, proved by its name. One above the target means

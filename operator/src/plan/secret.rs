@@ -6,7 +6,7 @@ use std::sync::Arc;
 use k8s_openapi::api::core::v1::Secret;
 
 use crate::api::wire::{self, Role};
-use crate::api::{BucketRecord, ClaimRef, ClaimUid, ObjectId};
+use crate::api::{BucketRecord, ClaimRef, ClaimUid, Endpoint, ObjectId};
 
 /// A Secret as it was read. Prints without its data.
 #[derive(Clone, PartialEq)]
@@ -66,10 +66,22 @@ impl Stored {
         owners.iter().any(|owner| owner.controller == Some(true) && owner.uid == uid.as_str())
     }
 
-    /// Whether this credential is for the record's bucket.
-    pub(super) fn opens(&self, record: &BucketRecord) -> bool {
+    /// Where the bucket of this credential or binding is, as far as it notes that: one that an
+    /// older version made doesn't, and what can't be read is no note.
+    pub fn endpoint(&self) -> Option<Endpoint> {
+        Endpoint::parse(self.text(wire::ENDPOINT)?).ok()
+    }
+
+    /// Whether this credential or binding is for the record's bucket, at whatever endpoint.
+    pub(super) fn names_bucket_of(&self, record: &BucketRecord) -> bool {
         self.text("backend") == Some(record.backend.as_str())
             && self.text("bucket_name") == Some(record.bucket.as_str())
+    }
+
+    /// Whether it is for the record's bucket where the record has it. Without a note of its own it
+    /// goes by the backend's name.
+    pub(super) fn opens(&self, record: &BucketRecord) -> bool {
+        self.names_bucket_of(record) && self.endpoint().is_none_or(|endpoint| endpoint == record.endpoint)
     }
 }
 

@@ -51,6 +51,9 @@ pub enum Look {
     Backend(String),
     /// Who holds this bucket, as far as the caches know.
     Holder(Target),
+    /// Whose public access to another store's bucket of this name counts, and not this claim's, as
+    /// far as the caches know.
+    PublicRival(Target),
     /// GET the claim.
     Claim,
     /// LIST every internal Secret that carries the claim's UID.
@@ -120,6 +123,7 @@ impl fmt::Display for Look {
         match self {
             Self::Backend(name) => write!(f, "look up S3Backend {name}"),
             Self::Holder(target) => write!(f, "look up who holds bucket {}", target.bucket),
+            Self::PublicRival(target) => write!(f, "look up who else opens a bucket {}", target.bucket),
             Self::Claim => write!(f, "read the claim"),
             Self::Own => write!(f, "list the claim's internal Secrets"),
             Self::Internal(name) => write!(f, "read internal Secret {name}"),

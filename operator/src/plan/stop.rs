@@ -81,7 +81,8 @@ pub(super) enum Concern {
 /// The condition that a cause belongs to, where whoever stops for it does not say so.
 fn concern(cause: &Cause) -> Concern {
     match cause {
-        Cause::Bucket(BucketCause::RecordDamaged { .. }) => Concern::Ready,
+        // Bucket and keys are there.
+        Cause::Bucket(BucketCause::RecordDamaged { .. } | BucketCause::OpenElsewhere { .. }) => Concern::Ready,
         Cause::Bucket(_) => Concern::Bucket,
         Cause::Secret(
             SecretCause::CredentialDamaged { .. } | SecretCause::Conflict { .. } | SecretCause::StampDamaged { .. },

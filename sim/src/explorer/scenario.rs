@@ -227,6 +227,15 @@ pub enum StoreStep {
         /// The other store's endpoint.
         endpoint: &'static str,
     },
+    /// Makes a bucket in the store at this endpoint, with nothing in it and no tags.
+    PutBucketAt {
+        /// The account that it is of.
+        account: &'static str,
+        /// The bucket.
+        bucket: &'static str,
+        /// The other store's endpoint.
+        endpoint: &'static str,
+    },
     /// Gives an account another pair of keys.
     AddKey {
         /// The account.
@@ -270,6 +279,9 @@ impl fmt::Display for StoreStep {
             Self::Release { bucket, key } => write!(f, "somebody takes the legal hold off {bucket}/{key}"),
             Self::RemoveBucket { bucket } => write!(f, "somebody deletes bucket {bucket} and all in it"),
             Self::CopyBucket { bucket, endpoint } => write!(f, "somebody copies bucket {bucket} to {endpoint}"),
+            Self::PutBucketAt { account, bucket, endpoint } => {
+                write!(f, "{account} makes bucket {bucket} at {endpoint}")
+            }
             Self::AddKey { account, id, .. } => write!(f, "{account} is given the key {id}"),
             Self::RevokeKey { id } => write!(f, "the key {id} is withdrawn"),
         }

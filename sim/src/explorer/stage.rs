@@ -7,7 +7,7 @@ use http::Method;
 use kube::Api;
 use kube::api::{ApiResource, DeleteParams, DynamicObject, Patch, PatchParams};
 use kube::core::GroupVersionKind;
-use s3_sim::{Protection, Versioning};
+use s3_sim::{Protection, Store, Versioning};
 use serde_json::Value;
 use stowage_operator::api::Endpoint;
 use stowage_operator::api::wire::{self, Role};
@@ -29,6 +29,9 @@ pub(super) const PATIENCE: Duration = Duration::from_secs(2 * 3600);
 
 /// Fields of internal Secrets that can be derived from the claim.
 const DERIVED: [&str; 2] = ["quota_soft_bytes", "quota_hard_bytes"];
+
+/// The field of credentials and bindings that follows from a record, which has it as well.
+const OF_RECORD: &str = wire::ENDPOINT;
 
 /// Reasons of `Ready` that name what is in the way of a deletion.
 const BLOCKED: [&str; 3] = ["BucketNotEmpty", "DeletionBlocked", "Paused"];
@@ -225,11 +228,14 @@ impl Stage {
     /// derived.
     fn age(&self) {
         for (namespace, name, secret) in self.world.facts().all("secrets") {
-            let internal = label(secret, wire::ROLE).is_some_and(|role| role != Role::ConsumerSecret.as_str());
+            let role = label(secret, wire::ROLE);
+            let internal = role.is_some_and(|role| role != Role::ConsumerSecret.as_str());
+            let is_record = role == Some(Role::BucketRecord.as_str());
             if internal && namespace == OPERATOR_NAMESPACE {
                 self.world.cluster.change("secrets", namespace, name, |secret| {
                     if let Some(data) = secret["data"].as_object_mut() {
-                        data.retain(|field, _| !DERIVED.contains(&field.as_str()));
+                        let is_lost = |field: &str| DERIVED.contains(&field) || (field == OF_RECORD && !is_record);
+                        data.retain(|field, _| !is_lost(field));
                     }
                 });
             }
@@ -263,6 +269,11 @@ impl Stage {
                 store.remove_bucket(bucket);
             }
             StoreStep::CopyBucket { bucket, endpoint } => self.copy_bucket(bucket, endpoint),
+            StoreStep::PutBucketAt { account, bucket, endpoint } => {
+                if let Some(store) = self.store_at(endpoint) {
+                    store.put_bucket(account, bucket);
+                }
+            }
             StoreStep::AddKey { account, id, key } => store.add_account(account, id, key),
             StoreStep::RevokeKey { id } => {
                 store.revoke_key(id);
@@ -271,10 +282,13 @@ impl Stage {
     }
 
     /// What is not there, or has nowhere to go, is not copied.
+    fn store_at(&self, endpoint: &str) -> Option<&Store> {
+        self.world.store_at(&Endpoint::parse(endpoint).ok()?)
+    }
+
     fn copy_bucket(&self, name: &str, endpoint: &str) {
         let store = &self.world.store;
-        let other = Endpoint::parse(endpoint).ok().and_then(|endpoint| self.world.store_at(&endpoint));
-        let (Some(bucket), Some(other)) = (store.bucket(name), other) else { return };
+        let (Some(bucket), Some(other)) = (store.bucket(name), self.store_at(endpoint)) else { return };
         other.put_bucket(ADMIN_ACCOUNT, name);
         other.set_tags(name, bucket.tags);
         for (key, bytes) in store.objects(name) {

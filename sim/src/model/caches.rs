@@ -1,6 +1,8 @@
 //! What an operator's caches hold, and how a pass and a sweep begin on them.
 
-use super::objects::{BackendFacts, Kind, NAMES, OPERATOR_NAMESPACE, SecretFacts, Uid, backend_number, bucket_name};
+use super::objects::{
+    BackendFacts, Kind, NAMES, OPERATOR_NAMESPACE, SecretFacts, Uid, backend_number, bucket_name, endpoint,
+};
 use super::phrases::{Beginning, Place, Reply};
 use super::state::{Cell, Memory, Pass, State};
 use super::world::{DEADLINE, Lag, ModelWorld};
@@ -130,6 +132,10 @@ impl ModelWorld {
             backend.is_some_and(|backend| backend.store != place.store)
         };
         let named = secret.bucket.as_ref().is_some_and(|bucket| bucket.as_str() == bucket_name(place.bucket % NAMES));
-        named && !secret.backend.as_ref().is_some_and(elsewhere)
+        let opens = match secret.stored.endpoint() {
+            Some(noted) => noted == endpoint(place.store),
+            None => !secret.backend.as_ref().is_some_and(elsewhere),
+        };
+        named && opens
     }
 }

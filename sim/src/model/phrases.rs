@@ -55,6 +55,8 @@ impl Place {
 pub(super) enum Call {
     Backend(u8),
     Holder(Place),
+    /// Not modelled: nobody else opens a bucket of that name.
+    PublicRival,
     Claim,
     Own,
     /// By the number of its name.
@@ -97,7 +99,7 @@ impl Call {
 
     /// Whether it is answered without asking anybody.
     pub(super) fn is_cached(&self) -> bool {
-        matches!(self, Self::Backend(_) | Self::Holder(_))
+        matches!(self, Self::Backend(_) | Self::Holder(_) | Self::PublicRival)
     }
 
     /// Whether it changes something.

@@ -263,6 +263,7 @@ impl Talks {
                 Call::Backend(backend_number(name).unwrap_or_else(|| unreachable!("no backend of the model: {name}")))
             }
             Look::Holder(target) => Call::Holder(Place::of(target)),
+            Look::PublicRival(_) => Call::PublicRival,
             Look::Claim => Call::Claim,
             Look::Own => Call::Own,
             Look::Internal(name) => Call::Internal(self.objects.name(OPERATOR_NAMESPACE, name)),
@@ -320,6 +321,7 @@ impl Talks {
             }
             (Look::Holder(at), Reply::Suspect) => Answer::Holder(at.clone(), Holder::Suspect),
             (Look::Holder(at), Reply::Damaged) => Answer::Holder(at.clone(), Holder::Damaged("damaged".to_owned())),
+            (Look::PublicRival(at), Reply::Held(None)) => Answer::PublicRival(at.clone(), None),
             (Look::Claim, Reply::Claim(number)) => Answer::Claim(number.map(|number| self.claim(number))),
             (Look::Own, Reply::Secrets(numbers)) => Answer::Own(all(numbers)),
             (Look::CredentialsFor(at), Reply::Secrets(numbers)) => Answer::CredentialsFor(at.clone(), all(numbers)),

@@ -162,6 +162,7 @@ fn mints_in_spite_of_a_conflict(view: &View, now: Timestamp) -> Step {
                 claim: view.claim().at.clone(),
                 uid: view.claim().uid.clone(),
                 backend: "main".to_owned(),
+                endpoint: super::objects::endpoint(0),
                 bucket,
                 generation: 1,
                 quota_soft: None,

@@ -116,6 +116,7 @@ impl ModelWorld {
         match call {
             Call::Backend(number) => Reply::Backend(self.cached_backend(state, operator, *number)),
             Call::Holder(place) => self.holder(state, operator, uid, *place),
+            Call::PublicRival => Reply::Held(None),
             Call::Claim => Reply::Claim(state.claims[uid.slot()]),
             Call::Own => secrets(&|secret| secret.labelled == Some(uid)),
             Call::CredentialsFor(place) => {

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use jiff::{SignedDuration, Timestamp};
 
 use super::findings::Findings;
+use super::places::Stores;
 use super::state::{Hand, HistoryStep, Life, Place, Seen, State, is_read_of};
 use super::views::{Consumer, End, Key, Secret};
 use super::{Promise, revocation, views};
@@ -22,6 +23,7 @@ const MOST_LIVE: usize = 2;
 #[derive(Debug, Default)]
 pub(super) struct Keys<'a> {
     ids: BTreeMap<String, Past<'a>>,
+    stores: Stores,
 }
 
 /// What is remembered of an id: also when its Secret is gone.
@@ -47,8 +49,12 @@ impl<'a> Keys<'a> {
     /// Looks at a step.
     pub(super) fn see(&mut self, state: &State<'a>, step: &HistoryStep<'a>, found: &mut Findings) {
         match &step.seen {
+            Seen::Called(called) => self.stores.called(called),
             Seen::Secret(place, new) => {
                 let old = state.secrets.get(place).map(|held| &held.secret);
+                if let Some(Secret::Key(key)) = new {
+                    self.stores.noted(state, step, (old, key), found);
+                }
                 if step.by_operator() {
                     self.judge(state, step, *place, (old, new.as_ref()), found);
                 }

@@ -27,6 +27,7 @@ mod keys;
 mod leftovers;
 mod order;
 mod pace;
+mod places;
 mod policy;
 mod preconditions;
 mod promise;

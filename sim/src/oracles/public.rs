@@ -97,7 +97,8 @@ pub(super) fn judge(state: &State<'_>, found: &mut Findings) {
 
 /// Whether it is to the bucket of this record.
 pub(super) fn opens(access: &Access, record: &Record) -> bool {
-    access.bucket == record.bucket && access.backend == record.backend
+    let is_there = access.host.as_ref().is_none_or(|host| *host == record.host);
+    is_there && access.bucket == record.bucket && access.backend == record.backend
 }
 
 /// The bindings of a claim that the gateway finds, by name: one that somebody took the labels off

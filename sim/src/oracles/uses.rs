@@ -16,7 +16,7 @@ use crate::history::Used;
 use super::Promise;
 use super::findings::Findings;
 use super::state::{HistoryStep, Place, Seen, State};
-use super::views::{End, Key, Secret};
+use super::views::{End, Key, Secret, host_of};
 
 /// What is remembered of keys, and of the Secrets that tenants read.
 #[derive(Debug, Default)]
@@ -25,20 +25,23 @@ pub(super) struct Uses<'a> {
     versions: BTreeMap<String, Vec<Version>>,
     /// The secret of each key, as it is stored, by id.
     secrets: BTreeMap<String, &'a str>,
-    /// Where each backend was, and until when; `None` where it was not there.
-    backends: BTreeMap<&'a str, Vec<(Timestamp, Option<&'a str>)>>,
-    /// The backend of each key, and where that was when the key was first seen.
-    places: BTreeMap<String, (String, Option<&'a str>)>,
+    /// The hosts of each backend's store from a moment on, former ones too; `None` where there is
+    /// no backend.
+    backends: BTreeMap<&'a str, Vec<(Timestamp, Option<Vec<String>>)>>,
     /// From when on each consumer Secret held a key, and whether it held that key's own secret.
     read: BTreeMap<Place<'a>, Vec<(Timestamp, bool)>>,
 }
 
 /// A key from a moment on, until the next version.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 struct Version {
     from: Timestamp,
     /// Until when the gateway accepts it; `None` where it does not.
     until: Option<Timestamp>,
+    /// Its backend.
+    backend: String,
+    /// The host of the store that it is for; `None` = it goes by the backend's name.
+    host: Option<String>,
 }
 
 /// What the gateway has to do.
@@ -64,8 +67,6 @@ impl<'a> Uses<'a> {
                 match new {
                     Some(Secret::Key(new)) => {
                         self.secrets.entry(new.id.clone()).or_insert(new.secret);
-                        let at = self.backends.get(new.backend.as_str()).and_then(|all| all.last()?.1);
-                        self.places.entry(new.id.clone()).or_insert_with(|| (new.backend.clone(), at));
                         self.note(new, step.at, until(new));
                     }
                     Some(Secret::Consumer(new)) => {
@@ -76,8 +77,12 @@ impl<'a> Uses<'a> {
                 }
             }
             Seen::Object(stored) if stored.plural == "s3backends" => {
-                let at = stored.new.as_deref().and_then(|backend| backend["spec"]["endpoint"].as_str());
-                self.backends.entry(&stored.name).or_default().push((step.at, at));
+                let hosts = stored.new.as_deref().map(|backend| {
+                    let former = backend["spec"]["formerEndpoints"].as_array().into_iter().flatten();
+                    let all = [&backend["spec"]["endpoint"]].into_iter().chain(former);
+                    all.filter_map(|endpoint| endpoint.as_str().map(host_of)).collect()
+                });
+                self.backends.entry(&stored.name).or_default().push((step.at, hosts));
             }
             Seen::Used(used) => self.judge(state, step, used, found),
             Seen::Tried(tried) if tried.allowed => {
@@ -90,7 +95,8 @@ impl<'a> Uses<'a> {
 
     fn note(&mut self, key: &Key<'_>, from: Timestamp, until: Option<Timestamp>) {
         // Of two changes at one moment the gateway may know the first for as long as it lags.
-        self.versions.entry(key.id.clone()).or_default().push(Version { from, until });
+        let (backend, host) = (key.backend.clone(), key.host.clone());
+        self.versions.entry(key.id.clone()).or_default().push(Version { from, until, backend, host });
     }
 
     fn judge(&self, state: &State<'_>, step: &HistoryStep<'_>, used: &Used, found: &mut Findings) {
@@ -102,10 +108,15 @@ impl<'a> Uses<'a> {
         let since = step.at.checked_sub(lag).unwrap_or(Timestamp::MIN);
         let (by_gateway, by_truth) =
             (self.answer(id, since, state.clocks.of_gateway(step.at)), self.answer(id, since, step.at));
-        // A store that can't be told, or is another by now, is asked nothing (spec §6).
-        let elsewhere = self.was_elsewhere(id, since);
+        let (is_there, is_elsewhere) = self.reaches(id, since);
         match (used.allowed, by_gateway, by_truth) {
-            (false, _, _) if elsewhere => {}
+            // A store that can't be told, or is another than the key is for, is asked nothing
+            // (spec §1, §6).
+            (false, _, _) if is_elsewhere => {}
+            (true, _, _) if !is_there => {
+                let message = format!("{tenant} opens bucket {bucket} with key {id} at a store that it is not for");
+                found.broken(Promise::I15, step, message);
+            }
             (false, Duty::MustAccept, _) if self.read_whole(used) => found.broken(Promise::I6, step, good()),
             (false, _, Duty::MustAccept) if self.read_whole(used) => found.limit(Promise::I6, step, good()),
             (true, Duty::MustDeny, _) => found.broken(Promise::I7, step, over()),
@@ -114,14 +125,23 @@ impl<'a> Uses<'a> {
         }
     }
 
-    /// Whether the backend of a key was, since then, not where it was when the key was made.
-    fn was_elsewhere(&self, id: &str, since: Timestamp) -> bool {
-        let Some((backend, place)) = self.places.get(id) else { return false };
-        let versions = self.backends.get(backend.as_str()).map(Vec::as_slice).unwrap_or_default();
-        versions.iter().enumerate().any(|(index, (_, at))| {
-            let is_over = versions.get(index + 1).is_some_and(|(next, _)| *next < since);
-            !is_over && (at.is_none() || at != place)
-        })
+    /// Whether, at some time since then, the backend of a key had the store that the key is for,
+    /// under its present address or a former one; and whether, at some time, it had not.
+    fn reaches(&self, id: &str, since: Timestamp) -> (bool, bool) {
+        let versions = self.versions.get(id).map(Vec::as_slice).unwrap_or_default();
+        let (mut is_there, mut is_elsewhere) = (false, false);
+        for version in lately(versions, since, |version| version.from) {
+            let backends = self.backends.get(version.backend.as_str()).map(Vec::as_slice).unwrap_or_default();
+            // Of a backend that the history doesn't show nothing is known.
+            is_there |= backends.is_empty();
+            for (_, hosts) in lately(backends, since, |(from, _)| *from) {
+                let is_at = |hosts: &Vec<String>| version.host.as_ref().is_none_or(|host| hosts.contains(host));
+                let reached = hosts.as_ref().is_some_and(is_at);
+                is_there |= reached;
+                is_elsewhere |= !reached;
+            }
+        }
+        (is_there || versions.is_empty(), is_elsewhere)
     }
 
     /// Whether the tenant read the key as it is: somebody may have spoilt it in the consumer
@@ -156,6 +176,12 @@ impl<'a> Uses<'a> {
             (true, true) => Duty::May,
         }
     }
+}
+
+/// Those of a history that were so at some time since then.
+fn lately<T>(all: &[T], since: Timestamp, from: impl Fn(&T) -> Timestamp) -> impl Iterator<Item = &T> {
+    let is_over = move |next: Option<&T>| next.is_some_and(|next| from(next) < since);
+    all.iter().enumerate().filter(move |(index, _)| !is_over(all.get(index + 1))).map(|(_, one)| one)
 }
 
 fn until(key: &Key<'_>) -> Option<Timestamp> {

@@ -119,6 +119,7 @@ impl<'a> Claim<'a> {
         Some(Access {
             bucket: self.told_bucket().unwrap_or_default().to_owned(),
             backend: self.backend().to_owned(),
+            host: self.object["status"]["backend"]["endpoint"].as_str().map(host_of),
             mode: self.public_mode()?.to_owned(),
             rate: rate.unwrap_or_default(),
         })
@@ -193,6 +194,8 @@ pub(super) struct Key<'a> {
     pub(super) secret: &'a str,
     pub(super) bucket: String,
     pub(super) backend: String,
+    /// Host and port of the store that it notes, if it notes one.
+    pub(super) host: Option<String>,
     /// Whether its scope is its own bucket and nothing else.
     pub(super) scoped: bool,
     pub(super) end: End,
@@ -246,6 +249,8 @@ pub(super) struct Binding {
 pub(super) struct Access {
     pub(super) bucket: String,
     pub(super) backend: String,
+    /// Host and port of the store that is noted, if one is.
+    pub(super) host: Option<String>,
     pub(super) mode: String,
     /// Requests per second of one source address.
     pub(super) rate: u64,
@@ -253,8 +258,9 @@ pub(super) struct Access {
 
 impl fmt::Display for Access {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { bucket, backend, mode, rate } = self;
-        write!(f, "bucket {bucket} at {backend}, {mode}, {rate} a second")
+        let Self { bucket, backend, host, mode, rate } = self;
+        let host = host.as_deref().unwrap_or("wherever that is");
+        write!(f, "bucket {bucket} at {backend} ({host}), {mode}, {rate} a second")
     }
 }
 
@@ -312,11 +318,9 @@ impl<'a> Secret<'a> {
 impl Record {
     fn read(secret: &Value) -> Option<Self> {
         let is = |field: &str, value: &str| text(secret, field).as_deref() == Some(value);
-        let endpoint = text(secret, "endpoint")?;
-        let (_, host) = endpoint.split_once("://")?;
         Some(Self {
             uid: text(secret, "claim_uid")?,
-            host: host.to_owned(),
+            host: host(secret)?,
             bucket: text(secret, "bucket_name")?,
             backend: text(secret, "backend").unwrap_or_default(),
             absence: is("absence", "true"),
@@ -351,7 +355,22 @@ impl<'a> Key<'a> {
         let hidden = label(secret, wire::CLAIM_UID).is_none();
         let made = secret["metadata"]["creationTimestamp"].as_str().and_then(|at| at.parse().ok());
         let generation = label(secret, wire::ROTATION_GENERATION).and_then(|text| text.parse().ok());
-        Some(Self { uid, id, generation, secret: key, bucket, backend, scoped, end, made, counts, deleted, hidden })
+        let host = host(secret);
+        Some(Self {
+            uid,
+            id,
+            generation,
+            secret: key,
+            bucket,
+            backend,
+            host,
+            scoped,
+            end,
+            made,
+            counts,
+            deleted,
+            hidden,
+        })
     }
 }
 
@@ -371,6 +390,7 @@ impl Access {
         Some(Self {
             bucket: text(secret, "bucket_name")?,
             backend: text(secret, "backend")?,
+            host: host(secret),
             mode: text(secret, "anonymous_mode")?,
             rate: text(secret, "anonymous_per_source_ip_rps")?.parse().ok()?,
         })
@@ -386,6 +406,16 @@ impl<'a> Consumer<'a> {
             bucket: text(secret, "BUCKET_NAME").unwrap_or_default(),
         }
     }
+}
+
+/// Host and port of the store that a Secret notes.
+fn host(secret: &Value) -> Option<String> {
+    text(secret, wire::ENDPOINT).map(|endpoint| host_of(&endpoint))
+}
+
+/// Host and port of an endpoint.
+pub(super) fn host_of(endpoint: &str) -> String {
+    endpoint.split_once("://").map_or(endpoint, |(_, host)| host).to_owned()
 }
 
 /// UID of the claim that controls an object.

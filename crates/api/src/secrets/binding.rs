@@ -2,7 +2,7 @@
 
 use k8s_openapi::api::core::v1::Secret;
 
-use super::super::names::{BucketName, ClaimRef, ClaimUid};
+use super::super::names::{BucketName, ClaimRef, ClaimUid, Endpoint};
 use super::super::wire::{self, Role};
 use super::{DamagedSecret, Data, Fields, SecretContent, labels};
 
@@ -15,6 +15,8 @@ pub struct AnonymousBinding {
     pub uid: ClaimUid,
     /// Name of the S3Backend.
     pub backend: String,
+    /// Where the bucket is, by its record: the S3Backend may point elsewhere by now.
+    pub endpoint: Endpoint,
     /// The bucket.
     pub bucket: BucketName,
     /// Requests per second that one source address may make; 0 = the gateway's default.
@@ -41,6 +43,7 @@ impl AnonymousBinding {
         let mut data = Data::default();
         data.text("bucket_name", self.bucket.as_str());
         data.text("backend", &self.backend);
+        data.text(wire::ENDPOINT, self.endpoint.as_str());
         data.text("claim_uid", self.uid.as_str());
         data.text("anonymous_mode", "ReadOnly");
         data.text("anonymous_per_source_ip_rps", &self.per_source_ip_rps.to_string());

@@ -3,7 +3,7 @@
 use k8s_openapi::api::core::v1::Secret;
 use serde::Serialize;
 
-use super::super::names::{AccessKeyId, BucketName, ClaimRef, ClaimUid};
+use super::super::names::{AccessKeyId, BucketName, ClaimRef, ClaimUid, Endpoint};
 use super::super::parsed::Desired;
 use super::super::quantity::Bytes;
 use super::super::wire::{self, Role};
@@ -18,6 +18,8 @@ pub struct CredentialFacts {
     pub uid: ClaimUid,
     /// Name of the S3Backend.
     pub backend: String,
+    /// Where the bucket is, by its record: the S3Backend may point elsewhere by now.
+    pub endpoint: Endpoint,
     /// The bucket, the only one that the credential is good for.
     pub bucket: BucketName,
     /// Generation of the credential.
@@ -42,6 +44,7 @@ impl CredentialFacts {
             claim: record.claim.clone(),
             uid: record.uid.clone(),
             backend: record.backend.clone(),
+            endpoint: record.endpoint.clone(),
             bucket: record.bucket.clone(),
             generation: record.generation,
             quota_soft: desired.quota_soft,
@@ -66,6 +69,7 @@ impl CredentialFacts {
         }
         data.text("bucket_name", self.bucket.as_str());
         data.text("backend", &self.backend);
+        data.text(wire::ENDPOINT, self.endpoint.as_str());
         data.text("claim_uid", self.uid.as_str());
         data.text("bucket_scopes", &serde_json::to_string(&scopes).expect("two strings are plain data"));
         data.flag("quota_soft_bytes", self.quota_soft.map(|b| b.to_string()).as_deref());

@@ -3,7 +3,7 @@
 use k8s_openapi::api::core::v1::Secret;
 
 use super::super::names::{BucketName, ClaimRef, ClaimUid, Endpoint, RecordName};
-use super::super::wire::Role;
+use super::super::wire::{self, Role};
 use super::{DamagedSecret, Data, Fields, SecretContent, labels};
 
 /// Who holds a bucket, and all that the operator remembers of a claim besides its credentials (spec
@@ -78,7 +78,7 @@ impl BucketRecord {
         data.text("claim_name", &self.claim.name);
         data.text("claim_uid", self.uid.as_str());
         data.text("backend", &self.backend);
-        data.text("endpoint", self.endpoint.as_str());
+        data.text(wire::ENDPOINT, self.endpoint.as_str());
         data.text("bucket_name", self.bucket.as_str());
         data.flag(Self::ABSENCE, self.absence.then_some("true"));
         data.flag("origin", self.adopted.then_some("Adopted"));
@@ -116,7 +116,7 @@ impl BucketRecord {
             },
             uid: ClaimUid::new(fields.text("claim_uid")?),
             backend: fields.text("backend")?.to_owned(),
-            endpoint: fields.parse("endpoint", |text| Endpoint::parse(text).ok())?,
+            endpoint: fields.parse(wire::ENDPOINT, |text| Endpoint::parse(text).ok())?,
             bucket: fields.parse("bucket_name", |text| BucketName::parse(text).ok())?,
             absence: fields.optional(Self::ABSENCE) == Some("true"),
             adopted: fields.optional("origin") == Some("Adopted"),

@@ -11,11 +11,16 @@ fn claim_ref() -> ClaimRef {
     ClaimRef { namespace: "team-a".into(), name: "photos".into() }
 }
 
+fn here() -> Endpoint {
+    Endpoint::parse("http://s3.example").unwrap()
+}
+
 fn facts() -> CredentialFacts {
     CredentialFacts {
         claim: claim_ref(),
         uid: ClaimUid::new(UID),
         backend: "main".into(),
+        endpoint: here(),
         bucket: BucketName::parse("photos").unwrap(),
         generation: 3,
         quota_soft: Quantity::Int(5).bytes().ok(),
@@ -32,6 +37,7 @@ fn binding() -> Secret {
         claim: claim_ref(),
         uid: ClaimUid::new(UID),
         backend: "main".into(),
+        endpoint: here(),
         bucket: BucketName::parse("photos").unwrap(),
         per_source_ip_rps: 5,
     };
@@ -43,7 +49,7 @@ fn record() -> BucketRecord {
         claim: claim_ref(),
         uid: ClaimUid::new(UID),
         backend: "main".into(),
-        endpoint: Endpoint::parse("http://s3.example").unwrap(),
+        endpoint: here(),
         bucket: BucketName::parse("photos").unwrap(),
         absence: false,
         adopted: false,
@@ -85,14 +91,14 @@ fn what_the_operator_writes_is_served() {
     assert_eq!((read.id.as_str(), read.secret.expose()), (facts().access_key_id().as_str(), "s3cr3t"));
     assert_eq!((read.claim, read.uid.as_str(), read.generation), (Some(claim_ref()), UID, Some(3)));
     assert_eq!(read.quota, Ok(Limits { soft: facts().quota_soft, hard: facts().quota_hard }));
-    assert_eq!((read.endpoint, read.expires_at), (None, None));
+    assert_eq!((read.endpoint, read.expires_at), (Some(here()), None));
     let read = ServedCredential::read(&credential()).unwrap();
     assert_eq!(read.scope("photos").map(|scope| scope.backend.as_str()), Some("main"));
     assert_eq!(read.scope("photo"), None);
 
     let read = ServedBinding::read(&binding()).unwrap();
     assert_eq!((read.bucket.as_str(), read.backend.as_str(), read.per_source_ip_rps), ("photos", "main", 5));
-    assert_eq!((read.claim, read.uid.as_str(), read.endpoint), (Some(claim_ref()), UID, None));
+    assert_eq!((read.claim, read.uid.as_str(), read.endpoint), (Some(claim_ref()), UID, Some(here())));
 
     let mut secret = record().content("stowage-system").to_secret();
     assert_eq!(ServedRecord::read(&secret).unwrap().since, None);
@@ -202,9 +208,13 @@ fn what_is_kept_of_a_record_has_a_bound(#[case] key: &str, #[case] why: NotServe
     assert_eq!(ServedRecord::read(&secret), Err(why));
 }
 
+/// As operators of before wrote them, and in whatever spelling.
 #[test]
-fn where_a_bucket_is_can_be_told() {
-    let here = Endpoint::parse("http://s3.example").ok();
+fn where_a_bucket_is_need_not_be_told() {
+    let secrets = [credential(), binding()].map(|secret| without(secret, "endpoint"));
+    assert_eq!(ServedCredential::read(&secrets[0]).unwrap().endpoint, None);
+    assert_eq!(ServedBinding::read(&secrets[1]).unwrap().endpoint, None);
+    let here = Some(here());
     let secrets = [credential(), binding()].map(|secret| set(secret, "endpoint", "http://S3.example:80/"));
     assert_eq!(ServedCredential::read(&secrets[0]).unwrap().endpoint, here);
     assert_eq!(ServedBinding::read(&secrets[1]).unwrap().endpoint, here);

@@ -33,6 +33,7 @@ fn facts() -> CredentialFacts {
         claim: record().claim,
         uid: record().uid,
         backend: "main".into(),
+        endpoint: record().endpoint,
         bucket: record().bucket,
         generation: 3,
         quota_soft: None,

@@ -44,6 +44,14 @@ fn set(secret: &mut Secret, key: &str, value: &str) {
     secret.data.get_or_insert_default().insert(key.to_owned(), ByteString(value.into()));
 }
 
+/// Notes this endpoint, or none, as operators of before.
+fn note(secret: &mut Secret, noted: Option<&str>) {
+    match noted {
+        Some(url) => set(secret, wire::ENDPOINT, url),
+        None => drop(secret.data.get_or_insert_default().remove(wire::ENDPOINT)),
+    }
+}
+
 fn claim_ref() -> ClaimRef {
     ClaimRef { namespace: "team-a".to_owned(), name: "photos".to_owned() }
 }
@@ -53,6 +61,7 @@ fn facts(uid: &str, generation: u64) -> CredentialFacts {
         claim: claim_ref(),
         uid: ClaimUid::new(uid),
         backend: "main".to_owned(),
+        endpoint: endpoint(HERE),
         bucket: bucket("photos"),
         generation,
         quota_soft: None,
@@ -64,7 +73,7 @@ fn facts(uid: &str, generation: u64) -> CredentialFacts {
 fn credential(uid: &str, generation: u64, noted: Option<&str>) -> Secret {
     let key = SecretKey::new("s3cr3t".to_owned());
     let mut secret = facts(uid, generation).content(NAMESPACE, Some(&key)).to_secret();
-    noted.into_iter().for_each(|url| set(&mut secret, wire::ENDPOINT, url));
+    note(&mut secret, noted);
     secret
 }
 
@@ -78,11 +87,12 @@ fn binding(uid: &str, backend: &str, noted: Option<&str>) -> Secret {
         claim: claim_ref(),
         uid: ClaimUid::new(uid),
         backend: backend.to_owned(),
+        endpoint: endpoint(HERE),
         bucket: bucket("photos"),
         per_source_ip_rps: 5,
     };
     let mut secret = binding.content(NAMESPACE).to_secret();
-    noted.into_iter().for_each(|url| set(&mut secret, wire::ENDPOINT, url));
+    note(&mut secret, noted);
     secret
 }
 

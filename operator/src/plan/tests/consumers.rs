@@ -188,6 +188,7 @@ fn public_access_is_withdrawn_by_a_claim_read_live() {
         claim: given.claim.at.clone(),
         uid: given.claim.uid.clone(),
         backend: "main".into(),
+        endpoint: record().endpoint,
         bucket: record().bucket,
         per_source_ip_rps: 10,
     };

@@ -51,8 +51,13 @@ fn a_bucket_that_was_left_is_left_alone_also_where_nothing_notes_that_yet() {
     let mut given = deleting();
     given.claim.deletion = Deletion::Force;
     let endpoint = Endpoint::parse("http://second.example").unwrap();
-    given.put(record_secret(&BucketRecord { backend: "second".into(), endpoint, generation: 2, ..record() }));
-    given.put(key_secret(&CredentialFacts { backend: "second".into(), ..facts(2) }));
+    given.put(record_secret(&BucketRecord {
+        backend: "second".into(),
+        endpoint: endpoint.clone(),
+        generation: 2,
+        ..record()
+    }));
+    given.put(key_secret(&CredentialFacts { backend: "second".into(), endpoint, ..facts(2) }));
     let mut view = given.read();
     ask(&mut view, &Look::Internal(binding_name()), &given);
     let Step::Act(Act::Patch(patch)) = step(&view) else { panic!("{}", step(&view)) };

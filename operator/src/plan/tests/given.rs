@@ -109,6 +109,7 @@ pub(super) fn facts(generation: u64) -> CredentialFacts {
         claim: record.claim,
         uid: record.uid,
         backend: record.backend,
+        endpoint: record.endpoint,
         bucket: record.bucket,
         generation,
         quota_soft: None,
@@ -288,6 +289,7 @@ impl Given {
                 Answer::Backend(name, seen)
             }
             Look::Holder(at) => Answer::Holder(at, Holder::Unknown),
+            Look::PublicRival(at) => Answer::PublicRival(at, None),
             Look::Claim => live(&self.claim),
             Look::Own => Answer::Own(self.labelled()),
             Look::Internal(name) => {

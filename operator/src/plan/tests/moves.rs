@@ -33,7 +33,8 @@ fn record_at(place: (&str, &str), generation: u64) -> BucketRecord {
 }
 
 fn facts_at(place: (&str, &str), generation: u64) -> CredentialFacts {
-    CredentialFacts { backend: place.0.into(), ..facts(generation) }
+    let Target { backend, endpoint, .. } = bucket_at(place);
+    CredentialFacts { backend, endpoint, ..facts(generation) }
 }
 
 fn record_name(place: (&str, &str)) -> String {
@@ -190,6 +191,7 @@ fn a_bucket_that_is_open_to_the_public_is_closed_before_its_record_goes() {
             claim: record().claim,
             uid: record().uid,
             backend: place.0.into(),
+            endpoint: bucket_at(place).endpoint,
             bucket: record().bucket,
             per_source_ip_rps: 0,
         };

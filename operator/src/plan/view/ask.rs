@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::api::{Backend, BucketName, BucketRecord, Claim, Credential, Desired, RecordName, wire};
+use crate::api::{Backend, BucketName, BucketRecord, Claim, ClaimRef, Credential, Desired, RecordName, wire};
 
 use super::super::answer::{BackendSeen, BucketSeen, Holder, OwnerSeen};
 use super::super::cause::{BackendCause, ClaimCause};
@@ -157,6 +157,12 @@ impl View {
     pub(in super::super) fn holder_of(&self, at: &Target) -> Result<&Holder, Halt> {
         let held = self.holder.as_ref().filter(|(name, _)| *name == at.record());
         held.map(|(_, holder)| holder).ok_or_else(|| Look::Holder(at.clone()).into())
+    }
+
+    /// Whose public access counts, and not that to this bucket of the claim.
+    pub(in super::super) fn public_rival(&self, at: &Target) -> Result<Option<&ClaimRef>, Halt> {
+        let known = self.public_rival.as_ref().filter(|(asked, _)| asked == at);
+        known.map(|(_, rival)| rival.as_ref()).ok_or_else(|| Look::PublicRival(at.clone()).into())
     }
 
     /// Whether a live list shows credentials of other claims for this bucket.

@@ -20,11 +20,13 @@ impl View {
             internal,
             consumers,
             holder,
+            public_rival,
             others_credentials,
             bucket: BucketFacts { at, seen, owner, empty, created, tagged, versioning, purge, removed },
             drift: Drift { due, checked, missing_at },
             unanswered,
             setbacks,
+            complete_after,
             recheck,
             deeds:
                 Deeds {
@@ -56,7 +58,7 @@ impl View {
             text,
             "{recheck:?} {aimed_by_this_pass:?} {record_remade} {consumer_written} {purged} {let_go:?} {revoked} "
         );
-        let _ = write!(text, "{absent_through} {finalizer_removed} {trouble:?}");
+        let _ = write!(text, "{absent_through} {finalizer_removed} {trouble:?} {public_rival:?} {complete_after:?}");
         for (name, seen) in backends {
             let _ = write!(text, " {name} {}", backend_fingerprint(seen));
         }

@@ -38,6 +38,7 @@ impl View {
                 self.backends.insert(name, seen);
             }
             Answer::Holder(at, holder) => self.holder = Some((at.record(), holder)),
+            Answer::PublicRival(at, rival) => self.public_rival = Some((at, rival)),
             Answer::Claim(claim) => self.found_claim(claim),
             Answer::Own(secrets) => self.listed(secrets),
             Answer::Internal(name, secret) => self.found_internal(&name, secret),

@@ -12,13 +12,14 @@ mod internal;
 mod late;
 mod learn;
 mod records;
+mod remembered;
 mod secrets;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::api::{AnonymousBinding, BucketClaimStatus, BucketRecord, Claim, Gateway, RecordName, ServedBy};
+use crate::api::{AnonymousBinding, BucketClaimStatus, Claim, ClaimRef, Gateway, RecordName, ServedBy};
 
 use super::answer::{BackendSeen, Checked, Failure, Holder};
 use super::secret::Stored;
@@ -32,6 +33,7 @@ use secrets::Secrets;
 pub(super) use ask::wanted_bucket;
 pub(super) use bucket::names_claim_uid;
 pub(super) use internal::StoredRecord;
+pub use remembered::{LetGo, Remembered};
 pub(super) use secrets::Knowledge;
 
 /// What is the same for every claim of an operator.
@@ -77,36 +79,6 @@ pub struct Cached {
     /// live read missed, whoever made it: either the watch lags behind, or that read was answered
     /// from the server's past.
     pub recheck: Vec<Look>,
-}
-
-/// What earlier passes of this process saw of a claim, and what a pass leaves for the next: nothing
-/// that could not be done without.
-#[derive(Clone, Debug, Default)]
-pub struct Remembered {
-    /// Passes in a row that failed and are to be tried again.
-    pub setbacks: u32,
-    /// Where the claim's bucket was missing when it was last looked at.
-    pub missing_at: Option<Target>,
-    /// A call that changes a bucket got no answer, and may still happen for this long.
-    pub unanswered: Option<Duration>,
-    /// A drift check of the claim's bucket is due.
-    pub look_due: bool,
-    /// Buckets that a claim which goes has let go of.
-    pub let_go: Vec<LetGo>,
-    /// Of a claim that goes: up to this generation no name of a credential is taken, as live reads
-    /// by name showed.
-    pub revoked_through: u64,
-    /// Credentials of a claim that goes that were deleted, and not told of.
-    pub revoked: u32,
-}
-
-/// A bucket that a claim has let go of: its record was removed.
-#[derive(Clone, Debug, PartialEq)]
-pub struct LetGo {
-    /// Its record.
-    pub record: BucketRecord,
-    /// It is gone, as the pass that removed the record saw or saw to.
-    pub gone: bool,
 }
 
 /// How fresh what is known of the claim is.
@@ -177,6 +149,8 @@ pub struct View {
     consumers: Secrets,
     /// Who holds the bucket that the claim wants.
     holder: Option<(RecordName, Holder)>,
+    /// Whose public access to a bucket of this name counts, if not this claim's.
+    public_rival: Option<(Target, Option<ClaimRef>)>,
     /// Credentials of other claims on a bucket, from a live list; and which one.
     others_credentials: Option<(Target, Vec<Stored>)>,
     bucket: BucketFacts,
@@ -187,6 +161,8 @@ pub struct View {
     recheck: Vec<Look>,
     /// Passes in a row that failed before this one.
     setbacks: u32,
+    /// How long it is until what an older version left out is to be written; `None` = now.
+    complete_after: Option<Duration>,
     deeds: Deeds,
     trouble: Option<Trouble>,
     /// Number of answers so far: the clock for `Fact::since`.
@@ -217,32 +193,12 @@ impl View {
             },
             backends: BTreeMap::new(),
             holder: None,
+            public_rival: None,
+            complete_after: None,
             others_credentials: None,
             bucket: BucketFacts::default(),
             trouble: None,
             step: 0,
-        }
-    }
-
-    /// A pass begins, which knows what earlier passes of this process saw.
-    #[must_use]
-    pub fn begin(self, remembered: Remembered) -> Self {
-        let Remembered { setbacks, missing_at, unanswered, look_due, let_go, revoked_through, revoked } = remembered;
-        let drift = Drift { due: look_due, checked: Checked::No, missing_at };
-        let deeds = Deeds { let_go, absent_through: revoked_through, revoked, ..Deeds::default() };
-        Self { setbacks, unanswered, drift, deeds, ..self }
-    }
-
-    /// What the next pass of this process should know of the claim.
-    pub fn remembered(&self) -> Remembered {
-        Remembered {
-            setbacks: self.setbacks,
-            missing_at: self.missing_at(),
-            unanswered: self.unanswered,
-            look_due: self.drift.due,
-            let_go: self.deeds.let_go.clone(),
-            revoked_through: self.deeds.absent_through,
-            revoked: self.deeds.revoked,
         }
     }
 
@@ -264,6 +220,11 @@ impl View {
     /// Passes in a row that failed before this one.
     pub(super) fn setbacks(&self) -> u32 {
         self.setbacks
+    }
+
+    /// How long it is until what an older version left out is to be written; `None` = now.
+    pub(super) fn completed_after(&self) -> Option<Duration> {
+        self.complete_after
     }
 
     /// Whether this pass took the finalizer off.

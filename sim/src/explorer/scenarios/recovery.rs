@@ -138,11 +138,44 @@ pub(in super::super) static OLDER_VERSION: Scenario = Scenario {
     },
     goal: Goal::new("the claim is bound and its key complete", |facts| {
         let keys = facts.current_keys(NAMESPACE, CLAIM);
-        facts.is_bound(NAMESPACE, CLAIM) && keys.first().is_some_and(|key| field(key, "quota_hard_bytes").is_some())
+        let has = |name| keys.first().is_some_and(|key| field(key, name).is_some());
+        facts.is_bound(NAMESPACE, CLAIM) && has("quota_hard_bytes") && has("endpoint")
     }),
     otherwise: no_other,
     ends_alike: true,
     check: check_bound,
+};
+
+/// The same of a claim that is paused: what its key is for is noted all the same.
+pub(in super::super) static OLDER_PAUSED: Scenario = Scenario {
+    name: "older-paused",
+    about: "the operator finds what an older version of it has written, of a claim that is paused and open to the public",
+    phase: ScenarioPhase::Recover,
+    world: usual,
+    script: || {
+        let mut steps = bound("anonymousAccess: {mode: ReadOnly}");
+        steps.pop();
+        steps.extend([
+            pause("true".into()),
+            pass(10),
+            ScenarioStep::StopOperator,
+            pass(5),
+            ScenarioStep::Age,
+            ScenarioStep::Begin,
+            ScenarioStep::StartOperator,
+            pass(30),
+        ]);
+        steps
+    },
+    goal: Goal::new("the claim is paused, and its key and public access note their store", |facts| {
+        let all = [Role::VirtualCredential, Role::AnonymousBinding].map(|role| facts.internal(role, NAMESPACE, CLAIM));
+        facts.ready(NAMESPACE, CLAIM) == "Paused"
+            && all.iter().all(|secrets| !secrets.is_empty())
+            && all.iter().flatten().all(|(_, secret)| field(secret, "endpoint").is_some())
+    }),
+    otherwise: no_other,
+    ends_alike: true,
+    check: |_, _| Ok(()),
 };
 
 /// Somebody makes the backend one for these namespaces alone.

@@ -13,6 +13,8 @@ use super::words::{
     patch, usual,
 };
 use crate::effects::{CallFault, Fault, Feature, Outage, S3Fault, StowageFault};
+use crate::history::Facts;
+use crate::history::facts::field;
 use crate::world::{ADMIN_ACCESS_KEY, ADMIN_ACCOUNT, BackendStore, OPERATOR_NAMESPACE, Options, STORE_ENDPOINT};
 
 /// Where its store is, and its host and port.
@@ -23,6 +25,12 @@ const SECOND_HOST: &str = "second.example:9000";
 const THIEF_ENDPOINT: &str = "http://thief.example:9000";
 
 const MAIN: Target = Target { kind: TargetKind::Backend, namespace: "", name: "main" };
+/// The record of the claim's bucket at its first store.
+const RECORD: Target = Target {
+    kind: TargetKind::Secret,
+    namespace: OPERATOR_NAMESPACE,
+    name: "br-d6b7c668c2726ab4e5dc7e511647c1d7fad4c707",
+};
 const ADMIN_SECRET: Target = Target { kind: TargetKind::Secret, namespace: OPERATOR_NAMESPACE, name: "s3-admin" };
 
 const MOVED: Goal = Goal::new("the claim is bound at its new backend by one key", |facts| {
@@ -85,9 +93,9 @@ pub(in super::super) static ENDPOINT: Scenario = Scenario {
     goal: Goal::new("the claim is bound at the new endpoint by one key, and is open to the public", |facts| {
         facts.is_bound(NAMESPACE, CLAIM)
             && facts.claim(NAMESPACE, CLAIM)["status"]["backend"]["endpoint"] == SECOND_ENDPOINT
-            && facts.internal(Role::VirtualCredential, NAMESPACE, CLAIM).len() == 1
             && facts.internal(Role::BucketRecord, NAMESPACE, CLAIM).len() == 1
-            && facts.internal(Role::AnonymousBinding, NAMESPACE, CLAIM).len() == 1
+            && are_at(SECOND_ENDPOINT, Role::AnonymousBinding, facts)
+            && are_at(SECOND_ENDPOINT, Role::VirtualCredential, facts)
     }),
     // Without tags nothing proves that it is the same bucket; and it is another's than a claim's
     // that is made again.
@@ -109,6 +117,44 @@ pub(in super::super) static ENDPOINT: Scenario = Scenario {
         }
         check_keys(facts)
     },
+};
+
+/// Whether the claim has one Secret of this role, and it is for the store at this endpoint.
+fn are_at(endpoint: &str, role: Role, facts: &Facts) -> bool {
+    let all = facts.internal(role, NAMESPACE, CLAIM);
+    matches!(all.as_slice(), [(_, only)] if field(only, "endpoint").as_deref() == Some(endpoint))
+}
+
+/// A backend points to another store for a while, which has a bucket of that name: whatever becomes
+/// of the claim's record meanwhile, its keys don't open that one.
+pub(in super::super) static ANOTHER_STORE: Scenario = Scenario {
+    name: "another-store",
+    about: "a backend points to another store with a bucket of that name, the claim's record is deleted, and the edit is \
+            taken back",
+    phase: ScenarioPhase::Recover,
+    world: two_stores,
+    script: || {
+        let point_to = |endpoint: &str| ScenarioStep::Patch(MAIN, json!({"spec": {"endpoint": endpoint}}));
+        let other = StoreStep::PutBucketAt { account: ADMIN_ACCOUNT, bucket: BUCKET, endpoint: SECOND_ENDPOINT };
+        let edits = [
+            ScenarioStep::Store(other),
+            point_to(SECOND_ENDPOINT),
+            pass(60),
+            ScenarioStep::Delete(RECORD),
+            pass(60),
+            point_to(STORE_ENDPOINT),
+            pass(60),
+        ];
+        [bound_in(BASE, "rotationPolicy: {overlapSeconds: 60}"), edits.to_vec()].concat()
+    },
+    goal: Goal::new("the claim is bound where it was, by a key for that store", |facts| {
+        facts.is_bound(NAMESPACE, CLAIM)
+            && facts.claim(NAMESPACE, CLAIM)["status"]["backend"]["endpoint"] == STORE_ENDPOINT
+            && are_at(STORE_ENDPOINT, Role::VirtualCredential, facts)
+    }),
+    otherwise: no_other,
+    ends_alike: true,
+    check: |facts, _| check_keys(facts),
 };
 
 /// Who may edit the backend has it point to a store of theirs for a while, and name another Secret
@@ -233,4 +279,11 @@ fn two_stores() -> Options {
     let endpoint = Endpoint::parse(SECOND_ENDPOINT).expect("it is a URL");
     let second = BackendStore { name: "second".to_owned(), endpoint, ..BackendStore::main() };
     Options { backends: vec![BackendStore::main(), second], ..Options::default() }
+}
+
+#[test]
+fn the_record_is_that_of_the_claims_bucket() {
+    use stowage_operator::api::{BucketName, RecordName};
+    let (store, bucket) = (Endpoint::parse(STORE_ENDPOINT).expect("a URL"), BucketName::parse(BUCKET).expect("a name"));
+    assert_eq!(RecordName::of(&store, &bucket).as_str(), RECORD.name);
 }

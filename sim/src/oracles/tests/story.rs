@@ -405,7 +405,7 @@ pub(super) fn key(number: u32) -> Value {
     let data = json!({
         "claim_uid": encode(UID), "access_key_id": encode(&key_id(number)),
         "secret_access_key": encode(&key_secret(number)), "bucket_name": encode(BUCKET), "backend": encode("main"),
-        "bucket_scopes": encode(&scopes),
+        "endpoint": encode(&format!("http://{HOST}")), "bucket_scopes": encode(&scopes),
     });
     json!({"metadata": {"labels": labels}, "data": data})
 }

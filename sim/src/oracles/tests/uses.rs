@@ -1,7 +1,9 @@
 //! The history of each key as tenants meet it: I6 and I7.
 
+use serde_json::{Value, json};
+
 use super::super::Promise;
-use super::story::{BUCKET, By, Story, encode, key_id, key_name};
+use super::story::{BUCKET, By, Story, encode, key, key_id, key_name};
 use crate::history::{Tried, What};
 use crate::installation::OPERATOR_NAMESPACE;
 
@@ -78,6 +80,56 @@ fn after_its_lag_the_gateway_knows() {
     story.assert_kept();
     story.used(1, true);
     story.assert_broken(Promise::I7, "which is over");
+}
+
+/// The backend of key 1, at these endpoints.
+fn pointed(story: &mut Story, endpoint: &str, former: &[&str]) {
+    let spec = json!({"endpoint": endpoint, "formerEndpoints": former});
+    story.put(By::Other, "s3backends", "", "main", json!({"spec": spec}));
+    story.wait(10);
+}
+
+#[test]
+fn a_key_is_good_where_its_store_is_and_nowhere_else() {
+    const HERE: &str = "http://s3.example:9000";
+    const THERE: &str = "http://other.example";
+    let at_a_store = || {
+        let mut story = Story::bound("Retain");
+        pointed(&mut story, HERE, &[]);
+        story
+    };
+    let mut refused_there = at_a_store();
+    pointed(&mut refused_there, THERE, &[]);
+    let mut opened_there = refused_there.clone();
+    refused_there.used(1, false);
+    refused_there.assert_kept();
+    opened_there.used(1, true);
+    opened_there.assert_broken(Promise::I15, "at a store that it is not for");
+    let mut moved = at_a_store();
+    pointed(&mut moved, THERE, &[HERE]);
+    let mut refused = moved.clone();
+    moved.used(1, true);
+    moved.assert_kept();
+    refused.used(1, false);
+    refused.assert_broken(Promise::I6, "which is good");
+    let mut gone = at_a_store();
+    gone.remove(By::Other, "s3backends", "", "main");
+    gone.wait(10);
+    gone.used(1, false);
+    gone.assert_kept();
+}
+
+#[test]
+fn a_key_that_is_made_notes_a_store_where_its_claim_holds_the_bucket() {
+    for (endpoint, words) in [(None, "notes no store"), (Some("http://other.example"), "holds no bucket")] {
+        let mut story = Story::bound("Retain");
+        story.wait(600);
+        story.ask_for_rotation();
+        let mut made = key(2);
+        made["data"]["endpoint"] = endpoint.map_or(Value::Null, |endpoint| encode(endpoint).into());
+        story.put(By::Operator, "secrets", OPERATOR_NAMESPACE, &key_name(2), made);
+        story.assert_broken(Promise::I15, words);
+    }
 }
 
 #[test]

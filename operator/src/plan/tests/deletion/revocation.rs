@@ -164,6 +164,7 @@ fn a_binding_that_one_read_did_not_find_is_found_before_the_claim_goes() {
         claim: given.claim.at.clone(),
         uid: given.claim.uid.clone(),
         backend: "main".into(),
+        endpoint: record().endpoint,
         bucket: record().bucket,
         per_source_ip_rps: 5,
     };
