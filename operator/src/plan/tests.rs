@@ -8,6 +8,7 @@ mod deletion;
 mod emergency;
 mod given;
 mod moves;
+mod places;
 
 use k8s_openapi::jiff::Timestamp;
 use rstest::rstest;

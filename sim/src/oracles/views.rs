@@ -259,8 +259,9 @@ pub(super) struct Access {
 impl fmt::Display for Access {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { bucket, backend, host, mode, rate } = self;
-        let host = host.as_deref().unwrap_or("wherever that is");
-        write!(f, "bucket {bucket} at {backend} ({host}), {mode}, {rate} a second")
+        write!(f, "bucket {bucket} at {backend}")?;
+        host.as_ref().map_or(Ok(()), |host| write!(f, " ({host})"))?;
+        write!(f, ", {mode}, {rate} a second")
     }
 }
 
