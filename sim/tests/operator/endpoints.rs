@@ -182,7 +182,8 @@ fn a_bucket_that_is_found_elsewhere_stays_open_to_whom_it_was() {
     run("", "Owned", async |stage| {
         let world = &stage.world;
         bind_several(&stage).await;
-        let bindings = SEVERAL.map(|name| binding_of(world, name));
+        let uids = || SEVERAL.map(|name| binding_of(world, name).map(|it| it["metadata"]["uid"].clone()));
+        let bindings = uids();
         assert!(bindings.iter().all(Option::is_some));
         point_to(&stage, NEW).await;
         stage.soon("all are bound there", 2 * MINUTE, |world| SEVERAL.iter().all(|name| is_at(world, name, NEW))).await;
@@ -193,7 +194,11 @@ fn a_bucket_that_is_found_elsewhere_stays_open_to_whom_it_was() {
             assert!(new_store(world).objects(&bucket).contains_key("probe"), "the gateway goes there");
             assert!(!world.store.objects(&bucket).contains_key("probe"));
         }
-        assert_eq!(SEVERAL.map(|name| binding_of(world, name)), bindings, "none was touched");
+        assert_eq!(uids(), bindings, "none was made anew");
+        for role in ["virtual-credential", "anonymous-binding"] {
+            let names = secrets(world, OPERATOR_NAMESPACE, role);
+            assert!(names.iter().all(|name| data(world, OPERATOR_NAMESPACE, name)["endpoint"] == NEW), "{role}");
+        }
     });
 }
 

@@ -22,6 +22,7 @@ mod moves;
 mod neighbours;
 mod orphans;
 mod ownership;
+mod places;
 mod probes;
 mod removal;
 mod removal_blocked;
