@@ -210,6 +210,7 @@ fn every_family_has_a_help_text_and_the_name_that_the_contract_gives_it() {
             "stowage_purged_objects",
             "stowage_rotations",
             "stowage_credential_age_seconds_max",
+            "stowage_secrets_without_endpoint",
         ];
         for family in families {
             assert!(page.lines().any(|line| line.starts_with(&format!("# HELP {family} "))), "{family} in {page}");

@@ -140,3 +140,24 @@ fn of_two_claims_that_open_one_name_the_one_that_held_it_first_counts_and_the_ot
             .await;
     });
 }
+
+// covers: 4.metric.stowage_secrets_without_endpoint
+#[test]
+fn what_notes_no_store_is_counted() {
+    run(async |stage| {
+        let count = |stage: &Stage| {
+            let page = stage.operator.metrics();
+            let line =
+                page.lines().find(|line| line.starts_with("stowage_secrets_without_endpoint{")).map(str::to_owned);
+            line.and_then(|line| line.rsplit(' ').next()?.parse::<u32>().ok())
+        };
+        assert_eq!(count(&stage), Some(0));
+        let nobodys = format!(
+            "{{apiVersion: v1, kind: Secret, metadata: {{name: vc-older, namespace: {OPERATOR_NAMESPACE}, labels: \
+             {{broker.stowage.io/role: virtual-credential}}}}, stringData: {{backend: main}}}}"
+        );
+        stage.apply(&nobodys).await;
+        stage.world.pass(Duration::from_secs(5)).await;
+        assert_eq!(count(&stage), Some(1), "no record tells where its bucket is");
+    });
+}

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use rstest::rstest;
 use serde_json::{Value, json};
-use stowage_sim::world::{ADMIN_ACCOUNT, GATEWAY_ENDPOINT, OPERATOR_NAMESPACE};
+use stowage_sim::world::{ADMIN_ACCOUNT, GATEWAY_ENDPOINT, OPERATOR_NAMESPACE, STORE_ENDPOINT};
 
 use crate::support::{
     Stage, claim, claim_with, condition, data, internal_of, object, ready, secrets, tenant, tenant_can_work,
@@ -71,11 +71,13 @@ fn each_secret_has_exactly_the_fields_of_the_contract() {
             "bucket_name",
             "bucket_scopes",
             "claim_uid",
+            "endpoint",
             "quota_hard_bytes",
             "quota_soft_bytes",
             "secret_access_key",
         ];
         assert_eq!(keys(&credential), expected);
+        assert_eq!((credential["endpoint"].as_str(), &credential["endpoint"]), (STORE_ENDPOINT, &record["endpoint"]));
         assert_eq!(credential["secret_access_key"].len(), 40);
         assert_eq!((credential["quota_soft_bytes"].as_str(), credential["quota_hard_bytes"].as_str()), ("2", "1024"));
         let scopes: Value = serde_json::from_str(&credential["bucket_scopes"]).unwrap();
@@ -86,7 +88,7 @@ fn each_secret_has_exactly_the_fields_of_the_contract() {
         let binding = data(&stage.world, OPERATOR_NAMESPACE, &binding);
         assert_eq!(
             keys(&binding),
-            ["anonymous_mode", "anonymous_per_source_ip_rps", "backend", "bucket_name", "claim_uid"]
+            ["anonymous_mode", "anonymous_per_source_ip_rps", "backend", "bucket_name", "claim_uid", "endpoint"]
         );
         assert_eq!(
             (binding["anonymous_mode"].as_str(), binding["anonymous_per_source_ip_rps"].as_str()),
