@@ -76,8 +76,8 @@ fn an_edited_endpoint_opens_no_bucket_of_that_name_in_another_store() {
     });
 }
 
-/// Operator and gateway of before and of today, one after the other in either order: Secrets without
-/// a note go by the backend's name, and what one operator noted the other leaves alone.
+/// The operator of before, that of today, and the one of before again. Secrets without a note go by
+/// the backend's name, and what one operator noted the other leaves alone.
 // covers: 2.place.turns, 2.place.older
 #[test]
 fn secrets_of_an_older_operator_work_and_are_completed_also_after_a_rollback() {
@@ -90,7 +90,7 @@ fn secrets_of_an_older_operator_work_and_are_completed_also_after_a_rollback() {
         let before = world.effects.trace().effects();
         world.pass(Duration::from_secs(3 * MINUTE)).await;
         assert_eq!(world.effects.trace().counters_after(before).kubernetes_writes, 0, "and that is all");
-        // The operator of before is back: it patches what it knows of, and mints a key without.
+        // The operator of before is back. It patches what it knows of, and mints keys without a note.
         let name = secrets(world, OPERATOR_NAMESPACE, ROLES[0]).remove(0);
         world.cluster.change("secrets", OPERATOR_NAMESPACE, &name, |secret| {
             secret["metadata"]["labels"]["broker.stowage.io/bucket"] = "spoilt".into();

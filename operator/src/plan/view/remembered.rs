@@ -21,8 +21,8 @@ pub struct Remembered {
     pub unanswered: Option<Duration>,
     /// A drift check of the claim's bucket is due.
     pub look_due: bool,
-    /// How long it is until the claim's Secrets that an older version made are to be completed: claims
-    /// take turns. `None` = now.
+    /// How long it is until the claim's Secrets that an older version made are to be completed:
+    /// claims take turns. `None` = now.
     pub complete_after: Option<Duration>,
     /// Buckets that a claim which goes has let go of.
     pub let_go: Vec<LetGo>,
