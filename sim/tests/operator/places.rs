@@ -90,7 +90,7 @@ fn secrets_of_an_older_operator_work_and_are_completed_also_after_a_rollback() {
         let before = world.effects.trace().effects();
         world.pass(Duration::from_secs(3 * MINUTE)).await;
         assert_eq!(world.effects.trace().counters_after(before).kubernetes_writes, 0, "and that is all");
-        // The operator of before is back. It patches what it knows of, and mints keys without a note.
+        // The operator of before is back, and patches what it knows of.
         let name = secrets(world, OPERATOR_NAMESPACE, ROLES[0]).remove(0);
         world.cluster.change("secrets", OPERATOR_NAMESPACE, &name, |secret| {
             secret["metadata"]["labels"]["broker.stowage.io/bucket"] = "spoilt".into();
