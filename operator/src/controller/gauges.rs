@@ -89,8 +89,7 @@ fn oldest_credentials(shared: &Shared) -> BTreeMap<String, i64> {
 
 /// Of every backend that there is, also where there are none.
 fn without_endpoint(shared: &Shared) -> BTreeMap<String, i64> {
-    let mut counts: BTreeMap<String, i64> =
-        shared.observer.backends.all().into_iter().map(|(name, _)| (name, 0)).collect();
+    let mut counts: BTreeMap<String, i64> = shared.observer.backends.all().into_keys().map(|name| (name, 0)).collect();
     let opens = |secret: &Stored| {
         matches!(
             wire::Role::of_internal(secret.name()),

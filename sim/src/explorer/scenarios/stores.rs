@@ -153,7 +153,7 @@ pub(in super::super) static ANOTHER_STORE: Scenario = Scenario {
             && are_at(STORE_ENDPOINT, Role::VirtualCredential, facts)
     }),
     otherwise: no_other,
-    // A look that is refused, or shows the past, as the record is made again has the bucket left alone.
+    // A look that is refused while the record is made again has the bucket left alone.
     ends_alike: false,
     check: |facts, _| check_keys(facts),
 };
