@@ -27,10 +27,13 @@ pub(super) struct Uses<'a> {
     secrets: BTreeMap<String, &'a str>,
     /// The hosts of each backend's store from a moment on, former ones too; `None` where there is
     /// no backend.
-    backends: BTreeMap<&'a str, Vec<(Timestamp, Option<Vec<String>>)>>,
+    backends: BTreeMap<&'a str, Vec<(Timestamp, Option<Hosts>)>>,
     /// From when on each consumer Secret held a key, and whether it held that key's own secret.
     read: BTreeMap<Place<'a>, Vec<(Timestamp, bool)>>,
 }
+
+/// Hosts and ports of one store.
+type Hosts = Vec<String>;
 
 /// A key from a moment on, until the next version.
 #[derive(Clone, Debug)]
@@ -135,7 +138,7 @@ impl<'a> Uses<'a> {
             // Of a backend that the history doesn't show nothing is known.
             is_there |= backends.is_empty();
             for (_, hosts) in lately(backends, since, |(from, _)| *from) {
-                let is_at = |hosts: &Vec<String>| version.host.as_ref().is_none_or(|host| hosts.contains(host));
+                let is_at = |hosts: &Hosts| version.host.as_ref().is_none_or(|host| hosts.contains(host));
                 let reached = hosts.as_ref().is_some_and(is_at);
                 is_there |= reached;
                 is_elsewhere |= !reached;
