@@ -1,8 +1,5 @@
 //! What people do, in the words of a history: names and wishes, never what stands in a Secret.
 
-use std::collections::BTreeMap;
-
-use parking_lot::Mutex;
 use serde_json::Value;
 
 use super::scenario::{Target, TargetKind};
@@ -11,14 +8,8 @@ use crate::world;
 /// `a user applies Namespace team-a, BucketClaim team-a/photos {…}`: of claims what is wished for,
 /// of others the name.
 pub(super) fn applied(yaml: &str) -> String {
-    // Thousands of schedules apply the same.
-    static TOLD: Mutex<BTreeMap<String, String>> = Mutex::new(BTreeMap::new());
-    let mut told = TOLD.lock();
-    told.entry(yaml.to_owned()).or_insert_with(|| read(yaml)).clone()
-}
-
-fn read(yaml: &str) -> String {
-    let Ok(documents) = world::parse("manifests", yaml) else {
+    let read = world::read_once(yaml);
+    let Ok(documents) = read.as_ref() else {
         return "a user applies what can't be read".to_owned();
     };
     let told = documents.iter().map(|document| {

@@ -62,22 +62,33 @@ pub fn parse(file: &str, yaml: &str) -> Result<Vec<Document>, ManifestError> {
     Ok(documents)
 }
 
-/// Reads the documents of a manifest that a world is made of; each is read once in a process, as
-/// thousands of worlds are made of the same. On a thread of its own: whatever the reading draws at
-/// random must not come from the seed of the first of them.
+/// What a manifest was read as.
+type Read = Arc<Result<Vec<Document>, ManifestError>>;
+
+/// Reads the documents of a manifest once in a process, as thousands of schedules have the same. On
+/// a thread of its own: whatever the reading draws at random must not come from the seed of the
+/// first of them.
 ///
 /// # Panics
-/// When it is none.
-fn known_good(yaml: &str) -> Arc<Vec<Document>> {
-    static READ: Mutex<BTreeMap<String, Arc<Vec<Document>>>> = Mutex::new(BTreeMap::new());
+/// When a thread can't be made.
+pub fn read_once(yaml: &str) -> Read {
+    static READ: Mutex<BTreeMap<String, Read>> = Mutex::new(BTreeMap::new());
     let mut read = READ.lock();
     if let Some(documents) = read.get(yaml) {
         return documents.clone();
     }
-    let parsed = std::thread::scope(|scope| scope.spawn(|| parse("manifest", yaml)).join());
-    let documents = Arc::new(parsed.expect("reading doesn't panic").expect("the manifest is YAML"));
+    let parsed = std::thread::scope(|scope| scope.spawn(|| parse("manifests", yaml)).join());
+    let documents = Arc::new(parsed.expect("reading doesn't panic"));
     read.insert(yaml.to_owned(), documents.clone());
     documents
+}
+
+/// Copies of the documents of a manifest that a world is made of.
+///
+/// # Panics
+/// When it is none.
+fn known_good(yaml: &str) -> Vec<Document> {
+    read_once(yaml).as_ref().clone().expect("the manifest is YAML")
 }
 
 /// Applies the documents of a manifest that a world is made of.
@@ -85,8 +96,8 @@ fn known_good(yaml: &str) -> Arc<Vec<Document>> {
 /// # Panics
 /// When it is none, or is refused.
 pub(super) async fn apply_known_good(client: &Client, yaml: &str) {
-    for document in known_good(yaml).iter() {
-        apply(client, document).await.expect("the manifest is good");
+    for document in known_good(yaml) {
+        apply(client, &document).await.expect("the manifest is good");
     }
 }
 
@@ -95,8 +106,7 @@ pub(super) async fn apply_known_good(client: &Client, yaml: &str) {
 /// # Panics
 /// When it is none, or is refused.
 pub(super) async fn apply_served(client: &Client, yaml: &str, operator: &ServedBy) {
-    for document in known_good(yaml).iter() {
-        let mut document = document.clone();
+    for mut document in known_good(yaml) {
         if document.object.types.as_ref().is_some_and(|types| types.kind == "S3Backend") {
             let annotations = document.object.metadata.annotations.get_or_insert_default();
             annotations.entry(wire::SERVED_BY.to_owned()).or_insert_with(|| operator.to_string());

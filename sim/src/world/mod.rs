@@ -27,7 +27,7 @@ pub use backends::BackendStore;
 use beginnings::Beginning;
 use clocks::Clocks;
 use kube_sim::{Cluster, ReadDefinition};
-pub use manifests::{Document, ManifestError, apply, parse};
+pub use manifests::{Document, ManifestError, apply, parse, read_once};
 pub use operator::Operator;
 use parking_lot::Mutex;
 use s3_sim::{Dialect, InProcess, Store};
