@@ -10,7 +10,7 @@ use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum as _};
 
 use stowage_sim::effects::Plan as Faults;
 
-use crate::bench::{self, BenchArgs};
+use crate::bench::BenchArgs;
 use crate::control_plane::Programs;
 use crate::failure::Failure;
 use crate::kind;
@@ -48,7 +48,7 @@ enum Command {
     /// makes, from the project's root, and deleted with the run.
     Run(Box<RunArgs>),
     /// Measure an operator, or two in turns: claims made and deleted at once, at rest, after a
-    /// restart, beside purges and a store that hangs.
+    /// restart, beside purges and a store that hangs. `bench gateway` measures gateways.
     ///
     /// Starts a control plane, from the programs that `run --cluster control-plane` finds, and a
     /// store behind a proxy that counts; both end with the measurement. Needs Linux. Progress goes
@@ -181,10 +181,7 @@ impl Cli {
                 let plan = args.plan()?;
                 Ok(runtime()?.block_on(run(plan))?)
             }
-            Command::Bench(args) => {
-                let settings = args.settings()?;
-                Ok(runtime()?.block_on(bench::run(settings))?)
-            }
+            Command::Bench(args) => args.execute(),
         }
     }
 }

@@ -187,7 +187,7 @@ impl Connect for ThroughProxy {
 }
 
 /// A port that was free when asked for.
-fn free_port() -> Result<SocketAddr> {
+pub(crate) fn free_port() -> Result<SocketAddr> {
     let listener = std::net::TcpListener::bind(LOOPBACK).context("no free port")?;
     listener.local_addr().context("no free port")
 }

@@ -2,45 +2,15 @@
 
 use std::time::Duration;
 
-use clap::ValueEnum;
 use serde::Serialize;
 
-/// A part of a measurement.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, ValueEnum, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub(crate) enum Phase {
-    /// Claims made at once, until the last is Bound.
-    Create,
-    /// Nobody asks for anything.
-    Idle,
-    /// SIGTERM, start, and one new claim.
-    Restart,
-    /// Buckets with objects are emptied while claims are made on the same store.
-    Purge,
-    /// The claims of `create` deleted at once, until the last is gone.
-    Delete,
-    /// A store that answers nothing, with claims on it, while claims are made on another.
-    Hung,
-    /// A bare loop of the same writes and S3 calls, beside the same watches and clients.
-    Ceiling,
-}
+/// The parts of a measurement.
+pub(crate) trait Part: Copy + Ord + Serialize + 'static {
+    /// In the order in which they are measured and told.
+    fn all() -> &'static [Self];
 
-impl Phase {
-    /// In the order in which they are measured.
-    pub(crate) const ALL: [Self; 7] =
-        [Self::Create, Self::Idle, Self::Restart, Self::Purge, Self::Delete, Self::Hung, Self::Ceiling];
-
-    pub(crate) const fn name(self) -> &'static str {
-        match self {
-            Self::Create => "create",
-            Self::Idle => "idle",
-            Self::Restart => "restart",
-            Self::Purge => "purge",
-            Self::Delete => "delete",
-            Self::Hung => "hung",
-            Self::Ceiling => "ceiling",
-        }
-    }
+    /// What it is called on the command line and in tables.
+    fn name(self) -> &'static str;
 }
 
 /// What a number counts.
@@ -60,6 +30,14 @@ pub(crate) enum Unit {
     Ratio,
     #[serde(rename = "%")]
     Percent,
+    #[serde(rename = "µs")]
+    Microseconds,
+    #[serde(rename = "GB/s")]
+    GigabytesPerSecond,
+    #[serde(rename = "s/GB")]
+    SecondsPerGigabyte,
+    #[serde(rename = "MiB")]
+    Mebibytes,
 }
 
 impl Unit {
@@ -73,31 +51,41 @@ impl Unit {
             Self::PerClaim => format!("{value:.2}"),
             Self::Ratio => format!("{value:.2} x"),
             Self::Percent => format!("{value:.0} %"),
+            Self::Microseconds => format!("{value:.1} µs"),
+            Self::GigabytesPerSecond => format!("{value:.2} GB/s"),
+            Self::SecondsPerGigabyte => format!("{value:.3} s"),
+            Self::Mebibytes => format!("{value:.1} MiB"),
         }
     }
 }
 
 /// One number.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub(crate) struct Figure {
-    pub(crate) phase: Phase,
+pub(crate) struct Figure<P> {
+    pub(crate) phase: P,
     pub(crate) name: String,
     pub(crate) unit: Unit,
     pub(crate) value: f64,
 }
 
 /// Numbers in the order in which they are shown.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(transparent)]
-pub(crate) struct Figures(Vec<Figure>);
+pub(crate) struct Figures<P>(Vec<Figure<P>>);
 
-impl Figures {
-    pub(crate) fn add(&mut self, phase: Phase, name: impl Into<String>, unit: Unit, value: f64) {
+impl<P> Default for Figures<P> {
+    fn default() -> Self {
+        Self(Vec::new())
+    }
+}
+
+impl<P: Part> Figures<P> {
+    pub(crate) fn add(&mut self, phase: P, name: impl Into<String>, unit: Unit, value: f64) {
         self.0.push(Figure { phase, name: name.into(), unit, value });
     }
 
     /// The median, the 95th and the 99th percentile, and the last one.
-    pub(crate) fn add_times(&mut self, phase: Phase, what: &str, times: &[Duration]) {
+    pub(crate) fn add_times(&mut self, phase: P, what: &str, times: &[Duration]) {
         let mut times = times.to_vec();
         times.sort_unstable();
         for (name, hundredth) in [("p50", 50), ("p95", 95), ("p99", 99), ("last", 100)] {
@@ -107,11 +95,11 @@ impl Figures {
         }
     }
 
-    pub(crate) fn get(&self, phase: Phase, name: &str) -> Option<f64> {
+    pub(crate) fn get(&self, phase: P, name: &str) -> Option<f64> {
         self.0.iter().find(|figure| figure.phase == phase && figure.name == name).map(|figure| figure.value)
     }
 
-    pub(crate) fn iter(&self) -> impl Iterator<Item = &Figure> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Figure<P>> {
         self.0.iter()
     }
 
@@ -142,8 +130,8 @@ fn median(mut values: Vec<f64>) -> f64 {
 }
 
 /// The median of each number over the rounds that have it.
-pub(crate) fn medians(rounds: &[Figures]) -> Figures {
-    let mut result: Vec<Figure> = Vec::new();
+pub(crate) fn medians<P: Part>(rounds: &[Figures<P>]) -> Figures<P> {
+    let mut result: Vec<Figure<P>> = Vec::new();
     for figure in rounds.iter().flat_map(Figures::iter) {
         if result.iter().any(|known| known.phase == figure.phase && known.name == figure.name) {
             continue;
@@ -161,6 +149,7 @@ mod tests {
     use rstest::rstest;
 
     use super::*;
+    use crate::bench::operator::phase::{Figures, Phase};
 
     fn times(milliseconds: impl IntoIterator<Item = u64>) -> Vec<Duration> {
         milliseconds.into_iter().map(Duration::from_millis).collect()
@@ -203,13 +192,5 @@ mod tests {
         let medians = medians(&[round(90.0, None), round(10.0, Some(4.0)), round(70.0, Some(2.0))]);
         let shown: Vec<(&str, f64)> = medians.iter().map(|figure| (figure.name.as_str(), figure.value)).collect();
         assert_eq!(shown, [("claims/s", 70.0), ("get secrets", 3.0), ("deletions/s", 1.0)]);
-    }
-
-    #[test]
-    fn all_phases_are_measured_in_their_order() {
-        let mut sorted = Phase::ALL;
-        sorted.sort_unstable();
-        assert_eq!(sorted, Phase::ALL);
-        assert_eq!(Phase::ALL.len(), Phase::value_variants().len());
     }
 }

@@ -1,166 +1,106 @@
-//! Measures an operator on a real API server and a real store.
+//! Measures: an `operator` on a real API server and a real store, or a `gateway` before a store that
+//! costs nothing, and beside what a proxy can be at best.
 //!
-//! `args` is the command line. Each command has a turn on a `ground` of its own: a control plane, a
-//! store (`stores`) behind a counting proxy (`counter`). The `phases` of a turn make and delete
-//! `claims`, and count what that takes: requests by the audit log (`counts`), processor and memory
-//! (`usage`). `ceiling` is a bare loop of what was asked. What comes of it are `figures`, told by a
-//! `table`.
+//! Both find real stores (`stores`) and read what processes take of the machine (`usage`) in one
+//! way. What comes of a measurement are `figures`, told by a `table`.
 
-mod args;
-mod ceiling;
-mod claims;
-mod counter;
-mod counts;
 mod figures;
-mod ground;
-mod phases;
+mod gateway;
+mod operator;
 mod stores;
 mod table;
 mod usage;
 
-use std::path::PathBuf;
-use std::time::Duration;
+use std::path::{Path, PathBuf};
 
-use anyhow::{Context as _, Result, anyhow};
-use serde_json::json;
+use anyhow::{Context as _, Result};
+use clap::{Args, Subcommand};
 
-pub(crate) use self::args::BenchArgs;
-use self::ceiling::Mix;
-use self::claims::Batch;
-use self::figures::{Figures, Phase, Unit};
-use self::ground::{Ground, Plan};
-use self::phases::{Asked, Turn};
-use self::stores::Program;
-use self::table::{CEILING, Column, Report};
-use crate::control_plane::Programs;
-use crate::log::Log;
-use crate::process::Process;
-use crate::run::{Output, print, tell, unless_interrupted};
+use self::gateway::{CopyArgs, GatewayArgs};
+use self::operator::OperatorArgs;
+use crate::failure::Failure;
 
-/// What to measure, and how.
-pub(crate) struct Settings {
-    subjects: Vec<Subject>,
-    rounds: usize,
-    claims: usize,
-    namespaces: Vec<String>,
-    phases: Vec<Phase>,
-    store: Program,
-    programs: Programs,
-    healthy: usize,
-    hung: usize,
-    purges: usize,
-    purge_objects: usize,
-    idle: Duration,
-    timeout: Duration,
-    output: Output,
+/// What is measured; an operator where nothing is said.
+#[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true)]
+pub(crate) struct BenchArgs {
+    #[command(subcommand)]
+    what: Option<What>,
+    #[command(flatten)]
+    operator: OperatorArgs,
 }
 
-/// An operator.
-struct Subject {
-    command: Vec<String>,
-    definitions: Option<PathBuf>,
+#[derive(Debug, Subcommand)]
+enum What {
+    /// Measure an operator, or two in turns: what `bench` does without a word.
+    Operator(Box<OperatorArgs>),
+    /// Measure a gateway, or two in turns, beside a bare copy proxy, haproxy and nginx.
+    ///
+    /// The gateway is a process on one core. Clients and a store that costs nothing are on the
+    /// others, and check every byte of every answer and upload. haproxy, nginx and a real store are
+    /// measured where they are found, and left out by name otherwise. Needs Linux. Progress goes to
+    /// stderr. What is what in the table stands in docs/guide/bench.md.
+    Gateway(Box<GatewayArgs>),
+    /// Copy bytes between connections: what a proxy costs that looks at nothing.
+    #[command(hide = true)]
+    Copy(CopyArgs),
 }
 
-impl Settings {
-    /// So many claims of this name, whose buckets go with them.
-    fn batch(&self, name: &str, count: usize, backend: &str) -> Batch {
-        Batch::new(name, count, &self.namespaces, backend, json!({"deletionPolicy": "Delete"}))
-    }
-
-    fn plan<'a>(&'a self, subject: &'a Subject) -> Plan<'a> {
-        Plan {
-            programs: &self.programs,
-            store: &self.store,
-            definitions: subject.definitions.as_deref(),
-            namespaces: &self.namespaces,
-            patience: self.timeout,
-        }
-    }
-}
-
-/// Measures until all rounds are done, or a signal tells to stop, and tells what came of it.
-///
-/// # Errors
-/// When something can't be begun, or an operator ends, or a signal comes.
-pub(crate) async fn run(settings: Settings) -> Result<()> {
-    let mut notes = Vec::new();
-    let columns = unless_interrupted(measure(&settings, &mut notes)).await?;
-    let report = Report { store: settings.store.name().to_owned(), claims: settings.claims, columns, notes };
-    match settings.output {
-        Output::Text => print(report.table().trim_end()),
-        Output::Json => print(&serde_json::to_string_pretty(&report).context("can't write the document")?),
-    }
-}
-
-/// The commands in turns, and the bare loop after the first of them, in each round.
-async fn measure(settings: &Settings, notes: &mut Vec<String>) -> Result<Vec<Column>> {
-    let names: &[&str] = if settings.subjects.len() > 1 { &["A", "B"] } else { &["operator"] };
-    let mut rounds: Vec<Vec<Figures>> = vec![Vec::new(); names.len()];
-    let (mut bare, mut loop_told) = (Vec::new(), String::new());
-    for round in 1..=settings.rounds {
-        let mut first = None;
-        for ((subject, name), rounds) in settings.subjects.iter().zip(names).zip(&mut rounds) {
-            let title = format!("round {round} of {}, {name}", settings.rounds);
-            let (figures, asked) = turn(settings, subject, title, notes).await?;
-            first = first.or(asked);
-            rounds.push(figures);
-        }
-        if let (true, Some(asked), Some(subject)) =
-            (settings.phases.contains(&Phase::Ceiling), first, settings.subjects.first())
-        {
-            let title = format!("round {round} of {}, {CEILING}", settings.rounds);
-            let mix = Mix::of(&asked);
-            loop_told = mix.told();
-            if !mix.left_out.is_empty() && round == 1 {
-                notes.push(format!("the bare loop leaves out: {}", mix.left_out.join(", ")));
+impl BenchArgs {
+    /// Does what the command line says.
+    ///
+    /// # Errors
+    /// Wrong usage, or what failed.
+    pub(crate) fn execute(self) -> Result<(), Failure> {
+        let runtime = || tokio::runtime::Builder::new_multi_thread().enable_all().build().context("can't start");
+        match self.what {
+            None => {
+                let settings = self.operator.settings()?;
+                Ok(runtime()?.block_on(operator::run(settings))?)
             }
-            let ground = Ground::start(&settings.plan(subject)).await?;
-            let ceiling = ceiling::play(settings, &ground, mix, &title).await?;
-            rounds
-                .iter_mut()
-                .filter_map(|rounds| rounds.last_mut())
-                .for_each(|round| round.append(share(round, &ceiling)));
-            bare.push(ceiling);
+            Some(What::Operator(args)) => {
+                let settings = args.settings()?;
+                Ok(runtime()?.block_on(operator::run(settings))?)
+            }
+            Some(What::Gateway(args)) => {
+                let settings = args.settings()?;
+                // Before there is any thread: all are to be where the gateway is not.
+                settings.stay_off_its_core()?;
+                Ok(runtime()?.block_on(gateway::run(settings))?)
+            }
+            Some(What::Copy(args)) => Ok(gateway::copy(&args)?),
         }
     }
-    let commands = settings.subjects.iter().map(|subject| subject.command.join(" "));
-    let columns = names.iter().zip(commands).zip(rounds);
-    let mut columns: Vec<Column> =
-        columns.map(|((name, command), rounds)| Column::new(name, command, rounds)).collect();
-    if !bare.is_empty() {
-        columns.push(Column::new(CEILING, loop_told, bare));
-    }
-    Ok(columns)
 }
 
-/// One command, from nothing to nothing.
-async fn turn(
-    settings: &Settings,
-    subject: &Subject,
-    title: String,
-    notes: &mut Vec<String>,
-) -> Result<(Figures, Option<Asked>)> {
-    tell(&format!("{title}: {}", subject.command.join(" ")));
-    let ground = Ground::start(&settings.plan(subject)).await?;
-    let log = Log::default();
-    let mut operator = Process::start("operator", ground.launch(&subject.command), &log)?;
-    let mut turn =
-        Turn { settings, ground: &ground, title, figures: Figures::default(), notes: Vec::new(), asked: None };
-    let played = turn.play(&mut operator).await;
-    played.map_err(|why| match log.tail().as_slice() {
-        [] => why,
-        lines => anyhow!("{}; the operator's log ends: {}", crate::failure::sentence(&why), lines.join(" | ")),
-    })?;
-    notes.append(&mut turn.notes);
-    Ok((turn.figures, turn.asked))
+/// Where a program may have been built.
+fn places() -> Vec<PathBuf> {
+    let beside = std::env::current_exe().ok().and_then(|program| program.parent().map(Path::to_owned));
+    beside.into_iter().chain([PathBuf::from("target/release")]).collect()
 }
 
-/// How much of what these servers do at most an operator had them do.
-fn share(round: &Figures, ceiling: &Figures) -> Figures {
-    let mut share = Figures::default();
-    let rate = |figures: &Figures| figures.get(Phase::Create, "claims/s");
-    if let (Some(rate), Some(most)) = (rate(round), rate(ceiling)) {
-        share.add(Phase::Ceiling, "claims/s, of the ceiling", Unit::Percent, 100.0 * rate / most.max(f64::EPSILON));
+/// The program of this package, which `flag` names another for.
+fn built(name: &str, flag: &str, places: &[PathBuf]) -> Result<PathBuf> {
+    let found = places.iter().map(|place| place.join(name)).find(|program| program.is_file());
+    found.with_context(|| {
+        format!(
+            "there is no {name} beside this program or in target/release: \
+             `cargo build --release -p {name}` builds it, or {flag} names another"
+        )
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_program_that_nobody_built_is_told_with_what_builds_it() {
+        let place = tempfile::tempdir().unwrap();
+        let found = || built("stowage-operator", "--operator-command", &[place.path().to_owned()]);
+        let why = found().unwrap_err().to_string();
+        assert!(why.contains("cargo build --release") && why.contains("--operator-command"), "{why}");
+        std::fs::write(place.path().join("stowage-operator"), "").unwrap();
+        assert_eq!(found().unwrap(), place.path().join("stowage-operator"));
     }
-    share
 }

@@ -4,43 +4,54 @@ use std::fmt::Write as _;
 
 use serde::Serialize;
 
-use super::figures::{Figure, Figures, Phase, Unit, medians};
+use std::fmt::Display;
+
+use super::figures::{Figure, Figures, Part, Unit, medians};
 
 /// All that was measured.
 #[derive(Clone, Debug, Serialize)]
-pub(crate) struct Report {
-    /// What the claims were bound on.
-    pub(crate) store: String,
-    pub(crate) claims: usize,
-    pub(crate) columns: Vec<Column>,
+pub(crate) struct Report<A, P> {
+    /// What was measured, which a table begins with.
+    #[serde(flatten)]
+    pub(crate) about: A,
+    pub(crate) columns: Vec<Column<P>>,
     /// What the reader of the numbers has to know.
     pub(crate) notes: Vec<String>,
 }
 
-/// One command, or the bare loop.
+/// One command, or something beside it.
 #[derive(Clone, Debug, Serialize)]
-pub(crate) struct Column {
+pub(crate) struct Column<P> {
     pub(crate) name: String,
     pub(crate) command: String,
     /// Of each number the median over the rounds.
-    pub(crate) figures: Figures,
-    pub(crate) rounds: Vec<Figures>,
+    pub(crate) figures: Figures<P>,
+    pub(crate) rounds: Vec<Figures<P>>,
+    /// Whether it is one of those that are compared.
+    #[serde(skip)]
+    is_subject: bool,
 }
 
-impl Column {
-    pub(crate) fn new(name: &str, command: String, rounds: Vec<Figures>) -> Self {
-        Self { name: name.to_owned(), command, figures: medians(&rounds), rounds }
+impl<P: Part> Column<P> {
+    /// What is measured.
+    pub(crate) fn new(name: &str, command: String, rounds: Vec<Figures<P>>) -> Self {
+        Self { name: name.to_owned(), command, figures: medians(&rounds), rounds, is_subject: true }
+    }
+
+    /// What is measured only to say what can be had at all.
+    pub(crate) fn beside(name: &str, command: String, rounds: Vec<Figures<P>>) -> Self {
+        Self { is_subject: false, ..Self::new(name, command, rounds) }
     }
 }
 
 /// Cells of one line: its title, then one for each column.
 type Line = Vec<String>;
 
-impl Report {
+impl<A: Display, P: Part> Report<A, P> {
     /// One line for each number, one column for each command; of two commands, how the first
     /// compares.
     pub(crate) fn table(&self) -> String {
-        let mut text = format!("{} claims on {}\n", self.claims, self.store);
+        let mut text = format!("{}\n", self.about);
         for column in &self.columns {
             // Writing to a string can't fail.
             let _ = writeln!(text, "{}: {}, {}", column.name, column.command, rounds(column.rounds.len()));
@@ -66,13 +77,13 @@ impl Report {
             head.push(format!("{} / {}", first.name, second.name));
         }
         let mut lines = vec![head];
-        for phase in Phase::ALL {
+        for &phase in P::all() {
             let rows = self.rows(phase);
             if !rows.is_empty() {
                 lines.push(vec![phase.name().to_owned()]);
             }
             for (name, unit) in rows {
-                let value = |column: &Column| column.figures.get(phase, &name);
+                let value = |column: &Column<P>| column.figures.get(phase, &name);
                 let mut line = vec![format!("  {name}")];
                 line.extend(
                     self.columns.iter().map(|column| value(column).map_or_else(String::new, |it| unit.show(it))),
@@ -87,7 +98,7 @@ impl Report {
     }
 
     /// The numbers of a phase that any column has, in the order of the first that has them.
-    fn rows(&self, phase: Phase) -> Vec<(String, Unit)> {
+    fn rows(&self, phase: P) -> Vec<(String, Unit)> {
         let mut rows: Vec<(String, Unit)> = Vec::new();
         let figures = self.columns.iter().flat_map(|column| column.figures.iter());
         for Figure { name, unit, .. } in figures.filter(|figure| figure.phase == phase) {
@@ -99,14 +110,11 @@ impl Report {
     }
 
     /// The two commands, where two were measured.
-    fn compared(&self) -> Option<(&Column, &Column)> {
-        let mut commands = self.columns.iter().filter(|column| !column.command.is_empty() && column.name != CEILING);
+    fn compared(&self) -> Option<(&Column<P>, &Column<P>)> {
+        let mut commands = self.columns.iter().filter(|column| column.is_subject);
         commands.next().zip(commands.next())
     }
 }
-
-/// What the column of the bare loop is called.
-pub(crate) const CEILING: &str = "ceiling";
 
 fn rounds(count: usize) -> String {
     if count == 1 { "one round".to_owned() } else { format!("median of {count} rounds") }
@@ -132,6 +140,8 @@ fn aligned(line: &Line, widths: &[usize]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::bench::operator::About;
+    use crate::bench::operator::phase::{Figures, Phase};
 
     fn figures(numbers: &[(Phase, &str, Unit, f64)]) -> Figures {
         numbers.iter().fold(Figures::default(), |mut figures, (phase, name, unit, value)| {
@@ -140,7 +150,7 @@ mod tests {
         })
     }
 
-    fn report() -> Report {
+    fn report() -> Report<About, Phase> {
         let ours = figures(&[
             (Phase::Create, "claims/s", Unit::PerSecond, 90.0),
             (Phase::Create, "to Bound, p50", Unit::Milliseconds, 1234.5),
@@ -152,12 +162,11 @@ mod tests {
         ]);
         let bare = figures(&[(Phase::Create, "claims/s", Unit::PerSecond, 100.0)]);
         Report {
-            store: "versitygw".to_owned(),
-            claims: 1000,
+            about: About { store: "versitygw".to_owned(), claims: 1000 },
             columns: vec![
                 Column::new("A", "a".to_owned(), vec![ours]),
                 Column::new("B", "b".to_owned(), vec![theirs.clone(), theirs]),
-                Column::new(CEILING, "a bare loop".to_owned(), vec![bare]),
+                Column::beside("ceiling", "a bare loop".to_owned(), vec![bare]),
             ],
             notes: vec!["the machine is busy".to_owned()],
         }

@@ -10,8 +10,9 @@ use tokio::time::sleep;
 use super::Settings;
 use super::claims::{Batch, Times};
 use super::counts::Counts;
-use super::figures::{Figures, Phase, Unit, milliseconds};
 use super::ground::{Ground, HUNG, MAIN, Mark};
+use super::phase::{Figures, Phase};
+use crate::bench::figures::{Part as _, Unit, milliseconds};
 use crate::process::Process;
 use crate::run::tell;
 

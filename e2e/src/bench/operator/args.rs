@@ -1,15 +1,16 @@
 //! The command line of a measurement.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
-use anyhow::{Context as _, Result};
+use anyhow::Result;
 use clap::Args;
 use clap::error::ErrorKind;
 
-use super::figures::Phase;
-use super::stores::Program;
+use super::phase::Phase;
 use super::{Settings, Subject};
+use crate::bench::stores::Program;
+use crate::bench::{built, places};
 use crate::control_plane::Programs;
 use crate::failure::Failure;
 use crate::run::Output;
@@ -19,7 +20,7 @@ use crate::words::{Words, words};
 const OPERATOR: &str = "stowage-operator";
 
 #[derive(Debug, Args)]
-pub(crate) struct BenchArgs {
+pub(crate) struct OperatorArgs {
     /// The operator that is measured, a command whose words are separated by spaces. It gets the
     /// arguments of Stowage's contract (`run --kubeconfig …`), unless {kubeconfig}, {namespace} or
     /// {gateway} stand in it, which are replaced. By default stowage-operator, from beside this
@@ -76,7 +77,7 @@ pub(crate) struct BenchArgs {
     output: Output,
 }
 
-impl BenchArgs {
+impl OperatorArgs {
     /// What the command line asks for.
     ///
     /// # Errors
@@ -91,7 +92,7 @@ impl BenchArgs {
         }
         let command = match self.operator_command {
             Some(Words(command)) => command,
-            None => vec![built_operator(&places())?.display().to_string()],
+            None => vec![built(OPERATOR, "--operator-command", &places())?.display().to_string()],
         };
         let mut subjects = vec![Subject { command, definitions: self.crds.clone() }];
         subjects.extend(
@@ -116,20 +117,6 @@ impl BenchArgs {
     }
 }
 
-/// Where an operator may have been built.
-fn places() -> Vec<PathBuf> {
-    let beside = std::env::current_exe().ok().and_then(|program| program.parent().map(Path::to_owned));
-    beside.into_iter().chain([PathBuf::from("target/release")]).collect()
-}
-
-fn built_operator(places: &[PathBuf]) -> Result<PathBuf> {
-    let found = places.iter().map(|place| place.join(OPERATOR)).find(|program| program.is_file());
-    found.context(
-        "there is no stowage-operator beside this program or in target/release: \
-         `cargo build --release -p stowage-operator` builds it, or --operator-command names another",
-    )
-}
-
 #[cfg(test)]
 mod tests {
     use clap::Parser;
@@ -139,20 +126,11 @@ mod tests {
     #[derive(Debug, Parser)]
     struct Line {
         #[command(flatten)]
-        bench: BenchArgs,
+        bench: OperatorArgs,
     }
 
-    fn read(arguments: &[&str]) -> Result<BenchArgs, clap::Error> {
+    fn read(arguments: &[&str]) -> Result<OperatorArgs, clap::Error> {
         Line::try_parse_from([&["bench"], arguments].concat()).map(|line| line.bench)
-    }
-
-    #[test]
-    fn an_operator_that_nobody_built_is_told_with_what_builds_it() {
-        let place = tempfile::tempdir().unwrap();
-        let why = built_operator(&[place.path().to_owned()]).unwrap_err().to_string();
-        assert!(why.contains("cargo build --release") && why.contains("--operator-command"), "{why}");
-        std::fs::write(place.path().join(OPERATOR), "").unwrap();
-        assert_eq!(built_operator(&[place.path().to_owned()]).unwrap(), place.path().join(OPERATOR));
     }
 
     #[test]

@@ -1,0 +1,141 @@
+//! What gateways are measured on: a simulated API server with the Secrets of tenants, and the store
+//! that costs nothing.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use anyhow::{Context as _, Result, anyhow};
+use jiff::Timestamp;
+use kube_sim::{Cluster, GroupVersionResource};
+use serde_json::{Value, json};
+use stowage_sim::serve::{self, Server};
+use tempfile::TempDir;
+
+use super::asks::Tenant;
+use super::null_store::NullStore;
+use super::tls::Tls;
+use crate::store::Key;
+
+/// The operator's namespace.
+pub(super) const HOME: &str = "stowage-system";
+/// The Secret with the key of a backend's store, after its name.
+const ADMIN: &str = "store-admin";
+
+/// A cluster and a store.
+pub(super) struct Ground {
+    pub(super) tenants: Vec<Tenant>,
+    /// Whose bucket is at the store by TLS.
+    pub(super) over_tls: Option<Tenant>,
+    pub(super) store: NullStore,
+    pub(super) tls: Option<Tls>,
+    cluster: Cluster,
+    directory: TempDir,
+    _api: Server,
+}
+
+impl Ground {
+    /// With so many tenants, each with a bucket and a key.
+    pub(super) async fn start(keys: usize) -> Result<Self> {
+        let directory = tempfile::Builder::new().prefix("stowage-bench-").tempdir();
+        let directory = directory.context("can't make a temporary directory")?;
+        let tls = Tls::make(directory.path())?;
+        let store = NullStore::start(tls.as_ref().map(|tls| tls.acceptor.clone()))?;
+        let cluster = Cluster::new(Arc::new(Timestamp::now), 7);
+        for definition in stowage_operator::api::crds() {
+            cluster.install_crd(&definition).map_err(|why| anyhow!("a definition is refused: {why:?}"))?;
+        }
+        put(&cluster, &kind("", "v1", "namespaces"), "", HOME, json!({}))?;
+        let api = serve::api(([127, 0, 0, 1], 0).into(), &cluster).await.context("can't serve an API")?;
+        let kubeconfig = json!({
+            "apiVersion": "v1", "kind": "Config", "current-context": "bench",
+            "clusters": [{"name": "bench", "cluster": {"server": api.url()}}],
+            "users": [{"name": "bench", "user": {"token": "none"}}],
+            "contexts": [{"name": "bench", "context": {"cluster": "bench", "user": "bench"}}],
+        });
+        std::fs::write(directory.path().join("kubeconfig"), kubeconfig.to_string()).context("can't write a file")?;
+        let mut ground = Self { tenants: Vec::new(), over_tls: None, store, tls, cluster, directory, _api: api };
+        let key = Key { id: "NULLSTORE".to_owned(), secret: "null".to_owned() };
+        let plain = format!("http://{}", ground.store.plain);
+        ground.backend("null", &plain, &key)?;
+        for number in 0..keys {
+            let tenant = ground.tenant(number, "null", &plain)?;
+            ground.tenants.push(tenant);
+        }
+        if let Some(address) = ground.store.tls {
+            let endpoint = format!("https://{address}");
+            ground.backend("null-tls", &endpoint, &key)?;
+            ground.over_tls = Some(ground.tenant(keys, "null-tls", &endpoint)?);
+        }
+        Ok(ground)
+    }
+
+    /// A file that tells how the API server is reached.
+    pub(super) fn kubeconfig(&self) -> PathBuf {
+        self.directory.path().join("kubeconfig")
+    }
+
+    /// Where programs may write.
+    pub(super) fn directory(&self) -> &Path {
+        self.directory.path()
+    }
+
+    /// Makes a store known under this name.
+    pub(super) fn backend(&self, name: &str, endpoint: &str, key: &Key) -> Result<()> {
+        let admin = json!({
+            "metadata": {"labels": {"broker.stowage.io/backend-credentials": "true"},
+                         "annotations": {"broker.stowage.io/endpoints": endpoint}},
+            "stringData": {"AWS_ACCESS_KEY_ID": key.id, "AWS_SECRET_ACCESS_KEY": key.secret},
+        });
+        let secret = format!("{ADMIN}-{name}");
+        put(&self.cluster, &secrets(), HOME, &secret, admin)?;
+        let spec = json!({
+            "endpoint": endpoint, "adminCredentialsSecretRef": {"name": secret, "namespace": HOME},
+            // The certificate is nobody's but this measurement's.
+            "tls": {"insecureSkipVerify": true},
+        });
+        let backends = kind("broker.stowage.io", "v1alpha1", "s3backends");
+        put(&self.cluster, &backends, "", name, json!({"spec": spec}))
+    }
+
+    /// A tenant with a bucket of its own at this backend.
+    pub(super) fn tenant(&self, number: usize, backend: &str, endpoint: &str) -> Result<Tenant> {
+        let (id, bucket) = (format!("STWBENCH{number:012}"), format!("bench-bucket-{number:05}"));
+        let secret = hex::encode(super::asks::sha256(id.as_bytes())).chars().take(40).collect::<String>();
+        let labels = json!({
+            "broker.stowage.io/role": "virtual-credential", "broker.stowage.io/claim-namespace": "bench",
+            "broker.stowage.io/claim-name": bucket,
+        });
+        let data = json!({
+            "access_key_id": id, "secret_access_key": secret, "claim_uid": format!("bench-uid-{number:05}"),
+            "bucket_scopes": json!([{"bucket": bucket, "backend": backend}]).to_string(),
+            "bucket_name": bucket, "backend": backend, "endpoint": endpoint,
+        });
+        let object = json!({"metadata": {"labels": labels}, "stringData": data});
+        put(&self.cluster, &secrets(), HOME, &name_of(&id), object)?;
+        Ok(Tenant { key: Key { id, secret }, bucket })
+    }
+
+    /// Ends a tenant's key, as the operator does.
+    pub(super) fn revoke(&self, tenant: &Tenant) -> Result<()> {
+        let gone = self.cluster.delete(&secrets(), HOME, &name_of(&tenant.key.id));
+        gone.map(|_| ()).map_err(|why| anyhow!("a key can't be ended: {why:?}"))
+    }
+}
+
+/// The name of the Secret of a key.
+fn name_of(id: &str) -> String {
+    format!("vc-{}", id.to_lowercase())
+}
+
+fn kind(group: &str, version: &str, plural: &str) -> GroupVersionResource {
+    GroupVersionResource::gvr(group, version, plural)
+}
+
+fn secrets() -> GroupVersionResource {
+    kind("", "v1", "secrets")
+}
+
+fn put(cluster: &Cluster, kind: &GroupVersionResource, namespace: &str, name: &str, object: Value) -> Result<()> {
+    let put = cluster.put(kind, namespace, name, object);
+    put.map(|_| ()).map_err(|why| anyhow!("{name} is refused: {why:?}"))
+}

@@ -1,0 +1,232 @@
+//! Clients: each has a connection and asks, reads the answer to its end, checks it, and asks again.
+//! Heads are signed beforehand, so that a request costs the client next to nothing.
+
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, Result, anyhow, bail};
+use bytes::Bytes;
+use rustls::pki_types::ServerName;
+use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt as _};
+use tokio::net::TcpStream;
+use tokio_rustls::TlsConnector;
+
+use super::message::Source;
+use super::pattern;
+
+/// A request, ready to be sent.
+#[derive(Clone, Debug)]
+pub(super) struct Ask {
+    pub(super) head: Bytes,
+    pub(super) body: Body,
+    pub(super) expect: Expect,
+}
+
+/// What follows a head.
+#[derive(Clone, Debug)]
+pub(super) enum Body {
+    /// These bytes; none at all where there is no body.
+    Bytes(Bytes),
+    /// So many bytes of the pattern.
+    Pattern(u64),
+}
+
+/// What an answer has to be.
+#[derive(Clone, Debug)]
+pub(super) struct Expect {
+    pub(super) status: u16,
+    pub(super) body: Answer,
+}
+
+/// What has to follow an answer's head.
+#[derive(Clone, Debug)]
+pub(super) enum Answer {
+    /// Nothing, whatever length is told: an answer to HEAD. The length has to be this.
+    Told(u64),
+    /// So many bytes of the pattern.
+    Pattern(u64),
+    /// A text with this in it.
+    With(String),
+}
+
+/// Whom clients talk to.
+#[derive(Clone)]
+pub(super) struct Target {
+    pub(super) address: SocketAddr,
+    pub(super) tls: Option<TlsConnector>,
+}
+
+/// What clients do.
+pub(super) struct Job {
+    pub(super) target: Target,
+    /// What each client asks for in turns. There are as many clients as lists.
+    pub(super) clients: Vec<Vec<Ask>>,
+    /// When no further request is begun.
+    pub(super) time: Duration,
+}
+
+/// What came of it. Every answer was as it had to be.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Outcome {
+    pub(super) answers: u64,
+    /// Bytes of objects, in either direction.
+    pub(super) bytes: u64,
+    pub(super) elapsed: Duration,
+    /// How long each answer took, sorted.
+    pub(super) times: Vec<Duration>,
+}
+
+/// Plays clients on a thread of their own.
+///
+/// # Errors
+/// The first answer that was not as it had to be.
+pub(super) async fn play(job: Job) -> Result<Outcome> {
+    let (tell, told) = tokio::sync::oneshot::channel();
+    let work = move || {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+        let outcome = runtime.context("can't start").and_then(|runtime| runtime.block_on(all(job)));
+        let _ = tell.send(outcome);
+    };
+    std::thread::Builder::new().name("clients".to_owned()).spawn(work).context("can't start a thread")?;
+    told.await.context("the clients are gone")?
+}
+
+async fn all(job: Job) -> Result<Outcome> {
+    let mut connected = Vec::new();
+    for asks in job.clients {
+        connected.push((connect(&job.target).await?, asks));
+    }
+    let began = Instant::now();
+    let end = began + job.time;
+    let target = Arc::new(job.target);
+    let mut clients = tokio::task::JoinSet::new();
+    for (connection, asks) in connected {
+        clients.spawn(client(connection, asks, target.clone(), end));
+    }
+    let mut outcome = Outcome::default();
+    while let Some(one) = clients.join_next().await {
+        let one = one.map_err(|error| anyhow!("a client is gone: {error}"))??;
+        outcome.answers += one.answers;
+        outcome.bytes += one.bytes;
+        outcome.times.extend(one.times);
+    }
+    outcome.elapsed = began.elapsed();
+    outcome.times.sort_unstable();
+    Ok(outcome)
+}
+
+/// A connection, with or without TLS.
+pub(super) trait Stream: AsyncRead + AsyncWrite + Unpin + Send {}
+impl<T: AsyncRead + AsyncWrite + Unpin + Send> Stream for T {}
+
+pub(super) async fn connect(target: &Target) -> Result<Box<dyn Stream>> {
+    let stream = TcpStream::connect(target.address).await.with_context(|| format!("can't reach {}", target.address))?;
+    stream.set_nodelay(true).context("can't set an option of a socket")?;
+    match &target.tls {
+        None => Ok(Box::new(stream)),
+        Some(tls) => {
+            let name = ServerName::from(target.address.ip());
+            Ok(Box::new(tls.connect(name, stream).await.context("no TLS connection came about")?))
+        }
+    }
+}
+
+async fn client(first: Box<dyn Stream>, asks: Vec<Ask>, target: Arc<Target>, end: Instant) -> Result<Outcome> {
+    let mut connection = Source::new(first);
+    let mut outcome = Outcome::default();
+    for ask in asks.iter().cycle() {
+        let sent = Instant::now();
+        if sent >= end {
+            break;
+        }
+        let (bytes, is_last) = one(&mut connection, ask).await?;
+        outcome.answers += 1;
+        outcome.bytes += bytes;
+        outcome.times.push(sent.elapsed());
+        if is_last {
+            connection = Source::new(connect(&target).await?);
+        }
+    }
+    Ok(outcome)
+}
+
+/// One request and its answer: how many bytes of an object there were, and whether the connection
+/// ends.
+pub(super) async fn one(connection: &mut Source<Box<dyn Stream>>, ask: &Ask) -> Result<(u64, bool)> {
+    let sent = send(connection.get_mut(), ask).await.context("a request could not be sent");
+    // Who refuses may do so before all is sent, and says why.
+    let head = connection.head().await.context("an answer could not be read");
+    let head = match (sent, head) {
+        (Ok(sent), Ok(Some(head))) => (sent, head),
+        (Err(_), Ok(Some(head))) => (0, head),
+        (Err(why), _) | (_, Err(why)) => return Err(why),
+        (_, Ok(None)) => bail!("no answer came"),
+    };
+    let (sent, head) = head;
+    let status: u16 = std::str::from_utf8(head.word(1)).unwrap_or_default().parse().unwrap_or_default();
+    if status != ask.expect.status {
+        let text = connection.whole(head.length.min(4096)).await.unwrap_or_default();
+        let (line, text) = (String::from_utf8_lossy(head.line()), String::from_utf8_lossy(&text));
+        bail!("{line} where {} was expected: {text}", ask.expect.status);
+    }
+    match &ask.expect.body {
+        Answer::Told(length) if head.length == *length => Ok((sent, head.is_last)),
+        Answer::Told(length) | Answer::Pattern(length) if head.length != *length => {
+            bail!("an answer of {} bytes where {length} were expected", head.length)
+        }
+        Answer::Told(_) => bail!("an answer of another length"),
+        Answer::Pattern(length) => {
+            let mut got = 0;
+            while got < *length {
+                let (some, is_right) = connection.some(length - got, |bytes| pattern::is(got, bytes)).await?;
+                if !is_right {
+                    bail!("an answer with other bytes than were stored, after byte {got}");
+                }
+                got += some;
+            }
+            Ok((sent + got, head.is_last))
+        }
+        Answer::With(expected) => {
+            let text = connection.whole(head.length).await?;
+            let text = String::from_utf8_lossy(&text);
+            if text.contains(expected.as_str()) {
+                Ok((sent, head.is_last))
+            } else {
+                bail!("{expected} is not in {text}")
+            }
+        }
+    }
+}
+
+async fn send(to: &mut (impl AsyncWrite + Unpin), ask: &Ask) -> io::Result<u64> {
+    let length = match &ask.body {
+        Body::Bytes(bytes) if bytes.is_empty() => {
+            to.write_all(&ask.head).await?;
+            0
+        }
+        Body::Bytes(bytes) => {
+            // A short one goes with its head, as clients do it.
+            if bytes.len() <= 4096 {
+                to.write_all(&[&ask.head[..], bytes].concat()).await?;
+            } else {
+                to.write_all(&ask.head).await?;
+                to.write_all(bytes).await?;
+            }
+            bytes.len() as u64
+        }
+        Body::Pattern(length) => {
+            to.write_all(&ask.head).await?;
+            let mut sent = 0;
+            while sent < *length {
+                let piece = pattern::piece(sent, length - sent);
+                to.write_all(piece).await?;
+                sent += piece.len() as u64;
+            }
+            *length
+        }
+    };
+    to.flush().await?;
+    Ok(length)
+}
