@@ -4,6 +4,7 @@
 //! Both find real stores (`stores`) and read what processes take of the machine (`usage`) in one
 //! way. What comes of a measurement are `figures`, told by a `table`.
 
+mod cpus;
 mod figures;
 mod gateway;
 mod operator;

@@ -10,6 +10,7 @@ use anyhow::{Context as _, Result, anyhow, bail};
 use tempfile::TempDir;
 use tokio::time::{Instant, sleep};
 
+use super::cpus::Cpus;
 use crate::control_plane::Process;
 use crate::simulated::{REGION, Simulated};
 use crate::store::{Key, Store};
@@ -93,7 +94,8 @@ impl Program {
         }
     }
 
-    pub(crate) async fn start(&self, patience: Duration) -> Result<Serving> {
+    /// Starts it; a real one on the core of what is measured, where that has one.
+    pub(crate) async fn start(&self, patience: Duration, cpus: Option<&Cpus>) -> Result<Serving> {
         match self {
             Self::Simulated => {
                 let simulated = Simulated::start().await?;
@@ -102,10 +104,10 @@ impl Program {
             }
             Self::Versitygw(program) => {
                 let keys = ["ROOT_ACCESS_KEY", "ROOT_SECRET_KEY"];
-                serve("versitygw", program, keys, versitygw, patience).await
+                serve("versitygw", program, keys, versitygw, (patience, cpus)).await
             }
             Self::Minio(program) => {
-                serve("minio", program, ["MINIO_ROOT_USER", "MINIO_ROOT_PASSWORD"], minio, patience).await
+                serve("minio", program, ["MINIO_ROOT_USER", "MINIO_ROOT_PASSWORD"], minio, (patience, cpus)).await
             }
         }
     }
@@ -133,7 +135,7 @@ async fn serve(
     program: &Path,
     variables: [&str; 2],
     arguments: fn(&str, &Path) -> Vec<String>,
-    patience: Duration,
+    (patience, cpus): (Duration, Option<&Cpus>),
 ) -> Result<Serving> {
     let mut secret = [0; 20];
     getrandom::fill(&mut secret).context("no random numbers")?;
@@ -150,7 +152,11 @@ async fn serve(
     // `env` becomes what it starts.
     let launch =
         environment.chain([program.display().to_string()]).chain(arguments(&port.to_string(), directory.path()));
-    let mut process = Process::start(name, Path::new("env"), launch, directory.path())?;
+    let start = || Process::start(name, Path::new("env"), launch, directory.path());
+    let mut process = match cpus {
+        Some(cpus) => cpus.of_subject(start)?,
+        None => start()?,
+    };
     let endpoint = format!("http://{port}");
     let store = Store::without_retries(&endpoint, REGION, &key)?;
     let start = Instant::now();

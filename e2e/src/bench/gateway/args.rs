@@ -6,9 +6,10 @@ use clap::Args;
 
 use super::Settings;
 use super::case::Case;
-use super::cpus::Cpus;
 use super::subjects::{Subject, others};
+use crate::bench::cpus::Cpus;
 use crate::bench::figures::Part as _;
+use crate::bench::stores::Program;
 use crate::bench::{built, places};
 use crate::failure::Failure;
 use crate::words::{Words, words};
@@ -47,6 +48,16 @@ pub(crate) struct GatewayArgs {
     /// How many keys the gateway knows.
     #[arg(long, env = "STOWAGE_KEYS", value_name = "N", default_value_t = 1000, value_parser = clap::value_parser!(u32).range(2..=99_999))]
     keys: u32,
+    /// How many clients are slow at once.
+    #[arg(long, env = "STOWAGE_STREAMS", value_name = "N", default_value_t = 1000, value_parser = clap::value_parser!(u16).range(1..=4000))]
+    streams: u16,
+    /// How many keys are ended one after the other.
+    #[arg(long, env = "STOWAGE_REVOCATIONS", value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u16).range(1..=10_000))]
+    revocations: u16,
+    /// The real store, on the gateway's core: a program of versitygw or MinIO, or `auto`, which is
+    /// versitygw or MinIO from the PATH, else none.
+    #[arg(long, env = "STOWAGE_STORE", value_name = "PROGRAM", default_value = "auto")]
+    store: String,
     /// How long to wait at most for a program to be ready, in seconds.
     #[arg(long, env = "STOWAGE_TIMEOUT", value_name = "SECONDS", default_value_t = 60, value_parser = clap::value_parser!(u64).range(1..=3600))]
     timeout: u64,
@@ -71,7 +82,13 @@ impl GatewayArgs {
         let name = if self.against.is_some() { "gateway A" } else { "gateway" };
         let mut subjects = vec![Subject::Gateway { name, command }];
         subjects.extend(self.against.map(|Words(command)| Subject::Gateway { name: "gateway B", command }));
-        let (found, missing) = others(std::env::var_os("PATH").as_deref());
+        let path = std::env::var_os("PATH");
+        let (found, mut missing) = others(path.as_deref());
+        // The simulator's store would be measured, and not the gateway.
+        let real = Some(Program::find(&self.store, path.as_deref())?).filter(|it| *it != Program::Simulated);
+        if real.is_none() {
+            missing.push("a real store (versitygw, MinIO)");
+        }
         subjects.extend(found);
         Ok(Settings {
             subjects,
@@ -83,6 +100,9 @@ impl GatewayArgs {
             large_connections: usize::from(self.large_connections),
             large: self.large << 20,
             keys: self.keys as usize,
+            streams: usize::from(self.streams),
+            revocations: usize::from(self.revocations),
+            real,
             patience: Duration::from_secs(self.timeout),
             cpus: Cpus::found()?,
             output: self.output,

@@ -7,6 +7,7 @@ use jiff::Timestamp;
 use stowage_gateway::sigv4::{Outgoing, Signer};
 use stowage_operator::api::SecretKey;
 
+use super::chunks;
 use super::load::{Answer, Ask, Body, Expect};
 use super::pattern;
 use crate::simulated::REGION;
@@ -15,7 +16,7 @@ use crate::store::Key;
 /// How long a small object is, in bytes.
 const SMALL: u64 = 1024;
 /// SHA-256 of no bytes.
-const OF_NOTHING: &str = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
+pub(super) const OF_NOTHING: &str = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
 const UNSIGNED: &str = "UNSIGNED-PAYLOAD";
 
 /// Who asks, for which bucket.
@@ -74,6 +75,23 @@ impl Asking<'_> {
         Ok(Ask { head, body: none(), expect: Expect { status: 200, body: Answer::Pattern(length) } })
     }
 
+    /// PUT of the objects that are read of a real store.
+    pub(super) fn objects(&self, tenant: &Tenant) -> Result<Vec<Ask>> {
+        [SMALL, 1 << 20]
+            .map(|length| {
+                let raw = Raw {
+                    method: "PUT",
+                    payload: UNSIGNED.to_owned(),
+                    length: Some(length),
+                    ..get(object(tenant, "get", length))
+                };
+                Ok(Ask { head: self.signed(&tenant.key, &raw)?, body: Body::Pattern(length), expect: stored() })
+            })
+            .into_iter()
+            .collect()
+    }
+
+    /// GET of a small object.
     pub(super) fn get_small(&self, tenant: &Tenant) -> Result<Ask> {
         self.get(tenant, SMALL)
     }
@@ -91,6 +109,23 @@ impl Asking<'_> {
         let path = object(tenant, "put", length);
         let raw = Raw { method: "PUT", payload: UNSIGNED.to_owned(), length: Some(length), ..get(path) };
         Ok(Ask { head: self.signed(&tenant.key, &raw)?, body: Body::Pattern(length), expect: stored() })
+    }
+
+    /// PUT of an object of this length in signed chunks. They are all there beforehand.
+    pub(super) fn put_chunks(&self, tenant: &Tenant, length: u64) -> Result<Ask> {
+        let (body, encoded) = (chunks::Chain::new(&tenant.key, self.now), chunks::encoded(length));
+        let headers = [("x-amz-decoded-content-length", length.to_string())];
+        let path = object(tenant, "put", length);
+        let raw = Raw {
+            method: "PUT",
+            payload: "STREAMING-AWS4-HMAC-SHA256-PAYLOAD".to_owned(),
+            length: Some(encoded),
+            headers: &headers,
+            ..get(path)
+        };
+        let head = self.signed(&tenant.key, &raw)?;
+        let body = body.of(&head, length)?;
+        Ok(Ask { head, body: Body::Bytes(body), expect: stored() })
     }
 
     fn signed(&self, key: &Key, raw: &Raw<'_>) -> Result<Bytes> {

@@ -1,8 +1,11 @@
 //! What gateways are measured on: a simulated API server with the Secrets of tenants, and the store
 //! that costs nothing.
 
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
 use anyhow::{Context as _, Result, anyhow};
 use jiff::Timestamp;
@@ -11,10 +14,14 @@ use serde_json::{Value, json};
 use stowage_sim::serve::{self, Server};
 use tempfile::TempDir;
 
-use super::asks::Tenant;
+use super::asks::{Asking, Tenant};
+use super::load::{self, Job, Target};
 use super::null_store::NullStore;
 use super::tls::Tls;
-use crate::store::Key;
+use crate::bench::cpus::Cpus;
+use crate::bench::stores::{Program, Serving};
+use crate::simulated::REGION;
+use crate::store::{Key, Store};
 
 /// The operator's namespace.
 pub(super) const HOME: &str = "stowage-system";
@@ -28,9 +35,23 @@ pub(super) struct Ground {
     pub(super) over_tls: Option<Tenant>,
     pub(super) store: NullStore,
     pub(super) tls: Option<Tls>,
+    /// A real store, where there is one.
+    pub(super) real: Option<Real>,
+    /// How many tenants were made.
+    made: AtomicUsize,
     cluster: Cluster,
     directory: TempDir,
     _api: Server,
+}
+
+/// A real store, with a bucket that holds what is read.
+pub(super) struct Real {
+    pub(super) address: SocketAddr,
+    /// Who has a key for it at the gateway.
+    pub(super) tenant: Tenant,
+    /// The same bucket with the store's own key.
+    pub(super) owner: Tenant,
+    _serving: Serving,
 }
 
 impl Ground {
@@ -53,20 +74,47 @@ impl Ground {
             "contexts": [{"name": "bench", "context": {"cluster": "bench", "user": "bench"}}],
         });
         std::fs::write(directory.path().join("kubeconfig"), kubeconfig.to_string()).context("can't write a file")?;
-        let mut ground = Self { tenants: Vec::new(), over_tls: None, store, tls, cluster, directory, _api: api };
+        let mut ground = Self {
+            tenants: Vec::new(),
+            over_tls: None,
+            store,
+            tls,
+            real: None,
+            made: AtomicUsize::new(0),
+            cluster,
+            directory,
+            _api: api,
+        };
         let key = Key { id: "NULLSTORE".to_owned(), secret: "null".to_owned() };
         let plain = format!("http://{}", ground.store.plain);
         ground.backend("null", &plain, &key)?;
-        for number in 0..keys {
-            let tenant = ground.tenant(number, "null", &plain)?;
+        for _ in 0..keys {
+            let tenant = ground.further_tenant()?;
             ground.tenants.push(tenant);
         }
         if let Some(address) = ground.store.tls {
             let endpoint = format!("https://{address}");
             ground.backend("null-tls", &endpoint, &key)?;
-            ground.over_tls = Some(ground.tenant(keys, "null-tls", &endpoint)?);
+            ground.over_tls = Some(ground.tenant("null-tls", &endpoint)?);
         }
         Ok(ground)
+    }
+
+    /// Starts a real store, and puts into it what is read.
+    pub(super) async fn add_real(&mut self, program: &Program, patience: Duration, cpus: &Cpus) -> Result<()> {
+        let serving = program.start(patience, Some(cpus)).await?;
+        let address = serving.endpoint.trim_start_matches("http://");
+        let address: SocketAddr = address.parse().context("a store whose address is none")?;
+        self.backend("real", &serving.endpoint, &serving.key)?;
+        let tenant = self.tenant("real", &serving.endpoint)?;
+        Store::new(&serving.endpoint, REGION, &serving.key)?.make(&tenant.bucket).await?;
+        let owner = Tenant { key: serving.key.clone(), bucket: tenant.bucket.clone() };
+        let host = address.to_string();
+        let asking = Asking { host: &host, now: Timestamp::now() };
+        let clients = vec![asking.objects(&owner)?];
+        load::play(Job { target: Target { address, tls: None }, clients, time: Duration::from_millis(500) }).await?;
+        self.real = Some(Real { address, tenant, owner, _serving: serving });
+        Ok(())
     }
 
     /// A file that tells how the API server is reached.
@@ -80,7 +128,7 @@ impl Ground {
     }
 
     /// Makes a store known under this name.
-    pub(super) fn backend(&self, name: &str, endpoint: &str, key: &Key) -> Result<()> {
+    fn backend(&self, name: &str, endpoint: &str, key: &Key) -> Result<()> {
         let admin = json!({
             "metadata": {"labels": {"broker.stowage.io/backend-credentials": "true"},
                          "annotations": {"broker.stowage.io/endpoints": endpoint}},
@@ -97,8 +145,14 @@ impl Ground {
         put(&self.cluster, &backends, "", name, json!({"spec": spec}))
     }
 
+    /// A tenant more, at the store that costs nothing.
+    pub(super) fn further_tenant(&self) -> Result<Tenant> {
+        self.tenant("null", &format!("http://{}", self.store.plain))
+    }
+
     /// A tenant with a bucket of its own at this backend.
-    pub(super) fn tenant(&self, number: usize, backend: &str, endpoint: &str) -> Result<Tenant> {
+    fn tenant(&self, backend: &str, endpoint: &str) -> Result<Tenant> {
+        let number = self.made.fetch_add(1, Ordering::Relaxed);
         let (id, bucket) = (format!("STWBENCH{number:012}"), format!("bench-bucket-{number:05}"));
         let secret = hex::encode(super::asks::sha256(id.as_bytes())).chars().take(40).collect::<String>();
         let labels = json!({

@@ -13,7 +13,7 @@ use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 
-use super::message::Source;
+use super::message::{Head, Source};
 use super::pattern;
 
 /// A request, ready to be sent.
@@ -121,6 +121,9 @@ async fn all(job: Job) -> Result<Outcome> {
 pub(super) trait Stream: AsyncRead + AsyncWrite + Unpin + Send {}
 impl<T: AsyncRead + AsyncWrite + Unpin + Send> Stream for T {}
 
+/// Where a client asks and reads answers.
+pub(super) type Connection = Source<Box<dyn Stream>>;
+
 pub(super) async fn connect(target: &Target) -> Result<Box<dyn Stream>> {
     let stream = TcpStream::connect(target.address).await.with_context(|| format!("can't reach {}", target.address))?;
     stream.set_nodelay(true).context("can't set an option of a socket")?;
@@ -154,18 +157,9 @@ async fn client(first: Box<dyn Stream>, asks: Vec<Ask>, target: Arc<Target>, end
 
 /// One request and its answer: how many bytes of an object there were, and whether the connection
 /// ends.
-pub(super) async fn one(connection: &mut Source<Box<dyn Stream>>, ask: &Ask) -> Result<(u64, bool)> {
-    let sent = send(connection.get_mut(), ask).await.context("a request could not be sent");
-    // Who refuses may do so before all is sent, and says why.
-    let head = connection.head().await.context("an answer could not be read");
-    let head = match (sent, head) {
-        (Ok(sent), Ok(Some(head))) => (sent, head),
-        (Err(_), Ok(Some(head))) => (0, head),
-        (Err(why), _) | (_, Err(why)) => return Err(why),
-        (_, Ok(None)) => bail!("no answer came"),
-    };
-    let (sent, head) = head;
-    let status: u16 = std::str::from_utf8(head.word(1)).unwrap_or_default().parse().unwrap_or_default();
+pub(super) async fn one(connection: &mut Connection, ask: &Ask) -> Result<(u64, bool)> {
+    let (sent, head) = asked(connection, ask).await?;
+    let status = status_of(&head);
     if status != ask.expect.status {
         let text = connection.whole(head.length.min(4096)).await.unwrap_or_default();
         let (line, text) = (String::from_utf8_lossy(head.line()), String::from_utf8_lossy(&text));
@@ -198,6 +192,30 @@ pub(super) async fn one(connection: &mut Source<Box<dyn Stream>>, ask: &Ask) -> 
             }
         }
     }
+}
+
+/// One request and the text that answers it, whatever it says.
+pub(super) async fn told(connection: &mut Connection, ask: &Ask) -> Result<(u16, String)> {
+    let (_, head) = asked(connection, ask).await?;
+    let text = connection.whole(head.length).await?;
+    Ok((status_of(&head), String::from_utf8_lossy(&text).into_owned()))
+}
+
+/// One request, and the head of its answer.
+async fn asked(connection: &mut Connection, ask: &Ask) -> Result<(u64, Head)> {
+    let sent = send(connection.get_mut(), ask).await.context("a request could not be sent");
+    // Who refuses may do so before all is sent, and says why.
+    let head = connection.head().await.context("an answer could not be read");
+    match (sent, head) {
+        (Ok(sent), Ok(Some(head))) => Ok((sent, head)),
+        (Err(_), Ok(Some(head))) => Ok((0, head)),
+        (Err(why), _) | (_, Err(why)) => Err(why),
+        (_, Ok(None)) => bail!("no answer came"),
+    }
+}
+
+fn status_of(head: &Head) -> u16 {
+    std::str::from_utf8(head.word(1)).unwrap_or_default().parse().unwrap_or_default()
 }
 
 async fn send(to: &mut (impl AsyncWrite + Unpin), ask: &Ask) -> io::Result<u64> {

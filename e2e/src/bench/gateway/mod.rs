@@ -9,14 +9,16 @@
 mod args;
 mod asks;
 mod case;
+mod chunks;
 mod copy;
-mod cpus;
 mod ground;
 mod load;
 mod message;
 mod null_store;
 mod pattern;
 mod play;
+mod revoke;
+mod slow;
 mod subjects;
 mod tls;
 
@@ -27,12 +29,14 @@ use anyhow::{Context as _, Result};
 use serde::Serialize;
 
 pub(crate) use self::args::GatewayArgs;
-use self::case::{Case, Column, Figures};
+use self::case::{Case, Column, Figures, Shape};
 pub(crate) use self::copy::{CopyArgs, copy};
-use self::cpus::Cpus;
 use self::ground::Ground;
+use self::play::Turn;
 use self::subjects::{Running, Subject};
+use crate::bench::cpus::Cpus;
 use crate::bench::figures::Part as _;
+use crate::bench::stores::Program;
 use crate::bench::table::Report;
 use crate::run::{Output, print, tell, unless_interrupted};
 
@@ -48,6 +52,10 @@ pub(crate) struct Settings {
     large_connections: usize,
     large: u64,
     keys: usize,
+    streams: usize,
+    revocations: usize,
+    /// The store on the gateway's core.
+    real: Option<Program>,
     patience: Duration,
     cpus: Cpus,
     output: Output,
@@ -79,6 +87,10 @@ impl Settings {
     /// Leaves its core to what is measured: this thread does, and those that it starts.
     pub(crate) fn stay_off_its_core(&self) -> Result<()> {
         self.cpus.stay_off_the_subjects()
+    }
+
+    fn plays(&self, shape: Shape) -> bool {
+        self.cases.iter().any(|case| case.shape() == shape)
     }
 
     fn about(&self) -> About {
@@ -113,7 +125,10 @@ pub(crate) async fn run(settings: Settings) -> Result<()> {
 /// All subjects run at once, and take turns; one that is not asked costs nothing.
 async fn measure(settings: &Settings) -> Result<Vec<Column>> {
     let mut rounds: Vec<Vec<Figures>> = vec![Vec::new(); settings.subjects.len()];
-    let ground = Ground::start(settings.keys).await?;
+    let mut ground = Ground::start(settings.keys).await?;
+    if let Some(program) = settings.real.as_ref().filter(|_| settings.plays(Shape::Real)) {
+        ground.add_real(program, settings.patience, &settings.cpus).await?;
+    }
     for round in 1..=settings.rounds {
         let mut running = Vec::new();
         for subject in &settings.subjects {
@@ -127,7 +142,8 @@ async fn measure(settings: &Settings) -> Result<Vec<Column>> {
                 turns.reverse();
             }
             for (running, figures) in turns {
-                let played = play::play_case(settings, &ground, running, *case, figures).await;
+                let turn = Turn { settings, ground: &ground, running };
+                let played = turn.play(*case, figures).await;
                 played.with_context(|| format!("{}, {}", case.name(), running.subject.name()))?;
             }
         }

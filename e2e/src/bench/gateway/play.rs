@@ -1,16 +1,19 @@
 //! One case with one of those that are measured.
 
+use std::net::SocketAddr;
 use std::time::Duration;
 
-use anyhow::{Result, ensure};
+use anyhow::{Context as _, Result, ensure};
 use jiff::Timestamp;
+use tokio::time::sleep;
 
-use super::Settings;
 use super::asks::{Asking, Tenant};
-use super::case::{Case, Figures};
+use super::case::{Case, Figures, Shape};
 use super::ground::Ground;
 use super::load::{Ask, Job, Outcome, Target, play};
-use super::subjects::Running;
+use super::slow::Slow;
+use super::subjects::{Running, Subject};
+use super::{Settings, revoke};
 use crate::bench::figures::{Unit, milliseconds, percentile};
 use crate::bench::usage::Usage;
 
@@ -19,93 +22,174 @@ const TENANTS_OF_A_CLIENT: usize = 16;
 /// How much of the time goes before that which counts: connections are made, keys of the day
 /// derived.
 const WARM_UP: u32 = 10;
+/// How long an object of a slow client is, in bytes: nobody comes to its end.
+const SLOW: u64 = 1 << 30;
+/// Longest object in signed chunks, which are made beforehand, in bytes.
+const IN_CHUNKS: u64 = 64 << 20;
+const MIB: u64 = 1 << 20;
 
-/// What a case is made of.
-#[derive(Clone, Copy)]
-struct Shape {
-    /// Whether only a gateway understands it.
-    is_the_gateways: bool,
-    /// Whether the store is asked.
-    reaches_the_store: bool,
-    /// Whether it is about bytes, and not about requests.
-    is_large: bool,
+/// A turn: who is measured, on what.
+pub(super) struct Turn<'a> {
+    pub(super) settings: &'a Settings,
+    pub(super) ground: &'a Ground,
+    pub(super) running: &'a Running,
 }
 
-impl Case {
-    fn shape(self) -> Option<Shape> {
-        let shape =
-            |is_the_gateways, reaches_the_store, is_large| Some(Shape { is_the_gateways, reaches_the_store, is_large });
-        match self {
-            Self::Idle => None,
-            Self::ListBuckets | Self::BadSignature | Self::Scope => shape(true, false, false),
-            Self::Head | Self::GetSmall | Self::PutSmall => shape(false, true, false),
-            Self::GetLarge | Self::PutLarge => shape(false, true, true),
+/// Whom clients ask, and as whom.
+struct Way {
+    target: Target,
+    tenants: Vec<Tenant>,
+}
+
+impl Turn<'_> {
+    /// Plays a case; nothing is told of one that is not for this subject, or not on this machine.
+    pub(super) async fn play(&self, case: Case, figures: &mut Figures) -> Result<()> {
+        let is_gateway = self.running.subject.is_gateway();
+        match case.shape() {
+            Shape::Rest if is_gateway => {
+                let usage = self.running.usage()?;
+                figures.add(case, "memory", Unit::Mebibytes, mebibytes(usage.resident));
+                figures.add(case, "memory, peak until then", Unit::Mebibytes, mebibytes(usage.peak));
+                Ok(())
+            }
+            Shape::Slow { sends } if is_gateway => self.slow(case, sends, figures).await,
+            Shape::Revocation if is_gateway => revoke::play(self.settings, self.ground, self.running, figures).await,
+            Shape::Local | Shape::Large { signed: true } if is_gateway => self.ask(case, figures).await,
+            Shape::Small | Shape::Large { signed: false } | Shape::LargeTls | Shape::Real => {
+                self.ask(case, figures).await
+            }
+            Shape::Rest | Shape::Slow { .. } | Shape::Revocation | Shape::Local | Shape::Large { signed: true } => {
+                Ok(())
+            }
         }
     }
+
+    /// How clients of this case reach whom; nothing where they can't.
+    fn way(&self, case: Case) -> Option<Way> {
+        let plain = || Target { address: self.running.address, tls: None };
+        let over_tls =
+            |address: SocketAddr| Some(Target { address, tls: Some(self.ground.tls.as_ref()?.connector.clone()) });
+        match (case.shape(), &self.running.subject) {
+            (Shape::LargeTls, Subject::Gateway { .. }) => {
+                let (address, _) = self.running.tls.as_ref()?;
+                Some(Way { target: over_tls(*address)?, tenants: vec![self.ground.over_tls.clone()?] })
+            }
+            (Shape::LargeTls, Subject::Direct) => {
+                Some(Way { target: over_tls(self.ground.store.tls?)?, tenants: vec![self.ground.over_tls.clone()?] })
+            }
+            (Shape::Real, Subject::Gateway { .. }) => {
+                Some(Way { target: plain(), tenants: vec![self.ground.real.as_ref()?.tenant.clone()] })
+            }
+            (Shape::Real, Subject::Direct) => {
+                let real = self.ground.real.as_ref()?;
+                Some(Way { target: Target { address: real.address, tls: None }, tenants: vec![real.owner.clone()] })
+            }
+            (Shape::LargeTls | Shape::Real, _) => None,
+            (_, _) => Some(Way { target: plain(), tenants: self.ground.tenants.clone() }),
+        }
+    }
+
+    fn usage(&self, case: Case) -> Result<Usage> {
+        if case.shape() == Shape::LargeTls { self.running.usage_over_tls() } else { self.running.usage() }
+    }
+
+    /// Many requests after each other.
+    async fn ask(&self, case: Case, figures: &mut Figures) -> Result<()> {
+        let Some(way) = self.way(case) else { return Ok(()) };
+        let (time, store) = (self.settings.time, &self.ground.store);
+        let job =
+            |time| -> Result<Job> { Ok(Job { target: way.target.clone(), clients: self.clients(case, &way)?, time }) };
+        if !is_large(case) {
+            play(job(time / WARM_UP)?).await?;
+        }
+        let job = job(time)?;
+        let (before, own_before, asked_before) = (self.usage(case)?, Usage::of_this_process()?, store.requests());
+        let outcome = play(job).await?;
+        let (after, own_after, asked) = (self.usage(case)?, Usage::of_this_process()?, store.requests() - asked_before);
+        let expected = match case.shape() {
+            Shape::Local | Shape::Real => 0,
+            _ => outcome.answers,
+        };
+        ensure!(asked == expected, "the store was asked {asked} times, for {expected} answers that are its own");
+        let (cpu, own) = (after.cpu.saturating_sub(before.cpu), own_after.cpu.saturating_sub(own_before.cpu));
+        tell(case, &outcome, cpu, figures);
+        let share = |cpu: Duration, of: usize| 100.0 * cpu.as_secs_f64() / outcome.elapsed.as_secs_f64() / of as f64;
+        if !cpu.is_zero() {
+            figures.add(case, "of its core", Unit::Percent, share(cpu, 1));
+        }
+        let others = self.settings.cpus.others_count();
+        figures.add(case, "clients and store, of theirs", Unit::Percent, share(own, others));
+        Ok(())
+    }
+
+    /// What each client asks for.
+    fn clients(&self, case: Case, way: &Way) -> Result<Vec<Vec<Ask>>> {
+        let host = way.target.address.to_string();
+        let asking = Asking { host: &host, now: Timestamp::now() };
+        let count = if is_large(case) { self.settings.large_connections } else { self.settings.connections };
+        let tenants = if is_large(case) { 1 } else { TENANTS_OF_A_CLIENT.min(way.tenants.len()) };
+        let tenant = |nth: usize| way.tenants.get(nth % way.tenants.len()).context("there is no tenant");
+        let list = |client: usize| {
+            let nth = (0..tenants).map(|nth| client * tenants + nth);
+            nth.map(|nth| self.one(&asking, case, tenant(nth)?, tenant(nth + 1)?)).collect::<Result<Vec<_>>>()
+        };
+        (0..count).map(list).collect()
+    }
+
+    fn one(&self, asking: &Asking<'_>, case: Case, tenant: &Tenant, next: &Tenant) -> Result<Ask> {
+        match case {
+            Case::ListBuckets | Case::Idle | Case::Revoke => asking.buckets(tenant),
+            Case::BadSignature => asking.badly_signed(tenant),
+            Case::Scope => asking.of_another(tenant, next),
+            Case::Head => asking.head(tenant),
+            Case::GetSmall | Case::StoreGet => asking.get_small(tenant),
+            Case::PutSmall | Case::StorePut => asking.put_small(tenant),
+            Case::GetLarge | Case::TlsGet => asking.get(tenant, self.settings.large),
+            Case::PutLarge | Case::TlsPut => asking.put(tenant, self.settings.large),
+            Case::PutChunks => asking.put_chunks(tenant, self.settings.large.min(IN_CHUNKS)),
+            Case::StoreGetMib => asking.get(tenant, MIB),
+            Case::SlowGet => asking.get(tenant, SLOW),
+            Case::SlowPut => asking.put(tenant, SLOW),
+        }
+    }
+
+    /// Memory while many are slow.
+    async fn slow(&self, case: Case, sends: bool, figures: &mut Figures) -> Result<()> {
+        let Some(way) = self.way(case) else { return Ok(()) };
+        let host = way.target.address.to_string();
+        let asking = Asking { host: &host, now: Timestamp::now() };
+        let tenants = way.tenants.iter().cycle().take(self.settings.streams);
+        let asks = tenants.map(|tenant| self.one(&asking, case, tenant, tenant)).collect::<Result<Vec<_>>>()?;
+        let slow = Slow::start(way.target, asks, sends, SLOW).await?;
+        sleep(self.settings.time).await;
+        let usage = self.running.usage()?;
+        slow.stop().await?;
+        figures.add(case, "memory", Unit::Mebibytes, mebibytes(usage.resident));
+        figures.add(case, "memory, peak until then", Unit::Mebibytes, mebibytes(usage.peak));
+        Ok(())
+    }
 }
 
-/// Plays a case; nothing is told of one that is not for this subject.
-pub(super) async fn play_case(
-    settings: &Settings,
-    ground: &Ground,
-    running: &Running,
-    case: Case,
-    figures: &mut Figures,
-) -> Result<()> {
-    let Some(shape) = case.shape() else { return idle(running, figures) };
-    if shape.is_the_gateways && !running.subject.is_gateway() {
-        return Ok(());
-    }
-    let target = Target { address: running.address, tls: None };
-    let job = |time| -> Result<Job> {
-        Ok(Job { target: target.clone(), clients: clients(settings, ground, running, case, shape)?, time })
-    };
-    if !shape.is_large {
-        play(job(settings.time / WARM_UP)?).await?;
-    }
-    let (before, own_before, asked_before) = (running.usage()?, Usage::of_this_process()?, ground.store.requests());
-    let outcome = play(job(settings.time)?).await?;
-    let (after, own_after) = (running.usage()?, Usage::of_this_process()?);
-    let asked = ground.store.requests() - asked_before;
-    let expected = if shape.reaches_the_store { outcome.answers } else { 0 };
-    ensure!(asked == expected, "the store was asked {asked} times for {expected} answers that are its own");
-    let cpu = after.cpu.saturating_sub(before.cpu);
-    let own = own_after.cpu.saturating_sub(own_before.cpu);
-    tell(case, &outcome, shape, cpu, figures);
-    let share = |cpu: Duration, of: usize| 100.0 * cpu.as_secs_f64() / outcome.elapsed.as_secs_f64() / of as f64;
-    if !cpu.is_zero() {
-        figures.add(case, "of its core", Unit::Percent, share(cpu, 1));
-    }
-    figures.add(case, "clients and store, of theirs", Unit::Percent, share(own, settings.cpus.others_count()));
-    Ok(())
+fn is_large(case: Case) -> bool {
+    matches!(case.shape(), Shape::Large { .. } | Shape::LargeTls)
 }
 
-/// Memory at rest.
-fn idle(running: &Running, figures: &mut Figures) -> Result<()> {
-    if running.subject.is_gateway() {
-        let usage = running.usage()?;
-        figures.add(Case::Idle, "memory", Unit::Mebibytes, mebibytes(usage.resident));
-        figures.add(Case::Idle, "memory, peak until then", Unit::Mebibytes, mebibytes(usage.peak));
-    }
-    Ok(())
-}
-
-pub(super) fn mebibytes(bytes: u64) -> f64 {
-    bytes as f64 / f64::from(1 << 20)
+fn mebibytes(bytes: u64) -> f64 {
+    bytes as f64 / MIB as f64
 }
 
 /// What came of a case.
-fn tell(case: Case, outcome: &Outcome, shape: Shape, cpu: Duration, figures: &mut Figures) {
+fn tell(case: Case, outcome: &Outcome, cpu: Duration, figures: &mut Figures) {
     let (answers, seconds) = (outcome.answers as f64, outcome.elapsed.as_secs_f64());
-    if shape.is_large {
+    if is_large(case) {
         let gigabytes = outcome.bytes as f64 / 1e9;
-        figures.add(case, "throughput", Unit::GigabytesPerSecond, gigabytes / seconds);
+        figures.add(case, THROUGHPUT, Unit::GigabytesPerSecond, gigabytes / seconds);
         if !cpu.is_zero() {
             figures.add(case, "CPU per GB", Unit::SecondsPerGigabyte, cpu.as_secs_f64() / gigabytes);
         }
         return;
     }
-    figures.add(case, "requests/s", Unit::PerSecond, answers / seconds);
+    figures.add(case, REQUESTS, Unit::PerSecond, answers / seconds);
     if !cpu.is_zero() {
         figures.add(case, "requests per CPU second", Unit::PerSecond, answers / cpu.as_secs_f64());
         figures.add(case, "CPU per request", Unit::Microseconds, cpu.as_secs_f64() * 1e6 / answers);
@@ -117,32 +201,7 @@ fn tell(case: Case, outcome: &Outcome, shape: Shape, cpu: Duration, figures: &mu
     }
 }
 
-/// What clients ask for.
-fn clients(settings: &Settings, ground: &Ground, running: &Running, case: Case, shape: Shape) -> Result<Vec<Vec<Ask>>> {
-    let host = running.address.to_string();
-    let asking = Asking { host: &host, now: Timestamp::now() };
-    let (count, tenants) = if shape.is_large {
-        (settings.large_connections, 1)
-    } else {
-        (settings.connections, TENANTS_OF_A_CLIENT.min(ground.tenants.len()))
-    };
-    let tenant = |client: usize, nth: usize| ground.tenants.get((client * tenants + nth) % ground.tenants.len());
-    let list = |client: usize| {
-        let of_client = (0..tenants).filter_map(|nth| Some((tenant(client, nth)?, tenant(client, nth + 1)?)));
-        of_client.map(|(tenant, next)| ask(settings, &asking, case, tenant, next)).collect::<Result<Vec<_>>>()
-    };
-    (0..count).map(list).collect()
-}
-
-fn ask(settings: &Settings, asking: &Asking<'_>, case: Case, tenant: &Tenant, next: &Tenant) -> Result<Ask> {
-    match case {
-        Case::Idle | Case::ListBuckets => asking.buckets(tenant),
-        Case::BadSignature => asking.badly_signed(tenant),
-        Case::Scope => asking.of_another(tenant, next),
-        Case::Head => asking.head(tenant),
-        Case::GetSmall => asking.get_small(tenant),
-        Case::PutSmall => asking.put_small(tenant),
-        Case::GetLarge => asking.get(tenant, settings.large),
-        Case::PutLarge => asking.put(tenant, settings.large),
-    }
-}
+/// How fast it is, by bytes.
+pub(super) const THROUGHPUT: &str = "throughput";
+/// How fast it is, by requests.
+pub(super) const REQUESTS: &str = "requests/s";

@@ -5,12 +5,16 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Context as _, Result, bail, ensure};
+use jiff::Timestamp;
 use tokio::net::TcpStream;
 use tokio::time::sleep;
 
-use super::cpus::Cpus;
+use super::asks::Asking;
 use super::ground::{Ground, HOME};
+use super::load::{Target, connect, told};
+use super::message::Source;
+use crate::bench::cpus::Cpus;
 use crate::bench::usage::Usage;
 use crate::control_plane::Process;
 use crate::gateway::{free_port, knows_its_keys};
@@ -90,7 +94,7 @@ impl Subject {
                     let (certificate, key) = (tls.certificate.display(), tls.key.display());
                     let more = [format!("--tls-cert={certificate}"), format!("--tls-key={key}")];
                     running.tls = Some((address, gateway(address, &more)?));
-                    listens(address, patience).await?;
+                    ready_over_tls(ground, address, patience).await?;
                 }
             }
             Self::Copy => {
@@ -196,6 +200,22 @@ async fn listens(address: SocketAddr, patience: Duration) -> Result<()> {
         if began.elapsed() > patience {
             bail!("nothing listens at {address} within {} s", patience.as_secs());
         }
+        sleep(LOOK).await;
+    }
+    Ok(())
+}
+
+/// Waits until a gateway that speaks TLS knows its keys.
+async fn ready_over_tls(ground: &Ground, address: SocketAddr, patience: Duration) -> Result<()> {
+    listens(address, patience).await?;
+    let (Some(tls), Some(tenant)) = (&ground.tls, &ground.over_tls) else { return Ok(()) };
+    let target = Target { address, tls: Some(tls.connector.clone()) };
+    let mut connection = Source::new(connect(&target).await?);
+    let began = Instant::now();
+    let host = address.to_string();
+    let ask = Asking { host: &host, now: Timestamp::now() }.buckets(tenant)?;
+    while told(&mut connection, &ask).await?.0 != 200 {
+        ensure!(began.elapsed() < patience, "the gateway over TLS does not know its keys");
         sleep(LOOK).await;
     }
     Ok(())

@@ -94,7 +94,7 @@ impl Mark {
 
 impl Ground {
     pub(crate) async fn start(plan: &Plan<'_>) -> Result<Self> {
-        let serving = plan.store.start(plan.patience).await?;
+        let serving = plan.store.start(plan.patience, None).await?;
         let (main, hung) = (Counter::start(&serving.endpoint).await?, Counter::start(&serving.endpoint).await?);
         let plane = ControlPlane::start(plan.programs, plan.patience).await?;
         let admin = plane.client(User::Admin).await?;
