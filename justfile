@@ -35,6 +35,12 @@ bench *args:
     cargo build --release --locked -p stowage-operator -p stowage-e2e --bins
     target/release/stowage-e2e bench {{ args }}
 
+# Measure the gateway on one core, release build, beside a copy proxy, haproxy, nginx and a real store where they are found:
+# `just bench-gateway --cases get-small,idle`; `--against COMMAND` compares; `-o markdown` is docs/reference/performance.md.
+bench-gateway *args:
+    cargo build --release --locked -p stowage-gateway -p stowage-e2e --bins
+    target/release/stowage-e2e bench gateway {{ args }}
+
 # Build everything, tests included.
 build:
     .ci/run build

@@ -69,6 +69,27 @@ impl<A: Display, P: Part> Report<A, P> {
         text
     }
 
+    /// The same in Markdown.
+    pub(crate) fn markdown(&self) -> String {
+        let mut text = format!("{}.\n\n", self.about);
+        for column in &self.columns {
+            let _ = writeln!(text, "- {}: {}, {}", column.name, column.command, rounds(column.rounds.len()));
+        }
+        let mut lines = self.lines();
+        let head = if lines.is_empty() { Line::new() } else { lines.remove(0) };
+        let rule = head.iter().map(|_| "---|").collect::<String>();
+        let _ = writeln!(text, "\n| {} |\n|{rule}", head.join(" | "));
+        for line in lines {
+            // The line of a phase has no numbers.
+            let title = if line.len() == 1 { format!("**{}**", line.concat()) } else { line.join(" | ") };
+            let _ = writeln!(text, "| {} |", title.trim_start());
+        }
+        for note in &self.notes {
+            let _ = writeln!(text, "\nNote: {note}.");
+        }
+        text
+    }
+
     fn lines(&self) -> Vec<Line> {
         let mut head: Line = vec![String::new()];
         head.extend(self.columns.iter().map(|column| column.name.clone()));
@@ -192,6 +213,15 @@ Note: the machine is busy
 ";
         let told = report().table();
         assert_eq!(told, expected, "{told}");
+    }
+
+    #[test]
+    fn the_same_is_told_in_markdown() {
+        let told = report().markdown();
+        for line in ["|  | A | B | ceiling | A / B |", "|---|---|---|---|---|", "| **create** |"] {
+            assert!(told.lines().any(|it| it == line), "{told}");
+        }
+        assert!(told.contains("| claims/s | 90.0 | 60.0 | 100.0 | 1.50 |"), "{told}");
     }
 
     #[test]

@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use clap::Args;
 
-use super::Settings;
 use super::case::Case;
 use super::subjects::{Subject, others};
+use super::{Form, Settings};
 use crate::bench::cpus::Cpus;
 use crate::bench::figures::Part as _;
 use crate::bench::stores::Program;
@@ -61,9 +61,9 @@ pub(crate) struct GatewayArgs {
     /// How long to wait at most for a program to be ready, in seconds.
     #[arg(long, env = "STOWAGE_TIMEOUT", value_name = "SECONDS", default_value_t = 60, value_parser = clap::value_parser!(u64).range(1..=3600))]
     timeout: u64,
-    /// What is written to stdout: a table, or one document with the numbers of each round.
-    #[arg(short, long, env = "STOWAGE_OUTPUT", value_name = "FORMAT", default_value = "text")]
-    output: crate::run::Output,
+    /// What is written to stdout.
+    #[arg(short, long, env = "STOWAGE_OUTPUT", value_name = "FORMAT", default_value = "text", value_enum)]
+    output: Form,
 }
 
 impl GatewayArgs {

@@ -248,3 +248,54 @@ async fn send(to: &mut (impl AsyncWrite + Unpin), ask: &Ask) -> io::Result<u64> 
     to.flush().await?;
     Ok(length)
 }
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+
+    use super::super::null_store::NullStore;
+    use super::*;
+
+    fn ask(head: &str, body: Body, status: u16, answer: Answer) -> Ask {
+        let head = Bytes::from(format!("{head}\r\n\r\n"));
+        Ask { head, body, expect: Expect { status, body: answer } }
+    }
+
+    fn none() -> Body {
+        Body::Bytes(Bytes::new())
+    }
+
+    #[rstest]
+    #[case("GET /b/get-70000 HTTP/1.1", none(), Answer::Pattern(70_000), "")]
+    #[case("HEAD /b/get-70000 HTTP/1.1", none(), Answer::Told(70_000), "")]
+    #[case("PUT /b/put-4 HTTP/1.1\r\ncontent-length: 4", Body::Pattern(4), Answer::Pattern(0), "")]
+    #[case("PUT /b/put-300000 HTTP/1.1\r\ncontent-length: 300000", Body::Pattern(300_000), Answer::Pattern(0), "")]
+    #[case("GET /b/get-70000 HTTP/1.1", none(), Answer::Pattern(70_001), "70000 bytes where 70001")]
+    #[case("HEAD /b/get-1 HTTP/1.1", none(), Answer::Told(2), "1 bytes where 2")]
+    #[case(
+        "PUT /b/put-4 HTTP/1.1\r\ncontent-length: 4",
+        Body::Bytes(Bytes::from_static(b"else")),
+        Answer::Pattern(0),
+        "BadDigest"
+    )]
+    #[case("GET /b/get-4 HTTP/1.1", none(), Answer::With("<Name>".to_owned()), "<Name> is not in")]
+    #[tokio::test]
+    async fn an_answer_that_is_not_as_it_has_to_be_ends_the_measurement(
+        #[case] head: &str,
+        #[case] body: Body,
+        #[case] answer: Answer,
+        #[case] expected: &str,
+    ) {
+        let store = NullStore::start(None).unwrap();
+        let clients = vec![vec![ask(head, body, 200, answer)]; 2];
+        let target = Target { address: store.plain, tls: None };
+        let outcome = play(Job { target, clients, time: Duration::from_millis(50) }).await;
+        if expected.is_empty() {
+            let outcome = outcome.unwrap();
+            assert!(outcome.answers >= 2);
+            assert_eq!((store.requests(), outcome.times.len() as u64), (outcome.answers, outcome.answers));
+        } else {
+            assert!(outcome.unwrap_err().to_string().contains(expected));
+        }
+    }
+}

@@ -8,11 +8,13 @@
 
 mod args;
 mod asks;
+mod bars;
 mod case;
 mod chunks;
 mod copy;
 mod ground;
 mod load;
+mod machine;
 mod message;
 mod null_store;
 mod pattern;
@@ -26,6 +28,7 @@ use std::fmt;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
+use clap::ValueEnum;
 use serde::Serialize;
 
 pub(crate) use self::args::GatewayArgs;
@@ -38,7 +41,18 @@ use crate::bench::cpus::Cpus;
 use crate::bench::figures::Part as _;
 use crate::bench::stores::Program;
 use crate::bench::table::Report;
-use crate::run::{Output, print, tell, unless_interrupted};
+use crate::run::{print, tell, unless_interrupted};
+
+/// How it is told.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum Form {
+    /// A table.
+    Text,
+    /// One document with the numbers of each round.
+    Json,
+    /// The tables of docs/reference/performance.md, with the machine and what bars are met.
+    Markdown,
+}
 
 /// What to measure, and how.
 pub(crate) struct Settings {
@@ -58,7 +72,7 @@ pub(crate) struct Settings {
     real: Option<Program>,
     patience: Duration,
     cpus: Cpus,
-    output: Output,
+    output: Form,
 }
 
 /// What was measured.
@@ -117,8 +131,29 @@ pub(crate) async fn run(settings: Settings) -> Result<()> {
     }
     let report = Report { about: settings.about(), columns, notes };
     match settings.output {
-        Output::Text => print(report.table().trim_end()),
-        Output::Json => print(&serde_json::to_string_pretty(&report).context("can't write the document")?),
+        Form::Text => print(report.table().trim_end()),
+        Form::Json => print(&serde_json::to_string_pretty(&report).context("can't write the document")?),
+        Form::Markdown => print(&page(&report)),
+    }
+}
+
+/// The page that tells of a run.
+fn page(report: &Report<About, Case>) -> String {
+    let gateway = report.columns.first().map(|column| bars::table(&column.figures)).unwrap_or_default();
+    format!("{}\n\n## The bars\n\n{gateway}\n## All numbers\n\n{}", machine::told(), report.markdown())
+}
+
+/// Adds to the numbers of gateways how they compare with those beside them.
+fn compare(settings: &Settings, figures: &mut [Figures]) {
+    let of = |name: &str| {
+        let at = settings.subjects.iter().position(|subject| subject.name() == name)?;
+        figures.get(at).cloned()
+    };
+    let (copy, direct) = (of(Subject::Copy.name()), of(Subject::Direct.name()));
+    for (subject, figures) in settings.subjects.iter().zip(figures) {
+        if subject.is_gateway() {
+            bars::compare(figures, copy.as_ref(), direct.as_ref(), &settings.cases);
+        }
     }
 }
 
@@ -147,6 +182,7 @@ async fn measure(settings: &Settings) -> Result<Vec<Column>> {
                 played.with_context(|| format!("{}, {}", case.name(), running.subject.name()))?;
             }
         }
+        compare(settings, &mut figures);
         rounds.iter_mut().zip(figures).for_each(|(rounds, figures)| rounds.push(figures));
     }
     let columns = settings.subjects.iter().zip(rounds).map(|(subject, rounds)| {

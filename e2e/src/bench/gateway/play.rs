@@ -48,7 +48,7 @@ impl Turn<'_> {
         match case.shape() {
             Shape::Rest if is_gateway => {
                 let usage = self.running.usage()?;
-                figures.add(case, "memory", Unit::Mebibytes, mebibytes(usage.resident));
+                figures.add(case, MEMORY, Unit::Mebibytes, mebibytes(usage.resident));
                 figures.add(case, "memory, peak until then", Unit::Mebibytes, mebibytes(usage.peak));
                 Ok(())
             }
@@ -115,10 +115,10 @@ impl Turn<'_> {
         tell(case, &outcome, cpu, figures);
         let share = |cpu: Duration, of: usize| 100.0 * cpu.as_secs_f64() / outcome.elapsed.as_secs_f64() / of as f64;
         if !cpu.is_zero() {
-            figures.add(case, "of its core", Unit::Percent, share(cpu, 1));
+            figures.add(case, CORE, Unit::Percent, share(cpu, 1));
         }
         let others = self.settings.cpus.others_count();
-        figures.add(case, "clients and store, of theirs", Unit::Percent, share(own, others));
+        figures.add(case, OTHERS, Unit::Percent, share(own, others));
         Ok(())
     }
 
@@ -164,7 +164,7 @@ impl Turn<'_> {
         sleep(self.settings.time).await;
         let usage = self.running.usage()?;
         slow.stop().await?;
-        figures.add(case, "memory", Unit::Mebibytes, mebibytes(usage.resident));
+        figures.add(case, MEMORY, Unit::Mebibytes, mebibytes(usage.resident));
         figures.add(case, "memory, peak until then", Unit::Mebibytes, mebibytes(usage.peak));
         Ok(())
     }
@@ -201,6 +201,12 @@ fn tell(case: Case, outcome: &Outcome, cpu: Duration, figures: &mut Figures) {
     }
 }
 
+/// What is resident of a process.
+pub(super) const MEMORY: &str = "memory";
+/// How busy the measured program was.
+pub(super) const CORE: &str = "of its core";
+/// How busy the others were.
+pub(super) const OTHERS: &str = "clients and store, of theirs";
 /// How fast it is, by bytes.
 pub(super) const THROUGHPUT: &str = "throughput";
 /// How fast it is, by requests.

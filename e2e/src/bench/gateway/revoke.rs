@@ -14,6 +14,8 @@ use super::load::{Connection, Target, connect, told};
 use super::message::Source;
 use super::subjects::Running;
 
+/// What the slowest but one of a hundred is called.
+pub(super) const REFUSAL: &str = "to the refusal, p99";
 /// Between two requests with the same key.
 const LOOK: Duration = Duration::from_micros(500);
 
