@@ -31,9 +31,9 @@ const CONNECT: Duration = Duration::from_secs(5);
 /// How long a connection that nobody uses is kept. Stores and what stands before them close theirs
 /// after a minute.
 const IDLE: Duration = Duration::from_secs(30);
-/// Bytes that are read or held at once, in each direction of a connection. Larger is faster, and a
-/// stream holds it.
-const BUFFER: usize = 64 << 10;
+/// Bytes that are read or held at once, in each direction of a connection: as many as towards
+/// clients, for the same reasons.
+const BUFFER: usize = 32 << 10;
 
 /// Most headers of an answer: more than a client may have an object keep.
 const HEADERS: usize = 256;
