@@ -304,7 +304,7 @@ fn event(namespace: &str, name: &str, number: usize) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::bench::counts::Counts;
+    use crate::bench::operator::counts::Counts;
 
     fn counts(kinds: &[(&str, usize)]) -> Counts {
         let mut counts = Counts::default();
