@@ -9,7 +9,7 @@ use serde_json::Value;
 
 /// Little of everything.
 const LITTLE: &str = "bench gateway --rounds 1 --seconds 1 --large 4 --keys 20 --streams 20 --revocations 3 \
-                      --connections 4 --timeout 30 -o json --gateway-command";
+                      --connections 4 -o json --gateway-command";
 
 /// Numbers that tell that a case took place, and the least that each can be.
 const EXPECTED: [(&str, &str, f64); 14] = [
