@@ -38,7 +38,7 @@ use crate::users::User;
 /// Between two looks at whether a gateway has read its credentials, which it announces to nobody.
 const LOOK: Duration = Duration::from_millis(10);
 /// Any free port, for this machine alone.
-const LOOPBACK: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
+pub(crate) const LOOPBACK: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
 
 /// A gateway for the tenants of a scenario.
 pub(crate) enum Gateway {
@@ -53,7 +53,7 @@ pub(crate) enum Gateway {
 /// A gateway as a process, killed when dropped.
 pub(crate) struct Spawned {
     process: Process,
-    url: String,
+    listen: SocketAddr,
 }
 
 /// A gateway in this process, with a proxy between it and the store.
@@ -69,9 +69,17 @@ impl Gateway {
     /// Where tenants reach it.
     pub(crate) fn url(&self) -> String {
         match self {
-            Self::Process(process) => process.url.clone(),
+            Self::Process(process) => url_of(process.listen),
             Self::Here(here) => here.url.clone(),
             Self::There(url) => url.clone(),
+        }
+    }
+
+    /// Where a connection to it goes, if it is a process.
+    pub(crate) fn address(&self) -> Result<SocketAddr> {
+        match self {
+            Self::Process(process) => Ok(process.listen),
+            Self::Here(_) | Self::There(_) => Err(anyhow!("this gateway is no process")),
         }
     }
 
@@ -98,28 +106,28 @@ impl Gateway {
 impl Spawned {
     /// Starts this program, with arguments that come before `run`, and waits until it knows the
     /// credentials in this namespace. It asks the API server as the gateway's user; what it says
-    /// goes to `log`.
+    /// goes to `log`. Told to end, it takes connections for `drain` seconds yet.
     pub(crate) async fn start(
         command: &[String],
         kubeconfig: &Path,
         namespace: &str,
+        drain: u64,
         log: &Log,
         patience: Duration,
     ) -> Result<Self> {
         let listen = free_port()?;
-        let (kubeconfig, address) = (kubeconfig.display().to_string(), listen.to_string());
+        let (kubeconfig, address, drain) = (kubeconfig.display().to_string(), listen.to_string(), drain.to_string());
         let arguments = ["run", "--kubeconfig", &kubeconfig, "--context", User::Gateway.name()];
         let further = ["--namespace", namespace, "--listen", &address, "--admin-address", "127.0.0.1:0"];
-        // Nobody is routed here who would have to hear of the end.
-        let ending = ["--drain", "0", "--shutdown-grace", "5"];
+        let ending = ["--drain", &drain, "--shutdown-grace", "5"];
         let arguments = [&arguments[..], &further, &ending].concat().into_iter().map(str::to_owned);
         let mut process = Process::start("gateway", command.iter().cloned().chain(arguments).collect(), log)?;
-        let url = format!("http://{listen}");
+        let url = url_of(listen);
         tokio::select! {
             known = knows_its_keys(&url, patience) => known?,
             why = process.ended() => return Err(why),
         }
-        Ok(Self { process, url })
+        Ok(Self { process, listen })
     }
 }
 
@@ -144,7 +152,7 @@ impl Here {
             metrics: Metrics::new(),
         };
         let listener = TcpListener::bind(LOOPBACK).await.context("can't serve the gateway")?;
-        let url = format!("http://{}", listener.local_addr().context("can't serve the gateway")?);
+        let url = url_of(listener.local_addr().context("can't serve the gateway")?);
         let source = Source { client, namespace: namespace.to_owned(), watch: watcher::Config::default() };
         let follows = registry.follow(source);
         let serves = server::serve(
@@ -184,6 +192,10 @@ impl Connect for ThroughProxy {
             answer
         })))
     }
+}
+
+fn url_of(address: SocketAddr) -> String {
+    format!("http://{address}")
 }
 
 /// A port that was free when asked for.

@@ -11,6 +11,7 @@
 
 mod artefacts;
 mod audit;
+mod balancer;
 mod bench;
 mod cli;
 mod clock;

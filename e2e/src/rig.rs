@@ -140,13 +140,14 @@ impl Rig {
         }
     }
 
-    /// Starts a gateway for tenants whose credentials are in this namespace.
-    pub(crate) async fn gateway(&self, namespace: &str, patience: Duration) -> Result<Gateway> {
+    /// Starts a gateway for tenants whose credentials are in this namespace. Where it is a process,
+    /// it takes connections for `drain` seconds once it is told to end.
+    pub(crate) async fn gateway(&self, namespace: &str, drain: u64, patience: Duration) -> Result<Gateway> {
         match &self.ground {
             Ground::Processes(processes) => {
                 let Processes { plane, gateway, gateway_log, .. } = &**processes;
                 let kubeconfig = plane.kubeconfig();
-                let started = Spawned::start(gateway, &kubeconfig, namespace, gateway_log, patience).await;
+                let started = Spawned::start(gateway, &kubeconfig, namespace, drain, gateway_log, patience).await;
                 started.map(Gateway::Process)
             }
             // The one that is installed reads the operator's namespace, which is installed too.
@@ -162,7 +163,7 @@ impl Rig {
                 let store = processes.simulated.endpoint();
                 Here::start(client, namespace, &store, patience).await.map(Gateway::Here)
             }
-            Ground::Kind(_) => self.gateway(namespace, patience).await,
+            Ground::Kind(_) => self.gateway(namespace, 0, patience).await,
         }
     }
 

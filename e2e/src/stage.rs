@@ -148,9 +148,15 @@ impl Stage<'_> {
         self.testbed.launcher.start(under, &self.system, &arguments, &self.testbed.log).await
     }
 
-    /// Starts a gateway for this stage's tenants.
+    /// Starts a gateway for this stage's tenants, of whom nobody has to hear of its end.
     pub(crate) async fn start_gateway(&self) -> Result<Gateway> {
-        self.rig()?.gateway(&self.system, self.testbed.patience).await
+        self.start_gateway_that_drains(0).await
+    }
+
+    /// The same of one that takes connections for so many seconds once it is told to end, where it
+    /// is a process.
+    pub(crate) async fn start_gateway_that_drains(&self, seconds: u64) -> Result<Gateway> {
+        self.rig()?.gateway(&self.system, seconds, self.testbed.patience).await
     }
 
     /// The same with a proxy between it and the store.

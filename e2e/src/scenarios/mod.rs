@@ -13,6 +13,7 @@ mod gateway;
 mod namespace;
 mod objects;
 mod restart;
+mod rollout;
 mod rotation;
 mod schedule;
 mod two;
@@ -86,6 +87,9 @@ pub enum Scenario {
     /// Calls between gateway and store are lost, refused and never answered: tenants see that, and
     /// the operator does not.
     GatewayFaults,
+    /// Two gateways are replaced while tenants use them all the time, and none of their requests
+    /// fails.
+    GatewayRollout,
     /// Keys are replaced because they are a week old, by an operator whose clock is ahead, and then
     /// set back.
     ScheduledRotation,
@@ -104,6 +108,7 @@ impl Scenario {
             Self::LostAnswers => "one fault for each claim",
             Self::Restart => "SIGKILL when the first of 20 claims is Bound",
             Self::GatewayFaults => gateway::PLAN,
+            Self::GatewayRollout => "SIGTERM to each gateway once a new one is ready",
             Self::TwoOperators => "a second operator; SIGKILL when half of the claims are Bound",
             Self::ScheduledRotation => "the operator's clock 8 days ahead, right, 16 days ahead",
             Self::StrippedFinalizer => "SIGSTOP while the finalizer is stripped, then SIGCONT",
@@ -121,16 +126,17 @@ impl Scenario {
 
     /// Why it can't be played on a stage; `None` where it can.
     pub(crate) fn misfit(self, stage: StageKind) -> Option<&'static str> {
-        let needs_rig =
-            self.has_faults() || matches!(self, Self::RotationOverlap | Self::GatewayFaults | Self::ScheduledRotation);
-        let needs_process = matches!(self, Self::GatewayFaults | Self::TwoOperators | Self::ScheduledRotation);
+        let goes_through_gateways = matches!(self, Self::RotationOverlap | Self::GatewayFaults | Self::GatewayRollout);
+        let needs_rig = self.has_faults() || goes_through_gateways || self == Self::ScheduledRotation;
+        let of_processes = [Self::GatewayFaults, Self::GatewayRollout, Self::TwoOperators, Self::ScheduledRotation];
+        let needs_process = of_processes.contains(&self);
         match stage {
             StageKind::Existing if needs_rig => {
                 Some("it needs a gateway, faults or a log of calls: cluster and store have to be made for the run")
             }
-            StageKind::Kind if needs_process => {
-                Some("it needs processes of this machine: two operators, another clock, a gateway behind a proxy")
-            }
+            StageKind::Kind if needs_process => Some(
+                "it needs processes of this machine: two operators, two gateways, another clock, a gateway behind a proxy",
+            ),
             StageKind::Kind | StageKind::ControlPlane | StageKind::Existing => None,
         }
     }
@@ -224,6 +230,7 @@ impl Scenario {
             Self::Unreadable => unreadable::play(testbed).await,
             Self::Restart => restart::play(testbed).await,
             Self::GatewayFaults => gateway::faults(testbed).await,
+            Self::GatewayRollout => rollout::gateways(testbed).await,
             Self::TwoOperators => two::operators(testbed).await,
             Self::ScheduledRotation => match FakeClock::find() {
                 Some(clock) => schedule::rotation(testbed, &clock).await,

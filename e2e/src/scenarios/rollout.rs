@@ -1,0 +1,102 @@
+//! Gateways are replaced while they are in use, as a Deployment does it: one that is new is waited
+//! for, and then an old one is told to end.
+
+use std::cell::Cell;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, Result, ensure};
+use futures::future::{try_join, try_join_all};
+use serde_json::json;
+use tokio::time::{interval, sleep};
+
+use crate::balancer::Balancer;
+use crate::gateway::Gateway;
+use crate::stage::Stage;
+use crate::tenant::Tenant;
+use crate::testbed::Testbed;
+
+const CLAIM: &str = "data";
+/// How many gateways there are at rest, each of which is replaced.
+const REPLICAS: usize = 2;
+/// Who uses the bucket at once, each over connections of its own.
+const TENANTS: usize = 4;
+/// From the beginning of one use to that of the next, for each tenant. A use is two requests, so
+/// all of them make 200 a second.
+const PACE: Duration = Duration::from_millis(40);
+/// How long connections still come to a gateway that was told to end: a Service hears of it later.
+const LATE: Duration = Duration::from_secs(1);
+/// How long a gateway that was told to end takes connections, in seconds: for longer than that.
+const DRAIN: u64 = 2;
+
+/// Two gateways are replaced under 200 requests a second, of which none fails.
+pub(super) async fn gateways(testbed: &Testbed) -> Result<String> {
+    let stage = testbed.stage("rollout").await?;
+    let balancer = Balancer::start().await?;
+    let mut running = Vec::new();
+    for _ in 0..REPLICAS {
+        running.push(stage.start_gateway_that_drains(DRAIN).await?);
+    }
+    list(&balancer, &running)?;
+    let mut operator = stage.start_operator_behind(&balancer.url(), &[]).await?;
+    let told = stage.under(&mut operator, in_use(&stage, &balancer, &mut running)).await?;
+    operator.terminate().await?;
+    for gateway in running {
+        gateway.end().await?;
+    }
+    Ok(told)
+}
+
+async fn in_use(stage: &Stage<'_>, balancer: &Balancer, running: &mut Vec<Gateway>) -> Result<String> {
+    stage.claim(CLAIM, json!({})).await?;
+    stage.ready(CLAIM).await?;
+    let ended = Cell::new(false);
+    let replaced = async {
+        let replaced = replace(stage, balancer, running).await;
+        ended.set(true);
+        replaced
+    };
+    let start = Instant::now();
+    let using = try_join_all((0..TENANTS).map(|_| uses(stage, &ended)));
+    let ((), uses) = try_join(replaced, using).await?;
+    let (uses, seconds) = (uses.iter().sum::<usize>(), start.elapsed().as_secs_f64());
+    let requests = 2 * uses;
+    // A tenant that waits for its turn is no load: on a machine that is too slow nothing is shown.
+    let least = 0.5 * 2.0 * TENANTS as f64 / PACE.as_secs_f64();
+    let rate = requests as f64 / seconds;
+    ensure!(rate >= least, "there were {rate:.0} requests a second, and {least:.0} at least are to be shown");
+    Ok(format!("{REPLICAS} gateways replaced under {requests} requests, {rate:.0} a second: 0 failed"))
+}
+
+/// Replaces each gateway by a new one.
+async fn replace(stage: &Stage<'_>, balancer: &Balancer, running: &mut Vec<Gateway>) -> Result<()> {
+    for _ in 0..REPLICAS {
+        running.push(stage.start_gateway_that_drains(DRAIN).await?);
+        list(balancer, running)?;
+        let old = running.remove(0);
+        let hears = async {
+            sleep(LATE).await;
+            list(balancer, running)
+        };
+        try_join(old.end(), hears).await?;
+    }
+    Ok(())
+}
+
+fn list(balancer: &Balancer, gateways: &[Gateway]) -> Result<()> {
+    let addresses: Result<Vec<_>> = gateways.iter().map(Gateway::address).collect();
+    balancer.list(&addresses?);
+    Ok(())
+}
+
+/// Uses the bucket until the end; tells how often.
+async fn uses(stage: &Stage<'_>, ended: &Cell<bool>) -> Result<usize> {
+    let secret = stage.secrets(&stage.tenant).get(&format!("{CLAIM}-s3")).await.context("no consumer Secret")?;
+    let tenant = Tenant::of(&secret)?;
+    let (mut count, mut pace) = (0, interval(PACE));
+    while !ended.get() {
+        pace.tick().await;
+        tenant.use_bucket(count).await.with_context(|| format!("use {count} while gateways are replaced"))?;
+        count += 1;
+    }
+    Ok(count)
+}
