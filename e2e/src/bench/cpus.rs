@@ -37,7 +37,8 @@ impl Cpus {
         self.others().len()
     }
 
-    /// Leaves the measured program's core to it. Threads that are started from now on do so as well.
+    /// Leaves the measured program's core to it. Threads that are started from now on do so as
+    /// well.
     pub(crate) fn stay_off_the_subjects(&self) -> Result<()> {
         pin(self.others())
     }

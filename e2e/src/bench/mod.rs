@@ -1,5 +1,5 @@
-//! Measures: an `operator` on a real API server and a real store, or a `gateway` before a store that
-//! costs nothing, and beside what a proxy can be at best.
+//! Measures: an `operator` on a real API server and a real store, or a `gateway` before a store
+//! that costs nothing, and beside what a proxy can be at best.
 //!
 //! Both find real stores (`stores`) and read what processes take of the machine (`usage`) in one
 //! way. What comes of a measurement are `figures`, told by a `table`.

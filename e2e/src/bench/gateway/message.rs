@@ -1,5 +1,5 @@
-//! As much of HTTP/1.1 as clients and store of a measurement need: heads that are whole, bodies of a
-//! known length. Everything else is an error, as no measured program has a reason for it.
+//! As much of HTTP/1.1 as clients and store of a measurement need: heads that are whole, bodies of
+//! a known length. Everything else is an error, as no measured program has a reason for it.
 
 use std::io;
 

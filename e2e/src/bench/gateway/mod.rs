@@ -1,10 +1,10 @@
 //! Measures a gateway before a store that costs nothing, beside what any proxy costs.
 //!
-//! `args` is the command line. The `ground` is a simulated API server with the tenants' Secrets, and
-//! a `null_store`. `subjects` are what is measured, each a process on a core of its own (`cpus`);
-//! clients (`load`) and store share the others, speak as little HTTP as they need (`message`), and
-//! check every byte against a `pattern`. `asks` are requests, signed beforehand; `play` has clients
-//! make those of one `case`.
+//! `args` is the command line. The `ground` is a simulated API server with the tenants' Secrets,
+//! and a `null_store`. `subjects` are what is measured, each a process on a core of its own
+//! (`cpus`); clients (`load`) and store share the others, speak as little HTTP as they need
+//! (`message`), and check every byte against a `pattern`. `asks` are requests, signed beforehand;
+//! `play` has clients make those of one `case`.
 
 mod args;
 mod asks;
