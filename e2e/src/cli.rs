@@ -11,6 +11,7 @@ use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum as _};
 use stowage_sim::effects::Plan as Faults;
 
 use crate::bench::BenchArgs;
+use crate::clients::{self, ClientsArgs, Wanted};
 use crate::control_plane::Programs;
 use crate::failure::Failure;
 use crate::kind;
@@ -54,6 +55,13 @@ enum Command {
     /// store behind a proxy that counts; both end with the measurement. Needs Linux. Progress goes
     /// to stderr. What is what in the table stands in docs/guide/bench.md.
     Bench(Box<BenchArgs>),
+    /// Play the clients of others through the gateway, each with a claim's Secret: every operation
+    /// that it has, over http and https.
+    ///
+    /// Starts what `bench` starts, and a gateway. Clients are installed into the user's cache
+    /// directory, once; one that can't be had on this machine is left out, and told. What is played
+    /// stands in docs/reference/clients.md. From the project's root.
+    Clients(Box<ClientsArgs>),
 }
 
 #[derive(Debug, Args)]
@@ -182,6 +190,10 @@ impl Cli {
                 Ok(runtime()?.block_on(run(plan))?)
             }
             Command::Bench(args) => args.execute(),
+            Command::Clients(args) => match args.wanted()? {
+                Wanted::List(clients) => Ok(clients::list(&clients)?),
+                Wanted::Play(settings) => Ok(runtime()?.block_on(clients::run(*settings))?),
+            },
         }
     }
 }

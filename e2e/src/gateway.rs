@@ -2,7 +2,7 @@
 //! in this process with a proxy before the store, or as it is installed.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -50,10 +50,18 @@ pub(crate) enum Gateway {
     There(String),
 }
 
+/// The files of a server's certificate, and of who trusts it, in PEM.
+pub(crate) struct Certificate {
+    pub(crate) authority: PathBuf,
+    pub(crate) certificate: PathBuf,
+    pub(crate) key: PathBuf,
+}
+
 /// A gateway as a process, killed when dropped.
 pub(crate) struct Spawned {
     process: Process,
     listen: SocketAddr,
+    url: String,
 }
 
 /// A gateway in this process, with a proxy between it and the store.
@@ -69,7 +77,7 @@ impl Gateway {
     /// Where tenants reach it.
     pub(crate) fn url(&self) -> String {
         match self {
-            Self::Process(process) => url_of(process.listen),
+            Self::Process(process) => process.url.clone(),
             Self::Here(here) => here.url.clone(),
             Self::There(url) => url.clone(),
         }
@@ -97,7 +105,7 @@ impl Gateway {
     /// When a process takes more than 10 s after SIGTERM, or ends with another code than 0.
     pub(crate) async fn end(self) -> Result<()> {
         match self {
-            Self::Process(process) => process.process.terminate().await,
+            Self::Process(process) => process.terminate().await,
             Self::Here(_) | Self::There(_) => Ok(()),
         }
     }
@@ -106,11 +114,13 @@ impl Gateway {
 impl Spawned {
     /// Starts this program, with arguments that come before `run`, and waits until it knows the
     /// credentials in this namespace. It asks the API server as the gateway's user; what it says
-    /// goes to `log`. Told to end, it takes connections for `drain` seconds yet.
+    /// goes to `log`. With a certificate it serves https. Told to end, it takes connections for
+    /// `drain` seconds yet.
     pub(crate) async fn start(
         command: &[String],
         kubeconfig: &Path,
         namespace: &str,
+        certificate: Option<&Certificate>,
         drain: u64,
         log: &Log,
         patience: Duration,
@@ -120,14 +130,30 @@ impl Spawned {
         let arguments = ["run", "--kubeconfig", &kubeconfig, "--context", User::Gateway.name()];
         let further = ["--namespace", namespace, "--listen", &address, "--admin-address", "127.0.0.1:0"];
         let ending = ["--drain", &drain, "--shutdown-grace", "5"];
-        let arguments = [&arguments[..], &further, &ending].concat().into_iter().map(str::to_owned);
+        let files = certificate.map(|it| (it.certificate.display().to_string(), it.key.display().to_string()));
+        let tls = files.as_ref().map(|(certificate, key)| ["--tls-cert", certificate, "--tls-key", key]);
+        let tls = tls.as_ref().map_or(&[][..], |it| it);
+        let arguments = [&arguments[..], &further, &ending, tls].concat().into_iter().map(str::to_owned);
         let mut process = Process::start("gateway", command.iter().cloned().chain(arguments).collect(), log)?;
-        let url = url_of(listen);
+        let url = format!("{}://{listen}", if certificate.is_some() { "https" } else { "http" });
         tokio::select! {
             known = knows_its_keys(&url, patience) => known?,
             why = process.ended() => return Err(why),
         }
-        Ok(Self { process, listen })
+        Ok(Self { process, listen, url })
+    }
+
+    /// Where tenants reach it.
+    pub(crate) fn url(&self) -> &str {
+        &self.url
+    }
+
+    /// Ends it.
+    ///
+    /// # Errors
+    /// When it takes more than 10 s after SIGTERM, or ends with another code than 0.
+    pub(crate) async fn terminate(self) -> Result<()> {
+        self.process.terminate().await
     }
 }
 
@@ -208,7 +234,7 @@ pub(crate) fn free_port() -> Result<SocketAddr> {
 /// anything before.
 pub(crate) async fn knows_its_keys(url: &str, patience: Duration) -> Result<()> {
     let nobody = Key { id: "NOBODY".to_owned(), secret: "guessed".to_owned() };
-    let gateway = Store::without_retries(url, REGION, &nobody)?;
+    let gateway = Store::of_whoever_answers(url, REGION, &nobody)?;
     let knows = async {
         while !gateway.probe().await.is_err_and(|why| why.is("InvalidAccessKeyId")) {
             sleep(LOOK).await;

@@ -7,13 +7,15 @@
 //! `controls` the proxy there). What they made is taken away again. `operator` is what is under
 //! test, as a `process` or as it is installed; `report` tells what came of it, `artefacts` keeps
 //! what explains a failure, and `failure` is how one is told. Tenants go through a `gateway`.
-//! `bench` measures an operator on a control plane and a real store.
+//! `bench` measures an operator on a control plane and a real store, and `clients` are those of
+//! others, which are to work through the gateway.
 
 mod artefacts;
 mod audit;
 mod balancer;
 mod bench;
 mod cli;
+mod clients;
 mod clock;
 mod control_plane;
 mod controls;

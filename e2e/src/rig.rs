@@ -147,7 +147,7 @@ impl Rig {
             Ground::Processes(processes) => {
                 let Processes { plane, gateway, gateway_log, .. } = &**processes;
                 let kubeconfig = plane.kubeconfig();
-                let started = Spawned::start(gateway, &kubeconfig, namespace, drain, gateway_log, patience).await;
+                let started = Spawned::start(gateway, &kubeconfig, namespace, None, drain, gateway_log, patience).await;
                 started.map(Gateway::Process)
             }
             // The one that is installed reads the operator's namespace, which is installed too.

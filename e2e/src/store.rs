@@ -49,17 +49,20 @@ pub(crate) struct Store {
 impl Store {
     /// Makes no call.
     pub(crate) fn new(endpoint: &str, region: &str, key: &Key) -> Result<Self> {
-        Self::connect(endpoint, region, key, RetryConfig::standard())
+        Self::connect(endpoint, region, key, RetryConfig::standard(), trust(endpoint))
     }
 
     /// The same for somebody who takes the first answer.
     pub(crate) fn without_retries(endpoint: &str, region: &str, key: &Key) -> Result<Self> {
-        Self::connect(endpoint, region, key, RetryConfig::disabled())
+        Self::connect(endpoint, region, key, RetryConfig::disabled(), trust(endpoint))
     }
 
-    fn connect(endpoint: &str, region: &str, key: &Key, retries: RetryConfig) -> Result<Self> {
-        // Without TLS there is nobody to trust, and a machine may have no authorities at all.
-        let trust = if endpoint.starts_with("https:") { Trust::System } else { Trust::Anything };
+    /// The same, whatever certificate is shown: for a key that is nobody's.
+    pub(crate) fn of_whoever_answers(endpoint: &str, region: &str, key: &Key) -> Result<Self> {
+        Self::connect(endpoint, region, key, RetryConfig::disabled(), Trust::Anything)
+    }
+
+    fn connect(endpoint: &str, region: &str, key: &Key, retries: RetryConfig, trust: Trust) -> Result<Self> {
         let http = RustlsConnect.connect(&trust)?;
         let config = aws_sdk_s3::Config::builder()
             .behavior_version(BehaviorVersion::latest())
@@ -191,6 +194,11 @@ impl Store {
         }
         Ok(())
     }
+}
+
+/// Without TLS there is nobody to trust, and a machine may have no authorities at all.
+fn trust(endpoint: &str) -> Trust {
+    if endpoint.starts_with("https:") { Trust::System } else { Trust::Anything }
 }
 
 /// An error that is an answer is none.

@@ -53,7 +53,7 @@ pub(crate) async fn feed(program: &str, arguments: &[&str], stdin: Option<&str>)
 
 /// A process in a group of its own, which is killed and waited for when this is dropped: what it
 /// has begun, it is not to go on with while somebody takes it away.
-struct Group(Child);
+pub(crate) struct Group(pub(crate) Child);
 
 impl Drop for Group {
     fn drop(&mut self) {

@@ -8,7 +8,7 @@ mod cpus;
 mod figures;
 mod gateway;
 mod operator;
-mod stores;
+pub(crate) mod stores;
 mod table;
 mod usage;
 

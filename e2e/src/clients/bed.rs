@@ -1,0 +1,170 @@
+//! What clients are played on: a control plane, a store, operator and gateway, as processes.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use anyhow::{Context as _, Result};
+use serde_json::json;
+use stowage_sim::effects::Plan as Faults;
+use tempfile::TempDir;
+
+use super::{Over, Settings, tls};
+use crate::bench::stores::Serving;
+use crate::control_plane::ControlPlane;
+use crate::gateway::{Certificate, Spawned};
+use crate::log::Log;
+use crate::operator::{Launcher, Operator};
+use crate::rights;
+use crate::scenarios;
+use crate::simulated::REGION;
+use crate::stage::Stage;
+use crate::store::Store;
+use crate::testbed::Testbed;
+use crate::users::User;
+
+/// For each thing that is waited for.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// What every name begins with. Nobody else is there.
+const PREFIX: &str = "e2e";
+
+/// Control plane and store, and how they are reached.
+pub(super) struct Ground {
+    testbed: Testbed,
+    over: Over,
+    directory: TempDir,
+    plane: ControlPlane,
+    _serving: Serving,
+    gateway: Vec<String>,
+}
+
+/// Operator and gateway, and what is there for them.
+pub(super) struct Bed<'a> {
+    ground: &'a Ground,
+    /// Not there where clients ask the store itself.
+    running: Option<Running<'a>>,
+}
+
+struct Running<'a> {
+    stage: Stage<'a>,
+    operator: Operator,
+    gateway: Spawned,
+    /// The authority of the gateway's certificate.
+    authority: Option<PathBuf>,
+}
+
+/// What a client is given.
+pub(super) struct Access {
+    /// The fields of a claim's Secret.
+    pub(super) fields: BTreeMap<String, String>,
+    /// The authority that it is to believe.
+    pub(super) authority: Option<PathBuf>,
+}
+
+impl Ground {
+    /// Starts control plane and store.
+    pub(super) async fn start(settings: &Settings, over: Over) -> Result<Self> {
+        let serving = settings.store.start(PATIENCE).await?;
+        let plane = ControlPlane::start(&settings.programs, PATIENCE).await?;
+        let launcher = Launcher::Process {
+            command: settings.operator.clone(),
+            kubeconfig: plane.kubeconfig(),
+            context: Some(User::Operator.name().to_owned()),
+        };
+        let testbed = Testbed {
+            client: plane.client(User::Admin).await?,
+            tenant: plane.client(User::Tenant).await?,
+            store: Store::new(&serving.endpoint, REGION, &serving.key)?,
+            endpoint: serving.endpoint.clone(),
+            operator_key: serving.key.clone(),
+            launcher,
+            patience: PATIENCE,
+            prefix: PREFIX.to_owned(),
+            log: Log::default(),
+            rig: None,
+            faults: Faults::default(),
+            thorough: false,
+        };
+        scenarios::install(&testbed).await?;
+        let directory = tempfile::Builder::new().prefix("stowage-clients-").tempdir();
+        let directory = directory.context("can't make a temporary directory")?;
+        let gateway = settings.gateway.clone();
+        Ok(Self { testbed, over, directory, plane: plane, _serving: serving, gateway })
+    }
+
+    /// Starts operator and gateway there, where clients go through them.
+    pub(super) async fn bed(&self) -> Result<Bed<'_>> {
+        let running = match self.over {
+            Over::Http => Some(self.running(None).await?),
+            Over::Https => Some(self.running(Some(tls::certificate(self.directory.path())?)).await?),
+            Over::Store => None,
+        };
+        Ok(Bed { ground: self, running })
+    }
+
+    async fn running(&self, certificate: Option<Certificate>) -> Result<Running<'_>> {
+        let stage = self.testbed.stage("clients").await?;
+        rights::of_installed_in(&self.testbed.client, &stage.system).await?;
+        let (kubeconfig, certificate) = (self.plane.kubeconfig(), certificate.as_ref());
+        let log = &self.testbed.log;
+        let gateway = Spawned::start(&self.gateway, &kubeconfig, &stage.system, certificate, 0, log, PATIENCE).await?;
+        let operator = stage.start_operator_behind(gateway.url(), &[]).await?;
+        Ok(Running { stage, operator, gateway, authority: certificate.map(|it| it.authority.clone()) })
+    }
+}
+
+impl Bed<'_> {
+    /// What the client of this name is given: a claim's Secret, or the store's own key and a bucket
+    /// there.
+    pub(super) async fn access(&mut self, client: &str) -> Result<Access> {
+        match &mut self.running {
+            Some(running) => running.claim(client).await,
+            None => self.ground.bucket(client).await,
+        }
+    }
+
+    /// Ends it in good order.
+    ///
+    /// # Errors
+    /// When operator or gateway don't end as they should.
+    pub(super) async fn end(self) -> Result<()> {
+        let Some(running) = self.running else { return Ok(()) };
+        running.operator.terminate().await?;
+        running.gateway.terminate().await
+    }
+}
+
+impl Running<'_> {
+    async fn claim(&mut self, client: &str) -> Result<Access> {
+        let stage = &self.stage;
+        let secret = stage.under(&mut self.operator, async {
+            stage.claim(client, json!({})).await?;
+            stage.ready(client).await?;
+            let secret = stage.secrets(&stage.tenant).get(&format!("{client}-s3")).await;
+            secret.with_context(|| format!("claim {client} has no consumer Secret"))
+        });
+        let fields = secret.await?.data.unwrap_or_default().into_iter();
+        let fields = fields.map(|(name, value)| (name, String::from_utf8_lossy(&value.0).into_owned())).collect();
+        Ok(Access { fields, authority: self.authority.clone() })
+    }
+}
+
+impl Ground {
+    async fn bucket(&self, client: &str) -> Result<Access> {
+        let Testbed { store, endpoint, operator_key, .. } = &self.testbed;
+        let bucket = format!("{PREFIX}-{client}");
+        store.make(&bucket).await?;
+        let fields = [
+            ("AWS_ACCESS_KEY_ID", operator_key.id.as_str()),
+            ("AWS_SECRET_ACCESS_KEY", &operator_key.secret),
+            ("AWS_REGION", REGION),
+            ("AWS_DEFAULT_REGION", REGION),
+            ("AWS_ENDPOINT_URL", endpoint),
+            ("AWS_ENDPOINT_URL_S3", endpoint),
+            ("BUCKET_NAME", &bucket),
+            ("S3_ADDRESSING_STYLE", "path"),
+        ];
+        let fields = fields.map(|(name, value)| (name.to_owned(), value.to_owned())).into();
+        Ok(Access { fields, authority: None })
+    }
+}
