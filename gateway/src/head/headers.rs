@@ -26,7 +26,7 @@ enum Rule {
 }
 
 /// Headers by their exact name.
-const EXACT: [(&str, Rule); 52] = [
+const EXACT: [(&str, Rule); 53] = [
     ("cache-control", Rule::Forward),
     ("content-disposition", Rule::Forward),
     ("content-encoding", Rule::Consume),
@@ -41,6 +41,8 @@ const EXACT: [(&str, Rule); 52] = [
     ("if-unmodified-since", Rule::Forward),
     ("range", Rule::Forward),
     ("x-amz-acl", Rule::Acl),
+    // Amazon's SDK for C++ sends the version of S3's interface along, which is one.
+    ("x-amz-api-version", Rule::Drop),
     ("x-amz-bypass-governance-retention", Rule::Deny),
     ("x-amz-checksum-algorithm", Rule::Forward),
     ("x-amz-checksum-mode", Rule::Forward),
@@ -212,6 +214,7 @@ mod tests {
     #[case("x-minio-extract", Ok(false))]
     #[case("expect", Ok(false))]
     #[case("x-amz-copy-source", Ok(false))]
+    #[case("x-amz-api-version", Ok(false))]
     #[case("x-amz-meta-snowball-auto-extract", Err(Code::AccessDenied))]
     #[case("x-amz-meta-minio-snowball-prefix", Err(Code::AccessDenied))]
     #[case("x-amz-acl", Err(Code::AccessDenied))]
