@@ -7,8 +7,10 @@ import matrix
 
 class S3fs(matrix.Client):
     def __init__(self):
-        # Nothing but the endpoint is given; the rest comes from the environment.
-        self.fs = s3fs.S3FileSystem(endpoint_url=matrix.ENDPOINT, use_listings_cache=False)
+        # Key and region come from the environment. Without the version, URLs are presigned with Signature Version 2.
+        self.fs = s3fs.S3FileSystem(
+            endpoint_url=matrix.ENDPOINT, config_kwargs={"signature_version": "s3v4"}, use_listings_cache=False
+        )
 
     def path(self, key):
         return f"{matrix.BUCKET}/{key}"

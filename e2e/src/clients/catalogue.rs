@@ -77,18 +77,36 @@ impl Client {
         Ok(home)
     }
 
-    /// Tells contents of its directory from others.
+    /// Tells contents of its directory from others, and what of `common` its installation names.
     fn digest(&self) -> Result<String> {
-        let entries = fs::read_dir(&self.directory).with_context(|| self.directory.display().to_string())?;
-        let mut files: Vec<PathBuf> = entries.map(|entry| entry.map(|it| it.path())).collect::<Result<_, _>>()?;
-        files.retain(|file| file.is_file());
-        files.sort();
+        let install = fs::read_to_string(self.directory.join("install"));
+        let install = install.with_context(|| self.directory.display().to_string())?;
+        let mut files = files(&self.directory)?;
+        let common = self.directory.with_file_name("common");
+        for shared in if common.is_dir() { entries(&common)? } else { Vec::new() } {
+            let name = shared.file_name().unwrap_or_default().to_string_lossy().into_owned();
+            if install.contains(&format!("common/{name}")) {
+                files.extend(if shared.is_dir() { self::files(&shared)? } else { vec![shared] });
+            }
+        }
         let mut digest = Sha256::new();
         for file in files {
             digest.update(fs::read(&file).with_context(|| file.display().to_string())?);
         }
         hex::encode(digest.finalize()).get(..12).map(str::to_owned).ok_or_else(|| anyhow!("a digest is longer"))
     }
+}
+
+/// The files of a directory, in order; those of directories in it are none of them.
+fn files(directory: &Path) -> Result<Vec<PathBuf>> {
+    Ok(entries(directory)?.into_iter().filter(|path| path.is_file()).collect())
+}
+
+fn entries(directory: &Path) -> Result<Vec<PathBuf>> {
+    let read = || fs::read_dir(directory)?.map(|entry| entry.map(|it| it.path())).collect::<Result<Vec<_>, _>>();
+    let mut entries = read().with_context(|| directory.display().to_string())?;
+    entries.sort();
+    Ok(entries)
 }
 
 #[cfg(test)]
