@@ -145,16 +145,36 @@ fn is_joined(name: &HeaderName) -> bool {
     name.as_str().starts_with("x-amz-meta-") || matches!(name.as_str(), "cache-control" | "if-match" | "if-none-match")
 }
 
+/// The checksums of nothing, as a header has them.
+const OF_NOTHING: [(&[u8], &[u8]); 5] = [
+    (b"x-amz-checksum-crc32", b"AAAAAA=="),
+    (b"x-amz-checksum-crc32c", b"AAAAAA=="),
+    (b"x-amz-checksum-crc64nvme", b"AAAAAAAAAAA="),
+    (b"x-amz-checksum-sha1", b"2jmj7l5rSw0yVb/vlWAYkK/YBwk="),
+    (b"x-amz-checksum-sha256", b"47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU="),
+];
+
+/// Whether a parameter is a checksum that a presigner has made of a body that it didn't have, as
+/// Amazon's SDK for JavaScript does since its version 3.729. It says nothing of the body that will come.
+fn is_of_nothing(pair: &Pair) -> bool {
+    OF_NOTHING.iter().any(|(name, value)| pair.name.eq_ignore_ascii_case(name) && pair.value == *value)
+}
+
 /// Makes headers of the `x-amz-*` parameters that presigners have moved into the query, and takes
 /// them out of it. What remains is for the operation. The parameters of the signature itself are
-/// gone before.
+/// gone before. A checksum of nothing is dropped, with the name of its algorithm.
 ///
 /// # Errors
 /// `InvalidArgument` where a header of the name is there too, or a value can't be one.
 pub fn hoisted(query: Vec<Pair>, headers: &mut HeaderMap) -> Result<Vec<Pair>, Refusal> {
     let is_header = |pair: &Pair| pair.name.get(..6).is_some_and(|begin| begin.eq_ignore_ascii_case(b"x-amz-"));
     let (hoisted, remaining): (Vec<Pair>, Vec<Pair>) = query.into_iter().partition(is_header);
+    let says_nothing = hoisted.iter().any(is_of_nothing);
+    let names_algorithm = |pair: &Pair| pair.name.eq_ignore_ascii_case(b"x-amz-sdk-checksum-algorithm");
     for pair in hoisted {
+        if is_of_nothing(&pair) || says_nothing && names_algorithm(&pair) {
+            continue;
+        }
         let refuse = || Refusal::new(Code::InvalidArgument, "A header in the query can't be read, or is given twice.");
         let name = HeaderName::from_bytes(&pair.name).map_err(|_| refuse())?;
         let value = HeaderValue::from_bytes(&pair.value).map_err(|_| refuse())?;
@@ -256,6 +276,25 @@ mod tests {
         assert_eq!(rest, parse_query("prefix=p").expect("a query"));
         assert_eq!(found, headers(&[("x-amz-meta-a", "b c"), ("x-amz-acl", "public-read")]));
         assert_eq!(forwarded(&found).map_err(|refusal| refusal.code), Err(Code::AccessDenied));
+    }
+
+    #[rstest]
+    #[case("x-amz-checksum-crc32=AAAAAA%3D%3D&x-amz-sdk-checksum-algorithm=CRC32", &[])]
+    #[case("X-Amz-Checksum-Crc64nvme=AAAAAAAAAAA%3D", &[])]
+    #[case("x-amz-checksum-sha256=47DEQpj8HBSa%2B%2FTImW%2B5JCeuQeRkm5NMpJWZG3hSuFU%3D", &[])]
+    #[case(
+        "x-amz-checksum-crc32=HYZs4w%3D%3D&x-amz-sdk-checksum-algorithm=CRC32",
+        &[("x-amz-checksum-crc32", "HYZs4w=="), ("x-amz-sdk-checksum-algorithm", "CRC32")]
+    )]
+    #[case("x-amz-checksum-sha256=AAAAAA%3D%3D", &[("x-amz-checksum-sha256", "AAAAAA==")])]
+    #[case("x-amz-checksum-mode=ENABLED", &[("x-amz-checksum-mode", "ENABLED")])]
+    fn a_checksum_of_a_body_that_was_not_there_is_none(
+        #[case] query: &str,
+        #[case] expected: &[(&'static str, &'static str)],
+    ) {
+        let mut found = HeaderMap::new();
+        hoisted(parse_query(query).expect("a query"), &mut found).expect("they are headers");
+        assert_eq!(found, headers(expected));
     }
 
     #[test]
