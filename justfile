@@ -85,6 +85,12 @@ e2e *args:
     cargo build --locked --workspace --bins
     target/debug/stowage-e2e run --cluster kind {{ args }}
 
+# Clients of others through the gateway: `just clients --only boto3,rclone`, `just clients --list`. versitygw on the PATH is
+# their store, else the simulated one.
+clients *args:
+    cargo build --locked --workspace --bins
+    target/debug/stowage-e2e clients {{ args }}
+
 # Every single fault and crash point of every scenario, faults that last, overtaken calls: `just explore create` for one.
 explore *args:
     cargo run --release --locked -p stowage-sim --features proof -- explore {{ args }}
