@@ -38,6 +38,7 @@ mod stage_kind;
 mod store;
 mod tenant;
 mod testbed;
+mod tls;
 mod tools;
 mod users;
 mod way;

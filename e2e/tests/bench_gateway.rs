@@ -1,4 +1,4 @@
-//! A small measurement of a gateway, with every case that needs nothing of this machine: that each
+//! A small measurement of a gateway, with every case that needs no program of this machine: that each
 //! tells its numbers, and that a gateway which answers wrongly is no measurement.
 
 use std::path::{Path, PathBuf};
@@ -12,7 +12,7 @@ const LITTLE: &str = "bench gateway --rounds 1 --seconds 1 --large 4 --keys 20 -
                       --connections 4 -o json --gateway-command";
 
 /// Numbers that tell that a case took place, and the least that each can be.
-const EXPECTED: [(&str, &str, f64); 14] = [
+const EXPECTED: [(&str, &str, f64); 16] = [
     ("idle", "memory", 1.0),
     ("slow-get", "memory", 1.0),
     ("slow-put", "memory", 1.0),
@@ -26,6 +26,8 @@ const EXPECTED: [(&str, &str, f64); 14] = [
     ("get-large", "of the copy proxy", 0.1),
     ("put-large", "throughput", 0.001),
     ("put-chunks", "throughput", 0.001),
+    ("tls-get", "throughput", 0.001),
+    ("tls-put", "throughput", 0.001),
     ("revoke", "to the refusal, p99", 0.001),
 ];
 

@@ -9,7 +9,7 @@ use serde_json::json;
 use stowage_sim::effects::Plan as Faults;
 use tempfile::TempDir;
 
-use super::{Over, Settings, tls};
+use super::{Over, Settings};
 use crate::bench::stores::Serving;
 use crate::control_plane::ControlPlane;
 use crate::gateway::{Certificate, Spawned};
@@ -21,6 +21,7 @@ use crate::simulated::REGION;
 use crate::stage::Stage;
 use crate::store::Store;
 use crate::testbed::Testbed;
+use crate::tls;
 use crate::users::User;
 
 /// For each thing that is waited for.
@@ -64,7 +65,7 @@ pub(super) struct Access {
 impl Ground {
     /// Starts control plane and store.
     pub(super) async fn start(settings: &Settings, over: Over) -> Result<Self> {
-        let serving = settings.store.start(PATIENCE).await?;
+        let serving = settings.store.start(PATIENCE, None).await?;
         let plane = ControlPlane::start(&settings.programs, PATIENCE).await?;
         let launcher = Launcher::Process {
             command: settings.operator.clone(),

@@ -11,7 +11,6 @@ mod catalogue;
 mod play;
 mod script;
 mod table;
-mod tls;
 
 use std::path::PathBuf;
 use std::time::Duration;

@@ -34,7 +34,7 @@ pub(super) struct Ground {
     /// Whose bucket is at the store by TLS.
     pub(super) over_tls: Option<Tenant>,
     pub(super) store: NullStore,
-    pub(super) tls: Option<Tls>,
+    pub(super) tls: Tls,
     /// A real store, where there is one.
     pub(super) real: Option<Real>,
     /// How many tenants were made.
@@ -60,7 +60,7 @@ impl Ground {
         let directory = tempfile::Builder::new().prefix("stowage-bench-").tempdir();
         let directory = directory.context("can't make a temporary directory")?;
         let tls = Tls::make(directory.path())?;
-        let store = NullStore::start(tls.as_ref().map(|tls| tls.acceptor.clone()))?;
+        let store = NullStore::start(Some(tls.acceptor.clone()))?;
         let cluster = Cluster::new(Arc::new(Timestamp::now), 7);
         for definition in stowage_operator::api::crds() {
             cluster.install_crd(&definition).map_err(|why| anyhow!("a definition is refused: {why:?}"))?;

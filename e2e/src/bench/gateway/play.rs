@@ -67,15 +67,14 @@ impl Turn<'_> {
     /// How clients of this case reach whom; nothing where they can't.
     fn way(&self, case: Case) -> Option<Way> {
         let plain = || Target { address: self.running.address, tls: None };
-        let over_tls =
-            |address: SocketAddr| Some(Target { address, tls: Some(self.ground.tls.as_ref()?.connector.clone()) });
+        let over_tls = |address: SocketAddr| Target { address, tls: Some(self.ground.tls.connector.clone()) };
         match (case.shape(), &self.running.subject) {
             (Shape::LargeTls, Subject::Gateway { .. }) => {
                 let (address, _) = self.running.tls.as_ref()?;
-                Some(Way { target: over_tls(*address)?, tenants: vec![self.ground.over_tls.clone()?] })
+                Some(Way { target: over_tls(*address), tenants: vec![self.ground.over_tls.clone()?] })
             }
             (Shape::LargeTls, Subject::Direct) => {
-                Some(Way { target: over_tls(self.ground.store.tls?)?, tenants: vec![self.ground.over_tls.clone()?] })
+                Some(Way { target: over_tls(self.ground.store.tls?), tenants: vec![self.ground.over_tls.clone()?] })
             }
             (Shape::Real, Subject::Gateway { .. }) => {
                 Some(Way { target: plain(), tenants: vec![self.ground.real.as_ref()?.tenant.clone()] })

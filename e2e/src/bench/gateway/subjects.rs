@@ -89,13 +89,11 @@ impl Subject {
                 knows_its_keys(&format!("http://{address}"), patience)
                     .await
                     .with_context(|| last_words(ground, name))?;
-                if let Some(tls) = &ground.tls {
-                    let address = free_port()?;
-                    let (certificate, key) = (tls.certificate.display(), tls.key.display());
-                    let more = [format!("--tls-cert={certificate}"), format!("--tls-key={key}")];
-                    running.tls = Some((address, gateway(address, &more)?));
-                    ready_over_tls(ground, address, patience).await?;
-                }
+                let address = free_port()?;
+                let (certificate, key) = (ground.tls.certificate.display(), ground.tls.key.display());
+                let more = [format!("--tls-cert={certificate}"), format!("--tls-key={key}")];
+                running.tls = Some((address, gateway(address, &more)?));
+                ready_over_tls(ground, address, patience).await?;
             }
             Self::Copy => {
                 let this = std::env::current_exe().context("can't find this program")?;
@@ -208,8 +206,8 @@ async fn listens(address: SocketAddr, patience: Duration) -> Result<()> {
 /// Waits until a gateway that speaks TLS knows its keys.
 async fn ready_over_tls(ground: &Ground, address: SocketAddr, patience: Duration) -> Result<()> {
     listens(address, patience).await?;
-    let (Some(tls), Some(tenant)) = (&ground.tls, &ground.over_tls) else { return Ok(()) };
-    let target = Target { address, tls: Some(tls.connector.clone()) };
+    let Some(tenant) = &ground.over_tls else { return Ok(()) };
+    let target = Target { address, tls: Some(ground.tls.connector.clone()) };
     let mut connection = Source::new(connect(&target).await?);
     let began = Instant::now();
     let host = address.to_string();

@@ -11,7 +11,7 @@ use crate::gateway::Certificate;
 ///
 /// # Errors
 /// When there are no random numbers, or the directory can't be written.
-pub(super) fn certificate(directory: &Path) -> Result<Certificate> {
+pub(crate) fn certificate(directory: &Path) -> Result<Certificate> {
     let failed = || "can't make a certificate";
     let mut authority = CertificateParams::new(Vec::new()).with_context(failed)?;
     authority.distinguished_name.push(DnType::CommonName, "stowage-e2e authority");
@@ -22,7 +22,7 @@ pub(super) fn certificate(directory: &Path) -> Result<Certificate> {
     let key = KeyPair::generate().with_context(failed)?;
     let names = vec!["127.0.0.1".to_owned(), "localhost".to_owned()];
     let mut server = CertificateParams::new(names).with_context(failed)?;
-    server.distinguished_name.push(DnType::CommonName, "stowage-e2e gateway");
+    server.distinguished_name.push(DnType::CommonName, "stowage-e2e");
     // Strict readers look for it.
     server.use_authority_key_identifier_extension = true;
     let server = server.signed_by(&key, &authority).with_context(failed)?;
