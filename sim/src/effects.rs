@@ -1,6 +1,7 @@
 //! Stowage's faults: those of [`faults`], and what users and third parties do to a claim, its
 //! Secrets and its bucket.
 
+mod gateway;
 mod project;
 #[cfg(test)]
 mod replay_tests;
@@ -10,6 +11,7 @@ pub use faults::{
     Feature, Gate, HeadStatus, Instance, KubeCall, KubeFault, KubeVerb, Lasts, LifeEnd, PlanError, ProcessFault, Rival,
     S3Call, S3Fault, S3Operation, Stop, run_until_crash,
 };
+pub use gateway::{GatewayCalls, GatewayFault, OfGateway, is_of_gateway};
 pub use project::{Actor, Edit, StowageFault, Tampering};
 
 /// A fault of any family.
@@ -28,3 +30,12 @@ pub type Outage = faults::Outage<StowageFault>;
 pub type Trace = faults::Trace<StowageFault>;
 /// One effect.
 pub type Line = faults::Line<StowageFault>;
+
+/// Which fault at which call of the gateway.
+pub type GatewayPlan = faults::Plan<GatewayFault>;
+/// The calls of all gateways of one run.
+pub type GatewayEffects = faults::Effects<GatewayFault>;
+/// The layer between a client of a gateway and the service behind it.
+pub type GatewayLayer = faults::EffectLayer<GatewayFault>;
+/// All calls of the gateways in a run, by number.
+pub type GatewayTrace = faults::Trace<GatewayFault>;

@@ -9,7 +9,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
-use stowage_sim::effects::Plan;
+use stowage_sim::effects::{GatewayPlan, Plan};
 use stowage_sim::explorer::{Schedule, run, scenarios};
 use stowage_sim::history::{History, Stored, What};
 
@@ -71,7 +71,7 @@ fn told(history: &History) -> String {
 fn what_the_operator_says_in_every_scenario_is_as_it_was_read() {
     let mut text = String::new();
     for scenario in scenarios::ALL {
-        let outcome = run(&Schedule { scenario, seed: 1, plan: Plan::default() });
+        let outcome = run(&Schedule { scenario, seed: 1, plan: Plan::default(), gateway: GatewayPlan::default() });
         let told = told(&outcome.history);
         assert!(told.contains("Ready="), "{} says nothing", scenario.name);
         let _ = writeln!(text, "{} ({}): {}\n{told}", scenario.name, scenario.phase, scenario.about);

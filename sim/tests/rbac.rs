@@ -10,7 +10,7 @@ use std::path::Path;
 
 use k8s_openapi::api::rbac::v1::{ClusterRole, PolicyRule, Role};
 use serde::Deserialize;
-use stowage_sim::effects::{Call, KubeCall, Plan};
+use stowage_sim::effects::{Call, GatewayPlan, KubeCall, Plan};
 use stowage_sim::explorer::{Schedule, run, scenarios};
 use stowage_sim::world::OPERATOR_NAMESPACE;
 
@@ -54,7 +54,12 @@ fn needs(call: &KubeCall) -> Right {
 /// The rights that the operator makes use of in all scenarios.
 fn used() -> BTreeSet<Right> {
     let mut used = BTreeSet::new();
-    let undisturbed = scenarios::ALL.iter().map(|scenario| Schedule { scenario, seed: 1, plan: Plan::default() });
+    let undisturbed = scenarios::ALL.iter().map(|scenario| Schedule {
+        scenario,
+        seed: 1,
+        plan: Plan::default(),
+        gateway: GatewayPlan::default(),
+    });
     let disturbed = DISTURBED.iter().map(|line| line.parse().unwrap_or_else(|error| panic!("{line}: {error}")));
     for schedule in undisturbed.chain(disturbed) {
         let outcome = run(&schedule);

@@ -2,21 +2,21 @@
 
 mod pairs;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 
 use super::corpus;
-use super::plans::{Singles, lasting, preemptions, singles, triples, untagged};
+use super::plans::{Singles, gateway_singles, lasting, preemptions, singles, triples, untagged};
 use super::quick::Quick;
 use super::report::{CampaignReport, Failure, ScenarioCoverage, Slow, Verdict};
 use super::run::{Outcome, play_apart, run_and};
 use super::scenario::Scenario;
 use super::schedule::Schedule;
 use super::shrink::shrink;
-use crate::effects::{EffectPattern, Fault, Plan, ProcessFault};
+use crate::effects::{EffectPattern, Fault, GatewayPlan, Plan, ProcessFault};
 use explore::Shard;
 use explore::workers::{Done, at_once};
 
@@ -187,7 +187,7 @@ impl<P: FnMut(Progress<'_>) -> ControlFlow<()>> Work<'_, P> {
         }
         let of_scenario = |(scenario, outcome): &Undisturbed| {
             let orders = if scenario.has_orders() { ORDERS as usize } else { 0 };
-            let singles = 1 + singles(outcome).plans.len();
+            let singles = 1 + singles(outcome).plans.len() + gateway_singles(outcome).len();
             if self.campaign.profile == Profile::Singles {
                 return singles;
             }
@@ -214,7 +214,8 @@ impl<P: FnMut(Progress<'_>) -> ControlFlow<()>> Work<'_, P> {
             undisturbed.iter().map(|(scenario, _)| self.schedule(scenario, Plan::default())).collect();
         let single = |(scenario, outcome): &Undisturbed| {
             let plans = singles(outcome).plans.into_iter().chain(lasting(outcome));
-            plans.map(|plan| self.schedule(scenario, plan)).collect::<Vec<_>>()
+            let at_gateways = gateway_singles(outcome).into_iter().map(|plan| self.at_gateways(scenario, plan));
+            plans.map(|plan| self.schedule(scenario, plan)).chain(at_gateways).collect::<Vec<_>>()
         };
         let mut rest: Vec<Schedule> = undisturbed.iter().flat_map(single).collect();
         fastrand::Rng::with_seed(self.campaign.seed).shuffle(&mut rest);
@@ -238,24 +239,34 @@ impl<P: FnMut(Progress<'_>) -> ControlFlow<()>> Work<'_, P> {
         let mut plans = vec![Plan::default()];
         let singles = singles(undisturbed).plans;
         let untagged = untagged(undisturbed);
+        let mut at_gateways = gateway_singles(undisturbed);
         match self.campaign.profile {
             Profile::Quick => {
                 plans.extend(self.quick.choose([singles, untagged].concat(), scenario.phase));
+                at_gateways = one_of_each(at_gateways);
             }
             Profile::Singles => plans.extend(singles),
             Profile::Default | Profile::Deep => {
                 if self.campaign.order == Order::Listed {
                     plans.extend(singles);
                     plans.extend(lasting(undisturbed));
+                } else {
+                    at_gateways.clear();
                 }
                 plans.extend(untagged);
                 plans.extend(preemptions(undisturbed));
             }
         }
         let mut schedules: Vec<Schedule> = plans.into_iter().map(|plan| self.schedule(scenario, plan)).collect();
+        schedules.extend(at_gateways.into_iter().map(|plan| self.at_gateways(scenario, plan)));
         if scenario.has_orders() && matches!(self.campaign.profile, Profile::Default | Profile::Deep) {
             let seeds = (1..=ORDERS).map(|more| self.campaign.seed.wrapping_add(more));
-            schedules.extend(seeds.map(|seed| Schedule { scenario, seed, plan: Plan::default() }));
+            schedules.extend(seeds.map(|seed| Schedule {
+                scenario,
+                seed,
+                plan: Plan::default(),
+                gateway: GatewayPlan::default(),
+            }));
         }
         self.run_singles(schedules)
     }
@@ -281,7 +292,11 @@ impl<P: FnMut(Progress<'_>) -> ControlFlow<()>> Work<'_, P> {
     }
 
     fn schedule(&self, scenario: &'static Scenario, plan: Plan) -> Schedule {
-        Schedule { scenario, seed: self.campaign.seed, plan }
+        Schedule { scenario, seed: self.campaign.seed, plan, gateway: GatewayPlan::default() }
+    }
+
+    fn at_gateways(&self, scenario: &'static Scenario, gateway: GatewayPlan) -> Schedule {
+        Schedule { scenario, seed: self.campaign.seed, plan: Plan::default(), gateway }
     }
 
     /// This shard's part of schedules that all shards know.
@@ -306,9 +321,10 @@ impl<P: FnMut(Progress<'_>) -> ControlFlow<()>> Work<'_, P> {
         let mut counted: BTreeMap<&str, (usize, usize)> = BTreeMap::new();
         let complete = self.run_and_see(mine, |schedule, verdict| {
             let (crashes, unmet) = counted.entry(schedule.scenario.name).or_default();
-            let met = !verdict.faults.is_empty();
+            let met = !verdict.faults.is_empty() || verdict.met_gateway;
             *crashes += usize::from(met && is_crash(&schedule.plan));
-            *unmet += usize::from(!met && is_one_numbered(&schedule.plan));
+            let is_planned = is_one_numbered(&schedule.plan) || !schedule.gateway.is_empty();
+            *unmet += usize::from(!met && is_planned);
         });
         for (name, (crashes, unmet)) in counted {
             if let Some(row) = self.report.scenarios.get_mut(name) {
@@ -404,6 +420,13 @@ fn shares(calls: &[usize], plans: usize) -> Vec<usize> {
     let ends: Vec<usize> = upto.into_iter().map(|sum| sum * plans / all).collect();
     let begins = std::iter::once(0).chain(ends.iter().copied());
     ends.iter().zip(begins).map(|(end, begin)| end - begin).collect()
+}
+
+/// Of each fault the plan that comes first.
+fn one_of_each(plans: Vec<GatewayPlan>) -> Vec<GatewayPlan> {
+    let mut seen = BTreeSet::new();
+    let fault = |plan: &GatewayPlan| plan.entries.first().map(|entry| entry.fault.to_string());
+    plans.into_iter().filter(|plan| seen.insert(fault(plan))).collect()
 }
 
 /// Whether it is one of the crash points that are counted: one crash at one effect.

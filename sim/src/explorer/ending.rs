@@ -166,7 +166,7 @@ mod tests {
     use super::super::scenarios;
     use super::super::schedule::Schedule;
     use super::*;
-    use crate::effects::{CallFault, Fault, Outage, Plan};
+    use crate::effects::{CallFault, Fault, GatewayPlan, Outage, Plan};
     use crate::world::Options;
 
     /// Who waits for a store that answers nothing is starved, in whichever way.
@@ -190,7 +190,8 @@ mod tests {
 
     #[test]
     fn who_is_not_served_in_time_is_starved() {
-        let outcome = run(&Schedule { scenario: &STARVED, seed: 1, plan: Plan::default() });
+        let outcome =
+            run(&Schedule { scenario: &STARVED, seed: 1, plan: Plan::default(), gateway: GatewayPlan::default() });
         let first = outcome.violations.first().expect("a promise is broken");
         assert_eq!(first.promise, Promise::L5, "{first}");
         assert!(first.message.starts_with("it never came to be that the claim is bound; team-a/photos is "), "{first}");
@@ -200,7 +201,7 @@ mod tests {
     #[test]
     fn under_a_fault_nobody_counts_as_starved() {
         let plan = "kube:list secrets@1 slow(10)".parse().expect("a plan");
-        let outcome = run(&Schedule { scenario: &STARVED, seed: 1, plan });
+        let outcome = run(&Schedule { scenario: &STARVED, seed: 1, plan, gateway: GatewayPlan::default() });
         let first = outcome.violations.first().expect("a promise is broken");
         assert_eq!((first.promise, outcome.faults.len()), (Promise::L1, 1), "{first}");
     }
@@ -220,7 +221,8 @@ mod tests {
 
     #[test]
     fn what_hands_may_leave_is_judged_again_at_the_end() {
-        let outcome = run(&Schedule { scenario: &PASSING, seed: 1, plan: Plan::default() });
+        let outcome =
+            run(&Schedule { scenario: &PASSING, seed: 1, plan: Plan::default(), gateway: GatewayPlan::default() });
         let first = outcome.violations.first().expect("a promise is broken");
         let message = "it did not stay as others' hands may leave it, and it is not so that there is no claim";
         assert_eq!((first.promise, first.message.as_str()), (Promise::L1, message));
@@ -247,7 +249,12 @@ mod tests {
     #[test]
     fn what_never_comes_breaks_the_promise_that_is_about_it() {
         let broken = |plan: &str| {
-            let outcome = run(&Schedule { scenario: &HELD, seed: 1, plan: plan.parse().expect("a plan") });
+            let outcome = run(&Schedule {
+                scenario: &HELD,
+                seed: 1,
+                plan: plan.parse().expect("a plan"),
+                gateway: GatewayPlan::default(),
+            });
             let first = outcome.violations.first().expect("a promise is broken");
             assert!(first.message.starts_with("it never came to be that the claim is gone; "), "{first}");
             first.promise

@@ -15,6 +15,7 @@ pub mod run;
 pub mod scenario;
 pub mod scenarios;
 pub mod schedule;
+pub mod script;
 pub mod shrink;
 mod stage;
 mod tenants;

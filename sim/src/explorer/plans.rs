@@ -8,7 +8,8 @@ pub use explore::plans::single;
 use super::others::CLAIM;
 use super::run::Outcome;
 use crate::effects::{
-    Applied, Call, CallFault, EffectPattern, Fault, KubeFault, Plan, S3Fault, StowageFault, Tampering,
+    Applied, Call, CallFault, EffectPattern, Fault, GatewayCalls, GatewayPlan, KubeFault, OfGateway, Plan, S3Fault,
+    StowageFault, Tampering, is_of_gateway,
 };
 
 /// Every single fault at every effect of an undisturbed run.
@@ -63,6 +64,18 @@ pub(super) fn first_about_claim(undisturbed: &Outcome) -> u64 {
     let mut calls = undisturbed.calls();
     let first = undisturbed.calls().next();
     calls.find(|(_, call)| about(call)).or(first).map_or(0, |(number, _)| number)
+}
+
+/// Every fault of a gateway's call at each of its calls that it applies to, as of the operator's.
+pub fn gateway_singles(undisturbed: &Outcome) -> Vec<GatewayPlan> {
+    let GatewayCalls { trace, before, until, .. } = &undisturbed.gateway;
+    let lines = plans::Undisturbed { lines: trace.lines(), before: *before, until: *until };
+    let singles = plans::singles(lines, OfGateway::all_single(), |_| before + 1);
+    let is_worth = |(number, fault): &(u64, OfGateway)| {
+        let at = usize::try_from(*number).ok().and_then(|number| trace.lines().get(number.checked_sub(1)?));
+        at.is_some_and(|line| is_of_gateway(*fault, line.call.kind()))
+    };
+    singles.into_iter().filter(is_worth).filter_map(|(number, fault)| single(number, fault)).collect()
 }
 
 /// Faults that can last without making what the user wants impossible for ever.
@@ -179,6 +192,7 @@ fn number_of(effect: &EffectPattern) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::effects::GatewayPlan;
     use crate::explorer::{Schedule, run, scenarios};
     use crate::oracles::canonical;
 
@@ -189,7 +203,8 @@ mod tests {
         let mut compared = 0;
         for name in ["create", "rotate", "delete-empty"] {
             let scenario = scenarios::named(name).expect("there is one");
-            let play = |plan: &Plan| run(&Schedule { scenario, seed: 1, plan: plan.clone() });
+            let play =
+                |plan: &Plan| run(&Schedule { scenario, seed: 1, plan: plan.clone(), gateway: GatewayPlan::default() });
             let undisturbed = play(&Plan::default());
             let firsts = singles(&undisturbed).plans;
             for first in firsts.iter().step_by(firsts.len() / 12) {

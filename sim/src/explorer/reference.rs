@@ -8,7 +8,7 @@ use parking_lot::Mutex;
 use super::run::play_apart;
 use super::scenario::Scenario;
 use super::schedule::Schedule;
-use crate::effects::Plan;
+use crate::effects::{GatewayPlan, Plan};
 use crate::oracles::Canonical;
 
 /// Ends by scenario and seed: they are the same in every run, so a process needs each but once.
@@ -21,7 +21,7 @@ pub(super) fn undisturbed_end(scenario: &'static Scenario, seed: u64) -> Arc<Can
         return end.clone();
     }
     // Not under the lock: others have ends of their own to find.
-    let outcome = play_apart(&Schedule { scenario, seed, plan: Plan::default() });
+    let outcome = play_apart(&Schedule { scenario, seed, plan: Plan::default(), gateway: GatewayPlan::default() });
     let end = Arc::new(crate::oracles::canonical(&outcome.end));
     ENDS.lock().insert(key, end.clone());
     end

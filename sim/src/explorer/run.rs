@@ -13,10 +13,10 @@ use super::reference::undisturbed_end;
 use super::schedule::Schedule;
 use super::stage::{PATIENCE, Stage};
 use crate::determinism::seeded_run;
-use crate::effects::{Call, Fault, Line, StowageFault};
+use crate::effects::{Call, Fault, GatewayCalls, Line, OfGateway, StowageFault};
 use crate::history::{Facts, History, What};
 use crate::oracles::{Case, Judgement, Promise, Setting, Shown, Violation, canonical, judge};
-use crate::world::Operator;
+use crate::world::{ADMIN_ACCESS_KEY, ADMIN_SECRET_KEY, OPERATOR_NAMESPACE, Operator, World};
 
 /// How long a run goes on at rest where it shows what the operator does of itself: everything is
 /// looked at once in ten minutes, jitter included, so two looks at it are seen.
@@ -25,6 +25,10 @@ const LONG_REST: Duration = Duration::from_secs(1500);
 const TOUCH: Duration = Duration::from_secs(3);
 /// How far the gateway of the simulated world may be behind the Secrets.
 const GATEWAY_LAG: Duration = Duration::from_secs(5);
+
+/// How much later a gateway may hear of a change where its own watch met a fault: kube's longest
+/// wait before it tries again, and what a late watch is late.
+const TOLD_LATE: Duration = Duration::from_secs(40);
 
 /// Most calls in a run: one that makes more goes round and round. The longest there is makes some
 /// thousands.
@@ -48,6 +52,8 @@ pub struct Outcome {
     pub end: Facts,
     /// Faults of the plan that met a call.
     pub faults: Vec<Fault>,
+    /// What the gateways called, where their calls are numbered.
+    pub gateway: GatewayCalls,
     /// Promises that were broken.
     pub violations: Vec<Violation>,
     /// What looks like a broken promise and is one of the limits that the contract states (spec
@@ -103,7 +109,8 @@ pub(super) fn run_and<R: Send>(schedule: &Schedule, tell: impl FnOnce(Outcome) -
 /// (D2).
 fn judge_end(schedule: &Schedule, outcome: &mut Outcome) {
     let nobody = !outcome.faults.iter().any(|fault| others::is_somebodys_doing(*fault));
-    if !outcome.reached || !outcome.violations.is_empty() || !nobody {
+    // Under a fault of a gateway's call its client has stored something else.
+    if !outcome.reached || !outcome.violations.is_empty() || !nobody || !schedule.gateway.is_empty() {
         return;
     }
     let end = canonical(&outcome.end);
@@ -145,6 +152,7 @@ impl Outcome {
             history: History::default(),
             end: Facts::default(),
             faults: Vec::new(),
+            gateway: GatewayCalls::default(),
             violations: vec![Violation { promise: Promise::L1, message, event: None }],
             limits: Vec::new(),
             took: Duration::ZERO,
@@ -157,12 +165,15 @@ impl Outcome {
 async fn play(schedule: &Schedule, rests_long: bool, most_calls: u64) -> Outcome {
     let (scenario, start) = (schedule.scenario, tokio::time::Instant::now());
     let log = Log::keep();
-    let mut stage = Stage::new(scenario, schedule.seed, schedule.plan.clone(), most_calls);
+    let plans = (schedule.plan.clone(), schedule.gateway.clone());
+    let mut stage = Stage::new(scenario, schedule.seed, plans, most_calls);
     let mut violations = Vec::new();
     let ended = until_end(scenario, &mut stage).await;
     stage.world.effects.calm();
+    stage.world.gateway_effects.calm();
     stage.world.note(What::Quiet);
     let until = stage.world.effects.count();
+    let gateways_until = stage.world.gateway_effects.count();
     let (end, reached) = match ended {
         Ok(end) => (Some(end), settle(scenario, &stage, end, &mut violations).await),
         Err(violation) => {
@@ -192,14 +203,19 @@ async fn play(schedule: &Schedule, rests_long: bool, most_calls: u64) -> Outcome
     }
     violations.splice(..0, untimely_ends(&stage));
     let (end, faults) = (stage.world.facts(), stage.world.effects.fired());
-    let (setting, shown) = (setting(&stage, &faults), shown(&stage, &log));
+    let gateway = stage.take_gateway_calls(gateways_until);
+    let setting = Setting {
+        is_undisturbed: schedule.plan.is_empty() && schedule.gateway.is_empty(),
+        ..setting(&stage, &faults, &gateway.fired)
+    };
+    let shown = shown(&stage, &log);
     let history = stage.world.take_history();
     let Judgement { violations: judged, limits } =
         judge(&Case { history: &history, end: &end, setting: &setting, shown: &shown });
     violations.extend(judged);
     // The first look at everything may have put it right in another way.
     let reached = reached && (scenario.goal.holds)(&end);
-    Outcome { before: stage.before, until, rested, history, end, faults, violations, limits, took, reached }
+    Outcome { before: stage.before, until, rested, history, end, faults, gateway, violations, limits, took, reached }
 }
 
 /// An operator that made more calls than a run may have, at rest too.
@@ -218,12 +234,25 @@ fn untimely_ends(stage: &Stage) -> Vec<Violation> {
     panics().into_iter().map(|panic| broken(format!("the operator {panic}"))).chain(ended).collect()
 }
 
-fn setting(stage: &Stage, faults: &[Fault]) -> Setting {
+fn setting(stage: &Stage, faults: &[Fault], of_gateways: &[OfGateway]) -> Setting {
+    // A watch that was cut comes back; one that is told late catches up.
+    let is_told_late = of_gateways.iter().any(|fault| matches!(fault, OfGateway::Kube(_) | OfGateway::Call(_)));
+    let late = if is_told_late { TOLD_LATE } else { Duration::ZERO };
     Setting {
         operators: u32::try_from(stage.most_operators).unwrap_or(u32::MAX),
-        gateway_lag: GATEWAY_LAG + others::gateway_lag(faults),
+        gateway_lag: GATEWAY_LAG + others::gateway_lag(faults) + late,
+        further_lags: stage.further_lags.clone(),
+        hidden: hidden(&stage.world),
+        is_undisturbed: false,
         purge_slice: usize::try_from(stage.world.config().purge_slice).unwrap_or(usize::MAX),
     }
+}
+
+/// What no tenant may read. A store's lists tell whose account the objects are of, and are passed on
+/// as they are.
+fn hidden(world: &World) -> Vec<String> {
+    let own = [ADMIN_ACCESS_KEY, ADMIN_SECRET_KEY, OPERATOR_NAMESPACE].map(str::to_owned);
+    own.into_iter().chain(world.hosts()).collect()
 }
 
 /// What people and machines could read.
@@ -249,7 +278,7 @@ mod tests {
     use super::super::scenarios;
     use super::*;
     use crate::determinism::run_seeded;
-    use crate::effects::Plan;
+    use crate::effects::{GatewayPlan, Plan};
     use crate::world::Options;
 
     /// When its bucket is looked at next is farther ahead than time goes: the pass that reckons it
@@ -268,7 +297,8 @@ mod tests {
 
     #[test]
     fn an_operator_that_panicked_is_not_at_rest() {
-        let outcome = run(&Schedule { scenario: &PANICKING, seed: 1, plan: Plan::default() });
+        let outcome =
+            run(&Schedule { scenario: &PANICKING, seed: 1, plan: Plan::default(), gateway: GatewayPlan::default() });
         let first = outcome.violations.first().expect("a promise is broken");
         assert!(first.promise == Promise::L6 && first.message.starts_with("the operator panicked at "), "{first}");
     }
@@ -283,7 +313,8 @@ mod tests {
     /// All is as it is wanted, and nobody is left to keep it so.
     #[test]
     fn an_operator_that_ended_of_itself_is_not_at_rest() {
-        let outcome = run(&Schedule { scenario: &ENDING, seed: 1, plan: Plan::default() });
+        let outcome =
+            run(&Schedule { scenario: &ENDING, seed: 1, plan: Plan::default(), gateway: GatewayPlan::default() });
         let first = outcome.violations.first().expect("a promise is broken");
         let words = "the operator ended, and nobody had stopped it";
         assert!(first.promise == Promise::L6 && first.message == words, "{first}");
@@ -304,7 +335,8 @@ mod tests {
 
     #[test]
     fn an_operator_that_looks_again_and_again_is_not_at_rest() {
-        let outcome = run(&Schedule { scenario: &RESTLESS, seed: 1, plan: Plan::default() });
+        let outcome =
+            run(&Schedule { scenario: &RESTLESS, seed: 1, plan: Plan::default(), gateway: GatewayPlan::default() });
         let broken: Vec<String> = outcome.violations.iter().map(ToString::to_string).collect();
         assert!(broken.iter().all(|it| it.starts_with("E1: ")), "{broken:?}");
         for what in ["GetBucketTagging team-a-photos is called", "get secrets stowage-system/s3-admin is asked for"] {
@@ -336,7 +368,7 @@ mod tests {
     #[test]
     fn a_run_of_too_many_calls_goes_round_and_round() {
         let create = scenarios::named("create").expect("there is one");
-        let schedule = Schedule { scenario: create, seed: 1, plan: Plan::default() };
+        let schedule = Schedule { scenario: create, seed: 1, plan: Plan::default(), gateway: GatewayPlan::default() };
         let within = |most| run_seeded(1, || play(&schedule, false, most));
         let calls = within(MOST_CALLS);
         assert_eq!(calls.violations, []);

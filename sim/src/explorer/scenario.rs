@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
+use super::script::Attempt;
 use super::told;
 use crate::effects::{Fault, Outage};
 use crate::history::Facts;
@@ -117,6 +118,21 @@ pub enum ScenarioStep {
     Age,
     /// A tenant begins to work with the consumer Secret of a claim: namespace and name.
     Tenant(&'static str, &'static str),
+    /// The same at another gateway than the first, counted from 0.
+    TenantAt(&'static str, &'static str, usize),
+    /// The tenant of a claim puts the key aside that its Secret holds now: namespace and name.
+    Keep(&'static str, &'static str),
+    /// A gateway, counted from 0, hears of each change this late from here on.
+    FallBehind(usize, Duration),
+    /// Tenants ask a gateway, counted from 0, for these things, one after the other.
+    Requests {
+        /// What they do, in words.
+        what: &'static str,
+        /// The gateway.
+        gateway: usize,
+        /// What they ask for.
+        attempts: fn() -> Vec<Attempt>,
+    },
     /// One more operator starts. It is started again after each crash.
     StartOperator,
     /// The operator that was started last is stopped as SIGTERM does.
@@ -298,6 +314,12 @@ impl fmt::Display for ScenarioStep {
             Self::Restore(target) => write!(f, "{target} comes back from a backup"),
             Self::Age => f.write_str("the internal Secrets are an older version's"),
             Self::Tenant(namespace, name) => write!(f, "a tenant of {namespace}/{name} begins to work"),
+            Self::TenantAt(namespace, name, gateway) => {
+                write!(f, "a tenant of {namespace}/{name} begins to work at gateway {gateway}")
+            }
+            Self::Keep(namespace, name) => write!(f, "the tenant of {namespace}/{name} puts its key aside"),
+            Self::FallBehind(gateway, lag) => write!(f, "gateway {gateway} falls {} s behind", lag.as_secs()),
+            Self::Requests { what, gateway, .. } => write!(f, "at gateway {gateway}, {what}"),
             Self::StartOperator => f.write_str("an operator is started"),
             Self::StopOperator => f.write_str("an operator is stopped"),
             Self::AnyOrder(steps) => write!(f, "{} acts follow, in any order", steps.len()),

@@ -8,7 +8,7 @@ use sha2::{Digest, Sha256};
 use super::run::FIRST_SEED;
 use super::scenario::Scenario;
 use super::scenarios;
-use crate::effects::Plan;
+use crate::effects::{GatewayPlan, Plan, PlanError};
 
 /// One scenario with one seed and one plan of faults.
 #[derive(Clone, Debug)]
@@ -19,6 +19,8 @@ pub struct Schedule {
     pub seed: u64,
     /// What goes wrong.
     pub plan: Plan,
+    /// What goes wrong with the gateways' calls.
+    pub gateway: GatewayPlan,
 }
 
 /// Of the schedules of one fault every so many-th, drawn from its line, is looked at for longer
@@ -39,9 +41,12 @@ impl Schedule {
 }
 
 impl fmt::Display for Schedule {
-    /// `create 1 #17 crash(before)`: what `stowage-sim replay` takes.
+    /// `create 1 #17 crash(before)`, or `objects 1 | s3:PutObject@1 lost-answer` with the plan of
+    /// the gateways' calls behind a bar: what `stowage-sim replay` takes.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        explore::Schedule { scenario: self.scenario.name.to_owned(), seed: self.seed, plan: self.plan.clone() }.fmt(f)
+        explore::Schedule { scenario: self.scenario.name.to_owned(), seed: self.seed, plan: self.plan.clone() }
+            .fmt(f)?;
+        if self.gateway.is_empty() { Ok(()) } else { write!(f, " | {}", self.gateway) }
     }
 }
 
@@ -51,9 +56,15 @@ impl FromStr for Schedule {
     /// Reads the text form: scenario, seed, plan. What follows ` -- ` is a remark, as the corpus
     /// has them.
     fn from_str(text: &str) -> Result<Self, ScheduleError> {
+        let text = text.split_once(" -- ").map_or(text, |(schedule, _)| schedule);
+        let (text, gateway) = text.split_once('|').unwrap_or((text, ""));
         let explore::Schedule { scenario, seed, plan } = text.parse()?;
         let scenario = scenarios::named(&scenario).ok_or(ScheduleError::Scenario(scenario))?;
-        Ok(Self { scenario, seed, plan })
+        let gateway: GatewayPlan = gateway.parse().map_err(ScheduleError::Gateway)?;
+        if !gateway.is_empty() && (scenario.world)().gateway_plan.is_none() {
+            return Err(ScheduleError::NoRequests(scenario.name));
+        }
+        Ok(Self { scenario, seed, plan, gateway })
     }
 }
 
@@ -63,6 +74,12 @@ pub enum ScheduleError {
     /// There is no such scenario.
     #[error("there is no scenario `{0}`; there are: {known}", known = scenarios::names().join(", "))]
     Scenario(String),
+    /// What stands behind the bar is no plan.
+    #[error("of the gateways' calls: {0}")]
+    Gateway(PlanError),
+    /// Nobody asks the gateways for anything in it.
+    #[error("in the scenario `{0}` the gateways' calls have no numbers: nobody asks them for anything")]
+    NoRequests(&'static str),
     /// The line is no schedule of any scenario.
     #[error(transparent)]
     Line(#[from] explore::ScheduleError),
@@ -77,6 +94,8 @@ mod tests {
     #[rstest]
     #[case("create 1")]
     #[case("rotate 18446744073709551615 #17 crash(before); s3:CreateBucket@1 lost-answer")]
+    #[case("objects 1 | s3:PutObject@1 cut-request; #9 lost-answer")]
+    #[case("objects 1 #3 hang | #9 lost-answer")]
     fn a_line_is_read_as_it_is_printed(#[case] line: &str) {
         assert_eq!(line.parse::<Schedule>().map(|schedule| schedule.to_string()), Ok(line.to_owned()));
     }
@@ -87,6 +106,8 @@ mod tests {
     #[case("create", "`` is no seed")]
     #[case("create one", "`one` is no seed")]
     #[case("create 1 #1 lost-anser", "unknown fault `lost-anser`")]
+    #[case("objects 1 | #1 lost-anser", "of the gateways' calls: plan, character")]
+    #[case("create 1 | #1 hang", "nobody asks them for anything")]
     fn what_is_wrong_is_said(#[case] line: &str, #[case] problem: &str) {
         let error = line.parse::<Schedule>().expect_err("no schedule").to_string();
         assert!(error.contains(problem), "{error}");

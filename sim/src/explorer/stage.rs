@@ -15,8 +15,9 @@ use tokio::time::{Instant, timeout};
 
 use super::others;
 use super::scenario::{Goal, Scenario, ScenarioStep, StoreStep, Target, TargetKind};
+use super::script::{self, HeldKey};
 use super::tenants::Tenant;
-use crate::effects::Plan;
+use crate::effects::{GatewayCalls, GatewayPlan, Plan};
 use crate::history::facts::{field, label};
 use crate::history::{Facts, Tried, What};
 use crate::oracles::Promise;
@@ -49,6 +50,12 @@ pub(super) struct Stage {
     pub(super) most_operators: usize,
     /// Effects before faults could happen.
     pub(super) before: u64,
+    /// Calls of gateways before faults could happen.
+    gateways_before: u64,
+    /// How far each gateway has fallen behind.
+    pub(super) further_lags: Vec<Duration>,
+    /// The key that a tenant has put aside.
+    kept: Option<HeldKey>,
     /// What lasts of the plan: it begins with the faults.
     lasting: Plan,
     seed: u64,
@@ -57,9 +64,18 @@ pub(super) struct Stage {
 
 impl Stage {
     /// The world of a scenario, in which operators make no more than so many calls.
-    pub(super) fn new(scenario: &Scenario, seed: u64, plan: Plan, most_calls: u64) -> Self {
+    pub(super) fn new(
+        scenario: &Scenario,
+        seed: u64,
+        (plan, gateway_plan): (Plan, GatewayPlan),
+        most_calls: u64,
+    ) -> Self {
         let (lasting, plan) = plan.lasting_and_once();
-        let world = World::new(Options { seed, plan, history: true, ..(scenario.world)() });
+        let options = (scenario.world)();
+        let gateway_plan = options.gateway_plan.is_some().then_some(gateway_plan);
+        let further_lags = vec![Duration::ZERO; options.gateways];
+        let world = World::new(Options { seed, plan, history: true, gateway_plan, ..options });
+        world.gateway_effects.bound(most_calls);
         world.effects.bound(most_calls);
         Self {
             world,
@@ -67,6 +83,9 @@ impl Stage {
             stopped: Vec::new(),
             most_operators: 0,
             before: 0,
+            gateways_before: 0,
+            further_lags,
+            kept: None,
             lasting,
             seed,
             tenants: 0,
@@ -85,7 +104,13 @@ impl Stage {
             ScenarioStep::Store(step) => self.at_store(step),
             ScenarioStep::Restore(target) => self.restore(*target),
             ScenarioStep::Age => self.age(),
-            ScenarioStep::Tenant(namespace, claim) => self.hire(namespace, claim),
+            ScenarioStep::Tenant(namespace, claim) => self.hire(namespace, claim, 0),
+            ScenarioStep::TenantAt(namespace, claim, gateway) => self.hire(namespace, claim, *gateway),
+            ScenarioStep::Keep(namespace, claim) => self.kept = script::read_key(&self.world, namespace, claim),
+            ScenarioStep::FallBehind(gateway, lag) => self.fall_behind(*gateway, *lag),
+            ScenarioStep::Requests { gateway, attempts, .. } => {
+                script::play(&self.world, *gateway, self.kept.as_ref(), attempts()).await;
+            }
             ScenarioStep::StartOperator => {
                 let operator = self.world.start_operator();
                 self.operators.push(operator);
@@ -139,6 +164,7 @@ impl Stage {
 
     fn begin(&mut self) {
         self.before = self.world.effects.count();
+        self.gateways_before = self.world.gateway_effects.count();
         self.world.effects.arm(self.lasting.clone());
     }
 
@@ -296,12 +322,28 @@ impl Stage {
         }
     }
 
-    fn hire(&mut self, namespace: &'static str, claim: &'static str) {
+    fn fall_behind(&mut self, gateway: usize, lag: Duration) {
+        if let (Some(behind), Some(gateway)) = (self.further_lags.get_mut(gateway), self.world.gateways().get(gateway))
+        {
+            *behind = lag;
+            gateway.fall_behind(lag);
+        }
+    }
+
+    /// What the gateways called; of a world that is over, as it is told but once.
+    pub(super) fn take_gateway_calls(&self, until: u64) -> GatewayCalls {
+        let effects = &self.world.gateway_effects;
+        let (fired, before) = (effects.fired(), self.gateways_before);
+        GatewayCalls { trace: effects.take_trace(), before, until, fired }
+    }
+
+    fn hire(&mut self, namespace: &'static str, claim: &'static str, at: usize) {
         let Some(chronicle) = self.world.chronicle() else { return };
         let world = &self.world;
-        let (cluster, gateway, clock) = (world.cluster.clone(), world.gateway(), world.clock.clone());
+        let Some(gateway) = world.gateways().get(at).cloned() else { return };
+        let (cluster, clock) = (world.cluster.clone(), world.clock.clone());
         self.tenants += 1;
-        let tenant = Tenant { cluster, gateway, chronicle, clock, namespace, claim };
+        let tenant = Tenant { cluster, gateway, at, chronicle, clock, namespace, claim };
         let seed = self.seed.wrapping_mul(0x9E37_79B9_7F4A_7C15).wrapping_add(self.tenants);
         self.world.spawn(tenant.work(seed));
     }

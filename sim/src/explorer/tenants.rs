@@ -19,6 +19,8 @@ const USES: u32 = 4;
 pub(super) struct Tenant {
     pub(super) cluster: Cluster,
     pub(super) gateway: Gateway,
+    /// Which gateway that is, counted from 0.
+    pub(super) at: usize,
     pub(super) chronicle: Chronicle,
     pub(super) clock: VirtualClock,
     pub(super) namespace: &'static str,
@@ -68,13 +70,17 @@ impl Tenant {
     fn use_key(&self, held: &Held) {
         let list = (&http::Method::GET, "list-type=2");
         let passed = self.gateway.passes_on(&held.id, &held.key, list, &held.bucket);
-        self.chronicle.note(What::Used(Used {
+        let used = Used {
             namespace: self.namespace.to_owned(),
             secret: held.secret.clone(),
             access_key_id: held.id.clone(),
             bucket: held.bucket.clone(),
             read_at: held.read_at,
             allowed: passed == Some(true),
-        }));
+        };
+        self.chronicle.note(match self.at {
+            0 => What::Used(used),
+            gateway => What::UsedAt { gateway, used },
+        });
     }
 }

@@ -41,7 +41,7 @@ impl Outcome {
 
 impl fmt::Display for Transcript<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Outcome { history, end, violations, limits, .. } = self.0;
+        let Outcome { history, end, gateway, violations, limits, .. } = self.0;
         let mut calls = history.trace.lines().iter().peekable();
         for event in &history.events {
             while let Some(line) = calls.next_if(|line| event.effect.is_some_and(|effect| line.number <= effect)) {
@@ -50,6 +50,7 @@ impl fmt::Display for Transcript<'_> {
             writeln!(f, "{}", Told(event))?;
         }
         calls.try_for_each(|line| writeln!(f, "{line}"))?;
+        gateway.trace.lines().iter().try_for_each(|line| writeln!(f, "of a gateway: {line}"))?;
         writeln!(f, "{} is the end", end.at)?;
         for ((plural, namespace, name), object) in end.objects.iter() {
             writeln!(f, "{plural} {namespace}/{} {}", name_of(plural, name), masked(plural, object))?;

@@ -6,6 +6,7 @@
 
 mod lag;
 mod late;
+pub mod wire;
 
 use std::fmt;
 use std::sync::Arc;
@@ -58,12 +59,14 @@ impl Gateway {
     {
         let lag = Arc::new(AtomicU64::new(0));
         let read = lag.clone();
+        // What is asked for by name comes at once, however late a watch is.
+        let live = Live::new(client.clone(), operator_namespace);
         let client = late_watches(client, move || Duration::from_millis(read.load(Ordering::Relaxed)));
         let namespaces = [operator_namespace.to_owned()].into();
         let registry = Registry::new(Setting { namespaces, unlabelled: Unlabelled::Refused });
         let gears = Gears {
             registry: registry.clone(),
-            live: Live::new(client.clone(), operator_namespace),
+            live,
             connect: Box::new(ToStores(stores)),
             clock: clock.clone(),
             first_id: 0,

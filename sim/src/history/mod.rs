@@ -5,10 +5,12 @@
 //! timeline draws it.
 
 mod chronicle;
+mod exchange;
 pub mod facts;
 
 pub(crate) use chronicle::Arrived;
 pub use chronicle::Chronicle;
+pub use exchange::{Act, Answer, Contents, Exchange, Meant, Received, Right};
 pub use facts::Facts;
 use jiff::Timestamp;
 pub use kube_sim::{Asked, Stored};
@@ -47,6 +49,15 @@ pub enum What {
     Called(Called),
     /// A tenant used a key.
     Used(Used),
+    /// A tenant used a key at another gateway than the first.
+    UsedAt {
+        /// Which, counted from 0.
+        gateway: usize,
+        /// The use.
+        used: Used,
+    },
+    /// A tenant asked a gateway for something.
+    Exchanged(Box<Exchange>),
     /// Somebody tried what a key is not for.
     Tried(Tried),
     /// Somebody did something that is part of the scenario, in words.

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use diffy::Patch;
 use diffy::patch_set::{FileOperation, ParseOptions, PatchSet};
 
-/// What a diff may change: what the operator consists of.
-pub(super) const SOURCES: [&str; 2] = ["operator/src/", "crates/api/src/"];
+/// What a diff may change: what operator and gateway consist of.
+pub(super) const SOURCES: [&str; 3] = ["operator/src/", "gateway/src/", "crates/api/src/"];
 
 /// The files that a diff changes, each with its hunks.
 ///

@@ -20,6 +20,7 @@ mod adoption;
 mod buckets;
 mod canonical;
 mod clocks;
+mod exchanges;
 mod findings;
 mod ground;
 mod holders;
@@ -32,6 +33,7 @@ mod policy;
 mod preconditions;
 mod promise;
 mod public;
+mod reading;
 mod rest;
 mod revocation;
 mod rotation;
@@ -77,12 +79,18 @@ pub struct Shown {
 }
 
 /// What must be known of a run to judge it fairly: some promises end where others' hands begin.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Setting {
     /// How many operators ran at once, at most.
     pub operators: u32,
     /// How far the gateway may be behind the Secrets.
     pub gateway_lag: Duration,
+    /// How much farther each of several gateways may be.
+    pub further_lags: Vec<Duration>,
+    /// Words that no tenant may read: keys, addresses and names of the installation.
+    pub hidden: Vec<String>,
+    /// Whether nothing was planned to go wrong, for the operator or a gateway.
+    pub is_undisturbed: bool,
     /// Most that the operator may take out of a bucket before it reads the claim again.
     pub purge_slice: usize,
 }
@@ -107,6 +115,7 @@ pub fn judge(case: &Case<'_>) -> Judgement {
         adoption.see(&state, &step, &buckets, &holders, &mut findings);
         keys.see(&state, &step, &mut findings);
         uses.see(&state, &step, &mut findings);
+        exchanges::see(&state, &step, &mut findings);
         order.see(&state, &step, &mut findings);
         public::see(&state, &step, &mut findings);
         preconditions::see(&state, &step, &mut findings);

@@ -11,7 +11,7 @@ use super::clocks::Clocks;
 use super::views::{Claim, Key, Policy, Secret};
 use super::{Case, Setting};
 use crate::effects::{Actor, Call, Fault, KubeFault, KubeVerb, Line, ProcessFault, Rival, Trace};
-use crate::history::{Called, Event, Tried, Used, What};
+use crate::history::{Called, Event, Exchange, Tried, Used, What};
 
 /// Namespace and name.
 pub(super) type Place<'a> = (&'a str, &'a str);
@@ -46,7 +46,9 @@ pub(super) enum Seen<'a> {
     Object(&'a Stored),
     Asked(&'a Asked),
     Called(&'a Called),
-    Used(&'a Used),
+    /// A use of a key at a gateway, counted from 0.
+    Used(usize, &'a Used),
+    Exchanged(&'a Exchange),
     Tried(&'a Tried),
     /// Somebody's clock is so many seconds ahead from now on.
     ClockOff(Actor, i64),
@@ -222,7 +224,9 @@ impl<'a> State<'a> {
             What::Stored(stored) => read_change(stored),
             What::Asked(asked) => Seen::Asked(asked),
             What::Called(called) => Seen::Called(called),
-            What::Used(used) => Seen::Used(used),
+            What::Used(used) => Seen::Used(0, used),
+            What::UsedAt { gateway, used } => Seen::Used(*gateway, used),
+            What::Exchanged(exchange) => Seen::Exchanged(exchange),
             What::Tried(tried) => Seen::Tried(tried),
             What::ClockOff { actor, ahead } => Seen::ClockOff(*actor, *ahead),
             What::AtRest => Seen::AtRest,

@@ -87,7 +87,7 @@ impl<'a> Uses<'a> {
                 });
                 self.backends.entry(&stored.name).or_default().push((step.at, hosts));
             }
-            Seen::Used(used) => self.judge(state, step, used, found),
+            Seen::Used(gateway, used) => self.judge(state, step, (*gateway, used), found),
             Seen::Tried(tried) if tried.allowed => {
                 let (id, operation, bucket) = (&tried.access_key_id, &tried.operation, &tried.bucket);
                 found.broken(Promise::I15, step, format!("key {id} is let do {operation} on bucket {bucket}"));
@@ -102,8 +102,9 @@ impl<'a> Uses<'a> {
         self.versions.entry(key.id.clone()).or_default().push(Version { from, until, backend, host });
     }
 
-    fn judge(&self, state: &State<'_>, step: &HistoryStep<'_>, used: &Used, found: &mut Findings) {
-        let lag = SignedDuration::try_from(state.setting.gateway_lag).unwrap_or(SignedDuration::MAX);
+    fn judge(&self, state: &State<'_>, step: &HistoryStep<'_>, (gateway, used): (usize, &Used), found: &mut Findings) {
+        let further = state.setting.further_lags.get(gateway).copied().unwrap_or_default();
+        let lag = SignedDuration::try_from(state.setting.gateway_lag + further).unwrap_or(SignedDuration::MAX);
         let (id, bucket) = (&used.access_key_id, &used.bucket);
         let tenant = format!("a tenant of {}", used.namespace);
         let good = || format!("{tenant} is refused with key {id}, read at {}, which is good", used.read_at);

@@ -10,6 +10,7 @@ mod clocks;
 #[cfg(test)]
 mod clocks_tests;
 pub mod fixtures;
+mod gateways;
 mod manifests;
 mod operator;
 #[cfg(test)]
@@ -26,6 +27,7 @@ use aws_smithy_runtime_api::client::http::SharedHttpClient;
 pub use backends::BackendStore;
 use beginnings::Beginning;
 use clocks::Clocks;
+use gateways::Gateways;
 use kube_sim::{Cluster, ReadDefinition};
 pub use manifests::{Document, ManifestError, apply, parse, read_once};
 pub use operator::Operator;
@@ -39,10 +41,11 @@ use third_parties::{ControllersRest, ThirdParties};
 use tokio::task::JoinSet;
 pub use transport::{Hosts, Stores};
 
-use crate::effects::{Actor, Effects, Plan};
+use crate::effects::{Actor, Effects, GatewayEffects, GatewayPlan, Plan};
 use crate::gateway::Gateway;
+use crate::gateway::wire::Mailbox;
 use crate::history::facts::Objects;
-use crate::history::{Chronicle, Facts, History, What};
+use crate::history::{Chronicle, Contents, Facts, History, What};
 pub use crate::installation::OPERATOR_NAMESPACE;
 
 /// Account of the store that the operator's admin credentials belong to.
@@ -87,6 +90,10 @@ pub struct Options {
     /// The backends that there are stores for, and that the gateway serves: those of one endpoint
     /// share a store.
     pub backends: Vec<BackendStore>,
+    /// How many gateways there are, at least one.
+    pub gateways: usize,
+    /// Faults of the gateways' calls; without a plan these are neither numbered nor noted.
+    pub gateway_plan: Option<GatewayPlan>,
 }
 
 impl Default for Options {
@@ -104,6 +111,8 @@ impl Default for Options {
             operator_ends_after: None,
             history: false,
             backends: vec![BackendStore::main()],
+            gateways: 1,
+            gateway_plan: None,
         }
     }
 }
@@ -117,11 +126,16 @@ pub struct World {
     pub store: Store,
     /// What the operator's calls are numbered and broken by.
     pub effects: Effects,
+    /// What the gateways' calls are numbered and broken by, with [`Options::gateway_plan`].
+    pub gateway_effects: GatewayEffects,
+    /// What the stores are asked by the gateways, with [`Options::gateway_plan`].
+    pub mailbox: Mailbox,
     /// True time of day: everybody's, but for whose clock is off.
     pub clock: VirtualClock,
     clocks: Clocks,
     stores: Stores,
-    gateway: Gateway,
+    /// At least one.
+    gateways: Vec<Gateway>,
     config: Config,
     operator_ends_after: Option<Duration>,
     controllers_rest: ControllersRest,
@@ -145,13 +159,13 @@ impl World {
         let first = options.backends.first().and_then(|backend| stores.get(&backend.endpoint)).cloned();
         let store = first.unwrap_or_else(|| Store::new(clock.clock(), options.dialect));
         let stores = Stores::new(stores.into_iter().map(|(endpoint, store)| (authority(endpoint.as_str()), store)));
-        let client = cluster.client(OPERATOR_NAMESPACE);
-        let gateway = Gateway::new(client, OPERATOR_NAMESPACE, clocks.of(Actor::Gateway, &clock), stores.clone());
+        let of_gateway = clocks.of(Actor::Gateway, &clock);
+        let Gateways { all: gateways, effects: gateway_effects, mailbox } =
+            gateways::gateways(options.gateways, options.gateway_plan, &cluster, &stores, &of_gateway);
         let mut tasks = JoinSet::new();
-        tasks.spawn({
-            let gateway = gateway.clone();
-            async move { gateway.run().await }
-        });
+        for gateway in gateways.clone() {
+            tasks.spawn(async move { gateway.run().await });
+        }
         let controllers_rest = ControllersRest::default();
         let chronicle = options.history.then(|| Chronicle::beginning_with(events, clock.clone()));
         if let Some(chronicle) = &chronicle {
@@ -163,7 +177,7 @@ impl World {
             accounts: backends::accounts(&options.backends),
             rest: controllers_rest.clone(),
             clocks: clocks.clone(),
-            gateway: gateway.clone(),
+            gateway: gateways[0].clone(),
             chronicle: chronicle.clone(),
         };
         let effects = Effects::within(options.plan, Arc::new(others));
@@ -172,10 +186,12 @@ impl World {
             cluster,
             store,
             effects,
+            gateway_effects,
+            mailbox,
             clock,
             clocks,
             stores,
-            gateway,
+            gateways,
             config,
             operator_ends_after: options.operator_ends_after,
             controllers_rest,
@@ -208,14 +224,14 @@ impl World {
 
     /// A tenant's client for the gateway, with nothing but what a consumer Secret holds.
     pub fn tenant(&self, access_key: &str, secret_key: &str, region: &str) -> aws_sdk_s3::Client {
-        let client = InProcess::new(self.gateway.http()).client(access_key, secret_key, region);
+        let client = InProcess::new(self.gateway().http()).client(access_key, secret_key, region);
         let config = client.config().to_builder().time_source(self.tenants_time()).build();
         aws_sdk_s3::Client::from_conf(config)
     }
 
     /// A tenant's HTTP client: it reaches the gateway at [`GATEWAY_ENDPOINT`], and nothing else.
     pub fn tenant_http(&self) -> SharedHttpClient {
-        SharedHttpClient::new(InProcess::new(Hosts::new([(authority(GATEWAY_ENDPOINT), self.gateway.http())])))
+        SharedHttpClient::new(InProcess::new(Hosts::new([(authority(GATEWAY_ENDPOINT), self.gateway().http())])))
     }
 
     /// What tenants' clients read the time from: the gateway takes no signature of another day.
@@ -233,7 +249,7 @@ impl World {
     /// # Panics
     /// When the gateway gives no answer, which it always does.
     pub async fn send_to_gateway(&self, request: http::Request<s3s::Body>) -> http::StatusCode {
-        let answer = tower::ServiceExt::oneshot(self.gateway.http(), request).await;
+        let answer = tower::ServiceExt::oneshot(self.gateway().http(), request).await;
         answer.expect("the gateway answers").status()
     }
 
@@ -292,9 +308,29 @@ impl World {
         self.tasks.spawn(work);
     }
 
-    /// The gateway.
+    /// The gateway; the first of several.
     pub fn gateway(&self) -> Gateway {
-        self.gateway.clone()
+        self.gateways[0].clone()
+    }
+
+    /// All gateways.
+    pub fn gateways(&self) -> &[Gateway] {
+        &self.gateways
+    }
+
+    /// Hosts and ports of all stores.
+    pub fn hosts(&self) -> impl Iterator<Item = String> {
+        self.stores.iter().map(|(host, _)| host.to_owned())
+    }
+
+    /// The present objects of all buckets.
+    pub fn contents(&self) -> Contents {
+        let of_store = |(host, store): (&str, &Store)| {
+            let buckets = store.buckets().into_keys();
+            let host = host.to_owned();
+            buckets.map(|name| ((host.clone(), name.clone()), store.objects(&name))).collect::<Vec<_>>()
+        };
+        self.stores.iter().flat_map(of_store).collect()
     }
 
     /// Where what happens is noted; `None` without [`Options::history`].

@@ -1,6 +1,6 @@
 //! What a report shows besides its figures: schedules that are played again to be drawn.
 
-use crate::effects::Plan;
+use crate::effects::{GatewayPlan, Plan};
 use crate::explorer::run::run;
 use crate::explorer::scenario::ScenarioPhase;
 use crate::explorer::scenarios;
@@ -29,7 +29,8 @@ impl Drawings {
         let rotations = report.scenarios.iter().filter(|(_, row)| row.phase == ScenarioPhase::Rotate);
         let charts = rotations.filter_map(|(name, _)| {
             let scenario = scenarios::named(name)?;
-            let outcome = run(&Schedule { scenario, seed: report.seed, plan: Plan::default() });
+            let outcome =
+                run(&Schedule { scenario, seed: report.seed, plan: Plan::default(), gateway: GatewayPlan::default() });
             Some((name.clone(), KeyChart::of(&outcome.history)?))
         });
         let timelines = report.failures.iter().take(MOST_TIMELINES).filter_map(|failure| {

@@ -116,7 +116,7 @@ impl Reader {
         let at = since_start(event.at);
         match &event.what {
             What::Stored(stored) if stored.plural == "secrets" => self.secret(at, stored),
-            What::Used(used) => {
+            What::Used(used) | What::UsedAt { used, .. } => {
                 let key = self.index(&used.access_key_id);
                 let tenant = format!("{} with {}", used.namespace, used.secret);
                 self.tenants.entry(tenant).or_default().push(Use { at, key, allowed: used.allowed });

@@ -22,6 +22,10 @@ enum Judged {
     InOrders,
     /// Where a claim was deleted.
     InDeletions,
+    /// Where somebody asked a gateway for something.
+    InRequests,
+    /// The same without a fault.
+    InCalm,
     /// Where somebody's wish must come soon, whatever ails others, and no fault met a call.
     InHaste,
 }
@@ -37,6 +41,8 @@ pub(super) fn is_judged(promise: Promise, schedule: &Schedule, outcome: &Outcome
             is_compared(promise, outcome) && !is_with_faults(schedule) && other
         }
         Judged::InDeletions => outcome.history.events.iter().any(deletes_a_claim),
+        Judged::InRequests => outcome.history.events.iter().any(is_request),
+        Judged::InCalm => is_undisturbed(schedule) && outcome.history.events.iter().any(is_request),
         Judged::InHaste => schedule.scenario.has_haste() && outcome.faults.is_empty(),
     }
 }
@@ -46,6 +52,7 @@ pub(super) fn is_judged(promise: Promise, schedule: &Schedule, outcome: &Outcome
 fn is_compared(promise: Promise, outcome: &Outcome) -> bool {
     let somebodys = |fault: &Fault| others::is_somebodys_doing(*fault);
     outcome.reached
+        && outcome.gateway.fired.is_empty()
         && !outcome.faults.iter().any(somebodys)
         && outcome.violations.iter().all(|violation| violation.promise == promise)
 }
@@ -55,6 +62,14 @@ fn is_with_faults(schedule: &Schedule) -> bool {
     !schedule.plan.is_empty() && schedule.scenario.ends_alike
 }
 
+fn is_undisturbed(schedule: &Schedule) -> bool {
+    schedule.plan.is_empty() && schedule.gateway.is_empty()
+}
+
+fn is_request(event: &Event) -> bool {
+    matches!(event.what, What::Exchanged(_))
+}
+
 fn deletes_a_claim(event: &Event) -> bool {
     matches!(&event.what, What::Stored(Stored { plural, new: Some(new), .. })
         if plural == "bucketclaims" && !new["metadata"]["deletionTimestamp"].is_null())
@@ -62,13 +77,15 @@ fn deletes_a_claim(event: &Event) -> bool {
 
 fn judged(promise: Promise) -> Judged {
     use Promise::{
-        D1, D2, E1, E2, E3, I1, I2, I3, I4, I5, I6, I7, I8, I9, I10, I11, I12, I13, I14, I15, I16, L1, L2, L3, L4, L5,
-        L6,
+        D1, D2, E1, E2, E3, G1, G2, G3, G4, G5, G6, I1, I2, I3, I4, I5, I6, I7, I8, I9, I10, I11, I12, I13, I14, I15,
+        I16, L1, L2, L3, L4, L5, L6,
     };
     match promise {
         I1 | I2 | I3 | I4 | I5 | I6 | I7 | I8 | I9 | I10 | I11 | I12 | I13 | I15 | E2 | E3 | L1 | L3 | L4 | L6 => {
             Judged::Always
         }
+        G1 | G2 | G3 | G4 | G5 => Judged::InRequests,
+        G6 => Judged::InCalm,
         I14 | I16 | E1 => Judged::AtRest,
         D1 => Judged::AtEnd,
         D2 => Judged::InOrders,

@@ -19,6 +19,8 @@ pub struct Verdict {
     pub hash: Option<String>,
     /// Names of the faults that met a call, each as often as it is planned.
     pub faults: Vec<String>,
+    /// Whether a fault met a call of a gateway.
+    pub met_gateway: bool,
     /// Names of the promises that were judged.
     pub judged: Vec<String>,
     /// Names of the promises that ended at one of the limits which the contract states (spec §3.2).
@@ -48,6 +50,7 @@ impl Verdict {
         Self {
             hash: None,
             faults: outcome.faults.iter().map(|fault| fault.kind().to_owned()).collect(),
+            met_gateway: !outcome.gateway.fired.is_empty(),
             judged: judged.map(name).collect(),
             limited: outcome.limits.iter().map(|limit| name(limit.promise)).collect(),
             reasons: reasons(&outcome.history),

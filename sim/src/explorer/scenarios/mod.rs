@@ -6,6 +6,7 @@ mod operators;
 mod orphans;
 mod recovery;
 mod removal;
+mod requests;
 mod rotation;
 mod stores;
 mod stuck;
@@ -78,6 +79,9 @@ pub static ALL: &[&Scenario] = &[
     &stores::HANGING_STORE,
     &removal::PURGE_VERSIONS,
     &orphans::ORPHANS,
+    &requests::OBJECTS,
+    &requests::OBJECTS_PUBLIC,
+    &requests::TWO_GATEWAYS,
 ];
 
 /// The scenario of this name.

@@ -9,7 +9,7 @@ use seeded::VirtualClock;
 use super::words::Words;
 use super::{Row, Weight};
 use crate::effects::{Call, CallOutcome, KubeVerb, Line};
-use crate::history::{Event, History, What};
+use crate::history::{Event, History, Meant, What};
 
 /// What comes of an act this much later, in virtual milliseconds, has a row of its own.
 const SOON: i64 = 1000;
@@ -54,9 +54,16 @@ impl Builder<'_> {
         }
         match &event.what {
             What::Acted(text) => self.push(Row { at_ms, user: text.clone(), ..Row::default() }),
-            What::Used(used) => {
+            What::Used(used) | What::UsedAt { used, .. } => {
                 let tenant = format!("{} uses {}", used.namespace, self.words.key(&used.access_key_id));
                 self.push(Row { at_ms, weight: Weight::Use, tenant, gateway: verdict(used.allowed), ..Row::default() })
+            }
+            What::Exchanged(exchange) => {
+                let Meant { method, bucket, key, .. } = &exchange.meant;
+                let tenant = format!("{} asks {method} {bucket}/{key}", exchange.tenant);
+                let asked = exchange.received.iter().map(|it| format!(", the store {} {}", it.method, it.target));
+                let gateway = format!("{}{}", exchange.answer.status, asked.collect::<String>());
+                self.push(Row { at_ms, tenant, gateway, ..Row::default() })
             }
             What::Tried(tried) => {
                 let (key, operation) = (self.words.key(&tried.access_key_id), &tried.operation);

@@ -111,7 +111,7 @@ impl Timeline {
         });
         Self {
             line: schedule.to_string(),
-            unmet: outcome.history.trace.unmet(&schedule.plan).entries.iter().map(ToString::to_string).collect(),
+            unmet: unmet(schedule, outcome),
             violations: violations.collect(),
             took: outcome.took.as_secs_f64(),
             trace_hash: outcome.hash(),
@@ -123,6 +123,14 @@ impl Timeline {
     pub fn broken_at(&self, event: usize) -> impl Iterator<Item = &Broken> {
         self.violations.iter().filter(move |broken| broken.event == Some(event))
     }
+}
+
+/// The faults that met no call, those of the gateways' calls behind a bar.
+fn unmet(schedule: &Schedule, outcome: &Outcome) -> Vec<String> {
+    let by_operator = outcome.history.trace.unmet(&schedule.plan);
+    let by_gateways = outcome.gateway.trace.unmet(&schedule.gateway);
+    let by_gateways = by_gateways.entries.iter().map(|entry| format!("| {entry}"));
+    by_operator.entries.iter().map(ToString::to_string).chain(by_gateways).collect()
 }
 
 impl Row {

@@ -47,7 +47,12 @@ impl Story {
     pub(super) fn new() -> Self {
         let mut story = Self {
             now: Timestamp::from_second(1_893_456_000).unwrap(),
-            setting: Setting { operators: 1, gateway_lag: Duration::from_secs(2), purge_slice: 10 },
+            setting: Setting {
+                operators: 1,
+                gateway_lag: Duration::from_secs(2),
+                purge_slice: 10,
+                ..Setting::default()
+            },
             shown: Vec::new(),
             bucket: None,
             events: Vec::new(),

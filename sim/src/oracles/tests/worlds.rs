@@ -103,7 +103,8 @@ async fn use_key(world: &World) {
 
 fn judged(world: &World, operator: &Operator) -> Run {
     let (history, end) = (world.history(), world.facts());
-    let setting = Setting { operators: 1, gateway_lag: Duration::from_secs(1), purge_slice: 10_000 };
+    let setting =
+        Setting { operators: 1, gateway_lag: Duration::from_secs(1), purge_slice: 10_000, ..Setting::default() };
     let shown = [Shown { place: "the metrics".to_owned(), text: operator.metrics() }];
     let case = Case { history: &history, end: &end, setting: &setting, shown: &shown };
     let timed = || {
