@@ -67,7 +67,12 @@ impl Told {
         let answer = &exchange.answer;
         let Ok(body) = &answer.body else { return Self::Unknown };
         let text = String::from_utf8_lossy(body);
-        let has_document = matches!(exchange.meant.act, Act::Copy | Act::Join(_));
+        // A document under 200 may tell of an error, and of one that is cut nobody knows.
+        let has_document = match exchange.meant.act {
+            Act::Copy | Act::Join(_) => true,
+            Act::Remove(_) => exchange.meant.method == "POST",
+            Act::Look | Act::Read(_) | Act::Write | Act::Part => false,
+        };
         match answer.status {
             200..300 if has_document && text.contains("<Error>") => Self::Unknown,
             200..300 if has_document && !text.trim_end().ends_with("Result>") => Self::Unknown,
