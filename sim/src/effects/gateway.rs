@@ -13,7 +13,8 @@ pub enum GatewayFault {
     CutAnswer,
     /// The second half of the answer's body never comes.
     StallAnswer,
-    /// The store's end of the connection breaks when half of the request's body is there.
+    /// The store's end of the connection breaks when the first bytes of the request's body are
+    /// there; nothing is carried out.
     CutRequest,
     /// The store answers 200 before it has read the body, and reads none of it.
     EarlySuccess,
@@ -100,4 +101,17 @@ pub struct GatewayCalls {
     pub until: u64,
     /// Faults that met a call.
     pub fired: Vec<OfGateway>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_guide_has_every_fault_of_the_gateways_calls() {
+        let guide = include_str!("../../../docs/reference/faults.md");
+        let words = GatewayFault::all().into_iter().map(|fault| fault.row().word);
+        let missing: Vec<&str> = words.filter(|word| !guide.contains(&format!("| `{word}` |"))).collect();
+        assert!(missing.is_empty(), "docs/reference/faults.md does not have {}", missing.join(", "));
+    }
 }

@@ -4,6 +4,7 @@ mod adoption;
 mod buckets;
 mod canonical;
 mod clocks;
+mod exchanges;
 mod holders;
 mod keys;
 mod policy;

@@ -302,15 +302,25 @@ impl Story {
 
     /// A tenant uses a key.
     pub(super) fn used(&mut self, number: u32, allowed: bool) {
-        let used = Used {
+        let used = self.use_of(number, allowed);
+        self.note(What::Used(used));
+    }
+
+    /// The same at a gateway, counted from 0.
+    pub(super) fn used_at(&mut self, gateway: usize, number: u32, allowed: bool) {
+        let used = self.use_of(number, allowed);
+        self.note(What::UsedAt { gateway, used });
+    }
+
+    fn use_of(&self, number: u32, allowed: bool) -> Used {
+        Used {
             namespace: "team-a".to_owned(),
             secret: "photos-s3".to_owned(),
             access_key_id: key_id(number),
             bucket: BUCKET.to_owned(),
             read_at: self.now,
             allowed,
-        };
-        self.note(What::Used(used));
+        }
     }
 
     pub(super) fn note(&mut self, what: What) {

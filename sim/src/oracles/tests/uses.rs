@@ -1,5 +1,7 @@
 //! The history of each key as tenants meet it: I6 and I7.
 
+use std::time::Duration;
+
 use serde_json::{Value, json};
 
 use super::super::Promise;
@@ -153,4 +155,21 @@ fn what_a_key_is_not_for_is_refused() {
             story.assert_kept();
         }
     }
+}
+
+/// Each gateway is judged by its own lag.
+#[test]
+fn a_gateway_that_is_late_may_be_so_and_no_other() {
+    let mut story = ending();
+    story.setting.further_lags = vec![Duration::ZERO, Duration::from_secs(20)];
+    story.remove(By::Other, "secrets", OPERATOR_NAMESPACE, &key_name(1));
+    story.wait(10);
+    let mut first = story.clone();
+    first.used_at(0, 1, true);
+    first.assert_broken(Promise::I7, "which is over");
+    story.used_at(1, 1, true);
+    story.assert_kept();
+    story.wait(15);
+    story.used_at(1, 1, true);
+    story.assert_broken(Promise::I7, "which is over");
 }
