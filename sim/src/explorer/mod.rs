@@ -8,6 +8,7 @@ mod log;
 mod others;
 mod outlast;
 pub mod plans;
+mod probe;
 mod quick;
 mod reference;
 pub mod report;

@@ -2,8 +2,6 @@
 
 use std::time::Duration;
 
-use aws_sdk_s3::primitives::ByteStream;
-use http::Method;
 use kube::Api;
 use kube::api::{ApiResource, DeleteParams, DynamicObject, Patch, PatchParams};
 use kube::core::GroupVersionKind;
@@ -18,8 +16,8 @@ use super::scenario::{Goal, Scenario, ScenarioStep, StoreStep, Target, TargetKin
 use super::script::{self, HeldKey};
 use super::tenants::Tenant;
 use crate::effects::{GatewayCalls, GatewayPlan, Plan};
-use crate::history::facts::{field, label};
-use crate::history::{Facts, Tried, What};
+use crate::history::facts::label;
+use crate::history::{Facts, What};
 use crate::oracles::Promise;
 use crate::world::{ADMIN_ACCOUNT, OPERATOR_NAMESPACE, Operator, Options, World};
 
@@ -58,6 +56,8 @@ pub(super) struct Stage {
     kept: Option<HeldKey>,
     /// What lasts of the plan: it begins with the faults.
     lasting: Plan,
+    /// The same of the plan of the gateways' calls.
+    lasting_at_gateways: GatewayPlan,
     seed: u64,
     tenants: u64,
 }
@@ -71,6 +71,7 @@ impl Stage {
         most_calls: u64,
     ) -> Self {
         let (lasting, plan) = plan.lasting_and_once();
+        let (lasting_at_gateways, gateway_plan) = gateway_plan.lasting_and_once();
         let options = (scenario.world)();
         let gateway_plan = options.gateway_plan.is_some().then_some(gateway_plan);
         let further_lags = vec![Duration::ZERO; options.gateways];
@@ -87,6 +88,7 @@ impl Stage {
             further_lags,
             kept: None,
             lasting,
+            lasting_at_gateways,
             seed,
             tenants: 0,
         }
@@ -166,6 +168,7 @@ impl Stage {
         self.before = self.world.effects.count();
         self.gateways_before = self.world.gateway_effects.count();
         self.world.effects.arm(self.lasting.clone());
+        self.world.gateway_effects.arm(self.lasting_at_gateways.clone());
     }
 
     /// Takes steps in an order that the seed decides, some seconds apart.
@@ -348,47 +351,6 @@ impl Stage {
         self.world.spawn(tenant.work(seed));
     }
 
-    /// Puts an object with the key of each bound claim, reads it back and finds it in a list,
-    /// through the gateway: whom it doesn't work for, and why.
-    pub(super) async fn probe(&self, facts: &Facts) -> Vec<String> {
-        let mut failed = Vec::new();
-        for (namespace, name, _) in facts.all("bucketclaims").filter(|(space, name, _)| facts.is_bound(space, name)) {
-            if let Err(why) = self.probe_claim(facts, namespace, name).await {
-                failed.push(format!("the claim {namespace}/{name} is Ready, but its tenant {why}"));
-            }
-        }
-        failed
-    }
-
-    async fn probe_claim(&self, facts: &Facts, namespace: &str, name: &str) -> Result<(), String> {
-        let bound = facts.claim(namespace, name)["status"]["boundSecretName"].as_str().unwrap_or_default();
-        let secret = facts.object("secrets", namespace, bound);
-        let read = |key: &str| field(secret, key).ok_or_else(|| format!("finds no {key} in the Secret {bound}"));
-        let client =
-            self.world.tenant(&read("AWS_ACCESS_KEY_ID")?, &read("AWS_SECRET_ACCESS_KEY")?, &read("AWS_REGION")?);
-        let bucket = read("BUCKET_NAME")?;
-        self.try_more(&read("AWS_ACCESS_KEY_ID")?, &read("AWS_SECRET_ACCESS_KEY")?, &bucket);
-        put_get_list(&client, &bucket).await
-    }
-
-    /// Tries what a key is not for (I15): another bucket, and to do something with its own.
-    fn try_more(&self, id: &str, key: &str, bucket: &str) {
-        let other = format!("{bucket}-of-others");
-        for (operation, wanted, bucket) in [
-            ("ListObjectsV2", (&Method::GET, "list-type=2"), other.as_str()),
-            ("CreateBucket", (&Method::PUT, ""), other.as_str()),
-            ("DeleteBucket", (&Method::DELETE, ""), bucket),
-        ] {
-            let passed = self.world.gateway().passes_on(id, key, wanted, bucket);
-            self.world.note(What::Tried(Tried {
-                access_key_id: id.to_owned(),
-                operation: operation.to_owned(),
-                bucket: bucket.to_owned(),
-                allowed: passed == Some(true),
-            }));
-        }
-    }
-
     /// A third party touches every claim, which changes nothing and has the operator look at all of
     /// them again.
     pub(super) fn touch_claims(&self, facts: &Facts, touch: u32) {
@@ -398,24 +360,6 @@ impl Stage {
             });
         }
     }
-}
-
-/// What a tenant does with its bucket first of all.
-async fn put_get_list(client: &aws_sdk_s3::Client, bucket: &str) -> Result<(), String> {
-    const PROBE: &str = "probe";
-    let body = ByteStream::from_static(PROBE.as_bytes());
-    let put = client.put_object().bucket(bucket).key(PROBE).body(body).send().await;
-    put.map_err(|error| format!("can't put an object into {bucket}: {error:?}"))?;
-    let got = client.get_object().bucket(bucket).key(PROBE).send().await;
-    let got = got.map_err(|error| format!("can't read an object of {bucket}: {error:?}"))?;
-    let bytes = got.body.collect().await.map_err(|error| format!("can't read an object of {bucket}: {error:?}"))?;
-    if bytes.to_vec() != PROBE.as_bytes() {
-        return Err(format!("reads another object from {bucket} than it put there"));
-    }
-    let listed = client.list_objects_v2().bucket(bucket).prefix(PROBE).send().await;
-    let listed = listed.map_err(|error| format!("can't list the objects of {bucket}: {error:?}"))?;
-    let is_there = listed.contents().iter().any(|object| object.key() == Some(PROBE));
-    if is_there { Ok(()) } else { Err(format!("doesn't find in the list of {bucket} what it put there")) }
 }
 
 fn plural(kind: TargetKind) -> &'static str {

@@ -20,10 +20,8 @@ mod transport;
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, LazyLock};
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
-use aws_smithy_async::time::{SharedTimeSource, TimeSource};
-use aws_smithy_runtime_api::client::http::SharedHttpClient;
 pub use backends::BackendStore;
 use beginnings::Beginning;
 use clocks::Clocks;
@@ -32,7 +30,7 @@ use kube_sim::{Cluster, ReadDefinition};
 pub use manifests::{Document, ManifestError, apply, parse, read_once};
 pub use operator::Operator;
 use parking_lot::Mutex;
-use s3_sim::{Dialect, InProcess, Store};
+use s3_sim::{Dialect, Store};
 use seeded::VirtualClock;
 use stowage_operator::api::{AddressingStyle, Endpoint, Gateway as GatewayAddress, ServedBy, Unlabelled};
 use stowage_operator::upstream::Limits;
@@ -45,7 +43,7 @@ use crate::effects::{Actor, Effects, GatewayEffects, GatewayPlan, Plan};
 use crate::gateway::Gateway;
 use crate::gateway::wire::Mailbox;
 use crate::history::facts::Objects;
-use crate::history::{Chronicle, Contents, Facts, History, What};
+use crate::history::{Chronicle, Facts, History, What};
 pub use crate::installation::OPERATOR_NAMESPACE;
 
 /// Account of the store that the operator's admin credentials belong to.
@@ -222,35 +220,9 @@ impl World {
         self.cluster.client("default")
     }
 
-    /// A tenant's client for the gateway, with nothing but what a consumer Secret holds.
-    pub fn tenant(&self, access_key: &str, secret_key: &str, region: &str) -> aws_sdk_s3::Client {
-        let client = InProcess::new(self.gateway().http()).client(access_key, secret_key, region);
-        let config = client.config().to_builder().time_source(self.tenants_time()).build();
-        aws_sdk_s3::Client::from_conf(config)
-    }
-
-    /// A tenant's HTTP client: it reaches the gateway at [`GATEWAY_ENDPOINT`], and nothing else.
-    pub fn tenant_http(&self) -> SharedHttpClient {
-        SharedHttpClient::new(InProcess::new(Hosts::new([(authority(GATEWAY_ENDPOINT), self.gateway().http())])))
-    }
-
-    /// What tenants' clients read the time from: the gateway takes no signature of another day.
-    pub fn tenants_time(&self) -> SharedTimeSource {
-        SharedTimeSource::new(TimeOf(self.clock.clone()))
-    }
-
     /// The store behind an endpoint.
     pub fn store_at(&self, endpoint: &Endpoint) -> Option<&Store> {
         self.stores.get(&authority(endpoint.as_str()))
-    }
-
-    /// Sends a request to the gateway as it is, signed or not; the status of the answer.
-    ///
-    /// # Panics
-    /// When the gateway gives no answer, which it always does.
-    pub async fn send_to_gateway(&self, request: http::Request<s3s::Body>) -> http::StatusCode {
-        let answer = tower::ServiceExt::oneshot(self.gateway().http(), request).await;
-        answer.expect("the gateway answers").status()
     }
 
     /// What the operator is told.
@@ -308,31 +280,6 @@ impl World {
         self.tasks.spawn(work);
     }
 
-    /// The gateway; the first of several.
-    pub fn gateway(&self) -> Gateway {
-        self.gateways[0].clone()
-    }
-
-    /// All gateways.
-    pub fn gateways(&self) -> &[Gateway] {
-        &self.gateways
-    }
-
-    /// Hosts and ports of all stores.
-    pub fn hosts(&self) -> impl Iterator<Item = String> {
-        self.stores.iter().map(|(host, _)| host.to_owned())
-    }
-
-    /// The present objects of all buckets.
-    pub fn contents(&self) -> Contents {
-        let of_store = |(host, store): (&str, &Store)| {
-            let buckets = store.buckets().into_keys();
-            let host = host.to_owned();
-            buckets.map(|name| ((host.clone(), name.clone()), store.objects(&name))).collect::<Vec<_>>()
-        };
-        self.stores.iter().flat_map(of_store).collect()
-    }
-
     /// Where what happens is noted; `None` without [`Options::history`].
     pub fn chronicle(&self) -> Option<Chronicle> {
         self.chronicle.clone()
@@ -381,16 +328,6 @@ impl World {
     /// Lets this much virtual time pass.
     pub async fn pass(&self, time: Duration) {
         tokio::time::sleep(time).await;
-    }
-}
-
-/// The time of a world, as the SDK asks for it.
-#[derive(Debug)]
-struct TimeOf(VirtualClock);
-
-impl TimeSource for TimeOf {
-    fn now(&self) -> SystemTime {
-        self.0.now().into()
     }
 }
 

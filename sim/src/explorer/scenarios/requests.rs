@@ -3,7 +3,8 @@
 
 use std::time::Duration;
 
-use serde_json::json;
+use jiff::SignedDuration;
+use serde_json::{Value, json};
 use stowage_operator::api::wire::Role;
 
 use super::super::others::{CLAIM, NAMESPACE};
@@ -13,6 +14,7 @@ use super::words::{
     BASE, BOUND, BUCKET, ask_to_rotate, at_work, check_bound, claim_with, give_claim, no_other, pass, patch, revoke,
 };
 use crate::effects::GatewayPlan;
+use crate::history::facts::expires_at;
 use crate::history::{Facts, Right};
 use crate::world::Options;
 
@@ -70,6 +72,19 @@ const ROTATED: Goal = Goal::new("the key is replaced and the old one gone", |fac
     facts.claim(NAMESPACE, CLAIM)["status"]["handledRotateRequest"].is_string() && one_key(facts)
 });
 
+/// Its Secret goes a minute after the end of a key; until then nothing but the end tells that it is
+/// over, also to a gateway whose clock is behind by less than this.
+const ENDED: Goal = Goal::new("the key is replaced and the old one has ended", |facts| {
+    let has_ended = |key: &Value| match expires_at(key) {
+        Some(end) => facts.at.duration_since(end) >= SignedDuration::from_secs(48),
+        None => true,
+    };
+    facts.is_bound(NAMESPACE, CLAIM)
+        && facts.claim(NAMESPACE, CLAIM)["status"]["handledRotateRequest"].is_string()
+        && facts.current_keys(NAMESPACE, CLAIM).len() == 1
+        && facts.internal(Role::VirtualCredential, NAMESPACE, CLAIM).into_iter().all(|(_, key)| has_ended(key))
+});
+
 /// All that a tenant does with objects, and all that nobody may.
 pub(in super::super) static OBJECTS: Scenario = Scenario {
     name: "objects",
@@ -82,6 +97,8 @@ pub(in super::super) static OBJECTS: Scenario = Scenario {
             requests("objects are read, listed and removed", 0, looks),
             requests("somebody tries what nobody may", 0, tricks),
             ask_to_rotate("now"),
+            ScenarioStep::Until(ENDED),
+            requests("a key that has ended is used", 0, over),
             ScenarioStep::Until(ROTATED),
             pass(HEARD),
             requests("the next key is used", 0, now),
