@@ -13,6 +13,7 @@ use kube::api::{DeleteParams, DynamicObject, ListParams, Patch, PatchParams, Pos
 use kube::core::{ApiResource, GroupVersionKind};
 use kube::{Api, ResourceExt};
 use rstest::rstest;
+use s3_sim::InProcess;
 use serde_json::{Value, json};
 use stowage_operator::api::wire;
 use tower::{Layer, ServiceExt};
