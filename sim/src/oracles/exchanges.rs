@@ -124,7 +124,7 @@ fn body_of<'a>(exchange: &Exchange, received: &'a Received) -> Option<&'a Bytes>
 /// How what changed at the stores differs from what was signed, and from what was told.
 fn stored_otherwise(exchange: &Exchange, told: Told, is_wrong: bool) -> Option<(Promise, String)> {
     let Exchange { meant, before, after, .. } = exchange;
-    let wanted = if is_wrong { None } else { changed(meant, before, exchange) };
+    let wanted = if is_wrong { None } else { changed(meant, before, exchange, told) };
     let is_unchanged = before == after;
     let is_done = wanted.as_ref().is_some_and(|wanted| wanted == after);
     match (told, wanted) {
@@ -141,7 +141,7 @@ fn stored_otherwise(exchange: &Exchange, told: Told, is_wrong: bool) -> Option<(
 }
 
 /// The objects as they are once what was meant is done; `None` of what changes nothing that shows.
-fn changed(meant: &Meant, before: &Contents, exchange: &Exchange) -> Option<Contents> {
+fn changed(meant: &Meant, before: &Contents, exchange: &Exchange, told: Told) -> Option<Contents> {
     let host = exchange.received.first().map(|received| received.host.clone())?;
     let mut wanted = before.clone();
     let bucket = wanted.get_mut(&(host.clone(), meant.bucket.clone()))?;
@@ -154,7 +154,11 @@ fn changed(meant: &Meant, before: &Contents, exchange: &Exchange) -> Option<Cont
         }
         Act::Join(parts) => parts.concat().into(),
         Act::Remove(keys) => {
-            bucket.retain(|key, _| !keys.contains(key));
+            // Where an answer tells of errors some may have stayed.
+            let place = (host, meant.bucket.clone());
+            let is_there = |key: &String| exchange.after.get(&place).is_some_and(|all| all.contains_key(key));
+            let stayed = |key: &String| told != Told::Done && is_there(key);
+            bucket.retain(|key, _| !keys.contains(key) || stayed(key));
             return Some(wanted);
         }
     };

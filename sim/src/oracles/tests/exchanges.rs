@@ -146,3 +146,23 @@ fn who_is_wrong_costs_the_store_nothing() {
     exchange.received = vec![received("PUT", "/team-a-photos/a%20b", "new")];
     told(exchange).assert_broken(Promise::G2, "a store is asked for it");
 }
+
+/// Of a deletion of many a part may stay, if the answer tells of it.
+#[rstest]
+#[case::told("<DeleteResult><Error><Key>b</Key></Error></DeleteResult>", None)]
+#[case::not_told("<DeleteResult></DeleteResult>", Some(Promise::G1))]
+fn what_stays_is_told(#[case] answer: &str, #[case] broken: Option<Promise>) {
+    let act = Act::Remove(vec!["a".to_owned(), "b".to_owned()]);
+    let removed = exchange(act, "POST", "");
+    let mut exchange = Exchange {
+        before: holding(&[("a", "1"), ("b", "2"), ("c", "3")]),
+        after: holding(&[("b", "2"), ("c", "3")]),
+        answer: Answer { status: 200, headers: Vec::new(), body: Ok(text(answer)) },
+        ..removed
+    };
+    exchange.right = Right::Either;
+    match broken {
+        Some(promise) => told(exchange).assert_broken(promise, "it is told to be stored"),
+        None => told(exchange).assert_kept(),
+    }
+}
