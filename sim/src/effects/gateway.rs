@@ -72,7 +72,7 @@ pub fn is_of_gateway(fault: OfGateway, kind: CallKind) -> bool {
         Fault::Call(CallFault::Hang) => !matches!(kind, CallKind::Kube(KubeVerb::List | KubeVerb::Watch)),
         Fault::Call(_) | Fault::Project(_) => true,
         Fault::Kube(KubeFault::WatchSilent) => false,
-        // What is asked for by name is answered as it stands: the API server reads it with a quorum.
+        // What is asked for by name is answered as it stands: that is read with a quorum.
         Fault::Kube(KubeFault::Stale { .. }) => kind != CallKind::Kube(KubeVerb::Get),
         Fault::Kube(_) => true,
         Fault::S3(fault) => !matches!(

@@ -248,8 +248,8 @@ fn setting(stage: &Stage, faults: &[Fault], of_gateways: &[OfGateway]) -> Settin
     }
 }
 
-/// What no tenant may read. A store's lists tell whose account the objects are of, and are passed on
-/// as they are.
+/// What no tenant may read. A store's lists tell whose account the objects are of, and are passed
+/// on as they are.
 fn hidden(world: &World) -> Vec<String> {
     let own = [ADMIN_ACCESS_KEY, ADMIN_SECRET_KEY, OPERATOR_NAMESPACE].map(str::to_owned);
     own.into_iter().chain(world.hosts()).collect()
