@@ -1,5 +1,5 @@
-//! A small measurement of a gateway, with every case that needs no program of this machine: that each
-//! tells its numbers, and that a gateway which answers wrongly is no measurement.
+//! A small measurement of a gateway, with every case that needs no program of this machine: that
+//! each tells its numbers, and that a gateway which answers wrongly is no measurement.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
