@@ -90,7 +90,7 @@ impl Ground {
         let directory = tempfile::Builder::new().prefix("stowage-clients-").tempdir();
         let directory = directory.context("can't make a temporary directory")?;
         let gateway = settings.gateway.clone();
-        Ok(Self { testbed, over, directory, plane: plane, _serving: serving, gateway })
+        Ok(Self { testbed, over, directory, plane, _serving: serving, gateway })
     }
 
     /// Starts operator and gateway there, where clients go through them.

@@ -39,7 +39,7 @@ impl Play<'_> {
         let script = Script { program: &program, directory: directory.path(), environment: Some(&environment) };
         let no_arguments: [&str; 0] = [];
         let done = script.run(&no_arguments, self.patience).await;
-        let outcomes = outcomes(done.as_ref().map_err(|why| crate::failure::sentence(why)));
+        let outcomes = outcomes(done.as_ref().map_err(crate::failure::sentence));
         let (client, version) = (self.client.name.clone(), self.client.version.clone());
         let row = |(operation, outcome)| Row {
             client: client.clone(),
