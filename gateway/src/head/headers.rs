@@ -186,13 +186,14 @@ pub fn hoisted(query: Vec<Pair>, headers: &mut HeaderMap) -> Result<Vec<Pair>, R
 }
 
 /// The content encoding without `aws-chunked`, which is a framing of the way here; `None` where
-/// nothing is left.
+/// nothing is left. What is left keeps its spaces: it is given back as it was sent.
 #[must_use]
 pub fn content_encoding(headers: &HeaderMap) -> Option<HeaderValue> {
     let mut kept: Vec<u8> = Vec::new();
     for value in headers.get_all(http::header::CONTENT_ENCODING) {
-        for token in value.as_bytes().split(|byte| *byte == b',').map(<[u8]>::trim_ascii) {
-            if token.is_empty() || token.eq_ignore_ascii_case(b"aws-chunked") {
+        for token in value.as_bytes().split(|byte| *byte == b',') {
+            let coding = token.trim_ascii();
+            if coding.is_empty() || coding.eq_ignore_ascii_case(b"aws-chunked") {
                 continue;
             }
             if !kept.is_empty() {
@@ -201,7 +202,8 @@ pub fn content_encoding(headers: &HeaderMap) -> Option<HeaderValue> {
             kept.extend_from_slice(token);
         }
     }
-    if kept.is_empty() { None } else { HeaderValue::from_bytes(&kept).ok() }
+    let kept = kept.trim_ascii();
+    if kept.is_empty() { None } else { HeaderValue::from_bytes(kept).ok() }
 }
 
 #[cfg(test)]
@@ -310,6 +312,9 @@ mod tests {
     #[case("AWS-Chunked, gzip", Some("gzip"))]
     #[case("gzip,aws-chunked,br", Some("gzip,br"))]
     #[case("gzip", Some("gzip"))]
+    #[case("deflate, gzip", Some("deflate, gzip"))]
+    #[case("aws-chunked, deflate, gzip", Some("deflate, gzip"))]
+    #[case("gzip, aws-chunked", Some("gzip"))]
     fn the_framing_is_no_encoding(#[case] header: &'static str, #[case] kept: Option<&'static str>) {
         let found = content_encoding(&headers(&[("content-encoding", header)]));
         assert_eq!(found, kept.map(HeaderValue::from_static));
