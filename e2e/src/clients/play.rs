@@ -66,6 +66,8 @@ impl Play<'_> {
             ("MULTIPART_BYTES", &multipart),
             // Nobody there would answer, and some clients ask all the same.
             ("AWS_EC2_METADATA_DISABLED", "true"),
+            // The scripts stand in the tree, which is not to be written to.
+            ("PYTHONDONTWRITEBYTECODE", "1"),
         ];
         let authority = access.authority.as_ref().map(|path| path.display().to_string());
         if let Some(authority) = &authority {
