@@ -180,10 +180,12 @@ impl Here {
         let listener = TcpListener::bind(LOOPBACK).await.context("can't serve the gateway")?;
         let url = url_of(listener.local_addr().context("can't serve the gateway")?);
         let source = Source { client, namespace: namespace.to_owned(), watch: watcher::Config::default() };
+        let gateway = front::Gateway::new(gears, Config { region: REGION.to_owned(), ..Config::default() });
+        let (counting, counts) = (gateway.clone(), source.clone());
         let follows = registry.follow(source);
         let serves = server::serve(
             listener,
-            front::Gateway::new(gears, Config { region: REGION.to_owned(), ..Config::default() }),
+            gateway,
             None,
             server::Config { drain: Duration::ZERO, grace: Duration::ZERO, ..server::Config::default() },
             Gauges::default(),
@@ -191,6 +193,7 @@ impl Here {
         );
         let mut work = JoinSet::new();
         work.spawn(async move { match follows.await {} });
+        work.spawn(async move { match counting.keep_quotas(counts).await {} });
         // Tenants see what has become of it.
         work.spawn(async move { drop(serves.await) });
         knows_its_keys(&url, patience).await?;

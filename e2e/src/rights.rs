@@ -124,12 +124,17 @@ mod tests {
     }
 
     #[test]
-    fn the_gateway_only_reads_secrets_and_backends() {
+    fn the_gateway_reads_secrets_and_backends_and_writes_what_it_counts() {
         for rule in rules(&INSTALLED[1]) {
-            let reads = rule.verbs.iter().all(|verb| ["get", "list", "watch"].contains(&verb.as_str()));
-            let resources = rule.resources.unwrap_or_default();
-            let its_own = resources.iter().all(|it| ["secrets", "s3backends"].contains(&it.as_str()));
-            assert!(reads && its_own && !resources.is_empty(), "{:?} {resources:?}", rule.verbs);
+            let only = |verbs: &[&str]| rule.verbs.iter().all(|verb| verbs.contains(&verb.as_str()));
+            let resources = rule.resources.clone().unwrap_or_default();
+            let allowed = |resource: &String| match resource.as_str() {
+                "secrets" | "s3backends" => only(&["get", "list", "watch"]),
+                "configmaps" => only(&["list", "watch", "create", "update", "delete"]),
+                "leases" => only(&["list", "watch", "create", "patch", "delete"]),
+                _ => false,
+            };
+            assert!(!resources.is_empty() && resources.iter().all(allowed), "{:?} {resources:?}", rule.verbs);
         }
     }
 }

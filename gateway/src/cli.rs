@@ -243,7 +243,6 @@ async fn run(args: RunArgs) -> Result<(), String> {
     let admin_listener = admin::listen(args.process.admin_address)?;
     let admin = admin::serve(admin_listener, pages(&gateway, &gauges, log.clone(), terminated.clone()));
     let source = Source { client, namespace, watch: watcher::Config::default() };
-    tracing::warn!("quotas of claims are read, and not enforced yet");
     tracing::info!(%address, tls = certificate.is_some(), "serving S3");
     let end = async {
         terminated.await;
@@ -253,10 +252,12 @@ async fn run(args: RunArgs) -> Result<(), String> {
         ended = server::serve(listener, gateway.clone(), certificate.clone(), server, gauges, end) => {
             ended.map_err(|error| format!("can't go on serving S3: {error}"))
         }
-        never = registry.follow(source) => match never {},
+        never = registry.follow(source.clone()) => match never {},
+        never = gateway.keep_quotas(source.clone()) => match never {},
         never = admin => match never {},
         () = follow(certificate) => Ok(()),
     };
+    gateway.part(&source).await;
     if let Some(log) = log {
         log.flush().await;
     }

@@ -83,10 +83,6 @@ pub fn decide(caller: Caller<'_>, wanted: &Wanted<'_>, known: &Tables, now: Time
                     return Err(Refusal::new(Code::NotImplemented, message));
                 }
             }
-            if wanted.operation.adds() && key.credential.quota.is_err() {
-                let message = "The limit of this bucket can't be read. Please try again later.";
-                return Err(Refusal::new(Code::ServiceUnavailable, message));
-            }
             if wanted.operation == Operation::GetBucketLocation {
                 return Ok(Verdict::TellRegion);
             }

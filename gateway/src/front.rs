@@ -2,6 +2,7 @@
 
 mod answers;
 mod peer;
+mod quota;
 mod record;
 mod store;
 mod upload;
@@ -26,6 +27,7 @@ use crate::decide::{Caller, Verdict, Wanted, decide, denied};
 use crate::head::{Ask, Domains, Sent};
 use crate::limits::{Counts, Rates, Source};
 use crate::metrics::Metrics;
+use crate::quota::Quotas;
 use crate::refusal::{Code, Refusal};
 use crate::registry::{Key, Live, Registry, Tables};
 use crate::server::Gauges;
@@ -104,6 +106,7 @@ struct Shared {
     shares: Counts<Share>,
     sources: Counts<(String, Source)>,
     rates: Rates<(String, Source)>,
+    quotas: Quotas,
 }
 
 impl fmt::Debug for Gateway {
@@ -142,6 +145,7 @@ impl Gateway {
             shares: Counts::new(config.per_claim),
             sources: Counts::new(PER_SOURCE),
             rates: Rates::default(),
+            quotas: Quotas::new(format!("{:016x}", mixed(!gears.first_id))),
             config,
         }))
     }
@@ -179,6 +183,7 @@ impl Gateway {
         let keys = self.0.registry.ask(Tables::counts).keys as u64;
         let (open, refused) = (gauges.open.load(Ordering::Relaxed), gauges.refused.load(Ordering::Relaxed));
         self.0.metrics.read_off(dropped, open, refused, age, keys);
+        self.0.metrics.quotas(&self.0.quotas.gauge(now));
         self.0.metrics.text().unwrap_or_default()
     }
 

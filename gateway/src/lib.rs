@@ -22,6 +22,7 @@ pub mod front;
 pub mod head;
 pub mod limits;
 pub mod metrics;
+pub mod quota;
 pub mod refusal;
 pub mod registry;
 pub mod server;

@@ -34,6 +34,9 @@ struct Inner {
     refused_connections: Gauge<u64, AtomicU64>,
     age: Gauge<u64, AtomicU64>,
     keys: Gauge<u64, AtomicU64>,
+    quotas: Family<QuotaLabels, Gauge<u64, AtomicU64>>,
+    no_room: Family<RefusalLabels, Counter>,
+    replicas: Gauge<u64, AtomicU64>,
 }
 
 #[derive(Clone, Debug)]
@@ -61,6 +64,16 @@ struct OperationLabels {
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct BackendLabels {
     backend: String,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct QuotaLabels {
+    state: &'static str,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct RefusalLabels {
+    code: &'static str,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -161,6 +174,9 @@ impl Metrics {
             refused_connections: Gauge::default(),
             age: Gauge::default(),
             keys: Gauge::default(),
+            quotas: Family::default(),
+            no_room: Family::default(),
+            replicas: Gauge::default(),
         };
         inner.register();
         Self(Arc::new(inner))
@@ -217,6 +233,25 @@ impl Metrics {
         self.0.keys.set(keys);
     }
 
+    /// Sets what is known of quotas when somebody asks.
+    pub fn quotas(&self, quotas: &crate::quota::Gauge) {
+        let states = [
+            ("limited", quotas.limited),
+            ("above-soft", quotas.above_soft),
+            ("full", quotas.full),
+            ("failing", quotas.failing),
+        ];
+        for (state, buckets) in states {
+            self.0.quotas.get_or_create(&QuotaLabels { state }).set(buckets);
+        }
+        self.0.replicas.set(quotas.replicas);
+    }
+
+    /// Counts a write that found no room.
+    pub fn no_room(&self, code: crate::refusal::Code) {
+        self.0.no_room.get_or_create(&RefusalLabels { code: code.as_str() }).inc();
+    }
+
     /// All of it as text.
     ///
     /// # Errors
@@ -258,6 +293,9 @@ impl Inner {
         let help = "Seconds since the API server was last heard of";
         registry.register("view_age_seconds", help, self.age.clone());
         registry.register("keys", "Keys that are known", self.keys.clone());
+        registry.register("quota_buckets", "Buckets with a limit, by what is known of them", self.quotas.clone());
+        registry.register("quota_refusals", "Writes that were refused for a limit", self.no_room.clone());
+        registry.register("quota_replicas", "Gateways that keep count together", self.replicas.clone());
     }
 }
 

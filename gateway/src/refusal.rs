@@ -106,6 +106,8 @@ codes! {
     MissingContentLength = LENGTH_REQUIRED;
     /// A header that has to be there.
     MissingSecurityHeader = BAD_REQUEST;
+    /// There is no such object.
+    NoSuchKey = NOT_FOUND;
     /// What is asked for is not built.
     NotImplemented = NOT_IMPLEMENTED;
     /// The bucket holds as much as it may.

@@ -42,6 +42,13 @@ pub fn parse_query(query: &str) -> Result<Vec<Pair>, Refusal> {
     pairs.collect()
 }
 
+/// What a part of a query stands for; `None` where a `%` is not followed by two hexadecimal digits.
+#[must_use]
+pub fn decode_query(text: &[u8]) -> Option<Vec<u8>> {
+    let blanks: Vec<u8> = text.iter().map(|byte| if *byte == b'+' { b' ' } else { *byte }).collect();
+    decode(&blanks).ok()
+}
+
 /// A path with the bytes encoded as SigV4 has it; slashes stay.
 #[must_use]
 pub fn encode_path(path: &[u8]) -> String {

@@ -39,6 +39,7 @@ mod quantity;
 mod schema;
 mod secrets;
 mod template;
+mod usage;
 pub mod wire;
 mod word;
 
@@ -62,6 +63,7 @@ pub use secrets::{
     ServedRecord, Unlabelled,
 };
 pub use template::{InvalidTemplate, NameTemplate};
+pub use usage::{Counters, Figures, Measured, NoUsage, Scanning, Snapshot, used};
 pub use word::Word;
 
 /// The example of the README.

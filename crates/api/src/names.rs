@@ -181,9 +181,26 @@ impl RecordName {
         Self(name)
     }
 
+    /// Takes a name that [`RecordName::of`] has made.
+    ///
+    /// # Errors
+    /// When it is none: `br-` and 40 hexadecimal digits in lower case.
+    pub fn parse(text: &str) -> Result<Self, InvalidName> {
+        let is_digit = |byte: u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
+        let digits = text.strip_prefix(RECORD_PREFIX).filter(|rest| rest.len() == 40 && rest.bytes().all(is_digit));
+        let name = digits.map(|_| Self(text.to_owned()));
+        let why = "it is br- and 40 hexadecimal digits in lower case";
+        name.ok_or_else(|| InvalidName { what: "name of a bucket record", text: text.to_owned(), why })
+    }
+
     /// The name as text.
     pub fn as_str(&self) -> &str {
         &self.0
+    }
+
+    /// The digits that tell the bucket from all others: the name without its prefix.
+    pub fn digits(&self) -> &str {
+        self.0.strip_prefix(RECORD_PREFIX).unwrap_or(&self.0)
     }
 }
 

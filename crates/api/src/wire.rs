@@ -27,6 +27,32 @@ pub const ROTATION_GENERATION: &str = "broker.stowage.io/rotation-generation";
 /// accepted.
 pub const EXPIRES_AT: &str = "broker.stowage.io/expires-at";
 
+/// Label: what a gateway's ConfigMap or Lease is for, by which it keeps count of what is stored;
+/// see [`Usage`].
+pub const USAGE: &str = "broker.stowage.io/usage";
+
+/// What a gateway's object is for (label `broker.stowage.io/usage`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Usage {
+    /// What one replica has written. A ConfigMap.
+    Counters,
+    /// What a bucket was found to hold. A ConfigMap.
+    Snapshot,
+    /// That a replica lives. A Lease.
+    Replica,
+}
+
+impl Usage {
+    /// The label's value.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Counters => "counters",
+            Self::Snapshot => "snapshot",
+            Self::Replica => "replica",
+        }
+    }
+}
+
 /// Data key of records, and of credentials and bindings where it is noted: the endpoint of the
 /// store that has the bucket.
 pub const ENDPOINT: &str = "endpoint";

@@ -7,12 +7,14 @@ use http::{HeaderMap, HeaderName, HeaderValue, Response};
 use jiff::Timestamp;
 use tokio::time::Instant;
 
+use super::quota::is_unclear;
 use super::record::{self, Record};
 use super::{Known, Shared, answers};
 use crate::answer::{Unhappy, nothing};
 use crate::body::{Ability, Body, BodyHashes, ChunkSignatures, Outgoing, Trailers, outgoing};
 use crate::head::Ask;
 use crate::metrics::Trouble;
+use crate::quota::Fate;
 use crate::refusal::{Code, Refusal};
 use crate::registry::Backend;
 use crate::sigv4;
@@ -31,7 +33,7 @@ pub(super) struct Passed {
     pub(super) location: String,
 }
 
-fn unavailable() -> Refusal {
+pub(super) fn unavailable() -> Refusal {
     Refusal::new(Code::ServiceUnavailable, "The store behind this bucket can't be asked now. Please try again.")
 }
 
@@ -49,6 +51,8 @@ impl Shared {
             self.metrics.trouble(&backend.name, Trouble::Busy);
             Refusal::new(Code::SlowDown, "The store behind this bucket is busy. Please reduce your request rate.")
         })?;
+        let metered = self.metered(&ask, &backend, &known)?;
+        let mut room = self.reserve(metered.as_ref(), &ask, &client, now).await?;
         let signatures: Option<Box<dyn ChunkSignatures>> = match known {
             Known::Key(_, verified) => Some(Box::new(verified.chain())),
             Known::Form(_) | Known::Nobody => None,
@@ -57,7 +61,19 @@ impl Shared {
         let out = outgoing(body, ask.payload, store, signatures).await?;
         let failure = out.failure.clone();
         let began = Instant::now();
-        let answer = client.ask(call(&ask, out)?, now).await;
+        let call = call(&ask, out)?;
+        let mut fate = |fate| room.iter_mut().for_each(|room| room.is(fate));
+        // Whoever goes away meanwhile leaves it open.
+        fate(Fate::Unknown);
+        let answer = client.ask(call, now).await;
+        // Without its last bytes no store keeps an object.
+        let is_whole = ask.copy.is_some() || failure.passed() >= ask.payload.length();
+        fate(match &answer {
+            _ if !is_whole => Fate::Unsent,
+            Ok(answer) if answer.status().is_success() => Fate::Stored,
+            Ok(answer) if !is_unclear(answer.status()) => Fate::Unsent,
+            Ok(_) | Err(_) => Fate::Unknown,
+        });
         self.metrics.bytes(failure.passed(), 0);
         if let Some(refusal) = failure.reason() {
             // The body was not what was signed: whatever the store says of what it got is nobody's
@@ -74,6 +90,7 @@ impl Shared {
             self.metrics.trouble(&backend.name, Trouble::NotS3);
             return Err(unavailable().into());
         }
+        self.note_removal(metered.as_ref(), ask.operation, answer.status());
         self.metrics.store_answered(&backend.name, began.elapsed());
         let words = answers::words(location, &ask, record.id(), client.key_id());
         let heard = answers::Heard { backend: &backend.name, region: &self.config.region, metrics: &self.metrics };
@@ -81,7 +98,7 @@ impl Shared {
         Ok(record::holding(answer, record::Held::new(permit)))
     }
 
-    fn client(&self, backend: &Backend) -> Result<Arc<Client>, Refusal> {
+    pub(super) fn client(&self, backend: &Backend) -> Result<Arc<Client>, Refusal> {
         let is_there = |name: &str| {
             let there = self.registry.backend(name).is_some();
             if !there {

@@ -1,11 +1,11 @@
 //! The internal Secrets that count: keys, public access, and who holds which bucket (spec §2).
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use k8s_openapi::api::core::v1::Secret;
 use stowage_api::wire::{self, Role};
-use stowage_api::{NotServed, ServedBinding, ServedCredential, ServedRecord};
+use stowage_api::{BucketName, NotServed, ServedBinding, ServedCredential, ServedRecord};
 
 use super::table::{ByBucket, Table};
 use crate::sigv4::SigningSecret;
@@ -33,6 +33,8 @@ impl Key {
 #[derive(Debug, Default)]
 pub(super) struct Internal {
     keys: BTreeMap<String, Arc<Key>>,
+    /// The keys of each bucket, by the names of their Secrets.
+    of_bucket: BTreeSet<(BucketName, String)>,
     bindings: ByBucket<ServedBinding>,
     records: ByBucket<ServedRecord>,
 }
@@ -67,6 +69,14 @@ impl Internal {
         self.keys.values()
     }
 
+    /// The keys that have a bucket of this name among their own.
+    pub(super) fn keys_of<'a>(&'a self, bucket: &BucketName) -> impl Iterator<Item = &'a Arc<Key>> + use<'a> {
+        let bucket = bucket.clone();
+        let names = self.of_bucket.range((bucket.clone(), String::new())..);
+        let names = names.take_while(move |(of, _)| *of == bucket).map(|(_, name)| name);
+        names.filter_map(|name| self.keys.get(name))
+    }
+
     pub(super) fn bindings(&self) -> &ByBucket<ServedBinding> {
         &self.bindings
     }
@@ -76,7 +86,11 @@ impl Internal {
     }
 
     fn forget(&mut self, name: &str) {
-        self.keys.remove(name);
+        if let Some(key) = self.keys.remove(name) {
+            for scope in &key.credential.scopes {
+                self.of_bucket.remove(&(scope.bucket.clone(), name.to_owned()));
+            }
+        }
         self.bindings.remove(name);
         self.records.remove(name);
     }
@@ -89,6 +103,8 @@ impl Internal {
             let same = self.keys.get(name).is_some_and(|key| key.credential == credential);
             if !same {
                 self.forget(name);
+                let buckets = credential.scopes.iter().map(|scope| (scope.bucket.clone(), name.to_owned()));
+                self.of_bucket.extend(buckets);
                 self.keys.insert(name.to_owned(), Arc::new(Key::of(credential)));
             }
         } else if is(Role::AnonymousBinding) {

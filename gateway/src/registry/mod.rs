@@ -15,6 +15,7 @@ mod follow;
 mod freshness;
 mod internal;
 mod life;
+mod limited;
 mod live;
 mod patience;
 mod stores;
@@ -37,8 +38,11 @@ pub use backend::{Access, Backend, Failure, SecretName, Setting, Unusable};
 pub use follow::Source;
 pub use freshness::{Freshness, Sign, Watch};
 pub use internal::{Counts, Key};
+pub use limited::Limited;
 pub use live::Live;
+pub(crate) use patience::Patience;
 pub use stores::SeenBackend;
+pub(crate) use table::{Listed, Table};
 pub use tables::{Tables, Unreachable};
 
 /// A handle to what is known. Clones are handles to the same.

@@ -14,7 +14,7 @@ const WELL: Duration = Duration::from_secs(120);
 /// failed for a while. A list that is going to fail begins with the news that it begins:
 /// kube-runtime takes that for success, and so asks every second for as long as the trouble lasts.
 #[derive(Default)]
-pub(super) struct Patience {
+pub(crate) struct Patience {
     waits: DefaultBackoff,
     failed: Option<Instant>,
 }

@@ -9,7 +9,7 @@ use stowage_api::{BucketName, ServedBinding, ServedRecord};
 /// What a watch has told so far. A list takes the place of what was known when it is whole, and not
 /// before: half of it would be half of the keys.
 #[derive(Debug, Default)]
-pub(super) struct Listed<T> {
+pub(crate) struct Listed<T> {
     live: T,
     /// A list being received.
     incoming: Option<T>,
@@ -18,7 +18,7 @@ pub(super) struct Listed<T> {
 }
 
 /// How objects of a watch go into a table and out of it.
-pub(super) trait Table<K>: Default {
+pub(crate) trait Table<K>: Default {
     /// Takes in an object as it is now.
     fn put(&mut self, object: K);
     /// Takes in that an object is gone.
@@ -29,17 +29,17 @@ pub(super) trait Table<K>: Default {
 
 impl<T> Listed<T> {
     /// What is known.
-    pub(super) fn live(&self) -> &T {
+    pub(crate) fn live(&self) -> &T {
         &self.live
     }
 
     /// Whether a list was received whole.
-    pub(super) fn is_whole(&self) -> bool {
+    pub(crate) fn is_whole(&self) -> bool {
         self.is_whole
     }
 
     /// Takes in what the watch tells.
-    pub(super) fn apply<K>(&mut self, event: Event<K>)
+    pub(crate) fn apply<K>(&mut self, event: Event<K>)
     where
         T: Table<K>,
     {

@@ -118,6 +118,11 @@ impl Tables {
         self.internal.live().keys()
     }
 
+    /// The keys that have a bucket of this name among their own.
+    pub(super) fn keys_of(&self, bucket: &BucketName) -> impl Iterator<Item = &Arc<Key>> {
+        self.internal.live().keys_of(bucket)
+    }
+
     /// The store of a backend.
     #[must_use]
     pub fn backend(&self, name: &str) -> Option<&Arc<Backend>> {

@@ -3,6 +3,7 @@
 
 mod access;
 mod answers;
+mod quotas;
 mod requests;
 
 use std::sync::Arc;
@@ -161,8 +162,11 @@ impl Stage {
         };
         let watch = watcher::Config::default().timeout(0).disable_bookmarks();
         let source = Source { client, namespace: SYSTEM.to_owned(), watch };
+        let gateway = Gateway::new(gears, config);
+        let counting = (gateway.clone(), source.clone());
+        tokio::spawn(async move { match counting.0.keep_quotas(counting.1).await {} });
         tokio::spawn(async move { match registry.follow(source).await {} });
-        let stage = Self { gateway: Gateway::new(gears, config), cluster, asked: store.asked, answer: store.answer };
+        let stage = Self { gateway, cluster, asked: store.asked, answer: store.answer };
         stage.credential(KEY, "photos", json!({}));
         stage.until(|stage| stage.gateway.registry().is_ready() && stage.knows(KEY)).await;
         stage

@@ -118,7 +118,10 @@ impl Gateway {
 
     /// Follows the cluster until it is dropped.
     pub async fn run(&self) {
-        match self.registry.follow(self.source.clone()).await {}
+        tokio::select! {
+            never = self.registry.follow(self.source.clone()) => match never {},
+            never = self.production.keep_quotas(self.source.clone()) => match never {},
+        }
     }
 }
 

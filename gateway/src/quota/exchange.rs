@@ -1,0 +1,313 @@
+//! What is told to the other replicas, and heard of them: ConfigMaps and Leases of the operator
+//! namespace.
+
+use std::convert::Infallible;
+use std::time::Duration;
+
+use futures::StreamExt;
+use jiff::Timestamp;
+use k8s_openapi::api::coordination::v1::{Lease, LeaseSpec};
+use k8s_openapi::api::core::v1::ConfigMap;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{MicroTime, ObjectMeta};
+use kube::api::{DeleteParams, Patch, PatchParams, PostParams};
+use kube::runtime::WatchStreamExt;
+use kube::runtime::watcher::{self, Event, watcher};
+use kube::{Api, Client};
+use stowage_api::wire::{USAGE, Usage};
+use stowage_api::{Counters, RecordName, Snapshot};
+use tokio::time::{Instant, sleep, timeout};
+
+use super::peers::RENEWAL;
+use super::scanner::ClientOf;
+use super::{Quotas, State};
+use crate::front::WallClock;
+use crate::registry::{Patience, Registry, Source};
+
+/// How long an answer of the API server is waited for.
+const DEADLINE: Duration = Duration::from_secs(5);
+/// Between two looks at which buckets have limits.
+const LOOK: Duration = Duration::from_secs(2);
+/// A replica that is silent for so long has its Lease removed once nothing of it is needed.
+const BURIED: Duration = Duration::from_secs(20 * 60);
+const LEASE_PREFIX: &str = "stowage-gateway-";
+const RENEWALS: &str = "broker.stowage.io/renewals";
+
+/// The way to the API server.
+#[derive(Clone)]
+pub(super) struct Board {
+    maps: Api<ConfigMap>,
+    leases: Api<Lease>,
+    namespace: String,
+    watch: watcher::Config,
+    clock: WallClock,
+}
+
+impl Board {
+    pub(super) fn new(client: &Client, namespace: &str, watch: watcher::Config, clock: WallClock) -> Self {
+        let maps = Api::namespaced(client.clone(), namespace);
+        let leases = Api::namespaced(client.clone(), namespace);
+        Self { maps, leases, namespace: namespace.to_owned(), watch: watch.labels(USAGE), clock }
+    }
+
+    pub(super) fn clock(&self) -> WallClock {
+        self.clock.clone()
+    }
+
+    /// Writes a ConfigMap of this replica's alone.
+    async fn put(&self, map: &ConfigMap) -> Result<(), String> {
+        let name = map.metadata.name.as_deref().unwrap_or_default();
+        let replaced = timeout(DEADLINE, self.maps.replace(name, &PostParams::default(), map)).await;
+        match replaced {
+            Ok(Ok(_)) => Ok(()),
+            Ok(Err(kube::Error::Api(status))) if status.code == 404 => {
+                let created = timeout(DEADLINE, self.maps.create(&PostParams::default(), map)).await;
+                created.map_err(|_| "no answer".to_owned())?.map(|_| ()).map_err(|error| words(&error))
+            }
+            Ok(Err(error)) => Err(words(&error)),
+            Err(_) => Err("no answer".to_owned()),
+        }
+    }
+
+    /// Writes a snapshot over the one that this replica knows of, and over no other.
+    pub(super) async fn publish(&self, snapshot: &Snapshot, version: Option<String>) -> Result<(), String> {
+        let mut map = snapshot.config_map(&self.namespace);
+        let name = map.metadata.name.clone().unwrap_or_default();
+        let is_new = version.is_none();
+        map.metadata.resource_version = version;
+        let params = PostParams::default();
+        let written = if is_new {
+            timeout(DEADLINE, self.maps.create(&params, &map)).await
+        } else {
+            timeout(DEADLINE, self.maps.replace(&name, &params, &map)).await
+        };
+        written.map_err(|_| "no answer".to_owned())?.map(|_| ()).map_err(|error| words(&error))
+    }
+
+    async fn renew(&self, me: &str, number: u64) -> Result<(), String> {
+        let lease = Lease {
+            metadata: ObjectMeta {
+                name: Some(format!("{LEASE_PREFIX}{me}")),
+                namespace: Some(self.namespace.clone()),
+                labels: Some([(USAGE.to_owned(), Usage::Replica.as_str().to_owned())].into()),
+                annotations: Some([(RENEWALS.to_owned(), number.to_string())].into()),
+                ..ObjectMeta::default()
+            },
+            spec: Some(LeaseSpec {
+                holder_identity: Some(me.to_owned()),
+                lease_duration_seconds: Some(40),
+                renew_time: Some(MicroTime((self.clock)())),
+                ..LeaseSpec::default()
+            }),
+        };
+        let name = lease.metadata.name.as_deref().unwrap_or_default();
+        let (params, patch) = (PatchParams::default(), Patch::Merge(&lease));
+        let patched = self.leases.patch(name, &params, &patch);
+        match timeout(DEADLINE, patched).await {
+            Ok(Ok(_)) => Ok(()),
+            Ok(Err(kube::Error::Api(status))) if status.code == 404 => {
+                let created = timeout(DEADLINE, self.leases.create(&PostParams::default(), &lease)).await;
+                created.map_err(|_| "no answer".to_owned())?.map(|_| ()).map_err(|error| words(&error))
+            }
+            Ok(Err(error)) => Err(words(&error)),
+            Err(_) => Err("no answer".to_owned()),
+        }
+    }
+}
+
+/// What is wrong, in words of ours.
+fn words(error: &kube::Error) -> String {
+    match error {
+        kube::Error::Api(status) => format!("the API server answers {}", status.code),
+        _ => "the API server does not answer".to_owned(),
+    }
+}
+
+impl Quotas {
+    /// Looks for ever at which buckets have limits.
+    pub(super) async fn look_at(&self, registry: &Registry) -> Infallible {
+        loop {
+            self.learn(std::sync::Arc::new(registry.ask(crate::registry::Tables::limited)));
+            sleep(LOOK).await;
+        }
+    }
+
+    fn learn(&self, limited: std::sync::Arc<std::collections::BTreeMap<RecordName, crate::registry::Limited>>) {
+        let mut state = self.0.state.lock();
+        state.ledger.keep(|bucket| limited.contains_key(bucket), Instant::now());
+        state.limited = limited;
+    }
+
+    /// Ends once any bucket has a limit: without there is nothing to say to anybody.
+    pub(super) async fn are_wanted(&self) {
+        while self.0.state.lock().limited.is_empty() {
+            sleep(LOOK / 10).await;
+        }
+    }
+
+    fn update(&self, change: impl FnOnce(&mut State)) {
+        change(&mut self.0.state.lock());
+        self.0.told.notify_waiters();
+    }
+
+    /// Hears for ever what all replicas have written and found.
+    pub(super) async fn hear_of_counters(&self, board: &Board) -> Infallible {
+        let told = watcher(board.maps.clone(), board.watch.clone()).backoff(Patience::default());
+        let mut told = std::pin::pin!(told);
+        loop {
+            match told.next().await {
+                Some(Ok(event)) => self.update(|state| state.view.apply(event)),
+                Some(Err(error)) => tracing::warn!(%error, "what other replicas store can't be watched"),
+                None => std::future::pending().await,
+            }
+        }
+    }
+
+    /// Hears for ever which replicas live.
+    pub(super) async fn hear_of_replicas(&self, board: &Board) -> Infallible {
+        let told = watcher(board.leases.clone(), board.watch.clone()).backoff(Patience::default());
+        let mut told = std::pin::pin!(told);
+        loop {
+            match told.next().await {
+                Some(Ok(Event::InitApply(lease) | Event::Apply(lease))) => {
+                    if let Some((replica, number)) = sign(&lease) {
+                        self.update(|state| state.peers.saw(replica, number, Instant::now()));
+                    }
+                }
+                Some(Ok(Event::Delete(lease))) => {
+                    if let Some((replica, _)) = sign(&lease) {
+                        self.update(|state| state.peers.left(replica));
+                    }
+                }
+                Some(Ok(Event::Init | Event::InitDone)) => {}
+                Some(Err(error)) => tracing::warn!(%error, "other replicas can't be watched"),
+                None => std::future::pending().await,
+            }
+        }
+    }
+
+    /// Gives signs of life for ever.
+    pub(super) async fn live(&self, board: &Board) -> Infallible {
+        for number in 1.. {
+            self.0.state.lock().peers.sending(number, Instant::now());
+            let wait = match board.renew(&self.0.me, number).await {
+                Ok(()) => RENEWAL,
+                Err(why) => {
+                    tracing::warn!(why, "the Lease of this replica can't be renewed");
+                    RENEWAL / 5
+                }
+            };
+            sleep(wait).await;
+        }
+        std::future::pending().await
+    }
+
+    /// Tells for ever what this replica has written.
+    pub(super) async fn tell(&self, board: &Board) -> Infallible {
+        loop {
+            let due = {
+                let state = self.0.state.lock();
+                state.ledger.due(state.view.live(), Instant::now())
+            };
+            let Some(counters) = due else {
+                let _ = timeout(Duration::from_secs(1), self.0.to_tell.notified()).await;
+                continue;
+            };
+            self.say(board, &counters).await;
+        }
+    }
+
+    async fn say(&self, board: &Board, counters: &Counters) {
+        let said_at = Instant::now();
+        match board.put(&counters.config_map(&board.namespace)).await {
+            Ok(()) => self.0.state.lock().ledger.said(counters, said_at),
+            Err(why) => {
+                tracing::warn!(why, "what this replica stores can't be told");
+                sleep(Duration::from_secs(1)).await;
+            }
+        }
+    }
+
+    /// Says the last words of this replica: all that was not told yet.
+    pub(crate) async fn part(&self, source: &Source, clock: WallClock) {
+        let board = Board::new(&source.client, &source.namespace, source.watch.clone(), clock);
+        let rest = {
+            let state = self.0.state.lock();
+            state.ledger.rest(state.view.live())
+        };
+        for counters in rest {
+            let _ = board.put(&counters.config_map(&board.namespace)).await;
+        }
+    }
+
+    /// Removes for ever what nobody needs any more: of replicas that are gone, and of buckets that
+    /// have no limit.
+    pub(super) async fn sweep(&self, board: &Board) -> Infallible {
+        loop {
+            sleep(Duration::from_secs(60)).await;
+            for name in self.litter() {
+                let _ = timeout(DEADLINE, board.maps.delete(&name, &DeleteParams::default())).await;
+            }
+            let buried = self.buried();
+            for replica in buried {
+                let name = format!("{LEASE_PREFIX}{replica}");
+                let _ = timeout(DEADLINE, board.leases.delete(&name, &DeleteParams::default())).await;
+            }
+        }
+    }
+
+    fn litter(&self) -> Vec<String> {
+        let state = self.0.state.lock();
+        let now = Instant::now();
+        let alive = state.peers.alive(now);
+        // One of them does it.
+        if !state.standing(now).is_fresh || alive.first() != Some(&self.0.me) {
+            return Vec::new();
+        }
+        let is_limited = |bucket: &RecordName| state.limited.contains_key(bucket);
+        let covered = state.view.live().covered(&alive, is_limited);
+        covered.into_iter().map(|(replica, shard)| Counters::name(&replica, shard)).collect()
+    }
+
+    fn buried(&self) -> Vec<String> {
+        let state = self.0.state.lock();
+        let view = state.view.live();
+        let long = state.peers.gone(Instant::now()).filter(|(_, silence)| *silence > BURIED);
+        long.filter(|(replica, _)| !view.has(replica)).map(|(replica, _)| replica.to_owned()).collect()
+    }
+
+    pub(super) fn clock(board: &Board) -> Timestamp {
+        (board.clock)()
+    }
+
+    /// Does for ever all that has to be done beside requests.
+    pub(crate) async fn follow(
+        &self,
+        registry: &Registry,
+        source: Source,
+        clock: WallClock,
+        client: ClientOf,
+    ) -> Infallible {
+        let board = Board::new(&source.client, &source.namespace, source.watch, clock);
+        let rest = async {
+            self.are_wanted().await;
+            tokio::select! {
+                never = self.hear_of_counters(&board) => never,
+                never = self.hear_of_replicas(&board) => never,
+                never = self.live(&board) => never,
+                never = self.tell(&board) => never,
+                never = self.scan(&board, &client) => never,
+                never = self.sweep(&board) => never,
+            }
+        };
+        tokio::select! {
+            never = self.look_at(registry) => never,
+            never = rest => never,
+        }
+    }
+}
+
+fn sign(lease: &Lease) -> Option<(&str, u64)> {
+    let replica = lease.metadata.name.as_deref()?.strip_prefix(LEASE_PREFIX)?;
+    let number = lease.metadata.annotations.as_ref()?.get(RENEWALS)?.parse().ok()?;
+    Some((replica, number)).filter(|(replica, _)| replica.len() <= 63)
+}

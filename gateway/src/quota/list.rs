@@ -1,0 +1,143 @@
+//! What a page of a list says of what a bucket holds. Its text is a store's: nothing of it is
+//! believed but numbers, and where the list goes on.
+
+use quick_xml::Reader;
+use quick_xml::events::Event;
+
+use crate::uri::{Pair, decode_query};
+
+/// Longest page that is read: a thousand keys of a kilobyte each, every byte of them escaped.
+pub const LONGEST_PAGE: usize = 8 << 20;
+
+/// A page.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Page {
+    /// Sum of all sizes.
+    pub bytes: u64,
+    /// How many have a size.
+    pub objects: u64,
+    /// Multipart uploads that have begun: key and id.
+    pub uploads: Vec<(Vec<u8>, Vec<u8>)>,
+    /// The parameters by which the next page is asked for; `None` = it is the last.
+    pub next: Option<Vec<Pair>>,
+}
+
+/// Where each list goes on: the root of its document, and from which element to which parameter.
+const LISTS: [(&str, &[(&str, &str)]); 4] = [
+    ("ListMultipartUploadsResult", &[("NextKeyMarker", "key-marker"), ("NextUploadIdMarker", "upload-id-marker")]),
+    ("ListPartsResult", &[("NextPartNumberMarker", "part-number-marker")]),
+    ("ListVersionsResult", &[("NextKeyMarker", "key-marker"), ("NextVersionIdMarker", "version-id-marker")]),
+    ("ListBucketResult", &[("NextContinuationToken", "continuation-token")]),
+];
+
+/// Reads a page of a list with this root; `None` where it is no such page.
+#[must_use]
+pub fn page(root: &str, document: &[u8]) -> Option<Page> {
+    let (_, markers) = LISTS.iter().find(|(name, _)| *name == root)?;
+    let mut page = Page::default();
+    let mut head: Vec<(String, String)> = Vec::new();
+    let (mut key, mut id) = (String::new(), String::new());
+    let mut path: Vec<String> = Vec::new();
+    let mut text = String::new();
+    let mut reader = Reader::from_reader(document);
+    let mut is_whole = false;
+    loop {
+        match reader.read_event().ok()? {
+            Event::Start(start) => {
+                path.push(String::from_utf8(start.local_name().as_ref().to_vec()).ok()?);
+                text.clear();
+                if path.len() > 16 || path.first().is_some_and(|first| first != root) {
+                    return None;
+                }
+            }
+            Event::End(_) => {
+                let names: Vec<&str> = path.iter().map(String::as_str).collect();
+                match names.as_slice() {
+                    [_, "Contents" | "Version" | "Part", "Size"] => {
+                        page.bytes = page.bytes.checked_add(text.trim().parse().ok()?)?;
+                        page.objects += 1;
+                    }
+                    [_, "Upload", "Key"] => key = std::mem::take(&mut text),
+                    [_, "Upload", "UploadId"] => id = std::mem::take(&mut text),
+                    [_, "Upload"] => page.uploads.push((key.split_off(0).into_bytes(), id.split_off(0).into_bytes())),
+                    [_, name] if head.len() < 64 => head.push(((*name).to_owned(), std::mem::take(&mut text))),
+                    _ => {}
+                }
+                text.clear();
+                path.pop()?;
+                is_whole |= path.is_empty();
+            }
+            Event::Text(more) => text.push_str(&more.decode().ok()?),
+            Event::CData(more) => text.push_str(&more.decode().ok()?),
+            Event::GeneralRef(reference) => match reference.resolve_char_ref().ok()? {
+                Some(c) => text.push(c),
+                None => text.push_str(quick_xml::escape::resolve_predefined_entity(&reference.decode().ok()?)?),
+            },
+            Event::DocType(_) => return None,
+            Event::Eof => break,
+            Event::Empty(_) | Event::Comment(_) | Event::Decl(_) | Event::PI(_) => {}
+        }
+    }
+    finish(page, &head, markers).filter(|_| is_whole)
+}
+
+/// What the head of a page says of where the list goes on, and of how keys are written.
+fn finish(mut page: Page, head: &[(String, String)], markers: &[(&str, &str)]) -> Option<Page> {
+    let of = |name: &str| head.iter().find(|(element, _)| element == name).map(|(_, text)| text.as_str());
+    let is_encoded = of("EncodingType").is_some_and(|it| it == "url");
+    let decoded = |text: &[u8]| if is_encoded { decode_query(text) } else { Some(text.to_vec()) };
+    for (key, _) in &mut page.uploads {
+        *key = decoded(key)?;
+    }
+    if of("IsTruncated").is_some_and(|text| text.trim() == "true") {
+        let next = markers.iter().filter_map(|(element, parameter)| Some((parameter, of(element)?)));
+        let pair = |(name, value): (&&str, &str)| {
+            // A token is none of the texts that are escaped.
+            let value = if name.starts_with("key") { decoded(value.as_bytes())? } else { value.into() };
+            Some(Pair { name: name.as_bytes().to_vec(), value })
+        };
+        let next: Vec<Pair> = next.map(pair).collect::<Option<_>>()?;
+        // A list that goes on, and nobody says where, is none.
+        page.next = Some(next).filter(|next| next.iter().any(|pair| !pair.value.is_empty()));
+        page.next.as_ref()?;
+    }
+    Some(page)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_are_added_up_and_a_marker_is_decoded() {
+        let text = "<?xml version=\"1.0\"?><ListVersionsResult xmlns=\"x\"><IsTruncated>true</IsTruncated>\
+            <EncodingType>url</EncodingType><NextKeyMarker>a+b%2B</NextKeyMarker>\
+            <NextVersionIdMarker>v+1</NextVersionIdMarker>\
+            <Version><Key>a</Key><Size>7</Size><Owner><ID>Size</ID></Owner></Version>\
+            <DeleteMarker><Key>a</Key></DeleteMarker><Version><Key>b</Key><Size>5</Size></Version>\
+            </ListVersionsResult>";
+        let page = page("ListVersionsResult", text.as_bytes()).expect("it is one");
+        assert_eq!((page.bytes, page.objects), (12, 2));
+        let next: Vec<_> = page.next.expect("it goes on").into_iter().map(|pair| (pair.name, pair.value)).collect();
+        assert_eq!(
+            next,
+            [(b"key-marker".to_vec(), b"a b+".to_vec()), (b"version-id-marker".to_vec(), b"v+1".to_vec())]
+        );
+    }
+
+    #[test]
+    fn what_is_no_page_says_nothing() {
+        for text in [
+            "",
+            "<ListBucketResult>",
+            "<html/>",
+            "<Error><Code>x</Code></Error>",
+            "<ListBucketResult><IsTruncated>true</IsTruncated></ListBucketResult>",
+            "<ListBucketResult><Contents><Size>-1</Size></Contents></ListBucketResult>",
+            "<!DOCTYPE a><ListBucketResult></ListBucketResult>",
+        ] {
+            assert_eq!(page("ListBucketResult", text.as_bytes()), None, "{text}");
+        }
+        assert_eq!(page("ListBucketResult", b"<ListBucketResult></ListBucketResult>"), Some(Page::default()));
+    }
+}

@@ -1,0 +1,228 @@
+//! Quotas: how much may be stored in each bucket that has a limit, over all replicas (spec §6).
+//!
+//! [`ledger`], [`view`], [`peers`], [`scan`] and [`list`] are pure. `exchange` and `scanner` carry
+//! them to the API server and to stores.
+
+mod exchange;
+pub mod ledger;
+pub mod list;
+pub mod peers;
+pub mod scan;
+mod scanner;
+pub mod view;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::{SignedDuration, Timestamp};
+use parking_lot::Mutex;
+use stowage_api::{Limits, RecordName};
+use tokio::sync::Notify;
+use tokio::time::{Instant, timeout_at};
+
+use self::ledger::{Full, Ledger, Reserved, Standing};
+use self::peers::Peers;
+use self::view::View;
+use crate::refusal::{Code, Refusal};
+use crate::registry::{Limited, Listed};
+
+/// How long somebody waits until it was told what they are about to store.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// How long scans may fail before nothing is stored any more.
+const UNMEASURED: SignedDuration = SignedDuration::from_hours(1);
+
+/// The quotas of one replica. Clones are handles to the same.
+#[derive(Clone)]
+pub struct Quotas(Arc<Shared>);
+
+struct Shared {
+    me: String,
+    state: Mutex<State>,
+    /// Something was told.
+    told: Notify,
+    /// Something is to be told.
+    to_tell: Notify,
+}
+
+struct State {
+    ledger: Ledger,
+    view: Listed<View>,
+    peers: Peers,
+    limited: Arc<BTreeMap<RecordName, Limited>>,
+}
+
+impl State {
+    fn standing(&self, now: Instant) -> Standing {
+        let replicas = u64::try_from(self.peers.alive(now).len()).unwrap_or(u64::MAX);
+        Standing { replicas, is_fresh: self.view.is_whole() && self.peers.is_fresh(now) }
+    }
+}
+
+/// What of all quotas can be measured.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Gauge {
+    /// Buckets with a limit.
+    pub limited: u64,
+    /// Of those, the ones that hold more than their soft limit.
+    pub above_soft: u64,
+    /// Of those, the ones that hold as much as they may.
+    pub full: u64,
+    /// Of those, the ones whose scans fail.
+    pub failing: u64,
+    /// Replicas that live, this one among them.
+    pub replicas: u64,
+}
+
+impl Quotas {
+    /// Nothing is known yet. `me` tells this life of this process from all others.
+    #[must_use]
+    pub fn new(me: String) -> Self {
+        let (ledger, peers) = (Ledger::new(me.clone()), Peers::new(me.clone()));
+        let state = State { ledger, view: Listed::default(), peers, limited: Arc::default() };
+        Self(Arc::new(Shared { me, state: Mutex::new(state), told: Notify::new(), to_tell: Notify::new() }))
+    }
+
+    /// Counts what is about to be stored, if there is room for it.
+    ///
+    /// # Errors
+    /// `QuotaExceeded` where there is none; `SlowDown` where it can't be known;
+    /// `ServiceUnavailable` where nobody could measure the bucket for an hour.
+    pub async fn reserve(
+        &self,
+        bucket: RecordName,
+        limits: Limits,
+        length: u64,
+        clock: Timestamp,
+    ) -> Result<Reservation, Refusal> {
+        let until = Instant::now() + PATIENCE;
+        let mut counted: Option<Reservation> = None;
+        loop {
+            let told = self.0.told.notified();
+            tokio::pin!(told);
+            told.as_mut().enable();
+            let (outcome, was_fresh) = self.look(&bucket, limits, length, counted.is_some(), clock)?;
+            let reservation =
+                || Reservation { quotas: self.clone(), bucket: bucket.clone(), length, fate: Fate::Unsent };
+            match outcome {
+                Ok(Reserved::Now) => return Ok(counted.unwrap_or_else(reservation)),
+                Ok(Reserved::OnceTold) => {
+                    counted.get_or_insert_with(reservation);
+                    self.0.to_tell.notify_one();
+                }
+                Err(Full::Exceeded { used, hard }) => return Err(exceeded(used, hard)),
+                // At the beginning nobody was heard of yet.
+                Err(Full::Unseen) if was_fresh => return Err(slow_down()),
+                Err(Full::Unseen) => {}
+            }
+            if timeout_at(until, told).await.is_err() {
+                return Err(slow_down());
+            }
+        }
+    }
+
+    /// One look: what comes of it, and whether others were seen once.
+    fn look(
+        &self,
+        bucket: &RecordName,
+        limits: Limits,
+        length: u64,
+        is_counted: bool,
+        clock: Timestamp,
+    ) -> Result<(Result<Reserved, Full>, bool), Refusal> {
+        let now = Instant::now();
+        let mut state = self.0.state.lock();
+        let standing = state.standing(now);
+        let State { ledger, view, peers, .. } = &mut *state;
+        let was_fresh = peers.age(now).is_some() && view.is_whole();
+        let failing = view.live().snapshot(bucket).and_then(|seen| seen.snapshot.failing_since);
+        let is_unmeasured = failing.is_some_and(|since| clock.duration_since(since) >= UNMEASURED);
+        if is_unmeasured && limits.hard.is_some() {
+            let message = "What this bucket holds could not be measured for an hour. Please try again later.";
+            return Err(Refusal::new(Code::ServiceUnavailable, message));
+        }
+        let outcome = match limits.hard {
+            Some(hard) if is_counted => ledger.room(bucket, hard.get(), view.live(), standing),
+            _ => ledger.reserve(bucket, limits, length, view.live(), standing, now),
+        };
+        Ok((outcome, was_fresh))
+    }
+
+    /// Notes that something was taken out of a bucket.
+    pub fn removed(&self, bucket: &RecordName, limits: Limits) {
+        self.0.state.lock().ledger.removed(bucket, limits, Instant::now());
+    }
+
+    /// What a bucket holds, as far as is known, in bytes.
+    #[must_use]
+    pub fn used(&self, bucket: &RecordName) -> u64 {
+        let state = self.0.state.lock();
+        state.ledger.used(bucket, state.view.live())
+    }
+
+    /// What can be measured of it.
+    #[must_use]
+    pub fn gauge(&self, now: Instant) -> Gauge {
+        let state = self.0.state.lock();
+        let mut gauge = Gauge { replicas: state.standing(now).replicas, ..Gauge::default() };
+        for (id, limited) in &*state.limited {
+            let used = state.ledger.used(id, state.view.live());
+            let snapshot = state.view.live().snapshot(id);
+            gauge.limited += 1;
+            gauge.above_soft += u64::from(limited.limits.soft.is_some_and(|soft| used > soft.get()));
+            gauge.full += u64::from(limited.limits.hard.is_some_and(|hard| used >= hard.get()));
+            gauge.failing += u64::from(snapshot.is_some_and(|seen| seen.snapshot.failing_since.is_some()));
+        }
+        gauge
+    }
+}
+
+fn exceeded(used: u64, hard: u64) -> Refusal {
+    let message =
+        format!("The bucket holds {used} bytes of the {hard} that it may hold: this is more than there is room for.");
+    Refusal::new(Code::QuotaExceeded, message)
+}
+
+fn slow_down() -> Refusal {
+    let message = "It can't be told now how much this bucket holds. Please reduce your request rate.";
+    Refusal::new(Code::SlowDown, message)
+}
+
+/// What becomes of a reservation that nobody settles.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fate {
+    /// Nothing was sent that could be stored.
+    Unsent,
+    /// It is stored.
+    Stored,
+    /// It may be stored.
+    Unknown,
+}
+
+/// What is counted for one request, settled when it is dropped.
+pub struct Reservation {
+    quotas: Quotas,
+    bucket: RecordName,
+    length: u64,
+    fate: Fate,
+}
+
+impl Reservation {
+    /// Says what has become of it so far.
+    pub fn is(&mut self, fate: Fate) {
+        self.fate = fate;
+    }
+}
+
+impl Drop for Reservation {
+    fn drop(&mut self) {
+        let mut state = self.quotas.0.state.lock();
+        match self.fate {
+            Fate::Unsent => state.ledger.release(&self.bucket, self.length),
+            Fate::Stored => state.ledger.commit(&self.bucket, self.length),
+            Fate::Unknown => state.ledger.doubt(&self.bucket, self.length, Instant::now()),
+        }
+        drop(state);
+        self.quotas.0.to_tell.notify_one();
+    }
+}

@@ -1,0 +1,224 @@
+//! A scan of a bucket, page by page: pure. It is told what each page says, and names the next one.
+//!
+//! Multipart uploads come before objects. One that is completed meanwhile is so seen twice, and
+//! never not at all.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use jiff::{SignedDuration, Timestamp};
+use serde::{Deserialize, Serialize};
+use stowage_api::{Figures, Limits, Snapshot};
+
+use super::list::Page;
+use crate::uri::Pair;
+
+/// How long between two scans of a bucket where nothing has happened: somebody else may have
+/// written to the store.
+const QUIET: SignedDuration = SignedDuration::from_hours(6);
+/// At least so long between two scans of a bucket where something has.
+const BUSY: SignedDuration = SignedDuration::from_mins(10);
+/// The same of a bucket that is nearly full.
+const NEAR: SignedDuration = SignedDuration::from_secs(60);
+/// So many times as long as a scan took there is none after it.
+const REST: i32 = 10;
+
+/// Which page is asked for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Question {
+    /// The root of the document that answers it.
+    pub root: &'static str,
+    /// The key, where it is about one.
+    pub key: Option<Vec<u8>>,
+    /// The parameters.
+    pub query: Vec<Pair>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+enum Stage {
+    Uploads,
+    Versions,
+    Objects,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+struct Marker {
+    stage: Stage,
+    next: Vec<(String, Vec<u8>)>,
+}
+
+/// A scan under way.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Scan {
+    stage: Stage,
+    /// Where the list of the stage goes on.
+    next: Vec<Pair>,
+    /// Where it goes on once the uploads of the page have been looked into.
+    after: Option<Vec<Pair>>,
+    /// Uploads to be looked into, and where the list of their parts goes on.
+    uploads: VecDeque<(Vec<u8>, Vec<u8>, Vec<Pair>)>,
+    /// Bytes found so far.
+    pub bytes: u64,
+    /// Objects found so far.
+    pub objects: u64,
+    is_over: bool,
+}
+
+/// A store does not say what a bucket holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the store refuses a list")]
+pub struct Refused;
+
+fn pair(name: &str, value: &[u8]) -> Pair {
+    Pair { name: name.as_bytes().to_vec(), value: value.to_vec() }
+}
+
+impl Scan {
+    /// From the beginning.
+    #[must_use]
+    pub fn begin() -> Self {
+        Self {
+            stage: Stage::Uploads,
+            next: Vec::new(),
+            after: None,
+            uploads: VecDeque::new(),
+            bytes: 0,
+            objects: 0,
+            is_over: false,
+        }
+    }
+
+    /// From where another one had come; from the beginning where the marker can't be read.
+    #[must_use]
+    pub fn resume(marker: &str, bytes: u64, objects: u64) -> Option<Self> {
+        let Marker { stage, next } = serde_json::from_str(marker).ok()?;
+        let next = next.iter().map(|(name, value)| pair(name, value)).collect();
+        Some(Self { stage, next, bytes, objects, ..Self::begin() })
+    }
+
+    /// Where it could be resumed; `None` within a page, and at the end.
+    #[must_use]
+    pub fn marker(&self) -> Option<String> {
+        if self.is_over || self.after.is_some() || !self.uploads.is_empty() {
+            return None;
+        }
+        let name = |pair: &Pair| String::from_utf8_lossy(&pair.name).into_owned();
+        let next = self.next.iter().map(|pair| (name(pair), pair.value.clone())).collect();
+        serde_json::to_string(&Marker { stage: self.stage, next }).ok()
+    }
+
+    /// The next page; `None` = all of it was seen.
+    #[must_use]
+    pub fn question(&self) -> Option<Question> {
+        if self.is_over {
+            return None;
+        }
+        if let Some((key, id, next)) = self.uploads.front() {
+            let mut query = vec![pair("max-parts", b"1000"), pair("uploadId", id)];
+            query.extend(next.iter().cloned());
+            query.sort_unstable();
+            return Some(Question { root: "ListPartsResult", key: Some(key.clone()), query });
+        }
+        let (root, mut query) = match self.stage {
+            Stage::Uploads => ("ListMultipartUploadsResult", vec![pair("uploads", b""), pair("max-uploads", b"1000")]),
+            Stage::Versions => ("ListVersionsResult", vec![pair("versions", b""), pair("max-keys", b"1000")]),
+            Stage::Objects => ("ListBucketResult", vec![pair("list-type", b"2"), pair("max-keys", b"1000")]),
+        };
+        query.push(pair("encoding-type", b"url"));
+        query.extend(self.next.iter().cloned());
+        query.sort_unstable();
+        Some(Question { root, key: None, query })
+    }
+
+    /// Takes in the page that was asked for.
+    ///
+    /// # Errors
+    /// Where it leads back to itself.
+    pub fn take(&mut self, page: Page) -> Result<(), Refused> {
+        self.bytes = self.bytes.saturating_add(page.bytes);
+        if let Some((_, _, next)) = self.uploads.front_mut() {
+            match page.next {
+                Some(further) if further == *next => return Err(Refused),
+                Some(further) => *next = further,
+                None => self.leave_upload(),
+            }
+            return Ok(());
+        }
+        self.objects = self.objects.saturating_add(page.objects);
+        if page.next.as_ref() == Some(&self.next) {
+            return Err(Refused);
+        }
+        let uploads = page.uploads.into_iter().map(|(key, id)| (key, id, Vec::new()));
+        self.uploads.extend(uploads.take(10_000));
+        if self.uploads.is_empty() {
+            self.turn(page.next);
+        } else {
+            self.after = Some(page.next.unwrap_or_default());
+        }
+        Ok(())
+    }
+
+    fn leave_upload(&mut self) {
+        self.uploads.pop_front();
+        if self.uploads.is_empty() {
+            let after = self.after.take().filter(|after| !after.is_empty());
+            self.turn(after);
+        }
+    }
+
+    fn turn(&mut self, next: Option<Vec<Pair>>) {
+        match (next, self.stage) {
+            (Some(next), _) => self.next = next,
+            (None, Stage::Uploads) => (self.stage, self.next) = (Stage::Versions, Vec::new()),
+            (None, Stage::Versions | Stage::Objects) => self.is_over = true,
+        }
+    }
+
+    /// Takes in that the store answers with this status and no page.
+    ///
+    /// # Errors
+    /// Where that says nothing of what the bucket holds.
+    pub fn refused(&mut self, status: u16) -> Result<(), Refused> {
+        let is_unknown = matches!(status, 400 | 405 | 501);
+        match (self.stage, self.uploads.is_empty()) {
+            // The upload is completed or given up.
+            (_, false) if status == 404 => self.leave_upload(),
+            // A store without multipart uploads has none.
+            (Stage::Uploads, true) if is_unknown => self.turn(None),
+            // A store without versions has objects.
+            (Stage::Versions, true) if is_unknown && self.next.is_empty() => self.stage = Stage::Objects,
+            _ => return Err(Refused),
+        }
+        Ok(())
+    }
+}
+
+/// When a bucket is to be scanned again. `figures` are what replicas have told of it.
+#[must_use]
+pub fn due<'a>(
+    snapshot: Option<&Snapshot>,
+    figures: impl IntoIterator<Item = (&'a str, Figures)>,
+    used: u64,
+    limits: Limits,
+) -> Option<Timestamp> {
+    let measured = snapshot?.measured.as_ref()?;
+    let took = SignedDuration::try_from(Duration::from_millis(measured.took_ms)).unwrap_or(SignedDuration::MAX);
+    let has_changed = figures.into_iter().any(|(replica, figures)| {
+        let covered = measured.covers.get(replica).copied().unwrap_or(0);
+        let seen = measured.removals.get(replica).copied().unwrap_or(0);
+        figures.beyond(covered) > 0 || figures.removals > seen
+    });
+    let limit = limits.hard.or(limits.soft).map_or(u64::MAX, stowage_api::Bytes::get);
+    let least = match has_changed {
+        false => QUIET,
+        true if used >= limit - limit / 10 => NEAR,
+        true => BUSY,
+    };
+    let rest = took.checked_mul(REST).unwrap_or(SignedDuration::MAX).max(least);
+    let ended = measured.began.checked_add(took).unwrap_or(Timestamp::MAX);
+    Some(ended.checked_add(rest).unwrap_or(Timestamp::MAX))
+}
+
+#[cfg(test)]
+#[path = "scan_tests.rs"]
+mod tests;

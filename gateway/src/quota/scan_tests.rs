@@ -1,0 +1,86 @@
+use std::collections::BTreeMap;
+
+use proptest::prelude::*;
+
+use super::*;
+
+fn go_on(at: usize) -> Option<Vec<Pair>> {
+    Some(vec![pair("key-marker", at.to_string().as_bytes())])
+}
+
+fn position(query: &[Pair]) -> usize {
+    let marker = query.iter().find(|pair| pair.name == b"key-marker" || pair.name == b"continuation-token");
+    marker.map_or(0, |pair| std::str::from_utf8(&pair.value).expect("ours").parse().expect("a number"))
+}
+
+/// A store of numbered keys with sizes, and of uploads, that gives two of them a page.
+fn answer(question: &Question, objects: &BTreeMap<usize, u64>, uploads: &BTreeMap<usize, u64>) -> Page {
+    if let Some(key) = &question.key {
+        let at: usize = std::str::from_utf8(key).expect("ours").parse().expect("a number");
+        return Page { bytes: uploads.get(&at).copied().unwrap_or(0), objects: 1, ..Page::default() };
+    }
+    let from = position(&question.query);
+    let all = if question.root == "ListMultipartUploadsResult" { uploads } else { objects };
+    let page: Vec<(usize, u64)> = all.range(from..).take(2).map(|(key, size)| (*key, *size)).collect();
+    let last = page.last().map_or(0, |(key, _)| *key);
+    let next = if all.range(last + 1..).next().is_some() && !page.is_empty() { go_on(last + 1) } else { None };
+    if question.root == "ListMultipartUploadsResult" {
+        let uploads = page.iter().map(|(key, _)| (key.to_string().into_bytes(), b"id".to_vec())).collect();
+        return Page { uploads, next, ..Page::default() };
+    }
+    Page { bytes: page.iter().map(|(_, size)| size).sum(), objects: page.len() as u64, next, uploads: Vec::new() }
+}
+
+proptest! {
+    // covers: 6.quota.scan
+    /// Whatever is completed while a scan goes on is seen, and what stays is never missed.
+    #[test]
+    fn what_was_there_from_the_beginning_is_seen(
+        sizes in prop::collection::vec(1_u64..100, 0..12),
+        parts in prop::collection::vec(1_u64..100, 0..6),
+        completed_at in prop::collection::vec(0_usize..30, 6),
+        resumed_at in prop::option::of(0_usize..30),
+    ) {
+        let mut objects: BTreeMap<usize, u64> = sizes.iter().copied().enumerate().map(|(at, size)| (at * 3 + 1, size)).collect();
+        let mut uploads: BTreeMap<usize, u64> = parts.iter().copied().enumerate().map(|(at, size)| (at * 3 + 2, size)).collect();
+        let begun: u64 = objects.values().chain(uploads.values()).sum();
+        let mut scan = Scan::begin();
+        let mut marker = (scan.marker().expect("at a page"), 0, 0);
+        for page in 0.. {
+            prop_assert!(page < 200, "it ends");
+            for (at, when) in completed_at.iter().enumerate() {
+                if *when == page && let Some(size) = uploads.remove(&(at * 3 + 2)) {
+                    objects.insert(at * 3 + 2, size);
+                }
+            }
+            if let Some(reached) = scan.marker() {
+                marker = (reached, scan.bytes, scan.objects);
+            }
+            if resumed_at == Some(page) {
+                scan = Scan::resume(&marker.0, marker.1, marker.2).expect("it is ours");
+            }
+            let Some(question) = scan.question() else { break };
+            scan.take(answer(&question, &objects, &uploads)).expect("it leads on");
+        }
+        prop_assert!(scan.bytes >= begun, "{} of {begun}", scan.bytes);
+        prop_assert!(scan.bytes <= begun + parts.iter().sum::<u64>());
+    }
+}
+
+#[test]
+fn a_store_without_versions_or_uploads_has_objects() {
+    let mut scan = Scan::begin();
+    for status in [501, 405] {
+        scan.refused(status).expect("it can do without");
+    }
+    assert_eq!(scan.question().map(|question| question.root), Some("ListBucketResult"));
+    assert!(scan.refused(501).is_err() && Scan::begin().refused(403).is_err() && Scan::begin().refused(503).is_err());
+}
+
+#[test]
+fn a_list_that_leads_back_to_itself_is_none() {
+    let mut scan = Scan::begin();
+    let page = || Page { next: go_on(1), ..Page::default() };
+    assert_eq!(scan.take(page()), Ok(()));
+    assert_eq!(scan.take(page()), Err(Refused));
+}

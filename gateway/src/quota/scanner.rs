@@ -1,0 +1,262 @@
+//! Who scans which bucket, and how: one replica each, one bucket of a backend at a time, at half
+//! the speed that the store has.
+
+use std::collections::BTreeMap;
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::BytesMut;
+use http::{HeaderMap, Method};
+use http_body_util::BodyExt;
+use stowage_api::{BucketName, Measured, RecordName, Scanning, Snapshot};
+use tokio::task::JoinSet;
+use tokio::time::{Instant, sleep, timeout};
+
+use super::exchange::Board;
+use super::ledger::DOUBT;
+use super::list::{LONGEST_PAGE, Page, page};
+use super::scan::{Question, Scan, due};
+use super::{Quotas, State};
+use crate::answer::nothing;
+use crate::front::WallClock;
+use crate::head::Target;
+use crate::registry::Limited;
+use crate::upstream::{Call, Client};
+
+/// How long a page may take.
+const PAGE: Duration = Duration::from_secs(60);
+/// How often is told how far a scan has come.
+const TELLING: Duration = Duration::from_secs(30);
+/// How long after a failure the next try comes, at least and at most.
+const RETRY: (Duration, Duration) = (Duration::from_secs(15), Duration::from_secs(10 * 60));
+/// The SHA-256 of no bytes.
+const HASH_OF_NOTHING: &str = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
+
+/// How a client of a backend is got.
+pub(crate) type ClientOf = Arc<dyn Fn(&Limited) -> Option<Arc<Client>> + Send + Sync>;
+
+/// Failures in a row of one bucket, and when it may be tried again.
+type Failures = BTreeMap<RecordName, (u32, Instant)>;
+
+impl Quotas {
+    /// Scans for ever what is this replica's to scan.
+    pub(super) async fn scan(&self, board: &Board, client: &ClientOf) -> Infallible {
+        let mut failures: Failures = BTreeMap::new();
+        let mut running: JoinSet<(String, RecordName, bool)> = JoinSet::new();
+        let mut busy: Vec<String> = Vec::new();
+        loop {
+            while let Some(ended) = running.try_join_next() {
+                let Ok((backend, bucket, is_good)) = ended else { continue };
+                busy.retain(|name| *name != backend);
+                if is_good {
+                    failures.remove(&bucket);
+                } else {
+                    let count = failures.get(&bucket).map_or(0, |(count, _)| *count).saturating_add(1);
+                    let wait = RETRY.0.saturating_mul(1 << count.min(6)).min(RETRY.1);
+                    failures.insert(bucket, (count, Instant::now() + wait));
+                }
+            }
+            let wanted = self.wanted(board, &failures, &busy);
+            for limited in wanted {
+                busy.push(limited.backend.name.clone());
+                let (quotas, board, client) = (self.clone(), board.clone(), client.clone());
+                running.spawn(async move {
+                    let is_good = quotas.scan_one(&board, &client, &limited).await;
+                    (limited.backend.name.clone(), limited.id, is_good)
+                });
+            }
+            sleep(Duration::from_millis(500)).await;
+        }
+    }
+
+    /// The next bucket of each backend that is due.
+    fn wanted(&self, board: &Board, failures: &Failures, busy: &[String]) -> Vec<Limited> {
+        let (now, clock) = (Instant::now(), Self::clock(board));
+        let state = self.0.state.lock();
+        if !state.standing(now).is_fresh {
+            return Vec::new();
+        }
+        let alive = state.peers.alive(now);
+        let view = state.view.live();
+        let mut wanted: BTreeMap<&str, &Limited> = BTreeMap::new();
+        for (id, limited) in &*state.limited {
+            let name = limited.backend.name.as_str();
+            let may = !busy.iter().any(|it| it == name) && failures.get(id).is_none_or(|(_, again)| now >= *again);
+            if !may || wanted.contains_key(name) || chosen(id, alive.iter()) != Some(self.0.me.as_str()) {
+                continue;
+            }
+            let used = state.ledger.used(id, view);
+            let snapshot = view.snapshot(id).map(|seen| &seen.snapshot);
+            let is_due = due(snapshot, view.of(id), used, limited.limits).is_none_or(|at| clock >= at);
+            if is_due {
+                wanted.insert(name, limited);
+            }
+        }
+        wanted.into_values().cloned().collect()
+    }
+
+    /// What a scan that begins now has to go by.
+    fn begin(state: &State, bucket: &RecordName, me: &str, clock: jiff::Timestamp) -> (Measured, Scan) {
+        let view = state.view.live();
+        let snapshot = view.snapshot(bucket).map(|seen| &seen.snapshot);
+        if let Some(Scanning { so_far, marker }) = snapshot.and_then(|snapshot| snapshot.scanning.clone()) {
+            let age = clock.duration_since(so_far.began);
+            let scan = Scan::resume(&marker, so_far.bytes, so_far.objects).filter(|_| age.as_hours() < 24);
+            if let Some(scan) = scan {
+                return (so_far, scan);
+            }
+        }
+        let now = Instant::now();
+        let alive = state.peers.alive(now);
+        let silent: BTreeMap<&str, Duration> = state.peers.gone(now).collect();
+        let mut covers = BTreeMap::new();
+        let mut removals = BTreeMap::new();
+        let own = (me, state.ledger.figures(bucket));
+        for (replica, figures) in view.of(bucket).filter(|(replica, _)| *replica != me).chain([own]) {
+            // What one that is gone had under way has happened by now, or never will.
+            let is_long_gone = !alive.contains(replica) && silent.get(replica).is_none_or(|silence| *silence > DOUBT);
+            covers.insert(replica.to_owned(), if is_long_gone { figures.total() } else { figures.written });
+            removals.insert(replica.to_owned(), figures.removals);
+        }
+        let number = snapshot.map_or(0, Snapshot::number) + 1;
+        let measured = Measured { number, bytes: 0, objects: 0, began: clock, took_ms: 0, covers, removals };
+        (measured, Scan::begin())
+    }
+
+    /// Scans one bucket. Whether that was good.
+    async fn scan_one(&self, board: &Board, client: &ClientOf, limited: &Limited) -> bool {
+        let began = Instant::now();
+        let clock = Self::clock(board);
+        let (mut measured, mut scan) = Self::begin(&self.0.state.lock(), &limited.id, &self.0.me, clock);
+        let taken = measured.took_ms;
+        let mut told = Instant::now();
+        let outcome = loop {
+            let Some(question) = scan.question() else { break Ok(()) };
+            let asked = Instant::now();
+            if let Err(why) = turn(client, limited, &question, &mut scan, &board.clock()).await {
+                break Err(why);
+            }
+            measured.took_ms = taken.saturating_add(millis(began.elapsed()));
+            if let Some(marker) = scan.marker().filter(|_| told.elapsed() >= TELLING) {
+                told = Instant::now();
+                (measured.bytes, measured.objects) = (scan.bytes, scan.objects);
+                let so_far = measured.clone();
+                self.publish(board, &limited.id, |snapshot| {
+                    snapshot.scanning = Some(Scanning { so_far, marker });
+                })
+                .await;
+            }
+            sleep(asked.elapsed().clamp(Duration::from_millis(5), Duration::from_secs(1))).await;
+        };
+        match outcome {
+            Ok(()) => {
+                (measured.bytes, measured.objects) = (scan.bytes, scan.objects);
+                tracing::debug!(bucket = %limited.bucket, bytes = scan.bytes, "a bucket was measured");
+                self.publish(board, &limited.id, |snapshot| {
+                    if snapshot.measured.as_ref().is_none_or(|it| it.number < measured.number) {
+                        snapshot.measured = Some(measured);
+                    }
+                    (snapshot.scanning, snapshot.failing_since) = (None, None);
+                })
+                .await
+            }
+            Err(why) => {
+                tracing::warn!(bucket = %limited.bucket, backend = limited.backend.name, why, "a bucket can't be measured");
+                self.publish(board, &limited.id, |snapshot| {
+                    snapshot.failing_since.get_or_insert(clock);
+                })
+                .await;
+                false
+            }
+        }
+    }
+
+    /// Tells what was found, over what is known to stand there.
+    async fn publish(&self, board: &Board, bucket: &RecordName, change: impl FnOnce(&mut Snapshot)) -> bool {
+        let seen = self.0.state.lock().view.live().snapshot(bucket).cloned();
+        let (before, version) = seen.map_or((None, None), |seen| (Some(seen.snapshot), seen.version));
+        let mut snapshot = before.clone().unwrap_or_else(|| Snapshot::of(bucket.clone()));
+        change(&mut snapshot);
+        if before.as_ref() == Some(&snapshot) {
+            return true;
+        }
+        let written = board.publish(&snapshot, version).await;
+        if let Err(why) = &written {
+            tracing::warn!(why, "what a bucket holds can't be told");
+        }
+        written.is_ok()
+    }
+}
+
+/// Which replica scans a bucket: the one that has the highest hash with it (rendezvous hashing).
+pub(super) fn chosen<'a>(bucket: &RecordName, alive: impl Iterator<Item = &'a String>) -> Option<&'a str> {
+    let hash = |replica: &str| {
+        let text = format!("{replica}/{bucket}");
+        ring::digest::digest(&ring::digest::SHA256, text.as_bytes()).as_ref().to_vec()
+    };
+    alive.map(String::as_str).max_by_key(|replica| hash(replica))
+}
+
+/// Asks for a page, and takes it in.
+async fn turn(
+    client: &ClientOf,
+    limited: &Limited,
+    question: &Question,
+    scan: &mut Scan,
+    clock: &WallClock,
+) -> Result<(), &'static str> {
+    let client = client(limited).ok_or("the backend can't be asked")?;
+    let answer = timeout(PAGE, ask(&client, &limited.bucket, question, clock)).await;
+    match answer.map_err(|_| "no whole answer in time")?? {
+        Ok(page) => scan.take(page).map_err(|_| "a list leads back to itself"),
+        Err(status) => scan.refused(status).map_err(|_| "the store refuses a list"),
+    }
+}
+
+/// A page, or the status of the answer that is none.
+async fn ask(
+    client: &Client,
+    bucket: &BucketName,
+    question: &Question,
+    clock: &WallClock,
+) -> Result<Result<Page, u16>, &'static str> {
+    let path = [b"/", bucket.as_str().as_bytes(), b"/", question.key.as_deref().unwrap_or_default()].concat();
+    let target = Target::of(&path, None).map_err(|_| "a key can't be asked for")?;
+    let permit = loop {
+        match client.admit() {
+            Some(permit) => break permit,
+            None => sleep(Duration::from_millis(100)).await,
+        }
+    };
+    let call = Call {
+        method: Method::GET,
+        target,
+        query: question.query.clone(),
+        headers: HeaderMap::new(),
+        payload: HASH_OF_NOTHING.to_owned(),
+        length: None,
+        body: nothing(),
+        is_long: false,
+    };
+    let answer = client.ask(call, clock()).await.map_err(|_| "the store does not answer")?;
+    let status = answer.status();
+    let mut body = answer.into_body();
+    let mut text = BytesMut::new();
+    while let Some(frame) = body.frame().await {
+        let data = frame.map_err(|_| "an answer broke off")?.into_data().unwrap_or_default();
+        if text.len() + data.len() > LONGEST_PAGE {
+            return Err("a page is too long");
+        }
+        text.extend_from_slice(&data);
+    }
+    drop(permit);
+    if !status.is_success() {
+        return Ok(Err(status.as_u16()));
+    }
+    page(question.root, &text).map(Ok).ok_or("what answers is no list")
+}
+
+fn millis(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}

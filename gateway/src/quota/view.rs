@@ -1,0 +1,146 @@
+//! What all replicas have told of what buckets hold: pure, it is told of ConfigMaps.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use k8s_openapi::api::core::v1::ConfigMap;
+use stowage_api::wire::{self, Usage};
+use stowage_api::{Counters, Figures, RecordName, Snapshot, used};
+
+use crate::registry::Table;
+
+/// What was told, this replica's own words included.
+#[derive(Debug, Default)]
+pub struct View {
+    counters: BTreeMap<String, BTreeMap<RecordName, Told>>,
+    snapshots: BTreeMap<RecordName, Seen>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Told {
+    shard: u16,
+    figures: Figures,
+}
+
+/// A snapshot as the API server has it.
+#[derive(Clone, Debug)]
+pub struct Seen {
+    /// What it says.
+    pub snapshot: Snapshot,
+    /// Its version there.
+    pub version: Option<String>,
+}
+
+impl View {
+    /// What a replica has told of a bucket.
+    #[must_use]
+    pub fn figures(&self, replica: &str, bucket: &RecordName) -> Option<Figures> {
+        self.counters.get(replica)?.get(bucket).map(|told| told.figures)
+    }
+
+    /// Whether a replica has told anything that is still there.
+    #[must_use]
+    pub fn has(&self, replica: &str) -> bool {
+        self.counters.contains_key(replica)
+    }
+
+    /// What was found in a bucket.
+    #[must_use]
+    pub fn snapshot(&self, bucket: &RecordName) -> Option<&Seen> {
+        self.snapshots.get(bucket)
+    }
+
+    /// The buckets that there are snapshots of.
+    pub fn measured(&self) -> impl Iterator<Item = &RecordName> {
+        self.snapshots.keys()
+    }
+
+    /// How much a bucket holds: by what was told, but for `me`, whose figures are these.
+    #[must_use]
+    pub fn used(&self, bucket: &RecordName, me: &str, own: Figures) -> u64 {
+        let others = self.of(bucket).filter(|(replica, _)| *replica != me);
+        used(self.snapshots.get(bucket).map(|seen| &seen.snapshot), others.chain([(me, own)]))
+    }
+
+    /// What each replica has told of a bucket.
+    pub fn of<'a>(&'a self, bucket: &'a RecordName) -> impl Iterator<Item = (&'a str, Figures)> {
+        let told = |(replica, of): (&'a String, &'a BTreeMap<RecordName, Told>)| {
+            of.get(bucket).map(|told| (replica.as_str(), told.figures))
+        };
+        self.counters.iter().filter_map(told)
+    }
+
+    /// ConfigMaps of replicas that are none of these, and whose figures a snapshot has seen
+    /// altogether: nobody needs them any more.
+    #[must_use]
+    pub fn covered(&self, alive: &BTreeSet<String>, is_limited: impl Fn(&RecordName) -> bool) -> Vec<(String, u16)> {
+        let mut all = BTreeMap::new();
+        for (replica, of) in self.counters.iter().filter(|(replica, _)| !alive.contains(*replica)) {
+            for (bucket, told) in of {
+                let is_seen = !is_limited(bucket) || self.is_covered(replica, bucket, told.figures);
+                *all.entry((replica.clone(), told.shard)).or_insert(true) &= is_seen;
+            }
+        }
+        all.into_iter().filter(|(_, is_seen)| *is_seen).map(|(shard, _)| shard).collect()
+    }
+
+    fn is_covered(&self, replica: &str, bucket: &RecordName, figures: Figures) -> bool {
+        let measured = self.snapshots.get(bucket).and_then(|seen| seen.snapshot.measured.as_ref());
+        measured.and_then(|it| it.covers.get(replica)).is_some_and(|covered| figures.beyond(*covered) == 0)
+    }
+
+    fn forget(&mut self, replica: &str, shard: u16) {
+        if let Some(of) = self.counters.get_mut(replica) {
+            of.retain(|_, told| told.shard != shard);
+            if of.is_empty() {
+                self.counters.remove(replica);
+            }
+        }
+    }
+
+    fn put_snapshot(&mut self, snapshot: Snapshot, version: Option<String>) {
+        self.snapshots.insert(snapshot.bucket.clone(), Seen { snapshot, version });
+    }
+}
+
+fn is(map: &ConfigMap, usage: Usage) -> bool {
+    map.metadata.labels.as_ref().and_then(|labels| labels.get(wire::USAGE)).is_some_and(|it| it == usage.as_str())
+}
+
+impl Table<ConfigMap> for View {
+    /// What can't be read is as good as absent: somebody else wrote it.
+    fn put(&mut self, map: ConfigMap) {
+        let name = map.metadata.name.as_deref().unwrap_or_default();
+        let read = if is(&map, Usage::Counters) {
+            Counters::read(&map).map(|counters| {
+                self.forget(&counters.replica, counters.shard);
+                let Counters { replica, shard, of } = counters;
+                let told = of.into_iter().map(|(bucket, figures)| (bucket, Told { shard, figures }));
+                self.counters.entry(replica).or_default().extend(told);
+            })
+        } else {
+            Snapshot::read(&map).map(|snapshot| self.put_snapshot(snapshot, map.metadata.resource_version.clone()))
+        };
+        if let Err(reason) = read {
+            tracing::warn!(config_map = name, %reason, "a ConfigMap does not count");
+            self.take(&map);
+        }
+    }
+
+    fn take(&mut self, map: &ConfigMap) {
+        let only_name = ConfigMap {
+            metadata: k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta {
+                name: map.metadata.name.clone(),
+                labels: map.metadata.labels.clone(),
+                ..Default::default()
+            },
+            ..ConfigMap::default()
+        };
+        if let Ok(counters) = Counters::read(&only_name) {
+            self.forget(&counters.replica, counters.shard);
+        } else if let Ok(snapshot) = Snapshot::read(&only_name) {
+            self.snapshots.remove(&snapshot.bucket);
+        }
+    }
+
+    fn succeed(&mut self, _: Self) {}
+}

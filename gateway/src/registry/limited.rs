@@ -1,0 +1,64 @@
+//! How much may be stored in a bucket, as the keys to it say.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use stowage_api::{BucketName, Limits, NotServed, RecordName};
+
+use super::backend::Backend;
+use super::internal::Key;
+use super::tables::Tables;
+
+/// A bucket with a limit.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Limited {
+    /// What tells it from all others: store and name.
+    pub id: RecordName,
+    /// Its name.
+    pub bucket: BucketName,
+    /// The store that has it.
+    pub backend: Arc<Backend>,
+    /// How much may be stored.
+    pub limits: Limits,
+}
+
+impl Tables {
+    /// The limits of a bucket at a backend: those of the newest generation that isn't on its way
+    /// out, where there is one. `own` is a key that opens it, which no watch may have told of yet.
+    ///
+    /// # Errors
+    /// When those can't be read: nothing may be stored then.
+    pub fn limits(&self, own: Option<&Key>, bucket: &BucketName, backend: &Backend) -> Result<Limits, NotServed> {
+        let known = self.keys_of(bucket).filter(|key| self.opens(key, bucket, backend)).map(|key| &**key);
+        // Of two that are equally new, the one that says less counts.
+        let rank = |key: &&Key| {
+            let credential = &key.credential;
+            let hard = credential.quota.map_or(0, |limits| limits.hard.map_or(u64::MAX, stowage_api::Bytes::get));
+            (credential.expires_at.is_none(), credential.generation, std::cmp::Reverse(hard))
+        };
+        known.chain(own).max_by_key(rank).map_or(Ok(Limits::default()), |key| key.credential.quota)
+    }
+
+    fn opens(&self, key: &Key, bucket: &BucketName, backend: &Backend) -> bool {
+        let scope = key.credential.scope(bucket.as_str()).filter(|scope| scope.backend == backend.name);
+        scope.is_some_and(|scope| self.reach_scope(key, scope).is_ok())
+    }
+
+    /// All buckets that have a limit which can be read, by what tells each from the others.
+    #[must_use]
+    pub fn limited(&self) -> BTreeMap<RecordName, Limited> {
+        let mut all = BTreeMap::new();
+        for key in self.keys() {
+            for scope in &key.credential.scopes {
+                let Ok(backend) = self.reach_scope(key, scope) else { continue };
+                let bucket = scope.bucket.clone();
+                let id = RecordName::of(&backend.endpoint, &bucket);
+                let Ok(limits) = self.limits(None, &bucket, &backend) else { continue };
+                if limits != Limits::default() && !all.contains_key(&id) {
+                    all.insert(id.clone(), Limited { id, bucket, backend, limits });
+                }
+            }
+        }
+        all
+    }
+}
