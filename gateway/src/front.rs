@@ -107,6 +107,7 @@ struct Shared {
     sources: Counts<(String, Source)>,
     rates: Rates<(String, Source)>,
     quotas: Quotas,
+    begun: Instant,
 }
 
 impl fmt::Debug for Gateway {
@@ -146,6 +147,7 @@ impl Gateway {
             sources: Counts::new(PER_SOURCE),
             rates: Rates::default(),
             quotas: Quotas::new(format!("{:016x}", mixed(!gears.first_id))),
+            begun: Instant::now(),
             config,
         }))
     }
@@ -173,7 +175,11 @@ impl Gateway {
     /// # Errors
     /// A line about why they can't.
     pub fn fitness(&self, now: Instant) -> Result<String, String> {
-        self.0.fit(now).map(|age| format!("ok: the API server was heard of {} s ago", age.as_secs()))
+        let age = self.0.fit(now)?;
+        if !self.0.quotas.is_ready(now, now.saturating_duration_since(self.0.begun)) {
+            return Err("what the other replicas store is not known yet".to_owned());
+        }
+        Ok(format!("ok: the API server was heard of {} s ago", age.as_secs()))
     }
 
     /// All that is measured, as text.

@@ -1,6 +1,7 @@
 //! What is told to the other replicas, and heard of them: ConfigMaps and Leases of the operator
 //! namespace.
 
+use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::time::Duration;
 
@@ -53,24 +54,9 @@ impl Board {
         self.clock.clone()
     }
 
-    /// Writes a ConfigMap of this replica's alone.
-    async fn put(&self, map: &ConfigMap) -> Result<(), String> {
-        let name = map.metadata.name.as_deref().unwrap_or_default();
-        let replaced = timeout(DEADLINE, self.maps.replace(name, &PostParams::default(), map)).await;
-        match replaced {
-            Ok(Ok(_)) => Ok(()),
-            Ok(Err(kube::Error::Api(status))) if status.code == 404 => {
-                let created = timeout(DEADLINE, self.maps.create(&PostParams::default(), map)).await;
-                created.map_err(|_| "no answer".to_owned())?.map(|_| ()).map_err(|error| words(&error))
-            }
-            Ok(Err(error)) => Err(words(&error)),
-            Err(_) => Err("no answer".to_owned()),
-        }
-    }
-
-    /// Writes a snapshot over the one that this replica knows of, and over no other.
-    pub(super) async fn publish(&self, snapshot: &Snapshot, version: Option<String>) -> Result<(), String> {
-        let mut map = snapshot.config_map(&self.namespace);
+    /// Writes a ConfigMap over the version that is known, and over no other: a request that comes
+    /// late changes nothing. Gives the new version; `None` = another one stands there.
+    async fn put(&self, mut map: ConfigMap, version: Option<String>) -> Result<Option<String>, String> {
         let name = map.metadata.name.clone().unwrap_or_default();
         let is_new = version.is_none();
         map.metadata.resource_version = version;
@@ -80,7 +66,26 @@ impl Board {
         } else {
             timeout(DEADLINE, self.maps.replace(&name, &params, &map)).await
         };
-        written.map_err(|_| "no answer".to_owned())?.map(|_| ()).map_err(|error| words(&error))
+        match written {
+            Ok(Ok(map)) => Ok(map.metadata.resource_version),
+            // Also where it was removed, or where our own first try was lost with its answer.
+            Ok(Err(kube::Error::Api(status))) if matches!(status.code, 404 | 409) => Ok(None),
+            Ok(Err(error)) => Err(words(&error)),
+            Err(_) => Err("no answer".to_owned()),
+        }
+    }
+
+    /// Writes a snapshot. `false` = there is another one by now.
+    pub(super) async fn publish(&self, snapshot: &Snapshot, version: Option<String>) -> Result<bool, String> {
+        self.put(snapshot.config_map(&self.namespace), version).await.map(|version| version.is_some())
+    }
+
+    async fn remove<K>(&self, api: &Api<K>, name: &str)
+    where
+        K: kube::Resource + Clone + std::fmt::Debug + serde::de::DeserializeOwned,
+    {
+        // What stays is found by the next sweep.
+        let _ = timeout(DEADLINE, api.delete(name, &DeleteParams::default())).await;
     }
 
     async fn renew(&self, me: &str, number: u64) -> Result<(), String> {
@@ -123,24 +128,31 @@ fn words(error: &kube::Error) -> String {
 }
 
 impl Quotas {
-    /// Looks for ever at which buckets have limits.
+    /// Looks for ever at which buckets have limits, once that can be known.
     pub(super) async fn look_at(&self, registry: &Registry) -> Infallible {
         loop {
-            self.learn(std::sync::Arc::new(registry.ask(crate::registry::Tables::limited)));
-            sleep(LOOK).await;
+            if registry.is_ready() {
+                self.learn(std::sync::Arc::new(registry.ask(crate::registry::Tables::limited)));
+                sleep(LOOK).await;
+            } else {
+                sleep(LOOK / 20).await;
+            }
         }
     }
 
-    fn learn(&self, limited: std::sync::Arc<std::collections::BTreeMap<RecordName, crate::registry::Limited>>) {
+    fn learn(&self, limited: std::sync::Arc<BTreeMap<RecordName, crate::registry::Limited>>) {
         let mut state = self.0.state.lock();
         state.ledger.keep(|bucket| limited.contains_key(bucket), Instant::now());
-        state.limited = limited;
+        state.limited = Some(limited);
+        drop(state);
+        self.0.told.notify_waiters();
     }
 
     /// Ends once any bucket has a limit: without there is nothing to say to anybody.
     pub(super) async fn are_wanted(&self) {
-        while self.0.state.lock().limited.is_empty() {
-            sleep(LOOK / 10).await;
+        while self.0.state.lock().limited().next().is_none() {
+            // The news may have come between the two.
+            let _ = timeout(LOOK, self.0.told.notified()).await;
         }
     }
 
@@ -212,19 +224,32 @@ impl Quotas {
                 let _ = timeout(Duration::from_secs(1), self.0.to_tell.notified()).await;
                 continue;
             };
-            self.say(board, &counters).await;
+            if !self.say(board, &counters).await {
+                sleep(Duration::from_secs(1)).await;
+                self.0.state.lock().ledger.unsaid(&counters);
+            }
         }
     }
 
-    async fn say(&self, board: &Board, counters: &Counters) {
-        let said_at = Instant::now();
-        match board.put(&counters.config_map(&board.namespace)).await {
-            Ok(()) => self.0.state.lock().ledger.said(counters, said_at),
-            Err(why) => {
-                tracing::warn!(why, "what this replica stores can't be told");
-                sleep(Duration::from_secs(1)).await;
+    /// Whether it was said.
+    async fn say(&self, board: &Board, counters: &Counters) -> bool {
+        let version = {
+            let mut state = self.0.state.lock();
+            let State { ledger, view, versions, .. } = &mut *state;
+            ledger.saying(counters, view.live(), Instant::now());
+            // What the last answer said is never older than what the watch has brought.
+            versions.remove(&counters.shard).or_else(|| view.live().version(&self.0.me, counters.shard).cloned())
+        };
+        let why = match board.put(counters.config_map(&board.namespace), version).await {
+            Ok(Some(version)) => {
+                self.0.state.lock().versions.insert(counters.shard, version);
+                return true;
             }
-        }
+            Ok(None) => "the watch has not brought the last word back yet".to_owned(),
+            Err(why) => why,
+        };
+        tracing::warn!(why, "what this replica stores can't be told");
+        false
     }
 
     /// Says the last words of this replica: all that was not told yet.
@@ -235,8 +260,10 @@ impl Quotas {
             state.ledger.rest(state.view.live())
         };
         for counters in rest {
-            let _ = board.put(&counters.config_map(&board.namespace)).await;
+            self.say(&board, &counters).await;
         }
+        // Nobody shares with it any more.
+        board.remove(&board.leases, &format!("{LEASE_PREFIX}{}", self.0.me)).await;
     }
 
     /// Removes for ever what nobody needs any more: of replicas that are gone, and of buckets that
@@ -245,12 +272,11 @@ impl Quotas {
         loop {
             sleep(Duration::from_secs(60)).await;
             for name in self.litter() {
-                let _ = timeout(DEADLINE, board.maps.delete(&name, &DeleteParams::default())).await;
+                board.remove(&board.maps, &name).await;
             }
             let buried = self.buried();
             for replica in buried {
-                let name = format!("{LEASE_PREFIX}{replica}");
-                let _ = timeout(DEADLINE, board.leases.delete(&name, &DeleteParams::default())).await;
+                board.remove(&board.leases, &format!("{LEASE_PREFIX}{replica}")).await;
             }
         }
     }
@@ -260,12 +286,14 @@ impl Quotas {
         let now = Instant::now();
         let alive = state.peers.alive(now);
         // One of them does it.
-        if !state.standing(now).is_fresh || alive.first() != Some(&self.0.me) {
+        if !state.peers.is_fresh(now) || !state.has_heard(now) || alive.first() != Some(&self.0.me) {
             return Vec::new();
         }
-        let is_limited = |bucket: &RecordName| state.limited.contains_key(bucket);
-        let covered = state.view.live().covered(&alive, is_limited);
-        covered.into_iter().map(|(replica, shard)| Counters::name(&replica, shard)).collect()
+        let view = state.view.live();
+        let covered = view.covered(&alive, |bucket| state.is_limited(bucket));
+        let counters = covered.into_iter().map(|(replica, shard)| Counters::name(&replica, shard));
+        let unlimited = view.measured().filter(|bucket| !state.is_limited(bucket));
+        counters.chain(unlimited.map(Snapshot::name)).collect()
     }
 
     fn buried(&self) -> Vec<String> {
@@ -291,8 +319,6 @@ impl Quotas {
         let rest = async {
             self.are_wanted().await;
             tokio::select! {
-                never = self.hear_of_counters(&board) => never,
-                never = self.hear_of_replicas(&board) => never,
                 never = self.live(&board) => never,
                 never = self.tell(&board) => never,
                 never = self.scan(&board, &client) => never,
@@ -301,6 +327,8 @@ impl Quotas {
         };
         tokio::select! {
             never = self.look_at(registry) => never,
+            never = self.hear_of_counters(&board) => never,
+            never = self.hear_of_replicas(&board) => never,
             never = rest => never,
         }
     }

@@ -2,6 +2,27 @@
 //!
 //! Counters only rise; only a scan lowers what a bucket holds. What is reserved counts before a
 //! byte of it goes to the store.
+//!
+//! # By how much replicas can pass a limit together
+//!
+//! A replica tells the others what it has counted, and its own word comes back to it by the watch
+//! that brings theirs, in the order in which the API server took them. So what a replica *knows*
+//! (what all have told) is never older than its own last word that came back, and what it has
+//! counted since is *untold*. Of `n` replicas each lets in what keeps its untold bytes within
+//! `(hard − known) / 2n`; more waits until it was told, came back, and still fits.
+//!
+//! So what waited is admitted in one order, that of the API server, and never makes it more than
+//! `hard`. What did not wait may turn out to be too much while others go on: each replica adds what
+//! it had let in when it did not know yet that the bucket is full, and nothing after.
+//!
+//! `stored ≤ hard + Σ (hard − knownᵢ) / 2nᵢ`
+//!
+//! `knownᵢ` is what a replica knew when it let that in. The sum is less than half of what was left
+//! when the replicas that are behind last heard; no clock is needed for that. A replica whose watch
+//! hangs, or whose API server is away, uses its share up and then waits. One that hears in time
+//! tells within a second when its untold bytes are more than a twentieth of what is left by what it
+//! knows: then it is the last second's, and a twentieth of the room that the last large write took.
+//! A replica that dies takes what it had not told with it, until a scan has seen that.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -16,43 +37,31 @@ use super::view::View;
 pub const DOUBT: Duration = Duration::from_secs(15 * 60);
 /// How often a bucket far from its limit is told of, at least.
 pub const SELDOM: Duration = Duration::from_secs(5 * 60);
-/// How often a bucket near its limit is told of, at most.
+/// How often a bucket near its limit is told of, at least.
 pub const OFTEN: Duration = Duration::from_secs(5);
+/// How often one is told of whose writers wait for it, at most.
+const AWAITED: Duration = Duration::from_millis(500);
 /// How long is waited for one's own word to come back, before it is said again.
 const AGAIN: Duration = Duration::from_secs(5);
 /// How long a bucket without a limit is remembered: edits come and go.
 const REMEMBERED: Duration = Duration::from_secs(60 * 60);
-
-/// Where this replica stands among the others.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Standing {
-    /// How many live, this one among them.
-    pub replicas: u64,
-    /// Whether it sees them.
-    pub is_fresh: bool,
-}
 
 /// What came of the wish to store something.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reserved {
     /// It is counted, and may be stored.
     Now,
-    /// It is counted, and may be stored once it was told.
+    /// It is counted, and may be stored once it was told, and is still no more than the limit then.
     OnceTold,
 }
 
-/// Why nothing may be stored.
+/// Nothing may be stored: it would be more than the limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Full {
-    /// It would be more than the limit.
-    Exceeded {
-        /// What the bucket holds, in bytes.
-        used: u64,
-        /// The limit, in bytes.
-        hard: u64,
-    },
-    /// It may be too much: nobody knows what others have stored meanwhile.
-    Unseen,
+pub struct Full {
+    /// What the bucket holds, in bytes.
+    pub used: u64,
+    /// The limit, in bytes.
+    pub hard: u64,
 }
 
 /// What this replica has written, and what it may write.
@@ -74,13 +83,28 @@ struct Own {
     turned: Instant,
     /// What was said last, and when.
     said: Figures,
-    said_at: Instant,
+    said_at: Option<Instant>,
+    /// The least that the API server may have for it, as long as what was said last has not come
+    /// back: of words whose answer was lost nobody knows which one stands.
+    least: u64,
     /// Somebody waits for it to be told.
     is_awaited: bool,
     touched: Instant,
+    /// Since when it is counted.
+    since: Instant,
 }
 
 impl Own {
+    /// What the API server has for it at least, where this came back.
+    fn told(&self, back: Option<Figures>) -> u64 {
+        match back {
+            Some(back) if back == self.said => back.total(),
+            Some(back) => back.total().min(self.least),
+            // It may be that the last word did not come there yet, or that somebody removed it.
+            None => self.figures.base,
+        }
+    }
+
     /// What is of unknown outcome for long enough counts as stored.
     fn turn(&mut self, now: Instant) {
         if self.doubts != [0, 0] && now.saturating_duration_since(self.turned) >= DOUBT {
@@ -110,9 +134,11 @@ impl Ledger {
             doubts: [0, 0],
             turned: now,
             said: begin,
-            said_at: now,
+            said_at: None,
+            least: begin.total(),
             is_awaited: false,
             touched: now,
+            since: now,
         });
         own.limits = limits;
         own.touched = now;
@@ -142,8 +168,9 @@ impl Ledger {
         self.buckets.get(bucket).map_or_else(Figures::default, |own| own.figures)
     }
 
-    /// Counts what somebody is about to store, if there is room for it. To be followed by one of
-    /// [`Ledger::commit`], [`Ledger::release`] and [`Ledger::doubt`].
+    /// Counts what somebody is about to store, if there is room for it, where so many replicas live,
+    /// this one among them. To be followed by one of [`Ledger::commit`], [`Ledger::release`] and
+    /// [`Ledger::doubt`].
     ///
     /// # Errors
     /// When it may not be stored; then nothing is counted.
@@ -153,50 +180,48 @@ impl Ledger {
         limits: Limits,
         length: u64,
         view: &View,
-        standing: Standing,
+        replicas: u64,
         now: Instant,
     ) -> Result<Reserved, Full> {
         let open = &mut self.own(bucket, limits, now).figures.open;
         *open = open.saturating_add(length);
         let Some(hard) = limits.hard.map(stowage_api::Bytes::get) else { return Ok(Reserved::Now) };
-        let used = self.used(bucket, view);
-        let reserved = if used > hard {
-            Err(Full::Exceeded { used: used.saturating_sub(length), hard })
-        } else {
-            self.room(bucket, hard, view, standing)
-        };
-        match reserved {
-            Ok(Reserved::OnceTold) => {
-                if let Some(own) = self.buckets.get_mut(bucket) {
-                    own.is_awaited = true;
-                }
-            }
-            Ok(Reserved::Now) => {}
-            Err(_) => self.release(bucket, length),
+        let reserved = self.room(bucket, hard, length, view, replicas);
+        if reserved.is_err() {
+            self.release(bucket, length);
         }
         reserved
     }
 
-    /// Whether what is counted may be stored by now.
+    /// Whether what is counted, so many bytes among it, may be stored by now.
     ///
     /// # Errors
-    /// [`Full::Unseen`] where nothing is seen of the others any more.
-    pub fn room(&self, bucket: &RecordName, hard: u64, view: &View, standing: Standing) -> Result<Reserved, Full> {
-        let Reach { untold, head, is_near } = self.reach(bucket, hard, view);
-        let replicas = standing.replicas.max(1);
-        if !standing.is_fresh {
-            let share = head / replicas.saturating_mul(2);
-            return if untold <= share { Ok(Reserved::Now) } else { Err(Full::Unseen) };
+    /// When it is more than the limit.
+    pub fn room(
+        &mut self,
+        bucket: &RecordName,
+        hard: u64,
+        length: u64,
+        view: &View,
+        replicas: u64,
+    ) -> Result<Reserved, Full> {
+        let used = self.used(bucket, view);
+        if used > hard {
+            return Err(Full { used: used.saturating_sub(length), hard });
         }
-        // A tenth; of more than five replicas each has half of its share.
-        let share = head / replicas.saturating_mul(2).max(10);
-        let is_alone = standing.replicas <= 1;
-        if is_alone || is_near || untold <= share { Ok(Reserved::Now) } else { Ok(Reserved::OnceTold) }
+        let Reach { untold, head, .. } = self.reach(bucket, hard, view);
+        if untold <= head / replicas.max(1).saturating_mul(2) {
+            return Ok(Reserved::Now);
+        }
+        if let Some(own) = self.buckets.get_mut(bucket) {
+            own.is_awaited = true;
+        }
+        Ok(Reserved::OnceTold)
     }
 
     fn reach(&self, bucket: &RecordName, hard: u64, view: &View) -> Reach {
         let own = self.figures(bucket);
-        let told = view.figures(&self.me, bucket).map_or(own.base, |told| told.total().max(own.base));
+        let told = self.buckets.get(bucket).map_or(own.base, |it| it.told(view.figures(&self.me, bucket)));
         let untold = own.total().saturating_sub(told);
         let known = self.used(bucket, view).saturating_sub(untold);
         Reach { untold, head: hard.saturating_sub(known), is_near: known >= hard - hard / 10 }
@@ -277,27 +302,41 @@ impl Ledger {
         if told.unwrap_or(unchanged) == own.figures {
             return false;
         }
-        let since = now.saturating_duration_since(own.said_at);
-        if own.said == own.figures && told.is_some_and(|told| told != own.figures) || since < Duration::from_millis(50)
-        {
+        let has_passed = |least| own.said_at.is_none_or(|said| now.saturating_duration_since(said) >= least);
+        if own.said_at.is_some() && own.said == own.figures {
             // It is on its way back.
-            return since >= AGAIN;
+            return has_passed(AGAIN);
         }
-        let Some(hard) = own.limits.hard.map(stowage_api::Bytes::get) else { return since >= SELDOM };
-        let Reach { untold, head, is_near } = self.reach(bucket, hard, view);
         if own.is_awaited {
-            return own.said != own.figures || since >= AGAIN;
+            return has_passed(AWAITED);
         }
-        // Half of what may stay untold, so that nobody has to wait for the telling.
-        is_near && since >= OFTEN || untold > head / 20 && since >= Duration::from_secs(1) || since >= SELDOM
+        let Some(hard) = own.limits.hard.map(stowage_api::Bytes::get) else { return has_passed(SELDOM) };
+        let Reach { untold, head, is_near } = self.reach(bucket, hard, view);
+        // A part of what may stay untold, so that nobody has to wait for the telling.
+        untold > head / 20 && has_passed(Duration::from_secs(1)) || is_near && has_passed(OFTEN) || {
+            // It was counted first when it was touched first.
+            let first = own.said_at.unwrap_or(own.since);
+            now.saturating_duration_since(first) >= SELDOM
+        }
     }
 
-    /// Notes that something was said; it is told once the watch brings it back.
-    pub fn said(&mut self, counters: &Counters, now: Instant) {
+    /// Notes that what was about to be said may not have been, and is to be said again.
+    pub fn unsaid(&mut self, counters: &Counters) {
+        for bucket in counters.of.keys() {
+            if let Some(own) = self.buckets.get_mut(bucket) {
+                own.said_at = None;
+                own.is_awaited = true;
+            }
+        }
+    }
+
+    /// Notes that something is about to be said; it is told once the watch brings it back.
+    pub fn saying(&mut self, counters: &Counters, view: &View, now: Instant) {
         for (bucket, figures) in &counters.of {
             if let Some(own) = self.buckets.get_mut(bucket) {
+                own.least = own.told(view.figures(&self.me, bucket)).min(figures.total());
                 own.said = *figures;
-                own.said_at = now;
+                own.said_at = Some(now);
                 own.is_awaited = false;
             }
         }

@@ -21,7 +21,7 @@ use stowage_api::{Limits, RecordName};
 use tokio::sync::Notify;
 use tokio::time::{Instant, timeout_at};
 
-use self::ledger::{Full, Ledger, Reserved, Standing};
+use self::ledger::{Full, Ledger, Reserved};
 use self::peers::Peers;
 use self::view::View;
 use crate::refusal::{Code, Refusal};
@@ -29,6 +29,9 @@ use crate::registry::{Limited, Listed};
 
 /// How long somebody waits until it was told what they are about to store.
 const PATIENCE: Duration = Duration::from_secs(5);
+/// How long a replica that has just begun is not ready because it doesn't know what others store. It
+/// serves then, and has who stores something wait.
+const UNHEARD: Duration = Duration::from_secs(30);
 /// How long scans may fail before nothing is stored any more.
 const UNMEASURED: SignedDuration = SignedDuration::from_hours(1);
 
@@ -49,13 +52,30 @@ struct State {
     ledger: Ledger,
     view: Listed<View>,
     peers: Peers,
-    limited: Arc<BTreeMap<RecordName, Limited>>,
+    /// `None` = nobody has looked yet.
+    limited: Option<Arc<BTreeMap<RecordName, Limited>>>,
+    /// It was ready once.
+    was_ready: bool,
+    /// The versions of what this replica has said, by shard, as the last answers had them.
+    versions: BTreeMap<u16, String>,
 }
 
 impl State {
-    fn standing(&self, now: Instant) -> Standing {
-        let replicas = u64::try_from(self.peers.alive(now).len()).unwrap_or(u64::MAX);
-        Standing { replicas, is_fresh: self.view.is_whole() && self.peers.is_fresh(now) }
+    fn replicas(&self, now: Instant) -> u64 {
+        u64::try_from(self.peers.alive(now).len()).unwrap_or(u64::MAX)
+    }
+
+    /// Whether the others were heard of, and this one was by them.
+    fn has_heard(&self, now: Instant) -> bool {
+        self.view.is_whole() && self.peers.age(now).is_some()
+    }
+
+    fn limited(&self) -> impl Iterator<Item = (&RecordName, &Limited)> {
+        self.limited.iter().flat_map(|limited| limited.iter())
+    }
+
+    fn is_limited(&self, bucket: &RecordName) -> bool {
+        self.limited.as_ref().is_some_and(|limited| limited.contains_key(bucket))
     }
 }
 
@@ -79,14 +99,15 @@ impl Quotas {
     #[must_use]
     pub fn new(me: String) -> Self {
         let (ledger, peers) = (Ledger::new(me.clone()), Peers::new(me.clone()));
-        let state = State { ledger, view: Listed::default(), peers, limited: Arc::default() };
+        let (view, versions) = (Listed::default(), BTreeMap::new());
+        let state = State { ledger, view, peers, limited: None, was_ready: false, versions };
         Self(Arc::new(Shared { me, state: Mutex::new(state), told: Notify::new(), to_tell: Notify::new() }))
     }
 
     /// Counts what is about to be stored, if there is room for it.
     ///
     /// # Errors
-    /// `QuotaExceeded` where there is none; `SlowDown` where it can't be known;
+    /// `QuotaExceeded` where there is none; `SlowDown` where it could not be told to the others;
     /// `ServiceUnavailable` where nobody could measure the bucket for an hour.
     pub async fn reserve(
         &self,
@@ -101,19 +122,16 @@ impl Quotas {
             let told = self.0.told.notified();
             tokio::pin!(told);
             told.as_mut().enable();
-            let (outcome, was_fresh) = self.look(&bucket, limits, length, counted.is_some(), clock)?;
             let reservation =
                 || Reservation { quotas: self.clone(), bucket: bucket.clone(), length, fate: Fate::Unsent };
-            match outcome {
-                Ok(Reserved::Now) => return Ok(counted.unwrap_or_else(reservation)),
-                Ok(Reserved::OnceTold) => {
+            match self.look(&bucket, limits, length, counted.is_some(), clock)? {
+                Some(Ok(Reserved::Now)) => return Ok(counted.unwrap_or_else(reservation)),
+                Some(Ok(Reserved::OnceTold)) => {
                     counted.get_or_insert_with(reservation);
                     self.0.to_tell.notify_one();
                 }
-                Err(Full::Exceeded { used, hard }) => return Err(exceeded(used, hard)),
-                // At the beginning nobody was heard of yet.
-                Err(Full::Unseen) if was_fresh => return Err(slow_down()),
-                Err(Full::Unseen) => {}
+                Some(Err(full)) => return Err(exceeded(full)),
+                None => {}
             }
             if timeout_at(until, told).await.is_err() {
                 return Err(slow_down());
@@ -121,7 +139,7 @@ impl Quotas {
         }
     }
 
-    /// One look: what comes of it, and whether others were seen once.
+    /// One look: what comes of it; `None` = nobody was heard of yet.
     fn look(
         &self,
         bucket: &RecordName,
@@ -129,23 +147,35 @@ impl Quotas {
         length: u64,
         is_counted: bool,
         clock: Timestamp,
-    ) -> Result<(Result<Reserved, Full>, bool), Refusal> {
+    ) -> Result<Option<Result<Reserved, Full>>, Refusal> {
         let now = Instant::now();
         let mut state = self.0.state.lock();
-        let standing = state.standing(now);
-        let State { ledger, view, peers, .. } = &mut *state;
-        let was_fresh = peers.age(now).is_some() && view.is_whole();
+        if limits.hard.is_some() && !state.has_heard(now) {
+            return Ok(None);
+        }
+        let replicas = state.replicas(now);
+        let State { ledger, view, .. } = &mut *state;
         let failing = view.live().snapshot(bucket).and_then(|seen| seen.snapshot.failing_since);
         let is_unmeasured = failing.is_some_and(|since| clock.duration_since(since) >= UNMEASURED);
         if is_unmeasured && limits.hard.is_some() {
             let message = "What this bucket holds could not be measured for an hour. Please try again later.";
             return Err(Refusal::new(Code::ServiceUnavailable, message));
         }
-        let outcome = match limits.hard {
-            Some(hard) if is_counted => ledger.room(bucket, hard.get(), view.live(), standing),
-            _ => ledger.reserve(bucket, limits, length, view.live(), standing, now),
-        };
-        Ok((outcome, was_fresh))
+        Ok(Some(match limits.hard {
+            Some(hard) if is_counted => ledger.room(bucket, hard.get(), length, view.live(), replicas),
+            _ => ledger.reserve(bucket, limits, length, view.live(), replicas, now),
+        }))
+    }
+
+    /// Whether requests may come here, `uptime` after the beginning.
+    #[must_use]
+    pub fn is_ready(&self, now: Instant, uptime: Duration) -> bool {
+        let mut state = self.0.state.lock();
+        let has_limits = state.limited().next().is_some();
+        let knows = state.limited.is_some() && state.view.is_whole() && (!has_limits || state.has_heard(now));
+        // What is lost later doesn't take it out of the way again.
+        state.was_ready |= knows || uptime >= UNHEARD;
+        state.was_ready
     }
 
     /// Notes that something was taken out of a bucket.
@@ -164,8 +194,8 @@ impl Quotas {
     #[must_use]
     pub fn gauge(&self, now: Instant) -> Gauge {
         let state = self.0.state.lock();
-        let mut gauge = Gauge { replicas: state.standing(now).replicas, ..Gauge::default() };
-        for (id, limited) in &*state.limited {
+        let mut gauge = Gauge { replicas: state.replicas(now), ..Gauge::default() };
+        for (id, limited) in state.limited() {
             let used = state.ledger.used(id, state.view.live());
             let snapshot = state.view.live().snapshot(id);
             gauge.limited += 1;
@@ -177,7 +207,7 @@ impl Quotas {
     }
 }
 
-fn exceeded(used: u64, hard: u64) -> Refusal {
+fn exceeded(Full { used, hard }: Full) -> Refusal {
     let message =
         format!("The bucket holds {used} bytes of the {hard} that it may hold: this is more than there is room for.");
     Refusal::new(Code::QuotaExceeded, message)

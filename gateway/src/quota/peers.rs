@@ -102,7 +102,6 @@ impl Peers {
 mod tests {
     use super::*;
 
-    // covers: 6.quota.alone
     #[test]
     fn a_view_is_as_old_as_the_last_own_sign_that_came_back() {
         let begin = Instant::now();

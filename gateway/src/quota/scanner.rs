@@ -74,13 +74,13 @@ impl Quotas {
     fn wanted(&self, board: &Board, failures: &Failures, busy: &[String]) -> Vec<Limited> {
         let (now, clock) = (Instant::now(), Self::clock(board));
         let state = self.0.state.lock();
-        if !state.standing(now).is_fresh {
+        if !state.peers.is_fresh(now) || !state.view.is_whole() {
             return Vec::new();
         }
         let alive = state.peers.alive(now);
         let view = state.view.live();
         let mut wanted: BTreeMap<&str, &Limited> = BTreeMap::new();
-        for (id, limited) in &*state.limited {
+        for (id, limited) in state.limited() {
             let name = limited.backend.name.as_str();
             let may = !busy.iter().any(|it| it == name) && failures.get(id).is_none_or(|(_, again)| now >= *again);
             if !may || wanted.contains_key(name) || chosen(id, alive.iter()) != Some(self.0.me.as_str()) {
@@ -181,11 +181,19 @@ impl Quotas {
         if before.as_ref() == Some(&snapshot) {
             return true;
         }
-        let written = board.publish(&snapshot, version).await;
-        if let Err(why) = &written {
-            tracing::warn!(why, "what a bucket holds can't be told");
+        match board.publish(&snapshot, version).await {
+            Ok(true) => true,
+            // It will be seen, and gone by. No failure of the store; but the next scan waits, as
+            // this replica is behind.
+            Ok(false) => {
+                tracing::debug!(%bucket, "another word of what a bucket holds was there");
+                false
+            }
+            Err(why) => {
+                tracing::warn!(why, "what a bucket holds can't be told");
+                false
+            }
         }
-        written.is_ok()
     }
 }
 

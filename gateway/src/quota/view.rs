@@ -12,6 +12,8 @@ use crate::registry::Table;
 #[derive(Debug, Default)]
 pub struct View {
     counters: BTreeMap<String, BTreeMap<RecordName, Told>>,
+    /// The versions of the ConfigMaps that these are of, by replica and shard.
+    versions: BTreeMap<(String, u16), String>,
     snapshots: BTreeMap<RecordName, Seen>,
 }
 
@@ -35,6 +37,12 @@ impl View {
     #[must_use]
     pub fn figures(&self, replica: &str, bucket: &RecordName) -> Option<Figures> {
         self.counters.get(replica)?.get(bucket).map(|told| told.figures)
+    }
+
+    /// The version of a ConfigMap of counters, where there is one.
+    #[must_use]
+    pub fn version(&self, replica: &str, shard: u16) -> Option<&String> {
+        self.versions.get(&(replica.to_owned(), shard))
     }
 
     /// Whether a replica has told anything that is still there.
@@ -89,6 +97,7 @@ impl View {
     }
 
     fn forget(&mut self, replica: &str, shard: u16) {
+        self.versions.remove(&(replica.to_owned(), shard));
         if let Some(of) = self.counters.get_mut(replica) {
             of.retain(|_, told| told.shard != shard);
             if of.is_empty() {
@@ -114,6 +123,7 @@ impl Table<ConfigMap> for View {
             Counters::read(&map).map(|counters| {
                 self.forget(&counters.replica, counters.shard);
                 let Counters { replica, shard, of } = counters;
+                self.versions.extend(map.metadata.resource_version.clone().map(|it| ((replica.clone(), shard), it)));
                 let told = of.into_iter().map(|(bucket, figures)| (bucket, Told { shard, figures }));
                 self.counters.entry(replica).or_default().extend(told);
             })

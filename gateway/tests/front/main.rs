@@ -6,6 +6,7 @@ mod answers;
 mod quotas;
 mod requests;
 
+use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -26,6 +27,7 @@ use stowage_gateway::registry::{Live, Registry, Setting, Source};
 use stowage_gateway::sigv4::{Outgoing, Signer};
 use stowage_gateway::upstream::{Connect, ConnectError, Transport, Trust};
 use stowage_gateway::uri;
+use tokio::task::JoinHandle;
 use tower::util::BoxCloneSyncService;
 use tower::{BoxError, service_fn};
 
@@ -62,6 +64,8 @@ type Answer = dyn Fn(&Asked) -> Response<Body> + Send + Sync;
 pub(crate) struct Stage {
     pub(crate) gateway: Gateway,
     pub(crate) cluster: Cluster,
+    source: Source,
+    work: Vec<JoinHandle<Infallible>>,
     asked: Arc<Mutex<Vec<Asked>>>,
     answer: Arc<Mutex<Arc<Answer>>>,
 }
@@ -108,6 +112,18 @@ pub(crate) fn now() -> Timestamp {
     "2030-01-01T00:00:00Z".parse().expect("a time")
 }
 
+fn config() -> Config {
+    Config {
+        region: "us-east-1".to_owned(),
+        proxies: Proxies::default(),
+        domains: Domains::new(["gateway.example".to_owned()]),
+        backend_calls: 4,
+        per_claim: 4,
+        anonymous_rps: 5,
+        max_staleness: Duration::MAX,
+    }
+}
+
 fn secrets() -> GroupVersionResource {
     GroupVersionResource::gvr("", "v1", "secrets")
 }
@@ -115,16 +131,7 @@ fn secrets() -> GroupVersionResource {
 impl Stage {
     /// With a tenant of the bucket `photos` on the backend `main`.
     pub(crate) async fn new() -> Self {
-        Self::told(Config {
-            region: "us-east-1".to_owned(),
-            proxies: Proxies::default(),
-            domains: Domains::new(["gateway.example".to_owned()]),
-            backend_calls: 4,
-            per_claim: 4,
-            anonymous_rps: 5,
-            max_staleness: Duration::MAX,
-        })
-        .await
+        Self::told(config()).await
     }
 
     pub(crate) async fn told(config: Config) -> Self {
@@ -148,6 +155,21 @@ impl Stage {
             asked: Arc::default(),
             answer: Arc::new(Mutex::new(Arc::new(|_: &Asked| answer(200, &[], "")) as Arc<Answer>)),
         };
+        let stage = Self::of(cluster, store, config, 1);
+        stage.credential(KEY, "photos", json!({}));
+        stage.until(|stage| stage.gateway.registry().is_ready() && stage.knows(KEY)).await;
+        stage
+    }
+
+    /// One more replica of the gateway, with ids of its own.
+    pub(crate) async fn beside(&self) -> Self {
+        let store = Store { asked: self.asked.clone(), answer: self.answer.clone() };
+        let stage = Self::of(self.cluster.clone(), store, config(), 2);
+        stage.until(|stage| stage.gateway.registry().is_ready() && stage.knows(KEY)).await;
+        stage
+    }
+
+    fn of(cluster: Cluster, store: Store, config: Config, first_id: u64) -> Self {
         let client = cluster.client(SYSTEM);
         let registry =
             Registry::new(Setting { namespaces: [SYSTEM.to_owned()].into(), unlabelled: Unlabelled::Refused });
@@ -156,7 +178,7 @@ impl Stage {
             live: Live::new(client.clone(), SYSTEM),
             connect: Box::new(store.clone()),
             clock: Arc::new(now),
-            first_id: 1,
+            first_id,
             log: None,
             metrics: Metrics::new(),
         };
@@ -164,12 +186,18 @@ impl Stage {
         let source = Source { client, namespace: SYSTEM.to_owned(), watch };
         let gateway = Gateway::new(gears, config);
         let counting = (gateway.clone(), source.clone());
-        tokio::spawn(async move { match counting.0.keep_quotas(counting.1).await {} });
-        tokio::spawn(async move { match registry.follow(source).await {} });
-        let stage = Self { gateway, cluster, asked: store.asked, answer: store.answer };
-        stage.credential(KEY, "photos", json!({}));
-        stage.until(|stage| stage.gateway.registry().is_ready() && stage.knows(KEY)).await;
-        stage
+        let follows = source.clone();
+        let work = vec![
+            tokio::spawn(async move { match counting.0.keep_quotas(counting.1).await {} }),
+            tokio::spawn(async move { match registry.follow(follows).await {} }),
+        ];
+        Self { gateway, cluster, source, work, asked: store.asked, answer: store.answer }
+    }
+
+    /// Ends as a process does that was told to.
+    pub(crate) async fn end(self) {
+        self.work.iter().for_each(JoinHandle::abort);
+        self.gateway.part(&self.source).await;
     }
 
     /// Stores a key for a bucket on `main`; what else its Secret has is merged.

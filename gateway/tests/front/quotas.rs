@@ -1,11 +1,15 @@
 //! How much may be stored.
 
 use http::Response;
+use jiff::SignedDuration;
+use kube_sim::GroupVersionResource;
 use rstest::rstest;
 use serde_json::json;
+use stowage_api::{BucketName, Endpoint, RecordName, Snapshot};
 use stowage_gateway::body::Body;
+use tokio::time::Instant;
 
-use crate::{Ask, Asked, Stage, answer, ask, code};
+use crate::{Ask, Asked, SYSTEM, Stage, answer, ask, code, now};
 
 const LIMITED: &str = "AKIALIMITED";
 
@@ -28,9 +32,13 @@ fn store(status: u16) -> impl Fn(&Asked) -> Response<Body> + Send + Sync + 'stat
 
 /// A tenant with a bucket of at most 100 bytes, of which a scan has found 60.
 async fn stage(status: u16) -> Stage {
+    of_at_most(100, status).await
+}
+
+async fn of_at_most(hard: u64, status: u16) -> Stage {
     let stage = Stage::new().await;
     stage.store_answers(store(status));
-    stage.credential(LIMITED, "films", json!({"data": {"quota_hard_bytes": "100"}}));
+    stage.credential(LIMITED, "films", json!({"data": {"quota_hard_bytes": hard.to_string()}}));
     stage.until(|stage| stage.knows(LIMITED)).await;
     stage.until(|stage| used(stage) == 60).await;
     stage
@@ -100,4 +108,110 @@ async fn a_limit_that_cant_be_read_closes_writes_alone() {
     assert_eq!(code(&text), "ServiceUnavailable");
     let (status, _, _) = stage.signed_as(LIMITED, ask("GET", "/films/a")).await;
     assert_eq!(status.as_u16(), 200);
+}
+
+// covers: 6.quota.exchange, 6.quota.bound
+/// What one has stored counts for the other, though neither waited for the other.
+#[tokio::test]
+async fn two_gateways_hold_a_limit_together() {
+    let one = of_at_most(1000, 200).await;
+    let other = one.beside().await;
+    other.until(|stage| used(stage) == 60).await;
+    let (status, _, text) = one.signed_as(LIMITED, put(500)).await;
+    assert_eq!(status.as_u16(), 200, "{text}");
+    other.until(|stage| used(stage) == 560).await;
+    let (status, _, text) = other.signed_as(LIMITED, put(441)).await;
+    assert_eq!((status.as_u16(), code(&text)), (403, "QuotaExceeded"), "{text}");
+    let (status, _, text) = other.signed_as(LIMITED, put(440)).await;
+    assert_eq!(status.as_u16(), 200, "{text}");
+    one.until(|stage| used(stage) == 1000).await;
+    let (_, _, text) = one.signed_as(LIMITED, put(1)).await;
+    assert_eq!(code(&text), "QuotaExceeded");
+}
+
+/// More than can be let in without the other's knowledge, from both at once: one of them at most.
+#[tokio::test]
+async fn of_two_that_store_at_once_what_fits_is_stored() {
+    let one = of_at_most(1000, 200).await;
+    let other = one.beside().await;
+    other.until(|stage| used(stage) == 60).await;
+    let (first, second) = tokio::join!(one.signed_as(LIMITED, put(600)), other.signed_as(LIMITED, put(600)));
+    let stored = [first, second].iter().filter(|(status, _, _)| status.is_success()).count();
+    assert!(stored <= 1, "{stored} of them");
+}
+
+fn maps() -> GroupVersionResource {
+    GroupVersionResource::gvr("", "v1", "configmaps")
+}
+
+/// Names of what the replicas have told each other, of a kind.
+fn of_exchange(stage: &Stage, plural: &str) -> Vec<String> {
+    let ours = stage.cluster.objects().into_iter().filter(|it| it.plural == plural && it.namespace == SYSTEM);
+    ours.map(|it| it.name).collect()
+}
+
+/// Somebody writes over what a replica has told: it tells again, over what stands there.
+#[tokio::test]
+async fn a_word_that_somebody_changes_is_told_again() {
+    let stage = of_at_most(10_000, 200).await;
+    let (status, _, _) = stage.signed_as(LIMITED, put(6000)).await;
+    assert_eq!(status.as_u16(), 200);
+    let names = of_exchange(&stage, "configmaps");
+    let name = names.iter().find(|name| name.starts_with("usage-of-")).expect("it has told");
+    assert!(stage.cluster.change("configmaps", SYSTEM, name, |it| it["data"] = json!({})));
+    let (status, _, text) = stage.signed_as(LIMITED, put(3000)).await;
+    assert_eq!(status.as_u16(), 200, "{text}");
+    let (_, _, text) = stage.signed_as(LIMITED, put(1000)).await;
+    assert_eq!(code(&text), "QuotaExceeded");
+}
+
+// covers: 6.quota.unmeasured
+#[tokio::test]
+async fn what_nobody_could_measure_for_an_hour_is_not_added_to() {
+    let stage = Stage::new().await;
+    let lists_fail = |asked: &Asked| match asked.method.as_str() {
+        "GET" => answer(500, &[], ""),
+        _ => answer(200, &[], ""),
+    };
+    stage.store_answers(lists_fail);
+    let endpoint = Endpoint::parse(crate::STORE).expect("an endpoint");
+    let id = RecordName::of(&endpoint, &BucketName::parse("films").expect("a name"));
+    let since = now() - SignedDuration::from_mins(61);
+    let map = Snapshot { failing_since: Some(since), ..Snapshot::of(id) }.config_map(SYSTEM);
+    let name = map.metadata.name.clone().unwrap_or_default();
+    stage.cluster.put(&maps(), SYSTEM, &name, serde_json::to_value(map).expect("an object")).expect("a ConfigMap");
+    stage.credential(LIMITED, "films", json!({"data": {"quota_hard_bytes": "100"}}));
+    stage.until(|stage| stage.knows(LIMITED)).await;
+    let (_, _, text) = stage.signed_as(LIMITED, put(1)).await;
+    assert_eq!(code(&text), "ServiceUnavailable", "{text}");
+    let (status, _, _) = stage.signed_as(LIMITED, ask("DELETE", "/films/a")).await;
+    assert!(status.is_success());
+}
+
+/// Whoever ends tells what it has stored, and shares with nobody any more.
+#[tokio::test]
+async fn a_gateway_that_ends_leaves_its_words_and_no_lease() {
+    let one = of_at_most(10_000, 200).await;
+    let other = one.beside().await;
+    one.until(|stage| of_exchange(stage, "leases").len() == 2).await;
+    let (status, _, _) = one.signed_as(LIMITED, put(40)).await;
+    assert_eq!(status.as_u16(), 200);
+    assert_eq!(used(&other), 60, "that little is not told at once");
+    one.end().await;
+    other.until(|stage| used(stage) == 100).await;
+    assert_eq!(of_exchange(&other, "leases").len(), 1);
+}
+
+// covers: 6.quota.ready
+/// Nobody is sent to a gateway that doesn't know yet what others have stored.
+#[tokio::test]
+async fn a_gateway_is_ready_once_it_has_heard_of_the_others() {
+    let one = of_at_most(1000, 200).await;
+    assert!(one.gateway.fitness(Instant::now()).is_ok());
+    let other = one.beside().await;
+    other.until(|stage| stage.gateway.fitness(Instant::now()).is_ok()).await;
+    assert_eq!(used(&other), 60, "it knows when it is ready");
+    let begun = Instant::now();
+    let (status, _, _) = other.signed_as(LIMITED, put(1)).await;
+    assert!(status.is_success() && begun.elapsed().as_secs() < 5);
 }
