@@ -319,6 +319,8 @@ impl Quotas {
         let rest = async {
             self.are_wanted().await;
             tokio::select! {
+                never = self.hear_of_counters(&board) => never,
+                never = self.hear_of_replicas(&board) => never,
                 never = self.live(&board) => never,
                 never = self.tell(&board) => never,
                 never = self.scan(&board, &client) => never,
@@ -327,8 +329,6 @@ impl Quotas {
         };
         tokio::select! {
             never = self.look_at(registry) => never,
-            never = self.hear_of_counters(&board) => never,
-            never = self.hear_of_replicas(&board) => never,
             never = rest => never,
         }
     }

@@ -171,8 +171,9 @@ impl Quotas {
     #[must_use]
     pub fn is_ready(&self, now: Instant, uptime: Duration) -> bool {
         let mut state = self.0.state.lock();
-        let has_limits = state.limited().next().is_some();
-        let knows = state.limited.is_some() && state.view.is_whole() && (!has_limits || state.has_heard(now));
+        // Where there is no limit there is nothing to hear.
+        let is_unlimited = state.limited.as_ref().is_some_and(|limited| limited.is_empty());
+        let knows = is_unlimited || state.limited.is_some() && state.has_heard(now);
         // What is lost later doesn't take it out of the way again.
         state.was_ready |= knows || uptime >= UNHEARD;
         state.was_ready

@@ -2,8 +2,8 @@
 //! happened, is called by what it is. A UID is that of its object, the first key of a claim is its
 //! key #1. Of times only that there is one; of the next rotation how long after the last it is.
 //!
-//! Left out are events, which are best effort (spec §3), definitions, which nobody can change, and
-//! versions of objects; of `managedFields` it is told who manages what part, not which field.
+//! Left out are events, which are best effort (spec §3), definitions, which nobody can change, what
+//! gateways tell each other, which follows from what tenants do, and versions of objects; of `managedFields` it is told who manages what part, not which field.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -54,7 +54,7 @@ pub fn canonical(facts: &Facts) -> Canonical {
     let names = Names::of(facts);
     let mut lines = Vec::new();
     for ((plural, namespace, name), object) in facts.objects.iter() {
-        if !UNTOLD.contains(&plural.as_str()) {
+        if !UNTOLD.contains(&plural.as_str()) && label(object, wire::USAGE).is_none() {
             let place = names.replace(&format!("{plural} {namespace}/{name}"));
             names.tell_object(&place, object, &mut lines);
         }
