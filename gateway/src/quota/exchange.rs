@@ -133,7 +133,7 @@ impl Quotas {
         loop {
             if registry.is_ready() {
                 self.learn(std::sync::Arc::new(registry.ask(crate::registry::Tables::limited)));
-                sleep(LOOK).await;
+                let _ = timeout(LOOK, self.0.to_look.notified()).await;
             } else {
                 sleep(LOOK / 20).await;
             }
@@ -242,7 +242,12 @@ impl Quotas {
         };
         let why = match board.put(counters.config_map(&board.namespace), version).await {
             Ok(Some(version)) => {
-                self.0.state.lock().versions.insert(counters.shard, version);
+                let mut state = self.0.state.lock();
+                state.ledger.said(counters, &version);
+                state.versions.insert(counters.shard, version);
+                drop(state);
+                // It may have come back before its answer.
+                self.0.told.notify_waiters();
                 return true;
             }
             Ok(None) => "the watch has not brought the last word back yet".to_owned(),
@@ -262,7 +267,10 @@ impl Quotas {
         for counters in rest {
             self.say(&board, &counters).await;
         }
-        // Nobody shares with it any more.
+        // Nobody shares with it any more. Where nothing has a limit there is none.
+        if !self.0.state.lock().peers.has_sent() {
+            return;
+        }
         board.remove(&board.leases, &format!("{LEASE_PREFIX}{}", self.0.me)).await;
     }
 
@@ -319,6 +327,7 @@ impl Quotas {
         let rest = async {
             self.are_wanted().await;
             tokio::select! {
+                biased;
                 never = self.hear_of_counters(&board) => never,
                 never = self.hear_of_replicas(&board) => never,
                 never = self.live(&board) => never,
@@ -328,6 +337,7 @@ impl Quotas {
             }
         };
         tokio::select! {
+            biased;
             never = self.look_at(registry) => never,
             never = rest => never,
         }

@@ -84,6 +84,8 @@ struct Own {
     /// What was said last, and when.
     said: Figures,
     said_at: Option<Instant>,
+    /// The version that it has there by the answer; `None` = no answer came.
+    version: Option<String>,
     /// The least that the API server may have for it, as long as what was said last has not come
     /// back: of words whose answer was lost nobody knows which one stands.
     least: u64,
@@ -95,14 +97,13 @@ struct Own {
 }
 
 impl Own {
-    /// What the API server has for it at least, where this came back.
-    fn told(&self, back: Option<Figures>) -> u64 {
-        match back {
-            Some(back) if back == self.said => back.total(),
-            Some(back) => back.total().min(self.least),
-            // It may be that the last word did not come there yet, or that somebody removed it.
-            None => self.figures.base,
-        }
+    /// What the API server has for it at least, as far as came back. That it is the last word tells
+    /// its version: figures may be those of an earlier one again.
+    fn told(&self, me: &str, bucket: &RecordName, view: &View) -> u64 {
+        // It may be that no word came there yet, or that somebody removed it.
+        let Some(back) = view.figures(me, bucket) else { return self.figures.base };
+        let is_last = self.version.is_some() && view.version(me, self.shard) == self.version.as_ref();
+        if is_last { back.total() } else { back.total().min(self.least) }
     }
 
     /// What is of unknown outcome for long enough counts as stored.
@@ -135,6 +136,7 @@ impl Ledger {
             turned: now,
             said: begin,
             said_at: None,
+            version: None,
             least: begin.total(),
             is_awaited: false,
             touched: now,
@@ -221,7 +223,7 @@ impl Ledger {
 
     fn reach(&self, bucket: &RecordName, hard: u64, view: &View) -> Reach {
         let own = self.figures(bucket);
-        let told = self.buckets.get(bucket).map_or(own.base, |it| it.told(view.figures(&self.me, bucket)));
+        let told = self.buckets.get(bucket).map_or(own.base, |it| it.told(&self.me, bucket, view));
         let untold = own.total().saturating_sub(told);
         let known = self.used(bucket, view).saturating_sub(untold);
         Reach { untold, head: hard.saturating_sub(known), is_near: known >= hard - hard / 10 }
@@ -299,7 +301,8 @@ impl Ledger {
     fn is_due(&self, bucket: &RecordName, own: &Own, view: &View, now: Instant) -> bool {
         let told = view.figures(&self.me, bucket);
         let unchanged = Figures { base: own.figures.base, written: own.figures.base, open: 0, removals: 0 };
-        if told.unwrap_or(unchanged) == own.figures {
+        let is_known = own.told(&self.me, bucket, view) >= own.figures.total();
+        if is_known && told.unwrap_or(unchanged) == own.figures {
             return false;
         }
         let has_passed = |least| own.said_at.is_none_or(|said| now.saturating_duration_since(said) >= least);
@@ -334,10 +337,20 @@ impl Ledger {
     pub fn saying(&mut self, counters: &Counters, view: &View, now: Instant) {
         for (bucket, figures) in &counters.of {
             if let Some(own) = self.buckets.get_mut(bucket) {
-                own.least = own.told(view.figures(&self.me, bucket)).min(figures.total());
+                own.least = own.told(&self.me, bucket, view).min(figures.total());
                 own.said = *figures;
                 own.said_at = Some(now);
+                own.version = None;
                 own.is_awaited = false;
+            }
+        }
+    }
+
+    /// Notes the version of what was said.
+    pub fn said(&mut self, counters: &Counters, version: &str) {
+        for bucket in counters.of.keys() {
+            if let Some(own) = self.buckets.get_mut(bucket) {
+                own.version = Some(version.to_owned());
             }
         }
     }

@@ -37,6 +37,8 @@ enum Step {
     Write(usize, u64),
     /// One of them tells what is due.
     Tell(usize),
+    /// The same, and the answer is lost.
+    TellUnanswered(usize),
     /// One of them tries to tell, which never comes to the API server.
     TellInVain(usize),
     /// One of them hears so many words.
@@ -56,6 +58,7 @@ fn step() -> impl Strategy<Value = Step> {
     prop_oneof![
         8 => (who(), 1_u64..120).prop_map(|(who, length)| Step::Write(who, length)),
         6 => who().prop_map(Step::Tell),
+        1 => who().prop_map(Step::TellUnanswered),
         1 => who().prop_map(Step::TellInVain),
         // Most of the time; who is never chosen has a watch that hangs.
         6 => (who(), 1_usize..6).prop_map(|(who, count)| Step::Hear(who, count)),
@@ -67,6 +70,13 @@ fn step() -> impl Strategy<Value = Step> {
 }
 
 const HARD: u64 = 2000;
+
+/// What a replica says, as the API server has it.
+fn word(counters: &Counters, version: &str) -> k8s_openapi::api::core::v1::ConfigMap {
+    let mut map = counters.config_map("system");
+    map.metadata.resource_version = Some(version.to_owned());
+    map
+}
 
 /// Several gateways, and the API server between them.
 struct Several {
@@ -104,8 +114,9 @@ impl Several {
             _ if count == 0 => {}
             Step::Begin => {}
             Step::Write(who, length) => self.write(who % count, length),
-            Step::Tell(who) => self.tell(who % count, true),
-            Step::TellInVain(who) => self.tell(who % count, false),
+            Step::Tell(who) => self.tell(who % count, true, true),
+            Step::TellUnanswered(who) => self.tell(who % count, true, false),
+            Step::TellInVain(who) => self.tell(who % count, false, false),
             Step::Hear(who, words) => self.hear(who % count, words),
             Step::Count(who) => self.replicas[who % count].replicas = count as u64,
             Step::Die(who) => {
@@ -149,16 +160,23 @@ impl Several {
         }
     }
 
-    fn tell(&mut self, who: usize, is_taken: bool) {
+    fn tell(&mut self, who: usize, is_taken: bool, is_answered: bool) {
+        let version = self.words.len().to_string();
         let it = &mut self.replicas[who];
         let Some(counters) = it.ledger.due(&it.view, self.now) else { return };
         it.ledger.saying(&counters, &it.view, self.now);
         if !is_taken {
+            it.ledger.unsaid(&counters);
             return;
+        }
+        if is_answered {
+            it.ledger.said(&counters, &version);
+        } else {
+            it.ledger.unsaid(&counters);
         }
         it.told = counters.of.values().map(|figures| figures.total()).sum();
         let share = std::mem::take(&mut it.share);
-        self.words.push(counters.config_map("system"));
+        self.words.push(word(&counters, &version));
         let told: u64 = self.replicas.iter().map(|it| it.told).sum();
         if told + self.dead.1 > HARD {
             self.late += share;
@@ -203,7 +221,8 @@ proptest! {
                 now += AWAITED;
                 let counters = ledger.due(&view, now).expect("somebody waits");
                 ledger.saying(&counters, &view, now);
-                view.put(counters.config_map("system"));
+                ledger.said(&counters, "1");
+                view.put(word(&counters, "1"));
                 reserved = ledger.room(&bucket, hard, length, &view, 1);
                 prop_assert_eq!(reserved, Ok(Reserved::Now), "it was told");
             }

@@ -46,6 +46,8 @@ struct Shared {
     told: Notify,
     /// Something is to be told.
     to_tell: Notify,
+    /// A bucket may have a limit that nobody has seen yet.
+    to_look: Notify,
 }
 
 struct State {
@@ -101,7 +103,13 @@ impl Quotas {
         let (ledger, peers) = (Ledger::new(me.clone()), Peers::new(me.clone()));
         let (view, versions) = (Listed::default(), BTreeMap::new());
         let state = State { ledger, view, peers, limited: None, was_ready: false, versions };
-        Self(Arc::new(Shared { me, state: Mutex::new(state), told: Notify::new(), to_tell: Notify::new() }))
+        Self(Arc::new(Shared {
+            me,
+            state: Mutex::new(state),
+            told: Notify::new(),
+            to_tell: Notify::new(),
+            to_look: Notify::new(),
+        }))
     }
 
     /// Counts what is about to be stored, if there is room for it.
@@ -151,6 +159,9 @@ impl Quotas {
         let now = Instant::now();
         let mut state = self.0.state.lock();
         if limits.hard.is_some() && !state.has_heard(now) {
+            if state.limited().next().is_none() {
+                self.0.to_look.notify_one();
+            }
             return Ok(None);
         }
         let replicas = state.replicas(now);

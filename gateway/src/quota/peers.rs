@@ -50,6 +50,12 @@ impl Peers {
         }
     }
 
+    /// Whether this replica ever tried to give a sign of life.
+    #[must_use]
+    pub fn has_sent(&self) -> bool {
+        !self.sent.is_empty()
+    }
+
     /// Takes in what the watch tells of a replica.
     pub fn saw(&mut self, replica: &str, number: u64, now: Instant) {
         if replica == self.me {

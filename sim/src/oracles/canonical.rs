@@ -3,7 +3,8 @@
 //! key #1. Of times only that there is one; of the next rotation how long after the last it is.
 //!
 //! Left out are events, which are best effort (spec §3), definitions, which nobody can change, what
-//! gateways tell each other, which follows from what tenants do, and versions of objects; of `managedFields` it is told who manages what part, not which field.
+//! gateways tell each other, which follows from what tenants do, and versions of objects; of
+//! `managedFields` it is told who manages what part, not which field.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
