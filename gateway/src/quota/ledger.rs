@@ -106,6 +106,14 @@ impl Own {
         if is_last { back.total() } else { back.total().min(self.least) }
     }
 
+    /// What is to be said. What was said last and has not come back stays in it, given up or not:
+    /// else whoever asks again would wait for a new word each time, longer than the watch is late.
+    fn announced(&self, told: u64) -> Figures {
+        let under_way = if told < self.said.total() { self.said.total() } else { 0 };
+        let open = under_way.saturating_sub(self.figures.written).max(self.figures.open);
+        Figures { open, ..self.figures }
+    }
+
     /// What is of unknown outcome for long enough counts as stored.
     fn turn(&mut self, now: Instant) {
         if self.doubts != [0, 0] && now.saturating_duration_since(self.turned) >= DOUBT {
@@ -280,7 +288,7 @@ impl Ledger {
     #[must_use]
     pub fn due(&self, view: &View, now: Instant) -> Option<Counters> {
         let shard = self.buckets.iter().find(|(bucket, own)| self.is_due(bucket, own, view, now))?.1.shard;
-        Some(self.shard(shard))
+        Some(self.shard(shard, view))
     }
 
     /// All that was not told yet, for the last words of a replica.
@@ -289,28 +297,34 @@ impl Ledger {
         let is_open = |(bucket, own): &(&RecordName, &Own)| view.figures(&self.me, bucket) != Some(own.figures);
         let shards: std::collections::BTreeSet<u16> =
             self.buckets.iter().filter(is_open).map(|(_, own)| own.shard).collect();
-        shards.into_iter().map(|shard| self.shard(shard)).collect()
+        // Nobody asks this replica again: it says no more than what is so.
+        shards.into_iter().map(|shard| self.counters(shard, |_, own| own.figures)).collect()
     }
 
-    fn shard(&self, shard: u16) -> Counters {
+    fn shard(&self, shard: u16, view: &View) -> Counters {
+        self.counters(shard, |bucket, own| own.announced(own.told(&self.me, bucket, view)))
+    }
+
+    fn counters(&self, shard: u16, figures: impl Fn(&RecordName, &Own) -> Figures) -> Counters {
         let of = self.buckets.iter().filter(|(_, own)| own.shard == shard);
-        let of = of.map(|(bucket, own)| (bucket.clone(), own.figures)).take(Counters::MOST).collect();
+        let of = of.map(|(bucket, own)| (bucket.clone(), figures(bucket, own))).take(Counters::MOST).collect();
         Counters { replica: self.me.clone(), shard, of }
     }
 
     fn is_due(&self, bucket: &RecordName, own: &Own, view: &View, now: Instant) -> bool {
         let told = view.figures(&self.me, bucket);
         let unchanged = Figures { base: own.figures.base, written: own.figures.base, open: 0, removals: 0 };
-        let is_known = own.told(&self.me, bucket, view) >= own.figures.total();
-        if is_known && told.unwrap_or(unchanged) == own.figures {
+        let back = own.told(&self.me, bucket, view);
+        let announced = own.announced(back);
+        if back >= announced.total() && told.unwrap_or(unchanged) == announced {
             return false;
         }
         let has_passed = |least| own.said_at.is_none_or(|said| now.saturating_duration_since(said) >= least);
-        if own.said_at.is_some() && own.said == own.figures {
+        if own.said_at.is_some() && own.said == announced {
             // It is on its way back.
             return has_passed(AGAIN);
         }
-        if own.is_awaited {
+        if own.is_awaited && announced.total() > back {
             return has_passed(AWAITED);
         }
         let Some(hard) = own.limits.hard.map(stowage_api::Bytes::get) else { return has_passed(SELDOM) };

@@ -35,6 +35,8 @@ struct Replica {
 enum Step {
     /// Somebody wants to store so much at one of them.
     Write(usize, u64),
+    /// Who waits at one of them waits no longer.
+    GiveUp(usize),
     /// One of them tells what is due.
     Tell(usize),
     /// The same, and the answer is lost.
@@ -57,6 +59,7 @@ fn step() -> impl Strategy<Value = Step> {
     let who = || 0_usize..8;
     prop_oneof![
         8 => (who(), 1_u64..120).prop_map(|(who, length)| Step::Write(who, length)),
+        1 => who().prop_map(Step::GiveUp),
         6 => who().prop_map(Step::Tell),
         1 => who().prop_map(Step::TellUnanswered),
         1 => who().prop_map(Step::TellInVain),
@@ -114,6 +117,7 @@ impl Several {
             _ if count == 0 => {}
             Step::Begin => {}
             Step::Write(who, length) => self.write(who % count, length),
+            Step::GiveUp(who) => self.replicas[who % count].give_up(),
             Step::Tell(who) => self.tell(who % count, true, true),
             Step::TellUnanswered(who) => self.tell(who % count, true, false),
             Step::TellInVain(who) => self.tell(who % count, false, false),
@@ -153,10 +157,7 @@ impl Several {
                 it.store(length);
             }
             Ok(Reserved::OnceTold) => {}
-            Err(_) => {
-                it.waiting = None;
-                it.ledger.release(&bucket(), length);
-            }
+            Err(_) => it.give_up(),
         }
     }
 
@@ -193,6 +194,12 @@ impl Several {
 }
 
 impl Replica {
+    fn give_up(&mut self) {
+        if let Some(length) = self.waiting.take() {
+            self.ledger.release(&bucket(), length);
+        }
+    }
+
     fn store(&mut self, length: u64) {
         let Reach { untold, head, .. } = self.ledger.reach(&bucket(), HARD, &self.view);
         if untold > 0 {
@@ -306,4 +313,26 @@ fn what_may_turn_up_late_is_not_seen_by_a_scan() {
     ledger.keep(|_| true, now + DOUBT);
     ledger.keep(|_| true, now + DOUBT + DOUBT);
     assert_eq!((ledger.figures(&bucket).written, ledger.figures(&bucket).open), (7, 0));
+}
+
+#[test]
+fn who_asks_again_waits_no_longer_than_the_watch_is_late() {
+    let (bucket, mut view, begin) = (bucket(), View::default(), Instant::now());
+    let mut ledger = Ledger::new("a".to_owned());
+    let reserve = |ledger: &mut Ledger, view: &View, now| ledger.reserve(&bucket, limits(200), 150, view, 1, now);
+    assert_eq!(reserve(&mut ledger, &view, begin), Ok(Reserved::OnceTold));
+    let said = ledger.due(&view, begin).expect("a word");
+    ledger.saying(&said, &view, begin);
+    ledger.said(&said, "1");
+    // It is given up and asked for again while its first word is under way.
+    let later = begin + AGAIN;
+    ledger.release(&bucket, 150);
+    assert_eq!(ledger.due(&view, later), Some(said.clone()), "what is under way is said again");
+    assert_eq!(reserve(&mut ledger, &view, later), Ok(Reserved::OnceTold));
+    view.put(word(&said, "1"));
+    assert_eq!(ledger.room(&bucket, 200, 150, &view, 1), Ok(Reserved::Now));
+    // Given up for good it is told, too.
+    ledger.release(&bucket, 150);
+    let last = ledger.due(&view, later + OFTEN + SELDOM).expect("a word");
+    assert_eq!(last.of[&bucket], Figures::default());
 }

@@ -1,11 +1,18 @@
 //! The last look of a run: what Ready promises a tenant, and what its key is not for.
 
+use aws_sdk_s3::error::ProvideErrorMetadata;
 use aws_sdk_s3::primitives::ByteStream;
 use http::Method;
+use tokio::time::{Duration, Instant, sleep};
 
 use super::stage::Stage;
 use crate::history::facts::field;
 use crate::history::{Facts, Tried, What};
+
+/// How long a tenant that is asked to slow down tries again: longer than any watch lags.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// How long it waits each time, as `Retry-After` says.
+const AGAIN: Duration = Duration::from_secs(1);
 
 impl Stage {
     /// Puts an object with the key of each bound claim, reads it back and finds it in a list,
@@ -53,9 +60,18 @@ impl Stage {
 /// What a tenant does with its bucket first of all.
 async fn put_get_list(client: &aws_sdk_s3::Client, bucket: &str) -> Result<(), String> {
     const PROBE: &str = "probe";
-    let body = ByteStream::from_static(PROBE.as_bytes());
-    let put = client.put_object().bucket(bucket).key(PROBE).body(body).send().await;
-    put.map_err(|error| format!("can't put an object into {bucket}: {error:?}"))?;
+    let put = || {
+        let body = ByteStream::from_static(PROBE.as_bytes());
+        client.put_object().bucket(bucket).key(PROBE).body(body).send()
+    };
+    let until = Instant::now() + PATIENCE;
+    let mut last = put().await;
+    // A gateway that waits for word of the others says so, and the tenant asks again.
+    while last.as_ref().is_err_and(|error| error.code() == Some("SlowDown")) && Instant::now() < until {
+        sleep(AGAIN).await;
+        last = put().await;
+    }
+    last.map_err(|error| format!("can't put an object into {bucket}: {error:?}"))?;
     let got = client.get_object().bucket(bucket).key(PROBE).send().await;
     let got = got.map_err(|error| format!("can't read an object of {bucket}: {error:?}"))?;
     let bytes = got.body.collect().await.map_err(|error| format!("can't read an object of {bucket}: {error:?}"))?;

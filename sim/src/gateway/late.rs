@@ -7,11 +7,14 @@ use futures::{Stream, StreamExt};
 use tokio::time::{Instant, sleep_until};
 
 /// Passes on what comes from a stream, each item so long after it came as `lag` says at that time,
-/// in order. Without a lag at once. Ends where the source does.
+/// in order. Without a lag at once. Ends where the source does, once all of it was passed on.
 pub(super) fn late<T>(source: impl Stream<Item = T>, lag: impl Fn() -> Duration) -> impl Stream<Item = T> {
-    let source = Box::pin(source);
+    let source = Box::pin(source.fuse());
     futures::stream::unfold((source, VecDeque::new(), lag), |(mut source, mut waiting, lag)| async move {
         loop {
+            if source.is_done() && waiting.is_empty() {
+                return None;
+            }
             let due = waiting.front().map(|(due, _): &(Instant, T)| *due);
             tokio::select! {
                 biased;
@@ -19,8 +22,9 @@ pub(super) fn late<T>(source: impl Stream<Item = T>, lag: impl Fn() -> Duration)
                     let (_, item) = waiting.pop_front()?;
                     return Some((item, (source, waiting, lag)));
                 }
-                item = source.next() => {
-                    let item = item?;
+                item = source.next(), if !source.is_done() => {
+                    // What still waits comes in its time.
+                    let Some(item) = item else { continue };
                     let behind = lag();
                     if behind.is_zero() && waiting.is_empty() {
                         return Some((item, (source, waiting, lag)));
@@ -73,6 +77,14 @@ mod tests {
             Duration::from_secs(if asked.get() < 2 { 0 } else { 20 })
         };
         assert_eq!(passed_on(lag).await, [(1, 1), (2, 22), (3, 23), (4, 24)]);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_ends_is_passed_on_to_its_end() {
+        let start = Instant::now();
+        let late = late(stream::iter([1, 2]), || Duration::from_secs(5));
+        let all: Vec<_> = late.map(|item| (item, start.elapsed().as_secs())).collect().await;
+        assert_eq!(all, [(1, 5), (2, 5)]);
     }
 
     #[tokio::test(start_paused = true)]
