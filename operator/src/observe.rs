@@ -7,8 +7,8 @@ use k8s_openapi::api::core::v1::Secret;
 use kube::api::{ListParams, ObjectList};
 use kube::{Api, Client};
 
-use crate::api::{BucketClaim, BucketRecord, Claim, ClaimRef, ClaimUid, kept, wire};
-use crate::cache::{BackendCache, NamespaceCache, SecretCache};
+use crate::api::{BucketClaim, BucketRecord, Claim, ClaimRef, ClaimUid, RecordName, kept, wire};
+use crate::cache::{BackendCache, NamespaceCache, SecretCache, UsageCache};
 use crate::kubernetes;
 use crate::plan::{
     Answer, BackendSeen, BucketSeen, Cached, Failure, Holder, Look, OwnerSeen, Setting, Step, Stored, Target,
@@ -24,6 +24,7 @@ pub(crate) struct Observer {
     pub(crate) consumers: Arc<SecretCache>,
     pub(crate) backends: Arc<BackendCache>,
     pub(crate) namespaces: Arc<NamespaceCache>,
+    pub(crate) usage: Arc<UsageCache>,
     pub(crate) upstreams: Arc<Upstreams>,
 }
 
@@ -42,7 +43,8 @@ impl Observer {
             consumers.extend(self.consumers.get(&claim.at.namespace, &name));
         }
         let recheck = self.recheck(&claim);
-        View::new(self.setting.clone(), claim, Cached { internal, consumers, recheck })
+        let held = self.usage.of(internal.iter().filter_map(|secret| RecordName::parse(secret.name()).ok()));
+        View::new(self.setting.clone(), claim, Cached { internal, consumers, recheck, held })
     }
 
     /// Asks for what a live read missed of a claim's Secrets, though the watch has shown it.

@@ -278,6 +278,9 @@ pub struct BucketClaimStatus {
     /// Progress while the bucket is being emptied.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub purge: Option<PurgeProgress>,
+    /// What the bucket held when a gateway last measured it; absent without a quota.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub usage: Option<BucketUsage>,
     /// `Ready`, `BucketCreated`, `CredentialsProvisioned`, and `Reconciling` or `Stalled` while
     /// true.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -360,6 +363,19 @@ pub struct PurgeProgress {
     /// When the first slice began.
     #[schemars(with = "schema::Time")]
     pub started_at: Time,
+}
+
+/// What a bucket holds, as gateways measure it for a quota.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct BucketUsage {
+    /// Bytes of all objects, their versions and the parts of unfinished uploads.
+    pub bytes: i64,
+    /// Objects, their versions included.
+    pub objects: i64,
+    /// When the measuring began, by the clock of the gateway that did it.
+    #[schemars(with = "schema::Time")]
+    pub measured_at: Time,
 }
 
 #[cfg(test)]

@@ -49,8 +49,8 @@ pub use backend::{
 };
 pub use claim::{
     AnonymousAccess, AnonymousMode, BackendRef, BucketClaim, BucketClaimSpec, BucketClaimStatus, BucketOrigin,
-    ConnectionSecretRef, DeletionPolicy, Phase, PinnedBackend, PurgeProgress, Quota, RotationMode, RotationPolicy,
-    Versioning,
+    BucketUsage, ConnectionSecretRef, DeletionPolicy, Phase, PinnedBackend, PurgeProgress, Quota, RotationMode,
+    RotationPolicy, Versioning,
 };
 pub use condition::{BackendReason, ConditionType, LONGEST_MESSAGE, Reason, merge_conditions, shortened};
 pub use crd::{bucket_claim_crd, crds, s3_backend_crd};

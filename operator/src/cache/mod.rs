@@ -8,11 +8,13 @@ mod consumer;
 mod namespaces;
 mod secret_index;
 mod secrets;
+mod usage;
 mod written;
 
 pub(crate) use backends::BackendCache;
 pub(crate) use namespaces::NamespaceCache;
 pub(crate) use secrets::SecretCache;
+pub(crate) use usage::UsageCache;
 pub(crate) use written::Written;
 
 use kube::ResourceExt;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use futures::future;
 use futures::stream::{self, Stream, StreamExt};
-use k8s_openapi::api::core::v1::{Namespace, Secret};
+use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Secret};
 use kube::core::{DeserializeGuard, PartialObjectMeta};
 use kube::runtime::WatchStreamExt;
 use kube::runtime::reflector::store::Writer;
@@ -16,7 +16,7 @@ use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
-use crate::api::{ClaimRef, kept, wire};
+use crate::api::{ClaimRef, RecordName, kept, wire};
 use crate::cache::SecretCache;
 use crate::plan::Stored;
 
@@ -88,6 +88,7 @@ pub(super) fn start(shared: &Arc<Shared>, recovered: UnboundedReceiver<String>) 
     let mut feeds = Feeds { tasks: JoinSet::new(), ready: Vec::new() };
     feed_secrets(shared, &mut feeds);
     feed_namespaces(shared, &mut feeds);
+    feed_usage(shared, &mut feeds);
     feed_recoveries(shared, &mut feeds, recovered);
     let backends = feed_backends(shared, &mut feeds);
     (feeds, backends)
@@ -157,6 +158,32 @@ fn feed_namespaces(shared: &Arc<Shared>, feeds: &mut Feeds) {
             shared.wakes.claims_in(&namespace);
         }
     });
+}
+
+/// What gateways measure: only where a claim has a quota, and nobody waits for it.
+fn feed_usage(shared: &Arc<Shared>, feeds: &mut Feeds) {
+    let api: Api<ConfigMap> = Api::namespaced(shared.client.clone(), &shared.config.operator_namespace);
+    let config = Config::default().labels(&format!("{}={}", wire::USAGE, wire::Usage::Snapshot.as_str()));
+    let shared = shared.clone();
+    feeds.tasks.spawn(async move {
+        shared.observer.usage.are_wanted().await;
+        let mut stream = watcher(api, config).backoff(Patience::default()).boxed();
+        while let Some(event) = stream.next().await {
+            match event {
+                Ok(event) => wake_holders(&shared, &shared.observer.usage.apply(&event)),
+                Err(error) => tracing::warn!(%error, "watch failed, trying again"),
+            }
+        }
+    });
+}
+
+fn wake_holders(shared: &Shared, records: &[RecordName]) {
+    for record in records {
+        let secret = shared.observer.internal.get(&shared.config.operator_namespace, record.as_str());
+        if let Some(claim) = secret.and_then(|secret| secret.claim()) {
+            shared.wakes.claim(&claim);
+        }
+    }
 }
 
 /// A store that answers again wakes the claims that wait for it.
@@ -254,6 +281,11 @@ fn forget_gone(shared: &Shared, before: Vec<Arc<Claim>>, store: &Store<Claim>) {
 
 fn claim_seen(shared: &Shared, event: &Event<Claim>) {
     count_again(shared, event);
+    if let Event::InitApply(DeserializeGuard(Ok(claim))) | Event::Apply(DeserializeGuard(Ok(claim))) = event
+        && claim.spec.quota.is_some()
+    {
+        shared.observer.usage.want();
+    }
     match event {
         Event::Delete(claim) => {
             shared.orphans.claim_gone(&claim.uid().unwrap_or_default());

@@ -11,7 +11,7 @@ use crate::Clock;
 use crate::act::Actor;
 use crate::api::wire::Role;
 use crate::api::{BucketClaim, BucketName, S3Backend};
-use crate::cache::{BackendCache, NamespaceCache, SecretCache, Written};
+use crate::cache::{BackendCache, NamespaceCache, SecretCache, UsageCache, Written};
 use crate::kubernetes::CONTROLLER;
 use crate::metrics::Metrics;
 use crate::observe::Observer;
@@ -81,6 +81,7 @@ impl Shared {
             consumers: Arc::new(SecretCache::of_tenants()),
             backends: Arc::new(BackendCache::default()),
             namespaces: Arc::new(NamespaceCache::default()),
+            usage: Arc::new(UsageCache::default()),
             upstreams: upstreams.clone(),
         });
         let written = Arc::new(Written::default());

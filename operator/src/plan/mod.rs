@@ -43,6 +43,7 @@ mod stop;
 mod target;
 #[cfg(test)]
 mod tests;
+mod usage;
 mod view;
 mod write;
 
@@ -63,6 +64,7 @@ pub use secret::{SecretRef, Stored};
 pub(crate) use status::tells_of_revocation;
 pub use step::{Act, Announcement, Look, Rest, Step, Then};
 pub use target::Target;
+pub use usage::Held;
 pub use view::{Cached, LetGo, Remembered, Setting, View};
 
 use cause::{Cause, DeletionCause, StepCause};

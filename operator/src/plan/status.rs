@@ -20,6 +20,7 @@ use super::delete;
 use super::secret::Stored;
 use super::step::{Act, Announcement, Rest, Step, Then};
 use super::stop::{Concern, Stop};
+use super::usage;
 use super::view::{Knowledge, LetGo, View};
 
 /// Ends a pass: writes the status if it should be another one, then rests. `stop` is what keeps the
@@ -33,12 +34,14 @@ pub(super) fn conclude(view: &View, stop: Option<&Stop>, wake: Option<Timestamp>
     if let Some(look) = view.first_recheck() {
         return Step::Look(look.clone());
     }
-    let status = derive(view, stop, now);
+    let record = view.record().map(|(record, _)| record);
+    let (usage, again) = usage::next(view, record, now);
+    let status = BucketClaimStatus { usage, ..derive(view, record, stop, now) };
     if status != view.claim().status {
         return Step::Act(Act::WriteStatus(view.claim().id.clone(), Box::new(status)));
     }
     Step::Rest(Rest {
-        then: match (stop.map_or(Then::AwaitChange, |stop| stop.then.clone()), wake) {
+        then: match (stop.map_or(Then::AwaitChange, |stop| stop.then.clone()), wake.into_iter().chain(again).min()) {
             (Then::AwaitChange, Some(wake)) => Then::After(until(now, wake)),
             (then, _) => then,
         },
@@ -130,8 +133,7 @@ pub(crate) fn tells_of_revocation(rest: &Rest) -> bool {
     rest.events.iter().any(|event| event.reason == REVOKED)
 }
 
-fn derive(view: &View, stop: Option<&Stop>, now: Timestamp) -> BucketClaimStatus {
-    let record = view.record().map(|(record, _)| record);
+fn derive(view: &View, record: Option<&BucketRecord>, stop: Option<&Stop>, now: Timestamp) -> BucketClaimStatus {
     let mut facts = Facts::of(view, record, stop);
     let now = Time(now);
     let conditions = merge_conditions(&view.claim().status.conditions, facts.conditions(view, stop, &now), &now);
@@ -366,6 +368,7 @@ fn transitions(view: &View, after: &BucketClaimStatus) -> Vec<Announcement> {
     }
     events.extend(departure(view.status_before(), after));
     events.extend(emergency(view, after));
+    events.extend(usage::crossing(view, after));
     if let (Some(then), Some(now)) = (view.status_before().rotation_generation, after.rotation_generation)
         && now > then
     {

@@ -71,7 +71,7 @@ impl Talks {
             let claim = self.objects.claim_of(beginning.claim).clone();
             let stored = |numbers: &[u32]| numbers.iter().map(|number| self.stored(*number)).collect();
             let (internal, consumers) = (stored(&beginning.own), stored(&beginning.consumers));
-            let cached = Cached { internal, consumers, recheck: Vec::new() };
+            let cached = Cached { internal, consumers, ..Cached::default() };
             let unanswered = Duration::from_secs(u64::from(beginning.unanswered));
             let remembered = Remembered {
                 missing_at: beginning.missing.map(Place::target),

@@ -40,5 +40,6 @@ mod trouble;
 mod troubles;
 mod turns;
 mod two;
+mod usage;
 mod wakes;
 mod wire;

@@ -248,7 +248,7 @@ impl Given {
     /// A pass begins, and has looked the backends up.
     pub(super) fn begin(&self, remembered: Remembered) -> View {
         let consumers = self.consumers.values().cloned().collect();
-        let cached = Cached { internal: self.labelled(), consumers, recheck: Vec::new() };
+        let cached = Cached { internal: self.labelled(), consumers, recheck: Vec::new(), held: BTreeMap::new() };
         let mut view = View::new(setting(), self.claim.clone(), cached).begin(remembered);
         for (name, seen) in &self.backends {
             view.learn(Answer::Backend(name.clone(), seen.clone()));

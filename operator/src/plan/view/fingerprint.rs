@@ -28,6 +28,7 @@ impl View {
             setbacks,
             complete_after,
             recheck,
+            held,
             deeds:
                 Deeds {
                     aimed_by_this_pass,
@@ -56,7 +57,7 @@ impl View {
         );
         let _ = write!(
             text,
-            "{recheck:?} {aimed_by_this_pass:?} {record_remade} {consumer_written} {purged} {let_go:?} {revoked} "
+            "{recheck:?} {held:?} {aimed_by_this_pass:?} {record_remade} {consumer_written} {purged} {let_go:?} {revoked} "
         );
         let _ = write!(text, "{absent_through} {finalizer_removed} {trouble:?} {public_rival:?} {complete_after:?}");
         for (name, seen) in backends {

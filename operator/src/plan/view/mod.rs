@@ -19,12 +19,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::api::{AnonymousBinding, BucketClaimStatus, Claim, ClaimRef, Gateway, RecordName, ServedBy};
+use crate::api::{AnonymousBinding, BucketClaimStatus, BucketRecord, Claim, ClaimRef, Gateway, RecordName, ServedBy};
 
 use super::answer::{BackendSeen, Checked, Failure, Holder};
 use super::secret::Stored;
 use super::step::{Look, Step};
 use super::target::Target;
+use super::usage::Held;
 
 use bucket::{BucketFacts, Drift};
 use internal::Internal;
@@ -79,6 +80,8 @@ pub struct Cached {
     /// live read missed, whoever made it: either the watch lags behind, or that read was answered
     /// from the server's past.
     pub recheck: Vec<Look>,
+    /// What gateways found in the buckets of the claim's records.
+    pub held: BTreeMap<RecordName, Held>,
 }
 
 /// How fresh what is known of the claim is.
@@ -159,6 +162,8 @@ pub struct View {
     unanswered: Option<Duration>,
     /// Questions that are asked before the pass tells what it knows.
     recheck: Vec<Look>,
+    /// What gateways found in the buckets of the claim's records.
+    held: BTreeMap<RecordName, Held>,
     /// Passes in a row that failed before this one.
     setbacks: u32,
     /// How long it is until what an older version left out is to be written; `None` = now.
@@ -173,13 +178,14 @@ impl View {
     /// What the caches tell of a claim. For one that goes they tell in which version its Secrets
     /// are to be written and deleted, and nothing that they don't show is gone (spec §3.4).
     pub fn new(setting: Arc<Setting>, claim: Claim, cached: Cached) -> Self {
-        let Cached { internal, consumers, recheck } = cached;
+        let Cached { internal, consumers, recheck, held } = cached;
         let recheck = if claim.deleting { Vec::new() } else { recheck };
         let internal = internal.into_iter().filter(|secret| !generations::is_anothers(&claim.uid, secret));
         Self {
             internal: Internal::cached(internal),
             consumers: Secrets::cached(consumers),
             recheck,
+            held,
             unanswered: None,
             setbacks: 0,
             drift: Drift { due: false, checked: Checked::No, missing_at: None },
@@ -225,6 +231,11 @@ impl View {
     /// How long it is until what an older version left out is to be written; `None` = now.
     pub(super) fn completed_after(&self) -> Option<Duration> {
         self.complete_after
+    }
+
+    /// What gateways found in the bucket of a record.
+    pub(super) fn held(&self, record: &BucketRecord) -> Option<&Held> {
+        self.held.get(&RecordName::of(&record.endpoint, &record.bucket))
     }
 
     /// Whether this pass took the finalizer off.
