@@ -22,6 +22,7 @@ mod consumer;
 mod conversation;
 mod delete;
 mod halt;
+mod held;
 mod hold;
 mod key;
 mod message;
@@ -57,6 +58,7 @@ pub use answer::{
     Purged, VersioningSeen,
 };
 pub use conversation::{Arrival, Bound, Conversation};
+pub use held::Held;
 pub(crate) use patch::preconditions;
 pub use patch::{Change, SecretPatch, Trigger};
 pub(crate) use place::is_incomplete;
@@ -64,7 +66,6 @@ pub use secret::{SecretRef, Stored};
 pub(crate) use status::tells_of_revocation;
 pub use step::{Act, Announcement, Look, Rest, Step, Then};
 pub use target::Target;
-pub use usage::Held;
 pub use view::{Cached, LetGo, Remembered, Setting, View};
 
 use cause::{Cause, DeletionCause, StepCause};

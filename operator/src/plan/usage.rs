@@ -3,8 +3,9 @@
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use k8s_openapi::jiff::{SignedDuration, Timestamp};
 
-use crate::api::{BucketClaimStatus, BucketRecord, BucketUsage, Limits, Measured};
+use crate::api::{BucketClaimStatus, BucketRecord, BucketUsage, Limits};
 
+use super::held::Held;
 use super::step::Announcement;
 use super::view::View;
 
@@ -13,29 +14,9 @@ const SELDOM: SignedDuration = SignedDuration::from_mins(10);
 /// Nor does it for a smaller change than this part of them.
 const NOTABLE: u64 = 100;
 
-/// What a gateway found in a bucket.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Held {
-    /// Bytes of all objects, their versions and the parts of unfinished uploads.
-    pub bytes: u64,
-    /// Objects, their versions included.
-    pub objects: u64,
-    /// When the measuring began, by the clock of that gateway, in whole seconds: as a status can
-    /// tell.
-    pub at: Timestamp,
-}
-
-impl Held {
-    /// What a scan found.
-    pub fn of(measured: &Measured) -> Self {
-        let at = Timestamp::from_second(measured.began.as_second()).unwrap_or(measured.began);
-        Self { bytes: measured.bytes, objects: measured.objects, at }
-    }
-
-    fn shown(self) -> BucketUsage {
-        let number = |it| i64::try_from(it).unwrap_or(i64::MAX);
-        BucketUsage { bytes: number(self.bytes), objects: number(self.objects), measured_at: Time(self.at) }
-    }
+fn shown(held: Held) -> BucketUsage {
+    let number = |it| i64::try_from(it).unwrap_or(i64::MAX);
+    BucketUsage { bytes: number(held.bytes), objects: number(held.objects), measured_at: Time(held.at) }
 }
 
 /// How full a bucket is.
@@ -79,23 +60,23 @@ fn decide(
     now: Timestamp,
 ) -> (Option<BucketUsage>, Option<Timestamp>) {
     let Some(held) = held else { return (before, None) };
-    let Some(shown) = before else { return (Some(held.shown()), None) };
+    let Some(last) = before else { return (Some(shown(held)), None) };
     let number = |it| u64::try_from(it).unwrap_or(0);
-    let (bytes, objects) = (number(shown.bytes), number(shown.objects));
+    let (bytes, objects) = (number(last.bytes), number(last.objects));
     if level(bytes, limits) != level(held.bytes, limits) {
-        return (Some(held.shown()), None);
+        return (Some(shown(held)), None);
     }
     let is_notable = |before: u64, now: u64| before != now && before.abs_diff(now) >= before / NOTABLE;
     if !is_notable(bytes, held.bytes) && !is_notable(objects, held.objects) {
-        return (Some(shown), None);
+        return (Some(last), None);
     }
-    let age = now.duration_since(shown.measured_at.0);
+    let age = now.duration_since(last.measured_at.0);
     // A clock that was ahead must not hold the figures for ever.
     if age >= SELDOM || age.is_negative() {
-        return (Some(held.shown()), None);
+        return (Some(shown(held)), None);
     }
-    let again = shown.measured_at.0.checked_add(SELDOM).ok();
-    (Some(shown), again)
+    let again = last.measured_at.0.checked_add(SELDOM).ok();
+    (Some(last), again)
 }
 
 /// A limit was crossed, as the status tells by now.
@@ -164,7 +145,7 @@ mod tests {
         #[case] shown: Option<i64>,
         #[case] again: Option<i64>,
     ) {
-        let before = before.map(|bytes| held(bytes, 0).shown());
+        let before = before.map(|bytes| super::shown(held(bytes, 0)));
         let (usage, wake) = decide(before, found, limits(), at(minutes));
         assert_eq!((usage.map(|it| it.bytes), wake), (shown, again.map(at)));
     }

@@ -3,12 +3,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::{SignedDuration, Timestamp};
+use kube_sim::Asked;
 use seeded::VirtualClock;
+use serde_json::Value;
 
 use super::findings::{Findings, Violation};
 use super::order::record_of;
 use super::state::{Edit, Hand, HistoryStep, Place, Seen, State};
-use super::views::{End, Key, Record, Secret};
+use super::views::{Claim, End, Key, Record, Secret};
 use super::{Case, Promise, public};
 use crate::effects::{Call, Fault, KubeFault, KubeVerb, Line};
 use crate::history::Called;
@@ -35,6 +37,8 @@ pub(super) struct Quiescence<'a> {
     calls: BTreeMap<(u32, &'a str, &'a str, &'a str), Timestamp>,
     /// Secrets that the operator made, and has not been given a reason to make again.
     made: BTreeSet<Place<'a>>,
+    /// When what its bucket holds was told last of each claim.
+    usage: BTreeMap<(&'a str, &'a str), Timestamp>,
     /// How many keys each claim was given, by UID.
     keys: BTreeMap<String, usize>,
 }
@@ -45,6 +49,9 @@ impl<'a> Quiescence<'a> {
         match &step.seen {
             Seen::AtRest => self.since = Some(step.at),
             Seen::Asked(asked) if self.since.is_some() && step.by_operator() && is_calm(state) => {
+                if tells_usage(state, asked) && self.tells_seldom(asked, step.at) {
+                    return;
+                }
                 let message = format!(
                     "at rest {} {} {}/{} is asked for",
                     asked.method, asked.plural, asked.namespace, asked.name
@@ -76,6 +83,12 @@ impl<'a> Quiescence<'a> {
         if stored && self.since.is_some() && step.by_operator() && !is_calm(state) && !reads_the_past(state) {
             found.broken(Promise::E1, step, "at rest an object is written".to_owned());
         }
+    }
+
+    /// Whether it was longer ago than the time between two looks that the same was told of a claim.
+    fn tells_seldom(&mut self, asked: &'a Asked, at: Timestamp) -> bool {
+        let last = self.usage.insert((&asked.namespace, &asked.name), at);
+        last.is_none_or(|last| at.duration_since(last) >= BETWEEN_LOOKS)
     }
 
     fn see_secret(
@@ -142,6 +155,23 @@ pub(super) fn judge_reads(case: &Case<'_>, state: &State<'_>, found: &mut Findin
             return found.add(Violation { promise: Promise::E1, message, event: None });
         }
     }
+}
+
+/// Whether a status is written that tells of another usage and of nothing else: tenants work on
+/// when the operator is at rest (spec §6).
+fn tells_usage(state: &State<'_>, asked: &Asked) -> bool {
+    let operations: Vec<Value> = serde_json::from_slice(&asked.body).unwrap_or_default();
+    let status = operations.iter().find(|operation| operation["path"] == "/status").map(|it| &it["value"]);
+    let is_it = |claim: &Claim<'_>| claim.namespace == asked.namespace && claim.name == asked.name;
+    let mut lives = state.lives.values().filter(|life| life.gone.is_none()).map(|life| &life.claim);
+    let (Some(status), Some(claim)) = (status, lives.find(|claim| is_it(claim))) else { return false };
+    let before = &claim.object["status"];
+    let but_usage = |status: &Value| {
+        let mut fields = status.as_object().cloned().unwrap_or_default();
+        fields.remove("usage");
+        fields
+    };
+    asked.plural == "bucketclaims" && before["usage"] != status["usage"] && but_usage(before) == but_usage(status)
 }
 
 /// When a call began, since the start of the run.

@@ -28,7 +28,8 @@ async fn put(world: &World, key: &str, length: usize) {
     client.put_object().bucket(BUCKET).key(key).body(body).send().await.expect("there is room");
 }
 
-// covers: 6.quota.shown, 6.quota.crossed, 1.status.usage, 4.event.AboveSoftQuota, 4.event.QuotaExhausted
+// covers: 6.quota.shown, 6.quota.crossed, 1.status.usage
+// covers: 4.event.AboveSoftQuota, 4.event.QuotaExhausted
 #[test]
 fn what_a_bucket_holds_is_shown_and_a_crossed_limit_told_once() {
     Stage::run("", async |stage| {

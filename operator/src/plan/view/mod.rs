@@ -22,10 +22,10 @@ use std::time::Duration;
 use crate::api::{AnonymousBinding, BucketClaimStatus, BucketRecord, Claim, ClaimRef, Gateway, RecordName, ServedBy};
 
 use super::answer::{BackendSeen, Checked, Failure, Holder};
+use super::held::Held;
 use super::secret::Stored;
 use super::step::{Look, Step};
 use super::target::Target;
-use super::usage::Held;
 
 use bucket::{BucketFacts, Drift};
 use internal::Internal;
