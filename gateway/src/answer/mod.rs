@@ -2,6 +2,7 @@
 
 pub mod filter;
 pub mod late;
+pub mod owner;
 pub mod xml;
 
 use bytes::Bytes;
@@ -11,6 +12,9 @@ use http_body_util::{BodyExt, Empty, Full};
 
 use crate::body::Body;
 use crate::refusal::{Code, Refusal};
+
+/// Whose all buckets and objects are, as far as tenants know.
+pub const OWNER: &str = "stowage";
 
 /// Header with our id of a request.
 pub const REQUEST_ID: HeaderName = HeaderName::from_static("x-amz-request-id");

@@ -13,7 +13,7 @@ use tokio::time::timeout;
 use super::{Known, Peer};
 use crate::answer::filter::{self, LONGEST_ERROR, StoreError};
 use crate::answer::late::{self, Words};
-use crate::answer::{BUCKET_REGION, ID_2, REQUEST_ID, Unhappy, document, xml};
+use crate::answer::{BUCKET_REGION, ID_2, OWNER, REQUEST_ID, Unhappy, document, owner, xml};
 use crate::body::Body;
 use crate::body::pace::{Pace, paced};
 use crate::head::{Ask, Operation, path_of};
@@ -22,8 +22,6 @@ use crate::refusal::{Code, Refusal};
 
 /// What buckets without a known time of creation show: clients parse a time.
 const LONG_AGO: &str = "1970-01-01T00:00:00.000Z";
-/// Whose all buckets are, as far as tenants know.
-const OWNER: &str = "stowage";
 
 /// How slow an answer may be that a store works on for minutes: blanks come now and then.
 const LONG: Pace = Pace { idle: Duration::from_secs(5 * 60), window: Duration::from_secs(60), least: 0 };
@@ -98,6 +96,9 @@ pub(super) async fn from_store(
     let body = if ask.operation.is_long() {
         headers.remove(CONTENT_LENGTH);
         late::body(paced(body, LONG), words)
+    } else if ask.operation.lists() {
+        headers.remove(CONTENT_LENGTH);
+        owner::body(paced(body, Pace::default()))
     } else {
         paced(body, Pace::default())
     };

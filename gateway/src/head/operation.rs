@@ -259,6 +259,13 @@ impl Operation {
     pub fn is_long(self) -> bool {
         matches!(self, Self::CompleteMultipartUpload | Self::CopyObject | Self::UploadPartCopy)
     }
+
+    /// Whether a store answers with a list, in which whose the entries are may stand.
+    #[must_use]
+    pub fn lists(self) -> bool {
+        let of_objects = matches!(self, Self::ListObjectVersions | Self::ListObjects | Self::ListObjectsV2);
+        of_objects || matches!(self, Self::ListMultipartUploads | Self::ListParts)
+    }
 }
 
 /// A name that comes twice is read once by one and twice by another.

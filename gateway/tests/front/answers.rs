@@ -92,6 +92,33 @@ async fn a_late_error_is_filtered_and_a_location_is_ours() {
     assert_eq!(code(&text), "ServiceUnavailable", "{text}");
 }
 
+// covers: 6.answers.owner
+#[rstest]
+#[case("/photos?prefix=a")]
+#[case("/photos?list-type=2&fetch-owner=true")]
+#[case("/photos?versions")]
+#[case("/photos?uploads")]
+#[case("/photos/a?uploadId=u")]
+#[tokio::test]
+async fn a_list_tells_no_account_of_the_store(#[case] target: &str) {
+    let stage = Stage::new().await;
+    stage.store_answers(|_| {
+        answer(
+            200,
+            &[("content-length", "79")],
+            "<List><Key>k</Key><Owner><ID>theirs</ID></Owner><Initiator>theirs</Initiator></List>",
+        )
+    });
+    let (status, headers, text) = stage.signed(ask("GET", target)).await;
+    assert_eq!(status.as_u16(), 200);
+    assert!(text.contains("<Owner><ID>stowage</ID>") && text.contains("<Initiator><ID>stowage</ID>"), "{text}");
+    assert!(text.starts_with("<List><Key>k</Key>") && text.ends_with("</List>") && !text.contains("theirs"), "{text}");
+    assert!(!headers.contains_key("content-length"), "it is another");
+    stage.store_answers(|_| answer(200, &[], "<!DOCTYPE a><List/>"));
+    let (_, _, text) = stage.signed(ask("GET", target)).await;
+    assert!(text.starts_with("broken off"), "{text}");
+}
+
 // covers: 6.form
 #[tokio::test]
 async fn a_form_is_stored_as_an_object() {

@@ -16,7 +16,7 @@ use crate::determinism::seeded_run;
 use crate::effects::{Call, Fault, GatewayCalls, Line, OfGateway, StowageFault};
 use crate::history::{Facts, History, What};
 use crate::oracles::{Case, Judgement, Promise, Setting, Shown, Violation, canonical, judge};
-use crate::world::{ADMIN_ACCESS_KEY, ADMIN_SECRET_KEY, OPERATOR_NAMESPACE, Operator, World};
+use crate::world::{ADMIN_ACCESS_KEY, ADMIN_ACCOUNT, ADMIN_SECRET_KEY, OPERATOR_NAMESPACE, Operator, World};
 
 /// How long a run goes on at rest where it shows what the operator does of itself: everything is
 /// looked at once in ten minutes, jitter included, so two looks at it are seen.
@@ -248,10 +248,9 @@ fn setting(stage: &Stage, faults: &[Fault], of_gateways: &[OfGateway]) -> Settin
     }
 }
 
-/// What no tenant may read. A store's lists tell whose account the objects are of, and are passed
-/// on as they are.
+/// What no tenant may read.
 fn hidden(world: &World) -> Vec<String> {
-    let own = [ADMIN_ACCESS_KEY, ADMIN_SECRET_KEY, OPERATOR_NAMESPACE].map(str::to_owned);
+    let own = [ADMIN_ACCESS_KEY, ADMIN_ACCOUNT, ADMIN_SECRET_KEY, OPERATOR_NAMESPACE].map(str::to_owned);
     own.into_iter().chain(world.hosts()).collect()
 }
 

@@ -201,7 +201,7 @@ pub(in super::super) fn looks() -> Vec<Attempt> {
         good(get(ODD)),
         good(Meant { headers: vec![range], act: Act::Read(Some((3, 8))), ..get("plain") }),
         good(meant(Act::Look, "HEAD", "chunks")),
-        good(list(&[("list-type", "2"), ("prefix", "a b//c+d&"), ("delimiter", "=")])),
+        good(list(&[("list-type", "2"), ("fetch-owner", "true"), ("prefix", "a b//c+d&"), ("delimiter", "|")])),
         good(list(&[("uploads", "")])),
         one(How::Presigned { ago: 60, expires: 300 }, Right::Good, get("chunks")),
         good(meant(Act::Remove(vec!["chunks".to_owned()]), "DELETE", "chunks")),

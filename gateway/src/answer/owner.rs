@@ -1,0 +1,288 @@
+//! Lists without the account that the gateway has at the store: in the place of every `Owner` and
+//! `Initiator` stands the owner that all buckets have as far as tenants know.
+//!
+//! A list flows: nothing of it is held but the tag that has begun. What can't be understood breaks
+//! the answer off, as it might show what is to be hidden.
+
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+
+use bytes::{Bytes, BytesMut};
+use http_body::Frame;
+use http_body_util::BodyExt;
+use memchr::memchr;
+use tower::BoxError;
+
+use super::OWNER;
+use crate::body::Body;
+
+/// Longest tag, in bytes. Stores write names of elements and of a namespace.
+const LONGEST_TAG: usize = 1024;
+
+/// The list as a client may see it. The length of what comes out is another.
+pub fn body(from_store: Body) -> Body {
+    Owned { body: from_store, filter: Filter::default(), ended: false }.boxed_unsync()
+}
+
+struct Owned {
+    body: Body,
+    filter: Filter,
+    ended: bool,
+}
+
+impl http_body::Body for Owned {
+    type Data = Bytes;
+    type Error = BoxError;
+
+    fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
+        while !self.ended {
+            let frame = ready!(Pin::new(&mut self.body).poll_frame(cx)).transpose()?;
+            // Trailers would be about the bytes before.
+            let Some(frame) = frame else {
+                self.ended = true;
+                let whole = self.filter.end();
+                return Poll::Ready(whole.err().map(|malformed| Err(malformed.into())));
+            };
+            let Ok(data) = frame.into_data() else { continue };
+            let mut out = BytesMut::with_capacity(data.len());
+            if let Err(malformed) = self.filter.feed(&data, &mut out) {
+                self.ended = true;
+                return Poll::Ready(Some(Err(malformed.into())));
+            }
+            if !out.is_empty() {
+                return Poll::Ready(Some(Ok(Frame::data(out.freeze()))));
+            }
+        }
+        Poll::Ready(None)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.ended
+    }
+}
+
+/// What is no list that this can read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+enum Malformed {
+    #[error("a store's list is no XML in UTF-8")]
+    NoXml,
+    #[error("a store's list has a document type")]
+    DocumentType,
+    #[error("a store's list has too long a tag")]
+    LongTag,
+    #[error("an element of a store's list ends otherwise than it begins")]
+    Nesting,
+    #[error("a store's list ends too early")]
+    Early,
+}
+
+/// Where in the document it is.
+#[derive(Debug, Default)]
+enum At {
+    /// Between tags.
+    #[default]
+    Text,
+    /// In a tag, and in a value of it that this quote ends.
+    Tag(Option<u8>),
+    /// In something that is no element and ends so; and the last three bytes of it.
+    Other(&'static [u8], [u8; 3]),
+}
+
+/// An element that isn't shown.
+#[derive(Debug)]
+struct Hidden {
+    /// Its name.
+    name: Vec<u8>,
+    /// How many elements are open in it, itself included.
+    depth: usize,
+}
+
+#[derive(Debug, Default)]
+struct Filter {
+    at: At,
+    /// The tag so far, from `<` on.
+    tag: Vec<u8>,
+    hidden: Option<Hidden>,
+    /// Whether the first tag has begun.
+    began: bool,
+}
+
+impl Filter {
+    /// The next bytes of a list; to `out` goes what may be shown.
+    fn feed(&mut self, mut bytes: &[u8], out: &mut BytesMut) -> Result<(), Malformed> {
+        while !bytes.is_empty() {
+            let taken = match self.at {
+                At::Text => self.text(bytes, out)?,
+                At::Tag(quote) => self.in_tag(quote, bytes, out)?,
+                At::Other(end, last) => self.other(end, last, bytes, out),
+            };
+            bytes = bytes.get(taken..).unwrap_or_default();
+        }
+        Ok(())
+    }
+
+    /// A list ends between tags, with no element hidden.
+    fn end(&self) -> Result<(), Malformed> {
+        let is_whole = matches!(self.at, At::Text) && self.hidden.is_none();
+        if is_whole { Ok(()) } else { Err(Malformed::Early) }
+    }
+
+    fn show(&self, bytes: &[u8], out: &mut BytesMut) {
+        if self.hidden.is_none() {
+            out.extend_from_slice(bytes);
+        }
+    }
+
+    fn text(&mut self, bytes: &[u8], out: &mut BytesMut) -> Result<usize, Malformed> {
+        let end = memchr(b'<', bytes);
+        let text = bytes.get(..end.unwrap_or(bytes.len())).unwrap_or_default();
+        // Before a document stand blanks, and the mark that says UTF-8.
+        if !self.began && !text.iter().all(|byte| b" \t\r\n\xef\xbb\xbf".contains(byte)) {
+            return Err(Malformed::NoXml);
+        }
+        self.show(text, out);
+        if end.is_none() {
+            return Ok(text.len());
+        }
+        self.began = true;
+        self.tag.clear();
+        self.tag.push(b'<');
+        self.at = At::Tag(None);
+        Ok(text.len() + 1)
+    }
+
+    /// Takes one byte of a tag.
+    fn in_tag(&mut self, quote: Option<u8>, bytes: &[u8], out: &mut BytesMut) -> Result<usize, Malformed> {
+        const COMMENT: &[u8] = b"<!--";
+        const CDATA: &[u8] = b"<![CDATA[";
+        let Some(&byte) = bytes.first() else { return Ok(0) };
+        if self.tag.len() == LONGEST_TAG {
+            return Err(Malformed::LongTag);
+        }
+        self.tag.push(byte);
+        let other = match self.tag.as_slice() {
+            b"<?" => Some(&b"?>"[..]),
+            COMMENT => Some(&b"-->"[..]),
+            CDATA => Some(&b"]]>"[..]),
+            tag if tag.starts_with(b"<!") && !COMMENT.starts_with(tag) && !CDATA.starts_with(tag) => {
+                return Err(Malformed::DocumentType);
+            }
+            _ => None,
+        };
+        if let Some(end) = other {
+            self.show(&self.tag, out);
+            self.at = At::Other(end, [0; 3]);
+            return Ok(1);
+        }
+        match (byte, quote) {
+            (b'>', None) => {
+                self.at = At::Text;
+                self.end_of_tag(out)?;
+            }
+            (b'"' | b'\'', None) => self.at = At::Tag(Some(byte)),
+            (_, Some(open)) if byte == open => self.at = At::Tag(None),
+            _ => (),
+        }
+        Ok(1)
+    }
+
+    /// Passes on what is no element, up to its end.
+    fn other(&mut self, end: &'static [u8], mut last: [u8; 3], bytes: &[u8], out: &mut BytesMut) -> usize {
+        for (at, byte) in bytes.iter().enumerate() {
+            last = [last[1], last[2], *byte];
+            if last.ends_with(end) {
+                self.at = At::Text;
+                self.show(bytes.get(..=at).unwrap_or_default(), out);
+                return at + 1;
+            }
+        }
+        self.at = At::Other(end, last);
+        self.show(bytes, out);
+        bytes.len()
+    }
+
+    fn end_of_tag(&mut self, out: &mut BytesMut) -> Result<(), Malformed> {
+        let tag = Tag::of(&self.tag).ok_or(Malformed::NoXml)?;
+        match (&mut self.hidden, tag.kind) {
+            (Some(hidden), Kind::Start) => hidden.depth += 1,
+            (Some(_), Kind::Empty) => (),
+            (Some(hidden), Kind::End) => {
+                hidden.depth -= 1;
+                if hidden.depth == 0 {
+                    if hidden.name != tag.name {
+                        return Err(Malformed::Nesting);
+                    }
+                    self.hidden = None;
+                }
+            }
+            (None, Kind::Start | Kind::Empty) if tag.is_about_an_account() => {
+                tag.replacement(out);
+                if tag.kind == Kind::Start {
+                    self.hidden = Some(Hidden { name: tag.name.to_vec(), depth: 1 });
+                }
+            }
+            (None, _) => out.extend_from_slice(&self.tag),
+        }
+        Ok(())
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Start,
+    End,
+    Empty,
+}
+
+/// A tag of an element.
+#[derive(Clone, Copy, Debug)]
+struct Tag<'a> {
+    kind: Kind,
+    name: &'a [u8],
+}
+
+impl<'a> Tag<'a> {
+    /// Reads a tag from `<` to `>`; `None` where it has no name.
+    fn of(tag: &'a [u8]) -> Option<Self> {
+        let within = tag.strip_prefix(b"<")?.strip_suffix(b">")?;
+        let (kind, within) = match (within.strip_prefix(b"/"), within.strip_suffix(b"/")) {
+            (Some(end), _) => (Kind::End, end),
+            (None, Some(empty)) => (Kind::Empty, empty),
+            (None, None) => (Kind::Start, within),
+        };
+        let name = within.split(u8::is_ascii_whitespace).next().unwrap_or_default();
+        let may = |byte: &u8| byte.is_ascii_alphanumeric() || b":_-.".contains(byte) || !byte.is_ascii();
+        (!name.is_empty() && name.iter().all(may)).then_some(Self { kind, name })
+    }
+
+    /// The name's prefix with its colon, and the rest.
+    fn parts(&self) -> (&'a [u8], &'a [u8]) {
+        let colon = memchr::memrchr(b':', self.name).map_or(0, |colon| colon + 1);
+        self.name.split_at(colon)
+    }
+
+    fn is_about_an_account(&self) -> bool {
+        matches!(self.parts().1, b"Owner" | b"Initiator")
+    }
+
+    /// The element with our owner.
+    fn replacement(&self, out: &mut BytesMut) {
+        let (prefix, local) = self.parts();
+        let of = |out: &mut BytesMut, begin: &[u8], name: &[u8]| {
+            for part in [begin, prefix, name, b">"] {
+                out.extend_from_slice(part);
+            }
+        };
+        of(out, b"<", local);
+        for name in [&b"ID"[..], b"DisplayName"] {
+            of(out, b"<", name);
+            out.extend_from_slice(OWNER.as_bytes());
+            of(out, b"</", name);
+        }
+        of(out, b"</", local);
+    }
+}
+
+#[cfg(test)]
+#[path = "owner_tests.rs"]
+mod tests;
