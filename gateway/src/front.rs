@@ -20,9 +20,10 @@ use tokio::time::Instant;
 pub use self::peer::{Peer, Proxies};
 use self::record::Record;
 use self::store::Passed;
-use crate::answer::Unhappy;
+use crate::answer::{Unhappy, nothing};
 use crate::audit::Log;
 use crate::body::Body;
+use crate::cors;
 use crate::decide::{Caller, Verdict, Wanted, decide, denied};
 use crate::head::{Ask, Domains, Sent};
 use crate::limits::{Counts, Rates, Source};
@@ -162,11 +163,13 @@ impl Gateway {
         let mut record = Record::of(&parts, &peer, id, (shared.clock)());
         let is_head = parts.method == Method::HEAD;
         let resource = parts.uri.path().to_owned();
+        let asked = cors::Asked::of(&parts);
         let answered = shared.answer(parts, body, &peer, &mut record).await;
-        let answer = answered.unwrap_or_else(|unhappy| {
+        let mut answer = answered.unwrap_or_else(|unhappy| {
             record.fail(&unhappy);
             unhappy.into_answer(&resource, record.id(), is_head)
         });
+        shared.mark(&asked, record.backend(), &mut answer);
         record.close(answer, shared.log.clone(), shared.metrics.clone())
     }
 
@@ -250,6 +253,10 @@ impl Shared {
         self.fit(Instant::now()).map_err(|_| {
             Refusal::new(Code::ServiceUnavailable, "The gateway doesn't know its credentials now. Please try again.")
         })?;
+        if parts.method == Method::OPTIONS {
+            record.asks_for_leave();
+            return self.preflight(&parts);
+        }
         let now = (self.clock)();
         let location = answers::location_of(&parts, peer);
         let sent = Sent::read(parts, &self.config.domains)?;
@@ -274,6 +281,24 @@ impl Shared {
                 Ok(record::holding(answer, held))
             }
         }
+    }
+
+    /// Whether a page of another origin may do something, asked without a signature.
+    fn preflight(&self, parts: &Parts) -> Result<Response<Body>, Unhappy> {
+        let rules = |tables: &Tables| cors::preflight(tables.rules(), &parts.headers);
+        let mut answer = Response::new(nothing());
+        *answer.headers_mut() = self.registry.ask(rules)?;
+        Ok(answer)
+    }
+
+    /// Marks an answer for the page that asks: by the rule of the backend that it was passed on to,
+    /// by any where it was not.
+    fn mark(&self, asked: &cors::Asked, backend: Option<&str>, answer: &mut Response<Body>) {
+        let headers = answer.headers_mut();
+        self.registry.ask(|tables| match backend {
+            Some(name) => cors::mark(tables.backend(name).and_then(|backend| backend.cors.as_ref()), asked, headers),
+            None => cors::mark(tables.rules(), asked, headers),
+        });
     }
 
     /// Who signed a request, and how, and what is said of its body.

@@ -16,6 +16,7 @@ pub mod answer;
 pub mod audit;
 pub mod body;
 mod cli;
+pub mod cors;
 pub mod decide;
 pub mod form;
 pub mod front;

@@ -62,12 +62,16 @@ macro_rules! codes {
 }
 
 codes! {
+    /// No page of this origin may do this.
+    AccessForbidden = FORBIDDEN;
     /// The caller may not do this.
     AccessDenied = FORBIDDEN;
     /// The `Authorization` header can't be read, or is for another region or service.
     AuthorizationHeaderMalformed = BAD_REQUEST;
     /// The signature's query parameters can't be read.
     AuthorizationQueryParametersError = BAD_REQUEST;
+    /// A question about a page's origin that lacks something.
+    BadRequest = BAD_REQUEST;
     /// The body is not what its checksum says.
     BadDigest = BAD_REQUEST;
     /// More bytes than may be sent at once.

@@ -76,6 +76,9 @@ pub struct S3BackendSpec {
     /// What shows that a bucket to be adopted is of the account of the admin credentials.
     #[serde(default)]
     pub adoption_proof: AdoptionProof,
+    /// Which web pages browsers let use the buckets of this backend at the gateway. Absent = none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cors: Option<CorsRule>,
 }
 
 impl S3BackendSpec {
@@ -242,6 +245,67 @@ pub enum AdoptionProof {
     Owner,
     /// The store may name no owner: nobody but this account makes buckets there.
     SoleAccount,
+}
+
+/// Which web pages browsers let use the buckets of a backend at the gateway.
+#[derive(KubeSchema, Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct CorsRule {
+    /// Origins of pages, as `https://app.example`. One `*` in each may stand for anything.
+    #[schemars(length(min = 1, max = 64), inner(length(min = 1, max = 256)))]
+    #[x_kube(merge_strategy = ListMerge::Set, validation = Rule::new("self.all(it, it.matches('^[!-)+-~]*[*]?[!-)+-~]*$'))")
+        .message("each of allowedOrigins is an origin, in which one * may stand for anything"))]
+    pub allowed_origins: Vec<String>,
+    /// Methods that such a page may use.
+    #[schemars(length(min = 1, max = 5))]
+    #[x_kube(merge_strategy = ListMerge::Set)]
+    pub allowed_methods: Vec<CorsMethod>,
+    /// Headers that it may send beyond those that browsers let any page send, in any case. One `*`
+    /// in each may stand for anything.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 64), inner(length(min = 1, max = 128)))]
+    #[x_kube(merge_strategy = ListMerge::Set, validation = Rule::new("self.all(it, it.matches('^[0-9A-Za-z_.-]*[*]?[0-9A-Za-z_.-]*$'))")
+        .message("each of allowedHeaders is the name of a header, in which one * may stand for anything"))]
+    pub allowed_headers: Option<Vec<String>>,
+    /// Headers of answers that it may read beyond those that browsers let any page read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 64), inner(length(min = 1, max = 128)))]
+    #[x_kube(merge_strategy = ListMerge::Set, validation = Rule::new("self.all(it, it.matches('^[0-9A-Za-z_.-]+$'))")
+        .message("each of exposeHeaders is the name of a header"))]
+    pub expose_headers: Option<Vec<String>>,
+    /// For how many seconds a browser may go by what it was told. Absent = as browsers have it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0, max = 86_400))]
+    pub max_age_seconds: Option<i64>,
+}
+
+/// A method that a page of another origin may use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "UPPERCASE")]
+pub enum CorsMethod {
+    /// Reads and lists.
+    Get,
+    /// Reads without the bytes.
+    Head,
+    /// Writes.
+    Put,
+    /// Forms, multipart uploads, and removal of many objects.
+    Post,
+    /// Removes.
+    Delete,
+}
+
+impl CorsMethod {
+    /// The word that stands in manifests and in requests.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Get => "GET",
+            Self::Head => "HEAD",
+            Self::Put => "PUT",
+            Self::Post => "POST",
+            Self::Delete => "DELETE",
+        }
+    }
 }
 
 /// What the operator found out about a backend.

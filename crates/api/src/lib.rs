@@ -45,7 +45,8 @@ mod word;
 
 pub use backend::{
     AddressingStyle, AdminCredentialsSecretRef, AdoptionPolicy, AdoptionProof, AllowedNamespaces, BackendTls,
-    CaBundleSecretRef, LabelRequirement, LabelSelector, S3Backend, S3BackendSpec, S3BackendStatus,
+    CaBundleSecretRef, CorsMethod, CorsRule, LabelRequirement, LabelSelector, S3Backend, S3BackendSpec,
+    S3BackendStatus,
 };
 pub use claim::{
     AnonymousAccess, AnonymousMode, BackendRef, BucketClaim, BucketClaimSpec, BucketClaimStatus, BucketOrigin,

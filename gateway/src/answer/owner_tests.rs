@@ -116,7 +116,10 @@ fn texts(document: &str) -> (Vec<String>, String) {
 
 proptest! {
     #[test]
-    fn accounts_are_ours_and_all_else_is_the_stores(document in documents(), cuts in prop::collection::vec(1_usize..9, 1..9)) {
+    fn accounts_are_ours_and_all_else_is_the_stores(
+        document in documents(),
+        cuts in prop::collection::vec(1_usize..9, 1..9),
+    ) {
         let mut pieces = Vec::new();
         let mut rest = document.as_bytes();
         for cut in cuts.iter().cycle() {

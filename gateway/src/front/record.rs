@@ -66,6 +66,16 @@ impl Record {
         self.entry.key = ask.target.key().map(|key| key.as_str().to_owned());
     }
 
+    /// It is a question about pages of other origins.
+    pub(super) fn asks_for_leave(&mut self) {
+        self.entry.operation = Some("Preflight");
+    }
+
+    /// The backend that it was passed on to.
+    pub(super) fn backend(&self) -> Option<&str> {
+        self.entry.backend.as_deref()
+    }
+
     pub(super) fn forwarded(&mut self, backend: &str) {
         self.entry.backend = Some(backend.to_owned());
     }

@@ -11,6 +11,8 @@ use stowage_api::{
     S3Backend, Unlabelled, former_endpoints, wire,
 };
 
+use crate::cors::Rule;
+
 /// A store, and what a client of it is made of.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Backend {
@@ -27,6 +29,8 @@ pub struct Backend {
     pub region: String,
     /// How a bucket's name is put into a request's URL.
     pub addressing: AddressingStyle,
+    /// Which pages of other origins may use it.
+    pub cors: Option<Rule>,
     /// How it is spoken to, or why it can't be.
     pub access: Result<Access, Unusable>,
 }
@@ -135,6 +139,7 @@ pub(super) struct Spec {
     addressing: AddressingStyle,
     credentials: AdminCredentialsSecretRef,
     tls: BackendTls,
+    cors: Option<Rule>,
 }
 
 impl Spec {
@@ -150,6 +155,7 @@ impl Spec {
             addressing: spec.addressing_style,
             credentials: own.unwrap_or(&spec.admin_credentials_secret_ref).clone(),
             tls: spec.tls.clone(),
+            cors: spec.cors.as_ref().map(Rule::read),
         })
     }
 
@@ -183,6 +189,7 @@ impl Spec {
             former: self.former.clone(),
             region: self.region.clone(),
             addressing: self.addressing,
+            cors: self.cors.clone(),
             access: self.key(setting, admitted).and_then(|key| Ok(Access { key, trust: self.trust(admitted)? })),
         }
     }

@@ -12,6 +12,7 @@ use super::backend::{Backend, Failure, SecretName, Setting};
 use super::internal::{Counts, Internal, Key};
 use super::stores::{SeenBackend, Stores};
 use super::table::Listed;
+use crate::cors::Rule;
 
 /// Everything that the watches have told.
 #[derive(Debug)]
@@ -132,6 +133,11 @@ impl Tables {
     /// Every store, by name.
     pub fn backends(&self) -> impl Iterator<Item = &Arc<Backend>> {
         self.stores.all()
+    }
+
+    /// The rules of all stores about pages of other origins, in an order that stays.
+    pub fn rules(&self) -> impl Iterator<Item = &Rule> {
+        self.backends().filter_map(|backend| backend.cors.as_ref())
     }
 
     /// Who opens a bucket to everybody. A request can't say which store it means, so where several

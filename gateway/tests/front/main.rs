@@ -3,6 +3,7 @@
 
 mod access;
 mod answers;
+mod cors;
 mod quotas;
 mod requests;
 
@@ -128,6 +129,15 @@ fn secrets() -> GroupVersionResource {
     GroupVersionResource::gvr("", "v1", "secrets")
 }
 
+fn put_backend(cluster: &Cluster, name: &str, further: Value) {
+    let mut spec = json!({"endpoint": STORE, "adminCredentialsSecretRef": {"name": "admin", "namespace": SYSTEM}});
+    for (key, value) in further.as_object().into_iter().flatten() {
+        spec[key] = value.clone();
+    }
+    let backends = GroupVersionResource::gvr("broker.stowage.io", "v1alpha1", "s3backends");
+    cluster.put(&backends, "", name, json!({"spec": spec})).expect("a backend");
+}
+
 impl Stage {
     /// With a tenant of the bucket `photos` on the backend `main`.
     pub(crate) async fn new() -> Self {
@@ -144,13 +154,11 @@ impl Stage {
                          "annotations": {"broker.stowage.io/endpoints": STORE}},
             "stringData": {"AWS_ACCESS_KEY_ID": STORE_KEY, "AWS_SECRET_ACCESS_KEY": "store-secret"},
         });
-        let spec = json!({"endpoint": STORE, "adminCredentialsSecretRef": {"name": "admin", "namespace": SYSTEM}});
-        let backends = GroupVersionResource::gvr("broker.stowage.io", "v1alpha1", "s3backends");
         let namespaces = GroupVersionResource::gvr("", "v1", "namespaces");
         let namespace = json!({});
         cluster.put(&namespaces, "", SYSTEM, namespace).expect("a namespace");
         cluster.put(&secrets(), SYSTEM, "admin", admin).expect("a Secret");
-        cluster.put(&backends, "", "main", json!({"spec": spec})).expect("a backend");
+        put_backend(&cluster, "main", json!({}));
         let store = Store {
             asked: Arc::default(),
             answer: Arc::new(Mutex::new(Arc::new(|_: &Asked| answer(200, &[], "")) as Arc<Answer>)),
@@ -217,6 +225,11 @@ impl Stage {
         let labels = json!({"broker.stowage.io/role": "virtual-credential"});
         let secret = json!({"metadata": {"labels": labels, "annotations": annotations}, "stringData": data});
         self.internal(&format!("vc-{}", id.to_lowercase()), secret);
+    }
+
+    /// Stores a backend, with more in its spec than it needs.
+    pub(crate) fn backend(&self, name: &str, further: Value) {
+        put_backend(&self.cluster, name, further);
     }
 
     /// Stores a Secret of the operator's.
