@@ -193,6 +193,7 @@ impl Gateway {
         let (open, refused) = (gauges.open.load(Ordering::Relaxed), gauges.refused.load(Ordering::Relaxed));
         self.0.metrics.read_off(dropped, open, refused, age, keys);
         self.0.metrics.quotas(&self.0.quotas.gauge(now));
+        self.0.metrics.resting(&self.0.clients.resting());
         self.0.metrics.text().unwrap_or_default()
     }
 

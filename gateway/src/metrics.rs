@@ -27,6 +27,7 @@ struct Inner {
     turnaround: Family<OperationLabels, Histogram, Durations>,
     store: Family<BackendLabels, Histogram, Durations>,
     troubles: Family<TroubleLabels, Counter>,
+    resting: Family<BackendLabels, Gauge>,
     received: Counter,
     sent: Counter,
     dropped_lines: Gauge<u64, AtomicU64>,
@@ -99,12 +100,22 @@ pub enum Trouble {
     NotSetUp,
     /// As many calls as may be are under way.
     Busy,
+    /// It could not be reached of late, and is left alone for a while.
+    Resting,
 }
 
 impl Trouble {
     /// All of them.
-    const ALL: [Self; 7] =
-        [Self::Key, Self::Denied, Self::Unreachable, Self::Late, Self::NotS3, Self::NotSetUp, Self::Busy];
+    const ALL: [Self; 8] = [
+        Self::Key,
+        Self::Denied,
+        Self::Unreachable,
+        Self::Late,
+        Self::NotS3,
+        Self::NotSetUp,
+        Self::Busy,
+        Self::Resting,
+    ];
 
     fn as_str(self) -> &'static str {
         match self {
@@ -115,6 +126,7 @@ impl Trouble {
             Self::NotS3 => "not-s3",
             Self::NotSetUp => "not-set-up",
             Self::Busy => "busy",
+            Self::Resting => "resting",
         }
     }
 }
@@ -167,6 +179,7 @@ impl Metrics {
             turnaround: Family::new_with_constructor(Durations),
             store: Family::new_with_constructor(Durations),
             troubles: Family::default(),
+            resting: Family::default(),
             received: Counter::default(),
             sent: Counter::default(),
             dropped_lines: Gauge::default(),
@@ -219,6 +232,15 @@ impl Metrics {
         self.0.store.remove(&BackendLabels { backend: backend.to_owned() });
         for trouble in Trouble::ALL {
             self.0.troubles.remove(&TroubleLabels { backend: backend.to_owned(), kind: trouble.as_str() });
+        }
+    }
+
+    /// Sets which stores are left alone, of all that were asked.
+    pub fn resting(&self, stores: &[(String, bool)]) {
+        self.0.resting.clear();
+        for (backend, is_resting) in stores {
+            let labels = BackendLabels { backend: backend.clone() };
+            self.0.resting.get_or_create(&labels).set(i64::from(*is_resting));
         }
     }
 
@@ -283,6 +305,7 @@ impl Inner {
         registry.register("turnaround_seconds", help, self.turnaround.clone());
         registry.register("store_seconds", "Seconds until a store begins its answer", self.store.clone());
         registry.register("store_troubles", "What is wrong between gateway and stores", self.troubles.clone());
+        registry.register("store_resting", "1 where a store can't be reached and is left alone", self.resting.clone());
         registry.register("received_bytes", "Bytes of bodies received from clients for a store", self.received.clone());
         registry.register("sent_bytes", "Bytes of bodies sent to clients", self.sent.clone());
         let help = "Lines of the access log that found no room since the start";

@@ -16,7 +16,7 @@ use crate::head::{Ask, CopySource, Operation, Target};
 use crate::quota::Reservation;
 use crate::refusal::{Code, Refusal};
 use crate::registry::{Backend, Limited, Source};
-use crate::upstream::{Call, Client};
+use crate::upstream::{Admitted, Call, Client};
 
 /// The SHA-256 of no bytes.
 const HASH_OF_NOTHING: &str = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
@@ -80,12 +80,12 @@ impl Shared {
         &self,
         metered: Option<&Metered>,
         ask: &Ask,
-        client: &Client,
+        store: (&Client, &Admitted),
         now: Timestamp,
     ) -> Result<Option<Reservation>, Refusal> {
         let Some(Metered { id, limits }) = metered else { return Ok(None) };
         let length = match (&ask.copy, ask.operation.stores_body()) {
-            (Some(source), _) => copied(source, &ask.headers, client, now).await?,
+            (Some(source), _) => copied(source, &ask.headers, store, now).await?,
             (None, true) => ask.payload.length(),
             (None, false) => return Ok(None),
         };
@@ -111,7 +111,12 @@ fn removes(operation: Operation) -> bool {
 }
 
 /// How many bytes a copy stores: those of its range, else all of its source.
-async fn copied(source: &CopySource, headers: &HeaderMap, client: &Client, now: Timestamp) -> Result<u64, Refusal> {
+async fn copied(
+    source: &CopySource,
+    headers: &HeaderMap,
+    store: (&Client, &Admitted),
+    now: Timestamp,
+) -> Result<u64, Refusal> {
     let range = headers.get("x-amz-copy-source-range").and_then(|range| range.to_str().ok()).and_then(range_length);
     if let Some(length) = range {
         return Ok(length);
@@ -138,7 +143,8 @@ async fn copied(source: &CopySource, headers: &HeaderMap, client: &Client, now: 
         body: nothing(),
         is_long: false,
     };
-    let answer: Response<Body> = client.ask(call, now).await.map_err(|_| unavailable())?;
+    let (client, admitted) = store;
+    let answer: Response<Body> = client.ask(call, admitted, now).await.map_err(|_| unavailable())?;
     match answer.status() {
         StatusCode::OK => {
             let length = answer.headers().get(http::header::CONTENT_LENGTH).and_then(|it| it.to_str().ok());

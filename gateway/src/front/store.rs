@@ -18,7 +18,7 @@ use crate::quota::Fate;
 use crate::refusal::{Code, Refusal};
 use crate::registry::Backend;
 use crate::sigv4;
-use crate::upstream::{Call, CallError, Client};
+use crate::upstream::{Call, CallError, Client, NotNow};
 
 /// The SHA-256 of no bytes: how requests without a body are signed, as every client does it.
 const HASH_OF_NOTHING: &str = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
@@ -47,12 +47,9 @@ impl Shared {
     ) -> Result<Response<Body>, Unhappy> {
         let Passed { ask, backend, body, now, location } = passed;
         let client = self.client(&backend)?;
-        let permit = client.admit().ok_or_else(|| {
-            self.metrics.trouble(&backend.name, Trouble::Busy);
-            Refusal::new(Code::SlowDown, "The store behind this bucket is busy. Please reduce your request rate.")
-        })?;
+        let admitted = client.admit(Instant::now()).map_err(|why| self.not_now(&backend, why))?;
         let metered = self.metered(&ask, &backend, &known)?;
-        let mut room = self.reserve(metered.as_ref(), &ask, &client, now).await?;
+        let mut room = self.reserve(metered.as_ref(), &ask, (&client, &admitted), now).await?;
         let signatures: Option<Box<dyn ChunkSignatures>> = match known {
             Known::Key(_, verified) => Some(Box::new(verified.chain())),
             Known::Form(_) | Known::Nobody => None,
@@ -65,7 +62,7 @@ impl Shared {
         let mut fate = |fate| room.iter_mut().for_each(|room| room.is(fate));
         // Whoever goes away meanwhile leaves it open.
         fate(Fate::Unknown);
-        let answer = client.ask(call, now).await;
+        let answer = client.ask(call, &admitted, now).await;
         // Without its last bytes no store keeps an object.
         let is_whole = ask.copy.is_some() || failure.passed() >= ask.payload.length();
         fate(match &answer {
@@ -95,7 +92,7 @@ impl Shared {
         let words = answers::words(location, &ask, record.id(), client.key_id());
         let heard = answers::Heard { backend: &backend.name, region: &self.config.region, metrics: &self.metrics };
         let answer = answers::from_store(answer, &ask, words, &heard).await?;
-        Ok(record::holding(answer, record::Held::new(permit)))
+        Ok(record::holding(answer, record::Held::new(admitted)))
     }
 
     pub(super) fn client(&self, backend: &Backend) -> Result<Arc<Client>, Refusal> {
@@ -113,10 +110,19 @@ impl Shared {
         })
     }
 
+    fn not_now(&self, backend: &Backend, why: NotNow) -> Refusal {
+        let (trouble, message) = match why {
+            NotNow::Busy => (Trouble::Busy, "The store behind this bucket is busy. Please reduce your request rate."),
+            NotNow::Resting => (Trouble::Resting, "The store behind this bucket can't be reached now."),
+        };
+        self.metrics.trouble(&backend.name, trouble);
+        Refusal::new(Code::SlowDown, message)
+    }
+
     fn unanswered(&self, backend: &Backend, error: &CallError) -> Refusal {
         let trouble = match error {
             CallError::Late => Trouble::Late,
-            CallError::Broken(_) | CallError::Unwritable(_) => Trouble::Unreachable,
+            CallError::Unreached(_) | CallError::Broken(_) | CallError::Unwritable(_) => Trouble::Unreachable,
         };
         tracing::warn!(backend = backend.name, %error, "a store gave no answer");
         self.metrics.trouble(&backend.name, trouble);

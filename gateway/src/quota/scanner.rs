@@ -247,7 +247,8 @@ async fn ask(
         body: nothing(),
         is_long: false,
     };
-    let answer = client.ask(call, clock()).await.map_err(|_| "the store does not answer")?;
+    let admitted = client.admit(Instant::now()).map_err(|_| "the store is busy, or can't be reached")?;
+    let answer = client.ask(call, &admitted, clock()).await.map_err(|_| "the store does not answer")?;
     let status = answer.status();
     let mut body = answer.into_body();
     let mut text = BytesMut::new();

@@ -16,7 +16,7 @@ use stowage_api::{AddressingStyle, Endpoint};
 use tokio::time::{Instant, sleep_until};
 use tower::{BoxError, ServiceExt};
 
-use super::transport::Transport;
+use super::transport::{Transport, is_unreached};
 use crate::body::Body;
 use crate::head::Target;
 use crate::sigv4::{Outgoing, Signer};
@@ -85,12 +85,26 @@ pub enum CallError {
     /// It did not begin to answer.
     #[error("the store did not begin to answer in time")]
     Late,
-    /// The connection could not be made, or broke.
+    /// No connection could be made.
+    #[error("{0}")]
+    Unreached(BoxError),
+    /// The connection broke.
     #[error("{0}")]
     Broken(BoxError),
     /// The request can't be written, which nothing that was understood should come to.
     #[error("the request can't be written: {0}")]
     Unwritable(http::Error),
+}
+
+impl CallError {
+    /// Whether the store may be at fault for every request. A connection breaks for what is in a
+    /// request, too.
+    pub(super) fn is_about_the_store(&self) -> bool {
+        match self {
+            Self::Late | Self::Unreached(_) => true,
+            Self::Broken(_) | Self::Unwritable(_) => false,
+        }
+    }
 }
 
 /// Asks a store.
@@ -112,7 +126,9 @@ pub async fn ask(
     let answer: BoxFuture<'static, Result<Response<Body>, BoxError>> = Box::pin(transport.clone().oneshot(request));
     tokio::select! {
         biased;
-        answer = answer => answer.map_err(CallError::Broken),
+        answer = answer => answer.map_err(|error| {
+            if is_unreached(&error) { CallError::Unreached(error) } else { CallError::Broken(error) }
+        }),
         () = overdue(began, &progress, patience) => Err(CallError::Late),
     }
 }

@@ -7,8 +7,10 @@ use http::Response;
 use jiff::Timestamp;
 use parking_lot::Mutex;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::time::Instant;
 
 use super::call::{self, Call, CallError, Place};
+use super::circuit::{Circuit, Leave};
 use super::transport::{Connect, Transport};
 use crate::body::Body;
 use crate::registry::Backend;
@@ -31,11 +33,29 @@ struct Made {
 
 /// What asks one store.
 pub struct Client {
+    backend: String,
     place: Place,
     signer: Signer,
     key_id: String,
     transport: Transport,
     calls: Arc<Semaphore>,
+    circuit: Mutex<Circuit>,
+}
+
+/// Leave to make a call, as long as it is held.
+#[derive(Debug)]
+pub struct Admitted {
+    leave: Leave,
+    _place: OwnedSemaphorePermit,
+}
+
+/// Why a call may not be made now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NotNow {
+    /// The store has as many as it may.
+    Busy,
+    /// Nobody could reach it of late.
+    Resting,
 }
 
 impl Clients {
@@ -67,6 +87,14 @@ impl Clients {
         client
     }
 
+    /// Which stores there are clients of, and whether they are left alone.
+    #[must_use]
+    pub fn resting(&self) -> Vec<(String, bool)> {
+        let made = self.made.lock();
+        let is_open = |made: &Made| made.client.as_ref().is_ok_and(|client| client.circuit.lock().is_open());
+        made.iter().map(|(name, made)| (name.clone(), is_open(made))).collect()
+    }
+
     /// `calls` are those of the client before: what is under way counts.
     fn make(&self, backend: &Backend, calls: Option<Arc<Semaphore>>) -> Result<Client, String> {
         let access = backend.access.as_ref().map_err(ToString::to_string)?;
@@ -74,28 +102,48 @@ impl Clients {
         let place = place.ok_or_else(|| "its endpoint has no host".to_owned())?;
         let transport = self.connect.connect(&access.trust).map_err(|error| error.to_string())?;
         Ok(Client {
+            backend: backend.name.clone(),
             place,
             signer: Signer::new(access.key.id.clone(), &access.key.secret, backend.region.clone()),
             key_id: access.key.id.clone(),
             transport,
             calls: calls.unwrap_or_else(|| Arc::new(Semaphore::new(self.calls))),
+            circuit: Mutex::default(),
         })
     }
 }
 
 impl Client {
-    /// Leave to make a call, as long as it is held; `None` where the store has as many as it may.
-    #[must_use]
-    pub fn admit(&self) -> Option<OwnedSemaphorePermit> {
-        self.calls.clone().try_acquire_owned().ok()
+    /// Leave to make a call.
+    ///
+    /// # Errors
+    /// Where the store has as many as it may, or is left alone.
+    pub fn admit(&self, now: Instant) -> Result<Admitted, NotNow> {
+        // The place first: a trial is not used up by who finds none.
+        let place = self.calls.clone().try_acquire_owned().map_err(|_| NotNow::Busy)?;
+        let leave = self.circuit.lock().admit(now).ok_or(NotNow::Resting)?;
+        Ok(Admitted { leave, _place: place })
     }
 
     /// Asks the store.
     ///
     /// # Errors
     /// When there is no answer.
-    pub async fn ask(&self, call: Call, now: Timestamp) -> Result<Response<Body>, CallError> {
-        call::ask(&self.transport, &self.place, &self.signer, call, now).await
+    pub async fn ask(&self, call: Call, admitted: &Admitted, now: Timestamp) -> Result<Response<Body>, CallError> {
+        let began = Instant::now();
+        let answer = call::ask(&self.transport, &self.place, &self.signer, call, now).await;
+        match &answer {
+            Ok(_) if self.circuit.lock().answered(Instant::now()) => {
+                tracing::info!(backend = self.backend, "a store answers again");
+            }
+            Err(error)
+                if error.is_about_the_store() && self.circuit.lock().failed(admitted.leave, began, Instant::now()) =>
+            {
+                tracing::warn!(backend = self.backend, %error, "a store can't be reached, and is left alone");
+            }
+            Ok(_) | Err(_) => {}
+        }
+        answer
     }
 
     /// The id of the key that the store knows us by: no answer may show it.

@@ -1,10 +1,12 @@
-//! Stores: how they are reached and asked, and how many calls each has at once.
+//! Stores: how they are reached and asked, how many calls each has at once, and when one is left
+//! alone.
 
 mod call;
+mod circuit;
 mod clients;
 mod transport;
 
 pub use self::call::{Call, CallError, Place};
-pub use self::clients::{Client, Clients};
+pub use self::clients::{Admitted, Client, Clients, NotNow};
 pub use self::transport::{Connect, RustlsConnect, Transport};
 pub use store_tls::{ConnectError, Trust};

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use http::{Request, Response};
 use http_body_util::BodyExt;
-use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::HttpConnector;
+use hyper_util::client::legacy::{Client, Error};
 use hyper_util::rt::{TokioExecutor, TokioTimer};
 use store_tls::{ConnectError, Trust, tls_config};
 use tower::util::BoxCloneSyncService;
@@ -23,6 +23,11 @@ pub trait Connect: Send + Sync + 'static {
     /// # Errors
     /// When the trust can't be established, as with a bundle that isn't PEM.
     fn connect(&self, trust: &Trust) -> Result<Transport, ConnectError>;
+}
+
+/// Whether no connection could be made. Of another transport's errors nothing is known.
+pub fn is_unreached(error: &BoxError) -> bool {
+    error.downcast_ref::<Error>().is_some_and(Error::is_connect)
 }
 
 /// How long the addresses of a store, those of one family, have between them to take a connection.

@@ -4,6 +4,7 @@
 mod access;
 mod answers;
 mod cors;
+mod outage;
 mod quotas;
 mod requests;
 
@@ -12,6 +13,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use futures::future::BoxFuture;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Response, StatusCode, Uri};
 use http_body_util::{BodyExt, Full};
 use jiff::Timestamp;
@@ -26,11 +28,11 @@ use stowage_gateway::head::Domains;
 use stowage_gateway::metrics::Metrics;
 use stowage_gateway::registry::{Live, Registry, Setting, Source};
 use stowage_gateway::sigv4::{Outgoing, Signer};
-use stowage_gateway::upstream::{Connect, ConnectError, Transport, Trust};
+use stowage_gateway::upstream::{Connect, ConnectError, RustlsConnect, Transport, Trust};
 use stowage_gateway::uri;
 use tokio::task::JoinHandle;
 use tower::util::BoxCloneSyncService;
-use tower::{BoxError, service_fn};
+use tower::{BoxError, ServiceExt, service_fn};
 
 const SYSTEM: &str = "stowage-system";
 pub(crate) const STORE: &str = "http://s3.example:9000";
@@ -69,20 +71,29 @@ pub(crate) struct Stage {
     work: Vec<JoinHandle<Infallible>>,
     asked: Arc<Mutex<Vec<Asked>>>,
     answer: Arc<Mutex<Arc<Answer>>>,
+    down: Arc<Mutex<Option<&'static str>>>,
 }
 
 #[derive(Clone)]
 struct Store {
     asked: Arc<Mutex<Vec<Asked>>>,
     answer: Arc<Mutex<Arc<Answer>>>,
+    down: Arc<Mutex<Option<&'static str>>>,
 }
 
 impl Connect for Store {
     fn connect(&self, _: &Trust) -> Result<Transport, ConnectError> {
-        let store = self.clone();
-        Ok(BoxCloneSyncService::new(service_fn(move |request: Request<Body>| {
-            let store = store.clone();
+        let (store, real) = (self.clone(), RustlsConnect.connect(&Trust::Anything)?);
+        Ok(BoxCloneSyncService::new(service_fn(move |mut request: Request<Body>| {
+            let (store, real) = (store.clone(), real.clone());
             async move {
+                if store.down.lock().is_some_and(|bucket| request.uri().path().starts_with(bucket)) {
+                    // Nobody listens there.
+                    *request.uri_mut() = Uri::from_static("http://127.0.0.1:1/");
+                    // In a box, as the compiler can't see through the service that it is `Send`.
+                    let answer: BoxFuture<'static, _> = Box::pin(real.oneshot(request));
+                    return answer.await;
+                }
                 let (parts, body) = request.into_parts();
                 let body = body.collect().await.map(|body| body.to_bytes()).map_err(|error| error.to_string());
                 let broken = body.clone().err();
@@ -162,6 +173,7 @@ impl Stage {
         let store = Store {
             asked: Arc::default(),
             answer: Arc::new(Mutex::new(Arc::new(|_: &Asked| answer(200, &[], "")) as Arc<Answer>)),
+            down: Arc::default(),
         };
         let stage = Self::of(cluster, store, config, 1);
         stage.credential(KEY, "photos", json!({}));
@@ -199,7 +211,8 @@ impl Stage {
             tokio::spawn(async move { match counting.0.keep_quotas(counting.1).await {} }),
             tokio::spawn(async move { match registry.follow(follows).await {} }),
         ];
-        Self { gateway, cluster, source, work, asked: store.asked, answer: store.answer }
+        let Store { asked, answer, down } = store;
+        Self { gateway, cluster, source, work, asked, answer, down }
     }
 
     /// Ends as a process does that was told to.
@@ -253,6 +266,11 @@ impl Stage {
     /// What the store answers from now on.
     pub(crate) fn store_answers(&self, answer: impl Fn(&Asked) -> Response<Body> + Send + Sync + 'static) {
         *self.answer.lock() = Arc::new(answer);
+    }
+
+    /// Below this path no store can be reached any more.
+    pub(crate) fn none_is_reached(&self, below: Option<&'static str>) {
+        *self.down.lock() = below;
     }
 
     /// What the store was asked so far.
