@@ -11,6 +11,7 @@
 #![warn(clippy::too_many_lines)]
 
 mod definitions;
+mod gateway;
 mod held;
 mod names;
 mod objects;
@@ -30,7 +31,7 @@ pub struct Target {
 }
 
 /// Every target.
-pub const TARGETS: [Target; 7] = [
+pub const TARGETS: [Target; 12] = [
     Target { name: "names", play: names::play },
     Target { name: "templates", play: templates::play },
     Target { name: "quantities", play: quantities::play },
@@ -38,6 +39,11 @@ pub const TARGETS: [Target; 7] = [
     Target { name: "secrets", play: secrets::play },
     Target { name: "store", play: store::play },
     Target { name: "plans", play: plans::play },
+    Target { name: "copies", play: gateway::copies::play },
+    Target { name: "chunks", play: gateway::chunks::play },
+    Target { name: "heads", play: gateway::heads::play },
+    Target { name: "forms", play: gateway::forms::play },
+    Target { name: "documents", play: gateway::documents::play },
 ];
 
 impl Target {

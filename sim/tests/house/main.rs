@@ -20,7 +20,7 @@ const GENERAL: [&str; 7] = ["daemon", "explore", "faults", "kube-sim", "s3-sim",
 const SHARED: [&str; 3] = ["daemon", "stowage-api", "store-tls"];
 
 /// The crates of Stowage whose reading is fuzzed.
-const FUZZED: [&str; 2] = ["stowage-api", "stowage-operator"];
+const FUZZED: [&str; 3] = ["stowage-api", "stowage-gateway", "stowage-operator"];
 
 /// Longest that a file of shipped or library code may be, its tests apart.
 const LONGEST: usize = 400;

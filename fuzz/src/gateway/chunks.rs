@@ -1,0 +1,200 @@
+//! Bodies in chunks. The first line of an input is `KIND CHECKSUM LENGTH CUT`: how the body is
+//! framed, what the trailer carries (`none`, `crc32`, `sha256`), how long the object is said to be,
+//! and how the body is cut (`1,5,3`). The rest is the body. An at sign in a chunk's line or in a
+//! trailer is the signature or the checksum that belongs there.
+
+mod frames;
+
+use std::sync::LazyLock;
+
+use bytes::Bytes;
+use http::{HeaderMap, HeaderValue};
+use sha2::{Digest, Sha256};
+use stowage_gateway::body::checksum::Checksum;
+use stowage_gateway::body::decoder::{Decoder, Layout};
+use stowage_gateway::body::{Ability, BodyHashes, ChunkSignatures, MAX_LENGTH, Payload, Trailers, outgoing};
+use stowage_gateway::refusal::Code;
+use stowage_gateway::sigv4::{Raw, Verified, claim, verify};
+
+use super::{pieces, reading, run, signing};
+
+/// More than the lines of a body have that the decoder holds.
+const MOST_HELD: usize = 1024;
+
+/// How a body is framed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Plain,
+    /// With its hash in the head: the right one, or not.
+    Hash(bool),
+    Signed,
+    SignedTrailer,
+    UnsignedTrailer,
+}
+
+/// An input.
+struct Case<'a> {
+    kind: Kind,
+    checksum: Option<Checksum>,
+    length: u64,
+    sizes: Vec<usize>,
+    body: &'a [u8],
+}
+
+impl<'a> Case<'a> {
+    fn read(input: &'a [u8]) -> Option<Self> {
+        let (first, body) = reading::split(input, b'\n');
+        let words: Vec<&[u8]> = first.split(|byte| *byte == b' ').collect();
+        let [kind, checksum, length, cut] = words[..] else { return None };
+        let kind = match kind {
+            b"plain" => Kind::Plain,
+            b"hash" => Kind::Hash(true),
+            b"other-hash" => Kind::Hash(false),
+            b"signed" => Kind::Signed,
+            b"signed-trailer" => Kind::SignedTrailer,
+            b"unsigned-trailer" => Kind::UnsignedTrailer,
+            _ => return None,
+        };
+        let checksum = match checksum {
+            b"none" => None,
+            b"crc32" => Some(Checksum::Crc32),
+            b"sha256" => Some(Checksum::Sha256),
+            _ => return None,
+        };
+        let length = str::from_utf8(length).ok()?.parse().ok().filter(|length| *length <= MAX_LENGTH)?;
+        Some(Self { kind, checksum, length, sizes: pieces::sizes(cut), body: body? })
+    }
+
+    fn payload(&self, body: &[u8]) -> Payload {
+        let Self { kind, checksum: trailer, length: decoded, .. } = *self;
+        let mut sha256: [u8; 32] = Sha256::digest(body).into();
+        match kind {
+            Kind::Plain => Payload::Unsigned { length: decoded },
+            Kind::Hash(right) => {
+                sha256[0] ^= u8::from(!right);
+                Payload::Hash { sha256, length: decoded }
+            }
+            Kind::Signed => Payload::SignedChunks { decoded },
+            Kind::SignedTrailer => Payload::SignedChunksTrailer { decoded, trailer },
+            Kind::UnsignedTrailer => Payload::UnsignedTrailer { decoded, trailer },
+        }
+    }
+
+    fn is_signed(&self) -> bool {
+        matches!(self.kind, Kind::Signed | Kind::SignedTrailer)
+    }
+}
+
+/// However a body is cut, it is passed on whole or refused, as it should be by another reader.
+pub(crate) fn play(input: &[u8]) {
+    let Some(case) = Case::read(input) else { return };
+    let body = frames::written(&case);
+    for trailers in [Trailers::Understood, Trailers::Unknown] {
+        run(passed_on(&case, &body, trailers));
+    }
+    little_is_held(&case, &body);
+}
+
+/// What a store gets of a body, for each way in which it is cut.
+async fn passed_on(case: &Case<'_>, body: &[u8], trailers: Trailers) {
+    let expected = frames::read(case, body, trailers);
+    let mut seen: Vec<(Vec<u8>, Option<Code>)> = Vec::new();
+    for cut in pieces::cuts(&case.sizes) {
+        let hashes = if trailers == Trailers::Unknown { BodyHashes::Here } else { BodyHashes::ByTheStore };
+        let store = Ability { trailers, hashes };
+        let chain = case.is_signed().then(|| Box::new(SIGNED.verified.chain()) as Box<dyn ChunkSignatures>);
+        let out = match outgoing(pieces::body(body, &cut), case.payload(body), store, chain).await {
+            Ok(out) => out,
+            Err(refusal) => {
+                seen.push((Vec::new(), Some(refusal.code)));
+                continue;
+            }
+        };
+        let (bytes, broken) = pieces::all(out.body).await;
+        assert!(out.failure.passed() <= case.length, "more is passed on than was said");
+        if broken.is_some() {
+            assert!((bytes.len() as u64) < out.length, "a body that broke off is whole");
+            assert_eq!(out.failure.reason().map(|refusal| refusal.code), broken);
+        } else {
+            assert_eq!((bytes.len() as u64, out.failure.passed()), (out.length, case.length));
+            assert_eq!(out.failure.reason(), None);
+        }
+        let framed = out.trailer.is_some();
+        assert_eq!(framed, trailers == Trailers::Understood && case.checksum.is_some() && case.frames_trailer());
+        if let (None, Some(expected)) = (&broken, &expected) {
+            got(case, &bytes, expected, framed);
+        }
+        seen.push((bytes, broken));
+    }
+    let (first, rest) = seen.split_first().expect("three ways");
+    assert_eq!(first.1.is_none(), expected.is_some(), "{:?}, and another reader has {expected:?}", first.1);
+    for other in rest {
+        assert_eq!(first.1, other.1, "a cut changes it");
+        let (short, long) = if first.0.len() < other.0.len() { (&first.0, &other.0) } else { (&other.0, &first.0) };
+        assert!(long.starts_with(short), "a cut changes the bytes");
+        assert!(first.1.is_some() || short.len() == long.len(), "a cut changes the bytes");
+    }
+}
+
+impl Case<'_> {
+    fn frames_trailer(&self) -> bool {
+        matches!(self.kind, Kind::SignedTrailer | Kind::UnsignedTrailer)
+    }
+}
+
+/// The store reads the object and its checksum in what it got.
+fn got(case: &Case<'_>, bytes: &[u8], expected: &frames::Read, framed: bool) {
+    if !framed {
+        assert_eq!(bytes, expected.data);
+        return;
+    }
+    let at_store = Case {
+        kind: Kind::UnsignedTrailer,
+        checksum: case.checksum,
+        length: case.length,
+        sizes: Vec::new(),
+        body: b"",
+    };
+    assert_eq!(frames::read(&at_store, bytes, Trailers::Understood).as_ref(), Some(expected));
+}
+
+/// The decoder holds lines, and never data.
+fn little_is_held(case: &Case<'_>, body: &[u8]) {
+    let layout = match case.kind {
+        Kind::Plain | Kind::Hash(_) => Layout::Plain,
+        Kind::Signed => Layout::Signed,
+        Kind::SignedTrailer => Layout::SignedTrailer(case.checksum),
+        Kind::UnsignedTrailer => Layout::UnsignedTrailer(case.checksum),
+    };
+    let mut decoder = Decoder::new(layout, case.length);
+    for byte in body {
+        let mut piece = Bytes::copy_from_slice(&[*byte]);
+        while let Ok(Some(_)) = decoder.next(&mut piece) {}
+        assert!(decoder.held() <= MOST_HELD, "{} bytes are held", decoder.held());
+        if !piece.is_empty() {
+            return;
+        }
+    }
+}
+
+/// A request whose body comes in chunks.
+struct Signed {
+    seed: String,
+    verified: Verified,
+}
+
+static SIGNED: LazyLock<Signed> = LazyLock::new(|| {
+    const WORD: &str = "STREAMING-AWS4-HMAC-SHA256-PAYLOAD";
+    let mut lines: HeaderMap = HeaderMap::new();
+    for (name, value) in [("host", "gateway.example"), ("x-amz-content-sha256", WORD), ("x-amz-date", signing::STAMP)] {
+        lines.insert(name, HeaderValue::from_static(value));
+    }
+    let names = ["host", "x-amz-content-sha256", "x-amz-date"];
+    let seed = signing::request("PUT", b"/photos/a", &[], (&lines, &names), WORD);
+    let header = signing::authorization(&names, &seed);
+    lines.insert("authorization", HeaderValue::from_str(&header).expect("a header"));
+    let raw = Raw { method: "PUT", path: b"/photos/a", query: &[], headers: &lines };
+    let claim = claim(&raw).expect("it can be read").expect("it is signed");
+    let verified = verify(&raw, &claim, WORD, &signing::secret(), signing::REGION, signing::now()).expect("it holds");
+    Signed { seed, verified }
+});

@@ -1,0 +1,59 @@
+//! Sources of copies: the input is the value of `x-amz-copy-source`.
+
+use stowage_api::BucketName;
+use stowage_gateway::head::CopySource;
+
+use super::reading;
+use crate::held::held;
+
+/// More bytes than a bucket's name, a key and a version's id have together.
+const MOST_HELD: usize = 4096;
+
+/// What is named: bucket, key, version.
+type Named = (Vec<u8>, Vec<u8>, Option<Vec<u8>>);
+
+/// A source is accepted exactly where it names an object, and it is that object whose name is
+/// written for the store, whoever reads it.
+pub(crate) fn play(input: &[u8]) {
+    let (source, bytes) = held(|| CopySource::parse(input).ok());
+    assert!(bytes <= MOST_HELD, "{bytes} bytes are held");
+    let named = source.as_ref().map(|source| {
+        let (bucket, key) = (source.bucket.as_str(), source.key.as_str());
+        (bucket.as_bytes().to_vec(), key.as_bytes().to_vec(), source.version.clone())
+    });
+    let expected = str::from_utf8(input).ok().and_then(|_| meant(input)).filter(can_be);
+    assert_eq!(named, expected);
+    let (Some(source), Some(named)) = (source, named) else { return };
+    let written = source.header();
+    assert!(written.bytes().all(|byte| byte.is_ascii_graphic()), "{written}");
+    assert_eq!(CopySource::parse(written.as_bytes()).ok(), Some(source), "{written}");
+    assert_eq!(meant(written.as_bytes()).as_ref(), Some(&named), "{written}");
+    assert_eq!(split_first(written.as_bytes()), Some(named), "{written}");
+}
+
+/// What a store reads that decodes before it looks for the slash.
+fn meant(header: &[u8]) -> Option<Named> {
+    let (path, query) = reading::split(header, b'?');
+    let path = reading::unescaped(path)?;
+    let (bucket, key) = reading::split(path.strip_prefix(b"/").unwrap_or(&path), b'/');
+    Some((bucket.to_vec(), key?.to_vec(), version(query)?))
+}
+
+/// What a store reads that looks for the slash before it decodes.
+fn split_first(header: &[u8]) -> Option<Named> {
+    let (path, query) = reading::split(header, b'?');
+    let (bucket, key) = reading::split(path.strip_prefix(b"/").unwrap_or(path), b'/');
+    Some((reading::unescaped(bucket)?, reading::unescaped(key?)?, version(query)?))
+}
+
+/// The version, if there is a query: it is all that may be in it.
+fn version(query: Option<&[u8]>) -> Option<Option<Vec<u8>>> {
+    let Some(query) = query else { return Some(None) };
+    let [(name, value)] = <[_; 1]>::try_from(reading::query(query)?).ok()?;
+    (name == b"versionId").then_some(Some(value))
+}
+
+fn can_be((bucket, key, version): &Named) -> bool {
+    let is_bucket = str::from_utf8(bucket).is_ok_and(|bucket| BucketName::parse(bucket).is_ok());
+    is_bucket && reading::is_key(key) && version.as_ref().is_none_or(|id| reading::is_id(id))
+}

@@ -1,0 +1,134 @@
+//! What a store makes of a request, and what may be in one that a tenant sends (Amazon S3, API
+//! reference: the operations on objects and their lists).
+
+use stowage_gateway::head::{Ask, Level, Sent};
+
+use super::super::reading;
+
+/// Names of a query that say which operation it is: stores look for them in different orders.
+const MARKS: [&str; 8] =
+    ["attributes", "delete", "list-type", "location", "tagging", "uploadId", "uploads", "versions"];
+
+/// The other names that operations on objects have.
+const NAMES: [&str; 24] = [
+    "bucket-region",
+    "continuation-token",
+    "delimiter",
+    "encoding-type",
+    "fetch-owner",
+    "key-marker",
+    "marker",
+    "max-buckets",
+    "max-keys",
+    "max-parts",
+    "max-uploads",
+    "part-number-marker",
+    "partNumber",
+    "prefix",
+    "response-cache-control",
+    "response-content-disposition",
+    "response-content-encoding",
+    "response-content-language",
+    "response-content-type",
+    "response-expires",
+    "start-after",
+    "upload-id-marker",
+    "version-id-marker",
+    "versionId",
+];
+
+/// Headers of HTTP that an object keeps, or that ask for some of it.
+const OF_HTTP: [&str; 11] = [
+    "cache-control",
+    "content-disposition",
+    "content-language",
+    "content-md5",
+    "content-type",
+    "expires",
+    "if-match",
+    "if-modified-since",
+    "if-none-match",
+    "if-unmodified-since",
+    "range",
+];
+
+/// What no tenant sets, by how it begins; with `$`, whole.
+const CLOSED: [&str; 15] = [
+    "x-amz-acl$",
+    "x-amz-bypass-",
+    "x-amz-content-sha256$",
+    "x-amz-copy-source$",
+    "x-amz-date$",
+    "x-amz-decoded-",
+    "x-amz-grant-",
+    "x-amz-meta-minio-snowball",
+    "x-amz-meta-snowball",
+    "x-amz-mfa$",
+    "x-amz-object-lock-",
+    "x-amz-object-ownership$",
+    "x-amz-security-token$",
+    "x-amz-server-side-encryption-aws-",
+    "x-amz-website-",
+];
+
+/// Nothing goes on but what belongs to one operation, and nothing that wasn't sent.
+pub(super) fn closed(ask: &Ask, sent: &Sent) {
+    let names: Vec<&str> = ask.query.iter().map(|pair| str::from_utf8(&pair.name).expect("a name of S3")).collect();
+    let marks: Vec<&&str> = names.iter().filter(|name| MARKS.contains(name)).collect();
+    assert!(marks.len() <= 1, "{marks:?} are two operations");
+    for (at, name) in names.iter().enumerate() {
+        assert!(MARKS.contains(name) || NAMES.contains(name), "{name} goes on");
+        assert!(!names[..at].contains(name), "{name} goes on twice");
+    }
+    let meant = route(ask, marks.first().map(|mark| **mark), names.contains(&"partNumber"));
+    assert_eq!(ask.operation.name(), meant, "a store does something else");
+    for (name, value) in &ask.headers {
+        let name = name.as_str();
+        let is_closed = CLOSED.iter().any(|closed| match closed.strip_suffix('$') {
+            Some(whole) => name == whole,
+            None => name.starts_with(closed),
+        });
+        assert!(OF_HTTP.contains(&name) || name.starts_with("x-amz-") && !is_closed, "{name} goes on");
+        let in_head = sent.headers.get_all(name).iter().any(|sent| sent == value);
+        let hoisted = |pair: &&stowage_gateway::uri::Pair| pair.name.eq_ignore_ascii_case(name.as_bytes());
+        let in_query = sent.query.iter().filter(hoisted).any(|pair| pair.value == value.as_bytes());
+        assert!(in_head || in_query, "{name} was not sent so");
+    }
+    for pair in &ask.query {
+        let is_path = ["prefix", "marker", "key-marker", "start-after"].iter().any(|name| name.as_bytes() == pair.name);
+        let folders = pair.value.iter().rposition(|byte| *byte == b'/').map_or(&[][..], |end| &pair.value[..end]);
+        assert!(!is_path || !reading::climbs(folders), "{:?} climbs", pair.value.escape_ascii().to_string());
+        let is_id = [&b"uploadId"[..], b"versionId"].contains(&pair.name.as_slice());
+        assert!(!is_id || reading::is_id(&pair.value), "{:?} is no id", pair.value.escape_ascii().to_string());
+    }
+}
+
+/// The operation that a store takes a request for.
+fn route(ask: &Ask, mark: Option<&str>, numbered: bool) -> &'static str {
+    match (ask.method().as_str(), ask.target.level(), mark) {
+        ("GET", Level::Service, None) => "ListBuckets",
+        ("GET", Level::Bucket, Some("location")) => "GetBucketLocation",
+        ("GET", Level::Bucket, Some("uploads")) => "ListMultipartUploads",
+        ("GET", Level::Bucket, Some("versions")) => "ListObjectVersions",
+        ("GET", Level::Bucket, Some("list-type")) => "ListObjectsV2",
+        ("GET", Level::Bucket, None) => "ListObjects",
+        ("HEAD", Level::Bucket, None) => "HeadBucket",
+        ("POST", Level::Bucket, Some("delete")) => "DeleteObjects",
+        ("GET", Level::Object, Some("attributes")) => "GetObjectAttributes",
+        ("GET", Level::Object, Some("tagging")) => "GetObjectTagging",
+        ("GET", Level::Object, Some("uploadId")) => "ListParts",
+        ("GET", Level::Object, None) => "GetObject",
+        ("HEAD", Level::Object, None) => "HeadObject",
+        ("PUT", Level::Object, Some("tagging")) => "PutObjectTagging",
+        ("PUT", Level::Object, Some("uploadId")) if numbered && ask.copy.is_some() => "UploadPartCopy",
+        ("PUT", Level::Object, Some("uploadId")) if numbered => "UploadPart",
+        ("PUT", Level::Object, None) if ask.copy.is_some() => "CopyObject",
+        ("PUT", Level::Object, None) => "PutObject",
+        ("POST", Level::Object, Some("uploads")) => "CreateMultipartUpload",
+        ("POST", Level::Object, Some("uploadId")) => "CompleteMultipartUpload",
+        ("DELETE", Level::Object, Some("tagging")) => "DeleteObjectTagging",
+        ("DELETE", Level::Object, Some("uploadId")) => "AbortMultipartUpload",
+        ("DELETE", Level::Object, None) => "DeleteObject",
+        other => panic!("no store knows {other:?}"),
+    }
+}

@@ -1,0 +1,59 @@
+//! Texts of requests, read as RFC 3986 and Amazon's documents have it.
+
+/// What stands before the first byte of this kind, and what behind it, if it is there.
+pub(super) fn split(text: &[u8], at: u8) -> (&[u8], Option<&[u8]>) {
+    match text.iter().position(|byte| *byte == at) {
+        Some(place) => (&text[..place], Some(&text[place + 1..])),
+        None => (text, None),
+    }
+}
+
+/// The bytes that an escaped text stands for; `None` for half an escape.
+pub(super) fn unescaped(text: &[u8]) -> Option<Vec<u8>> {
+    let mut bytes = Vec::new();
+    let mut rest = text.iter();
+    while let Some(byte) = rest.next() {
+        if *byte != b'%' {
+            bytes.push(*byte);
+            continue;
+        }
+        let mut digit = || char::from(*rest.next()?).to_digit(16);
+        let (high, low) = (digit()?, digit()?);
+        bytes.push(u8::try_from(high * 16 + low).ok()?);
+    }
+    Some(bytes)
+}
+
+/// A name or a value of a query, in which a plus is a blank.
+fn of_query(text: &[u8]) -> Option<Vec<u8>> {
+    let text: Vec<u8> = text.iter().map(|byte| if *byte == b'+' { b' ' } else { *byte }).collect();
+    unescaped(&text)
+}
+
+/// The parameters of a query.
+pub(super) fn query(text: &[u8]) -> Option<Vec<(Vec<u8>, Vec<u8>)>> {
+    let parts = text.split(|byte| *byte == b'&').filter(|part| !part.is_empty());
+    parts
+        .map(|part| {
+            let (name, value) = split(part, b'=');
+            Some((of_query(name)?, of_query(value.unwrap_or_default())?))
+        })
+        .collect()
+}
+
+/// Whether a store that keeps objects in folders would go another way with it.
+pub(super) fn climbs(key: &[u8]) -> bool {
+    key.split(|byte| *byte == b'/').any(|segment| segment == b"." || segment == b"..")
+}
+
+/// Whether it can be the key of an object here.
+pub(super) fn is_key(key: &[u8]) -> bool {
+    (1..=1024).contains(&key.len()) && str::from_utf8(key).is_ok() && !climbs(key)
+}
+
+/// Whether it can be an id that a store gave: of a version, of an upload.
+pub(super) fn is_id(id: &[u8]) -> bool {
+    let plain =
+        |byte: &u8| matches!(byte, b'0'..=b'9' | b'A'..=b'Z' | b'a'..=b'z' | b'.' | b'_' | b'~' | b'+' | b'=' | b'-');
+    (1..=1024).contains(&id.len()) && id.iter().all(plain) && !climbs(id)
+}
