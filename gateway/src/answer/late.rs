@@ -43,6 +43,7 @@ pub fn body(from_store: Body, words: Words) -> Body {
     let begin = State {
         body: BodyStream::new(from_store),
         held: BytesMut::new(),
+        declared: false,
         words,
         out: VecDeque::new(),
         due: Instant::now() + TOGETHER,
@@ -65,6 +66,8 @@ pub fn body(from_store: Body, words: Words) -> Body {
 struct State {
     body: BodyStream<Body>,
     held: BytesMut,
+    /// Whether an XML declaration has passed: there is one.
+    declared: bool,
     words: Words,
     out: VecDeque<Result<Bytes, BoxError>>,
     due: Instant,
@@ -84,7 +87,7 @@ impl State {
                     return self.fail("the store's result is too long".into());
                 }
                 self.held.extend_from_slice(&data);
-                let blanks = begin_of_document(&self.held);
+                let blanks = begin_of_document(&self.held, &mut self.declared);
                 if blanks > 0 {
                     self.out.push_back(Ok(self.held.split_to(blanks).freeze()));
                 }
@@ -105,16 +108,20 @@ impl State {
     }
 }
 
-/// How much of what has come so far is blanks, an XML declaration before them included.
-fn begin_of_document(held: &[u8]) -> usize {
+/// How much of what has come so far is blanks, an XML declaration before them included where none
+/// has been `declared`.
+fn begin_of_document(held: &[u8], declared: &mut bool) -> usize {
     let blanks = |bytes: &[u8]| bytes.iter().take_while(|byte| byte.is_ascii_whitespace()).count();
     let first = blanks(held);
     let rest = held.get(first..).unwrap_or_default();
-    if !rest.starts_with(b"<?xml") {
+    if *declared || !rest.starts_with(b"<?xml") {
         return first;
     }
     match memmem::find(rest, b"?>") {
-        Some(end) => first + end + 2 + blanks(rest.get(end + 2..).unwrap_or_default()),
+        Some(end) => {
+            *declared = true;
+            first + end + 2 + blanks(rest.get(end + 2..).unwrap_or_default())
+        }
         None => first,
     }
 }
@@ -205,6 +212,13 @@ mod tests {
             "<CompleteMultipartUploadResult><Location>http://gateway/photos/a&amp;b</Location><ETag>e</ETag></CompleteMultipartUploadResult>",
         ];
         assert_eq!(seen(&pieces).await, expected);
+    }
+
+    #[tokio::test]
+    async fn one_declaration_passes_however_it_comes() {
+        let whole = seen(&["<?xml a?><?xml b?><c>"]).await.concat();
+        assert!(whole.starts_with("<?xml a?><Error>"), "{whole}");
+        assert_eq!(seen(&["<?xml a?>", "<?xml b?>", "<c>"]).await.concat(), whole);
     }
 
     #[rstest]
