@@ -4,6 +4,7 @@
 mod call;
 mod circuit;
 mod clients;
+mod heard;
 mod transport;
 
 pub use self::call::{Call, CallError, Place};

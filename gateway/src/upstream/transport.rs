@@ -11,6 +11,7 @@ use store_tls::{ConnectError, Trust, tls_config};
 use tower::util::BoxCloneSyncService;
 use tower::{BoxError, ServiceExt};
 
+use super::heard::heard;
 use crate::body::Body;
 
 /// What carries requests to stores and brings their answers.
@@ -64,7 +65,7 @@ impl Connect for RustlsConnect {
             .http1_max_headers(HEADERS)
             .pool_idle_timeout(IDLE)
             .pool_timer(TokioTimer::new())
-            .build(https);
+            .build(heard(https));
         let answered = client.map_response(|answer: Response<hyper::body::Incoming>| {
             answer.map(|body| body.map_err(BoxError::from).boxed_unsync())
         });
