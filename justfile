@@ -91,6 +91,17 @@ clients *args:
     cargo build --locked --workspace --bins
     target/debug/stowage-e2e clients {{ args }}
 
+# ceph/s3-tests through the gateway with a claim's bucket, and what it shows against what is expected; needs git, python3 and
+# versitygw on the PATH. S3_TESTS_SOURCE names another repository than github.com/ceph/s3-tests.
+s3-tests *args:
+    cargo build --locked --workspace --bins
+    target/debug/stowage-e2e s3-tests {{ args }}
+
+# 10,000 requests, written in odd ways, through the gateway to versitygw, and what that understood: `just heads --seed 2`.
+heads *args:
+    cargo build --locked --workspace --bins
+    target/debug/stowage-e2e heads {{ args }}
+
 # Every single fault and crash point of every scenario, faults that last, overtaken calls: `just explore create` for one.
 explore *args:
     cargo run --release --locked -p stowage-sim --features proof -- explore {{ args }}

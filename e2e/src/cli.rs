@@ -11,6 +11,8 @@ use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum as _};
 use stowage_sim::effects::Plan as Faults;
 
 use crate::bench::BenchArgs;
+use crate::clients::heads::{self, HeadsArgs};
+use crate::clients::suite::{self, SuiteArgs};
 use crate::clients::{self, ClientsArgs, Wanted};
 use crate::control_plane::Programs;
 use crate::failure::Failure;
@@ -62,6 +64,20 @@ enum Command {
     /// directory, once; one that can't be had on this machine is left out, and told. What is played
     /// stands in docs/reference/clients.md. From the project's root.
     Clients(Box<ClientsArgs>),
+    /// Play ceph/s3-tests through the gateway, with a claim's bucket where it would make one, and
+    /// compare with what each test is expected to do.
+    ///
+    /// Starts what `clients` starts; the store is versitygw, whose access log shows that what the
+    /// gateway refuses comes to no call. The suite is fetched into the user's cache directory,
+    /// once, at its pinned commit, from where it is developed or from the repository that
+    /// S3_TESTS_SOURCE names. What the lists mean stands in docs/reference/s3-tests.md. From the
+    /// project's root.
+    S3Tests(Box<SuiteArgs>),
+    /// Send generated requests through the gateway, written in odd ways, and compare what the store
+    /// says that it understood with what the gateway took them for.
+    ///
+    /// Starts what `s3-tests` starts.
+    Heads(Box<HeadsArgs>),
 }
 
 #[derive(Debug, Args)]
@@ -190,6 +206,8 @@ impl Cli {
                 Ok(runtime()?.block_on(run(plan))?)
             }
             Command::Bench(args) => args.execute(),
+            Command::S3Tests(args) => Ok(runtime()?.block_on(suite::run(args.settings()?))?),
+            Command::Heads(args) => Ok(runtime()?.block_on(heads::run(args.settings()?))?),
             Command::Clients(args) => match args.wanted()? {
                 Wanted::List(clients) => Ok(clients::list(&clients)?),
                 Wanted::Play(settings) => Ok(runtime()?.block_on(clients::run(*settings))?),

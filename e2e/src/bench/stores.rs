@@ -37,7 +37,7 @@ pub(crate) struct Serving {
     pub(crate) key: Key,
     /// Ended before its directory goes.
     process: Option<Process>,
-    _directory: Option<TempDir>,
+    directory: Option<TempDir>,
     _simulated: Option<Simulated>,
 }
 
@@ -100,7 +100,7 @@ impl Program {
             Self::Simulated => {
                 let simulated = Simulated::start().await?;
                 let (endpoint, key) = (simulated.endpoint(), simulated.operator.clone());
-                Ok(Serving { endpoint, key, process: None, _directory: None, _simulated: Some(simulated) })
+                Ok(Serving { endpoint, key, process: None, directory: None, _simulated: Some(simulated) })
             }
             Self::Versitygw(program) => {
                 let keys = ["ROOT_ACCESS_KEY", "ROOT_SECRET_KEY"];
@@ -111,6 +111,33 @@ impl Program {
             }
         }
     }
+}
+
+impl Program {
+    /// Starts a store that writes a line for each request that it has answered, before the answer
+    /// is sent, and tells where.
+    ///
+    /// # Errors
+    /// When it isn't versitygw, or doesn't start.
+    pub(crate) async fn start_with_log(&self, patience: Duration) -> Result<(Serving, PathBuf)> {
+        let Self::Versitygw(program) = self else {
+            bail!("this needs the access log of versitygw: it is on no PATH, or --store names another store");
+        };
+        let keys = ["ROOT_ACCESS_KEY", "ROOT_SECRET_KEY"];
+        let serving = serve("versitygw", program, keys, versitygw_with_log, (patience, None)).await?;
+        let directory = serving.directory.as_ref().context("a server has a directory")?;
+        let log = access_log(directory.path());
+        Ok((serving, log))
+    }
+}
+
+fn access_log(directory: &Path) -> PathBuf {
+    directory.join("access.log")
+}
+
+fn versitygw_with_log(address: &str, directory: &Path) -> Vec<String> {
+    let log = access_log(directory).display().to_string();
+    ["--access-log".to_owned(), log].into_iter().chain(versitygw(address, directory)).collect()
 }
 
 /// The arguments of versitygw. It changes its directory, and without a word it ends each connection
@@ -169,7 +196,7 @@ async fn serve(
         }
         sleep(LOOK).await;
     }
-    Ok(Serving { endpoint, key, process: Some(process), _directory: Some(directory), _simulated: None })
+    Ok(Serving { endpoint, key, process: Some(process), directory: Some(directory), _simulated: None })
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use anyhow::{Context as _, anyhow};
 use clap::Args;
 
 use super::catalogue::{self, Client};
-use super::{Over, Settings};
+use super::{Means, Over, Settings};
 use crate::bench::stores::Program;
 use crate::control_plane::Programs;
 use crate::failure::Failure;
@@ -31,6 +31,19 @@ pub(crate) struct ClientsArgs {
     /// Size of the object that is uploaded in parts, in MiB.
     #[arg(long, env = "STOWAGE_MULTIPART_SIZE", value_name = "MIB", default_value_t = 100, value_parser = clap::value_parser!(u64).range(1..=4096))]
     multipart_size: u64,
+    #[command(flatten)]
+    means: MeansArgs,
+    /// How long a client may take for all that it does over one way, in seconds.
+    #[arg(long, env = "STOWAGE_TIMEOUT", value_name = "SECONDS", default_value_t = 300, value_parser = clap::value_parser!(u64).range(1..=36_000))]
+    timeout: u64,
+    /// What is written to stdout: a table, or one document.
+    #[arg(short, long, env = "STOWAGE_OUTPUT", value_name = "FORMAT", default_value = "text")]
+    output: Output,
+}
+
+/// With what clients are played.
+#[derive(Debug, Args)]
+pub(super) struct MeansArgs {
     /// The store: a program of versitygw or MinIO, `simulated`, or `auto`, which is versitygw or
     /// MinIO from the PATH, else the simulated one.
     #[arg(long, env = "STOWAGE_STORE", value_name = "PROGRAM", default_value = "auto")]
@@ -42,12 +55,21 @@ pub(crate) struct ClientsArgs {
     /// The gateway: the same; by default stowage-gateway from beside this program.
     #[arg(long, env = "STOWAGE_GATEWAY_COMMAND", value_name = "COMMAND", value_parser = words)]
     gateway_command: Option<Words>,
-    /// How long a client may take for all that it does over one way, in seconds.
-    #[arg(long, env = "STOWAGE_TIMEOUT", value_name = "SECONDS", default_value_t = 300, value_parser = clap::value_parser!(u64).range(1..=36_000))]
-    timeout: u64,
-    /// What is written to stdout: a table, or one document.
-    #[arg(short, long, env = "STOWAGE_OUTPUT", value_name = "FORMAT", default_value = "text")]
-    output: Output,
+}
+
+impl MeansArgs {
+    /// What is found on this machine.
+    ///
+    /// # Errors
+    /// When something is missing.
+    pub(super) fn means(self) -> anyhow::Result<Means> {
+        Ok(Means {
+            store: Program::find(&self.store, std::env::var_os("PATH").as_deref())?,
+            programs: Programs::find().map_err(anyhow::Error::from)?,
+            operator: self.operator_command.map_or_else(|| beside("stowage-operator"), |Words(it)| Ok(it))?,
+            gateway: self.gateway_command.map_or_else(|| beside("stowage-gateway"), |Words(it)| Ok(it))?,
+        })
+    }
 }
 
 /// What a command line asks for.
@@ -75,10 +97,7 @@ impl ClientsArgs {
             clients,
             over,
             cache: cache()?,
-            store: Program::find(&self.store, std::env::var_os("PATH").as_deref())?,
-            programs: Programs::find().map_err(anyhow::Error::from)?,
-            operator: self.operator_command.map_or_else(|| beside("stowage-operator"), |Words(it)| Ok(it))?,
-            gateway: self.gateway_command.map_or_else(|| beside("stowage-gateway"), |Words(it)| Ok(it))?,
+            means: self.means.means()?,
             multipart: self.multipart_size << 20,
             patience: Duration::from_secs(self.timeout),
             output: self.output,
@@ -96,7 +115,10 @@ fn chosen(clients: Vec<Client>, only: &[String]) -> anyhow::Result<Vec<Client>> 
 }
 
 /// Where installations are kept: below the user's cache directory.
-fn cache() -> anyhow::Result<PathBuf> {
+///
+/// # Errors
+/// When there is none.
+pub(super) fn cache() -> anyhow::Result<PathBuf> {
     let given = |name: &str| std::env::var_os(name).filter(|it| !it.is_empty()).map(PathBuf::from);
     let of_user = given("XDG_CACHE_HOME").or_else(|| given("HOME").map(|home| home.join(".cache")));
     of_user.map(|it| it.join("stowage/clients")).context("neither XDG_CACHE_HOME nor HOME is set")

@@ -9,7 +9,7 @@ use serde_json::json;
 use stowage_sim::effects::Plan as Faults;
 use tempfile::TempDir;
 
-use super::{Over, Settings};
+use super::{Means, Over};
 use crate::bench::stores::Serving;
 use crate::control_plane::ControlPlane;
 use crate::gateway::{Certificate, Spawned};
@@ -25,7 +25,7 @@ use crate::tls;
 use crate::users::User;
 
 /// For each thing that is waited for.
-const PATIENCE: Duration = Duration::from_secs(60);
+pub(super) const PATIENCE: Duration = Duration::from_secs(60);
 /// What every name begins with. Nobody else is there.
 const PREFIX: &str = "e2e";
 
@@ -63,12 +63,11 @@ pub(super) struct Access {
 }
 
 impl Ground {
-    /// Starts control plane and store.
-    pub(super) async fn start(settings: &Settings, over: Over) -> Result<Self> {
-        let serving = settings.store.start(PATIENCE, None).await?;
-        let plane = ControlPlane::start(&settings.programs, PATIENCE).await?;
+    /// Starts a control plane for this store.
+    pub(super) async fn start(means: &Means, serving: Serving, over: Over) -> Result<Self> {
+        let plane = ControlPlane::start(&means.programs, PATIENCE).await?;
         let launcher = Launcher::Process {
-            command: settings.operator.clone(),
+            command: means.operator.clone(),
             kubeconfig: plane.kubeconfig(),
             context: Some(User::Operator.name().to_owned()),
         };
@@ -89,7 +88,7 @@ impl Ground {
         scenarios::install(&testbed).await?;
         let directory = tempfile::Builder::new().prefix("stowage-clients-").tempdir();
         let directory = directory.context("can't make a temporary directory")?;
-        let gateway = settings.gateway.clone();
+        let gateway = means.gateway.clone();
         Ok(Self { testbed, over, directory, plane, _serving: serving, gateway })
     }
 

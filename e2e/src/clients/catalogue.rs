@@ -35,13 +35,22 @@ pub(super) fn read(directory: &Path) -> Result<Vec<Client>> {
     for entry in entries {
         let path = entry.context("a directory can't be read")?.path();
         if FILES.iter().all(|file| path.join(file).is_file()) {
-            let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-            let version = fs::read_to_string(path.join("version")).with_context(|| path.display().to_string())?;
-            clients.push(Client::new(&name, version.trim(), &path));
+            clients.push(one(&path)?);
         }
     }
     clients.sort_by(|one, other| one.name.cmp(&other.name));
     Ok(clients)
+}
+
+/// What a directory has of a client.
+///
+/// # Errors
+/// When it can't be read.
+pub(super) fn one(directory: &Path) -> Result<Client> {
+    let path = std::path::absolute(directory).with_context(|| directory.display().to_string())?;
+    let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let version = fs::read_to_string(path.join("version")).with_context(|| path.display().to_string())?;
+    Ok(Client::new(&name, version.trim(), &path))
 }
 
 impl Client {

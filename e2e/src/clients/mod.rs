@@ -3,13 +3,16 @@
 //! `args` is the command line. A client is a directory (`catalogue`) with a script that installs it
 //! and one that does every operation of the matrix. They are played (`play`) on a `bed`: a control
 //! plane, a store, operator and gateway, each client with a claim of its own. `table` tells what
-//! came of it.
+//! came of it. `suite` plays tests of S3 that others have written on the same bed, and
+//! `heads` requests that nobody would write.
 
 mod args;
 mod bed;
 mod catalogue;
+pub(crate) mod heads;
 mod play;
 mod script;
+pub(crate) mod suite;
 mod table;
 
 use std::path::PathBuf;
@@ -32,15 +35,20 @@ pub(crate) struct Settings {
     over: Vec<Over>,
     /// Where installations are kept.
     cache: PathBuf,
-    store: Program,
-    programs: Programs,
-    operator: Vec<String>,
-    gateway: Vec<String>,
+    means: Means,
     /// The size of the object that is uploaded in parts.
     multipart: u64,
     /// How long each client may take for all that it does.
     patience: Duration,
     output: Output,
+}
+
+/// With what clients are played.
+pub(crate) struct Means {
+    store: Program,
+    programs: Programs,
+    operator: Vec<String>,
+    gateway: Vec<String>,
 }
 
 /// What a client calls.
@@ -93,7 +101,8 @@ async fn play_all(settings: &Settings) -> Result<Report> {
         }
     }
     for over in &settings.over {
-        let ground = Ground::start(settings, *over).await?;
+        let serving = settings.means.store.start(bed::PATIENCE, None).await?;
+        let ground = Ground::start(&settings.means, serving, *over).await?;
         let mut bed = ground.bed().await?;
         for (client, home) in &installed {
             let access = bed.access(&client.name).await?;

@@ -34,7 +34,8 @@ impl Play<'_> {
     pub(super) async fn run(&self, access: &Access) -> Result<Vec<Row>> {
         let directory = tempfile::Builder::new().prefix("stowage-client-").tempdir();
         let directory = directory.context("can't make a temporary directory")?;
-        let environment = self.environment(access, directory.path());
+        let mut environment = environment(access, self.home, directory.path());
+        environment.push(("MULTIPART_BYTES".to_owned(), self.multipart.to_string()));
         let program = self.client.program();
         let script = Script { program: &program, directory: directory.path(), environment: Some(&environment) };
         let no_arguments: [&str; 0] = [];
@@ -50,33 +51,31 @@ impl Play<'_> {
         };
         Ok(outcomes.into_iter().map(row).collect())
     }
+}
 
-    /// The Secret's fields, and nothing of whoever runs this.
-    fn environment(&self, access: &Access, directory: &Path) -> Vec<(String, String)> {
-        let directory = directory.display().to_string();
-        let multipart = self.multipart.to_string();
-        let home = self.home.display().to_string();
-        let path = std::env::var("PATH").unwrap_or_default();
-        let mut further = vec![
-            ("PATH", path.as_str()),
-            ("HOME", &directory),
-            ("TMPDIR", &directory),
-            ("LANG", "C.UTF-8"),
-            ("CLIENT_HOME", &home),
-            ("MULTIPART_BYTES", &multipart),
-            // Nobody there would answer, and some clients ask all the same.
-            ("AWS_EC2_METADATA_DISABLED", "true"),
-            // The scripts stand in the tree, which is not to be written to.
-            ("PYTHONDONTWRITEBYTECODE", "1"),
-        ];
-        let authority = access.authority.as_ref().map(|path| path.display().to_string());
-        if let Some(authority) = &authority {
-            let names = ["AWS_CA_BUNDLE", "SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "NODE_EXTRA_CA_CERTS"];
-            further.extend(names.map(|name| (name, authority.as_str())));
-        }
-        let further = further.into_iter().map(|(name, value)| (name.to_owned(), value.to_owned()));
-        access.fields.clone().into_iter().chain(further).collect()
+/// What a script finds in its environment: the Secret's fields, where its client is installed, and
+/// nothing of whoever runs this.
+pub(super) fn environment(access: &Access, home: &Path, directory: &Path) -> Vec<(String, String)> {
+    let (directory, home) = (directory.display().to_string(), home.display().to_string());
+    let path = std::env::var("PATH").unwrap_or_default();
+    let mut further = vec![
+        ("PATH", path.as_str()),
+        ("HOME", &directory),
+        ("TMPDIR", &directory),
+        ("LANG", "C.UTF-8"),
+        ("CLIENT_HOME", &home),
+        // Nobody there would answer, and some clients ask all the same.
+        ("AWS_EC2_METADATA_DISABLED", "true"),
+        // The scripts stand in the tree, which is not to be written to.
+        ("PYTHONDONTWRITEBYTECODE", "1"),
+    ];
+    let authority = access.authority.as_ref().map(|path| path.display().to_string());
+    if let Some(authority) = &authority {
+        let names = ["AWS_CA_BUNDLE", "SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "NODE_EXTRA_CA_CERTS"];
+        further.extend(names.map(|name| (name, authority.as_str())));
     }
+    let further = further.into_iter().map(|(name, value)| (name.to_owned(), value.to_owned()));
+    access.fields.clone().into_iter().chain(further).collect()
 }
 
 /// What a script says of each operation; one that it says nothing of has failed.

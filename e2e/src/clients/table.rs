@@ -41,7 +41,8 @@ pub(super) struct Report {
 }
 
 impl Over {
-    fn name(self) -> &'static str {
+    /// Its name in tables.
+    pub(super) fn name(self) -> &'static str {
         match self {
             Self::Http => "http",
             Self::Https => "https",
