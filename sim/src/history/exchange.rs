@@ -90,6 +90,8 @@ pub enum Right {
     Beyond,
     /// Its key is over, or never was.
     Over,
+    /// It would make the bucket hold more than its hard quota.
+    TooMuch,
 }
 
 /// What a client got.

@@ -1,4 +1,4 @@
-//! What tenants ask gateways for, and what comes of it (G1 to G6): each exchange by itself.
+//! What tenants ask gateways for, and what comes of it (G1 to G7): each exchange by itself.
 //!
 //! What the stores were asked is read by a reader of its own, and held against what the tenant
 //! meant; what changed at the stores, against what the tenant has signed.
@@ -12,7 +12,7 @@ use super::Promise;
 use super::findings::Findings;
 use super::reading::{self, Reading};
 use super::state::{HistoryStep, Seen, State};
-use super::views::Secret;
+use super::views::{Claim, Secret};
 
 /// Looks at a step.
 pub(super) fn see(state: &State<'_>, step: &HistoryStep<'_>, found: &mut Findings) {
@@ -34,6 +34,9 @@ pub(super) fn see(state: &State<'_>, step: &HistoryStep<'_>, found: &mut Finding
     }
     if state.setting.is_undisturbed && exchange.right == Right::Good && told != Told::Done {
         broken(Promise::G6, &format!("it is refused ({}), and nothing ails anybody", exchange.answer.status));
+    }
+    if let Some(problem) = overfull(state, exchange) {
+        broken(Promise::G7, &problem);
     }
     for problem in asked_otherwise(exchange) {
         broken(Promise::G3, &problem);
@@ -90,7 +93,23 @@ fn refused(right: Right) -> Option<Promise> {
         Right::Unsigned | Right::OtherBody => Some(Promise::G2),
         Right::Beyond => Some(Promise::I15),
         Right::Over => Some(Promise::I7),
+        Right::TooMuch => Some(Promise::G7),
     }
+}
+
+/// Each of so many gateways may let in half of its share of what was left before it has told of it.
+/// Together that is less than half of the quota, whatever they have heard.
+fn overfull(state: &State<'_>, exchange: &Exchange) -> Option<String> {
+    let bucket = &exchange.meant.bucket;
+    let of_bucket = |claim: &&Claim<'_>| claim.told_bucket() == Some(bucket);
+    let hard = state.lives.values().map(|life| &life.claim).find(of_bucket)?.hard_quota()?;
+    let holds = |contents: &Contents| {
+        let objects = contents.iter().filter(|((_, name), _)| name == bucket).flat_map(|(_, objects)| objects.values());
+        objects.map(|object| u64::try_from(object.len()).unwrap_or(u64::MAX)).fold(0, u64::saturating_add)
+    };
+    let (before, after) = (holds(&exchange.before), holds(&exchange.after));
+    (after > before && after > hard + hard / 2)
+        .then(|| format!("the bucket holds {after} bytes then, its hard quota is {hard}"))
 }
 
 /// How what the stores were asked differs from what the tenant meant.

@@ -55,6 +55,7 @@ promises! {
     G4: "no answer of a gateway shows the installation's names, addresses or keys, or another tenant's",
     G5: "an answer that is told to be whole is whole",
     G6: "who may is served, where nothing ails anybody",
+    G7: "gateways let a bucket hold no more than its hard quota, but for the shares of those that have not heard",
     L1: "what is asked for is reached",
     L2: "a deletion comes to its end, or a condition names what blocks it",
     L3: "a rotation or revocation comes within its bound",

@@ -63,6 +63,12 @@ impl<'a> Claim<'a> {
         }
     }
 
+    /// The hard quota, in bytes, where it is written as a plain number.
+    pub(super) fn hard_quota(&self) -> Option<u64> {
+        let hard = &self.object["spec"]["quota"]["hard"];
+        hard.as_u64().or_else(|| hard.as_str()?.parse().ok())
+    }
+
     /// Value of the annotation that asks for a rotation.
     pub(super) fn rotate_request(&self) -> Option<&'a str> {
         self.object["metadata"]["annotations"][wire::ROTATE].as_str()

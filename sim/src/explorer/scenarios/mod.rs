@@ -81,6 +81,7 @@ pub static ALL: &[&Scenario] = &[
     &orphans::ORPHANS,
     &requests::OBJECTS,
     &requests::OBJECTS_PUBLIC,
+    &requests::OBJECTS_QUOTA,
     &requests::TWO_GATEWAYS,
 ];
 

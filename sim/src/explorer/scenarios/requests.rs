@@ -9,7 +9,7 @@ use stowage_operator::api::wire::Role;
 
 use super::super::others::{CLAIM, NAMESPACE};
 use super::super::scenario::{Goal, Scenario, ScenarioPhase, ScenarioStep, StoreStep};
-use super::super::script::{Attempt, Holder, looks, public, tricks, uploads, with};
+use super::super::script::{Attempt, Holder, beyond_quota, looks, of_length, public, tricks, uploads, with};
 use super::words::{
     BASE, BOUND, BUCKET, ask_to_rotate, at_work, check_bound, claim_with, give_claim, no_other, pass, patch, revoke,
 };
@@ -181,6 +181,37 @@ pub(in super::super) static TWO_GATEWAYS: Scenario = Scenario {
         [two_tenants("rotationPolicy: {overlapSeconds: 600}"), asked].concat()
     },
     goal: REVOKED,
+    otherwise: no_other,
+    ends_alike: false,
+    check: check_bound,
+};
+
+/// Longer than a scan of a bucket with a quota is put off.
+const SCANNED: u64 = 12 * 60;
+
+/// A quota before two gateways, one of which hears late of what the other one stores.
+pub(in super::super) static OBJECTS_QUOTA: Scenario = Scenario {
+    name: "objects-quota",
+    about: "a bucket is filled to its hard quota by two gateways, one of which hears of the other 20 s late; then room is made",
+    phase: ScenarioPhase::Edit,
+    world: || Options { gateways: 2, ..world() },
+    script: || {
+        let asked = vec![
+            requests("what fits is written", 0, || of_length("first", 2000, Right::Good)),
+            ScenarioStep::FallBehind(1, BEHIND),
+            requests("more than fits is written", 0, || of_length("second", 3000, Right::TooMuch)),
+            requests("what nearly fills it is written", 0, || of_length("third", 1900, Right::Good)),
+            requests("much is written at once at the late one", 1, || of_length("fourth", 3000, Right::TooMuch)),
+            requests("a little is written at once at the late one", 1, || of_length("fifth", 900, Right::Either)),
+            pass(HEARD + BEHIND.as_secs()),
+            requests("more than fits is written", 1, || of_length("sixth", 1000, Right::TooMuch)),
+            requests("more than fits is written, and something removed", 0, beyond_quota),
+            pass(SCANNED),
+            requests("what has room again is written", 0, || of_length("second", 1000, Right::Good)),
+        ];
+        [two_tenants("quota: {hard: 4096}"), asked].concat()
+    },
+    goal: BOUND,
     otherwise: no_other,
     ends_alike: false,
     check: check_bound,

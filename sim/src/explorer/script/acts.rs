@@ -112,6 +112,14 @@ impl Want {
         })
     }
 
+    /// Whether it writes anything.
+    pub(super) fn is_write(&self) -> bool {
+        match self {
+            Self::One(meant) => meant.method != "GET",
+            Self::Begin(_) | Self::Part(..) | Self::Join(..) => true,
+        }
+    }
+
     /// Remembers what a store has told that later requests need.
     pub(super) fn learn(&self, answer: &Answer, told: &mut BTreeMap<&'static str, String>) {
         let Some(body) = answer.body.as_ref().ok().filter(|_| answer.status == 200) else { return };
@@ -256,6 +264,18 @@ pub(in super::super) fn public(is_open: bool) -> Vec<Attempt> {
 /// An object is read with a key, which works or doesn't.
 pub(in super::super) fn with(who: Holder, right: Right) -> Vec<Attempt> {
     vec![Attempt { who, ..one(How::Plain, right, get("data")) }]
+}
+
+/// An object of so many bytes is written.
+pub(in super::super) fn of_length(key: &str, length: usize, right: Right) -> Vec<Attempt> {
+    let body = Bytes::from(vec![b'x'; length]);
+    vec![one(How::Plain, right, Meant { body, ..meant(Act::Write, "PUT", key) })]
+}
+
+/// More is written than there is room for; then what there was is removed.
+pub(in super::super) fn beyond_quota() -> Vec<Attempt> {
+    let removed = good(meant(Act::Remove(vec!["first".to_owned()]), "DELETE", "first"));
+    [of_length("second", 2000, Right::TooMuch), vec![removed]].concat()
 }
 
 /// What DeleteObjects wants for its document.

@@ -16,11 +16,11 @@ use s3s::Body;
 use tower::ServiceExt;
 
 pub use acts::{Attempt, Holder, How, Want};
-pub(super) use acts::{looks, public, tricks, uploads, with};
+pub(super) use acts::{beyond_quota, looks, of_length, public, tricks, uploads, with};
 
 use self::sign::{Keys, Made};
 use crate::history::facts::field;
-use crate::history::{Answer, Exchange, Meant, What};
+use crate::history::{Answer, Exchange, Meant, Received, What};
 use crate::world::World;
 
 /// Longest that a client waits for the end of an answer, in virtual time.
@@ -87,10 +87,24 @@ async fn exchange(world: &World, gateway: usize, held: Option<&HeldKey>, meant: 
         meant,
         right: attempt.right,
         answer,
-        received: world.mailbox.take(),
+        received: asked_for(&attempt.want, world.mailbox.take()),
         before,
         after: world.contents(),
     }
+}
+
+/// What the stores were asked for a request: but for the lists by which gateways measure buckets
+/// meanwhile, which are nobody's request.
+fn asked_for(want: &Want, mut received: Vec<Received>) -> Vec<Received> {
+    if want.is_write() {
+        let is_list = |it: &Received| it.method == "GET" && it.target.split('?').next().is_some_and(is_bucket);
+        received.retain(|it| !is_list(it));
+    }
+    received
+}
+
+fn is_bucket(path: &str) -> bool {
+    path.trim_matches('/').split('/').count() == 1
 }
 
 fn request(made: Made) -> Request<Body> {

@@ -1,4 +1,4 @@
-//! What tenants ask gateways for: each of G1 to G6 is seen broken.
+//! What tenants ask gateways for: each of G1 to G7 is seen broken.
 
 use std::collections::BTreeMap;
 
@@ -98,6 +98,7 @@ fn what_is_right_is_kept(#[case] exchange: Exchange) {
 #[case::other_body(Promise::G2, |it: &mut Exchange| it.right = Right::OtherBody)]
 #[case::not_its_own(Promise::I15, |it: &mut Exchange| it.right = Right::Beyond)]
 #[case::over(Promise::I7, |it: &mut Exchange| it.right = Right::Over)]
+#[case::too_much(Promise::G7, |it: &mut Exchange| it.right = Right::TooMuch)]
 #[case::twice(Promise::G3, |it: &mut Exchange| it.received.push(it.received[0].clone()))]
 #[case::another_key(Promise::G3, |it: &mut Exchange| it.received[0].target = "/team-a-photos/a+b".to_owned())]
 #[case::another_bucket(Promise::G3, |it: &mut Exchange| it.received[0].target = "/films/a%20b".to_owned())]
