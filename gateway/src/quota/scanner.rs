@@ -22,7 +22,7 @@ use crate::answer::nothing;
 use crate::front::WallClock;
 use crate::head::Target;
 use crate::registry::Limited;
-use crate::upstream::{Call, Client};
+use crate::upstream::{Call, Client, NotNow};
 
 /// How long a page may take.
 const PAGE: Duration = Duration::from_secs(60);
@@ -231,10 +231,11 @@ async fn ask(
 ) -> Result<Result<Page, u16>, &'static str> {
     let path = [b"/", bucket.as_str().as_bytes(), b"/", question.key.as_deref().unwrap_or_default()].concat();
     let target = Target::of(&path, None).map_err(|_| "a key can't be asked for")?;
-    let permit = loop {
-        match client.admit() {
-            Some(permit) => break permit,
-            None => sleep(Duration::from_millis(100)).await,
+    let admitted = loop {
+        match client.admit(Instant::now()) {
+            Ok(admitted) => break admitted,
+            Err(NotNow::Busy) => sleep(Duration::from_millis(100)).await,
+            Err(NotNow::Resting) => return Err("the store could not be reached of late"),
         }
     };
     let call = Call {
@@ -247,7 +248,6 @@ async fn ask(
         body: nothing(),
         is_long: false,
     };
-    let admitted = client.admit(Instant::now()).map_err(|_| "the store is busy, or can't be reached")?;
     let answer = client.ask(call, &admitted, clock()).await.map_err(|_| "the store does not answer")?;
     let status = answer.status();
     let mut body = answer.into_body();
@@ -259,7 +259,7 @@ async fn ask(
         }
         text.extend_from_slice(&data);
     }
-    drop(permit);
+    drop(admitted);
     if !status.is_success() {
         return Ok(Err(status.as_u16()));
     }

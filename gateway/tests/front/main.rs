@@ -183,7 +183,7 @@ impl Stage {
 
     /// One more replica of the gateway, with ids of its own.
     pub(crate) async fn beside(&self) -> Self {
-        let store = Store { asked: self.asked.clone(), answer: self.answer.clone() };
+        let store = Store { asked: self.asked.clone(), answer: self.answer.clone(), down: self.down.clone() };
         let stage = Self::of(self.cluster.clone(), store, config(), 2);
         stage.until(|stage| stage.gateway.registry().is_ready() && stage.knows(KEY)).await;
         stage

@@ -53,16 +53,85 @@ const SHAPES: [Shape; 22] = [
 
 /// Names that mean administration, to somebody, or nearly.
 const TRAPS: [&str; 40] = [
-    "acl", "ACL", "Acl", "acl ", " acl", "acl\0", "acl=", "acl/", "?acl", "&acl", ";acl", "policy", "Policy",
-    "policyStatus", "versioning", "lifecycle", "cors", "website", "tagging", "Tagging", "uploads", "delete", "Delete",
-    "object-lock", "retention", "legal-hold", "restore", "select", "select-type", "encryption", "publicAccessBlock",
-    "ownershipControls", "logging", "notification", "replication", "torrent", "x-id", "x-amz-acl", "versions", "location",
+    "acl",
+    "ACL",
+    "Acl",
+    "acl ",
+    " acl",
+    "acl\0",
+    "acl=",
+    "acl/",
+    "?acl",
+    "&acl",
+    ";acl",
+    "policy",
+    "Policy",
+    "policyStatus",
+    "versioning",
+    "lifecycle",
+    "cors",
+    "website",
+    "tagging",
+    "Tagging",
+    "uploads",
+    "delete",
+    "Delete",
+    "object-lock",
+    "retention",
+    "legal-hold",
+    "restore",
+    "select",
+    "select-type",
+    "encryption",
+    "publicAccessBlock",
+    "ownershipControls",
+    "logging",
+    "notification",
+    "replication",
+    "torrent",
+    "x-id",
+    "x-amz-acl",
+    "versions",
+    "location",
 ];
 
 /// Pieces of keys, and of values.
 const PIECES: [&str; 36] = [
-    "a", "photos", "k0", "k1", "?acl", "?policy", "&acl", ";acl", "#acl", "acl", "%61cl", "%2e%2e", "%3Facl", "+", " ", "ä",
-    "😀", "\t", "\u{7f}", "\\", "\\..\\", "..a", "a..", "...", "~", "*", "'", "\"", "<x>", "//", "/", "=", "&", ":", "@",
+    "a",
+    "photos",
+    "k0",
+    "k1",
+    "?acl",
+    "?policy",
+    "&acl",
+    ";acl",
+    "#acl",
+    "acl",
+    "%61cl",
+    "%2e%2e",
+    "%3Facl",
+    "+",
+    " ",
+    "ä",
+    "😀",
+    "\t",
+    "\u{7f}",
+    "\\",
+    "\\..\\",
+    "..a",
+    "a..",
+    "...",
+    "~",
+    "*",
+    "'",
+    "\"",
+    "<x>",
+    "//",
+    "/",
+    "=",
+    "&",
+    ":",
+    "@",
     ".minio.sys",
 ];
 
@@ -83,7 +152,10 @@ const HEADERS: [(&str, &[&str]); 30] = [
     ("x-amz-acl", &["private", "bucket-owner-full-control", "public-read"]),
     ("x-amz-tagging", &["a=b", "a=b&acl=", "acl"]),
     ("x-amz-storage-class", &["STANDARD"]),
-    ("x-amz-copy-source", &["/BUCKET/k0", "BUCKET/k1", "/BUCKET/k0?versionId=null", "%2FBUCKET%2Fk0", "/BUCKET/a%3Facl"]),
+    (
+        "x-amz-copy-source",
+        &["/BUCKET/k0", "BUCKET/k1", "/BUCKET/k0?versionId=null", "%2FBUCKET%2Fk0", "/BUCKET/a%3Facl"],
+    ),
     ("x-amz-metadata-directive", &["REPLACE", "COPY"]),
     ("x-amz-object-attributes", &["ETag", "ETag,ObjectSize"]),
     ("x-amz-expected-bucket-owner", &["1"]),
@@ -137,7 +209,10 @@ impl Generator {
         }
         if self.random.u8(..) < 40 {
             let name = self.one(&TRAPS);
-            query.push(Pair { name: name.as_bytes().to_vec(), value: if self.random.bool() { self.text(2) } else { Vec::new() } });
+            query.push(Pair {
+                name: name.as_bytes().to_vec(),
+                value: if self.random.bool() { self.text(2) } else { Vec::new() },
+            });
         }
         self.random.shuffle(&mut query);
         let target = self.written(&path, &query);
@@ -167,19 +242,20 @@ impl Generator {
 
     /// A parameter with a value that it could have, mostly.
     fn pair(&mut self, name: &str) -> Pair {
-        let value = match name {
-            "list-type" => self.one(&["2", "2", "2", "02", "1"]).into(),
-            "partNumber" | "max-keys" | "max-parts" | "max-uploads" | "part-number-marker" => {
-                self.one(&["1", "2", "1000", "0", "x"]).into()
-            }
-            "encoding-type" => b"url".to_vec(),
-            "versionId" => self.one(&["null", "01HZX0000000000000000000", "a/b"]).into(),
-            "uploadId" => self.one(&["bf0d3128-d18b-4b78-ae7d-9d21bcb90c2f", "x", ".."]).into(),
-            "attributes" | "delete" | "location" | "tagging" | "uploads" | "versions" => {
-                if self.random.u8(..) < 10 { b"x".to_vec() } else { Vec::new() }
-            }
-            _ => self.text(3),
-        };
+        let value =
+            match name {
+                "list-type" => self.one(&["2", "2", "2", "02", "1"]).into(),
+                "partNumber" | "max-keys" | "max-parts" | "max-uploads" | "part-number-marker" => {
+                    self.one(&["1", "2", "1000", "0", "x"]).into()
+                }
+                "encoding-type" => b"url".to_vec(),
+                "versionId" => self.one(&["null", "01HZX0000000000000000000", "a/b"]).into(),
+                "uploadId" => self.one(&["bf0d3128-d18b-4b78-ae7d-9d21bcb90c2f", "x", ".."]).into(),
+                "attributes" | "delete" | "location" | "tagging" | "uploads" | "versions" => {
+                    if self.random.u8(..) < 10 { b"x".to_vec() } else { Vec::new() }
+                }
+                _ => self.text(3),
+            };
         Pair { name: name.into(), value }
     }
 
