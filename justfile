@@ -49,10 +49,11 @@ build:
 test *args:
     {{ if args == "" { ".ci/run test" } else { "cargo test --locked " + args } }}
 
-# Write crds/ anew, after a change to crates/api/.
+# Write crds/ and the chart's copy of it anew, after a change to crates/api/.
 crds:
     cargo build --quiet --locked -p stowage-operator
     cargo run --quiet --locked -p stowage-operator -- crds > crds/crds.yaml
+    cp crds/crds.yaml charts/stowage/files/crds.yaml
 
 # Does crds/ hold what the operator prints?
 crds-check:
@@ -73,6 +74,12 @@ demo-check:
 # Build kube-apiserver, kube-controller-manager and etcd into the user's cache directory, once; needs Go.
 control-plane:
     e2e/control-plane/build
+
+# The Helm chart: what it renders and refuses, and its life on an API server. helm is built first, once; needs Go.
+chart *args:
+    e2e/helm/build
+    cargo build --locked --workspace --bins
+    target/debug/stowage-e2e chart {{ args }}
 
 # The scenarios on real control planes that are started for it; `just e2e-control-plane restart adoption` plays these.
 e2e-control-plane *args:

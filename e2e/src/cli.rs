@@ -11,6 +11,7 @@ use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum as _};
 use stowage_sim::effects::Plan as Faults;
 
 use crate::bench::BenchArgs;
+use crate::chart::{self, ChartArgs};
 use crate::clients::heads::{self, HeadsArgs};
 use crate::clients::suite::{self, SuiteArgs};
 use crate::clients::{self, ClientsArgs, Wanted};
@@ -78,6 +79,12 @@ enum Command {
     ///
     /// Starts what `s3-tests` starts.
     Heads(Box<HeadsArgs>),
+    /// Play the Helm chart: what it renders and refuses, and its life on an API server.
+    ///
+    /// Starts a control plane, from the programs that `run --cluster control-plane` finds. Needs
+    /// the program helm, from where `e2e/helm/build` puts it or from the PATH. From the project's
+    /// root.
+    Chart(Box<ChartArgs>),
 }
 
 #[derive(Debug, Args)]
@@ -208,6 +215,7 @@ impl Cli {
             Command::Bench(args) => args.execute(),
             Command::S3Tests(args) => Ok(runtime()?.block_on(suite::run(args.settings()?))?),
             Command::Heads(args) => Ok(runtime()?.block_on(heads::run(args.settings()?))?),
+            Command::Chart(args) => Ok(runtime()?.block_on(chart::run(*args))?),
             Command::Clients(args) => match args.wanted()? {
                 Wanted::List(clients) => Ok(clients::list(&clients)?),
                 Wanted::Play(settings) => Ok(runtime()?.block_on(clients::run(*settings))?),

@@ -14,6 +14,7 @@ mod artefacts;
 mod audit;
 mod balancer;
 mod bench;
+mod chart;
 mod cli;
 mod clients;
 mod clock;

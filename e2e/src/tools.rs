@@ -1,4 +1,4 @@
-//! The programs that make a kind cluster: `kind`, `docker` and `kubectl`.
+//! Programs of others: `kind`, `docker` and `kubectl`, that make a kind cluster, and `helm`.
 
 use std::process::Stdio;
 
@@ -25,7 +25,7 @@ pub(crate) async fn feed(program: &str, arguments: &[&str], stdin: Option<&str>)
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
-        .with_context(|| format!("can't start {program}, which --cluster kind needs"))?;
+        .with_context(|| format!("can't start {program}, which this needs"))?;
     let mut group = Group(child);
     let failed = || format!("{program} can't be read or fed");
     let (mut out, mut err) = (Vec::new(), Vec::new());
@@ -92,6 +92,6 @@ mod tests {
     #[tokio::test]
     async fn a_program_that_is_not_there_is_named() {
         let why = sentence(&run("no-such-program", &[]).await.unwrap_err());
-        assert!(why.starts_with("can't start no-such-program, which --cluster kind needs: "), "{why}");
+        assert!(why.starts_with("can't start no-such-program, which this needs: "), "{why}");
     }
 }

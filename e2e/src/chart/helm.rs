@@ -1,0 +1,48 @@
+//! The program `helm`.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, Result};
+
+use super::{NAMESPACE, RELEASE};
+use crate::tools;
+
+/// The version that `e2e/helm/build` builds.
+const VERSION: &str = include_str!("../../helm/version");
+/// The API server's version that is told where none is asked.
+const KUBERNETES: &str = "1.34.0";
+
+/// Where it is.
+pub(super) struct Helm(String);
+
+impl Helm {
+    /// Looks where `e2e/helm/build` puts it, then on the `PATH`.
+    pub(super) fn find() -> Result<Self> {
+        let given = |name: &str| std::env::var_os(name).filter(|it| !it.is_empty());
+        let cache = given("XDG_CACHE_HOME").map(PathBuf::from);
+        let cache = cache.or_else(|| given("HOME").map(|home| PathBuf::from(home).join(".cache")));
+        let own = cache.map(|cache| cache.join("stowage/helm").join(VERSION.trim()));
+        let path = given("PATH").unwrap_or_default();
+        let mut places = own.into_iter().chain(std::env::split_paths(&path)).map(|place| place.join("helm"));
+        let found = places.find(|place| place.is_file());
+        let found = found.context("there is no helm: `e2e/helm/build` builds it, once")?;
+        Ok(Self(found.display().to_string()))
+    }
+
+    pub(super) async fn lint(&self, chart: &Path, values: &Path) -> Result<String> {
+        let (chart, values) = (chart.display().to_string(), values.display().to_string());
+        tools::run(&self.0, &["lint", "--strict", "--kube-version", KUBERNETES, "--values", &values, &chart]).await
+    }
+
+    pub(super) async fn template(&self, chart: &Path, values: &Path) -> Result<String> {
+        let (chart, values) = (chart.display().to_string(), values.display().to_string());
+        let arguments = ["template", RELEASE, &chart, "--namespace", NAMESPACE, "--values", &values];
+        tools::run(&self.0, &[&arguments[..], &["--kube-version", KUBERNETES]].concat()).await
+    }
+
+    /// Asks a cluster.
+    pub(super) async fn on(&self, kubeconfig: &Path, arguments: &[&str]) -> Result<String> {
+        let kubeconfig = kubeconfig.display().to_string();
+        tools::run(&self.0, &[arguments, &["--kubeconfig", &kubeconfig, "--namespace", NAMESPACE]].concat()).await
+    }
+}

@@ -1,0 +1,175 @@
+//! The chart on a real API server: over what `kubectl apply -k` installed, upgraded, removed. No
+//! pod runs there.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, Result, ensure};
+use kube::api::{Api, DynamicObject, Patch, PatchParams, ValidationDirective};
+use kube::core::GroupVersionKind;
+use kube::{Client, ResourceExt, discovery};
+use serde_json::{Value, json};
+use stowage_operator::api::{self, GROUP};
+
+use super::helm::Helm;
+use super::{NAMESPACE, RELEASE, Values, checks};
+use crate::run::print;
+
+/// Who has applied what is there before.
+const BEFORE: &str = "kubectl";
+
+/// Makes the definitions and the namespaces that charts are installed to.
+pub(super) async fn prepare(client: &Client, namespaces: &[&str]) -> Result<()> {
+    for definition in api::crds() {
+        apply(client, &serde_json::to_value(definition)?).await?;
+    }
+    for name in [NAMESPACE].iter().chain(namespaces) {
+        // As kind-config has it.
+        let labels = json!({"pod-security.kubernetes.io/enforce": "restricted"});
+        let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": labels}});
+        apply(client, &namespace).await?;
+    }
+    Ok(())
+}
+
+/// Has the API server judge objects, without effect. Returns how many it took: of a kind that it
+/// doesn't know, and that needn't be there, nothing is asked.
+pub(super) async fn dry_run(client: &Client, objects: &[Value]) -> Result<usize> {
+    let mut taken = 0;
+    for object in objects {
+        if checks::kind(object) == "ServiceMonitor" {
+            continue;
+        }
+        let mut how = PatchParams::apply(BEFORE).dry_run().force();
+        how.field_validation = Some(ValidationDirective::Strict);
+        put(client, object, &how).await?;
+        taken += 1;
+    }
+    Ok(taken)
+}
+
+async fn apply(client: &Client, object: &Value) -> Result<DynamicObject> {
+    put(client, object, &PatchParams::apply(BEFORE).force()).await
+}
+
+async fn put(client: &Client, object: &Value, how: &PatchParams) -> Result<DynamicObject> {
+    let (kind, name) = (checks::kind(object), checks::name(object));
+    let api = api_of(client, object).await?;
+    api.patch(name, how, &Patch::Apply(object)).await.with_context(|| format!("{kind} {name} is not taken"))
+}
+
+async fn api_of(client: &Client, object: &Value) -> Result<Api<DynamicObject>> {
+    let kind = checks::kind(object);
+    let (group, version) = match object["apiVersion"].as_str().unwrap_or_default().split_once('/') {
+        Some(both) => both,
+        None => ("", object["apiVersion"].as_str().unwrap_or_default()),
+    };
+    let asked = discovery::pinned_kind(client, &GroupVersionKind::gvk(group, version, kind)).await;
+    let (resource, _) = asked.with_context(|| format!("there is no kind {kind}"))?;
+    Ok(match object["metadata"]["namespace"].as_str() {
+        Some(namespace) => Api::namespaced_with(client.clone(), namespace, &resource),
+        None => Api::all_with(client.clone(), &resource),
+    })
+}
+
+/// A chart and where it lives.
+pub(super) struct Life<'a> {
+    pub(super) helm: &'a Helm,
+    pub(super) chart: &'a Path,
+    pub(super) values: &'a Values,
+    pub(super) kubeconfig: PathBuf,
+    pub(super) client: Client,
+}
+
+/// Uids of objects, by kind and name.
+type Uids = BTreeMap<String, Option<String>>;
+
+impl Life<'_> {
+    /// Installs it over these objects, upgrades it and takes it away; claims outlive all of it.
+    pub(super) async fn play(&self, manifests: Vec<Value>) -> Result<()> {
+        for object in &manifests {
+            apply(&self.client, object).await?;
+        }
+        let claims = self.claims().await?;
+        let (installed, owned) = (self.uids(&manifests).await?, self.uids(&claims).await?);
+        self.helm("install", &["--take-ownership"]).await?;
+        ensure!(self.uids(&manifests).await? == installed, "objects that were there were made anew");
+        ensure!(self.uids(&claims).await? == owned, "claims were made anew");
+        for object in manifests.iter().filter(|object| checks::kind(object) != "Namespace") {
+            let there = api_of(&self.client, object).await?.get(checks::name(object)).await?;
+            let by = there.labels().get("app.kubernetes.io/managed-by");
+            ensure!(
+                by.is_some_and(|by| by == "Helm"),
+                "{} {} is not taken over",
+                checks::kind(object),
+                there.name_any()
+            );
+        }
+        print(&format!("installed over kind-config: {} objects taken over, none made anew", installed.len()))?;
+        self.helm("upgrade", &["--set", "operator.resyncInterval=900"]).await?;
+        ensure!(self.resync().await?.as_deref() == Some("900"), "an upgrade has no effect");
+        ensure!(self.uids(&manifests).await? == installed, "an upgrade makes objects anew");
+        self.helm.on(&self.kubeconfig, &["rollback", RELEASE, "1"]).await?;
+        ensure!(self.resync().await?.as_deref() == Some("600"), "a rollback has no effect");
+        self.helm.on(&self.kubeconfig, &["uninstall", RELEASE, "--wait"]).await?;
+        let left = self.uids(&manifests).await?;
+        let left: Vec<&String> =
+            left.iter().filter(|(what, uid)| uid.is_some() && !is_kept(what)).map(|(it, _)| it).collect();
+        ensure!(left.is_empty(), "these outlive the release: {left:?}");
+        ensure!(self.uids(&claims).await? == owned, "claims went with the release");
+        print("upgraded, rolled back and removed: definitions and claims stay")
+    }
+
+    async fn helm(&self, verb: &str, more: &[&str]) -> Result<String> {
+        let (chart, values) = (self.chart.display().to_string(), self.values.path.display().to_string());
+        self.helm.on(&self.kubeconfig, &[&[verb, RELEASE, &chart, "--values", &values], more].concat()).await
+    }
+
+    /// A backend and a claim, and their definitions.
+    async fn claims(&self) -> Result<Vec<Value>> {
+        let version = format!("{GROUP}/v1alpha1");
+        let backend = json!({
+            "apiVersion": version, "kind": "S3Backend", "metadata": {"name": "main"},
+            "spec": {"endpoint": "http://127.0.0.1:9", "credentialsSecretRef": {"name": "main-admin", "namespace": NAMESPACE}},
+        });
+        let claim = json!({
+            "apiVersion": version, "kind": "BucketClaim", "metadata": {"name": "photos", "namespace": "default"},
+            "spec": {"backendRef": {"name": "main"}},
+        });
+        for object in [&backend, &claim] {
+            apply(&self.client, object).await?;
+        }
+        let definitions = api::crds().into_iter().map(|definition| {
+            json!({"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+                   "metadata": {"name": definition.name_any()}})
+        });
+        Ok([backend, claim].into_iter().chain(definitions).collect())
+    }
+
+    async fn uids(&self, objects: &[Value]) -> Result<Uids> {
+        let mut uids = Uids::new();
+        for object in objects {
+            let (kind, name) = (checks::kind(object), checks::name(object));
+            let there = api_of(&self.client, object).await?.get_opt(name).await?;
+            let place = object["metadata"]["namespace"].as_str().unwrap_or_default();
+            uids.insert(format!("{kind} {place}/{name}"), there.and_then(|there| there.metadata.uid));
+        }
+        Ok(uids)
+    }
+
+    /// The operator's interval of resyncs, as its Deployment has it.
+    async fn resync(&self) -> Result<Option<String>> {
+        let operator = json!({"apiVersion": "apps/v1", "kind": "Deployment",
+                              "metadata": {"name": "stowage-operator", "namespace": NAMESPACE}});
+        let there = api_of(&self.client, &operator).await?.get("stowage-operator").await?;
+        let variables = there.data.pointer("/spec/template/spec/containers/0/env").and_then(Value::as_array);
+        let of = |variable: &&Value| variable["name"] == "STOWAGE_RESYNC_INTERVAL";
+        let found = variables.into_iter().flatten().find(of);
+        Ok(found.and_then(|variable| variable["value"].as_str()).map(str::to_owned))
+    }
+}
+
+/// What no release takes away.
+fn is_kept(what: &str) -> bool {
+    what.starts_with("Namespace ")
+}

@@ -1,0 +1,192 @@
+//! The Helm chart: what it renders, what it refuses, and its life on a real API server.
+//!
+//! `checks` is pure: what must hold of rendered objects. `life` installs, upgrades and removes the
+//! chart on a control plane, over objects of `kind-config`.
+
+mod checks;
+mod helm;
+mod life;
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::{Context as _, Result, anyhow, ensure};
+use clap::Args;
+use serde_json::Value;
+
+use self::helm::Helm;
+use crate::control_plane::{ControlPlane, Programs};
+use crate::run::{print, tell, unless_interrupted};
+use crate::users::User;
+
+/// For the API server.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// Where it is installed.
+const NAMESPACE: &str = "stowage-system";
+const RELEASE: &str = "stowage";
+
+#[derive(Debug, Args)]
+pub(crate) struct ChartArgs {
+    /// The chart.
+    #[arg(long, env = "STOWAGE_CHART", value_name = "DIR", default_value = "charts/stowage")]
+    chart: PathBuf,
+    /// Values that the chart has to refuse; the first line of each says with which words.
+    #[arg(long, env = "STOWAGE_WRONG_VALUES", value_name = "DIR", default_value = "e2e/chart/wrong")]
+    wrong: PathBuf,
+    /// The project's directory of manifests, over which the chart is installed.
+    #[arg(long, env = "STOWAGE_MANIFESTS", value_name = "DIR", default_value = "kind-config")]
+    manifests: PathBuf,
+}
+
+/// Values for the chart.
+struct Values {
+    name: String,
+    path: PathBuf,
+    text: String,
+}
+
+/// Plays all of it, until it is done or a signal tells to stop.
+///
+/// # Errors
+/// What does not hold, or a program that is missing.
+pub(crate) async fn run(args: ChartArgs) -> Result<()> {
+    unless_interrupted(play(&args)).await
+}
+
+async fn play(args: &ChartArgs) -> Result<()> {
+    let helm = Helm::find()?;
+    let (good, wrong) = (values(&args.chart.join("ci"))?, values(&args.wrong)?);
+    ensure!(good.len() >= 12 && wrong.len() >= 8, "there are too few values to tell anything");
+    for values in &wrong {
+        refused(&helm, &args.chart, values).await.with_context(|| values.name.clone())?;
+    }
+    print(&format!("{} wrong values are refused, each with its reason", wrong.len()))?;
+    let mut plane = ControlPlane::start(&Programs::find()?, PATIENCE).await?;
+    let client = plane.client(User::Admin).await?;
+    life::prepare(&client, &["vault", "more-secrets"]).await?;
+    let mut taken = 0;
+    for values in &good {
+        let objects = rendered(&helm, &args.chart, values).await.with_context(|| values.name.clone())?;
+        let wrong = checks::complaints(&objects);
+        ensure!(wrong.is_empty(), "{}: {}", values.name, wrong.join("; "));
+        let dry = life::dry_run(&client, &objects).await.with_context(|| values.name.clone())?;
+        tell(&format!("{}: {} objects, {dry} taken by the API server", values.name, objects.len()));
+        taken += dry;
+    }
+    print(&format!("{} values render; the API server takes {taken} objects, tried without effect", good.len()))?;
+    let least = good.iter().find(|values| values.name == "least-values").context("there are no least values")?;
+    let objects = rendered(&helm, &args.chart, least).await?;
+    let rights = checks::same_rights(&objects, &manifests(&args.manifests)?);
+    ensure!(rights.is_empty(), "the chart's rights are not those of kind-config: {}", rights.join("; "));
+    print("its rights are those of kind-config, which the tests play")?;
+    let life = life::Life { helm: &helm, chart: &args.chart, values: least, kubeconfig: plane.kubeconfig(), client };
+    life.play(manifests(&args.manifests)?).await?;
+    plane.check()?;
+    Ok(())
+}
+
+/// The files of a directory, by name.
+fn values(directory: &Path) -> Result<Vec<Values>> {
+    let failed = || format!("can't read {}", directory.display());
+    let mut all = Vec::new();
+    for entry in std::fs::read_dir(directory).with_context(failed)? {
+        let path = entry.with_context(failed)?.path();
+        let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        let text = std::fs::read_to_string(&path).with_context(failed)?;
+        all.push(Values { name, path, text });
+    }
+    all.sort_by(|one, other| one.name.cmp(&other.name));
+    Ok(all)
+}
+
+async fn rendered(helm: &Helm, chart: &Path, values: &Values) -> Result<Vec<Value>> {
+    helm.lint(chart, &values.path).await?;
+    let text = helm.template(chart, &values.path).await?;
+    let objects: Vec<Value> = serde_saphyr::from_multiple(&text).context("what it renders is no YAML")?;
+    Ok(objects.into_iter().filter(|object| !object.is_null()).collect())
+}
+
+async fn refused(helm: &Helm, chart: &Path, values: &Values) -> Result<()> {
+    let says = values.text.lines().next().and_then(|line| line.strip_prefix("# says: "));
+    let says = says.context("its first line doesn't say with which words it is refused")?;
+    let Err(why) = helm.template(chart, &values.path).await else { return Err(anyhow!("it is not refused")) };
+    let why = format!("{why:#}");
+    ensure!(why.contains(says), "it is refused, but without the words `{says}`: {why}");
+    Ok(())
+}
+
+/// Operator and gateway as `kubectl apply -k` installs them, of the directories `operator` and
+/// `gateway`.
+fn manifests(directory: &Path) -> Result<Vec<Value>> {
+    let mut all = Vec::new();
+    for part in ["operator", "gateway"] {
+        for file in values(&directory.join(part))? {
+            if file.name == "kustomization" {
+                continue;
+            }
+            let objects: Vec<Value> = serde_saphyr::from_multiple(&file.text)
+                .with_context(|| format!("{} is no YAML", file.path.display()))?;
+            all.extend(objects.into_iter().map(placed));
+        }
+    }
+    Ok(all)
+}
+
+/// What the kustomization does: the namespace is set.
+fn placed(mut object: Value) -> Value {
+    if !checks::is_of_cluster(&object) {
+        object["metadata"]["namespace"] = NAMESPACE.into();
+    }
+    for subject in object.get_mut("subjects").and_then(Value::as_array_mut).into_iter().flatten() {
+        subject["namespace"] = NAMESPACE.into();
+    }
+    object
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    /// The names of all values, with the names of those that they are in.
+    fn names_of_values(value: &Value, within: &str, all: &mut BTreeSet<String>) {
+        for (name, value) in value.as_object().into_iter().flatten() {
+            let path = format!("{within}/{name}");
+            names_of_values(value, &path, all);
+            all.insert(path);
+        }
+    }
+
+    /// The same, as the schema has them. What a user may name at will it doesn't name.
+    fn names_of_schema(schema: &Value, within: &str, all: &mut BTreeSet<String>) {
+        for (name, schema) in schema["properties"].as_object().into_iter().flatten() {
+            let path = format!("{within}/{name}");
+            names_of_schema(schema, &path, all);
+            all.insert(path);
+        }
+    }
+
+    #[test]
+    fn the_schema_knows_each_value_and_no_other() {
+        let values = include_str!("../../../charts/stowage/values.yaml");
+        let values: Value = serde_saphyr::from_str(values).expect("YAML");
+        let schema = include_str!("../../../charts/stowage/values.schema.json");
+        let schema: Value = serde_json::from_str(schema).expect("JSON");
+        let (mut ours, mut known) = (BTreeSet::new(), BTreeSet::new());
+        names_of_values(&values, "", &mut ours);
+        names_of_schema(&schema, "", &mut known);
+        // Helm's own.
+        known.remove("/global");
+        ours.retain(|name| !name.contains("/resources/"));
+        assert!(ours.len() > 80, "where are the values?");
+        assert_eq!(ours, known);
+    }
+
+    #[test]
+    fn the_definitions_of_the_chart_are_those_of_this_version() {
+        let (chart, ours) =
+            (include_str!("../../../charts/stowage/files/crds.yaml"), include_str!("../../../crds/crds.yaml"));
+        assert_eq!(chart, ours, "`just crds` writes both");
+    }
+}
