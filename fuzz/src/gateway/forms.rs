@@ -131,17 +131,14 @@ fn parts(case: &Case) -> Vec<(Vec<u8>, Vec<u8>)> {
         case.content_type
     );
     let mut found = Vec::new();
-    loop {
-        let end = rest.windows(delimiter.len()).position(|window| window == delimiter);
-        let part = &rest[..end.unwrap_or(rest.len())];
-        if let Some(at) = part.windows(4).position(|window| window == b"\r\n\r\n") {
-            found.push((part[..at].to_vec(), part[at + 4..].to_vec()));
-        }
-        match end {
-            Some(end) => rest = &rest[end + delimiter.len()..],
-            None => return found,
-        }
+    let place = |text: &[u8], what: &[u8]| text.windows(what.len()).position(|window| window == what);
+    while let Some(end) = place(rest, b"\r\n\r\n") {
+        let (head, body) = (&rest[..end], &rest[end + 4..]);
+        let end = place(body, delimiter);
+        found.push((head.to_vec(), body[..end.unwrap_or(body.len())].to_vec()));
+        rest = end.map_or(&[][..], |end| &body[end + delimiter.len()..]);
     }
+    found
 }
 
 /// Each condition of the policy, as plain JSON has it, holds; and each field has one.

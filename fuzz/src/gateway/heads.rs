@@ -79,7 +79,7 @@ impl Case {
                  X-Amz-SignedHeaders={}",
                 if whole.query().is_some() { "&" } else { "?" },
                 signing::STAMP,
-                names.join("%3B")
+                signing::escaped(names.join(";").as_bytes(), b"")
             );
             self.target.extend(added.bytes());
         }

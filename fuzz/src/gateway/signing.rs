@@ -63,7 +63,7 @@ impl Chain {
 }
 
 /// A text escaped for the canonical request; `keep` is left as it is.
-fn escaped(bytes: &[u8], keep: &[u8]) -> String {
+pub(super) fn escaped(bytes: &[u8], keep: &[u8]) -> String {
     let one = |byte: &u8| match byte {
         b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => char::from(*byte).to_string(),
         _ if keep.contains(byte) => char::from(*byte).to_string(),

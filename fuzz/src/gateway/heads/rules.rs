@@ -62,7 +62,7 @@ const CLOSED: [&str; 15] = [
     "x-amz-decoded-",
     "x-amz-grant-",
     "x-amz-meta-minio-snowball",
-    "x-amz-meta-snowball",
+    "x-amz-meta-snowball-auto-extract",
     "x-amz-mfa$",
     "x-amz-object-lock-",
     "x-amz-object-ownership$",
