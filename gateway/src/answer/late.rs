@@ -11,7 +11,9 @@ use http::StatusCode;
 use http_body::Frame;
 use http_body_util::{BodyExt, BodyStream, StreamBody};
 use memchr::memmem;
+use quick_xml::Reader;
 use quick_xml::escape::escape;
+use quick_xml::events::Event;
 use tokio::time::{Instant, timeout_at};
 use tower::BoxError;
 
@@ -157,13 +159,37 @@ fn tail(code: &str, message: &str, details: &[(&'static str, String)], words: &W
     whole.find("<Error>").map_or_else(String::new, |begin| whole[begin..].to_owned())
 }
 
+/// The document with this address in each `Location` right below its root, as a reader of XML finds
+/// them: comments and attributes may hold anything.
 fn located(document: &[u8], location: &str) -> Vec<u8> {
-    const OPEN: &[u8] = b"<Location>";
-    let Some(open) = memmem::find(document, OPEN).map(|at| at + OPEN.len()) else { return document.to_vec() };
-    let Some(close) = memmem::find(&document[open..], b"</Location>").map(|at| open + at) else {
-        return document.to_vec();
-    };
-    [&document[..open], escape(location).as_bytes(), &document[close..]].concat()
+    let mut reader = Reader::from_reader(document);
+    let place = |reader: &Reader<&[u8]>| usize::try_from(reader.buffer_position()).unwrap_or(document.len());
+    let part = |from: usize, to: usize| document.get(from..to).unwrap_or_default();
+    let (mut out, mut copied, mut depth, mut open) = (Vec::with_capacity(document.len()), 0, 0_usize, None);
+    loop {
+        let before = place(&reader);
+        match reader.read_event() {
+            Ok(Event::Start(start)) => {
+                depth += 1;
+                if depth == 2 && start.local_name().as_ref() == b"Location" {
+                    open = Some(place(&reader));
+                }
+            }
+            Ok(Event::End(_)) => {
+                if let Some(open) = open.take_if(|_| depth == 2) {
+                    out.extend_from_slice(part(copied, open));
+                    out.extend_from_slice(escape(location).as_bytes());
+                    copied = before;
+                }
+                depth = depth.saturating_sub(1);
+            }
+            Ok(Event::Eof) | Err(_) => break,
+            // Nothing else opens or closes an element.
+            Ok(_) => {}
+        }
+    }
+    out.extend_from_slice(part(copied, document.len()));
+    out
 }
 
 #[cfg(test)]
@@ -212,6 +238,18 @@ mod tests {
             "<CompleteMultipartUploadResult><Location>http://gateway/photos/a&amp;b</Location><ETag>e</ETag></CompleteMultipartUploadResult>",
         ];
         assert_eq!(seen(&pieces).await, expected);
+    }
+
+    #[rstest]
+    #[case("<!--<Location>--><Location>", "</Location>")]
+    #[case("<B a='<Location>'/><Location>", "</Location>")]
+    #[case("<Location xmlns=\"x\">", "</Location>")]
+    #[case("<s:Location>", "</s:Location>")]
+    #[case("<Location>one</Location><Location>", "</Location>")]
+    fn the_location_is_ours_wherever_it_stands(#[case] open: &str, #[case] close: &str) {
+        let written = located(format!("<A>{open}http://store{close}</A>").as_bytes(), "ours");
+        let open = open.replace(">one<", ">ours<");
+        assert_eq!(String::from_utf8(written), Ok(format!("<A>{open}ours{close}</A>")));
     }
 
     #[tokio::test]
