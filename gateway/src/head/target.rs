@@ -11,7 +11,7 @@ use crate::uri;
 /// Longest that a key may be, in bytes (Amazon S3, "Object key naming guidelines").
 const LONGEST_KEY: usize = 1024;
 
-/// An object's key. Any text but one with segments that others would resolve.
+/// An object's key. Any text but one of slashes, or with segments that others would resolve.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Key(String);
 
@@ -21,7 +21,8 @@ impl Key {
     /// # Errors
     /// `KeyTooLongError` beyond 1,024 bytes; `InvalidURI` where it is no UTF-8; `InvalidArgument`
     /// where a segment is `.` or `..`, which stores and what stands before them take for a way
-    /// through folders.
+    /// through folders, or where there is nothing but slashes, which some take off a path's end: a
+    /// request for the object is one for its bucket then.
     pub fn parse(bytes: &[u8]) -> Result<Self, Refusal> {
         if bytes.len() > LONGEST_KEY {
             return Err(Refusal::new(Code::KeyTooLongError, "Your key is too long: it has more than 1024 bytes."));
@@ -31,6 +32,10 @@ impl Key {
         };
         if text.split('/').any(|segment| segment == "." || segment == "..") {
             return Err(Refusal::new(Code::InvalidArgument, "A segment of the key is . or .., which can't be stored."));
+        }
+        if text.bytes().all(|byte| byte == b'/') {
+            let message = "A key of slashes alone can't be told from its bucket.";
+            return Err(Refusal::new(Code::InvalidArgument, message));
         }
         Ok(Self(text.to_owned()))
     }
@@ -210,6 +215,8 @@ mod tests {
     #[case("/photos/../other/a", Code::InvalidArgument)]
     #[case("/photos/%2e%2e/other", Code::InvalidArgument)]
     #[case("/photos/a/.", Code::InvalidArgument)]
+    #[case("/photos//", Code::InvalidArgument)]
+    #[case("/photos/%2f%2F/", Code::InvalidArgument)]
     #[case("/photos/%ff", Code::InvalidURI)]
     #[case("photos", Code::InvalidURI)]
     #[case("*", Code::InvalidURI)]
