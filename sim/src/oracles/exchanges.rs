@@ -23,7 +23,10 @@ pub(super) fn see(state: &State<'_>, step: &HistoryStep<'_>, found: &mut Finding
     let mut broken = |promise, what: &str| {
         found.broken(promise, step, format!("{who} asks gateway {} for {asked}: {what}", exchange.gateway));
     };
-    let wrong = refused(exchange.right);
+    let wrong = match exchange.right {
+        Right::TooMuch if !is_too_much(state, exchange) => None,
+        right => refused(right),
+    };
     if let Some(promise) = wrong {
         if told == Told::Done {
             broken(promise, "it is answered as if that was right");
@@ -97,19 +100,32 @@ fn refused(right: Right) -> Option<Promise> {
     }
 }
 
-/// Each of so many gateways may let in half of its share of what was left before it has told of it.
-/// Together that is less than half of the quota, whatever they have heard.
+/// Whether there is no room for what is written, and the gateway has to know. One that has not heard
+/// of others may let in a part of its share; of two that is less than a quarter of the quota.
+fn is_too_much(state: &State<'_>, exchange: &Exchange) -> bool {
+    let Some(hard) = hard_quota(state, exchange) else { return false };
+    let length = u64::try_from(exchange.meant.body.len()).unwrap_or(u64::MAX);
+    let is_beyond = bytes_in(&exchange.before, &exchange.meant.bucket).saturating_add(length) > hard;
+    is_beyond && (state.setting.is_undisturbed || length > hard / 4)
+}
+
+/// All gateways together let in less than half of the quota before they have told of it.
 fn overfull(state: &State<'_>, exchange: &Exchange) -> Option<String> {
-    let bucket = &exchange.meant.bucket;
-    let of_bucket = |claim: &&Claim<'_>| claim.told_bucket() == Some(bucket);
-    let hard = state.lives.values().map(|life| &life.claim).find(of_bucket)?.hard_quota()?;
-    let holds = |contents: &Contents| {
-        let objects = contents.iter().filter(|((_, name), _)| name == bucket).flat_map(|(_, objects)| objects.values());
-        objects.map(|object| u64::try_from(object.len()).unwrap_or(u64::MAX)).fold(0, u64::saturating_add)
-    };
+    let hard = hard_quota(state, exchange)?;
+    let holds = |contents| bytes_in(contents, &exchange.meant.bucket);
     let (before, after) = (holds(&exchange.before), holds(&exchange.after));
     (after > before && after > hard + hard / 2)
         .then(|| format!("the bucket holds {after} bytes then, its hard quota is {hard}"))
+}
+
+fn hard_quota(state: &State<'_>, exchange: &Exchange) -> Option<u64> {
+    let of_bucket = |claim: &&Claim<'_>| claim.told_bucket() == Some(&exchange.meant.bucket);
+    state.lives.values().map(|life| &life.claim).find(of_bucket)?.hard_quota()
+}
+
+fn bytes_in(contents: &Contents, bucket: &str) -> u64 {
+    let objects = contents.iter().filter(|((_, name), _)| name == bucket).flat_map(|(_, objects)| objects.values());
+    objects.map(|object| u64::try_from(object.len()).unwrap_or(u64::MAX)).fold(0, u64::saturating_add)
 }
 
 /// How what the stores were asked differs from what the tenant meant.

@@ -6,7 +6,7 @@ use bytes::Bytes;
 use rstest::rstest;
 
 use super::super::Promise;
-use super::story::{BUCKET, HOST, Story, key_id};
+use super::story::{BUCKET, By, HOST, Story, key_id};
 use crate::history::{Act, Answer, Contents, Exchange, Meant, Received, Right, What};
 
 fn text(text: &str) -> Bytes {
@@ -98,7 +98,6 @@ fn what_is_right_is_kept(#[case] exchange: Exchange) {
 #[case::other_body(Promise::G2, |it: &mut Exchange| it.right = Right::OtherBody)]
 #[case::not_its_own(Promise::I15, |it: &mut Exchange| it.right = Right::Beyond)]
 #[case::over(Promise::I7, |it: &mut Exchange| it.right = Right::Over)]
-#[case::too_much(Promise::G7, |it: &mut Exchange| it.right = Right::TooMuch)]
 #[case::twice(Promise::G3, |it: &mut Exchange| it.received.push(it.received[0].clone()))]
 #[case::another_key(Promise::G3, |it: &mut Exchange| it.received[0].target = "/team-a-photos/a+b".to_owned())]
 #[case::another_bucket(Promise::G3, |it: &mut Exchange| it.received[0].target = "/films/a%20b".to_owned())]
@@ -165,5 +164,47 @@ fn what_stays_is_told(#[case] answer: &str, #[case] broken: Option<Promise>) {
     match broken {
         Some(promise) => told(exchange).assert_broken(promise, "it is told to be stored"),
         None => told(exchange).assert_kept(),
+    }
+}
+
+/// Three bytes are written to a bucket that holds these.
+#[rstest]
+#[case::room("123", 6, true, None)]
+#[case::no_room("123", 5, true, Some("it is answered as if that was right"))]
+#[case::a_share_of_one_that_has_not_heard("1234567890", 12, false, None)]
+#[case::no_share_in_calm("1234567890", 12, true, Some("it is answered as if that was right"))]
+#[case::more_than_a_share("123456789", 11, false, Some("it is answered as if that was right"))]
+fn a_bucket_holds_its_quota(
+    #[case] held: &str,
+    #[case] hard: u64,
+    #[case] is_calm: bool,
+    #[case] broken: Option<&str>,
+) {
+    let mut exchange = written();
+    exchange.right = Right::TooMuch;
+    exchange.before = holding(&[("c", held)]);
+    exchange.after = holding(&[("a b", "new"), ("c", held)]);
+    assert_quota(exchange, hard, is_calm, broken);
+}
+
+#[test]
+fn shares_have_an_end() {
+    let mut exchange = written();
+    exchange.right = Right::Either;
+    exchange.before = holding(&[("c", "1234567")]);
+    exchange.after = holding(&[("a b", "new"), ("c", "1234567")]);
+    assert_quota(exchange.clone(), 7, false, None);
+    assert_quota(exchange, 6, false, Some("the bucket holds 10 bytes then, its hard quota is 6"));
+}
+
+#[track_caller]
+fn assert_quota(exchange: Exchange, hard: u64, is_calm: bool, broken: Option<&str>) {
+    let mut story = Story::bound("Retain");
+    story.change_claim(By::Other, |claim| claim["spec"]["quota"] = serde_json::json!({"hard": hard}));
+    story.setting.is_undisturbed = is_calm;
+    story.note(What::Exchanged(Box::new(exchange)));
+    match broken {
+        Some(what) => story.assert_broken(Promise::G7, what),
+        None => story.assert_kept(),
     }
 }
