@@ -130,7 +130,7 @@ impl Life<'_> {
         let version = format!("{GROUP}/v1alpha1");
         let backend = json!({
             "apiVersion": version, "kind": "S3Backend", "metadata": {"name": "main"},
-            "spec": {"endpoint": "http://127.0.0.1:9", "credentialsSecretRef": {"name": "main-admin", "namespace": NAMESPACE}},
+            "spec": {"endpoint": "http://127.0.0.1:9", "adminCredentialsSecretRef": {"name": "main-admin", "namespace": NAMESPACE}},
         });
         let claim = json!({
             "apiVersion": version, "kind": "BucketClaim", "metadata": {"name": "photos", "namespace": "default"},
