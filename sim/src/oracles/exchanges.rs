@@ -100,8 +100,8 @@ fn refused(right: Right) -> Option<Promise> {
     }
 }
 
-/// Whether there is no room for what is written, and the gateway has to know. One that has not heard
-/// of others may let in a part of its share; of two that is less than a quarter of the quota.
+/// Whether there is no room for what is written, and the gateway has to know. One that has not
+/// heard of others may let in a part of its share; of two that is less than a quarter of the quota.
 fn is_too_much(state: &State<'_>, exchange: &Exchange) -> bool {
     let Some(hard) = hard_quota(state, exchange) else { return false };
     let length = u64::try_from(exchange.meant.body.len()).unwrap_or(u64::MAX);
