@@ -69,9 +69,8 @@ fn other_reader(text: &str) -> Option<(String, Vec<(String, String)>)> {
                 open.pop()?;
             }
             Token::ElementEnd { end: ElementEnd::Close(_, local), .. } => {
-                if open.pop()? != local.as_str() {
-                    return None;
-                }
+                let is_its_own = open.pop()? == local.as_str();
+                is_its_own.then_some(())?;
             }
             Token::Text { text } if open.len() == 2 => elements.last_mut()?.1.push_str(&referred(text.as_str())?),
             Token::Cdata { text, .. } if open.len() == 2 => elements.last_mut()?.1.push_str(text.as_str()),

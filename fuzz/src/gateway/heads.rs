@@ -87,7 +87,11 @@ impl Case {
         let path = reading::unescaped(asked.path().as_bytes());
         let query = reading::query(asked.query().unwrap_or_default().as_bytes());
         if let (Some(path), Some(query)) = (path, query) {
-            let word = self.headers.get(PAYLOAD).and_then(|word| word.to_str().ok()).unwrap_or("UNSIGNED-PAYLOAD");
+            let word = self
+                .headers
+                .get(PAYLOAD)
+                .and_then(|word| str::from_utf8(word.as_bytes()).ok())
+                .unwrap_or("UNSIGNED-PAYLOAD");
             let signature = signing::request(self.method.as_str(), &path, &query, (&self.headers, &names), word);
             match self.way {
                 Way::Header => {

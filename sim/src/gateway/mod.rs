@@ -48,8 +48,8 @@ pub struct Gateway {
 
 impl Gateway {
     /// A gateway that knows nothing yet: [`Gateway::run`] has to be driven. `stores` is its way to
-    /// stores, by the hosts of their endpoints.
-    pub fn new<S>(client: Client, operator_namespace: &str, clock: WallClock, stores: S) -> Self
+    /// stores, by the hosts of their endpoints. `number` tells it from the others of its world.
+    pub fn new<S>(number: u32, client: Client, operator_namespace: &str, clock: WallClock, stores: S) -> Self
     where
         S: Service<Request<Body>, Response = Response<Body>, Error = BoxError, Future: Send>
             + Clone
@@ -69,7 +69,8 @@ impl Gateway {
             live,
             connect: Box::new(ToStores(stores)),
             clock: clock.clone(),
-            first_id: 0,
+            // A process draws its own; by it replicas tell each other apart.
+            first_id: u64::from(number) << 32,
             log: None,
             metrics: Metrics::new(),
         };

@@ -37,7 +37,7 @@ pub(super) struct Quiescence<'a> {
     calls: BTreeMap<(u32, &'a str, &'a str, &'a str), Timestamp>,
     /// Secrets that the operator made, and has not been given a reason to make again.
     made: BTreeSet<Place<'a>>,
-    /// When what its bucket holds was told last of each claim.
+    /// When what was told last of what its bucket holds was measured, of each claim.
     usage: BTreeMap<(&'a str, &'a str), Timestamp>,
     /// How many keys each claim was given, by UID.
     keys: BTreeMap<String, usize>,
@@ -49,7 +49,9 @@ impl<'a> Quiescence<'a> {
         match &step.seen {
             Seen::AtRest => self.since = Some(step.at),
             Seen::Asked(asked) if self.since.is_some() && step.by_operator() && is_calm(state) => {
-                if tells_usage(state, asked) && self.tells_seldom(asked, step.at) {
+                if let Some(usage) = told_usage(state, asked)
+                    && self.tells_seldom(asked, &usage)
+                {
                     return;
                 }
                 let message = format!(
@@ -85,10 +87,11 @@ impl<'a> Quiescence<'a> {
         }
     }
 
-    /// Whether it was longer ago than the time between two looks that the same was told of a claim.
-    fn tells_seldom(&mut self, asked: &'a Asked, at: Timestamp) -> bool {
-        let last = self.usage.insert((&asked.namespace, &asked.name), at);
-        last.is_none_or(|last| at.duration_since(last) >= BETWEEN_LOOKS)
+    /// Whether it was measured longer after what was told before of a claim than the time between
+    /// two looks, or a limit was crossed.
+    fn tells_seldom(&mut self, asked: &'a Asked, usage: &Usage) -> bool {
+        let last = self.usage.insert((&asked.namespace, &asked.name), usage.measured_at);
+        usage.is_crossing || last.is_none_or(|last| usage.measured_at.duration_since(last) >= BETWEEN_LOOKS)
     }
 
     fn see_secret(
@@ -157,21 +160,33 @@ pub(super) fn judge_reads(case: &Case<'_>, state: &State<'_>, found: &mut Findin
     }
 }
 
-/// Whether a status is written that tells of another usage and of nothing else: tenants work on
-/// when the operator is at rest (spec §6).
-fn tells_usage(state: &State<'_>, asked: &Asked) -> bool {
-    let operations: Vec<Value> = serde_json::from_slice(&asked.body).unwrap_or_default();
-    let status = operations.iter().find(|operation| operation["path"] == "/status").map(|it| &it["value"]);
-    let is_it = |claim: &Claim<'_>| claim.namespace == asked.namespace && claim.name == asked.name;
+/// What is told of what a bucket holds.
+struct Usage {
+    measured_at: Timestamp,
+    /// The hard quota is reached by it, or no longer.
+    is_crossing: bool,
+}
+
+/// Where a status is written that tells of another usage and of nothing else: tenants work on when
+/// the operator is at rest (spec §6).
+fn told_usage(state: &State<'_>, asked: &Asked) -> Option<Usage> {
+    let operations: Vec<Value> = serde_json::from_slice(&asked.body).ok()?;
+    let status = &operations.iter().find(|operation| operation["path"] == "/status")?["value"];
+    let is_it = |claim: &&Claim<'_>| claim.namespace == asked.namespace && claim.name == asked.name;
     let mut lives = state.lives.values().filter(|life| life.gone.is_none()).map(|life| &life.claim);
-    let (Some(status), Some(claim)) = (status, lives.find(|claim| is_it(claim))) else { return false };
+    let claim = lives.find(is_it)?;
     let before = &claim.object["status"];
     let but_usage = |status: &Value| {
         let mut fields = status.as_object().cloned().unwrap_or_default();
         fields.remove("usage");
         fields
     };
-    asked.plural == "bucketclaims" && before["usage"] != status["usage"] && but_usage(before) == but_usage(status)
+    let is_usage =
+        asked.plural == "bucketclaims" && before["usage"] != status["usage"] && but_usage(before) == but_usage(status);
+    let is_full =
+        |status: &Value| claim.hard_quota().is_some_and(|hard| status["usage"]["bytes"].as_u64() >= Some(hard));
+    let measured_at = status["usage"]["measuredAt"].as_str()?.parse().ok()?;
+    is_usage.then(|| Usage { measured_at, is_crossing: is_full(before) != is_full(status) })
 }
 
 /// When a call began, since the start of the run.

@@ -41,15 +41,19 @@ pub(super) fn gateways(
 ) -> Gateways {
     let (are_numbered, mailbox) = (plan.is_some(), Mailbox::default());
     let effects = GatewayEffects::within(plan.unwrap_or_default(), Arc::new(Behind { stores: stores.clone() }));
-    let one = |_| match are_numbered {
-        true => numbered(&effects, &mailbox, cluster, stores, clock),
-        false => Gateway::new(cluster.client(OPERATOR_NAMESPACE), OPERATOR_NAMESPACE, clock.clone(), stores.clone()),
+    let one = |number| match are_numbered {
+        true => numbered(number, &effects, &mailbox, cluster, stores, clock),
+        false => {
+            let client = cluster.client(OPERATOR_NAMESPACE);
+            Gateway::new(number, client, OPERATOR_NAMESPACE, clock.clone(), stores.clone())
+        }
     };
-    let all = (0..count.max(1)).map(one).collect();
+    let all = (0..).take(count.max(1)).map(one).collect();
     Gateways { all, effects, mailbox }
 }
 
 fn numbered(
+    number: u32,
     effects: &GatewayEffects,
     mailbox: &Mailbox,
     cluster: &Cluster,
@@ -62,7 +66,7 @@ fn numbered(
     let api = cluster.service().map_response(move |response| response.map(counted));
     let client = kube::Client::new(effects.kube_layer(&instance).layer(api), OPERATOR_NAMESPACE);
     let stores = effects.s3_layer(&instance).layer(Wire::new(stores.clone(), mailbox.clone()));
-    Gateway::new(client, OPERATOR_NAMESPACE, clock.clone(), stores)
+    Gateway::new(number, client, OPERATOR_NAMESPACE, clock.clone(), stores)
 }
 
 impl World {

@@ -139,7 +139,7 @@ async fn play(settings: &Settings) -> Result<Report> {
     let mut report = Report { seed: settings.seed, ..Report::default() };
     while report.passed_on < settings.heads && report.made < settings.heads * MADE {
         tenant.try_one(&generator.head(), &mut report).await?;
-        if report.made % 10_000 == 0 {
+        if report.made.is_multiple_of(10_000) {
             tell(&format!("{} heads, {} came to the store", report.made, report.passed_on));
         }
     }
