@@ -48,7 +48,8 @@ pub(super) fn climbs(key: &[u8]) -> bool {
 
 /// Whether it can be the key of an object here.
 pub(super) fn is_key(key: &[u8]) -> bool {
-    (1..=1024).contains(&key.len()) && str::from_utf8(key).is_ok() && !climbs(key)
+    let is_more_than_slashes = key.iter().any(|byte| *byte != b'/');
+    is_more_than_slashes && key.len() <= 1024 && str::from_utf8(key).is_ok() && !climbs(key)
 }
 
 /// Whether it can be an id that a store gave: of a version, of an upload.

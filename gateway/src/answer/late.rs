@@ -162,8 +162,12 @@ fn tail(code: &str, message: &str, details: &[(&'static str, String)], words: &W
 /// The document with this address in each `Location` right below its root, as a reader of XML finds
 /// them: comments and attributes may hold anything.
 fn located(document: &[u8], location: &str) -> Vec<u8> {
-    let mut reader = Reader::from_reader(document);
-    let place = |reader: &Reader<&[u8]>| usize::try_from(reader.buffer_position()).unwrap_or(document.len());
+    // From the first element on: the reader doesn't count a byte order mark.
+    let begin = memchr::memchr(b'<', document).unwrap_or(document.len());
+    let mut reader = Reader::from_reader(document.get(begin..).unwrap_or_default());
+    let place = |reader: &Reader<&[u8]>| {
+        usize::try_from(reader.buffer_position()).map_or(document.len(), |position| begin.saturating_add(position))
+    };
     let part = |from: usize, to: usize| document.get(from..to).unwrap_or_default();
     let (mut out, mut copied, mut depth, mut open) = (Vec::with_capacity(document.len()), 0, 0_usize, None);
     loop {
@@ -247,9 +251,11 @@ mod tests {
     #[case("<s:Location>", "</s:Location>")]
     #[case("<Location>one</Location><Location>", "</Location>")]
     fn the_location_is_ours_wherever_it_stands(#[case] open: &str, #[case] close: &str) {
-        let written = located(format!("<A>{open}http://store{close}</A>").as_bytes(), "ours");
-        let open = open.replace(">one<", ">ours<");
-        assert_eq!(String::from_utf8(written), Ok(format!("<A>{open}ours{close}</A>")));
+        for begin in ["", "\u{feff}"] {
+            let written = located(format!("{begin}<A>{open}http://store{close}</A>").as_bytes(), "ours");
+            let open = open.replace(">one<", ">ours<");
+            assert_eq!(String::from_utf8(written), Ok(format!("{begin}<A>{open}ours{close}</A>")));
+        }
     }
 
     #[tokio::test]
