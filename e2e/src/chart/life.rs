@@ -17,6 +17,8 @@ use crate::run::print;
 
 /// Who has applied what is there before.
 const BEFORE: &str = "kubectl";
+/// Kinds of the Prometheus operator, which this API server doesn't know.
+const OF_PROMETHEUS: [&str; 2] = ["PrometheusRule", "ServiceMonitor"];
 
 /// Makes the definitions and the namespaces that charts are installed to.
 pub(super) async fn prepare(client: &Client, namespaces: &[&str]) -> Result<()> {
@@ -37,7 +39,7 @@ pub(super) async fn prepare(client: &Client, namespaces: &[&str]) -> Result<()> 
 pub(super) async fn dry_run(client: &Client, objects: &[Value]) -> Result<usize> {
     let mut taken = 0;
     for object in objects {
-        if checks::kind(object) == "ServiceMonitor" {
+        if OF_PROMETHEUS.contains(&checks::kind(object)) {
             continue;
         }
         let mut how = PatchParams::apply(BEFORE).dry_run().force();
