@@ -3,6 +3,8 @@
 //! `checks` is pure: what must hold of rendered objects. `life` installs, upgrades and removes the
 //! chart on a control plane, over objects of `kind-config`.
 
+#[cfg(test)]
+mod alerts_tests;
 mod checks;
 mod helm;
 mod life;
