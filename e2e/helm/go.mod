@@ -1,6 +1,6 @@
 module stowage.invalid/helm
 
-go 1.26.8
+go 1.24.0
 
 require helm.sh/helm/v3 v3.18.6
 
