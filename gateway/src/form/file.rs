@@ -9,7 +9,7 @@ use http_body::{Frame, SizeHint};
 use http_body_util::BodyExt as _;
 use tower::BoxError;
 
-use super::parts::Boundary;
+use super::parts::{Boundary, two_readings, without_line};
 use super::splitter::Splitter;
 use super::{incomplete, malformed};
 use crate::body::{Body, Broken};
@@ -77,6 +77,14 @@ impl File {
         Ok(())
     }
 
+    /// Whether its first bytes, of which a whole delimiter's are known if it has them, are the
+    /// boundary.
+    fn begins_with_boundary(&self) -> bool {
+        let boundary = without_line(self.splitter.delimiter());
+        let known = self.ahead.iter().chain(self.ready.iter().flatten());
+        known.take(boundary.len()).eq(boundary)
+    }
+
     /// Settles how long the file is: a store wants to know it before.
     ///
     /// A file of up to 64 KiB is read to its end. Of a longer one the length follows from the
@@ -88,6 +96,9 @@ impl File {
     /// `MalformedPOSTRequest`.
     pub async fn measured(mut self, content_length: Option<u64>) -> Result<Measured, Refusal> {
         self.look_ahead().await?;
+        if self.begins_with_boundary() {
+            return Err(two_readings());
+        }
         let length = if self.splitter.is_ended() {
             self.splitter.length()
         } else {

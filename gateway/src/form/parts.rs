@@ -180,6 +180,9 @@ impl Reader {
             return Ok(Step::Wait);
         };
         let value = self.window.bytes.get(..end).unwrap_or_default();
+        if value.starts_with(without_line(self.delimiter.needle())) {
+            return Err(two_readings());
+        }
         let value = str::from_utf8(value).map_err(|_| malformed("A field of the form is not UTF-8."))?.to_owned();
         self.window.looked_at(end);
         self.add(Field { name, value })?;
@@ -240,6 +243,17 @@ impl Window {
     /// Only tests count.
     #[cfg(not(test))]
     fn looked_at(&self, _count: usize) {}
+}
+
+/// A delimiter without the end of the line before it.
+pub(super) fn without_line(delimiter: &[u8]) -> &[u8] {
+    delimiter.strip_prefix(END_OF_LINE).unwrap_or(delimiter)
+}
+
+/// Says that a part begins with the boundary: the line before it ends the part's head, and some
+/// readers take it for the delimiter's, too, and the part for an empty one.
+pub(super) fn two_readings() -> Refusal {
+    malformed("A part of the form begins with its boundary.")
 }
 
 fn too_large(message: &'static str) -> Refusal {

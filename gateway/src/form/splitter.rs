@@ -40,6 +40,11 @@ impl Splitter {
         Self { finder, at: At::File(Bytes::new()), expected: None, length: 0 }
     }
 
+    /// What ends the file.
+    pub(super) fn delimiter(&self) -> &[u8] {
+        self.finder.needle()
+    }
+
     /// Whether the file's end has been seen.
     pub(super) fn is_ended(&self) -> bool {
         matches!(self.at, At::Envelope(_))

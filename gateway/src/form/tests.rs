@@ -101,6 +101,26 @@ async fn a_large_file_is_never_whole_where_the_form_is_not(
     assert!(u64::try_from(sent.bytes.len()).is_ok_and(|bytes| bytes < sent.length));
 }
 
+/// Some readers of forms take it for the end of an empty part, others for what was sent.
+#[rstest]
+#[case::in_a_file("k", "--b\r\nContent-Disposition: form-data; name=\"acl\"\r\n\r\nx")]
+#[case::at_the_end_of_a_file("k", "--b--\r\n")]
+#[case::in_a_field("--b\r\nContent-Disposition: form-data; name=\"acl\"\r\n\r\nx", "file")]
+#[tokio::test]
+async fn what_begins_like_the_end_of_a_part_is_refused(
+    #[values(1, 7, 8192)] size: usize,
+    #[case] key: &str,
+    #[case] file: &str,
+) {
+    let text = [PREFIX.replace("k/${filename}", key).as_bytes(), file.as_bytes(), END.as_bytes()].concat();
+    let form = read(body(&text, size, false), boundary()).await;
+    let refused = match form {
+        Ok((_, file)) => file.measured(None).await.err(),
+        Err(refusal) => Some(refusal),
+    };
+    assert_eq!(refused.map(|refusal| refusal.code), Some(Code::MalformedPOSTRequest));
+}
+
 /// The request has the length that was announced, but no delimiter is behind the file.
 #[rstest]
 #[tokio::test]
