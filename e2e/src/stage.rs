@@ -133,8 +133,8 @@ impl Stage<'_> {
     }
 
     /// Starts an operator beside the one that runs.
-    pub(crate) async fn start_another_operator(&self) -> Result<Operator> {
-        self.launch(&[], GATEWAY, &[]).await
+    pub(crate) async fn start_another_operator(&self, further: &[&str]) -> Result<Operator> {
+        self.launch(&[], GATEWAY, further).await
     }
 
     /// Starts the operator with a clock that is so many days ahead.

@@ -9,10 +9,11 @@ use std::time::Duration;
 use clap::builder::{NonEmptyStringValueParser, PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand};
 use daemon::{admin, cluster, descriptors, signals};
+use data_encoding::HEXLOWER;
 
 use crate::api::{self, AddressingStyle, ConsumerContent, Endpoint, Gateway, Unlabelled};
 use crate::upstream::{Limits, RustlsConnect};
-use crate::{Clock, Config, Metrics, Parts};
+use crate::{Clock, Config, Election, Metrics, Parts, Terms, Uptime};
 
 /// Turns BucketClaims into S3 buckets and scoped, rotating credentials.
 #[derive(Debug, Parser)]
@@ -72,6 +73,12 @@ struct ClusterArgs {
     /// step of a restore, and a look before two clusters work on the same buckets.
     #[arg(long, env = "STOWAGE_READ_ONLY")]
     read_only: bool,
+    /// Several operators of this namespace may run: one of them works, by the Lease
+    /// stowage-operator, and the others stand by. One that dies is followed after 15 s and the
+    /// longest that a call may take (--upstream-timeout, at least 30 s); one that is told to end, at
+    /// once.
+    #[arg(long, env = "STOWAGE_LEADER_ELECT", conflicts_with = "read_only")]
+    leader_elect: bool,
 }
 
 #[derive(Debug, Args)]
@@ -177,6 +184,7 @@ async fn run(args: RunArgs) -> Result<(), String> {
         cluster::client(args.cluster.kubeconfig.as_deref(), args.cluster.context.as_deref()).await?;
     descriptors::raise();
     let unlabelled_credentials = unlabelled(args.cluster.accept_unlabelled_credentials);
+    let timeout = Duration::from_secs(args.limits.upstream_timeout);
     let config = Config {
         operator_namespace: args.cluster.namespace.or(own_namespace).unwrap_or_else(|| "stowage-system".to_owned()),
         trusted_namespaces: args.cluster.trusted_secret_namespace.into_iter().collect::<BTreeSet<_>>(),
@@ -188,11 +196,9 @@ async fn run(args: RunArgs) -> Result<(), String> {
         },
         installation: args.cluster.installation_id,
         read_only: args.cluster.read_only,
+        election: if args.cluster.leader_elect { Some(election(timeout)?) } else { None },
         max_concurrent_reconciles: args.limits.max_concurrent_reconciles,
-        limits: Limits {
-            calls: usize::from(args.limits.max_upstream_calls),
-            timeout: Duration::from_secs(args.limits.upstream_timeout),
-        },
+        limits: Limits { calls: usize::from(args.limits.max_upstream_calls), timeout },
         purge_slice: args.limits.purge_slice,
         resync_interval: Duration::from_secs(args.limits.resync_interval),
     };
@@ -204,7 +210,14 @@ async fn run(args: RunArgs) -> Result<(), String> {
         move || metrics.encode()
     });
     let admin = admin::serve(listener, pages);
-    let parts = Parts { client, connect: Arc::new(RustlsConnect), clock: Clock::system(), metrics, ready: Some(ready) };
+    let parts = Parts {
+        client,
+        connect: Arc::new(RustlsConnect),
+        clock: Clock::system(),
+        uptime: Uptime::system(),
+        metrics,
+        ready: Some(ready),
+    };
     let told = terminated.clone();
     let shutdown = async {
         told.await;
@@ -218,7 +231,17 @@ async fn run(args: RunArgs) -> Result<(), String> {
     }
 }
 
-/// What `/readyz` says: whether every cache is filled.
+/// How this process takes part in an election: by the name of its machine, which is that of the
+/// pod, and a number that no other start has.
+fn election(timeout: Duration) -> Result<Election, String> {
+    let mut start = [0; 8];
+    getrandom::fill(&mut start).map_err(|error| format!("there are no random numbers here: {error}"))?;
+    let machine = rustix::system::uname().nodename().to_string_lossy().into_owned();
+    let id = format!("{machine}_{}", HEXLOWER.encode(&start));
+    Ok(Election { id, terms: Terms::for_calls_of(timeout) })
+}
+
+/// What `/readyz` says: whether every cache is filled, or another operator leads.
 fn readable(is_ready: bool) -> Result<String, String> {
     if is_ready { Ok("ok".to_owned()) } else { Err("filling caches".to_owned()) }
 }
@@ -267,6 +290,7 @@ mod tests {
         assert!(parse(&[&gateway[..], &["--gateway-region", ""]].concat()).contains("1 to 63 characters"));
         assert!(parse(&[&gateway[..], &["--namespace", ""]].concat()).contains("1 to 63 characters"));
         assert!(parse(&[&gateway[..], &["--trusted-secret-namespace", "a,B"]].concat()).contains("1 to 63 characters"));
+        assert!(parse(&[&gateway[..], &["--leader-elect", "--read-only"]].concat()).contains("cannot be used with"));
         assert_eq!(parse(&gateway), "");
         assert_eq!(parse(&[&gateway[..], &["--trusted-secret-namespace", "a,b-1"]].concat()), "");
     }

@@ -18,6 +18,7 @@ use tower::{BoxError, service_fn};
 
 use crate::api::shortened;
 use crate::managed_fields::without_managed_fields;
+use crate::mandate::{Mandate, NoMandate};
 use crate::pages::{self, Size};
 use crate::plan::Failure;
 
@@ -34,33 +35,32 @@ const SHORTEST_WATCH: Duration = Duration::from_secs(1);
 
 /// How long the API server may take to begin its answer. The body of a watch is no part of that:
 /// kube-runtime looks after those.
-const DEADLINE: Duration = Duration::from_secs(30);
+pub(crate) const DEADLINE: Duration = Duration::from_secs(30);
 
 /// A client whose every call ends, as kube's own has no deadline, so that one lost answer would
 /// hold its caller for ever; and whose answers can be read whatever others have written into
-/// `managedFields`. One that is read-only sends nothing but GET.
-pub(crate) fn guarded(client: Client, read_only: bool) -> Client {
+/// `managedFields`. Nothing but GET is sent without a mandate.
+pub(crate) fn guarded(client: Client, mandate: Mandate) -> Client {
     let namespace = client.default_namespace().to_owned();
     let service = service_fn(move |request: http::Request<Body>| {
         let client = client.clone();
+        let permit = (request.method() != http::Method::GET).then(|| mandate.permit()).transpose();
         async move {
-            if read_only && request.method() != http::Method::GET {
-                return Err(BoxError::from(ReadOnly));
+            let permit = permit?;
+            let answered = pages::ask(request, move |request, most| answer(client.clone(), request, most)).await;
+            if let Some(permit) = permit {
+                permit.over();
             }
-            pages::ask(request, move |request, most| answer(client.clone(), request, most)).await
+            answered
         }
     });
     Client::new(service, namespace)
 }
 
-/// Nothing is written by an operator that is told so.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("this operator changes nothing (--read-only)")]
-struct ReadOnly;
-
-fn is_read_only(error: &Error) -> bool {
+/// Why a request was not sent, if it was for want of a mandate.
+fn no_mandate(error: &Error) -> Option<NoMandate> {
     std::iter::successors(Some(error as &(dyn std::error::Error + 'static)), |error| error.source())
-        .any(|cause| cause.is::<ReadOnly>())
+        .find_map(|cause| cause.downcast_ref().copied())
 }
 
 /// What the API server did not do in time. Whether it did what it was asked for is unknown.
@@ -156,8 +156,11 @@ const LONGEST_WORD: usize = 1024;
 
 /// The failure that a plan goes on from.
 pub(crate) fn failure(error: &Error) -> Failure {
-    if is_read_only(error) {
-        return Failure::ReadOnly;
+    match no_mandate(error) {
+        Some(NoMandate::ReadOnly) => return Failure::ReadOnly,
+        // Whoever leads by now may have changed it.
+        Some(NoMandate::NotLeading) => return Failure::Conflict,
+        None => {}
     }
     let Error::Api(status) = error else { return Failure::Kubernetes(describe(error)) };
     if is_namespace_terminating(status) || is_namespace_missing(status) {
@@ -185,9 +188,10 @@ pub(crate) fn describe(error: &Error) -> String {
     match error {
         Error::Api(status) if !status.message.is_empty() => shortened(&status.message, LONGEST_WORD).into_owned(),
         Error::Api(status) => format!("the API server answered {}", status.code),
-        error if is_read_only(error) => ReadOnly.to_string(),
         Error::SerdeError(_) => "the API server's answer can't be read".to_owned(),
-        _ => "the API server gave no answer".to_owned(),
+        error => {
+            no_mandate(error).map_or_else(|| "the API server gave no answer".to_owned(), |reason| reason.to_string())
+        }
     }
 }
 
@@ -237,7 +241,7 @@ mod tests {
             let answer = http::Response::builder().status(status).body(StreamBody::new(frames));
             async move { answer }
         });
-        Api::namespaced(guarded(Client::new(service, "team-a"), false), "team-a")
+        Api::namespaced(guarded(Client::new(service, "team-a"), Mandate::Always), "team-a")
     }
 
     /// A body that begins, and never goes on.
@@ -276,7 +280,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn an_answer_that_does_not_begin_is_given_up() {
         let silent = service_fn(|_: http::Request<Body>| pending::<Result<http::Response<Body>, Infallible>>());
-        let secrets: Api<Secret> = Api::namespaced(guarded(Client::new(silent, "team-a"), false), "team-a");
+        let secrets: Api<Secret> = Api::namespaced(guarded(Client::new(silent, "team-a"), Mandate::Always), "team-a");
         assert_eq!(told(secrets.get("x")).await, late(Late::Head, DEADLINE));
     }
 

@@ -10,6 +10,7 @@ use kube::{Api, Client};
 use crate::api::{BucketClaim, BucketRecord, Claim, ClaimRef, ClaimUid, RecordName, kept, wire};
 use crate::cache::{BackendCache, NamespaceCache, SecretCache, UsageCache};
 use crate::kubernetes;
+use crate::mandate::NoMandate;
 use crate::plan::{
     Answer, BackendSeen, BucketSeen, Cached, Failure, Holder, Look, OwnerSeen, Setting, Step, Stored, Target,
     VersioningSeen, View,
@@ -256,7 +257,9 @@ impl Observer {
 /// The failure that a plan goes on from.
 pub(crate) fn upstream_failure(error: &UpstreamError) -> Failure {
     match &error.class {
-        Class::ReadOnly => Failure::ReadOnly,
+        Class::Forbidden(NoMandate::ReadOnly) => Failure::ReadOnly,
+        // Whoever leads by now may have changed it.
+        Class::Forbidden(NoMandate::NotLeading) => Failure::Conflict,
         Class::Unsupported => Failure::Unsupported,
         Class::Denied { .. } => Failure::UpstreamDenied(error.to_string()),
         Class::Failing { asked: false } => Failure::NoUpstream(error.to_string()),

@@ -20,7 +20,7 @@ use kube::client::Body;
 use serde_json::json;
 use stowage_operator::api::{AddressingStyle, Endpoint, Gateway, Unlabelled};
 use stowage_operator::upstream::{Limits, RustlsConnect};
-use stowage_operator::{Clock, Config, Metrics, Parts};
+use stowage_operator::{Clock, Config, Metrics, Parts, Uptime};
 use tower::service_fn;
 
 /// The system's allocator, which also counts.
@@ -138,6 +138,7 @@ fn config() -> Config {
             addressing_style: AddressingStyle::Path,
         },
         read_only: false,
+        election: None,
         installation: Some("cluster".to_owned()),
         max_concurrent_reconciles: 16,
         limits: Limits { calls: 32, timeout: Duration::from_secs(30) },
@@ -156,6 +157,7 @@ async fn a_tenants_objects_take_no_more_than_their_share() {
         client: client(),
         connect: Arc::new(RustlsConnect),
         clock: Clock::system(),
+        uptime: Uptime::system(),
         metrics: Metrics::new(),
         ready: Some(ready),
     };

@@ -46,7 +46,7 @@ fn needs(call: &KubeCall) -> Right {
         Some(subresource) => format!("{}/{subresource}", call.resource),
         None => call.resource.clone(),
     };
-    let is_kept_there = ["secrets", "configmaps"].contains(&call.resource.as_str());
+    let is_kept_there = ["secrets", "configmaps", "leases"].contains(&call.resource.as_str());
     let own = call.namespace.as_deref() == Some(OPERATOR_NAMESPACE) && is_kept_there;
     let scope = if own { Scope::Own } else { Scope::Cluster };
     (scope, call.verb.name().to_owned(), call.group.clone(), resource)

@@ -8,6 +8,7 @@ mod crashes;
 mod crds;
 mod departure;
 mod edits;
+mod election;
 mod faults;
 mod gateway;
 mod namespace;
@@ -51,6 +52,8 @@ pub enum Scenario {
     /// Answers are lost, writes refused, watches cut, calls hang: each once, while a claim comes or
     /// goes.
     LostAnswers,
+    /// Of operators that elect one, the leader is killed, and then told to end; another follows.
+    Election,
     /// The API server takes the project's CustomResourceDefinitions without a warning.
     CrdsAccepted,
     /// It answers the table of good and bad objects as expected.
@@ -109,6 +112,7 @@ impl Scenario {
             Self::Restart => "SIGKILL when the first of 20 claims is Bound",
             Self::GatewayFaults => gateway::PLAN,
             Self::GatewayRollout => "SIGTERM to each gateway once a new one is ready",
+            Self::Election => "SIGKILL, then SIGTERM to the one that leads",
             Self::TwoOperators => "a second operator; SIGKILL when half of the claims are Bound",
             Self::ScheduledRotation => "the operator's clock 8 days ahead, right, 16 days ahead",
             Self::StrippedFinalizer => "SIGSTOP while the finalizer is stripped, then SIGCONT",
@@ -128,8 +132,10 @@ impl Scenario {
     pub(crate) fn misfit(self, stage: StageKind) -> Option<&'static str> {
         let goes_through_gateways = matches!(self, Self::RotationOverlap | Self::GatewayFaults | Self::GatewayRollout);
         let needs_rig = self.has_faults() || goes_through_gateways || self == Self::ScheduledRotation;
-        let of_processes = [Self::GatewayFaults, Self::GatewayRollout, Self::TwoOperators, Self::ScheduledRotation];
-        let needs_process = of_processes.contains(&self);
+        let needs_process = matches!(
+            self,
+            Self::GatewayFaults | Self::GatewayRollout | Self::TwoOperators | Self::Election | Self::ScheduledRotation
+        );
         match stage {
             StageKind::Existing if needs_rig => {
                 Some("it needs a gateway, faults or a log of calls: cluster and store have to be made for the run")
@@ -231,6 +237,7 @@ impl Scenario {
             Self::Restart => restart::play(testbed).await,
             Self::GatewayFaults => gateway::faults(testbed).await,
             Self::GatewayRollout => rollout::gateways(testbed).await,
+            Self::Election => election::play(testbed).await,
             Self::TwoOperators => two::operators(testbed).await,
             Self::ScheduledRotation => match FakeClock::find() {
                 Some(clock) => schedule::rotation(testbed, &clock).await,

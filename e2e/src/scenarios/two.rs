@@ -25,11 +25,11 @@ const LOOK: Duration = Duration::from_millis(50);
 pub(super) async fn operators(testbed: &Testbed) -> Result<String> {
     let stage = testbed.stage("two").await?;
     let mut first = stage.start_operator(&[]).await?;
-    let second = stage.start_another_operator().await?;
+    let second = stage.start_another_operator(&[]).await?;
     let told = stage.under(&mut first, async {
         let claims = come(&stage, 0..CLAIMS).await?;
         second.kill().await?;
-        let second = stage.start_another_operator().await?;
+        let second = stage.start_another_operator(&[]).await?;
         let claims = [claims, come(&stage, CLAIMS..2 * CLAIMS).await?].concat();
         try_join_all(claims.iter().map(|claim| goes(&stage, claim))).await?;
         second.terminate().await?;

@@ -17,6 +17,7 @@ use kube::client::Body;
 use serde_json::json;
 use stowage_operator::Metrics;
 use stowage_operator::api::{Backend, BucketName, SecretKey, Unlabelled};
+use stowage_operator::mandate::Mandate;
 use stowage_operator::upstream::{Access, Limits, RustlsConnect, Upstream};
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::mpsc::unbounded_channel;
@@ -61,7 +62,7 @@ fn client(store: &Store) -> Upstream {
         client: kube::Client::new(nobody, "default"),
         connect: Arc::new(RustlsConnect),
         limits: Limits { calls: 8, timeout: Duration::from_secs(10) },
-        read_only: false,
+        mandate: Mandate::Always,
         namespaces: Vec::new(),
         unlabelled: Unlabelled::Refused,
         recoveries: unbounded_channel().0,

@@ -218,7 +218,7 @@ impl Hands<'_, '_> {
             Class::NoAnswer(_) => Probed::NoAnswer(why),
             Class::Denied { .. } => Probed::Denied(why),
             Class::Unusable(_)
-            | Class::ReadOnly
+            | Class::Forbidden(_)
             | Class::Failing { .. }
             | Class::Throttled
             | Class::Unsupported

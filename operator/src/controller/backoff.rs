@@ -50,7 +50,7 @@ const WELL: Duration = Duration::from_secs(120);
 /// that takes the place of a watch that has expired, begin with the news that they begin:
 /// kube-runtime takes that for success, and so asks every second for as long as the trouble lasts.
 #[derive(Default)]
-pub(super) struct Patience {
+pub(crate) struct Patience {
     waits: DefaultBackoff,
     failed: Option<Instant>,
 }

@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use kube::Client;
 
-use crate::Clock;
 use crate::api::{Gateway, Unlabelled};
 use crate::metrics::Metrics;
 use crate::upstream::{Connect, Limits};
+use crate::{Clock, Election, Uptime};
 
 /// What an operator is told.
 #[derive(Clone, Debug)]
@@ -32,11 +32,14 @@ pub struct Config {
     pub purge_slice: u32,
     /// Nothing is changed, neither in the cluster nor at a store: what would be done is logged.
     pub read_only: bool,
+    /// Which of several operators works; without it this one does, whoever else is there.
+    pub election: Option<Election>,
     /// Distance at which everything is looked at again, jittered.
     pub resync_interval: Duration,
 }
 
 /// What an operator works with.
+#[derive(Clone)]
 pub struct Parts {
     /// The API server.
     pub client: Client,
@@ -44,8 +47,10 @@ pub struct Parts {
     pub connect: Arc<dyn Connect>,
     /// The time of day.
     pub clock: Clock,
+    /// What an election goes by.
+    pub uptime: Uptime,
     /// Where what happens is counted. Of one operator: not to be used twice.
     pub metrics: Metrics,
-    /// Told when every cache is filled and work begins.
+    /// Told when every cache is filled and work begins, or when it is known who works.
     pub ready: Option<tokio::sync::watch::Sender<bool>>,
 }

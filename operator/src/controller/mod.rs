@@ -30,8 +30,11 @@ use kube::runtime::reflector;
 use kube::{Api, Client};
 use tokio::sync::mpsc::unbounded_channel;
 
+use crate::election::{self, Surroundings};
 use crate::kubernetes::{self, guarded};
+use crate::mandate::Mandate;
 
+pub(crate) use backoff::Patience;
 pub use config::{Config, Parts};
 
 use backoff::Backoff;
@@ -72,12 +75,36 @@ async fn unless<T>(shutdown: &future::Shared<BoxFuture<'static, ()>>, work: impl
 /// When it can't find out which installation it is.
 pub async fn run(
     config: Config,
-    mut parts: Parts,
+    parts: Parts,
     shutdown: impl Future<Output = ()> + Send + 'static,
 ) -> Result<(), StartError> {
     let shutdown: BoxFuture<'static, ()> = shutdown.boxed();
     let shutdown = shutdown.shared();
-    parts.client = guarded(parts.client, config.read_only);
+    let Some(election) = config.election.clone() else {
+        let mandate = if config.read_only { Mandate::ReadOnly } else { Mandate::Always };
+        return work(config, parts, mandate, shutdown).await;
+    };
+    let surroundings = Surroundings {
+        client: guarded(parts.client.clone(), Mandate::Always),
+        namespace: config.operator_namespace.clone(),
+        clock: parts.clock.clone(),
+        uptime: parts.uptime.clone(),
+        metrics: parts.metrics.clone(),
+        ready: parts.ready.clone(),
+    };
+    let told = shutdown.clone();
+    let life = move |tenure| work(config.clone(), parts.clone(), Mandate::Leading(tenure), shutdown.clone()).boxed();
+    election::run(election, surroundings, life, told).await
+}
+
+/// What an operator does that has a mandate, or is told that it has none.
+async fn work(
+    config: Config,
+    mut parts: Parts,
+    mandate: Mandate,
+    shutdown: future::Shared<BoxFuture<'static, ()>>,
+) -> Result<(), StartError> {
+    parts.client = guarded(parts.client, mandate.clone());
     let installation = match config.installation.clone() {
         Some(installation) => installation,
         None => match unless(&shutdown, installation(&parts.client)).await {
@@ -89,7 +116,7 @@ pub async fn run(
     let (wakes, woken) = Wakes::new(store.clone());
     let (orphans, clues) = Orphans::new(store.clone());
     let (recoveries, recovered) = unbounded_channel();
-    let shared = Arc::new(Shared::new(config, &parts, installation, Arc::new(wakes), orphans, recoveries));
+    let shared = Arc::new(Shared::new(config, &parts, mandate, installation, Arc::new(wakes), orphans, recoveries));
     let (mut feeds, backends) = feeds::start(&shared, recovered);
     if unless(&shutdown, feeds.ready()).await.is_none() {
         return Ok(());

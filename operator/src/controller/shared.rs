@@ -13,6 +13,7 @@ use crate::api::wire::Role;
 use crate::api::{BucketClaim, BucketName, S3Backend};
 use crate::cache::{BackendCache, NamespaceCache, SecretCache, UsageCache, Written};
 use crate::kubernetes::CONTROLLER;
+use crate::mandate::Mandate;
 use crate::metrics::Metrics;
 use crate::observe::Observer;
 use crate::plan::{Setting, Stored};
@@ -50,6 +51,7 @@ impl Shared {
     pub(super) fn new(
         config: Config,
         parts: &Parts,
+        mandate: Mandate,
         installation: String,
         wakes: Arc<Wakes>,
         orphans: Orphans,
@@ -62,7 +64,7 @@ impl Shared {
             client: client.clone(),
             connect: parts.connect.clone(),
             limits: config.limits,
-            read_only: config.read_only,
+            mandate,
             namespaces,
             unlabelled: config.unlabelled_credentials,
             recoveries,

@@ -35,6 +35,11 @@ pub(super) struct PolicyLabels {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub(super) struct LeaderLabels {
+    pub(super) name: &'static str,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 pub(super) struct TriggerLabels {
     pub(super) trigger: Trigger,
 }

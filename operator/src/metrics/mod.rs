@@ -16,20 +16,22 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 use prometheus_client::collector::Collector;
-use prometheus_client::encoding::text;
+use prometheus_client::encoding::{DescriptorEncoder, text};
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::Registry;
 
 use crate::api::Deletion;
+use crate::kubernetes::CONTROLLER;
 use crate::plan::Trigger;
 
 pub(crate) use labels::{BackendLabels, CallResult, PassResult};
 pub(crate) use passes::ControllerMetrics;
 
 use family::{Buckets, register};
-use labels::{PolicyLabels, TriggerLabels, UpstreamLabels};
+use labels::{LeaderLabels, PolicyLabels, TriggerLabels, UpstreamLabels};
 use passes::Controllers;
 
 /// The metrics of one operator. Clones are the same metrics.
@@ -43,6 +45,25 @@ struct Inner {
     finalizers: Family<PolicyLabels, Histogram, Buckets>,
     purged: Family<BackendLabels, Counter>,
     rotations: Family<TriggerLabels, Counter>,
+    leader: Family<LeaderLabels, Gauge>,
+    current: Current,
+}
+
+/// What is read off the caches that are there now. A process that leads for the second time has
+/// others.
+#[derive(Clone, Default)]
+struct Current(Arc<Mutex<Option<Box<dyn Collector>>>>);
+
+impl fmt::Debug for Current {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Current")
+    }
+}
+
+impl Collector for Current {
+    fn encode(&self, encoder: DescriptorEncoder) -> fmt::Result {
+        self.0.lock().as_ref().map_or(Ok(()), |collector| collector.encode(encoder))
+    }
 }
 
 const CALL_SECONDS: Buckets = Buckets(&[0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0]);
@@ -82,6 +103,8 @@ impl Metrics {
     pub fn new() -> Self {
         let mut registry = Registry::default();
         let controllers = Controllers::register(&mut registry);
+        let current = Current::default();
+        registry.register_collector(Box::new(current.clone()));
         let inner = Inner {
             controllers,
             upstream: register(
@@ -108,6 +131,13 @@ impl Metrics {
                 "Credentials replaced, by what asked for it",
                 Family::default(),
             ),
+            leader: register(
+                &mut registry,
+                "leader_election_master_status",
+                "Whether this process leads: 1 or 0; there is none where it takes part in no election",
+                Family::default(),
+            ),
+            current,
             registry: Mutex::new(registry),
         };
         // What has not happened yet is 0, not unknown.
@@ -128,8 +158,15 @@ impl Metrics {
     }
 
     /// Adds what is read off when somebody asks.
+    /// What was read off before no longer is.
     pub(crate) fn collect(&self, collector: impl Collector) {
-        self.0.registry.lock().register_collector(Box::new(collector));
+        *self.0.current.0.lock() = Some(Box::new(collector));
+    }
+
+    /// Takes in whether this process leads, where it takes part in an election.
+    pub(crate) fn leads(&self, leads: bool) {
+        let labels = LeaderLabels { name: CONTROLLER };
+        self.0.leader.get_or_create(&labels).set(i64::from(leads));
     }
 
     /// The metrics of a controller that runs at most `most` passes at once.

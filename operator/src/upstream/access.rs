@@ -7,6 +7,7 @@ use kube::Client;
 use tokio::sync::mpsc::UnboundedSender;
 
 use crate::api::Unlabelled;
+use crate::mandate::Mandate;
 use crate::metrics::Metrics;
 
 use super::connect::Connect;
@@ -28,8 +29,8 @@ pub struct Access {
     pub connect: Arc<dyn Connect>,
     /// Bounds of every client.
     pub limits: Limits,
-    /// Calls that change something are not made.
-    pub read_only: bool,
+    /// Whether calls may be made that change something.
+    pub mandate: Mandate,
     /// Namespaces that admin and CA Secrets may be in.
     pub namespaces: Vec<String>,
     /// Whether an admin Secret is used whose owner says nothing of what it is for.

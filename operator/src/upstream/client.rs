@@ -19,6 +19,7 @@ use tokio::sync::mpsc::UnboundedSender;
 use tokio::time::Instant;
 
 use crate::api::{AddressingStyle, Backend, BucketName, SecretKey};
+use crate::mandate::Mandate;
 use crate::metrics::{CallResult, Metrics};
 use crate::turns::{Share, Turns};
 
@@ -52,8 +53,8 @@ pub(super) struct Store {
     backend: String,
     recoveries: UnboundedSender<String>,
     metrics: Metrics,
-    /// Calls that change something are not made.
-    read_only: bool,
+    /// Whether calls may be made that change something.
+    mandate: Mandate,
     /// The backend is gone, and its series with it.
     retired: AtomicBool,
 }
@@ -97,7 +98,7 @@ impl Upstream {
             backend: backend.name.clone(),
             recoveries: access.recoveries.clone(),
             metrics: access.metrics.clone(),
-            read_only: access.read_only,
+            mandate: access.mandate.clone(),
             retired: AtomicBool::new(false),
         };
         Self {
@@ -146,17 +147,24 @@ impl Upstream {
         operation: &'static str,
         call: BoxFuture<'_, Outcome<T, E>>,
     ) -> Result<T, Refusal> {
-        if self.store.read_only && !is_read(operation) {
-            return Err(Refusal::read_only(operation));
-        }
-        let Store { turns, circuits, backend, .. } = self.store.as_ref();
+        let Store { turns, circuits, backend, mandate, .. } = self.store.as_ref();
         let _turn = turns.take(self.share, self.caller.rank(backend, self.share)).await;
         self.caller.calls(backend, self.share);
+        // After the wait too: whoever led before it may not lead any more.
+        let permit = if is_read(operation) {
+            None
+        } else {
+            Some(mandate.permit().map_err(|no| Refusal::forbidden(operation, no))?)
+        };
         let admission = circuits.lock().admit(self.asker(operation), Instant::now());
         if admission == Admission::Refused {
             return Err(Refusal::not_asked(operation));
         }
-        match self.timed(operation, call).await {
+        let outcome = self.timed(operation, call).await;
+        if let Some(permit) = permit {
+            permit.over();
+        }
+        match outcome {
             Err(refusal) => Err(self.failed(refusal, admission)),
             Ok(output) => {
                 self.answered(operation);

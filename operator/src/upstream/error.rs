@@ -7,6 +7,7 @@ use std::time::Duration;
 use aws_sdk_s3::error::{ProvideErrorMetadata, SdkError};
 use aws_smithy_runtime_api::client::orchestrator::HttpResponse;
 
+use crate::mandate::NoMandate;
 use crate::metrics::CallResult;
 
 use super::bounded::is_too_long;
@@ -40,8 +41,8 @@ pub enum Class {
         /// Whether it was asked this time: then it is unknown whether it happened, else it did not.
         asked: bool,
     },
-    /// This operator changes nothing: the store was not asked.
-    ReadOnly,
+    /// This operator may change nothing, never or not now: the store was not asked.
+    Forbidden(NoMandate),
     /// 401 or 403, in S3's words.
     Denied {
         /// S3's error code.
@@ -65,7 +66,7 @@ impl fmt::Display for Class {
             Self::Unusable(flaw) => write!(f, "the store's answer can't be used: {flaw}"),
             // The same text whether asked or not: the status must not change with every trial.
             Self::Failing { .. } => write!(f, "the store fails again and again and is given a rest between trials"),
-            Self::ReadOnly => write!(f, "this operator changes nothing (--read-only)"),
+            Self::Forbidden(why) => write!(f, "{why}"),
             Self::Denied { code } => write!(f, "the store refuses us ({code})"),
             Self::Throttled => write!(f, "the store asks to slow down"),
             Self::Unsupported => write!(f, "the store does not implement it"),
@@ -128,8 +129,8 @@ pub(super) struct Refusal {
     pub(super) retry_after: Option<Duration>,
     /// No request was made of the call: that says nothing of the store.
     pub(super) unsent: bool,
-    /// It would have changed something, and this operator doesn't.
-    read_only: bool,
+    /// It would have changed something, and this operator may not.
+    forbidden: Option<NoMandate>,
     /// The circuit is open; whether the store was asked all the same.
     pub(super) failing: Option<Asked>,
 }
@@ -157,7 +158,7 @@ impl Refusal {
             region: header("x-amz-bucket-region").map(str::to_owned),
             retry_after: retry_after.map(Duration::from_secs),
             unsent: matches!(error, SdkError::ConstructionFailure(_)),
-            read_only: false,
+            forbidden: None,
             failing: None,
         }
     }
@@ -173,14 +174,14 @@ impl Refusal {
             region: None,
             retry_after: None,
             unsent: true,
-            read_only: false,
+            forbidden: None,
             failing: Some(Asked(false)),
         }
     }
 
     /// A call that was not made, because it would have changed something.
-    pub(super) fn read_only(operation: &'static str) -> Self {
-        Self { read_only: true, failing: None, ..Self::not_asked(operation) }
+    pub(super) fn forbidden(operation: &'static str, why: NoMandate) -> Self {
+        Self { forbidden: Some(why), failing: None, ..Self::not_asked(operation) }
     }
 
     /// Whether S3's code is this one.
@@ -209,7 +210,7 @@ impl Refusal {
             (Some(404), _) => CallResult::NotFound,
             (Some(409), _) => CallResult::Conflict,
             (_, Class::NoAnswer(_) | Class::Failing { .. }) => CallResult::NoAnswer,
-            (_, Class::Denied { .. } | Class::ReadOnly) => CallResult::Denied,
+            (_, Class::Denied { .. } | Class::Forbidden(_)) => CallResult::Denied,
             (_, Class::Throttled) => CallResult::Throttled,
             (_, Class::Unsupported) => CallResult::Unsupported,
             (_, Class::Failed { .. } | Class::Unusable(_)) => CallResult::Failed,
@@ -221,8 +222,8 @@ impl Refusal {
     }
 
     pub(super) fn class(&self) -> Class {
-        if self.read_only {
-            return Class::ReadOnly;
+        if let Some(why) = self.forbidden {
+            return Class::Forbidden(why);
         }
         if let Some(Asked(asked)) = self.failing {
             return Class::Failing { asked };

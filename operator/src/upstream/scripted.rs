@@ -18,6 +18,7 @@ use tower::{BoxError, service_fn};
 
 use super::{Access, Limits, RustlsConnect, Upstream};
 use crate::api::{Backend, SecretKey, Unlabelled};
+use crate::mandate::Mandate;
 use crate::metrics::Metrics;
 
 /// What it was asked.
@@ -105,7 +106,7 @@ pub(super) fn client(endpoint: &str, http: SharedHttpClient) -> Upstream {
         client: kube::Client::new(nobody, "default"),
         connect: Arc::new(RustlsConnect),
         limits: Limits { calls: 8, timeout: Duration::from_secs(10) },
-        read_only: false,
+        mandate: Mandate::Always,
         namespaces: Vec::new(),
         unlabelled: Unlabelled::Refused,
         recoveries: unbounded_channel().0,

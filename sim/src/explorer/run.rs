@@ -240,6 +240,7 @@ fn setting(stage: &Stage, faults: &[Fault], of_gateways: &[OfGateway]) -> Settin
     let late = if is_told_late { TOLD_LATE } else { Duration::ZERO };
     Setting {
         operators: u32::try_from(stage.most_operators).unwrap_or(u32::MAX),
+        elects: stage.elects,
         gateway_lag: GATEWAY_LAG + others::gateway_lag(faults) + late,
         further_lags: stage.further_lags.clone(),
         hidden: hidden(&stage.world),

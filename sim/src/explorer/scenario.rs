@@ -137,6 +137,8 @@ pub enum ScenarioStep {
     StartOperator,
     /// The operator that was started last is stopped as SIGTERM does.
     StopOperator,
+    /// The same of the one that was started first, of those that run.
+    StopFirstOperator,
     /// These are taken in an order that the seed decides; the end must be the same (D2).
     AnyOrder(Vec<ScenarioStep>),
     /// A store falls ill.
@@ -178,6 +180,8 @@ pub enum TargetKind {
     Secret,
     /// A Namespace.
     Namespace,
+    /// A Lease.
+    Lease,
 }
 
 /// What somebody does at the store, past the operator.
@@ -275,6 +279,7 @@ impl fmt::Display for Target {
             TargetKind::Backend => "s3backend",
             TargetKind::Secret => "secret",
             TargetKind::Namespace => "namespace",
+            TargetKind::Lease => "lease",
         };
         match self.namespace {
             "" => write!(f, "{kind} {}", self.name),
@@ -322,6 +327,7 @@ impl fmt::Display for ScenarioStep {
             Self::Requests { what, gateway, .. } => write!(f, "at gateway {gateway}, {what}"),
             Self::StartOperator => f.write_str("an operator is started"),
             Self::StopOperator => f.write_str("an operator is stopped"),
+            Self::StopFirstOperator => f.write_str("the operator that runs longest is stopped"),
             Self::AnyOrder(steps) => write!(f, "{} acts follow, in any order", steps.len()),
             Self::Outage(outage) => match outage.operation {
                 Some(operation) => write!(f, "{operation} at {} begins to fail: {}", outage.host, outage.fault),

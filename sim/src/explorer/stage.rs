@@ -46,6 +46,8 @@ pub(super) struct Stage {
     pub(super) stopped: Vec<Operator>,
     /// How many operators ran at once, at most.
     pub(super) most_operators: usize,
+    /// Whether operators elect the one that works.
+    pub(super) elects: bool,
     /// Effects before faults could happen.
     pub(super) before: u64,
     /// Calls of gateways before faults could happen.
@@ -73,6 +75,7 @@ impl Stage {
         let (lasting, plan) = plan.lasting_and_once();
         let (lasting_at_gateways, gateway_plan) = gateway_plan.lasting_and_once();
         let options = (scenario.world)();
+        let elects = options.elects;
         let gateway_plan = options.gateway_plan.is_some().then_some(gateway_plan);
         let further_lags = vec![Duration::ZERO; options.gateways];
         let world = World::new(Options { seed, plan, history: true, gateway_plan, ..options });
@@ -83,6 +86,7 @@ impl Stage {
             operators: Vec::new(),
             stopped: Vec::new(),
             most_operators: 0,
+            elects,
             before: 0,
             gateways_before: 0,
             further_lags,
@@ -119,10 +123,12 @@ impl Stage {
                 self.most_operators = self.most_operators.max(self.operators.len());
             }
             ScenarioStep::StopOperator => {
-                if let Some(operator) = self.operators.pop() {
-                    operator.stop();
-                    self.stopped.push(operator);
-                }
+                let last = self.operators.pop();
+                self.stop(last);
+            }
+            ScenarioStep::StopFirstOperator => {
+                let first = (!self.operators.is_empty()).then(|| self.operators.remove(0));
+                self.stop(first);
             }
             ScenarioStep::Begin => self.begin(),
             ScenarioStep::AnyOrder(steps) => return Box::pin(self.in_any_order(steps)).await,
@@ -162,6 +168,13 @@ impl Stage {
     /// another one.
     pub(super) fn unbounded(&self) -> Promise {
         if self.has_lasting() { Promise::E2 } else { Promise::L4 }
+    }
+
+    fn stop(&mut self, operator: Option<Operator>) {
+        if let Some(operator) = operator {
+            operator.stop();
+            self.stopped.push(operator);
+        }
     }
 
     fn begin(&mut self) {
@@ -238,6 +251,7 @@ impl Stage {
             TargetKind::Backend => ("broker.stowage.io", "v1alpha1", "S3Backend"),
             TargetKind::Secret => ("", "v1", "Secret"),
             TargetKind::Namespace => ("", "v1", "Namespace"),
+            TargetKind::Lease => ("coordination.k8s.io", "v1", "Lease"),
         };
         let resource =
             ApiResource::from_gvk_with_plural(&GroupVersionKind::gvk(group, version, kind), plural(target.kind));
@@ -368,6 +382,7 @@ fn plural(kind: TargetKind) -> &'static str {
         TargetKind::Backend => "s3backends",
         TargetKind::Secret => "secrets",
         TargetKind::Namespace => "namespaces",
+        TargetKind::Lease => "leases",
     }
 }
 

@@ -32,7 +32,9 @@ fn wish(spec: &Value) -> String {
 pub(super) fn patched(target: Target, patch: &Value) -> String {
     match target.kind {
         TargetKind::Secret => format!("a user patches {target}"),
-        TargetKind::Claim | TargetKind::Backend | TargetKind::Namespace => format!("a user patches {target}: {patch}"),
+        TargetKind::Claim | TargetKind::Backend | TargetKind::Namespace | TargetKind::Lease => {
+            format!("a user patches {target}: {patch}")
+        }
     }
 }
 

@@ -3,7 +3,8 @@
 //! key #1. Of times only that there is one; of the next rotation how long after the last it is.
 //!
 //! Left out are events, which are best effort (spec §3), definitions, which nobody can change, what
-//! gateways tell each other, which follows from what tenants do, and versions of objects; of
+//! gateways tell each other, which follows from what tenants do, Leases, which tell who lives, and
+//! versions of objects; of
 //! `managedFields` it is told who manages what part, not which field.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -27,7 +28,7 @@ pub struct Canonical(Vec<String>);
 pub(super) const SECRET_FIELDS: [&str; 2] = ["secret_access_key", "AWS_SECRET_ACCESS_KEY"];
 
 /// What is not told.
-const UNTOLD: [&str; 2] = ["events", "customresourcedefinitions"];
+const UNTOLD: [&str; 3] = ["events", "customresourcedefinitions", "leases"];
 
 /// Most differences that are told.
 const MOST_TOLD: usize = 5;

@@ -25,6 +25,7 @@ mod findings;
 mod ground;
 mod holders;
 mod keys;
+mod leading;
 mod leftovers;
 mod order;
 mod pace;
@@ -81,8 +82,10 @@ pub struct Shown {
 /// What must be known of a run to judge it fairly: some promises end where others' hands begin.
 #[derive(Clone, Debug, Default)]
 pub struct Setting {
-    /// How many operators ran at once, at most.
+    /// How many operators worked at once, at most.
     pub operators: u32,
+    /// Whether operators elect the one that works.
+    pub elects: bool,
     /// How far the gateway may be behind the Secrets.
     pub gateway_lag: Duration,
     /// How much farther each of several gateways may be.
@@ -104,6 +107,7 @@ pub fn judge(case: &Case<'_>) -> Judgement {
     let mut adoption = adoption::Adoption::new(case);
     let mut keys = keys::Keys::default();
     let mut uses = uses::Uses::default();
+    let mut leading = leading::Leading::default();
     let mut order = order::Order::default();
     let mut rest = rest::Quiescence::default();
     let mut pace = pace::Pace::default();
@@ -116,6 +120,7 @@ pub fn judge(case: &Case<'_>) -> Judgement {
         keys.see(&state, &step, &mut findings);
         uses.see(&state, &step, &mut findings);
         exchanges::see(&state, &step, &mut findings);
+        leading.see(&state, &step, &mut findings);
         order.see(&state, &step, &mut findings);
         public::see(&state, &step, &mut findings);
         preconditions::see(&state, &step, &mut findings);

@@ -49,6 +49,7 @@ promises! {
     I14: "nothing is left that belongs to no claim",
     I15: "a key opens its own bucket and no other",
     I16: "the status is true",
+    I17: "of operators that elect one, only the one that the Lease names changes anything",
     G1: "what a gateway says is stored is stored whole, and what it refuses has changed nothing",
     G2: "no byte is stored, and nothing done, that its client did not sign for",
     G3: "a store is asked what the client meant, by the gateway's own key, and once",

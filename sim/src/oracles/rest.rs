@@ -48,6 +48,8 @@ impl<'a> Quiescence<'a> {
     pub(super) fn see(&mut self, state: &State<'a>, step: &HistoryStep<'a>, found: &mut Findings) {
         match &step.seen {
             Seen::AtRest => self.since = Some(step.at),
+            // To lead is no work.
+            Seen::Asked(asked) if asked.plural == "leases" => {}
             Seen::Asked(asked) if self.since.is_some() && step.by_operator() && is_calm(state) => {
                 if let Some(usage) = told_usage(state, asked)
                     && self.tells_seldom(asked, &usage)
@@ -81,7 +83,11 @@ impl<'a> Quiescence<'a> {
             Seen::Secret(place, new) => self.see_secret(state, step, *place, new.as_ref(), found),
             _ => {}
         }
-        let stored = matches!(step.seen, Seen::Claim(..) | Seen::Secret(..) | Seen::Object(_));
+        let stored = match &step.seen {
+            Seen::Claim(..) | Seen::Secret(..) => true,
+            Seen::Object(stored) => stored.plural != "leases",
+            _ => false,
+        };
         if stored && self.since.is_some() && step.by_operator() && !is_calm(state) && !reads_the_past(state) {
             found.broken(Promise::E1, step, "at rest an object is written".to_owned());
         }

@@ -205,7 +205,7 @@ impl<'a> State<'a> {
         Self {
             setting: case.setting,
             trace: &case.history.trace,
-            alone: case.setting.operators < 2 && is_one_after_the_other(&case.history.trace),
+            alone: case.setting.elects || (case.setting.operators < 2 && is_one_after_the_other(&case.history.trace)),
             lives: BTreeMap::new(),
             secrets: BTreeMap::new(),
             clocks: Clocks::default(),

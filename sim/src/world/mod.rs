@@ -28,13 +28,13 @@ use clocks::Clocks;
 use gateways::Gateways;
 use kube_sim::{Cluster, ReadDefinition};
 pub use manifests::{Document, ManifestError, apply, parse, read_once};
-pub use operator::Operator;
+pub use operator::{Operator, operator_instance};
 use parking_lot::Mutex;
 use s3_sim::{Dialect, Store};
 use seeded::VirtualClock;
 use stowage_operator::api::{AddressingStyle, Endpoint, Gateway as GatewayAddress, ServedBy, Unlabelled};
 use stowage_operator::upstream::Limits;
-use stowage_operator::{Config, api};
+use stowage_operator::{Config, Uptime, api};
 use third_parties::{ControllersRest, ThirdParties};
 use tokio::task::JoinSet;
 pub use transport::{Hosts, Stores};
@@ -90,6 +90,8 @@ pub struct Options {
     pub backends: Vec<BackendStore>,
     /// How many gateways there are, at least one.
     pub gateways: usize,
+    /// Whether operators elect the one that works.
+    pub elects: bool,
     /// Faults of the gateways' calls; without a plan these are neither numbered nor noted.
     pub gateway_plan: Option<GatewayPlan>,
 }
@@ -110,6 +112,7 @@ impl Default for Options {
             history: false,
             backends: vec![BackendStore::main()],
             gateways: 1,
+            elects: false,
             gateway_plan: None,
         }
     }
@@ -130,12 +133,14 @@ pub struct World {
     pub mailbox: Mailbox,
     /// True time of day: everybody's, but for whose clock is off.
     pub clock: VirtualClock,
+    began: tokio::time::Instant,
     clocks: Clocks,
     stores: Stores,
     /// At least one.
     gateways: Vec<Gateway>,
     config: Config,
     operator_ends_after: Option<Duration>,
+    elects: bool,
     controllers_rest: ControllersRest,
     chronicle: Option<Chronicle>,
     /// Version of the last write that the cluster's own controllers have seen.
@@ -187,11 +192,13 @@ impl World {
             gateway_effects,
             mailbox,
             clock,
+            began: tokio::time::Instant::now(),
             clocks,
             stores,
             gateways,
             config,
             operator_ends_after: options.operator_ends_after,
+            elects: options.elects,
             controllers_rest,
             chronicle,
             controllers_saw,
@@ -213,6 +220,12 @@ impl World {
         let system = self.cluster.object("namespaces", "", "kube-system");
         let uid = system.as_ref().and_then(|system| system["metadata"]["uid"].as_str()).unwrap_or_default();
         ServedBy::operator(OPERATOR_NAMESPACE, uid)
+    }
+
+    /// A clock that nobody sets, as operators go by in an election.
+    pub fn uptime(&self) -> Uptime {
+        let began = self.began;
+        Uptime::new(move || began.elapsed())
     }
 
     /// A user's client for the cluster: neither numbered nor broken.
@@ -344,6 +357,7 @@ fn config(options: &Options) -> Config {
         },
         installation: None,
         read_only: false,
+        election: None,
         max_concurrent_reconciles: options.max_concurrent_reconciles,
         limits: Limits { calls: 32, timeout: Duration::from_secs(30) },
         purge_slice: options.purge_slice,

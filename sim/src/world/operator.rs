@@ -8,7 +8,7 @@ use explore::ApiBody;
 use futures::future::OptionFuture;
 use kube_sim::ApiService;
 use seeded::WallClock;
-use stowage_operator::{Clock, Config, Metrics, Parts, StartError};
+use stowage_operator::{Clock, Config, Election, Metrics, Parts, StartError, Terms, Uptime};
 use tokio::sync::watch;
 use tower::{Layer, ServiceExt};
 
@@ -22,15 +22,25 @@ const DOWNTIME: Duration = Duration::from_secs(1);
 /// Longest that it is down.
 const MOST_DOWNTIME: Duration = Duration::from_secs(300);
 
+/// Name of a life in an election, before its number.
+const NAME: &str = "operator-";
+
+/// Which life, counted from 1, has this name in an election.
+pub fn operator_instance(name: &str) -> Option<u32> {
+    name.strip_prefix(NAME)?.parse().ok()
+}
+
 /// The production operator in its successive lives. Clones are the same operator.
 #[derive(Clone)]
 pub struct Operator {
     config: Config,
     ends_after: Option<Duration>,
+    elects: bool,
     api: ApiService,
     stores: Stores,
     effects: Effects,
     clock: WallClock,
+    uptime: Uptime,
     crashes: Arc<AtomicU32>,
     gave_up: Arc<AtomicBool>,
     received: Arc<AtomicU64>,
@@ -44,10 +54,12 @@ impl Operator {
         Self {
             config,
             ends_after: world.operator_ends_after,
+            elects: world.elects,
             api,
             stores,
             effects: world.effects.clone(),
             clock: world.clocks.of(Actor::Operator, &world.clock),
+            uptime: world.uptime(),
             crashes: Arc::default(),
             gave_up: Arc::default(),
             received: Arc::default(),
@@ -113,6 +125,7 @@ impl Operator {
             client: kube::Client::new(service, OPERATOR_NAMESPACE),
             connect: Arc::new(SimulatedConnect { stores: self.stores.clone(), layer }),
             clock: Clock::new(move || now()),
+            uptime: self.uptime.clone(),
             metrics,
             ready: Some(self.ready.clone()),
         };
@@ -126,7 +139,16 @@ impl Operator {
                 Some(()) = OptionFuture::from(ends_of_itself) => {}
             }
         };
-        stowage_operator::run(self.config.clone(), parts, stopped).await
+        stowage_operator::run(self.config_of(instance), parts, stopped).await
+    }
+
+    /// What one life is told: each has another name in an election.
+    fn config_of(&self, instance: &Instance) -> Config {
+        let election = self.elects.then(|| Election {
+            id: format!("{NAME}{}", instance.id()),
+            terms: Terms::for_calls_of(self.config.limits.timeout),
+        });
+        Config { election, ..self.config.clone() }
     }
 
     /// Tells it to finish what is under way and end, as SIGTERM does.

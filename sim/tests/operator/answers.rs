@@ -141,6 +141,7 @@ async fn world() -> (World, Turned) {
         client: world.kube(),
         connect: Arc::new(turned.clone()),
         clock: Clock::new(move || now()),
+        uptime: world.uptime(),
         metrics: Metrics::new(),
         ready: None,
     };

@@ -21,6 +21,7 @@ fn start(world: &World, config: Config) -> JoinHandle<()> {
         client: world.kube(),
         connect: std::sync::Arc::new(OneStore(world.store.clone())),
         clock: Clock::new(move || now()),
+        uptime: world.uptime(),
         metrics: Metrics::new(),
         ready: None,
     };

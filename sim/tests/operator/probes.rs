@@ -17,6 +17,7 @@ use s3_sim::InProcess;
 use s3s::Body;
 use serde_json::{Value, json};
 use stowage_operator::api::{self, Backend, BucketName, S3Backend, Unlabelled};
+use stowage_operator::mandate::Mandate;
 use stowage_operator::upstream::{Access, AccessError, Connect, ConnectError, Limits, Trust, Upstreams};
 use stowage_operator::{Clock, Metrics, Parts};
 use stowage_sim::determinism::run_seeded;
@@ -112,7 +113,8 @@ fn refusal() -> Response<ApiBody> {
 fn parts(world: &World, client: kube::Client, connect: impl Connect) -> Parts {
     let now = world.clock.clock();
     let clock = Clock::new(move || now());
-    Parts { client, connect: Arc::new(connect), clock, metrics: Metrics::new(), ready: None }
+    let uptime = world.uptime();
+    Parts { client, connect: Arc::new(connect), clock, uptime, metrics: Metrics::new(), ready: None }
 }
 
 /// Asserts that the backend's `Ready` comes to have this reason within this many seconds. Its
@@ -151,7 +153,7 @@ pub async fn clients_that(store: &Noting, unlabelled: Unlabelled) -> (World, Ups
         client: world.kube(),
         connect: Arc::new(store.clone()),
         limits: Limits { calls: 2, timeout: Duration::from_secs(5) },
-        read_only: false,
+        mandate: Mandate::Always,
         namespaces: vec![OPERATOR_NAMESPACE.to_owned(), "vault".to_owned()],
         unlabelled,
         recoveries: unbounded_channel().0,

@@ -84,6 +84,7 @@ fn a_whole_life() -> Vec<Sent> {
             client: noting(&world, &sent),
             connect: Arc::new(OneStore(world.store.clone())),
             clock: Clock::new(move || now()),
+            uptime: world.uptime(),
             metrics: Metrics::new(),
             ready: None,
         };

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use stowage_operator::upstream::RustlsConnect;
-use stowage_operator::{Clock, Metrics};
+use stowage_operator::{Clock, Metrics, Uptime};
 use stowage_sim::effects::Trace;
 use stowage_sim::world::{Options, World};
 
@@ -112,6 +112,7 @@ async fn on_sockets() -> Trace {
             client: parts.kube(),
             connect: Arc::new(RustlsConnect),
             clock: Clock::system(),
+            uptime: Uptime::system(),
             metrics: Metrics::new(),
             ready: Some(ready),
         },

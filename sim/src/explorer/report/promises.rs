@@ -26,6 +26,8 @@ enum Judged {
     InRequests,
     /// The same without a fault.
     InCalm,
+    /// Where operators elect the one that works.
+    InElections,
     /// Where somebody's wish must come soon, whatever ails others, and no fault met a call.
     InHaste,
 }
@@ -43,6 +45,7 @@ pub(super) fn is_judged(promise: Promise, schedule: &Schedule, outcome: &Outcome
         Judged::InDeletions => outcome.history.events.iter().any(deletes_a_claim),
         Judged::InRequests => outcome.history.events.iter().any(is_request),
         Judged::InCalm => is_undisturbed(schedule) && outcome.history.events.iter().any(is_request),
+        Judged::InElections => (schedule.scenario.world)().elects,
         Judged::InHaste => schedule.scenario.has_haste() && outcome.faults.is_empty(),
     }
 }
@@ -78,7 +81,7 @@ fn deletes_a_claim(event: &Event) -> bool {
 fn judged(promise: Promise) -> Judged {
     use Promise::{
         D1, D2, E1, E2, E3, G1, G2, G3, G4, G5, G6, G7, I1, I2, I3, I4, I5, I6, I7, I8, I9, I10, I11, I12, I13, I14,
-        I15, I16, L1, L2, L3, L4, L5, L6,
+        I15, I16, I17, L1, L2, L3, L4, L5, L6,
     };
     match promise {
         I1 | I2 | I3 | I4 | I5 | I6 | I7 | I8 | I9 | I10 | I11 | I12 | I13 | I15 | E2 | E3 | L1 | L3 | L4 | L6 => {
@@ -90,6 +93,7 @@ fn judged(promise: Promise) -> Judged {
         D1 => Judged::AtEnd,
         D2 => Judged::InOrders,
         L2 => Judged::InDeletions,
+        I17 => Judged::InElections,
         L5 => Judged::InHaste,
     }
 }

@@ -1,6 +1,7 @@
 //! The scenarios.
 
 mod basic;
+mod elections;
 mod names;
 mod operators;
 mod orphans;
@@ -67,6 +68,8 @@ pub static ALL: &[&Scenario] = &[
     &operators::TWO_OPERATORS,
     &operators::TWO_AT_REST,
     &operators::SLOW_TWINS,
+    &elections::ELECTED,
+    &elections::LEASE_DELETED,
     &recovery::OLDER_VERSION,
     &recovery::OLDER_PAUSED,
     &recovery::NOT_ALLOWED,

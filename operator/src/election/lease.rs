@@ -1,0 +1,116 @@
+//! The Lease in the cluster: how it is read and written.
+
+use std::time::Duration;
+
+use k8s_openapi::api::coordination::v1::{Lease, LeaseSpec};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::MicroTime;
+use k8s_openapi::jiff::Timestamp;
+use kube::api::{ObjectMeta, Patch, PostParams};
+use kube::{Api, Error, ResourceExt};
+use serde_json::json;
+
+use crate::kubernetes::{self, is_absence_of};
+
+use super::candidate::{Record, Terms};
+
+/// Its name, in the operator namespace.
+pub(super) const NAME: &str = "stowage-operator";
+
+/// Longest that a Lease is waited for, whoever wrote it: the longest that this program asks for,
+/// and some.
+const LONGEST: Duration = Duration::from_secs(2 * 3600);
+
+impl Record {
+    /// What a Lease says. One that doesn't say for how long its holder is to be waited for means as
+    /// long as we would.
+    pub(super) fn read(lease: &Lease, terms: &Terms) -> Self {
+        let spec = lease.spec.clone().unwrap_or_default();
+        let duration = spec.lease_duration_seconds.and_then(|seconds| u64::try_from(seconds).ok());
+        Self {
+            uid: lease.uid().unwrap_or_default(),
+            resource_version: lease.resource_version().unwrap_or_default(),
+            holder: spec.holder_identity.filter(|holder| !holder.is_empty()),
+            duration: duration.map_or(terms.duration(), Duration::from_secs).min(LONGEST),
+            transitions: spec.lease_transitions.unwrap_or_default(),
+        }
+    }
+}
+
+/// The Lease, in the hands of one candidate.
+#[derive(Clone)]
+pub(super) struct Leases {
+    pub(super) api: Api<Lease>,
+    pub(super) id: String,
+    pub(super) terms: Terms,
+}
+
+impl Leases {
+    /// What is so.
+    ///
+    /// # Errors
+    /// When that is not known.
+    pub(super) async fn look(&self) -> Result<Option<Record>, Error> {
+        match self.api.get(NAME).await {
+            Ok(lease) => Ok(Some(Record::read(&lease, &self.terms))),
+            Err(error) if is_absence_of(&error, NAME) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Makes it, at this time of day.
+    ///
+    /// # Errors
+    /// When it isn't known to be made: there may be one already, or the answer is lost.
+    pub(super) async fn create(&self, now: Timestamp) -> Result<Record, Error> {
+        let spec = LeaseSpec {
+            holder_identity: Some(self.id.clone()),
+            lease_duration_seconds: Some(self.seconds()),
+            acquire_time: Some(MicroTime(now)),
+            renew_time: Some(MicroTime(now)),
+            lease_transitions: Some(0),
+            ..LeaseSpec::default()
+        };
+        let metadata = ObjectMeta { name: Some(NAME.to_owned()), ..ObjectMeta::default() };
+        let params = PostParams { field_manager: Some(kubernetes::CONTROLLER.to_owned()), ..PostParams::default() };
+        let made = self.api.create(&params, &Lease { metadata, spec: Some(spec), ..Lease::default() }).await?;
+        Ok(Record::read(&made, &self.terms))
+    }
+
+    /// Writes its holder into this version of it, at this time of day: for the first time, or
+    /// again.
+    ///
+    /// # Errors
+    /// When it isn't known to be written: it has changed, or the answer is lost.
+    pub(super) async fn take(&self, record: &Record, now: Timestamp) -> Result<Record, Error> {
+        let mut spec = json!({
+            "holderIdentity": self.id,
+            "leaseDurationSeconds": self.seconds(),
+            "renewTime": MicroTime(now),
+        });
+        if record.holder.as_ref() != Some(&self.id) {
+            spec["acquireTime"] = json!(MicroTime(now));
+            spec["leaseTransitions"] = json!(record.transitions.saturating_add(1));
+        }
+        self.write(record, &spec).await
+    }
+
+    /// Writes that nobody holds it, into this version of it: whoever stands by need not wait.
+    ///
+    /// # Errors
+    /// When it isn't known to be written.
+    pub(super) async fn release(&self, record: &Record, now: Timestamp) -> Result<Record, Error> {
+        self.write(record, &json!({"holderIdentity": "", "leaseDurationSeconds": 1, "renewTime": MicroTime(now)})).await
+    }
+
+    async fn write(&self, record: &Record, spec: &serde_json::Value) -> Result<Record, Error> {
+        // With a version a merge patch changes that very version, or fails as a conflict.
+        let metadata = json!({"uid": record.uid, "resourceVersion": record.resource_version});
+        let patch = Patch::Merge(json!({"metadata": metadata, "spec": spec}));
+        let written = self.api.patch(NAME, &kubernetes::patch_params(), &patch).await?;
+        Ok(Record::read(&written, &self.terms))
+    }
+
+    fn seconds(&self) -> i32 {
+        i32::try_from(self.terms.duration().as_secs()).unwrap_or(i32::MAX)
+    }
+}

@@ -1,0 +1,266 @@
+//! Leader election (spec §5): of several operators one works, the others stand by.
+//!
+//! ```text
+//! candidate   what to do next with the Lease; pure
+//! lease       how it is read and written
+//! mod         the two and a life of the operator, which ends with the tenure
+//! ```
+//!
+//! Losing the Lease is a crash: the future of the life is dropped, and another one begins when the
+//! Lease is won again.
+
+mod candidate;
+mod lease;
+
+use std::pin::pin;
+use std::time::Duration;
+
+use futures::future::{self, BoxFuture, FutureExt, OptionFuture};
+use futures::stream::{Stream, StreamExt};
+use k8s_openapi::api::coordination::v1::Lease;
+use kube::runtime::WatchStreamExt;
+use kube::runtime::watcher::{self, Event, watcher};
+use kube::{Api, Client, Error};
+use tokio::time::{sleep, timeout};
+
+use crate::clock::{Clock, Uptime};
+use crate::controller::Patience;
+use crate::kubernetes;
+use crate::mandate::Tenure;
+use crate::metrics::Metrics;
+
+pub use candidate::Terms;
+use candidate::{Candidate, Move, Record};
+use lease::{Leases, NAME};
+
+/// How long a request about the Lease may take: several fit into the time for which a leader is
+/// confirmed.
+const REQUEST: Duration = Duration::from_secs(4);
+
+/// How a process takes part.
+#[derive(Clone, Debug)]
+pub struct Election {
+    /// Its name in the Lease: no other process ever has it, no earlier start of this one either.
+    pub id: String,
+    /// How long is waited for what.
+    pub terms: Terms,
+}
+
+impl Terms {
+    /// Those for operators whose calls end within this time.
+    pub fn for_calls_of(call: Duration) -> Self {
+        Self {
+            confirmed: Duration::from_secs(15),
+            call: call.max(kubernetes::DEADLINE),
+            renewal: Duration::from_secs(5),
+            retry: Duration::from_secs(1),
+        }
+    }
+}
+
+/// What an election works with.
+pub(crate) struct Surroundings {
+    pub(crate) client: Client,
+    pub(crate) namespace: String,
+    pub(crate) clock: Clock,
+    pub(crate) uptime: Uptime,
+    pub(crate) metrics: Metrics,
+    /// Told when the Lease, or that there is none, was seen.
+    pub(crate) ready: Option<tokio::sync::watch::Sender<bool>>,
+}
+
+/// Runs a life of the operator whenever this process leads, until one comes to its own end, or
+/// `shutdown` resolves while it stands by.
+///
+/// # Errors
+/// As the life that ended.
+pub(crate) async fn run<E: 'static>(
+    election: Election,
+    surroundings: Surroundings,
+    life: impl Fn(Tenure) -> BoxFuture<'static, Result<(), E>>,
+    shutdown: impl Future<Output = ()> + Send,
+) -> Result<(), E> {
+    let Surroundings { client, namespace, clock, uptime, metrics, ready } = surroundings;
+    let Election { id, terms } = election;
+    let leases = Leases { api: Api::namespaced(client, &namespace), id: id.clone(), terms };
+    let booth = Booth { candidate: Candidate::new(id, terms), leases, clock, uptime, metrics, ready };
+    booth.run(life, shutdown).await
+}
+
+/// Where one candidate stands.
+struct Booth {
+    candidate: Candidate,
+    leases: Leases,
+    clock: Clock,
+    uptime: Uptime,
+    metrics: Metrics,
+    ready: Option<tokio::sync::watch::Sender<bool>>,
+}
+
+/// The life that this process leads, and its tenure.
+type Life<E> = (Tenure, BoxFuture<'static, Result<(), E>>);
+
+/// What came of a request about the Lease.
+enum Came {
+    Looked(Result<Option<Record>, String>),
+    Wrote { began: Duration, written: Result<Record, String> },
+}
+
+impl Booth {
+    async fn run<E: 'static>(
+        mut self,
+        start: impl Fn(Tenure) -> BoxFuture<'static, Result<(), E>>,
+        shutdown: impl Future<Output = ()> + Send,
+    ) -> Result<(), E> {
+        let mut news = pin!(self.news());
+        let mut shutdown = pin!(shutdown);
+        let mut request: Option<BoxFuture<'static, Came>> = None;
+        let mut life: Option<Life<E>> = None;
+        self.metrics.leads(false);
+        loop {
+            let now = self.uptime.now();
+            if let Some(loss) = self.candidate.steps_down(now) {
+                tracing::warn!(why = %loss, "this operator no longer leads: what is under way is dropped");
+                (life, request) = (None, None);
+            }
+            self.keep(&mut life, &start);
+            let mut wake = self.candidate.ends();
+            if request.is_none() {
+                match self.candidate.next(now) {
+                    Move::Wait(until) => wake = until,
+                    wanted => request = Some(self.ask(wanted)),
+                }
+            }
+            let timer = wake.map(|moment| sleep(moment.saturating_sub(now)));
+            tokio::select! {
+                biased;
+                Some(came) = OptionFuture::from(request.as_mut()) => {
+                    request = None;
+                    self.take_in(came);
+                }
+                Some(heard) = news.next() => self.hear(heard),
+                Some(ended) = OptionFuture::from(life.as_mut().map(|(_, life)| life)) => {
+                    let tenure = life.take().map(|(tenure, _)| tenure);
+                    self.release(tenure).await;
+                    return ended;
+                }
+                () = &mut shutdown, if life.is_none() => {
+                    self.release(None).await;
+                    return Ok(());
+                }
+                Some(()) = OptionFuture::from(timer) => {}
+            }
+        }
+    }
+
+    /// A leader lives, for as long as it is confirmed.
+    fn keep<E>(&self, life: &mut Option<Life<E>>, start: impl Fn(Tenure) -> BoxFuture<'static, Result<(), E>>) {
+        self.metrics.leads(self.candidate.ends().is_some());
+        let Some(end) = self.candidate.ends() else { return };
+        match life {
+            Some((tenure, _)) => tenure.extend(end),
+            None => {
+                tracing::info!(id = self.leases.id, "this operator leads");
+                let tenure = Tenure::until(end, self.uptime.clone());
+                *life = Some((tenure.clone(), start(tenure)));
+            }
+        }
+    }
+
+    /// The request that a move is, with a bound on its time.
+    fn ask(&self, wanted: Move) -> BoxFuture<'static, Came> {
+        let (leases, now, began) = (self.leases.clone(), self.clock.now(), self.uptime.now());
+        async move {
+            match wanted {
+                Move::Create => Came::Wrote { began, written: in_time(leases.create(now)).await },
+                Move::Take(record) => Came::Wrote { began, written: in_time(leases.take(&record, now)).await },
+                Move::Look | Move::Wait(_) => Came::Looked(in_time(leases.look()).await),
+            }
+        }
+        .boxed()
+    }
+
+    fn take_in(&mut self, came: Came) {
+        let now = self.uptime.now();
+        match came {
+            Came::Looked(Ok(record)) => {
+                self.candidate.looks(record, now);
+                self.is_ready();
+            }
+            Came::Wrote { began, written: Ok(record) } => self.candidate.wrote(record, began, now),
+            Came::Looked(Err(why)) | Came::Wrote { written: Err(why), .. } => {
+                tracing::debug!(why, "the Lease can't be read or written, trying again");
+                self.candidate.failed(now);
+            }
+        }
+    }
+
+    fn hear(&mut self, record: Option<Record>) {
+        let before = self.candidate.lease().and_then(|lease| lease.holder.clone());
+        self.candidate.hears(record, self.uptime.now());
+        let holder = self.candidate.lease().and_then(|lease| lease.holder.clone());
+        if holder != before && holder.as_ref() != Some(&self.leases.id) {
+            tracing::info!(leader = holder.as_deref().unwrap_or("nobody"), "standing by");
+        }
+        self.is_ready();
+    }
+
+    fn is_ready(&self) {
+        if let Some(ready) = &self.ready {
+            ready.send_if_modified(|ready| !std::mem::replace(ready, true));
+        }
+    }
+
+    /// Lets the Lease go at once, where this process has it and all that it changed is over. Else
+    /// it is kept, by whom is no more, until it has run out: something may be under way for as long.
+    async fn release(&mut self, tenure: Option<Tenure>) {
+        self.metrics.leads(false);
+        if self.candidate.steps_down(self.uptime.now()).is_some() || self.candidate.ends().is_none() {
+            return;
+        }
+        if tenure.is_some_and(|tenure| !tenure.is_settled()) {
+            tracing::info!("calls are under way that nobody waits for: the Lease is kept until they are over");
+            return;
+        }
+        let Some(record) = self.candidate.lease() else { return };
+        match in_time(self.leases.release(record, self.clock.now())).await {
+            Ok(_) => tracing::info!("the Lease is free"),
+            Err(why) => tracing::info!(why, "the Lease is not known to be free; it runs out"),
+        }
+    }
+
+    /// What a watch tells of the Lease: what it is, or that there is none.
+    fn news(&self) -> impl Stream<Item = Option<Record>> + Send + use<> {
+        let (api, terms): (Api<Lease>, Terms) = (self.leases.api.clone(), self.leases.terms);
+        let config = watcher::Config::default().fields(&format!("metadata.name={NAME}"));
+        let mut listed = false;
+        watcher(api, config).backoff(Patience::default()).filter_map(move |event| {
+            let news = match event {
+                Ok(Event::Init) => {
+                    listed = false;
+                    None
+                }
+                Ok(Event::InitApply(lease)) => {
+                    listed = true;
+                    Some(Some(Record::read(&lease, &terms)))
+                }
+                Ok(Event::Apply(lease)) => Some(Some(Record::read(&lease, &terms))),
+                Ok(Event::InitDone) if listed => None,
+                Ok(Event::InitDone | Event::Delete(_)) => Some(None),
+                Err(error) => {
+                    tracing::warn!(%error, "watch of the Lease failed, trying again");
+                    None
+                }
+            };
+            future::ready(news)
+        })
+    }
+}
+
+/// What comes of a request within its time.
+async fn in_time<T>(request: impl Future<Output = Result<T, Error>>) -> Result<T, String> {
+    match timeout(REQUEST, request).await {
+        Ok(came) => came.map_err(|error| kubernetes::describe(&error)),
+        Err(_) => Err(format!("no answer within {} s", REQUEST.as_secs())),
+    }
+}
