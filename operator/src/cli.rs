@@ -75,8 +75,8 @@ struct ClusterArgs {
     read_only: bool,
     /// Several operators of this namespace may run: one of them works, by the Lease
     /// stowage-operator, and the others stand by. One that dies is followed after 15 s and the
-    /// longest that a call may take (--upstream-timeout, at least 30 s); one that is told to end, at
-    /// once.
+    /// longest that a call may take (--upstream-timeout, at least 30 s); one that is told to end,
+    /// at once.
     #[arg(long, env = "STOWAGE_LEADER_ELECT", conflicts_with = "read_only")]
     leader_elect: bool,
 }

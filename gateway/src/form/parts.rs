@@ -216,7 +216,8 @@ struct Window {
 }
 
 impl Window {
-    /// Where the first of `what` begins. Until the next step it is searched for where it wasn't yet.
+    /// Where the first of `what` begins. Until the next step it is searched for where it wasn't
+    /// yet.
     fn find(&mut self, what: &Finder<'_>) -> Option<usize> {
         let width = what.needle().len();
         let from = (self.searched + 1).saturating_sub(width);

@@ -56,8 +56,8 @@ impl Splitter {
     }
 
     /// From now on the file has to be so long. It is refused before its last byte is out if it
-    /// isn't: a store that has so many bytes keeps them. `length` is more than is out, or the file's
-    /// end has been seen.
+    /// isn't: a store that has so many bytes keeps them. `length` is more than is out, or the
+    /// file's end has been seen.
     pub(super) fn expect(&mut self, length: u64) {
         self.expected = Some(length);
     }

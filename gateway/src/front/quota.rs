@@ -36,8 +36,8 @@ impl Gateway {
         self.0.quotas.follow(&self.0.registry, source, self.0.clock.clone(), Arc::new(client)).await
     }
 
-    /// What a bucket of a backend holds, as far as is known, in bytes; `None` where there is no such
-    /// backend.
+    /// What a bucket of a backend holds, as far as is known, in bytes; `None` where there is no
+    /// such backend.
     #[must_use]
     pub fn used(&self, backend: &str, bucket: &str) -> Option<u64> {
         let backend = self.0.registry.backend(backend)?;

@@ -155,7 +155,8 @@ const OF_NOTHING: [(&[u8], &[u8]); 5] = [
 ];
 
 /// Whether a parameter is a checksum that a presigner has made of a body that it didn't have, as
-/// Amazon's SDK for JavaScript does since its version 3.729. It says nothing of the body that will come.
+/// Amazon's SDK for JavaScript does since its version 3.729. It says nothing of the body that will
+/// come.
 fn is_of_nothing(pair: &Pair) -> bool {
     OF_NOTHING.iter().any(|(name, value)| pair.name.eq_ignore_ascii_case(name) && pair.value == *value)
 }

@@ -178,9 +178,9 @@ impl Ledger {
         self.buckets.get(bucket).map_or_else(Figures::default, |own| own.figures)
     }
 
-    /// Counts what somebody is about to store, if there is room for it, where so many replicas live,
-    /// this one among them. To be followed by one of [`Ledger::commit`], [`Ledger::release`] and
-    /// [`Ledger::doubt`].
+    /// Counts what somebody is about to store, if there is room for it, where so many replicas
+    /// live, this one among them. To be followed by one of [`Ledger::commit`], [`Ledger::release`]
+    /// and [`Ledger::doubt`].
     ///
     /// # Errors
     /// When it may not be stored; then nothing is counted.

@@ -29,8 +29,8 @@ use crate::registry::{Limited, Listed};
 
 /// How long somebody waits until it was told what they are about to store.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// How long a replica that has just begun is not ready because it doesn't know what others store. It
-/// serves then, and has who stores something wait.
+/// How long a replica that has just begun is not ready because it doesn't know what others store.
+/// It serves then, and has who stores something wait.
 const UNHEARD: Duration = Duration::from_secs(30);
 /// How long scans may fail before nothing is stored any more.
 const UNMEASURED: SignedDuration = SignedDuration::from_hours(1);

@@ -199,9 +199,9 @@ impl Tables {
         if target.endpoint.is_some_and(|endpoint| !backend.is_at(endpoint)) {
             return Err(Unreachable::Elsewhere);
         }
-        // Where the Secret doesn't say where the bucket is, the claim's records do, unless the store
-        // is elsewhere by now: then it is found by the backend's name, until an operator has noted
-        // where it is.
+        // Where the Secret doesn't say where the bucket is, the claim's records do, unless the
+        // store is elsewhere by now: then it is found by the backend's name, until an operator has
+        // noted where it is.
         let mut recorded = self.own_records(target).map(|(_, record)| &record.endpoint);
         let noted = target.endpoint.or_else(|| recorded.find(|endpoint| backend.is_at(endpoint)));
         let has_record = noted.is_some_and(|noted| self.own_records(target).any(|(_, it)| it.endpoint == *noted));

@@ -8,8 +8,8 @@
 //! # Why two never change a store at once
 //!
 //! A leader is confirmed by a write of the Lease that succeeded. It changes nothing later than
-//! [`Terms::confirmed`] after that write *began*, and a change is over within [`Terms::call`] of its
-//! beginning. Another candidate sees the Lease after it was written, and waits for
+//! [`Terms::confirmed`] after that write *began*, and a change is over within [`Terms::call`] of
+//! its beginning. Another candidate sees the Lease after it was written, and waits for
 //! [`Terms::duration`], their sum, from there. So the last change of the one is over before the
 //! first of the other begins. This takes for granted that clocks of two machines run alike, and
 //! that a call is sent when it was allowed; a process that is stopped in between sends it when it

@@ -212,7 +212,8 @@ impl Booth {
     }
 
     /// Lets the Lease go at once, where this process has it and all that it changed is over. Else
-    /// it is kept, by whom is no more, until it has run out: something may be under way for as long.
+    /// it is kept, by whom is no more, until it has run out: something may be under way for as
+    /// long.
     async fn release(&mut self, tenure: Option<Tenure>) {
         self.metrics.leads(false);
         if self.candidate.steps_down(self.uptime.now()).is_some() || self.candidate.ends().is_none() {

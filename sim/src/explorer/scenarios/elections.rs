@@ -4,12 +4,15 @@ use serde_json::Value;
 
 use super::super::others::{CLAIM, NAMESPACE};
 use super::super::scenario::{Goal, Scenario, ScenarioPhase, ScenarioStep, Target, TargetKind};
-use super::words::{BASE, ask_to_rotate, check_keys, give_claim, no_other, pass, usual};
+use super::words::{BASE, ask_to_rotate, check_keys, claim_with, give_claim, no_other, pass, usual};
 use crate::history::Facts;
 use crate::world::{OPERATOR_NAMESPACE, Options};
 
 /// The Lease by which operators elect one.
 const LEASE: Target = Target { kind: TargetKind::Lease, namespace: OPERATOR_NAMESPACE, name: "stowage-operator" };
+
+/// A claim that is made while operators change.
+const SECOND: &str = "films";
 
 fn electing() -> Options {
     Options { elects: true, ..usual() }
@@ -49,13 +52,17 @@ pub(in super::super) static ELECTED: Scenario = Scenario {
             pass(30),
             ask_to_rotate("one"),
             pass(90),
+            // It is at work on it when it is told to end.
+            ScenarioStep::Apply(claim_with(NAMESPACE, SECOND, "")),
             ScenarioStep::StopFirstOperator,
             ask_to_rotate("two"),
             pass(120),
         ];
         two_candidates().into_iter().chain(life).collect()
     },
-    goal: HANDLED,
+    goal: Goal::new("both claims are bound and the request for a new key handled", |facts| {
+        has_handled(facts) && facts.is_bound(NAMESPACE, SECOND)
+    }),
     otherwise: no_other,
     ends_alike: false,
     check: |facts, _| check_keys(facts),
