@@ -7,7 +7,14 @@ use serde_json::{Value, json};
 /// Longest name that every kind takes.
 const LONGEST: usize = 63;
 /// Kinds that are in no namespace.
-const OF_CLUSTER: [&str; 4] = ["ClusterRole", "ClusterRoleBinding", "CustomResourceDefinition", "Namespace"];
+const OF_CLUSTER: [&str; 6] = [
+    "ClusterRole",
+    "ClusterRoleBinding",
+    "CustomResourceDefinition",
+    "Namespace",
+    "ValidatingAdmissionPolicy",
+    "ValidatingAdmissionPolicyBinding",
+];
 
 /// The kind of an object.
 pub(super) fn kind(object: &Value) -> &str {

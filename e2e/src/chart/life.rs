@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use stowage_operator::api::{self, GROUP};
 
 use super::helm::Helm;
-use super::{NAMESPACE, RELEASE, Values, checks};
+use super::{NAMESPACE, RELEASE, Values, checks, policies};
 use crate::run::print;
 
 /// Who has applied what is there before.
@@ -50,11 +50,11 @@ pub(super) async fn dry_run(client: &Client, objects: &[Value]) -> Result<usize>
     Ok(taken)
 }
 
-async fn apply(client: &Client, object: &Value) -> Result<DynamicObject> {
+pub(super) async fn apply(client: &Client, object: &Value) -> Result<DynamicObject> {
     put(client, object, &PatchParams::apply(BEFORE).force()).await
 }
 
-async fn put(client: &Client, object: &Value, how: &PatchParams) -> Result<DynamicObject> {
+pub(super) async fn put(client: &Client, object: &Value, how: &PatchParams) -> Result<DynamicObject> {
     let (kind, name) = (checks::kind(object), checks::name(object));
     let api = api_of(client, object).await?;
     api.patch(name, how, &Patch::Apply(object)).await.with_context(|| format!("{kind} {name} is not taken"))
@@ -108,6 +108,8 @@ impl Life<'_> {
             );
         }
         print(&format!("installed over kind-config: {} objects taken over, none made anew", installed.len()))?;
+        policies::play(&self.client).await?;
+        print("its admission policies refuse what the operator would, and nothing else")?;
         self.helm("upgrade", &["--set", "operator.resyncInterval=900"]).await?;
         ensure!(self.resync().await?.as_deref() == Some("900"), "an upgrade has no effect");
         ensure!(self.uids(&manifests).await? == installed, "an upgrade makes objects anew");

@@ -8,6 +8,7 @@ mod alerts_tests;
 mod checks;
 mod helm;
 mod life;
+mod policies;
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;

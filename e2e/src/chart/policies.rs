@@ -1,0 +1,128 @@
+//! The chart's admission policies on a real API server: what they refuse, and that nothing else is
+//! in anybody's way.
+
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, Result, bail, ensure};
+use kube::Client;
+use kube::api::{Api, DeleteParams, Patch, PatchParams};
+use serde_json::{Value, json};
+use stowage_operator::api::{BucketClaim, GROUP};
+use tokio::time::sleep;
+
+use super::life::{apply, put};
+use super::{NAMESPACE, PATIENCE};
+
+/// Between two tries of what is to be refused: a server takes a moment to hear of a policy.
+const PAUSE: Duration = Duration::from_millis(200);
+/// A namespace with the label that a backend asks for.
+const LABELLED: &str = "team-a";
+
+fn backend(name: &str, more: &Value) -> Value {
+    let mut spec = json!({
+        "endpoint": "http://127.0.0.1:9",
+        "adminCredentialsSecretRef": {"name": "main-admin", "namespace": NAMESPACE},
+    });
+    merge(&mut spec, more);
+    json!({"apiVersion": format!("{GROUP}/v1alpha1"), "kind": "S3Backend", "metadata": {"name": name}, "spec": spec})
+}
+
+fn claim(namespace: &str, name: &str, backend: &str, more: &Value) -> Value {
+    let mut spec = json!({"backendRef": {"name": backend}});
+    merge(&mut spec, more);
+    json!({"apiVersion": format!("{GROUP}/v1alpha1"), "kind": "BucketClaim",
+           "metadata": {"name": name, "namespace": namespace}, "spec": spec})
+}
+
+fn merge(into: &mut Value, more: &Value) {
+    for (field, value) in more.as_object().into_iter().flatten() {
+        into[field] = value.clone();
+    }
+}
+
+/// What is to be refused, and with which words.
+fn refused() -> Vec<(Value, &'static str)> {
+    vec![
+        (claim("default", "photos", "labelled", &json!({})), "is not for namespace default"),
+        (claim("default", "photos", "named", &json!({})), "is not for namespace default"),
+        (claim("default", "photos", "nobodys", &json!({})), "is not for namespace default"),
+        (claim("default", "ab", "short", &json!({})), "would call the bucket ab, which is no name of a bucket"),
+        (
+            backend("stolen", &json!({"adminCredentialsSecretRef": {"name": "admin", "namespace": "kube-system"}})),
+            "the operator reads no Secrets in kube-system",
+        ),
+    ]
+}
+
+/// What is to be taken.
+fn taken() -> Vec<Value> {
+    vec![
+        claim(LABELLED, "photos", "labelled", &json!({})),
+        claim(LABELLED, "photos", "named", &json!({})),
+        claim("default", "abc", "short", &json!({})),
+        claim("default", "ab", "short", &json!({"bucketName": "a-good-name"})),
+        // Its backend may come later.
+        claim("default", "photos", "not-there", &json!({})),
+    ]
+}
+
+/// Plays it, where the chart is installed. Takes away what it made.
+pub(super) async fn play(client: &Client) -> Result<()> {
+    let label = json!({"team": "a"});
+    let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": LABELLED, "labels": label}});
+    apply(client, &namespace).await?;
+    let expression = json!([{"key": "team", "operator": "In", "values": ["a", "b"]}]);
+    let selector = json!({"selector": {"matchLabels": label, "matchExpressions": expression}});
+    let backends = [
+        backend("labelled", &json!({"allowedNamespaces": selector})),
+        backend("named", &json!({"allowedNamespaces": {"names": [LABELLED]}})),
+        backend("nobodys", &json!({"allowedNamespaces": {}})),
+        backend("short", &json!({"bucketNameTemplate": "{{ .Name }}"})),
+    ];
+    for backend in &backends {
+        apply(client, backend).await?;
+    }
+    let dry = PatchParams::apply("somebody").dry_run();
+    for (object, words) in refused() {
+        is_refused(client, &object, &dry, words).await?;
+    }
+    for object in taken() {
+        put(client, &object, &dry).await?;
+    }
+    edits(client).await?;
+    for backend in &backends {
+        let name = backend["metadata"]["name"].as_str().unwrap_or_default();
+        Api::<stowage_operator::api::S3Backend>::all(client.clone()).delete(name, &DeleteParams::default()).await?;
+    }
+    Ok(())
+}
+
+/// Fails unless it comes to be refused with these words.
+async fn is_refused(client: &Client, object: &Value, how: &PatchParams, words: &str) -> Result<()> {
+    let began = Instant::now();
+    loop {
+        match put(client, object, how).await {
+            Err(why) if format!("{why:#}").contains(words) => return Ok(()),
+            Err(why) => bail!("it is refused, but without the words `{words}`: {why:#}"),
+            Ok(_) => ensure!(began.elapsed() < PATIENCE, "this is not refused: {object}"),
+        }
+        sleep(PAUSE).await;
+    }
+}
+
+/// A claim that is there already, in a namespace that its backend is no longer for: its owner edits
+/// and deletes it as before, and moves it to no backend that is not for it.
+async fn edits(client: &Client) -> Result<()> {
+    apply(client, &claim(LABELLED, "photos", "named", &json!({}))).await?;
+    apply(client, &backend("named", &json!({"allowedNamespaces": {}}))).await?;
+    let claims: Api<BucketClaim> = Api::namespaced(client.clone(), LABELLED);
+    let patch = async |patch: Value| claims.patch("photos", &PatchParams::default(), &Patch::Merge(patch)).await;
+    let forced = json!({"spec": {"deletionPolicy": "Delete"}, "metadata": {"finalizers": ["example.org/kept"]}});
+    patch(forced).await.context("an edit of a claim that is there is refused")?;
+    let moved = patch(json!({"spec": {"backendRef": {"name": "nobodys"}}})).await;
+    ensure!(moved.is_err(), "a claim moved to a backend that is for nobody");
+    claims.delete("photos", &DeleteParams::default()).await.context("a deletion is refused")?;
+    patch(json!({"metadata": {"finalizers": null}})).await.context("a finalizer can't be taken off")?;
+    ensure!(claims.get_opt("photos").await?.is_none(), "the claim is still there");
+    Ok(())
+}
