@@ -4,6 +4,7 @@
 //! This is a test of the end-to-end crate because no other one may see all command lines.
 //! Addresses on the web are not asked for: no test needs the network.
 
+mod generated;
 mod page;
 mod shell;
 

@@ -1,0 +1,143 @@
+//! The reference that is made of the code: fields of the API, and metrics.
+
+use std::fmt::Write as _;
+use std::fs;
+
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
+    CustomResourceDefinition, JSONSchemaProps, JSONSchemaPropsOrArray,
+};
+use stowage_operator::api;
+
+use super::{read, root};
+
+/// Set to write the pages anew.
+const UPDATE: &str = "UPDATE_DOCS";
+
+/// Fails unless the page is as it is made of the code.
+fn assert_page(path: &str, fresh: &str) {
+    if std::env::var_os(UPDATE).is_some() {
+        fs::write(root().join(path), fresh).unwrap_or_else(|error| panic!("can't write {path}: {error}"));
+        return;
+    }
+    assert!(read(&root().join(path)) == fresh, "{path} is not what the code says: run this test with {UPDATE}=1");
+}
+
+#[test]
+fn the_fields_of_the_api_are_those_of_the_definitions() {
+    let mut page = String::from(
+        "# API\n\nGenerated from the definitions. What becomes of each field is in [the contract](../spec.md), §1.\n",
+    );
+    for definition in api::crds() {
+        write_definition(&definition, &mut page);
+    }
+    assert_page("docs/reference/api.md", &page);
+}
+
+fn write_definition(definition: &CustomResourceDefinition, page: &mut String) {
+    let names = &definition.spec.names;
+    let short = names.short_names.iter().flatten().map(|name| format!("`{name}`")).collect::<Vec<_>>();
+    for version in &definition.spec.versions {
+        let _ = write!(
+            page,
+            "\n## {}\n\n`{}/{}`, {}, plural `{}`",
+            names.kind,
+            definition.spec.group,
+            version.name,
+            if definition.spec.scope == "Cluster" { "in no namespace" } else { "in a namespace" },
+            names.plural
+        );
+        if !short.is_empty() {
+            let _ = write!(page, ", for short {}", short.join(", "));
+        }
+        page.push_str(".\n\n| field | type | default | what it is |\n|---|---|---|---|\n");
+        let schema = version.schema.as_ref().and_then(|schema| schema.open_api_v3_schema.as_ref());
+        for part in ["spec", "status"] {
+            let properties = schema.and_then(|schema| schema.properties.as_ref());
+            if let Some(schema) = properties.and_then(|properties| properties.get(part)) {
+                write_fields(part, schema, page);
+            }
+        }
+    }
+}
+
+/// The fields within a field, each before its own.
+fn write_fields(path: &str, schema: &JSONSchemaProps, page: &mut String) {
+    let required = schema.required.clone().unwrap_or_default();
+    for (name, field) in schema.properties.iter().flatten() {
+        let path = format!("{path}.{name}");
+        let default = match &field.default {
+            Some(value) => format!("`{}`", value.0),
+            None if required.contains(name) => "required".to_owned(),
+            None => String::new(),
+        };
+        let _ = writeln!(page, "| `{path}` | {} | {default} | {} |", type_of(field), told(field));
+        write_fields(&path, field, page);
+        if let Some(JSONSchemaPropsOrArray::Schema(item)) = &field.items {
+            write_fields(&format!("{path}[]"), item, page);
+        }
+    }
+}
+
+fn type_of(field: &JSONSchemaProps) -> String {
+    if let Some(words) = &field.enum_ {
+        return words.iter().map(|word| format!("`{}`", word.0.as_str().unwrap_or_default())).collect::<Vec<_>>().join(", ");
+    }
+    match (field.type_.as_deref(), &field.items) {
+        (Some("array"), Some(JSONSchemaPropsOrArray::Schema(item))) => format!("list of {}", type_of(item)),
+        (Some(type_), _) => field.format.as_ref().map_or_else(|| type_.to_owned(), |format| format!("{type_} ({format})")),
+        (None, _) if field.x_kubernetes_int_or_string == Some(true) => "integer or string".to_owned(),
+        (None, _) => "anything".to_owned(),
+    }
+}
+
+/// The description as a cell of a table.
+fn told(field: &JSONSchemaProps) -> String {
+    let text = field.description.as_deref().unwrap_or_default();
+    text.split_whitespace().collect::<Vec<_>>().join(" ").replace('|', "\\|")
+}
+
+#[test]
+fn the_metrics_are_those_that_are_served() {
+    let mut page = String::from(
+        "# Metrics\n\nGenerated from what operator and gateway serve at `/metrics`, in the OpenMetrics text format. Labels and their \
+         values are in [the contract](../spec.md), §4 and §6.\n",
+    );
+    let operator = stowage_operator::Metrics::new().encode();
+    let gateway = stowage_gateway::metrics::Metrics::new().encode();
+    for (part, served) in [("Operator", operator), ("Gateway", gateway)] {
+        let _ = write!(page, "\n## {part}\n\n| metric | type | unit | what it is |\n|---|---|---|---|\n");
+        for family in families(&served) {
+            let _ = writeln!(page, "| `{}` | {} | {} | {} |", family.name, family.type_, family.unit, family.help);
+        }
+    }
+    assert_page("docs/reference/metrics.md", &page);
+}
+
+#[derive(Default)]
+struct Family<'a> {
+    name: &'a str,
+    type_: &'a str,
+    unit: &'a str,
+    help: &'a str,
+}
+
+/// The families of a page of metrics, by name.
+fn families(page: &str) -> Vec<Family<'_>> {
+    let mut families: Vec<Family<'_>> = Vec::new();
+    for line in page.lines() {
+        let Some((kind, rest)) = line.strip_prefix("# ").and_then(|line| line.split_once(' ')) else { continue };
+        let Some((name, text)) = rest.split_once(' ') else { continue };
+        if families.last().is_none_or(|family| family.name != name) {
+            families.push(Family { name, ..Family::default() });
+        }
+        let Some(family) = families.last_mut() else { continue };
+        match kind {
+            "HELP" => family.help = text,
+            "TYPE" => family.type_ = text,
+            "UNIT" => family.unit = text,
+            _ => {}
+        }
+    }
+    families.sort_by_key(|family| family.name);
+    families
+}
