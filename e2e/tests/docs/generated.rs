@@ -1,4 +1,4 @@
-//! The reference that is made of the code: fields of the API, and metrics.
+//! The reference that is made of the code: fields of the API.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -10,7 +10,7 @@ use stowage_operator::api;
 
 use super::{read, root};
 
-/// Set to write the pages anew.
+/// Set to write the page anew.
 const UPDATE: &str = "UPDATE_DOCS";
 
 /// Fails unless the page is as it is made of the code.
@@ -80,11 +80,17 @@ fn write_fields(path: &str, schema: &JSONSchemaProps, page: &mut String) {
 
 fn type_of(field: &JSONSchemaProps) -> String {
     if let Some(words) = &field.enum_ {
-        return words.iter().map(|word| format!("`{}`", word.0.as_str().unwrap_or_default())).collect::<Vec<_>>().join(", ");
+        return words
+            .iter()
+            .map(|word| format!("`{}`", word.0.as_str().unwrap_or_default()))
+            .collect::<Vec<_>>()
+            .join(", ");
     }
     match (field.type_.as_deref(), &field.items) {
         (Some("array"), Some(JSONSchemaPropsOrArray::Schema(item))) => format!("list of {}", type_of(item)),
-        (Some(type_), _) => field.format.as_ref().map_or_else(|| type_.to_owned(), |format| format!("{type_} ({format})")),
+        (Some(type_), _) => {
+            field.format.as_ref().map_or_else(|| type_.to_owned(), |format| format!("{type_} ({format})"))
+        }
         (None, _) if field.x_kubernetes_int_or_string == Some(true) => "integer or string".to_owned(),
         (None, _) => "anything".to_owned(),
     }
@@ -94,50 +100,4 @@ fn type_of(field: &JSONSchemaProps) -> String {
 fn told(field: &JSONSchemaProps) -> String {
     let text = field.description.as_deref().unwrap_or_default();
     text.split_whitespace().collect::<Vec<_>>().join(" ").replace('|', "\\|")
-}
-
-#[test]
-fn the_metrics_are_those_that_are_served() {
-    let mut page = String::from(
-        "# Metrics\n\nGenerated from what operator and gateway serve at `/metrics`, in the OpenMetrics text format. Labels and their \
-         values are in [the contract](../spec.md), §4 and §6.\n",
-    );
-    let operator = stowage_operator::Metrics::new().encode();
-    let gateway = stowage_gateway::metrics::Metrics::new().encode();
-    for (part, served) in [("Operator", operator), ("Gateway", gateway)] {
-        let _ = write!(page, "\n## {part}\n\n| metric | type | unit | what it is |\n|---|---|---|---|\n");
-        for family in families(&served) {
-            let _ = writeln!(page, "| `{}` | {} | {} | {} |", family.name, family.type_, family.unit, family.help);
-        }
-    }
-    assert_page("docs/reference/metrics.md", &page);
-}
-
-#[derive(Default)]
-struct Family<'a> {
-    name: &'a str,
-    type_: &'a str,
-    unit: &'a str,
-    help: &'a str,
-}
-
-/// The families of a page of metrics, by name.
-fn families(page: &str) -> Vec<Family<'_>> {
-    let mut families: Vec<Family<'_>> = Vec::new();
-    for line in page.lines() {
-        let Some((kind, rest)) = line.strip_prefix("# ").and_then(|line| line.split_once(' ')) else { continue };
-        let Some((name, text)) = rest.split_once(' ') else { continue };
-        if families.last().is_none_or(|family| family.name != name) {
-            families.push(Family { name, ..Family::default() });
-        }
-        let Some(family) = families.last_mut() else { continue };
-        match kind {
-            "HELP" => family.help = text,
-            "TYPE" => family.type_ = text,
-            "UNIT" => family.unit = text,
-            _ => {}
-        }
-    }
-    families.sort_by_key(|family| family.name);
-    families
 }

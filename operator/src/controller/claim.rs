@@ -118,11 +118,47 @@ struct Hands<'a, 'slot> {
     context: &'a Context,
     caller: Arc<Caller>,
     slot: &'a mut Slot<'slot>,
+    done: Done,
+}
+
+/// What a pass has done, for the log.
+#[derive(Default)]
+struct Done {
+    /// The first acts, in words.
+    acts: Vec<String>,
+    /// How many there were besides.
+    more: usize,
+    looks: usize,
+}
+
+/// So many acts of a pass are told in its line.
+const MOST_TOLD: usize = 16;
+
+impl Done {
+    fn take_in(&mut self, step: &Step) {
+        match step {
+            Step::Act(act) if self.acts.len() < MOST_TOLD => self.acts.push(act.to_string()),
+            Step::Act(_) => self.more += 1,
+            Step::Look(_) => self.looks += 1,
+            Step::Rest(_) => {}
+        }
+    }
+
+    /// One line of a pass that did something, and none at this level of one that only looked.
+    fn tell(&self, took: Duration) {
+        let (acts, more, looks, seconds) = (self.acts.join(", "), self.more, self.looks, took.as_secs_f32());
+        if self.acts.is_empty() {
+            tracing::debug!(looks, seconds, "looked");
+        } else {
+            tracing::info!(acts, more, looks, seconds, "worked");
+        }
+    }
 }
 
 impl CarryOut<View> for Hands<'_, '_> {
     async fn carry_out(&mut self, view: &View, step: &Step) -> Answer {
         let (context, caller) = (self.context, self.caller.clone());
+        self.done.take_in(step);
         let answer = match step {
             Step::Look(look) => self.waiting(step, context.look(&caller, view, look)).await,
             Step::Act(act) => self.waiting(step, context.act(&caller, view, act)).await,
@@ -160,8 +196,10 @@ impl Context {
         };
         let mut view = view.begin(remembered);
         let caller = Arc::new(Caller::new(&view.claim().at.namespace, &uid, slot.place()));
-        let mut hands = Hands { context: self, caller, slot: &mut slot };
+        let (began, done) = (Instant::now(), Done::default());
+        let mut hands = Hands { context: self, caller, slot: &mut slot, done };
         let rest = converse(&mut view, &self.shared.clock, &mut hands).await;
+        hands.done.tell(began.elapsed());
         self.shared.memory.looks.remember(&uid, &view, &rest, self.shared.config.resync_interval);
         for announcement in &rest.events {
             self.announce(raw, announcement).await;
@@ -200,7 +238,7 @@ impl Context {
     }
 
     async fn act(&self, caller: &Arc<Caller>, view: &View, act: &Act) -> Answer {
-        tracing::info!(step = %act, "acting");
+        tracing::debug!(step = %act, "acting");
         let answer = self.shared.actor.perform(caller, view.claim(), act).await;
         if !view.claim().deleting {
             self.shared.memory.pace.wrote(view.claim().uid.as_str(), Instant::now());

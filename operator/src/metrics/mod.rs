@@ -21,6 +21,7 @@ use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
+use prometheus_client::metrics::info::Info;
 use prometheus_client::registry::Registry;
 
 use crate::api::Deletion;
@@ -102,6 +103,11 @@ impl Metrics {
     /// Everything at zero.
     pub fn new() -> Self {
         let mut registry = Registry::default();
+        registry.register(
+            "stowage_build",
+            "Which version this is",
+            Info::new(vec![("version", env!("CARGO_PKG_VERSION"))]),
+        );
         let controllers = Controllers::register(&mut registry);
         let current = Current::default();
         registry.register_collector(Box::new(current.clone()));

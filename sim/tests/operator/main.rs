@@ -11,6 +11,7 @@ mod create;
 mod deletion;
 mod determinism;
 mod edits;
+mod elections;
 mod endpoints;
 mod events;
 mod forged;

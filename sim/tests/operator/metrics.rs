@@ -189,12 +189,13 @@ fn the_series_of_a_backend_go_with_it_and_no_label_names_a_claim_or_a_bucket() {
     });
 }
 
-// covers: 4.metric.help
+// covers: 4.metric.help, 4.metric.stowage_build_info
 #[test]
 fn every_family_has_a_help_text_and_the_name_that_the_contract_gives_it() {
     Stage::run("", async |stage| {
         let page = stage.operator.metrics();
         let families = [
+            "stowage_build",
             "controller_runtime_reconcile",
             "controller_runtime_reconcile_errors",
             "controller_runtime_reconcile_time_seconds",
@@ -216,6 +217,7 @@ fn every_family_has_a_help_text_and_the_name_that_the_contract_gives_it() {
             assert!(page.lines().any(|line| line.starts_with(&format!("# HELP {family} "))), "{family} in {page}");
         }
         let described = page.lines().filter(|line| line.starts_with("# HELP ")).count();
+        assert!(page.contains(&format!("stowage_build_info{{version=\"{}\"}} 1", env!("CARGO_PKG_VERSION"))), "{page}");
         assert_eq!(described, families.len(), "no family that the contract does not know: {page}");
     });
 }

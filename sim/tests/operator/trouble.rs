@@ -94,16 +94,18 @@ fn a_name_that_is_taken_is_looked_at_once() {
     });
 }
 
-// covers: 4.span
+// covers: 4.span, 4.pass
 #[test]
-fn what_is_logged_names_claim_generation_and_step() {
+fn a_pass_is_a_line_that_names_claim_generation_and_what_it_did() {
     Stage::run("", async |stage| {
         stage.apply(&claim("team-a", "photos")).await;
         stage.until_ready_is("team-a", "photos", "Bound").await;
         let log = stage.secrecy.log();
         let span = "claim{namespace=\"team-a\" name=\"photos\" generation=1}";
-        let acts: Vec<&str> = log.lines().filter(|line| line.contains("acting step=")).collect();
-        assert!(acts.len() >= 6 && acts.iter().all(|line| line.contains(span)), "{log}");
+        let told: Vec<&str> = log.lines().filter(|line| line.contains("INFO") && line.contains(span)).collect();
+        let [pass] = told.as_slice() else { panic!("not one line: {log}") };
+        let acts = ["add the finalizer", "create record", "create bucket team-a-photos", "create Secret photos-s3"];
+        assert!(acts.iter().all(|act| pass.contains(act)) && pass.contains("seconds="), "{pass}");
     });
 }
 
