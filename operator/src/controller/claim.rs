@@ -210,7 +210,9 @@ impl Context {
         match &answer {
             // The watch will show it as the echo of our own write: whoever waits for the name is
             // told here.
-            Answer::Deleted(secret, None) => self.shared.wakes.record_changed(&secret.name),
+            Answer::Deleted(secret, None) if self.shared.is_internal(&secret.namespace) => {
+                self.shared.wakes.record_changed(&secret.name);
+            }
             Answer::Failed(Step::Act(Act::Patch(_)), Failure::Kubernetes(_)) => {
                 self.shared.memory.patch_unanswered(view.claim().at.clone());
             }

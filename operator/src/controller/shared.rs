@@ -105,6 +105,20 @@ impl Shared {
         }
     }
 
+    /// A Secret changed or is gone. If it is a record, whoever waits for its name tries again. One
+    /// of another namespace is none, whatever its tenant called it.
+    pub(super) fn internal_changed(&self, secret: &Stored) {
+        if self.is_internal(&secret.reference().namespace) {
+            self.public_changed(secret);
+            self.wakes.record_changed(secret.name());
+        }
+    }
+
+    /// Whether what is in this namespace is the operator's own.
+    pub(super) fn is_internal(&self, namespace: &str) -> bool {
+        namespace == self.config.operator_namespace
+    }
+
     /// A binding or record was written: whose public access counts of a bucket's name may be
     /// another's by now. Other claims that open a bucket of that name are looked at again.
     pub(super) fn public_changed(&self, secret: &Stored) {

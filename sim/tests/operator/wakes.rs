@@ -139,3 +139,35 @@ fn a_secret_of_ours_that_somebody_deletes_is_back_within_a_watch_event(#[case] r
         assert_eq!(ready(&stage.world, "team-a", "photos"), "Bound");
     });
 }
+
+/// Passes over claims so far.
+fn passes(stage: &Stage) -> u64 {
+    let page = stage.operator.metrics();
+    let of_claims =
+        page.lines().filter(|line| line.starts_with("controller_runtime_reconcile_total{controller=\"bucketclaim\""));
+    of_claims.filter_map(|line| line.rsplit_once(' ')?.1.parse::<f64>().ok()).map(|count| count as u64).sum()
+}
+
+/// A tenant may call a Secret as it likes, and put our label on it. Who waits for a record waits
+/// for one in the operator's namespace.
+// covers: 3.5.wake.nobodyElse
+#[test]
+fn a_tenants_secret_with_the_name_of_a_record_wakes_nobody_who_waits_for_that() {
+    Stage::run("", async |stage| {
+        stage.apply(&claim_with("team-b", "holder", "bucketName: shared")).await;
+        stage.until_ready_is("team-b", "holder", "Bound").await;
+        stage.apply(&claim_with("team-a", "canary", "bucketName: shared")).await;
+        stage.until_ready_is("team-a", "canary", "BucketNameConflict").await;
+        stage.world.pass(Duration::from_secs(5)).await;
+        let record = secrets(&stage.world, OPERATOR_NAMESPACE, "bucket-record").remove(0);
+        let before = passes(&stage);
+        let labels = "labels: {broker.stowage.io/role: consumer-secret}";
+        for value in ["one", "two", "three"] {
+            let theirs = secret("team-b", &record, value).replace("metadata: {", &format!("metadata: {{{labels}, "));
+            stage.apply(&theirs).await;
+            stage.world.pass(Duration::from_secs(5)).await;
+        }
+        stage.delete("secrets", "team-b", &record).await;
+        assert_eq!(passes(&stage) - before, 0, "{}", stage.trace());
+    });
+}
