@@ -32,7 +32,7 @@ use super::converse::{CarryOut, converse};
 use super::feeds;
 use super::jitter::jittered;
 use super::objects::{Backend, Claim};
-use super::pace::Pace;
+use super::pace::WritePace;
 use super::secret_watches::SecretName;
 use super::shared::{LONGEST_NOTE, Shared};
 use super::slots::{Slot, Slots};
@@ -47,7 +47,7 @@ struct Context {
     metrics: ControllerMetrics,
     claims: Store<Claim>,
     backoff: Backoff,
-    pace: Pace,
+    pace: WritePace,
     /// From here on time is counted.
     began: Instant,
     memory: Mutex<BTreeMap<String, Memory>>,
@@ -81,7 +81,7 @@ pub(super) async fn run(
         slots: Slots::new(CONCURRENCY, shutdown.clone()),
         claims,
         backoff: Backoff::default(),
-        pace: Pace::default(),
+        pace: WritePace::default(),
         began: Instant::now(),
         memory: Mutex::default(),
         anothers: Mutex::default(),
@@ -235,7 +235,7 @@ impl Hands<'_, '_> {
             );
             return Ok(BackendAnswer::TooOften(status.clone(), wait));
         }
-        context.pace.wrote(&uid, Instant::now());
+        context.pace.did(&uid, Instant::now());
         let value = serde_json::to_value(status).map_err(|error| error.to_string())?;
         let mut operations = preconditions(&ObjectId::of(&self.raw));
         operations.push(json!({ "op": "add", "path": "/status", "value": value }));

@@ -118,13 +118,18 @@ struct Hands<'a, 'slot> {
     context: &'a Context,
     caller: Arc<Caller>,
     slot: &'a mut Slot<'slot>,
+    /// This pass has asked a store.
+    asked: bool,
 }
 
 impl CarryOut<View> for Hands<'_, '_> {
     async fn carry_out(&mut self, view: &View, step: &Step) -> Answer {
         let (context, caller) = (self.context, self.caller.clone());
         let answer = match step {
-            Step::Look(look) => self.waiting(step, context.look(&caller, view, look)).await,
+            Step::Look(look) => match self.too_soon(view, step) {
+                Some(wait) => Answer::Failed(step.clone(), Failure::Paced(wait)),
+                None => self.waiting(step, context.look(&caller, view, look)).await,
+            },
             Step::Act(act) => self.waiting(step, context.act(&caller, view, act)).await,
             Step::Rest(_) => unreachable!("a pass that is at rest has ended"),
         };
@@ -136,6 +141,21 @@ impl CarryOut<View> for Hands<'_, '_> {
 }
 
 impl Hands<'_, '_> {
+    /// How long this pass would have to wait before it may ask a store; `None` if it need not. What
+    /// it asks after its first question, and what it does, follows from that.
+    fn too_soon(&mut self, view: &View, step: &Step) -> Option<Duration> {
+        if self.asked || step.upstream().is_none() {
+            return None;
+        }
+        let (paces, uid) = (&self.context.shared.memory.asked, view.claim().uid.as_str());
+        let wait = paces.wait(uid, Instant::now());
+        if wait.is_none() {
+            self.asked = true;
+            paces.did(uid, Instant::now());
+        }
+        wait
+    }
+
     /// Takes a step: one that calls a store without the slot. Its client is had before, because
     /// that may take calls to the API server.
     async fn waiting(&mut self, step: &Step, answer: impl Future<Output = Answer>) -> Answer {
@@ -160,7 +180,7 @@ impl Context {
         };
         let mut view = view.begin(remembered);
         let caller = Arc::new(Caller::new(&view.claim().at.namespace, &uid, slot.place()));
-        let mut hands = Hands { context: self, caller, slot: &mut slot };
+        let mut hands = Hands { context: self, caller, slot: &mut slot, asked: false };
         let rest = converse(&mut view, &self.shared.clock, &mut hands).await;
         self.shared.memory.looks.remember(&uid, &view, &rest, self.shared.config.resync_interval);
         for announcement in &rest.events {
@@ -203,10 +223,14 @@ impl Context {
         tracing::info!(step = %act, "acting");
         let answer = self.shared.actor.perform(caller, view.claim(), act).await;
         if !view.claim().deleting {
-            self.shared.memory.pace.wrote(view.claim().uid.as_str(), Instant::now());
+            self.shared.memory.pace.did(view.claim().uid.as_str(), Instant::now());
         }
         self.count(&answer);
         self.tell_rivals(view, &answer);
+        if matches!(&answer, Answer::BucketPurged(_, _, purged) if purged.deleted > 0) {
+            // A bucket that is emptied takes as many passes as it has slices.
+            self.shared.memory.asked.forget(view.claim().uid.as_str());
+        }
         match &answer {
             // The watch will show it as the echo of our own write: whoever waits for the name is
             // told here.

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use crate::api::{Backend, BucketRecord, Claim, ClaimRef, CredentialFacts, Versioning};
 
@@ -146,6 +147,9 @@ pub enum Failure {
     Unsupported,
     /// This operator changes nothing: the step was not done.
     ReadOnly,
+    /// The store was not asked: it was asked about this claim too often, and may be again after so
+    /// long.
+    Paced(Duration),
     /// The store was not asked: no client for the backend could be made, or the store is given a
     /// rest.
     NoUpstream(String),

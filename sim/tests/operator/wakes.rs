@@ -6,7 +6,7 @@ use rstest::rstest;
 use serde_json::{Value, json};
 use stowage_sim::world::{ADMIN_ACCESS_KEY, ADMIN_ACCOUNT, OPERATOR_NAMESPACE, World};
 
-use crate::support::{BASE, Stage, claim, claim_with, data, object, ready, secrets};
+use crate::support::{BASE, Stage, claim, claim_with, data, keys, object, ready, secrets};
 
 /// The store refuses the canary's bucket once, and for good as far as the operator can know: the
 /// next pass over the claim, whatever begins it, gets it.
@@ -169,5 +169,79 @@ fn a_tenants_secret_with_the_name_of_a_record_wakes_nobody_who_waits_for_that() 
         }
         stage.delete("secrets", "team-b", &record).await;
         assert_eq!(passes(&stage) - before, 0, "{}", stage.trace());
+    });
+}
+
+/// Calls of the store so far.
+fn calls(stage: &Stage) -> usize {
+    stage.trace().matches("s3:").count()
+}
+
+async fn touch(stage: &Stage, name: &str, value: u32) {
+    let patch = json!({"metadata": {"annotations": {"example.com/touched": value.to_string()}}});
+    stage.patch("bucketclaims", "team-a", name, patch).await;
+}
+
+// covers: 3.5.asked
+#[rstest]
+#[case::unbound("Retain")]
+#[case::deleted("Delete")]
+fn a_claim_that_is_touched_without_end_has_its_store_asked_at_a_pace(#[case] policy: &str) {
+    Stage::run("", async |stage| {
+        let spec = format!("deletionPolicy: {policy}");
+        if policy == "Delete" {
+            stage.apply(&claim_with("team-a", "photos", &spec)).await;
+            stage.until_ready_is("team-a", "photos", "Bound").await;
+            stage.world.store.put_object("team-a-photos", "a", "x");
+            stage.delete("bucketclaims", "team-a", "photos").await;
+            stage.until_ready_is("team-a", "photos", "BucketNotEmpty").await;
+        } else {
+            stage.world.store.put_bucket(ADMIN_ACCOUNT, "team-a-photos");
+            stage.apply(&claim_with("team-a", "photos", &spec)).await;
+            stage.until_ready_is("team-a", "photos", "BucketExists").await;
+        }
+        let before = calls(&stage);
+        for value in 0..600 {
+            touch(&stage, "photos", value).await;
+            stage.world.pass(Duration::from_millis(500)).await;
+        }
+        // Five minutes: the burst, and one in ten seconds. A look takes four calls at most.
+        let asked = calls(&stage) - before;
+        assert!(asked <= 4 * (20 + 31), "{asked} calls\n{}", stage.trace());
+        if policy == "Delete" {
+            stage.world.store.remove_object("team-a-photos", "a");
+            stage.until_gone("team-a", "photos").await;
+        } else {
+            stage.world.store.remove_bucket("team-a-photos");
+            touch(&stage, "photos", 600).await;
+            stage.soon("it is looked at", 15, |world| ready(world, "team-a", "photos") == "Bound").await;
+        }
+    });
+}
+
+/// The pace is that of questions to a store: a key that has leaked waits for none.
+// covers: 3.5.asked, 3.3.revoke.atOnce
+#[test]
+fn a_claim_that_is_touched_without_end_has_its_keys_revoked_at_once() {
+    Stage::run("", async |stage| {
+        let other = BASE.split("---").last().expect("the backend").replace("name: main", "name: other");
+        stage.apply(&other.replace("spec:", "spec:\n  bucketNameTemplate: 'other-{{ .Name }}'")).await;
+        stage.apply(&claim("team-a", "photos")).await;
+        stage.until_ready_is("team-a", "photos", "Bound").await;
+        stage.world.store.put_bucket(ADMIN_ACCOUNT, "other-photos");
+        stage.patch("bucketclaims", "team-a", "photos", json!({"spec": {"backendRef": {"name": "other"}}})).await;
+        stage.until_ready_is("team-a", "photos", "BucketExists").await;
+        let before = calls(&stage);
+        for value in 0..200 {
+            touch(&stage, "photos", value).await;
+            stage.world.pass(Duration::from_millis(100)).await;
+        }
+        let asked = calls(&stage) - before;
+        assert!(asked <= 4 * (20 + 3), "{asked} calls\n{}", stage.trace());
+        let key = data(&stage.world, "team-a", "photos-s3")["AWS_ACCESS_KEY_ID"].clone();
+        let revoke = json!({"metadata": {"annotations": {"broker.stowage.io/revoke": "leaked"}}});
+        stage.patch("bucketclaims", "team-a", "photos", revoke).await;
+        let is_gone = |world: &World| !keys(world).contains_key(&key);
+        stage.soon("the key is gone", 2, is_gone).await;
     });
 }

@@ -91,7 +91,11 @@ impl View {
             // its probe to say.
             (
                 Step::Look(Look::Bucket(at)),
-                Failure::Upstream(_) | Failure::UpstreamDenied(_) | Failure::NoUpstream(_) | Failure::Unsupported,
+                Failure::Upstream(_)
+                | Failure::UpstreamDenied(_)
+                | Failure::NoUpstream(_)
+                | Failure::Paced(_)
+                | Failure::Unsupported,
             ) if !self.claim().deleting && self.is_bound_to(at) => {
                 self.drift.due = false;
                 self.drift.checked = Checked::Failed;
