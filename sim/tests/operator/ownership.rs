@@ -292,6 +292,25 @@ fn every_dialect_of_stores_binds_a_claim_whatever_happens_to_the_create(
     });
 }
 
+/// A store that answers late what it has done early: whoever tags buckets as they come may have been
+/// there.
+// covers: 3.2.tags.merged
+#[test]
+fn tags_that_somebody_put_while_the_create_took_long_are_kept() {
+    let dialect = Dialect { existing_own_bucket: ExistingOwnBucket::Ok, ..Dialect::default() };
+    let plan = "s3:CreateBucket@1 slow(5000)".parse().unwrap();
+    Stage::run_with(Options { dialect, plan, ..Options::default() }, async |stage| {
+        stage.apply(&claim("team-a", "photos")).await;
+        stage.until("the bucket is asked for", |_| stage.trace().contains("s3:CreateBucket")).await;
+        stage.world.store.put_bucket(ADMIN_ACCOUNT, "team-a-photos");
+        stage.world.store.set_tags("team-a-photos", Some([("cost-centre".to_owned(), "7".to_owned())].into()));
+        stage.until_ready_is("team-a", "photos", "Bound").await;
+        let tags = stage.world.store.bucket("team-a-photos").unwrap().tags.expect("it is tagged");
+        assert_eq!(tags.get("cost-centre").map(String::as_str), Some("7"), "{}", stage.trace());
+        assert_bound_once(&stage).await;
+    });
+}
+
 // covers: 3.2.look.untaggable
 #[rstest]
 #[case("Owned", "BucketExists")]

@@ -93,6 +93,28 @@ fn a_plain_success_in_the_pass_that_looked_is_ours_and_is_tagged_at_once() {
     assert_eq!(tags.get(wire::TAG_INSTALLATION).map(String::as_str), Some("cluster-1"));
 }
 
+/// Where time has passed since the bucket was made, somebody may have tagged it by now.
+// covers: 3.2.tags.merged
+#[rstest]
+#[case::slow(View::learn_slow)]
+#[case::late(View::learn_late)]
+fn tags_of_others_are_read_and_kept_where_the_create_took_long(#[case] learn: fn(&mut View, Answer)) {
+    let mut view = about_to_create_as_noted();
+    learn(&mut view, Answer::BucketCreated(at(), CreateAnswer::Created));
+    assert_eq!(step(&view), Step::Look(Look::Bucket(at())));
+    let seen = |view: &View, tags: &[(&str, &str)]| {
+        let mut view = view.clone();
+        view.learn(tagged(tags));
+        view
+    };
+    let Step::Act(Act::TagBucket(_, tags)) = step(&seen(&view, &[("cost-centre", "7")])) else { panic!("no tags") };
+    assert_eq!(tags.get("cost-centre").map(String::as_str), Some("7"));
+    assert_eq!(tags.get(wire::TAG_CLAIM_UID).map(String::as_str), Some("u-1"));
+    assert_eq!(verdict(&seen(&view, &[(wire::TAG_CLAIM_UID, "u-2")])), "BucketExists");
+    view.learn(absent());
+    assert_eq!(verdict(&view), "BackendError", "the store contradicts itself, and makes no second one");
+}
+
 // covers: 3.2.create.again
 #[test]
 fn a_bucket_that_is_there_already_is_looked_at_again() {
