@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::api::{Backend, BucketRecord, Claim, ClaimRef, CredentialFacts, Versioning};
+use crate::api::{Backend, BucketRecord, Claim, ClaimRef, CredentialFacts, Endpoint, Versioning};
 
 use super::patch::Change;
 use super::secret::{SecretRef, Stored};
@@ -25,6 +25,8 @@ pub enum BackendSeen {
         backend: Arc<Backend>,
         /// The allow-list lets the claim's namespace in.
         allowed: bool,
+        /// Its endpoint as other backends spell it.
+        spellings: Vec<Endpoint>,
     },
 }
 

@@ -10,6 +10,7 @@ use super::halt::Halt;
 use super::ownership::{BucketTags, exists, refuse_another_claims, refuse_others_credentials};
 use super::patch::{Change, SecretPatch};
 use super::secret::Stored;
+use super::spelling;
 use super::step::{Act, Look};
 use super::stop::Stop;
 use super::target::Target;
@@ -18,6 +19,7 @@ use super::write::rewrite;
 
 /// Makes sure that the bucket is there and this claim's, for a claim that was never bound to it.
 pub(super) fn obtain(view: &View, desired: &Desired, record: &BucketRecord, stored: &Stored) -> Result<(), Halt> {
+    spelling::settle(view, record, stored)?;
     let at = Target::of(record);
     if view.bucket_created() == Some(CreateAnswer::AlreadyExists) && view.asked_about(&at) {
         // Whatever a look shows since: its owner may let us see it.

@@ -38,6 +38,7 @@ mod revocation;
 mod rotation;
 mod secret;
 mod setback;
+mod spelling;
 mod status;
 mod step;
 mod stop;

@@ -115,6 +115,54 @@ fn tags_of_others_are_read_and_kept_where_the_create_took_long(#[case] learn: fn
     assert_eq!(verdict(&view), "BackendError", "the store contradicts itself, and makes no second one");
 }
 
+/// A backend whose endpoint another one spells otherwise, and the record of the bucket there.
+fn spelled_otherwise(given: &mut Given) -> BucketRecord {
+    let there = Endpoint::parse("http://s3.example.").unwrap();
+    let seen = match backend(AdoptionPolicy::Owned) {
+        BackendSeen::Present { backend, allowed, .. } => {
+            BackendSeen::Present { backend, allowed, spellings: vec![there.clone()] }
+        }
+        other => other,
+    };
+    given.backends.insert("main".into(), seen);
+    let claim = ClaimRef { namespace: "team-b".into(), name: "films".into() };
+    BucketRecord { endpoint: there, uid: ClaimUid::new("u-2"), claim, ..record() }
+}
+
+// covers: 3.2.record.aliases
+#[test]
+fn records_of_other_spellings_are_read_before_the_own_is_made_and_again_after() {
+    let mut given = unbound();
+    let other = spelled_otherwise(&mut given);
+    let look = Look::Internal(other.name().to_string());
+    let mut view = given.cached();
+    ask(&mut view, &look, &given);
+    let mut seen = given.cached();
+    assert_eq!(step(&seen), Step::Look(look.clone()));
+    seen.learn(Answer::Internal(other.name().to_string(), Some(record_secret(&other))));
+    assert_eq!(verdict(&seen), "BucketNameConflict");
+    ask(&mut view, &Look::Holder(at()), &given);
+    ask(&mut view, &Look::Claim, &given);
+    ask(&mut view, &Look::Own, &given);
+    let Step::Act(Act::CreateRecord(made)) = step(&view) else { panic!("{}", step(&view)) };
+    view.learn(Answer::RecordPosted(made.clone(), Posted::Stored(record_secret(&made))));
+    let mut alone = view.clone();
+    ask(&mut alone, &look, &given);
+    assert_eq!(step(&alone), Step::Look(Look::Bucket(at())));
+    view.learn(Answer::Internal(other.name().to_string(), Some(record_secret(&other))));
+    if made.name() < other.name() {
+        assert_eq!(verdict(&view), "BucketNameConflict");
+        let mut given = holding(|record| record.absence = true);
+        spelled_otherwise(&mut given);
+        assert_eq!(step(&given.read()), Step::Look(Look::Bucket(at())), "it is noted that it went on alone");
+    } else {
+        let Step::Act(Act::Delete(left)) = step(&view) else { panic!("{}", step(&view)) };
+        assert_eq!(left.name, made.name().to_string());
+        view.learn(Answer::Deleted(left, None));
+        assert_eq!(verdict(&view), "BucketNameConflict");
+    }
+}
+
 // covers: 3.2.create.again
 #[test]
 fn a_bucket_that_is_there_already_is_looked_at_again() {
