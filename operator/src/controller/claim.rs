@@ -7,15 +7,14 @@ use std::time::Duration;
 use futures::future::{BoxFuture, Shared as SharedFuture};
 use futures::stream::{self, StreamExt};
 use kube::runtime::controller::{self, Action, Controller};
-use kube::runtime::events::{Event, EventType};
 use kube::runtime::reflector::{ObjectRef, Store};
 use kube::{Resource, ResourceExt};
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::time::Instant;
 use tracing::Instrument;
 
+use crate::api::BucketClaim;
 use crate::api::wire::Role;
-use crate::api::{BucketClaim, shortened};
 use crate::kubernetes;
 use crate::metrics::{ControllerMetrics, PassResult};
 use crate::plan::{
@@ -24,11 +23,12 @@ use crate::plan::{
 };
 use crate::upstream::Caller;
 
+use super::announcer::Announced;
 use super::converse::{CarryOut, converse};
 use super::feeds;
 use super::jitter::jittered;
 use super::objects::Claim;
-use super::shared::{LONGEST_NOTE, Shared};
+use super::shared::Shared;
 use super::slots::{Slot, Slots};
 
 struct Context {
@@ -302,15 +302,9 @@ impl Context {
 
     /// Events are best effort, and never fail a pass (spec §3).
     async fn announce(&self, raw: &BucketClaim, announcement: &Announcement) {
-        let event = Event {
-            type_: if announcement.warning { EventType::Warning } else { EventType::Normal },
-            reason: announcement.reason.clone(),
-            note: Some(shortened(&announcement.note, LONGEST_NOTE).into_owned()),
-            action: "Reconcile".to_owned(),
-            secondary: None,
-        };
-        let reference = raw.object_ref(&());
-        if let Err(error) = self.shared.recorder.publish(&event, &reference).await {
+        let Announcement { warning, reason, note } = announcement;
+        let announced = Announced { warning: *warning, reason, note };
+        if let Err(error) = self.shared.announcer.publish(&announced, raw.object_ref(&())).await {
             tracing::debug!(reason = announcement.reason, why = kubernetes::describe(&error), "event not published");
         }
     }

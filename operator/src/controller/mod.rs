@@ -1,5 +1,6 @@
 //! Wires watches to passes: what changed wakes exactly the objects that depend on it.
 
+mod announcer;
 mod backend;
 mod backoff;
 mod claim;

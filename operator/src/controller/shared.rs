@@ -3,7 +3,6 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use kube::runtime::events::{Recorder, Reporter};
 use kube::{Client, ResourceExt};
 use tokio::sync::mpsc::UnboundedSender;
 
@@ -12,21 +11,18 @@ use crate::act::Actor;
 use crate::api::wire::Role;
 use crate::api::{BucketClaim, BucketName, S3Backend};
 use crate::cache::{BackendCache, NamespaceCache, SecretCache, UsageCache, Written};
-use crate::kubernetes::CONTROLLER;
 use crate::metrics::Metrics;
 use crate::observe::Observer;
 use crate::plan::{Setting, Stored};
 use crate::upstream::{Access, Upstreams};
 
+use super::announcer::Announcer;
 use super::clues::Orphans;
 use super::config::{Config, Parts};
 use super::memory::Memory;
 use super::objects::{Claim, claim_ref};
 use super::secret_watches::SecretWatches;
 use super::wakes::Wakes;
-
-/// Longest that the API server lets the note of an Event be, in bytes.
-pub(super) const LONGEST_NOTE: usize = 1024;
 
 /// What both controllers and all feeds share.
 pub(super) struct Shared {
@@ -38,7 +34,7 @@ pub(super) struct Shared {
     pub(super) written: Arc<Written<BucketClaim>>,
     pub(super) written_backends: Written<S3Backend>,
     pub(super) upstreams: Arc<Upstreams>,
-    pub(super) recorder: Recorder,
+    pub(super) announcer: Announcer,
     pub(super) metrics: Metrics,
     pub(super) wakes: Arc<Wakes>,
     pub(super) orphans: Orphans,
@@ -86,7 +82,7 @@ impl Shared {
         });
         let written = Arc::new(Written::default());
         let actor = Actor { client: client.clone(), observer: observer.clone(), written: written.clone() };
-        let recorder = Recorder::new(client.clone(), Reporter::from(CONTROLLER));
+        let announcer = Announcer::new(client.clone(), parts.clock.clone());
         Self {
             config,
             client,
@@ -97,7 +93,7 @@ impl Shared {
             written_backends: Written::default(),
             secret_watches: SecretWatches::new(parts.client.clone(), wakes.clone(), upstreams.clone()),
             upstreams,
-            recorder,
+            announcer,
             metrics: parts.metrics.clone(),
             wakes,
             orphans,
