@@ -87,7 +87,11 @@ impl Observer {
             Some(Err(why)) => BackendSeen::Invalid(why),
             Some(Ok(backend)) => {
                 let labels = self.namespaces.labels(&claim.namespace);
-                BackendSeen::Present { allowed: backend.access.allows(&claim.namespace, labels.as_ref()), backend }
+                BackendSeen::Present {
+                    allowed: backend.access.allows(&claim.namespace, labels.as_ref()),
+                    spellings: self.backends.spellings(&backend.endpoint),
+                    backend,
+                }
             }
         }
     }
@@ -113,7 +117,7 @@ impl Observer {
         let noted = secret.endpoint();
         let backend = secret.text("backend").and_then(|name| self.backends.get(name)).and_then(Result::ok);
         let opens = match (&noted, &backend) {
-            (Some(noted), _) if *noted == target.endpoint => true,
+            (Some(noted), _) if noted.is_alias_of(&target.endpoint) => true,
             (Some(noted), Some(it)) => it.endpoint == target.endpoint && it.former_endpoints.contains(noted),
             (Some(_), None) => false,
             (None, Some(it)) => it.endpoint == target.endpoint,

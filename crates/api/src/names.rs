@@ -122,6 +122,48 @@ impl Endpoint {
     pub fn as_str(&self) -> &str {
         &self.0
     }
+
+    /// Whether the other is known to be the same store, in whatever spelling.
+    pub fn is_alias_of(&self, other: &Self) -> bool {
+        self == other || self.plain() == other.plain()
+    }
+
+    /// The endpoint as it is known by whatever spelling: without a dot at the end of the host and
+    /// without the domain of a cluster behind `.svc`; hosts of Amazon S3 by their region alone.
+    /// Names of records go by the spelling that was given.
+    pub fn plain(&self) -> String {
+        const CLUSTER: &str = ".cluster.local";
+        let Some((scheme, authority)) = self.0.split_once("://") else { return self.0.clone() };
+        let (host, port) = match authority.rsplit_once(':') {
+            Some((host, port)) if port.bytes().all(|b| b.is_ascii_digit()) => (host, Some(port)),
+            Some(_) | None => (authority, None),
+        };
+        let host = host.strip_suffix('.').unwrap_or(host);
+        let host = host.strip_suffix(CLUSTER).filter(|service| service.ends_with(".svc")).unwrap_or(host);
+        match (amazon(host), port) {
+            // It answers the same over http.
+            (Some(host), None) => host,
+            (_, Some(port)) => format!("{scheme}://{host}:{port}"),
+            (None, None) => format!("{scheme}://{host}"),
+        }
+    }
+}
+
+/// The host of Amazon S3 in a region, whichever of its names this is: `s3.amazonaws.com` of
+/// us-east-1, those with a hyphen, for both IP versions, and for FIPS (AWS General Reference,
+/// "Amazon Simple Storage Service endpoints and quotas").
+fn amazon(host: &str) -> Option<String> {
+    let (rest, domain) = ["amazonaws.com", "amazonaws.com.cn"]
+        .iter()
+        .find_map(|domain| Some((host.strip_suffix(domain)?.strip_suffix('.')?, domain)))?;
+    let region = match rest {
+        "s3" | "s3-external-1" => "us-east-1",
+        _ => {
+            let rest = ["s3-fips.", "s3.", "s3-"].iter().find_map(|prefix| rest.strip_prefix(prefix))?;
+            rest.strip_prefix("dualstack.").unwrap_or(rest)
+        }
+    };
+    (!region.is_empty() && !region.contains('.')).then(|| format!("s3.{region}.{domain}"))
 }
 
 impl fmt::Display for Endpoint {
@@ -330,6 +372,42 @@ mod tests {
     #[case("s3.example", None)]
     fn endpoints_have_one_spelling(#[case] text: &str, #[case] spelling: Option<&str>) {
         assert_eq!(Endpoint::parse(text).ok().as_ref().map(Endpoint::as_str), spelling);
+    }
+
+    // covers: 3.2.record.aliases
+    #[rstest]
+    #[case("http://minio.storage.svc:9000", "http://minio.storage.svc.cluster.local:9000", true)]
+    #[case("http://minio.storage.svc:9000", "http://minio.storage.svc.cluster.local.:9000", true)]
+    #[case("https://s3.example", "https://s3.example./", true)]
+    #[case("https://s3.amazonaws.com", "https://s3.us-east-1.amazonaws.com", true)]
+    #[case("https://s3.amazonaws.com", "http://s3-external-1.amazonaws.com", true)]
+    #[case("https://s3.eu-west-1.amazonaws.com", "https://s3-eu-west-1.amazonaws.com", true)]
+    #[case("https://s3.eu-west-1.amazonaws.com", "https://s3.dualstack.eu-west-1.amazonaws.com", true)]
+    #[case("https://s3.eu-west-1.amazonaws.com", "https://s3-fips.dualstack.eu-west-1.amazonaws.com", true)]
+    #[case("https://s3.cn-north-1.amazonaws.com.cn", "https://s3.cn-north-1.amazonaws.com.cn.", true)]
+    #[case("https://s3.eu-west-1.amazonaws.com", "https://s3.eu-west-2.amazonaws.com", false)]
+    #[case("https://s3.amazonaws.com", "https://s3.us-east-1.amazonaws.com:8443", false)]
+    #[case("https://s3.eu-west-1.amazonaws.com", "https://bucket.vpce-1.s3.eu-west-1.vpce.amazonaws.com", false)]
+    #[case("https://s3.example", "http://s3.example", false)]
+    #[case("https://s3.example", "https://s3.example:9000", false)]
+    #[case("http://minio.storage.svc:9000", "http://minio.storage:9000", false)]
+    #[case("http://minio.svc.cluster.local", "http://minio.svc", true)]
+    #[case("http://minio.cluster.local", "http://minio", false)]
+    #[case("http://[::1]:9000", "http://[::1]:9001", false)]
+    #[case("http://[::1]", "http://[::2]", false)]
+    fn endpoints_of_one_store_are_known_by_whatever_spelling(
+        #[case] one: &str,
+        #[case] other: &str,
+        #[case] same: bool,
+    ) {
+        let (one, other) = (Endpoint::parse(one).unwrap(), Endpoint::parse(other).unwrap());
+        assert_eq!(
+            (one.is_alias_of(&other), other.is_alias_of(&one)),
+            (same, same),
+            "{} {}",
+            one.plain(),
+            other.plain()
+        );
     }
 
     // covers: 2.credential.id

@@ -8,7 +8,10 @@ use kube::core::DeserializeGuard;
 use kube::runtime::watcher::Event;
 use parking_lot::Mutex;
 
-use crate::api::{Backend, S3Backend};
+use crate::api::{Backend, Endpoint, S3Backend};
+
+/// Most spellings of an endpoint that are told of.
+const MOST_SPELLINGS: usize = 8;
 
 /// Every backend, or why it can't be read.
 #[derive(Default)]
@@ -19,6 +22,8 @@ pub(crate) type Parsed = Result<Arc<Backend>, String>;
 #[derive(Default)]
 struct Backends {
     parsed: BTreeMap<String, Parsed>,
+    /// Endpoints of backends, and those that they had, by the store that they are known to be.
+    spellings: BTreeMap<String, BTreeSet<Endpoint>>,
     listing: Option<BTreeSet<String>>,
 }
 
@@ -27,23 +32,20 @@ impl BackendCache {
     /// depend on: not in the count of buckets, for instance.
     pub(crate) fn apply(&self, event: &Event<DeserializeGuard<S3Backend>>) -> Vec<String> {
         let mut backends = self.0.lock();
-        match event {
-            Event::Init => {
-                backends.listing = Some(BTreeSet::new());
-                Vec::new()
-            }
-            Event::InitApply(backend) | Event::Apply(backend) => backends.put(backend.name_any(), &parse(backend)),
-            Event::Delete(backend) => {
-                backends.parsed.remove_entry(&backend.name_any()).map(|(name, _)| name).into_iter().collect()
-            }
-            Event::InitDone => {
-                let listed = backends.listing.take().unwrap_or_default();
-                let gone: Vec<String> =
-                    backends.parsed.keys().filter(|name| !listed.contains(*name)).cloned().collect();
-                backends.parsed.retain(|name, _| listed.contains(name));
-                gone
-            }
+        let changed = backends.apply(event);
+        // In a list once, at its end.
+        if matches!(event, Event::InitDone) || (backends.listing.is_none() && !changed.is_empty()) {
+            backends.spell();
         }
+        changed
+    }
+
+    /// How else the endpoint is spelled among all backends, now or before, where that is known to
+    /// be the same store.
+    pub(crate) fn spellings(&self, endpoint: &Endpoint) -> Vec<Endpoint> {
+        let backends = self.0.lock();
+        let known = backends.spellings.get(&endpoint.plain());
+        known.into_iter().flatten().filter(|other| *other != endpoint).take(MOST_SPELLINGS).cloned().collect()
     }
 
     /// The backend of this name.
@@ -58,6 +60,34 @@ impl BackendCache {
 }
 
 impl Backends {
+    fn apply(&mut self, event: &Event<DeserializeGuard<S3Backend>>) -> Vec<String> {
+        match event {
+            Event::Init => {
+                self.listing = Some(BTreeSet::new());
+                Vec::new()
+            }
+            Event::InitApply(backend) | Event::Apply(backend) => self.put(backend.name_any(), &parse(backend)),
+            Event::Delete(backend) => {
+                self.parsed.remove_entry(&backend.name_any()).map(|(name, _)| name).into_iter().collect()
+            }
+            Event::InitDone => {
+                let listed = self.listing.take().unwrap_or_default();
+                let gone: Vec<String> = self.parsed.keys().filter(|name| !listed.contains(*name)).cloned().collect();
+                self.parsed.retain(|name, _| listed.contains(name));
+                gone
+            }
+        }
+    }
+
+    fn spell(&mut self) {
+        self.spellings.clear();
+        for backend in self.parsed.values().flatten() {
+            for endpoint in backend.former_endpoints.iter().chain([&backend.endpoint]) {
+                self.spellings.entry(endpoint.plain()).or_default().insert(endpoint.clone());
+            }
+        }
+    }
+
     fn put(&mut self, name: String, parsed: &Parsed) -> Vec<String> {
         if let Some(listing) = &mut self.listing {
             listing.insert(name.clone());

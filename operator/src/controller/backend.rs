@@ -7,7 +7,6 @@ use std::sync::Arc;
 use futures::future::{BoxFuture, Shared as SharedFuture};
 use futures::stream::{self, StreamExt};
 use kube::runtime::controller::{self, Action, Controller};
-use kube::runtime::events::{Event, EventType};
 use kube::runtime::reflector::{ObjectRef, Store};
 use kube::{Api, Resource, ResourceExt};
 use parking_lot::Mutex;
@@ -27,14 +26,15 @@ use crate::plan::backend::{
 use crate::plan::preconditions;
 use crate::upstream::{AccessError, Class, Upstream};
 
+use super::announcer::Announced;
 use super::backoff::Backoff;
 use super::converse::{CarryOut, converse};
 use super::feeds;
 use super::jitter::jittered;
 use super::objects::{Backend, Claim};
-use super::pace::Pace;
+use super::pace::WritePace;
 use super::secret_watches::SecretName;
-use super::shared::{LONGEST_NOTE, Shared};
+use super::shared::Shared;
 use super::slots::{Slot, Slots};
 
 /// How many backends are worked on at once, not counting those whose probe is under way.
@@ -47,7 +47,7 @@ struct Context {
     metrics: ControllerMetrics,
     claims: Store<Claim>,
     backoff: Backoff,
-    pace: Pace,
+    pace: WritePace,
     /// From here on time is counted.
     began: Instant,
     memory: Mutex<BTreeMap<String, Memory>>,
@@ -81,7 +81,7 @@ pub(super) async fn run(
         slots: Slots::new(CONCURRENCY, shutdown.clone()),
         claims,
         backoff: Backoff::default(),
-        pace: Pace::default(),
+        pace: WritePace::default(),
         began: Instant::now(),
         memory: Mutex::default(),
         anothers: Mutex::default(),
@@ -235,7 +235,7 @@ impl Hands<'_, '_> {
             );
             return Ok(BackendAnswer::TooOften(status.clone(), wait));
         }
-        context.pace.wrote(&uid, Instant::now());
+        context.pace.did(&uid, Instant::now());
         let value = serde_json::to_value(status).map_err(|error| error.to_string())?;
         let mut operations = preconditions(&ObjectId::of(&self.raw));
         operations.push(json!({ "op": "add", "path": "/status", "value": value }));
@@ -288,14 +288,8 @@ impl Context {
             wire::SERVED_BY
         );
         tracing::warn!(note);
-        let event = Event {
-            type_: EventType::Warning,
-            reason: "ServedByAnother".to_owned(),
-            note: Some(api::shortened(&note, LONGEST_NOTE).into_owned()),
-            action: "Reconcile".to_owned(),
-            secondary: None,
-        };
-        if let Err(error) = self.shared.recorder.publish(&event, &raw.object_ref(&())).await {
+        let announced = Announced { warning: true, reason: "ServedByAnother", note: &note };
+        if let Err(error) = self.shared.announcer.publish(&announced, raw.object_ref(&())).await {
             tracing::debug!(why = kubernetes::describe(&error), "event not published");
         }
     }

@@ -8,7 +8,9 @@ use kube::runtime::watcher::DefaultBackoff;
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
-const FIRST: Duration = Duration::from_millis(500);
+/// The first wait: four failures in a row cost less than three seconds. However short it is, after
+/// so many seconds of trouble the next try is as far away as they are many, up to the cap.
+const FIRST: Duration = Duration::from_millis(150);
 const CAP: Duration = Duration::from_secs(300);
 
 /// Failures in a row, by UID. Holds an entry only for objects that fail.
@@ -88,11 +90,25 @@ mod tests {
         assert_eq!(waits[18], CAP);
     }
 
+    // covers: 3.5.backoff, 3.5.backoff.short
+    #[test]
+    fn a_short_trouble_costs_seconds_and_a_long_one_is_tried_as_seldom_as_ever() {
+        let waits = |chance| (1..).map(move |count| delay(count, chance));
+        assert!(waits(1.0).take(4).sum::<Duration>() < Duration::from_secs(3));
+        let tries = |mut left: Duration| {
+            let in_time = |wait: &Duration| left.checked_sub(*wait).map(|rest| left = rest).is_some();
+            waits(0.5).take_while(in_time).count()
+        };
+        // Beginning with half a second, 6 and 20.
+        assert_eq!(tries(Duration::from_secs(60)), 8);
+        assert_eq!(tries(Duration::from_secs(3600)), 21);
+    }
+
     // covers: 3.5.backoff
     #[test]
     fn waits_are_jittered() {
-        assert_eq!(delay(1, 0.0), Duration::from_millis(375));
-        assert_eq!(delay(1, 1.0), Duration::from_millis(625));
+        assert_eq!(delay(2, 0.0), Duration::from_millis(225));
+        assert_eq!(delay(2, 1.0), Duration::from_millis(375));
     }
 
     // covers: 3.5.backoff

@@ -7,15 +7,14 @@ use std::time::Duration;
 use futures::future::{BoxFuture, Shared as SharedFuture};
 use futures::stream::{self, StreamExt};
 use kube::runtime::controller::{self, Action, Controller};
-use kube::runtime::events::{Event, EventType};
 use kube::runtime::reflector::{ObjectRef, Store};
 use kube::{Resource, ResourceExt};
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::time::Instant;
 use tracing::Instrument;
 
+use crate::api::BucketClaim;
 use crate::api::wire::Role;
-use crate::api::{BucketClaim, shortened};
 use crate::kubernetes;
 use crate::metrics::{ControllerMetrics, PassResult};
 use crate::plan::{
@@ -24,11 +23,13 @@ use crate::plan::{
 };
 use crate::upstream::Caller;
 
+use super::announcer::Announced;
 use super::converse::{CarryOut, converse};
+use super::done::Done;
 use super::feeds;
 use super::jitter::jittered;
 use super::objects::Claim;
-use super::shared::{LONGEST_NOTE, Shared};
+use super::shared::Shared;
 use super::slots::{Slot, Slots};
 
 struct Context {
@@ -118,41 +119,9 @@ struct Hands<'a, 'slot> {
     context: &'a Context,
     caller: Arc<Caller>,
     slot: &'a mut Slot<'slot>,
+    /// This pass has asked a store.
+    asked: bool,
     done: Done,
-}
-
-/// What a pass has done, for the log.
-#[derive(Default)]
-struct Done {
-    /// The first acts, in words.
-    acts: Vec<String>,
-    /// How many there were besides.
-    more: usize,
-    looks: usize,
-}
-
-/// So many acts of a pass are told in its line.
-const MOST_TOLD: usize = 16;
-
-impl Done {
-    fn take_in(&mut self, step: &Step) {
-        match step {
-            Step::Act(act) if self.acts.len() < MOST_TOLD => self.acts.push(act.to_string()),
-            Step::Act(_) => self.more += 1,
-            Step::Look(_) => self.looks += 1,
-            Step::Rest(_) => {}
-        }
-    }
-
-    /// One line of a pass that did something, and none at this level of one that only looked.
-    fn tell(&self, took: Duration) {
-        let (acts, more, looks, seconds) = (self.acts.join(", "), self.more, self.looks, took.as_secs_f32());
-        if self.acts.is_empty() {
-            tracing::debug!(looks, seconds, "looked");
-        } else {
-            tracing::info!(acts, more, looks, seconds, "worked");
-        }
-    }
 }
 
 impl CarryOut<View> for Hands<'_, '_> {
@@ -160,7 +129,10 @@ impl CarryOut<View> for Hands<'_, '_> {
         let (context, caller) = (self.context, self.caller.clone());
         self.done.take_in(step);
         let answer = match step {
-            Step::Look(look) => self.waiting(step, context.look(&caller, view, look)).await,
+            Step::Look(look) => match self.too_soon(view, step) {
+                Some(wait) => Answer::Failed(step.clone(), Failure::Paced(wait)),
+                None => self.waiting(step, context.look(&caller, view, look)).await,
+            },
             Step::Act(act) => self.waiting(step, context.act(&caller, view, act)).await,
             Step::Rest(_) => unreachable!("a pass that is at rest has ended"),
         };
@@ -172,6 +144,21 @@ impl CarryOut<View> for Hands<'_, '_> {
 }
 
 impl Hands<'_, '_> {
+    /// How long this pass would have to wait before it may ask a store; `None` if it need not. What
+    /// it asks after its first question, and what it does, follows from that.
+    fn too_soon(&mut self, view: &View, step: &Step) -> Option<Duration> {
+        if self.asked || step.upstream().is_none() {
+            return None;
+        }
+        let (paces, uid) = (&self.context.shared.memory.asked, view.claim().uid.as_str());
+        let wait = paces.wait(uid, Instant::now());
+        if wait.is_none() {
+            self.asked = true;
+            paces.did(uid, Instant::now());
+        }
+        wait
+    }
+
     /// Takes a step: one that calls a store without the slot. Its client is had before, because
     /// that may take calls to the API server.
     async fn waiting(&mut self, step: &Step, answer: impl Future<Output = Answer>) -> Answer {
@@ -197,7 +184,7 @@ impl Context {
         let mut view = view.begin(remembered);
         let caller = Arc::new(Caller::new(&view.claim().at.namespace, &uid, slot.place()));
         let (began, done) = (Instant::now(), Done::default());
-        let mut hands = Hands { context: self, caller, slot: &mut slot, done };
+        let mut hands = Hands { context: self, caller, slot: &mut slot, asked: false, done };
         let rest = converse(&mut view, &self.shared.clock, &mut hands).await;
         hands.done.tell(began.elapsed());
         self.shared.memory.looks.remember(&uid, &view, &rest, self.shared.config.resync_interval);
@@ -241,14 +228,20 @@ impl Context {
         tracing::debug!(step = %act, "acting");
         let answer = self.shared.actor.perform(caller, view.claim(), act).await;
         if !view.claim().deleting {
-            self.shared.memory.pace.wrote(view.claim().uid.as_str(), Instant::now());
+            self.shared.memory.pace.did(view.claim().uid.as_str(), Instant::now());
         }
         self.count(&answer);
         self.tell_rivals(view, &answer);
+        if matches!(&answer, Answer::BucketPurged(_, _, purged) if purged.deleted > 0) {
+            // A bucket that is emptied takes as many passes as it has slices.
+            self.shared.memory.asked.forget(view.claim().uid.as_str());
+        }
         match &answer {
             // The watch will show it as the echo of our own write: whoever waits for the name is
             // told here.
-            Answer::Deleted(secret, None) => self.shared.wakes.record_changed(&secret.name),
+            Answer::Deleted(secret, None) if self.shared.is_internal(&secret.namespace) => {
+                self.shared.wakes.record_changed(&secret.name);
+            }
             Answer::Failed(Step::Act(Act::Patch(_)), Failure::Kubernetes(_)) => {
                 self.shared.memory.patch_unanswered(view.claim().at.clone());
             }
@@ -314,15 +307,9 @@ impl Context {
 
     /// Events are best effort, and never fail a pass (spec §3).
     async fn announce(&self, raw: &BucketClaim, announcement: &Announcement) {
-        let event = Event {
-            type_: if announcement.warning { EventType::Warning } else { EventType::Normal },
-            reason: announcement.reason.clone(),
-            note: Some(shortened(&announcement.note, LONGEST_NOTE).into_owned()),
-            action: "Reconcile".to_owned(),
-            secondary: None,
-        };
-        let reference = raw.object_ref(&());
-        if let Err(error) = self.shared.recorder.publish(&event, &reference).await {
+        let Announcement { warning, reason, note } = announcement;
+        let announced = Announced { warning: *warning, reason, note };
+        if let Err(error) = self.shared.announcer.publish(&announced, raw.object_ref(&())).await {
             tracing::debug!(reason = announcement.reason, why = kubernetes::describe(&error), "event not published");
         }
     }

@@ -135,11 +135,7 @@ fn secrets_changed(shared: &Shared, cache: &SecretCache, event: Event<Secret>) {
         {
             shared.wakes.claim(&claim);
         }
-        if std::ptr::eq(cache, shared.observer.internal.as_ref()) {
-            shared.public_changed(&Stored(secret.clone()));
-        }
-        // A record that changed hands or is gone: whoever waits for the name tries again.
-        shared.wakes.record_changed(&secret.name_any());
+        shared.internal_changed(&Stored(secret));
     }
 }
 

@@ -10,7 +10,7 @@ use crate::api::{BucketClaim, ClaimRef};
 use super::backoff::Backoff;
 use super::completions::Completions;
 use super::looks::Looks;
-use super::pace::Pace;
+use super::pace::{AskPace, WritePace};
 
 /// What this process remembers of claims, by UID: nothing that it could not do without.
 #[derive(Default)]
@@ -22,7 +22,9 @@ pub(super) struct Memory {
     /// Claims that a pass is under way over.
     under_way: Mutex<BTreeSet<String>>,
     /// Writes about each that is not on its way out.
-    pub(super) pace: Pace,
+    pub(super) pace: WritePace,
+    /// Passes over each that asked a store.
+    pub(super) asked: AskPace,
     /// Whose Secrets are completed that an older version made.
     pub(super) completions: Completions,
     /// Claims whose last pass patched a Secret and got no answer.
@@ -35,6 +37,7 @@ impl Memory {
         self.backoff.reset(uid);
         self.looks.forget(uid);
         self.pace.forget(uid);
+        self.asked.forget(uid);
         self.completions.forget(uid);
         self.counted.lock().remove(uid);
         self.patch_unanswered.lock().remove(claim);

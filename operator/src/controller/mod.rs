@@ -1,5 +1,6 @@
 //! Wires watches to passes: what changed wakes exactly the objects that depend on it.
 
+mod announcer;
 mod backend;
 mod backoff;
 mod claim;
@@ -7,6 +8,7 @@ mod clues;
 mod completions;
 mod config;
 mod converse;
+mod done;
 mod feeds;
 mod gauges;
 mod jitter;

@@ -3,7 +3,6 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use kube::runtime::events::{Recorder, Reporter};
 use kube::{Client, ResourceExt};
 use tokio::sync::mpsc::UnboundedSender;
 
@@ -12,22 +11,19 @@ use crate::act::Actor;
 use crate::api::wire::Role;
 use crate::api::{BucketClaim, BucketName, S3Backend};
 use crate::cache::{BackendCache, NamespaceCache, SecretCache, UsageCache, Written};
-use crate::kubernetes::CONTROLLER;
 use crate::mandate::Mandate;
 use crate::metrics::Metrics;
 use crate::observe::Observer;
 use crate::plan::{Setting, Stored};
 use crate::upstream::{Access, Upstreams};
 
+use super::announcer::Announcer;
 use super::clues::Orphans;
 use super::config::{Config, Parts};
 use super::memory::Memory;
 use super::objects::{Claim, claim_ref};
 use super::secret_watches::SecretWatches;
 use super::wakes::Wakes;
-
-/// Longest that the API server lets the note of an Event be, in bytes.
-pub(super) const LONGEST_NOTE: usize = 1024;
 
 /// What both controllers and all feeds share.
 pub(super) struct Shared {
@@ -39,7 +35,7 @@ pub(super) struct Shared {
     pub(super) written: Arc<Written<BucketClaim>>,
     pub(super) written_backends: Written<S3Backend>,
     pub(super) upstreams: Arc<Upstreams>,
-    pub(super) recorder: Recorder,
+    pub(super) announcer: Announcer,
     pub(super) metrics: Metrics,
     pub(super) wakes: Arc<Wakes>,
     pub(super) orphans: Orphans,
@@ -88,7 +84,7 @@ impl Shared {
         });
         let written = Arc::new(Written::default());
         let actor = Actor { client: client.clone(), observer: observer.clone(), written: written.clone() };
-        let recorder = Recorder::new(client.clone(), Reporter::from(CONTROLLER));
+        let announcer = Announcer::new(client.clone(), parts.clock.clone());
         Self {
             config,
             client,
@@ -99,12 +95,26 @@ impl Shared {
             written_backends: Written::default(),
             secret_watches: SecretWatches::new(parts.client.clone(), wakes.clone(), upstreams.clone()),
             upstreams,
-            recorder,
+            announcer,
             metrics: parts.metrics.clone(),
             wakes,
             orphans,
             memory: Memory::default(),
         }
+    }
+
+    /// A Secret changed or is gone. If it is a record, whoever waits for its name tries again. One
+    /// of another namespace is none, whatever its tenant called it.
+    pub(super) fn internal_changed(&self, secret: &Stored) {
+        if self.is_internal(&secret.reference().namespace) {
+            self.public_changed(secret);
+            self.wakes.record_changed(secret.name());
+        }
+    }
+
+    /// Whether what is in this namespace is the operator's own.
+    pub(super) fn is_internal(&self, namespace: &str) -> bool {
+        namespace == self.config.operator_namespace
     }
 
     /// A binding or record was written: whose public access counts of a bucket's name may be

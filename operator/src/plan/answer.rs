@@ -3,8 +3,9 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
-use crate::api::{Backend, BucketRecord, Claim, ClaimRef, CredentialFacts, Versioning};
+use crate::api::{Backend, BucketRecord, Claim, ClaimRef, CredentialFacts, Endpoint, Versioning};
 
 use super::patch::Change;
 use super::secret::{SecretRef, Stored};
@@ -24,6 +25,8 @@ pub enum BackendSeen {
         backend: Arc<Backend>,
         /// The allow-list lets the claim's namespace in.
         allowed: bool,
+        /// Its endpoint as other backends spell it.
+        spellings: Vec<Endpoint>,
     },
 }
 
@@ -146,6 +149,9 @@ pub enum Failure {
     Unsupported,
     /// This operator changes nothing: the step was not done.
     ReadOnly,
+    /// The store was not asked: it was asked about this claim too often, and may be again after so
+    /// long.
+    Paced(Duration),
     /// The store was not asked: no client for the backend could be made, or the store is given a
     /// rest.
     NoUpstream(String),

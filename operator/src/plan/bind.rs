@@ -130,7 +130,7 @@ fn refuse_own_namespaces(view: &View) -> Result<(), Halt> {
 /// not-Ready, unless the backend points elsewhere by it: nothing has been seen to be wrong.
 fn still_usable(view: &View, record: &BucketRecord) -> Result<Arc<Backend>, Halt> {
     match view.backend(&record.backend)? {
-        BackendSeen::Present { backend, allowed: true }
+        BackendSeen::Present { backend, allowed: true, .. }
             if backend.was_ready && backend.endpoint == record.endpoint && !view.is_served_by_another(backend) =>
         {
             Ok(backend.clone())

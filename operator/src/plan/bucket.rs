@@ -7,9 +7,10 @@ use crate::api::{AccessKeyId, AdoptionPolicy, AdoptionProof, BucketRecord, Condi
 use super::answer::{BucketSeen, Checked, CreateAnswer, OwnerSeen, VersioningSeen};
 use super::cause::{BucketCause, Missing, NotTaken};
 use super::halt::Halt;
-use super::ownership::{BucketTags, exists, refuse_others_credentials};
+use super::ownership::{BucketTags, exists, refuse_another_claims, refuse_others_credentials};
 use super::patch::{Change, SecretPatch};
 use super::secret::Stored;
+use super::spelling;
 use super::step::{Act, Look};
 use super::stop::Stop;
 use super::target::Target;
@@ -18,6 +19,7 @@ use super::write::rewrite;
 
 /// Makes sure that the bucket is there and this claim's, for a claim that was never bound to it.
 pub(super) fn obtain(view: &View, desired: &Desired, record: &BucketRecord, stored: &Stored) -> Result<(), Halt> {
+    spelling::settle(view, record, stored)?;
     let at = Target::of(record);
     if view.bucket_created() == Some(CreateAnswer::AlreadyExists) && view.asked_about(&at) {
         // Whatever a look shows since: its owner may let us see it.
@@ -108,7 +110,7 @@ fn create(view: &View, record: &BucketRecord, stored: &Stored) -> Result<(), Hal
     if record.adopted {
         return Err(missing(record, Missing::AdoptedGone).into());
     }
-    if view.bucket_created() == Some(CreateAnswer::AlreadyOwned) {
+    if matches!(view.bucket_created(), Some(CreateAnswer::AlreadyOwned | CreateAnswer::Created)) {
         return Err(Stop::new(BucketCause::Contradictory { bucket: record.bucket.clone() }).into());
     }
     view.require_live_claim()?;
@@ -194,7 +196,8 @@ fn take(
     if view.bucket_created() == Some(CreateAnswer::Created) {
         // A plain success in the pass that saw the bucket absent. Also where the claim is gone by
         // now: a bucket that nobody tagged would be in its successor's way for ever.
-        return tag(view, record, &BTreeMap::new());
+        refuse_another_claims(view, record)?;
+        return tag(view, record, tags.unwrap_or(&BTreeMap::new()));
     }
     if tagged_ours {
         return refuse_another_accounts(view, record, AdoptionProof::SoleAccount);

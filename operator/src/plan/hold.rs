@@ -8,6 +8,7 @@ use super::halt::Halt;
 use super::ownership::{carries_our_tags, refuse_another_claims, refuse_others_credentials};
 use super::patch::Change;
 use super::secret::Stored;
+use super::spelling;
 use super::step::Act;
 use super::stop::Stop;
 use super::target::Target;
@@ -117,6 +118,7 @@ pub(super) fn blank(view: &View, target: Target, generation: u64) -> BucketRecor
 /// Halts unless a record may be made. `Ok(true)` = nobody holds the bucket, but somebody has
 /// credentials for it.
 fn is_suspicious(view: &View, record: &BucketRecord) -> Result<bool, Halt> {
+    spelling::refuse(view, record)?;
     let suspicious = refuse_held(view, record)?;
     if !view.is_newborn() {
         // The finalizer was there before this pass: a record may be too, and a cache is no proof

@@ -38,6 +38,7 @@ mod revocation;
 mod rotation;
 mod secret;
 mod setback;
+mod spelling;
 mod status;
 mod step;
 mod stop;
@@ -151,6 +152,7 @@ fn after_failure(view: &View, step: &Step, failure: &Failure, now: Timestamp) ->
     let cause = match failure {
         // What would be done stands in the log.
         Failure::ReadOnly => return rest(Then::AwaitChange),
+        Failure::Paced(wait) => return rest(Then::Wait(*wait)),
         Failure::Conflict => return retry("what was read is old"),
         Failure::Kubernetes(why) if !is_told_of(view, step) => return retry(why),
         Failure::Kubernetes(why) => StepCause::ServerFailed { step: step.to_string(), why: why.clone() }.into(),

@@ -132,7 +132,9 @@ fn a_bound_claim_keeps_its_keys_whatever_becomes_of_the_backend() {
         (BackendSeen::Invalid("bad".into()), "BackendNotReady"),
         (
             match backend(AdoptionPolicy::Owned) {
-                BackendSeen::Present { backend, .. } => BackendSeen::Present { backend, allowed: false },
+                BackendSeen::Present { backend, .. } => {
+                    BackendSeen::Present { backend, allowed: false, spellings: Vec::new() }
+                }
                 other => other,
             },
             "BackendNotAllowed",

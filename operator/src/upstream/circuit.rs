@@ -18,8 +18,9 @@ use tokio::time::Instant;
 
 /// Claims of a namespace, and namespaces, whose failures in a row open a circuit.
 const THRESHOLD: usize = 5;
-/// How long the first rest is; each one after it is twice as long, up to [`LONGEST_REST`].
-const FIRST_REST: Duration = Duration::from_secs(5);
+/// How long the first rest is; each one after it is twice as long, up to [`LONGEST_REST`]. It is
+/// short, because many claims that fail once are no sign of a long trouble.
+const FIRST_REST: Duration = Duration::from_secs(1);
 const LONGEST_REST: Duration = Duration::from_secs(300);
 /// Circuits of single namespaces that are kept. Namespaces go and don't say so.
 const MOST_KEPT: usize = 256;

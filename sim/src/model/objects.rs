@@ -505,5 +505,5 @@ fn backend(facts: BackendFacts, number: u32) -> BackendSeen {
         ready: facts.ready,
         was_ready: facts.ready,
     };
-    BackendSeen::Present { backend: Arc::new(backend), allowed: true }
+    BackendSeen::Present { backend: Arc::new(backend), allowed: true, spellings: Vec::new() }
 }

@@ -80,10 +80,13 @@ fn admin_keys(secrets: &[Secret], reference: &AdminCredentialsSecretRef) -> Opti
 
 /// One store for each endpoint, in the region of the first backend that names it.
 pub(super) fn stores(backends: &[BackendStore], dialect: &Dialect, clock: &WallClock) -> BTreeMap<Endpoint, Store> {
-    let mut stores = BTreeMap::new();
+    let mut stores: BTreeMap<Endpoint, Store> = BTreeMap::new();
     for backend in backends {
         let dialect = || Dialect { region: backend.region.clone(), ..dialect.clone() };
-        let store = stores.entry(backend.endpoint.clone()).or_insert_with(|| Store::new(clock.clone(), dialect()));
+        let spelled = |(there, _): &(&Endpoint, &Store)| there.is_alias_of(&backend.endpoint);
+        let known = stores.iter().find(spelled).map(|(_, store)| Store::clone(store));
+        let store = || known.unwrap_or_else(|| Store::new(clock.clone(), dialect()));
+        let store = stores.entry(backend.endpoint.clone()).or_insert_with(store);
         if let Some((id, secret)) = &backend.keys {
             store.add_account(&backend.account, id, secret);
         }

@@ -7,11 +7,14 @@ use std::time::Duration;
 use rstest::rstest;
 use s3_sim::{Dialect, ExistingOwnBucket, InProcess, Versioning};
 use serde_json::json;
-use stowage_sim::world::{ADMIN_ACCESS_KEY, ADMIN_ACCOUNT, ADMIN_SECRET_KEY, OPERATOR_NAMESPACE, Options, World};
+use stowage_operator::api::Endpoint;
+use stowage_sim::world::{
+    ADMIN_ACCESS_KEY, ADMIN_ACCOUNT, ADMIN_SECRET_KEY, BackendStore, OPERATOR_NAMESPACE, Options, World,
+};
 
 use crate::support::{
-    Stage, assert_bound_once, backend, claim, claim_with, data, events, internal_of, message, object, ready, secrets,
-    tenant_can_work,
+    Stage, assert_bound_once, backend, claim, claim_on, claim_with, condition, data, events, internal_of, message,
+    object, ready, secrets, tenant_can_work,
 };
 
 const MINUTE: u64 = 60;
@@ -274,6 +277,64 @@ fn a_bucket_made_by_an_interrupted_pass_and_used_since_is_for_the_adoption_polic
     });
 }
 
+/// Runs `test` with a second backend, whose endpoint is that of `main` in another spelling.
+fn spelled_twice<T: Send>(plan: &str, test: impl AsyncFnOnce(Stage) -> T + Send) -> T {
+    const ALIAS: &str = "http://s3.example.:9000";
+    let main = BackendStore::main();
+    let alias =
+        BackendStore { name: "alias".to_owned(), endpoint: Endpoint::parse(ALIAS).unwrap(), ..BackendStore::main() };
+    let both = format!("{} {ALIAS}", main.endpoint);
+    let options = Options { plan: plan.parse().unwrap(), backends: vec![main, alias], ..Options::default() };
+    Stage::run_with(options, async |stage| {
+        let endpoints = json!({"metadata": {"annotations": {"broker.stowage.io/endpoints": both}}});
+        stage.patch("secrets", OPERATOR_NAMESPACE, "s3-admin", endpoints).await;
+        stage.apply(&backend("alias", ALIAS, "")).await;
+        let is_ready = |world: &World| condition(&object(world, "s3backends", "", "alias"), "Ready");
+        stage.until("the alias is Ready", |world| is_ready(world) == "EndpointReachable").await;
+        stage.world.pass(Duration::from_secs(5)).await;
+        test(stage).await
+    })
+}
+
+// covers: 3.2.record.aliases
+#[test]
+fn who_comes_to_a_bucket_by_another_spelling_of_its_endpoint_gets_nothing_until_it_is_let_go() {
+    spelled_twice("", async |stage| {
+        stage.apply(&claim_with("team-a", "one", "bucketName: shared")).await;
+        stage.until_ready_is("team-a", "one", "Bound").await;
+        stage.apply(&claim_on("alias", "team-b", "two", "bucketName: shared")).await;
+        stage.until_ready_is("team-b", "two", "BucketNameConflict").await;
+        assert!(!message(&stage.world, "team-b", "two").contains("one"));
+        assert_has_nothing(&stage.world, "team-b", "two");
+        stage.delete("bucketclaims", "team-a", "one").await;
+        let is_woken = |world: &World| ready(world, "team-b", "two") == "BucketExists";
+        stage.soon("the other sees the retained bucket", MINUTE, is_woken).await;
+    });
+}
+
+/// Neither has read that the other made its record when it made its own.
+// covers: 3.2.record.aliases
+#[rstest]
+#[case("")]
+#[case("kube:create secrets slow(500)")]
+#[case("kube:create secrets@1 slow(500)")]
+#[case("kube:create secrets@2 slow(500)")]
+fn of_two_that_come_at_once_by_two_spellings_one_gets_the_bucket(#[case] plan: &str) {
+    spelled_twice(plan, async |stage| {
+        let pair = [("team-a", "one"), ("team-b", "two")];
+        let one = claim_with("team-a", "one", "bucketName: shared");
+        let two = claim_on("alias", "team-b", "two", "bucketName: shared");
+        stage.apply(&format!("{one}\n---\n{two}")).await;
+        settle(&stage, pair).await;
+        let [winner, loser] = winner_and_loser(&stage.world, pair);
+        assert_eq!(secrets(&stage.world, OPERATOR_NAMESPACE, "virtual-credential").len(), 1);
+        tenant_can_work(&stage.world, winner.0, &format!("{}-s3", winner.1)).await;
+        stage.delete("bucketclaims", loser.0, loser.1).await;
+        stage.until_gone(loser.0, loser.1).await;
+        tenant_can_work(&stage.world, winner.0, &format!("{}-s3", winner.1)).await;
+    });
+}
+
 // covers: 3.2.look.untaggable, 3.2.create.again
 #[rstest]
 fn every_dialect_of_stores_binds_a_claim_whatever_happens_to_the_create(
@@ -289,6 +350,24 @@ fn every_dialect_of_stores_binds_a_claim_whatever_happens_to_the_create(
         assert_eq!(claim["status"]["bucketOrigin"], "Created");
         assert_eq!(stage.world.store.bucket("team-a-photos").unwrap().tags.is_some(), tagging);
         tenant_can_work(&stage.world, "team-a", "photos-s3").await;
+    });
+}
+
+/// A store that answers late what it has done early: whoever tags new buckets may have been there.
+// covers: 3.2.tags.merged
+#[test]
+fn tags_that_somebody_put_while_the_create_took_long_are_kept() {
+    let dialect = Dialect { existing_own_bucket: ExistingOwnBucket::Ok, ..Dialect::default() };
+    let plan = "s3:CreateBucket@1 slow(5000)".parse().unwrap();
+    Stage::run_with(Options { dialect, plan, ..Options::default() }, async |stage| {
+        stage.apply(&claim("team-a", "photos")).await;
+        stage.until("the bucket is asked for", |_| stage.trace().contains("s3:CreateBucket")).await;
+        stage.world.store.put_bucket(ADMIN_ACCOUNT, "team-a-photos");
+        stage.world.store.set_tags("team-a-photos", Some([("cost-centre".to_owned(), "7".to_owned())].into()));
+        stage.until_ready_is("team-a", "photos", "Bound").await;
+        let tags = stage.world.store.bucket("team-a-photos").unwrap().tags.expect("it is tagged");
+        assert_eq!(tags.get("cost-centre").map(String::as_str), Some("7"), "{}", stage.trace());
+        assert_bound_once(&stage).await;
     });
 }
 

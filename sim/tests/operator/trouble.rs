@@ -145,3 +145,28 @@ fn no_secret_key_is_in_logs_events_or_status() {
         assert!(minted.iter().all(|key| known.contains(key)), "also those of Secrets that are gone");
     });
 }
+
+// covers: 3.5.backoff.short
+#[test]
+fn four_short_answers_that_a_store_is_busy_cost_a_claim_less_than_three_seconds() {
+    let plan = (1..=4).map(|call| format!("s3:CreateBucket@{call} slow-down")).collect::<Vec<_>>().join("; ");
+    Stage::run(&plan, async |stage| {
+        stage.apply(&claim("team-a", "photos")).await;
+        stage.soon("the claim is bound", 3, |world| ready(world, "team-a", "photos") == "Bound").await;
+        assert_eq!(stage.trace().matches("s3:CreateBucket").count(), 5, "{}", stage.trace());
+    });
+}
+
+/// So many fail that the operation is given a rest.
+// covers: 3.5.backoff.short
+#[test]
+fn a_short_trouble_costs_many_claims_seconds_as_well() {
+    let plan = (1..=8).map(|call| format!("s3:CreateBucket@{call} slow-down")).collect::<Vec<_>>().join("; ");
+    Stage::run(&plan, async |stage| {
+        let names: Vec<String> = (0..8).map(|number| format!("claim-{number}")).collect();
+        let all: Vec<String> = names.iter().map(|name| claim("team-a", name)).collect();
+        stage.apply(&all.join("\n---\n")).await;
+        let all_bound = |world: &World| names.iter().all(|name| ready(world, "team-a", name) == "Bound");
+        stage.soon("all are bound", 4, all_bound).await;
+    });
+}

@@ -6,7 +6,7 @@ use rstest::rstest;
 use serde_json::{Value, json};
 use stowage_sim::world::{ADMIN_ACCESS_KEY, ADMIN_ACCOUNT, OPERATOR_NAMESPACE, World};
 
-use crate::support::{BASE, Stage, claim, claim_with, data, object, ready, secrets};
+use crate::support::{BASE, Stage, claim, claim_with, data, keys, object, ready, secrets};
 
 /// The store refuses the canary's bucket once, and for good as far as the operator can know: the
 /// next pass over the claim, whatever begins it, gets it.
@@ -137,5 +137,111 @@ fn a_secret_of_ours_that_somebody_deletes_is_back_within_a_watch_event(#[case] r
         stage.world.pass(Duration::from_secs(5)).await;
         assert_eq!(data(&stage.world, "team-a", "photos-s3")["BUCKET_NAME"], "team-a-photos");
         assert_eq!(ready(&stage.world, "team-a", "photos"), "Bound");
+    });
+}
+
+/// Passes over claims so far.
+fn passes(stage: &Stage) -> u64 {
+    let page = stage.operator.metrics();
+    let of_claims =
+        page.lines().filter(|line| line.starts_with("controller_runtime_reconcile_total{controller=\"bucketclaim\""));
+    of_claims.filter_map(|line| line.rsplit_once(' ')?.1.parse::<f64>().ok()).map(|count| count as u64).sum()
+}
+
+/// A tenant may call a Secret as it likes, and put our label on it. Who waits for a record waits
+/// for one in the operator's namespace.
+// covers: 3.5.wake.nobodyElse
+#[test]
+fn a_tenants_secret_with_the_name_of_a_record_wakes_nobody_who_waits_for_that() {
+    Stage::run("", async |stage| {
+        stage.apply(&claim_with("team-b", "holder", "bucketName: shared")).await;
+        stage.until_ready_is("team-b", "holder", "Bound").await;
+        stage.apply(&claim_with("team-a", "canary", "bucketName: shared")).await;
+        stage.until_ready_is("team-a", "canary", "BucketNameConflict").await;
+        stage.world.pass(Duration::from_secs(5)).await;
+        let record = secrets(&stage.world, OPERATOR_NAMESPACE, "bucket-record").remove(0);
+        let before = passes(&stage);
+        let labels = "labels: {broker.stowage.io/role: consumer-secret}";
+        for value in ["one", "two", "three"] {
+            let theirs = secret("team-b", &record, value).replace("metadata: {", &format!("metadata: {{{labels}, "));
+            stage.apply(&theirs).await;
+            stage.world.pass(Duration::from_secs(5)).await;
+        }
+        stage.delete("secrets", "team-b", &record).await;
+        assert_eq!(passes(&stage) - before, 0, "{}", stage.trace());
+    });
+}
+
+/// Calls of the store so far.
+fn calls(stage: &Stage) -> usize {
+    stage.trace().matches("s3:").count()
+}
+
+async fn touch(stage: &Stage, name: &str, value: u32) {
+    let patch = json!({"metadata": {"annotations": {"example.com/touched": value.to_string()}}});
+    stage.patch("bucketclaims", "team-a", name, patch).await;
+}
+
+// covers: 3.5.asked
+#[rstest]
+#[case::unbound("Retain")]
+#[case::deleted("Delete")]
+fn a_claim_that_is_touched_without_end_has_its_store_asked_at_a_pace(#[case] policy: &str) {
+    Stage::run("", async |stage| {
+        let spec = format!("deletionPolicy: {policy}");
+        if policy == "Delete" {
+            stage.apply(&claim_with("team-a", "photos", &spec)).await;
+            stage.until_ready_is("team-a", "photos", "Bound").await;
+            stage.world.store.put_object("team-a-photos", "a", "x");
+            stage.delete("bucketclaims", "team-a", "photos").await;
+            stage.until_ready_is("team-a", "photos", "BucketNotEmpty").await;
+        } else {
+            stage.world.store.put_bucket(ADMIN_ACCOUNT, "team-a-photos");
+            stage.apply(&claim_with("team-a", "photos", &spec)).await;
+            stage.until_ready_is("team-a", "photos", "BucketExists").await;
+        }
+        let before = calls(&stage);
+        for value in 0..600 {
+            touch(&stage, "photos", value).await;
+            stage.world.pass(Duration::from_millis(500)).await;
+        }
+        // Five minutes: the burst, and one in ten seconds. A look takes four calls at most.
+        let asked = calls(&stage) - before;
+        assert!(asked <= 4 * (20 + 31), "{asked} calls\n{}", stage.trace());
+        if policy == "Delete" {
+            stage.world.store.remove_object("team-a-photos", "a");
+            stage.until_gone("team-a", "photos").await;
+        } else {
+            stage.world.store.remove_bucket("team-a-photos");
+            touch(&stage, "photos", 600).await;
+            stage.soon("it is looked at", 15, |world| ready(world, "team-a", "photos") == "Bound").await;
+        }
+    });
+}
+
+/// The pace is that of questions to a store: a key that has leaked waits for none.
+// covers: 3.5.asked, 3.3.revoke.atOnce
+#[test]
+fn a_claim_that_is_touched_without_end_has_its_keys_revoked_at_once() {
+    Stage::run("", async |stage| {
+        let other = BASE.split("---").last().expect("the backend").replace("name: main", "name: other");
+        stage.apply(&other.replace("spec:", "spec:\n  bucketNameTemplate: 'other-{{ .Name }}'")).await;
+        stage.apply(&claim("team-a", "photos")).await;
+        stage.until_ready_is("team-a", "photos", "Bound").await;
+        stage.world.store.put_bucket(ADMIN_ACCOUNT, "other-photos");
+        stage.patch("bucketclaims", "team-a", "photos", json!({"spec": {"backendRef": {"name": "other"}}})).await;
+        stage.until_ready_is("team-a", "photos", "BucketExists").await;
+        let before = calls(&stage);
+        for value in 0..200 {
+            touch(&stage, "photos", value).await;
+            stage.world.pass(Duration::from_millis(100)).await;
+        }
+        let asked = calls(&stage) - before;
+        assert!(asked <= 4 * (20 + 3), "{asked} calls\n{}", stage.trace());
+        let key = data(&stage.world, "team-a", "photos-s3")["AWS_ACCESS_KEY_ID"].clone();
+        let revoke = json!({"metadata": {"annotations": {"broker.stowage.io/revoke": "leaked"}}});
+        stage.patch("bucketclaims", "team-a", "photos", revoke).await;
+        let is_gone = |world: &World| !keys(world).contains_key(&key);
+        stage.soon("the key is gone", 2, is_gone).await;
     });
 }

@@ -93,6 +93,76 @@ fn a_plain_success_in_the_pass_that_looked_is_ours_and_is_tagged_at_once() {
     assert_eq!(tags.get(wire::TAG_INSTALLATION).map(String::as_str), Some("cluster-1"));
 }
 
+/// Where time has passed since the bucket was made, somebody may have tagged it by now.
+// covers: 3.2.tags.merged
+#[rstest]
+#[case::slow(View::learn_slow)]
+#[case::late(View::learn_late)]
+fn tags_of_others_are_read_and_kept_where_the_create_took_long(#[case] learn: fn(&mut View, Answer)) {
+    let mut view = about_to_create_as_noted();
+    learn(&mut view, Answer::BucketCreated(at(), CreateAnswer::Created));
+    assert_eq!(step(&view), Step::Look(Look::Bucket(at())));
+    let seen = |view: &View, tags: &[(&str, &str)]| {
+        let mut view = view.clone();
+        view.learn(tagged(tags));
+        view
+    };
+    let Step::Act(Act::TagBucket(_, tags)) = step(&seen(&view, &[("cost-centre", "7")])) else { panic!("no tags") };
+    assert_eq!(tags.get("cost-centre").map(String::as_str), Some("7"));
+    assert_eq!(tags.get(wire::TAG_CLAIM_UID).map(String::as_str), Some("u-1"));
+    assert_eq!(verdict(&seen(&view, &[(wire::TAG_CLAIM_UID, "u-2")])), "BucketExists");
+    view.learn(absent());
+    assert_eq!(verdict(&view), "BackendError", "the store contradicts itself, and makes no second one");
+}
+
+/// A backend whose endpoint another one spells otherwise, and the record of the bucket there.
+fn spelled_otherwise(given: &mut Given) -> BucketRecord {
+    let there = Endpoint::parse("http://s3.example.").unwrap();
+    let seen = match backend(AdoptionPolicy::Owned) {
+        BackendSeen::Present { backend, allowed, .. } => {
+            BackendSeen::Present { backend, allowed, spellings: vec![there.clone()] }
+        }
+        other => other,
+    };
+    given.backends.insert("main".into(), seen);
+    let claim = ClaimRef { namespace: "team-b".into(), name: "films".into() };
+    BucketRecord { endpoint: there, uid: ClaimUid::new("u-2"), claim, ..record() }
+}
+
+// covers: 3.2.record.aliases
+#[test]
+fn records_of_other_spellings_are_read_before_the_own_is_made_and_again_after() {
+    let mut given = unbound();
+    let other = spelled_otherwise(&mut given);
+    let look = Look::Internal(other.name().to_string());
+    let mut view = given.cached();
+    ask(&mut view, &look, &given);
+    let mut seen = given.cached();
+    assert_eq!(step(&seen), Step::Look(look.clone()));
+    seen.learn(Answer::Internal(other.name().to_string(), Some(record_secret(&other))));
+    assert_eq!(verdict(&seen), "BucketNameConflict");
+    ask(&mut view, &Look::Holder(at()), &given);
+    ask(&mut view, &Look::Claim, &given);
+    ask(&mut view, &Look::Own, &given);
+    let Step::Act(Act::CreateRecord(made)) = step(&view) else { panic!("{}", step(&view)) };
+    view.learn(Answer::RecordPosted(made.clone(), Posted::Stored(record_secret(&made))));
+    let mut alone = view.clone();
+    ask(&mut alone, &look, &given);
+    assert_eq!(step(&alone), Step::Look(Look::Bucket(at())));
+    view.learn(Answer::Internal(other.name().to_string(), Some(record_secret(&other))));
+    if made.name() < other.name() {
+        assert_eq!(verdict(&view), "BucketNameConflict");
+        let mut given = holding(|record| record.absence = true);
+        spelled_otherwise(&mut given);
+        assert_eq!(step(&given.read()), Step::Look(Look::Bucket(at())), "it is noted that it went on alone");
+    } else {
+        let Step::Act(Act::Delete(left)) = step(&view) else { panic!("{}", step(&view)) };
+        assert_eq!(left.name, made.name().to_string());
+        view.learn(Answer::Deleted(left, None));
+        assert_eq!(verdict(&view), "BucketNameConflict");
+    }
+}
+
 // covers: 3.2.create.again
 #[test]
 fn a_bucket_that_is_there_already_is_looked_at_again() {

@@ -20,6 +20,7 @@ impl View {
             internal,
             consumers,
             holder,
+            others,
             public_rival,
             others_credentials,
             bucket: BucketFacts { at, seen, owner, empty, created, tagged, versioning, purge, removed },
@@ -48,7 +49,7 @@ impl View {
         let _ = write!(text, "{} {freshness:?} {newborn} {} | ", claim.id.resource_version, internal.fingerprint());
         let _ = write!(
             text,
-            "{} | {holder:?} {at:?} {seen:?} {owner:?} {empty:?} {created:?} {tagged} ",
+            "{} | {holder:?} {others:?} {at:?} {seen:?} {owner:?} {empty:?} {created:?} {tagged} ",
             consumers.fingerprint()
         );
         let _ = write!(
@@ -62,6 +63,11 @@ impl View {
         let _ = write!(text, "{absent_through} {finalizer_removed} {trouble:?} {public_rival:?} {complete_after:?}");
         for (name, seen) in backends {
             let _ = write!(text, " {name} {}", backend_fingerprint(seen));
+        }
+        // Nothing else goes by that.
+        if backends.values().any(|seen| matches!(seen, BackendSeen::Present { spellings, .. } if !spellings.is_empty()))
+        {
+            let _ = write!(text, " {:?}", internal.absent_since_held());
         }
         if let Some((at, secrets)) = others_credentials {
             let versions: Vec<String> = secrets.iter().map(version).collect();
@@ -77,7 +83,9 @@ fn version(secret: &Stored) -> String {
 
 fn backend_fingerprint(seen: &BackendSeen) -> String {
     match seen {
-        BackendSeen::Present { backend, allowed } => format!("{} {allowed}", backend.id.resource_version),
+        BackendSeen::Present { backend, allowed, spellings } => {
+            format!("{} {allowed} {spellings:?}", backend.id.resource_version)
+        }
         BackendSeen::Missing => "missing".to_owned(),
         BackendSeen::Invalid(why) => why.clone(),
     }

@@ -19,6 +19,8 @@ pub(super) struct Internal {
     lists: Lists,
     /// The step of the last deletion of a record.
     let_go: u32,
+    /// The step that made a record.
+    held: u32,
 }
 
 /// Live lists of the claim's internal Secrets.
@@ -90,6 +92,21 @@ impl Internal {
     /// Whether a live read found none, since the last record was deleted.
     pub(super) fn is_absent_to_the_last(&self, name: &str) -> bool {
         self.secrets.is_absent_since(name, self.let_go)
+    }
+
+    /// Takes in that this pass made a record.
+    pub(super) fn held(&mut self, step: u32) {
+        self.held = step;
+    }
+
+    /// Whether a live read found none, since this pass made a record.
+    pub(super) fn is_absent_since_held(&self, name: &str) -> bool {
+        self.secrets.is_absent_since(name, self.held)
+    }
+
+    /// The names that a live read found none of since this pass made a record.
+    pub(super) fn absent_since_held(&self) -> Vec<&str> {
+        self.secrets.names().filter(|name| self.is_absent_since_held(name)).collect()
     }
 
     /// Lists made before are of the past.

@@ -1,6 +1,6 @@
 //! Answers that took long: what counts of what was known before.
 
-use super::super::answer::{Answer, BucketSeen, Failure, PurgeEnd, Purged};
+use super::super::answer::{Answer, BucketSeen, CreateAnswer, Failure, PurgeEnd, Purged};
 use super::super::step::{Act, Step};
 use super::{Freshness, Trouble, View};
 
@@ -21,7 +21,7 @@ impl View {
         self.internal.learn().age(self.step);
         self.consumers.age(self.step);
         self.others_credentials = None;
-        self.learn(answer);
+        self.learn_made(answer);
         self.claim.freshness = Freshness::Cached;
         self.claim.newborn = false;
         self.deeds.aimed_by_this_pass = None;
@@ -33,7 +33,17 @@ impl View {
         if !self.claim().deleting {
             self.internal.doubt(self.step);
         }
+        self.learn_made(answer);
+    }
+
+    /// Takes in an answer that was not prompt: since a bucket was made, somebody else may have put
+    /// tags on it, which ours are not to replace.
+    fn learn_made(&mut self, answer: Answer) {
+        let made = matches!(answer, Answer::BucketCreated(_, CreateAnswer::Created));
         self.learn(answer);
+        if made {
+            self.bucket.seen = None;
+        }
     }
 
     /// Whether a deletion only goes on to read what a cache showed otherwise.

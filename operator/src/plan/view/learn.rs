@@ -91,7 +91,11 @@ impl View {
             // its probe to say.
             (
                 Step::Look(Look::Bucket(at)),
-                Failure::Upstream(_) | Failure::UpstreamDenied(_) | Failure::NoUpstream(_) | Failure::Unsupported,
+                Failure::Upstream(_)
+                | Failure::UpstreamDenied(_)
+                | Failure::NoUpstream(_)
+                | Failure::Paced(_)
+                | Failure::Unsupported,
             ) if !self.claim().deleting && self.is_bound_to(at) => {
                 self.drift.due = false;
                 self.drift.checked = Checked::Failed;
@@ -162,17 +166,20 @@ impl View {
             if self.own(name).is_some() && !self.claim().deleting {
                 self.go_stale();
             }
+            self.others.remove(name);
             self.internal.learn().missed(name, self.step);
             return self.advance();
         };
         match BucketRecord::read(&secret.0) {
             Ok(record) if record.uid != self.claim().uid => {
+                self.others.insert(name.to_owned(), Holder::Other(record.claim.clone()));
                 // Of two names that the pass asks about, both may be another's, and `holder` is
                 // about one.
                 self.internal.learn().missed(name, self.step);
                 self.holder = Some((record.name(), Holder::Other(record.claim)));
             }
             Err(damage) if is_record(name) => {
+                self.others.insert(name.to_owned(), Holder::Damaged(damage.to_string()));
                 if let Some((_, holder)) = self.holder.as_mut().filter(|(held, _)| held.as_str() == name) {
                     *holder = Holder::Damaged(damage.to_string());
                 } else if secret.text("claim_uid") == Some(self.claim().uid.as_str()) {
@@ -208,6 +215,7 @@ impl View {
                 self.deeds.aimed_by_this_pass = Some(record.generation);
             }
             self.doubt_absence_before(secret);
+            self.internal.held(self.step);
         }
         self.posted(record.name().to_string(), posted);
     }

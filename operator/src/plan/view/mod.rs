@@ -152,6 +152,8 @@ pub struct View {
     consumers: Secrets,
     /// Who holds the bucket that the claim wants.
     holder: Option<(RecordName, Holder)>,
+    /// Records that other claims hold, or that can't be read, as they were read by name.
+    others: BTreeMap<String, Holder>,
     /// Whose public access to a bucket of this name counts, if not this claim's.
     public_rival: Option<(Target, Option<ClaimRef>)>,
     /// Credentials of other claims on a bucket, from a live list; and which one.
@@ -199,6 +201,7 @@ impl View {
             },
             backends: BTreeMap::new(),
             holder: None,
+            others: BTreeMap::new(),
             public_rival: None,
             complete_after: None,
             others_credentials: None,
@@ -252,6 +255,16 @@ impl View {
     /// no credential.
     pub(super) fn is_newborn(&self) -> bool {
         self.claim.newborn
+    }
+
+    /// What a record that was read by this name says, if it is not this claim's.
+    pub(super) fn anothers_record(&self, name: &RecordName) -> Option<&Holder> {
+        self.others.get(name.as_str())
+    }
+
+    /// Whether a live read found no internal Secret of this name, since this pass made a record.
+    pub(super) fn is_absent_since_held(&self, name: &str) -> bool {
+        self.internal.is_absent_since_held(name)
     }
 
     /// What is known of an internal Secret.

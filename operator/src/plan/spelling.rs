@@ -1,0 +1,66 @@
+//! One store under several spellings of its endpoint (spec §3.2).
+//!
+//! The name of a record goes by the spelling, so Kubernetes lets there be two records of one
+//! bucket. Who is to hold one reads the others by their names before its own is made, and again
+//! once it is, until it has noted what it is about to do with the bucket: of two who come at once,
+//! one at least sees the other. If both do, the one whose record has the lower name stays.
+
+use crate::api::{BucketRecord, RecordName};
+
+use super::answer::{BackendSeen, Holder};
+use super::cause::BucketCause;
+use super::halt::Halt;
+use super::secret::Stored;
+use super::step::Look;
+use super::stop::Stop;
+use super::view::View;
+
+/// Halts where another claim holds the bucket under another spelling, before a record is made.
+pub(super) fn refuse(view: &View, record: &BucketRecord) -> Result<(), Halt> {
+    match find(view, record, |name| view.is_absent(name))? {
+        Some((name, stop)) => Err(stop.until_released(name).into()),
+        None => Ok(()),
+    }
+}
+
+/// The same for a record that is there, and by which nothing was done yet.
+pub(super) fn settle(view: &View, record: &BucketRecord, stored: &Stored) -> Result<(), Halt> {
+    if record.absence || record.adopted || record.settled {
+        return Ok(());
+    }
+    let Some((name, stop)) = find(view, record, |name| view.is_absent_since_held(name))? else { return Ok(()) };
+    if record.name() < name {
+        return Err(stop.until_released(name).into());
+    }
+    if let Some(time) = view.unanswered() {
+        return Err(Halt::Wait(time));
+    }
+    view.require_live_claim()?;
+    view.require_list()?;
+    Err(Halt::delete(stored))
+}
+
+/// A record of the bucket that another claim has under another spelling, and what is told of it.
+fn find(
+    view: &View,
+    record: &BucketRecord,
+    is_absent: impl Fn(&str) -> bool,
+) -> Result<Option<(RecordName, Stop)>, Halt> {
+    let BackendSeen::Present { backend, spellings, .. } = view.backend(&record.backend)? else { return Ok(None) };
+    let others = spellings.iter().chain([&backend.endpoint]);
+    for there in others.filter(|there| **there != record.endpoint && there.is_alias_of(&record.endpoint)) {
+        let name = RecordName::of(there, &record.bucket);
+        let bucket = record.bucket.clone();
+        let cause = match view.anothers_record(&name) {
+            Some(Holder::Damaged(why)) => BucketCause::RecordDamaged { bucket, why: why.clone() },
+            Some(Holder::Other(holder)) => {
+                BucketCause::Held { bucket, holder: holder.clone(), namespace: view.claim().at.namespace.clone() }
+            }
+            Some(Holder::Unknown | Holder::Suspect) | None if view.record_named(&name).is_some() => continue,
+            Some(Holder::Unknown | Holder::Suspect) | None if is_absent(name.as_str()) => continue,
+            Some(Holder::Unknown | Holder::Suspect) | None => return Err(Look::Internal(name.to_string()).into()),
+        };
+        return Ok(Some((name, Stop::new(cause))));
+    }
+    Ok(None)
+}
