@@ -12,6 +12,7 @@ mod faults;
 mod gateway;
 mod namespace;
 mod objects;
+mod plan;
 mod restart;
 mod rollout;
 mod rotation;
@@ -80,6 +81,8 @@ pub enum Scenario {
     SecretConflict,
     /// A tenant's Secret that the operator's types can't read keeps nobody else from being served.
     Unreadable,
+    /// What `plan` says comes next, while no operator runs, is what one then does.
+    Plan,
     /// The operator is killed while it creates 20 claims, and started again.
     Restart,
     /// Two operators work on the same claims; one of them is killed and comes back.
@@ -128,14 +131,16 @@ impl Scenario {
     pub(crate) fn misfit(self, stage: StageKind) -> Option<&'static str> {
         let goes_through_gateways = matches!(self, Self::RotationOverlap | Self::GatewayFaults | Self::GatewayRollout);
         let needs_rig = self.has_faults() || goes_through_gateways || self == Self::ScheduledRotation;
-        let of_processes = [Self::GatewayFaults, Self::GatewayRollout, Self::TwoOperators, Self::ScheduledRotation];
+        let of_processes =
+            [Self::GatewayFaults, Self::GatewayRollout, Self::TwoOperators, Self::ScheduledRotation, Self::Plan];
         let needs_process = of_processes.contains(&self);
         match stage {
             StageKind::Existing if needs_rig => {
                 Some("it needs a gateway, faults or a log of calls: cluster and store have to be made for the run")
             }
             StageKind::Kind if needs_process => Some(
-                "it needs processes of this machine: two operators, two gateways, another clock, a gateway behind a proxy",
+                "it needs processes of this machine: two operators, two gateways, another clock, a gateway behind a proxy, a \
+                 command",
             ),
             StageKind::Kind | StageKind::ControlPlane | StageKind::Existing => None,
         }
@@ -151,9 +156,10 @@ impl Scenario {
         matches!(self, Self::CrashRotate | Self::CrashCreate | Self::CrashDelete | Self::LostAnswers)
     }
 
-    /// Whether it can be played with any faults: it has an operator, and none of its own.
+    /// Whether it can be played with any faults: it has an operator, and none of its own. A command
+    /// fails where its question gets no answer.
     pub(crate) fn takes_faults(self) -> bool {
-        !self.has_faults() && !matches!(self, Self::CrdsAccepted | Self::ObjectTable)
+        !self.has_faults() && !matches!(self, Self::CrdsAccepted | Self::ObjectTable | Self::Plan)
     }
 
     /// The simulator's scenario with the same steps, if there is one. Those with faults tell at
@@ -228,6 +234,7 @@ impl Scenario {
             Self::NameConflict => conflicts::name(testbed).await,
             Self::SecretConflict => conflicts::secret(testbed).await,
             Self::Unreadable => unreadable::play(testbed).await,
+            Self::Plan => plan::play(testbed).await,
             Self::Restart => restart::play(testbed).await,
             Self::GatewayFaults => gateway::faults(testbed).await,
             Self::GatewayRollout => rollout::gateways(testbed).await,
