@@ -1,13 +1,20 @@
 //! The operator under test: a child process, or a Deployment in a kind cluster.
 
 use std::path::PathBuf;
+use std::process::Stdio;
+use std::time::Duration;
 
-use anyhow::{Error, Result, anyhow};
+use anyhow::{Context as _, Error, Result, anyhow};
 use rustix::process::Signal;
+use tokio::process::Command;
+use tokio::time::timeout;
 
 use crate::kind::{Deployed, Deployment};
 use crate::log::Log;
 use crate::process::Process;
+
+/// How long a command may take that only tells something.
+const ANSWER: Duration = Duration::from_secs(60);
 
 /// A running operator.
 pub(crate) enum Operator {
@@ -60,6 +67,25 @@ impl Launcher {
                 deployment.start(&arguments, log).await.map(Operator::Deployed)
             }
         }
+    }
+
+    /// Runs the operator's program as a command: its words, and what tells it of the cluster.
+    /// Returns its exit code and what it printed.
+    pub(crate) async fn ask(&self, namespace: &str, words: &[&str]) -> Result<(Option<i32>, String)> {
+        let Self::Process { command, kubeconfig, context } = self else {
+            return Err(anyhow!("an operator that is installed is asked nothing"));
+        };
+        let (program, before) = command.split_first().context("the operator's command is empty")?;
+        let mut command = Command::new(program);
+        command.args(before).args(words).arg("--kubeconfig").arg(kubeconfig).args(["--namespace", namespace]);
+        if let Some(context) = context {
+            command.args(["--context", context]);
+        }
+        let output = command.stdin(Stdio::null()).kill_on_drop(true).output();
+        let output = timeout(ANSWER, output).await.context("the command gave no answer")?;
+        let output = output.with_context(|| format!("can't start {program}"))?;
+        let said = [output.stdout, output.stderr].concat();
+        Ok((output.status.code(), String::from_utf8_lossy(&said).into_owned()))
     }
 
     /// Ends an operator that was not ended by the scenario that started it, and that does not end

@@ -137,6 +137,12 @@ impl Stage<'_> {
         self.launch(&[], GATEWAY, further).await
     }
 
+    /// Has the operator's program tell something as a command, with what an operator of this stage
+    /// is told. Returns its exit code and what it printed.
+    pub(crate) async fn ask(&self, words: &[&str]) -> Result<(Option<i32>, String)> {
+        self.testbed.launcher.ask(&self.system, words).await
+    }
+
     /// Starts the operator with a clock that is so many days ahead.
     pub(crate) async fn start_operator_ahead(&self, clock: &FakeClock, days: u32) -> Result<Operator> {
         self.way()?.new_operator().await?;

@@ -23,6 +23,7 @@ mod metrics;
 mod observe;
 mod pages;
 pub mod plan;
+pub mod preview;
 mod turns;
 pub mod upstream;
 

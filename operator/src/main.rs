@@ -2,12 +2,11 @@
 
 use std::process::ExitCode;
 
-use clap::Parser;
 use stowage_operator::Cli;
 
 fn main() -> ExitCode {
-    match Cli::parse().execute() {
-        Ok(()) => ExitCode::SUCCESS,
+    match Cli::of_process().execute() {
+        Ok(code) => code,
         Err(why) => {
             #[expect(clippy::print_stderr, reason = "the one sentence that the contract promises")]
             {

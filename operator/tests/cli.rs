@@ -29,12 +29,13 @@ fn stderr(output: &Output) -> String {
     String::from_utf8(output.stderr.clone()).expect("stderr is text")
 }
 
-/// `--flag` and the paragraph of `run --help` that explains it, for each flag but `--help`.
-fn flags_of_run() -> Vec<(String, String)> {
+/// `--flag` and the paragraph of a command's `--help` that explains it, for each flag but `--help`.
+fn flags_of(command: &str) -> Vec<(String, String)> {
     let mut flags: Vec<(String, String)> = Vec::new();
-    for line in stdout(&stowage(&["run", "--help"])).lines() {
+    for line in stdout(&stowage(&[command, "--help"])).lines() {
         let words = line.trim_start();
-        if let Some(start) = words.find("--").filter(|start| *start == 0 || words.starts_with("-h,")) {
+        let is_short = |words: &str| words.starts_with('-') && words[2..].starts_with(", ");
+        if let Some(start) = words.find("--").filter(|start| *start == 0 || (*start == 4 && is_short(words))) {
             let flag = words[start..].split_whitespace().next().expect("it starts with --");
             flags.push((flag.to_owned(), String::new()));
         }
@@ -52,7 +53,7 @@ fn help_names_the_commands() {
     let help = stowage(&["--help"]);
     assert_eq!(help.status.code(), Some(0));
     let text = stdout(&help);
-    for command in ["run", "crds"] {
+    for command in ["run", "plan", "why", "crds"] {
         assert!(
             text.lines().any(|line| line.trim_start().starts_with(&format!("{command} "))),
             "{command} in:\n{text}"
@@ -72,12 +73,16 @@ fn help_of_run_is_in_groups() {
 }
 
 #[test]
-fn each_flag_of_run_is_an_environment_variable_too() {
-    let flags = flags_of_run();
-    assert!(flags.iter().any(|(flag, _)| flag == "--gateway-endpoint"), "the help could be read: {flags:?}");
-    for (flag, text) in flags {
+fn each_flag_is_an_environment_variable_too() {
+    for (flag, text) in ["run", "plan", "why"].into_iter().flat_map(|command| {
+        let flags = flags_of(command);
+        assert!(flags.iter().any(|(flag, _)| flag == "--gateway-endpoint"), "the help could be read: {flags:?}");
+        flags
+    }) {
         let variable = format!("STOWAGE_{}", flag.trim_start_matches('-').replace('-', "_").to_uppercase());
-        assert!(text.contains(&format!("[env: {variable}=")), "{variable} in:\n{text}");
+        // It may be broken into lines anywhere.
+        let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(words.contains(&format!("[env: {variable}=")), "{variable} in:\n{text}");
     }
 }
 
@@ -93,7 +98,7 @@ fn defaults_stand_in_the_help_as_in_the_contract() {
         ("--admin-address", "[::]:8080"),
         ("--log-format", "text"),
     ];
-    let flags = flags_of_run();
+    let flags = flags_of("run");
     for (flag, default) in expected {
         let text = flags.iter().find(|(name, _)| name == flag).map(|(_, text)| text.as_str()).unwrap_or_default();
         assert!(text.contains(&format!("[default: {default}]")), "{flag} in:\n{text}");
@@ -120,6 +125,63 @@ fn a_wrong_value_is_refused_with_what_was_expected_also_from_the_environment() {
         assert_eq!(output.status.code(), Some(2), "{variable}={value}");
         assert!(stderr(&output).contains(expected), "{variable}={value}: {}", stderr(&output));
     }
+}
+
+/// Who runs an operator with some flags asks `plan` with the same.
+#[test]
+fn plan_and_why_take_what_the_operator_is_told_by_the_same_names() {
+    let of_run: Vec<String> = flags_of("run").into_iter().map(|(flag, _)| flag).collect();
+    // How an operator works, not what it would do next.
+    let apart = ["--read-only", "--resync-interval", "--admin-address", "--log-format"];
+    for command in ["plan", "why"] {
+        let flags: Vec<String> = flags_of(command).into_iter().map(|(flag, _)| flag).collect();
+        for flag in of_run.iter().filter(|flag| !apart.contains(&flag.as_str())) {
+            assert!(flags.contains(flag), "{command} has no {flag}: {flags:?}");
+        }
+    }
+}
+
+// covers: 5.plan.exit
+#[test]
+fn the_exit_codes_of_plan_stand_in_its_help_and_wrong_usage_is_none_that_answers() {
+    let help = stdout(&stowage(&["plan", "--help"]));
+    assert!(help.contains("0 there is nothing to do, 2 there is something, 1 something failed"), "{help}");
+    for wrong in [&["plan", "--no-such-flag"][..], &["why"], &["plan", "-o", "yaml"]] {
+        let output = stowage(wrong);
+        assert_eq!(output.status.code(), Some(1), "{wrong:?}: {}", stderr(&output));
+        assert!(stderr(&output).contains("Usage:") || stderr(&output).contains("possible values"));
+    }
+    for (args, why) in
+        [(&["plan", "photos"][..], "in which namespace is claim photos"), (&["plan"], "not in a cluster")]
+    {
+        let output = stowage(args);
+        assert_eq!((output.status.code(), stdout(&output).as_str()), (Some(1), ""));
+        assert!(stderr(&output).contains(why), "{}", stderr(&output));
+    }
+    assert_eq!(stowage(&["run", "--no-such-flag"]).status.code(), Some(2), "there it is as everywhere");
+}
+
+#[test]
+fn plan_takes_the_kubeconfig_that_kubectl_takes() {
+    let home = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("home");
+    fs::create_dir_all(home.join(".kube")).expect("a place for test files");
+    fs::write(home.join(".kube/config"), "apiVersion: v1\nkind: Config\nusers: hush-hush\n").expect("there is room");
+    let output = stowage_with(&["plan"], &[("HOME", home.to_str().expect("the target directory is text"))]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(stderr(&output).contains("line 3"), "{}", stderr(&output));
+    let none = home.join("none").display().to_string();
+    let output = stowage_with(&["plan"], &[("HOME", home.to_str().unwrap()), ("KUBECONFIG", &none)]);
+    assert!(stderr(&output).contains("not in a cluster"), "{}", stderr(&output));
+}
+
+#[test]
+fn as_a_plugin_of_kubectl_it_says_how_it_is_called() {
+    let plugin = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("kubectl-stowage");
+    let _ = fs::remove_file(&plugin);
+    std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_stowage-operator"), &plugin).expect("there is room");
+    let output = Command::new(&plugin).args(["plan", "--help"]).env_clear().output().expect("it leads to the binary");
+    assert_eq!(output.status.code(), Some(0));
+    assert!(stdout(&output).contains("Usage: kubectl stowage plan"), "{}", stdout(&output));
 }
 
 #[test]

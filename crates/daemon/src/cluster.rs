@@ -1,5 +1,6 @@
 //! The way to the API server.
 
+use std::io::ErrorKind;
 use std::path::Path;
 
 use kube::Client;
@@ -27,6 +28,32 @@ pub async fn client(kubeconfig: Option<&Path>, context: Option<&str>) -> Result<
     config.default_retry = false;
     let namespace = (!explicit).then(|| config.default_namespace.clone());
     Ok((Client::try_from(config).map_err(|error| error.to_string())?, namespace))
+}
+
+/// The same for a command of a person, who has what kubectl has: without a kubeconfig and without a
+/// context it is the usual kubeconfig, and where there is none, the pod's own.
+///
+/// # Errors
+/// As [`client`].
+pub async fn client_of_user(
+    kubeconfig: Option<&Path>,
+    context: Option<&str>,
+) -> Result<(Client, Option<String>), String> {
+    if kubeconfig.is_some() || context.is_some() {
+        return client(kubeconfig, context).await;
+    }
+    let file = match Kubeconfig::read() {
+        Ok(file) => file,
+        Err(KubeconfigError::FindPath) => return client(None, None).await,
+        Err(KubeconfigError::ReadConfig(why, _)) if why.kind() == ErrorKind::NotFound => {
+            return client(None, None).await;
+        }
+        Err(error) => return Err(unusable(&error)),
+    };
+    let config = kube::Config::from_custom_kubeconfig(file, &KubeConfigOptions::default()).await;
+    let mut config = config.map_err(|error| unusable(&error))?;
+    config.default_retry = false;
+    Ok((Client::try_from(config).map_err(|error| error.to_string())?, None))
 }
 
 /// What is wrong with a kubeconfig, in one line that doesn't quote it: there are credentials in it.

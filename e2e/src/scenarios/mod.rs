@@ -13,6 +13,7 @@ mod faults;
 mod gateway;
 mod namespace;
 mod objects;
+mod plan;
 mod restart;
 mod rollout;
 mod rotation;
@@ -83,6 +84,8 @@ pub enum Scenario {
     SecretConflict,
     /// A tenant's Secret that the operator's types can't read keeps nobody else from being served.
     Unreadable,
+    /// What `plan` says comes next, while no operator runs, is what one then does.
+    Plan,
     /// The operator is killed while it creates 20 claims, and started again.
     Restart,
     /// Two operators work on the same claims; one of them is killed and comes back.
@@ -134,14 +137,20 @@ impl Scenario {
         let needs_rig = self.has_faults() || goes_through_gateways || self == Self::ScheduledRotation;
         let needs_process = matches!(
             self,
-            Self::GatewayFaults | Self::GatewayRollout | Self::TwoOperators | Self::Election | Self::ScheduledRotation
+            Self::GatewayFaults
+                | Self::GatewayRollout
+                | Self::TwoOperators
+                | Self::Election
+                | Self::Plan
+                | Self::ScheduledRotation
         );
         match stage {
             StageKind::Existing if needs_rig => {
                 Some("it needs a gateway, faults or a log of calls: cluster and store have to be made for the run")
             }
             StageKind::Kind if needs_process => Some(
-                "it needs processes of this machine: two operators, two gateways, another clock, a gateway behind a proxy",
+                "it needs processes of this machine: two operators, two gateways, another clock, a gateway behind a proxy, a \
+                 command",
             ),
             StageKind::Kind | StageKind::ControlPlane | StageKind::Existing => None,
         }
@@ -157,9 +166,10 @@ impl Scenario {
         matches!(self, Self::CrashRotate | Self::CrashCreate | Self::CrashDelete | Self::LostAnswers)
     }
 
-    /// Whether it can be played with any faults: it has an operator, and none of its own.
+    /// Whether it can be played with any faults: it has an operator, and none of its own. A command
+    /// fails where its question gets no answer.
     pub(crate) fn takes_faults(self) -> bool {
-        !self.has_faults() && !matches!(self, Self::CrdsAccepted | Self::ObjectTable)
+        !self.has_faults() && !matches!(self, Self::CrdsAccepted | Self::ObjectTable | Self::Plan)
     }
 
     /// The simulator's scenario with the same steps, if there is one. Those with faults tell at
@@ -234,6 +244,7 @@ impl Scenario {
             Self::NameConflict => conflicts::name(testbed).await,
             Self::SecretConflict => conflicts::secret(testbed).await,
             Self::Unreadable => unreadable::play(testbed).await,
+            Self::Plan => plan::play(testbed).await,
             Self::Restart => restart::play(testbed).await,
             Self::GatewayFaults => gateway::faults(testbed).await,
             Self::GatewayRollout => rollout::gateways(testbed).await,

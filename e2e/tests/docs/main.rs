@@ -32,7 +32,7 @@ const PLACEHOLDERS: [(&str, &str); 4] =
     [("SCENARIO SEED PLAN", "rotate 1"), ("SCENARIO", "rotate"), ("S", "1"), ("I/40", "0/40")];
 
 /// Commands that a page names though they are not there yet.
-const NOT_YET: [&str; 3] = ["stowage-operator plan", "stowage-sim up", "stowage-sim fault"];
+const NOT_YET: [&str; 2] = ["stowage-sim up", "stowage-sim fault"];
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
@@ -111,6 +111,10 @@ fn problem_of_command(place: Place, words: &[String], recipes: &BTreeSet<String>
         }
         "stowage-sim" => parse::<stowage_sim::cli::Cli>(place, program, arguments),
         "stowage-operator" => parse::<stowage_operator::Cli>(place, program, arguments),
+        // A plugin, by whose name kubectl finds it.
+        "kubectl" if arguments.first() == Some(&"stowage") => {
+            parse::<stowage_operator::Cli>(place, "kubectl-stowage", &arguments[1..])
+        }
         "stowage-gateway" => parse::<stowage_gateway::Cli>(place, program, arguments),
         "stowage-e2e" => parse::<stowage_e2e::Cli>(place, program, arguments),
         _ => None,
@@ -299,6 +303,7 @@ fn what_is_not_so_is_told() {
         "just dmo",
         "stowage-sim explore --no-such-flag",
         "cargo run -p stowage-operator -- rum",
+        "kubectl stowage plan --no-such-flag",
         "create 1 #3 losst",
         "stowage-sim exlore [SCENARIO…]",
         "sim/src/no.rs",

@@ -24,7 +24,7 @@ use crate::plan::backend::{
     is_bound_on,
 };
 use crate::plan::preconditions;
-use crate::upstream::{AccessError, Class, Upstream};
+use crate::upstream::{AccessError, Class, Upstream, UpstreamError};
 
 use super::announcer::Announced;
 use super::backoff::Backoff;
@@ -197,33 +197,13 @@ impl Hands<'_, '_> {
                 self.client = Some(client);
                 Ok(if same { Connected::Same } else { Connected::Anew })
             }
-            Err(error @ AccessError::Unreadable(..)) => Err(error.to_string()),
-            Err(error @ AccessError::NoSecret(..)) => Ok(Connected::Missing(error.to_string())),
-            Err(
-                error @ (AccessError::Untrusted(..)
-                | AccessError::Internal(..)
-                | AccessError::Forbidden(..)
-                | AccessError::NotOptedIn(..)
-                | AccessError::NoField(..)
-                | AccessError::Trust(_)),
-            ) => Ok(Connected::Unusable(error.to_string())),
+            Err(error) => unconnected(&error),
         }
     }
 
     async fn probe(&mut self) -> Result<Probed, String> {
         let client = self.client.as_ref().ok_or("there is no client")?;
-        let Err(error) = self.slot.aside(client.probe()).await else { return Ok(Probed::Succeeded) };
-        let why = error.to_string();
-        Ok(match error.class {
-            Class::NoAnswer(_) => Probed::NoAnswer(why),
-            Class::Denied { .. } => Probed::Denied(why),
-            Class::Unusable(_)
-            | Class::Forbidden(_)
-            | Class::Failing { .. }
-            | Class::Throttled
-            | Class::Unsupported
-            | Class::Failed { .. } => Probed::Failed(why),
-        })
+        Ok(probed(self.slot.aside(client.probe()).await))
     }
 
     async fn write_status(&self, status: &S3BackendStatus) -> Result<BackendAnswer, String> {
@@ -348,6 +328,39 @@ impl Context {
             self.pace.forget(uid);
             self.backoff.reset(uid);
         }
+    }
+}
+
+/// What it means for a backend that it has no client.
+///
+/// # Errors
+/// Where that says nothing of the backend.
+pub(crate) fn unconnected(error: &AccessError) -> Result<Connected, String> {
+    match error {
+        AccessError::Unreadable(..) => Err(error.to_string()),
+        AccessError::NoSecret(..) => Ok(Connected::Missing(error.to_string())),
+        AccessError::Untrusted(..)
+        | AccessError::Internal(..)
+        | AccessError::Forbidden(..)
+        | AccessError::NotOptedIn(..)
+        | AccessError::NoField(..)
+        | AccessError::Trust(_) => Ok(Connected::Unusable(error.to_string())),
+    }
+}
+
+/// What came of a probe.
+pub(crate) fn probed(answer: Result<(), UpstreamError>) -> Probed {
+    let Err(error) = answer else { return Probed::Succeeded };
+    let why = error.to_string();
+    match error.class {
+        Class::NoAnswer(_) => Probed::NoAnswer(why),
+        Class::Denied { .. } => Probed::Denied(why),
+        Class::Unusable(_)
+        | Class::Forbidden(_)
+        | Class::Failing { .. }
+        | Class::Throttled
+        | Class::Unsupported
+        | Class::Failed { .. } => Probed::Failed(why),
     }
 }
 

@@ -19,13 +19,13 @@ const HESITATION: Duration = Duration::from_secs(1);
 const MOST_LATE: u32 = 5;
 
 /// Carries out the steps of a conversation, and decides nothing.
-pub(super) trait CarryOut<C: Conversation> {
+pub(crate) trait CarryOut<C: Conversation> {
     /// Carries out one step.
     fn carry_out(&mut self, known: &C, step: &C::Step) -> impl Future<Output = C::Answer> + Send;
 }
 
 /// Asks for the next step and has it carried out, until the conversation ends or reaches a bound.
-pub(super) async fn converse<C: Conversation>(
+pub(crate) async fn converse<C: Conversation>(
     conversation: &mut C,
     clock: &Clock,
     hands: &mut impl CarryOut<C>,

@@ -56,9 +56,7 @@ impl Looks {
     pub(super) fn recall(&self, uid: &str, view: &View, config: &Config) -> Remembered {
         let mut looks = self.claims.lock();
         let look = looks.entry(uid.to_owned()).or_insert_with(|| {
-            let troubled =
-                view.claim().status.conditions.iter().any(|c| c.type_ == "BucketCreated" && c.status == "False");
-            let wait = if troubled { Duration::ZERO } else { config.resync_interval.mul_f64(fastrand::f64()) };
+            let wait = if is_troubled(view) { Duration::ZERO } else { config.resync_interval.mul_f64(fastrand::f64()) };
             let unanswered = may_be_under_way(view).then(|| self.began + config.limits.timeout);
             LookTime {
                 due: Instant::now() + wait,
@@ -139,6 +137,18 @@ impl Looks {
     pub(super) fn forget(&self, uid: &str) {
         self.claims.lock().remove(uid);
     }
+}
+
+/// What is to be known of a claim that is looked at once, and by nobody who was there before: what
+/// its status tells, which is what the operator that wrote it remembers. `look` asks for a look at
+/// its bucket, which is due anyway where the status tells of trouble.
+pub(crate) fn first_sight(view: &View, look: bool) -> Remembered {
+    let missing_at = if tells_of_a_missing_bucket(view) { view.bucket_of_record() } else { None };
+    Remembered { missing_at, look_due: look || is_troubled(view), ..Remembered::default() }
+}
+
+fn is_troubled(view: &View) -> bool {
+    view.claim().status.conditions.iter().any(|c| c.type_ == "BucketCreated" && c.status == "False")
 }
 
 fn tells_of_a_missing_bucket(view: &View) -> bool {

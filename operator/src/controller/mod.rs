@@ -1,21 +1,21 @@
 //! Wires watches to passes: what changed wakes exactly the objects that depend on it.
 
 mod announcer;
-mod backend;
+pub(crate) mod backend;
 mod backoff;
 mod claim;
 mod clues;
 mod completions;
 mod config;
-mod converse;
+pub(crate) mod converse;
 mod done;
 mod feeds;
 mod gauges;
 mod jitter;
-mod looks;
+pub(crate) mod looks;
 mod memory;
-mod objects;
-mod orphans;
+pub(crate) mod objects;
+pub(crate) mod orphans;
 mod pace;
 mod secret_watches;
 mod shared;

@@ -6,12 +6,12 @@ use kube::core::DeserializeGuard;
 use crate::api::{BucketClaim, ClaimRef, S3Backend, kept};
 
 /// A claim, or why it can't be decoded: one such object must not stop the watch of all.
-pub(super) type Claim = DeserializeGuard<BucketClaim>;
+pub(crate) type Claim = DeserializeGuard<BucketClaim>;
 /// A backend, or why it can't be decoded.
-pub(super) type Backend = DeserializeGuard<S3Backend>;
+pub(crate) type Backend = DeserializeGuard<S3Backend>;
 
 /// Namespace and name of a claim, whether it can be decoded or not.
-pub(super) fn claim_ref(claim: &impl ResourceExt) -> ClaimRef {
+pub(crate) fn claim_ref(claim: &impl ResourceExt) -> ClaimRef {
     ClaimRef { namespace: claim.namespace().unwrap_or_default(), name: claim.name_any() }
 }
 
@@ -19,7 +19,7 @@ pub(super) fn claim_ref(claim: &impl ResourceExt) -> ClaimRef {
 const LONGEST_WHY: usize = 1000;
 
 /// Leaves of an object what is kept of it, also where it can't be decoded.
-pub(super) fn keep<K>(object: &mut DeserializeGuard<K>, of: fn(&K) -> K) {
+pub(crate) fn keep<K>(object: &mut DeserializeGuard<K>, of: fn(&K) -> K) {
     match &mut object.0 {
         Ok(object) => *object = of(object),
         Err(invalid) => {

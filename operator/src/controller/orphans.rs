@@ -13,13 +13,14 @@ use futures::future::{BoxFuture, FutureExt, Shared as SharedFuture};
 use futures::stream::FuturesUnordered;
 use kube::api::ListParams;
 use kube::runtime::reflector::Store;
-use kube::{Api, Resource};
+use kube::{Api, Client, Resource};
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::time::{Instant, sleep_until};
 use tracing::Instrument;
 
 use crate::api::{BucketClaim, ClaimRef, ClaimUid};
 use crate::kubernetes;
+use crate::observe::Observer;
 use crate::plan::orphans::{Sweep, SweepAnswer, SweepEnd, SweepStep, owner};
 use crate::plan::{Failure, SecretRef, Stored};
 
@@ -230,22 +231,34 @@ impl CarryOut<Sweep> for Hands<'_> {
 
 impl Hands<'_> {
     async fn try_carry_out(&self, sweep: &Sweep, step: &SweepStep) -> Result<SweepAnswer, String> {
-        let (shared, observer) = (self.shared, &self.shared.observer);
-        Ok(match step {
-            SweepStep::Claim(claim) => SweepAnswer::Claim(claim.clone(), uid_of(shared, claim).await?),
-            SweepStep::Claims => SweepAnswer::Claims(is_listed(shared, sweep.uid()).await?),
-            SweepStep::Own => SweepAnswer::Own(observer.own(sweep.uid()).await.map_err(describe)?),
-            SweepStep::Internal(name) => {
-                SweepAnswer::Internal(name.clone(), observer.internal_secret(name).await.map_err(describe)?)
+        match step {
+            SweepStep::Delete(secret) => Ok(SweepAnswer::Deleted(secret.clone(), delete(self.shared, secret).await?)),
+            SweepStep::Claim(_) | SweepStep::Claims | SweepStep::Own | SweepStep::Internal(_) => {
+                look(&self.shared.observer, sweep, step).await
             }
-            SweepStep::Delete(secret) => SweepAnswer::Deleted(secret.clone(), delete(shared, secret).await?),
-        })
+        }
     }
 }
 
+/// Answers a question of a sweep.
+///
+/// # Errors
+/// When there is no answer, or the step is no question: says so.
+pub(crate) async fn look(observer: &Observer, sweep: &Sweep, step: &SweepStep) -> Result<SweepAnswer, String> {
+    Ok(match step {
+        SweepStep::Claim(claim) => SweepAnswer::Claim(claim.clone(), uid_of(&observer.client, claim).await?),
+        SweepStep::Claims => SweepAnswer::Claims(is_listed(&observer.client, sweep.uid()).await?),
+        SweepStep::Own => SweepAnswer::Own(observer.own(sweep.uid()).await.map_err(describe)?),
+        SweepStep::Internal(name) => {
+            SweepAnswer::Internal(name.clone(), observer.internal_secret(name).await.map_err(describe)?)
+        }
+        SweepStep::Delete(_) => return Err("that is no question".to_owned()),
+    })
+}
+
 /// Only the object is asked for, not what it says: it counts also where it can't be decoded.
-async fn uid_of(shared: &Shared, claim: &ClaimRef) -> Result<Option<ClaimUid>, String> {
-    let api: Api<BucketClaim> = Api::namespaced(shared.client.clone(), &claim.namespace);
+async fn uid_of(client: &Client, claim: &ClaimRef) -> Result<Option<ClaimUid>, String> {
+    let api: Api<BucketClaim> = Api::namespaced(client.clone(), &claim.namespace);
     match api.get_metadata(&claim.name).await {
         Ok(live) => live.metadata.uid.map(|uid| Some(ClaimUid::new(uid))).ok_or_else(no_uid),
         Err(error) if kubernetes::is_absence_of(&error, &claim.name) => Ok(None),
@@ -253,8 +266,8 @@ async fn uid_of(shared: &Shared, claim: &ClaimRef) -> Result<Option<ClaimUid>, S
     }
 }
 
-async fn is_listed(shared: &Shared, uid: &ClaimUid) -> Result<bool, String> {
-    let api: Api<BucketClaim> = Api::all(shared.client.clone());
+async fn is_listed(client: &Client, uid: &ClaimUid) -> Result<bool, String> {
+    let api: Api<BucketClaim> = Api::all(client.clone());
     let mut params = ListParams::default().limit(PAGE);
     loop {
         let page = api.list_metadata(&params).await.map_err(|error| kubernetes::describe(&error))?;

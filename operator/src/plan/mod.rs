@@ -27,11 +27,14 @@ mod hold;
 mod key;
 mod message;
 mod moves;
+mod obstacle;
 pub mod orphans;
 mod ownership;
 mod patch;
 mod place;
 mod public;
+mod purpose;
+mod remedy;
 mod removal;
 mod renamed;
 mod revocation;
@@ -60,9 +63,11 @@ pub use answer::{
 };
 pub use conversation::{Arrival, Bound, Conversation};
 pub use held::Held;
+pub use obstacle::Obstacle;
 pub(crate) use patch::preconditions;
 pub use patch::{Change, SecretPatch, Trigger};
 pub(crate) use place::is_incomplete;
+pub use purpose::purpose;
 pub use secret::{SecretRef, Stored};
 pub(crate) use status::tells_of_revocation;
 pub use step::{Act, Announcement, Look, Rest, Step, Then};
@@ -81,22 +86,50 @@ const MOST_READS_BY_NAME: usize = 10_000;
 
 /// The next step of a pass.
 pub fn next(view: &View, now: Timestamp) -> Step {
+    match judge(view, now) {
+        Judgement::Step(step) => step,
+        Judgement::Conclude(stop, wake) => status::conclude(view, stop.as_deref(), wake, now),
+    }
+}
+
+/// What keeps a claim from being Ready, as a pass tells that ends on what is known now. `None`
+/// where nothing does, or where the pass has something else to do first.
+pub fn obstacle(view: &View, now: Timestamp) -> Option<Obstacle> {
+    match judge(view, now) {
+        Judgement::Step(_) => None,
+        Judgement::Conclude(stop, _) => stop.map(|stop| Obstacle::of(&stop)),
+    }
+}
+
+/// What a pass comes to on what is known.
+enum Judgement {
+    /// There is something to be done before it tells how the claim is.
+    Step(Step),
+    /// It tells that: what keeps the claim from being Ready, and when time alone will make
+    /// something due.
+    Conclude(Option<Box<Stop>>, Option<Timestamp>),
+}
+
+fn judge(view: &View, now: Timestamp) -> Judgement {
     if view.setting().is_anothers(view.claim().served_by.as_ref()) {
         // Not a word: what its status says is for the operator that serves it.
-        return rest(Then::AwaitChange);
+        return Judgement::Step(rest(Then::AwaitChange));
     }
     match view.trouble() {
         None => {}
-        Some(Trouble::Stale) => return retry("what was read is not what there is"),
-        Some(Trouble::Failed(step, failure)) => return after_failure(view, step, failure, now),
+        Some(Trouble::Stale) => return Judgement::Step(retry("what was read is not what there is")),
+        Some(Trouble::Failed(step, failure)) => return after_failure(view, step, failure),
     }
     let walk = if view.claim().deleting { delete::walk(view) } else { bind::walk(view, now) };
     match walk {
-        Ok(outcome) => status::conclude(view, outcome.impaired.as_ref(), outcome.wake, now),
-        Err(Halt::Do(step)) => *step,
-        Err(Halt::Stop(stop)) => status::conclude(view, Some(&stop), removal::look_again(view, &stop, now), now),
-        Err(Halt::Wait(time)) => rest(Then::Wait(time)),
-        Err(Halt::Stale(why)) => retry(why),
+        Ok(outcome) => Judgement::Conclude(outcome.impaired.map(Box::new), outcome.wake),
+        Err(Halt::Do(step)) => Judgement::Step(*step),
+        Err(Halt::Stop(stop)) => {
+            let wake = removal::look_again(view, &stop, now);
+            Judgement::Conclude(Some(stop), wake)
+        }
+        Err(Halt::Wait(time)) => Judgement::Step(rest(Then::Wait(time))),
+        Err(Halt::Stale(why)) => Judgement::Step(retry(why)),
     }
 }
 
@@ -147,22 +180,23 @@ const TOLD_AFTER: u32 = 3;
 /// What the store did not do is told, and what the API server refuses for good. That the API server
 /// failed is no news, as the next pass shows what is so; it is told where it lasts, and of a claim
 /// that goes at once, so that nobody takes it for one that is left alone.
-fn after_failure(view: &View, step: &Step, failure: &Failure, now: Timestamp) -> Step {
+fn after_failure(view: &View, step: &Step, failure: &Failure) -> Judgement {
     let deleting = view.claim().deleting;
+    let ends = |then: Then| Judgement::Step(rest(then));
     let cause = match failure {
         // What would be done stands in the log.
-        Failure::ReadOnly => return rest(Then::AwaitChange),
-        Failure::Paced(wait) => return rest(Then::Wait(*wait)),
-        Failure::Conflict => return retry("what was read is old"),
-        Failure::Kubernetes(why) if !is_told_of(view, step) => return retry(why),
+        Failure::ReadOnly => return ends(Then::AwaitChange),
+        Failure::Paced(wait) => return ends(Then::Wait(*wait)),
+        Failure::Conflict => return ends(Then::Retry("what was read is old".to_owned())),
+        Failure::Kubernetes(why) if !is_told_of(view, step) => return ends(Then::Retry(why.clone())),
         Failure::Kubernetes(why) => StepCause::ServerFailed { step: step.to_string(), why: why.clone() }.into(),
         // Expected: the namespace's deletion reaches the claim next (spec §3.4).
-        Failure::NamespaceTerminating if !is_internal(view, step) => return rest(Then::AwaitChange),
+        Failure::NamespaceTerminating if !is_internal(view, step) => return ends(Then::AwaitChange),
         Failure::NamespaceTerminating => {
             let namespace = view.setting().operator_namespace.clone();
             StepCause::NamespaceTerminating { step: step.to_string(), namespace }.into()
         }
-        Failure::Refused(_) if matches!(step, Step::Act(Act::WriteStatus(..))) => return rest(Then::AwaitChange),
+        Failure::Refused(_) if matches!(step, Step::Act(Act::WriteStatus(..))) => return ends(Then::AwaitChange),
         Failure::Upstream(why) | Failure::NoUpstream(why) if deleting => {
             DeletionCause::StoreFailed { why: why.clone() }.into()
         }
@@ -179,7 +213,7 @@ fn after_failure(view: &View, step: &Step, failure: &Failure, now: Timestamp) ->
         Failure::Unsupported => StepCause::unsupported(step).into(),
     };
     let cause: Cause = cause;
-    status::conclude(view, Some(&Stop::new(cause).about(concern(view, step))), None, now)
+    Judgement::Conclude(Some(Box::new(Stop::new(cause).about(concern(view, step)))), None)
 }
 
 /// Whether the status tells that the API server failed this step. Where it does not answer reads

@@ -2,6 +2,7 @@
 
 #![expect(clippy::print_stdout, reason = "counts and traces, shown with --nocapture and on failure")]
 
+mod ahead;
 mod answers;
 mod backends;
 mod by_name;

@@ -270,6 +270,19 @@ fn each_cause_has_its_reason_and_its_text() {
 }
 
 #[test]
+fn of_each_cause_it_is_told_what_would_change_it() {
+    for (cause, reason, message) in all() {
+        let obstacle = Obstacle::of(&Stop::new(cause.clone()));
+        assert_eq!((obstacle.reason, &obstacle.message), (reason, &message));
+        let told = &obstacle.remedies;
+        assert!((1..=3).contains(&told.len()), "{cause:?}: {told:?}");
+        let reads_on = |it: &&String| !it.is_empty() && !it.ends_with('.') && !it.contains(['\n', '{']);
+        assert_eq!(told.iter().filter(reads_on).count(), told.len(), "{told:?}");
+        assert_ne!(told.first(), Some(&message), "that it is so changes nothing");
+    }
+}
+
+#[test]
 fn a_claim_is_looked_at_again_when_something_changes_unless_time_alone_may_help() {
     let contradictory = BucketCause::Contradictory { bucket: bucket() };
     let contradiction = contradictory.to_string();

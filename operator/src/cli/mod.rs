@@ -1,19 +1,29 @@
 //! The command line (spec §5).
 
+mod ahead;
+mod args;
+
 use std::collections::BTreeSet;
+use std::ffi::OsString;
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::Path;
+use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
-use clap::builder::{NonEmptyStringValueParser, PossibleValuesParser, TypedValueParser};
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 use daemon::{admin, cluster, descriptors, signals};
 use data_encoding::HEXLOWER;
 
-use crate::api::{self, AddressingStyle, ConsumerContent, Endpoint, Gateway, Unlabelled};
+use crate::api::{self, Gateway, Unlabelled};
 use crate::upstream::{Limits, RustlsConnect};
 use crate::{Clock, Config, Election, Metrics, Parts, Terms, Uptime};
+
+use ahead::{PlanArgs, WhyArgs};
+use args::{ClusterArgs, GatewayArgs, LimitArgs};
+
+/// The name by which kubectl finds a plugin that is called as `kubectl stowage`.
+const PLUGIN: &str = "kubectl-stowage";
 
 /// Turns BucketClaims into S3 buckets and scoped, rotating credentials.
 #[derive(Debug, Parser)]
@@ -27,6 +37,10 @@ pub struct Cli {
 enum Command {
     /// Run the operator until SIGTERM or SIGINT.
     Run(Box<RunArgs>),
+    /// Tell what the operator would do next about each claim and backend, and why; change nothing.
+    Plan(Box<PlanArgs>),
+    /// Tell why a claim is as it is: what it waits for, since when, what would change it.
+    Why(Box<WhyArgs>),
     /// Print the CustomResourceDefinitions as YAML.
     Crds,
 }
@@ -35,40 +49,20 @@ enum Command {
 struct RunArgs {
     #[command(flatten, next_help_heading = "Cluster")]
     cluster: ClusterArgs,
+    #[command(flatten, next_help_heading = "Cluster")]
+    conduct: ConductArgs,
     #[command(flatten, next_help_heading = "Gateway")]
     gateway: GatewayArgs,
     #[command(flatten, next_help_heading = "Limits")]
     limits: LimitArgs,
+    #[command(flatten, next_help_heading = "Limits")]
+    resync: ResyncArgs,
     #[command(flatten, next_help_heading = "Process")]
     process: ProcessArgs,
 }
 
 #[derive(Debug, Args)]
-struct ClusterArgs {
-    /// Kubeconfig file; without it and --context, the pod's service account is used.
-    #[arg(long, env = "STOWAGE_KUBECONFIG", value_name = "FILE")]
-    kubeconfig: Option<PathBuf>,
-    /// Context of the kubeconfig, if not its current one.
-    #[arg(long, env = "STOWAGE_CONTEXT", value_name = "NAME", value_parser = NonEmptyStringValueParser::new())]
-    context: Option<String>,
-    /// Namespace where the operator keeps its Secrets; by default the pod's own, outside of a
-    /// cluster stowage-system.
-    #[arg(long, env = "STOWAGE_NAMESPACE", value_name = "NAMESPACE", value_parser = cluster::namespace)]
-    namespace: Option<String>,
-    /// Another namespace, besides that one, where admin and CA Secrets of backends are read;
-    /// repeatable, or separated by commas.
-    #[arg(long, env = "STOWAGE_TRUSTED_SECRET_NAMESPACE", value_name = "NAMESPACE", value_delimiter = ',', value_parser = cluster::namespace)]
-    trusted_secret_namespace: Vec<String>,
-    /// For the time of an upgrade: admin Secrets are used that have neither the label
-    /// broker.stowage.io/backend-credentials nor the annotation broker.stowage.io/endpoints. Who
-    /// may edit an S3Backend can then have any such Secret sent anywhere; the log names what is
-    /// used.
-    #[arg(long, env = "STOWAGE_ACCEPT_UNLABELLED_CREDENTIALS")]
-    accept_unlabelled_credentials: bool,
-    /// Stands in the tags of buckets and tells this cluster's from another's on the same store; by
-    /// default the UID of kube-system. A restored cluster is given its old one.
-    #[arg(long, env = "STOWAGE_INSTALLATION_ID", value_name = "ID", value_parser = NonEmptyStringValueParser::new())]
-    installation_id: Option<String>,
+struct ConductArgs {
     /// Change nothing, neither in the cluster nor at a store, and log what would be done: the first
     /// step of a restore, and a look before two clusters work on the same buckets.
     #[arg(long, env = "STOWAGE_READ_ONLY")]
@@ -82,53 +76,7 @@ struct ClusterArgs {
 }
 
 #[derive(Debug, Args)]
-struct GatewayArgs {
-    /// URL of the S3 gateway that tenants talk to; no claim can be bound without one.
-    #[arg(long, env = "STOWAGE_GATEWAY_ENDPOINT", value_name = "URL", value_parser = gateway_endpoint)]
-    gateway_endpoint: Endpoint,
-    /// Region that requests to the gateway are signed for.
-    #[arg(long, env = "STOWAGE_GATEWAY_REGION", value_name = "REGION", default_value = "us-east-1", value_parser = gateway_region)]
-    gateway_region: String,
-    /// How the gateway wants a bucket's name in a request's URL.
-    #[arg(long, env = "STOWAGE_GATEWAY_ADDRESSING_STYLE", value_name = "STYLE", default_value = "path", value_parser = addressing_style())]
-    gateway_addressing_style: AddressingStyle,
-}
-
-/// A URL that fits into what is kept of a consumer Secret: one that does not would be repaired for
-/// ever.
-fn gateway_endpoint(text: &str) -> Result<Endpoint, String> {
-    let longest = ConsumerContent::LONGEST_ENDPOINT;
-    let endpoint = Endpoint::parse(text).map_err(|error| error.to_string())?;
-    if endpoint.as_str().len() > longest { Err(format!("it has more than {longest} bytes")) } else { Ok(endpoint) }
-}
-
-/// A region, as backends may have it too.
-fn gateway_region(text: &str) -> Result<String, String> {
-    if (1..=63).contains(&text.len()) { Ok(text.to_owned()) } else { Err("a region has 1 to 63 characters".to_owned()) }
-}
-
-/// Reads a style by its name in the contract, which the help lists.
-fn addressing_style() -> impl TypedValueParser<Value = AddressingStyle> {
-    PossibleValuesParser::new(AddressingStyle::ALL.map(AddressingStyle::as_str)).map(|word| {
-        AddressingStyle::ALL.into_iter().find(|style| style.as_str() == word).expect("no other word gets through")
-    })
-}
-
-#[derive(Debug, Args)]
-struct LimitArgs {
-    /// How many claims are worked on at once.
-    #[arg(long, env = "STOWAGE_MAX_CONCURRENT_RECONCILES", value_name = "N", default_value_t = 16, value_parser = clap::value_parser!(u16).range(1..))]
-    max_concurrent_reconciles: u16,
-    /// How many calls may be under way at once to each backend.
-    #[arg(long, env = "STOWAGE_MAX_UPSTREAM_CALLS", value_name = "N", default_value_t = 32, value_parser = clap::value_parser!(u16).range(1..))]
-    max_upstream_calls: u16,
-    /// Deadline of each call to a store, in seconds.
-    #[arg(long, env = "STOWAGE_UPSTREAM_TIMEOUT", value_name = "SECONDS", default_value_t = 30, value_parser = clap::value_parser!(u64).range(1..=3600))]
-    upstream_timeout: u64,
-    /// How many objects one pass deletes at most from a bucket that is emptied, before others get
-    /// their turn.
-    #[arg(long, env = "STOWAGE_PURGE_SLICE", value_name = "OBJECTS", default_value_t = 10_000, value_parser = clap::value_parser!(u32).range(1..))]
-    purge_slice: u32,
+struct ResyncArgs {
     /// How often everything is looked at again even if nothing changed, in seconds, jittered.
     #[arg(long, env = "STOWAGE_RESYNC_INTERVAL", value_name = "SECONDS", default_value_t = 600, value_parser = clap::value_parser!(u64).range(1..=86400))]
     resync_interval: u64,
@@ -149,15 +97,43 @@ impl Cli {
     ///
     /// # Errors
     /// One sentence: what failed.
-    pub fn execute(self) -> Result<(), String> {
+    pub fn execute(self) -> Result<ExitCode, String> {
+        let runtime = || {
+            let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
+            runtime.map_err(|error| format!("can't start: {error}"))
+        };
+        let done = |()| ExitCode::SUCCESS;
         match self.command {
-            Command::Crds => crds(),
+            Command::Crds => crds().map(done),
             Command::Run(args) => {
                 daemon::log::init(args.process.log_format);
-                let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
-                runtime.map_err(|error| format!("can't start: {error}"))?.block_on(run(*args))
+                runtime()?.block_on(run(*args)).map(done)
             }
+            Command::Plan(args) => runtime()?.block_on(ahead::plan(*args)),
+            Command::Why(args) => runtime()?.block_on(ahead::why(*args)).map(done),
         }
+    }
+
+    /// What the arguments of this process say. It ends where they say nothing, or ask for help.
+    pub fn of_process() -> Self {
+        let arguments: Vec<OsString> = std::env::args_os().collect();
+        Self::try_of(&arguments).unwrap_or_else(|error| {
+            // An answer of `plan` is the code 2, so there that can't be the one of a wrong usage.
+            let is_ahead = arguments.get(1).is_some_and(|command| command == "plan" || command == "why");
+            let _ = error.print();
+            std::process::exit(if is_ahead && error.exit_code() != 0 { 1 } else { error.exit_code() })
+        })
+    }
+
+    /// Reads arguments, the program's own name first: as a plugin of kubectl it is called by
+    /// another, and says so in its help.
+    fn try_of(arguments: &[OsString]) -> Result<Self, clap::Error> {
+        let name = arguments.first().map(Path::new).and_then(Path::file_stem);
+        let mut command = Self::command();
+        if name.is_some_and(|name| name == PLUGIN) {
+            command = command.name("kubectl-stowage").bin_name("kubectl stowage");
+        }
+        Self::from_arg_matches(&command.try_get_matches_from(arguments)?)
     }
 }
 
@@ -183,7 +159,7 @@ async fn run(args: RunArgs) -> Result<(), String> {
     let (client, own_namespace) =
         cluster::client(args.cluster.kubeconfig.as_deref(), args.cluster.context.as_deref()).await?;
     descriptors::raise();
-    let unlabelled_credentials = unlabelled(args.cluster.accept_unlabelled_credentials);
+    let unlabelled_credentials = unlabelled(&args.cluster);
     let timeout = Duration::from_secs(args.limits.upstream_timeout);
     let config = Config {
         operator_namespace: args.cluster.namespace.or(own_namespace).unwrap_or_else(|| "stowage-system".to_owned()),
@@ -195,12 +171,12 @@ async fn run(args: RunArgs) -> Result<(), String> {
             addressing_style: args.gateway.gateway_addressing_style,
         },
         installation: args.cluster.installation_id,
-        read_only: args.cluster.read_only,
-        election: if args.cluster.leader_elect { Some(election(timeout)?) } else { None },
+        read_only: args.conduct.read_only,
+        election: if args.conduct.leader_elect { Some(election(timeout)?) } else { None },
         max_concurrent_reconciles: args.limits.max_concurrent_reconciles,
         limits: Limits { calls: usize::from(args.limits.max_upstream_calls), timeout },
         purge_slice: args.limits.purge_slice,
-        resync_interval: Duration::from_secs(args.limits.resync_interval),
+        resync_interval: Duration::from_secs(args.resync.resync_interval),
     };
     let (ready, readiness) = tokio::sync::watch::channel(false);
     let metrics = Metrics::new();
@@ -247,15 +223,16 @@ fn readable(is_ready: bool) -> Result<String, String> {
 }
 
 /// What becomes of admin Secrets whose owner says nothing of what they are for.
-fn unlabelled(accept: bool) -> Unlabelled {
-    if !accept {
-        return Unlabelled::Refused;
+fn unlabelled(args: &ClusterArgs) -> Unlabelled {
+    let unlabelled = args.unlabelled();
+    if unlabelled == Unlabelled::Refused {
+        return unlabelled;
     }
     tracing::warn!(
         "--accept-unlabelled-credentials: whoever may edit an S3Backend can have any Secret sent anywhere that is not \
          opted in; opt the admin Secrets in and drop the flag"
     );
-    Unlabelled::Accepted
+    unlabelled
 }
 
 /// Resolves a little before 10 s have passed since the signal (spec §5).
@@ -270,7 +247,6 @@ mod tests {
 
     #[test]
     fn the_command_line_is_well_formed() {
-        use clap::CommandFactory;
         Cli::command().debug_assert();
     }
 

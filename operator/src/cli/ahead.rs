@@ -1,0 +1,269 @@
+//! `plan` and `why`: told and not done (spec §5).
+
+use std::cell::Cell;
+use std::collections::BTreeSet;
+use std::io::{self, IsTerminal, Write};
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::Duration;
+
+use clap::{Args, ValueEnum};
+use daemon::cluster;
+
+use crate::Clock;
+use crate::api::ClaimRef;
+use crate::preview::{self, GivenGateway, Means, Paint, Plan, Scope, Setup};
+use crate::upstream::{Limits, RustlsConnect};
+
+use super::args::{ClusterArgs, GivenGatewayArgs, LimitArgs};
+
+/// The exit code that says that there is something to do.
+const SOMETHING: u8 = 2;
+
+/// Whoever names more than this asks for a namespace, or for everything.
+const MOST_NAMES: usize = 1000;
+
+/// Progress is told each time so many objects are done.
+const STRIDE: usize = 16;
+
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Exit codes: 0 there is nothing to do, 2 there is something, 1 something failed, or can't be told."
+)]
+pub(super) struct PlanArgs {
+    /// Claims (NAME with -n, or NAMESPACE/NAME) and backends (s3backend/NAME) to look at; without
+    /// any, all.
+    #[arg(value_name = "NAME")]
+    names: Vec<String>,
+    #[command(flatten)]
+    claims: ClaimArgs,
+    /// Look at the bucket of each claim as well, as the operator does in a drift check: a call to
+    /// the store for each.
+    #[arg(long, env = "STOWAGE_LOOK_AT_BUCKETS")]
+    look_at_buckets: bool,
+    /// Leave out what there is nothing to do about.
+    #[arg(long, env = "STOWAGE_PENDING")]
+    pending: bool,
+    #[command(flatten)]
+    output: OutputArgs,
+    #[command(flatten)]
+    setup: SetupArgs,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct WhyArgs {
+    /// The claim: NAME with -n, or NAMESPACE/NAME.
+    #[arg(value_name = "CLAIM")]
+    claim: String,
+    #[command(flatten)]
+    claims: ClaimArgs,
+    #[command(flatten)]
+    output: OutputArgs,
+    #[command(flatten)]
+    setup: SetupArgs,
+}
+
+#[derive(Debug, Args)]
+struct ClaimArgs {
+    /// Namespace of the claims.
+    #[arg(short = 'n', long, env = "STOWAGE_CLAIM_NAMESPACE", value_name = "NAMESPACE", value_parser = cluster::namespace)]
+    claim_namespace: Option<String>,
+}
+
+#[derive(Debug, Args)]
+struct OutputArgs {
+    /// What is printed: text for people, or one JSON document.
+    #[arg(short, long, env = "STOWAGE_OUTPUT", value_name = "FORMAT", default_value = "text")]
+    output: Format,
+    /// Whether text has colours; auto is on a terminal, unless NO_COLOR is set.
+    #[arg(long, env = "STOWAGE_COLOR", value_name = "WHEN", default_value = "auto")]
+    color: When,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Format {
+    Text,
+    Json,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum When {
+    Auto,
+    Always,
+    Never,
+}
+
+#[derive(Debug, Args)]
+struct SetupArgs {
+    #[command(flatten, next_help_heading = "Cluster, as the operator is told")]
+    cluster: ClusterArgs,
+    #[command(flatten, next_help_heading = "Gateway, as the operator is told")]
+    gateway: GivenGatewayArgs,
+    #[command(flatten, next_help_heading = "Limits")]
+    limits: LimitArgs,
+}
+
+pub(super) async fn plan(args: PlanArgs) -> Result<ExitCode, String> {
+    let scope = scope(args.names, args.claims.claim_namespace)?;
+    let (setup, means) = prepare(args.setup, args.look_at_buckets).await?;
+    let told = Cell::new(0);
+    let plan = preview::plan(&setup, means, &scope, |done, all| tell_progress(&told, done, all)).await;
+    end_progress();
+    let plan = plan?;
+    match args.output.output {
+        Format::Json => print(&format!("{:#}\n", plan.json()))?,
+        Format::Text => {
+            print(&plan.text(args.output.paint(), args.pending))?;
+            note(&plan.assumed);
+        }
+    }
+    Ok(code(&plan))
+}
+
+pub(super) async fn why(args: WhyArgs) -> Result<(), String> {
+    let claim = claim(&args.claim, args.claims.claim_namespace.as_deref())?;
+    let (setup, means) = prepare(args.setup, true).await?;
+    let clock = means.clock.clone();
+    let why = preview::why(&setup, means, &claim).await?;
+    match args.output.output {
+        Format::Json => print(&format!("{:#}\n", why.json())),
+        Format::Text => {
+            print(&why.text(args.output.paint(), clock.now()))?;
+            note(&why.assumed);
+            Ok(())
+        }
+    }
+}
+
+fn code(plan: &Plan) -> ExitCode {
+    match (plan.unknown(), plan.to_do()) {
+        (0, 0) => ExitCode::SUCCESS,
+        (0, _) => ExitCode::from(SOMETHING),
+        _ => ExitCode::FAILURE,
+    }
+}
+
+/// What names on the command line mean.
+fn scope(names: Vec<String>, namespace: Option<String>) -> Result<Scope, String> {
+    if names.len() > MOST_NAMES {
+        return Err(format!("more than {MOST_NAMES} names: give a namespace with -n, or none of both for everything"));
+    }
+    let (mut claims, mut backends) = (BTreeSet::new(), BTreeSet::new());
+    for name in &names {
+        match name.strip_prefix("s3backend/").filter(|name| !name.is_empty()) {
+            Some(backend) => drop(backends.insert(backend.to_owned())),
+            None => drop(claims.insert(claim(name, namespace.as_deref())?)),
+        }
+    }
+    // With names, -n only says where the claims are.
+    Ok(Scope { namespace: namespace.filter(|_| names.is_empty()), claims, backends })
+}
+
+fn claim(name: &str, namespace: Option<&str>) -> Result<ClaimRef, String> {
+    let (namespace, name) = match (name.split_once('/'), namespace) {
+        (Some((of, _)), Some(namespace)) if of != namespace => {
+            return Err(format!("{name} is not in namespace {namespace}, which -n gives"));
+        }
+        (Some((namespace, name)), _) => (namespace, name),
+        (None, Some(namespace)) => (namespace, name),
+        (None, None) => return Err(format!("in which namespace is claim {name}? Give -n, or NAMESPACE/NAME")),
+    };
+    let inner = |it: char| it.is_ascii_lowercase() || it.is_ascii_digit() || matches!(it, '-' | '.');
+    if name.is_empty() || name.len() > 253 || !name.chars().all(inner) {
+        return Err(format!("no claim is called {name:?}: a name has 1 to 253 characters of a-z, 0-9, - and ."));
+    }
+    Ok(ClaimRef { namespace: cluster::namespace(namespace)?, name: name.to_owned() })
+}
+
+async fn prepare(args: SetupArgs, look_at_buckets: bool) -> Result<(Setup, Means), String> {
+    if std::env::var_os("RUST_LOG").is_some() {
+        daemon::log::init(daemon::log::Format::Text);
+    }
+    let (client, own_namespace) =
+        cluster::client_of_user(args.cluster.kubeconfig.as_deref(), args.cluster.context.as_deref()).await?;
+    let unlabelled_credentials = args.cluster.unlabelled();
+    let setup = Setup {
+        operator_namespace: args.cluster.namespace.or(own_namespace).unwrap_or_else(|| "stowage-system".to_owned()),
+        trusted_namespaces: args.cluster.trusted_secret_namespace.into_iter().collect(),
+        unlabelled_credentials,
+        installation: args.cluster.installation_id,
+        gateway: GivenGateway {
+            endpoint: args.gateway.gateway_endpoint,
+            region: args.gateway.gateway_region,
+            addressing_style: args.gateway.gateway_addressing_style,
+        },
+        limits: Limits {
+            calls: usize::from(args.limits.max_upstream_calls),
+            timeout: Duration::from_secs(args.limits.upstream_timeout),
+        },
+        purge_slice: args.limits.purge_slice,
+        at_once: usize::from(args.limits.max_concurrent_reconciles),
+        look_at_buckets,
+    };
+    Ok((setup, Means { client, connect: Arc::new(RustlsConnect), clock: Clock::system() }))
+}
+
+impl OutputArgs {
+    fn paint(&self) -> Paint {
+        Paint(match self.color {
+            When::Always => true,
+            When::Never => false,
+            When::Auto => io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|it| it.is_empty()),
+        })
+    }
+}
+
+fn print(text: &str) -> Result<(), String> {
+    io::stdout().write_all(text.as_bytes()).map_err(|error| format!("can't write to stdout: {error}"))
+}
+
+/// What was assumed, for people.
+fn note(assumed: &[String]) {
+    for what in assumed {
+        let _ = writeln!(io::stderr(), "note: {what}");
+    }
+}
+
+fn tell_progress(told: &Cell<usize>, done: usize, all: usize) {
+    if done >= told.get() + STRIDE && io::stderr().is_terminal() {
+        told.set(done);
+        let _ = write!(io::stderr(), "\r{done} of {all}");
+    }
+}
+
+/// Takes progress off the line again.
+fn end_progress() {
+    if io::stderr().is_terminal() {
+        let _ = write!(io::stderr(), "\r\u{1b}[K");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(names: &[&str], namespace: Option<&str>) -> Result<Scope, String> {
+        scope(names.iter().map(|it| (*it).to_owned()).collect(), namespace.map(str::to_owned))
+    }
+
+    #[test]
+    fn names_are_of_claims_with_a_namespace_and_of_backends() {
+        let photos = ClaimRef { namespace: "team-a".into(), name: "photos".into() };
+        let named = of(&["photos"], Some("team-a")).expect("a name");
+        assert_eq!((named.claims, named.namespace), (BTreeSet::from([photos.clone()]), None));
+        let both = of(&["team-a/photos", "s3backend/main"], None).expect("names");
+        assert_eq!((both.claims, both.backends), (BTreeSet::from([photos]), BTreeSet::from(["main".to_owned()])));
+        assert_eq!(of(&[], Some("team-a")).expect("a namespace").namespace.as_deref(), Some("team-a"));
+        for (names, namespace, why) in [
+            (&["photos"][..], None, "in which namespace"),
+            (&["team-b/photos"], Some("team-a"), "is not in namespace team-a"),
+            (&["team-a/"], None, "no claim is called"),
+            (&["team-a/a/b"], None, "no claim is called"),
+            (&["Team/a"], None, "1 to 63 characters"),
+            (&["a"; MOST_NAMES + 1], Some("team-a"), "more than 1000 names"),
+        ] {
+            let refused = of(names, namespace).expect_err(why);
+            assert!(refused.contains(why), "{refused}");
+        }
+    }
+}

@@ -1,0 +1,115 @@
+//! Flags that several commands have.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use clap::builder::{NonEmptyStringValueParser, PossibleValuesParser, TypedValueParser};
+use daemon::cluster;
+
+use crate::api::{AddressingStyle, ConsumerContent, Endpoint, Unlabelled};
+
+/// How the cluster is reached, and what the operator is in it.
+#[derive(Debug, Args)]
+pub(super) struct ClusterArgs {
+    /// Kubeconfig file; without it and --context, `run` uses the pod's service account, `plan` and
+    /// `why` use what kubectl does.
+    #[arg(long, env = "STOWAGE_KUBECONFIG", value_name = "FILE")]
+    pub(super) kubeconfig: Option<PathBuf>,
+    /// Context of the kubeconfig, if not its current one.
+    #[arg(long, env = "STOWAGE_CONTEXT", value_name = "NAME", value_parser = NonEmptyStringValueParser::new())]
+    pub(super) context: Option<String>,
+    /// Namespace where the operator keeps its Secrets; by default the pod's own, outside of a
+    /// cluster stowage-system.
+    #[arg(long, env = "STOWAGE_NAMESPACE", value_name = "NAMESPACE", value_parser = cluster::namespace)]
+    pub(super) namespace: Option<String>,
+    /// Another namespace, besides that one, where admin and CA Secrets of backends are read;
+    /// repeatable, or separated by commas.
+    #[arg(long, env = "STOWAGE_TRUSTED_SECRET_NAMESPACE", value_name = "NAMESPACE", value_delimiter = ',', value_parser = cluster::namespace)]
+    pub(super) trusted_secret_namespace: Vec<String>,
+    /// For the time of an upgrade: admin Secrets are used that have neither the label
+    /// broker.stowage.io/backend-credentials nor the annotation broker.stowage.io/endpoints. Who
+    /// may edit an S3Backend can then have any such Secret sent anywhere; the log names what is
+    /// used.
+    #[arg(long, env = "STOWAGE_ACCEPT_UNLABELLED_CREDENTIALS")]
+    pub(super) accept_unlabelled_credentials: bool,
+    /// Stands in the tags of buckets and tells this cluster's from another's on the same store; by
+    /// default the UID of kube-system. A restored cluster is given its old one.
+    #[arg(long, env = "STOWAGE_INSTALLATION_ID", value_name = "ID", value_parser = NonEmptyStringValueParser::new())]
+    pub(super) installation_id: Option<String>,
+}
+
+impl ClusterArgs {
+    /// What becomes of admin Secrets whose owner says nothing of what they are for.
+    pub(super) fn unlabelled(&self) -> Unlabelled {
+        if self.accept_unlabelled_credentials { Unlabelled::Accepted } else { Unlabelled::Refused }
+    }
+}
+
+/// The gateway.
+#[derive(Debug, Args)]
+pub(super) struct GatewayArgs {
+    /// URL of the S3 gateway that tenants talk to; no claim can be bound without one.
+    #[arg(long, env = "STOWAGE_GATEWAY_ENDPOINT", value_name = "URL", value_parser = gateway_endpoint)]
+    pub(super) gateway_endpoint: Endpoint,
+    /// Region that requests to the gateway are signed for.
+    #[arg(long, env = "STOWAGE_GATEWAY_REGION", value_name = "REGION", default_value = "us-east-1", value_parser = gateway_region)]
+    pub(super) gateway_region: String,
+    /// How the gateway wants a bucket's name in a request's URL.
+    #[arg(long, env = "STOWAGE_GATEWAY_ADDRESSING_STYLE", value_name = "STYLE", default_value = "path", value_parser = addressing_style())]
+    pub(super) gateway_addressing_style: AddressingStyle,
+}
+
+/// The gateway, for a command that finds out what it is not told.
+#[derive(Debug, Args)]
+pub(super) struct GivenGatewayArgs {
+    /// URL of the S3 gateway that the operator was told; by default the one that most bound claims
+    /// have. Another one shows what would be done if the operator were told that.
+    #[arg(long, env = "STOWAGE_GATEWAY_ENDPOINT", value_name = "URL", value_parser = gateway_endpoint)]
+    pub(super) gateway_endpoint: Option<Endpoint>,
+    /// Region that requests to the gateway are signed for; by default the one that most bound
+    /// claims have.
+    #[arg(long, env = "STOWAGE_GATEWAY_REGION", value_name = "REGION", value_parser = gateway_region)]
+    pub(super) gateway_region: Option<String>,
+    /// How the gateway wants a bucket's name in a request's URL; by default as most bound claims
+    /// have it.
+    #[arg(long, env = "STOWAGE_GATEWAY_ADDRESSING_STYLE", value_name = "STYLE", value_parser = addressing_style())]
+    pub(super) gateway_addressing_style: Option<AddressingStyle>,
+}
+
+/// A URL that fits into what is kept of a consumer Secret: one that does not would be repaired for
+/// ever.
+fn gateway_endpoint(text: &str) -> Result<Endpoint, String> {
+    let longest = ConsumerContent::LONGEST_ENDPOINT;
+    let endpoint = Endpoint::parse(text).map_err(|error| error.to_string())?;
+    if endpoint.as_str().len() > longest { Err(format!("it has more than {longest} bytes")) } else { Ok(endpoint) }
+}
+
+/// A region, as backends may have it too.
+fn gateway_region(text: &str) -> Result<String, String> {
+    if (1..=63).contains(&text.len()) { Ok(text.to_owned()) } else { Err("a region has 1 to 63 characters".to_owned()) }
+}
+
+/// Reads a style by its name in the contract, which the help lists.
+fn addressing_style() -> impl TypedValueParser<Value = AddressingStyle> {
+    PossibleValuesParser::new(AddressingStyle::ALL.map(AddressingStyle::as_str)).map(|word| {
+        AddressingStyle::ALL.into_iter().find(|style| style.as_str() == word).expect("no other word gets through")
+    })
+}
+
+/// Bounds of what is under way.
+#[derive(Debug, Args)]
+pub(super) struct LimitArgs {
+    /// How many claims are worked on at once.
+    #[arg(long, env = "STOWAGE_MAX_CONCURRENT_RECONCILES", value_name = "N", default_value_t = 16, value_parser = clap::value_parser!(u16).range(1..))]
+    pub(super) max_concurrent_reconciles: u16,
+    /// How many calls may be under way at once to each backend.
+    #[arg(long, env = "STOWAGE_MAX_UPSTREAM_CALLS", value_name = "N", default_value_t = 32, value_parser = clap::value_parser!(u16).range(1..))]
+    pub(super) max_upstream_calls: u16,
+    /// Deadline of each call to a store, in seconds.
+    #[arg(long, env = "STOWAGE_UPSTREAM_TIMEOUT", value_name = "SECONDS", default_value_t = 30, value_parser = clap::value_parser!(u64).range(1..=3600))]
+    pub(super) upstream_timeout: u64,
+    /// How many objects one pass deletes at most from a bucket that is emptied, before others get
+    /// their turn.
+    #[arg(long, env = "STOWAGE_PURGE_SLICE", value_name = "OBJECTS", default_value_t = 10_000, value_parser = clap::value_parser!(u32).range(1..))]
+    pub(super) purge_slice: u32,
+}

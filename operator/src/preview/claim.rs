@@ -1,0 +1,174 @@
+//! What comes next about a claim.
+
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use k8s_openapi::jiff::{SignedDuration, Timestamp};
+
+use crate::api::BucketClaim;
+use crate::controller::converse::{CarryOut, converse};
+use crate::controller::looks::first_sight;
+use crate::controller::objects::Claim;
+use crate::plan::{
+    Act, Answer, Arrival, Bound, Conversation, Failure, Look, Obstacle, Rest, Step, Then, View, obstacle, purpose,
+};
+use crate::upstream::{AccessError, Caller};
+
+use super::heard::{doubt, heard, unanswered};
+use super::line::{Deed, Line, Next, Object};
+use super::seen::Seen;
+
+/// A claim that changes while it is looked at is looked at so often.
+const MOST_PASSES: u8 = 3;
+
+/// A pass over a claim, up to its first effect.
+struct Ahead(View);
+
+/// Where it ends.
+enum End {
+    Act(Act),
+    Rest(Rest),
+}
+
+impl Conversation for Ahead {
+    type Step = Look;
+    type Answer = Answer;
+    type End = End;
+
+    fn most(bound: Bound) -> usize {
+        View::most(bound)
+    }
+
+    fn bound(look: &Look) -> Bound {
+        View::bound(&Step::Look(look.clone()))
+    }
+
+    fn next(&self, now: Timestamp) -> ControlFlow<End, Look> {
+        match Conversation::next(&self.0, now) {
+            ControlFlow::Break(rest) | ControlFlow::Continue(Step::Rest(rest)) => ControlFlow::Break(End::Rest(rest)),
+            ControlFlow::Continue(Step::Act(act)) => ControlFlow::Break(End::Act(act)),
+            ControlFlow::Continue(Step::Look(look)) => ControlFlow::Continue(look),
+        }
+    }
+
+    fn learn(&mut self, answer: Answer, arrival: Arrival) {
+        Conversation::learn(&mut self.0, answer, arrival);
+    }
+
+    fn cut_short(&self, bound: Bound) -> End {
+        End::Rest(self.0.cut_short(bound))
+    }
+}
+
+/// Answers questions, and can do nothing else.
+struct Eyes<'a> {
+    seen: &'a Seen,
+    caller: Arc<Caller>,
+    /// What stores said.
+    heard: Vec<String>,
+    doubt: Option<String>,
+    /// What the API server did not let us find out.
+    unanswered: Option<String>,
+}
+
+impl CarryOut<Ahead> for Eyes<'_> {
+    async fn carry_out(&mut self, ahead: &Ahead, look: &Look) -> Answer {
+        let claim = ahead.0.claim();
+        let answer = match self.out_of_reach(look).await {
+            Some(why) => Answer::Failed(Step::Look(look.clone()), Failure::Kubernetes(why)),
+            None => self.seen.observer.answer(&self.caller, claim, look).await,
+        };
+        self.heard.extend(heard(&claim.uid, &answer));
+        self.doubt = self.doubt.take().or_else(|| doubt(&answer));
+        self.unanswered = self.unanswered.take().or_else(|| unanswered(&answer));
+        answer
+    }
+}
+
+impl Eyes<'_> {
+    /// Why a store can't be asked that the operator may be able to ask: the Secret that has its
+    /// credentials is not for this process to read. What a backend itself lacks, the operator
+    /// lacks as well.
+    async fn out_of_reach(&self, look: &Look) -> Option<String> {
+        let at = Step::Look(look.clone()).upstream()?.clone();
+        let backend = self.seen.observer.backends.get(&at.backend)?.ok()?;
+        match self.seen.observer.upstreams.get(&backend).await {
+            Err(error @ (AccessError::Forbidden(..) | AccessError::Unreadable(..))) => Some(error.to_string()),
+            Err(_) | Ok(_) => None,
+        }
+    }
+}
+
+/// What a look ahead at one claim found.
+pub(super) struct Found {
+    pub(super) line: Line,
+    /// What keeps it from being Ready, unless there is something to do first.
+    pub(super) obstacle: Option<Obstacle>,
+    /// What stores said.
+    pub(super) heard: Vec<String>,
+}
+
+impl Found {
+    fn of(object: Object, next: Next) -> Self {
+        Self { line: Line { object, next, doubt: None }, obstacle: None, heard: Vec::new() }
+    }
+}
+
+/// Looks ahead at a claim. `look`: at its bucket as well, as in a drift check.
+pub(super) async fn look_ahead(seen: &Seen, place: u64, object: Object, claim: &Claim, look: bool) -> Found {
+    let raw = match &claim.0 {
+        Ok(raw) => raw,
+        Err(error) => return Found::of(object, Next::LeftAlone(format!("it can't be decoded: {error}"))),
+    };
+    let mut tries = 1;
+    loop {
+        let found = pass(seen, place, object.clone(), raw, look).await;
+        match &found.line.next {
+            Next::Unknown(_) if tries < MOST_PASSES => tries += 1,
+            _ => return found,
+        }
+    }
+}
+
+async fn pass(seen: &Seen, place: u64, object: Object, raw: &BucketClaim, look: bool) -> Found {
+    let view = seen.observer.begin(raw);
+    let setting = &seen.observer.setting;
+    if let Some(by) = view.claim().served_by.as_ref().filter(|by| setting.is_anothers(Some(by))) {
+        return Found::of(
+            object,
+            Next::LeftAlone(format!("{by} serves it, and this operator is {}", setting.operator())),
+        );
+    }
+    let remembered = first_sight(&view, look);
+    let mut ahead = Ahead(view.begin(remembered));
+    let claim = ahead.0.claim();
+    let caller = Arc::new(Caller::new(&claim.at.namespace, claim.uid.as_str(), place));
+    let mut eyes = Eyes { seen, caller, heard: Vec::new(), doubt: None, unanswered: None };
+    let end = converse(&mut ahead, &seen.clock, &mut eyes).await;
+    let now = seen.clock.now();
+    let obstacle = obstacle(&ahead.0, now);
+    let next = match (eyes.unanswered, end) {
+        (Some(why), _) => Next::Unknown(why),
+        (None, End::Act(act)) => {
+            let words = purpose(&ahead.0, &act);
+            let step = Step::Act(act.clone()).to_string();
+            Next::Act(Box::new(Deed { words, step, act: Some(act) }))
+        }
+        (None, End::Rest(rest)) => rests(&rest, obstacle.as_ref(), now),
+    };
+    Found { line: Line { object, next, doubt: eyes.doubt }, obstacle, heard: eyes.heard }
+}
+
+/// What it means that a pass ends without an effect.
+fn rests(rest: &Rest, obstacle: Option<&Obstacle>, now: Timestamp) -> Next {
+    let after = |time| SignedDuration::try_from(time).ok().and_then(|time| now.checked_add(time).ok());
+    let told = obstacle.map(|obstacle| obstacle.message.clone());
+    match (&rest.then, told) {
+        (Then::AwaitChange, None) => Next::Nothing(None),
+        (Then::After(time), None) => Next::Nothing(after(*time)),
+        (Then::Wait(time), None) => Next::Wait("it is too soon after the last step".to_owned(), after(*time)),
+        (Then::Retry(why), None) => Next::Unknown(format!("{why}, so it changes just now: ask again")),
+        (Then::AwaitChange | Then::Retry(_), Some(told)) => Next::Wait(told, None),
+        (Then::After(time) | Then::Wait(time), Some(told)) => Next::Wait(told, after(*time)),
+    }
+}

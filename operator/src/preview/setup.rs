@@ -1,0 +1,102 @@
+//! What a look ahead is given.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use kube::Client;
+
+use crate::Clock;
+use crate::api::{AddressingStyle, ClaimRef, Endpoint, Unlabelled};
+use crate::upstream::{Connect, Limits};
+
+/// What the operator is told whose next steps are asked for.
+#[derive(Clone, Debug)]
+pub struct Setup {
+    /// Namespace of its Secrets.
+    pub operator_namespace: String,
+    /// Namespaces besides it that may hold admin and CA Secrets.
+    pub trusted_namespaces: BTreeSet<String>,
+    /// Whether admin Secrets are used whose owner says nothing of what they are for.
+    pub unlabelled_credentials: Unlabelled,
+    /// What tells this cluster's buckets from another's; the UID of `kube-system` when absent.
+    pub installation: Option<String>,
+    /// The gateway, as far as it is told.
+    pub gateway: GivenGateway,
+    /// Bounds on calls to each store.
+    pub limits: Limits,
+    /// Most objects that one pass deletes from a bucket.
+    pub purge_slice: u32,
+    /// Claims looked at at once.
+    pub at_once: usize,
+    /// Every claim's bucket is looked at, as in a drift check.
+    pub look_at_buckets: bool,
+}
+
+/// The gateway, as far as it is told: the rest is what bound claims have.
+#[derive(Clone, Debug, Default)]
+pub struct GivenGateway {
+    /// Its URL.
+    pub endpoint: Option<Endpoint>,
+    /// The region that requests to it are signed for.
+    pub region: Option<String>,
+    /// How it wants a bucket's name in a request's URL.
+    pub addressing_style: Option<AddressingStyle>,
+}
+
+/// What a look ahead works with.
+pub struct Means {
+    /// The API server.
+    pub client: Client,
+    /// HTTP clients for the stores.
+    pub connect: Arc<dyn Connect>,
+    /// The time of day.
+    pub clock: Clock,
+}
+
+/// What is looked at: everything, unless something is named.
+#[derive(Clone, Debug, Default)]
+pub struct Scope {
+    /// The claims of this namespace.
+    pub namespace: Option<String>,
+    /// These claims.
+    pub claims: BTreeSet<ClaimRef>,
+    /// These backends.
+    pub backends: BTreeSet<String>,
+}
+
+impl Scope {
+    /// One claim.
+    pub fn of(claim: ClaimRef) -> Self {
+        Self { claims: BTreeSet::from([claim]), ..Self::default() }
+    }
+
+    /// Everything that there is.
+    pub(super) fn is_whole(&self) -> bool {
+        self.namespace.is_none() && self.claims.is_empty() && self.backends.is_empty()
+    }
+
+    /// Whether all claims have to be known: a backend's status counts them, and what is left of
+    /// claims that are gone is known by that.
+    pub(super) fn needs_all_claims(&self) -> bool {
+        self.is_whole() || !self.backends.is_empty()
+    }
+
+    /// The namespaces of the claims that are looked at; `None` = any.
+    pub(super) fn namespaces(&self) -> Option<BTreeSet<&str>> {
+        if self.is_whole() {
+            return None;
+        }
+        let named = self.claims.iter().map(|claim| claim.namespace.as_str());
+        Some(named.chain(self.namespace.as_deref()).collect())
+    }
+
+    /// Whether a claim is to be looked at.
+    pub(super) fn has_claim(&self, claim: &ClaimRef) -> bool {
+        self.is_whole() || self.namespace.as_deref() == Some(&claim.namespace) || self.claims.contains(claim)
+    }
+
+    /// Whether a backend is to be looked at.
+    pub(super) fn has_backend(&self, name: &str) -> bool {
+        self.is_whole() || self.backends.contains(name)
+    }
+}

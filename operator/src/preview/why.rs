@@ -1,0 +1,130 @@
+//! Why a claim is as it is: what it waits for, since when, and what would change it.
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
+use k8s_openapi::jiff::Timestamp;
+use serde_json::{Value, json};
+
+use crate::api::{BucketClaimStatus, ClaimRef, ConditionType};
+
+use super::claim;
+use super::line::{Next, Object};
+use super::seen::Seen;
+use super::setup::{Means, Scope, Setup};
+
+/// Why a claim is as it is.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Why {
+    /// The claim.
+    pub claim: ClaimRef,
+    /// Its status.
+    pub status: BucketClaimStatus,
+    /// Since when it is being deleted.
+    pub deleted: Option<Timestamp>,
+    /// The spec was edited since the status was written.
+    pub is_edited: bool,
+    /// What comes next.
+    pub next: Next,
+    /// What could not be found out here.
+    pub doubt: Option<String>,
+    /// What would change it: each completes "it goes on when …".
+    pub changes: Vec<String>,
+    /// The backend that the spec names, if the spec can be read.
+    pub backend: Option<BackendWord>,
+    /// What its store said when it was asked for this.
+    pub heard: Vec<String>,
+    /// What was not told, and is taken from what there is.
+    pub assumed: Vec<String>,
+}
+
+/// What is known of a backend.
+#[derive(Clone, Debug, PartialEq)]
+pub struct BackendWord {
+    /// Its name.
+    pub name: String,
+    /// Its endpoint, if there is such a backend and its spec can be read.
+    pub endpoint: Option<String>,
+    /// Its condition `Ready`.
+    pub ready: Option<Condition>,
+}
+
+/// Looks at one claim, its backend and its bucket.
+///
+/// # Errors
+/// One sentence: there is no such claim, or what could not be read.
+pub async fn why(setup: &Setup, means: Means, at: &ClaimRef) -> Result<Why, String> {
+    let seen = Seen::read(setup, means, &Scope::of(at.clone())).await?;
+    let claim = seen.claims.get(at).ok_or_else(|| format!("there is no BucketClaim {at}"))?;
+    let raw = claim.0.as_ref().map_err(|error| format!("BucketClaim {at} can't be decoded: {error}"))?;
+    let found = claim::look_ahead(&seen, 0, Object::Claim(at.clone()), claim, true).await;
+    let status = raw.status.clone().unwrap_or_default();
+    let changes = match (&found.obstacle, &found.line.next) {
+        (Some(obstacle), _) => obstacle.remedies.clone(),
+        (None, Next::Nothing(_)) => vec![
+            "its spec, its annotations rotate and revoke, a Secret of it or its backend is edited".to_owned(),
+            "its bucket is gone at the next look".to_owned(),
+        ],
+        (None, Next::Act(_)) => {
+            vec!["the operator does what comes next: if it does not, it is not running, or has no right to".to_owned()]
+        }
+        (None, Next::LeftAlone(_) | Next::Wait(..) | Next::Unknown(_)) => Vec::new(),
+    };
+    Ok(Why {
+        claim: at.clone(),
+        deleted: raw.metadata.deletion_timestamp.as_ref().map(|time| time.0),
+        is_edited: status.observed_generation != raw.metadata.generation,
+        next: found.line.next,
+        doubt: found.line.doubt,
+        changes,
+        backend: Some(backend(&seen, raw.spec.backend_ref.name.clone())),
+        heard: found.heard,
+        status,
+        assumed: seen.assumed.clone(),
+    })
+}
+
+fn backend(seen: &Seen, name: String) -> BackendWord {
+    let raw = seen.backends.get(&name).and_then(|backend| backend.0.as_ref().ok());
+    let conditions = raw.and_then(|raw| raw.status.as_ref()).map(|status| status.conditions.as_slice());
+    let ready = conditions.unwrap_or_default().iter().find(|it| it.type_ == ConditionType::Ready.as_str());
+    let endpoint = seen.observer.backends.get(&name).and_then(Result::ok).map(|it| it.endpoint.to_string());
+    BackendWord { name, endpoint, ready: ready.cloned() }
+}
+
+impl Why {
+    /// As a document.
+    pub fn json(&self) -> Value {
+        let phase = self.status.phase.map(|phase| phase.as_str());
+        json!({
+            "namespace": self.claim.namespace,
+            "name": self.claim.name,
+            "phase": phase,
+            "deleted": self.deleted.map(|time| time.to_string()),
+            "edited": self.is_edited,
+            "bucket": self.status.bucket_name,
+            "conditions": self.status.conditions.iter().map(condition).collect::<Vec<_>>(),
+            "next": self.next.word(),
+            "words": self.next.to_string(),
+            "step": self.next.step(),
+            "until": self.next.until().map(|until| until.to_string()),
+            "changes": self.changes,
+            "backend": self.backend.as_ref().map(|it| json!({
+                "name": it.name,
+                "endpoint": it.endpoint,
+                "ready": it.ready.as_ref().map(condition),
+            })),
+            "store": self.heard,
+            "doubt": self.doubt,
+            "assumed": self.assumed,
+        })
+    }
+}
+
+fn condition(condition: &Condition) -> Value {
+    json!({
+        "type": condition.type_,
+        "status": condition.status,
+        "reason": condition.reason,
+        "message": condition.message,
+        "since": condition.last_transition_time.0.to_string(),
+    })
+}
