@@ -12,6 +12,9 @@ use super::why::Why;
 /// Widest that the column of names gets.
 const WIDEST: usize = 60;
 
+/// Width of the column of names that `why` has: the longest is that of a condition.
+const COLUMN: usize = "CredentialsProvisioned".len();
+
 /// Whether text has colours.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Paint(pub bool);
@@ -76,7 +79,7 @@ impl Plan {
         let all = all.join(" and ");
         let mut text = match self.to_do() {
             0 => format!("Nothing to do about {all}"),
-            some => format!("Something to do about {some} of {all}"),
+            some => format!("Something to do about {some} of these: {all}"),
         };
         for (count, what) in [(self.waiting(), "waiting"), (self.unknown(), "unknown")] {
             if count > 0 {
@@ -97,7 +100,7 @@ impl Why {
     pub fn text(&self, paint: Paint, now: Timestamp) -> String {
         let mut text = String::new();
         let mut row = |name: &str, says: &str| {
-            let _ = writeln!(text, "{:<10}  {}", name, says);
+            let _ = writeln!(text, "{name:<COLUMN$}  {says}");
         };
         let status = &self.status;
         row("Claim", &plain(&self.claim.to_string()));
@@ -197,7 +200,7 @@ team-a/photos   create bucket photos at S3Backend main
 team-a/scratch  wait: bucket x is not [2Jempty; looks again at 1970-01-01T00:01:00Z
 team-a/b        can't tell: no answer
 
-Something to do about 1 of 4 claims and 1 backend, 1 waiting, 1 unknown.
+Something to do about 1 of these: 4 claims and 1 backend, 1 waiting, 1 unknown.
 ";
         assert_eq!(plan().text(Paint(false), false), expected);
         assert_eq!(plan().text(Paint(false), true).lines().count(), 5, "those with nothing to do are left out");

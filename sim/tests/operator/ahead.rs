@@ -308,7 +308,7 @@ fn what_comes_next_is_told_in_text_and_in_a_document() {
             text.contains("team-a/photos  begin to serve the claim: bucket team-a-photos at S3Backend main\n"),
             "{text}"
         );
-        assert!(text.ends_with("Something to do about 1 of 1 claim and 1 backend.\n"), "{text}");
+        assert!(text.ends_with("Something to do about 1 of these: 1 claim and 1 backend.\n"), "{text}");
         let document = next.json();
         assert_eq!((&document["to_do"], &document["claims"][0]["next"]), (&json!(1), &json!("act")));
         assert_eq!(document["claims"][0]["step"], "add the finalizer");
