@@ -9,6 +9,7 @@ use crate::plan::Obstacle;
 use super::super::cause::{
     BackendCause, BucketCause, Cause, ClaimCause, DeletionCause, Foreign, Missing, NotTaken, SecretCause, StepCause,
 };
+use super::super::obstacle::Obstacle;
 use super::super::stop::{Concern, Stop};
 use super::*;
 
