@@ -4,7 +4,6 @@
 use std::time::Duration;
 
 use crate::api::{BucketName, ServedBy};
-use crate::plan::Obstacle;
 
 use super::super::cause::{
     BackendCause, BucketCause, Cause, ClaimCause, DeletionCause, Foreign, Missing, NotTaken, SecretCause, StepCause,
