@@ -209,7 +209,9 @@ fn is_compiled(path: &Path) -> bool {
     let declares = |file: PathBuf| {
         let text = fs::read_to_string(file).unwrap_or_default();
         let (module, by_path) = (format!("mod {stem};"), format!("#[path = \"{stem}.rs\"]"));
-        text.lines().any(|line| line.trim_start_matches("pub ") == module || line.trim() == by_path)
+        text.lines().any(|line| {
+            line.trim_start_matches("pub(crate) ").trim_start_matches("pub ") == module || line.trim() == by_path
+        })
     };
     let beside = fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
     beside.chain([folder.with_extension("rs")]).any(declares)
