@@ -43,9 +43,9 @@ fn merge(into: &mut Value, more: &Value) {
 /// What is to be refused, and with which words.
 fn refused() -> Vec<(Value, &'static str)> {
     vec![
-        (claim("default", "photos", "labelled", &json!({})), "is not for namespace default"),
-        (claim("default", "photos", "named", &json!({})), "is not for namespace default"),
-        (claim("default", "photos", "nobodys", &json!({})), "is not for namespace default"),
+        (claim("default", "films", "labelled", &json!({})), "is not for namespace default"),
+        (claim("default", "films", "named", &json!({})), "is not for namespace default"),
+        (claim("default", "films", "nobodys", &json!({})), "is not for namespace default"),
         (claim("default", "ab", "short", &json!({})), "would call the bucket ab, which is no name of a bucket"),
         (
             backend("stolen", &json!({"adminCredentialsSecretRef": {"name": "admin", "namespace": "kube-system"}})),
@@ -62,7 +62,7 @@ fn taken() -> Vec<Value> {
         claim("default", "abc", "short", &json!({})),
         claim("default", "ab", "short", &json!({"bucketName": "a-good-name"})),
         // Its backend may come later.
-        claim("default", "photos", "not-there", &json!({})),
+        claim("default", "films", "not-there", &json!({})),
     ]
 }
 

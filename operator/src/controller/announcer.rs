@@ -91,7 +91,9 @@ impl Announcer {
             let answer =
                 api.patch(&last.event, &PatchParams::default(), &Patch::Merge(json!({ "series": series }))).await;
             // It may be gone: the next one is a first one then.
-            return if answer.is_ok() { Ok(self.told.lock().put(kind, last)) } else { answer.map(drop) };
+            answer?;
+            self.told.lock().put(kind, last);
+            return Ok(());
         }
         let count = self.told.lock().next();
         let event = self.first(announced, about, now, count);

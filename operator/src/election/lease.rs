@@ -72,7 +72,7 @@ impl Leases {
         };
         let metadata = ObjectMeta { name: Some(NAME.to_owned()), ..ObjectMeta::default() };
         let params = PostParams { field_manager: Some(kubernetes::CONTROLLER.to_owned()), ..PostParams::default() };
-        let made = self.api.create(&params, &Lease { metadata, spec: Some(spec), ..Lease::default() }).await?;
+        let made = self.api.create(&params, &Lease { metadata, spec: Some(spec) }).await?;
         Ok(Record::read(&made, &self.terms))
     }
 
