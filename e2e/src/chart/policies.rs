@@ -114,7 +114,7 @@ async fn is_refused(client: &Client, object: &Value, how: &PatchParams, words: &
 /// and deletes it as before, and moves it to no backend that is not for it.
 async fn edits(client: &Client) -> Result<()> {
     apply(client, &claim(LABELLED, "photos", "named", &json!({}))).await?;
-    apply(client, &backend("named", &json!({"allowedNamespaces": {}}))).await?;
+    apply(client, &backend("named", &json!({"allowedNamespaces": {"names": ["another-team"]}}))).await?;
     let claims: Api<BucketClaim> = Api::namespaced(client.clone(), LABELLED);
     let patch = async |patch: Value| claims.patch("photos", &PatchParams::default(), &Patch::Merge(patch)).await;
     let forced = json!({"spec": {"deletionPolicy": "Delete"}, "metadata": {"finalizers": ["example.org/kept"]}});
