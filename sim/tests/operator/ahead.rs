@@ -10,6 +10,7 @@ use parking_lot::Mutex;
 use rstest::rstest;
 use serde_json::{Value, json};
 use stowage_operator::Clock;
+use stowage_operator::api::wire::CLAIM_NAME;
 use stowage_operator::api::{ClaimRef, Unlabelled};
 use stowage_operator::plan::Act;
 use stowage_operator::preview::{self, GivenGateway, Line, Means, Next, Object, Paint, Plan, Scope, Setup, Why};
@@ -165,7 +166,7 @@ impl Edit {
     fn spec(self) -> Option<&'static str> {
         match self {
             Self::Claim | Self::ClaimOnNoBackend | Self::NameThatIsTaken | Self::ForeignSecret => None,
-            Self::RotationIsDue => Some("rotationPolicy: {mode: TimeBased, intervalDays: 1}"),
+            Self::RotationIsDue => Some("rotationPolicy: {mode: TimeBased, intervalDays: 7}"),
             Self::OverlapIsOver => Some("rotationPolicy: {overlapSeconds: 600}"),
             Self::Closed => Some("anonymousAccess: {mode: ReadOnly}"),
             Self::DeletedEmpty => Some("deletionPolicy: Delete"),
@@ -180,7 +181,13 @@ impl Edit {
             let annotations = json!({ format!("broker.stowage.io/{key}"): value });
             stage.patch("bucketclaims", "team-a", "photos", json!({"metadata": {"annotations": annotations}})).await;
         };
-        let internal = |role: &str| secrets(&stage.world, OPERATOR_NAMESPACE, role).remove(0);
+        let internal = |role: &str| {
+            let of_whom = |name: &str| {
+                object(&stage.world, "secrets", OPERATOR_NAMESPACE, name)["metadata"]["labels"][CLAIM_NAME].clone()
+            };
+            let mut all = secrets(&stage.world, OPERATOR_NAMESPACE, role).into_iter();
+            all.find(|name| of_whom(name) == "photos").expect("the claim has one")
+        };
         match self {
             Self::Claim => stage.apply(&claim("team-a", "photos")).await,
             Self::ClaimOnNoBackend => stage.apply(&claim_on("nowhere", "team-a", "photos", "")).await,
@@ -188,7 +195,7 @@ impl Edit {
                 stage.apply(&claim_with("team-a", "photos", "bucketName: team-b-films")).await;
             }
             Self::RotateRequest => annotate("rotate", "now").await,
-            Self::RotationIsDue => stage.world.pass(25 * 60 * MINUTE).await,
+            Self::RotationIsDue => stage.world.pass(7 * 25 * 60 * MINUTE).await,
             Self::OverlapIsOver => stage.world.pass(20 * MINUTE).await,
             Self::RevokeRequest => annotate("revoke", "now").await,
             Self::SecretDeleted => stage.delete("secrets", "team-a", "photos-s3").await,
@@ -249,7 +256,7 @@ async fn before(stage: &Stage, edit: Edit) {
 #[case(Edit::NameThatIsTaken, "begin to serve the claim: bucket team-b-films at S3Backend main")]
 #[case(Edit::ForeignSecret, "begin to serve the claim: bucket team-a-photos at S3Backend main")]
 #[case(Edit::RotateRequest, "rotate the key: annotation broker.stowage.io/rotate asks for it")]
-#[case(Edit::RotationIsDue, "rotate the key: it is older than rotationPolicy.intervalDays, 1")]
+#[case(Edit::RotationIsDue, "rotate the key: it is older than rotationPolicy.intervalDays, 7")]
 #[case(Edit::OverlapIsOver, "delete the key of generation 1, which has expired")]
 #[case(Edit::RevokeRequest, "revoke every key, and make another: annotation broker.stowage.io/revoke asks for it")]
 #[case(Edit::SecretDeleted, "write the connection into Secret photos-s3, which is not there")]
