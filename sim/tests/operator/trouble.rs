@@ -157,7 +157,8 @@ fn four_short_answers_that_a_store_is_busy_cost_a_claim_less_than_three_seconds(
     });
 }
 
-/// So many fail that the operation is given a rest.
+/// So many fail that the operation is given a rest, and three trials of it fail as well: each makes
+/// the rest twice as long.
 // covers: 3.5.backoff.short
 #[test]
 fn a_short_trouble_costs_many_claims_seconds_as_well() {
@@ -167,6 +168,6 @@ fn a_short_trouble_costs_many_claims_seconds_as_well() {
         let all: Vec<String> = names.iter().map(|name| claim("team-a", name)).collect();
         stage.apply(&all.join("\n---\n")).await;
         let all_bound = |world: &World| names.iter().all(|name| ready(world, "team-a", name) == "Bound");
-        stage.soon("all are bound", 4, all_bound).await;
+        stage.soon("all are bound", 20, all_bound).await;
     });
 }
