@@ -170,7 +170,11 @@ impl Metrics {
     }
 
     /// Takes in whether this process leads, where it takes part in an election.
+    /// Who no longer leads has no caches to read off.
     pub(crate) fn leads(&self, leads: bool) {
+        if !leads {
+            *self.0.current.0.lock() = None;
+        }
         let labels = LeaderLabels { name: CONTROLLER };
         self.0.leader.get_or_create(&labels).set(i64::from(leads));
     }

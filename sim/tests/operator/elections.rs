@@ -37,6 +37,8 @@ fn whoever_is_told_to_end_hands_over_within_a_second() {
         let took = until(&world, "the second leads", |_| leads(&second)).await;
         assert!(took <= Duration::from_secs(1), "it took {took:?}");
         assert!(!leads(&first));
+        let counted = |operator: &Operator| operator.metrics().contains("stowage_claims{");
+        assert!(counted(&second) && !counted(&first), "claims are counted by who leads alone");
         world.apply(&world.kube(), &claim("team-a", "photos")).await;
         until(&world, "it works", |world| ready(world, "team-a", "photos") == "Bound").await;
         let lease = object(&world, "leases", OPERATOR_NAMESPACE, "stowage-operator");

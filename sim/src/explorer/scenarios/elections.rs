@@ -18,7 +18,7 @@ fn electing() -> Options {
     Options { elects: true, ..usual() }
 }
 
-/// One operator leads, another stands by, and faults may begin.
+/// One operator leads, another stands by; from when faults may begin a tenant works with a claim.
 fn two_candidates() -> Vec<ScenarioStep> {
     vec![
         ScenarioStep::Apply(BASE.to_owned()),
@@ -27,6 +27,8 @@ fn two_candidates() -> Vec<ScenarioStep> {
         ScenarioStep::StartOperator,
         pass(5),
         ScenarioStep::Begin,
+        give_claim("rotationPolicy: {overlapSeconds: 30}"),
+        ScenarioStep::Tenant(NAMESPACE, CLAIM),
     ]
 }
 
@@ -47,8 +49,6 @@ pub(in super::super) static ELECTED: Scenario = Scenario {
     world: electing,
     script: || {
         let life = [
-            give_claim("rotationPolicy: {overlapSeconds: 30}"),
-            ScenarioStep::Tenant(NAMESPACE, CLAIM),
             pass(30),
             ask_to_rotate("one"),
             pass(90),
@@ -75,15 +75,7 @@ pub(in super::super) static LEASE_DELETED: Scenario = Scenario {
     phase: ScenarioPhase::Rotate,
     world: electing,
     script: || {
-        let life = [
-            give_claim("rotationPolicy: {overlapSeconds: 30}"),
-            ScenarioStep::Tenant(NAMESPACE, CLAIM),
-            ScenarioStep::Delete(LEASE),
-            pass(30),
-            ask_to_rotate("one"),
-            ScenarioStep::Delete(LEASE),
-            pass(90),
-        ];
+        let life = [ScenarioStep::Delete(LEASE), pass(30), ask_to_rotate("one"), ScenarioStep::Delete(LEASE), pass(90)];
         two_candidates().into_iter().chain(life).collect()
     },
     goal: HANDLED,
