@@ -37,6 +37,9 @@ pub struct Entry {
     /// Its UID.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub claim_uid: Option<String>,
+    /// UID of the access, where the key is one's.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub access_uid: Option<String>,
     /// Generation of the key.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub key_generation: Option<u64>,

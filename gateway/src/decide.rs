@@ -1,14 +1,16 @@
 //! Who may do what: a pure function of the caller, of what is asked for, of what is known and of
 //! the time.
 
+mod grants;
+
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use stowage_api::BucketName;
+use stowage_api::{BucketName, ServedCredential};
 
-use crate::head::{Ask, Operation};
+use crate::head::{Ask, CopySource, Operation};
 use crate::refusal::{Code, Refusal};
-use crate::registry::{Backend, Key, Tables, Unreachable};
+use crate::registry::{Backend, Holder, Key, Tables, Unreachable};
 
 /// Who asks.
 #[derive(Clone, Copy, Debug)]
@@ -19,29 +21,46 @@ pub enum Caller<'a> {
     Nobody,
 }
 
-/// What is asked for, as far as access is concerned.
+/// What is asked for, as far as access is concerned. Keys and prefixes are decoded bytes.
 #[derive(Clone, Copy, Debug)]
 pub struct Wanted<'a> {
     /// The operation.
     pub operation: Operation,
     /// The bucket, where one is named.
     pub bucket: Option<&'a BucketName>,
-    /// The bucket that a copy comes from.
-    pub source: Option<&'a BucketName>,
-    /// Whether it is about a version that may be past, or wants other headers than an object has.
-    pub is_special: bool,
+    /// The object's key, where one is named.
+    pub key: Option<&'a [u8]>,
+    /// What the keys of a list begin with, where that is said.
+    pub prefix: Option<&'a [u8]>,
+    /// Where a copy comes from.
+    pub source: Option<&'a CopySource>,
+    /// Whether it is about a version that may be past.
+    pub names_version: bool,
+    /// Whether it wants other headers than an object has.
+    pub overrides_headers: bool,
 }
 
 impl<'a> Wanted<'a> {
     /// What a request wants.
     #[must_use]
     pub fn of(ask: &'a Ask) -> Self {
+        let prefix = ask.query.iter().find(|pair| pair.name == b"prefix").map(|pair| pair.value.as_slice());
         Self {
             operation: ask.operation,
             bucket: ask.target.bucket(),
-            source: ask.copy.as_ref().map(|source| &source.bucket),
-            is_special: ask.names_version() || ask.overrides_headers(),
+            key: ask.target.key().map(|key| key.as_str().as_bytes()),
+            prefix: prefix.filter(|_| ask.operation.lists()),
+            source: ask.copy.as_ref(),
+            names_version: ask.names_version(),
+            overrides_headers: ask.overrides_headers(),
         }
+    }
+
+    /// An operation on a bucket itself, and nothing more.
+    #[must_use]
+    pub fn of_bucket(operation: Operation, bucket: &'a BucketName) -> Self {
+        let (key, prefix, source) = (None, None, None);
+        Self { operation, bucket: Some(bucket), key, prefix, source, names_version: false, overrides_headers: false }
     }
 }
 
@@ -50,8 +69,8 @@ impl<'a> Wanted<'a> {
 pub enum Verdict {
     /// Pass it on to this backend.
     Forward(Arc<Backend>),
-    /// Tell the caller which buckets are theirs.
-    TellBuckets,
+    /// Tell the caller that these buckets are theirs.
+    TellBuckets(Vec<BucketName>),
     /// Tell the gateway's region, which every bucket is in as far as the caller can know.
     TellRegion,
 }
@@ -61,23 +80,29 @@ pub enum Verdict {
 /// # Errors
 /// - `InvalidAccessKeyId` where the key's time has come, as where its Secret is gone;
 /// - `AccessDenied` where the bucket is not the caller's, whether it exists or not; so for a copy's
-///   source;
+///   source, and for what an access's key is not for;
 /// - `ServiceUnavailable` where the store that the key was made for can't be told now;
 /// - `NotImplemented` for a copy from one store to another.
 pub fn decide(caller: Caller<'_>, wanted: &Wanted<'_>, known: &Tables, now: Timestamp) -> Result<Verdict, Refusal> {
     match caller {
-        Caller::Key(key) if key.credential.is_expired(now) => Err(unknown_key()),
+        Caller::Key(key) if key.is_expired(now) => Err(unknown_key()),
         Caller::Key(key) => {
             let Some(bucket) = wanted.bucket else {
                 return if wanted.operation == Operation::ListBuckets {
-                    Ok(Verdict::TellBuckets)
+                    Ok(Verdict::TellBuckets(buckets_of(key, known)))
                 } else {
                     Err(denied())
                 };
             };
-            let backend = reach(key, bucket, known)?;
+            let backend = match &key.holder {
+                Holder::Claim(credential) => reach(credential, bucket, known)?,
+                Holder::Access(access) => grants::target(access, bucket, wanted, known)?,
+            };
             if let Some(source) = wanted.source {
-                let from = reach(key, source, known)?;
+                let from = match &key.holder {
+                    Holder::Claim(credential) => reach(credential, &source.bucket, known)?,
+                    Holder::Access(access) => grants::source(access, source, known)?,
+                };
                 if from.name != backend.name {
                     let message = "Copies from one store to another are not implemented.";
                     return Err(Refusal::new(Code::NotImplemented, message));
@@ -89,7 +114,8 @@ pub fn decide(caller: Caller<'_>, wanted: &Wanted<'_>, known: &Tables, now: Time
             Ok(Verdict::Forward(backend))
         }
         Caller::Nobody => {
-            let is_public = wanted.operation.is_public() && !wanted.is_special;
+            let is_plain = !wanted.names_version && !wanted.overrides_headers;
+            let is_public = wanted.operation.is_public() && is_plain;
             let bucket = wanted.bucket.filter(|_| is_public).ok_or_else(denied)?;
             let binding = known.binding(bucket.as_str()).ok_or_else(denied)?;
             known.reach_binding(binding).map(Verdict::Forward).map_err(refusal)
@@ -97,15 +123,26 @@ pub fn decide(caller: Caller<'_>, wanted: &Wanted<'_>, known: &Tables, now: Time
     }
 }
 
-/// The store behind a key's bucket.
-fn reach(key: &Key, bucket: &BucketName, known: &Tables) -> Result<Arc<Backend>, Refusal> {
-    let scope = key.credential.scope(bucket.as_str()).ok_or_else(denied)?;
-    known.reach_scope(key, scope).map_err(refusal)
+/// The store behind a bucket of a claim's key.
+fn reach(credential: &ServedCredential, bucket: &BucketName, known: &Tables) -> Result<Arc<Backend>, Refusal> {
+    let scope = credential.scope(bucket.as_str()).ok_or_else(denied)?;
+    known.reach_scope(credential, scope).map_err(refusal)
+}
+
+/// The caller's buckets. Of an access those that it opens now.
+fn buckets_of(key: &Key, known: &Tables) -> Vec<BucketName> {
+    match &key.holder {
+        Holder::Claim(credential) => credential.scopes.iter().map(|scope| scope.bucket.clone()).collect(),
+        Holder::Access(access) => {
+            let is_open = |bucket: &&BucketName| known.grant(access, bucket).is_ok();
+            access.scopes.iter().map(|scope| &scope.bucket).filter(is_open).cloned().collect()
+        }
+    }
 }
 
 fn refusal(why: Unreachable) -> Refusal {
     match why {
-        Unreachable::Held => denied(),
+        Unreachable::Held | Unreachable::Closed => denied(),
         Unreachable::NoBackend | Unreachable::Elsewhere => unknown_store(),
     }
 }

@@ -120,8 +120,8 @@ impl fmt::Debug for Gateway {
 /// Who shares a bound on what is under way.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 enum Share {
-    /// Who holds a key of the claim with this UID.
-    Claim(String),
+    /// Who has a key of the claim or access with this UID.
+    Holder(String),
     /// Who has no key, of this bucket.
     Public(String),
 }
@@ -272,7 +272,7 @@ impl Shared {
         record.asks(&ask);
         let verdict = self.registry.ask(|tables| decide(known.caller(), &Wanted::of(&ask), tables, now))?;
         match verdict {
-            Verdict::TellBuckets => Ok(answers::buckets(&known, &ask)),
+            Verdict::TellBuckets(names) => Ok(answers::buckets(&names, &ask)),
             Verdict::TellRegion => Ok(answers::region(&self.config.region)),
             Verdict::Forward(backend) => {
                 record.forwarded(&backend.name);
@@ -331,7 +331,7 @@ impl Shared {
             Some(key) => Some(key),
             None => self.live.key(id).await,
         };
-        key.filter(|key| !key.credential.is_expired(now))
+        key.filter(|key| !key.is_expired(now))
     }
 
     fn word<'a>(&self, sent: &'a Sent, claim: &Claim) -> Result<&'a str, Refusal> {
@@ -351,9 +351,9 @@ impl Shared {
         let slow_down = || Refusal::new(Code::SlowDown, "Please reduce your request rate.");
         match known {
             Known::Key(key, _) | Known::Form(key) => {
-                // All keys of a claim together, as while one follows the other.
-                let claim = Share::Claim(key.credential.uid.as_str().to_owned());
-                let counted = self.shares.take(claim).ok_or_else(slow_down)?;
+                // All keys of a claim or access together, as while one follows the other.
+                let holder = Share::Holder(key.holder_uid().to_owned());
+                let counted = self.shares.take(holder).ok_or_else(slow_down)?;
                 Ok(record::Held::new(counted))
             }
             Known::Nobody => {

@@ -1,5 +1,7 @@
 //! Carries out the effects of a plan, and decides nothing.
 
+mod accesses;
+
 use std::sync::Arc;
 
 use data_encoding::BASE64URL_NOPAD;
@@ -8,7 +10,9 @@ use kube::api::{DeleteParams, Patch, PostParams, Preconditions};
 use kube::{Api, Client, ResourceExt};
 use serde_json::{Value, json};
 
-use crate::api::{BucketClaim, Claim, ClaimRef, FINALIZER, ObjectId, SecretContent, SecretKey, ServedBy, kept, wire};
+use crate::api::{
+    BucketAccess, BucketClaim, Claim, ClaimRef, FINALIZER, ObjectId, SecretContent, SecretKey, ServedBy, kept, wire,
+};
 use crate::cache::{SecretCache, Written};
 use crate::kubernetes::{self, CONTROLLER, json_patch, patch_params};
 use crate::observe::{Observer, upstream_failure};
@@ -22,6 +26,7 @@ pub(crate) struct Actor {
     pub(crate) client: Client,
     pub(crate) observer: Arc<Observer>,
     pub(crate) written: Arc<Written<BucketClaim>>,
+    pub(crate) written_accesses: Arc<Written<BucketAccess>>,
 }
 
 impl Actor {
@@ -93,7 +98,7 @@ impl Actor {
         }
         let all = live.as_ref().map_or(claim.finalizers.as_slice(), |live| live.finalizers());
         let mut patch = preconditions(id);
-        patch.extend(finalizer_operations(all, present));
+        patch.extend(finalizer_operations(all, FINALIZER, present));
         if present {
             patch.push(note(claim.annotated, &self.observer.setting.operator()));
         }
@@ -127,7 +132,7 @@ impl Actor {
         }
     }
 
-    async fn patch(&self, patch: &SecretPatch) -> Result<Stored, Failure> {
+    pub(crate) async fn patch(&self, patch: &SecretPatch) -> Result<Stored, Failure> {
         let operations = serde_json::from_value(patch.json()).map_err(|error| Failure::Refused(error.to_string()))?;
         let body = Patch::Json::<()>(operations);
         let target = &patch.target;
@@ -201,15 +206,15 @@ pub(crate) fn note(annotated: bool, operator: &ServedBy) -> Value {
 }
 
 /// What puts our finalizer on, or takes it off, and names nobody else's: those are not all kept.
-fn finalizer_operations(all: &[String], present: bool) -> Vec<Value> {
-    let place = all.iter().position(|name| name == FINALIZER).map(|place| format!("/metadata/finalizers/{place}"));
+fn finalizer_operations(all: &[String], ours: &str, present: bool) -> Vec<Value> {
+    let place = all.iter().position(|name| name == ours).map(|place| format!("/metadata/finalizers/{place}"));
     match (place, present) {
         (None, true) if all.is_empty() => {
-            vec![json!({ "op": "add", "path": "/metadata/finalizers", "value": [FINALIZER] })]
+            vec![json!({ "op": "add", "path": "/metadata/finalizers", "value": [ours] })]
         }
-        (None, true) => vec![json!({ "op": "add", "path": "/metadata/finalizers/-", "value": FINALIZER })],
+        (None, true) => vec![json!({ "op": "add", "path": "/metadata/finalizers/-", "value": ours })],
         (Some(place), false) => {
-            vec![json!({ "op": "test", "path": place, "value": FINALIZER }), json!({ "op": "remove", "path": place })]
+            vec![json!({ "op": "test", "path": place, "value": ours }), json!({ "op": "remove", "path": place })]
         }
         (Some(_), true) | (None, false) => Vec::new(),
     }
@@ -235,8 +240,8 @@ mod tests {
     #[test]
     fn finalizers_of_others_are_never_written() {
         let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
-        let added = |all: &[&str]| finalizer_operations(&names(all), true);
-        let removed = |all: &[&str]| finalizer_operations(&names(all), false);
+        let added = |all: &[&str]| finalizer_operations(&names(all), FINALIZER, true);
+        let removed = |all: &[&str]| finalizer_operations(&names(all), FINALIZER, false);
         assert_eq!(added(&[]), [json!({"op": "add", "path": "/metadata/finalizers", "value": [FINALIZER]})]);
         assert_eq!(added(&["a/b"]), [json!({"op": "add", "path": "/metadata/finalizers/-", "value": FINALIZER})]);
         assert_eq!(

@@ -1,18 +1,23 @@
 //! Answers the questions of a plan. Reads, and never changes anything; absence is a value, an error
 //! is an error.
 
+mod accesses;
+
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use k8s_openapi::api::core::v1::Secret;
 use kube::api::{ListParams, ObjectList};
+use kube::core::DeserializeGuard;
+use kube::runtime::reflector::Store;
 use kube::{Api, Client};
 
-use crate::api::{BucketClaim, BucketRecord, Claim, ClaimRef, ClaimUid, RecordName, kept, wire};
-use crate::cache::{BackendCache, NamespaceCache, SecretCache, UsageCache};
+use crate::api::{AccessRef, BucketClaim, BucketRecord, Claim, ClaimRef, ClaimUid, RecordName, kept, wire};
+use crate::cache::{AccessCache, BackendCache, NamespaceCache, SecretCache, UsageCache};
 use crate::kubernetes;
 use crate::mandate::NoMandate;
 use crate::plan::{
-    Answer, BackendSeen, BucketSeen, Cached, Failure, Holder, Look, OwnerSeen, Setting, Step, Stored, Target,
+    Answer, Asking, BackendSeen, BucketSeen, Cached, Failure, Holder, Look, OwnerSeen, Setting, Step, Stored, Target,
     VersioningSeen, View,
 };
 use crate::upstream::{Caller, Class, Upstream, UpstreamError, Upstreams};
@@ -25,6 +30,9 @@ pub(crate) struct Observer {
     pub(crate) consumers: Arc<SecretCache>,
     pub(crate) backends: Arc<BackendCache>,
     pub(crate) namespaces: Arc<NamespaceCache>,
+    pub(crate) accesses: Arc<AccessCache>,
+    /// The claims, for who asks whether one shares; `None` where nobody does.
+    pub(crate) claims: Option<Store<DeserializeGuard<BucketClaim>>>,
     pub(crate) usage: Arc<UsageCache>,
     pub(crate) upstreams: Arc<Upstreams>,
 }
@@ -45,7 +53,20 @@ impl Observer {
         }
         let recheck = self.recheck(&claim);
         let held = self.usage.of(internal.iter().filter_map(|secret| RecordName::parse(secret.name()).ok()));
-        View::new(self.setting.clone(), claim, Cached { internal, consumers, recheck, held })
+        let asking = self.asking(&claim.at, &internal);
+        View::new(self.setting.clone(), claim, Cached { internal, consumers, recheck, held, asking })
+    }
+
+    /// Who asks for accesses to a claim's bucket, and to whose its records are open.
+    fn asking(&self, claim: &ClaimRef, internal: &[Stored]) -> Option<Asking> {
+        let all = self.accesses.of_claim(claim)?;
+        let accesses: BTreeSet<AccessRef> =
+            all.iter().filter(|access| !access.deleting).map(|access| access.at.clone()).collect();
+        let open = internal.iter().filter_map(|secret| BucketRecord::read(&secret.0).ok());
+        let open = open.flat_map(|record| record.accesses.into_keys()).filter_map(|uid| self.namespaces.of_uid(&uid));
+        let asking = accesses.iter().filter_map(|access| self.namespaces.get(&access.namespace));
+        let namespaces = asking.chain(open).map(|asker| (asker.uid.clone(), asker)).collect();
+        Some(Asking { accesses, namespaces })
     }
 
     /// Asks for what a live read missed of a claim's Secrets, though the watch has shown it.
@@ -78,6 +99,9 @@ impl Observer {
             Look::Owner(at) => Answer::Owner(at.clone(), self.owner(caller, at).await?),
             Look::Contents(at) => Answer::Contents(at.clone(), self.contents(caller, at).await?),
             Look::Versioning(at) => Answer::Versioning(at.clone(), self.versioning(caller, at).await?),
+            Look::Consent(question) => {
+                Answer::Consent(question.clone(), Box::new(self.consent(claim, question).await?))
+            }
         })
     }
 
@@ -160,7 +184,7 @@ impl Observer {
         rivals.min_by_key(|(theirs, _)| *theirs).and_then(|(_, binding)| binding.claim())
     }
 
-    async fn claim(&self, at: &ClaimRef) -> Result<Option<Box<Claim>>, Failure> {
+    pub(crate) async fn claim(&self, at: &ClaimRef) -> Result<Option<Box<Claim>>, Failure> {
         let api: Api<BucketClaim> = Api::namespaced(self.client.clone(), &at.namespace);
         let claim = api.get_opt(&at.name).await.map_err(|error| kubernetes::failure(&error))?;
         Ok(claim.map(|raw| Box::new(Claim::parse(&kept::claim(&raw)))))

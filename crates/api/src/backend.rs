@@ -7,6 +7,7 @@ use kube::{CustomResource, KubeSchema};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::access::SharedBucket;
 use super::schema;
 
 /// Where the store is, how it is called, and which claims may have which buckets on it.
@@ -79,6 +80,12 @@ pub struct S3BackendSpec {
     /// Which web pages browsers let use the buckets of this backend at the gateway. Absent = none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cors: Option<CorsRule>,
+    /// Buckets that no claim has, and that accesses of these namespaces may open. A claim can have
+    /// none of them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 64))]
+    #[x_kube(merge_strategy = ListMerge::Map(vec!["name".to_owned()]))]
+    pub shared_buckets: Option<Vec<SharedBucket>>,
 }
 
 impl S3BackendSpec {

@@ -6,6 +6,7 @@ use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer, Serialize};
 
+use super::access::{ClaimAccesses, SharingRule};
 use super::quantity::Quantity;
 use super::schema;
 use super::word::Word;
@@ -83,6 +84,12 @@ pub struct BucketClaimSpec {
     /// Versioning of the bucket; left alone when unset, never applied to an adopted bucket.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub versioning: Option<Word<Versioning>>,
+    /// Which namespaces' accesses the bucket is open to besides those of the claim's own, which
+    /// need no consent, and how far.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 8))]
+    #[x_kube(merge_strategy = ListMerge::Atomic)]
+    pub sharing: Option<Vec<SharingRule>>,
 }
 
 /// Names an S3Backend.
@@ -281,6 +288,9 @@ pub struct BucketClaimStatus {
     /// What the bucket held when a gateway last measured it; absent without a quota.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub usage: Option<BucketUsage>,
+    /// The accesses that the bucket is open to; absent where there is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub accesses: Option<ClaimAccesses>,
     /// `Ready`, `BucketCreated`, `CredentialsProvisioned`, and `Reconciling` or `Stalled` while
     /// true.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

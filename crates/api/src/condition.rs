@@ -137,6 +137,68 @@ impl fmt::Display for BackendReason {
     }
 }
 
+/// Reasons of an access's `Ready` condition, and of its entries (spec §8).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum AccessReason {
+    /// The key is published, and every entry opens.
+    Open,
+    /// Whose bucket it is doesn't consent, or there is no such claim or bucket.
+    NotShared,
+    /// The claim has no bucket yet.
+    ClaimNotBound,
+    /// The backend is missing, or at another endpoint than the bucket.
+    BackendNotReady,
+    /// The consent has not taken effect yet.
+    ConsentPending,
+    /// Consent is for other objects, or for something else than is asked for.
+    BeyondConsent,
+    /// Another entry comes to the same bucket, or to one of the same name.
+    SameBucket,
+    /// A claim holds the bucket that an administrator shares.
+    HeldByClaim,
+    /// The next key opens it, which waits for the one before to end.
+    KeyPending,
+    /// The consumer Secret's name is taken by a Secret that isn't the access's.
+    SecretConflict,
+    /// What the operator remembers is damaged.
+    CreationInconsistent,
+    /// The spec, or an entry, can't be read.
+    SpecInvalid,
+    /// The namespace is one of the operator's own.
+    OperatorNamespace,
+    /// The API server refused or failed.
+    ServerError,
+    /// Deletion waits for somebody.
+    DeletionBlocked,
+    /// The access is paused.
+    Paused,
+}
+
+impl AccessReason {
+    /// Whether somebody has to change something; all others but `Paused` are `Reconciling`.
+    pub fn stalls(self) -> bool {
+        matches!(
+            self,
+            Self::NotShared
+                | Self::BeyondConsent
+                | Self::SameBucket
+                | Self::HeldByClaim
+                | Self::SecretConflict
+                | Self::CreationInconsistent
+                | Self::SpecInvalid
+                | Self::OperatorNamespace
+                | Self::DeletionBlocked
+        )
+    }
+}
+
+impl fmt::Display for AccessReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // The variants are named as the contract names the reasons.
+        fmt::Debug::fmt(self, f)
+    }
+}
+
 /// Longest that a message of ours is, in bytes. Only one that names two endpoints of the greatest
 /// length comes near.
 pub const LONGEST_MESSAGE: usize = 4096;

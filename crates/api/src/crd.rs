@@ -4,11 +4,16 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomRe
 use kube::CustomResourceExt;
 use serde_json::{Value, json};
 
-use super::{BucketClaim, S3Backend};
+use super::{BucketAccess, BucketClaim, S3Backend};
 
-/// Both definitions, in the order in which `stowage-operator crds` prints them.
-pub fn crds() -> [CustomResourceDefinition; 2] {
-    [bucket_claim_crd(), s3_backend_crd()]
+/// All definitions, in the order in which `stowage-operator crds` prints them.
+pub fn crds() -> [CustomResourceDefinition; 3] {
+    [bucket_claim_crd(), s3_backend_crd(), bucket_access_crd()]
+}
+
+/// The definition of [`BucketAccess`].
+pub fn bucket_access_crd() -> CustomResourceDefinition {
+    finish(BucketAccess::crd(), &["True", "False", "Unknown"])
 }
 
 /// The definition of [`BucketClaim`].

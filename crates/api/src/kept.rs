@@ -8,15 +8,22 @@ use std::collections::BTreeMap;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, ObjectMeta};
 
+use super::access::{BucketAccess, BucketAccessStatus};
 use super::backend::S3Backend;
 use super::claim::{BucketClaim, BucketClaimStatus};
-use super::{FINALIZER, wire};
+use super::{ACCESS_FINALIZER, FINALIZER, wire};
 
 /// Longer than any value of a label or annotation of ours, in bytes: names of objects have 253.
 pub const LONGEST: usize = 256;
 
 /// Longer than any text of ours in a status that is no condition: endpoints have 2048.
 const LONGEST_TEXT: usize = 2100;
+
+/// Longer than the names of the first twenty accesses of a claim, in bytes.
+const LONGEST_ACCESSES: usize = 20 * 320;
+
+/// Most entries of an access.
+const MOST_ENTRIES: usize = 64;
 
 /// Of so many finalizers the names are kept.
 const MOST_FINALIZERS: usize = 16;
@@ -71,7 +78,7 @@ fn finalizers(all: &[String]) -> Vec<String> {
     if all.len() <= MOST_FINALIZERS && all.iter().all(|name| name.len() <= LONGEST_FINALIZER) {
         return all.to_vec();
     }
-    let ours = all.iter().find(|name| *name == FINALIZER).cloned();
+    let ours = all.iter().find(|name| [FINALIZER, ACCESS_FINALIZER].contains(&name.as_str())).cloned();
     ours.into_iter().chain([MORE_FINALIZERS.to_owned()]).collect()
 }
 
@@ -82,15 +89,44 @@ pub fn are_all_finalizers(kept: &[String]) -> bool {
 
 /// What is kept of a claim. What its schema bounds is kept whole.
 pub fn claim(of: &BucketClaim) -> BucketClaim {
-    let mut metadata = metadata(&of.metadata, &[], &CLAIM_ANNOTATIONS);
+    let metadata = asking(&of.metadata);
+    BucketClaim { metadata, spec: of.spec.clone(), status: of.status.as_ref().map(status) }
+}
+
+/// What is kept of an access. What its schema bounds is kept whole.
+pub fn access(of: &BucketAccess) -> BucketAccess {
+    let status = of.status.as_ref().map(access_status);
+    BucketAccess { metadata: asking(&of.metadata), spec: of.spec.clone(), status }
+}
+
+/// What is kept of the metadata of an object whose annotations may ask for something.
+fn asking(of: &ObjectMeta) -> ObjectMeta {
+    let mut metadata = metadata(of, &[], &CLAIM_ANNOTATIONS);
     for (annotation, receipt) in REQUESTS {
-        let request = of.metadata.annotations.as_ref().and_then(|all| all.get(annotation));
+        let request = of.annotations.as_ref().and_then(|all| all.get(annotation));
         if let Some(long) = request.filter(|request| request.len() > LONGEST) {
             let kept = metadata.annotations.get_or_insert_default();
             kept.insert(receipt.to_owned(), wire::receipt(long));
         }
     }
-    BucketClaim { metadata, spec: of.spec.clone(), status: of.status.as_ref().map(status) }
+    metadata
+}
+
+/// The same of an access. Entries beyond those that a spec can have are none that the operator
+/// wrote.
+fn access_status(of: &BucketAccessStatus) -> BucketAccessStatus {
+    let mut kept = of.clone();
+    for text in [&mut kept.bound_secret_name, &mut kept.access_key_id] {
+        *text = text.take().filter(|text| text.len() <= LONGEST_TEXT);
+    }
+    let is_ours = |text: &Option<String>| text.as_ref().is_none_or(|text| text.len() <= LONGEST);
+    kept.buckets.truncate(MOST_ENTRIES);
+    kept.buckets.retain(|entry| {
+        let texts = [&entry.bucket, &entry.backend, &entry.mode, &entry.reason];
+        texts.into_iter().all(is_ours) && entry.state.len() <= LONGEST
+    });
+    kept.conditions = conditions(&of.conditions);
+    kept
 }
 
 /// The receipt of what an annotation of a claim asks for, or of what is kept of one.
@@ -114,6 +150,7 @@ fn status(of: &BucketClaimStatus) -> BucketClaimStatus {
         *text = text.take().filter(|text| text.len() <= LONGEST_TEXT);
     }
     kept.backend = kept.backend.filter(|backend| backend.name.len().max(backend.endpoint.len()) <= LONGEST_TEXT);
+    kept.accesses = kept.accesses.filter(|all| all.first.iter().map(String::len).sum::<usize>() <= LONGEST_ACCESSES);
     kept.conditions = conditions(&of.conditions);
     kept
 }

@@ -1,8 +1,9 @@
-//! The contract of Stowage as types: both kinds, their conditions, the wire format of the Secrets,
+//! The contract of Stowage as types: its kinds, their conditions, the wire format of the Secrets,
 //! and the names that can't be wrong. No I/O.
 //!
-//! Raw objects ([`BucketClaim`], [`S3Backend`]) are what the API server stores. They are parsed
-//! once, by [`Claim::parse`] and [`Backend::parse`]; nothing downstream reads the raw ones.
+//! Raw objects ([`BucketClaim`], [`S3Backend`], [`BucketAccess`]) are what the API server stores.
+//! They are parsed once, by [`Claim::parse`], [`Backend::parse`] and [`Access::parse`]; nothing
+//! downstream reads the raw ones.
 //!
 //! # Guarantees
 //!
@@ -28,10 +29,13 @@
 #![warn(clippy::too_many_lines)]
 
 #[expect(clippy::duplicated_attributes, reason = "every printer column is a printcolumn(..)")]
+mod access;
+#[expect(clippy::duplicated_attributes, reason = "every printer column is a printcolumn(..)")]
 mod backend;
 mod claim;
 mod condition;
 mod crd;
+mod grant;
 pub mod kept;
 mod names;
 mod parsed;
@@ -43,6 +47,11 @@ mod usage;
 pub mod wire;
 mod word;
 
+pub use access::{
+    AccessBucketRef, AccessClaimRef, AccessEntry, AccessEntryStatus, AccessMode, AccessSecretRef, BucketAccess,
+    BucketAccessSpec, BucketAccessStatus, ClaimAccesses, SharedBucket, SharedRequirement, SharedSelector, SharedWith,
+    SharingRule,
+};
 pub use backend::{
     AddressingStyle, AdminCredentialsSecretRef, AdoptionPolicy, AdoptionProof, AllowedNamespaces, BackendTls,
     CaBundleSecretRef, CorsMethod, CorsRule, LabelRequirement, LabelSelector, S3Backend, S3BackendSpec,
@@ -53,28 +62,35 @@ pub use claim::{
     BucketUsage, ConnectionSecretRef, DeletionPolicy, Phase, PinnedBackend, PurgeProgress, Quota, RotationMode,
     RotationPolicy, Versioning,
 };
-pub use condition::{BackendReason, ConditionType, LONGEST_MESSAGE, Reason, merge_conditions, shortened};
-pub use crd::{bucket_claim_crd, crds, s3_backend_crd};
+pub use condition::{AccessReason, BackendReason, ConditionType, LONGEST_MESSAGE, Reason, merge_conditions, shortened};
+pub use crd::{bucket_access_crd, bucket_claim_crd, crds, s3_backend_crd};
+pub use grant::{Access, AccessRef, AccessUid, Consent, Entry, EntryOf, NamespaceUid, Prefix, Sharing};
 pub use names::{AccessKeyId, BucketName, ClaimRef, ClaimUid, Endpoint, InvalidName, RecordName, ServedBy};
-pub use parsed::{Backend, BackendAccess, Claim, Deletion, Desired, InvalidSpec, ObjectId, Rotation, former_endpoints};
+pub use parsed::{
+    Backend, BackendAccess, Claim, Deletion, Desired, InvalidSpec, ObjectId, Rotation, former_endpoints, shared_buckets,
+};
 pub use quantity::{Bytes, InvalidQuantity, Quantity};
 pub use secrets::{
-    AdminKey, AdminSecretError, AnonymousBinding, BucketRecord, ConsumerContent, Credential, CredentialFacts,
-    DamagedSecret, Gateway, Lack, Limits, NotServed, Scope, SecretContent, SecretKey, ServedBinding, ServedCredential,
+    AccessConsumer, AccessCredential, AccessCredentialFacts, AccessRecord, AccessScope, AdminKey, AdminSecretError,
+    AnonymousBinding, BucketRecord, ConsumerContent, Credential, CredentialFacts, DamagedSecret, Gateway, Lack, Limits,
+    NotServed, Scope, SecretContent, SecretKey, ServedAccess, ServedAccessRecord, ServedBinding, ServedCredential,
     ServedRecord, Unlabelled,
 };
 pub use template::{InvalidTemplate, NameTemplate};
 pub use usage::{Counters, Figures, Measured, NoUsage, Scanning, Snapshot, used};
 pub use word::Word;
 
+/// The finalizer that keeps an access until its keys are gone (spec §8).
+pub const ACCESS_FINALIZER: &str = "broker.stowage.io/bucketaccess-protection";
+
 /// The example of the README.
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 struct Readme;
 
-/// API group of both kinds (spec §1).
+/// API group of all kinds (spec §1).
 pub const GROUP: &str = "broker.stowage.io";
-/// API version of both kinds (spec §1).
+/// API version of all kinds (spec §1).
 pub const VERSION: &str = "v1alpha1";
 /// The finalizer that keeps a claim until its bucket and credentials are dealt with (spec §1).
 pub const FINALIZER: &str = "broker.stowage.io/bucketclaim-protection";

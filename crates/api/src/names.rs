@@ -9,7 +9,8 @@ use data_encoding::{BASE32_NOPAD, HEXLOWER};
 use sha2::{Digest, Sha256};
 use url::Url;
 
-use super::wire::{CREDENTIAL_PREFIX, RECORD_PREFIX, SERVED_BY};
+use super::grant::AccessUid;
+use super::wire::{ACCESS_CREDENTIAL_PREFIX, CREDENTIAL_PREFIX, RECORD_PREFIX, SERVED_BY};
 
 /// Why a text is no such name.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -261,7 +262,16 @@ pub struct AccessKeyId(String);
 impl AccessKeyId {
     /// The id of this claim's credential of this generation.
     pub fn of(uid: &ClaimUid, generation: u64) -> Self {
-        let digest = digest(&[uid.as_str(), "/", &generation.to_string()]);
+        Self::of_owner(uid.as_str(), generation)
+    }
+
+    /// The id of this access's credential of this generation.
+    pub fn of_access(uid: &AccessUid, generation: u64) -> Self {
+        Self::of_owner(uid.as_str(), generation)
+    }
+
+    fn of_owner(uid: &str, generation: u64) -> Self {
+        let digest = digest(&[uid, "/", &generation.to_string()]);
         let mut id = String::with_capacity(20);
         id.push_str("AKIA");
         BASE32_NOPAD.encode_append(&digest[..10], &mut id);
@@ -275,8 +285,18 @@ impl AccessKeyId {
 
     /// Name of the internal Secret of this credential: `vc-` and the id in lower case (spec §2).
     pub fn secret_name(&self) -> String {
+        self.name_after(CREDENTIAL_PREFIX)
+    }
+
+    /// Name of the internal Secret where it is a credential of an access: `va-` and the id in lower
+    /// case (spec §8).
+    pub fn access_secret_name(&self) -> String {
+        self.name_after(ACCESS_CREDENTIAL_PREFIX)
+    }
+
+    fn name_after(&self, prefix: &str) -> String {
         let mut name = String::with_capacity(23);
-        name.push_str(CREDENTIAL_PREFIX);
+        name.push_str(prefix);
         name.push_str(&self.0);
         name.make_ascii_lowercase();
         name

@@ -11,8 +11,11 @@ use super::backend::{
     AddressingStyle, AdminCredentialsSecretRef, AdoptionPolicy, AdoptionProof, AllowedNamespaces, BackendTls,
     LabelSelector, S3Backend, S3BackendSpec,
 };
-use super::claim::{AnonymousMode, BucketClaim, BucketClaimStatus, DeletionPolicy, RotationMode, Versioning};
+use super::claim::{
+    AnonymousMode, BucketClaim, BucketClaimStatus, DeletionPolicy, RotationMode, RotationPolicy, Versioning,
+};
 use super::condition::ConditionType;
+use super::grant::{Consent, Sharing, consent};
 use super::names::{BucketName, ClaimRef, ClaimUid, Endpoint, ServedBy};
 use super::quantity::{Bytes, Quantity};
 use super::template::NameTemplate;
@@ -31,7 +34,7 @@ pub struct InvalidSpec {
 }
 
 impl InvalidSpec {
-    fn of(field: &'static str, why: &dyn std::fmt::Display) -> Self {
+    pub(super) fn of(field: &'static str, why: &dyn std::fmt::Display) -> Self {
         Self { field, why: why.to_string() }
     }
 }
@@ -125,6 +128,8 @@ pub struct Desired {
     pub quota_hard: Option<Bytes>,
     /// Versioning, unless it is to be left alone.
     pub versioning: Option<Versioning>,
+    /// Whose accesses the bucket is open to besides the own namespace's.
+    pub sharing: Sharing,
 }
 
 /// When credentials are replaced.
@@ -134,6 +139,22 @@ pub struct Rotation {
     pub interval_days: Option<u32>,
     /// Seconds for which the old credential goes on working.
     pub overlap_seconds: u32,
+}
+
+impl Rotation {
+    /// Parses a policy.
+    ///
+    /// # Errors
+    /// When its mode isn't known, or a number is none.
+    pub(super) fn parse(policy: &RotationPolicy) -> Result<Self, InvalidSpec> {
+        let number = |field, value: i32| u32::try_from(value).map_err(|error| InvalidSpec::of(field, &error));
+        let mode = word("spec.rotationPolicy.mode", policy.mode)?;
+        let days = number("spec.rotationPolicy.intervalDays", policy.interval_days)?;
+        Ok(Self {
+            interval_days: (mode == RotationMode::TimeBased).then_some(days),
+            overlap_seconds: number("spec.rotationPolicy.overlapSeconds", policy.overlap_seconds)?,
+        })
+    }
 }
 
 impl Claim {
@@ -182,23 +203,19 @@ impl Desired {
             quantity.map(|q| q.bytes()).transpose().map_err(|error| InvalidSpec::of(field, &error))
         };
         word("spec.deletionPolicy", spec.deletion_policy)?;
-        let mode = word("spec.rotationPolicy.mode", spec.rotation_policy.mode)?;
+        let rotation = Rotation::parse(&spec.rotation_policy)?;
         let access = word("spec.anonymousAccess.mode", spec.anonymous_access.mode)?;
-        let number = |field, value: i32| u32::try_from(value).map_err(|error| InvalidSpec::of(field, &error));
-        let days = number("spec.rotationPolicy.intervalDays", spec.rotation_policy.interval_days)?;
         // The schema has no maximum here, and no limit that anybody can reach is above this one.
         let rps = u32::try_from(spec.anonymous_access.per_source_ip_rps.max(0)).unwrap_or(u32::MAX);
         Ok(Self {
             backend: spec.backend_ref.name.clone(),
             bucket: bucket.map_err(|error| InvalidSpec::of("spec.bucketName", &error))?,
-            rotation: Rotation {
-                interval_days: (mode == RotationMode::TimeBased).then_some(days),
-                overlap_seconds: number("spec.rotationPolicy.overlapSeconds", spec.rotation_policy.overlap_seconds)?,
-            },
+            rotation,
             anonymous: (access == AnonymousMode::ReadOnly).then_some(rps),
             quota_soft: bytes("spec.quota.soft", quota.soft)?,
             quota_hard: bytes("spec.quota.hard", quota.hard)?,
             versioning: spec.versioning.map(|versioning| word("spec.versioning", versioning)).transpose()?,
+            sharing: Sharing::parse(spec.sharing.as_ref()),
         })
     }
 }
@@ -242,6 +259,8 @@ pub struct Backend {
     pub gateway_credentials: Option<AdminCredentialsSecretRef>,
     /// How certificates are checked.
     pub tls: BackendTls,
+    /// Buckets that no claim has: the namespaces whose accesses may open each, and how far.
+    pub shared_buckets: BTreeMap<BucketName, (Vec<String>, Consent)>,
     /// `Ready` is True for the current generation.
     pub ready: bool,
     /// `Ready` is True for whichever generation: an edit since may not have been looked at yet.
@@ -289,6 +308,7 @@ impl Backend {
             credentials: spec.admin_credentials_secret_ref.clone(),
             gateway_credentials: spec.gateway_credentials_secret_ref.clone(),
             tls: spec.tls.clone(),
+            shared_buckets: shared_buckets(spec),
             ready: ready.is_some_and(|c| c.status == "True" && c.observed_generation == Some(generation)),
             was_ready: ready.is_some_and(|c| c.status == "True"),
         })
@@ -301,6 +321,23 @@ impl Backend {
 pub fn former_endpoints(spec: &S3BackendSpec) -> Vec<Endpoint> {
     let named = spec.former_endpoints.iter().flatten().take(S3BackendSpec::MOST_FORMER_ENDPOINTS);
     named.filter_map(|url| Endpoint::parse(url).ok()).collect()
+}
+
+/// The buckets that an administrator shares. What can't be read shares nothing; of two entries of
+/// one name, which the schema should have refused, neither does.
+pub fn shared_buckets(spec: &S3BackendSpec) -> BTreeMap<BucketName, (Vec<String>, Consent)> {
+    let mut all = BTreeMap::new();
+    let mut seen = BTreeMap::new();
+    for bucket in spec.shared_buckets.iter().flatten() {
+        let Ok(name) = BucketName::parse(&bucket.name) else { continue };
+        let consent = consent(bucket.max_mode.known(), bucket.prefixes.as_ref());
+        if let Some(consent) = consent.filter(|_| seen.insert(name.clone(), ()).is_none()) {
+            all.insert(name, (bucket.namespaces.clone(), consent));
+        } else {
+            all.remove(&name);
+        }
+    }
+    all
 }
 
 impl BackendAccess {

@@ -23,6 +23,12 @@ pub const BUCKET: &str = "broker.stowage.io/bucket";
 pub const ACCESS_KEY_ID: &str = "broker.stowage.io/access-key-id";
 /// Label: generation of the credential, on credentials.
 pub const ROTATION_GENERATION: &str = "broker.stowage.io/rotation-generation";
+/// Label: namespace of the access.
+pub const ACCESS_NAMESPACE: &str = "broker.stowage.io/access-namespace";
+/// Label: name of the access.
+pub const ACCESS_NAME: &str = "broker.stowage.io/access-name";
+/// Label: UID of the access. No Secret has it beside [`CLAIM_UID`].
+pub const ACCESS_UID: &str = "broker.stowage.io/access-uid";
 /// Annotation of an internal Secret on its way out: RFC 3339 time from which it must not be
 /// accepted.
 pub const EXPIRES_AT: &str = "broker.stowage.io/expires-at";
@@ -69,9 +75,14 @@ pub const CREDENTIAL_PREFIX: &str = "vc-";
 /// What the names of anonymous bindings begin with, in the operator's namespace.
 pub const BINDING_PREFIX: &str = "ab-";
 
-/// What the names of Secrets begin with that are no store's credentials, whoever says so: the
-/// internal ones, and two that are kept for those of a gateway.
-pub const INTERNAL_PREFIXES: [&str; 5] = [RECORD_PREFIX, CREDENTIAL_PREFIX, BINDING_PREFIX, "ar-", "va-"];
+/// What the names of access records begin with, in the operator's namespace.
+pub const ACCESS_RECORD_PREFIX: &str = "ar-";
+/// What the names of access credentials begin with, in the operator's namespace.
+pub const ACCESS_CREDENTIAL_PREFIX: &str = "va-";
+
+/// What the names of Secrets begin with that are no store's credentials, whoever says so.
+pub const INTERNAL_PREFIXES: [&str; 5] =
+    [RECORD_PREFIX, CREDENTIAL_PREFIX, BINDING_PREFIX, ACCESS_RECORD_PREFIX, ACCESS_CREDENTIAL_PREFIX];
 
 /// Annotation on a claim: any new value asks for one rotation.
 pub const ROTATE: &str = "broker.stowage.io/rotate";
@@ -94,8 +105,19 @@ pub const TAG_CLAIM_UID: &str = CLAIM_UID;
 
 /// The labels of Secrets of ours. Of a value that is too long for a label the whole is an
 /// annotation of the same name.
-pub const LABELS: [&str; 8] =
-    [ROLE, CLAIM_NAMESPACE, CLAIM_NAME, CLAIM_UID, BACKEND, BUCKET, ACCESS_KEY_ID, ROTATION_GENERATION];
+pub const LABELS: [&str; 11] = [
+    ROLE,
+    CLAIM_NAMESPACE,
+    CLAIM_NAME,
+    CLAIM_UID,
+    BACKEND,
+    BUCKET,
+    ACCESS_KEY_ID,
+    ROTATION_GENERATION,
+    ACCESS_NAMESPACE,
+    ACCESS_NAME,
+    ACCESS_UID,
+];
 
 /// What a Secret of ours is for (label `broker.stowage.io/role`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -106,14 +128,24 @@ pub enum Role {
     VirtualCredential,
     /// Public access to a bucket. Operator namespace.
     AnonymousBinding,
-    /// The connection. The claim's namespace.
+    /// The connection. The claim's namespace, or the access's.
     ConsumerSecret,
+    /// What the operator remembers of an access. Operator namespace.
+    AccessRecord,
+    /// One virtual credential of an access. Operator namespace.
+    AccessCredential,
 }
 
 impl Role {
     /// Every role.
-    pub const ALL: [Self; 4] =
-        [Self::BucketRecord, Self::VirtualCredential, Self::AnonymousBinding, Self::ConsumerSecret];
+    pub const ALL: [Self; 6] = [
+        Self::BucketRecord,
+        Self::VirtualCredential,
+        Self::AnonymousBinding,
+        Self::ConsumerSecret,
+        Self::AccessRecord,
+        Self::AccessCredential,
+    ];
 
     /// The label's value.
     pub const fn as_str(self) -> &'static str {
@@ -122,6 +154,8 @@ impl Role {
             Self::VirtualCredential => "virtual-credential",
             Self::AnonymousBinding => "anonymous-binding",
             Self::ConsumerSecret => "consumer-secret",
+            Self::AccessRecord => "access-record",
+            Self::AccessCredential => "access-credential",
         }
     }
 
@@ -132,6 +166,8 @@ impl Role {
             (RECORD_PREFIX, Self::BucketRecord),
             (CREDENTIAL_PREFIX, Self::VirtualCredential),
             (BINDING_PREFIX, Self::AnonymousBinding),
+            (ACCESS_RECORD_PREFIX, Self::AccessRecord),
+            (ACCESS_CREDENTIAL_PREFIX, Self::AccessCredential),
         ];
         roles.into_iter().find(|(prefix, _)| name.starts_with(prefix)).map(|(_, role)| role)
     }

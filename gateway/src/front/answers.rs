@@ -7,10 +7,10 @@ use http::header::{CONTENT_LENGTH, HOST};
 use http::request::Parts;
 use http::{HeaderValue, Response, StatusCode};
 use http_body_util::BodyExt;
-
+use stowage_api::BucketName;
 use tokio::time::timeout;
 
-use super::{Known, Peer};
+use super::Peer;
 use crate::answer::filter::{self, LONGEST_ERROR, StoreError};
 use crate::answer::late::{self, Words};
 use crate::answer::{BUCKET_REGION, ID_2, OWNER, REQUEST_ID, Unhappy, document, owner, xml};
@@ -29,15 +29,10 @@ const LONG: Pace = Pace { idle: Duration::from_secs(5 * 60), window: Duration::f
 /// How long the text of an error may take to come.
 const ERROR: Duration = Duration::from_secs(10);
 
-/// The buckets in the caller's scope.
-pub(super) fn buckets(known: &Known, ask: &Ask) -> Response<Body> {
+/// The caller's buckets.
+pub(super) fn buckets(names: &[BucketName], ask: &Ask) -> Response<Body> {
     let prefix = ask.query.iter().find(|pair| pair.name == b"prefix").map_or(&[][..], |pair| &pair.value);
-    let mut names: Vec<&str> = match known {
-        Known::Key(key, _) | Known::Form(key) => {
-            key.credential.scopes.iter().map(|scope| scope.bucket.as_str()).collect()
-        }
-        Known::Nobody => Vec::new(),
-    };
+    let mut names: Vec<&str> = names.iter().map(BucketName::as_str).collect();
     names.retain(|name| name.as_bytes().starts_with(prefix));
     names.sort_unstable();
     names.dedup();

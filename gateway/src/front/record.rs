@@ -19,7 +19,7 @@ use crate::audit::{Entry, Log, redacted};
 use crate::body::Body;
 use crate::head::Ask;
 use crate::metrics::{Answered, Metrics};
-use crate::registry::Key;
+use crate::registry::{Holder, Key};
 
 /// Longest text of a client that is written down.
 const LONGEST: usize = 1024;
@@ -51,11 +51,15 @@ impl Record {
     }
 
     pub(super) fn signed_by(&mut self, key: &Key, how: &'static str) {
-        let credential = &key.credential;
-        self.entry.requester = Some(credential.id.clone());
-        self.entry.claim = credential.claim.as_ref().map(|claim| format!("{}/{}", claim.namespace, claim.name));
-        self.entry.claim_uid = Some(credential.uid.as_str().to_owned());
-        self.entry.key_generation = credential.generation;
+        self.entry.requester = Some(key.id().to_owned());
+        match &key.holder {
+            Holder::Claim(credential) => {
+                self.entry.claim = credential.claim.as_ref().map(|claim| format!("{}/{}", claim.namespace, claim.name));
+                self.entry.claim_uid = Some(credential.uid.as_str().to_owned());
+                self.entry.key_generation = credential.generation;
+            }
+            Holder::Access(access) => self.entry.access_uid = Some(access.uid.as_str().to_owned()),
+        }
         self.entry.signature_version = Some("SigV4");
         self.entry.authentication_type = Some(how);
     }

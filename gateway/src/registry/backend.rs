@@ -7,8 +7,8 @@ use k8s_openapi::api::core::v1::Secret;
 use kube::ResourceExt;
 use store_tls::Trust;
 use stowage_api::{
-    AddressingStyle, AdminCredentialsSecretRef, AdminKey, AdminSecretError, BackendTls, Endpoint, InvalidSpec, Lack,
-    S3Backend, Unlabelled, former_endpoints, wire,
+    AddressingStyle, AdminCredentialsSecretRef, AdminKey, AdminSecretError, BackendTls, BucketName, Consent, Endpoint,
+    InvalidSpec, Lack, S3Backend, Unlabelled, former_endpoints, shared_buckets, wire,
 };
 
 use crate::cors::Rule;
@@ -31,6 +31,8 @@ pub struct Backend {
     pub addressing: AddressingStyle,
     /// Which pages of other origins may use it.
     pub cors: Option<Rule>,
+    /// The buckets that an administrator shares: with accesses of which namespaces, and how far.
+    pub shared: BTreeMap<BucketName, (Vec<String>, Consent)>,
     /// How it is spoken to, or why it can't be.
     pub access: Result<Access, Unusable>,
 }
@@ -140,6 +142,7 @@ pub(super) struct Spec {
     credentials: AdminCredentialsSecretRef,
     tls: BackendTls,
     cors: Option<Rule>,
+    shared: BTreeMap<BucketName, (Vec<String>, Consent)>,
 }
 
 impl Spec {
@@ -156,6 +159,7 @@ impl Spec {
             credentials: own.unwrap_or(&spec.admin_credentials_secret_ref).clone(),
             tls: spec.tls.clone(),
             cors: spec.cors.as_ref().map(Rule::read),
+            shared: shared_buckets(spec),
         })
     }
 
@@ -190,6 +194,7 @@ impl Spec {
             region: self.region.clone(),
             addressing: self.addressing,
             cors: self.cors.clone(),
+            shared: self.shared.clone(),
             access: self.key(setting, admitted).and_then(|key| Ok(Access { key, trust: self.trust(admitted)? })),
         }
     }

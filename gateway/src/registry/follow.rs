@@ -73,7 +73,13 @@ impl Registry {
 
 /// The label selector of the internal Secrets. Those of tenants in the operator namespace are none.
 fn roles() -> String {
-    let internal = [Role::BucketRecord, Role::VirtualCredential, Role::AnonymousBinding];
+    let internal = [
+        Role::BucketRecord,
+        Role::VirtualCredential,
+        Role::AnonymousBinding,
+        Role::AccessRecord,
+        Role::AccessCredential,
+    ];
     format!("{} in ({})", wire::ROLE, internal.map(Role::as_str).join(","))
 }
 

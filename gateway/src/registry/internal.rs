@@ -4,8 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use k8s_openapi::api::core::v1::Secret;
+use k8s_openapi::jiff::Timestamp;
 use stowage_api::wire::{self, Role};
-use stowage_api::{BucketName, NotServed, ServedBinding, ServedCredential, ServedRecord};
+use stowage_api::{
+    AccessRecord, AccessUid, BucketName, NotServed, SecretKey, ServedAccess, ServedAccessRecord, ServedBinding,
+    ServedCredential, ServedRecord,
+};
 
 use super::table::{ByBucket, Table};
 use crate::sigv4::SigningSecret;
@@ -14,17 +18,84 @@ use crate::sigv4::SigningSecret;
 /// matters here, so what is derived from it can be kept in it.
 #[derive(Debug)]
 pub struct Key {
-    /// What its Secret says.
-    pub credential: ServedCredential,
+    /// Whose it is, and what its Secret says.
+    pub holder: Holder,
     /// What signatures of it are verified with.
     pub signing: SigningSecret,
 }
 
+/// Whose a key is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Holder {
+    /// A claim's: what it opens stands in it.
+    Claim(ServedCredential),
+    /// An access's: what it opens is for others to say as well.
+    Access(ServedAccess),
+}
+
+impl Holder {
+    fn id(&self) -> &str {
+        match self {
+            Self::Claim(credential) => &credential.id,
+            Self::Access(access) => &access.id,
+        }
+    }
+}
+
 impl Key {
-    /// The key of a Secret.
+    /// The key of a claim's Secret.
     #[must_use]
     pub fn of(credential: ServedCredential) -> Self {
-        Self { signing: SigningSecret::new(&credential.secret), credential }
+        Self { signing: SigningSecret::new(&credential.secret), holder: Holder::Claim(credential) }
+    }
+
+    /// The key of an access's Secret.
+    #[must_use]
+    pub fn of_access(access: ServedAccess) -> Self {
+        Self { signing: SigningSecret::new(&access.secret), holder: Holder::Access(access) }
+    }
+
+    /// The access key id.
+    #[must_use]
+    pub fn id(&self) -> &str {
+        self.holder.id()
+    }
+
+    /// What it is, if it is a claim's.
+    #[must_use]
+    pub fn credential(&self) -> Option<&ServedCredential> {
+        match &self.holder {
+            Holder::Claim(credential) => Some(credential),
+            Holder::Access(_) => None,
+        }
+    }
+
+    /// UID of the claim or access that has it.
+    #[must_use]
+    pub fn holder_uid(&self) -> &str {
+        match &self.holder {
+            Holder::Claim(credential) => credential.uid.as_str(),
+            Holder::Access(access) => access.uid.as_str(),
+        }
+    }
+
+    /// The secret key.
+    #[must_use]
+    pub fn secret(&self) -> &SecretKey {
+        match &self.holder {
+            Holder::Claim(credential) => &credential.secret,
+            Holder::Access(access) => &access.secret,
+        }
+    }
+
+    /// Whether its time has come.
+    #[must_use]
+    pub fn is_expired(&self, now: Timestamp) -> bool {
+        let expires_at = match &self.holder {
+            Holder::Claim(credential) => credential.expires_at,
+            Holder::Access(access) => access.expires_at,
+        };
+        expires_at.is_some_and(|end| now >= end)
     }
 }
 
@@ -37,6 +108,8 @@ pub(super) struct Internal {
     of_bucket: BTreeSet<(BucketName, String)>,
     bindings: ByBucket<ServedBinding>,
     records: ByBucket<ServedRecord>,
+    /// By the names of their Secrets, which follow from the UIDs.
+    accesses: BTreeMap<String, ServedAccessRecord>,
 }
 
 /// How many of each are known.
@@ -59,9 +132,10 @@ impl Internal {
         if id.len() > ServedCredential::LONGEST_ID {
             return None;
         }
-        let found = self.keys.get(&ServedCredential::secret_name(id));
+        let of_claim = self.keys.get(&ServedCredential::secret_name(id));
+        let found = of_claim.or_else(|| self.keys.get(&ServedAccess::secret_name(id)));
         // The name has lost the case of the id.
-        found.filter(|key| key.credential.id == id)
+        found.filter(|key| key.id() == id)
     }
 
     /// Every key, by the name of its Secret.
@@ -85,12 +159,18 @@ impl Internal {
         &self.records
     }
 
+    /// The record of an access.
+    pub(super) fn access(&self, uid: &AccessUid) -> Option<&ServedAccessRecord> {
+        self.accesses.get(&AccessRecord::name(uid))
+    }
+
     fn forget(&mut self, name: &str) {
         if let Some(key) = self.keys.remove(name) {
-            for scope in &key.credential.scopes {
+            for scope in key.credential().iter().flat_map(|credential| &credential.scopes) {
                 self.of_bucket.remove(&(scope.bucket.clone(), name.to_owned()));
             }
         }
+        self.accesses.remove(name);
         self.bindings.remove(name);
         self.records.remove(name);
     }
@@ -100,13 +180,23 @@ impl Internal {
         let is = |wanted: Role| role == Some(wanted.as_str());
         if is(Role::VirtualCredential) {
             let credential = ServedCredential::read(secret)?;
-            let same = self.keys.get(name).is_some_and(|key| key.credential == credential);
+            let same = self.keys.get(name).is_some_and(|key| key.credential() == Some(&credential));
             if !same {
                 self.forget(name);
                 let buckets = credential.scopes.iter().map(|scope| (scope.bucket.clone(), name.to_owned()));
                 self.of_bucket.extend(buckets);
                 self.keys.insert(name.to_owned(), Arc::new(Key::of(credential)));
             }
+        } else if is(Role::AccessCredential) {
+            let access = Key::of_access(ServedAccess::read(secret)?);
+            if self.keys.get(name).is_none_or(|key| key.holder != access.holder) {
+                self.forget(name);
+                self.keys.insert(name.to_owned(), Arc::new(access));
+            }
+        } else if is(Role::AccessRecord) {
+            let record = ServedAccessRecord::read(secret)?;
+            self.forget(name);
+            self.accesses.insert(name.to_owned(), record);
         } else if is(Role::AnonymousBinding) {
             let binding = ServedBinding::read(secret)?;
             self.forget(name);
@@ -123,7 +213,7 @@ impl Internal {
 
     /// How many of each there are.
     pub(super) fn counts(&self) -> Counts {
-        let keys = self.keys.values().filter(|key| key.credential.endpoint.is_none()).count();
+        let keys = self.keys.values().filter_map(|key| key.credential()).filter(|it| it.endpoint.is_none()).count();
         let bindings = self.bindings.values().filter(|binding| binding.endpoint.is_none()).count();
         Counts {
             keys: self.keys.len(),
@@ -150,7 +240,7 @@ impl Table<Secret> for Internal {
 
     fn succeed(&mut self, mut before: Self) {
         for (name, key) in &mut self.keys {
-            if let Some(same) = before.keys.remove(name).filter(|old| old.credential == key.credential) {
+            if let Some(same) = before.keys.remove(name).filter(|old| old.holder == key.holder) {
                 *key = same;
             }
         }

@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use stowage_api::{BucketName, Limits, NotServed, RecordName};
+use stowage_api::{BucketName, Limits, NotServed, RecordName, ServedCredential};
 
 use super::backend::Backend;
-use super::internal::Key;
+use super::internal::{Holder, Key};
 use super::tables::Tables;
 
 /// A bucket with a limit.
@@ -31,17 +31,23 @@ impl Tables {
     pub fn limits(&self, own: Option<&Key>, bucket: &BucketName, backend: &Backend) -> Result<Limits, NotServed> {
         let known = self.keys_of(bucket).filter(|key| self.opens(key, bucket, backend)).map(|key| &**key);
         // Of two that are equally new, the one that says less counts.
-        let rank = |key: &&Key| {
-            let credential = &key.credential;
+        let rank = |credential: &&ServedCredential| {
             let hard = credential.quota.map_or(0, |limits| limits.hard.map_or(u64::MAX, stowage_api::Bytes::get));
             (credential.expires_at.is_none(), credential.generation, std::cmp::Reverse(hard))
         };
-        known.chain(own).max_by_key(rank).map_or(Ok(Limits::default()), |key| key.credential.quota)
+        let newest = known.chain(own).filter_map(Key::credential).max_by_key(rank);
+        match (newest, own.map(|key| &key.holder)) {
+            (Some(credential), _) => credential.quota,
+            // The claim has no key at the moment: its record says it too.
+            (None, Some(Holder::Access(access))) => self.noted_limits(access, bucket),
+            (None, Some(Holder::Claim(_)) | None) => Ok(Limits::default()),
+        }
     }
 
     fn opens(&self, key: &Key, bucket: &BucketName, backend: &Backend) -> bool {
-        let scope = key.credential.scope(bucket.as_str()).filter(|scope| scope.backend == backend.name);
-        scope.is_some_and(|scope| self.reach_scope(key, scope).is_ok())
+        let Some(credential) = key.credential() else { return false };
+        let scope = credential.scope(bucket.as_str()).filter(|scope| scope.backend == backend.name);
+        scope.is_some_and(|scope| self.reach_scope(credential, scope).is_ok())
     }
 
     /// All buckets that have a limit which can be read, by what tells each from the others.
@@ -49,8 +55,9 @@ impl Tables {
     pub fn limited(&self) -> BTreeMap<RecordName, Limited> {
         let mut all = BTreeMap::new();
         for key in self.keys() {
-            for scope in &key.credential.scopes {
-                let Ok(backend) = self.reach_scope(key, scope) else { continue };
+            let Some(credential) = key.credential() else { continue };
+            for scope in &credential.scopes {
+                let Ok(backend) = self.reach_scope(credential, scope) else { continue };
                 let bucket = scope.bucket.clone();
                 let id = RecordName::of(&backend.endpoint, &bucket);
                 let Ok(limits) = self.limits(None, &bucket, &backend) else { continue };

@@ -8,11 +8,13 @@
 //!   whole.
 //! - A key opens a bucket at one store: where the record had it, not where an S3Backend of that
 //!   name happens to be.
+//! - A key of an access opens what all agree on: the key, its access, and whose bucket it is.
 //! - What is not known is unavailable, and never open.
 
 mod backend;
 mod follow;
 mod freshness;
+mod grants;
 mod internal;
 mod life;
 mod limited;
@@ -37,7 +39,8 @@ use tokio::time::Instant;
 pub use backend::{Access, Backend, Failure, SecretName, Setting, Unusable};
 pub use follow::Source;
 pub use freshness::{Freshness, Sign, Watch};
-pub use internal::{Counts, Key};
+pub use grants::Granted;
+pub use internal::{Counts, Holder, Key};
 pub use limited::Limited;
 pub use live::Live;
 pub(crate) use patience::Patience;

@@ -6,7 +6,8 @@ use std::sync::Arc;
 use k8s_openapi::api::core::v1::Secret;
 use k8s_openapi::jiff::Timestamp;
 use kube::runtime::watcher::Event;
-use stowage_api::{BucketName, ClaimUid, Endpoint, Scope, ServedBinding, ServedRecord};
+use stowage_api::{AccessUid, BucketName, ClaimUid, Endpoint, Scope, ServedAccessRecord, ServedBinding};
+use stowage_api::{ServedCredential, ServedRecord};
 
 use super::backend::{Backend, Failure, SecretName, Setting};
 use super::internal::{Counts, Internal, Key};
@@ -36,6 +37,9 @@ pub enum Unreachable {
     /// Another claim holds the bucket.
     #[error("another claim holds the bucket")]
     Held,
+    /// Whose bucket it is doesn't consent, or not any more.
+    #[error("there is no consent to it")]
+    Closed,
 }
 
 /// A bucket of a claim, as a Secret names it.
@@ -124,6 +128,16 @@ impl Tables {
         self.internal.live().keys_of(bucket)
     }
 
+    /// The record of an access: while it is there its keys may open something.
+    pub(super) fn access(&self, uid: &AccessUid) -> Option<&ServedAccessRecord> {
+        self.internal.live().access(uid)
+    }
+
+    /// Who holds a bucket of this name, at whatever stores.
+    pub(super) fn records_of(&self, bucket: &BucketName) -> impl Iterator<Item = &ServedRecord> {
+        self.internal.live().records().of(bucket.as_str()).map(|(_, record)| &**record)
+    }
+
     /// The store of a backend.
     #[must_use]
     pub fn backend(&self, name: &str) -> Option<&Arc<Backend>> {
@@ -180,9 +194,9 @@ impl Tables {
     ///
     /// # Errors
     /// When there is none that the key is good for.
-    pub fn reach_scope(&self, key: &Key, scope: &Scope) -> Result<Arc<Backend>, Unreachable> {
+    pub fn reach_scope(&self, credential: &ServedCredential, scope: &Scope) -> Result<Arc<Backend>, Unreachable> {
         let Scope { bucket, backend } = scope;
-        let (endpoint, uid) = (key.credential.endpoint.as_ref(), &key.credential.uid);
+        let (endpoint, uid) = (credential.endpoint.as_ref(), &credential.uid);
         self.reach(Target { bucket, backend, endpoint, uid }).cloned()
     }
 

@@ -7,8 +7,8 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference}
 use crate::api::{ConsumerContent, kept, wire};
 
 /// The annotations of an internal Secret that are read: those of its labels, and its end.
-const INTERNAL_ANNOTATIONS: [&str; 9] = {
-    let mut names = [wire::EXPIRES_AT; 9];
+const INTERNAL_ANNOTATIONS: [&str; wire::LABELS.len() + 1] = {
+    let mut names = [wire::EXPIRES_AT; wire::LABELS.len() + 1];
     let mut at = 0;
     while at < wire::LABELS.len() {
         names[at] = wire::LABELS[at];
@@ -61,7 +61,11 @@ fn consumer(secret: &Secret) -> Secret {
 /// Longer than any value of ours under this key, in bytes: of what is longer the beginning tells
 /// that it isn't.
 fn longest(key: &str) -> usize {
-    if key.starts_with("AWS_ENDPOINT_URL") { ConsumerContent::LONGEST_ENDPOINT + 1 } else { kept::LONGEST }
+    match key {
+        "BUCKET_NAMES" => ConsumerContent::LONGEST_NAMES + 1,
+        _ if key.starts_with("AWS_ENDPOINT_URL") => ConsumerContent::LONGEST_ENDPOINT + 1,
+        _ => kept::LONGEST,
+    }
 }
 
 fn beginning(value: &ByteString, longest: usize) -> ByteString {

@@ -3,6 +3,7 @@
 //!
 //! Ordered maps throughout: what is read from a cache comes in the same order in every run.
 
+mod accesses;
 mod backends;
 mod consumer;
 mod namespaces;
@@ -11,6 +12,7 @@ mod secrets;
 mod usage;
 mod written;
 
+pub(crate) use accesses::AccessCache;
 pub(crate) use backends::BackendCache;
 pub(crate) use namespaces::NamespaceCache;
 pub(crate) use secrets::SecretCache;

@@ -1,4 +1,4 @@
-//! Labels of namespaces, for allow-lists by selector.
+//! Labels and UIDs of namespaces: for allow-lists by selector, and for who may have an access.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,7 +8,10 @@ use kube::core::PartialObjectMeta;
 use kube::runtime::watcher::Event;
 use parking_lot::Mutex;
 
-/// Labels of every namespace.
+use crate::api::NamespaceUid;
+use crate::plan::Asker;
+
+/// Labels and UID of every namespace.
 #[derive(Default)]
 pub(crate) struct NamespaceCache(Mutex<Namespaces>);
 
@@ -16,12 +19,14 @@ type Labels = BTreeMap<String, String>;
 
 #[derive(Default)]
 struct Namespaces {
-    labels: BTreeMap<String, Labels>,
+    known: BTreeMap<String, (NamespaceUid, Labels)>,
+    names: BTreeMap<NamespaceUid, String>,
     listing: Option<BTreeSet<String>>,
 }
 
 impl NamespaceCache {
-    /// Takes in what the watch shows. Returns the names of namespaces whose labels changed.
+    /// Takes in what the watch shows. Returns the names of namespaces whose labels changed, or that
+    /// are others of their names.
     pub(crate) fn apply(&self, event: Event<PartialObjectMeta<Namespace>>) -> Vec<String> {
         let mut namespaces = self.0.lock();
         match event {
@@ -31,12 +36,14 @@ impl NamespaceCache {
             }
             Event::InitApply(namespace) | Event::Apply(namespace) => namespaces.put(&namespace),
             Event::Delete(namespace) => {
-                namespaces.labels.remove(&namespace.name_any());
+                namespaces.take(&namespace.name_any());
                 Vec::new()
             }
             Event::InitDone => {
                 let listed = namespaces.listing.take().unwrap_or_default();
-                namespaces.labels.retain(|name, _| listed.contains(name));
+                let gone: Vec<String> =
+                    namespaces.known.keys().filter(|name| !listed.contains(*name)).cloned().collect();
+                gone.iter().for_each(|name| namespaces.take(name));
                 Vec::new()
             }
         }
@@ -44,9 +51,25 @@ impl NamespaceCache {
 
     /// Labels of a namespace, if it is known: one that the watch has not shown yet may have any.
     pub(crate) fn labels(&self, namespace: &str) -> Option<Labels> {
-        let namespaces = self.0.lock();
-        namespaces.labels.get(namespace).cloned()
+        self.0.lock().known.get(namespace).map(|(_, labels)| labels.clone())
     }
+
+    /// The namespace of this name, if it is known.
+    pub(crate) fn get(&self, namespace: &str) -> Option<Asker> {
+        let namespaces = self.0.lock();
+        namespaces.known.get(namespace).map(|(uid, labels)| asker(namespace, uid, labels))
+    }
+
+    /// The namespace of this UID, if it is known.
+    pub(crate) fn of_uid(&self, uid: &NamespaceUid) -> Option<Asker> {
+        let namespaces = self.0.lock();
+        let name = namespaces.names.get(uid)?;
+        namespaces.known.get(name).map(|(uid, labels)| asker(name, uid, labels))
+    }
+}
+
+fn asker(namespace: &str, uid: &NamespaceUid, labels: &Labels) -> Asker {
+    Asker { namespace: namespace.to_owned(), uid: uid.clone(), labels: labels.clone() }
 }
 
 impl Namespaces {
@@ -55,8 +78,19 @@ impl Namespaces {
         if let Some(listing) = &mut self.listing {
             listing.insert(name.clone());
         }
-        let labels = namespace.labels().clone();
-        let before = self.labels.insert(name.clone(), labels.clone());
-        if before.as_ref() == Some(&labels) { Vec::new() } else { vec![name] }
+        let now = (NamespaceUid::new(namespace.uid().unwrap_or_default()), namespace.labels().clone());
+        if self.known.get(&name) == Some(&now) {
+            return Vec::new();
+        }
+        self.take(&name);
+        self.names.insert(now.0.clone(), name.clone());
+        self.known.insert(name.clone(), now);
+        vec![name]
+    }
+
+    fn take(&mut self, name: &str) {
+        if let Some((uid, _)) = self.known.remove(name) {
+            self.names.remove(&uid);
+        }
     }
 }

@@ -119,9 +119,11 @@ impl Secrets {
     }
 }
 
-/// UID of the claim that a Secret is of.
+/// UID of the claim or access that a Secret is of: no UID is given twice, to whatever.
 fn claim_of(secret: &Arc<Secret>) -> Option<String> {
-    Stored(secret.clone()).text("claim_uid").map(str::to_owned).or_else(|| controller(secret))
+    let stored = Stored(secret.clone());
+    let noted = stored.text("claim_uid").or_else(|| stored.text("access_uid"));
+    noted.map(str::to_owned).or_else(|| controller(secret))
 }
 
 /// UID of the controller, which is what makes a consumer Secret ours.

@@ -8,7 +8,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::runtime::watcher::Event;
 use parking_lot::Mutex;
 
-use crate::api::{BucketName, ClaimUid};
+use crate::api::{AccessUid, BucketName, ClaimUid};
 use crate::plan::{SecretRef, Stored};
 
 use super::consumer::Whose;
@@ -111,6 +111,17 @@ impl SecretCache {
     /// Secrets of the claim of this UID, by name.
     pub(crate) fn of_claim(&self, uid: &ClaimUid) -> Vec<Stored> {
         self.known.lock().of_claim(uid)
+    }
+
+    /// Secrets of the access of this UID, by name.
+    pub(crate) fn of_access(&self, uid: &AccessUid) -> Vec<Stored> {
+        self.of_claim(&ClaimUid::new(uid.as_str()))
+    }
+
+    /// Whether the server hadn't got to a Secret of this access that was shown here when it was at
+    /// this version.
+    pub(crate) fn is_ahead_of_access(&self, uid: &AccessUid, version: Option<&str>) -> bool {
+        self.is_ahead_of(&ClaimUid::new(uid.as_str()), version)
     }
 
     /// Namespace and name of what a live read missed of this claim's, while the watch has not told

@@ -176,6 +176,7 @@ async fn run(args: RunArgs) -> Result<(), String> {
         max_concurrent_reconciles: args.limits.max_concurrent_reconciles,
         limits: Limits { calls: usize::from(args.limits.max_upstream_calls), timeout },
         purge_slice: args.limits.purge_slice,
+        accesses: true,
         resync_interval: Duration::from_secs(args.resync.resync_interval),
     };
     let (ready, readiness) = tokio::sync::watch::channel(false);

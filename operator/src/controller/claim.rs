@@ -232,6 +232,7 @@ impl Context {
         }
         self.count(&answer);
         self.tell_rivals(view, &answer);
+        self.tell_accesses(view, &answer);
         if matches!(&answer, Answer::BucketPurged(_, _, purged) if purged.deleted > 0) {
             // A bucket that is emptied takes as many passes as it has slices.
             self.shared.memory.asked.forget(view.claim().uid.as_str());
@@ -256,6 +257,20 @@ impl Context {
             _ => {}
         }
         answer
+    }
+
+    /// Nor that what accesses to the claim go by has changed.
+    fn tell_accesses(&self, view: &View, answer: &Answer) {
+        let matters = match answer {
+            Answer::Patched(change, _) => {
+                matches!(change, Change::Consent | Change::End | Change::Leave | Change::Retire)
+            }
+            Answer::CredentialPosted(..) | Answer::RecordPosted(..) | Answer::Deleted(..) => true,
+            _ => false,
+        };
+        if matters {
+            self.shared.wake_accesses_of(&view.claim().at);
+        }
     }
 
     /// The echo of our own write tells nobody that public access may be another's by now. `view` is

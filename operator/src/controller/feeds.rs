@@ -16,12 +16,12 @@ use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
-use crate::api::{ClaimRef, RecordName, kept, wire};
+use crate::api::{AccessRef, ClaimRef, RecordName, kept, wire};
 use crate::cache::SecretCache;
 use crate::plan::Stored;
 
 use super::backoff::Patience;
-use super::objects::{Backend, Claim, claim_ref, keep};
+use super::objects::{Access, Backend, Claim, claim_ref, keep};
 use super::shared::Shared;
 
 /// Most objects in a page of a list that tenants write: each may have more than a megabyte. Of a
@@ -134,6 +134,10 @@ fn secrets_changed(shared: &Shared, cache: &SecretCache, event: Event<Secret>) {
             && !shared.memory.is_patch_unanswered(&claim)
         {
             shared.wakes.claim(&claim);
+            shared.wake_accesses_of(&claim);
+        }
+        if let Some(access) = Stored(secret.clone()).access() {
+            shared.wakes.access(&access);
         }
         shared.internal_changed(&Stored(secret));
     }
@@ -152,8 +156,73 @@ fn feed_namespaces(shared: &Arc<Shared>, feeds: &mut Feeds) {
     feeds.run(watcher(api, Config::default()), move |event| {
         for namespace in shared.observer.namespaces.apply(event) {
             shared.wakes.claims_in(&namespace);
+            shared.wake_accesses_in(&namespace);
         }
     });
+}
+
+/// Accesses: fills store and cache, wakes the claims that are named, and the access itself where that
+/// isn't the echo of our own write. A cluster that doesn't have the kind, because its definition
+/// comes with the next upgrade, is asked again now and then: nobody waits for it.
+pub(super) fn feed_accesses(shared: &Arc<Shared>, feeds: &mut Feeds) -> Store<Access> {
+    let (store, writer) = reflector::store();
+    if !shared.config.accesses {
+        return store;
+    }
+    let api: Api<Access> = Api::all(shared.client.clone());
+    let stream =
+        watcher(api, Config::default().page_size(PAGE)).modify(|access| keep(access, kept::access)).reflect(writer);
+    let (shared, filled, mut shown) = (shared.clone(), store.clone(), Shown::default());
+    let (sender, receiver) = watch::channel(false);
+    feeds.ready.push(receiver);
+    feeds.tasks.spawn(async move {
+        let mut stream = stream.backoff(Patience::default()).boxed();
+        while let Some(event) = stream.next().await {
+            match event {
+                Ok(event) => accesses_seen(&shared, &mut shown, &filled, &event),
+                Err(error) if is_unknown_kind(&error) => {
+                    tracing::debug!("the cluster doesn't know BucketAccesses yet");
+                    sender.send_replace(true);
+                    continue;
+                }
+                Err(error) => {
+                    tracing::warn!(%error, "watch failed, trying again");
+                    continue;
+                }
+            }
+            if shared.observer.accesses.is_filled() {
+                sender.send_replace(true);
+            }
+        }
+    });
+    store
+}
+
+fn accesses_seen(shared: &Shared, shown: &mut Shown<Access>, filled: &Store<Access>, event: &Event<Access>) {
+    for claim in shared.observer.accesses.apply(event) {
+        shared.wakes.claim(&claim);
+    }
+    if let Event::Delete(access) = event {
+        let (namespace, name) = (access.namespace().unwrap_or_default(), access.name_any());
+        shared.actor.written_accesses.forget(&namespace, &name);
+        shared.memory.pace.forget(&access.uid().unwrap_or_default());
+    }
+    for access in shown.take(event, filled) {
+        if !access.0.as_ref().is_ok_and(|access| shared.actor.written_accesses.is_echo(access)) {
+            shared
+                .wakes
+                .access(&AccessRef { namespace: access.namespace().unwrap_or_default(), name: access.name_any() });
+        }
+    }
+}
+
+/// Whether the API server has no such kind.
+fn is_unknown_kind(error: &watcher::Error) -> bool {
+    match error {
+        watcher::Error::InitialListFailed(kube::Error::Api(status))
+        | watcher::Error::WatchStartFailed(kube::Error::Api(status)) => status.code == 404,
+        _ => false,
+    }
 }
 
 /// What gateways measure: only where a claim has a quota, and nobody waits for it.
@@ -207,6 +276,7 @@ fn feed_backends(shared: &Arc<Shared>, feeds: &mut Feeds) -> Store<Backend> {
                 shared.wakes.backend(&name);
             }
             shared.wakes.claims_on(&name);
+            shared.observer.accesses.on_backend(&name).iter().for_each(|access| shared.wakes.access(access));
         }
         for backend in shown.take(&event, &filled) {
             if !backend.0.as_ref().is_ok_and(|backend| shared.written_backends.is_echo(backend)) {
@@ -232,9 +302,11 @@ pub(super) fn feed_claims(shared: &Arc<Shared>, feeds: &mut Feeds, writer: Write
         }
         claim_seen(&shared, &event);
         for claim in shown.take(&event, &store) {
+            let at = claim_ref(claim.as_ref());
             if !claim.0.as_ref().is_ok_and(|claim| shared.written.is_echo(claim)) {
-                shared.wakes.claim(&claim_ref(claim.as_ref()));
+                shared.wakes.claim(&at);
             }
+            shared.wake_accesses_of(&at);
         }
     });
 }
@@ -285,6 +357,7 @@ fn claim_seen(shared: &Shared, event: &Event<Claim>) {
     match event {
         Event::Delete(claim) => {
             shared.orphans.claim_gone(&claim.uid().unwrap_or_default());
+            shared.wake_accesses_of(&claim_ref(claim));
             shared.forget_claim(claim);
         }
         // What went while nobody watched is no longer in the list.

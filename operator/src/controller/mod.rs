@@ -1,5 +1,6 @@
 //! Wires watches to passes: what changed wakes exactly the objects that depend on it.
 
+mod access;
 mod announcer;
 pub(crate) mod backend;
 mod backoff;
@@ -118,8 +119,18 @@ async fn work(
     let (wakes, woken) = Wakes::new(store.clone());
     let (orphans, clues) = Orphans::new(store.clone());
     let (recoveries, recovered) = unbounded_channel();
-    let shared = Arc::new(Shared::new(config, &parts, mandate, installation, Arc::new(wakes), orphans, recoveries));
+    let shared = Arc::new(Shared::new(
+        config,
+        &parts,
+        mandate,
+        installation,
+        Arc::new(wakes),
+        orphans,
+        recoveries,
+        store.clone(),
+    ));
     let (mut feeds, backends) = feeds::start(&shared, recovered);
+    let accesses = feeds::feed_accesses(&shared, &mut feeds);
     if unless(&shutdown, feeds.ready()).await.is_none() {
         return Ok(());
     }
@@ -136,11 +147,12 @@ async fn work(
     let claims = claim::run(shared.clone(), store.clone(), woken.claims, shutdown.clone());
     let sweeps = orphans::run(shared.clone(), store.clone(), clues, shutdown.clone());
     let backends = backend::run(shared.clone(), backends, store, woken.backends, shutdown.clone());
+    let accesses = access::run(shared.clone(), accesses, woken.accesses, shutdown.clone());
     let patience = async {
         shutdown.await;
         tokio::time::sleep(LAST_PASSES).await;
     };
-    let (passes, patience) = (pin!(future::join3(claims, backends, sweeps)), pin!(patience));
+    let (passes, patience) = (pin!(future::join4(claims, backends, sweeps, accesses)), pin!(patience));
     let work = future::select(passes, patience);
     if let Either::Left((Either::Right(_), _)) = future::select(work, pin!(feeds.failed())).await {
         tracing::info!("passes that wait for a store are dropped; the next start takes them up");

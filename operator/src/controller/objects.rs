@@ -1,14 +1,17 @@
-//! Claims and backends as watches deliver them.
+//! Claims, backends and accesses as watches deliver them.
 
 use kube::ResourceExt;
 use kube::core::DeserializeGuard;
 
-use crate::api::{BucketClaim, ClaimRef, S3Backend, kept};
+use crate::api::{BucketAccess, BucketClaim, ClaimRef, S3Backend, kept};
 
 /// A claim, or why it can't be decoded: one such object must not stop the watch of all.
 pub(crate) type Claim = DeserializeGuard<BucketClaim>;
 /// A backend, or why it can't be decoded.
 pub(crate) type Backend = DeserializeGuard<S3Backend>;
+
+/// An access, or why it can't be decoded.
+pub(crate) type Access = DeserializeGuard<BucketAccess>;
 
 /// Namespace and name of a claim, whether it can be decoded or not.
 pub(crate) fn claim_ref(claim: &impl ResourceExt) -> ClaimRef {

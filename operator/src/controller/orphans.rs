@@ -233,6 +233,7 @@ impl Hands<'_> {
     async fn try_carry_out(&self, sweep: &Sweep, step: &SweepStep) -> Result<SweepAnswer, String> {
         match step {
             SweepStep::Delete(secret) => Ok(SweepAnswer::Deleted(secret.clone(), delete(self.shared, secret).await?)),
+            SweepStep::End(patch) => Ok(SweepAnswer::Ended(self.shared.actor.patch(patch).await.map_err(describe)?)),
             SweepStep::Claim(_) | SweepStep::Claims | SweepStep::Own | SweepStep::Internal(_) => {
                 look(&self.shared.observer, sweep, step).await
             }
@@ -252,7 +253,7 @@ pub(crate) async fn look(observer: &Observer, sweep: &Sweep, step: &SweepStep) -
         SweepStep::Internal(name) => {
             SweepAnswer::Internal(name.clone(), observer.internal_secret(name).await.map_err(describe)?)
         }
-        SweepStep::Delete(_) => return Err("that is no question".to_owned()),
+        SweepStep::Delete(_) | SweepStep::End(_) => return Err("that is no question".to_owned()),
     })
 }
 

@@ -3,14 +3,15 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use kube::runtime::reflector::Store;
 use kube::{Client, ResourceExt};
 use tokio::sync::mpsc::UnboundedSender;
 
 use crate::Clock;
 use crate::act::Actor;
 use crate::api::wire::Role;
-use crate::api::{BucketClaim, BucketName, S3Backend};
-use crate::cache::{BackendCache, NamespaceCache, SecretCache, UsageCache, Written};
+use crate::api::{BucketClaim, BucketName, ClaimRef, S3Backend};
+use crate::cache::{AccessCache, BackendCache, NamespaceCache, SecretCache, UsageCache, Written};
 use crate::mandate::Mandate;
 use crate::metrics::Metrics;
 use crate::observe::Observer;
@@ -52,6 +53,7 @@ impl Shared {
         wakes: Arc<Wakes>,
         orphans: Orphans,
         recoveries: UnboundedSender<String>,
+        claims: Store<Claim>,
     ) -> Self {
         let client = parts.client.clone();
         let mut namespaces: Vec<String> = config.trusted_namespaces.iter().cloned().collect();
@@ -79,11 +81,15 @@ impl Shared {
             consumers: Arc::new(SecretCache::of_tenants()),
             backends: Arc::new(BackendCache::default()),
             namespaces: Arc::new(NamespaceCache::default()),
+            accesses: Arc::new(AccessCache::default()),
+            claims: Some(claims),
             usage: Arc::new(UsageCache::default()),
             upstreams: upstreams.clone(),
         });
         let written = Arc::new(Written::default());
-        let actor = Actor { client: client.clone(), observer: observer.clone(), written: written.clone() };
+        let written_accesses = Arc::new(Written::default());
+        let (api, watched) = (client.clone(), observer.clone());
+        let actor = Actor { client: api, observer: watched, written: written.clone(), written_accesses };
         let announcer = Announcer::new(client.clone(), parts.clock.clone());
         Self {
             config,
@@ -109,6 +115,21 @@ impl Shared {
         if self.is_internal(&secret.reference().namespace) {
             self.public_changed(secret);
             self.wakes.record_changed(secret.name());
+        }
+    }
+
+    /// What an access to this claim goes by has changed.
+    pub(super) fn wake_accesses_of(&self, claim: &ClaimRef) {
+        for access in self.observer.accesses.of_claim(claim).into_iter().flatten() {
+            self.wakes.access(&access.at);
+        }
+    }
+
+    /// What accesses of a namespace, and the claims that they name, go by has changed.
+    pub(super) fn wake_accesses_in(&self, namespace: &str) {
+        for access in self.observer.accesses.in_namespace(namespace) {
+            self.wakes.access(&access.at);
+            access.claims().for_each(|claim| self.wakes.claim(claim));
         }
     }
 

@@ -6,15 +6,16 @@ use kube::runtime::reflector::{ObjectRef, Store};
 use parking_lot::Mutex;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
-use crate::api::{BucketClaim, ClaimRef};
+use crate::api::{AccessRef, BucketClaim, ClaimRef};
 
-use super::objects::{Backend, Claim, claim_ref};
+use super::objects::{Access, Backend, Claim, claim_ref};
 
-/// Wakes claims and backends. A send fails only when the controller at the other end has ended, and
+/// Wakes claims, backends and accesses. A send fails only when the controller at the other end has ended, and
 /// then nobody has to be woken.
 pub(super) struct Wakes {
     claims: UnboundedSender<ObjectRef<Claim>>,
     backends: UnboundedSender<ObjectRef<Backend>>,
+    accesses: UnboundedSender<ObjectRef<Access>>,
     store: Store<Claim>,
     /// Claims that wait for a record's holder to let go, by the record's name.
     waiting: Mutex<BTreeMap<String, BTreeSet<ClaimRef>>>,
@@ -24,6 +25,7 @@ pub(super) struct Wakes {
 pub(super) struct Woken {
     pub(super) claims: UnboundedReceiver<ObjectRef<Claim>>,
     pub(super) backends: UnboundedReceiver<ObjectRef<Backend>>,
+    pub(super) accesses: UnboundedReceiver<ObjectRef<Access>>,
 }
 
 impl Wakes {
@@ -31,8 +33,10 @@ impl Wakes {
     pub(super) fn new(store: Store<Claim>) -> (Self, Woken) {
         let (wake_claims, claims) = unbounded_channel();
         let (wake_backends, backends) = unbounded_channel();
-        let wakes = Self { claims: wake_claims, backends: wake_backends, store, waiting: Mutex::default() };
-        (wakes, Woken { claims, backends })
+        let (wake_accesses, accesses) = unbounded_channel();
+        let waiting = Mutex::default();
+        let wakes = Self { claims: wake_claims, backends: wake_backends, accesses: wake_accesses, store, waiting };
+        (wakes, Woken { claims, backends, accesses })
     }
 
     /// Wakes one claim.
@@ -43,6 +47,11 @@ impl Wakes {
     /// Wakes one backend.
     pub(super) fn backend(&self, name: &str) {
         let _ = self.backends.send(ObjectRef::new(name));
+    }
+
+    /// Wakes one access.
+    pub(super) fn access(&self, access: &AccessRef) {
+        let _ = self.accesses.send(ObjectRef::new(&access.name).within(&access.namespace));
     }
 
     /// Wakes the claims of a namespace.

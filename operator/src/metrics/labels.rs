@@ -104,6 +104,7 @@ label_value!(Trigger {
     Repair => "repair",
     Move => "move",
     Revocation => "revocation",
+    Entry => "entry",
 });
 
 impl CallResult {

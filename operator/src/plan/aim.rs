@@ -2,7 +2,7 @@
 
 use k8s_openapi::jiff::{SignedDuration, Timestamp};
 
-use crate::api::{AnonymousBinding, BucketRecord, Desired};
+use crate::api::{AnonymousBinding, BucketRecord, Desired, Rotation};
 
 use super::halt::Halt;
 use super::patch::{Change, Trigger};
@@ -72,6 +72,15 @@ pub(super) fn plus(at: Timestamp, time: SignedDuration) -> Timestamp {
     at.checked_add(time).unwrap_or(Timestamp::MAX)
 }
 
+/// When a key that was made then is to be replaced, whoever's it is: at once where somebody asks, but
+/// not within a minute of the last.
+pub(super) fn due(made: Timestamp, rotation: Rotation, is_requested: bool) -> Option<Timestamp> {
+    let interval = rotation.interval_days.map(|days| SignedDuration::from_hours(24 * i64::from(days)));
+    let earliest = plus(made, GRACE);
+    let timed = interval.map(|interval| plus(made, interval).max(earliest));
+    if is_requested { Some(earliest) } else { timed }
+}
+
 /// Starts a rotation that is due: none while there is a lower generation, none within a minute of
 /// the last. `has_lower` is what this walk just saw, be it from the cache; after each live read
 /// everything is walked anew, and sees what that shows. `Ok` = when one will be due.
@@ -84,11 +93,7 @@ pub(super) fn raise_when_due(
     has_lower: bool,
 ) -> Result<Option<Timestamp>, Halt> {
     let Some(made) = made(view, record) else { return Ok(None) };
-    let interval = desired.rotation.interval_days.map(|days| SignedDuration::from_hours(24 * i64::from(days)));
-    let earliest = plus(made, GRACE);
-    let timed = interval.map(|interval| plus(made, interval).max(earliest));
-    let due = if is_requested(view, record) { Some(earliest) } else { timed };
-    let Some(due) = due else { return Ok(None) };
+    let Some(due) = due(made, desired.rotation, is_requested(view, record)) else { return Ok(None) };
     if has_lower || due > now {
         return Ok((!has_lower).then_some(due));
     }

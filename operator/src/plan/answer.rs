@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use crate::api::{Backend, BucketRecord, Claim, ClaimRef, CredentialFacts, Endpoint, Versioning};
 
+use super::asking::{ConsentQuestion, ConsentSeen};
 use super::patch::Change;
 use super::secret::{SecretRef, Stored};
 use super::step::{Look, Step};
@@ -184,6 +185,8 @@ pub enum Answer {
     Contents(Target, bool),
     /// To [`Look::Versioning`].
     Versioning(Target, VersioningSeen),
+    /// What a bucket is opened to accesses by.
+    Consent(ConsentQuestion, Box<ConsentSeen>),
     /// The finalizer is on, and the claim is this.
     FinalizerAdded(Box<Claim>),
     /// The finalizer is off.
@@ -232,6 +235,7 @@ impl Answer {
             Self::Owner(at, _) => Some(Look::Owner(at.clone())),
             Self::Contents(at, _) => Some(Look::Contents(at.clone())),
             Self::Versioning(at, _) => Some(Look::Versioning(at.clone())),
+            Self::Consent(question, _) => Some(Look::Consent(question.clone())),
             Self::Failed(Step::Look(look), _) => Some(look.clone()),
             Self::FinalizerAdded(_)
             | Self::FinalizerRemoved

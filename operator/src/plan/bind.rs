@@ -19,17 +19,19 @@ use super::step::Act;
 use super::stop::{Stop, together};
 use super::view::View;
 use super::write::{record_patch, repair};
-use super::{access, bucket, moves, place, public, revocation};
+use super::{access, bucket, consent, moves, place, public, revocation};
 
 /// Walks through the steps. What leaked ends before anything that may stop the walk; what an older
 /// version left out is written whatever stops it.
 pub(super) fn walk(view: &View, now: Timestamp) -> Result<Outcome, Halt> {
     let revoked = revocation::walk(view, now)?;
+    consent::narrow(view)?;
     let served = match serve(view, now) {
         Ok(served) => served,
         Err(Halt::Stop(stop)) => Outcome { impaired: Some(*stop), wake: None },
         Err(halt) => return Err(halt),
     };
+    consent::settle(view)?;
     let turn = place::complete(view, now)?;
     Ok(Outcome {
         impaired: together([served.impaired, revoked.impaired]),

@@ -70,6 +70,8 @@ pub(super) enum BucketCause {
     OpenElsewhere { bucket: BucketName, rival: ClaimRef, namespace: String },
     /// Another claim has credentials for it.
     OthersCredentials { bucket: BucketName },
+    /// An administrator shares it by the backend, as one that no claim has.
+    Shared { bucket: BucketName, backend: String },
     /// Its record can't be read.
     RecordDamaged { bucket: BucketName, why: String },
     /// It is there and is not this claim's.
@@ -220,7 +222,8 @@ impl Cause {
             Self::Bucket(cause) => match cause {
                 BucketCause::Held { .. }
                 | BucketCause::OpenElsewhere { .. }
-                | BucketCause::OthersCredentials { .. } => Reason::BucketNameConflict,
+                | BucketCause::OthersCredentials { .. }
+                | BucketCause::Shared { .. } => Reason::BucketNameConflict,
                 BucketCause::RecordDamaged { .. } => Reason::CreationInconsistent,
                 BucketCause::Exists { .. } => Reason::BucketExists,
                 BucketCause::Missing { .. } => Reason::BucketMissing,

@@ -39,16 +39,21 @@ pub(super) fn ensure_secret(
     Err(if look { Look::Consumer(name.clone()).into() } else { Act::CreateConsumer(wanted).into() })
 }
 
-fn refuse_stranger(view: &View, secret: &Stored) -> Result<(), Halt> {
-    let why = if !secret.is_controlled_by(&view.claim().uid) {
-        Foreign::NotControlled
+/// Why a Secret can't be the one that the object of this UID hands out, whoever's it is.
+pub(super) fn foreign(secret: &Stored, uid: &str) -> Option<Foreign> {
+    if !secret.is_controlled_by_uid(uid) {
+        Some(Foreign::NotControlled)
     } else if secret.0.immutable == Some(true) {
-        Foreign::Immutable
+        Some(Foreign::Immutable)
     } else if secret.0.type_.as_deref().is_some_and(|type_| type_ != "Opaque") {
-        Foreign::OtherType
+        Some(Foreign::OtherType)
     } else {
-        return Ok(());
-    };
+        None
+    }
+}
+
+fn refuse_stranger(view: &View, secret: &Stored) -> Result<(), Halt> {
+    let Some(why) = foreign(secret, view.claim().uid.as_str()) else { return Ok(()) };
     let name = secret.name().to_owned();
     if !view.is_consumer_live(&name) {
         // The caches may show one that is long gone.

@@ -16,7 +16,7 @@ use super::step::{Act, Look};
 use super::stop::Stop;
 use super::view::{Knowledge, View, wanted_bucket};
 use super::write::rewrite;
-use super::{moves, removal};
+use super::{consent, moves, removal};
 
 /// Walks through the steps. `Ok` = nothing is left to do.
 pub(super) fn walk(view: &View) -> Result<Outcome, Halt> {
@@ -52,7 +52,7 @@ fn read_live(view: &View) -> Result<(), Halt> {
     }
     find_secrets(view)?;
     tolerate(withdraw_public_access(view))?;
-    note_bound(view)?;
+    note_end(view)?;
     read_records(view)
 }
 
@@ -189,20 +189,32 @@ pub(super) fn are_revoked(view: &View) -> bool {
     }
 }
 
-/// That the claim was bound is noted before the credentials go, which are the only other sign of it
-/// (spec §2).
-fn note_bound(view: &View) -> Result<(), Halt> {
-    let Some((record, stored)) = view.record() else { return Ok(()) };
+/// Each record of the claim notes that the claim ends, which ends every access to its bucket, however
+/// many there are. With it, that the claim was bound: before the credentials go, which are the only
+/// other sign of it (spec §2).
+fn note_end(view: &View) -> Result<(), Halt> {
+    let Some((current, stored)) = view.record() else { return Ok(()) };
     let bound = view.credentials().next().is_some();
+    let settles = bound && view.claim().deletion != Deletion::Retain && !current.adopted;
+    for (record, stored) in view.records().filter(|(record, _)| !record.ending || !record.accesses.is_empty()) {
+        let is_current = record.is_of_bucket_of(current);
+        let ending = BucketRecord {
+            ending: true,
+            settled: record.settled || (is_current && settles),
+            // Whatever the policy is: it may be edited once the keys are gone.
+            adopted: record.adopted || (bound && moves::is_left(view, record, current)),
+            ..consent::closed(record)
+        };
+        return Err(rewrite(view, &ending, stored, Change::End));
+    }
     if !bound {
         return Ok(());
     }
-    // Whatever the policy is: it may be edited once the keys are gone.
-    moves::mark_left(view, record)?;
-    if view.claim().deletion == Deletion::Retain || record.adopted || record.settled {
+    moves::mark_left(view, current)?;
+    if !settles || current.settled {
         return Ok(());
     }
-    let settled = BucketRecord { settled: true, ..record.clone() };
+    let settled = BucketRecord { settled: true, ..current.clone() };
     Err(rewrite(view, &settled, stored, Change::Settle))
 }
 

@@ -1,9 +1,12 @@
 //! How a claim becomes the holder of a bucket: its record decides between claims (spec §3.2).
 
-use crate::api::{BucketName, BucketRecord, Desired, Endpoint};
+use std::collections::BTreeMap;
 
-use super::answer::Holder;
+use crate::api::{BucketName, BucketRecord, Desired, Endpoint, Limits};
+
+use super::answer::{BackendSeen, Holder};
 use super::cause::{BackendCause, BucketCause, ClaimCause};
+use super::consent::closed;
 use super::halt::Halt;
 use super::ownership::{carries_our_tags, refuse_another_claims, refuse_others_credentials};
 use super::patch::Change;
@@ -78,7 +81,7 @@ pub(super) fn hold(view: &View, record: BucketRecord) -> Result<(), Halt> {
     }
     view.require_live_claim()?;
     note_another(view)?;
-    Err(Act::CreateRecord(BucketRecord { another: true, ..record }).into())
+    Err(Act::CreateRecord(BucketRecord { another: true, ending: false, ..closed(&record) }).into())
 }
 
 /// Before there is one more record of the claim, each that it has notes so: whoever reads one of
@@ -112,12 +115,16 @@ pub(super) fn blank(view: &View, target: Target, generation: u64) -> BucketRecor
         public: view.claim().desired.as_ref().is_ok_and(|desired| desired.anonymous.is_some()),
         another: false,
         lowest: None,
+        accesses: BTreeMap::new(),
+        limits: Limits::default(),
+        ending: false,
     }
 }
 
 /// Halts unless a record may be made. `Ok(true)` = nobody holds the bucket, but somebody has
 /// credentials for it.
 fn is_suspicious(view: &View, record: &BucketRecord) -> Result<bool, Halt> {
+    refuse_shared(view, record)?;
     spelling::refuse(view, record)?;
     let suspicious = refuse_held(view, record)?;
     if !view.is_newborn() {
@@ -128,6 +135,17 @@ fn is_suspicious(view: &View, record: &BucketRecord) -> Result<bool, Halt> {
     }
     view.require_not_taken(record.name().as_str())?;
     Ok(suspicious)
+}
+
+/// What an administrator shares is for accesses: a claim that held it would end them.
+fn refuse_shared(view: &View, record: &BucketRecord) -> Result<(), Halt> {
+    match view.backend(&record.backend)? {
+        BackendSeen::Present { backend, .. } if backend.shared_buckets.contains_key(&record.bucket) => {
+            let (bucket, backend) = (record.bucket.clone(), record.backend.clone());
+            Err(Stop::new(BucketCause::Shared { bucket, backend }).into())
+        }
+        BackendSeen::Present { .. } | BackendSeen::Missing | BackendSeen::Invalid(_) => Ok(()),
+    }
 }
 
 /// SDKs send requests for such a bucket elsewhere, whatever the endpoint. A claim that has one

@@ -102,6 +102,9 @@ impl fmt::Display for BucketCause {
                 )
             }
             Self::OthersCredentials { bucket } => write!(f, "another claim has credentials for bucket {bucket}"),
+            Self::Shared { bucket, backend } => {
+                write!(f, "bucket {bucket} is in sharedBuckets of S3Backend {backend}: no claim can have it")
+            }
             Self::RecordDamaged { bucket, why } => write!(f, "the record of bucket {bucket} is damaged: {why}"),
             Self::Exists { bucket, why } => write!(f, "bucket {bucket} exists and is not taken over: {why}"),
             Self::Missing { bucket, how: Missing::AdoptedGone } => {

@@ -14,13 +14,16 @@
 mod access;
 mod aim;
 mod answer;
+mod asking;
 pub mod backend;
 mod bind;
 mod bucket;
 mod cause;
+mod consent;
 mod consumer;
 mod conversation;
 mod delete;
+pub mod grant;
 mod halt;
 mod held;
 mod hold;
@@ -61,6 +64,7 @@ pub use answer::{
     Answer, BackendSeen, BucketSeen, Checked, CreateAnswer, DeleteAnswer, Failure, Holder, OwnerSeen, Posted, PurgeEnd,
     Purged, VersioningSeen,
 };
+pub use asking::{Asker, Asking, ConsentQuestion, ConsentSeen};
 pub use conversation::{Arrival, Bound, Conversation};
 pub use held::Held;
 pub use obstacle::Obstacle;
@@ -68,6 +72,7 @@ pub(crate) use patch::preconditions;
 pub use patch::{Change, SecretPatch, Trigger};
 pub(crate) use place::is_incomplete;
 pub use purpose::purpose;
+pub(crate) use secret::opened_record;
 pub use secret::{SecretRef, Stored};
 pub(crate) use status::tells_of_revocation;
 pub use step::{Act, Announcement, Look, Rest, Step, Then};

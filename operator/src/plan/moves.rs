@@ -14,6 +14,7 @@ use super::aim;
 use super::answer::{BucketSeen, Checked};
 use super::bucket;
 use super::cause::{BackendCause, Missing, NotTaken};
+use super::consent;
 use super::halt::{Halt, Outcome, tolerate};
 use super::hold::{blank, hold};
 use super::ownership::exists;
@@ -47,7 +48,7 @@ pub(super) fn choose(view: &View, desired: &Desired, record: &BucketRecord, stor
         Some((left, left_in)) => match view.unanswered() {
             // A create without an answer may still land (spec §3.2).
             Some(time) => Err(Halt::Wait(time)),
-            None => let_go(view, left_in, public::opening(view, left)),
+            None => let_go(view, left, left_in, public::opening(view, left)),
         },
         None => Ok(()),
     }
@@ -200,13 +201,18 @@ pub(super) fn follow(view: &View, record: &BucketRecord, stored: &Stored, backen
 /// The record of a bucket that the claim has left, to which there is still a key, notes that the
 /// bucket is to be left alone, whatever becomes of the claim. Before anything that may stop a pass.
 pub(super) fn mark_left(view: &View, current: &BucketRecord) -> Result<(), Halt> {
-    let left = |record: &BucketRecord| !record.adopted && view.keys_to(record).next().is_some();
-    match others(view, current).find(|(record, _)| !is_followed(record, current) && left(record)) {
+    match view.records().find(|(record, _)| !record.adopted && is_left(view, record, current)) {
         Some((record, stored)) => {
             Err(rewrite(view, &BucketRecord { adopted: true, ..record.clone() }, stored, Change::Leave))
         }
         None => Ok(()),
     }
+}
+
+/// Whether the claim has left the bucket of this record, to which there is still a key.
+pub(super) fn is_left(view: &View, record: &BucketRecord, current: &BucketRecord) -> bool {
+    let is_other = !record.is_of_bucket_of(current) && !is_followed(record, current);
+    is_other && view.keys_to(record).next().is_some()
 }
 
 /// Records beside the one that the claim is bound by.
@@ -241,7 +247,7 @@ pub(super) fn leave(view: &View, desired: &Desired, current: &BucketRecord, now:
             }
             None => {
                 let open = public::opening(view, record).filter(|_| !followed);
-                outcome.impaired = tolerate(let_go(view, stored, open))?.or(outcome.impaired);
+                outcome.impaired = tolerate(let_go(view, record, stored, open))?.or(outcome.impaired);
             }
         }
     }
@@ -250,8 +256,12 @@ pub(super) fn leave(view: &View, desired: &Desired, current: &BucketRecord, now:
 
 /// A live list has shown that there is no key to its bucket. Nor may the public get to it (`open`),
 /// which what stops the way to the next bucket would leave as it is.
-fn let_go(view: &View, stored: &Stored, open: Option<&Stored>) -> Result<(), Halt> {
+fn let_go(view: &View, record: &BucketRecord, stored: &Stored, open: Option<&Stored>) -> Result<(), Halt> {
     view.require_live_claim()?;
     view.require_list()?;
+    if !record.accesses.is_empty() {
+        // What the record opened ends before the record does.
+        return Err(rewrite(view, &consent::closed(record), stored, Change::Consent));
+    }
     Err(Halt::delete(open.unwrap_or(stored)))
 }

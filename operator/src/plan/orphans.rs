@@ -12,10 +12,11 @@ use std::ops::ControlFlow;
 use k8s_openapi::jiff::Timestamp;
 
 use crate::api::wire::{self, Role};
-use crate::api::{AccessKeyId, AnonymousBinding, BucketRecord, ClaimRef, ClaimUid};
+use crate::api::{AccessKeyId, AnonymousBinding, BucketRecord, ClaimRef, ClaimUid, Limits};
 
 use super::cause::SecretCause;
 use super::conversation::{Arrival, Bound, Conversation};
+use super::patch::{Change, SecretPatch};
 use super::secret::{SecretRef, Stored};
 
 /// How far below a record's generation credentials are searched by name: more live at once only if
@@ -36,6 +37,8 @@ pub enum SweepStep {
     Own,
     /// GET an internal Secret by name.
     Internal(String),
+    /// PATCH a record: every access to its bucket ends.
+    End(SecretPatch),
     /// DELETE a Secret. One that somebody's finalizer keeps is the answer.
     Delete(SecretRef),
 }
@@ -65,6 +68,8 @@ pub enum SweepAnswer {
     Own(Vec<Stored>),
     /// The internal Secret of this name as it is now; `None` = there is none.
     Internal(String, Option<Stored>),
+    /// A record is patched, and is this by now.
+    Ended(Stored),
     /// A Secret is deleted, or was gone; `Some` = somebody's finalizer keeps it, as it is by now.
     Deleted(SecretRef, Option<Stored>),
     /// An error, which is never absence. Says what.
@@ -161,6 +166,9 @@ impl Sweep {
 
     fn remove(&self) -> ControlFlow<SweepEnd, SweepStep> {
         let of = |role| self.own.values().filter(move |secret| Role::of_internal(secret.name()) == Some(role));
+        if let Some(patch) = of(Role::BucketRecord).find_map(end) {
+            return ControlFlow::Continue(SweepStep::End(patch));
+        }
         let mut open = of(Role::AnonymousBinding).chain(of(Role::VirtualCredential));
         if let Some(secret) = open.find(|secret| secret.kept_by().is_none()) {
             return ControlFlow::Continue(SweepStep::Delete(secret.reference()));
@@ -200,6 +208,9 @@ impl Sweep {
             SweepAnswer::Internal(name, secret) => {
                 self.unread.remove(&name);
                 secret.into_iter().for_each(|secret| self.found(secret));
+            }
+            SweepAnswer::Ended(record) => {
+                self.own.insert(record.name().to_owned(), record);
             }
             SweepAnswer::Deleted(secret, Some(kept)) => {
                 self.own.insert(secret.name, kept);
@@ -259,9 +270,19 @@ pub fn owner(secret: &Stored) -> Option<ClaimUid> {
         Some(Role::AnonymousBinding) => name == AnonymousBinding::name(uid),
         Some(Role::VirtualCredential) => is_credential(name),
         Some(Role::BucketRecord) => is_record(name),
-        Some(Role::ConsumerSecret) | None => false,
+        // Those of accesses are for others to sweep.
+        Some(Role::ConsumerSecret | Role::AccessRecord | Role::AccessCredential) | None => false,
     };
     uid(secret.text("claim_uid")).filter(ours).or_else(|| uid(secret.label(wire::CLAIM_UID)).filter(follows))
+}
+
+/// The patch by which a record ends every access to its bucket, unless it says so already.
+fn end(secret: &Stored) -> Option<SecretPatch> {
+    let record = BucketRecord::read(&secret.0).ok().filter(|record| !record.ending || !record.accesses.is_empty())?;
+    let (accesses, limits) = (BTreeMap::new(), Limits::default());
+    let ending = BucketRecord { ending: true, accesses, limits, ..record };
+    let content = ending.content(&secret.reference().namespace);
+    SecretPatch::between(&secret.0, &content, &BucketRecord::REMOVABLE, Change::End)
 }
 
 fn is_credential(name: &str) -> bool {
@@ -321,6 +342,7 @@ impl fmt::Display for SweepStep {
             Self::Claims => write!(f, "list all claims"),
             Self::Own => write!(f, "list the claim's internal Secrets"),
             Self::Internal(name) => write!(f, "read internal Secret {name}"),
+            Self::End(patch) => write!(f, "end every access by record {}", patch.target.name),
             Self::Delete(secret) => write!(f, "delete Secret {}", secret.name),
         }
     }

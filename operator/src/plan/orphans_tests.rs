@@ -59,6 +59,9 @@ fn bucket_record(absence: bool, generation: u64) -> BucketRecord {
         public: false,
         another: false,
         lowest: Some(1),
+        accesses: std::collections::BTreeMap::new(),
+        limits: crate::api::Limits::default(),
+        ending: true,
     }
 }
 
@@ -126,6 +129,7 @@ fn run(sweep: Sweep, mut secrets: Vec<Stored>, claim: Option<&str>, listed: bool
             SweepAnswer::Own(secrets.iter().filter(labelled).cloned().collect())
         }
         SweepStep::Internal(name) => named(&secrets, name),
+        SweepStep::End(patch) => panic!("ends {}", patch.target.name),
         SweepStep::Delete(reference) => {
             assert_eq!(reference.id.resource_version, "7", "bound to what was read");
             secrets.retain(|secret| secret.name() != reference.name);
@@ -173,6 +177,7 @@ fn nothing_is_deleted_on_one_answer_of_a_server_that_shows_its_past(#[case] secr
             SweepAnswer::Own(vec![secret.clone()])
         }
         SweepStep::Internal(name) => SweepAnswer::Internal(name, None),
+        SweepStep::End(patch) => panic!("ends {}", patch.target.name),
         SweepStep::Delete(secret) => panic!("deletes {}", secret.name),
     });
     assert_eq!((end, shown), (SweepEnd::Alive, true));
@@ -207,6 +212,7 @@ fn an_error_ends_the_sweep_whatever_was_asked() {
             SweepStep::Claim(asked) => SweepAnswer::Claim(asked, None),
             SweepStep::Own => SweepAnswer::Own(vec![secrets[0].clone()]),
             SweepStep::Internal(name) => named(&secrets, name),
+            SweepStep::End(patch) => panic!("ends {}", patch.target.name),
             SweepStep::Delete(secret) => SweepAnswer::Deleted(secret, None),
             other @ SweepStep::Claims => panic!("unexpected: {other}"),
         };
@@ -230,6 +236,7 @@ fn no_name_is_looked_at_below_the_lowest_that_the_record_tells_of() {
                 asked += 1;
                 named(std::slice::from_ref(&record), name)
             }
+            SweepStep::End(patch) => panic!("ends {}", patch.target.name),
             SweepStep::Delete(reference) => SweepAnswer::Failed(SweepStep::Delete(reference), "enough".to_owned()),
         });
         asked
@@ -272,6 +279,7 @@ fn what_is_minted_during_the_sweep_goes_before_the_record() {
             SweepAnswer::Own(late.into_iter().take(lists).chain([record(true, 1)]).skip(deleted.len()).collect())
         }
         SweepStep::Internal(name) => SweepAnswer::Internal(name, None),
+        SweepStep::End(patch) => panic!("ends {}", patch.target.name),
         SweepStep::Delete(secret) => {
             deleted.push(secret.name.clone());
             SweepAnswer::Deleted(secret, None)
@@ -310,4 +318,32 @@ fn what_is_no_uid_is_nobodys(#[case] text: &str) {
         secret.data.get_or_insert_default().insert("claim_uid".into(), text);
     });
     assert_eq!(owner(&secret), None);
+}
+
+// covers: 8.ending
+#[test]
+fn every_access_to_the_bucket_ends_before_anything_goes() {
+    let open = BucketRecord { ending: false, ..bucket_record(false, 1) };
+    let (record, key) = (stored(&open.content(NAMESPACE)), credential(1));
+    let mut sweep = Sweep::new(uid(), &[record.clone(), key.clone()], BTreeSet::new(), false);
+    let mut steps = Vec::new();
+    loop {
+        let ControlFlow::Continue(step) = sweep.next(Timestamp::UNIX_EPOCH) else { break };
+        let answer = match step.clone() {
+            SweepStep::Claim(asked) => SweepAnswer::Claim(asked, None),
+            SweepStep::Claims => SweepAnswer::Claims(false),
+            SweepStep::Own => SweepAnswer::Own(vec![record.clone(), key.clone()]),
+            SweepStep::Internal(name) => named(&[record.clone(), key.clone()], name),
+            SweepStep::End(patch) => {
+                steps.push(patch.target.name);
+                SweepAnswer::Ended(stored(&bucket_record(false, 1).content(NAMESPACE)))
+            }
+            SweepStep::Delete(secret) => {
+                steps.push(secret.name.clone());
+                break;
+            }
+        };
+        sweep.learn(answer, Arrival::Prompt);
+    }
+    assert_eq!(steps, [record.name(), key.name()]);
 }

@@ -50,6 +50,10 @@ pub enum Change {
     /// The record names another backend of the same endpoint, or takes over from the one of an
     /// earlier endpoint.
     Follow,
+    /// The record notes to which accesses the bucket is open.
+    Consent,
+    /// The record notes that the claim is on its way out: no access opens the bucket any more.
+    End,
     /// A credential or binding that an older version made notes where its bucket is.
     Complete,
     /// A credential on its way out is stamped.
@@ -71,11 +75,14 @@ pub enum Trigger {
     Move,
     /// The revoke annotation.
     Revocation,
+    /// An entry of an access leads to a bucket that its key doesn't have.
+    Entry,
 }
 
 impl Trigger {
     /// All of them.
-    pub(crate) const ALL: [Self; 5] = [Self::Interval, Self::Request, Self::Repair, Self::Move, Self::Revocation];
+    pub(crate) const ALL: [Self; 6] =
+        [Self::Interval, Self::Request, Self::Repair, Self::Move, Self::Revocation, Self::Entry];
 }
 
 impl fmt::Display for Change {
@@ -92,6 +99,8 @@ impl fmt::Display for Change {
             Self::NoteRevocation => "note that there is no credential to revoke",
             Self::Leave => "note that the bucket is left alone",
             Self::Follow => "follow the backend",
+            Self::Consent => "note to which accesses the bucket is open",
+            Self::End => "end every access to the bucket",
             Self::Complete => "note where its bucket is",
             Self::Retire => "stamp the time from which it is not accepted",
             Self::Repair => "bring it up to date",

@@ -67,6 +67,8 @@ fn patched(view: &View, patch: &SecretPatch) -> String {
         Change::NoteRevocation => format!("take what annotation {REVOKE} asks for as done: there is no key"),
         Change::Leave => format!("leave {bucket} as it is, and note so: the claim has moved"),
         Change::Follow => format!("follow {bucket} to where S3Backend and spec have it now"),
+        Change::Consent => format!("let accesses at {bucket} as far as its owner consents"),
+        Change::End => format!("end every access to {bucket}: the claim is deleted"),
         Change::Complete => format!("note in Secret {name} which store it is for"),
         Change::Retire => format!("let {} expire, once its overlap is over", key(view, name)),
         Change::Repair => repaired(view, patch),
@@ -87,6 +89,7 @@ fn raised(view: &View, record: Option<&BucketRecord>, trigger: Trigger) -> Strin
             let to = to.map_or_else(|| "another bucket".to_owned(), |to| place(&to));
             format!("move the claim to {to}, with a key of its own: backendRef was edited")
         }
+        Trigger::Entry => "make a key that opens another bucket as well".to_owned(),
         Trigger::Revocation => format!("revoke every key, and make another: annotation {REVOKE} asks for it"),
     }
 }
@@ -97,7 +100,7 @@ fn repaired(view: &View, patch: &SecretPatch) -> String {
         return match Role::of_internal(name) {
             Some(Role::VirtualCredential) => format!("bring {} up to date with the spec", key(view, name)),
             Some(Role::AnonymousBinding) => "bring access without a key up to date with the spec".to_owned(),
-            Some(Role::BucketRecord | Role::ConsumerSecret) | None => format!("bring Secret {name} up to date"),
+            Some(_) | None => format!("bring Secret {name} up to date"),
         };
     }
     let current = view.record().map(|(record, _)| record.generation);
@@ -130,7 +133,7 @@ fn deleted(view: &View, secret: &SecretRef) -> String {
         Some(Role::VirtualCredential) => format!("delete {}, which has expired", key(view, name)),
         Some(Role::AnonymousBinding) => format!("close {} to readers without a key{why}", bucket(view.own(name))),
         Some(Role::BucketRecord) => format!("let go of {}{why}", bucket(view.own(name))),
-        Some(Role::ConsumerSecret) | None => format!("delete Secret {name}{why}"),
+        Some(_) | None => format!("delete Secret {name}{why}"),
     }
 }
 

@@ -82,6 +82,9 @@ fn of_bucket(cause: &BucketCause) -> Vec<String> {
         BucketCause::OthersCredentials { bucket } => {
             vec![format!("the other claim's credentials for bucket {bucket} are gone")]
         }
+        BucketCause::Shared { bucket, backend } => {
+            vec![format!("bucket {bucket} is taken out of sharedBuckets of S3Backend {backend}")]
+        }
         BucketCause::RecordDamaged { bucket, .. } => {
             vec![format!("the record of bucket {bucket}, a Secret of the operator's namespace, is mended")]
         }

@@ -7,7 +7,7 @@
 
 use k8s_openapi::jiff::{SignedDuration, Timestamp};
 
-use crate::api::{AccessKeyId, BucketName, BucketRecord, CredentialFacts, Desired, wire};
+use crate::api::{AccessKeyId, BucketName, BucketRecord, CredentialFacts, Desired, Rotation, wire};
 
 use super::aim::{self, GRACE, plus};
 use super::cause::SecretCause;
@@ -84,25 +84,47 @@ fn retire(
     let opened = BucketRecord { generation, ..opens(view, secret, record) };
     let mut content = CredentialFacts::of(desired, &opened).content(&view.setting().operator_namespace, None);
     place::keep(view, secret, &opened, &mut content)?;
-    let due = match expires_at(secret)? {
-        Some(at) if now >= plus(at, GRACE) => return Err(Halt::delete(secret)),
-        Some(at) => plus(at, GRACE),
-        // The pass that wrote it doesn't stamp: a later one has to see it, and the overlap counts
-        // from there.
-        None if view.is_consumer_written() || !published_everywhere(view, record) => {
-            plus(now, SignedDuration::from_secs(1))
-        }
-        None => {
-            // The clock is read in whole seconds, and the switch may be later by part of one: late
-            // is allowed, early is not.
-            let overlap = SignedDuration::from_secs(i64::from(desired.rotation.overlap_seconds) + 1);
-            let at = plus(now, overlap);
+    // The pass that wrote it doesn't stamp: a later one has to see it, and the overlap counts from
+    // there.
+    let is_published = !view.is_consumer_written() && published_everywhere(view, record);
+    let due = match Fate::of(expires_at(secret)?, is_published, desired.rotation, now) {
+        Fate::Over => return Err(Halt::delete(secret)),
+        Fate::Waits(until) => until,
+        Fate::Stamped { at, until } => {
             content.annotations.insert(wire::EXPIRES_AT.to_owned(), at.to_string());
-            plus(at, GRACE)
+            until
         }
     };
     repair(view, SecretPatch::between(&secret.0, &content, &QUOTA_KEYS, Change::Retire))?;
     Ok(Some(due))
+}
+
+/// What becomes of a key that another has replaced, whoever's it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Fate {
+    /// Its time has come.
+    Over,
+    /// It is looked at again then.
+    Waits(Timestamp),
+    /// It is stamped with this time, and looked at again then.
+    Stamped { at: Timestamp, until: Timestamp },
+}
+
+impl Fate {
+    /// By its stamp, and by whether the next key is what tenants read.
+    pub(super) fn of(expires_at: Option<Timestamp>, is_published: bool, rotation: Rotation, now: Timestamp) -> Self {
+        match expires_at {
+            Some(at) if now >= plus(at, GRACE) => Self::Over,
+            Some(at) => Self::Waits(plus(at, GRACE)),
+            None if !is_published => Self::Waits(plus(now, SignedDuration::from_secs(1))),
+            None => {
+                // The clock is read in whole seconds, and the switch may be later by part of one:
+                // late is allowed, early is not.
+                let at = plus(now, SignedDuration::from_secs(i64::from(rotation.overlap_seconds) + 1));
+                Self::Stamped { at, until: plus(at, GRACE) }
+            }
+        }
+    }
 }
 
 /// The record of the bucket that a credential is for: after a move the one that the claim left
@@ -140,10 +162,15 @@ fn generation(view: &View, secret: &Stored, target: u64) -> Result<u64, Halt> {
 
 /// A stamp that can't be read is never written again (spec §2): it might have come earlier.
 fn expires_at(secret: &Stored) -> Result<Option<Timestamp>, Halt> {
-    secret.annotation(wire::EXPIRES_AT).map(str::parse).transpose().map_err(|_| {
+    stamp(secret).map_err(|()| {
         let secret = secret.name().to_owned();
         Stop::new(SecretCause::StampDamaged { secret }).into()
     })
+}
+
+/// The stamp of a key, if it has one that can be read.
+pub(super) fn stamp(secret: &Stored) -> Result<Option<Timestamp>, ()> {
+    secret.annotation(wire::EXPIRES_AT).map(str::parse).transpose().map_err(|_| ())
 }
 
 /// Whether every consumer Secret of this claim was observed at the target.

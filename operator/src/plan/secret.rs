@@ -6,7 +6,7 @@ use std::sync::Arc;
 use k8s_openapi::api::core::v1::Secret;
 
 use crate::api::wire::{self, Role};
-use crate::api::{BucketRecord, ClaimRef, ClaimUid, Endpoint, ObjectId};
+use crate::api::{AccessKeyId, AccessRef, BucketRecord, ClaimRef, ClaimUid, Endpoint, ObjectId};
 
 /// A Secret as it was read. Prints without its data.
 #[derive(Clone, PartialEq)]
@@ -48,6 +48,16 @@ impl Stored {
         Some(ClaimRef { namespace: whole(wire::CLAIM_NAMESPACE)?, name: whole(wire::CLAIM_NAME)? })
     }
 
+    /// The access that labels and annotations name: enough to wake it, and no more.
+    pub fn access(&self) -> Option<AccessRef> {
+        let whole = |key: &str| {
+            let label = self.label(key)?;
+            let long = self.annotation(key).filter(|long| wire::label_value(long) == label);
+            Some(long.unwrap_or(label).to_owned())
+        };
+        Some(AccessRef { namespace: whole(wire::ACCESS_NAMESPACE)?, name: whole(wire::ACCESS_NAME)? })
+    }
+
     /// The finalizers that keep it although it is deleted; none of them is the operator's.
     pub fn kept_by(&self) -> Option<String> {
         let metadata = &self.0.metadata;
@@ -62,8 +72,13 @@ impl Stored {
     /// Whether the controller owner reference has this UID: what makes a consumer Secret ours
     /// (spec §2).
     pub fn is_controlled_by(&self, uid: &ClaimUid) -> bool {
+        self.is_controlled_by_uid(uid.as_str())
+    }
+
+    /// The same of whichever object's UID.
+    pub(super) fn is_controlled_by_uid(&self, uid: &str) -> bool {
         let owners = self.0.metadata.owner_references.as_deref().unwrap_or_default();
-        owners.iter().any(|owner| owner.controller == Some(true) && owner.uid == uid.as_str())
+        owners.iter().any(|owner| owner.controller == Some(true) && owner.uid == uid)
     }
 
     /// Where the bucket of this credential or binding is, as far as it notes that: one that an
@@ -89,6 +104,26 @@ impl fmt::Debug for Stored {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:?}", self.reference())
     }
+}
+
+/// The newest key of a claim that is not to end, among its internal Secrets, and its generation: one
+/// whose name follows from both.
+pub(super) fn newest_key<'a>(uid: &ClaimUid, own: &'a [Stored]) -> Option<(u64, &'a Stored)> {
+    let generation = |secret: &Stored| -> Option<u64> {
+        let number = secret.label(wire::ROTATION_GENERATION)?.parse().ok()?;
+        let is_its = AccessKeyId::of(uid, number).secret_name() == secret.name();
+        let stays = secret.annotation(wire::EXPIRES_AT).is_none() && secret.kept_by().is_none();
+        (is_its && stays).then_some(number)
+    };
+    own.iter().filter_map(|secret| Some((generation(secret)?, secret))).max_by_key(|(number, _)| *number)
+}
+
+/// The record of the bucket that a claim's newest key opens, among its internal Secrets.
+pub(crate) fn opened_record(uid: &ClaimUid, own: &[Stored]) -> Option<BucketRecord> {
+    let (generation, key) = newest_key(uid, own)?;
+    let records = own.iter().filter_map(|secret| BucketRecord::read(&secret.0).ok());
+    let mut own = records.filter(|record| record.uid == *uid && generation > record.revoked_through);
+    own.find(|record| key.opens(record))
 }
 
 /// Whether an internal Secret of this name is a credential.

@@ -16,6 +16,7 @@ use crate::api::{
     Reason, merge_conditions,
 };
 
+use super::consent;
 use super::delete;
 use super::secret::Stored;
 use super::step::{Act, Announcement, Rest, Step, Then};
@@ -146,6 +147,7 @@ fn derive(view: &View, record: Option<&BucketRecord>, stop: Option<&Stop>, now: 
     };
     if let Some(record) = record {
         pin(&mut status, view, record);
+        status.accesses = consent::shown(view, record);
     }
     status.purge = purge_progress(view, now);
     status.conditions = conditions;

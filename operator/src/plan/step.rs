@@ -9,6 +9,7 @@ use crate::api::{
     AnonymousBinding, BucketClaimStatus, BucketRecord, CredentialFacts, ObjectId, RecordName, SecretContent, Versioning,
 };
 
+use super::asking::ConsentQuestion;
 use super::patch::SecretPatch;
 use super::secret::SecretRef;
 use super::target::Target;
@@ -72,6 +73,8 @@ pub enum Look {
     Contents(Target),
     /// GetBucketVersioning.
     Versioning(Target),
+    /// What a bucket is opened to accesses by, read live and in order.
+    Consent(ConsentQuestion),
 }
 
 /// An effect.
@@ -133,6 +136,7 @@ impl fmt::Display for Look {
             Self::Owner(target) => write!(f, "look whose account bucket {} is of", target.bucket),
             Self::Contents(target) => write!(f, "look whether bucket {} is empty", target.bucket),
             Self::Versioning(target) => write!(f, "look at the versioning of bucket {}", target.bucket),
+            Self::Consent(question) => write!(f, "read who may be let at the bucket of {}", question.record),
         }
     }
 }

@@ -10,7 +10,8 @@ use super::view::View;
 
 /// The patch that makes the stored record say what `record` says, labels and annotations included.
 pub(super) fn record_patch(view: &View, record: &BucketRecord, stored: &Stored, change: Change) -> Option<SecretPatch> {
-    SecretPatch::between(&stored.0, &record.content(&view.setting().operator_namespace), &[], change)
+    let content = record.content(&view.setting().operator_namespace);
+    SecretPatch::between(&stored.0, &content, &BucketRecord::REMOVABLE, change)
 }
 
 /// The step that writes `record` over the one that is `stored`.

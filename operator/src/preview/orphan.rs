@@ -22,6 +22,8 @@ struct Ahead(Sweep);
 /// Where it ends.
 enum End {
     Delete(SecretRef),
+    /// Of the record with this name.
+    Close(String),
     Rest(SweepEnd),
 }
 
@@ -42,6 +44,7 @@ impl Conversation for Ahead {
         match self.0.next(now) {
             ControlFlow::Break(end) => ControlFlow::Break(End::Rest(end)),
             ControlFlow::Continue(SweepStep::Delete(secret)) => ControlFlow::Break(End::Delete(secret)),
+            ControlFlow::Continue(SweepStep::End(patch)) => ControlFlow::Break(End::Close(patch.target.name)),
             ControlFlow::Continue(step) => ControlFlow::Continue(step),
         }
     }
@@ -86,6 +89,10 @@ pub(super) async fn look_ahead(seen: &Seen, uid: ClaimUid, secrets: &[Stored]) -
         End::Delete(secret) => {
             let words = format!("delete Secret {}, which is left of a claim that is gone", secret.name);
             Next::Act(Box::new(Deed { words, step: SweepStep::Delete(secret).to_string(), act: None }))
+        }
+        End::Close(record) => {
+            let words = format!("end every access by record {record}, which is left of a claim that is gone");
+            Next::Act(Box::new(Deed { step: words.clone(), words, act: None }))
         }
         End::Rest(SweepEnd::Done | SweepEnd::Alive) => return None,
         End::Rest(SweepEnd::Held) => Next::Wait("its record is kept for a moment".to_owned(), None),

@@ -12,7 +12,7 @@ use tokio::sync::mpsc::unbounded_channel;
 
 use crate::Clock;
 use crate::api::{AddressingStyle, ClaimRef, Endpoint, Gateway, kept, wire};
-use crate::cache::{BackendCache, NamespaceCache, SecretCache, UsageCache};
+use crate::cache::{AccessCache, BackendCache, NamespaceCache, SecretCache, UsageCache};
 use crate::controller::objects::{Backend, Claim, claim_ref, keep};
 use crate::kubernetes::{describe, guarded};
 use crate::mandate::Mandate;
@@ -78,6 +78,9 @@ impl Seen {
             consumers: Arc::new(consumers),
             backends: Arc::new(backends),
             namespaces: Arc::new(namespaces),
+            // What it shows is about claims: no access is asked about.
+            accesses: Arc::new(AccessCache::default()),
+            claims: None,
             usage: Arc::new(usage),
             upstreams: Arc::new(upstreams(setup, &client, means.connect)),
             client,

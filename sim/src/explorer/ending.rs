@@ -117,6 +117,9 @@ pub(super) async fn settle(scenario: &Scenario, stage: &Stage, end: End, violati
     for message in stage.probe(&stage.world.facts()).await {
         violations.push(Violation { promise: Promise::I16, message, event: None });
     }
+    for message in stage.probe_accesses(&stage.world.facts()).await {
+        violations.push(Violation { promise: Promise::A5, message, event: None });
+    }
     reached
 }
 

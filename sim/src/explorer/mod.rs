@@ -9,6 +9,7 @@ mod others;
 mod outlast;
 pub mod plans;
 mod probe;
+mod probe_accesses;
 mod quick;
 mod reference;
 pub mod report;

@@ -118,7 +118,9 @@ pub enum ScenarioStep {
     Age,
     /// A tenant begins to work with the consumer Secret of a claim: namespace and name.
     Tenant(&'static str, &'static str),
-    /// The same at another gateway than the first, counted from 0.
+    /// The same with the consumer Secret of an access.
+    AccessTenant(&'static str, &'static str),
+    /// A tenant of a claim begins to work at another gateway than the first, counted from 0.
     TenantAt(&'static str, &'static str, usize),
     /// The tenant of a claim puts the key aside that its Secret holds now: namespace and name.
     Keep(&'static str, &'static str),
@@ -182,6 +184,8 @@ pub enum TargetKind {
     Namespace,
     /// A Lease.
     Lease,
+    /// A BucketAccess.
+    Access,
 }
 
 /// What somebody does at the store, past the operator.
@@ -280,6 +284,7 @@ impl fmt::Display for Target {
             TargetKind::Secret => "secret",
             TargetKind::Namespace => "namespace",
             TargetKind::Lease => "lease",
+            TargetKind::Access => "bucketaccess",
         };
         match self.namespace {
             "" => write!(f, "{kind} {}", self.name),
@@ -319,6 +324,9 @@ impl fmt::Display for ScenarioStep {
             Self::Restore(target) => write!(f, "{target} comes back from a backup"),
             Self::Age => f.write_str("the internal Secrets are an older version's"),
             Self::Tenant(namespace, name) => write!(f, "a tenant of {namespace}/{name} begins to work"),
+            Self::AccessTenant(namespace, name) => {
+                write!(f, "a tenant of the access {namespace}/{name} begins to work")
+            }
             Self::TenantAt(namespace, name, gateway) => {
                 write!(f, "a tenant of {namespace}/{name} begins to work at gateway {gateway}")
             }

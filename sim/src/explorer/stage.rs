@@ -110,8 +110,11 @@ impl Stage {
             ScenarioStep::Store(step) => self.at_store(step),
             ScenarioStep::Restore(target) => self.restore(*target),
             ScenarioStep::Age => self.age(),
-            ScenarioStep::Tenant(namespace, claim) => self.hire(namespace, claim, 0),
-            ScenarioStep::TenantAt(namespace, claim, gateway) => self.hire(namespace, claim, *gateway),
+            ScenarioStep::Tenant(namespace, claim) => self.hire(("bucketclaims", namespace, claim), 0),
+            ScenarioStep::TenantAt(namespace, claim, gateway) => {
+                self.hire(("bucketclaims", namespace, claim), *gateway);
+            }
+            ScenarioStep::AccessTenant(namespace, access) => self.hire(("bucketaccesses", namespace, access), 0),
             ScenarioStep::Keep(namespace, claim) => self.kept = script::read_key(&self.world, namespace, claim),
             ScenarioStep::FallBehind(gateway, lag) => self.fall_behind(*gateway, *lag),
             ScenarioStep::Requests { gateway, attempts, .. } => {
@@ -252,6 +255,7 @@ impl Stage {
             TargetKind::Secret => ("", "v1", "Secret"),
             TargetKind::Namespace => ("", "v1", "Namespace"),
             TargetKind::Lease => ("coordination.k8s.io", "v1", "Lease"),
+            TargetKind::Access => ("broker.stowage.io", "v1alpha1", "BucketAccess"),
         };
         let resource =
             ApiResource::from_gvk_with_plural(&GroupVersionKind::gvk(group, version, kind), plural(target.kind));
@@ -354,13 +358,14 @@ impl Stage {
         GatewayCalls { trace: effects.take_trace(), before, until, fired }
     }
 
-    fn hire(&mut self, namespace: &'static str, claim: &'static str, at: usize) {
+    fn hire(&mut self, of: (&'static str, &'static str, &'static str), at: usize) {
+        let (plural, namespace, claim) = of;
         let Some(chronicle) = self.world.chronicle() else { return };
         let world = &self.world;
         let Some(gateway) = world.gateways().get(at).cloned() else { return };
         let (cluster, clock) = (world.cluster.clone(), world.clock.clone());
         self.tenants += 1;
-        let tenant = Tenant { cluster, gateway, at, chronicle, clock, namespace, claim };
+        let tenant = Tenant { cluster, gateway, at, chronicle, clock, plural, namespace, claim };
         let seed = self.seed.wrapping_mul(0x9E37_79B9_7F4A_7C15).wrapping_add(self.tenants);
         self.world.spawn(tenant.work(seed));
     }
@@ -383,6 +388,7 @@ fn plural(kind: TargetKind) -> &'static str {
         TargetKind::Secret => "secrets",
         TargetKind::Namespace => "namespaces",
         TargetKind::Lease => "leases",
+        TargetKind::Access => "bucketaccesses",
     }
 }
 

@@ -15,7 +15,7 @@ const PAUSE: u64 = 12;
 /// A tenant reads the Secret again once in so many uses, on average.
 const USES: u32 = 4;
 
-/// A tenant of one claim.
+/// A tenant of one claim, or of one access.
 pub(super) struct Tenant {
     pub(super) cluster: Cluster,
     pub(super) gateway: Gateway,
@@ -23,6 +23,8 @@ pub(super) struct Tenant {
     pub(super) at: usize,
     pub(super) chronicle: Chronicle,
     pub(super) clock: VirtualClock,
+    /// The resource of what it has: `bucketclaims` or `bucketaccesses`.
+    pub(super) plural: &'static str,
     pub(super) namespace: &'static str,
     pub(super) claim: &'static str,
 }
@@ -55,7 +57,7 @@ impl Tenant {
 
     /// The key that the claim's status points to, if it is all there.
     fn read(&self) -> Option<Held> {
-        let claim = self.cluster.object("bucketclaims", self.namespace, self.claim)?;
+        let claim = self.cluster.object(self.plural, self.namespace, self.claim)?;
         let name = claim["status"]["boundSecretName"].as_str()?;
         let secret = self.cluster.object("secrets", self.namespace, name)?;
         Some(Held {
@@ -79,6 +81,7 @@ impl Tenant {
             allowed: passed == Some(true),
         };
         self.chronicle.note(match self.at {
+            _ if self.plural == "bucketaccesses" => What::AccessUsed(used),
             0 => What::Used(used),
             gateway => What::UsedAt { gateway, used },
         });

@@ -32,7 +32,7 @@ fn wish(spec: &Value) -> String {
 pub(super) fn patched(target: Target, patch: &Value) -> String {
     match target.kind {
         TargetKind::Secret => format!("a user patches {target}"),
-        TargetKind::Claim | TargetKind::Backend | TargetKind::Namespace | TargetKind::Lease => {
+        TargetKind::Claim | TargetKind::Backend | TargetKind::Namespace | TargetKind::Lease | TargetKind::Access => {
             format!("a user patches {target}: {patch}")
         }
     }

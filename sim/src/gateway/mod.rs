@@ -95,11 +95,11 @@ impl Gateway {
     /// a bucket.
     #[must_use]
     pub fn passes_on(&self, id: &str, secret: &str, asked: (&Method, &str), bucket: &str) -> Option<bool> {
-        let key = self.registry.key(id).filter(|key| key.credential.secret.expose() == secret)?;
+        let key = self.registry.key(id).filter(|key| key.secret().expose() == secret)?;
         let query = parse_query(asked.1).ok()?;
         let Ok((operation, _)) = Operation::of(asked.0, Level::Bucket, &query, false) else { return Some(false) };
         let bucket = BucketName::parse(bucket).ok()?;
-        let wanted = Wanted { operation, bucket: Some(&bucket), source: None, is_special: false };
+        let wanted = Wanted::of_bucket(operation, &bucket);
         let now = (self.clock)();
         let verdict = self.registry.ask(|tables| decide(Caller::Key(&key), &wanted, tables, now));
         Some(matches!(verdict, Ok(Verdict::Forward(_))))

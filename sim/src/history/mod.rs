@@ -58,6 +58,8 @@ pub enum What {
     },
     /// A tenant asked a gateway for something.
     Exchanged(Box<Exchange>),
+    /// A tenant used the key of an access.
+    AccessUsed(Used),
     /// Somebody tried what a key is not for.
     Tried(Tried),
     /// Somebody did something that is part of the scenario, in words.

@@ -15,7 +15,7 @@ use stowage_operator::api::wire::{self, Role};
 use stowage_operator::api::{
     AccessKeyId, AddressingStyle, AdminCredentialsSecretRef, AdoptionPolicy, AdoptionProof, Backend, BackendAccess,
     BackendTls, BucketClaimStatus, BucketName, BucketRecord, Claim, ClaimRef, ClaimUid, Deletion, Desired, Endpoint,
-    FINALIZER, Gateway, NameTemplate, ObjectId, Rotation, ServedBy,
+    FINALIZER, Gateway, NameTemplate, ObjectId, Rotation, ServedBy, Sharing,
 };
 use stowage_operator::plan::orphans::owner;
 use stowage_operator::plan::{BackendSeen, Setting, Stored};
@@ -325,7 +325,7 @@ impl Objects {
             Some(Role::BucketRecord) => Kind::Record,
             Some(Role::VirtualCredential) => Kind::Credential,
             Some(Role::AnonymousBinding) => Kind::Binding,
-            Some(Role::ConsumerSecret) | None => Kind::Consumer,
+            Some(Role::ConsumerSecret | Role::AccessRecord | Role::AccessCredential) | None => Kind::Consumer,
         };
         let whose = says.or(controller);
         let id = text("access_key_id").or_else(|| text("AWS_ACCESS_KEY_ID"));
@@ -470,6 +470,7 @@ fn claim(facts: &ClaimFacts, number: u32, status: &BucketClaimStatus) -> Claim {
             quota_soft: None,
             quota_hard: None,
             versioning: None,
+            sharing: Sharing::default(),
         }),
         status: status.clone(),
     }
@@ -502,6 +503,7 @@ fn backend(facts: BackendFacts, number: u32) -> BackendSeen {
         },
         gateway_credentials: None,
         tls: BackendTls::default(),
+        shared_buckets: std::collections::BTreeMap::new(),
         ready: facts.ready,
         was_ready: facts.ready,
     };

@@ -196,6 +196,8 @@ pub(super) enum Stride {
     Claims,
     Own,
     Internal(u32),
+    /// A record is patched.
+    End(u32),
     Delete(u32),
     /// Over: nothing is left, or it lives.
     Over,

@@ -165,6 +165,15 @@ impl Talks {
         })
     }
 
+    /// The record that a sweep's PATCH leaves; `None` = it can't be applied.
+    pub(super) fn sweep_patch(&self, sweep: u32, record: u32) -> Option<u32> {
+        let (_, step, _) = self.sweeps.get(sweep);
+        let ControlFlow::Continue(SweepStep::End(patch)) = step else { return None };
+        let facts = self.objects.secret_of(record);
+        let after = patched(&facts.stored.0, &patch.json())?;
+        Some(self.objects.secret(&after, facts.version + 1))
+    }
+
     /// A sweep that begins.
     pub(super) fn sweep(&self, uid: Uid, seen: &[u32], create_pending: bool) -> u32 {
         let seen: Vec<Stored> = seen.iter().map(|number| self.stored(*number)).collect();
@@ -211,6 +220,7 @@ impl Talks {
                     }
                     (SweepStep::Claims, SweepReply::Claims(alive)) => SweepAnswer::Claims(*alive),
                     (SweepStep::Own, SweepReply::Secrets(numbers)) => SweepAnswer::Own(stored(numbers)),
+                    (SweepStep::End(_), SweepReply::Secret(Some(record))) => SweepAnswer::Ended(self.stored(*record)),
                     (SweepStep::Internal(name), reply) => SweepAnswer::Internal(name.clone(), read(reply)),
                     (SweepStep::Delete(secret), SweepReply::Deleted) => SweepAnswer::Deleted(secret.clone(), None),
                     (step, reply) => unreachable!("{reply:?} is no answer to {step}"),
@@ -236,6 +246,7 @@ impl Talks {
             ControlFlow::Continue(SweepStep::Internal(name)) => {
                 Stride::Internal(self.objects.name(OPERATOR_NAMESPACE, name))
             }
+            ControlFlow::Continue(SweepStep::End(patch)) => Stride::End(version(&patch.target.id.resource_version)),
             ControlFlow::Continue(SweepStep::Delete(secret)) => Stride::Delete(version(&secret.id.resource_version)),
             ControlFlow::Break(SweepEnd::Held) => Stride::Held,
             ControlFlow::Break(SweepEnd::Retry(_)) => Stride::Retry,
@@ -273,6 +284,7 @@ impl Talks {
             Look::Owner(target) => Call::Owner(Place::of(target)),
             Look::Contents(target) => Call::Contents(Place::of(target)),
             Look::Versioning(_) => Call::Versioning,
+            Look::Consent(_) => unreachable!("the model knows of no accesses"),
         }
     }
 

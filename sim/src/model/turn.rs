@@ -306,6 +306,17 @@ impl ModelWorld {
                 Reply::Secrets(secrets) => SweepReply::Secrets(secrets),
                 _ => SweepReply::Failed,
             },
+            (Stride::End(record), Fate::Answered) => {
+                let name = self.talks.objects.secret_of(record).name;
+                let after = Some(record).filter(|it| state.secrets.live(name) == Some(*it));
+                match after.and_then(|record| self.talks.sweep_patch(sweep, record)) {
+                    Some(after) => {
+                        self.store(state, Some(operator), after);
+                        SweepReply::Secret(Some(after))
+                    }
+                    None => SweepReply::Failed,
+                }
+            }
             (Stride::Internal(name), Fate::Answered) => SweepReply::Secret(state.secrets.live(name)),
             (Stride::Delete(secret), Fate::Answered) => {
                 self.object_to_sweep(state, uid, secret);

@@ -16,6 +16,7 @@
 //!
 //! [`What::AtRest`]: crate::history::What::AtRest
 
+mod accesses;
 mod adoption;
 mod buckets;
 mod canonical;
@@ -112,6 +113,7 @@ pub fn judge(case: &Case<'_>) -> Judgement {
     let mut rest = rest::Quiescence::default();
     let mut pace = pace::Pace::default();
     let mut rotation = rotation::Rotation::default();
+    let mut accesses = accesses::Accesses::default();
     for (index, event) in case.history.events.iter().enumerate() {
         let step = state.read(index, event);
         buckets.see(&state, &step, &mut findings);
@@ -127,6 +129,7 @@ pub fn judge(case: &Case<'_>) -> Judgement {
         rest.see(&state, &step, &mut findings);
         pace.see(case, &step, &mut findings);
         rotation.see(&state, &step, &mut findings);
+        accesses.see(case, event, &step, &mut findings);
         state.take_in(step);
     }
     secrecy::judge(case, &mut findings);
@@ -136,6 +139,7 @@ pub fn judge(case: &Case<'_>) -> Judgement {
         status::judge(case, &state, &mut findings);
         rotation::judge(case, &state, &mut findings);
         rest::judge_reads(case, &state, &mut findings);
+        accesses.judge_end(case, &mut findings);
     }
     findings.judgement()
 }

@@ -141,7 +141,7 @@ fn before_finalizer_goes(state: &State<'_>, step: &HistoryStep<'_>, claim: &Clai
             Secret::Record(_) => "record",
             Secret::Key(_) => "key",
             Secret::Binding(_) => "binding",
-            Secret::Consumer(_) | Secret::Other => continue,
+            Secret::Consumer(_) | Secret::OfAccess | Secret::Other => continue,
         };
         let message = format!("claim {name} loses its finalizer before {what} {secret} is gone");
         if state.is_untold(claim.uid, held) {

@@ -101,7 +101,9 @@ fn judge_change(
     found: &mut Findings,
 ) {
     let old = state.secrets.get(&(namespace, name)).map(|held| &held.secret);
-    let whose = |secret: &Secret<'_>| secret.uid().is_some_and(|uid| state.lives.contains_key(uid));
+    let whose = |secret: &Secret<'_>| {
+        matches!(secret, Secret::OfAccess) || secret.uid().is_some_and(|uid| state.lives.contains_key(uid))
+    };
     let (strangers, left) = match (old, new) {
         (Some(old), Some(new)) => (!whose(old), old.uid().is_some() && old.uid() != new.uid()),
         (Some(old), None) => (namespace != OPERATOR_NAMESPACE && !whose(old), false),

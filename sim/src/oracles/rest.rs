@@ -235,7 +235,7 @@ fn may_go(state: &State<'_>, step: &HistoryStep<'_>, (_, name): Place<'_>, secre
         }
         // After a move the record of the bucket that was left goes.
         Secret::Record(_) => records_of(state, life.claim.uid) > 1,
-        Secret::Other => true,
+        Secret::OfAccess | Secret::Other => true,
     }
 }
 

@@ -230,6 +230,7 @@ impl<'a> State<'a> {
             What::Tried(tried) => Seen::Tried(tried),
             What::ClockOff { actor, ahead } => Seen::ClockOff(*actor, *ahead),
             What::AtRest => Seen::AtRest,
+            What::AccessUsed(_) => Seen::Else,
             What::Acted(_) | What::Began { .. } | What::Ended { .. } | What::Quiet => Seen::Else,
         };
         HistoryStep { index, at: event.at, hand: self.hand(event), seen }
@@ -406,7 +407,7 @@ impl<'a> State<'a> {
                     }
                     Secret::Consumer(_) if new.is_none() && life.goes() => {}
                     Secret::Key(_) | Secret::Consumer(_) => life.meddling.keys = true,
-                    Secret::Binding(_) | Secret::Other => {}
+                    Secret::Binding(_) | Secret::OfAccess | Secret::Other => {}
                 }
             }
         }

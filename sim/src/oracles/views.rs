@@ -166,6 +166,8 @@ pub(super) enum Secret<'a> {
     Key(Key<'a>),
     Binding(Binding),
     Consumer(Consumer<'a>),
+    /// An access's, whatever it is.
+    OfAccess,
     /// None of ours.
     Other,
 }
@@ -286,6 +288,10 @@ impl<'a> Secret<'a> {
     pub(super) fn read(namespace: &str, name: &str, secret: &'a Value) -> Self {
         let role = label(secret, wire::ROLE);
         if namespace != OPERATOR_NAMESPACE {
+            let owners = secret["metadata"]["ownerReferences"].as_array().into_iter().flatten();
+            if owners.into_iter().any(|owner| owner["kind"] == "BucketAccess" && owner["controller"] == true) {
+                return Self::OfAccess;
+            }
             let owner = controller(secret);
             let ours = owner.is_some() || role == Some(Role::ConsumerSecret.as_str());
             return if ours { Self::Consumer(Consumer::read(secret, owner)) } else { Self::Other };
@@ -293,6 +299,7 @@ impl<'a> Secret<'a> {
         // Somebody may have taken the labels off: the name still tells.
         match name.get(..3) {
             Some("br-") => Record::read(secret).map_or(Self::Other, Self::Record),
+            Some("ar-" | "va-") => Self::OfAccess,
             Some("vc-") => Key::read(name, secret, role).map_or(Self::Other, Self::Key),
             _ if role == Some(Role::AnonymousBinding.as_str()) || name.starts_with("ab-") => {
                 Binding::read(name, secret, role).map_or(Self::Other, Self::Binding)
@@ -308,7 +315,7 @@ impl<'a> Secret<'a> {
             Self::Key(key) => Some(&key.uid),
             Self::Binding(binding) => Some(&binding.uid),
             Self::Consumer(consumer) => consumer.owner,
-            Self::Other => None,
+            Self::OfAccess | Self::Other => None,
         }
     }
 
@@ -317,7 +324,7 @@ impl<'a> Secret<'a> {
         match self {
             Self::Record(record) => record.hidden,
             Self::Key(key) => key.hidden,
-            Self::Binding(_) | Self::Consumer(_) | Self::Other => false,
+            Self::Binding(_) | Self::Consumer(_) | Self::OfAccess | Self::Other => false,
         }
     }
 }

@@ -73,6 +73,14 @@ pub fn claim_on(backend: &str, namespace: &str, name: &str, spec: &str) -> Strin
     )
 }
 
+/// An access with this in its spec: fields of a flow mapping.
+pub fn access_with(namespace: &str, name: &str, spec: &str) -> String {
+    format!(
+        "{{apiVersion: broker.stowage.io/v1alpha1, kind: BucketAccess, metadata: {{name: {name}, namespace: {namespace}}}, \
+         spec: {{writeConnectionSecretToRef: {{name: {name}-key}}, {spec}}}}}"
+    )
+}
+
 #[cfg(test)]
 mod tests {
     use super::super::{ADMIN_ACCESS_KEY, ADMIN_SECRET_KEY, BackendStore, STORE_ENDPOINT, parse};

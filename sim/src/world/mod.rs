@@ -92,8 +92,21 @@ pub struct Options {
     pub gateways: usize,
     /// Whether operators elect the one that works.
     pub elects: bool,
+    /// Whether there are accesses.
+    pub accesses: Accesses,
     /// Faults of the gateways' calls; without a plan these are neither numbered nor noted.
     pub gateway_plan: Option<GatewayPlan>,
+}
+
+/// Whether a world has accesses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Accesses {
+    /// Neither cluster nor operator know of them: each call is as it was before there were any.
+    Absent,
+    /// The operator would serve them, and the cluster doesn't know the kind.
+    Unknown,
+    /// There can be some.
+    Served,
 }
 
 impl Default for Options {
@@ -113,6 +126,7 @@ impl Default for Options {
             backends: vec![BackendStore::main()],
             gateways: 1,
             elects: false,
+            accesses: Accesses::Absent,
             gateway_plan: None,
         }
     }
@@ -156,7 +170,8 @@ impl World {
     pub fn new(options: Options) -> Self {
         let clock = VirtualClock::new();
         let config = config(&options);
-        let Beginning { cluster, events } = beginnings::beginning(&clock, options.seed, options.writes_before);
+        let Beginning { cluster, events } =
+            beginnings::beginning(&clock, options.seed, options.writes_before, options.accesses == Accesses::Served);
         let clocks = Clocks::default();
         let stores = backends::stores(&options.backends, &options.dialect, &clocks.of(Actor::Store, &clock));
         let first = options.backends.first().and_then(|backend| stores.get(&backend.endpoint)).cloned();
@@ -361,11 +376,12 @@ fn config(options: &Options) -> Config {
         max_concurrent_reconciles: options.max_concurrent_reconciles,
         limits: Limits { calls: 32, timeout: Duration::from_secs(30) },
         purge_slice: options.purge_slice,
+        accesses: options.accesses != Accesses::Absent,
         resync_interval: options.resync_interval,
     }
 }
 
-/// The operator's CRDs, read once in a process.
+/// The operator's CRDs, read once in a process: that of accesses last.
 pub(crate) fn definitions() -> &'static [ReadDefinition] {
     static DEFINITIONS: LazyLock<Vec<ReadDefinition>> = LazyLock::new(|| {
         let read = |crd| ReadDefinition::new(crd).expect("the project's own CRDs are valid");

@@ -9,11 +9,11 @@ use crate::graph::{Graph, arrow};
 /// ones alone, of its own floor or of one below. A room is a file, or a folder.
 const FLOORS: [&str; 4] = [
     // Words: what is asked and done, what is answered, why a pass stops.
-    "secret target patch step answer cause message remedy stop obstacle halt held conversation",
+    "secret asking target patch step answer cause message remedy stop obstacle halt held conversation",
     // What a pass knows, and the parts of a claim.
-    "view write aim place ownership spelling hold key setback consumer renamed public bucket rotation moves revocation",
+    "view write aim consent place ownership spelling hold key setback consumer renamed public bucket rotation moves revocation",
     // Ways through the parts, and what is told of them; the other conversations.
-    "access bind removal delete usage status purpose backend orphans",
+    "access bind removal delete usage status purpose backend orphans grant",
     // The planner, as others see it.
     "mod",
 ];
@@ -23,8 +23,11 @@ fn floors() -> impl Iterator<Item = &'static str> {
 }
 
 /// The same within the rooms that are folders, file by file.
-const WITHIN: [(&str, &str); 2] =
-    [("view", "secrets internal mod"), ("backend", "uptime step count health status mod")];
+const WITHIN: [(&str, &str); 3] = [
+    ("view", "secrets internal mod"),
+    ("backend", "uptime step count health status mod"),
+    ("grant", "words step view entries keys status consumer removal mod"),
+];
 
 fn operator() -> Graph {
     const SRC: &str = "operator/src/";

@@ -398,7 +398,7 @@ fn nothing_is_kept_of_a_backend_that_is_gone() {
 #[test]
 fn a_template_that_an_older_definition_let_through_is_told() {
     Stage::run("", async |stage| {
-        let [_, exact] = api::crds();
+        let [_, exact, _] = api::crds();
         let mut loose = serde_json::to_value(&exact).unwrap();
         let template = "/spec/versions/0/schema/openAPIV3Schema/properties/spec/properties/bucketNameTemplate";
         let rules = loose.pointer_mut(template).and_then(Value::as_object_mut).expect("the template's schema");

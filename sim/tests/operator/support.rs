@@ -18,7 +18,7 @@ use stowage_sim::determinism::run_seeded;
 use stowage_sim::effects::Plan;
 use stowage_sim::world::{OPERATOR_NAMESPACE, Operator, Options, STORE_ENDPOINT, World};
 
-pub use stowage_sim::world::fixtures::{BASE, backend, claim, claim_on, claim_with};
+pub use stowage_sim::world::fixtures::{BASE, access_with, backend, claim, claim_on, claim_with};
 
 /// Every host is this store.
 pub struct OneStore(pub Store);
@@ -90,6 +90,7 @@ impl Stage {
             "bucketclaims" => ("broker.stowage.io", "v1alpha1", "BucketClaim"),
             "s3backends" => ("broker.stowage.io", "v1alpha1", "S3Backend"),
             "secrets" => ("", "v1", "Secret"),
+            "bucketaccesses" => ("broker.stowage.io", "v1alpha1", "BucketAccess"),
             "namespaces" => ("", "v1", "Namespace"),
             other => panic!("the tests know no {other}"),
         };

@@ -2,6 +2,7 @@
 //!
 //! Every type here can be printed: what must stay secret shows as `[REDACTED]`.
 
+mod access;
 mod admin;
 mod binding;
 mod consumer;
@@ -20,13 +21,16 @@ use secrecy::{ExposeSecret, SecretString};
 use super::names::{BucketName, ClaimRef, ClaimUid};
 use super::wire::{self, Role};
 
+pub use access::{AccessConsumer, AccessCredential, AccessCredentialFacts, AccessRecord, AccessScope};
 pub use admin::{AdminKey, AdminSecretError, Lack, Unlabelled};
 pub use binding::AnonymousBinding;
 pub use consumer::{ConsumerContent, Gateway};
 pub use content::SecretContent;
 pub use credential::{Credential, CredentialFacts};
 pub use record::BucketRecord;
-pub use served::{Limits, NotServed, Scope, ServedBinding, ServedCredential, ServedRecord};
+pub use served::{
+    Limits, NotServed, Scope, ServedAccess, ServedAccessRecord, ServedBinding, ServedCredential, ServedRecord,
+};
 
 /// A secret key. Prints as `[REDACTED]`.
 #[derive(Clone, Debug)]
@@ -82,9 +86,14 @@ fn labels(
         (wire::BACKEND, backend),
         (wire::BUCKET, bucket.as_str()),
     ];
+    labelled(common.iter().chain(own))
+}
+
+/// These as labels, and an annotation for each value too long for one.
+fn labelled<'a>(all: impl Iterator<Item = &'a (&'a str, &'a str)>) -> (Texts, Texts) {
     let mut labels = Texts::new();
     let mut annotations = Texts::new();
-    for (key, value) in common.iter().chain(own) {
+    for (key, value) in all {
         let short = wire::label_value(value);
         if short != *value {
             annotations.insert((*key).to_owned(), (*value).to_owned());

@@ -1,10 +1,13 @@
 //! The bucket record: who holds a bucket.
 
+use std::collections::BTreeMap;
+
 use k8s_openapi::api::core::v1::Secret;
 
+use super::super::grant::{Consent, NamespaceUid};
 use super::super::names::{BucketName, ClaimRef, ClaimUid, Endpoint, RecordName};
 use super::super::wire::{self, Role};
-use super::{DamagedSecret, Data, Fields, SecretContent, labels};
+use super::{DamagedSecret, Data, Fields, Limits, SecretContent, labels};
 
 /// Who holds a bucket, and all that the operator remembers of a claim besides its credentials (spec
 /// §2).
@@ -43,11 +46,25 @@ pub struct BucketRecord {
     /// The lowest generation whose credential may still be there. `None` = a record that an older
     /// version made: from 1 on any may be.
     pub lowest: Option<u64>,
+    /// The namespaces whose accesses open the bucket, and how far (spec §8). Empty in a record that
+    /// is new, held for a move, or made again.
+    pub accesses: BTreeMap<NamespaceUid, Consent>,
+    /// What the bucket may hold, for keys of accesses: noted while there are some.
+    pub limits: Limits,
+    /// The claim is on its way out: no access opens the bucket any more. Never taken back.
+    pub ending: bool,
 }
 
 impl BucketRecord {
-    /// The data key of `absence`, the only one that is ever taken away again.
+    /// The data key of `absence`.
     pub const ABSENCE: &str = "absence";
+    /// The data key of the accesses.
+    pub const ACCESSES: &str = "accesses";
+    /// The data keys that are taken away again whenever a record doesn't say them. `absence` goes
+    /// by [`BucketRecord::ABSENCE`] alone, where a store calls the bucket another's.
+    pub const REMOVABLE: [&str; 3] = [Self::ACCESSES, "quota_soft_bytes", "quota_hard_bytes"];
+    /// Longest text of the accesses, in bytes.
+    pub const LONGEST_ACCESSES: usize = 512 << 10;
 
     /// The record's name, which is what makes the holder unique.
     pub fn name(&self) -> RecordName {
@@ -71,6 +88,22 @@ impl BucketRecord {
         self.bucket == other.bucket && self.endpoint == other.endpoint
     }
 
+    /// The accesses as they stand in the record.
+    pub fn accesses_text(accesses: &BTreeMap<NamespaceUid, Consent>) -> String {
+        serde_json::to_string(accesses).expect("texts are plain data")
+    }
+
+    /// What cannot be read consents to nothing: the whole of it where it is no map, else the
+    /// namespace alone.
+    fn read_accesses(text: &str) -> BTreeMap<NamespaceUid, Consent> {
+        if text.len() > Self::LONGEST_ACCESSES {
+            return BTreeMap::new();
+        }
+        let raw: BTreeMap<NamespaceUid, serde_json::Value> = serde_json::from_str(text).unwrap_or_default();
+        let read = |(uid, raw)| Some((uid, serde_json::from_value(raw).ok()?));
+        raw.into_iter().filter_map(read).collect()
+    }
+
     /// The Secret to write.
     pub fn content(&self, operator_namespace: &str) -> SecretContent {
         let mut data = Data::default();
@@ -91,6 +124,10 @@ impl BucketRecord {
         data.flag("public", self.public.then_some("true"));
         data.flag("another-record", self.another.then_some("true"));
         data.flag("lowest-generation", self.lowest.map(|lowest| lowest.to_string()).as_deref());
+        data.flag(Self::ACCESSES, (!self.accesses.is_empty()).then(|| Self::accesses_text(&self.accesses)).as_deref());
+        data.flag("quota_soft_bytes", self.limits.soft.map(|bytes| bytes.to_string()).as_deref());
+        data.flag("quota_hard_bytes", self.limits.hard.map(|bytes| bytes.to_string()).as_deref());
+        data.flag("ending", self.ending.then_some("true"));
         let (labels, annotations) =
             labels(Role::BucketRecord, &self.claim, &self.uid, &self.backend, &self.bucket, &[]);
         SecretContent {
@@ -129,6 +166,9 @@ impl BucketRecord {
             another: fields.optional("another-record") == Some("true"),
             // What can't be read is no note: then every name is looked at.
             lowest: fields.optional("lowest-generation").and_then(|text| text.parse().ok()).filter(|n| *n > 0),
+            accesses: fields.optional(Self::ACCESSES).map(Self::read_accesses).unwrap_or_default(),
+            limits: super::served::limits(secret).unwrap_or_default(),
+            ending: fields.optional("ending") == Some("true"),
         };
         if secret.metadata.name.as_deref() == Some(record.name().as_str()) {
             Ok(record)

@@ -61,6 +61,9 @@ fn record() -> BucketRecord {
         public: false,
         another: false,
         lowest: Some(1),
+        accesses: std::collections::BTreeMap::new(),
+        limits: crate::Limits::default(),
+        ending: false,
     }
 }
 

@@ -25,6 +25,9 @@ fn record() -> BucketRecord {
         public: true,
         another: true,
         lowest: Some(2),
+        accesses: std::collections::BTreeMap::new(),
+        limits: crate::Limits::default(),
+        ending: false,
     }
 }
 

@@ -11,8 +11,9 @@ fn main_at(url: &str, former: &[&str]) -> SeenBackend {
 /// Where the first key of this claim leads with its bucket.
 fn reached(tables: &Tables, uid: &str) -> Result<String, Unreachable> {
     let key = tables.key(&id(uid, 1)).expect("it is known");
-    let scope = key.credential.scope("photos").expect("it is its bucket");
-    tables.reach_scope(key, scope).map(|backend| backend.endpoint.to_string())
+    let own = key.credential().expect("a claim's");
+    let scope = own.scope("photos").expect("it is its bucket");
+    tables.reach_scope(own, scope).map(|backend| backend.endpoint.to_string())
 }
 
 fn there(url: &str) -> Result<String, Unreachable> {

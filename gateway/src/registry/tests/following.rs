@@ -172,7 +172,8 @@ async fn what_the_server_lists_and_tells_is_known() {
     assert!(registry.is_ready());
     assert_eq!(followed.access(), Ok("AKADMIN".to_owned()));
     let key = registry.key(&id("u-1", 1)).expect("it is known");
-    assert!(registry.ask(|tables| tables.reach_scope(&key, &key.credential.scopes[0])).is_ok());
+    let own = key.credential().expect("a claim's");
+    assert!(registry.ask(|tables| tables.reach_scope(own, &own.scopes[0])).is_ok());
 
     server.send(SECRETS, "ADDED", &json!(binding("u-1", "main", Some(HERE))));
     server.send(SECRETS, "DELETED", &json!(credential("u-1", 1, Some(HERE))));

@@ -76,7 +76,7 @@ fn a_key_that_has_not_changed_is_the_same_one() {
     list([credential("u-1", 1, None), ending]).for_each(|event| tables.apply(event));
     assert!(Arc::ptr_eq(&first, &get(&tables, 1)), "also after a list");
     assert!(!Arc::ptr_eq(&second, &get(&tables, 2)), "but for what has changed");
-    assert!(get(&tables, 2).credential.expires_at.is_some());
+    assert!(get(&tables, 2).credential().expect("a claim's").expires_at.is_some());
 }
 
 #[test]

@@ -5,7 +5,7 @@ mod following;
 mod keys;
 mod stores;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use k8s_openapi::ByteString;
 use k8s_openapi::api::core::v1::Secret;
@@ -14,8 +14,8 @@ use kube::core::DeserializeGuard;
 use kube::runtime::watcher::Event;
 use serde_json::{Value, json};
 use stowage_api::{
-    AnonymousBinding, BucketName, BucketRecord, ClaimRef, ClaimUid, CredentialFacts, Endpoint, SecretKey, Unlabelled,
-    wire,
+    AnonymousBinding, BucketName, BucketRecord, ClaimRef, ClaimUid, CredentialFacts, Endpoint, Limits, SecretKey,
+    Unlabelled, wire,
 };
 
 use super::*;
@@ -114,6 +114,9 @@ fn record(uid: &str, backend: &str, url: &str, second: Option<i64>) -> Secret {
         public: true,
         another: false,
         lowest: Some(1),
+        accesses: BTreeMap::new(),
+        limits: Limits::default(),
+        ending: false,
     };
     let mut secret = record.content(NAMESPACE).to_secret();
     let time = |second| jiff::Timestamp::from_second(second).expect("a time");

@@ -64,6 +64,28 @@ fn a_bucket_that_was_left_is_left_alone_also_where_nothing_notes_that_yet() {
     assert_eq!((patch.change, patch.target.name), (Change::Leave, record().name().to_string()));
 }
 
+// covers: 8.ending
+#[rstest]
+#[case(Deletion::Retain, false)]
+#[case(Deletion::Delete, true)]
+#[case(Deletion::Force, true)]
+fn a_deletion_first_writes_each_record_once(#[case] policy: Deletion, #[case] settles: bool) {
+    let mut given = deleting();
+    given.claim.deletion = policy;
+    let consent = (crate::api::NamespaceUid::new("n-1"), crate::api::Consent::full());
+    given.put(record_secret(&BucketRecord { ending: false, accesses: [consent].into(), ..record() }));
+    let mut view = given.cached();
+    ask(&mut view, &Look::Claim, &given);
+    let Step::Act(Act::Patch(patch)) = step(&view) else { panic!("{}", step(&view)) };
+    let written = patch.json().to_string();
+    assert_eq!((patch.change, patch.target.name), (Change::End, record().name().to_string()));
+    assert!(
+        written.contains(r#"{"op":"remove","path":"/data/accesses"}"#) && written.contains("/data/ending"),
+        "{written}"
+    );
+    assert_eq!(written.contains("/data/settled"), settles, "{written}");
+}
+
 /// What a deletion asks for and deletes, in short; the kinds of what it deletes; where it ends.
 fn delete_all(given: &mut Given) -> (Vec<Look>, Vec<String>) {
     let mut view = given.cached();

@@ -94,6 +94,10 @@ pub(super) fn record() -> BucketRecord {
         public: false,
         another: false,
         lowest: Some(1),
+        accesses: std::collections::BTreeMap::new(),
+        limits: crate::api::Limits::default(),
+        // So that tests of deletions are of what comes after; a claim that lives doesn't look at it.
+        ending: true,
     }
 }
 

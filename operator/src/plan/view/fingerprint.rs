@@ -30,6 +30,8 @@ impl View {
             complete_after,
             recheck,
             held,
+            asking,
+            consent,
             deeds:
                 Deeds {
                     aimed_by_this_pass,
@@ -40,6 +42,7 @@ impl View {
                     revoked,
                     absent_through,
                     finalizer_removed,
+                    consent_settled,
                 },
             trouble,
             step: _, // What is known tells by itself whether it still counts.
@@ -61,6 +64,9 @@ impl View {
             "{recheck:?} {held:?} {aimed_by_this_pass:?} {record_remade} {consumer_written} {purged} {let_go:?} {revoked} "
         );
         let _ = write!(text, "{absent_through} {finalizer_removed} {trouble:?} {public_rival:?} {complete_after:?}");
+        if asking.as_ref().is_some_and(|asking| !asking.accesses.is_empty()) || *consent_settled {
+            let _ = write!(text, " {asking:?} {consent:?} {consent_settled}");
+        }
         for (name, seen) in backends {
             let _ = write!(text, " {name} {}", backend_fingerprint(seen));
         }

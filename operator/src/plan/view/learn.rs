@@ -58,6 +58,10 @@ impl View {
                 self.turn_to(&at);
                 self.bucket.versioning = Some(seen);
             }
+            Answer::Consent(_, seen) => {
+                self.deeds.consent_settled = true;
+                self.consent = Some(seen);
+            }
             Answer::FinalizerAdded(claim) => self.finalizer_added(*claim),
             Answer::FinalizerRemoved => self.deeds.finalizer_removed = true,
             Answer::StatusWritten(claim) => self.claim.claim = *claim,
@@ -259,6 +263,9 @@ impl View {
     }
 
     fn patched(&mut self, change: Change, secret: Stored) {
+        if change == Change::Consent {
+            self.consent = None;
+        }
         if let Change::RaiseGeneration(_) = change {
             self.deeds.aimed_by_this_pass = BucketRecord::read(&secret.0).ok().map(|record| record.generation);
         }

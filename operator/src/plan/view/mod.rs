@@ -22,6 +22,7 @@ use std::time::Duration;
 use crate::api::{AnonymousBinding, BucketClaimStatus, BucketRecord, Claim, ClaimRef, Gateway, RecordName, ServedBy};
 
 use super::answer::{BackendSeen, Checked, Failure, Holder};
+use super::asking::{Asking, ConsentSeen};
 use super::held::Held;
 use super::secret::Stored;
 use super::step::{Look, Step};
@@ -29,13 +30,12 @@ use super::target::Target;
 
 use bucket::{BucketFacts, Drift};
 use internal::Internal;
-use secrets::Secrets;
 
 pub(super) use ask::wanted_bucket;
 pub(super) use bucket::names_claim_uid;
 pub(super) use internal::StoredRecord;
 pub use remembered::{LetGo, Remembered};
-pub(super) use secrets::Knowledge;
+pub(super) use secrets::{Knowledge, Secrets};
 
 /// What is the same for every claim of an operator.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -82,6 +82,8 @@ pub struct Cached {
     pub recheck: Vec<Look>,
     /// What gateways found in the buckets of the claim's records.
     pub held: BTreeMap<RecordName, Held>,
+    /// Who asks for accesses; `None` = that is not known yet, or not to be known.
+    pub asking: Option<Asking>,
 }
 
 /// How fresh what is known of the claim is.
@@ -128,6 +130,8 @@ struct Deeds {
     absent_through: u64,
     /// The finalizer was taken off.
     finalizer_removed: bool,
+    /// Who may have an access was read live.
+    consent_settled: bool,
 }
 
 /// Why a pass is over but for what it tells.
@@ -166,6 +170,10 @@ pub struct View {
     recheck: Vec<Look>,
     /// What gateways found in the buckets of the claim's records.
     held: BTreeMap<RecordName, Held>,
+    /// Who asks for accesses, as the caches show.
+    asking: Option<Asking>,
+    /// What was read of who may have one; it is written from once.
+    consent: Option<Box<ConsentSeen>>,
     /// Passes in a row that failed before this one.
     setbacks: u32,
     /// How long it is until what an older version left out is to be written; `None` = now.
@@ -180,7 +188,7 @@ impl View {
     /// What the caches tell of a claim. For one that goes they tell in which version its Secrets
     /// are to be written and deleted, and nothing that they don't show is gone (spec §3.4).
     pub fn new(setting: Arc<Setting>, claim: Claim, cached: Cached) -> Self {
-        let Cached { internal, consumers, recheck, held } = cached;
+        let Cached { internal, consumers, recheck, held, asking } = cached;
         let recheck = if claim.deleting { Vec::new() } else { recheck };
         let internal = internal.into_iter().filter(|secret| !generations::is_anothers(&claim.uid, secret));
         Self {
@@ -188,6 +196,8 @@ impl View {
             consumers: Secrets::cached(consumers),
             recheck,
             held,
+            asking,
+            consent: None,
             unanswered: None,
             setbacks: 0,
             drift: Drift { due: false, checked: Checked::No, missing_at: None },
@@ -239,6 +249,21 @@ impl View {
     /// What gateways found in the bucket of a record.
     pub(super) fn held(&self, record: &BucketRecord) -> Option<&Held> {
         self.held.get(&RecordName::of(&record.endpoint, &record.bucket))
+    }
+
+    /// Who asks for accesses, as the caches show; `None` = not known.
+    pub(super) fn asking(&self) -> Option<&Asking> {
+        self.asking.as_ref()
+    }
+
+    /// What was read live of who may have an access, until it is written.
+    pub(super) fn consent_seen(&self) -> Option<&ConsentSeen> {
+        self.consent.as_deref()
+    }
+
+    /// Whether that was read in this pass.
+    pub(super) fn is_consent_settled(&self) -> bool {
+        self.deeds.consent_settled
     }
 
     /// Whether this pass took the finalizer off.

@@ -80,16 +80,15 @@ fn deletes_a_claim(event: &Event) -> bool {
 
 fn judged(promise: Promise) -> Judged {
     use Promise::{
-        D1, D2, E1, E2, E3, G1, G2, G3, G4, G5, G6, G7, I1, I2, I3, I4, I5, I6, I7, I8, I9, I10, I11, I12, I13, I14,
-        I15, I16, I17, L1, L2, L3, L4, L5, L6,
+        A1, A2, A3, A5, D1, D2, E1, E2, E3, G1, G2, G3, G4, G5, G6, G7, I1, I2, I3, I4, I5, I6, I7, I8, I9, I10, I11,
+        I12, I13, I14, I15, I16, I17, L1, L2, L3, L4, L5, L6,
     };
     match promise {
-        I1 | I2 | I3 | I4 | I5 | I6 | I7 | I8 | I9 | I10 | I11 | I12 | I13 | I15 | E2 | E3 | L1 | L3 | L4 | L6 => {
-            Judged::Always
-        }
+        A1 | A2 | A3 | I1 | I2 | I3 | I4 | I5 | I6 | I7 | I8 | I9 | I10 | I11 | I12 | I13 | I15 | E2 | E3 | L1 | L3
+        | L4 | L6 => Judged::Always,
         G1 | G2 | G3 | G4 | G5 | G7 => Judged::InRequests,
         G6 => Judged::InCalm,
-        I14 | I16 | E1 => Judged::AtRest,
+        A5 | I14 | I16 | E1 => Judged::AtRest,
         D1 => Judged::AtEnd,
         D2 => Judged::InOrders,
         L2 => Judged::InDeletions,

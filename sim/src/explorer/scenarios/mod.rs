@@ -1,5 +1,6 @@
 //! The scenarios.
 
+mod accesses;
 mod basic;
 mod elections;
 mod names;
@@ -86,6 +87,10 @@ pub static ALL: &[&Scenario] = &[
     &requests::OBJECTS_PUBLIC,
     &requests::OBJECTS_QUOTA,
     &requests::TWO_GATEWAYS,
+    &accesses::MADE,
+    &accesses::WITHDRAWN,
+    &accesses::DELETED_UNDER,
+    &accesses::REMOVED,
 ];
 
 /// The scenario of this name.

@@ -54,7 +54,7 @@ impl Builder<'_> {
         }
         match &event.what {
             What::Acted(text) => self.push(Row { at_ms, user: text.clone(), ..Row::default() }),
-            What::Used(used) | What::UsedAt { used, .. } => {
+            What::Used(used) | What::UsedAt { used, .. } | What::AccessUsed(used) => {
                 let tenant = format!("{} uses {}", used.namespace, self.words.key(&used.access_key_id));
                 self.push(Row { at_ms, weight: Weight::Use, tenant, gateway: verdict(used.allowed), ..Row::default() })
             }

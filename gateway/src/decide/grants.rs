@@ -1,0 +1,114 @@
+//! What a key of an access is for: mode and prefix, over every operation (spec §8). What isn't
+//! allowed by name is closed.
+
+use std::sync::Arc;
+
+use stowage_api::{AccessMode, BucketName, ServedAccess};
+
+use super::{Wanted, denied, refusal};
+use crate::head::{CopySource, Operation};
+use crate::refusal::Refusal;
+use crate::registry::{Backend, Granted, Tables};
+
+/// What an operation does to the bucket that it names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Need {
+    /// Present objects are read or listed.
+    Read,
+    /// An object is stored.
+    Store,
+    /// Anything else.
+    All,
+}
+
+impl Need {
+    fn of(operation: Operation, names_version: bool) -> Self {
+        use Operation as O;
+        match operation {
+            // What is past is not what a reader is shown.
+            _ if names_version => Self::All,
+            O::GetObject
+            | O::GetObjectAttributes
+            | O::GetObjectTagging
+            | O::HeadObject
+            | O::HeadBucket
+            | O::GetBucketLocation
+            | O::ListObjects
+            | O::ListObjectsV2 => Self::Read,
+            O::AbortMultipartUpload
+            | O::CompleteMultipartUpload
+            | O::CopyObject
+            | O::CreateMultipartUpload
+            | O::PostObject
+            | O::PutObject
+            | O::UploadPart
+            | O::UploadPartCopy => Self::Store,
+            O::DeleteObject
+            | O::DeleteObjectTagging
+            | O::DeleteObjects
+            | O::ListBuckets
+            | O::ListMultipartUploads
+            | O::ListObjectVersions
+            | O::ListParts
+            | O::PutObjectTagging => Self::All,
+        }
+    }
+
+    fn is_met_by(self, mode: AccessMode) -> bool {
+        match (mode, self) {
+            (AccessMode::ReadWrite, _) | (AccessMode::ReadOnly, Self::Read) | (AccessMode::WriteOnly, Self::Store) => {
+                true
+            }
+            (AccessMode::ReadOnly, Self::Store | Self::All) | (AccessMode::WriteOnly, Self::Read | Self::All) => false,
+        }
+    }
+}
+
+/// The store behind the bucket that a request is about.
+///
+/// # Errors
+/// `AccessDenied` where the key is not for it, else as for a claim's.
+pub(super) fn target(
+    access: &ServedAccess,
+    bucket: &BucketName,
+    wanted: &Wanted<'_>,
+    known: &Tables,
+) -> Result<Arc<Backend>, Refusal> {
+    let granted = known.grant(access, bucket).map_err(refusal)?;
+    let is_met = Need::of(wanted.operation, wanted.names_version).is_met_by(granted.mode);
+    if is_met && covers(&granted, wanted) { Ok(granted.backend) } else { Err(denied()) }
+}
+
+/// The store behind the bucket that a copy comes from.
+///
+/// # Errors
+/// `AccessDenied` where the key is not for it, else as for a claim's.
+pub(super) fn source(access: &ServedAccess, source: &CopySource, known: &Tables) -> Result<Arc<Backend>, Refusal> {
+    let granted = known.grant(access, &source.bucket).map_err(refusal)?;
+    let is_met = Need::of(Operation::GetObject, source.version.is_some()).is_met_by(granted.mode);
+    let is_covered = granted.covers(source.key.as_str().as_bytes());
+    if is_met && is_covered { Ok(granted.backend) } else { Err(denied()) }
+}
+
+/// Whether a request stays below the prefixes: by the object's key, or by the prefix of a list.
+fn covers(granted: &Granted, wanted: &Wanted<'_>) -> bool {
+    use Operation as O;
+    if granted.is_whole() {
+        return true;
+    }
+    match (wanted.operation, wanted.key, wanted.prefix) {
+        // They tell nothing of any object.
+        (O::HeadBucket | O::GetBucketLocation, None, _) => true,
+        // The keys stand in the body.
+        (O::DeleteObjects, _, _) => false,
+        (O::ListObjects | O::ListObjectsV2 | O::ListObjectVersions | O::ListMultipartUploads, None, Some(prefix)) => {
+            granted.covers(prefix)
+        }
+        (_, Some(key), _) => granted.covers(key),
+        (_, None, _) => false,
+    }
+}
+
+#[cfg(test)]
+#[path = "grants_tests.rs"]
+mod tests;

@@ -1,0 +1,204 @@
+//! What is read about accesses, and about consent to them (spec §8).
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use k8s_openapi::api::core::v1::{Namespace, Secret};
+use kube::api::ListParams;
+use kube::core::{DeserializeGuard, PartialObjectMeta};
+use kube::runtime::reflector::ObjectRef;
+use kube::{Api, ResourceExt};
+
+use crate::api::{
+    Access, AccessRef, AccessUid, Backend, BucketAccess, BucketName, BucketRecord, Claim, ClaimRef, Desired, Endpoint,
+    Entry, EntryOf, NamespaceUid, S3Backend, kept, wire,
+};
+use crate::kubernetes;
+use crate::plan::grant::{BucketWord, ClaimWord, EntrySeen, Grant, GrantCached, Place};
+use crate::plan::{Asker, ConsentQuestion, ConsentSeen, Failure, Stored, opened_record};
+
+use super::Observer;
+
+/// Page size of the list of all accesses: each may have much of annotations.
+const PAGE: u32 = 100;
+
+impl Observer {
+    /// What is read before a bucket is opened, in the order of the contract: nothing that comes
+    /// later is older than the version of the record.
+    pub(super) async fn consent(&self, claim: &Claim, asked: &ConsentQuestion) -> Result<ConsentSeen, Failure> {
+        let record = self.internal_secret(asked.record.as_str()).await?;
+        let own = self.own(&claim.uid).await?;
+        let mut askers = Vec::new();
+        for namespace in self.asking_live(&claim.at).await? {
+            askers.extend(self.namespace_live(&namespace).await?);
+        }
+        let backend = self.backend_live(&asked.backend).await?;
+        let claim = self.claim(&claim.at).await?;
+        Ok(ConsentSeen { record, own, askers, backend, claim })
+    }
+
+    /// The namespaces of the accesses that name a claim, as a live list shows.
+    async fn asking_live(&self, claim: &ClaimRef) -> Result<BTreeSet<String>, Failure> {
+        let api: Api<DeserializeGuard<BucketAccess>> = Api::all(self.client.clone());
+        let mut params = ListParams::default().limit(PAGE);
+        let mut namespaces = BTreeSet::new();
+        loop {
+            let page = api.list(&params).await.map_err(|error| kubernetes::failure(&error))?;
+            let decoded = page.items.iter().filter_map(|access| access.0.as_ref().ok());
+            let live = decoded.map(Access::parse).filter(|access| !access.deleting);
+            namespaces.extend(live.filter(|it| it.claims().any(|named| named == claim)).map(|it| it.at.namespace));
+            match page.metadata.continue_.filter(|token| !token.is_empty()) {
+                Some(token) => params = params.continue_token(&token),
+                None => return Ok(namespaces),
+            }
+        }
+    }
+
+    /// A namespace, unless there is none, or it is on its way out.
+    pub(crate) async fn namespace_live(&self, name: &str) -> Result<Option<Asker>, Failure> {
+        let api: Api<Namespace> = Api::all(self.client.clone());
+        let found: Option<PartialObjectMeta<Namespace>> =
+            api.get_metadata_opt(name).await.map_err(|error| kubernetes::failure(&error))?;
+        let live = found.filter(|it| it.metadata.deletion_timestamp.is_none());
+        Ok(live.map(|it| Asker {
+            namespace: name.to_owned(),
+            uid: NamespaceUid::new(it.uid().unwrap_or_default()),
+            labels: it.labels().clone(),
+        }))
+    }
+
+    async fn backend_live(&self, name: &str) -> Result<Option<Arc<Backend>>, Failure> {
+        let api: Api<DeserializeGuard<S3Backend>> = Api::all(self.client.clone());
+        let found = api.get_opt(name).await.map_err(|error| kubernetes::failure(&error))?;
+        Ok(found.and_then(|it| Backend::parse(it.0.as_ref().ok()?).ok()).map(Arc::new))
+    }
+
+    /// What the caches know of an access.
+    pub(crate) fn begin_grant(&self, raw: &BucketAccess) -> Grant {
+        let access = Access::parse(raw);
+        let internal = self.internal.of_access(&access.uid);
+        let mut consumers = self.consumers.of_access(&access.uid);
+        consumers.retain(|secret| secret.0.metadata.namespace.as_deref() == Some(&access.at.namespace));
+        let bound = access.status.bound_secret_name.clone();
+        for name in [Some(access.consumer_secret.clone()), bound].into_iter().flatten() {
+            consumers.extend(self.consumers.get(&access.at.namespace, &name));
+        }
+        let namespace = self.namespaces.get(&access.at.namespace);
+        let entries = access.entries.iter().map(|entry| self.entry(&access.at, namespace.as_ref(), entry)).collect();
+        Grant::new(self.setting.clone(), access, GrantCached { internal, consumers, namespace, entries })
+    }
+
+    /// What the caches say of an entry.
+    fn entry(&self, at: &AccessRef, namespace: Option<&Asker>, entry: &Entry) -> EntrySeen {
+        match &entry.of {
+            Err(error) => EntrySeen::Invalid(error.to_string()),
+            Ok(EntryOf::Bucket(backend, bucket)) => EntrySeen::Bucket(self.shared_bucket(at, backend, bucket)),
+            Ok(EntryOf::Claim(named)) => {
+                let claim = self.claim_cached(named);
+                let own = claim.as_ref().map(|claim| self.internal.of_claim(&claim.uid)).unwrap_or_default();
+                EntrySeen::Claim(self.claim_word(at, namespace, claim.as_ref(), &own))
+            }
+        }
+    }
+
+    /// What a live read says of the claim of an entry.
+    pub(crate) async fn claim_word_live(
+        &self,
+        at: &AccessRef,
+        namespace: Option<&Asker>,
+        named: &ClaimRef,
+    ) -> Result<ClaimWord, Failure> {
+        let claim = self.claim(named).await?;
+        let own = match &claim {
+            Some(claim) => self.own(&claim.uid).await?,
+            None => Vec::new(),
+        };
+        Ok(self.claim_word(at, namespace, claim.as_deref(), &own))
+    }
+
+    /// Whether the owner of a claim lets a namespace in, where the claim's bucket is, and whether
+    /// its record says so.
+    fn claim_word(&self, at: &AccessRef, asker: Option<&Asker>, claim: Option<&Claim>, own: &[Stored]) -> ClaimWord {
+        let is_own = |claim: &Claim| claim.at.namespace == at.namespace;
+        let Some(claim) = claim.filter(|claim| !claim.deleting) else { return ClaimWord::default() };
+        let labels = asker.map(|asker| &asker.labels);
+        let is_shared = |desired: &Desired| desired.sharing.consent(&at.namespace, labels).is_some();
+        let shared = is_own(claim) || claim.desired.as_ref().is_ok_and(is_shared);
+        let record = opened_record(&claim.uid, own);
+        let opened = |record: &BucketRecord| record.accesses.get(&asker?.uid).filter(|_| !record.ending).cloned();
+        ClaimWord {
+            uid: Some(claim.uid.clone()),
+            shared,
+            opened: record.as_ref().and_then(opened),
+            place: record.map(|BucketRecord { bucket, backend, endpoint, .. }| Place {
+                is_there: self.is_there(&backend, &endpoint),
+                bucket,
+                backend,
+                endpoint,
+            }),
+        }
+    }
+
+    /// Whether a backend is, or was, at an endpoint: then the gateway finds what is there.
+    fn is_there(&self, backend: &str, endpoint: &Endpoint) -> bool {
+        let backend = self.backends.get(backend).and_then(Result::ok);
+        backend.is_some_and(|it| it.endpoint == *endpoint || it.former_endpoints.contains(endpoint))
+    }
+
+    fn claim_cached(&self, at: &ClaimRef) -> Option<Claim> {
+        let found = self.claims.as_ref()?.get(&ObjectRef::new(&at.name).within(&at.namespace))?;
+        found.0.as_ref().ok().map(Claim::parse)
+    }
+
+    /// What an administrator says of a bucket that no claim has.
+    fn shared_bucket(&self, at: &AccessRef, name: &str, bucket: &BucketName) -> BucketWord {
+        let Some(Ok(backend)) = self.backends.get(name) else { return BucketWord::NotShared };
+        let Some((namespaces, consent)) = backend.shared_buckets.get(bucket) else { return BucketWord::NotShared };
+        if !namespaces.contains(&at.namespace) {
+            return BucketWord::NotShared;
+        }
+        let is_here = |secret: &Stored| {
+            let all = [&backend.endpoint].into_iter().chain(&backend.former_endpoints);
+            secret.endpoint().is_none_or(|endpoint| all.clone().any(|own| own.is_alias_of(&endpoint)))
+        };
+        let opens = |secret: &&Stored| {
+            matches!(
+                wire::Role::of_internal(secret.name()),
+                Some(wire::Role::BucketRecord | wire::Role::VirtualCredential)
+            )
+        };
+        if self.internal.of_bucket(bucket).iter().filter(opens).any(is_here) {
+            return BucketWord::Held;
+        }
+        let endpoint = backend.endpoint.clone();
+        let place = Place { bucket: bucket.clone(), backend: name.to_owned(), endpoint, is_there: true };
+        BucketWord::Shared { place, consent: consent.clone() }
+    }
+
+    /// GET an access.
+    pub(crate) async fn access(&self, at: &AccessRef) -> Result<Option<Box<Access>>, Failure> {
+        let api: Api<BucketAccess> = Api::namespaced(self.client.clone(), &at.namespace);
+        let found = api.get_opt(&at.name).await.map_err(|error| kubernetes::failure(&error))?;
+        Ok(found.map(|raw| Box::new(Access::parse(&kept::access(&raw)))))
+    }
+
+    /// LIST the internal Secrets of an access.
+    pub(crate) async fn own_of_access(&self, uid: &AccessUid) -> Result<Vec<Stored>, Failure> {
+        let api: Api<Secret> = Api::namespaced(self.client.clone(), &self.setting.operator_namespace);
+        let labels = format!("{}={}", wire::ACCESS_UID, wire::label_value(uid.as_str()));
+        let list = api.list(&ListParams::default().labels(&labels)).await;
+        let list = list.map_err(|error| kubernetes::failure(&error))?;
+        if self.internal.has_deleted(&list.items)
+            || self.internal.is_ahead_of_access(uid, list.metadata.resource_version.as_deref())
+        {
+            return Err(Failure::Conflict);
+        }
+        let secrets = list.items.into_iter().map(|secret| self.internal.kept(secret));
+        Ok(secrets.inspect(|secret| self.internal.read_live(secret)).map(Stored).collect())
+    }
+
+    /// GET a Secret of an access's namespace.
+    pub(crate) async fn consumer_of_access(&self, namespace: &str, name: &str) -> Result<Option<Stored>, Failure> {
+        self.secret(namespace, name, &self.consumers).await
+    }
+}

@@ -1,0 +1,55 @@
+//! Who asks for accesses to a claim's bucket, and what is read before it is opened to them (spec
+//! §8).
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use crate::api::{AccessRef, Backend, Claim, NamespaceUid, RecordName};
+
+use super::secret::Stored;
+
+/// A namespace as far as consent goes by it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Asker {
+    /// Its name.
+    pub namespace: String,
+    /// Its UID.
+    pub uid: NamespaceUid,
+    /// Its labels.
+    pub labels: BTreeMap<String, String>,
+}
+
+/// What the caches show of the accesses to a claim's bucket.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Asking {
+    /// The accesses that name the claim, and are not on their way out.
+    pub accesses: BTreeSet<AccessRef>,
+    /// Their namespaces, and those that a record of the claim is open to; by UID.
+    pub namespaces: BTreeMap<NamespaceUid, Asker>,
+}
+
+/// What is to be read before a bucket is opened to accesses, in this order: the record that is to
+/// be written, the claim's keys, the accesses that ask, their namespaces, the backend, the claim.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ConsentQuestion {
+    /// The record.
+    pub record: RecordName,
+    /// Name of the S3Backend that has the bucket.
+    pub backend: String,
+}
+
+/// What was read.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ConsentSeen {
+    /// The record.
+    pub record: Option<Stored>,
+    /// The claim's internal Secrets.
+    pub own: Vec<Stored>,
+    /// The namespaces of the accesses that name the claim, those that are on their way out left
+    /// out.
+    pub askers: Vec<Asker>,
+    /// The backend.
+    pub backend: Option<Arc<Backend>>,
+    /// The claim.
+    pub claim: Option<Box<Claim>>,
+}

@@ -1,0 +1,173 @@
+//! To which namespaces' accesses a bucket is open, and how far: the owner's word takes effect in the
+//! bucket record (spec §8).
+//!
+//! What is consented to no more is taken out of every record at once, whatever else stops the pass.
+//! What is new gets in only on live reads that began with the record itself.
+
+use std::collections::BTreeMap;
+
+use crate::api::{BackendAccess, BucketRecord, ClaimAccesses, Consent, Desired, Limits, NamespaceUid};
+
+use super::answer::BackendSeen;
+use super::asking::{Asker, ConsentQuestion, ConsentSeen};
+use super::halt::Halt;
+use super::patch::Change;
+use super::secret::newest_key;
+use super::step::{Act, Look};
+use super::view::View;
+use super::write::{record_patch, rewrite};
+
+/// Most namespaces that one bucket is open to.
+const MOST_NAMESPACES: usize = 1000;
+
+/// So many accesses of a claim are named in its status.
+const NAMED: usize = 20;
+
+type Map = BTreeMap<NamespaceUid, Consent>;
+
+/// Takes out of every record of the claim what its owner, or the backend, does not consent to any
+/// more. Also of a claim that is paused.
+pub(super) fn narrow(view: &View) -> Result<(), Halt> {
+    let Ok(desired) = &view.claim().desired else { return Ok(()) };
+    for (record, stored) in view.records().filter(|(record, _)| !record.accesses.is_empty()) {
+        let access = backend_access(view, &record.backend)?;
+        let word = |asker: &Asker| word(view, desired, access.as_ref(), asker);
+        let known = |uid: &NamespaceUid| view.asking().and_then(|asking| asking.namespaces.get(uid));
+        let narrowed = |(uid, now): (&NamespaceUid, &Consent)| {
+            if view.asking().is_none() {
+                // What the caches don't know yet proves nothing.
+                return Some((uid.clone(), now.clone()));
+            }
+            let wanted = word(known(uid)?)?;
+            let kept =
+                if now.is_within(&wanted) { Some(now.clone()) } else { Some(wanted).filter(|it| it.is_within(now)) };
+            kept.map(|kept| (uid.clone(), kept))
+        };
+        let narrowed: Map = record.accesses.iter().filter_map(narrowed).collect();
+        if narrowed != record.accesses {
+            return Err(rewrite(view, &with(record, narrowed, desired), stored, Change::Consent));
+        }
+    }
+    Ok(())
+}
+
+/// Opens the claim's bucket to the accesses that ask, as its owner consents, and closes it to those
+/// of namespaces in which nobody asks any more. The live reads are made once in a pass.
+pub(super) fn settle(view: &View) -> Result<(), Halt> {
+    let (Ok(desired), Some((record, _)), Some(asking)) = (&view.claim().desired, view.record(), view.asking()) else {
+        return Ok(());
+    };
+    if view.claim().paused || record.ending || view.credential(record.generation).is_none() {
+        return Ok(());
+    }
+    if let Some(seen) = view.consent_seen() {
+        return write(view, seen);
+    }
+    if asking.accesses.is_empty() && record.accesses.is_empty() {
+        return Ok(());
+    }
+    let access = backend_access(view, &record.backend)?;
+    let asks = |asker: &&Asker| asking.accesses.iter().any(|access| access.namespace == asker.namespace);
+    let askers = asking.namespaces.values().filter(asks);
+    let wanted = bounded(askers.filter_map(|it| Some((it.uid.clone(), word(view, desired, access.as_ref(), it)?))));
+    let is_so = wanted == record.accesses && limits(&wanted, desired) == record.limits;
+    if is_so || view.is_consent_settled() {
+        return Ok(());
+    }
+    let backend = record.backend.clone();
+    Err(Look::Consent(ConsentQuestion { record: record.name(), backend }).into())
+}
+
+/// Writes what live reads allow, into the very version of the record that they began with. Where
+/// one of them shows that the claim is not what it was, nothing is opened.
+fn write(view: &View, seen: &ConsentSeen) -> Result<(), Halt> {
+    let stale = || Halt::Stale("what a consent goes by has changed meanwhile");
+    let claim = seen.claim.as_ref().filter(|live| live.uid == view.claim().uid && !live.deleting).ok_or_else(stale)?;
+    let stored = seen.record.as_ref().ok_or_else(stale)?;
+    let record = BucketRecord::read(&stored.0).map_err(|_| stale())?;
+    let desired = claim.desired.as_ref().map_err(|_| stale())?;
+    if record.uid != claim.uid || record.ending || stored.kept_by().is_some() || !is_opened(&record, seen) {
+        return Err(stale());
+    }
+    let backend = seen.backend.as_ref().map(|backend| &backend.access);
+    let consented = |asker: &Asker| {
+        let is_own = asker.namespace == claim.at.namespace;
+        let word = if is_own {
+            Some(Consent::full())
+        } else {
+            desired.sharing.consent(&asker.namespace, Some(&asker.labels)).cloned()
+        };
+        let is_let_in = backend.is_some_and(|access| access.allows(&asker.namespace, Some(&asker.labels)));
+        word.filter(|_| is_let_in && !view.setting().trusts(&asker.namespace))
+    };
+    let wanted = bounded(seen.askers.iter().filter_map(|asker| Some((asker.uid.clone(), consented(asker)?))));
+    match record_patch(view, &with(&record, wanted, desired), stored, Change::Consent) {
+        Some(patch) => Err(Act::Patch(patch).into()),
+        None => Ok(()),
+    }
+}
+
+/// Whether the claim's newest key that is not to end opens the bucket of this record.
+fn is_opened(record: &BucketRecord, seen: &ConsentSeen) -> bool {
+    newest_key(&record.uid, &seen.own)
+        .is_some_and(|(generation, key)| key.opens(record) && generation > record.revoked_through)
+}
+
+/// The record with these accesses, and with what counts for them.
+fn with(record: &BucketRecord, accesses: Map, desired: &Desired) -> BucketRecord {
+    BucketRecord { limits: limits(&accesses, desired), accesses, ..record.clone() }
+}
+
+/// What the bucket may hold stands beside the accesses, and nowhere without them.
+fn limits(accesses: &Map, desired: &Desired) -> Limits {
+    if accesses.is_empty() {
+        return Limits::default();
+    }
+    Limits { soft: desired.quota_soft, hard: desired.quota_hard }
+}
+
+/// The record without any access, for a bucket that is let go of.
+pub(super) fn closed(record: &BucketRecord) -> BucketRecord {
+    BucketRecord { accesses: Map::new(), limits: Limits::default(), ..record.clone() }
+}
+
+/// What a namespace may be let do, by the claim's owner and by the backend's administrator.
+fn word(view: &View, desired: &Desired, access: Option<&BackendAccess>, asker: &Asker) -> Option<Consent> {
+    let is_own = asker.namespace == view.claim().at.namespace;
+    let consent = match is_own {
+        true => Some(Consent::full()),
+        false => desired.sharing.consent(&asker.namespace, Some(&asker.labels)).cloned(),
+    };
+    let is_let_in = access.is_none_or(|access| access.allows(&asker.namespace, Some(&asker.labels)));
+    consent.filter(|_| is_let_in && !view.setting().trusts(&asker.namespace))
+}
+
+/// Whom the backend lets in; `None` where there is none: nothing is open through it then.
+fn backend_access(view: &View, name: &str) -> Result<Option<BackendAccess>, Halt> {
+    Ok(match view.backend(name)? {
+        BackendSeen::Present { backend, .. } => Some(backend.access.clone()),
+        BackendSeen::Missing | BackendSeen::Invalid(_) => None,
+    })
+}
+
+/// As many as a record has room for.
+fn bounded(all: impl Iterator<Item = (NamespaceUid, Consent)>) -> Map {
+    let mut map: Map = all.take(MOST_NAMESPACES).collect();
+    while BucketRecord::accesses_text(&map).len() > BucketRecord::LONGEST_ACCESSES {
+        map.pop_last();
+    }
+    map
+}
+
+/// The accesses that the claim's bucket is open to, for its status.
+pub(super) fn shown(view: &View, record: &BucketRecord) -> Option<ClaimAccesses> {
+    let Some(asking) = view.asking() else { return view.claim().status.accesses.clone() };
+    let is_open = |namespace: &str| {
+        asking.namespaces.values().any(|it| it.namespace == namespace && record.accesses.contains_key(&it.uid))
+    };
+    let names: Vec<String> =
+        asking.accesses.iter().filter(|it| is_open(&it.namespace)).map(ToString::to_string).collect();
+    let count = i64::try_from(names.len()).unwrap_or(i64::MAX);
+    let first = names.into_iter().take(NAMED).collect();
+    (count > 0).then_some(ClaimAccesses { count, first })
+}

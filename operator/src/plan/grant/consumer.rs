@@ -1,0 +1,80 @@
+//! The Secret that the pods of an access read (spec §8).
+
+use crate::api::{AccessConsumer, AccessCredential, AccessReason, AccessScope, BucketName, wire};
+
+use super::super::consumer::foreign;
+use super::super::patch::{Change, SecretPatch};
+use super::super::view::Knowledge;
+use super::keys::repair;
+use super::step::{GrantAct, GrantLook};
+use super::view::{Grant, Halt, Stop};
+
+/// The Secret of the name that the spec gives.
+pub(super) fn ensure(grant: &Grant, credential: &AccessCredential, scopes: &[AccessScope]) -> Result<(), Halt> {
+    let name = &grant.access.consumer_secret;
+    let buckets: Vec<BucketName> = scopes.iter().map(|scope| scope.bucket.clone()).collect();
+    let (access, uid, gateway) = (&grant.access.at, &grant.access.uid, &grant.setting.gateway);
+    let wanted = AccessConsumer { access, uid, credential, buckets: &buckets, gateway, name }.content();
+    let known = grant.consumers.get(name);
+    if let Knowledge::Present(secret) = known {
+        if let Some(why) = foreign(secret, uid.as_str()) {
+            if !grant.consumers.is_live(name) {
+                return Err(GrantLook::Consumer(name.clone()).into());
+            }
+            let why = format!("Secret {name} is there, and is not this access's: {why:?}");
+            return Err(Stop::new(AccessReason::SecretConflict, why).into());
+        }
+        if secret.text("AWS_ACCESS_KEY_ID") != Some(credential.id.as_str()) {
+            require_live_key(grant, credential)?;
+        }
+        let patch = SecretPatch::between(&secret.0, &wanted, &AccessConsumer::OPTIONAL_KEYS, Change::Repair);
+        return repair(grant, patch);
+    }
+    grant.require_live()?;
+    require_live_key(grant, credential)?;
+    let conflict = AccessReason::SecretConflict.to_string();
+    let was_taken = || grant.before.conditions.iter().any(|condition| condition.reason == conflict);
+    let look = known == Knowledge::Taken || (known == Knowledge::Unknown && was_taken());
+    Err(if look { GrantLook::Consumer(name.clone()).into() } else { GrantAct::CreateConsumer(wanted).into() })
+}
+
+/// Before a key is published: this pass made it or read it live.
+fn require_live_key(grant: &Grant, credential: &AccessCredential) -> Result<(), Halt> {
+    let name = credential.id.access_secret_name();
+    if grant.internal.is_live(&name) {
+        return grant.require_settled_if_in_doubt();
+    }
+    Err(GrantLook::Internal(name).into())
+}
+
+/// After the name was edited, and the new Secret is there, the one of the old name goes.
+pub(super) fn remove_renamed(grant: &Grant) -> Result<(), Halt> {
+    let Some(bound) = grant.before.bound_secret_name.as_ref().filter(|it| **it != grant.access.consumer_secret) else {
+        return Ok(());
+    };
+    remove(grant, bound)
+}
+
+/// Removes a consumer Secret of this name, if the access controls it.
+pub(super) fn remove(grant: &Grant, name: &str) -> Result<(), Halt> {
+    match grant.consumers.get(name) {
+        Knowledge::Unknown | Knowledge::Taken => Err(GrantLook::Consumer(name.to_owned()).into()),
+        Knowledge::Present(secret) if secret.is_controlled_by_uid(grant.access.uid.as_str()) => {
+            grant.require_live()?;
+            Err(GrantAct::Delete(secret.reference()).into())
+        }
+        Knowledge::Present(_) if !grant.consumers.is_live(name) => Err(GrantLook::Consumer(name.to_owned()).into()),
+        Knowledge::Present(_) | Knowledge::Absent => Ok(()),
+    }
+}
+
+/// Whether every consumer Secret of the access was observed with this key, by a pass that didn't
+/// write one.
+pub(super) fn is_published(grant: &Grant, credential: &AccessCredential) -> bool {
+    let is_ours = |secret: &&crate::plan::Stored| {
+        secret.is_controlled_by_uid(grant.access.uid.as_str())
+            && secret.label(wire::ROLE) == Some(wire::Role::ConsumerSecret.as_str())
+    };
+    let mut ours = grant.consumers.all().filter(is_ours).peekable();
+    ours.peek().is_some() && ours.all(|secret| secret.text("AWS_ACCESS_KEY_ID") == Some(credential.id.as_str()))
+}

@@ -1,0 +1,178 @@
+//! From the entries of an access to the scopes of its keys, and what is told of each.
+
+use crate::api::{AccessEntryStatus, AccessMode, AccessReason, AccessScope, ClaimUid, Consent, Entry, EntryOf, Prefix};
+
+use super::step::GrantLook;
+use super::view::{Grant, Halt};
+use super::words::{BucketWord, ClaimWord, EntrySeen, Place};
+
+/// What an entry comes to.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Resolved {
+    /// The scope that it asks for, where it is known to lead to a bucket.
+    pub(super) scope: Option<AccessScope>,
+    /// What the gateway opens of it at most, or why it opens nothing.
+    pub(super) open: Result<AccessMode, AccessReason>,
+}
+
+impl Resolved {
+    fn closed(why: AccessReason) -> Self {
+        Self { scope: None, open: Err(why) }
+    }
+}
+
+/// What each entry comes to, by live reads where there are some.
+pub(super) fn resolved(grant: &Grant) -> Vec<Resolved> {
+    let entries = grant.access.entries.iter().zip(&grant.entries);
+    let mut all: Vec<Resolved> = entries.map(|(entry, seen)| resolve(grant, entry, seen)).collect();
+    let names: Vec<_> = all.iter().map(|it| it.scope.as_ref().map(|scope| scope.bucket.clone())).collect();
+    for (at, name) in names.iter().enumerate().filter(|(_, name)| name.is_some()) {
+        if names.iter().enumerate().any(|(other, it)| other != at && it == name) {
+            all[at] = Resolved::closed(AccessReason::SameBucket);
+        }
+    }
+    all
+}
+
+fn resolve(grant: &Grant, entry: &Entry, seen: &EntrySeen) -> Resolved {
+    let Ok((mode, prefix)) = &entry.wants else { return Resolved::closed(AccessReason::SpecInvalid) };
+    let wants = (*mode, prefix.as_ref());
+    match (&entry.of, seen) {
+        (Ok(EntryOf::Claim(claim)), EntrySeen::Claim(cached)) => {
+            let word = grant.words.get(claim).unwrap_or(cached);
+            let is_own = claim.namespace == grant.access.at.namespace;
+            of_claim(word, wants, is_own)
+        }
+        (Ok(EntryOf::Bucket(..)), EntrySeen::Bucket(BucketWord::Shared { place, consent })) => {
+            open(place, None, wants, Some(consent))
+        }
+        (Ok(EntryOf::Bucket(..)), EntrySeen::Bucket(BucketWord::Held)) => Resolved::closed(AccessReason::HeldByClaim),
+        (Ok(EntryOf::Bucket(..)), EntrySeen::Bucket(BucketWord::NotShared)) => {
+            Resolved::closed(AccessReason::NotShared)
+        }
+        // The caches were asked about another version of the spec.
+        (Ok(_), _) => Resolved::closed(AccessReason::ConsentPending),
+        (Err(_), _) => Resolved::closed(AccessReason::SpecInvalid),
+    }
+}
+
+/// Who may not know of a claim is told the same whether there is one or not.
+fn of_claim(word: &ClaimWord, wants: (AccessMode, Option<&Prefix>), is_own: bool) -> Resolved {
+    match word {
+        ClaimWord { shared: false, .. } if !is_own => Resolved::closed(AccessReason::NotShared),
+        ClaimWord { uid: Some(uid), place: Some(place), opened, .. } => open(place, Some(uid), wants, opened.as_ref()),
+        ClaimWord { .. } => Resolved::closed(AccessReason::ClaimNotBound),
+    }
+}
+
+fn open(
+    place: &Place,
+    claim: Option<&ClaimUid>,
+    (mode, prefix): (AccessMode, Option<&Prefix>),
+    consent: Option<&Consent>,
+) -> Resolved {
+    let scope = AccessScope {
+        bucket: place.bucket.clone(),
+        backend: place.backend.clone(),
+        endpoint: place.endpoint.clone(),
+        claim: claim.cloned(),
+        mode,
+        prefix: prefix.cloned(),
+    };
+    let open = match consent {
+        _ if !place.is_there => Err(AccessReason::BackendNotReady),
+        None => Err(AccessReason::ConsentPending),
+        Some(consent) => {
+            let both = mode.and(consent.max_mode).filter(|_| consent.admits(prefix));
+            both.ok_or(AccessReason::BeyondConsent)
+        }
+    };
+    Resolved { scope: Some(scope), open }
+}
+
+/// The scopes that a new key gets, in the order of the entries: of those that open now, and of those
+/// that the current one has and that are still consented to. Of each claim live reads say so.
+pub(super) fn scopes_of_next(grant: &Grant, current: &[AccessScope]) -> Result<Vec<AccessScope>, Halt> {
+    for entry in &grant.access.entries {
+        if let Ok(EntryOf::Claim(claim)) = &entry.of
+            && !grant.words.contains_key(claim)
+        {
+            return Err(GrantLook::Claim(claim.clone()).into());
+        }
+    }
+    Ok(wanted(grant, current))
+}
+
+/// The same, as far as it is known without a question.
+pub(super) fn wanted(grant: &Grant, current: &[AccessScope]) -> Vec<AccessScope> {
+    let is_held = |scope: &AccessScope| current.iter().any(|it| it.is_same_place(scope));
+    let gets = |it: Resolved| it.scope.filter(|scope| it.open.is_ok() || is_held(scope));
+    resolved(grant).into_iter().filter_map(gets).collect()
+}
+
+/// What becomes of the scopes of a key that is there: each follows its entry in mode and prefix, and
+/// goes with it. Where its bucket is, it never changes.
+pub(super) fn kept(grant: &Grant, current: &[AccessScope]) -> Result<Vec<AccessScope>, Halt> {
+    let mut kept = Vec::new();
+    for scope in current {
+        match follow(grant, scope)? {
+            Some(scope) => kept.push(scope),
+            None => {}
+        }
+    }
+    Ok(kept)
+}
+
+fn follow(grant: &Grant, scope: &AccessScope) -> Result<Option<AccessScope>, Halt> {
+    let refused: Vec<bool> = resolved(grant).into_iter().map(|it| it.open == Err(AccessReason::SameBucket)).collect();
+    let entries = grant.access.entries.iter().zip(&grant.entries).zip(refused).filter(|(_, refused)| !refused);
+    for ((entry, seen), _) in entries {
+        let (Ok(of), Ok((mode, prefix))) = (&entry.of, &entry.wants) else { continue };
+        let followed = AccessScope { mode: *mode, prefix: prefix.clone(), ..scope.clone() };
+        match (of, seen, &scope.claim) {
+            (EntryOf::Bucket(backend, bucket), EntrySeen::Bucket(word), None) => {
+                let is_it = *backend == scope.backend && *bucket == scope.bucket;
+                if is_it && *word != BucketWord::NotShared {
+                    return Ok(Some(followed));
+                }
+            }
+            (EntryOf::Claim(claim), EntrySeen::Claim(cached), Some(uid)) => {
+                let is_its = |word: &ClaimWord| {
+                    let is_own = claim.namespace == grant.access.at.namespace;
+                    word.uid.as_ref() == Some(uid) && (is_own || word.shared)
+                };
+                if grant.words.get(claim).map_or_else(|| is_its(cached), is_its) {
+                    return Ok(Some(followed));
+                }
+                // A cache that is behind takes nothing away.
+                if !grant.words.contains_key(claim) {
+                    return Err(GrantLook::Claim(claim.clone()).into());
+                }
+            }
+            _ => {}
+        }
+    }
+    Ok(None)
+}
+
+/// What is told of each entry. `current` are the scopes of the key that tenants have, if they have
+/// one.
+pub(super) fn told(grant: &Grant, current: Option<&[AccessScope]>) -> Vec<(AccessEntryStatus, Option<AccessReason>)> {
+    let entry = |it: Resolved| {
+        let has = |scope: &AccessScope| current.is_some_and(|all| all.iter().any(|it| it.is_same_place(scope)));
+        let open = match (&it.scope, it.open) {
+            (Some(scope), Ok(mode)) if has(scope) => Ok(mode),
+            (_, Ok(_)) => Err(AccessReason::KeyPending),
+            (_, Err(why)) => Err(why),
+        };
+        let status = AccessEntryStatus {
+            bucket: it.scope.as_ref().map(|scope| scope.bucket.to_string()),
+            backend: it.scope.map(|scope| scope.backend),
+            mode: open.ok().map(|mode| mode.as_str().to_owned()),
+            state: if open.is_ok() { "Open" } else { "Closed" }.to_owned(),
+            reason: open.err().map(|why| why.to_string()),
+        };
+        (status, open.err())
+    };
+    resolved(grant).into_iter().map(entry).collect()
+}

@@ -1,0 +1,306 @@
+//! The record of an access and its keys: the same life as that of a claim's (spec §3.3, §8).
+
+use k8s_openapi::jiff::Timestamp;
+
+use crate::api::{
+    AccessCredential, AccessCredentialFacts, AccessReason, AccessRecord, AccessScope, Rotation, SecretContent, wire,
+};
+
+use super::super::aim::{GRACE, due, plus};
+use super::super::patch::{Change, SecretPatch, Trigger};
+use super::super::rotation::{Fate, stamp};
+use super::super::secret::Stored;
+use super::super::view::Knowledge;
+use super::entries;
+use super::step::{GrantAct, GrantLook};
+use super::view::{Grant, Halt, Stop};
+use super::words::words;
+
+/// A record, and the Secret that it was read from.
+pub(super) type Held<'a> = (AccessRecord, &'a Stored);
+
+/// The record. It is made once an entry opens, for the namespace as it is now.
+pub(super) fn ensure_record(grant: &Grant) -> Result<Held<'_>, Halt> {
+    let name = AccessRecord::name(&grant.access.uid);
+    if let Some((record, stored)) = grant.record() {
+        of_this_namespace(grant, &record, stored)?;
+        let content = record.content(&grant.setting.operator_namespace);
+        repair(grant, SecretPatch::between(&stored.0, &content, &[], Change::Repair))?;
+        return Ok((record, stored));
+    }
+    match grant.internal.get(&name) {
+        Knowledge::Present(_) => {
+            return Err(Stop::new(AccessReason::CreationInconsistent, format!("Secret {name} is damaged")).into());
+        }
+        Knowledge::Taken => return Err(GrantLook::Internal(name).into()),
+        Knowledge::Unknown | Knowledge::Absent => {}
+    }
+    if entries::wanted(grant, &[]).is_empty() {
+        return Err(nothing_opens(grant));
+    }
+    grant.require_live()?;
+    grant.require_absent(&name)?;
+    // What there is of keys tells which numbers are used.
+    grant.require_list()?;
+    let namespace_uid = grant.require_namespace()?.uid.clone();
+    let generation = grant.highest() + 1;
+    let revoke = grant.access.revoke_request.clone();
+    Err(GrantAct::CreateRecord(AccessRecord {
+        access: grant.access.at.clone(),
+        uid: grant.access.uid.clone(),
+        namespace_uid,
+        generation,
+        handled_rotate_request: grant.access.rotate_request.clone(),
+        // Whether it was handled a record told that is lost: no leaked key is to live on.
+        revoked_through: if revoke.is_some() { generation - 1 } else { 0 },
+        handled_revoke_request: revoke,
+        lowest: 1,
+    })
+    .into())
+}
+
+/// Why there is no key yet: what the first entry says that doesn't open.
+fn nothing_opens(grant: &Grant) -> Halt {
+    let reason = entries::resolved(grant).into_iter().find_map(|it| it.open.err());
+    let reason = reason.unwrap_or(AccessReason::NotShared);
+    Stop::new(reason, format!("no entry opens a bucket yet: {}", words(reason))).into()
+}
+
+/// A namespace that was made again is another one: who consented meant the one before. The keys go,
+/// then the record, and it is made anew.
+fn of_this_namespace(grant: &Grant, record: &AccessRecord, stored: &Stored) -> Result<(), Halt> {
+    if grant.namespace().is_none_or(|namespace| namespace.uid == record.namespace_uid) {
+        return Ok(());
+    }
+    if grant.require_namespace()?.uid == record.namespace_uid {
+        return Ok(());
+    }
+    grant.require_live()?;
+    grant.require_list()?;
+    match grant.keys().first() {
+        Some((_, key)) => Err(delete(key)),
+        None => Err(delete(stored)),
+    }
+}
+
+/// Ends what is revoked, and starts a revocation that is asked for. It comes before all that may
+/// stop a pass.
+pub(super) fn revoke(grant: &Grant, now: Timestamp) -> Result<Option<Timestamp>, Halt> {
+    for (generation, key) in grant.keys() {
+        if grant.is_revoked(generation) && key.kept_by().is_none() {
+            return Err(delete(key));
+        }
+    }
+    let Some((record, stored)) = grant.record() else { return Ok(None) };
+    let request = grant.access.revoke_request.clone();
+    if request.is_none() || request == record.handled_revoke_request {
+        return Ok(None);
+    }
+    let of_revocation = record.revoked_through > 0 && record.revoked_through + 1 == record.generation;
+    let made = made(grant, record.generation).filter(|made| of_revocation && *made <= now);
+    if let Some(over) = made.map(|made| plus(made, GRACE)).filter(|over| now < *over) {
+        return Ok(Some(over));
+    }
+    grant.require_live()?;
+    grant.require_settled()?;
+    let generation = grant.highest() + 1;
+    let raised = AccessRecord {
+        generation,
+        revoked_through: generation - 1,
+        handled_revoke_request: request,
+        handled_rotate_request: grant.access.rotate_request.clone().or(record.handled_rotate_request.clone()),
+        ..record
+    };
+    Err(rewrite(grant, &raised, stored, Change::RaiseGeneration(Trigger::Revocation)))
+}
+
+/// The credential that the record aims at. Made once, by the pass whose own write made it the
+/// target.
+pub(super) fn ensure_key(grant: &Grant, held: &Held<'_>) -> Result<(AccessCredential, Vec<AccessScope>), Halt> {
+    let (record, stored) = held;
+    let name = grant.key_name(record.generation);
+    if let Some(secret) = grant.internal.present(&name) {
+        return match AccessCredential::read(&secret.0, &record.uid, record.generation) {
+            Ok(credential) => Ok((credential, AccessCredentialFacts::scopes_of(&secret.0))),
+            Err(_) if is_requested(grant, record) => Err(raise(grant, record, stored, Trigger::Request)),
+            Err(damage) => Err(Stop::new(AccessReason::CreationInconsistent, damage.to_string()).into()),
+        };
+    }
+    grant.require_live()?;
+    if grant.internal.get(&name) == Knowledge::Taken {
+        return Err(GrantLook::Internal(name).into());
+    }
+    if grant.aimed == Some(record.generation) {
+        grant.require_settled_if_in_doubt()?;
+        for generation in record.lowest.max(record.revoked_through.saturating_sub(SEARCHED))..=record.revoked_through {
+            grant.require_absent(&grant.key_name(generation))?;
+        }
+        let scopes = entries::scopes_of_next(grant, &[])?;
+        if scopes.is_empty() {
+            return Err(nothing_opens(grant));
+        }
+        return Err(GrantAct::Mint(facts(record, record.generation, scopes)).into());
+    }
+    grant.require_absent(&name)?;
+    grant.require_settled()?;
+    grant.require_absent_twice(&name)?;
+    if entries::scopes_of_next(grant, &[])?.is_empty() {
+        return Err(nothing_opens(grant));
+    }
+    Err(raise(grant, record, stored, Trigger::Repair))
+}
+
+/// So many names of revoked keys are looked at before the next is made: more live at once only if
+/// somebody made them.
+const SEARCHED: u64 = 1000;
+
+/// Keeps the keys that are there as their entries are, each in its own place.
+pub(super) fn keep(grant: &Grant, record: &AccessRecord) -> Result<(), Halt> {
+    for (generation, key) in grant.keys() {
+        if generation > record.generation {
+            grant.require_settled()?;
+            if !grant.internal.is_live(key.name()) {
+                return Err(GrantLook::Internal(key.name().to_owned()).into());
+            }
+            let Some((record, stored)) = grant.record() else { return Ok(()) };
+            return Err(raise(grant, &record, stored, Trigger::Repair));
+        }
+        let scopes = entries::kept(grant, &AccessCredentialFacts::scopes_of(&key.0))?;
+        let content = facts(record, generation, scopes).content(&grant.setting.operator_namespace, None);
+        repair(grant, SecretPatch::between(&key.0, &content, &[], Change::Repair))?;
+    }
+    Ok(())
+}
+
+/// Sees lower keys out, none before the consumer Secret holds the current one. `Ok` = when the next
+/// is due, and what keeps one of them.
+pub(super) fn retire(
+    grant: &Grant,
+    record: &AccessRecord,
+    rotation: Rotation,
+    is_published: bool,
+    now: Timestamp,
+) -> Result<(Option<Timestamp>, Option<Stop>), Halt> {
+    let (mut wake, mut kept) = (None, None);
+    for (generation, key) in grant.keys().into_iter().filter(|(number, _)| *number < record.generation) {
+        if let Some(finalizers) = key.kept_by() {
+            let why = format!("Secret {} is deleted and kept by {finalizers}", key.name());
+            kept = Some(Stop::new(AccessReason::CreationInconsistent, why));
+            continue;
+        }
+        let Ok(expires_at) = stamp(key) else {
+            let why = format!("the time in Secret {} can't be read", key.name());
+            kept = Some(Stop::new(AccessReason::CreationInconsistent, why));
+            continue;
+        };
+        let due = match Fate::of(expires_at, is_published, rotation, now) {
+            Fate::Over => return Err(delete(key)),
+            Fate::Waits(until) => until,
+            Fate::Stamped { at, until } => {
+                let scopes = AccessCredentialFacts::scopes_of(&key.0);
+                let content = facts(record, generation, scopes).content(&grant.setting.operator_namespace, None);
+                let stamped = [(wire::EXPIRES_AT.to_owned(), at.to_string())];
+                let annotations = content.annotations.clone().into_iter().chain(stamped).collect();
+                let content = SecretContent { annotations, ..content };
+                repair(grant, SecretPatch::between(&key.0, &content, &[], Change::Retire))?;
+                until
+            }
+        };
+        wake = wake.into_iter().chain([due]).min();
+    }
+    Ok((wake, kept))
+}
+
+/// Starts a rotation that is due, because of its time, of a request, or of an entry that leads to a
+/// bucket that the current key doesn't have: none while there is a lower key, none within a minute
+/// of the last. `Ok` = when one will be.
+pub(super) fn rotate(
+    grant: &Grant,
+    (record, stored): &Held<'_>,
+    current: &[AccessScope],
+    rotation: Rotation,
+    now: Timestamp,
+) -> Result<Option<Timestamp>, Halt> {
+    let Some(made) = made(grant, record.generation) else { return Ok(None) };
+    let has_new = |scopes: &[AccessScope]| scopes.iter().any(|it| !current.iter().any(|has| has.is_same_place(it)));
+    let is_new = has_new(&entries::wanted(grant, current));
+    let requested = is_requested(grant, record);
+    let Some(due) = due(made, rotation, requested || is_new) else { return Ok(None) };
+    let has_lower = grant.keys().first().is_some_and(|(lowest, _)| *lowest < record.generation);
+    if has_lower || due > now {
+        return Ok((!has_lower).then_some(due));
+    }
+    grant.require_live()?;
+    let scopes = entries::scopes_of_next(grant, current)?;
+    let is_timed = !requested && rotation.interval_days.is_some();
+    if !requested && !has_new(&scopes) && !(is_timed && self::due(made, rotation, false).is_some_and(|due| due <= now))
+    {
+        return Ok(None);
+    }
+    // Two keys at most: what the cache does not show may live all the same.
+    for generation in record.lowest..record.generation {
+        grant.require_absent(&grant.key_name(generation))?;
+    }
+    let noted = AccessRecord { lowest: record.generation, ..record.clone() };
+    let trigger = if requested {
+        Trigger::Request
+    } else if is_new {
+        Trigger::Entry
+    } else {
+        Trigger::Interval
+    };
+    Err(raise(grant, &noted, stored, trigger))
+}
+
+/// Whether the rotate annotation carries a value not yet handled.
+fn is_requested(grant: &Grant, record: &AccessRecord) -> bool {
+    let request = &grant.access.rotate_request;
+    request.is_some() && *request != record.handled_rotate_request
+}
+
+/// The step that aims at the next generation, and takes the request at hand as handled.
+fn raise(grant: &Grant, record: &AccessRecord, stored: &Stored, trigger: Trigger) -> Halt {
+    if let Err(halt) = grant.require_live().and_then(|()| grant.require_settled()) {
+        return halt;
+    }
+    let request = grant.access.rotate_request.clone();
+    let handled_rotate_request = request.or_else(|| record.handled_rotate_request.clone());
+    let raised = AccessRecord { generation: grant.highest() + 1, handled_rotate_request, ..record.clone() };
+    rewrite(grant, &raised, stored, Change::RaiseGeneration(trigger))
+}
+
+/// When the key of a generation was made.
+pub(super) fn made(grant: &Grant, generation: u64) -> Option<Timestamp> {
+    let key = grant.internal.present(&grant.key_name(generation))?;
+    key.0.metadata.creation_timestamp.as_ref().map(|time| time.0)
+}
+
+fn facts(record: &AccessRecord, generation: u64, scopes: Vec<AccessScope>) -> AccessCredentialFacts {
+    AccessCredentialFacts { access: record.access.clone(), uid: record.uid.clone(), generation, scopes }
+}
+
+fn rewrite(grant: &Grant, record: &AccessRecord, stored: &Stored, change: Change) -> Halt {
+    let content = record.content(&grant.setting.operator_namespace);
+    match SecretPatch::between(&stored.0, &content, &[], change) {
+        Some(patch) => GrantAct::Patch(patch).into(),
+        None => Halt::Stale("the record says so already"),
+    }
+}
+
+/// Halts with the patch, if there is one, on an access read live.
+pub(super) fn repair(grant: &Grant, patch: Option<SecretPatch>) -> Result<(), Halt> {
+    let Some(patch) = patch else { return Ok(()) };
+    grant.require_live()?;
+    Err(GrantAct::Patch(patch).into())
+}
+
+/// The step that deletes a Secret of ours, unless that was done and somebody's finalizer keeps it.
+pub(super) fn delete(secret: &Stored) -> Halt {
+    match secret.kept_by() {
+        Some(finalizers) => {
+            let why = format!("Secret {} is kept by finalizers of others: {finalizers}", secret.name());
+            Stop::new(AccessReason::DeletionBlocked, why).into()
+        }
+        None => GrantAct::Delete(secret.reference()).into(),
+    }
+}

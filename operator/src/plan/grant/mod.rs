@@ -1,0 +1,184 @@
+//! The conversation of an access (spec §8): it asks for no store, and never makes, empties or
+//! deletes a bucket. How far it opens is for the records of the buckets to say; here the key is
+//! made, published, replaced and seen out, by the rules of a claim's.
+
+mod consumer;
+mod entries;
+mod keys;
+mod removal;
+mod status;
+mod step;
+mod view;
+mod words;
+
+use std::ops::ControlFlow;
+use std::time::Duration;
+
+use k8s_openapi::jiff::Timestamp;
+
+use crate::api::AccessReason;
+
+use super::answer::Failure;
+use super::conversation::{Arrival, Bound, Conversation};
+use super::step::{Rest, Then};
+
+pub use step::{GrantAct, GrantAnswer, GrantLook, GrantStep};
+pub use view::{Grant, GrantCached};
+pub use words::{BucketWord, ClaimWord, EntrySeen, Place};
+
+use view::{Halt, Stop, Trouble};
+
+/// No pass is longer.
+const MOST_STEPS: usize = 400;
+const MOST_READS_BY_NAME: usize = 4000;
+
+/// The next step of a pass, or its end.
+fn next(grant: &Grant, now: Timestamp) -> ControlFlow<Rest, GrantStep> {
+    if grant.setting.is_anothers(grant.access.served_by.as_ref()) {
+        return ControlFlow::Break(rest(Then::AwaitChange));
+    }
+    let mut told = None;
+    match &grant.trouble {
+        None => {}
+        Some(Trouble::Stale) => return ControlFlow::Break(rest(retry("what was read is not what there is"))),
+        Some(Trouble::Failed(step, failure)) => match after_failure(step, failure) {
+            Ok(then) => return ControlFlow::Break(rest(then)),
+            Err(stop) => told = Some(stop),
+        },
+    }
+    let (stop, wake) = match told {
+        Some(stop) => (Some(stop), None),
+        None => match walk(grant, now) {
+            Ok((stop, wake)) => (stop, wake),
+            Err(Halt::Do(step)) => return ControlFlow::Continue(*step),
+            Err(Halt::Stop(stop)) => (Some(stop), None),
+            Err(Halt::Stale(why)) => return ControlFlow::Break(rest(retry(why))),
+        },
+    };
+    conclude(grant, stop.as_ref(), wake, now)
+}
+
+/// Everything is as it should be, but for what is told; and when time alone makes something due.
+type End = (Option<Stop>, Option<Timestamp>);
+
+fn walk(grant: &Grant, now: Timestamp) -> Result<End, Halt> {
+    if grant.access.deleting {
+        return removal::walk(grant).map(|()| (None, None));
+    }
+    if grant.setting.trusts(&grant.access.at.namespace) {
+        let why = format!("namespace {} holds Secrets of the operator", grant.access.at.namespace);
+        return Err(Stop::new(AccessReason::OperatorNamespace, why).into());
+    }
+    let next_revocation = keys::revoke(grant, now)?;
+    if grant.access.paused {
+        return Err(
+            Stop::new(AccessReason::Paused, "annotation broker.stowage.io/paused is \"true\"".to_owned()).into()
+        );
+    }
+    let rotation =
+        *grant.access.rotation.as_ref().map_err(|error| Stop::new(AccessReason::SpecInvalid, error.to_string()))?;
+    if !grant.access.has_finalizer() {
+        return Err(GrantAct::AddFinalizer(grant.access.id.clone()).into());
+    }
+    let held = keys::ensure_record(grant)?;
+    let (credential, scopes) = keys::ensure_key(grant, &held)?;
+    keys::keep(grant, &held.0)?;
+    let conflict = tolerate(consumer::ensure(grant, &credential, &scopes))?;
+    if conflict.is_none() {
+        consumer::remove_renamed(grant)?;
+    }
+    let is_published = conflict.is_none() && !grant.is_consumer_written && consumer::is_published(grant, &credential);
+    let (lower, kept) = keys::retire(grant, &held.0, rotation, is_published, now)?;
+    let next = if conflict.is_none() { keys::rotate(grant, &held, &scopes, rotation, now)? } else { None };
+    Ok((conflict.or(kept), [next_revocation, lower, next].into_iter().flatten().min()))
+}
+
+/// What goes on although something stands in its way.
+fn tolerate(outcome: Result<(), Halt>) -> Result<Option<Stop>, Halt> {
+    match outcome {
+        Ok(()) => Ok(None),
+        Err(Halt::Stop(stop)) => Ok(Some(stop)),
+        Err(halt) => Err(halt),
+    }
+}
+
+/// What refuses for good is told; all else is tried again.
+fn after_failure(step: &GrantStep, failure: &Failure) -> Result<Then, Stop> {
+    match failure {
+        Failure::ReadOnly => Ok(Then::AwaitChange),
+        Failure::Paced(wait) => Ok(Then::Wait(*wait)),
+        Failure::NamespaceTerminating => Ok(Then::AwaitChange),
+        Failure::Conflict => Ok(retry("what was read is old")),
+        Failure::Refused(_) if matches!(step, GrantStep::Act(GrantAct::WriteStatus(..))) => Ok(Then::AwaitChange),
+        Failure::Refused(why) => Err(Stop::new(AccessReason::ServerError, format!("can't {step}: {why}"))),
+        Failure::Kubernetes(why) | Failure::Upstream(why) | Failure::NoUpstream(why) | Failure::UpstreamDenied(why) => {
+            Ok(retry(why))
+        }
+        Failure::Unsupported => Ok(retry("that is not supported")),
+    }
+}
+
+/// Ends a pass: writes the status if it should be another one, then rests.
+fn conclude(
+    grant: &Grant,
+    stop: Option<&Stop>,
+    wake: Option<Timestamp>,
+    now: Timestamp,
+) -> ControlFlow<Rest, GrantStep> {
+    if grant.is_finalizer_removed || (grant.access.deleting && !grant.access.has_finalizer()) {
+        return ControlFlow::Break(rest(Then::AwaitChange));
+    }
+    let status = status::derive(grant, stop, now);
+    if status != grant.access.status {
+        return ControlFlow::Continue(GrantAct::WriteStatus(grant.access.id.clone(), Box::new(status)).into());
+    }
+    let then = match (stop.map_or(Then::AwaitChange, |stop| stop.then.clone()), wake) {
+        (Then::AwaitChange, Some(wake)) => {
+            let until = Duration::try_from(wake.duration_since(now)).unwrap_or_default();
+            Then::After(until.max(Duration::from_secs(1)))
+        }
+        (then, _) => then,
+    };
+    ControlFlow::Break(Rest { then, events: status::transitions(grant, &status), waits_for: None })
+}
+
+fn rest(then: Then) -> Rest {
+    Rest { then, events: Vec::new(), waits_for: None }
+}
+
+fn retry(why: &str) -> Then {
+    Then::Retry(why.to_owned())
+}
+
+impl Conversation for Grant {
+    type Step = GrantStep;
+    type Answer = GrantAnswer;
+    type End = Rest;
+
+    fn most(bound: Bound) -> usize {
+        match bound {
+            Bound::Steps => MOST_STEPS,
+            Bound::ReadsByName => MOST_READS_BY_NAME,
+        }
+    }
+
+    fn bound(step: &GrantStep) -> Bound {
+        if let GrantStep::Look(GrantLook::Internal(_)) = step { Bound::ReadsByName } else { Bound::Steps }
+    }
+
+    fn next(&self, now: Timestamp) -> ControlFlow<Rest, GrantStep> {
+        next(self, now)
+    }
+
+    fn learn(&mut self, answer: GrantAnswer, arrival: Arrival) {
+        match arrival {
+            Arrival::Prompt => self.take(answer),
+            Arrival::Slow => self.take_slow(answer),
+            Arrival::Late => self.take_late(answer),
+        }
+    }
+
+    fn cut_short(&self, _: Bound) -> Rest {
+        rest(retry("the pass does not come to an end"))
+    }
+}

@@ -1,0 +1,109 @@
+//! The status that an access should have, and the events that a change of it makes (spec §8).
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
+use k8s_openapi::jiff::{SignedDuration, Timestamp};
+
+use crate::api::{
+    AccessCredential, AccessCredentialFacts, AccessReason, BucketAccessStatus, ConditionType, merge_conditions,
+};
+
+use super::super::aim::plus;
+use super::super::step::Announcement;
+use super::super::view::Knowledge;
+use super::entries;
+use super::keys::made;
+use super::view::{Grant, Stop};
+use super::words::words;
+
+/// The status. `stop` is what keeps the access from being Ready besides its entries.
+pub(super) fn derive(grant: &Grant, stop: Option<&Stop>, now: Timestamp) -> BucketAccessStatus {
+    let record = grant.record().map(|(record, _)| record);
+    let key = record.as_ref().and_then(|record| {
+        let secret = grant.internal.present(&grant.key_name(record.generation))?;
+        let credential = AccessCredential::read(&secret.0, &record.uid, record.generation).ok()?;
+        Some((credential, AccessCredentialFacts::scopes_of(&secret.0)))
+    });
+    let bound = key.as_ref().and_then(|(credential, _)| published(grant, credential));
+    let current = key.as_ref().filter(|_| bound.is_some()).map(|(_, scopes)| scopes.as_slice());
+    let told = if grant.access.deleting { Vec::new() } else { entries::told(grant, current) };
+    let closed = told.iter().enumerate().find_map(|(at, (_, why))| Some((at, (*why)?)));
+    let (reason, message) = match (stop, closed) {
+        (Some(stop), _) => (stop.reason, stop.message.clone()),
+        (None, Some((at, why))) => (why, format!("entry {at} of spec.buckets is closed: {}", words(why))),
+        (None, None) => (AccessReason::Open, "the key is published, and every entry opens".to_owned()),
+    };
+    let made = record.as_ref().and_then(|record| made(grant, record.generation)).filter(|_| key.is_some());
+    let interval = grant.access.rotation.as_ref().ok().and_then(|rotation| rotation.interval_days);
+    let next = interval.zip(made).map(|(days, made)| plus(made, SignedDuration::from_hours(24 * i64::from(days))));
+    let now = Time(now);
+    let before = &grant.access.status;
+    let id = key.as_ref().map(|(credential, _)| credential.id.to_string());
+    let generation = key.as_ref().and_then(|(credential, _)| i64::try_from(credential.generation).ok());
+    BucketAccessStatus {
+        observed_generation: Some(grant.access.generation),
+        bound_secret_name: bound.or_else(|| meanwhile(grant)),
+        access_key_id: id,
+        // Stays where the key is gone: no later one may have its number.
+        rotation_generation: generation.or(before.rotation_generation),
+        rotated_at: made.map(Time),
+        next_rotation_at: next.map(Time),
+        buckets: told.into_iter().map(|(status, _)| status).collect(),
+        conditions: merge_conditions(&before.conditions, conditions(grant, reason, message, &now), &now),
+    }
+}
+
+/// Name of the consumer Secret, if it holds this key.
+fn published(grant: &Grant, credential: &AccessCredential) -> Option<String> {
+    let Knowledge::Present(secret) = grant.consumers.get(&grant.access.consumer_secret) else { return None };
+    let ours = secret.is_controlled_by_uid(grant.access.uid.as_str());
+    (ours && secret.text("AWS_ACCESS_KEY_ID") == Some(credential.id.as_str())).then(|| secret.name().to_owned())
+}
+
+/// The one that tenants have as long as the current key is not published: by it alone an edit of the
+/// name finds it again.
+fn meanwhile(grant: &Grant) -> Option<String> {
+    let shown = grant.access.status.bound_secret_name.as_ref()?;
+    match grant.consumers.get(shown) {
+        Knowledge::Absent => None,
+        Knowledge::Present(_) | Knowledge::Unknown | Knowledge::Taken => Some(shown.clone()),
+    }
+}
+
+fn conditions(grant: &Grant, reason: AccessReason, message: String, now: &Time) -> Vec<Condition> {
+    let condition = |type_: ConditionType, status: bool, message: &str| Condition {
+        type_: type_.as_str().to_owned(),
+        status: if status { "True" } else { "False" }.to_owned(),
+        reason: reason.to_string(),
+        message: message.to_owned(),
+        observed_generation: Some(grant.access.generation),
+        last_transition_time: now.clone(),
+    };
+    let ready = condition(ConditionType::Ready, reason == AccessReason::Open, &message);
+    let beside = match reason {
+        AccessReason::Open | AccessReason::Paused => None,
+        reason if reason.stalls() => Some(condition(ConditionType::Stalled, true, &message)),
+        _ => Some(condition(ConditionType::Reconciling, true, &message)),
+    };
+    [Some(ready), beside].into_iter().flatten().collect()
+}
+
+/// One event for each change of `Ready`, and of the key.
+pub(super) fn transitions(grant: &Grant, after: &BucketAccessStatus) -> Vec<Announcement> {
+    let ready = |status: &BucketAccessStatus| {
+        status.conditions.iter().find(|it| it.type_ == ConditionType::Ready.as_str()).cloned()
+    };
+    let mut events = Vec::new();
+    if let (Some(then), Some(now)) = (grant.before.rotation_generation, after.rotation_generation)
+        && now > then
+    {
+        let note = format!("the credential is replaced, generation {now} is current");
+        events.push(Announcement { warning: false, reason: "Rotated".to_owned(), note });
+    }
+    let (before, Some(now)) = (ready(&grant.before), ready(after)) else { return events };
+    let is_same = before.is_some_and(|it| (&it.status, &it.reason) == (&now.status, &now.reason));
+    if !is_same && now.reason != AccessReason::Paused.to_string() {
+        let warning = now.status != "True";
+        events.push(Announcement { warning, reason: now.reason, note: now.message });
+    }
+    events
+}

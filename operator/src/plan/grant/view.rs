@@ -1,0 +1,360 @@
+//! What a pass over an access knows: as of a claim's, what the caches hold, and the answers to its
+//! own steps since.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use crate::api::{Access, AccessKeyId, AccessReason, AccessRecord, BucketAccessStatus, ClaimRef, wire};
+
+use super::super::answer::{Failure, Posted};
+use super::super::asking::Asker;
+use super::super::patch::Change;
+use super::super::secret::Stored;
+use super::super::step::Then;
+use super::super::view::{Knowledge, Secrets, Setting};
+use super::step::{GrantAct, GrantAnswer, GrantLook, GrantStep};
+use super::words::{ClaimWord, EntrySeen};
+
+/// What the caches hold of an access.
+#[derive(Clone, Debug)]
+pub struct GrantCached {
+    /// Its internal Secrets.
+    pub internal: Vec<Stored>,
+    /// Secrets in its namespace that it controls, or that have the name of its own.
+    pub consumers: Vec<Stored>,
+    /// Its namespace.
+    pub namespace: Option<Asker>,
+    /// Its entries, in their order.
+    pub entries: Vec<EntrySeen>,
+}
+
+/// What a pass over an access knows so far.
+#[derive(Clone, Debug)]
+pub struct Grant {
+    pub(super) setting: Arc<Setting>,
+    pub(super) access: Access,
+    /// The status when the pass began.
+    pub(super) before: BucketAccessStatus,
+    /// The access was read or written by this pass, since it last made its record.
+    is_live: bool,
+    pub(super) internal: Secrets,
+    pub(super) consumers: Secrets,
+    pub(super) namespace: Option<Asker>,
+    /// Its namespace as it was read live.
+    pub(super) namespace_live: Option<Option<Asker>>,
+    pub(super) entries: Vec<EntrySeen>,
+    /// What live reads said of claims.
+    pub(super) words: BTreeMap<ClaimRef, ClaimWord>,
+    /// Live lists since the last answer that came late, and whether the last of them is current.
+    lists: (u32, bool),
+    is_doubted: bool,
+    /// The generation that this pass's own write had the record aim at.
+    pub(super) aimed: Option<u64>,
+    /// Highest generation of a record or key that this pass deleted.
+    pub(super) highest_gone: u64,
+    pub(super) is_consumer_written: bool,
+    pub(super) is_finalizer_removed: bool,
+    pub(super) trouble: Option<Trouble>,
+    step: u32,
+}
+
+/// Why a pass is over.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Trouble {
+    /// What it goes by is old.
+    Stale,
+    /// This step failed.
+    Failed(Box<GrantStep>, Failure),
+}
+
+/// How a walk ends that doesn't come to its end.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Halt {
+    /// There is something to do first.
+    Do(Box<GrantStep>),
+    /// It can't go on.
+    Stop(Stop),
+    /// What is known is old.
+    Stale(&'static str),
+}
+
+/// What keeps an access from being Ready.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Stop {
+    pub(super) reason: AccessReason,
+    pub(super) message: String,
+    pub(super) then: Then,
+}
+
+impl Stop {
+    pub(super) fn new(reason: AccessReason, message: String) -> Self {
+        Self { reason, message, then: Then::AwaitChange }
+    }
+}
+
+impl From<Stop> for Halt {
+    fn from(stop: Stop) -> Self {
+        Self::Stop(stop)
+    }
+}
+
+impl From<GrantLook> for Halt {
+    fn from(look: GrantLook) -> Self {
+        Self::Do(Box::new(look.into()))
+    }
+}
+
+impl From<GrantAct> for Halt {
+    fn from(act: GrantAct) -> Self {
+        Self::Do(Box::new(act.into()))
+    }
+}
+
+impl Grant {
+    /// What the caches tell of an access.
+    pub fn new(setting: Arc<Setting>, access: Access, cached: GrantCached) -> Self {
+        let GrantCached { internal, consumers, namespace, entries } = cached;
+        Self {
+            setting,
+            before: access.status.clone(),
+            access,
+            is_live: false,
+            internal: Secrets::cached(internal),
+            consumers: Secrets::cached(consumers),
+            namespace,
+            namespace_live: None,
+            entries,
+            words: BTreeMap::new(),
+            lists: (0, false),
+            is_doubted: false,
+            aimed: None,
+            highest_gone: 0,
+            is_consumer_written: false,
+            is_finalizer_removed: false,
+            trouble: None,
+            step: 0,
+        }
+    }
+
+    /// The access.
+    pub fn access(&self) -> &Access {
+        &self.access
+    }
+
+    /// Its namespace, as far as it is known.
+    pub fn namespace(&self) -> Option<&Asker> {
+        self.namespace_live.as_ref().map_or(self.namespace.as_ref(), Option::as_ref)
+    }
+
+    /// Its record, and the Secret that it was read from.
+    pub(super) fn record(&self) -> Option<(AccessRecord, &Stored)> {
+        let stored = self.internal.present(&AccessRecord::name(&self.access.uid))?;
+        let record = AccessRecord::read(&stored.0).ok().filter(|record| record.uid == self.access.uid)?;
+        Some((record, stored))
+    }
+
+    /// Its keys, each with the generation that its name follows from, lowest first.
+    pub(super) fn keys(&self) -> Vec<(u64, &Stored)> {
+        let generation = |secret: &Stored| -> Option<u64> {
+            let number = secret.label(wire::ROTATION_GENERATION)?.parse().ok()?;
+            (self.key_name(number) == secret.name()).then_some(number)
+        };
+        let mut keys: Vec<_> = self.internal.all().filter_map(|it| Some((generation(it)?, it))).collect();
+        keys.sort_unstable_by_key(|(number, _)| *number);
+        keys
+    }
+
+    /// Name of the key of a generation.
+    pub(super) fn key_name(&self, generation: u64) -> String {
+        AccessKeyId::of_access(&self.access.uid, generation).access_secret_name()
+    }
+
+    /// The highest generation that is known to have been used.
+    pub(super) fn highest(&self) -> u64 {
+        let told = self.access.status.rotation_generation.and_then(|it| u64::try_from(it).ok());
+        let recorded = self.record().map(|(record, _)| record.generation);
+        let keys = self.keys().last().map(|(number, _)| *number);
+        told.into_iter().chain(recorded).chain(keys).chain([self.highest_gone]).max().unwrap_or(0)
+    }
+
+    /// Whether a revocation ended a generation.
+    pub(super) fn is_revoked(&self, generation: u64) -> bool {
+        self.record().is_some_and(|(record, _)| generation <= record.revoked_through)
+    }
+
+    /// Before anything is written: this UID is there, and is not being deleted.
+    pub(super) fn require_live(&self) -> Result<(), Halt> {
+        if self.is_live { Ok(()) } else { Err(GrantLook::Access.into()) }
+    }
+
+    /// A live list of its internal Secrets, made in this pass.
+    pub(super) fn require_list(&self) -> Result<(), Halt> {
+        if self.lists.0 > 0 { Ok(()) } else { Err(GrantLook::Own.into()) }
+    }
+
+    /// The same, of which nothing was deleted since.
+    pub(super) fn require_current_list(&self) -> Result<(), Halt> {
+        if self.lists.1 { Ok(()) } else { Err(GrantLook::Own.into()) }
+    }
+
+    /// That there is no internal Secret of this name.
+    pub(super) fn require_absent(&self, name: &str) -> Result<(), Halt> {
+        if self.internal.is_absent(name) { Ok(()) } else { Err(GrantLook::Internal(name.to_owned()).into()) }
+    }
+
+    /// The same, as two live reads showed.
+    pub(super) fn require_absent_twice(&self, name: &str) -> Result<(), Halt> {
+        if self.internal.is_absent_twice(name) { Ok(()) } else { Err(GrantLook::Internal(name.to_owned()).into()) }
+    }
+
+    /// That the record is as it was last read or written, since the last answer that took long:
+    /// whoever goes on writes it first.
+    pub(super) fn require_settled(&self) -> Result<(), Halt> {
+        let name = AccessRecord::name(&self.access.uid);
+        if self.internal.is_current(&name) { Ok(()) } else { Err(GrantLook::Internal(name).into()) }
+    }
+
+    /// The same, only where an answer took long.
+    pub(super) fn require_settled_if_in_doubt(&self) -> Result<(), Halt> {
+        if self.is_doubted { self.require_settled() } else { Ok(()) }
+    }
+
+    /// Its namespace, read live.
+    pub(super) fn require_namespace(&self) -> Result<&Asker, Halt> {
+        match &self.namespace_live {
+            None => Err(GrantLook::Namespace.into()),
+            Some(None) => {
+                let why = format!("namespace {} is on its way out", self.access.at.namespace);
+                Err(Stop::new(AccessReason::ServerError, why).into())
+            }
+            Some(Some(namespace)) => Ok(namespace),
+        }
+    }
+
+    /// Takes in an answer that came late: what was read before is of the past, the access is read
+    /// again, and an aim that came late may not be minted.
+    pub(super) fn take_late(&mut self, answer: GrantAnswer) {
+        self.internal.age(self.step);
+        self.consumers.age(self.step);
+        self.namespace_live = None;
+        self.words.clear();
+        self.lists = (0, false);
+        self.take_slow(answer);
+        self.is_live = false;
+        self.aimed = None;
+    }
+
+    /// Takes in an answer that came slowly: another operator may have gone on meanwhile.
+    pub(super) fn take_slow(&mut self, answer: GrantAnswer) {
+        self.internal.doubt(self.step);
+        self.is_doubted = true;
+        self.take(answer);
+    }
+
+    /// Takes in what a step found out or did.
+    pub(super) fn take(&mut self, answer: GrantAnswer) {
+        self.step += 1;
+        let step = self.step;
+        match answer {
+            GrantAnswer::Access(live) => self.found_access(live),
+            GrantAnswer::Namespace(namespace) => self.namespace_live = Some(namespace),
+            GrantAnswer::Own(secrets) => {
+                self.internal.forget_present();
+                secrets.into_iter().for_each(|secret| self.internal.found(secret, step));
+                self.lists = (self.lists.0 + 1, true);
+            }
+            GrantAnswer::Internal(_, Some(secret)) => self.internal.found(secret, step),
+            GrantAnswer::Internal(name, None) => self.internal.missed(&name, step),
+            GrantAnswer::Consumer(_, Some(secret)) => self.consumers.found(secret, step),
+            GrantAnswer::Consumer(name, None) => self.consumers.missed(&name, step),
+            GrantAnswer::Claim(claim, word) => drop(self.words.insert(claim, word)),
+            GrantAnswer::FinalizerAdded(access) => {
+                self.access = *access;
+                self.is_live = true;
+            }
+            GrantAnswer::FinalizerRemoved => self.is_finalizer_removed = true,
+            GrantAnswer::StatusWritten(access) => self.access = *access,
+            GrantAnswer::RecordPosted(record, posted) => {
+                // A POST that comes late must not outlive its access: it is read again before
+                // anything is minted.
+                self.is_live = false;
+                self.aimed = matches!(posted, Posted::Stored(_)).then_some(record.generation);
+                self.posted(AccessRecord::name(&record.uid), posted);
+            }
+            GrantAnswer::CredentialPosted(facts, posted) => {
+                self.aimed = None;
+                self.posted(facts.access_key_id().access_secret_name(), posted);
+            }
+            GrantAnswer::ConsumerPosted(_, Posted::Stored(secret)) => {
+                self.consumers.found(secret, step);
+                self.is_consumer_written = true;
+            }
+            GrantAnswer::ConsumerPosted(name, Posted::NameTaken) => {
+                if self.consumers.get(&name) == Knowledge::Absent {
+                    self.trouble = Some(Trouble::Stale);
+                }
+                self.consumers.taken(&name, step);
+            }
+            GrantAnswer::Patched(change, secret) => self.patched(change, secret),
+            GrantAnswer::Deleted(_, Some(kept)) => self.internal.found(kept, step),
+            GrantAnswer::Deleted(secret, None) if secret.namespace == self.setting.operator_namespace => {
+                self.highest_gone = self.highest_gone.max(self.highest());
+                self.internal.deleted(&secret.name, step);
+                self.lists.1 = false;
+            }
+            GrantAnswer::Deleted(secret, None) => self.consumers.deleted(&secret.name, step),
+            GrantAnswer::Failed(failed, failure) => self.failed(failed, failure),
+        }
+    }
+
+    fn found_access(&mut self, live: Option<Box<Access>>) {
+        let known = &self.access;
+        match live {
+            Some(live)
+                if live.uid == known.uid
+                    && live.deleting == known.deleting
+                    && live.entries == known.entries
+                    && !live.id.is_older_than(&known.id) =>
+            {
+                self.access = *live;
+                self.is_live = true;
+            }
+            // Its next pass goes by what there is.
+            Some(_) | None => self.trouble = Some(Trouble::Stale),
+        }
+    }
+
+    fn patched(&mut self, change: Change, secret: Stored) {
+        if secret.reference().namespace != self.setting.operator_namespace {
+            self.is_consumer_written = true;
+            return self.consumers.found(secret, self.step);
+        }
+        if let Change::RaiseGeneration(_) = change {
+            self.aimed = AccessRecord::read(&secret.0).ok().map(|record| record.generation);
+        }
+        self.internal.found(secret, self.step);
+    }
+
+    fn posted(&mut self, name: String, posted: Posted) {
+        match posted {
+            Posted::Stored(secret) => self.internal.found(secret, self.step),
+            Posted::NameTaken => {
+                if self.internal.is_absent(&name) {
+                    self.trouble = Some(Trouble::Stale);
+                }
+                self.internal.taken(&name, self.step);
+            }
+        }
+    }
+
+    /// A write that a stale cache was the reason of is made again by what there is.
+    fn failed(&mut self, step: GrantStep, failure: Failure) {
+        if let (GrantStep::Act(GrantAct::Delete(secret)), Failure::Conflict) = (&step, &failure)
+            && self.internal.is_cached(&secret.name)
+            && secret.namespace == self.setting.operator_namespace
+        {
+            return self.internal.taken(&secret.name, self.step);
+        }
+        self.trouble = Some(Trouble::Failed(Box::new(step), failure));
+    }
+}

@@ -1,0 +1,174 @@
+//! One bucket, several consumers: accesses come, are rotated, lose their consent and their claim
+//! (spec §8).
+
+use serde_json::{Value, json};
+use stowage_operator::api::wire::Role;
+
+use super::super::others::{CLAIM, NAMESPACE};
+use super::super::scenario::{Goal, Scenario, ScenarioPhase, ScenarioStep, Target, TargetKind};
+use super::words::{PHOTOS, bound, no_other, nothing_more, pass, patch};
+use crate::effects::Fault;
+use crate::history::Facts;
+use crate::world::fixtures::access_with;
+use crate::world::{Accesses, Options};
+
+/// The namespace of the consumer.
+const READERS: &str = "team-b";
+/// Name of the access.
+const READER: &str = "reader";
+
+/// The access from the claim's own namespace.
+const OWN: Target = Target { kind: TargetKind::Access, namespace: NAMESPACE, name: READER };
+
+fn world() -> Options {
+    Options { accesses: Accesses::Served, ..Options::default() }
+}
+
+/// An access to the claim's bucket, for reading.
+fn reader(namespace: &str) -> ScenarioStep {
+    let entry = format!("buckets: [{{claimRef: {{name: {CLAIM}, namespace: {NAMESPACE}}}, mode: ReadOnly}}]");
+    let rotation = "rotationPolicy: {overlapSeconds: 60}";
+    ScenarioStep::Apply(access_with(namespace, READER, &format!("{entry}, {rotation}")))
+}
+
+/// An access from the claim's own namespace is made, opens, and is given a new key.
+pub(in super::super) static MADE: Scenario = Scenario {
+    name: "access",
+    about: "an access to a bound claim is made, and its key replaced on request, and again before the first has ended",
+    phase: ScenarioPhase::Create,
+    world,
+    script: || {
+        let rotate = |value: &str| json!({"metadata": {"annotations": {"broker.stowage.io/rotate": value}}});
+        let access = vec![
+            reader(NAMESPACE),
+            ScenarioStep::Until(OPEN),
+            ScenarioStep::AccessTenant(NAMESPACE, READER),
+            pass(90),
+            ScenarioStep::Patch(OWN, rotate("now")),
+            pass(70),
+            ScenarioStep::Patch(OWN, rotate("again")),
+        ];
+        [bound(""), access].concat()
+    },
+    goal: Goal::new("the access is open with its third key alone", |facts| {
+        let keys: Vec<_> = facts.secrets(Role::AccessCredential).collect();
+        is_open(facts, NAMESPACE)
+            && access(facts, NAMESPACE)["status"]["rotationGeneration"].as_i64() >= Some(3)
+            && keys.len() == 1
+    }),
+    otherwise: no_other,
+    ends_alike: true,
+    check: check_open,
+};
+
+/// The access goes, and the claim stays.
+pub(in super::super) static REMOVED: Scenario = Scenario {
+    name: "access-deleted",
+    about: "an access is deleted while its key is in use",
+    phase: ScenarioPhase::Delete,
+    world,
+    script: || {
+        let opened = vec![
+            reader(NAMESPACE),
+            ScenarioStep::Until(OPEN),
+            ScenarioStep::AccessTenant(NAMESPACE, READER),
+            pass(30),
+            ScenarioStep::Delete(OWN),
+        ];
+        [bound(""), opened].concat()
+    },
+    goal: Goal::new("the access is gone with all that was its own, and no record lets it in", |facts| {
+        let left =
+            [Role::AccessCredential, Role::AccessRecord].into_iter().any(|role| facts.secrets(role).next().is_some());
+        access(facts, NAMESPACE).is_null() && !left && is_shut(facts) && facts.is_bound(NAMESPACE, CLAIM)
+    }),
+    otherwise: no_other,
+    ends_alike: true,
+    check: nothing_more,
+};
+
+/// The owner withdraws its consent from another namespace.
+pub(in super::super) static WITHDRAWN: Scenario = Scenario {
+    name: "access-withdrawn",
+    about: "the owner of a bucket lets another namespace read it, and then doesn't any more",
+    phase: ScenarioPhase::Edit,
+    world,
+    script: || {
+        let shared = format!("sharing: [{{namespaces: {{names: [{READERS}]}}, maxMode: ReadOnly}}]");
+        let opened = vec![
+            reader(READERS),
+            ScenarioStep::Until(OPEN_TO_READERS),
+            ScenarioStep::AccessTenant(READERS, READER),
+            pass(30),
+        ];
+        let withdrawn = vec![patch(json!({"spec": {"sharing": Value::Null}}))];
+        [bound(&shared), opened, withdrawn].concat()
+    },
+    goal: Goal::new("the access is told that the bucket is not shared, and no record lets it in", |facts| {
+        entry(facts, READERS)["reason"] == "NotShared" && is_shut(facts)
+    }),
+    otherwise: no_other,
+    ends_alike: true,
+    check: nothing_more,
+};
+
+/// The claim goes under its accesses.
+pub(in super::super) static DELETED_UNDER: Scenario = Scenario {
+    name: "access-claim-deleted",
+    about: "a claim is deleted while an access to its bucket is open",
+    phase: ScenarioPhase::Delete,
+    world,
+    script: || {
+        let opened = vec![
+            reader(NAMESPACE),
+            ScenarioStep::Until(OPEN),
+            ScenarioStep::AccessTenant(NAMESPACE, READER),
+            pass(30),
+            ScenarioStep::Delete(PHOTOS),
+        ];
+        [bound(""), opened].concat()
+    },
+    goal: Goal::new("the claim is gone and the entry of the access closed", |facts| {
+        facts.claim(NAMESPACE, CLAIM).is_null()
+            && facts.secrets(Role::BucketRecord).next().is_none()
+            && entry(facts, NAMESPACE)["reason"] == "ClaimNotBound"
+    }),
+    otherwise: no_other,
+    ends_alike: true,
+    check: nothing_more,
+};
+
+/// The access of the claim's own namespace is Ready.
+const OPEN: Goal = Goal::new("the access is open", |facts| is_open(facts, NAMESPACE));
+/// That of the other namespace is.
+const OPEN_TO_READERS: Goal = Goal::new("the access of the other namespace is open", |facts| is_open(facts, READERS));
+
+fn access<'a>(facts: &'a Facts, namespace: &str) -> &'a Value {
+    facts.object("bucketaccesses", namespace, READER)
+}
+
+fn entry<'a>(facts: &'a Facts, namespace: &str) -> &'a Value {
+    &access(facts, namespace)["status"]["buckets"][0]
+}
+
+fn is_open(facts: &Facts, namespace: &str) -> bool {
+    let access = access(facts, namespace);
+    crate::history::facts::condition(access, "Ready") == "Open"
+        && access["status"]["observedGeneration"] == access["metadata"]["generation"]
+}
+
+/// Whether no record of the claim lets an access in.
+fn is_shut(facts: &Facts) -> bool {
+    facts.internal(Role::BucketRecord, NAMESPACE, CLAIM).iter().all(|(_, record)| record["data"]["accesses"].is_null())
+}
+
+/// The claim tells of its access; there is one record of the access and one key.
+fn check_open(facts: &Facts, _: &[Fault]) -> Result<(), String> {
+    let accesses = &facts.claim(NAMESPACE, CLAIM)["status"]["accesses"];
+    let records = facts.secrets(Role::AccessRecord).count();
+    if accesses["count"] == 1 && accesses["first"][0] == format!("{NAMESPACE}/{READER}") && records == 1 {
+        Ok(())
+    } else {
+        Err(format!("the claim tells of the accesses {accesses}, and there are {records} records of accesses"))
+    }
+}
