@@ -143,6 +143,12 @@ pub(super) fn nothing_is_due(facts: &Facts, within: Duration) -> bool {
         let is_second = !claims.insert(label(key, wire::CLAIM_UID));
         is_second || !key["metadata"]["annotations"][wire::EXPIRES_AT].is_null()
     });
+    let expires = |key: &serde_json::Value| !key["metadata"]["annotations"][wire::EXPIRES_AT].is_null();
+    let mut accesses = BTreeSet::new();
+    let mut ending_of_accesses = facts.secrets(Role::AccessCredential).filter(|(_, _, key)| {
+        let is_second = !accesses.insert(label(key, wire::ACCESS_UID));
+        is_second || expires(key)
+    });
     let requests = [(wire::ROTATE, "handledRotateRequest"), (wire::REVOKE, "handledRevokeRequest")];
     let mut asking = facts.all("bucketclaims").filter(|(namespace, name, claim)| {
         let is_open = |(asks, handled): (&str, &str)| {
@@ -156,7 +162,7 @@ pub(super) fn nothing_is_due(facts: &Facts, within: Duration) -> bool {
         let is_soon = |next: Timestamp| next.duration_since(facts.at) <= within;
         facts.ready(namespace, name) == "Bound" && next.is_some_and(is_soon)
     });
-    ending.next().is_none() && asking.next().is_none() && aging.next().is_none()
+    ending.next().is_none() && ending_of_accesses.next().is_none() && asking.next().is_none() && aging.next().is_none()
 }
 
 #[cfg(test)]

@@ -58,7 +58,8 @@ impl<'a> Accesses<'a> {
             case.end.all("bucketaccesses").filter_map(|(_, _, it)| it["metadata"]["uid"].as_str()).collect();
         let is_its = |name: &str| name.starts_with("va-") || name.starts_with("ar-");
         for (name, secret) in self.secrets.iter().filter(|(name, _)| is_its(name)) {
-            if !field(secret, "access_uid").is_some_and(|uid| live.contains(uid.as_str())) {
+            // What says of no access that it is its is a stranger's.
+            if field(secret, "access_uid").is_some_and(|uid| !live.contains(uid.as_str())) {
                 found.broken_in_the_end(Promise::A3, format!("Secret {name} is left of an access that is gone"));
             }
         }

@@ -276,9 +276,9 @@ async fn before(stage: &Stage, edit: Edit) {
 )]
 #[case(Edit::BackendGone, "tell in the status: Ready=False BackendNotReady: there is no S3Backend main")]
 #[case(Edit::BucketGone, "note that the claim was bound to bucket team-a-photos at S3Backend main")]
-#[case(Edit::Deleted, "revoke the key of generation 1: the claim is deleted")]
-#[case(Edit::DeletedEmpty, "note that the claim was bound to bucket team-a-photos at S3Backend main")]
-#[case(Edit::DeletedWithObjects, "note that the claim was bound to bucket team-a-photos at S3Backend main")]
+#[case(Edit::Deleted, "end every access to bucket team-a-photos at S3Backend main: the claim is deleted")]
+#[case(Edit::DeletedEmpty, "end every access to bucket team-a-photos at S3Backend main: the claim is deleted")]
+#[case(Edit::DeletedWithObjects, "end every access to bucket team-a-photos at S3Backend main: the claim is deleted")]
 fn what_plan_says_comes_next_is_what_the_operator_then_does(#[case] edit: Edit, #[case] words: &str) {
     Stage::run("", async |mut stage| {
         before(&stage, edit).await;
@@ -419,8 +419,8 @@ fn what_is_left_of_a_claim_that_is_gone_is_told_as_well() {
         stage.delete("bucketclaims", "team-a", "photos").await;
         let told = plan(&stage.world).await;
         let says = line_of(&told, &Object::Left(photos())).next.to_string();
-        let key = secrets(&stage.world, OPERATOR_NAMESPACE, "virtual-credential").remove(0);
-        assert_eq!(says, format!("delete Secret {key}, which is left of a claim that is gone"));
+        let record = secrets(&stage.world, OPERATOR_NAMESPACE, "bucket-record").remove(0);
+        assert_eq!(says, format!("end every access by record {record}, which is left of a claim that is gone"));
     });
 }
 

@@ -4,11 +4,12 @@
 use serde_json::{Value, json};
 use stowage_operator::api::wire::Role;
 
-use super::super::others::{CLAIM, NAMESPACE};
+use super::super::others::{CLAIM, NAMESPACE, is_somebodys_doing};
 use super::super::scenario::{Goal, Scenario, ScenarioPhase, ScenarioStep, Target, TargetKind};
-use super::words::{PHOTOS, bound, no_other, nothing_more, pass, patch};
+use super::words::{PHOTOS, bound, nothing_more, pass, patch};
 use crate::effects::Fault;
 use crate::history::Facts;
+use crate::history::facts::field;
 use crate::world::fixtures::access_with;
 use crate::world::{Accesses, Options};
 
@@ -50,14 +51,16 @@ pub(in super::super) static MADE: Scenario = Scenario {
         ];
         [bound(""), access].concat()
     },
-    goal: Goal::new("the access is open with its third key alone", |facts| {
-        let keys: Vec<_> = facts.secrets(Role::AccessCredential).collect();
-        is_open(facts, NAMESPACE)
-            && access(facts, NAMESPACE)["status"]["rotationGeneration"].as_i64() >= Some(3)
-            && keys.len() == 1
+    goal: Goal::new("both requests are handled and the access is open with one key", |facts| {
+        let mut records = facts.secrets(Role::AccessRecord);
+        let handled = records.any(|(_, _, it)| field(it, "handled-rotate-request").as_deref() == Some("again"));
+        let generation = access(facts, NAMESPACE)["status"]["rotationGeneration"].as_i64();
+        let keys = facts.secrets(Role::AccessCredential).count();
+        is_open(facts, NAMESPACE) && handled && generation >= Some(2) && keys == 1
     }),
-    otherwise: no_other,
-    ends_alike: true,
+    otherwise: by_others_hands,
+    // Numbers of keys may be skipped.
+    ends_alike: false,
     check: check_open,
 };
 
@@ -82,8 +85,9 @@ pub(in super::super) static REMOVED: Scenario = Scenario {
             [Role::AccessCredential, Role::AccessRecord].into_iter().any(|role| facts.secrets(role).next().is_some());
         access(facts, NAMESPACE).is_null() && !left && is_shut(facts) && facts.is_bound(NAMESPACE, CLAIM)
     }),
-    otherwise: no_other,
-    ends_alike: true,
+    otherwise: by_others_hands,
+    // Numbers of keys may be skipped.
+    ends_alike: false,
     check: nothing_more,
 };
 
@@ -107,8 +111,9 @@ pub(in super::super) static WITHDRAWN: Scenario = Scenario {
     goal: Goal::new("the access is told that the bucket is not shared, and no record lets it in", |facts| {
         entry(facts, READERS)["reason"] == "NotShared" && is_shut(facts)
     }),
-    otherwise: no_other,
-    ends_alike: true,
+    otherwise: by_others_hands,
+    // Numbers of keys may be skipped.
+    ends_alike: false,
     check: nothing_more,
 };
 
@@ -133,8 +138,9 @@ pub(in super::super) static DELETED_UNDER: Scenario = Scenario {
             && facts.secrets(Role::BucketRecord).next().is_none()
             && entry(facts, NAMESPACE)["reason"] == "ClaimNotBound"
     }),
-    otherwise: no_other,
-    ends_alike: true,
+    otherwise: by_others_hands,
+    // Numbers of keys may be skipped.
+    ends_alike: false,
     check: nothing_more,
 };
 
@@ -142,6 +148,11 @@ pub(in super::super) static DELETED_UNDER: Scenario = Scenario {
 const OPEN: Goal = Goal::new("the access is open", |facts| is_open(facts, NAMESPACE));
 /// That of the other namespace is.
 const OPEN_TO_READERS: Goal = Goal::new("the access of the other namespace is open", |facts| is_open(facts, READERS));
+
+/// Who puts a Secret where one of an access is to be, or changes one, leaves it otherwise.
+fn by_others_hands(_: &Facts, faults: &[Fault]) -> bool {
+    faults.iter().any(|fault| is_somebodys_doing(*fault))
+}
 
 fn access<'a>(facts: &'a Facts, namespace: &str) -> &'a Value {
     facts.object("bucketaccesses", namespace, READER)
