@@ -262,7 +262,7 @@ fn a_reader_is_shown_no_version_that_is_past() {
     }
 }
 
-// covers: 8.prefix.covered, 8.prefix.lists
+// covers: 8.prefix.covered, 8.prefix.lists, 8.prefix.deleteObjects
 #[rstest]
 #[case(Some("in/"), &[])]
 #[case(None, &["in/"])]
@@ -325,7 +325,8 @@ fn the_source_of_a_copy_needs_a_scope_of_its_own(
 #[case::two_of_one_name(Known { scopes: vec![scope("photos", Some("c-1"), AccessMode::ReadWrite, None); 2], ..Known::default() })]
 fn nothing_is_open_that_not_all_agree_on(#[case] known: Known) {
     assert_eq!(allowed(&known, None, "a"), [] as [&str; 0]);
-    let list = Wanted { bucket: None, ..Wanted::of_bucket(Operation::ListBuckets, &bucket("photos")) };
+    let photos = bucket("photos");
+    let list = Wanted { bucket: None, ..Wanted::of_bucket(Operation::ListBuckets, &photos) };
     assert_eq!(known.decide(&list), Ok(Verdict::TellBuckets(Vec::new())), "nor is it named");
 }
 
@@ -335,7 +336,8 @@ fn a_list_of_buckets_names_what_is_open() {
         scope("photos", Some("c-1"), AccessMode::WriteOnly, None),
         scope("books", Some("c-1"), AccessMode::ReadWrite, None),
     ];
-    let list = Wanted { bucket: None, ..Wanted::of_bucket(Operation::ListBuckets, &bucket("photos")) };
+    let photos = bucket("photos");
+    let list = Wanted { bucket: None, ..Wanted::of_bucket(Operation::ListBuckets, &photos) };
     let known = Known { scopes, ..Known::default() };
     assert_eq!(known.decide(&list), Ok(Verdict::TellBuckets(vec![bucket("photos")])));
 }

@@ -96,7 +96,7 @@ pub(super) fn record() -> BucketRecord {
         lowest: Some(1),
         accesses: std::collections::BTreeMap::new(),
         limits: crate::api::Limits::default(),
-        // So that tests of deletions are of what comes after; a claim that lives doesn't look at it.
+        // So that tests of deletions are of what comes after; one that lives doesn't look at it.
         ending: true,
     }
 }
@@ -252,7 +252,7 @@ impl Given {
     /// A pass begins, and has looked the backends up.
     pub(super) fn begin(&self, remembered: Remembered) -> View {
         let consumers = self.consumers.values().cloned().collect();
-        let cached = Cached { internal: self.labelled(), consumers, recheck: Vec::new(), held: BTreeMap::new() };
+        let cached = Cached { internal: self.labelled(), consumers, ..Cached::default() };
         let mut view = View::new(setting(), self.claim.clone(), cached).begin(remembered);
         for (name, seen) in &self.backends {
             view.learn(Answer::Backend(name.clone(), seen.clone()));
@@ -288,6 +288,7 @@ impl Given {
     /// the store shows is for each test to say.
     pub(super) fn answer(&self, look: Look) -> Answer {
         match look {
+            Look::Consent(_) => panic!("nobody asks for an access"),
             Look::Backend(name) => {
                 let seen = self.backends.get(&name).cloned().unwrap_or(BackendSeen::Missing);
                 Answer::Backend(name, seen)
