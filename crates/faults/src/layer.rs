@@ -40,6 +40,8 @@ struct State<V> {
     fired: Vec<Fault<V>>,
     trace: Trace<V>,
     instances: u32,
+    /// Least calls that the trace keeps; `None` for all.
+    kept: Option<usize>,
     /// Most calls that are let begin.
     most: u64,
     /// Whether there was one more.
@@ -111,6 +113,7 @@ impl<V: Vocabulary> Effects<V> {
                 lasting: Vec::new(),
                 trace: Trace::default(),
                 instances: 0,
+                kept: None,
                 most: u64::MAX,
                 exhausted: false,
             })),
@@ -185,6 +188,18 @@ impl<V: Vocabulary> Effects<V> {
         self.state().most = most;
     }
 
+    /// From now on the trace keeps the last calls alone: so many at least, twice as many at most. For
+    /// a run without end.
+    pub fn keep(&self, calls: usize) {
+        self.state().kept = Some(calls);
+    }
+
+    /// Calls with numbers above this one, oldest first, as far as they are kept; so many at most.
+    pub fn calls_after(&self, number: u64, most: usize) -> Vec<Line<V>> {
+        let state = self.state();
+        state.trace.lines_after(number).iter().take(most).cloned().collect()
+    }
+
     /// Whether calls were kept from beginning by [`Effects::bound`].
     pub fn exhausted(&self) -> bool {
         self.state().exhausted
@@ -248,6 +263,9 @@ impl<V: Vocabulary> Effects<V> {
             return None;
         }
         let fault = state.fault_for(number, &call).or_else(|| state.outage_of(host, &call));
+        if let Some(kept) = state.kept {
+            state.trace.keep(kept);
+        }
         state.trace.push(Line {
             number,
             instance: instance.id(),

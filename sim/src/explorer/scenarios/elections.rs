@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::super::others::{CLAIM, NAMESPACE};
+use super::super::others::{CLAIM, NAMESPACE, any_may_rest};
 use super::super::scenario::{Goal, Scenario, ScenarioPhase, ScenarioStep, Target, TargetKind};
 use super::words::{BASE, ask_to_rotate, check_keys, claim_with, give_claim, no_other, pass, usual};
 use crate::history::Facts;
