@@ -25,7 +25,7 @@ use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube_sim::{ApiBody, Cluster, Front, FrontOptions};
 use tokio::net::TcpListener;
-use tower::{BoxError, Service as _};
+use tower::Service as _;
 
 /// How often the steps of the controllers are taken.
 const STEP: Duration = Duration::from_millis(100);
@@ -71,10 +71,13 @@ async fn serve(stream: TokioIo<tokio::net::TcpStream>, front: Front) {
         async move {
             let (head, body) = request.into_parts();
             // A byte over the limit, so that the front can say that it is too long.
-            let body = Limited::new(body, kube_sim::BODY_LIMIT + 1).collect().await?.to_bytes();
-            let answer: Result<Response<ApiBody>, BoxError> =
-                front.call(Request::from_parts(head, body.into())).await.map_err(BoxError::from);
-            answer
+            let body = Limited::new(body, kube_sim::BODY_LIMIT + 1).collect().await;
+            let body = body.map_err(|error| std::io::Error::other(error.to_string()))?.to_bytes();
+            let answer: Response<ApiBody> = match front.call(Request::from_parts(head, body.into())).await {
+                Ok(answer) => answer,
+                Err(never) => match never {},
+            };
+            Ok::<_, std::io::Error>(answer)
         }
     });
     // A client that goes away is no news.
