@@ -12,6 +12,7 @@
 use std::collections::hash_map::RandomState;
 use std::error::Error;
 use std::hash::{BuildHasher as _, Hasher as _};
+use std::io::Write as _;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -43,7 +44,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     }
     let front = cluster.front(FrontOptions::open(Arc::new(random)));
     let listener = TcpListener::bind(address).await?;
-    println!("kubectl --server http://{}", listener.local_addr()?);
+    writeln!(std::io::stdout(), "kubectl --server http://{}", listener.local_addr()?)?;
     let mut steps = tokio::time::interval(STEP);
     loop {
         tokio::select! {

@@ -88,6 +88,7 @@ mod route;
 mod schema;
 mod selector;
 mod service;
+mod shared;
 mod status;
 mod store;
 mod strategic;
@@ -239,16 +240,16 @@ impl Cluster {
         namespace::finalize(&mut self.lock())
     }
 
-    /// Runs one step of the controllers of definitions: those that aren't established are, those that
-    /// are deleted are emptied, and empty ones served no more. Returns how many objects it changed or
-    /// removed.
+    /// Runs one step of the controllers of definitions: those that aren't established are, those
+    /// that are deleted are emptied, and empty ones served no more. Returns how many objects it
+    /// changed or removed.
     pub fn settle_definitions(&self) -> usize {
         definitions::settle(&mut self.lock())
     }
 
-    /// Runs one step of what fills new namespaces: each that isn't terminating gets a ServiceAccount
-    /// `default`, and a ConfigMap `kube-root-ca.crt` with this certificate in PEM, unless that is
-    /// empty. Returns how many objects it made or changed.
+    /// Runs one step of what fills new namespaces: each that isn't terminating gets a
+    /// ServiceAccount `default`, and a ConfigMap `kube-root-ca.crt` with this certificate in PEM,
+    /// unless that is empty. Returns how many objects it made or changed.
     pub fn furnish_namespaces(&self, ca_pem: &str) -> usize {
         furnish::namespaces(&mut self.lock(), ca_pem)
     }

@@ -9,7 +9,7 @@ use http::{Method, Request, Response, StatusCode, header, request::Parts};
 use http_body_util::StreamBody;
 use kube::client::Body;
 use parking_lot::MutexGuard;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::Cluster;
 use super::decode::{self, FieldValidation, Origin};
@@ -105,12 +105,7 @@ pub(crate) enum Way {
 ///
 /// # Errors
 /// What is refused, as the status that says so.
-pub(crate) fn dispatch(
-    cluster: &Cluster,
-    head: &Parts,
-    body: &Bytes,
-    way: Way,
-) -> Result<Response<ApiBody>, Failure> {
+pub(crate) fn dispatch(cluster: &Cluster, head: &Parts, body: &Bytes, way: Way) -> Result<Response<ApiBody>, Failure> {
     if head.uri.path() == "/version" {
         let version = json!({"major": "1", "minor": "34", "gitVersion": "v1.34.4", "platform": "simulated"});
         return Ok(output::answer(StatusCode::OK, &version, &[]));
@@ -299,8 +294,8 @@ impl Call<'_> {
             // What the server refuses the rival it will refuse the caller too.
             let _ = write::create(&mut state, &self.kind, rival, Ownership::Creator, &options);
         }
-        let mut written = self.write(&mut state, &options, |state, options| {
-            write::create(state, &self.kind, object.clone(), Ownership::Creator, options)
+        let mut written = self.write(&mut state, object, &options, |state, object, options| {
+            write::create(state, &self.kind, object, Ownership::Creator, options)
         })?;
         written.warnings.splice(0..0, warnings);
         Ok(self.written(&written))
@@ -311,8 +306,8 @@ impl Call<'_> {
         let object = decode::json_object(&self.kind, self.body)?;
         let mut state = self.state();
         let place = self.place(name);
-        let written = self.write(&mut state, &options, |state, options| {
-            patch::replace(state, &self.kind, &place, self.part, object.clone(), options)
+        let written = self.write(&mut state, object, &options, |state, object, options| {
+            patch::replace(state, &self.kind, &place, self.part, object, options)
         })?;
         Ok(self.written(&written))
     }
@@ -325,7 +320,7 @@ impl Call<'_> {
         let place = self.place(name);
         let mut state = self.state();
         let (kind, part) = (&self.kind, self.part);
-        let written = self.write(&mut state, &options, |state, options| match format {
+        let written = self.write(&mut state, Value::Null, &options, |state, _, options| match format {
             PatchFormat::Apply => {
                 let force = self.query.flag("force");
                 patch::server_side_apply(state, kind, &place, part, self.body, force, options)
@@ -335,17 +330,18 @@ impl Call<'_> {
         Ok(self.written(&written))
     }
 
-    /// Does a write; one of a definition, with all that comes of it.
+    /// Does a write of an object; one of a definition, with all that comes of it.
     fn write(
         &self,
         state: &mut State,
+        object: Value,
         options: &WriteOptions,
-        write: impl Fn(&mut State, &WriteOptions) -> Result<Written, Failure>,
+        write: impl Fn(&mut State, Value, &WriteOptions) -> Result<Written, Failure>,
     ) -> Result<Written, Failure> {
         if self.kind.family == Family::Definition && self.part == Part::Main {
-            definitions::write(state, &self.kind, options, write)
+            definitions::write(state, &self.kind, options, |state, options| write(state, object.clone(), options))
         } else {
-            write(state, options)
+            write(state, object, options)
         }
     }
 

@@ -247,7 +247,8 @@ pub(crate) fn wrong_uid(kind: &Kind, place: &Place, expected: &str, actual: &str
 /// names the resource elsewhere.
 pub(crate) fn precondition_failed(kind: &Kind, name: &str, why: &str) -> Failure {
     // An Event is one of the core group to those who write this.
-    let group = if matches!(kind.family, Family::Event | Family::CoreEvent) { String::new() } else { kind.group.clone() };
+    let group =
+        if matches!(kind.family, Family::Event | Family::CoreEvent) { String::new() } else { kind.group.clone() };
     let qualified = qualified_kind(&group, &kind.kind);
     let details = StatusDetails { kind: kind.kind.clone(), group, ..about(kind, name) };
     Status::failure(&format!("Operation cannot be fulfilled on {qualified} {name:?}: {why}"), reason::CONFLICT)

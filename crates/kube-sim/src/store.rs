@@ -5,10 +5,8 @@
 //! that lists, histories and watches share them.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use std::ops::Deref;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
-use bytes::Bytes;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
@@ -19,74 +17,11 @@ use super::builtin;
 use super::kind::{Kind, SharedKind};
 use super::meta;
 use super::observer::{Author, Observer, Stored};
-use super::output::json_text;
+
+pub(crate) use super::shared::{Change, Place, Shared};
 
 /// How many changes of one kind are remembered.
 const HISTORY: usize = 10_000;
-
-/// Where an object of a kind is stored; orders a list.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Place {
-    /// Empty for cluster-scoped kinds.
-    pub(crate) namespace: String,
-    pub(crate) name: String,
-}
-
-impl Place {
-    pub(crate) fn new(namespace: &str, name: &str) -> Self {
-        Self { namespace: namespace.to_owned(), name: name.to_owned() }
-    }
-
-    pub(crate) fn of(object: &Value) -> Self {
-        Self::new(meta::namespace(object), meta::name(object))
-    }
-}
-
-/// A stored object, and its text once somebody has been told of it: the answer to a write, lists
-/// and watches share that.
-#[derive(Clone, Debug)]
-pub(crate) struct Shared(Arc<(Arc<Value>, OnceLock<Bytes>)>);
-
-impl Shared {
-    pub(crate) fn new(object: Value) -> Self {
-        Self(Arc::new((Arc::new(object), OnceLock::new())))
-    }
-
-    /// Whether they are the same state of the same object.
-    pub(crate) fn is(&self, other: &Self) -> bool {
-        Arc::ptr_eq(&self.0, &other.0)
-    }
-
-    /// The object by itself.
-    pub(crate) fn value(&self) -> &Arc<Value> {
-        &self.0.0
-    }
-
-    /// The object as JSON.
-    pub(crate) fn json(&self) -> &Bytes {
-        self.0.1.get_or_init(|| json_text(self.value().as_ref()))
-    }
-}
-
-impl Deref for Shared {
-    type Target = Value;
-
-    fn deref(&self) -> &Value {
-        self.value()
-    }
-}
-
-/// One write, as a watch sees it.
-#[derive(Clone, Debug)]
-pub(crate) struct Change {
-    pub(crate) version: u64,
-    pub(crate) place: Place,
-    /// Absent for a create.
-    pub(crate) old: Option<Shared>,
-    /// The object as written; for a removal its last state, under the new version.
-    pub(crate) new: Shared,
-    pub(crate) removed: bool,
-}
 
 /// All objects of one kind with their history.
 #[derive(Debug)]
@@ -164,8 +99,8 @@ impl State {
         table.news.notify_waiters();
     }
 
-    /// Gives all objects of a kind its `apiVersion`: their definition has another storage version. No
-    /// watch is told, as nothing that it shows changes.
+    /// Gives all objects of a kind its `apiVersion`: their definition has another storage version.
+    /// No watch is told, as nothing that it shows changes.
     pub(crate) fn restamp(&mut self, kind: &Kind) {
         let api_version = Value::from(kind.api_version());
         for object in self.table_mut(kind).objects.values_mut().filter(|object| object["apiVersion"] != api_version) {

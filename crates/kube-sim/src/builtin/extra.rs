@@ -13,7 +13,8 @@ use crate::kind::{Family, Kind, Scope, SharedKind};
 use crate::schema::Schema;
 
 /// One of them: group, version, plural, kind, short names, categories, and what sort it is.
-type Row = (&'static str, &'static str, &'static str, &'static str, &'static [&'static str], &'static [&'static str], Sort);
+type Row =
+    (&'static str, &'static str, &'static str, &'static str, &'static [&'static str], &'static [&'static str], Sort);
 
 /// Where the objects of a kind live, and what there is to them.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -90,9 +91,7 @@ fn of((group, version, plural, name, short, categories, sort): &Row) -> Kind {
 /// Everything is kept; templates of pods are known, so that their lists are merged by key.
 fn schema(sort: Sort) -> Schema {
     let template = schemas::resolved(&json!({"$ref": "PodTemplateSpec"}));
-    let open = |properties: Value| {
-        json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true, "properties": properties})
-    };
+    let open = |properties: Value| json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true, "properties": properties});
     let spec = match sort {
         Sort::Template => json!({"spec": open(json!({"template": template}))}),
         Sort::Jobs => {

@@ -94,7 +94,11 @@ fn control() -> Vec<SharedKind> {
         },
         Kind { selectable: selectable(&of_events), ..event.called(&["ev"], &[]) },
         lease,
-        Kind { scope: Scope::Cluster, status_subresource: true, ..definition.called(&["crd", "crds"], &["api-extensions"]) },
+        Kind {
+            scope: Scope::Cluster,
+            status_subresource: true,
+            ..definition.called(&["crd", "crds"], &["api-extensions"])
+        },
     ])
 }
 

@@ -128,7 +128,10 @@ mod tests {
         "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList;profile=nopeer,application/json",
         Discovery::Aggregated("v2")
     )]
-    #[case::older("application/json;g=apidiscovery.k8s.io;v=v2beta1;as=APIGroupDiscoveryList", Discovery::Aggregated("v2beta1"))]
+    #[case::older(
+        "application/json;g=apidiscovery.k8s.io;v=v2beta1;as=APIGroupDiscoveryList",
+        Discovery::Aggregated("v2beta1")
+    )]
     #[case::plain("application/json, */*", Discovery::Legacy)]
     fn discovery_is_of_the_form_that_is_asked_for(#[case] accept: &'static str, #[case] expected: Discovery) {
         assert_eq!(discovery(&headers(accept)), expected);

@@ -117,9 +117,8 @@ impl Catalog {
 
     /// The resource at this place.
     pub(super) fn find(&self, group: &str, version: &str, plural: &str) -> Option<&Resource> {
-        let is = |resource: &&Resource| {
-            resource.plural == plural && resource.version == version && resource.group == group
-        };
+        let is =
+            |resource: &&Resource| resource.plural == plural && resource.version == version && resource.group == group;
         self.resources.iter().find(is)
     }
 
@@ -154,7 +153,10 @@ fn version_order(version: &str) -> (u8, std::cmp::Reverse<(u64, u64)>, String) {
         let major: u64 = rest[..end].parse().ok()?;
         let (stage, minor) = match &rest[end..] {
             "" => (0, "0"),
-            tail => tail.strip_prefix("beta").map(|minor| (1, minor)).or(tail.strip_prefix("alpha").map(|minor| (2, minor)))?,
+            tail => tail
+                .strip_prefix("beta")
+                .map(|minor| (1, minor))
+                .or(tail.strip_prefix("alpha").map(|minor| (2, minor)))?,
         };
         Some((stage, std::cmp::Reverse((major, minor.parse().ok()?)), String::new()))
     };

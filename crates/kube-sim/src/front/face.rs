@@ -36,7 +36,8 @@ impl Face {
         if *self == Self::Same || answer["kind"] == "Status" {
             return;
         }
-        let is_list = answer["kind"] == format!("{}List", kind.kind).as_str() || answer["kind"] == kind.names.list.as_str();
+        let is_list =
+            answer["kind"] == format!("{}List", kind.kind).as_str() || answer["kind"] == kind.names.list.as_str();
         match answer.get_mut("items").and_then(Value::as_array_mut) {
             Some(items) if is_list => items.iter_mut().for_each(|item| self.show(kind, item)),
             _ => {}

@@ -3,9 +3,9 @@
 use bytes::Bytes;
 use http::{Response, StatusCode, header};
 use http_body_util::{BodyExt as _, Full};
-use serde_json::{Value, json};
+use serde_json::json;
 
-use crate::output::ApiBody;
+use crate::output::{self, ApiBody};
 use crate::route::Query;
 
 /// What is looked at, by the name that it has at `/readyz/{name}`.
@@ -35,11 +35,12 @@ fn text(text: String) -> Response<ApiBody> {
     response
 }
 
-/// What `/version` tells, of a version such as `1.34.4`.
-pub(super) fn version(version: &str) -> Value {
+/// The answer at `/version`, of a version such as `1.34.4`: indented, as a server gives it to
+/// everybody.
+pub(super) fn version(version: &str) -> Response<ApiBody> {
     let mut numbers = version.split('.');
     let (major, minor) = (numbers.next().unwrap_or_default(), numbers.next().unwrap_or_default());
-    json!({
+    let document = json!({
         "major": major,
         "minor": minor,
         "gitVersion": format!("v{version}"),
@@ -49,5 +50,19 @@ pub(super) fn version(version: &str) -> Value {
         "goVersion": "",
         "compiler": "",
         "platform": "simulated",
-    })
+    });
+    output::answer_text(StatusCode::OK, format!("{document:#}").into(), &[])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_check_has_a_path_of_its_own() {
+        let query = Query::default();
+        assert!(answer("/readyz/ping", &query, false).is_some());
+        assert!(answer("/readyz/etcd", &query, false).is_none());
+        assert!(answer("/ready", &query, false).is_none());
+    }
 }

@@ -32,9 +32,10 @@ pub(super) fn index<'a>(documents: impl Iterator<Item = (&'a str, &'a str)>) -> 
 
 /// The document of each group-version by its path, such as `apis/apps/v1`.
 pub(super) fn documents(catalog: &Catalog, server_version: &str) -> Vec<(String, Value)> {
-    let all = catalog.groups().into_iter().flat_map(|(group, versions)| {
-        versions.into_iter().map(move |version| (group, version)).collect::<Vec<_>>()
-    });
+    let all = catalog
+        .groups()
+        .into_iter()
+        .flat_map(|(group, versions)| versions.into_iter().map(move |version| (group, version)).collect::<Vec<_>>());
     all.map(|(group, version)| (path_of(group, version), document(catalog, group, version, server_version))).collect()
 }
 
@@ -197,7 +198,8 @@ fn node(schema: &Schema) -> Value {
         }
     }
     if !schema.properties.is_empty() {
-        let properties: Map<String, Value> = schema.properties.iter().map(|(name, child)| (name.clone(), node(child))).collect();
+        let properties: Map<String, Value> =
+            schema.properties.iter().map(|(name, child)| (name.clone(), node(child))).collect();
         out.insert("properties".to_owned(), properties.into());
     }
     if let Additional::Schema(child) = &schema.additional {

@@ -11,7 +11,7 @@ use serde_json::Value;
 use super::accept::{self, Discovery};
 use super::catalog::{Backing, Resource};
 use super::identity::{self, Identity};
-use super::known::{Known, Knowledge};
+use super::known::{Knowledge, Known};
 use super::tokens::Tokens;
 use super::{FrontOptions, body, discovery, health, refusal, reviews, scale, stored};
 use crate::Cluster;
@@ -67,12 +67,13 @@ impl Pipeline {
     fn route(&self, caller: &Identity, head: &Parts, body: &Bytes) -> Result<Response<ApiBody>, Failure> {
         let path = head.uri.path();
         let query = Query::parse(head.uri.query().unwrap_or_default());
-        let verbose = form_urlencoded::parse(head.uri.query().unwrap_or_default().as_bytes()).any(|(name, _)| name == "verbose");
+        let verbose =
+            form_urlencoded::parse(head.uri.query().unwrap_or_default().as_bytes()).any(|(name, _)| name == "verbose");
         if let Some(answer) = health::answer(path, &query, verbose) {
             return Ok(answer);
         }
         if path.trim_end_matches('/') == "/version" {
-            return Ok(output::answer(StatusCode::OK, &health::version(&self.options.server_version), &[]));
+            return Ok(health::version(&self.options.server_version));
         }
         let known = self.knowledge.of(&self.cluster);
         if head.method == Method::GET
@@ -96,7 +97,10 @@ impl Pipeline {
             ["api"] | ["apis"] => Some(match accept::discovery(headers) {
                 Discovery::Aggregated(version) => {
                     let document = discovery::aggregated(catalog, parts == ["api"], version);
-                    of_type(&document, &format!("application/json;g=apidiscovery.k8s.io;v={version};as=APIGroupDiscoveryList"))
+                    of_type(
+                        &document,
+                        &format!("application/json;g=apidiscovery.k8s.io;v={version};as=APIGroupDiscoveryList"),
+                    )
                 }
                 Discovery::Legacy if parts == ["api"] => json(&discovery::core_versions(catalog)),
                 Discovery::Legacy => json(&discovery::groups(catalog)),

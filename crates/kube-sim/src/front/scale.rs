@@ -29,7 +29,8 @@ pub(super) fn answer(
     head: &Parts,
     sent: &Bytes,
 ) -> Result<Response<ApiBody>, Failure> {
-    let (Backing::Stored(kind, Face::Same | Face::Version(_)), Some(paths)) = (&resource.backing, &resource.scale) else {
+    let (Backing::Stored(kind, Face::Same | Face::Version(_)), Some(paths)) = (&resource.backing, &resource.scale)
+    else {
         return Err(status::no_such_resource());
     };
     let read = || {

@@ -90,7 +90,8 @@ fn inward(kind: &SharedKind, face: &Face, head: &Parts, body: &Bytes) -> Result<
 fn inner_head(kind: &SharedKind, face: &Face, head: &Parts, wanted: Wanted) -> Result<Parts, Failure> {
     let mut inner = head.clone();
     if let Face::Version(version) = face {
-        let (from, to) = (format!("/apis/{}/{version}/", kind.group), format!("/apis/{}/{}/", kind.group, kind.version));
+        let (from, to) =
+            (format!("/apis/{}/{version}/", kind.group), format!("/apis/{}/{}/", kind.group, kind.version));
         let path = head.uri.path().replacen(&from, &to, 1);
         let query = head.uri.query().map(|query| format!("?{query}")).unwrap_or_default();
         inner.uri = format!("{path}{query}").parse::<Uri>().map_err(|_| bad_request("the path can't be read"))?;
@@ -146,6 +147,10 @@ impl Shown {
         };
         let now = self.cluster.lock().time();
         let form = table::Form { api_version, include: self.include, now };
-        if titled { table::table(&self.resource, &answer, form) } else { table::untitled(&self.resource, &answer, form) }
+        if titled {
+            table::table(&self.resource, &answer, form)
+        } else {
+            table::untitled(&self.resource, &answer, form)
+        }
     }
 }

@@ -4,6 +4,7 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::age;
+use super::workloads;
 use crate::meta;
 
 /// Name, type and priority of a column; above 0, only wide tables show it.
@@ -19,51 +20,78 @@ fn shows_creation(group: &str, plural: &str) -> bool {
     }
 }
 
+fn plain(name: &'static str) -> Title {
+    (name, "string", 0)
+}
+
+fn wide(name: &'static str) -> Title {
+    (name, "string", 1)
+}
+
+fn whole(name: &'static str) -> Title {
+    (name, "integer", 0)
+}
+
+/// Columns between the name and the age, and those after it.
+fn with_age(own: &[Title], after: &[Title]) -> Vec<Title> {
+    [&[plain("Name")], own, &[plain("Age")], after].concat()
+}
+
 /// The columns of a kind.
 pub(super) fn columns(group: &str, plural: &str) -> Vec<Title> {
-    let text = |name| (name, "string", 0);
-    let wide = |name| (name, "string", 1);
-    let name = text("Name");
-    let with_age = |own: &[Title]| [&[name], own, &[text("Age")]].concat();
     match (group, plural) {
-        _ if shows_creation(group, plural) => vec![name, ("Created At", "date", 0)],
-        ("", "secrets") => with_age(&[text("Type"), text("Data")]),
-        ("", "configmaps") => with_age(&[text("Data")]),
-        ("", "namespaces") => with_age(&[text("Status")]),
-        ("", "serviceaccounts") => with_age(&[text("Secrets")]),
-        ("coordination.k8s.io", "leases") => with_age(&[text("Holder")]),
-        ("", "services") => {
-            let own = [text("Type"), text("Cluster-IP"), text("External-IP"), text("Port(s)")];
-            [with_age(&own), vec![wide("Selector")]].concat()
+        _ if shows_creation(group, plural) => vec![plain("Name"), ("Created At", "date", 0)],
+        ("", "secrets") => with_age(&["Type", "Data"].map(plain), &[]),
+        ("", "configmaps") => with_age(&[plain("Data")], &[]),
+        ("", "namespaces") => with_age(&[plain("Status")], &[]),
+        ("", "serviceaccounts") => with_age(&[plain("Secrets")], &[]),
+        ("coordination.k8s.io", "leases") => with_age(&[plain("Holder")], &[]),
+        ("rbac.authorization.k8s.io", _) => {
+            with_age(&[plain("Role")], &["Users", "Groups", "ServiceAccounts"].map(wide))
         }
-        ("", "pods") => with_age(&[text("Ready"), text("Status"), text("Restarts")]),
-        ("apps", "deployments") => {
-            let own = with_age(&[text("Ready"), text("Up-to-date"), text("Available")]);
-            [own, vec![wide("Containers"), wide("Images"), wide("Selector")]].concat()
-        }
-        ("apps", "statefulsets") => [with_age(&[text("Ready")]), vec![wide("Containers"), wide("Images")]].concat(),
-        ("apps", "replicasets") => {
-            let number = |name| (name, "integer", 0);
-            with_age(&[number("Desired"), number("Current"), number("Ready")])
-        }
-        ("rbac.authorization.k8s.io", _) => with_age(&[text("Role")]),
         ("storage.k8s.io", "storageclasses") => {
-            let own = ["Provisioner", "ReclaimPolicy", "VolumeBindingMode", "AllowVolumeExpansion"];
-            with_age(&own.map(text))
+            with_age(&["Provisioner", "ReclaimPolicy", "VolumeBindingMode", "AllowVolumeExpansion"].map(plain), &[])
         }
         ("" | "events.k8s.io", "events") => vec![
-            text("Last Seen"),
-            text("Type"),
-            text("Reason"),
-            text("Object"),
+            plain("Last Seen"),
+            plain("Type"),
+            plain("Reason"),
+            plain("Object"),
             wide("Subobject"),
             wide("Source"),
-            text("Message"),
+            plain("Message"),
             wide("First Seen"),
             wide("Count"),
             wide("Name"),
         ],
-        _ => with_age(&[]),
+        _ => columns_of_workloads(group, plural),
+    }
+}
+
+fn columns_of_workloads(group: &str, plural: &str) -> Vec<Title> {
+    match (group, plural) {
+        ("", "pods") => with_age(&["Ready", "Status", "Restarts"].map(plain), &[]),
+        ("", "services") => with_age(&["Type", "Cluster-IP", "External-IP", "Port(s)"].map(plain), &[wide("Selector")]),
+        ("", "persistentvolumeclaims") => {
+            let own = ["Status", "Volume", "Capacity", "Access Modes", "StorageClass", "VolumeAttributesClass"];
+            with_age(&own.map(plain), &[wide("VolumeMode")])
+        }
+        ("apps", "deployments") => {
+            with_age(&["Ready", "Up-to-date", "Available"].map(plain), &["Containers", "Images", "Selector"].map(wide))
+        }
+        ("apps", "statefulsets") => with_age(&[plain("Ready")], &["Containers", "Images"].map(wide)),
+        ("apps", "replicasets") => with_age(&["Desired", "Current", "Ready"].map(whole), &[]),
+        ("apps", "daemonsets") => {
+            let own = ["Desired", "Current", "Ready", "Up-to-date", "Available"].map(whole);
+            with_age(&[&own[..], &[plain("Node Selector")]].concat(), &[])
+        }
+        ("batch", "jobs") => with_age(&["Status", "Completions", "Duration"].map(plain), &[]),
+        ("batch", "cronjobs") => {
+            let own = [plain("Schedule"), plain("Timezone"), ("Suspend", "boolean", 0), whole("Active")];
+            with_age(&[&own[..], &[plain("Last Schedule")]].concat(), &[])
+        }
+        ("networking.k8s.io", "ingresses") => with_age(&["Class", "Hosts", "Address", "Ports"].map(plain), &[]),
+        _ => with_age(&[], &[]),
     }
 }
 
@@ -80,8 +108,8 @@ pub(super) fn cells(group: &str, plural: &str, object: &Value, now: Timestamp) -
         ("", "namespaces") => with_age(vec![object["status"]["phase"].clone()]),
         ("", "serviceaccounts") => with_age(vec![size(&object["secrets"]).into()]),
         ("coordination.k8s.io", "leases") => with_age(vec![text(&object["spec"]["holderIdentity"]).into()]),
-        ("", "services") => [with_age(service(object)), vec![pairs(&object["spec"]["selector"])]].concat(),
-        ("", "pods") => with_age(pod(object)),
+        ("", "services") => [with_age(workloads::service(object)), vec![pairs(&object["spec"]["selector"])]].concat(),
+        ("", "pods") => with_age(workloads::pod(object)),
         ("apps", "deployments") => {
             let number = |name: &str| object["status"][name].as_i64().unwrap_or_default().into();
             let own = vec![ready(object), number("updatedReplicas"), number("availableReplicas")];
@@ -95,22 +123,32 @@ pub(super) fn cells(group: &str, plural: &str, object: &Value, now: Timestamp) -
             let numbers = [&object["spec"]["replicas"], &status["replicas"], &status["readyReplicas"]];
             with_age(numbers.map(number).to_vec())
         }
+        ("apps", "daemonsets") => with_age(workloads::daemon_set(object)),
+        ("batch", "jobs") => with_age(workloads::job(object, now)),
+        ("batch", "cronjobs") => with_age(workloads::cron_job(object, now)),
+        ("networking.k8s.io", "ingresses") => with_age(workloads::ingress(object)),
+        ("", "persistentvolumeclaims") => [
+            with_age(workloads::volume_claim(object)),
+            vec![workloads::or_text(&object["spec"]["volumeMode"], "Filesystem")],
+        ]
+        .concat(),
         ("rbac.authorization.k8s.io", _) => {
             let role = &object["roleRef"];
-            with_age(vec![format!("{}/{}", text(&role["kind"]), text(&role["name"])).into()])
+            let role = format!("{}/{}", text(&role["kind"]), text(&role["name"]));
+            [with_age(vec![role.into()]), workloads::subjects(object)].concat()
         }
-        ("storage.k8s.io", "storageclasses") => with_age(storage_class(object)),
+        ("storage.k8s.io", "storageclasses") => with_age(workloads::storage_class(object)),
         ("" | "events.k8s.io", "events") => event(object, now),
         _ => with_age(Vec::new()),
     }
 }
 
-fn text(value: &Value) -> &str {
+pub(super) fn text(value: &Value) -> &str {
     value.as_str().unwrap_or_default()
 }
 
 /// How many there are of something.
-fn size(value: &Value) -> usize {
+pub(super) fn size(value: &Value) -> usize {
     match value {
         Value::Object(fields) => fields.len(),
         Value::Array(items) => items.len(),
@@ -119,7 +157,7 @@ fn size(value: &Value) -> usize {
 }
 
 /// Labels as a selector is written.
-fn pairs(labels: &Value) -> Value {
+pub(super) fn pairs(labels: &Value) -> Value {
     let pairs = labels.as_object().into_iter().flatten().map(|(key, value)| format!("{key}={}", text(value)));
     let joined = pairs.collect::<Vec<_>>().join(",");
     if joined.is_empty() { "<none>".into() } else { joined.into() }
@@ -135,38 +173,6 @@ fn containers(object: &Value) -> Vec<Value> {
     let list = object["spec"]["template"]["spec"]["containers"].as_array().map_or(&[][..], Vec::as_slice);
     let joined = |field: &str| list.iter().map(|one| text(&one[field])).collect::<Vec<_>>().join(",").into();
     vec![joined("name"), joined("image")]
-}
-
-fn service(object: &Value) -> Vec<Value> {
-    let spec = &object["spec"];
-    let or_none = |value: &str| if value.is_empty() { "<none>".into() } else { Value::from(value) };
-    let port = |port: &Value| {
-        let node = port["nodePort"].as_i64().filter(|node| *node > 0).map(|node| format!(":{node}"));
-        format!("{}{}/{}", port["port"], node.unwrap_or_default(), text(&port["protocol"]))
-    };
-    let ports: Vec<String> = spec["ports"].as_array().into_iter().flatten().map(port).collect();
-    let external: Vec<&str> = spec["externalIPs"].as_array().into_iter().flatten().map(text).collect();
-    let external = if spec["type"] == "ExternalName" { text(&spec["externalName"]).to_owned() } else { external.join(",") };
-    vec![spec["type"].clone(), or_none(text(&spec["clusterIP"])), or_none(&external), or_none(&ports.join(","))]
-}
-
-fn pod(object: &Value) -> Vec<Value> {
-    let statuses = object["status"]["containerStatuses"].as_array().map_or(&[][..], Vec::as_slice);
-    let ready = statuses.iter().filter(|status| status["ready"] == true).count();
-    let restarts: i64 = statuses.iter().filter_map(|status| status["restartCount"].as_i64()).sum();
-    let phase = text(&object["status"]["phase"]);
-    let status = if meta::is_deleting(object) { "Terminating" } else { phase };
-    vec![format!("{ready}/{}", size(&object["spec"]["containers"])).into(), status.into(), restarts.to_string().into()]
-}
-
-fn storage_class(object: &Value) -> Vec<Value> {
-    let or = |field: &str, default: &str| Value::from(object[field].as_str().unwrap_or(default));
-    vec![
-        object["provisioner"].clone(),
-        or("reclaimPolicy", "Delete"),
-        or("volumeBindingMode", "Immediate"),
-        object["allowVolumeExpansion"].as_bool().unwrap_or_default().to_string().into(),
-    ]
 }
 
 /// An event as it is stored, under the names of `events.k8s.io`.
@@ -229,8 +235,7 @@ mod tests {
             "regarding": {"kind": "BucketClaim", "name": "photos"}, "reportingController": "op", "reportingInstance": "op-1",
         });
         let cells = cells("", "events", &object, Timestamp::from_second(60).expect("a time"));
-        let expected =
-            json!(["10s", "Normal", "Bound", "bucketclaim/photos", "", "op, op-1", "done", "60s", 3, "e"]);
+        let expected = json!(["10s", "Normal", "Bound", "bucketclaim/photos", "", "op, op-1", "done", "60s", 3, "e"]);
         assert_eq!(Value::from(cells), expected);
     }
 }

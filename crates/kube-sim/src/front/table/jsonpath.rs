@@ -15,7 +15,11 @@ enum Step {
     /// All items or fields.
     All,
     /// The items of which the field at this path is (or isn't) this value.
-    Where { path: Vec<String>, equal: bool, value: Value },
+    Where {
+        path: Vec<String>,
+        equal: bool,
+        value: Value,
+    },
 }
 
 /// The first value at a path; `None` if there is none, or the path is of another language.

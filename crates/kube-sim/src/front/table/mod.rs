@@ -3,6 +3,7 @@
 mod age;
 mod built_in;
 mod jsonpath;
+mod workloads;
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
