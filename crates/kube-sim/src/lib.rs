@@ -67,9 +67,12 @@ mod cel;
 mod decode;
 mod defaulting;
 mod definition;
+mod definitions;
 mod delete;
 mod disturbance;
 mod fields;
+mod front;
+mod furnish;
 mod gc;
 mod kind;
 mod list;
@@ -85,6 +88,7 @@ mod route;
 mod schema;
 mod selector;
 mod service;
+mod shared;
 mod status;
 mod store;
 mod strategic;
@@ -98,7 +102,7 @@ mod tests;
 
 use std::sync::Arc;
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::core::Status;
 use parking_lot::{Mutex, MutexGuard};
@@ -106,6 +110,7 @@ use serde_json::{Value, json};
 
 pub use definition::ReadDefinition;
 pub use disturbance::{Disturbance, LAG};
+pub use front::{BODY_LIMIT, Front, FrontOptions, Identity, Random};
 pub use observer::{Asked, Author, Observer, Stored};
 pub use output::ApiBody;
 pub use service::ApiService;
@@ -233,6 +238,26 @@ impl Cluster {
     /// removed. Returns how many objects it changed or removed.
     pub fn finalize_namespaces(&self) -> usize {
         namespace::finalize(&mut self.lock())
+    }
+
+    /// Runs one step of the controllers of definitions: those that aren't established are, those
+    /// that are deleted are emptied, and empty ones served no more. Returns how many objects it
+    /// changed or removed.
+    pub fn settle_definitions(&self) -> usize {
+        definitions::settle(&mut self.lock())
+    }
+
+    /// Runs one step of what fills new namespaces: each that isn't terminating gets a
+    /// ServiceAccount `default`, and a ConfigMap `kube-root-ca.crt` with this certificate in PEM,
+    /// unless that is empty. Returns how many objects it made or changed.
+    pub fn furnish_namespaces(&self, ca_pem: &str) -> usize {
+        furnish::namespaces(&mut self.lock(), ca_pem)
+    }
+
+    /// Removes the Events that nothing has been added to for longer than this, by the cluster's
+    /// clock: a server keeps them for an hour. Returns how many.
+    pub fn expire_events(&self, older_than: SignedDuration) -> usize {
+        furnish::expire_events(&mut self.lock(), older_than)
     }
 
     /// Forgets the history of all kinds: watches and continued lists from before get 410.
