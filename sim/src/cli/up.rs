@@ -141,7 +141,7 @@ async fn ready(command: &str, served: &Served) -> Result<(), String> {
 fn announce(served: &Served, output: Output) -> Result<(), String> {
     let line = match output {
         Output::Text => format!(
-            "{}   # S3 for tenants: {}   store behind it: {}   admin: {}",
+            "{}   # S3 for tenants: {}   store behind it: {}   page: {}",
             use_of(&served.kubeconfig),
             served.s3,
             served.store,

@@ -1,8 +1,9 @@
 //! The controllers that every cluster runs, as steps that are taken whenever something was written:
-//! garbage collection and the end of namespaces.
+//! garbage collection, the end of namespaces and what is in each of them; and the end of Events.
 
 use std::time::Duration;
 
+use jiff::SignedDuration;
 use kube_sim::Cluster;
 use tokio::time::Instant;
 
@@ -16,8 +17,30 @@ const RESTS: u32 = 10;
 /// How often is looked whether a fault still has them rest.
 const GLANCE: Duration = Duration::from_secs(1);
 
+/// How long an Event is kept.
+const EVENTS_LIVE: SignedDuration = SignedDuration::from_hours(1);
+/// How often is looked for Events that are old.
+const EXPIRED_EVERY: Duration = Duration::from_secs(60);
+
+/// How many objects one round of all has changed.
+fn round(cluster: &Cluster, authority: &str) -> usize {
+    cluster.collect_garbage() + cluster.finalize_namespaces() + cluster.furnish_namespaces(authority)
+}
+
 /// Runs them for ever.
-pub(super) async fn run(cluster: Cluster, rest: ControllersRest) {
+pub(super) async fn run(cluster: Cluster, rest: ControllersRest, authority: &str) {
+    tokio::join!(react(&cluster, &rest, authority), expire(&cluster));
+}
+
+/// Deletes Events that are old, as every server does.
+async fn expire(cluster: &Cluster) {
+    loop {
+        tokio::time::sleep(EXPIRED_EVERY).await;
+        cluster.expire_events(EVENTS_LIVE);
+    }
+}
+
+async fn react(cluster: &Cluster, rest: &ControllersRest, authority: &str) {
     loop {
         while rest.is_on() {
             tokio::time::sleep(GLANCE).await;
@@ -25,7 +48,7 @@ pub(super) async fn run(cluster: Cluster, rest: ControllersRest) {
         let version = cluster.resource_version();
         let began = Instant::now();
         // What goes may be what something else waited for.
-        while cluster.collect_garbage() + cluster.finalize_namespaces() > 0 {
+        while round(cluster, authority) > 0 {
             tokio::task::yield_now().await;
         }
         let took = began.elapsed();

@@ -13,7 +13,7 @@ use rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
 const NAMES: [&str; 6] =
     ["localhost", "kubernetes", "kubernetes.default", "kubernetes.default.svc", "127.0.0.1", "::1"];
 
-/// Hexadecimal digits of a token, of 256 bits.
+/// Bytes of a token.
 const TOKEN_BYTES: usize = 32;
 
 /// What clients know the server by, and it them.
@@ -65,4 +65,14 @@ fn token() -> Result<String, String> {
     let mut bytes = [0; TOKEN_BYTES];
     getrandom::fill(&mut bytes).map_err(|error| format!("there are no random numbers: {error}"))?;
     Ok(hex::encode(bytes))
+}
+
+/// Bytes that nobody guesses.
+///
+/// # Panics
+/// When there are no random numbers, of which there were some when the simulator started.
+pub(super) fn random() -> [u8; TOKEN_BYTES] {
+    let mut bytes = [0; TOKEN_BYTES];
+    getrandom::fill(&mut bytes).expect("the system has random numbers");
+    bytes
 }

@@ -30,21 +30,18 @@ use http::{Request, Response};
 use http_body_util::{BodyExt, Limited};
 use hyper::body::Incoming;
 use kube::client::Body;
-use kube_sim::{ApiBody, ApiService};
+use kube_sim::{ApiBody, BODY_LIMIT, Front, FrontOptions};
 use serde::Serialize;
 use stowage_gateway::server::{self, Config as GatewayConfig, Gauges};
 use stowage_operator::api::Endpoint;
 use tokio::net::TcpListener;
 use tokio::task::JoinSet;
-use tower::{BoxError, Service, ServiceExt, service_fn};
+use tower::{BoxError, ServiceExt, service_fn};
 
 use self::identity::Identity;
 use self::simulator::Simulator;
 use crate::serve::{self, RequestLog, Server};
 use crate::world::{ADMIN_ACCESS_KEY, ADMIN_SECRET_KEY, Document, OPERATOR_NAMESPACE, apply, parse};
-
-/// Largest body of a request to the Kubernetes API, as API servers have it.
-const LARGEST_BODY: usize = 3 << 20;
 
 /// Where it listens; port 0 is any that is free.
 #[derive(Clone, Copy, Debug)]
@@ -124,9 +121,14 @@ impl Up {
         let unwritable = |error| format!("can't write {}: {error}", served.kubeconfig.display());
         kubeconfig::write(&served.kubeconfig, &text).map_err(unwritable)?;
         let mut work = JoinSet::new();
-        let runs = simulator.clone();
-        work.spawn(async move { runs.run().await });
-        work.spawn(listener::serve(kube_listener, identity.tls, kubernetes(simulator.cluster().service())));
+        let (runs, authority) = (simulator.clone(), identity.authority.clone());
+        work.spawn(async move { runs.run(&authority).await });
+        let front = simulator.cluster().front(front_options(&identity));
+        work.spawn(listener::serve(
+            kube_listener,
+            identity.tls,
+            service_fn(move |request| ask(front.clone(), request)),
+        ));
         work.spawn(gateway(s3_listener, simulator.gateway().production()));
         let broken = |error: io::Error| format!("a listener has no address: {error}");
         let store = serve::store_on(store_listener, simulator.store(), &RequestLog::default()).map_err(broken)?;
@@ -182,19 +184,23 @@ fn url(scheme: &str, listener: &TcpListener) -> Result<String, String> {
     Ok(format!("{scheme}://{address}"))
 }
 
-/// The Kubernetes API as a service for connections.
-fn kubernetes(
-    api: ApiService,
-) -> impl Service<Request<Incoming>, Response = Response<ApiBody>, Error = BoxError, Future: Send> + Clone + Send + 'static
-{
-    service_fn(move |request: Request<Incoming>| {
-        let api = api.clone();
-        async move {
-            let (head, body) = request.into_parts();
-            let body = Limited::new(body, LARGEST_BODY).collect().await?.to_bytes();
-            Ok::<_, BoxError>(api.oneshot(Request::from_parts(head, Body::from(body))).await?)
-        }
-    })
+/// Asks the Kubernetes API, once the request's body is there. One byte over the limit comes along,
+/// so that it can say that there were too many.
+async fn ask(front: Front, request: Request<Incoming>) -> Result<Response<ApiBody>, BoxError> {
+    let (head, body) = request.into_parts();
+    let body = Limited::new(body, BODY_LIMIT + 1).collect().await?.to_bytes();
+    Ok(front.oneshot(Request::from_parts(head, Body::from(body))).await?)
+}
+
+/// How the Kubernetes API knows its clients: whoever has the kubeconfig may do everything, whoever
+/// hasn't nothing.
+fn front_options(identity: &Identity) -> FrontOptions {
+    let admin = kube_sim::Identity::new("admin", &["system:masters"]);
+    FrontOptions {
+        tokens: [(identity.token.clone(), admin)].into(),
+        anonymous: None,
+        ..FrontOptions::open(Arc::new(identity::random))
+    }
 }
 
 async fn gateway(listener: TcpListener, gateway: stowage_gateway::front::Gateway) {

@@ -151,11 +151,12 @@ impl Simulator {
     }
 
     /// What has to be done for as long as the simulator is there: gateway, controllers, stores.
-    pub(super) async fn run(&self) {
+    /// Pods are told to trust this authority, in PEM.
+    pub(super) async fn run(&self, authority: &str) {
         let Shared { cluster, stores, clock, rest, gateway, .. } = &*self.0;
         tokio::join!(
             gateway.run(),
-            controllers::run(cluster.clone(), rest.clone()),
+            controllers::run(cluster.clone(), rest.clone(), authority),
             stores::follow(cluster.clone(), stores.clone(), clock.clock()),
         );
     }

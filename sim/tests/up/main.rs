@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use aws_sdk_s3::config::{BehaviorVersion, Credentials, Region};
 use aws_sdk_s3::primitives::ByteStream;
+use bytes::Bytes;
 use http::{Method, Request};
 use http_body_util::{BodyExt, Full};
 use hyper_util::client::legacy::Client as Http;
@@ -49,7 +50,7 @@ impl Bench {
     }
 
     async fn admin(&self, method: Method, path: &str, body: Option<Value>) -> (u16, Value) {
-        let http = Http::builder(TokioExecutor::new()).build_http();
+        let http = Http::builder(TokioExecutor::new()).build_http::<Full<Bytes>>();
         let request = Request::builder()
             .method(method)
             .uri(format!("{}{path}", self.up.served().admin))
@@ -191,4 +192,73 @@ async fn an_address_that_is_taken_is_named_with_what_to_do() {
     let error = Up::start(Options { listen, ..options(&folder) }).await.err().expect("it is taken");
     assert!(error.contains(&taken.to_string()) && error.contains("--admin-address 127.0.0.1:0"), "{error}");
     assert!(!folder.path().join("kubeconfig").exists(), "nothing was written");
+}
+
+impl Bench {
+    /// What a GET answers at first, as text: so many bytes at least.
+    async fn text(&self, path: &str, least: usize) -> (http::HeaderMap, String) {
+        let http = Http::builder(TokioExecutor::new()).build_http::<Full<Bytes>>();
+        let uri = format!("{}{path}", self.up.served().admin);
+        let request = Request::get(uri).body(Full::default()).expect("it is a request");
+        let (head, mut body) = http.request(request).await.expect("an answer").into_parts();
+        let mut read = Vec::new();
+        while read.len() < least {
+            let frame = tokio::time::timeout(PATIENCE, body.frame()).await.expect("there is more");
+            let Some(Ok(frame)) = frame else { break };
+            read.extend(frame.into_data().unwrap_or_default());
+        }
+        (head.headers, String::from_utf8(read).expect("it is text"))
+    }
+}
+
+#[tokio::test]
+async fn the_page_loads_and_runs_nothing_but_what_stands_in_it() {
+    let bench = Bench::new().await;
+    let (headers, page) = bench.text("/", usize::MAX).await;
+    let policy = headers["content-security-policy"].to_str().expect("text").to_owned();
+    let nonce = policy.split("script-src 'nonce-").nth(1).and_then(|rest| rest.split('\'').next()).expect("a nonce");
+    assert!(policy.starts_with("default-src 'none';"), "{policy}");
+    assert_eq!(page.matches(nonce).count(), 2, "style and script");
+    for foreign in ["http://", "https://", "NONCE", "innerHTML"] {
+        assert!(!page.contains(foreign), "{foreign}");
+    }
+}
+
+#[tokio::test]
+async fn the_page_hears_of_claims_and_calls_and_of_no_secret() {
+    let bench = Bench::new().await;
+    bench.claim("photos", json!({"backendRef": {"name": "main"}})).await;
+    let connection = bench.connection("photos").await;
+    assert_eq!(put(&s3(&connection), "default-photos", "a").await, Ok(()));
+    let (_, events) = bench.text("/stream", 4000).await;
+    assert!(events.contains("event: view\n") && events.contains("event: call\n"), "{events}");
+    let begun = Instant::now();
+    let view = loop {
+        // The gateway's log is written beside its answers.
+        let (_, view) = bench.admin(Method::GET, "/view", None).await;
+        if view["traffic"][0].is_object() || begun.elapsed() > PATIENCE {
+            break view;
+        }
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    };
+    assert_eq!((&view["claimCount"], &view["claims"][0]["phase"]), (&json!(1), &json!("Bound")));
+    assert_eq!(view["claims"][0]["keys"][0]["id"], connection["AWS_ACCESS_KEY_ID"]);
+    assert_eq!(view["buckets"][0]["objects"], 1);
+    assert_eq!(view["traffic"][0]["operation"], "PutObject", "{view:#}");
+    let secret = connection["AWS_SECRET_ACCESS_KEY"].as_str().expect("a text");
+    assert!(!view.to_string().contains(secret) && !events.contains(secret));
+}
+
+/// Clients of Kubernetes have their token, or nothing.
+#[tokio::test]
+async fn who_has_no_token_may_do_nothing() {
+    let bench = Bench::new().await;
+    let read = Kubeconfig::read_from(bench.folder.path().join("kubeconfig")).expect("it is written");
+    let mut config = kube::Config::from_custom_kubeconfig(read, &KubeConfigOptions::default()).await.expect("good");
+    config.auth_info = kube::config::AuthInfo::default();
+    let stranger = kube::Client::try_from(config).expect("it can be used");
+    let refused = Api::<BucketClaim>::default_namespaced(stranger).list(&kube::api::ListParams::default()).await;
+    assert!(matches!(&refused, Err(kube::Error::Api(status)) if status.code == 401), "{refused:?}");
+    let claims = Api::<BucketClaim>::default_namespaced(bench.kube().await);
+    assert!(claims.list(&kube::api::ListParams::default()).await.is_ok());
 }
