@@ -12,6 +12,7 @@ use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha512};
 
 use super::catalog::{Backing, Catalog, Resource};
+use crate::decode::whole_numbers;
 use crate::schema::{Additional, Bounds, ListType, Schema, TypeRule};
 
 /// The name of the schema that every `metadata` refers to.
@@ -142,6 +143,7 @@ fn operation(resource: &Resource, method: &str) -> Value {
 /// adds them; of one without a schema, or one that keeps everything, nothing but its type.
 pub(super) fn of_definition(schema: &Value) -> Value {
     let mut schema = if schema.is_object() { schema.clone() } else { json!({"type": "object"}) };
+    whole_numbers(&mut schema);
     if schema["x-kubernetes-preserve-unknown-fields"] == true && !schema["properties"].is_object() {
         return schema;
     }

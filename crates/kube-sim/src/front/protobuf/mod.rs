@@ -295,3 +295,100 @@ fn raw_json(bytes: &[u8], name: &str) -> Result<Value, String> {
     }
     Ok(found)
 }
+
+#[cfg(test)]
+mod tests {
+    use sha2::{Digest as _, Sha256};
+
+    use super::*;
+
+    /// A field with bytes, its key and its length each in two bytes of seven bits.
+    fn bytes(number: u8, content: &[u8]) -> Vec<u8> {
+        let length = u16::try_from(content.len()).expect("it is short");
+        let two = |number: u16| [number & 0x7f | 0x80, number >> 7].map(|bits| u8::try_from(bits).expect("8 bits"));
+        let head = [two(u16::from(number) << 3 | 2), two(length)].concat();
+        [&head[..], content].concat()
+    }
+
+    fn body(api_version: &str, kind: &str, raw: &[u8]) -> Vec<u8> {
+        let types = [bytes(1, api_version.as_bytes()), bytes(2, kind.as_bytes())].concat();
+        [MAGIC.to_vec(), bytes(1, &types), bytes(2, raw)].concat()
+    }
+
+    /// Bodies of many forms: text, maps, numbers, times, schemas, JSON within.
+    fn samples() -> Vec<Vec<u8>> {
+        let metadata = bytes(1, &[bytes(1, b"n"), bytes(11, &[bytes(1, b"k"), bytes(2, b"v")].concat())].concat());
+        let schema = bytes(5, b"object");
+        let property = bytes(29, &[bytes(1, b"spec"), bytes(2, &schema)].concat());
+        let version = [bytes(1, b"v1"), vec![2 << 3, 1], bytes(4, &bytes(1, &[schema, property].concat()))].concat();
+        let spec = bytes(2, &[bytes(1, b"g.io"), bytes(7, &version)].concat());
+        let port = bytes(1, &[bytes(1, b"p"), vec![3 << 3, 80], bytes(4, &[1 << 3, 0, 2 << 3, 8])].concat());
+        vec![
+            body("v1", "Secret", &[metadata.clone(), bytes(2, &[bytes(1, b"k"), bytes(2, &[0, 1])].concat())].concat()),
+            body("apiextensions.k8s.io/v1", "CustomResourceDefinition", &[metadata.clone(), spec].concat()),
+            body("v1", "Service", &[metadata.clone(), bytes(2, &port)].concat()),
+            body("coordination.k8s.io/v1", "Lease", &[metadata, bytes(2, &bytes(4, &[1 << 3, 9, 2 << 3, 8]))].concat()),
+        ]
+    }
+
+    #[test]
+    fn samples_are_read() {
+        let [secret, definition, service, lease] = samples().try_into().expect("four");
+        assert_eq!(decode(&secret).expect("it is sound")["data"], json!({"k": "AAE="}));
+        let definition = decode(&definition).expect("it is sound");
+        let schema = &definition["spec"]["versions"][0]["schema"]["openAPIV3Schema"];
+        assert_eq!(*schema, json!({"type": "object", "properties": {"spec": {"type": "object"}}}));
+        let service = decode(&service).expect("it is sound");
+        assert_eq!(service["spec"]["ports"][0], json!({"name": "p", "port": 80, "targetPort": 8}));
+        let lease = decode(&lease).expect("it is sound");
+        assert_eq!(lease["spec"]["renewTime"], "1970-01-01T00:00:09.000000Z");
+    }
+
+    #[test]
+    fn no_bytes_make_it_fall() {
+        // A seeded walk: each round changes, cuts or lengthens a sample at places that a hash draws.
+        for round in 0_u32..20_000 {
+            let drawn: [u8; 32] = Sha256::digest(round.to_be_bytes()).into();
+            let samples = samples();
+            let mut sent = samples[usize::from(drawn[0]) % samples.len()].clone();
+            for pair in drawn[2..2 + usize::from(drawn[1] % 8) * 2].chunks(2) {
+                let at = usize::from(pair[0]) % sent.len();
+                match pair[1] % 4 {
+                    0 => sent.truncate(at.max(MAGIC.len())),
+                    1 => sent.insert(at, pair[1]),
+                    _ => sent[at] = pair[1],
+                }
+            }
+            if let Err(failure) = decode(&sent) {
+                assert!(matches!(failure.code, 400 | 415), "{}", failure.message);
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_too_deep_or_too_much_is_refused() {
+        let mut schema = bytes(5, b"object");
+        for _ in 0..200 {
+            schema = bytes(28, &schema);
+        }
+        let version = bytes(4, &bytes(1, &schema));
+        let deep = body("apiextensions.k8s.io/v1", "CustomResourceDefinition", &bytes(2, &bytes(7, &version)));
+        assert!(decode(&deep).expect_err("it is too deep").message.contains("deep"));
+        let many = [14 << 3 | 2, 0].repeat(MOST + 1);
+        let metadata = [vec![1 << 3 | 2], length(many.len()), many].concat();
+        let raw = [vec![2 << 3 | 2], length(metadata.len()), metadata].concat();
+        let types = [bytes(1, b"v1"), bytes(2, b"Secret")].concat();
+        let sent = [MAGIC.to_vec(), bytes(1, &types), raw].concat();
+        assert!(decode(&sent).expect_err("it is too much").message.contains("values"));
+    }
+
+    fn length(mut length: usize) -> Vec<u8> {
+        let mut out = Vec::new();
+        while length >= 0x80 {
+            out.push(u8::try_from(length & 0x7f).expect("7 bits") | 0x80);
+            length >>= 7;
+        }
+        out.push(u8::try_from(length).expect("7 bits"));
+        out
+    }
+}
