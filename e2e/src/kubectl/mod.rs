@@ -32,7 +32,7 @@ pub(crate) struct KubectlArgs {
     /// Folder of the manifests that the commands name.
     #[arg(long, env = "STOWAGE_KUBECTL_MANIFESTS", value_name = "DIR", default_value = "e2e/kubectl")]
     manifests: PathBuf,
-    /// Tell of each command, not only of those that differ.
+    /// Tell of each command with its output, not only of those that differ.
     #[arg(long, env = "STOWAGE_VERBOSE", value_parser = clap::builder::BoolishValueParser::new())]
     verbose: bool,
 }
@@ -94,7 +94,7 @@ async fn play(args: &KubectlArgs) -> Result<()> {
     let folder = tempfile::TempDir::new().context("there is no room for temporary files")?;
     let (mut plane, up) =
         tokio::try_join!(async { ControlPlane::start(&Programs::find()?, PATIENCE).await }, simulator(folder.path()))?;
-    let real = Side::new(plane.kubeconfig(), &folder.path().join("real"), &kubectl, &args.manifests)?;
+    let real = Side::new(&plane.kubeconfig(), &folder.path().join("real"), &kubectl, &args.manifests)?;
     let simulated = Side::new(&up.served().kubeconfig, &folder.path().join("simulated"), &kubectl, &args.manifests)?;
     let began = Instant::now();
     let (mut unlike, mut known) = (0, 0);
@@ -102,7 +102,7 @@ async fn play(args: &KubectlArgs) -> Result<()> {
         let (real, simulated) =
             tokio::try_join!(real.run(step), simulated.run(step)).with_context(|| step.command.to_owned())?;
         match judge(step, &real, &simulated) {
-            Verdict::Alike if args.verbose => tell(&format!("alike   {}", step.command)),
+            Verdict::Alike if args.verbose => tell(&format!("alike   {}\n{}", step.command, told(&simulated))),
             Verdict::Alike => {}
             Verdict::Known(why) => {
                 known += 1;
@@ -131,6 +131,10 @@ async fn simulator(folder: &Path) -> Result<Up> {
     Up::start(options).await.map_err(|error| anyhow!(error))
 }
 
+fn told(it: &Outcome) -> String {
+    format!("exit {:?}\n{}{}", it.code, it.stdout, it.stderr)
+}
+
 /// What is to be said of a command.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Verdict {
@@ -144,8 +148,7 @@ enum Verdict {
 /// Holds two outcomes against each other.
 fn judge(step: &Step, real: &Outcome, simulated: &Outcome) -> Verdict {
     let unlike = || {
-        let side = |name: &str, it: &Outcome| format!("--- {name}: exit {:?}\n{}{}", it.code, it.stdout, it.stderr);
-        Verdict::Unlike(format!("{}{}", side("real", real), side("simulated", simulated)))
+        Verdict::Unlike(format!("--- real: {}--- simulated: {}", told(real), told(simulated)))
     };
     match step.compared {
         Compared::Whole if real == simulated => Verdict::Alike,
