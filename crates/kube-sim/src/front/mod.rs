@@ -59,8 +59,8 @@ pub enum Authorization {
     /// Whoever is known may do everything.
     #[default]
     AllowAll,
-    /// What roles and bindings say, and members of `system:masters` everything. The cluster gets the
-    /// ClusterRoles `cluster-admin`, `admin`, `edit` and `view`.
+    /// What roles and bindings say, and members of `system:masters` everything. The cluster gets
+    /// the ClusterRoles `cluster-admin`, `admin`, `edit` and `view`.
     Rbac,
 }
 
