@@ -6,8 +6,9 @@
 //! $ kubectl --server http://127.0.0.1:8001 get namespaces
 //! ```
 //!
-//! The first argument is the address, the others are files with CustomResourceDefinitions. Plain
-//! http, and whoever comes is an admin: `stowage-sim up` has TLS and tokens.
+//! The first argument is the address, the others are files with CustomResourceDefinitions, or
+//! `--rbac`: then roles say who may do what, for `kubectl --as`. Plain http, and whoever comes is
+//! an admin: a server that others can reach needs TLS and tokens.
 
 use std::collections::hash_map::RandomState;
 use std::error::Error;
@@ -24,7 +25,7 @@ use hyper_util::rt::TokioIo;
 use hyper_util::service::TowerToHyperService;
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
-use kube_sim::{ApiBody, Cluster, Front, FrontOptions};
+use kube_sim::{ApiBody, Authorization, Cluster, Front, FrontOptions};
 use tokio::net::TcpListener;
 use tower::Service as _;
 
@@ -36,13 +37,18 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let mut arguments = std::env::args().skip(1);
     let address: SocketAddr = arguments.next().unwrap_or_else(|| "127.0.0.1:8001".to_owned()).parse()?;
     let cluster = Cluster::new(Arc::new(Timestamp::now), rand_seed());
+    let mut options = FrontOptions::open(Arc::new(random));
     for file in arguments {
+        if file == "--rbac" {
+            options.authorization = Authorization::Rbac;
+            continue;
+        }
         let definitions: Vec<CustomResourceDefinition> = serde_saphyr::from_multiple(&std::fs::read_to_string(&file)?)?;
         for definition in definitions {
             cluster.install_crd(&definition).map_err(|refusal| refusal.message.clone())?;
         }
     }
-    let front = cluster.front(FrontOptions::open(Arc::new(random)));
+    let front = cluster.front(options);
     let listener = TcpListener::bind(address).await?;
     writeln!(std::io::stdout(), "kubectl --server http://{}", listener.local_addr()?)?;
     let mut steps = tokio::time::interval(STEP);

@@ -37,8 +37,8 @@
 //!   and with ages by the cluster's clock;
 //! - bodies in protobuf, which typed Go clients send, and in YAML;
 //! - Events of the core group, which are another face of those of `events.k8s.io`;
-//! - definitions that are written through the API: established at once, at all their versions, with
-//!   `/scale`, and emptied before they go ([`Cluster::settle_definitions`]);
+//! - definitions that are written through the API: established at once, at all their versions,
+//!   with `/scale`, and emptied before they go ([`Cluster::settle_definitions`]);
 //! - reviews, impersonation, and tokens of ServiceAccounts that the front knows again;
 //! - RBAC, workloads, admission, storage and network kinds, which are kept and acted on by nobody.
 //!
@@ -56,10 +56,11 @@
 //!
 //! Not modelled of the API server:
 //!
-//! - authorization: whoever is known may do everything, whatever roles are stored;
+//! - authorization, but for roles where a front is told so ([`Authorization::Rbac`]): those who
+//!   write roles may give away more than they have;
 //! - admission: webhooks and policies are stored and not asked;
-//! - conversion between versions but for `apiVersion`; every version is checked by the schema of the
-//!   one that is stored;
+//! - conversion between versions but for `apiVersion`; every version is checked by the schema of
+//!   the one that is stored;
 //! - conflicts of names between definitions;
 //! - CEL's type checker and cost budget;
 //! - warnings about the style of finalizer names, resetting `managedFields`;
@@ -68,11 +69,13 @@
 //!
 //! Not modelled of what only a front serves:
 //!
-//! - OpenAPI v2; the descriptions of built-in kinds, but for `metadata`; strategic merge patches are
-//!   served and not published;
+//! - OpenAPI v2; the descriptions of built-in kinds, but for `metadata`; strategic merge patches
+//!   are served and not published;
 //! - answers in protobuf, and bodies in CBOR; protobuf of kinds that no group here has (415);
-//! - columns of built-in kinds that are seldom looked at, which show name and age; `autoscaling/v1`;
-//! - the content of the kinds that nobody acts on: everything is kept as it comes, without defaults;
+//! - columns of built-in kinds that are seldom looked at, which show name and age;
+//!   `autoscaling/v1`;
+//! - the content of the kinds that nobody acts on: everything is kept as it comes, without
+//!   defaults;
 //! - audiences of tokens, and what is signed: a token is a text that this front knows.
 //!
 //! Not modelled of the built-in kinds:
@@ -80,8 +83,8 @@
 //! - controllers, schedulers and kubelets: no Deployment makes pods and no pod runs;
 //! - the graceful deletion of pods: what no finalizer keeps is gone at once;
 //! - cluster IPs, IP families and node ports of Services;
-//! - `binding`, `eviction`, `ephemeralcontainers`, `resize` and other subresources but `status`, and
-//!   `scale` and `token` at a front;
+//! - `binding`, `eviction`, `ephemeralcontainers`, `resize` and other subresources but `status`,
+//!   and `scale` and `token` at a front;
 //! - changes of metadata by a request to `status`;
 //! - of an update of a pod, by how much its deadline and the seconds of its tolerations may change;
 //! - content rules of special Secret types other than TLS, and the rules for pods' probes, security
@@ -143,7 +146,7 @@ use serde_json::{Value, json};
 
 pub use definition::ReadDefinition;
 pub use disturbance::{Disturbance, LAG};
-pub use front::{BODY_LIMIT, Front, FrontOptions, Identity, Random};
+pub use front::{Authorization, BODY_LIMIT, Front, FrontOptions, Identity, Random};
 pub use observer::{Asked, Author, Observer, Stored};
 pub use output::ApiBody;
 pub use service::ApiService;

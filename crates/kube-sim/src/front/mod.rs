@@ -7,6 +7,7 @@
 //! OpenAPI and tables are made of one `catalog`, which is read from what the store serves.
 
 mod accept;
+mod authorize;
 mod body;
 mod catalog;
 mod discovery;
@@ -18,6 +19,7 @@ mod known;
 mod openapi;
 mod pipeline;
 mod protobuf;
+mod rbac;
 mod reviews;
 mod scale;
 mod stored;
@@ -40,7 +42,9 @@ pub use identity::Identity;
 use super::Cluster;
 use super::builtin;
 use super::output::{self, ApiBody};
+use super::own_writes;
 use super::status::{self, Failure};
+use super::write::{self, Ownership};
 
 /// Most bytes of a request's body that a [`Front`] takes, as a server does: 3 MiB.
 pub const BODY_LIMIT: usize = 3 * 1024 * 1024;
@@ -49,6 +53,17 @@ pub const BODY_LIMIT: usize = 3 * 1024 * 1024;
 /// by others.
 pub type Random = Arc<dyn Fn() -> [u8; 32] + Send + Sync>;
 
+/// Who may do what at a [`Front`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Authorization {
+    /// Whoever is known may do everything.
+    #[default]
+    AllowAll,
+    /// What roles and bindings say, and members of `system:masters` everything. The cluster gets
+    /// the ClusterRoles `cluster-admin`, `admin`, `edit` and `view`.
+    Rbac,
+}
+
 /// How a [`Front`] is set up.
 #[derive(Clone)]
 pub struct FrontOptions {
@@ -56,6 +71,8 @@ pub struct FrontOptions {
     pub tokens: BTreeMap<String, Identity>,
     /// Who calls without a token; `None` refuses those with 401.
     pub anonymous: Option<Identity>,
+    /// Who may do what.
+    pub authorization: Authorization,
     /// For the tokens of ServiceAccounts.
     pub random: Random,
     /// The Kubernetes version that clients are told, without its `v`, such as `1.34.4`.
@@ -67,7 +84,13 @@ impl FrontOptions {
     /// admin.
     pub fn open(random: Random) -> Self {
         let admin = Identity::new("admin", &["system:masters"]);
-        Self { tokens: BTreeMap::new(), anonymous: Some(admin), random, server_version: "1.34.4".to_owned() }
+        Self {
+            tokens: BTreeMap::new(),
+            anonymous: Some(admin),
+            authorization: Authorization::AllowAll,
+            random,
+            server_version: "1.34.4".to_owned(),
+        }
     }
 }
 
@@ -75,7 +98,7 @@ impl std::fmt::Debug for FrontOptions {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let users: Vec<&str> = self.tokens.values().map(|identity| identity.user.as_str()).collect();
         let mut out = f.debug_struct("FrontOptions");
-        out.field("users", &users).field("anonymous", &self.anonymous);
+        out.field("users", &users).field("anonymous", &self.anonymous).field("authorization", &self.authorization);
         out.field("server_version", &self.server_version).finish_non_exhaustive()
     }
 }
@@ -106,6 +129,14 @@ impl Cluster {
         for kind in builtin::extra_kinds() {
             if state.kind(&kind.group, &kind.version, &kind.plural).is_none() {
                 state.serve(kind.clone());
+            }
+        }
+        if options.authorization == Authorization::Rbac
+            && let Some(kind) = state.kind("rbac.authorization.k8s.io", "v1", "clusterroles")
+        {
+            for role in rbac::first_roles() {
+                // One that is there already is somebody's.
+                let _ = write::create(&mut state, &kind, role, Ownership::Creator, &own_writes());
             }
         }
         drop(state);

@@ -9,6 +9,7 @@ use kube::core::response::reason;
 use serde_json::Value;
 
 use super::accept::{self, Discovery};
+use super::authorize::{self, Authorizer};
 use super::catalog::{Backing, Resource};
 use super::identity::{self, Identity};
 use super::known::{Knowledge, Known};
@@ -55,7 +56,15 @@ impl Pipeline {
             Some(token) => self.whose(token).ok_or_else(identity::unauthorized)?,
             None => self.options.anonymous.clone().ok_or_else(identity::unauthorized)?,
         };
-        Ok(identity::impersonated(headers)?.unwrap_or_else(|| own.authenticated()))
+        let own = own.authenticated();
+        match identity::impersonated(headers)? {
+            None => Ok(own),
+            Some(other) => self.authorizer().require_impersonation(&own, &other).map(|()| other),
+        }
+    }
+
+    fn authorizer(&self) -> Authorizer<'_> {
+        Authorizer { cluster: &self.cluster, authorization: self.options.authorization }
     }
 
     /// Whose a token is.
@@ -79,9 +88,10 @@ impl Pipeline {
         if head.method == Method::GET
             && let Some(answer) = self.document(&known, path, &query, &head.headers)
         {
-            return Ok(answer);
+            return self.authorizer().require(caller, &authorize::wanted_of_path(head)).map(|()| answer);
         }
         let Some(route) = Route::parse(path) else { return Ok(output::page_not_found()) };
+        self.authorizer().require(caller, &authorize::wanted(head, &route, &query))?;
         match known.catalog.find(&route.group, &route.version, &route.plural) {
             Some(resource) => self.resource(caller, resource, &route, head, body),
             None => crate::service::nowhere(&self.cluster, &route),
@@ -127,7 +137,7 @@ impl Pipeline {
         body: &Bytes,
     ) -> Result<Response<ApiBody>, Failure> {
         let Backing::Stored(kind, face) = &resource.backing else {
-            return self.review(caller, resource, head, body);
+            return self.review(caller, resource, &route.namespace, head, body);
         };
         match (route.subresource.as_deref(), &route.name) {
             (Some("token"), Some(name)) if kind.family == Family::ServiceAccount && head.method == Method::POST => {
@@ -148,13 +158,15 @@ impl Pipeline {
         &self,
         caller: &Identity,
         resource: &Resource,
+        namespace: &str,
         head: &Parts,
         body: &Bytes,
     ) -> Result<Response<ApiBody>, Failure> {
         match &resource.backing {
             Backing::Review(review) if head.method == Method::POST => {
                 let question = body::object(head, body)?;
-                let answer = reviews::answer(*review, question, caller, |token| self.whose(token));
+                let known = |token: &str| self.whose(token);
+                let answer = reviews::answer(*review, question, namespace, caller, &self.authorizer(), known);
                 Ok(output::answer(StatusCode::CREATED, &answer, &[]))
             }
             _ => Err(status::method_not_allowed()),

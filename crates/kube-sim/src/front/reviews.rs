@@ -1,19 +1,21 @@
 //! Questions about callers and what they may do: the reviews of `authentication.k8s.io` and
 //! `authorization.k8s.io`. They are answered and kept nowhere.
 //!
-//! Everybody who is known may do everything: there is no RBAC behind it.
+//! Who decides what somebody may do is the authorizer's business.
 
 use serde_json::{Value, json};
 
+use super::authorize::{Authorizer, asked};
 use super::catalog::{Backing, Resource};
 use super::identity::Identity;
+use super::rbac::Attributes;
 use crate::kind::Names;
 
 const AUTHENTICATION: &str = "authentication.k8s.io";
 const AUTHORIZATION: &str = "authorization.k8s.io";
 
-/// Why everything is allowed, in the words of the answer.
-const REASON: &str = "everything is allowed: this server has no authorization";
+/// Why everything is allowed without roles, in the words of the answer.
+pub(super) const REASON: &str = "everything is allowed: this server has no authorization";
 
 /// Which question is asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,11 +64,14 @@ pub(super) fn resources() -> Vec<Resource> {
         .collect()
 }
 
-/// Answers a review: the question with its `status`. `known` tells whose a token is.
+/// Answers a review: the question with its `status`. `namespace` is that of the path, and `known`
+/// tells whose a token is.
 pub(super) fn answer(
     review: Review,
     mut question: Value,
+    namespace: &str,
     caller: &Identity,
+    authorizer: &Authorizer<'_>,
     known: impl FnOnce(&str) -> Option<Identity>,
 ) -> Value {
     if !question["metadata"].is_object() {
@@ -75,17 +80,38 @@ pub(super) fn answer(
     let status = match review {
         Review::SelfSubject => json!({"userInfo": caller.user_info()}),
         Review::Token => token_status(&question, known),
-        Review::SelfSubjectAccess | Review::SubjectAccess | Review::LocalSubjectAccess => {
-            json!({"allowed": true, "reason": REASON})
+        Review::SelfSubjectAccess => access(authorizer, caller, &asked(&question["spec"])),
+        Review::SubjectAccess | Review::LocalSubjectAccess => {
+            let mut wanted = asked(&question["spec"]);
+            if review == Review::LocalSubjectAccess {
+                namespace.clone_into(&mut wanted.namespace);
+            }
+            access(authorizer, &subject(&question["spec"]), &wanted)
         }
-        Review::SelfSubjectRules => json!({
-            "resourceRules": [{"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]}],
-            "nonResourceRules": [{"verbs": ["*"], "nonResourceURLs": ["*"]}],
-            "incomplete": false,
-        }),
+        Review::SelfSubjectRules => {
+            let rules = authorizer.rules(caller, question["spec"]["namespace"].as_str().unwrap_or_default());
+            let (paths, resources): (Vec<Value>, Vec<Value>) =
+                rules.into_iter().partition(|rule| rule["nonResourceURLs"].is_array());
+            json!({"resourceRules": resources, "nonResourceRules": paths, "incomplete": false})
+        }
     };
     question["status"] = status;
     question
+}
+
+fn access(authorizer: &Authorizer<'_>, who: &Identity, wanted: &Attributes) -> Value {
+    match authorizer.allowed(who, wanted) {
+        Some(reason) if reason.is_empty() => json!({"allowed": true}),
+        Some(reason) => json!({"allowed": true, "reason": reason}),
+        None => json!({"allowed": false}),
+    }
+}
+
+/// Whom a review is about.
+fn subject(spec: &Value) -> Identity {
+    let groups = spec["groups"].as_array().into_iter().flatten().filter_map(Value::as_str);
+    let groups: Vec<&str> = groups.collect();
+    Identity::new(spec["user"].as_str().unwrap_or_default(), &groups)
 }
 
 fn token_status(question: &Value, known: impl FnOnce(&str) -> Option<Identity>) -> Value {
@@ -103,29 +129,38 @@ fn token_status(question: &Value, known: impl FnOnce(&str) -> Option<Identity>) 
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use super::*;
+    use crate::Cluster;
+    use crate::front::Authorization;
 
     fn caller() -> Identity {
         Identity::new("ann", &["team"])
     }
 
+    fn answered(review: Review, question: Value, known: impl FnOnce(&str) -> Option<Identity>) -> Value {
+        let cluster = Cluster::new(Arc::new(|| jiff::Timestamp::UNIX_EPOCH), 1);
+        let authorizer = Authorizer { cluster: &cluster, authorization: Authorization::AllowAll };
+        answer(review, question, "", &caller(), &authorizer, known)["status"].clone()
+    }
+
     #[test]
     fn who_asks_is_told_who_they_are() {
-        let answer = answer(Review::SelfSubject, json!({"kind": "SelfSubjectReview"}), &caller(), |_| None);
-        assert_eq!(answer["status"]["userInfo"], json!({"username": "ann", "groups": ["team"]}));
+        let status = answered(Review::SelfSubject, json!({"kind": "SelfSubjectReview"}), |_| None);
+        assert_eq!(status["userInfo"], json!({"username": "ann", "groups": ["team"]}));
     }
 
     #[test]
     fn an_unknown_token_is_nobody_s() {
-        let question = json!({"spec": {"token": "x"}});
-        assert!(answer(Review::Token, question, &caller(), |_| None)["status"]["authenticated"].is_null());
+        let status = answered(Review::Token, json!({"spec": {"token": "x"}}), |_| None);
+        assert!(status["authenticated"].is_null());
     }
 
     #[test]
     fn a_known_token_is_its_owner_s() {
-        let question = json!({"spec": {"token": "x"}});
         let known = |token: &str| (token == "x").then(caller);
-        let status = answer(Review::Token, question, &caller(), known)["status"].clone();
+        let status = answered(Review::Token, json!({"spec": {"token": "x"}}), known);
         assert_eq!((&status["authenticated"], &status["user"]["username"]), (&json!(true), &json!("ann")));
     }
 }

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use tower::ServiceExt as _;
 
 use super::{Fixture, definition, empty_cluster, parse};
-use crate::{Cluster, Front, FrontOptions, Identity};
+use crate::{Authorization, Cluster, Front, FrontOptions, Identity};
 
 /// A front that knows a token, and takes everybody else for an admin.
 pub(super) fn front(cluster: &Cluster) -> Front {
@@ -236,4 +236,46 @@ async fn a_cluster_without_a_front_serves_what_it_did() {
     let request = Request::get("/apis/apps/v1/statefulsets").body(Body::empty()).expect("a request");
     let answer = cluster.service().oneshot(request).await.expect("it can't fail");
     assert_eq!(answer.status().as_u16(), 404);
+}
+
+#[tokio::test]
+async fn a_caller_may_do_what_their_roles_say() {
+    let cluster = empty_cluster();
+    let admin = Identity::new("root", &["system:masters"]);
+    let mut options = FrontOptions { authorization: Authorization::Rbac, ..FrontOptions::open(Arc::new(|| [7; 32])) };
+    options.tokens.insert("of-ann".to_owned(), Identity::new("ann", &[]));
+    options.anonymous = Some(admin);
+    let front = cluster.front(options);
+    let maps = "/api/v1/namespaces/default/configmaps";
+    let ann = [("authorization", "Bearer of-ann")];
+    let refused = send(&front, "GET", maps, &ann, b"").await;
+    let text = "configmaps is forbidden: User \"ann\" cannot list resource \"configmaps\" in API group \"\" in the namespace \"default\"";
+    assert_eq!((refused.code, &refused.json()["message"]), (403, &json!(text)));
+    let binding = json!({
+        "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "RoleBinding", "metadata": {"name": "b"},
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "view"},
+        "subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": "ann"}],
+    });
+    let bindings = "/apis/rbac.authorization.k8s.io/v1/namespaces/default/rolebindings";
+    assert_eq!(post(&front, bindings, &binding).await.code, 201);
+    assert_eq!(send(&front, "GET", maps, &ann, b"").await.code, 200);
+    assert_eq!(send(&front, "GET", "/api/v1/namespaces/kube-system/configmaps", &ann, b"").await.code, 403);
+    assert_eq!(send(&front, "GET", "/apis", &ann, b"").await.code, 200, "everybody may look around");
+    let as_root = [("authorization", "Bearer of-ann"), ("impersonate-user", "root")];
+    assert_eq!(send(&front, "GET", maps, &as_root, b"").await.code, 403);
+    // Another role adds to one of the first by its label.
+    let more = json!({
+        "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole",
+        "metadata": {"name": "more", "labels": {"rbac.authorization.k8s.io/aggregate-to-view": "true"}},
+        "rules": [{"verbs": ["get"], "apiGroups": [""], "resources": ["secrets"]}],
+    });
+    let asks = |verb: &str| {
+        let attributes = json!({"verb": verb, "resource": "secrets", "namespace": "default"});
+        json!({"spec": {"resourceAttributes": attributes}}).to_string()
+    };
+    let path = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews";
+    assert_eq!(send(&front, "POST", path, &ann, asks("get").as_bytes()).await.json()["status"]["allowed"], false);
+    assert_eq!(post(&front, "/apis/rbac.authorization.k8s.io/v1/clusterroles", &more).await.code, 201);
+    assert_eq!(send(&front, "POST", path, &ann, asks("get").as_bytes()).await.json()["status"]["allowed"], true);
+    assert_eq!(send(&front, "POST", path, &ann, asks("list").as_bytes()).await.json()["status"]["allowed"], false);
 }

@@ -346,7 +346,7 @@ mod tests {
 
     #[test]
     fn no_bytes_make_it_fall() {
-        // A seeded walk: each round changes, cuts or lengthens a sample at places that a hash draws.
+        // Each round changes, cuts or lengthens a sample at places that a hash draws.
         for round in 0_u32..20_000 {
             let drawn: [u8; 32] = Sha256::digest(round.to_be_bytes()).into();
             let samples = samples();
