@@ -13,7 +13,7 @@ static MASKS: LazyLock<Vec<(Regex, &'static str)>> = LazyLock::new(|| {
         (r"\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(\.\d+)?Z", "TIME"),
         (r#"(resourceVersion"?: "?|Resource Version: +)\d+"#, "${1}VERSION"),
         (r"https://[0-9.:]+", "SERVER"),
-        (r"kubectl-edit-\d+", "kubectl-edit-NUMBER"),
+        (r"-edit-\d+", "-edit-NUMBER"),
         // An age in a table.
         (r"\b(\d+[smhd])+\b|<unknown>|<invalid>", "AGE"),
         // Columns are as wide as what stands in them.

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, anyhow, ensure};
 use clap::Args;
-use stowage_sim::up::{Listen, Options, Up};
+use stowage_sim::up::{Authorization, Listen, Options, Up};
 use tokio::process::Command;
 use tokio::time::timeout;
 
@@ -127,7 +127,8 @@ async fn simulator(folder: &Path) -> Result<Up> {
     let anywhere = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
     let listen = Listen { kube: anywhere, s3: anywhere, store: anywhere, admin: anywhere };
     let kubeconfig = folder.join("simulator/kubeconfig");
-    let options = Options { listen, kubeconfig, operator: false, manifests: Vec::new() };
+    let (authorization, manifests) = (Authorization::Rbac, Vec::new());
+    let options = Options { listen, kubeconfig, operator: false, authorization, manifests };
     Up::start(options).await.map_err(|error| anyhow!(error))
 }
 
@@ -147,9 +148,7 @@ enum Verdict {
 
 /// Holds two outcomes against each other.
 fn judge(step: &Step, real: &Outcome, simulated: &Outcome) -> Verdict {
-    let unlike = || {
-        Verdict::Unlike(format!("--- real: {}--- simulated: {}", told(real), told(simulated)))
-    };
+    let unlike = || Verdict::Unlike(format!("--- real: {}--- simulated: {}", told(real), told(simulated)));
     match step.compared {
         Compared::Whole if real == simulated => Verdict::Alike,
         Compared::ExitCode(_) if real.code == simulated.code => Verdict::Alike,

@@ -110,7 +110,7 @@ pub(super) const STEPS: &[Step] = &[
     same("kubectl get widgets -o custom-columns=NAME:.metadata.name,PARTS:.spec.parts[*].name"),
     same("kubectl get widgets --show-labels -L app"),
     same("kubectl get widgets -l app=x"),
-    same("kubectl get widgets -l 'app in (x,y),app!=x'"),
+    same("kubectl get widgets -l 'app in (x,z),app!=x'"),
     same("kubectl get widgets --field-selector metadata.name=b"),
     same("kubectl get widgets --sort-by=.spec.replicas"),
     same("kubectl get widget nosuch"),
@@ -146,7 +146,7 @@ pub(super) const STEPS: &[Step] = &[
     same("kubectl get widget a --subresource=status -o jsonpath='{.status}'"),
     same("kubectl scale widget a --replicas=5"),
     same("kubectl get widget a -o jsonpath='{.spec.replicas}'"),
-    same("KUBE_EDITOR=\"sed -i s/replicas:.5/replicas:.6/\" kubectl edit widget a"),
+    same("KUBE_EDITOR=\"sed -i 's/replicas: 5/replicas: 6/'\" kubectl edit widget a"),
     same("KUBE_EDITOR=true kubectl edit widget a"),
     // Waits.
     same("kubectl wait widget/a --for=condition=Ready --timeout=5s"),
@@ -167,8 +167,11 @@ pub(super) const STEPS: &[Step] = &[
     // Who may do what.
     same("kubectl auth can-i create widgets"),
     same("kubectl auth reconcile -f rbac.yaml"),
-    differs("kubectl auth can-i create secrets --as=nobody", "rights are kept and not judged"),
-    exits_alike("kubectl auth can-i --list", "rights are kept and not judged"),
+    same("kubectl auth can-i create secrets --as=nobody"),
+    same("kubectl auth can-i list configmaps --as=system:serviceaccount:t:x"),
+    same("kubectl get configmaps c --as=system:serviceaccount:t:x"),
+    same("kubectl delete configmap c --as=system:serviceaccount:t:x"),
+    exits_alike("kubectl auth can-i --list", "a real server knows more paths that are no resources"),
     exits_alike("kubectl auth whoami", "each has names of its own"),
     // Deletion.
     same("kubectl patch widget b --type=merge -p '{\"metadata\":{\"finalizers\":[\"compare.example/kept\"]}}'"),

@@ -13,7 +13,7 @@ use tracing_subscriber::EnvFilter;
 use super::signals::terminated;
 use super::{Failure, Output, printed};
 use crate::demo::Source;
-use crate::up::{KUBECONFIG, Listen, Options, Served, Up, is_private, use_of};
+use crate::up::{Authorization, KUBECONFIG, Listen, Options, Served, Up, is_private, use_of};
 
 pub(super) const HELP: &str = "\
 Examples:
@@ -46,6 +46,10 @@ pub(super) struct UpArgs {
     /// Leave the operator out: run one of your own with the kubeconfig.
     #[arg(long, env = "STOWAGE_NO_OPERATOR", value_parser = BoolishValueParser::new())]
     no_operator: bool,
+    /// Go by roles and their bindings: `kubectl --as somebody` may do what these say. Without it
+    /// everybody may do everything.
+    #[arg(long, env = "STOWAGE_RBAC", value_parser = BoolishValueParser::new())]
+    rbac: bool,
     /// File to write the kubeconfig to; no other kubeconfig is touched.
     #[arg(long, env = "STOWAGE_KUBECONFIG_OUT", value_name = "FILE", default_value = KUBECONFIG)]
     kubeconfig_out: PathBuf,
@@ -94,7 +98,9 @@ pub(super) fn run(args: UpArgs) -> Result<(), Failure> {
     tracing_subscriber::fmt().with_env_filter(filter).with_writer(io::stderr).with_ansi(false).init();
     let listen = args.addresses.listen().map_err(Failure::Usage)?;
     let manifests = Source::Paths(args.filename).read()?;
-    let options = Options { listen, kubeconfig: args.kubeconfig_out, operator: !args.no_operator, manifests };
+    let authorization = if args.rbac { Authorization::Rbac } else { Authorization::AllowAll };
+    let (kubeconfig, operator) = (args.kubeconfig_out, !args.no_operator);
+    let options = Options { listen, kubeconfig, operator, authorization, manifests };
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
     let runtime = runtime.map_err(|error| format!("can't start: {error}"))?;
     runtime.block_on(async {

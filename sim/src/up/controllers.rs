@@ -1,5 +1,6 @@
 //! The controllers that every cluster runs, as steps that are taken whenever something was written:
-//! garbage collection, the end of namespaces and what is in each of them; and the end of Events.
+//! garbage collection, the end of namespaces and what is in each of them, definitions that come and
+//! go; and the end of Events.
 
 use std::time::Duration;
 
@@ -24,7 +25,10 @@ const EXPIRED_EVERY: Duration = Duration::from_secs(60);
 
 /// How many objects one round of all has changed.
 fn round(cluster: &Cluster, authority: &str) -> usize {
-    cluster.collect_garbage() + cluster.finalize_namespaces() + cluster.furnish_namespaces(authority)
+    cluster.collect_garbage()
+        + cluster.finalize_namespaces()
+        + cluster.settle_definitions()
+        + cluster.furnish_namespaces(authority)
 }
 
 /// Runs them for ever.

@@ -30,6 +30,7 @@ use http::{Request, Response};
 use http_body_util::{BodyExt, Limited};
 use hyper::body::Incoming;
 use kube::client::Body;
+pub use kube_sim::Authorization;
 use kube_sim::{ApiBody, BODY_LIMIT, Front, FrontOptions};
 use serde::Serialize;
 use stowage_gateway::server::{self, Config as GatewayConfig, Gauges};
@@ -65,6 +66,8 @@ pub struct Options {
     pub kubeconfig: PathBuf,
     /// Whether the operator is at work from the beginning.
     pub operator: bool,
+    /// Who may do what in the cluster. The kubeconfig's user may do everything in any case.
+    pub authorization: Authorization,
     /// What is applied at the start. Without an S3Backend among them there is one, `main`, for the
     /// store that is served.
     pub manifests: Vec<Document>,
@@ -123,7 +126,7 @@ impl Up {
         let mut work = JoinSet::new();
         let (runs, authority) = (simulator.clone(), identity.authority.clone());
         work.spawn(async move { runs.run(&authority).await });
-        let front = simulator.cluster().front(front_options(&identity));
+        let front = simulator.cluster().front(front_options(&identity, options.authorization));
         work.spawn(listener::serve(
             kube_listener,
             identity.tls,
@@ -194,11 +197,12 @@ async fn ask(front: Front, request: Request<Incoming>) -> Result<Response<ApiBod
 
 /// How the Kubernetes API knows its clients: whoever has the kubeconfig may do everything, whoever
 /// hasn't nothing.
-fn front_options(identity: &Identity) -> FrontOptions {
+fn front_options(identity: &Identity, authorization: Authorization) -> FrontOptions {
     let admin = kube_sim::Identity::new("admin", &["system:masters"]);
     FrontOptions {
         tokens: [(identity.token.clone(), admin)].into(),
         anonymous: None,
+        authorization,
         ..FrontOptions::open(Arc::new(identity::random))
     }
 }

@@ -15,7 +15,7 @@ use kube::config::{KubeConfigOptions, Kubeconfig};
 use serde_json::{Value, json};
 use stowage_operator::api::BucketClaim;
 use stowage_operator::upstream::{Connect, RustlsConnect, Trust};
-use stowage_sim::up::{Listen, Options, Up};
+use stowage_sim::up::{Authorization, Listen, Options, Up};
 use tempfile::TempDir;
 
 /// Longest that is waited for anything.
@@ -32,7 +32,8 @@ fn anywhere() -> SocketAddr {
 
 fn options(folder: &TempDir) -> Options {
     let listen = Listen { kube: anywhere(), s3: anywhere(), store: anywhere(), admin: anywhere() };
-    Options { listen, kubeconfig: folder.path().join("kubeconfig"), operator: true, manifests: Vec::new() }
+    let (kubeconfig, manifests) = (folder.path().join("kubeconfig"), Vec::new());
+    Options { listen, kubeconfig, operator: true, authorization: Authorization::AllowAll, manifests }
 }
 
 impl Bench {
