@@ -7,8 +7,6 @@ pub(super) enum Compared {
     Whole,
     /// The exit code alone; why the rest can't be alike.
     ExitCode(&'static str),
-    /// They differ, and are known to; why.
-    Different(&'static str),
 }
 
 /// A command of a shell, in the folder with the manifests.
@@ -24,10 +22,6 @@ const fn same(command: &'static str) -> Step {
 
 const fn exits_alike(command: &'static str, why: &'static str) -> Step {
     Step { command, compared: Compared::ExitCode(why) }
-}
-
-const fn differs(command: &'static str, why: &'static str) -> Step {
-    Step { command, compared: Compared::Different(why) }
 }
 
 const OTHER_KINDS: &str = "a real server has more kinds, and the simulator's operator has its own";
