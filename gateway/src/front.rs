@@ -83,8 +83,8 @@ pub struct Gears {
     pub connect: Box<dyn Connect>,
     /// The time, by which keys end.
     pub clock: WallClock,
-    /// The time that clients date their signatures by: the same, but where a simulator moves its own
-    /// ahead, and they have the machine's.
+    /// The time that clients date their signatures by: the same, but where a simulator moves its
+    /// own ahead, and they have the machine's.
     pub clock_of_clients: WallClock,
     /// Where ids of requests begin: a random number.
     pub first_id: u64,
