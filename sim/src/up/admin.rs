@@ -6,7 +6,6 @@
 //! | `GET /status` | where what is served, and the simulator's time |
 //! | `GET /claims/NAMESPACE/NAME/connection` | the data of the claim's Secret; 404 without a claim, 409 while it isn't ready |
 //! | `GET /calls?after=N` | the operator's calls with higher numbers, 1,000 at most; without N the last 1,000 |
-//! | `GET /calls/stream?after=N` | the same as server-sent events, for ever; goes on after `Last-Event-ID` |
 //! | `GET /` | the page |
 //! | `GET /view` | how all stands, as the page shows it |
 //! | `GET /stream` | what the page shows, as server-sent events: `view` when something changed, `call` |
@@ -33,7 +32,7 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use axum::{Json, Router};
 use faults::proxy::EffectLine;
-use futures::{Stream, stream};
+use futures::stream;
 use http::Uri;
 use serde::Deserialize;
 use serde_json::json;
@@ -64,7 +63,6 @@ pub(super) fn router(simulator: Simulator, served: Arc<Served>) -> Router {
         .route("/status", get(status))
         .route("/claims/{namespace}/{name}/connection", get(connection))
         .route("/calls", get(calls))
-        .route("/calls/stream", get(stream_of_calls))
         .route("/", get(page))
         .route("/view", get(view))
         .route("/stream", get(stream_of_page))
@@ -144,24 +142,6 @@ async fn calls(State(admin): State<Admin>, Query(after): Query<After>) -> Respon
     Json(json!({"calls": calls})).into_response()
 }
 
-async fn stream_of_calls(State(admin): State<Admin>, Query(after): Query<After>, headers: HeaderMap) -> Response {
-    let after = last_event(&headers).unwrap_or_else(|| after.number(&admin.simulator));
-    Sse::new(events_after(admin.simulator, after)).keep_alive(KeepAlive::default()).into_response()
-}
-
-/// The calls after a number, each once.
-fn events_after(simulator: Simulator, after: u64) -> impl Stream<Item = Result<Event, Infallible>> {
-    stream::unfold((simulator, after), |(simulator, after)| async move {
-        loop {
-            let next = simulator.calls_after(after, 1);
-            if let Some(line) = next.first() {
-                return Some((Ok(call_event(line)), (simulator, line.number)));
-            }
-            tokio::time::sleep(GLANCE).await;
-        }
-    })
-}
-
 /// The page, which may load and run nothing but what stands in it.
 async fn page() -> Response {
     let mut bytes = [0; 16];
@@ -194,7 +174,10 @@ struct Listener {
 }
 
 async fn stream_of_page(State(admin): State<Admin>, headers: HeaderMap) -> Response {
-    let last = last_event(&headers).unwrap_or_else(|| admin.simulator.last_call().saturating_sub(CALLS_SHOWN));
+    let newest = admin.simulator.last_call();
+    // A number that is still to come is that of a simulator before this one.
+    let last = last_event(&headers).filter(|last| *last <= newest);
+    let last = last.unwrap_or_else(|| newest.saturating_sub(CALLS_SHOWN));
     let listener = Listener { simulator: admin.simulator, seen: None, last_call: last };
     Sse::new(stream::unfold(listener, next_of_page)).keep_alive(KeepAlive::default()).into_response()
 }
