@@ -81,6 +81,12 @@ chart *args:
     cargo build --locked --workspace --bins
     target/debug/stowage-e2e chart {{ args }}
 
+# kubectl on a real API server and on the one of `stowage-sim up`, command by command. Needs Go, once.
+kubectl *args:
+    e2e/control-plane/build
+    cargo test --locked --workspace --no-run
+    target/debug/stowage-e2e kubectl {{ args }}
+
 # The scenarios on real control planes that are started for it; `just e2e-control-plane restart adoption` plays these.
 e2e-control-plane *args:
     {{ if args == "" { ".ci/run e2e" } else { "cargo build --locked --workspace --bins && target/debug/stowage-e2e run --cluster control-plane --operator-command target/debug/stowage-operator " + args } }}

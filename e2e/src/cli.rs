@@ -18,6 +18,7 @@ use crate::clients::{self, ClientsArgs, Wanted};
 use crate::control_plane::Programs;
 use crate::failure::Failure;
 use crate::kind;
+use crate::kubectl::{self, KubectlArgs};
 use crate::report::LeftOut;
 use crate::run::{Ground, Output, Plan, Reached, TheirStore, run};
 use crate::scenarios::Scenario;
@@ -85,6 +86,12 @@ enum Command {
     /// the program helm, from where `e2e/helm/build` puts it or from the PATH. From the project's
     /// root.
     Chart(Box<ChartArgs>),
+    /// Run kubectl on a real API server and on the one of `stowage-sim up`, command by command, and
+    /// tell where exit code or output differ.
+    ///
+    /// Starts a control plane, from the programs that `run --cluster control-plane` finds, kubectl
+    /// among them. From the project's root.
+    Kubectl(Box<KubectlArgs>),
 }
 
 #[derive(Debug, Args)]
@@ -216,6 +223,7 @@ impl Cli {
             Command::S3Tests(args) => Ok(runtime()?.block_on(suite::run(args.settings()?))?),
             Command::Heads(args) => Ok(runtime()?.block_on(heads::run(args.settings()?))?),
             Command::Chart(args) => Ok(runtime()?.block_on(chart::run(*args))?),
+            Command::Kubectl(args) => Ok(runtime()?.block_on(kubectl::run(*args))?),
             Command::Clients(args) => match args.wanted()? {
                 Wanted::List(clients) => Ok(clients::list(&clients)?),
                 Wanted::Play(settings) => Ok(runtime()?.block_on(clients::run(*settings))?),

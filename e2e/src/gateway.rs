@@ -173,6 +173,7 @@ impl Here {
             live: Live::new(client.clone(), namespace),
             connect: Box::new(ThroughProxy(authority)),
             clock: Arc::new(Timestamp::now),
+            clock_of_clients: Arc::new(Timestamp::now),
             first_id: 0,
             log: None,
             metrics: Metrics::new(),

@@ -24,6 +24,7 @@ mod failure;
 mod gateway;
 mod judge;
 mod kind;
+mod kubectl;
 mod log;
 mod objects;
 mod operator;

@@ -277,6 +277,7 @@ fn gateway(
         live,
         connect: Box::new(RustlsConnect),
         clock: Arc::new(jiff::Timestamp::now),
+        clock_of_clients: Arc::new(jiff::Timestamp::now),
         first_id: first_id()?,
         log,
         metrics: Metrics::new(),

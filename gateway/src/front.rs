@@ -81,8 +81,11 @@ pub struct Gears {
     pub live: Live,
     /// How it reaches stores.
     pub connect: Box<dyn Connect>,
-    /// The time.
+    /// The time, by which keys end.
     pub clock: WallClock,
+    /// The time that clients date their signatures by: the same, but where a simulator moves its
+    /// own ahead, and they have the machine's.
+    pub clock_of_clients: WallClock,
     /// Where ids of requests begin: a random number.
     pub first_id: u64,
     /// Where access is logged, if anywhere.
@@ -101,6 +104,7 @@ struct Shared {
     live: Live,
     clients: Clients,
     clock: WallClock,
+    clock_of_clients: WallClock,
     next_id: AtomicU64,
     log: Option<Log>,
     metrics: Metrics,
@@ -141,6 +145,7 @@ impl Gateway {
             live: gears.live,
             clients: Clients::new(gears.connect, config.backend_calls),
             clock: gears.clock,
+            clock_of_clients: gears.clock_of_clients,
             next_id: AtomicU64::new(gears.first_id),
             log: gears.log,
             metrics: gears.metrics,
@@ -309,11 +314,11 @@ impl Shared {
             return Ok((Known::Nobody, None, "UNSIGNED-PAYLOAD".to_owned()));
         };
         let word = self.word(sent, &claim)?;
-        let region = &self.config.region;
+        let (region, dated) = (&self.config.region, (self.clock_of_clients)());
         let Some(key) = self.key(&claim.access_key_id, now).await else {
-            return Err(sigv4::refuse_unknown(&raw, &claim, word, region, now));
+            return Err(sigv4::refuse_unknown(&raw, &claim, word, region, dated));
         };
-        let verify = |word| sigv4::verify(&raw, &claim, word, &key.signing, region, now);
+        let verify = |word| sigv4::verify(&raw, &claim, word, &key.signing, region, dated);
         let verified = match (verify(word), claim.how) {
             // Some pin a hash in a presigned URL and sign the word.
             (Err(refusal), How::Query { .. }) if refusal.code == Code::SignatureDoesNotMatch => {

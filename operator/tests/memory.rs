@@ -143,6 +143,7 @@ fn config() -> Config {
         max_concurrent_reconciles: 16,
         limits: Limits { calls: 32, timeout: Duration::from_secs(30) },
         purge_slice: 1000,
+        accesses: true,
         resync_interval: Duration::from_secs(600),
     }
 }

@@ -1,5 +1,6 @@
 //! The command line (spec §5).
 
+mod client;
 #[cfg(feature = "proof")]
 mod conformance;
 #[cfg(feature = "proof")]
@@ -23,8 +24,10 @@ mod proof;
 mod replay;
 #[cfg(feature = "proof")]
 mod report;
+mod running;
 mod serve;
 mod signals;
+mod up;
 
 use std::io::{self, Write};
 use std::path::PathBuf;
@@ -57,6 +60,25 @@ enum Command {
     /// Any finds its bucket there already. Nothing outside of the process is touched.
     #[command(after_long_help = EXIT_CODES)]
     Demo(DemoArgs),
+    /// Run a Kubernetes API, an S3 store, the gateway and the operator on this machine, for kubectl
+    /// and S3 clients; until SIGTERM or Ctrl-C.
+    #[command(after_long_help = up::HELP)]
+    Up(Box<up::UpArgs>),
+    /// Print how a claim's bucket is reached: the environment of an app, from the claim's Secret.
+    Env(running::EnvArgs),
+    /// Print what the operator of a running simulator calls: each call with its number, its answer
+    /// and the fault that it met.
+    Calls(running::CallsArgs),
+    /// Have calls of a running simulator's operator go wrong.
+    Fault {
+        #[command(subcommand)]
+        command: running::FaultCommand,
+    },
+    /// Move the time of a running simulator.
+    Clock {
+        #[command(subcommand)]
+        command: running::ClockCommand,
+    },
     /// Serve one of the simulated parts, or the faults, for an operator on a real cluster; until
     /// SIGTERM.
     #[command(after_long_help = serve::EXAMPLES)]
@@ -152,6 +174,11 @@ impl Cli {
     pub fn execute(self) -> Result<(), Failure> {
         match self.command {
             Command::Demo(args) => run_demo(args)?,
+            Command::Up(args) => up::run(*args)?,
+            Command::Env(args) => running::env(&args)?,
+            Command::Calls(args) => running::calls(&args)?,
+            Command::Fault { command } => running::fault(&command)?,
+            Command::Clock { command } => running::clock(&command)?,
             Command::Serve { command } => serve::run_serve(command)?,
             Command::Proof(command) => proof::run(command)?,
         }

@@ -30,4 +30,5 @@ pub mod objects;
 #[cfg(feature = "proof")]
 pub mod oracles;
 pub mod serve;
+pub mod up;
 pub mod world;

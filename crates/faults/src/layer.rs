@@ -11,13 +11,14 @@ use parking_lot::{Mutex, MutexGuard};
 use tokio::time::Instant;
 use tower::{BoxError, Layer, Service};
 
+use super::armed::{Armed, of_run};
 use super::call::{Call, KubeCall, S3Call};
 use super::effect::Effect;
 use super::fault::Fault;
 use super::instance::Instance;
 use super::lasting::Lasting;
 use super::outage::Outage;
-use super::plan::{EffectPattern, Entry, Plan};
+use super::plan::Plan;
 use super::row::{Nobody, Vocabulary};
 use super::surroundings::Surroundings;
 use super::trace::{CallOutcome, Line, Trace};
@@ -40,44 +41,12 @@ struct State<V> {
     fired: Vec<Fault<V>>,
     trace: Trace<V>,
     instances: u32,
+    /// Least calls that the trace keeps; `None` for all.
+    kept: Option<usize>,
     /// Most calls that are let begin.
     most: u64,
     /// Whether there was one more.
     exhausted: bool,
-}
-
-/// A plan's entry and what it has met so far.
-#[derive(Debug)]
-struct Armed<V> {
-    entry: Entry<V>,
-    /// Calls that its pattern has matched.
-    matched: u64,
-    fired: bool,
-}
-
-impl<V: Vocabulary> Armed<V> {
-    /// What is about the whole run has happened when it is planned.
-    fn new(entry: Entry<V>) -> Self {
-        let fired = entry.fault.is_of_run();
-        Self { entry, matched: 0, fired }
-    }
-
-    /// Counts the call, and says whether it is the one that is meant.
-    fn meets(&mut self, number: u64, call: &Call) -> bool {
-        match &self.entry.effect {
-            EffectPattern::Number(wanted) => wanted.get() == number,
-            EffectPattern::Call { call: pattern, .. } if !pattern.matches(call) => false,
-            EffectPattern::Call { occurrence, .. } => {
-                self.matched += 1;
-                occurrence.is_none_or(|k| k.get() == self.matched)
-            }
-        }
-    }
-}
-
-/// The faults of a plan that are about the whole run.
-fn of_run<V: Vocabulary>(plan: &Plan<V>) -> Vec<Fault<V>> {
-    plan.entries.iter().map(|entry| entry.fault).filter(|fault| fault.is_of_run()).collect()
 }
 
 impl<V> Clone for Effects<V> {
@@ -111,6 +80,7 @@ impl<V: Vocabulary> Effects<V> {
                 lasting: Vec::new(),
                 trace: Trace::default(),
                 instances: 0,
+                kept: None,
                 most: u64::MAX,
                 exhausted: false,
             })),
@@ -185,6 +155,18 @@ impl<V: Vocabulary> Effects<V> {
         self.state().most = most;
     }
 
+    /// From now on the trace keeps the last calls alone: so many at least, twice as many at most.
+    /// For a run without end.
+    pub fn keep(&self, calls: usize) {
+        self.state().kept = Some(calls);
+    }
+
+    /// Calls with numbers above this one, oldest first, as far as they are kept; so many at most.
+    pub fn calls_after(&self, number: u64, most: usize) -> Vec<Line<V>> {
+        let state = self.state();
+        state.trace.lines_after(number).iter().take(most).cloned().collect()
+    }
+
     /// Whether calls were kept from beginning by [`Effects::bound`].
     pub fn exhausted(&self) -> bool {
         self.state().exhausted
@@ -248,6 +230,9 @@ impl<V: Vocabulary> Effects<V> {
             return None;
         }
         let fault = state.fault_for(number, &call).or_else(|| state.outage_of(host, &call));
+        if let Some(kept) = state.kept {
+            state.trace.keep(kept);
+        }
         state.trace.push(Line {
             number,
             instance: instance.id(),

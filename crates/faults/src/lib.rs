@@ -68,6 +68,7 @@
 #![warn(clippy::too_many_lines)]
 
 mod answer;
+mod armed;
 pub mod call;
 mod effect;
 mod families;

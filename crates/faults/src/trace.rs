@@ -14,9 +14,12 @@ use super::fault::Fault;
 use super::plan::{EffectPattern, Entry, Plan};
 use super::row::{Nobody, Vocabulary};
 
-/// All effects of a run, by number.
+/// All effects of a run, by number; or the last of them, where a run without end keeps no more (see
+/// [`super::Effects::keep`]).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Trace<V = Nobody> {
+    /// How many came before the first line.
+    forgotten: u64,
     lines: Vec<Line<V>>,
 }
 
@@ -74,19 +77,19 @@ pub struct Counters {
 
 impl<V> Default for Trace<V> {
     fn default() -> Self {
-        Self { lines: Vec::new() }
+        Self { forgotten: 0, lines: Vec::new() }
     }
 }
 
 impl<V: Vocabulary> Trace<V> {
-    /// The lines, by number.
+    /// The lines that are kept, by number.
     pub fn lines(&self) -> &[Line<V>] {
         &self.lines
     }
 
     /// How many effects there were; the number of the last one.
     pub fn effects(&self) -> u64 {
-        self.lines.len() as u64
+        self.forgotten + self.lines.len() as u64
     }
 
     /// SHA-256 over the text form, in hex.
@@ -135,9 +138,25 @@ impl<V: Vocabulary> Trace<V> {
         self.lines.push(line);
     }
 
-    /// The line of an effect that was pushed before.
+    /// Forgets all but the last lines, now and then: at least so many are kept, twice as many at
+    /// most.
+    pub(super) fn keep(&mut self, least: usize) {
+        if self.lines.len() >= least.saturating_mul(2) {
+            let old = self.lines.len() - least;
+            self.lines.drain(..old);
+            self.forgotten += old as u64;
+        }
+    }
+
+    /// The lines after the effect of this number, as far as they are kept.
+    pub fn lines_after(&self, number: u64) -> &[Line<V>] {
+        let passed = usize::try_from(number.saturating_sub(self.forgotten)).unwrap_or(usize::MAX);
+        self.lines.get(passed..).unwrap_or_default()
+    }
+
+    /// The line of an effect that was pushed before, if it is kept.
     pub(super) fn line_mut(&mut self, number: u64) -> Option<&mut Line<V>> {
-        let index = usize::try_from(number).ok()?.checked_sub(1)?;
+        let index = usize::try_from(number.checked_sub(self.forgotten)?).ok()?.checked_sub(1)?;
         self.lines.get_mut(index)
     }
 }
@@ -167,7 +186,7 @@ impl Counters {
 impl<V> FromIterator<Line<V>> for Trace<V> {
     /// The trace of these lines; each stands at the place that its number says.
     fn from_iter<I: IntoIterator<Item = Line<V>>>(lines: I) -> Self {
-        Self { lines: lines.into_iter().collect() }
+        Self { forgotten: 0, lines: lines.into_iter().collect() }
     }
 }
 

@@ -14,6 +14,7 @@ use super::managed::{self, Manager, Managers, Operation, Owned};
 use super::meta;
 use super::schema::{ListType, Schema};
 use super::status::{Failure, no_details};
+use super::upgrade;
 
 /// The manager of what was there before anybody applied.
 const BEFORE_FIRST_APPLY: &str = "before-first-apply";
@@ -51,7 +52,10 @@ pub(crate) fn apply(kind: &Kind, live: &Value, config: &Value, applier: &Applier
     }
 
     let found = fields::difference(schema, live, &merged, managed::reset_fields(kind, applier.subresource));
-    settle_conflicts(&mut managers, &found.changed, applier.force, &kind.api_version())?;
+    let yielded = upgrade::yielded(kind, live, applier.manager, applier.subresource);
+    let yields = !yielded.is_empty()
+        && found.changed.iter().filter(|path| others.contains(*path)).all(|path| yielded.contains(path));
+    settle_conflicts(&mut managers, &found.changed, applier.force || yields, &kind.api_version())?;
     for owned in managers.values_mut() {
         owned.fields.retain(|path| !found.removed.contains(path));
     }
@@ -64,6 +68,7 @@ pub(crate) fn apply(kind: &Kind, live: &Value, config: &Value, applier: &Applier
     };
     managers.insert(me, Owned { fields: wanted, time });
     managed::set_managers(kind, &mut merged, &managers);
+    upgrade::note(&mut merged, live, config, applier.manager, applier.subresource);
     Ok(merged)
 }
 

@@ -179,7 +179,7 @@ pub(crate) fn shape(
 }
 
 /// Writes numbers without a fraction as a server does: without a point.
-fn whole_numbers(value: &mut Value) {
+pub(crate) fn whole_numbers(value: &mut Value) {
     match value {
         Value::Number(number) => {
             let float = number.as_f64().filter(|float| number.is_f64() && float.fract() == 0.0 && float.abs() < 9.0e18);

@@ -6,7 +6,7 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomRe
 use kube::core::Status;
 use serde_json::Value;
 
-use super::kind::{Family, Kind, Scope, SelectableField, SharedKind};
+use super::kind::{Family, Kind, Names, Scope, SelectableField, SharedKind};
 use super::schema::Schema;
 use super::status::{self, Failure, FieldError, FieldErrorKind};
 
@@ -30,7 +30,20 @@ impl ReadDefinition {
     }
 }
 
-/// Reads the served version of a definition. A definition of several versions is read as its
+/// Reads a definition as it is stored.
+///
+/// # Errors
+/// 422 with everything that is wrong with it.
+pub(super) fn read_stored(object: &Value) -> Result<SharedKind, Failure> {
+    let name = object["metadata"]["name"].as_str().unwrap_or_default();
+    let definition = serde_json::from_value(object.clone()).map_err(|error| {
+        let error = FieldError::invalid("spec", "", error.to_string());
+        status::invalid("apiextensions.k8s.io", "CustomResourceDefinition", name, &[error])
+    })?;
+    read(&definition)
+}
+
+/// Reads the storage version of a definition. A definition of several versions is read as its
 /// storage version alone: versions aren't converted here.
 ///
 /// # Errors
@@ -72,8 +85,16 @@ fn read(definition: &CustomResourceDefinition) -> Result<SharedKind, Failure> {
         let label = field.json_path.trim_start_matches('.').to_owned();
         SelectableField { path: label.split('.').map(str::to_owned).collect(), label }
     });
+    let lowered = || spec.names.kind.to_lowercase();
+    let names = Names {
+        singular: spec.names.singular.clone().filter(|name| !name.is_empty()).unwrap_or_else(lowered),
+        list: spec.names.list_kind.clone().unwrap_or_else(|| format!("{}List", spec.names.kind)),
+        short: spec.names.short_names.clone().unwrap_or_default(),
+        categories: spec.names.categories.clone().unwrap_or_default(),
+    };
     Ok(Arc::new(Kind {
         group: spec.group.clone(),
+        names,
         version: version.name.clone(),
         plural: spec.names.plural.clone(),
         kind: spec.names.kind.clone(),

@@ -32,9 +32,24 @@ pub(crate) enum Family {
     Namespace,
     /// `events.k8s.io/v1`.
     Event,
+    /// The same objects by the rules of the core group's `v1`. They are stored as the others are.
+    CoreEvent,
     Lease,
-    /// The definitions themselves: readable, and made by `Cluster::install_crd` only.
+    /// The definitions themselves: readable, and made by `Cluster::install_crd` or at the front.
     Definition,
+    /// Stored with hardly a rule, and acted on by nobody. Served where a front is.
+    Inert,
+}
+
+/// How clients call a resource besides its plural.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Names {
+    pub(crate) singular: String,
+    /// The kind of its lists.
+    pub(crate) list: String,
+    pub(crate) short: Vec<String>,
+    /// Groups of resources that are asked for together, such as `all`.
+    pub(crate) categories: Vec<String>,
 }
 
 /// One served resource type.
@@ -44,6 +59,7 @@ pub(crate) struct Kind {
     pub(crate) version: String,
     pub(crate) plural: String,
     pub(crate) kind: String,
+    pub(crate) names: Names,
     pub(crate) scope: Scope,
     pub(crate) family: Family,
     /// Whether `/status` exists and `status` is protected on the main resource.
@@ -59,11 +75,14 @@ impl Kind {
     /// Group and plural: what a resource type is known by in the store. Versions share one, as on a
     /// server.
     pub(crate) fn key(&self) -> (&str, &str) {
-        (&self.group, &self.plural)
+        if self.family == Family::CoreEvent { ("events.k8s.io", "events") } else { (&self.group, &self.plural) }
     }
 
-    /// `v1` or `broker.stowage.io/v1alpha1`.
+    /// `v1` or `broker.stowage.io/v1alpha1`, as stored objects have it.
     pub(crate) fn api_version(&self) -> String {
+        if self.family == Family::CoreEvent {
+            return "events.k8s.io/v1".to_owned();
+        }
         if self.group.is_empty() { self.version.clone() } else { format!("{}/{}", self.group, self.version) }
     }
 
@@ -85,14 +104,14 @@ impl Kind {
     pub(crate) fn allows_unconditional_update(&self) -> bool {
         match self.family {
             Family::Secret | Family::ConfigMap | Family::Pod | Family::Service | Family::Deployment => true,
-            Family::Namespace | Family::Event => true,
+            Family::Namespace | Family::Event | Family::CoreEvent | Family::Inert => true,
             Family::Custom | Family::ServiceAccount | Family::Lease | Family::Definition => false,
         }
     }
 
     /// Whether a PUT on a missing name makes the object (`AllowCreateOnUpdate`).
     pub(crate) fn allows_create_on_update(&self) -> bool {
-        matches!(self.family, Family::Lease | Family::Event | Family::Service)
+        matches!(self.family, Family::Lease | Family::Event | Family::CoreEvent | Family::Service)
     }
 
     /// Whether a collection can be deleted in one request.
@@ -102,7 +121,12 @@ impl Kind {
 
     /// Whether `metadata.generation` is kept.
     pub(crate) fn keeps_generation(&self) -> bool {
-        matches!(self.family, Family::Custom | Family::Definition | Family::Pod | Family::Deployment)
+        match self.family {
+            Family::Custom | Family::Definition | Family::Pod | Family::Deployment => true,
+            // Those that somebody would act on.
+            Family::Inert => !self.group.is_empty() && self.status_subresource,
+            _ => false,
+        }
     }
 
     /// Whether a change of annotations counts as a new generation, too.

@@ -24,6 +24,27 @@
 //!   Event (`events.k8s.io/v1`) and, for reading, CustomResourceDefinition. Their fields are those
 //!   of Kubernetes 1.33.
 //!
+//! # For kubectl, Helm and Go clients
+//!
+//! [`Cluster::front`] is the same cluster as clients know one that are not written for it: a
+//! [`Front`] is a tower service, too, and a socket is its caller's business
+//! (`examples/serve.rs`). Compared with a server were some 160 commands of `kubectl` 1.32 and the
+//! life of a chart by Helm 3. It adds:
+//!
+//! - discovery, in one document and in the older form; OpenAPI v3 of all that is served, by a hash
+//!   of its content; `/healthz`, `/livez`, `/readyz`, `/version`;
+//! - tables for objects, lists and watches, with the columns of definitions and of built-in kinds
+//!   and with ages by the cluster's clock;
+//! - bodies in protobuf, which typed Go clients send, and in YAML;
+//! - Events of the core group, which are another face of those of `events.k8s.io`;
+//! - definitions that are written through the API: established at once, at all their versions,
+//!   with `/scale`, and emptied before they go ([`Cluster::settle_definitions`]);
+//! - reviews, impersonation, and tokens of ServiceAccounts that the front knows again;
+//! - RBAC, workloads, admission, storage and network kinds, which are kept and acted on by nobody.
+//!
+//! [`Cluster::furnish_namespaces`] and [`Cluster::expire_events`] are steps as the others are. None
+//! of it is there without a front: a cluster in process serves what it did, at the same cost.
+//!
 //! # Determinism
 //!
 //! Time and seed are passed in, every order is fixed, and nothing runs by itself. UIDs and the ends
@@ -35,21 +56,35 @@
 //!
 //! Not modelled of the API server:
 //!
-//! - authentication and authorization, admission and its webhooks, discovery, tables for `kubectl`;
-//! - conversion between versions, writing definitions through the API;
+//! - authorization, but for roles where a front is told so ([`Authorization::Rbac`]): those who
+//!   write roles may give away more than they have;
+//! - admission: webhooks and policies are stored and not asked;
+//! - conversion between versions but for `apiVersion`; every version is checked by the schema of
+//!   the one that is stored;
+//! - conflicts of names between definitions;
 //! - CEL's type checker and cost budget;
-//! - warnings about the style of finalizer names, the expiry of Events, resetting `managedFields`;
+//! - warnings about the style of finalizer names, resetting `managedFields`;
 //! - bookmarks that tell the client no other version than it knows;
 //! - the exact words for JSON that doesn't decode.
 //!
+//! Not modelled of what only a front serves:
+//!
+//! - OpenAPI v2; the descriptions of built-in kinds, but for `metadata`; strategic merge patches
+//!   are served and not published;
+//! - answers in protobuf, and bodies in CBOR; protobuf of kinds that no group here has (415);
+//! - columns of built-in kinds that are seldom looked at, which show name and age;
+//!   `autoscaling/v1`;
+//! - the content of the kinds that nobody acts on: everything is kept as it comes, without
+//!   defaults;
+//! - audiences of tokens, and what is signed: a token is a text that this front knows.
+//!
 //! Not modelled of the built-in kinds:
 //!
-//! - controllers, schedulers and kubelets: no Deployment makes pods, no pod runs, and a namespace
-//!   gets neither ServiceAccount nor `kube-root-ca.crt`;
+//! - controllers, schedulers and kubelets: no Deployment makes pods and no pod runs;
 //! - the graceful deletion of pods: what no finalizer keeps is gone at once;
 //! - cluster IPs, IP families and node ports of Services;
-//! - `scale`, `binding`, `eviction`, `ephemeralcontainers`, `resize`, `token` and other
-//!   subresources but `status`;
+//! - `binding`, `eviction`, `ephemeralcontainers`, `resize` and other subresources but `status`,
+//!   and `scale` and `token` at a front;
 //! - changes of metadata by a request to `status`;
 //! - of an update of a pod, by how much its deadline and the seconds of its tolerations may change;
 //! - content rules of special Secret types other than TLS, and the rules for pods' probes, security
@@ -67,9 +102,12 @@ mod cel;
 mod decode;
 mod defaulting;
 mod definition;
+mod definitions;
 mod delete;
 mod disturbance;
 mod fields;
+mod front;
+mod furnish;
 mod gc;
 mod kind;
 mod list;
@@ -85,10 +123,12 @@ mod route;
 mod schema;
 mod selector;
 mod service;
+mod shared;
 mod status;
 mod store;
 mod strategic;
 mod structure;
+mod upgrade;
 mod validate;
 mod watch;
 mod write;
@@ -98,7 +138,7 @@ mod tests;
 
 use std::sync::Arc;
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::core::Status;
 use parking_lot::{Mutex, MutexGuard};
@@ -106,6 +146,7 @@ use serde_json::{Value, json};
 
 pub use definition::ReadDefinition;
 pub use disturbance::{Disturbance, LAG};
+pub use front::{Authorization, BODY_LIMIT, Front, FrontOptions, Identity, Random};
 pub use observer::{Asked, Author, Observer, Stored};
 pub use output::ApiBody;
 pub use service::ApiService;
@@ -233,6 +274,26 @@ impl Cluster {
     /// removed. Returns how many objects it changed or removed.
     pub fn finalize_namespaces(&self) -> usize {
         namespace::finalize(&mut self.lock())
+    }
+
+    /// Runs one step of the controllers of definitions: those that aren't established are, those
+    /// that are deleted are emptied, and empty ones served no more. Returns how many objects it
+    /// changed or removed.
+    pub fn settle_definitions(&self) -> usize {
+        definitions::settle(&mut self.lock())
+    }
+
+    /// Runs one step of what fills new namespaces: each that isn't terminating gets a
+    /// ServiceAccount `default`, and a ConfigMap `kube-root-ca.crt` with this certificate in PEM,
+    /// unless that is empty. Returns how many objects it made or changed.
+    pub fn furnish_namespaces(&self, ca_pem: &str) -> usize {
+        furnish::namespaces(&mut self.lock(), ca_pem)
+    }
+
+    /// Removes the Events that nothing has been added to for longer than this, by the cluster's
+    /// clock: a server keeps them for an hour. Returns how many.
+    pub fn expire_events(&self, older_than: SignedDuration) -> usize {
+        furnish::expire_events(&mut self.lock(), older_than)
     }
 
     /// Forgets the history of all kinds: watches and continued lists from before get 410.

@@ -93,6 +93,7 @@ fn check_name(kind: &Kind, object: &Value, out: &mut Vec<FieldError>) {
     let rule = match kind.family {
         Family::Namespace => names::dns_label,
         Family::Service => names::dns_1035_label,
+        Family::Inert if kind.group == "rbac.authorization.k8s.io" => names::path_segment,
         _ => names::dns_subdomain,
     };
     let prefix = text(object, "generateName");

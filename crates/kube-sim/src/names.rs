@@ -111,6 +111,15 @@ pub(crate) fn qualified_name(text: &str) -> Vec<String> {
     errors
 }
 
+/// What is wrong with a name that only has to fit into a path, if anything.
+pub(crate) fn path_segment(text: &str) -> Vec<String> {
+    if matches!(text, "." | "..") {
+        return vec![format!("may not be '{text}'")];
+    }
+    let banned = ["/", "%"].into_iter().filter(|banned| text.contains(banned));
+    banned.map(|banned| format!("may not contain '{banned}'")).collect()
+}
+
 /// What is wrong with a label's value, if anything.
 pub(crate) fn label_value(text: &str) -> Vec<String> {
     let mut errors = Vec::new();

@@ -9,10 +9,11 @@ use http::{Method, Request, Response, StatusCode, header, request::Parts};
 use http_body_util::StreamBody;
 use kube::client::Body;
 use parking_lot::MutexGuard;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::Cluster;
 use super::decode::{self, FieldValidation, Origin};
+use super::definitions;
 use super::delete::{self, Deleted, Deletion};
 use super::disturbance::Disturbance;
 use super::kind::{Family, SharedKind};
@@ -62,7 +63,7 @@ impl tower::Service<Request<Body>> for ApiService {
         Box::pin(async move {
             let (head, body) = request.into_parts();
             let answer = match body.collect_bytes().await {
-                Ok(body) => dispatch(&cluster, &head, &body),
+                Ok(body) => dispatch(&cluster, &head, &body, Way::Direct),
                 Err(error) => Err(status::bad_request(format!("the body of the request broke off: {error}"))),
             };
             Ok(answer.unwrap_or_else(|failure| {
@@ -85,17 +86,36 @@ struct Call<'a> {
     form: Form,
     disturbance: Option<Disturbance>,
     author: Option<Author>,
+    way: Way,
 }
 
-fn dispatch(cluster: &Cluster, head: &Parts, body: &Bytes) -> Result<Response<ApiBody>, Failure> {
+/// Which way a request came.
+#[derive(Clone, Debug, Default)]
+pub(crate) enum Way {
+    /// To the service itself.
+    #[default]
+    Direct,
+    /// Through a front: definitions can be written.
+    Front,
+    /// Through a front, to the objects of a kind by the rules of another one.
+    As(SharedKind),
+}
+
+/// Answers a request whose body is complete.
+///
+/// # Errors
+/// What is refused, as the status that says so.
+pub(crate) fn dispatch(cluster: &Cluster, head: &Parts, body: &Bytes, way: Way) -> Result<Response<ApiBody>, Failure> {
     if head.uri.path() == "/version" {
         let version = json!({"major": "1", "minor": "34", "gitVersion": "v1.34.4", "platform": "simulated"});
         return Ok(output::answer(StatusCode::OK, &version, &[]));
     }
     let Some(route) = Route::parse(head.uri.path()) else { return Ok(output::page_not_found()) };
-    let Some(kind) = cluster.lock().kind(&route.group, &route.version, &route.plural) else {
-        return nowhere(cluster, &route);
+    let served = match &way {
+        Way::As(kind) => Some(kind.clone()),
+        Way::Direct | Way::Front => cluster.lock().kind(&route.group, &route.version, &route.plural),
     };
+    let Some(kind) = served else { return nowhere(cluster, &route) };
     let part = match route.subresource.as_deref() {
         None => Part::Main,
         Some("status") if kind.status_subresource => Part::Status,
@@ -110,12 +130,15 @@ fn dispatch(cluster: &Cluster, head: &Parts, body: &Bytes) -> Result<Response<Ap
     let query = Query::parse(head.uri.query().unwrap_or_default());
     let form = Form::parse(&head.headers);
     let (disturbance, author) = (head.extensions.get().copied(), head.extensions.get().copied());
-    Call { cluster, kind, route, query, head, body, part, form, disturbance, author }.answer()
+    Call { cluster, kind, route, query, head, body, part, form, disturbance, author, way }.answer()
 }
 
 /// What is no resource. A server's own groups say so in a status, those of definitions and unknown
 /// ones with a page.
-fn nowhere(cluster: &Cluster, route: &Route) -> Result<Response<ApiBody>, Failure> {
+///
+/// # Errors
+/// That status.
+pub(crate) fn nowhere(cluster: &Cluster, route: &Route) -> Result<Response<ApiBody>, Failure> {
     let built_in = cluster.lock().kinds().any(|kind| !kind.is_custom() && kind.group == route.group);
     if built_in { Err(status::no_such_resource()) } else { Ok(output::page_not_found()) }
 }
@@ -123,7 +146,7 @@ fn nowhere(cluster: &Cluster, route: &Route) -> Result<Response<ApiBody>, Failur
 impl Call<'_> {
     fn answer(&self) -> Result<Response<ApiBody>, Failure> {
         let writes = self.head.method != Method::GET;
-        if writes && self.kind.family == Family::Definition {
+        if writes && self.kind.family == Family::Definition && matches!(self.way, Way::Direct) {
             return Err(status::method_not_allowed());
         }
         if writes {
@@ -271,7 +294,9 @@ impl Call<'_> {
             // What the server refuses the rival it will refuse the caller too.
             let _ = write::create(&mut state, &self.kind, rival, Ownership::Creator, &options);
         }
-        let mut written = write::create(&mut state, &self.kind, object, Ownership::Creator, &options)?;
+        let mut written = self.write(&mut state, object, &options, |state, object, options| {
+            write::create(state, &self.kind, object, Ownership::Creator, options)
+        })?;
         written.warnings.splice(0..0, warnings);
         Ok(self.written(&written))
     }
@@ -281,7 +306,9 @@ impl Call<'_> {
         let object = decode::json_object(&self.kind, self.body)?;
         let mut state = self.state();
         let place = self.place(name);
-        let written = patch::replace(&mut state, &self.kind, &place, self.part, object, &options)?;
+        let written = self.write(&mut state, object, &options, |state, object, options| {
+            patch::replace(state, &self.kind, &place, self.part, object, options)
+        })?;
         Ok(self.written(&written))
     }
 
@@ -293,14 +320,29 @@ impl Call<'_> {
         let place = self.place(name);
         let mut state = self.state();
         let (kind, part) = (&self.kind, self.part);
-        let written = match format {
+        let written = self.write(&mut state, Value::Null, &options, |state, _, options| match format {
             PatchFormat::Apply => {
                 let force = self.query.flag("force");
-                patch::server_side_apply(&mut state, kind, &place, part, self.body, force, &options)?
+                patch::server_side_apply(state, kind, &place, part, self.body, force, options)
             }
-            _ => patch::patch(&mut state, kind, &place, part, format, self.body, &options)?,
-        };
+            _ => patch::patch(state, kind, &place, part, format, self.body, options),
+        })?;
         Ok(self.written(&written))
+    }
+
+    /// Does a write of an object; one of a definition, with all that comes of it.
+    fn write(
+        &self,
+        state: &mut State,
+        object: Value,
+        options: &WriteOptions,
+        write: impl Fn(&mut State, Value, &WriteOptions) -> Result<Written, Failure>,
+    ) -> Result<Written, Failure> {
+        if self.kind.family == Family::Definition && self.part == Part::Main {
+            definitions::write(state, &self.kind, options, |state, options| write(state, object.clone(), options))
+        } else {
+            write(state, object, options)
+        }
     }
 
     fn deletion(&self) -> Result<Deletion, Failure> {
@@ -309,11 +351,21 @@ impl Call<'_> {
 
     fn delete(&self, name: &str) -> Result<Response<ApiBody>, Failure> {
         let deletion = self.deletion()?;
-        match delete::delete(&mut self.state(), &self.kind, &self.place(name), &deletion)? {
+        let mut state = self.state();
+        match self.delete_one(&mut state, &self.place(name), &deletion)? {
             Deleted::Marked(object) => Ok(self.ok(&object)),
             Deleted::Gone(object) => {
                 Ok(output::answer(StatusCode::OK, &output::deleted_status(&self.kind, &object), &[]))
             }
+        }
+    }
+
+    /// Deletes an object; a definition is emptied first.
+    fn delete_one(&self, state: &mut State, place: &Place, deletion: &Deletion) -> Result<Deleted, Failure> {
+        if self.kind.family == Family::Definition {
+            definitions::delete(state, &self.kind, place, deletion)
+        } else {
+            delete::delete(state, &self.kind, place, deletion)
         }
     }
 
@@ -323,7 +375,7 @@ impl Call<'_> {
         let mut state = self.state();
         let list = list::list(&state, &self.kind, &filter, &Query::default())?;
         for object in &list.objects {
-            delete::delete(&mut state, &self.kind, &Place::of(object), &deletion)?;
+            self.delete_one(&mut state, &Place::of(object), &deletion)?;
         }
         Ok(output::answer_text(StatusCode::OK, self.form.list(&self.kind, &list), &[]))
     }

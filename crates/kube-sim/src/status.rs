@@ -183,7 +183,7 @@ fn qualified_kind(group: &str, kind: &str) -> String {
 /// `422 Invalid` for an object of `kind`.
 pub(crate) fn invalid_object(kind: &Kind, name: &str, errors: &[FieldError]) -> Failure {
     // An event is a core object inside the server, whichever door it came through.
-    let group = if kind.family == Family::Event { "" } else { &kind.group };
+    let group = if matches!(kind.family, Family::Event | Family::CoreEvent) { "" } else { &kind.group };
     invalid(group, &kind.kind, name, errors)
 }
 
@@ -247,7 +247,8 @@ pub(crate) fn wrong_uid(kind: &Kind, place: &Place, expected: &str, actual: &str
 /// names the resource elsewhere.
 pub(crate) fn precondition_failed(kind: &Kind, name: &str, why: &str) -> Failure {
     // An Event is one of the core group to those who write this.
-    let group = if kind.family == Family::Event { String::new() } else { kind.group.clone() };
+    let group =
+        if matches!(kind.family, Family::Event | Family::CoreEvent) { String::new() } else { kind.group.clone() };
     let qualified = qualified_kind(&group, &kind.kind);
     let details = StatusDetails { kind: kind.kind.clone(), group, ..about(kind, name) };
     Status::failure(&format!("Operation cannot be fulfilled on {qualified} {name:?}: {why}"), reason::CONFLICT)
@@ -279,6 +280,12 @@ pub(crate) fn namespace_terminating(kind: &Kind, name: &str, namespace: &str) ->
 /// `400 BadRequest`.
 pub(crate) fn bad_request(message: impl AsRef<str>) -> Failure {
     Status::failure(message.as_ref(), reason::BAD_REQUEST).with_code(400).boxed()
+}
+
+/// `413`: the body is longer than so many bytes.
+pub(crate) fn body_too_large(limit: usize) -> Failure {
+    let text = format!("Request entity too large: limit is {limit}");
+    Status::failure(&text, "RequestEntityTooLarge").with_code(413).with_details(no_details()).boxed()
 }
 
 /// `500` without a reason: what a server makes of an error that it has no class for.

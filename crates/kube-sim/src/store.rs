@@ -5,10 +5,8 @@
 //! that lists, histories and watches share them.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use std::ops::Deref;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
-use bytes::Bytes;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
@@ -19,79 +17,18 @@ use super::builtin;
 use super::kind::{Kind, SharedKind};
 use super::meta;
 use super::observer::{Author, Observer, Stored};
-use super::output::json_text;
+
+pub(crate) use super::shared::{Change, Place, Shared};
 
 /// How many changes of one kind are remembered.
 const HISTORY: usize = 10_000;
-
-/// Where an object of a kind is stored; orders a list.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Place {
-    /// Empty for cluster-scoped kinds.
-    pub(crate) namespace: String,
-    pub(crate) name: String,
-}
-
-impl Place {
-    pub(crate) fn new(namespace: &str, name: &str) -> Self {
-        Self { namespace: namespace.to_owned(), name: name.to_owned() }
-    }
-
-    pub(crate) fn of(object: &Value) -> Self {
-        Self::new(meta::namespace(object), meta::name(object))
-    }
-}
-
-/// A stored object, and its text once somebody has been told of it: the answer to a write, lists
-/// and watches share that.
-#[derive(Clone, Debug)]
-pub(crate) struct Shared(Arc<(Arc<Value>, OnceLock<Bytes>)>);
-
-impl Shared {
-    pub(crate) fn new(object: Value) -> Self {
-        Self(Arc::new((Arc::new(object), OnceLock::new())))
-    }
-
-    /// Whether they are the same state of the same object.
-    pub(crate) fn is(&self, other: &Self) -> bool {
-        Arc::ptr_eq(&self.0, &other.0)
-    }
-
-    /// The object by itself.
-    pub(crate) fn value(&self) -> &Arc<Value> {
-        &self.0.0
-    }
-
-    /// The object as JSON.
-    pub(crate) fn json(&self) -> &Bytes {
-        self.0.1.get_or_init(|| json_text(self.value().as_ref()))
-    }
-}
-
-impl Deref for Shared {
-    type Target = Value;
-
-    fn deref(&self) -> &Value {
-        self.value()
-    }
-}
-
-/// One write, as a watch sees it.
-#[derive(Clone, Debug)]
-pub(crate) struct Change {
-    pub(crate) version: u64,
-    pub(crate) place: Place,
-    /// Absent for a create.
-    pub(crate) old: Option<Shared>,
-    /// The object as written; for a removal its last state, under the new version.
-    pub(crate) new: Shared,
-    pub(crate) removed: bool,
-}
 
 /// All objects of one kind with their history.
 #[derive(Debug)]
 struct Table {
     kind: SharedKind,
+    /// Not of a kind whose definition is gone: running watches know it still.
+    served: bool,
     objects: BTreeMap<Place, Shared>,
     history: VecDeque<Change>,
     /// Changes up to this version can't be told any more.
@@ -108,6 +45,8 @@ struct Table {
 pub(crate) struct State {
     /// In order of their kinds' keys.
     tables: Vec<Table>,
+    /// Counts the changes of what is served.
+    revision: u64,
     version: u64,
     clock: WallClock,
     seed: u64,
@@ -123,24 +62,67 @@ pub(crate) struct State {
 impl State {
     pub(crate) fn new(clock: WallClock, seed: u64) -> Self {
         let (tables, written) = (Vec::new(), Arc::default());
-        Self { tables, version: 1, clock, seed, drawn: 0, observer: None, author: None, written }
+        Self { tables, revision: 0, version: 1, clock, seed, drawn: 0, observer: None, author: None, written }
     }
 
     /// A state of its own that stands as this one does: nobody watches or observes it yet. Objects
     /// are shared.
     pub(crate) fn copy(&self, clock: WallClock) -> Self {
         let tables = self.tables.iter().map(Table::copy).collect();
-        Self { tables, version: self.version, drawn: self.drawn, ..Self::new(clock, self.seed) }
+        Self {
+            tables,
+            revision: self.revision,
+            version: self.version,
+            drawn: self.drawn,
+            ..Self::new(clock, self.seed)
+        }
     }
 
     /// Serves `kind` from now on; a second call for the same resource replaces its definition and
     /// keeps its objects.
     pub(crate) fn serve(&mut self, kind: SharedKind) {
         let forgotten = self.version;
+        self.revision += 1;
         match self.place_of(kind.key()) {
-            Ok(place) => self.tables[place].kind = kind,
+            Ok(place) => (self.tables[place].kind, self.tables[place].served) = (kind, true),
             Err(place) => self.tables.insert(place, Table::new(kind, forgotten)),
         }
+    }
+
+    /// Serves a resource no more; it has no objects left. Its watches end.
+    pub(crate) fn withdraw(&mut self, kind: &Kind) {
+        self.revision += 1;
+        let forgotten = self.version;
+        let table = self.table_mut(kind);
+        (table.served, table.forgotten) = (false, forgotten);
+        table.history.clear();
+        table.news.notify_waiters();
+    }
+
+    /// Gives all objects of a kind its `apiVersion`: their definition has another storage version.
+    /// No watch is told, as nothing that it shows changes.
+    pub(crate) fn restamp(&mut self, kind: &Kind) {
+        let api_version = Value::from(kind.api_version());
+        for object in self.table_mut(kind).objects.values_mut().filter(|object| object["apiVersion"] != api_version) {
+            let mut value = Value::clone(object);
+            value["apiVersion"] = api_version.clone();
+            *object = Shared::new(value);
+        }
+    }
+
+    /// Whether a resource is served still.
+    pub(crate) fn serves(&self, kind: &Kind) -> bool {
+        self.table(kind).served
+    }
+
+    /// Another number whenever other resources are served.
+    pub(crate) fn revision(&self) -> u64 {
+        self.revision
+    }
+
+    /// The time by the cluster's clock.
+    pub(crate) fn time(&self) -> Timestamp {
+        (self.clock)()
     }
 
     /// Where the table of this group and plural is, or where it belongs.
@@ -166,7 +148,8 @@ impl State {
     /// The served kind at this group, version and plural.
     pub(crate) fn kind(&self, group: &str, version: &str, plural: &str) -> Option<SharedKind> {
         let place = self.place_of((group, plural)).ok()?;
-        Some(self.tables[place].kind.clone()).filter(|kind| kind.version == version)
+        let table = Some(&self.tables[place]).filter(|table| table.served && table.kind.version == version);
+        table.map(|table| table.kind.clone())
     }
 
     /// The served kind of this `apiVersion` and `kind`.
@@ -175,7 +158,7 @@ impl State {
     }
 
     pub(crate) fn kinds(&self) -> impl Iterator<Item = SharedKind> + '_ {
-        self.tables.iter().map(|table| table.kind.clone())
+        self.tables.iter().filter(|table| table.served).map(|table| table.kind.clone())
     }
 
     fn table(&self, kind: &Kind) -> &Table {
@@ -355,6 +338,7 @@ impl Table {
     fn new(kind: SharedKind, forgotten: u64) -> Self {
         Self {
             kind,
+            served: true,
             objects: BTreeMap::new(),
             history: VecDeque::new(),
             forgotten,
@@ -366,6 +350,7 @@ impl Table {
     fn copy(&self) -> Self {
         Self {
             kind: self.kind.clone(),
+            served: self.served,
             objects: self.objects.clone(),
             history: self.history.clone(),
             forgotten: self.forgotten,

@@ -200,6 +200,9 @@ impl Watch {
             if let Some(event) = self.told_by_history() {
                 return Some(event);
             }
+            if self.ended {
+                return None;
+            }
             let bookmark = self.bookmarks.then_some(self.next_bookmark);
             let held_back = self.behind_since.map(|since| since + LAG);
             let wake = [bookmark, held_back].into_iter().flatten().fold(self.ends, Instant::min);
@@ -238,6 +241,10 @@ impl Watch {
     fn told_by_history(&mut self) -> Option<Bytes> {
         let cluster = self.cluster.clone();
         let state = cluster.lock();
+        if !state.serves(&self.kind) {
+            self.ended = true;
+            return None;
+        }
         loop {
             let mut changes = match state.changes_after(&self.kind, self.version) {
                 Ok(changes) => changes,

@@ -47,13 +47,15 @@ impl Programs {
     /// # Errors
     /// When one is nowhere.
     pub(crate) fn find() -> Result<Self, MissingProgram> {
-        let surroundings = Surroundings {
-            assets: std::env::var_os("KUBEBUILDER_ASSETS"),
-            cache: std::env::var_os("XDG_CACHE_HOME"),
-            home: std::env::var_os("HOME"),
-            path: std::env::var_os("PATH"),
-        };
-        Self::among(&surroundings.places())
+        Self::among(&Surroundings::read().places())
+    }
+
+    /// Where kubectl is, which stands beside them.
+    ///
+    /// # Errors
+    /// When it is nowhere.
+    pub(crate) fn kubectl() -> Result<PathBuf, MissingProgram> {
+        look_up("kubectl", &Surroundings::read().places())
     }
 
     fn among(places: &[PathBuf]) -> Result<Self, MissingProgram> {
@@ -66,6 +68,15 @@ impl Programs {
 }
 
 impl Surroundings {
+    fn read() -> Self {
+        Self {
+            assets: std::env::var_os("KUBEBUILDER_ASSETS"),
+            cache: std::env::var_os("XDG_CACHE_HOME"),
+            home: std::env::var_os("HOME"),
+            path: std::env::var_os("PATH"),
+        }
+    }
+
     /// The directories to look in, in this order. A variable that is empty counts as not set.
     fn places(&self) -> Vec<PathBuf> {
         let set = |variable: &Option<OsString>| variable.clone().filter(|value| !value.is_empty());

@@ -78,11 +78,11 @@ impl Shared {
         now: Timestamp,
     ) -> Result<Judged, Refusal> {
         let claim = form::claim(form)?.ok_or_else(denied)?;
-        let region = &self.config.region;
+        let (region, dated) = (&self.config.region, (self.clock_of_clients)());
         let Some(key) = self.key(&claim.access_key_id, now).await else {
-            return Err(claim.refuse_unknown(form, region, now));
+            return Err(claim.refuse_unknown(form, region, dated));
         };
-        let policy = claim.verify(form, bucket, &key.signing, region, now)?;
+        let policy = claim.verify(form, bucket, &key.signing, region, dated)?;
         let file = file.measured(length).await?;
         policy.check_length(file.length)?;
         if file.length > MAX_BODY {

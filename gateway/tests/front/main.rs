@@ -198,6 +198,7 @@ impl Stage {
             live: Live::new(client.clone(), SYSTEM),
             connect: Box::new(store.clone()),
             clock: Arc::new(now),
+            clock_of_clients: Arc::new(now),
             first_id,
             log: None,
             metrics: Metrics::new(),

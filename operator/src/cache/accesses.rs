@@ -8,7 +8,7 @@ use kube::core::DeserializeGuard;
 use kube::runtime::watcher::Event;
 use parking_lot::Mutex;
 
-use crate::api::{Access, AccessRef, BucketAccess, ClaimRef, EntryOf};
+use crate::api::{Access, AccessRef, AccessUid, BucketAccess, ClaimRef, EntryOf};
 
 /// Every access that can be decoded.
 #[derive(Default)]
@@ -62,6 +62,17 @@ impl AccessCache {
     /// Whether a list was whole.
     pub(crate) fn is_filled(&self) -> bool {
         self.0.lock().is_filled
+    }
+
+    /// Whether the access of this name is known, and has this UID.
+    pub(crate) fn has(&self, at: &AccessRef, uid: &AccessUid) -> bool {
+        self.0.lock().all.get(at).is_some_and(|access| access.uid == *uid)
+    }
+
+    /// UIDs of the accesses; `None` while no list has been whole.
+    pub(crate) fn uids(&self) -> Option<BTreeSet<AccessUid>> {
+        let accesses = self.0.lock();
+        accesses.is_filled.then(|| accesses.all.values().map(|access| access.uid.clone()).collect())
     }
 
     /// The accesses that name a claim; `None` while no list has been whole.

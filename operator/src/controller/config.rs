@@ -34,8 +34,8 @@ pub struct Config {
     pub read_only: bool,
     /// Which of several operators works; without it this one does, whoever else is there.
     pub election: Option<Election>,
-    /// Whether BucketAccesses are served. Where the cluster doesn't know the kind yet, its watch waits
-    /// for that, and everything else goes on.
+    /// Whether BucketAccesses are served. Where the cluster doesn't know the kind yet, its watch
+    /// waits for that, and everything else goes on.
     pub accesses: bool,
     /// Distance at which everything is looked at again, jittered.
     pub resync_interval: Duration,

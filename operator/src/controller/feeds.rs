@@ -161,9 +161,9 @@ fn feed_namespaces(shared: &Arc<Shared>, feeds: &mut Feeds) {
     });
 }
 
-/// Accesses: fills store and cache, wakes the claims that are named, and the access itself where that
-/// isn't the echo of our own write. A cluster that doesn't have the kind, because its definition
-/// comes with the next upgrade, is asked again now and then: nobody waits for it.
+/// Accesses: fills store and cache, wakes the claims that are named, and the access itself where
+/// that isn't the echo of our own write. A cluster that doesn't have the kind, because its
+/// definition comes with the next upgrade, is asked again now and then: nobody waits for it.
 pub(super) fn feed_accesses(shared: &Arc<Shared>, feeds: &mut Feeds) -> Store<Access> {
     let (store, writer) = reflector::store();
     if !shared.config.accesses {
@@ -206,6 +206,11 @@ fn accesses_seen(shared: &Shared, shown: &mut Shown<Access>, filled: &Store<Acce
         let (namespace, name) = (access.namespace().unwrap_or_default(), access.name_any());
         shared.actor.written_accesses.forget(&namespace, &name);
         shared.memory.pace.forget(&access.uid().unwrap_or_default());
+        shared.orphans.access_gone(&access.uid().unwrap_or_default());
+    }
+    if let Event::InitDone = event {
+        // What went while nobody watched is no longer in the list.
+        shared.orphans.suspect_everything();
     }
     for access in shown.take(event, filled) {
         if !access.0.as_ref().is_ok_and(|access| shared.actor.written_accesses.is_echo(access)) {

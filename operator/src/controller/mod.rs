@@ -33,6 +33,7 @@ use kube::runtime::reflector;
 use kube::{Api, Client};
 use tokio::sync::mpsc::unbounded_channel;
 
+use crate::cache::AccessCache;
 use crate::election::{self, Surroundings};
 use crate::kubernetes::{self, guarded};
 use crate::mandate::Mandate;
@@ -117,7 +118,8 @@ async fn work(
     };
     let (store, writer) = reflector::store();
     let (wakes, woken) = Wakes::new(store.clone());
-    let (orphans, clues) = Orphans::new(store.clone());
+    let accesses = Arc::new(AccessCache::default());
+    let (orphans, clues) = Orphans::new(store.clone(), accesses.clone());
     let (recoveries, recovered) = unbounded_channel();
     let shared = Arc::new(Shared::new(
         config,
@@ -128,6 +130,7 @@ async fn work(
         orphans,
         recoveries,
         store.clone(),
+        accesses,
     ));
     let (mut feeds, backends) = feeds::start(&shared, recovered);
     let accesses = feeds::feed_accesses(&shared, &mut feeds);

@@ -1,31 +1,34 @@
-//! Sweeps of internal Secrets whose claim is no more (spec §3.4).
+//! Sweeps of internal Secrets whose claim or access is no more (spec §3.4).
 //!
-//! A UID is suspected when a Secret of it is cached and no claim of it is: after the caches were
-//! filled, when a claim disappears, when such a Secret turns up, and on the slow resync. To suspect
-//! costs nothing; only a suspect that stays one for a moment is asked for.
+//! A UID is suspected when a Secret of it is cached and no claim or access of it is: after the
+//! caches were filled, when one disappears, when such a Secret turns up, and on the slow resync. To
+//! suspect costs nothing; only a suspect that stays one for a moment is asked for.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
 use futures::StreamExt;
 use futures::future::{BoxFuture, FutureExt, Shared as SharedFuture};
 use futures::stream::FuturesUnordered;
+use k8s_openapi::serde::de::DeserializeOwned;
 use kube::api::ListParams;
+use kube::core::NamespaceResourceScope;
 use kube::runtime::reflector::Store;
 use kube::{Api, Client, Resource};
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::time::{Instant, sleep_until};
 use tracing::Instrument;
 
-use crate::api::{BucketClaim, ClaimRef, ClaimUid};
+use crate::api::{AccessUid, BucketAccess, BucketClaim, ClaimUid};
 use crate::kubernetes;
 use crate::observe::Observer;
-use crate::plan::orphans::{Sweep, SweepAnswer, SweepEnd, SweepStep, owner};
+use crate::plan::orphans::{Kind, OfAccess, OfClaim, Sweep, SweepAnswer, SweepEnd, SweepStep};
 use crate::plan::{Failure, SecretRef, Stored};
 
 use super::backoff::Backoff;
-use super::clues::Clue;
+use super::clues::{Clue, Gone};
 use super::converse::{CarryOut, converse};
 use super::jitter::jittered;
 use super::objects::Claim;
@@ -40,7 +43,7 @@ const DEBOUNCE: Duration = Duration::from_secs(2);
 /// When a pass over the claim that was under way is asked after again.
 const PASS_ENDS: Duration = Duration::from_secs(5);
 
-/// Page size of the list of all claims: each may have a quarter of a megabyte of annotations.
+/// Page size of the list of all claims or accesses: each may have a quarter of a megabyte of annotations.
 const PAGE: u32 = 100;
 
 /// Sweeps until `shutdown`; one that is under way then is let go: the next start takes it up.
@@ -65,10 +68,10 @@ pub(super) async fn run(
 struct Sweeper {
     shared: Arc<Shared>,
     claims: Store<Claim>,
-    suspects: BTreeMap<ClaimUid, Suspect>,
+    suspects: BTreeMap<Gone, Suspect>,
     /// Those that are being swept. What is learnt of them meanwhile is among the suspects.
-    under_way: BTreeMap<ClaimUid, Suspect>,
-    sweeps: FuturesUnordered<BoxFuture<'static, (ClaimUid, SweepEnd)>>,
+    under_way: BTreeMap<Gone, Suspect>,
+    sweeps: FuturesUnordered<BoxFuture<'static, (Gone, SweepEnd)>>,
     backoff: Backoff,
     next_scan: Instant,
 }
@@ -96,7 +99,7 @@ impl Sweeper {
             tokio::select! {
                 biased;
                 Some(clue) = clues.recv() => self.take(clue),
-                Some((uid, rest)) = self.sweeps.next() => self.finish(uid, rest),
+                Some((gone, rest)) = self.sweeps.next() => self.finish(gone, rest),
                 () = sleep_until(due) => {}
             }
         }
@@ -105,14 +108,14 @@ impl Sweeper {
     fn take(&mut self, clue: Clue) {
         match clue {
             Clue::Everything => self.scan(),
-            Clue::Of(uid, name) => self.suspect(uid, name),
+            Clue::Of(gone, name) => self.suspect(gone, name),
         }
     }
 
-    fn suspect(&mut self, uid: ClaimUid, name: Option<String>) {
+    fn suspect(&mut self, gone: Gone, name: Option<String>) {
         let due = Instant::now() + DEBOUNCE;
         let new = || Suspect { due, names: BTreeSet::new(), alone_since: None };
-        let suspect = self.suspects.entry(uid).or_insert_with(new);
+        let suspect = self.suspects.entry(gone).or_insert_with(new);
         suspect.names.extend(name);
         if suspect.alone_since.is_some() {
             // It only waits for a call to end; what turned up meanwhile does not.
@@ -122,16 +125,16 @@ impl Sweeper {
 
     fn scan(&mut self) {
         let live = self.live();
-        for uid in self.shared.observer.internal.all().iter().filter_map(owner) {
-            if !live.contains(uid.as_str()) {
-                self.suspect(uid, None);
+        for gone in self.shared.observer.internal.all().iter().filter_map(Gone::of) {
+            if !live.has(&gone) {
+                self.suspect(gone, None);
             }
         }
     }
 
-    /// UIDs of the cached claims, also of those that can't be decoded.
-    fn live(&self) -> BTreeSet<String> {
-        self.claims.state().iter().filter_map(|claim| claim.meta().uid.clone()).collect()
+    fn live(&self) -> Live {
+        let claims = self.claims.state().iter().filter_map(|claim| claim.meta().uid.clone()).collect();
+        Live { claims, accesses: self.shared.observer.accesses.uids() }
     }
 
     fn start_due(&mut self) {
@@ -140,81 +143,127 @@ impl Sweeper {
             self.next_scan = now + jittered(self.shared.config.resync_interval);
             self.scan();
         }
-        let due = |(uid, suspect): (&ClaimUid, &Suspect)| {
-            (suspect.due <= now && !self.under_way.contains_key(uid)).then(|| uid.clone())
+        let due = |(gone, suspect): (&Gone, &Suspect)| {
+            (suspect.due <= now && !self.under_way.contains_key(gone)).then(|| gone.clone())
         };
-        let due: Vec<ClaimUid> = self.suspects.iter().filter_map(due).collect();
+        let due: Vec<Gone> = self.suspects.iter().filter_map(due).collect();
         if due.is_empty() || self.sweeps.len() >= CONCURRENCY {
             return;
         }
         let live = self.live();
-        for uid in due {
+        for gone in due {
             if self.sweeps.len() >= CONCURRENCY {
                 return;
             }
-            if let Some(suspect) = self.suspects.remove(&uid)
-                && !live.contains(uid.as_str())
+            if let Some(suspect) = self.suspects.remove(&gone)
+                && !live.has(&gone)
             {
-                self.start(uid, suspect);
+                self.start(gone, suspect);
             }
         }
     }
 
     /// Starts a sweep, if there is anything to be swept.
-    fn start(&mut self, uid: ClaimUid, suspect: Suspect) {
-        let mut seen = self.shared.observer.internal.of_claim(&uid);
-        seen.retain(|secret| owner(secret).as_ref() == Some(&uid));
+    fn start(&mut self, gone: Gone, suspect: Suspect) {
+        let internal = &self.shared.observer.internal;
+        let mut seen = match &gone {
+            Gone::Claim(uid) => internal.of_claim(uid),
+            Gone::Access(uid) => internal.of_access(uid),
+        };
+        seen.retain(|secret| Gone::of(secret).as_ref() == Some(&gone));
         if seen.is_empty() && suspect.names.is_empty() {
-            return self.backoff.reset(uid.as_str());
+            return self.backoff.reset(gone.uid());
         }
         let deadline = self.shared.config.limits.timeout;
         let landed = suspect.alone_since.is_some_and(|since| since.elapsed() >= deadline);
-        let sweep = Sweep::new(uid.clone(), &seen, suspect.names.clone(), !landed);
-        let span = tracing::info_span!("orphans", claim_uid = uid.as_str());
-        let shared = self.shared.clone();
-        let run = {
-            let uid = uid.clone();
-            async move {
-                let mut sweep = sweep;
-                let end = converse(&mut sweep, &shared.clock, &mut Hands { shared: &shared }).await;
-                (uid, end)
-            }
+        let (shared, names) = (self.shared.clone(), suspect.names.clone());
+        let run = match &gone {
+            Gone::Claim(uid) => sweep(shared, Sweep::<OfClaim>::new(uid.clone(), &seen, names, !landed)).boxed(),
+            Gone::Access(uid) => sweep(shared, Sweep::<OfAccess>::new(uid.clone(), &seen, names, !landed)).boxed(),
         };
-        self.sweeps.push(run.instrument(span).boxed());
-        self.under_way.insert(uid, suspect);
+        let span = tracing::info_span!("orphans", uid = gone.uid());
+        let whose = gone.clone();
+        self.sweeps.push(run.map(|end| (whose, end)).instrument(span).boxed());
+        self.under_way.insert(gone, suspect);
     }
 
-    fn finish(&mut self, uid: ClaimUid, rest: SweepEnd) {
-        let Some(mut suspect) = self.under_way.remove(&uid) else { return };
+    fn finish(&mut self, gone: Gone, rest: SweepEnd) {
+        let Some(mut suspect) = self.under_way.remove(&gone) else { return };
         let now = Instant::now();
         match rest {
             SweepEnd::Done => {
                 // A credential without a record keeps others from the bucket too.
                 self.shared.wakes.all_waiting();
-                return self.backoff.reset(uid.as_str());
+                return self.backoff.reset(gone.uid());
             }
-            SweepEnd::Alive => return self.backoff.reset(uid.as_str()),
-            SweepEnd::Held if self.shared.memory.is_under_way(uid.as_str()) => {
+            SweepEnd::Alive => return self.backoff.reset(gone.uid()),
+            SweepEnd::Held if self.shared.memory.is_under_way(gone.uid()) => {
                 suspect.alone_since = None;
                 suspect.due = now + PASS_ENDS;
             }
             SweepEnd::Held => suspect.due = *suspect.alone_since.get_or_insert(now) + self.shared.config.limits.timeout,
             SweepEnd::Retry(why) => {
-                suspect.due = now + self.backoff.failed(uid.as_str());
-                tracing::warn!(claim_uid = uid.as_str(), why, "sweep failed, trying again later");
+                suspect.due = now + self.backoff.failed(gone.uid());
+                tracing::warn!(uid = gone.uid(), why, "sweep failed, trying again later");
             }
         }
-        if let Some(learnt) = self.suspects.remove(&uid) {
+        if let Some(learnt) = self.suspects.remove(&gone) {
             suspect.names.extend(learnt.names);
         }
-        self.suspects.insert(uid, suspect);
+        self.suspects.insert(gone, suspect);
     }
 
     fn next_due(&self) -> Instant {
         let full = self.sweeps.len() >= CONCURRENCY;
-        let waiting = self.suspects.iter().filter(|(uid, _)| !full && !self.under_way.contains_key(uid));
+        let waiting = self.suspects.iter().filter(|(gone, _)| !full && !self.under_way.contains_key(gone));
         waiting.map(|(_, suspect)| suspect.due).chain([self.next_scan]).min().unwrap_or(self.next_scan)
     }
+}
+
+/// UIDs of the cached claims, also of those that can't be decoded, and of the cached accesses, if
+/// those are known.
+struct Live {
+    claims: BTreeSet<String>,
+    accesses: Option<BTreeSet<AccessUid>>,
+}
+
+impl Live {
+    /// Accesses that nobody knows of are not gone.
+    fn has(&self, gone: &Gone) -> bool {
+        match gone {
+            Gone::Claim(uid) => self.claims.contains(uid.as_str()),
+            Gone::Access(uid) => self.accesses.as_ref().is_none_or(|accesses| accesses.contains(uid)),
+        }
+    }
+}
+
+/// What owners are asked for.
+pub(crate) trait Asked: Kind {
+    /// As the API server has them.
+    type Object: Resource<DynamicType = (), Scope = NamespaceResourceScope> + Clone + DeserializeOwned + fmt::Debug;
+
+    /// LIST the internal Secrets of one.
+    fn own(observer: &Observer, uid: &Self::Uid) -> impl Future<Output = Result<Vec<Stored>, Failure>> + Send;
+}
+
+impl Asked for OfClaim {
+    type Object = BucketClaim;
+
+    async fn own(observer: &Observer, uid: &ClaimUid) -> Result<Vec<Stored>, Failure> {
+        observer.own(uid).await
+    }
+}
+
+impl Asked for OfAccess {
+    type Object = BucketAccess;
+
+    async fn own(observer: &Observer, uid: &AccessUid) -> Result<Vec<Stored>, Failure> {
+        observer.own_of_access(uid).await
+    }
+}
+
+async fn sweep<K: Asked>(shared: Arc<Shared>, mut sweep: Sweep<K>) -> SweepEnd {
+    converse(&mut sweep, &shared.clock, &mut Hands { shared: &shared }).await
 }
 
 /// Carries out the steps of one sweep.
@@ -222,19 +271,19 @@ struct Hands<'a> {
     shared: &'a Shared,
 }
 
-impl CarryOut<Sweep> for Hands<'_> {
-    async fn carry_out(&mut self, sweep: &Sweep, step: &SweepStep) -> SweepAnswer {
+impl<K: Asked> CarryOut<Sweep<K>> for Hands<'_> {
+    async fn carry_out(&mut self, sweep: &Sweep<K>, step: &SweepStep<K>) -> SweepAnswer<K> {
         let answer = self.try_carry_out(sweep, step).await;
         answer.unwrap_or_else(|why| SweepAnswer::Failed(step.clone(), why))
     }
 }
 
 impl Hands<'_> {
-    async fn try_carry_out(&self, sweep: &Sweep, step: &SweepStep) -> Result<SweepAnswer, String> {
+    async fn try_carry_out<K: Asked>(&self, sweep: &Sweep<K>, step: &SweepStep<K>) -> Result<SweepAnswer<K>, String> {
         match step {
             SweepStep::Delete(secret) => Ok(SweepAnswer::Deleted(secret.clone(), delete(self.shared, secret).await?)),
             SweepStep::End(patch) => Ok(SweepAnswer::Ended(self.shared.actor.patch(patch).await.map_err(describe)?)),
-            SweepStep::Claim(_) | SweepStep::Claims | SweepStep::Own | SweepStep::Internal(_) => {
+            SweepStep::Owner(_) | SweepStep::Owners | SweepStep::Own | SweepStep::Internal(_) => {
                 look(&self.shared.observer, sweep, step).await
             }
         }
@@ -245,11 +294,15 @@ impl Hands<'_> {
 ///
 /// # Errors
 /// When there is no answer, or the step is no question: says so.
-pub(crate) async fn look(observer: &Observer, sweep: &Sweep, step: &SweepStep) -> Result<SweepAnswer, String> {
+pub(crate) async fn look<K: Asked>(
+    observer: &Observer,
+    sweep: &Sweep<K>,
+    step: &SweepStep<K>,
+) -> Result<SweepAnswer<K>, String> {
     Ok(match step {
-        SweepStep::Claim(claim) => SweepAnswer::Claim(claim.clone(), uid_of(&observer.client, claim).await?),
-        SweepStep::Claims => SweepAnswer::Claims(is_listed(&observer.client, sweep.uid()).await?),
-        SweepStep::Own => SweepAnswer::Own(observer.own(sweep.uid()).await.map_err(describe)?),
+        SweepStep::Owner(owner) => SweepAnswer::Owner(owner.clone(), uid_of::<K>(&observer.client, owner).await?),
+        SweepStep::Owners => SweepAnswer::Owners(is_listed::<K>(&observer.client, sweep.uid()).await?),
+        SweepStep::Own => SweepAnswer::Own(K::own(observer, sweep.uid()).await.map_err(describe)?),
         SweepStep::Internal(name) => {
             SweepAnswer::Internal(name.clone(), observer.internal_secret(name).await.map_err(describe)?)
         }
@@ -258,21 +311,24 @@ pub(crate) async fn look(observer: &Observer, sweep: &Sweep, step: &SweepStep) -
 }
 
 /// Only the object is asked for, not what it says: it counts also where it can't be decoded.
-async fn uid_of(client: &Client, claim: &ClaimRef) -> Result<Option<ClaimUid>, String> {
-    let api: Api<BucketClaim> = Api::namespaced(client.clone(), &claim.namespace);
-    match api.get_metadata(&claim.name).await {
-        Ok(live) => live.metadata.uid.map(|uid| Some(ClaimUid::new(uid))).ok_or_else(no_uid),
-        Err(error) if kubernetes::is_absence_of(&error, &claim.name) => Ok(None),
+async fn uid_of<K: Asked>(client: &Client, owner: &K::At) -> Result<Option<K::Uid>, String> {
+    let (namespace, name) = K::parts(owner);
+    let api: Api<K::Object> = Api::namespaced(client.clone(), namespace);
+    match api.get_metadata(name).await {
+        Ok(live) => {
+            live.metadata.uid.map(|uid| Some(K::uid(&uid))).ok_or_else(|| format!("the {} has no UID", K::NOUN))
+        }
+        Err(error) if kubernetes::is_absence_of(&error, name) => Ok(None),
         Err(error) => Err(kubernetes::describe(&error)),
     }
 }
 
-async fn is_listed(client: &Client, uid: &ClaimUid) -> Result<bool, String> {
-    let api: Api<BucketClaim> = Api::all(client.clone());
+async fn is_listed<K: Asked>(client: &Client, uid: &K::Uid) -> Result<bool, String> {
+    let api: Api<K::Object> = Api::all(client.clone());
     let mut params = ListParams::default().limit(PAGE);
     loop {
         let page = api.list_metadata(&params).await.map_err(|error| kubernetes::describe(&error))?;
-        if page.items.iter().any(|claim| claim.metadata.uid.as_deref() == Some(uid.as_str())) {
+        if page.items.iter().any(|owner| owner.metadata.uid.as_deref() == Some(K::text(uid))) {
             return Ok(true);
         }
         match page.metadata.continue_.filter(|token| !token.is_empty()) {
@@ -291,10 +347,6 @@ async fn delete(shared: &Shared, secret: &SecretRef) -> Result<Option<Stored>, S
         before.iter().for_each(|before| shared.public_changed(before));
     }
     Ok(kept)
-}
-
-fn no_uid() -> String {
-    "the claim has no UID".to_owned()
 }
 
 fn describe(failure: Failure) -> String {

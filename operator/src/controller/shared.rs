@@ -54,6 +54,7 @@ impl Shared {
         orphans: Orphans,
         recoveries: UnboundedSender<String>,
         claims: Store<Claim>,
+        accesses: Arc<AccessCache>,
     ) -> Self {
         let client = parts.client.clone();
         let mut namespaces: Vec<String> = config.trusted_namespaces.iter().cloned().collect();
@@ -81,7 +82,7 @@ impl Shared {
             consumers: Arc::new(SecretCache::of_tenants()),
             backends: Arc::new(BackendCache::default()),
             namespaces: Arc::new(NamespaceCache::default()),
-            accesses: Arc::new(AccessCache::default()),
+            accesses,
             claims: Some(claims),
             usage: Arc::new(UsageCache::default()),
             upstreams: upstreams.clone(),

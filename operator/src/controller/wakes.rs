@@ -10,8 +10,8 @@ use crate::api::{AccessRef, BucketClaim, ClaimRef};
 
 use super::objects::{Access, Backend, Claim, claim_ref};
 
-/// Wakes claims, backends and accesses. A send fails only when the controller at the other end has ended, and
-/// then nobody has to be woken.
+/// Wakes claims, backends and accesses. A send fails only when the controller at the other end has
+/// ended, and then nobody has to be woken.
 pub(super) struct Wakes {
     claims: UnboundedSender<ObjectRef<Claim>>,
     backends: UnboundedSender<ObjectRef<Backend>>,

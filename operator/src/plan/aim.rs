@@ -72,8 +72,8 @@ pub(super) fn plus(at: Timestamp, time: SignedDuration) -> Timestamp {
     at.checked_add(time).unwrap_or(Timestamp::MAX)
 }
 
-/// When a key that was made then is to be replaced, whoever's it is: at once where somebody asks, but
-/// not within a minute of the last.
+/// When a key that was made then is to be replaced, whoever's it is: at once where somebody asks,
+/// but not within a minute of the last.
 pub(super) fn due(made: Timestamp, rotation: Rotation, is_requested: bool) -> Option<Timestamp> {
     let interval = rotation.interval_days.map(|days| SignedDuration::from_hours(24 * i64::from(days)));
     let earliest = plus(made, GRACE);

@@ -1,5 +1,5 @@
-//! To which namespaces' accesses a bucket is open, and how far: the owner's word takes effect in the
-//! bucket record (spec §8).
+//! To which namespaces' accesses a bucket is open, and how far: the owner's word takes effect in
+//! the bucket record (spec §8).
 //!
 //! What is consented to no more is taken out of every record at once, whatever else stops the pass.
 //! What is new gets in only on live reads that began with the record itself.

@@ -189,9 +189,9 @@ pub(super) fn are_revoked(view: &View) -> bool {
     }
 }
 
-/// Each record of the claim notes that the claim ends, which ends every access to its bucket, however
-/// many there are. With it, that the claim was bound: before the credentials go, which are the only
-/// other sign of it (spec §2).
+/// Each record of the claim notes that the claim ends, which ends every access to its bucket,
+/// however many there are. With it, that the claim was bound: before the credentials go, which are
+/// the only other sign of it (spec §2).
 fn note_end(view: &View) -> Result<(), Halt> {
     let Some((current, stored)) = view.record() else { return Ok(()) };
     let bound = view.credentials().next().is_some();

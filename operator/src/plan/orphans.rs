@@ -1,23 +1,25 @@
-//! Internal Secrets whose claim is no more: finalizer stripped by hand, a late second operator, a
-//! restored backup (spec §3.4).
+//! Internal Secrets whose claim or access is no more: finalizer stripped by hand, a late second
+//! operator, a restored backup (spec §3.4).
 //!
-//! A sweep is a conversation about one claim UID, as a pass is about a claim. A UID that is gone
-//! never comes back, so what was proved once stays true. Buckets are not spoken of: they are
-//! retained.
+//! A sweep is a conversation about one UID, as a pass is about a claim. A UID that is gone never
+//! comes back, so what was proved once stays true. Buckets are not spoken of: they are retained.
+
+mod kinds;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
-use std::ops::ControlFlow;
+use std::ops::{ControlFlow, RangeInclusive};
 
 use k8s_openapi::jiff::Timestamp;
 
-use crate::api::wire::{self, Role};
-use crate::api::{AccessKeyId, AnonymousBinding, BucketRecord, ClaimRef, ClaimUid, Limits};
+use crate::api::wire::Role;
 
 use super::cause::SecretCause;
 use super::conversation::{Arrival, Bound, Conversation};
-use super::patch::{Change, SecretPatch};
+use super::patch::SecretPatch;
 use super::secret::{SecretRef, Stored};
+
+pub use kinds::{Kind, OfAccess, OfClaim};
 
 /// How far below a record's generation credentials are searched by name: more live at once only if
 /// somebody made them.
@@ -28,11 +30,11 @@ const MOST_STEPS: usize = 10_000;
 
 /// A step of a sweep.
 #[derive(Clone, Debug, PartialEq)]
-pub enum SweepStep {
-    /// GET the claim of this name: which UID does it have?
-    Claim(ClaimRef),
-    /// LIST the claims of all namespaces: is the UID among them?
-    Claims,
+pub enum SweepStep<K: Kind = OfClaim> {
+    /// GET the claim or access of this name: which UID does it have?
+    Owner(K::At),
+    /// LIST those of all namespaces: is the UID among them?
+    Owners,
     /// LIST the internal Secrets that carry the UID.
     Own,
     /// GET an internal Secret by name.
@@ -48,7 +50,7 @@ pub enum SweepStep {
 pub enum SweepEnd {
     /// Nothing of the UID is left.
     Done,
-    /// The claim lives.
+    /// The claim or access lives.
     Alive,
     /// Nothing but the record is left, and it has to stay while a call at its bucket may still
     /// land.
@@ -59,11 +61,11 @@ pub enum SweepEnd {
 
 /// What a step found out or did, together with what was asked or done.
 #[derive(Clone, Debug, PartialEq)]
-pub enum SweepAnswer {
-    /// The UID of the claim of this name; `None` = there is none.
-    Claim(ClaimRef, Option<ClaimUid>),
-    /// Whether any claim has the UID.
-    Claims(bool),
+pub enum SweepAnswer<K: Kind = OfClaim> {
+    /// The UID of the claim or access of this name; `None` = there is none.
+    Owner(K::At, Option<K::Uid>),
+    /// Whether any has the UID.
+    Owners(bool),
     /// The internal Secrets that carry the UID.
     Own(Vec<Stored>),
     /// The internal Secret of this name as it is now; `None` = there is none.
@@ -73,21 +75,21 @@ pub enum SweepAnswer {
     /// A Secret is deleted, or was gone; `Some` = somebody's finalizer keeps it, as it is by now.
     Deleted(SecretRef, Option<Stored>),
     /// An error, which is never absence. Says what.
-    Failed(SweepStep, String),
+    Failed(SweepStep<K>, String),
 }
 
 /// What a sweep knows so far.
 #[derive(Clone, Debug)]
-pub struct Sweep {
-    uid: ClaimUid,
+pub struct Sweep<K: Kind = OfClaim> {
+    uid: K::Uid,
     /// A call at the bucket, to make or to empty it, may still land.
     call_pending: bool,
-    /// The claims that Secrets of this UID name, and how often each was asked for.
-    claims: BTreeMap<ClaimRef, u8>,
-    /// A record says which claim it is. Labels alone don't prove it.
+    /// What Secrets of this UID name as its owner, and how often each was asked for.
+    owners: BTreeMap<K::At, u8>,
+    /// A record says which it is. Labels alone don't prove it.
     recorded: bool,
-    /// How often all claims were listed.
-    claims_listed: u8,
+    /// How often all were listed.
+    owners_listed: u8,
     alive: bool,
     /// Names that follow from the UID: whatever bears them is its.
     derived: BTreeSet<String>,
@@ -100,15 +102,15 @@ pub struct Sweep {
     failure: Option<String>,
 }
 
-impl Sweep {
+impl<K: Kind> Sweep<K> {
     /// Begins a sweep. `seen` are Secrets of the UID from the cache, `names` those of others that
     /// may be its.
-    pub fn new(uid: ClaimUid, seen: &[Stored], names: BTreeSet<String>, call_pending: bool) -> Self {
+    pub fn new(uid: K::Uid, seen: &[Stored], names: BTreeSet<String>, call_pending: bool) -> Self {
         let mut sweep = Self {
             call_pending,
-            claims: BTreeMap::new(),
+            owners: BTreeMap::new(),
             recorded: false,
-            claims_listed: 0,
+            owners_listed: 0,
             alive: false,
             derived: BTreeSet::new(),
             unread: names,
@@ -118,7 +120,7 @@ impl Sweep {
             failure: None,
             uid,
         };
-        sweep.derive(AnonymousBinding::name(&sweep.uid));
+        sweep.derive(K::follows(&sweep.uid));
         for secret in seen {
             sweep.unread.insert(secret.name().to_owned());
             sweep.take_hints(secret);
@@ -126,14 +128,14 @@ impl Sweep {
         sweep
     }
 
-    /// The claim in question.
-    pub fn uid(&self) -> &ClaimUid {
+    /// The claim or access in question.
+    pub fn uid(&self) -> &K::Uid {
         &self.uid
     }
 
-    /// The claim is asked for, then its Secrets are read, then the claim is asked for once more,
+    /// The owner is asked for, then its Secrets are read, then the owner is asked for once more,
     /// then public access goes, then credentials, then the record.
-    fn step(&self) -> ControlFlow<SweepEnd, SweepStep> {
+    fn step(&self) -> ControlFlow<SweepEnd, SweepStep<K>> {
         if let Some(why) = &self.failure {
             return ControlFlow::Break(SweepEnd::Retry(why.clone()));
         }
@@ -152,24 +154,24 @@ impl Sweep {
         if self.own.is_empty() {
             return ControlFlow::Break(SweepEnd::Done);
         }
-        // The first answer may be of the server's past, from before the claim was made. The Secrets
+        // The first answer may be of the server's past, from before the owner was made. The Secrets
         // were made after it.
         self.ask(2).map_or_else(|| self.remove(), ControlFlow::Continue)
     }
 
-    /// What is to be asked so that the claim was asked for so many times.
-    fn ask(&self, times: u8) -> Option<SweepStep> {
-        let unasked = self.claims.iter().find(|(_, asked)| **asked < times);
-        let claim = unasked.map(|(claim, _)| SweepStep::Claim(claim.clone()));
-        claim.or_else(|| (!self.recorded && self.claims_listed < times).then_some(SweepStep::Claims))
+    /// What is to be asked so that the owner was asked for so many times.
+    fn ask(&self, times: u8) -> Option<SweepStep<K>> {
+        let unasked = self.owners.iter().find(|(_, asked)| **asked < times);
+        let owner = unasked.map(|(owner, _)| SweepStep::Owner(owner.clone()));
+        owner.or_else(|| (!self.recorded && self.owners_listed < times).then_some(SweepStep::Owners))
     }
 
-    fn remove(&self) -> ControlFlow<SweepEnd, SweepStep> {
+    fn remove(&self) -> ControlFlow<SweepEnd, SweepStep<K>> {
         let of = |role| self.own.values().filter(move |secret| Role::of_internal(secret.name()) == Some(role));
-        if let Some(patch) = of(Role::BucketRecord).find_map(end) {
+        if let Some(patch) = of(K::RECORD).find_map(K::end) {
             return ControlFlow::Continue(SweepStep::End(patch));
         }
-        let mut open = of(Role::AnonymousBinding).chain(of(Role::VirtualCredential));
+        let mut open = K::KEYS.iter().flat_map(|role| of(*role));
         if let Some(secret) = open.find(|secret| secret.kept_by().is_none()) {
             return ControlFlow::Continue(SweepStep::Delete(secret.reference()));
         }
@@ -177,28 +179,26 @@ impl Sweep {
             let cause = SecretCause::Kept { secret: secret.name().to_owned(), finalizers };
             return ControlFlow::Break(SweepEnd::Retry(cause.to_string()));
         }
-        let Some(record) = of(Role::BucketRecord).next() else { return ControlFlow::Break(SweepEnd::Done) };
+        let Some(record) = of(K::RECORD).next() else { return ControlFlow::Break(SweepEnd::Done) };
         if !self.current {
             // Right before the record goes: a pass that was under way may have minted meanwhile.
             return ControlFlow::Continue(SweepStep::Own);
         }
-        // One that was taken over is neither made nor emptied.
-        let may_land = BucketRecord::read(&record.0).map_or(true, |record| !record.adopted);
-        if may_land && self.call_pending {
+        if self.call_pending && K::may_land(record) {
             return ControlFlow::Break(SweepEnd::Held);
         }
         ControlFlow::Continue(SweepStep::Delete(record.reference()))
     }
 
-    fn take(&mut self, answer: SweepAnswer) {
+    fn take(&mut self, answer: SweepAnswer<K>) {
         match answer {
-            SweepAnswer::Claim(claim, uid) => {
+            SweepAnswer::Owner(owner, uid) => {
                 self.alive |= uid.as_ref() == Some(&self.uid);
-                *self.claims.entry(claim).or_default() += 1;
+                *self.owners.entry(owner).or_default() += 1;
             }
-            SweepAnswer::Claims(alive) => {
+            SweepAnswer::Owners(alive) => {
                 self.alive |= alive;
-                self.claims_listed += 1;
+                self.owners_listed += 1;
             }
             SweepAnswer::Own(secrets) => {
                 secrets.into_iter().for_each(|secret| self.found(secret));
@@ -225,26 +225,26 @@ impl Sweep {
 
     /// A Secret read live: this UID's, or none of our business.
     fn found(&mut self, secret: Stored) {
-        if self.derived.contains(secret.name()) || owner(&secret).as_ref() == Some(&self.uid) {
+        if self.derived.contains(secret.name()) || K::owner(&secret).as_ref() == Some(&self.uid) {
             self.take_hints(&secret);
             self.unread.remove(secret.name());
             self.own.insert(secret.name().to_owned(), secret);
         }
     }
 
-    /// What a Secret of this UID says of its claim and of other Secrets.
+    /// What a Secret of this UID says of its owner and of other Secrets.
     fn take_hints(&mut self, secret: &Stored) {
-        let record = BucketRecord::read(&secret.0).ok().filter(|record| record.uid == self.uid);
-        if let Some(claim) = record.as_ref().map(|record| record.claim.clone()).filter(can_be_asked_for) {
-            self.claims.entry(claim).or_default();
+        let (recorded, generations) = K::recorded(secret, &self.uid).unzip();
+        if let Some(owner) = recorded.filter(can_be_asked_for::<K>) {
+            self.owners.entry(owner).or_default();
             self.recorded = true;
         }
-        if let Some(claim) = secret.claim().filter(can_be_asked_for) {
-            self.claims.entry(claim).or_default();
+        if let Some(owner) = K::named(secret).filter(can_be_asked_for::<K>) {
+            self.owners.entry(owner).or_default();
         }
-        let (lowest, highest) = record.map_or((1, 0), |record| (record.lowest_generation(), record.generation));
+        let Some((lowest, highest)) = generations.map(RangeInclusive::into_inner) else { return };
         for generation in highest.saturating_sub(SEARCHED - 1).max(lowest)..=highest {
-            self.derive(AccessKeyId::of(&self.uid, generation).secret_name());
+            self.derive(K::key(&self.uid, generation));
         }
     }
 
@@ -255,78 +255,34 @@ impl Sweep {
     }
 }
 
-/// Whose an internal Secret is: the UID that its data carry, where its name is one that we give.
-/// Where the data are damaged, a name that follows from the UID in the label. Labels alone prove
-/// nothing (spec §2).
-pub fn owner(secret: &Stored) -> Option<ClaimUid> {
-    let uid = |text: Option<&str>| text.filter(|text| is_uid(text)).map(ClaimUid::new);
-    let name = secret.name();
-    let follows = |uid: &ClaimUid| {
-        let generation = secret.label(wire::ROTATION_GENERATION).and_then(|text| text.parse().ok());
-        let credential = generation.map(|generation| AccessKeyId::of(uid, generation).secret_name());
-        name == AnonymousBinding::name(uid) || credential.is_some_and(|credential| name == credential)
-    };
-    let ours = |uid: &ClaimUid| match Role::of_internal(name) {
-        Some(Role::AnonymousBinding) => name == AnonymousBinding::name(uid),
-        Some(Role::VirtualCredential) => is_credential(name),
-        Some(Role::BucketRecord) => is_record(name),
-        // Those of accesses are for others to sweep.
-        Some(Role::ConsumerSecret | Role::AccessRecord | Role::AccessCredential) | None => false,
-    };
-    uid(secret.text("claim_uid")).filter(ours).or_else(|| uid(secret.label(wire::CLAIM_UID)).filter(follows))
-}
-
-/// The patch by which a record ends every access to its bucket, unless it says so already.
-fn end(secret: &Stored) -> Option<SecretPatch> {
-    let record = BucketRecord::read(&secret.0).ok().filter(|record| !record.ending || !record.accesses.is_empty())?;
-    let (accesses, limits) = (BTreeMap::new(), Limits::default());
-    let ending = BucketRecord { ending: true, accesses, limits, ..record };
-    let content = ending.content(&secret.reference().namespace);
-    SecretPatch::between(&secret.0, &content, &BucketRecord::REMOVABLE, Change::End)
-}
-
-fn is_credential(name: &str) -> bool {
-    let base32 = |id: &str| id.len() == 16 && id.bytes().all(|b| matches!(b, b'a'..=b'z' | b'2'..=b'7'));
-    name.strip_prefix(wire::CREDENTIAL_PREFIX).and_then(|id| id.strip_prefix("akia")).is_some_and(base32)
-}
-
-fn is_record(name: &str) -> bool {
-    let hash = |hash: &str| hash.len() == 40 && hash.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'));
-    name.strip_prefix(wire::RECORD_PREFIX).is_some_and(hash)
-}
-
-/// As the API server makes them; whatever else stands there becomes part of no request.
-fn is_uid(text: &str) -> bool {
-    (1..=63).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-')
-}
-
-fn can_be_asked_for(claim: &ClaimRef) -> bool {
+fn can_be_asked_for<K: Kind>(owner: &K::At) -> bool {
+    let (namespace, own) = K::parts(owner);
     let name = |text: &str| {
         let inner = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || matches!(b, b'-' | b'.');
         (1..=253).contains(&text.len()) && text.bytes().all(inner) && !text.starts_with('.')
     };
-    name(&claim.namespace) && name(&claim.name)
+    name(namespace) && name(own)
 }
 
-impl Conversation for Sweep {
-    type Step = SweepStep;
-    type Answer = SweepAnswer;
+impl<K: Kind> Conversation for Sweep<K> {
+    type Step = SweepStep<K>;
+    type Answer = SweepAnswer<K>;
     type End = SweepEnd;
 
     fn most(_: Bound) -> usize {
         MOST_STEPS
     }
 
-    fn bound(step: &SweepStep) -> Bound {
+    fn bound(step: &SweepStep<K>) -> Bound {
         if let SweepStep::Internal(_) = step { Bound::ReadsByName } else { Bound::Steps }
     }
 
-    fn next(&self, _: Timestamp) -> ControlFlow<SweepEnd, SweepStep> {
+    fn next(&self, _: Timestamp) -> ControlFlow<SweepEnd, SweepStep<K>> {
         self.step()
     }
 
     /// What was proved stays true, however long that is ago.
-    fn learn(&mut self, answer: SweepAnswer, _: Arrival) {
+    fn learn(&mut self, answer: SweepAnswer<K>, _: Arrival) {
         self.take(answer);
     }
 
@@ -335,12 +291,12 @@ impl Conversation for Sweep {
     }
 }
 
-impl fmt::Display for SweepStep {
+impl<K: Kind> fmt::Display for SweepStep<K> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Claim(claim) => write!(f, "read claim {claim}"),
-            Self::Claims => write!(f, "list all claims"),
-            Self::Own => write!(f, "list the claim's internal Secrets"),
+            Self::Owner(owner) => write!(f, "read {} {owner}", K::NOUN),
+            Self::Owners => write!(f, "list each {} of all namespaces", K::NOUN),
+            Self::Own => write!(f, "list the {}'s internal Secrets", K::NOUN),
             Self::Internal(name) => write!(f, "read internal Secret {name}"),
             Self::End(patch) => write!(f, "end every access by record {}", patch.target.name),
             Self::Delete(secret) => write!(f, "delete Secret {}", secret.name),

@@ -10,12 +10,12 @@ use k8s_openapi::jiff::Timestamp;
 use rstest::rstest;
 
 use crate::api::{
-    AccessKeyId, AnonymousBinding, BucketName, BucketRecord, ClaimRef, ClaimUid, CredentialFacts, Endpoint,
-    SecretContent, SecretKey, wire,
+    AccessCredentialFacts, AccessKeyId, AccessRecord, AccessRef, AccessUid, AnonymousBinding, BucketName, BucketRecord,
+    ClaimRef, ClaimUid, CredentialFacts, Endpoint, NamespaceUid, SecretContent, SecretKey, wire,
 };
 
 use super::super::secret::Stored;
-use super::{Arrival, Conversation, Sweep, SweepAnswer, SweepEnd, SweepStep, owner};
+use super::{Arrival, Conversation, Kind, OfAccess, OfClaim, Sweep, SweepAnswer, SweepEnd, SweepStep};
 
 const NAMESPACE: &str = "stowage-system";
 
@@ -122,8 +122,8 @@ fn named(secrets: &[Stored], name: String) -> SweepAnswer {
 fn run(sweep: Sweep, mut secrets: Vec<Stored>, claim: Option<&str>, listed: bool) -> (Vec<String>, SweepEnd) {
     let mut deleted = Vec::new();
     let end = hold(sweep, |step| match step {
-        SweepStep::Claim(asked) => SweepAnswer::Claim(asked, claim.map(ClaimUid::new)),
-        SweepStep::Claims => SweepAnswer::Claims(listed),
+        SweepStep::Owner(asked) => SweepAnswer::Owner(asked, claim.map(ClaimUid::new)),
+        SweepStep::Owners => SweepAnswer::Owners(listed),
         SweepStep::Own => {
             let labelled = |secret: &&Stored| secret.label(wire::CLAIM_UID) == Some("u-1");
             SweepAnswer::Own(secrets.iter().filter(labelled).cloned().collect())
@@ -170,8 +170,8 @@ fn nothing_of_a_living_claim_is_touched() {
 fn nothing_is_deleted_on_one_answer_of_a_server_that_shows_its_past(#[case] secret: Stored) {
     let mut shown = false;
     let end = hold(sweep(std::slice::from_ref(&secret)), |step| match step {
-        SweepStep::Claim(asked) => SweepAnswer::Claim(asked, shown.then(uid)),
-        SweepStep::Claims => SweepAnswer::Claims(shown),
+        SweepStep::Owner(asked) => SweepAnswer::Owner(asked, shown.then(uid)),
+        SweepStep::Owners => SweepAnswer::Owners(shown),
         SweepStep::Own => {
             shown = true;
             SweepAnswer::Own(vec![secret.clone()])
@@ -209,12 +209,12 @@ fn an_error_ends_the_sweep_whatever_was_asked() {
         let end = broken.next(Timestamp::UNIX_EPOCH);
         assert_eq!(end, ControlFlow::Break(SweepEnd::Retry(format!("can't {step}: no answer"))));
         let answer = match step {
-            SweepStep::Claim(asked) => SweepAnswer::Claim(asked, None),
+            SweepStep::Owner(asked) => SweepAnswer::Owner(asked, None),
             SweepStep::Own => SweepAnswer::Own(vec![secrets[0].clone()]),
             SweepStep::Internal(name) => named(&secrets, name),
             SweepStep::End(patch) => panic!("ends {}", patch.target.name),
             SweepStep::Delete(secret) => SweepAnswer::Deleted(secret, None),
-            other @ SweepStep::Claims => panic!("unexpected: {other}"),
+            other @ SweepStep::Owners => panic!("unexpected: {other}"),
         };
         fine.learn(answer, Arrival::Prompt);
         steps += 1;
@@ -229,8 +229,8 @@ fn no_name_is_looked_at_below_the_lowest_that_the_record_tells_of() {
         let record = stored(&BucketRecord { lowest, ..bucket_record(false, 50_000) }.content(NAMESPACE));
         let mut asked = 0;
         hold(sweep(std::slice::from_ref(&record)), |step| match step {
-            SweepStep::Claim(claim) => SweepAnswer::Claim(claim, None),
-            SweepStep::Claims => SweepAnswer::Claims(false),
+            SweepStep::Owner(claim) => SweepAnswer::Owner(claim, None),
+            SweepStep::Owners => SweepAnswer::Owners(false),
             SweepStep::Own => SweepAnswer::Own(vec![record.clone()]),
             SweepStep::Internal(name) => {
                 asked += 1;
@@ -271,8 +271,8 @@ fn what_is_minted_during_the_sweep_goes_before_the_record() {
     let mut lists = 0;
     let mut deleted = Vec::new();
     let end = hold(sweep(&[record(true, 1)]), |step| match step {
-        SweepStep::Claim(asked) => SweepAnswer::Claim(asked, None),
-        SweepStep::Claims => panic!("a record names the claim"),
+        SweepStep::Owner(asked) => SweepAnswer::Owner(asked, None),
+        SweepStep::Owners => panic!("a record names the claim"),
         SweepStep::Own => {
             lists += 1;
             let late = [binding(), credential(1)];
@@ -292,20 +292,20 @@ fn what_is_minted_during_the_sweep_goes_before_the_record() {
 #[test]
 fn a_name_and_the_uid_in_the_data_prove_whose_a_secret_is() {
     for secret in [record(true, 1), credential(4), binding()] {
-        assert_eq!(owner(&secret), Some(uid()), "{secret:?}");
-        assert_eq!(owner(&without_labels(&secret)), Some(uid()), "{secret:?}");
+        assert_eq!(OfClaim::owner(&secret), Some(uid()), "{secret:?}");
+        assert_eq!(OfClaim::owner(&without_labels(&secret)), Some(uid()), "{secret:?}");
         let renamed = edited(&secret, |secret| secret.metadata.name = Some("something-else".into()));
-        assert_eq!(owner(&renamed), None, "{secret:?}");
+        assert_eq!(OfClaim::owner(&renamed), None, "{secret:?}");
     }
 }
 
 #[test]
 fn where_the_data_are_damaged_only_a_name_that_follows_from_the_uid_proves_it() {
     let damaged = |secret: &Stored| edited(secret, |secret| secret.data = None);
-    assert_eq!(owner(&damaged(&credential(4))), Some(uid()));
-    assert_eq!(owner(&damaged(&binding())), Some(uid()));
-    assert_eq!(owner(&damaged(&record(true, 1))), None);
-    assert_eq!(owner(&without_labels(&damaged(&credential(4)))), None);
+    assert_eq!(OfClaim::owner(&damaged(&credential(4))), Some(uid()));
+    assert_eq!(OfClaim::owner(&damaged(&binding())), Some(uid()));
+    assert_eq!(OfClaim::owner(&damaged(&record(true, 1))), None);
+    assert_eq!(OfClaim::owner(&without_labels(&damaged(&credential(4)))), None);
 }
 
 #[rstest]
@@ -317,7 +317,7 @@ fn what_is_no_uid_is_nobodys(#[case] text: &str) {
         let text = ByteString(text.as_bytes().to_vec());
         secret.data.get_or_insert_default().insert("claim_uid".into(), text);
     });
-    assert_eq!(owner(&secret), None);
+    assert_eq!(OfClaim::owner(&secret), None);
 }
 
 // covers: 8.ending
@@ -330,8 +330,8 @@ fn every_access_to_the_bucket_ends_before_anything_goes() {
     loop {
         let ControlFlow::Continue(step) = sweep.next(Timestamp::UNIX_EPOCH) else { break };
         let answer = match step.clone() {
-            SweepStep::Claim(asked) => SweepAnswer::Claim(asked, None),
-            SweepStep::Claims => SweepAnswer::Claims(false),
+            SweepStep::Owner(asked) => SweepAnswer::Owner(asked, None),
+            SweepStep::Owners => SweepAnswer::Owners(false),
             SweepStep::Own => SweepAnswer::Own(vec![record.clone(), key.clone()]),
             SweepStep::Internal(name) => named(&[record.clone(), key.clone()], name),
             SweepStep::End(patch) => {
@@ -346,4 +346,73 @@ fn every_access_to_the_bucket_ends_before_anything_goes() {
         sweep.learn(answer, Arrival::Prompt);
     }
     assert_eq!(steps, [record.name(), key.name()]);
+}
+
+/// What an access leaves behind: its record, and a key of this generation.
+fn of_access(generation: u64) -> [Stored; 2] {
+    let (access, uid) = (AccessRef { namespace: "team-b".into(), name: "reader".into() }, AccessUid::new("a-1"));
+    let record = AccessRecord {
+        access: access.clone(),
+        uid: uid.clone(),
+        namespace_uid: NamespaceUid::new("n-1"),
+        generation,
+        handled_rotate_request: None,
+        handled_revoke_request: None,
+        revoked_through: 0,
+        lowest: generation,
+    };
+    let facts = AccessCredentialFacts { access, uid, generation, scopes: Vec::new() };
+    [stored(&record.content(NAMESPACE)), stored(&facts.content(NAMESPACE, Some(&SecretKey::new("s3cr3t".into()))))]
+}
+
+// covers: 8.sweep
+#[rstest]
+#[case::gone(None, true)]
+#[case::made_anew(Some("a-2"), true)]
+#[case::alive(Some("a-1"), false)]
+fn what_an_access_left_goes_key_first_once_two_reads_do_not_find_it(#[case] found: Option<&str>, #[case] goes: bool) {
+    let [record, key] = of_access(3);
+    // No label leads to the key.
+    let mut secrets = vec![record.clone(), without_labels(&key)];
+    let mut sweep = Sweep::<OfAccess>::new(AccessUid::new("a-1"), &[record.clone()], BTreeSet::new(), true);
+    let (mut deleted, mut asked) = (Vec::new(), 0);
+    let end = loop {
+        let answer = match sweep.next(Timestamp::UNIX_EPOCH) {
+            ControlFlow::Break(end) => break end,
+            ControlFlow::Continue(SweepStep::Owner(owner)) => {
+                asked += 1;
+                SweepAnswer::Owner(owner, found.map(AccessUid::new))
+            }
+            ControlFlow::Continue(SweepStep::Own) => {
+                SweepAnswer::Own(secrets.iter().filter(|it| it.0.metadata.labels.is_some()).cloned().collect())
+            }
+            ControlFlow::Continue(SweepStep::Internal(name)) => {
+                let secret = secrets.iter().find(|it| it.name() == name).cloned();
+                SweepAnswer::Internal(name, secret)
+            }
+            ControlFlow::Continue(SweepStep::Delete(secret)) => {
+                assert_eq!(asked, 2, "nothing goes before");
+                secrets.retain(|it| it.name() != secret.name);
+                deleted.push(secret.name.clone());
+                SweepAnswer::Deleted(secret, None)
+            }
+            ControlFlow::Continue(other) => panic!("unexpected: {other}"),
+        };
+        sweep.learn(answer, Arrival::Prompt);
+    };
+    let all = [key.name().to_owned(), record.name().to_owned()];
+    assert_eq!((deleted.as_slice(), end), if goes { (&all[..], SweepEnd::Done) } else { (&[][..], SweepEnd::Alive) });
+}
+
+#[test]
+fn secrets_of_accesses_and_of_claims_are_told_apart() {
+    for secret in of_access(1) {
+        assert_eq!((OfAccess::owner(&secret), OfClaim::owner(&secret)), (Some(AccessUid::new("a-1")), None));
+        assert_eq!(OfAccess::owner(&without_labels(&secret)), Some(AccessUid::new("a-1")), "{secret:?}");
+        let renamed = edited(&secret, |secret| secret.metadata.name = Some("something-else".into()));
+        assert_eq!(OfAccess::owner(&renamed), None, "{secret:?}");
+    }
+    for secret in [record(true, 1), credential(4), binding()] {
+        assert_eq!(OfAccess::owner(&secret), None, "{secret:?}");
+    }
 }

@@ -106,8 +106,8 @@ impl fmt::Debug for Stored {
     }
 }
 
-/// The newest key of a claim that is not to end, among its internal Secrets, and its generation: one
-/// whose name follows from both.
+/// The newest key of a claim that is not to end, among its internal Secrets, and its generation:
+/// one whose name follows from both.
 pub(super) fn newest_key<'a>(uid: &ClaimUid, own: &'a [Stored]) -> Option<(u64, &'a Stored)> {
     let generation = |secret: &Stored| -> Option<u64> {
         let number = secret.label(wire::ROTATION_GENERATION)?.parse().ok()?;

@@ -10,7 +10,7 @@ use crate::api::{ClaimRef, ClaimUid};
 use crate::controller::converse::{CarryOut, converse};
 use crate::controller::objects::Claim;
 use crate::controller::orphans::look;
-use crate::plan::orphans::{Sweep, SweepAnswer, SweepEnd, SweepStep, owner};
+use crate::plan::orphans::{Kind, OfClaim, Sweep, SweepAnswer, SweepEnd, SweepStep};
 use crate::plan::{Arrival, Bound, Conversation, SecretRef, Stored};
 
 use super::line::{Deed, Line, Next, Object};
@@ -33,11 +33,11 @@ impl Conversation for Ahead {
     type End = End;
 
     fn most(bound: Bound) -> usize {
-        Sweep::most(bound)
+        Sweep::<OfClaim>::most(bound)
     }
 
     fn bound(step: &SweepStep) -> Bound {
-        Sweep::bound(step)
+        Sweep::<OfClaim>::bound(step)
     }
 
     fn next(&self, now: Timestamp) -> ControlFlow<End, SweepStep> {
@@ -73,7 +73,7 @@ pub(super) fn suspects(seen: &Seen) -> BTreeMap<ClaimUid, Vec<Stored>> {
     let live: BTreeSet<String> = seen.claims.values().filter_map(uid).collect();
     let mut suspects: BTreeMap<ClaimUid, Vec<Stored>> = BTreeMap::new();
     for secret in seen.observer.internal.all() {
-        if let Some(uid) = owner(&secret).filter(|uid| !live.contains(uid.as_str())) {
+        if let Some(uid) = OfClaim::owner(&secret).filter(|uid| !live.contains(uid.as_str())) {
             suspects.entry(uid).or_default().push(secret);
         }
     }
@@ -88,7 +88,7 @@ pub(super) async fn look_ahead(seen: &Seen, uid: ClaimUid, secrets: &[Stored]) -
     let next = match converse(&mut ahead, &seen.clock, &mut Eyes(seen)).await {
         End::Delete(secret) => {
             let words = format!("delete Secret {}, which is left of a claim that is gone", secret.name);
-            Next::Act(Box::new(Deed { words, step: SweepStep::Delete(secret).to_string(), act: None }))
+            Next::Act(Box::new(Deed { words, step: SweepStep::<OfClaim>::Delete(secret).to_string(), act: None }))
         }
         End::Close(record) => {
             let words = format!("end every access by record {record}, which is left of a claim that is gone");

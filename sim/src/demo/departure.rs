@@ -35,7 +35,7 @@ impl Leaving {
     }
 
     /// The store that the bucket is in, as its owner sees it.
-    pub(super) fn store<'a, S>(&self, tour: &'a Tour<S>) -> Result<&'a Store, String> {
+    pub(super) fn store<S>(&self, tour: &Tour<S>) -> Result<Store, String> {
         tour.world.store_at(&self.endpoint).ok_or_else(|| format!("there is no store at {}", self.endpoint))
     }
 }

@@ -28,7 +28,6 @@ pub fn why_never(fault: &str, phase: ScenarioPhase) -> Option<&'static str> {
     use ScenarioPhase::{Adopt, Create, Edit, Purge, Recover, Rotate};
     match (fault, phase) {
         ("already-owned" | "bucket-exists" | "ok-on-existing", Adopt) => Some("the bucket is there: none is created"),
-        ("already-owned" | "bucket-exists" | "ok-on-existing", Rotate) => Some("no bucket is created for a new key"),
         ("late-write", Adopt | Recover | Rotate) => Some("nothing is emptied, and no bucket looked into"),
         ("expired-continue" | "rewind" | "shuffle", Purge) => Some("a deletion goes by name: nothing is listed"),
         ("locked" | "partial-delete", Adopt | Create | Edit | Recover | Rotate) => Some("no object is deleted"),

@@ -329,7 +329,7 @@ impl Stage {
     }
 
     /// What is not there, or has nowhere to go, is not copied.
-    fn store_at(&self, endpoint: &str) -> Option<&Store> {
+    fn store_at(&self, endpoint: &str) -> Option<Store> {
         self.world.store_at(&Endpoint::parse(endpoint).ok()?)
     }
 

@@ -22,6 +22,7 @@ use http_body_util::BodyExt;
 use kube::Client;
 use kube::runtime::watcher;
 use s3s::Body;
+use stowage_gateway::audit::Log;
 use stowage_gateway::decide::{Caller, Verdict, Wanted, decide};
 use stowage_gateway::front::{Config, Gateway as Production, Gears, Peer, WallClock};
 use stowage_gateway::head::{Level, Operation};
@@ -46,10 +47,27 @@ pub struct Gateway {
     lag: Arc<AtomicU64>,
 }
 
+/// What a gateway is given of the world that it is in.
+pub struct Given<S> {
+    /// Tells it from the others of its world.
+    pub number: u32,
+    /// A client of the simulated API.
+    pub client: Client,
+    /// Where the operator keeps its Secrets.
+    pub operator_namespace: &'static str,
+    /// The gateway's own clock.
+    pub clock: WallClock,
+    /// What its clients date their signatures by.
+    pub clock_of_clients: WallClock,
+    /// Its way to stores, by the hosts of their endpoints.
+    pub stores: S,
+    /// Where access is logged, if anywhere.
+    pub log: Option<Log>,
+}
+
 impl Gateway {
-    /// A gateway that knows nothing yet: [`Gateway::run`] has to be driven. `stores` is its way to
-    /// stores, by the hosts of their endpoints. `number` tells it from the others of its world.
-    pub fn new<S>(number: u32, client: Client, operator_namespace: &str, clock: WallClock, stores: S) -> Self
+    /// A gateway that knows nothing yet: [`Gateway::run`] has to be driven.
+    pub fn new<S>(given: Given<S>) -> Self
     where
         S: Service<Request<Body>, Response = Response<Body>, Error = BoxError, Future: Send>
             + Clone
@@ -57,6 +75,7 @@ impl Gateway {
             + Sync
             + 'static,
     {
+        let Given { number, client, operator_namespace, clock, clock_of_clients, stores, log } = given;
         let lag = Arc::new(AtomicU64::new(0));
         let read = lag.clone();
         // What is asked for by name comes at once, however late a watch is.
@@ -69,9 +88,10 @@ impl Gateway {
             live,
             connect: Box::new(ToStores(stores)),
             clock: clock.clone(),
+            clock_of_clients,
             // A process draws its own; by it replicas tell each other apart.
             first_id: u64::from(number) << 32,
-            log: None,
+            log,
             metrics: Metrics::new(),
         };
         // What is known is never too old here, for want of signs of life.
@@ -88,6 +108,12 @@ impl Gateway {
     #[must_use]
     pub fn http(&self) -> GatewayService {
         GatewayService(self.production.clone())
+    }
+
+    /// The production gateway itself, for a listener of its own.
+    #[must_use]
+    pub fn production(&self) -> Production {
+        self.production.clone()
     }
 
     /// Whether the gateway would pass on what somebody asks who signs with this pair of keys;

@@ -17,7 +17,7 @@ use stowage_operator::api::{
     BackendTls, BucketClaimStatus, BucketName, BucketRecord, Claim, ClaimRef, ClaimUid, Deletion, Desired, Endpoint,
     FINALIZER, Gateway, NameTemplate, ObjectId, Rotation, ServedBy, Sharing,
 };
-use stowage_operator::plan::orphans::owner;
+use stowage_operator::plan::orphans::{Kind as _, OfClaim};
 use stowage_operator::plan::{BackendSeen, Setting, Stored};
 
 use super::shelf::Known;
@@ -344,7 +344,7 @@ impl Objects {
             claim: whose,
             labelled: stored.label(wire::CLAIM_UID).and_then(Uid::parse),
             controller,
-            swept: owner(&stored).and_then(|uid| Uid::parse(uid.as_str())),
+            swept: OfClaim::owner(&stored).and_then(|uid| Uid::parse(uid.as_str())),
             record: BucketRecord::read(&stored.0).ok(),
             generation: Uid::all().find_map(generation).unwrap_or(0),
             bucket: text("bucket_name").or_else(|| text("BUCKET_NAME")).and_then(|name| BucketName::parse(&name).ok()),

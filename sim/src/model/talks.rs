@@ -215,10 +215,10 @@ impl Talks {
                 };
                 let answer = match (step, reply) {
                     (_, SweepReply::Failed) => SweepAnswer::Failed(step.clone(), "no answer".to_owned()),
-                    (SweepStep::Claim(claim), SweepReply::Claim(uid)) => {
-                        SweepAnswer::Claim(claim.clone(), uid.map(Uid::claim_uid))
+                    (SweepStep::Owner(claim), SweepReply::Claim(uid)) => {
+                        SweepAnswer::Owner(claim.clone(), uid.map(Uid::claim_uid))
                     }
-                    (SweepStep::Claims, SweepReply::Claims(alive)) => SweepAnswer::Claims(*alive),
+                    (SweepStep::Owners, SweepReply::Claims(alive)) => SweepAnswer::Owners(*alive),
                     (SweepStep::Own, SweepReply::Secrets(numbers)) => SweepAnswer::Own(stored(numbers)),
                     (SweepStep::End(_), SweepReply::Secret(Some(record))) => SweepAnswer::Ended(self.stored(*record)),
                     (SweepStep::Internal(name), reply) => SweepAnswer::Internal(name.clone(), read(reply)),
@@ -237,11 +237,11 @@ impl Talks {
 
     fn stride(&self, step: &ControlFlow<SweepEnd, SweepStep>) -> Stride {
         match step {
-            ControlFlow::Continue(SweepStep::Claim(claim)) => {
+            ControlFlow::Continue(SweepStep::Owner(claim)) => {
                 let slot = (0..CLAIMS).find(|slot| claim_ref(*slot) == *claim);
                 slot.map_or(Stride::Retry, Stride::Claim)
             }
-            ControlFlow::Continue(SweepStep::Claims) => Stride::Claims,
+            ControlFlow::Continue(SweepStep::Owners) => Stride::Claims,
             ControlFlow::Continue(SweepStep::Own) => Stride::Own,
             ControlFlow::Continue(SweepStep::Internal(name)) => {
                 Stride::Internal(self.objects.name(OPERATOR_NAMESPACE, name))

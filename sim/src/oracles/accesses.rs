@@ -150,8 +150,8 @@ impl<'a> Accesses<'a> {
         }
     }
 
-    /// The first thing that a claim which goes ends are the accesses to its bucket, and before its own
-    /// keys.
+    /// The first thing that a claim which goes ends are the accesses to its bucket, and before its
+    /// own keys.
     fn look_at_end(&self, stored: &Stored, step: &HistoryStep<'_>, found: &mut Findings) {
         if stored.new.is_some() || !stored.name.starts_with("vc-") || event_of_others(step) {
             return;

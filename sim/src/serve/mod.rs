@@ -5,7 +5,7 @@
 //! fault layer of [`crate::effects`] as a proxy between operator, API server and store, so that a
 //! plan means on a real cluster what it means in a simulated one.
 //!
-//! - [`store`], [`api`]: the simulated services, each on a [`Server`];
+//! - [`store`], [`store_on`], [`api`]: the simulated services, each on a [`Server`];
 //! - [`RequestLog`]: what the S3 servers were asked, for those who judge from the outside;
 //! - [`proxy`]: faults between real clients and real servers, which is [`faults::proxy`] with
 //!   Stowage's own faults.
@@ -18,4 +18,4 @@ mod services;
 
 pub use faults::proxy::Server;
 pub use requests::{Logged, RequestLog, S3Request};
-pub use services::{api, store};
+pub use services::{api, store, store_on};

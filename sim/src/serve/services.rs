@@ -4,13 +4,14 @@ use std::io;
 use std::net::SocketAddr;
 
 use faults::proxy::Server;
-use http::{Request, Response};
+use http::Request;
 use http_body_util::BodyExt;
 use hyper::body::Incoming;
 use kube_sim::Cluster;
 use s3_sim::Store;
 use s3s::Body;
-use tower::{BoxError, Layer, Service, ServiceExt, service_fn};
+use tokio::net::TcpListener;
+use tower::{BoxError, Layer, ServiceExt, service_fn};
 
 use super::requests::RequestLog;
 
@@ -19,7 +20,16 @@ use super::requests::RequestLog;
 /// # Errors
 /// When the address can't be had.
 pub async fn store(address: SocketAddr, store: &Store, log: &RequestLog) -> io::Result<Server> {
-    s3(address, store.http(), log).await
+    store_on(TcpListener::bind(address).await?, store, log)
+}
+
+/// The same, on a listener that is there.
+///
+/// # Errors
+/// When it has no address.
+pub fn store_on(listener: TcpListener, store: &Store, log: &RequestLog) -> io::Result<Server> {
+    let service = log.layer(store.http()).map_request(|request: Request<Incoming>| request.map(Body::from));
+    Server::on(listener, service)
 }
 
 /// Serves a simulated Kubernetes API: to everybody, as it knows no authentication.
@@ -36,13 +46,5 @@ pub async fn api(address: SocketAddr, cluster: &Cluster) -> io::Result<Server> {
             Ok::<_, BoxError>(api.oneshot(Request::from_parts(head, body.into())).await?)
         }
     });
-    Server::start(address, service).await
-}
-
-async fn s3<S>(address: SocketAddr, service: S, log: &RequestLog) -> io::Result<Server>
-where
-    S: Service<Request<Body>, Response = Response<Body>, Error = BoxError, Future: Send> + Clone + Send + 'static,
-{
-    let service = log.layer(service).map_request(|request: Request<Incoming>| request.map(Body::from));
     Server::start(address, service).await
 }

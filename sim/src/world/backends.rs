@@ -43,17 +43,28 @@ impl BackendStore {
     pub fn of_manifests(documents: &[Document]) -> Vec<Self> {
         let backends: Vec<S3Backend> = of_kind(documents, "S3Backend");
         let secrets: Vec<Secret> = of_kind(documents, "Secret");
-        let store = |backend: S3Backend| {
-            let keys = admin_keys(&secrets, &backend.spec.admin_credentials_secret_ref);
-            Some(Self {
-                name: backend.metadata.name?,
-                endpoint: Endpoint::parse(&backend.spec.endpoint).ok()?,
-                region: backend.spec.region,
-                account: keys.as_ref().map_or_else(|| ADMIN_ACCOUNT.to_owned(), |(id, _)| id.clone()),
-                keys,
-            })
+        let store = |backend: &S3Backend| {
+            let reference = &backend.spec.admin_credentials_secret_ref;
+            let secret = secrets.iter().find(|secret| {
+                secret.metadata.name.as_ref() == Some(&reference.name)
+                    && secret.metadata.namespace.as_ref() == Some(&reference.namespace)
+            });
+            Self::of(backend, secret)
         };
-        backends.into_iter().filter_map(store).collect()
+        backends.iter().filter_map(store).collect()
+    }
+
+    /// The store that a backend speaks of, which accepts the credentials in its Secret, if that is
+    /// there; `None` for a malformed one.
+    pub fn of(backend: &S3Backend, secret: Option<&Secret>) -> Option<Self> {
+        let keys = secret.and_then(|secret| admin_keys(secret, &backend.spec.admin_credentials_secret_ref));
+        Some(Self {
+            name: backend.metadata.name.clone()?,
+            endpoint: Endpoint::parse(&backend.spec.endpoint).ok()?,
+            region: backend.spec.region.clone(),
+            account: keys.as_ref().map_or_else(|| ADMIN_ACCOUNT.to_owned(), |(id, _)| id.clone()),
+            keys,
+        })
     }
 }
 
@@ -64,12 +75,7 @@ fn of_kind<T: DeserializeOwned>(documents: &[Document], kind: &str) -> Vec<T> {
     documents.iter().filter(wanted).filter_map(typed).collect()
 }
 
-fn admin_keys(secrets: &[Secret], reference: &AdminCredentialsSecretRef) -> Option<(String, String)> {
-    let named = |secret: &&Secret| {
-        secret.metadata.name.as_ref() == Some(&reference.name)
-            && secret.metadata.namespace.as_ref() == Some(&reference.namespace)
-    };
-    let secret = secrets.iter().find(named)?;
+fn admin_keys(secret: &Secret, reference: &AdminCredentialsSecretRef) -> Option<(String, String)> {
     let field = |name: &str| {
         let text = secret.string_data.as_ref().and_then(|data| data.get(name)).cloned();
         let data = || String::from_utf8(secret.data.as_ref()?.get(name)?.0.clone()).ok();

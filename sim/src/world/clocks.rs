@@ -4,13 +4,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
 use jiff::SignedDuration;
-use seeded::{VirtualClock, WallClock};
+use seeded::WallClock;
 
 use crate::effects::Actor;
 
 /// How far clocks are off true time. Clones are the same clocks.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Clocks(Arc<Ahead>);
+pub(crate) struct Clocks(Arc<Ahead>);
 
 /// Seconds that each is ahead.
 #[derive(Debug, Default)]
@@ -28,11 +28,11 @@ impl Clocks {
     }
 
     /// The clock of an actor, as a function.
-    pub(super) fn of(&self, actor: Actor, true_time: &VirtualClock) -> WallClock {
-        let (clocks, true_time) = (self.clone(), true_time.clone());
+    pub(crate) fn of(&self, actor: Actor, true_time: WallClock) -> WallClock {
+        let clocks = self.clone();
         Arc::new(move || {
             let ahead = SignedDuration::from_secs(clocks.ahead(actor).load(Ordering::Relaxed));
-            let now = true_time.now();
+            let now = true_time();
             now.checked_add(ahead).unwrap_or(now)
         })
     }

@@ -11,7 +11,7 @@ use super::*;
 /// store's.
 fn ahead(world: &World) -> [i64; 3] {
     Actor::ALL.map(|actor| {
-        let clock = world.clocks.of(actor, &world.clock);
+        let clock = world.clocks.of(actor, world.clock.clock());
         clock().duration_since(world.clock.now()).as_secs()
     })
 }

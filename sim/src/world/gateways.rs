@@ -17,8 +17,8 @@ use tower::{Layer, ServiceExt};
 use super::transport::{Hosts, Stores};
 use super::{GATEWAY_ENDPOINT, OPERATOR_NAMESPACE, World, authority};
 use crate::effects::{Call, Gate, GatewayEffects, GatewayFault, GatewayPlan, OfGateway, S3Fault};
-use crate::gateway::Gateway;
 use crate::gateway::wire::{Mailbox, Wire};
+use crate::gateway::{Gateway, Given};
 use crate::history::Contents;
 
 /// The gateways of a world.
@@ -43,10 +43,7 @@ pub(super) fn gateways(
     let effects = GatewayEffects::within(plan.unwrap_or_default(), Arc::new(Behind { stores: stores.clone() }));
     let one = |number| match are_numbered {
         true => numbered(number, &effects, &mailbox, cluster, stores, clock),
-        false => {
-            let client = cluster.client(OPERATOR_NAMESPACE);
-            Gateway::new(number, client, OPERATOR_NAMESPACE, clock.clone(), stores.clone())
-        }
+        false => Gateway::new(given(number, cluster.client(OPERATOR_NAMESPACE), clock, stores.clone())),
     };
     let all = (0..).take(count.max(1)).map(one).collect();
     Gateways { all, effects, mailbox }
@@ -66,7 +63,13 @@ fn numbered(
     let api = cluster.service().map_response(move |response| response.map(counted));
     let client = kube::Client::new(effects.kube_layer(&instance).layer(api), OPERATOR_NAMESPACE);
     let stores = effects.s3_layer(&instance).layer(Wire::new(stores.clone(), mailbox.clone()));
-    Gateway::new(number, client, OPERATOR_NAMESPACE, clock.clone(), stores)
+    Gateway::new(given(number, client, clock, stores))
+}
+
+/// A gateway whose clients have its own clock.
+fn given<S>(number: u32, client: kube::Client, clock: &WallClock, stores: S) -> Given<S> {
+    let (clock, clock_of_clients) = (clock.clone(), clock.clone());
+    Given { number, client, operator_namespace: OPERATOR_NAMESPACE, clock, clock_of_clients, stores, log: None }
 }
 
 impl World {
@@ -108,17 +111,16 @@ impl World {
 
     /// Hosts and ports of all stores.
     pub fn hosts(&self) -> impl Iterator<Item = String> {
-        self.stores.iter().map(|(host, _)| host.to_owned())
+        self.stores.all().into_iter().map(|(host, _)| host)
     }
 
     /// The present objects of all buckets.
     pub fn contents(&self) -> Contents {
-        let of_store = |(host, store): (&str, &Store)| {
+        let of_store = |(host, store): (String, Store)| {
             let buckets = store.buckets().into_keys();
-            let host = host.to_owned();
             buckets.map(|name| ((host.clone(), name.clone()), store.objects(&name))).collect::<Vec<_>>()
         };
-        self.stores.iter().flat_map(of_store).collect()
+        self.stores.all().into_iter().flat_map(of_store).collect()
     }
 }
 
@@ -141,7 +143,7 @@ struct Behind {
 impl Surroundings<GatewayFault> for Behind {
     fn expect(&self, plan: &GatewayPlan) {
         if plan.entries.iter().any(|entry| entry.fault == OfGateway::S3(S3Fault::StaleRead)) {
-            self.stores.services().for_each(Store::remember_past);
+            self.stores.all().iter().for_each(|(_, store)| store.remember_past());
         }
     }
 

@@ -24,10 +24,11 @@ use std::time::Duration;
 
 pub use backends::BackendStore;
 use beginnings::Beginning;
-use clocks::Clocks;
+pub(crate) use clocks::Clocks;
 use gateways::Gateways;
 use kube_sim::{Cluster, ReadDefinition};
 pub use manifests::{Document, ManifestError, apply, parse, read_once};
+pub(crate) use operator::Circumstances;
 pub use operator::{Operator, operator_instance};
 use parking_lot::Mutex;
 use s3_sim::{Dialect, Store};
@@ -35,7 +36,7 @@ use seeded::VirtualClock;
 use stowage_operator::api::{AddressingStyle, Endpoint, Gateway as GatewayAddress, ServedBy, Unlabelled};
 use stowage_operator::upstream::Limits;
 use stowage_operator::{Config, Uptime, api};
-use third_parties::{ControllersRest, ThirdParties};
+pub(crate) use third_parties::{Accounts, ControllersRest, ThirdParties};
 use tokio::task::JoinSet;
 pub use transport::{Hosts, Stores};
 
@@ -173,11 +174,11 @@ impl World {
         let Beginning { cluster, events } =
             beginnings::beginning(&clock, options.seed, options.writes_before, options.accesses == Accesses::Served);
         let clocks = Clocks::default();
-        let stores = backends::stores(&options.backends, &options.dialect, &clocks.of(Actor::Store, &clock));
+        let stores = backends::stores(&options.backends, &options.dialect, &clocks.of(Actor::Store, clock.clock()));
         let first = options.backends.first().and_then(|backend| stores.get(&backend.endpoint)).cloned();
         let store = first.unwrap_or_else(|| Store::new(clock.clock(), options.dialect));
         let stores = Stores::new(stores.into_iter().map(|(endpoint, store)| (authority(endpoint.as_str()), store)));
-        let of_gateway = clocks.of(Actor::Gateway, &clock);
+        let of_gateway = clocks.of(Actor::Gateway, clock.clock());
         let Gateways { all: gateways, effects: gateway_effects, mailbox } =
             gateways::gateways(options.gateways, options.gateway_plan, &cluster, &stores, &of_gateway);
         let mut tasks = JoinSet::new();
@@ -192,7 +193,7 @@ impl World {
         let others = ThirdParties {
             cluster: cluster.clone(),
             stores: stores.clone(),
-            accounts: backends::accounts(&options.backends),
+            accounts: Accounts::Of(backends::accounts(&options.backends)),
             rest: controllers_rest.clone(),
             clocks: clocks.clone(),
             gateway: gateways[0].clone(),
@@ -249,7 +250,7 @@ impl World {
     }
 
     /// The store behind an endpoint.
-    pub fn store_at(&self, endpoint: &Endpoint) -> Option<&Store> {
+    pub fn store_at(&self, endpoint: &Endpoint) -> Option<Store> {
         self.stores.get(&authority(endpoint.as_str()))
     }
 
@@ -261,7 +262,16 @@ impl World {
     /// Starts the operator; it is started again a second after each crash, until the world ends or
     /// it is stopped.
     pub fn start_operator(&mut self) -> Operator {
-        let operator = Operator::new(self.config(), self.cluster.service(), self.stores.clone(), self);
+        let operator = Operator::new(Circumstances {
+            config: self.config(),
+            ends_after: self.operator_ends_after,
+            elects: self.elects,
+            api: self.cluster.service(),
+            stores: self.stores.clone(),
+            effects: self.effects.clone(),
+            clock: self.clocks.of(Actor::Operator, self.clock.clock()),
+            uptime: self.uptime(),
+        });
         self.tasks.spawn(operator.clone().live());
         operator
     }
@@ -335,8 +345,8 @@ impl World {
 
     /// How everything stands.
     pub fn facts(&self) -> Facts {
-        let buckets = self.stores.iter().flat_map(|(host, store)| {
-            store.buckets().into_iter().map(move |(name, bucket)| ((host.to_owned(), name), bucket))
+        let buckets = self.stores.all().into_iter().flat_map(|(host, store)| {
+            store.buckets().into_iter().map(move |(name, bucket)| ((host.clone(), name), bucket))
         });
         Facts { at: self.clock.now(), objects: self.objects(), buckets: buckets.collect() }
     }
@@ -362,22 +372,33 @@ impl World {
 /// What the operator is told in a world with these options.
 fn config(options: &Options) -> Config {
     Config {
+        max_concurrent_reconciles: options.max_concurrent_reconciles,
+        purge_slice: options.purge_slice,
+        accesses: options.accesses != Accesses::Absent,
+        resync_interval: options.resync_interval,
+        ..config_for(Endpoint::parse(GATEWAY_ENDPOINT).expect("it is a URL"))
+    }
+}
+
+/// What the operator is told whose tenants reach the gateway at this endpoint; else its defaults.
+pub(crate) fn config_for(gateway: Endpoint) -> Config {
+    Config {
         operator_namespace: OPERATOR_NAMESPACE.to_owned(),
         trusted_namespaces: std::collections::BTreeSet::new(),
         unlabelled_credentials: Unlabelled::Refused,
         gateway: GatewayAddress {
-            endpoint: Endpoint::parse(GATEWAY_ENDPOINT).expect("it is a URL"),
+            endpoint: gateway,
             region: "us-east-1".to_owned(),
             addressing_style: AddressingStyle::Path,
         },
         installation: None,
         read_only: false,
         election: None,
-        max_concurrent_reconciles: options.max_concurrent_reconciles,
+        max_concurrent_reconciles: 16,
         limits: Limits { calls: 32, timeout: Duration::from_secs(30) },
-        purge_slice: options.purge_slice,
-        accesses: options.accesses != Accesses::Absent,
-        resync_interval: options.resync_interval,
+        purge_slice: 10_000,
+        accesses: true,
+        resync_interval: Duration::from_secs(600),
     }
 }
 
@@ -396,6 +417,6 @@ pub(crate) fn definitions() -> &'static [ReadDefinition] {
 pub struct TookTooLong;
 
 /// Host and port of a URL.
-fn authority(url: &str) -> String {
+pub(crate) fn authority(url: &str) -> String {
     url.split("://").nth(1).unwrap_or(url).to_owned()
 }

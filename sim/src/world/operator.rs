@@ -12,9 +12,9 @@ use stowage_operator::{Clock, Config, Election, Metrics, Parts, StartError, Term
 use tokio::sync::watch;
 use tower::{Layer, ServiceExt};
 
+use super::OPERATOR_NAMESPACE;
 use super::transport::{SimulatedConnect, Stores};
-use super::{OPERATOR_NAMESPACE, World};
-use crate::effects::{Actor, Effects, Gate, Instance, LifeEnd};
+use crate::effects::{Effects, Gate, Instance, LifeEnd};
 
 /// How long a crashed operator is down. One that can't start is down twice as long each time, as
 /// under a kubelet.
@@ -30,17 +30,26 @@ pub fn operator_instance(name: &str) -> Option<u32> {
     name.strip_prefix(NAME)?.parse().ok()
 }
 
+/// What an operator lives in, the same in all of its lives.
+#[derive(Clone)]
+pub(crate) struct Circumstances {
+    /// What it is told; its election apart.
+    pub(crate) config: Config,
+    /// After how long each life comes to an end of itself, if it does.
+    pub(crate) ends_after: Option<Duration>,
+    /// Whether it takes part in an election.
+    pub(crate) elects: bool,
+    pub(crate) api: ApiService,
+    pub(crate) stores: Stores,
+    pub(crate) effects: Effects,
+    pub(crate) clock: WallClock,
+    pub(crate) uptime: Uptime,
+}
+
 /// The production operator in its successive lives. Clones are the same operator.
 #[derive(Clone)]
 pub struct Operator {
-    config: Config,
-    ends_after: Option<Duration>,
-    elects: bool,
-    api: ApiService,
-    stores: Stores,
-    effects: Effects,
-    clock: WallClock,
-    uptime: Uptime,
+    circumstances: Circumstances,
     crashes: Arc<AtomicU32>,
     gave_up: Arc<AtomicBool>,
     received: Arc<AtomicU64>,
@@ -50,16 +59,9 @@ pub struct Operator {
 }
 
 impl Operator {
-    pub(super) fn new(config: Config, api: ApiService, stores: Stores, world: &World) -> Self {
+    pub(crate) fn new(circumstances: Circumstances) -> Self {
         Self {
-            config,
-            ends_after: world.operator_ends_after,
-            elects: world.elects,
-            api,
-            stores,
-            effects: world.effects.clone(),
-            clock: world.clocks.of(Actor::Operator, &world.clock),
-            uptime: world.uptime(),
+            circumstances,
             crashes: Arc::default(),
             gave_up: Arc::default(),
             received: Arc::default(),
@@ -70,10 +72,10 @@ impl Operator {
     }
 
     /// Lives until it is stopped, and comes back after each crash.
-    pub(super) async fn live(self) {
+    pub(crate) async fn live(self) {
         let mut downtime = DOWNTIME;
         while !*self.stop.borrow() {
-            let instance = self.effects.instance();
+            let instance = self.circumstances.effects.instance();
             match self.one_life_with_stops(&instance).await {
                 LifeEnd::Finished(Ok(())) => return self.note_end(),
                 LifeEnd::Finished(Err(_)) => downtime = (downtime * 2).min(MOST_DOWNTIME),
@@ -95,7 +97,7 @@ impl Operator {
     /// One life, which stands still where the plan says so.
     async fn one_life_with_stops(&self, instance: &Instance) -> LifeEnd<Result<(), StartError>> {
         let twin = async |instance: Instance| self.turn_of_twin(&instance).await;
-        explore::lives::one_life(&self.effects, instance, self.one_life(instance), twin).await
+        explore::lives::one_life(&self.circumstances.effects, instance, self.one_life(instance), twin).await
     }
 
     /// The life of a second operator of the same configuration.
@@ -115,22 +117,22 @@ impl Operator {
     async fn one_life(&self, instance: &Instance) -> Result<(), StartError> {
         let (received, gate) = (self.received.clone(), Gate::before(instance));
         let counted = move |body| ApiBody::counted(body, received.clone(), gate.clone());
-        let api = self.api.clone().map_response(move |response| response.map(counted));
-        let service = self.effects.kube_layer(instance).layer(api);
-        let layer = self.effects.s3_layer(instance);
-        let now = self.clock.clone();
+        let api = self.circumstances.api.clone().map_response(move |response| response.map(counted));
+        let service = self.circumstances.effects.kube_layer(instance).layer(api);
+        let layer = self.circumstances.effects.s3_layer(instance);
+        let now = self.circumstances.clock.clone();
         let metrics = Metrics::new();
         self.metrics.send_replace(metrics.clone());
         let parts = Parts {
             client: kube::Client::new(service, OPERATOR_NAMESPACE),
-            connect: Arc::new(SimulatedConnect { stores: self.stores.clone(), layer }),
+            connect: Arc::new(SimulatedConnect { stores: self.circumstances.stores.clone(), layer }),
             clock: Clock::new(move || now()),
-            uptime: self.uptime.clone(),
+            uptime: self.circumstances.uptime.clone(),
             metrics,
             ready: Some(self.ready.clone()),
         };
         let mut stop = self.stop.subscribe();
-        let ends_of_itself = self.ends_after.map(tokio::time::sleep);
+        let ends_of_itself = self.circumstances.ends_after.map(tokio::time::sleep);
         let stopped = async move {
             tokio::select! {
                 biased;
@@ -144,11 +146,11 @@ impl Operator {
 
     /// What one life is told: each has another name in an election.
     fn config_of(&self, instance: &Instance) -> Config {
-        let election = self.elects.then(|| Election {
+        let election = self.circumstances.elects.then(|| Election {
             id: format!("{NAME}{}", instance.id()),
-            terms: Terms::for_calls_of(self.config.limits.timeout),
+            terms: Terms::for_calls_of(self.circumstances.config.limits.timeout),
         });
-        Config { election, ..self.config.clone() }
+        Config { election, ..self.circumstances.config.clone() }
     }
 
     /// Tells it to finish what is under way and end, as SIGTERM does.

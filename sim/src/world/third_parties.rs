@@ -40,21 +40,38 @@ type Name = (String, String);
 
 /// People and programs that have their hands in cluster and stores besides the operator.
 #[derive(Debug)]
-pub(super) struct ThirdParties {
-    pub(super) cluster: Cluster,
-    pub(super) stores: Stores,
-    /// The account that the operator's buckets belong to, by host and port.
-    pub(super) accounts: BTreeMap<String, String>,
-    pub(super) rest: ControllersRest,
-    pub(super) clocks: Clocks,
-    pub(super) gateway: Gateway,
+pub(crate) struct ThirdParties {
+    pub(crate) cluster: Cluster,
+    pub(crate) stores: Stores,
+    pub(crate) accounts: Accounts,
+    pub(crate) rest: ControllersRest,
+    pub(crate) clocks: Clocks,
+    pub(crate) gateway: Gateway,
     /// Where what happens is noted, if it is.
-    pub(super) chronicle: Option<Chronicle>,
+    pub(crate) chronicle: Option<Chronicle>,
+}
+
+/// The account that the operator's buckets belong to.
+#[derive(Debug)]
+pub(crate) enum Accounts {
+    /// By host and port of the store.
+    Of(BTreeMap<String, String>),
+    /// At each store the same.
+    Same(String),
+}
+
+impl Accounts {
+    fn at(&self, host: &str) -> Option<&str> {
+        match self {
+            Self::Of(accounts) => accounts.get(host).map(String::as_str),
+            Self::Same(account) => Some(account),
+        }
+    }
 }
 
 /// Whether the cluster's own controllers are at rest. Clones are the same.
 #[derive(Clone, Debug, Default)]
-pub(super) struct ControllersRest(Arc<Mutex<Option<Instant>>>);
+pub(crate) struct ControllersRest(Arc<Mutex<Option<Instant>>>);
 
 impl ControllersRest {
     fn begin(&self) {
@@ -62,7 +79,7 @@ impl ControllersRest {
     }
 
     /// Whether they are.
-    pub(super) fn is_on(&self) -> bool {
+    pub(crate) fn is_on(&self) -> bool {
         self.0.lock().is_some_and(|until| Instant::now() < until)
     }
 }
@@ -70,7 +87,7 @@ impl ControllersRest {
 impl Surroundings<StowageFault> for ThirdParties {
     fn expect(&self, plan: &Plan) {
         if plan.entries.iter().any(|entry| entry.fault == Fault::S3(S3Fault::StaleRead)) {
-            self.stores.services().for_each(Store::remember_past);
+            self.stores.all().iter().for_each(|(_, store)| store.remember_past());
         }
         for entry in &plan.entries {
             if let Fault::Project(StowageFault::Skew { actor, seconds }) = entry.fault {
@@ -199,11 +216,11 @@ impl ThirdParties {
 
     fn change_bucket(&self, fault: Fault, call: &S3Call, host: &str) {
         let (Some(store), Some(bucket)) = (self.stores.get(host), call.bucket.as_deref()) else { return };
-        let account = self.accounts.get(host).map_or(STRANGER, String::as_str);
+        let account = self.accounts.at(host).unwrap_or(STRANGER);
         match fault {
-            Fault::S3(fault) => services::change_bucket(fault, store, bucket, account, STRANGER),
+            Fault::S3(fault) => services::change_bucket(fault, &store, bucket, account, STRANGER),
             Fault::Project(StowageFault::Usurp { empty }) => {
-                usurp(store, bucket, account);
+                usurp(&store, bucket, account);
                 if !empty {
                     store.put_object(bucket, "theirs", "theirs");
                 }

@@ -9,6 +9,7 @@ use std::task::{Context, Poll};
 use aws_smithy_runtime_api::client::http::SharedHttpClient;
 use futures::future::BoxFuture;
 use http::{Request, Response};
+use parking_lot::RwLock;
 use s3_sim::{InProcess, Store, StoreService};
 use s3s::Body;
 use stowage_operator::upstream::{Connect, ConnectError, Trust};
@@ -17,8 +18,8 @@ use tower::{BoxError, Layer, Service, ServiceExt};
 use crate::effects::EffectLayer;
 use crate::gateway::GatewayService;
 
-/// S3 services by host and port.
-pub struct Hosts<S>(Arc<BTreeMap<String, S>>);
+/// S3 services by host and port. Clones are the same network.
+pub struct Hosts<S>(Arc<RwLock<BTreeMap<String, S>>>);
 
 /// The network that the operator is in.
 pub type Stores = Hosts<Store>;
@@ -26,28 +27,30 @@ pub type Stores = Hosts<Store>;
 impl<S> Hosts<S> {
     /// These services, by host and port.
     pub fn new(services: impl IntoIterator<Item = (String, S)>) -> Self {
-        Self(Arc::new(services.into_iter().collect()))
+        Self(Arc::new(RwLock::new(services.into_iter().collect())))
     }
 
-    /// All services.
-    pub fn services(&self) -> impl Iterator<Item = &S> {
-        self.0.values()
+    /// Puts a service at a host and port, in place of the one that was there.
+    pub fn add(&self, authority: String, service: S) {
+        self.0.write().insert(authority, service);
     }
+}
 
+impl<S: Clone> Hosts<S> {
     /// All services, each with its host and port.
-    pub fn iter(&self) -> impl Iterator<Item = (&str, &S)> {
-        self.0.iter().map(|(host, service)| (host.as_str(), service))
+    pub fn all(&self) -> Vec<(String, S)> {
+        self.0.read().iter().map(|(host, service)| (host.clone(), service.clone())).collect()
     }
 
     /// The service at a host and port.
-    pub fn get(&self, authority: &str) -> Option<&S> {
-        self.0.get(authority)
+    pub fn get(&self, authority: &str) -> Option<S> {
+        self.0.read().get(authority).cloned()
     }
 }
 
 impl<S> fmt::Debug for Hosts<S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_set().entries(self.0.keys()).finish()
+        f.debug_set().entries(self.0.read().keys()).finish()
     }
 }
 
@@ -93,7 +96,7 @@ impl<S: Host> Service<Request<Body>> for Hosts<S> {
 
     fn call(&mut self, request: Request<Body>) -> Self::Future {
         let authority = request.uri().authority().map(ToString::to_string).unwrap_or_default();
-        let service = self.0.get(&authority).map(Host::http);
+        let service = self.0.read().get(&authority).map(Host::http);
         Box::pin(async move {
             match service {
                 Some(service) => service.oneshot(request).await.map_err(Into::into),

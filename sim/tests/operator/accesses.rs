@@ -176,6 +176,29 @@ fn a_deleted_access_leaves_nothing() {
     });
 }
 
+// covers: 8.sweep
+#[test]
+fn keys_of_an_access_whose_finalizer_was_stripped_are_swept() {
+    run(async |mut stage| {
+        let world = &stage.world;
+        open(&stage, SHARED, "team-b", THEIRS).await;
+        let reader = client(world, "team-b");
+        assert!(works(&reader, "team-a-photos").await);
+        stage.operator.stop();
+        stage.patch("bucketaccesses", "team-b", "reader", json!({"metadata": {"finalizers": null}})).await;
+        stage.delete("bucketaccesses", "team-b", "reader").await;
+        assert!(access(world, "team-b").is_null() && !keys(world).is_empty());
+        stage.operator = stage.world.start_operator();
+        let world = &stage.world;
+        stage.until("its keys are swept", |world| keys(world).is_empty()).await;
+        stage.until("its record is", |world| secrets(world, OPERATOR_NAMESPACE, "access-record").is_empty()).await;
+        stage.until("the bucket is closed to it", |world| !records(world)[0].contains_key("accesses")).await;
+        world.pass(Duration::from_secs(5)).await;
+        assert!(!works(&reader, "team-a-photos").await);
+        assert_eq!(condition(&object(world, "bucketclaims", "team-a", "photos"), "Ready"), "Bound");
+    });
+}
+
 // covers: 8.ending, 8.ending.never
 #[rstest]
 #[case("deletionPolicy: Retain")]

@@ -42,7 +42,7 @@ async fn point_to(stage: &Stage, endpoint: &str) {
     stage.patch("s3backends", "", "main", json!({"spec": {"endpoint": endpoint}})).await;
 }
 
-fn new_store(world: &World) -> &Store {
+fn new_store(world: &World) -> Store {
     world.store_at(&Endpoint::parse(NEW).unwrap()).expect("there is a store")
 }
 

@@ -55,7 +55,7 @@ async fn move_to(stage: &Stage, backend: &str) {
     stage.patch("bucketclaims", "team-a", "photos", json!({"spec": {"backendRef": {"name": backend}}})).await;
 }
 
-fn second(world: &World) -> &Store {
+fn second(world: &World) -> Store {
     world.store_at(&Endpoint::parse(SECOND).unwrap()).expect("there is a store")
 }
 

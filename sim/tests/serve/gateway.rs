@@ -83,6 +83,7 @@ async fn gateway(parts: &Parts) -> Served {
         live: Live::new(parts.kube(), NAMESPACE),
         connect: Box::new(RustlsConnect),
         clock: Arc::new(jiff::Timestamp::now),
+        clock_of_clients: Arc::new(jiff::Timestamp::now),
         first_id: 0,
         log: None,
         metrics: Metrics::new(),

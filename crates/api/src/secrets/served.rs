@@ -277,8 +277,8 @@ impl ServedRecord {
     }
 }
 
-/// A key of an access, and what it asks to open: how far it may is for the record of its access, and
-/// for whose buckets they are.
+/// A key of an access, and what it asks to open: how far it may is for the record of its access,
+/// and for whose buckets they are.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ServedAccess {
     /// The access key id.
@@ -303,8 +303,8 @@ impl ServedAccess {
     /// Reads a key of an access. A scope that can't be read opens nothing, and the others do.
     ///
     /// # Errors
-    /// When id, secret, access or the list of scopes is missing, damaged or longer than ours are, or
-    /// the name is not that of its id, or it is deleted already.
+    /// When id, secret, access or the list of scopes is missing, damaged or longer than ours are,
+    /// or the name is not that of its id, or it is deleted already.
     pub fn read(secret: &Secret) -> Result<Self, NotServed> {
         let data = Data::of_live(secret)?;
         let id = data.text("access_key_id", LONGEST_ID)?;

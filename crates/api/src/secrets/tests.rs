@@ -115,7 +115,9 @@ fn a_consumer_secret_has_no_other_keys_than_those_that_are_named() {
         addressing_style: AddressingStyle::Path,
     };
     let content = ConsumerContent { facts: &facts, credential: &credential, gateway: &gateway, name: "photos-s3" };
-    let mut keys = ConsumerContent::KEYS;
+    // The names of several buckets stand in the Secret of an access alone.
+    let mut keys = ConsumerContent::KEYS.to_vec();
+    keys.retain(|key| *key != "BUCKET_NAMES");
     keys.sort_unstable();
     assert_eq!(content.content().data.into_keys().collect::<Vec<_>>(), keys);
 }

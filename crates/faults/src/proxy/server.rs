@@ -49,7 +49,19 @@ impl Server {
         S: Clone + Send + 'static,
         B: http_body::Body<Data = Bytes, Error: Into<BoxError>> + Send + 'static,
     {
-        let listener = TcpListener::bind(address).await?;
+        Self::on(TcpListener::bind(address).await?, service)
+    }
+
+    /// The same, on a listener that is there.
+    ///
+    /// # Errors
+    /// When it has no address.
+    pub fn on<S, B>(listener: TcpListener, service: S) -> io::Result<Self>
+    where
+        S: Service<Request<Incoming>, Response = Response<B>, Error: Into<BoxError>, Future: Send>,
+        S: Clone + Send + 'static,
+        B: http_body::Body<Data = Bytes, Error: Into<BoxError>> + Send + 'static,
+    {
         let address = listener.local_addr()?;
         let (stop, stopped) = watch::channel(false);
         let accepting = tokio::spawn(accept(listener, service, stopped));

@@ -14,6 +14,21 @@ pub(super) fn check(event: &Value, old: Option<&Value>, out: &mut Vec<FieldError
     }
 }
 
+/// The rules of the core group, which ask for little (`legacyValidateEvent`).
+pub(super) fn check_core(event: &Value, out: &mut Vec<FieldError>) {
+    if event["eventTime"].as_str().is_some_and(|time| !time.is_empty()) {
+        check_regarding(event, out);
+        check_texts(event, out);
+        return;
+    }
+    let regarding = event["regarding"]["namespace"].as_str().unwrap_or_default();
+    let own = meta::namespace(event);
+    let agrees = if regarding.is_empty() { own == "default" } else { regarding == own };
+    if !agrees {
+        out.push(FieldError::invalid("involvedObject.namespace", regarding, "does not match event.namespace"));
+    }
+}
+
 fn check_regarding(event: &Value, out: &mut Vec<FieldError>) {
     let regarding = event["regarding"]["namespace"].as_str().unwrap_or_default();
     // Events about cluster-wide objects live in `default`; that the namespaces of other events

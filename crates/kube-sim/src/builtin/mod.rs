@@ -6,8 +6,10 @@
 //! (`k8s.io/kubernetes/pkg/apis/{core,apps,events,coordination}`), with its words.
 
 mod config_map;
+mod definition;
 mod deployment;
 mod event;
+mod extra;
 mod lease;
 mod namespace;
 mod pod;
@@ -19,11 +21,12 @@ use std::sync::{Arc, LazyLock};
 
 use serde_json::{Map, Value, json};
 
-use super::kind::{Family, Kind, Scope, SelectableField, SharedKind};
+use super::kind::{Family, Kind, Names, Scope, SelectableField, SharedKind};
 use super::meta;
 use super::schema::{Additional, Schema};
 use super::status::FieldError;
 
+pub(crate) use extra::kinds as extra_kinds;
 pub(crate) use schemas::object_meta_schema;
 
 /// Every built-in kind. Read once in a process.
@@ -38,7 +41,11 @@ fn config() -> Vec<SharedKind> {
     let config_map = kind(Family::ConfigMap, "", "configmaps", "ConfigMap", schemas::workload("ConfigMap"));
     let account = schemas::workload("ServiceAccount");
     let account = kind(Family::ServiceAccount, "", "serviceaccounts", "ServiceAccount", account);
-    shared([Kind { selectable: selectable(&["type"]), ..secret }, config_map, account])
+    shared([
+        Kind { selectable: selectable(&["type"]), ..secret },
+        config_map.called(&["cm"], &[]),
+        account.called(&["sa"], &[]),
+    ])
 }
 
 /// What runs, and how it is reached.
@@ -58,9 +65,13 @@ fn workloads() -> Vec<SharedKind> {
         "status.nominatedNodeName",
     ];
     shared([
-        Kind { status_subresource: true, selectable: selectable(&of_pods), ..pod },
-        Kind { status_subresource: true, selectable: selectable(&["spec.clusterIP", "spec.type"]), ..service },
-        Kind { status_subresource: true, ..deployment },
+        Kind { status_subresource: true, selectable: selectable(&of_pods), ..pod.called(&["po"], ALL) },
+        Kind {
+            status_subresource: true,
+            selectable: selectable(&["spec.clusterIP", "spec.type"]),
+            ..service.called(&["svc"], ALL)
+        },
+        Kind { status_subresource: true, ..deployment.called(&["deploy"], ALL) },
     ])
 }
 
@@ -75,12 +86,52 @@ fn control() -> Vec<SharedKind> {
     let of_events = ["reason", "type", "regarding.kind", "regarding.name", "regarding.namespace", "regarding.uid"];
     let of_namespaces = selectable(&["status.phase"]);
     shared([
-        Kind { scope: Scope::Cluster, status_subresource: true, selectable: of_namespaces, ..namespace },
-        Kind { selectable: selectable(&of_events), ..event },
+        Kind {
+            scope: Scope::Cluster,
+            status_subresource: true,
+            selectable: of_namespaces,
+            ..namespace.called(&["ns"], &[])
+        },
+        Kind { selectable: selectable(&of_events), ..event.called(&["ev"], &[]) },
         lease,
-        Kind { scope: Scope::Cluster, ..definition },
+        Kind {
+            scope: Scope::Cluster,
+            status_subresource: true,
+            ..definition.called(&["crd", "crds"], &["api-extensions"])
+        },
     ])
 }
+
+/// Events by the rules of the core group, of which an older API writes. Selected by are the fields
+/// of `k8s.io/kubernetes/pkg/registry/core/event/strategy.go`, under their names there.
+pub(crate) fn core_event() -> Kind {
+    let stored = |label: &str| {
+        let path = match label {
+            "reportingComponent" => "reportingController".to_owned(),
+            "source" => "deprecatedSource.component".to_owned(),
+            _ => label.replace("involvedObject", "regarding"),
+        };
+        SelectableField { label: label.to_owned(), path: path.split('.').map(str::to_owned).collect() }
+    };
+    let labels = [
+        "involvedObject.kind",
+        "involvedObject.namespace",
+        "involvedObject.name",
+        "involvedObject.uid",
+        "involvedObject.apiVersion",
+        "involvedObject.resourceVersion",
+        "involvedObject.fieldPath",
+        "reason",
+        "reportingComponent",
+        "source",
+        "type",
+    ];
+    let event = kind(Family::CoreEvent, "", "events", "Event", schemas::event());
+    Kind { selectable: labels.map(stored).into(), ..event.called(&["ev"], &[]) }
+}
+
+/// The category of `kubectl get all`.
+const ALL: &[&str] = &["all"];
 
 fn shared<const N: usize>(kinds: [Kind; N]) -> Vec<SharedKind> {
     kinds.map(Arc::new).to_vec()
@@ -93,11 +144,21 @@ fn kind(family: Family, group: &str, plural: &str, name: &str, schema: Schema) -
         version: "v1".to_owned(),
         plural: plural.to_owned(),
         kind: name.to_owned(),
+        names: Names { singular: name.to_lowercase(), list: format!("{name}List"), ..Names::default() },
         scope: Scope::Namespaced,
         family,
         status_subresource: false,
         selectable: Vec::new(),
         schema,
+    }
+}
+
+impl Kind {
+    /// The same with short names and categories.
+    fn called(mut self, short: &[&str], categories: &[&str]) -> Self {
+        let owned = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect();
+        (self.names.short, self.names.categories) = (owned(short), owned(categories));
+        self
     }
 }
 
@@ -114,7 +175,7 @@ pub(crate) fn normalize(kind: &Kind, object: &mut Value) {
         // A name that is generated comes too late for this; `prepare` looks after that.
         Family::Namespace if !meta::name(object).is_empty() => namespace::label(object),
         // An empty text is none.
-        Family::Event => {
+        Family::Event | Family::CoreEvent => {
             if let Some(fields) = object.as_object_mut() {
                 fields.retain(|_, field| field != "");
             }
@@ -122,6 +183,7 @@ pub(crate) fn normalize(kind: &Kind, object: &mut Value) {
         Family::Pod => pod::normalize(object),
         Family::Service => service::normalize(object),
         Family::Deployment => deployment::normalize(object),
+        Family::Definition => definition::normalize(object),
         _ => {}
     }
 }
@@ -129,10 +191,10 @@ pub(crate) fn normalize(kind: &Kind, object: &mut Value) {
 /// Whether [`fill_in_structs`] or [`omit_empty`] may change the object.
 pub(crate) fn has_own_form(kind: &Kind, object: &Value) -> bool {
     match kind.family {
-        Family::Lease | Family::Namespace | Family::Event => true,
+        Family::Lease | Family::Namespace | Family::Event | Family::CoreEvent => true,
         Family::Secret => object["data"].as_object().is_some_and(Map::is_empty),
         Family::ConfigMap | Family::ServiceAccount | Family::Pod | Family::Service | Family::Deployment => true,
-        Family::Custom | Family::Definition => false,
+        Family::Custom | Family::Definition | Family::Inert => false,
     }
 }
 
@@ -142,13 +204,14 @@ pub(crate) fn fill_in_structs(kind: &Kind, object: &mut Value) {
     let structs: &[&str] = match kind.family {
         Family::Lease => &["spec"],
         Family::Namespace | Family::Pod | Family::Service | Family::Deployment => &["spec", "status"],
-        Family::Event => &["regarding", "deprecatedSource"],
-        Family::Custom | Family::Secret | Family::ConfigMap | Family::ServiceAccount | Family::Definition => &[],
+        Family::Event | Family::CoreEvent => &["regarding", "deprecatedSource"],
+        Family::Custom | Family::Secret | Family::ConfigMap => &[],
+        Family::ServiceAccount | Family::Definition | Family::Inert => &[],
     };
     for name in structs.iter().filter(|name| object[**name].is_null()).collect::<Vec<_>>() {
         object[*name] = json!({});
     }
-    if kind.family == Family::Event {
+    if matches!(kind.family, Family::Event | Family::CoreEvent) {
         // Times that are not pointers are written even if they are none.
         for name in ["eventTime", "deprecatedFirstTimestamp", "deprecatedLastTimestamp"] {
             let time = object[name].take();
@@ -171,7 +234,8 @@ pub(crate) fn omit_empty(kind: &Kind, object: &mut Value) {
         Family::ConfigMap | Family::ServiceAccount | Family::Pod | Family::Service | Family::Deployment => {
             omit_empty_fields(&kind.schema, object);
         }
-        Family::Custom | Family::Namespace | Family::Event | Family::Lease | Family::Definition => {}
+        Family::Custom | Family::Namespace | Family::Event | Family::CoreEvent | Family::Lease => {}
+        Family::Definition | Family::Inert => {}
     }
 }
 
@@ -204,6 +268,11 @@ pub(crate) fn prepare(kind: &Kind, object: &mut Value, old: Option<&Value>) {
         // What is there always in a status comes with the schema's defaults.
         (Family::Service, None) => object["status"] = json!({"loadBalancer": {}}),
         (Family::Deployment, None) => object["status"] = json!({}),
+        (Family::Inert, None) if kind.status_subresource => {
+            if let Some(fields) = object.as_object_mut() {
+                fields.remove("status");
+            }
+        }
         _ => {}
     }
 }
@@ -217,7 +286,8 @@ pub(crate) fn check(kind: &Kind, object: &Value, old: Option<&Value>, out: &mut 
         Family::Service => service::check(object, out),
         Family::Deployment => deployment::check(object, old, out),
         Family::Event => event::check(object, old, out),
+        Family::CoreEvent => event::check_core(object, out),
         Family::Lease => lease::check(object, out),
-        Family::Custom | Family::ServiceAccount | Family::Namespace | Family::Definition => {}
+        Family::Custom | Family::ServiceAccount | Family::Namespace | Family::Definition | Family::Inert => {}
     }
 }

@@ -50,7 +50,17 @@ fn object_meta() -> Value {
 
 /// A schema of a built-in kind: the given fields beside type and metadata.
 fn built_in_schema(properties: &Value) -> Schema {
-    let mut schema = Schema::own(json!({"type": "object", "properties": properties}));
+    typed(Schema::own(json!({"type": "object", "properties": properties})))
+}
+
+/// The same of a kind that keeps what the schema doesn't name.
+pub(super) fn open_schema(properties: &Value) -> Schema {
+    let open = json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true, "properties": properties});
+    typed(Schema::own(open))
+}
+
+/// A schema with type and metadata.
+fn typed(mut schema: Schema) -> Schema {
     for name in ["apiVersion", "kind"] {
         schema.properties.insert(name.to_owned(), Schema::own(json!({"type": "string"})));
     }
@@ -141,7 +151,7 @@ pub(super) fn workload(kind: &str) -> Schema {
 
 /// A schema with the types that it names in their places. What stands beside a name goes before
 /// what the type says.
-fn resolved(schema: &Value) -> Value {
+pub(super) fn resolved(schema: &Value) -> Value {
     match schema {
         Value::Object(fields) => {
             let mut whole = match fields.get("$ref").and_then(Value::as_str) {

@@ -5,6 +5,8 @@ mod admin;
 mod apply;
 mod builtins;
 mod controller;
+mod front;
+mod front_writes;
 mod lists;
 mod mended;
 mod objects;

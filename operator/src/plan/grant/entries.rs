@@ -90,8 +90,8 @@ fn open(
     Resolved { scope: Some(scope), open }
 }
 
-/// The scopes that a new key gets, in the order of the entries: of those that open now, and of those
-/// that the current one has and that are still consented to. Of each claim live reads say so.
+/// The scopes that a new key gets, in the order of the entries: of those that open now, and of
+/// those that the current one has and that are still consented to. Of each claim live reads say so.
 pub(super) fn scopes_of_next(grant: &Grant, current: &[AccessScope]) -> Result<Vec<AccessScope>, Halt> {
     for entry in &grant.access.entries {
         if let Ok(EntryOf::Claim(claim)) = &entry.of
@@ -110,8 +110,8 @@ pub(super) fn wanted(grant: &Grant, current: &[AccessScope]) -> Vec<AccessScope>
     resolved(grant).into_iter().filter_map(gets).collect()
 }
 
-/// What becomes of the scopes of a key that is there: each follows its entry in mode and prefix, and
-/// goes with it. Where its bucket is, it never changes.
+/// What becomes of the scopes of a key that is there: each follows its entry in mode and prefix,
+/// and goes with it. Where its bucket is, it never changes.
 pub(super) fn kept(grant: &Grant, current: &[AccessScope]) -> Result<Vec<AccessScope>, Halt> {
     let mut kept = Vec::new();
     for scope in current {

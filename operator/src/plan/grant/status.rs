@@ -59,8 +59,8 @@ fn published(grant: &Grant, credential: &AccessCredential) -> Option<String> {
     (ours && secret.text("AWS_ACCESS_KEY_ID") == Some(credential.id.as_str())).then(|| secret.name().to_owned())
 }
 
-/// The one that tenants have as long as the current key is not published: by it alone an edit of the
-/// name finds it again.
+/// The one that tenants have as long as the current key is not published: by it alone an edit of
+/// the name finds it again.
 fn meanwhile(grant: &Grant) -> Option<String> {
     let shown = grant.access.status.bound_secret_name.as_ref()?;
     match grant.consumers.get(shown) {

@@ -1,0 +1,110 @@
+//! Tokens of ServiceAccounts: random texts that the front knows whose they are. There is nothing to
+//! read out of one.
+
+use std::collections::BTreeMap;
+
+use jiff::{SignedDuration, Timestamp};
+use parking_lot::Mutex;
+use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
+
+use super::identity::Identity;
+use crate::Cluster;
+use crate::meta;
+use crate::status::{self, Failure, FieldError};
+use crate::store::{Place, Shared};
+
+/// How long a token is good for that nobody said anything about, in seconds.
+const DEFAULT_SECONDS: i64 = 3600;
+/// The shortest life that a token can be asked for, in seconds.
+const SHORTEST: i64 = 600;
+/// The longest, in seconds: a server takes what fits into 32 bits.
+const LONGEST: i64 = 1 << 32;
+/// Most tokens that are known at a time; of more, those go first that end first.
+const MOST: usize = 10_000;
+
+/// Whose a token is, and until when.
+#[derive(Clone)]
+struct Issued {
+    namespace: String,
+    name: String,
+    uid: String,
+    ends: Timestamp,
+}
+
+/// The tokens that were handed out, by their hashes.
+#[derive(Default)]
+pub(super) struct Tokens {
+    issued: Mutex<BTreeMap<[u8; 32], Issued>>,
+}
+
+fn hash(token: &str) -> [u8; 32] {
+    Sha256::digest(token.as_bytes()).into()
+}
+
+/// The ServiceAccount of this name.
+fn account(cluster: &Cluster, namespace: &str, name: &str) -> Result<Shared, Failure> {
+    let state = cluster.lock();
+    let kind = state.kind("", "v1", "serviceaccounts").ok_or_else(status::no_such_resource)?;
+    state.get(&kind, &Place::new(namespace, name)).cloned().ok_or_else(|| status::not_found(&kind, name))
+}
+
+impl Tokens {
+    /// Answers a `TokenRequest` for a ServiceAccount, with a token made of these random bytes.
+    ///
+    /// # Errors
+    /// 404 without the account, 422 for a life that is too short or too long.
+    pub(super) fn issue(
+        &self,
+        cluster: &Cluster,
+        namespace: &str,
+        name: &str,
+        mut request: Value,
+        random: &[u8; 32],
+    ) -> Result<Value, Failure> {
+        let account = account(cluster, namespace, name)?;
+        let seconds = request["spec"]["expirationSeconds"].as_i64().unwrap_or(DEFAULT_SECONDS);
+        let refuse = |detail: &str| {
+            let error = FieldError::invalid("spec.expirationSeconds", seconds, detail);
+            Err(status::invalid("authentication.k8s.io", "TokenRequest", name, &[error]))
+        };
+        if seconds < SHORTEST {
+            return refuse("may not specify a duration less than 10 minutes");
+        }
+        if seconds > LONGEST {
+            return refuse("may not specify a duration larger than 2^32 seconds");
+        }
+        let now = cluster.lock().time();
+        let ends = now.checked_add(SignedDuration::from_secs(seconds)).unwrap_or(Timestamp::MAX);
+        let token = hex::encode(random);
+        let uid = meta::uid(&account).to_owned();
+        let issued = Issued { namespace: namespace.to_owned(), name: name.to_owned(), uid, ends };
+        self.keep(hash(&token), issued, now);
+        request["apiVersion"] = "authentication.k8s.io/v1".into();
+        request["kind"] = "TokenRequest".into();
+        request["metadata"] = json!({"name": name, "namespace": namespace});
+        request["spec"]["expirationSeconds"] = seconds.into();
+        let whole = Timestamp::from_second(ends.as_second()).unwrap_or(ends);
+        request["status"] = json!({"token": token, "expirationTimestamp": whole.to_string()});
+        Ok(request)
+    }
+
+    fn keep(&self, hash: [u8; 32], issued: Issued, now: Timestamp) {
+        let mut all = self.issued.lock();
+        all.retain(|_, issued| issued.ends > now);
+        while all.len() >= MOST {
+            let Some(first) = all.iter().min_by_key(|(_, issued)| issued.ends).map(|(hash, _)| *hash) else { break };
+            all.remove(&first);
+        }
+        all.insert(hash, issued);
+    }
+
+    /// Whose a token is: until it ends, or its account goes.
+    pub(super) fn whose(&self, cluster: &Cluster, token: &str) -> Option<Identity> {
+        let issued = self.issued.lock().get(&hash(token)).cloned()?;
+        let stands = cluster.lock().time() < issued.ends;
+        let account = account(cluster, &issued.namespace, &issued.name).ok()?;
+        let same = meta::uid(&account) == issued.uid;
+        (stands && same).then(|| Identity::service_account(&issued.namespace, &issued.name, &issued.uid))
+    }
+}

@@ -1,0 +1,47 @@
+//! Makes answers of two servers comparable: what each draws or reads off its clock is masked.
+
+use std::sync::LazyLock;
+
+use regex::Regex;
+
+/// What is masked, in this order, and with what.
+static MASKS: LazyLock<Vec<(Regex, &'static str)>> = LazyLock::new(|| {
+    let masks = [
+        // Who wrote which field when, line by line: servers tell of it alike in other tests.
+        (r"(?m)^ *(-? *)?(f:|k:|v:|\.: ).*\n", ""),
+        (r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}", "UID"),
+        (r"\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(\.\d+)?Z", "TIME"),
+        (r#"(resourceVersion"?: "?|Resource Version: +)\d+"#, "${1}VERSION"),
+        (r"https://[0-9.:]+", "SERVER"),
+        (r"-edit-\d+", "-edit-NUMBER"),
+        // An age in a table.
+        (r"\b(\d+[smhd])+\b|<unknown>|<invalid>", "AGE"),
+        // Columns are as wide as what stands in them.
+        (r"[ \t]+", " "),
+        (r"(?m) +$", ""),
+    ];
+    masks.map(|(pattern, with)| (Regex::new(pattern).expect("it is a pattern"), with)).into()
+});
+
+/// The text with all masked that can't be alike.
+pub(super) fn masked(text: &str) -> String {
+    MASKS.iter().fold(text.to_owned(), |text, (pattern, with)| pattern.replace_all(&text, *with).into_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+
+    use super::*;
+
+    #[rstest]
+    #[case("a   red   5m12s\n", "a red AGE\n")]
+    #[case("uid: 0b7f7e52-9a5e-4c3c-8e73-3f6d6a1d2c11", "uid: UID")]
+    #[case("resourceVersion: \"812\"", "resourceVersion: \"VERSION\"")]
+    #[case("creationTimestamp: \"2026-01-01T00:00:00Z\"", "creationTimestamp: \"TIME\"")]
+    #[case("dial https://127.0.0.1:6443/api", "dial SERVER/api")]
+    #[case("replicas: 5", "replicas: 5")]
+    fn what_cannot_be_alike_is_masked(#[case] text: &str, #[case] expected: &str) {
+        assert_eq!(masked(text), expected);
+    }
+}

@@ -1,0 +1,175 @@
+//! kubectl on a real API server and on the simulator's, command by command: exit code and output
+//! are alike, or differ for a reason that is told.
+//!
+//! `table` has the commands, `mask` makes answers comparable; the rest is this file.
+
+mod mask;
+mod table;
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, Result, anyhow, ensure};
+use clap::Args;
+use stowage_sim::up::{Authorization, Listen, Options, Up};
+use tokio::process::Command;
+use tokio::time::timeout;
+
+use self::mask::masked;
+use self::table::{Compared, STEPS, Step};
+use crate::control_plane::{ControlPlane, Programs};
+use crate::run::{print, tell, unless_interrupted};
+
+/// For the API server.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// Longest that a command takes.
+const LONGEST: Duration = Duration::from_secs(60);
+
+#[derive(Debug, Args)]
+pub(crate) struct KubectlArgs {
+    /// Folder of the manifests that the commands name.
+    #[arg(long, env = "STOWAGE_KUBECTL_MANIFESTS", value_name = "DIR", default_value = "e2e/kubectl")]
+    manifests: PathBuf,
+    /// Tell of each command with its output, not only of those that differ.
+    #[arg(long, env = "STOWAGE_VERBOSE", value_parser = clap::builder::BoolishValueParser::new())]
+    verbose: bool,
+}
+
+/// What a command came to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Outcome {
+    /// `None` where a signal ended it.
+    code: Option<i32>,
+    /// Both masked.
+    stdout: String,
+    stderr: String,
+}
+
+/// A server that is asked.
+struct Side {
+    kubeconfig: PathBuf,
+    /// kubectl keeps what it has discovered here.
+    home: PathBuf,
+    kubectl: PathBuf,
+    manifests: PathBuf,
+}
+
+impl Side {
+    /// One with a kubeconfig of its own: commands change what stands in it.
+    fn new(kubeconfig: &Path, home: &Path, kubectl: &Path, manifests: &Path) -> Result<Self> {
+        std::fs::create_dir_all(home).with_context(|| home.display().to_string())?;
+        let own = home.join("kubeconfig");
+        std::fs::copy(kubeconfig, &own).with_context(|| kubeconfig.display().to_string())?;
+        let manifests = std::path::absolute(manifests).context("the folder of manifests has no path")?;
+        Ok(Self { kubeconfig: own, home: home.to_owned(), kubectl: kubectl.to_owned(), manifests })
+    }
+
+    async fn run(&self, step: &Step) -> Result<Outcome> {
+        let folder = self.kubectl.parent().context("kubectl is in no folder")?;
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        let path = std::env::join_paths(std::iter::once(folder.to_owned()).chain(std::env::split_paths(&path)))?;
+        let mut shell = Command::new("bash");
+        shell.args(["-c", step.command]).current_dir(&self.manifests).env("PATH", path);
+        shell.env("KUBECONFIG", &self.kubeconfig).env("HOME", &self.home).env("LC_ALL", "C");
+        shell.stdin(Stdio::null()).kill_on_drop(true);
+        let output = timeout(LONGEST, shell.output()).await.map_err(|_| anyhow!("it takes longer than {LONGEST:?}"))?;
+        let output = output.context("can't run bash")?;
+        let text = |bytes: &[u8]| masked(&String::from_utf8_lossy(bytes));
+        Ok(Outcome { code: output.status.code(), stdout: text(&output.stdout), stderr: text(&output.stderr) })
+    }
+}
+
+/// Compares, until all is done or a signal tells to stop.
+///
+/// # Errors
+/// How many commands differ that should not, or a program that is missing.
+pub(crate) async fn run(args: KubectlArgs) -> Result<()> {
+    unless_interrupted(play(&args)).await
+}
+
+async fn play(args: &KubectlArgs) -> Result<()> {
+    let kubectl = Programs::kubectl()?;
+    let folder = tempfile::TempDir::new().context("there is no room for temporary files")?;
+    let (mut plane, up) =
+        tokio::try_join!(async { ControlPlane::start(&Programs::find()?, PATIENCE).await }, simulator(folder.path()))?;
+    let real = Side::new(&plane.kubeconfig(), &folder.path().join("real"), &kubectl, &args.manifests)?;
+    let simulated = Side::new(&up.served().kubeconfig, &folder.path().join("simulated"), &kubectl, &args.manifests)?;
+    let began = Instant::now();
+    let (mut unlike, mut by_code) = (0, 0);
+    for step in STEPS {
+        let (real, simulated) =
+            tokio::try_join!(real.run(step), simulated.run(step)).with_context(|| step.command.to_owned())?;
+        if let Some(how) = difference(step, &real, &simulated) {
+            unlike += 1;
+            tell(&format!("UNLIKE  {}\n{how}", step.command));
+        } else if let Compared::ExitCode(why) = step.compared {
+            by_code += 1;
+            tell(&format!("exit    {}: {why}", step.command));
+        } else if args.verbose {
+            tell(&format!("alike   {}\n{}", step.command, told(&simulated)));
+        }
+    }
+    plane.check()?;
+    up.stop().await;
+    let seconds = began.elapsed().as_secs_f64();
+    let count = STEPS.len();
+    ensure!(unlike == 0, "{unlike} of {count} commands of kubectl differ");
+    let whole = count - by_code;
+    print(&format!(
+        "{whole} commands of kubectl end and print alike on both servers, {by_code} end alike, in {seconds:.1} s"
+    ))?;
+    Ok(())
+}
+
+async fn simulator(folder: &Path) -> Result<Up> {
+    let anywhere = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
+    let listen = Listen { kube: anywhere, s3: anywhere, store: anywhere, admin: anywhere };
+    let kubeconfig = folder.join("simulator/kubeconfig");
+    let (authorization, manifests) = (Authorization::Rbac, Vec::new());
+    let options = Options { listen, kubeconfig, operator: false, authorization, manifests };
+    Up::start(options).await.map_err(|error| anyhow!(error))
+}
+
+fn told(it: &Outcome) -> String {
+    format!("exit {:?}\n{}{}", it.code, it.stdout, it.stderr)
+}
+
+/// How two outcomes differ that should be alike.
+fn difference(step: &Step, real: &Outcome, simulated: &Outcome) -> Option<String> {
+    let alike = match step.compared {
+        Compared::Whole => real == simulated,
+        Compared::ExitCode(_) => real.code == simulated.code,
+    };
+    (!alike).then(|| format!("--- real: {}--- simulated: {}", told(real), told(simulated)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn outcome(code: i32, stdout: &str) -> Outcome {
+        Outcome { code: Some(code), stdout: stdout.to_owned(), stderr: String::new() }
+    }
+
+    #[test]
+    fn a_difference_is_told_in_all_that_is_compared() {
+        let step = |compared| Step { command: "kubectl", compared };
+        let (one, other, failed) = (outcome(0, "a\n"), outcome(0, "b\n"), outcome(1, "a\n"));
+        assert_eq!(difference(&step(Compared::Whole), &one, &one), None);
+        assert!(difference(&step(Compared::Whole), &one, &other).is_some_and(|told| told.contains("exit Some(0)\nb")));
+        assert_eq!(difference(&step(Compared::ExitCode("why")), &one, &other), None);
+        assert!(difference(&step(Compared::ExitCode("why")), &one, &failed).is_some());
+    }
+
+    #[test]
+    fn of_hardly_any_command_the_exit_code_alone_is_compared() {
+        let reasons = STEPS.iter().filter_map(|step| match step.compared {
+            Compared::ExitCode(why) => Some(why),
+            Compared::Whole => None,
+        });
+        assert!(reasons.clone().all(|why| !why.is_empty()));
+        assert!(reasons.count() <= 10 && STEPS.len() >= 130);
+    }
+}

@@ -1,0 +1,217 @@
+//! Whose Secrets a sweep is about: those of a claim, or those of an access.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::ops::RangeInclusive;
+
+use crate::api::wire::{self, Role};
+use crate::api::{AccessKeyId, AccessRecord, AccessRef, AccessUid, AnonymousBinding, BucketRecord};
+use crate::api::{ClaimRef, ClaimUid, Limits};
+
+use super::super::patch::{Change, SecretPatch};
+use super::super::secret::Stored;
+
+/// A kind of object that internal Secrets belong to.
+pub trait Kind: Clone + Copy + fmt::Debug + PartialEq + Eq + Send + Sync + 'static {
+    /// UID of such an object.
+    type Uid: Clone + fmt::Debug + Ord + Send + Sync;
+    /// Its namespace and name.
+    type At: Clone + fmt::Debug + fmt::Display + Ord + Send + Sync;
+
+    /// What such an object is called.
+    const NOUN: &'static str;
+    /// The Secret that goes last.
+    const RECORD: Role;
+    /// Those that go before, in this order.
+    const KEYS: &'static [Role];
+
+    /// A UID as it stands in metadata.
+    fn uid(text: &str) -> Self::Uid;
+
+    /// The other way about.
+    fn text(uid: &Self::Uid) -> &str;
+
+    /// Whose a Secret is: the UID that its data carry, where its name is one that we give. Where the
+    /// data are damaged, a name that follows from the UID in the label. Labels alone prove nothing
+    /// (spec §2).
+    fn owner(secret: &Stored) -> Option<Self::Uid>;
+
+    /// The object that labels and annotations name.
+    fn named(secret: &Stored) -> Option<Self::At>;
+
+    /// Namespace and name.
+    fn parts(at: &Self::At) -> (&str, &str);
+
+    /// What a record of this UID says: of which object it is, and which generations of keys there
+    /// may be.
+    fn recorded(record: &Stored, uid: &Self::Uid) -> Option<(Self::At, RangeInclusive<u64>)>;
+
+    /// A Secret whose name follows from the UID alone.
+    fn follows(uid: &Self::Uid) -> String;
+
+    /// Name of the key of this generation.
+    fn key(uid: &Self::Uid, generation: u64) -> String;
+
+    /// What is to be written into a record before anything goes.
+    fn end(record: &Stored) -> Option<SecretPatch>;
+
+    /// Whether a call at the bucket of this record may have been on its way, to make or to empty it.
+    fn may_land(record: &Stored) -> bool;
+}
+
+/// The Secrets of a claim.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OfClaim;
+
+/// The Secrets of an access. They know of no bucket.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OfAccess;
+
+impl Kind for OfClaim {
+    type Uid = ClaimUid;
+    type At = ClaimRef;
+
+    const NOUN: &'static str = "claim";
+    const RECORD: Role = Role::BucketRecord;
+    const KEYS: &'static [Role] = &[Role::AnonymousBinding, Role::VirtualCredential];
+
+    fn uid(text: &str) -> ClaimUid {
+        ClaimUid::new(text)
+    }
+
+    fn text(uid: &ClaimUid) -> &str {
+        uid.as_str()
+    }
+
+    fn owner(secret: &Stored) -> Option<ClaimUid> {
+        let name = secret.name();
+        let follows = |uid: &ClaimUid| {
+            let credential = generation(secret).map(|generation| Self::key(uid, generation));
+            name == Self::follows(uid) || credential.is_some_and(|credential| name == credential)
+        };
+        let ours = |uid: &ClaimUid| match Role::of_internal(name) {
+            Some(Role::AnonymousBinding) => name == Self::follows(uid),
+            Some(Role::VirtualCredential) => is_key(name, wire::CREDENTIAL_PREFIX),
+            Some(Role::BucketRecord) => is_record(name),
+            Some(Role::ConsumerSecret | Role::AccessRecord | Role::AccessCredential) | None => false,
+        };
+        let uid = |text: Option<&str>| text.filter(|text| is_uid(text)).map(ClaimUid::new);
+        uid(secret.text("claim_uid")).filter(ours).or_else(|| uid(secret.label(wire::CLAIM_UID)).filter(follows))
+    }
+
+    fn named(secret: &Stored) -> Option<ClaimRef> {
+        secret.claim()
+    }
+
+    fn parts(at: &ClaimRef) -> (&str, &str) {
+        (&at.namespace, &at.name)
+    }
+
+    fn recorded(record: &Stored, uid: &ClaimUid) -> Option<(ClaimRef, RangeInclusive<u64>)> {
+        let record = BucketRecord::read(&record.0).ok().filter(|record| record.uid == *uid)?;
+        let generations = record.lowest_generation()..=record.generation;
+        Some((record.claim, generations))
+    }
+
+    fn follows(uid: &ClaimUid) -> String {
+        AnonymousBinding::name(uid)
+    }
+
+    fn key(uid: &ClaimUid, generation: u64) -> String {
+        AccessKeyId::of(uid, generation).secret_name()
+    }
+
+    /// The patch by which a record ends every access to its bucket, unless it says so already.
+    fn end(record: &Stored) -> Option<SecretPatch> {
+        let (namespace, secret) = (record.reference().namespace, &record.0);
+        let record = BucketRecord::read(secret).ok().filter(|record| !record.ending || !record.accesses.is_empty())?;
+        let (accesses, limits) = (BTreeMap::new(), Limits::default());
+        let ending = BucketRecord { ending: true, accesses, limits, ..record };
+        SecretPatch::between(secret, &ending.content(&namespace), &BucketRecord::REMOVABLE, Change::End)
+    }
+
+    /// One that was taken over is neither made nor emptied.
+    fn may_land(record: &Stored) -> bool {
+        BucketRecord::read(&record.0).map_or(true, |record| !record.adopted)
+    }
+}
+
+impl Kind for OfAccess {
+    type Uid = AccessUid;
+    type At = AccessRef;
+
+    const NOUN: &'static str = "access";
+    const RECORD: Role = Role::AccessRecord;
+    const KEYS: &'static [Role] = &[Role::AccessCredential];
+
+    fn uid(text: &str) -> AccessUid {
+        AccessUid::new(text)
+    }
+
+    fn text(uid: &AccessUid) -> &str {
+        uid.as_str()
+    }
+
+    fn owner(secret: &Stored) -> Option<AccessUid> {
+        let name = secret.name();
+        let follows = |uid: &AccessUid| {
+            let key = generation(secret).map(|generation| Self::key(uid, generation));
+            name == Self::follows(uid) || key.is_some_and(|key| name == key)
+        };
+        let ours = |uid: &AccessUid| match Role::of_internal(name) {
+            Some(Role::AccessRecord) => name == Self::follows(uid),
+            Some(Role::AccessCredential) => is_key(name, wire::ACCESS_CREDENTIAL_PREFIX),
+            _ => false,
+        };
+        let uid = |text: Option<&str>| text.filter(|text| is_uid(text)).map(AccessUid::new);
+        uid(secret.text("access_uid")).filter(ours).or_else(|| uid(secret.label(wire::ACCESS_UID)).filter(follows))
+    }
+
+    fn named(secret: &Stored) -> Option<AccessRef> {
+        secret.access()
+    }
+
+    fn parts(at: &AccessRef) -> (&str, &str) {
+        (&at.namespace, &at.name)
+    }
+
+    fn recorded(record: &Stored, uid: &AccessUid) -> Option<(AccessRef, RangeInclusive<u64>)> {
+        let record = AccessRecord::read(&record.0).ok().filter(|record| record.uid == *uid)?;
+        Some((record.access, record.lowest..=record.generation))
+    }
+
+    fn follows(uid: &AccessUid) -> String {
+        AccessRecord::name(uid)
+    }
+
+    fn key(uid: &AccessUid, generation: u64) -> String {
+        AccessKeyId::of_access(uid, generation).access_secret_name()
+    }
+
+    fn end(_: &Stored) -> Option<SecretPatch> {
+        None
+    }
+
+    fn may_land(_: &Stored) -> bool {
+        false
+    }
+}
+
+fn generation(secret: &Stored) -> Option<u64> {
+    secret.label(wire::ROTATION_GENERATION)?.parse().ok()
+}
+
+fn is_key(name: &str, prefix: &str) -> bool {
+    let base32 = |id: &str| id.len() == 16 && id.bytes().all(|b| matches!(b, b'a'..=b'z' | b'2'..=b'7'));
+    name.strip_prefix(prefix).and_then(|id| id.strip_prefix("akia")).is_some_and(base32)
+}
+
+fn is_record(name: &str) -> bool {
+    let hash = |hash: &str| hash.len() == 40 && hash.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'));
+    name.strip_prefix(wire::RECORD_PREFIX).is_some_and(hash)
+}
+
+/// As the API server makes them; whatever else stands there becomes part of no request.
+fn is_uid(text: &str) -> bool {
+    (1..=63).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-')
+}

@@ -1,0 +1,186 @@
+//! `stowage-sim up`.
+
+use std::io::{self, Write};
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::process::Stdio;
+
+use clap::Args;
+use clap::builder::{BoolishValueParser, NonEmptyStringValueParser};
+use tokio::process::Command;
+use tracing_subscriber::EnvFilter;
+
+use super::signals::terminated;
+use super::{Failure, Output, printed};
+use crate::demo::Source;
+use crate::up::{Authorization, KUBECONFIG, Listen, Options, Served, Up, is_private, use_of};
+
+pub(super) const HELP: &str = "\
+Examples:
+  stowage-sim up
+  stowage-sim up -f examples/ --on-ready 'kubectl wait --for=condition=Ready bucketclaim --all -A'
+  stowage-sim up -o json --kube-address 127.0.0.1:0 --s3-address 127.0.0.1:0 --store-address 127.0.0.1:0 \\
+    --admin-address 127.0.0.1:0
+
+Once everything is served it prints one line. With -o json that is {kubeconfig, kubernetes, s3, store, admin}.
+Everything is kept in memory, and gone when it ends. Beside it:
+  stowage-sim env team-a/photos         how a claim's bucket is reached, for a shell
+  stowage-sim calls -f                  what the operator calls
+  stowage-sim fault add '…'             have a call to come go wrong
+  stowage-sim clock advance 90d         move time ahead
+RUST_LOG says how much is told on stderr; warnings by default.
+
+Exit codes: 0 ended by SIGTERM or SIGINT; 1 it could not start, or --on-ready failed, said in one sentence on stderr;
+2 wrong usage.";
+
+#[derive(Debug, Args)]
+pub(super) struct UpArgs {
+    /// Manifests to apply at the start: files, directories, - for standard input; repeatable. With
+    /// an S3Backend among them there is no other one.
+    #[arg(short, long = "filename", env = "STOWAGE_FILENAME", value_name = "FILE", num_args = 1..)]
+    filename: Vec<PathBuf>,
+    /// Command for a shell, run once everything is served, with KUBECONFIG and STOWAGE_SIM set. If
+    /// it fails, the simulator ends.
+    #[arg(long, env = "STOWAGE_ON_READY", value_name = "COMMAND", value_parser = NonEmptyStringValueParser::new())]
+    on_ready: Option<String>,
+    /// Leave the operator out: run one of your own with the kubeconfig.
+    #[arg(long, env = "STOWAGE_NO_OPERATOR", value_parser = BoolishValueParser::new())]
+    no_operator: bool,
+    /// Go by roles and their bindings: `kubectl --as somebody` may do what these say. Without it
+    /// everybody may do everything.
+    #[arg(long, env = "STOWAGE_RBAC", value_parser = BoolishValueParser::new())]
+    rbac: bool,
+    /// File to write the kubeconfig to; no other kubeconfig is touched.
+    #[arg(long, env = "STOWAGE_KUBECONFIG_OUT", value_name = "FILE", default_value = KUBECONFIG)]
+    kubeconfig_out: PathBuf,
+    #[command(flatten, next_help_heading = "Addresses, with port 0 for any that is free")]
+    addresses: Addresses,
+    /// What to print once everything is served: a line for people, or one of JSON.
+    #[arg(short, long, env = "STOWAGE_OUTPUT", value_name = "FORMAT", default_value = "text")]
+    output: Output,
+}
+
+#[derive(Debug, Args)]
+struct Addresses {
+    /// Of the Kubernetes API.
+    #[arg(long, env = "STOWAGE_KUBE_ADDRESS", value_name = "ADDRESS", default_value = "127.0.0.1:6443")]
+    kube_address: SocketAddr,
+    /// Of the gateway, which tenants use.
+    #[arg(long, env = "STOWAGE_S3_ADDRESS", value_name = "ADDRESS", default_value = "127.0.0.1:9000")]
+    s3_address: SocketAddr,
+    /// Of the store behind the gateway.
+    #[arg(long, env = "STOWAGE_STORE_ADDRESS", value_name = "ADDRESS", default_value = "127.0.0.1:9001")]
+    store_address: SocketAddr,
+    /// Of the admin API, which the other commands use.
+    #[arg(long, env = "STOWAGE_ADMIN_ADDRESS", value_name = "ADDRESS", default_value = "127.0.0.1:9002")]
+    admin_address: SocketAddr,
+    /// Take addresses that other machines reach. Who reaches them has all that there is.
+    #[arg(long, env = "STOWAGE_SERVE_OTHERS", value_parser = BoolishValueParser::new())]
+    serve_others: bool,
+}
+
+impl Addresses {
+    fn listen(&self) -> Result<Listen, String> {
+        let &Self { kube_address: kube, s3_address: s3, store_address: store, admin_address: admin, .. } = self;
+        let reached = [kube, s3, store, admin].into_iter().find(|address| !is_private(address));
+        match reached.filter(|_| !self.serve_others) {
+            Some(address) => {
+                Err(format!("{address} may be reached by other machines; --serve-others says that it may"))
+            }
+            None => Ok(Listen { kube, s3, store, admin }),
+        }
+    }
+}
+
+/// Runs a simulator until it is told to stop.
+pub(super) fn run(args: UpArgs) -> Result<(), Failure> {
+    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("warn,s3s=off"));
+    tracing_subscriber::fmt().with_env_filter(filter).with_writer(io::stderr).with_ansi(false).init();
+    let listen = args.addresses.listen().map_err(Failure::Usage)?;
+    let manifests = Source::Paths(args.filename).read()?;
+    let authorization = if args.rbac { Authorization::Rbac } else { Authorization::AllowAll };
+    let (kubeconfig, operator) = (args.kubeconfig_out, !args.no_operator);
+    let options = Options { listen, kubeconfig, operator, authorization, manifests };
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
+    let runtime = runtime.map_err(|error| format!("can't start: {error}"))?;
+    runtime.block_on(async {
+        let up = Up::start(options).await?;
+        // Who has read that it serves may tell it to stop at once.
+        let terminated = terminated();
+        announce(up.served(), args.output)?;
+        let outcome = until_the_end(terminated, args.on_ready, up.served()).await;
+        up.stop().await;
+        outcome.map_err(Failure::Found)
+    })
+}
+
+/// Waits for the end, which a command that fails brings about as well.
+async fn until_the_end(
+    terminated: impl Future<Output = ()>,
+    on_ready: Option<String>,
+    served: &Served,
+) -> Result<(), String> {
+    tokio::pin!(terminated);
+    if let Some(command) = on_ready {
+        tokio::select! {
+            outcome = ready(&command, served) => outcome?,
+            () = &mut terminated => return Ok(()),
+        }
+    }
+    terminated.await;
+    Ok(())
+}
+
+/// Runs the user's command.
+async fn ready(command: &str, served: &Served) -> Result<(), String> {
+    let mut shell = Command::new("sh");
+    shell.args(["-c", command]).env("KUBECONFIG", &served.kubeconfig).env("STOWAGE_SIM", &served.admin);
+    let status = shell.stdin(Stdio::null()).kill_on_drop(true).status().await;
+    match status {
+        Ok(status) if status.success() => Ok(()),
+        Ok(status) => Err(format!("--on-ready failed: {status}")),
+        Err(error) => Err(format!("can't run --on-ready: {error}")),
+    }
+}
+
+/// Says that everything is served, in one line.
+fn announce(served: &Served, output: Output) -> Result<(), String> {
+    let line = match output {
+        Output::Text => format!(
+            "{}   # S3 for tenants: {}   store behind it: {}   page: {}",
+            use_of(&served.kubeconfig),
+            served.s3,
+            served.store,
+            served.admin
+        ),
+        Output::Json => serde_json::to_string(served).map_err(|error| error.to_string())?,
+    };
+    let mut out = io::stdout();
+    printed(writeln!(out, "{line}").and_then(|()| out.flush()))
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+    use rstest::rstest;
+
+    use super::super::{Cli, Command};
+    use super::*;
+
+    fn parse(arguments: &[&str]) -> UpArgs {
+        match Cli::try_parse_from([&["stowage-sim", "up"][..], arguments].concat()) {
+            Ok(Cli { command: Command::Up(args) }) => *args,
+            other => panic!("it is no good usage of up: {other:?}"),
+        }
+    }
+
+    #[rstest]
+    #[case(&[], true)]
+    #[case(&["--s3-address", "[::1]:0"], true)]
+    #[case(&["--s3-address", "0.0.0.0:9000"], false)]
+    #[case(&["--admin-address", "[::]:9002"], false)]
+    #[case(&["--admin-address", "10.0.0.1:9002", "--serve-others"], true)]
+    fn other_machines_reach_it_only_where_that_is_said(#[case] arguments: &[&str], #[case] taken: bool) {
+        assert_eq!(parse(arguments).addresses.listen().is_ok(), taken);
+    }
+}

@@ -1,0 +1,78 @@
+//! Who the simulated API server is to its clients: a certificate of an authority of its own, and
+//! the token of the one who may do everything.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, KeyPair, KeyUsagePurpose};
+use rustls::ServerConfig;
+use rustls::crypto::ring;
+use rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
+
+/// Names that clients may reach it by, besides its address.
+const NAMES: [&str; 6] =
+    ["localhost", "kubernetes", "kubernetes.default", "kubernetes.default.svc", "127.0.0.1", "::1"];
+
+/// Bytes of a token.
+const TOKEN_BYTES: usize = 32;
+
+/// What clients know the server by, and it them.
+pub(super) struct Identity {
+    /// The authority's certificate, in PEM.
+    pub(super) authority: String,
+    /// Bearer token of the administrator.
+    pub(super) token: String,
+    /// How TLS is spoken.
+    pub(super) tls: Arc<ServerConfig>,
+}
+
+impl Identity {
+    /// A new one, for a server at this address.
+    ///
+    /// # Errors
+    /// In one sentence, when there are no random numbers or TLS can't be spoken.
+    pub(super) fn new(address: IpAddr) -> Result<Self, String> {
+        let failed = |error: rcgen::Error| format!("can't make a certificate: {error}");
+        let mut authority = CertificateParams::new(Vec::new()).map_err(failed)?;
+        authority.distinguished_name.push(DnType::CommonName, "stowage-sim authority");
+        authority.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        authority.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
+        let authority = CertifiedIssuer::self_signed(authority, KeyPair::generate().map_err(failed)?);
+        let authority = authority.map_err(failed)?;
+        let key = KeyPair::generate().map_err(failed)?;
+        let mut names: Vec<String> = NAMES.map(str::to_owned).into();
+        if !names.contains(&address.to_string()) {
+            names.push(address.to_string());
+        }
+        let mut server = CertificateParams::new(names).map_err(failed)?;
+        server.distinguished_name.push(DnType::CommonName, "stowage-sim");
+        // Strict readers look for it.
+        server.use_authority_key_identifier_extension = true;
+        let server = server.signed_by(&key, &authority).map_err(failed)?;
+        let key = PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(key.serialize_der()));
+        let config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
+            .with_safe_default_protocol_versions()
+            .map(|builder| builder.with_no_client_auth())
+            .and_then(|builder| builder.with_single_cert(vec![server.der().clone()], key));
+        let mut config = config.map_err(|error| format!("can't speak TLS: {error}"))?;
+        config.alpn_protocols = vec![b"http/1.1".to_vec()];
+        Ok(Self { authority: authority.pem(), token: token()?, tls: Arc::new(config) })
+    }
+}
+
+/// A token that nobody guesses.
+fn token() -> Result<String, String> {
+    let mut bytes = [0; TOKEN_BYTES];
+    getrandom::fill(&mut bytes).map_err(|error| format!("there are no random numbers: {error}"))?;
+    Ok(hex::encode(bytes))
+}
+
+/// Bytes that nobody guesses.
+///
+/// # Panics
+/// When there are no random numbers, of which there were some when the simulator started.
+pub(super) fn random() -> [u8; TOKEN_BYTES] {
+    let mut bytes = [0; TOKEN_BYTES];
+    getrandom::fill(&mut bytes).expect("the system has random numbers");
+    bytes
+}
