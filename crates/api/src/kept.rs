@@ -6,12 +6,12 @@
 
 use std::collections::BTreeMap;
 
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, ObjectMeta};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, ObjectMeta, OwnerReference};
 
 use super::access::{BucketAccess, BucketAccessStatus};
 use super::backend::S3Backend;
 use super::claim::{BucketClaim, BucketClaimStatus};
-use super::{ACCESS_FINALIZER, FINALIZER, wire};
+use super::{ACCESS_FINALIZER, FINALIZER, OBC_FINALIZER, OBC_GROUP, wire};
 
 /// Longer than any value of a label or annotation of ours, in bytes: names of objects have 253.
 pub const LONGEST: usize = 256;
@@ -78,7 +78,7 @@ fn finalizers(all: &[String]) -> Vec<String> {
     if all.len() <= MOST_FINALIZERS && all.iter().all(|name| name.len() <= LONGEST_FINALIZER) {
         return all.to_vec();
     }
-    let ours = all.iter().find(|name| [FINALIZER, ACCESS_FINALIZER].contains(&name.as_str())).cloned();
+    let ours = all.iter().find(|name| [FINALIZER, ACCESS_FINALIZER, OBC_FINALIZER].contains(&name.as_str())).cloned();
     ours.into_iter().chain([MORE_FINALIZERS.to_owned()]).collect()
 }
 
@@ -89,8 +89,21 @@ pub fn are_all_finalizers(kept: &[String]) -> bool {
 
 /// What is kept of a claim. What its schema bounds is kept whole.
 pub fn claim(of: &BucketClaim) -> BucketClaim {
-    let metadata = asking(&of.metadata);
+    let mut metadata = asking(&of.metadata);
+    metadata.owner_references = obc_controller(&of.metadata);
     BucketClaim { metadata, spec: of.spec.clone(), status: of.status.as_ref().map(status) }
+}
+
+/// The owner reference of the ObjectBucketClaim that controls an object: by that it is found.
+pub fn obc_controller(of: &ObjectMeta) -> Option<Vec<OwnerReference>> {
+    let is_controller = |owner: &&OwnerReference| {
+        let texts = [&owner.api_version, &owner.kind, &owner.name, &owner.uid];
+        owner.controller == Some(true)
+            && owner.api_version.split('/').next() == Some(OBC_GROUP)
+            && texts.iter().all(|text| text.len() <= LONGEST)
+    };
+    let owner = of.owner_references.iter().flatten().find(is_controller)?;
+    Some(vec![owner.clone()])
 }
 
 /// What is kept of an access. What its schema bounds is kept whole.

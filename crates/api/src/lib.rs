@@ -38,6 +38,7 @@ mod crd;
 mod grant;
 pub mod kept;
 mod names;
+mod obc;
 mod parsed;
 mod quantity;
 mod schema;
@@ -66,6 +67,11 @@ pub use condition::{AccessReason, BackendReason, ConditionType, LONGEST_MESSAGE,
 pub use crd::{bucket_access_crd, bucket_claim_crd, crds, s3_backend_crd};
 pub use grant::{Access, AccessRef, AccessUid, Consent, Entry, EntryOf, NamespaceUid, Prefix, Sharing};
 pub use names::{AccessKeyId, BucketName, ClaimRef, ClaimUid, Endpoint, InvalidName, RecordName, ServedBy};
+pub use obc::{
+    BucketClass, OBC_PROVISIONER, OBC_VERSION, Obc, ObjectBucket, ObjectBucketClaim, ObjectBucketClaimRef,
+    ObjectBucketClaimSpec, ObjectBucketEndpoint, ObjectBucketSpec, ObjectBucketStatus, controlling_obc, kept_class,
+    kept_obc, kept_object_bucket,
+};
 pub use parsed::{
     Backend, BackendAccess, Claim, Deletion, Desired, InvalidSpec, ObjectId, Rotation, former_endpoints, shared_buckets,
 };
@@ -82,6 +88,11 @@ pub use word::Word;
 
 /// The finalizer that keeps an access until its keys are gone (spec §8).
 pub const ACCESS_FINALIZER: &str = "broker.stowage.io/bucketaccess-protection";
+
+/// API group of ObjectBucketClaims and ObjectBuckets, which are others' (spec §9).
+pub const OBC_GROUP: &str = "objectbucket.io";
+/// The finalizer on both, the same for every provisioner (spec §9).
+pub const OBC_FINALIZER: &str = "objectbucket.io/finalizer";
 
 /// The example of the README.
 #[cfg(doctest)]

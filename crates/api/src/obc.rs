@@ -1,0 +1,394 @@
+//! ObjectBucketClaims and ObjectBuckets of `objectbucket.io/v1alpha1` (spec §9): kinds of others,
+//! whose definitions differ from cluster to cluster.
+//!
+//! Read leniently: what has another type than it should counts as not given, and of texts and maps
+//! no more is kept than a bound. Nothing that stands in one keeps the others from being read.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+use k8s_openapi::api::storage::v1::StorageClass;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
+use kube::core::{ClusterResourceScope, NamespaceResourceScope};
+use kube::{Resource, ResourceExt};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::Value;
+
+use super::kept;
+use super::names::ClaimRef;
+use super::parsed::ObjectId;
+use super::{OBC_FINALIZER, OBC_GROUP};
+
+/// API version of both kinds.
+pub const OBC_VERSION: &str = "v1alpha1";
+/// Label: which provisioner serves an object.
+pub const OBC_PROVISIONER: &str = "bucket-provisioner";
+
+/// Most entries of a map that are kept.
+const MOST_ENTRIES: usize = 32;
+
+/// What a namespace asks for: a bucket of a storage class.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ObjectBucketClaim {
+    /// `objectbucket.io/v1alpha1`.
+    #[serde(default)]
+    pub api_version: String,
+    /// `ObjectBucketClaim`.
+    #[serde(default)]
+    pub kind: String,
+    /// Name, namespace, and the rest.
+    #[serde(default)]
+    pub metadata: ObjectMeta,
+    /// What is asked for.
+    #[serde(default, deserialize_with = "lenient")]
+    pub spec: ObjectBucketClaimSpec,
+    /// How far it has come.
+    #[serde(default, deserialize_with = "lenient", skip_serializing_if = "Option::is_none")]
+    pub status: Option<ObjectBucketStatus>,
+}
+
+/// What an ObjectBucketClaim asks for.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ObjectBucketClaimSpec {
+    /// The storage class, which names the provisioner.
+    #[serde(default, deserialize_with = "text", skip_serializing_if = "Option::is_none")]
+    pub storage_class_name: Option<String>,
+    /// Name of the bucket.
+    #[serde(default, deserialize_with = "text", skip_serializing_if = "Option::is_none")]
+    pub bucket_name: Option<String>,
+    /// What a name begins with that is made up.
+    #[serde(default, deserialize_with = "text", skip_serializing_if = "Option::is_none")]
+    pub generate_bucket_name: Option<String>,
+    /// The ObjectBucket, once there is one.
+    #[serde(default, deserialize_with = "text", skip_serializing_if = "Option::is_none")]
+    pub object_bucket_name: Option<String>,
+    /// What else is asked for, by provisioners' own keys. Empty values ask for nothing.
+    #[serde(default, deserialize_with = "texts", skip_serializing_if = "BTreeMap::is_empty")]
+    pub additional_config: BTreeMap<String, String>,
+}
+
+/// The status of both kinds: all that every definition in the field keeps.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct ObjectBucketStatus {
+    /// `Pending`, `Bound`, `Released` or `Failed`.
+    #[serde(default, deserialize_with = "text", skip_serializing_if = "Option::is_none")]
+    pub phase: Option<String>,
+}
+
+/// What was made for an ObjectBucketClaim. In no namespace, so that tenants don't write it.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ObjectBucket {
+    /// `objectbucket.io/v1alpha1`.
+    #[serde(default)]
+    pub api_version: String,
+    /// `ObjectBucket`.
+    #[serde(default)]
+    pub kind: String,
+    /// Name, and the rest.
+    #[serde(default)]
+    pub metadata: ObjectMeta,
+    /// What it is.
+    #[serde(default, deserialize_with = "lenient")]
+    pub spec: ObjectBucketSpec,
+    /// How it is.
+    #[serde(default, deserialize_with = "lenient", skip_serializing_if = "Option::is_none")]
+    pub status: Option<ObjectBucketStatus>,
+}
+
+/// What an ObjectBucket is.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ObjectBucketSpec {
+    /// The storage class that it was made of.
+    #[serde(default, deserialize_with = "text", skip_serializing_if = "Option::is_none")]
+    pub storage_class_name: Option<String>,
+    /// What becomes of the bucket: `Delete` or `Retain`.
+    #[serde(default, deserialize_with = "text", skip_serializing_if = "Option::is_none")]
+    pub reclaim_policy: Option<String>,
+    /// Whose it is.
+    #[serde(default, deserialize_with = "lenient")]
+    pub claim_ref: ObjectBucketClaimRef,
+    /// Where the bucket is.
+    #[serde(default, deserialize_with = "lenient")]
+    pub endpoint: ObjectBucketEndpoint,
+    /// What the provisioner remembers.
+    #[serde(default, deserialize_with = "texts", skip_serializing_if = "BTreeMap::is_empty")]
+    pub additional_state: BTreeMap<String, String>,
+}
+
+/// Names an ObjectBucketClaim.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ObjectBucketClaimRef {
+    /// `objectbucket.io/v1alpha1`.
+    #[serde(default)]
+    pub api_version: String,
+    /// `ObjectBucketClaim`.
+    #[serde(default)]
+    pub kind: String,
+    /// Its namespace.
+    #[serde(default)]
+    pub namespace: String,
+    /// Its name.
+    #[serde(default)]
+    pub name: String,
+    /// Its UID.
+    #[serde(default)]
+    pub uid: String,
+}
+
+/// Where a bucket is.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ObjectBucketEndpoint {
+    /// A host, without a scheme.
+    #[serde(default)]
+    pub bucket_host: String,
+    /// A port.
+    #[serde(default)]
+    pub bucket_port: i32,
+    /// The bucket.
+    #[serde(default)]
+    pub bucket_name: String,
+    /// The region that requests are signed for.
+    #[serde(default)]
+    pub region: String,
+    /// Nothing.
+    #[serde(default)]
+    pub sub_region: String,
+    /// What stood in the claim's own, for definitions that need it.
+    #[serde(default, deserialize_with = "texts")]
+    pub additional_config: BTreeMap<String, String>,
+}
+
+macro_rules! foreign {
+    ($type:ty, $scope:ty, $kind:literal, $plural:literal) => {
+        impl Resource for $type {
+            type DynamicType = ();
+            type Scope = $scope;
+
+            fn kind((): &()) -> Cow<'_, str> {
+                $kind.into()
+            }
+
+            fn group((): &()) -> Cow<'_, str> {
+                OBC_GROUP.into()
+            }
+
+            fn version((): &()) -> Cow<'_, str> {
+                OBC_VERSION.into()
+            }
+
+            fn plural((): &()) -> Cow<'_, str> {
+                $plural.into()
+            }
+
+            fn meta(&self) -> &ObjectMeta {
+                &self.metadata
+            }
+
+            fn meta_mut(&mut self) -> &mut ObjectMeta {
+                &mut self.metadata
+            }
+        }
+    };
+}
+
+foreign!(ObjectBucketClaim, NamespaceResourceScope, "ObjectBucketClaim", "objectbucketclaims");
+foreign!(ObjectBucket, ClusterResourceScope, "ObjectBucket", "objectbuckets");
+
+/// What can't be read counts as nothing.
+fn lenient<'de, D: Deserializer<'de>, T: DeserializeOwned + Default>(deserializer: D) -> Result<T, D::Error> {
+    Ok(serde_json::from_value(Value::deserialize(deserializer)?).unwrap_or_default())
+}
+
+/// A text that says something.
+fn text<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
+    let value = Value::deserialize(deserializer)?;
+    Ok(value.as_str().filter(|text| !text.is_empty()).map(cut))
+}
+
+/// A map of texts; numbers and words are written as such.
+fn texts<'de, D: Deserializer<'de>>(deserializer: D) -> Result<BTreeMap<String, String>, D::Error> {
+    let value = Value::deserialize(deserializer)?;
+    let word = |value: &Value| match value {
+        Value::Null => None,
+        Value::String(text) => Some(cut(text)),
+        other => Some(cut(&other.to_string())),
+    };
+    let entries = value.as_object().into_iter().flatten().filter_map(|(key, value)| Some((cut(key), word(value)?)));
+    Ok(entries.filter(|(_, value)| !value.is_empty()).take(MOST_ENTRIES).collect())
+}
+
+/// A copy of a text, up to a bound that is longer than any name: one that is cut is none.
+fn cut(text: &str) -> String {
+    let end = text.char_indices().map(|(at, _)| at).find(|at| *at > kept::LONGEST).unwrap_or(text.len());
+    text[..end].to_owned()
+}
+
+/// An ObjectBucketClaim.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Obc {
+    /// Which object, in which version.
+    pub id: ObjectId,
+    /// Namespace and name.
+    pub at: ClaimRef,
+    /// Has a deletion timestamp.
+    pub deleting: bool,
+    /// Every finalizer, in order; of very many, what is kept of them.
+    pub finalizers: Vec<String>,
+    /// Value of the label that names a provisioner.
+    pub label: Option<String>,
+    /// Has labels at all: a patch adds to them, or all of them.
+    pub labelled: bool,
+    /// What it asks for.
+    pub spec: ObjectBucketClaimSpec,
+    /// Its phase.
+    pub phase: Option<String>,
+    /// Has a status at all.
+    pub has_status: bool,
+}
+
+impl Obc {
+    /// Parses one.
+    pub fn parse(raw: &ObjectBucketClaim) -> Self {
+        Self {
+            id: ObjectId::of(raw),
+            at: ClaimRef { namespace: raw.namespace().unwrap_or_default(), name: raw.name_any() },
+            deleting: raw.metadata.deletion_timestamp.is_some(),
+            finalizers: raw.finalizers().to_vec(),
+            label: raw.labels().get(OBC_PROVISIONER).cloned(),
+            labelled: raw.metadata.labels.is_some(),
+            spec: raw.spec.clone(),
+            phase: raw.status.as_ref().and_then(|status| status.phase.clone()),
+            has_status: raw.status.is_some(),
+        }
+    }
+
+    /// Its UID.
+    pub fn uid(&self) -> &str {
+        &self.id.uid
+    }
+
+    /// Whether the finalizer is on it.
+    pub fn has_finalizer(&self) -> bool {
+        self.finalizers.iter().any(|name| name == OBC_FINALIZER)
+    }
+
+    /// What makes an object of its namespace its own.
+    pub fn owner(&self) -> OwnerReference {
+        OwnerReference {
+            api_version: format!("{OBC_GROUP}/{OBC_VERSION}"),
+            kind: "ObjectBucketClaim".to_owned(),
+            name: self.at.name.clone(),
+            uid: self.id.uid.clone(),
+            controller: Some(true),
+            block_owner_deletion: Some(true),
+        }
+    }
+}
+
+/// The ObjectBucketClaim that controls an object, by name and UID.
+pub fn controlling_obc(owners: &[OwnerReference]) -> Option<(&str, &str)> {
+    let group = |owner: &&OwnerReference| owner.api_version.split('/').next() == Some(OBC_GROUP);
+    let mut controllers = owners.iter().filter(|owner| owner.controller == Some(true));
+    let owner = controllers.next().filter(group).filter(|owner| owner.kind == "ObjectBucketClaim")?;
+    Some((&owner.name, &owner.uid))
+}
+
+/// A storage class, as far as it is about buckets.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BucketClass {
+    /// Who serves it.
+    pub provisioner: String,
+    /// Whether buckets of it are to be deleted.
+    pub deletes: bool,
+    /// Its parameters.
+    pub parameters: BTreeMap<String, String>,
+}
+
+impl BucketClass {
+    /// Parses one. A policy that isn't `Delete` keeps.
+    pub fn parse(raw: &StorageClass) -> Self {
+        Self {
+            provisioner: raw.provisioner.clone(),
+            deletes: raw.reclaim_policy.as_deref() == Some("Delete"),
+            parameters: raw.parameters.clone().unwrap_or_default(),
+        }
+    }
+}
+
+/// What is kept of an ObjectBucketClaim.
+pub fn kept_obc(of: &ObjectBucketClaim) -> ObjectBucketClaim {
+    ObjectBucketClaim { metadata: kept::metadata(&of.metadata, &[OBC_PROVISIONER], &[]), ..of.clone() }
+}
+
+/// What is kept of an ObjectBucket.
+pub fn kept_object_bucket(of: &ObjectBucket) -> ObjectBucket {
+    ObjectBucket { metadata: kept::metadata(&of.metadata, &[OBC_PROVISIONER], &[]), ..of.clone() }
+}
+
+/// What is kept of a storage class.
+pub fn kept_class(of: &StorageClass) -> StorageClass {
+    let texts = |map: &BTreeMap<String, String>| -> BTreeMap<String, String> {
+        map.iter().take(MOST_ENTRIES).map(|(key, value)| (cut(key), cut(value))).collect()
+    };
+    StorageClass {
+        metadata: kept::metadata(&of.metadata, &[], &[]),
+        provisioner: cut(&of.provisioner),
+        parameters: of.parameters.as_ref().map(texts),
+        reclaim_policy: of.reclaim_policy.as_deref().map(cut),
+        ..StorageClass::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn spec(spec: Value) -> ObjectBucketClaimSpec {
+        let raw: ObjectBucketClaim = serde_json::from_value(json!({"spec": spec})).expect("anything can be read");
+        raw.spec
+    }
+
+    // covers: 9.crds
+    #[test]
+    fn whatever_stands_in_one_it_can_be_read() {
+        for odd in [json!(null), json!("a text"), json!([]), json!({"bucketName": 5, "additionalConfig": []})] {
+            assert_eq!(spec(odd), ObjectBucketClaimSpec::default());
+        }
+        let config = json!({"maxObjects": 1000, "maxSize": "2G", "none": null, "empty": "", "b": true});
+        let read = spec(json!({"storageClassName": "buckets", "additionalConfig": config, "bucketName": ""}));
+        assert_eq!((read.storage_class_name.as_deref(), read.bucket_name), (Some("buckets"), None));
+        let expected = [("b", "true"), ("maxObjects", "1000"), ("maxSize", "2G")];
+        assert_eq!(read.additional_config, expected.map(|(k, v)| (k.to_owned(), v.to_owned())).into());
+        let raw: ObjectBucketClaim = serde_json::from_value(json!({"status": {"phase": 3}, "spec": {}})).expect("it");
+        assert_eq!(Obc::parse(&raw).phase, None);
+    }
+
+    // covers: 3.5.memory
+    #[test]
+    fn of_texts_and_maps_no_more_is_kept_than_a_bound() {
+        let long = "ä".repeat(1 << 20);
+        let config: BTreeMap<String, &str> = (0..1000).map(|number| (format!("{number}"), long.as_str())).collect();
+        let read = spec(json!({"bucketName": long, "additionalConfig": config}));
+        assert!(read.bucket_name.is_some_and(|name| name.len() > 256 && name.capacity() < 300));
+        assert_eq!(read.additional_config.len(), MOST_ENTRIES);
+        assert!(read.additional_config.values().all(|value| value.capacity() < 300));
+    }
+
+    #[test]
+    fn a_policy_that_is_not_known_keeps_the_bucket() {
+        let class = |policy: Value| {
+            let raw = json!({"provisioner": "p", "reclaimPolicy": policy});
+            BucketClass::parse(&serde_json::from_value(raw).expect("a class")).deletes
+        };
+        assert!(class(json!("Delete")) && !class(json!("Retain")) && !class(json!("Recycle")) && !class(json!(null)));
+    }
+}
