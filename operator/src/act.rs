@@ -1,6 +1,7 @@
 //! Carries out the effects of a plan, and decides nothing.
 
 mod accesses;
+mod obc;
 
 use std::sync::Arc;
 

@@ -2,6 +2,7 @@
 //! is an error.
 
 mod accesses;
+mod obc;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

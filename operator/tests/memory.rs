@@ -144,6 +144,7 @@ fn config() -> Config {
         limits: Limits { calls: 32, timeout: Duration::from_secs(30) },
         purge_slice: 1000,
         accesses: true,
+        obc: None,
         resync_interval: Duration::from_secs(600),
     }
 }

@@ -78,7 +78,9 @@ async fn play(args: &ChartArgs) -> Result<()> {
     }
     print(&format!("{} values render; the API server takes {taken} objects, tried without effect", good.len()))?;
     let least = good.iter().find(|values| values.name == "least-values").context("there are no least values")?;
-    let objects = rendered(&helm, &args.chart, least).await?;
+    // With all that it can be told to serve.
+    let most = good.iter().find(|values| values.name == "obc-values").context("there are no values with obc")?;
+    let objects = rendered(&helm, &args.chart, most).await?;
     let rights = checks::same_rights(&objects, &manifests(&args.manifests)?);
     ensure!(rights.is_empty(), "the chart's rights are not those of kind-config: {}", rights.join("; "));
     print("its rights are those of kind-config, which the tests play")?;

@@ -11,6 +11,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
+use clap::builder::NonEmptyStringValueParser;
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 use daemon::{admin, cluster, descriptors, signals};
 use data_encoding::HEXLOWER;
@@ -51,6 +52,8 @@ struct RunArgs {
     cluster: ClusterArgs,
     #[command(flatten, next_help_heading = "Cluster")]
     conduct: ConductArgs,
+    #[command(flatten, next_help_heading = "Cluster")]
+    obc: ObcArgs,
     #[command(flatten, next_help_heading = "Gateway")]
     gateway: GatewayArgs,
     #[command(flatten, next_help_heading = "Limits")]
@@ -73,6 +76,18 @@ struct ConductArgs {
     /// at once.
     #[arg(long, env = "STOWAGE_LEADER_ELECT", conflicts_with = "read_only")]
     leader_elect: bool,
+}
+
+#[derive(Debug, Args)]
+struct ObcArgs {
+    /// Serve ObjectBucketClaims of the storage classes of --obc-provisioner (spec §9). Their
+    /// definitions are others', and the operator needs more rights.
+    #[arg(long, env = "STOWAGE_OBC")]
+    obc: bool,
+    /// What storage classes call this provisioner: another name where two installations serve one
+    /// cluster.
+    #[arg(long, env = "STOWAGE_OBC_PROVISIONER", value_name = "NAME", default_value = "broker.stowage.io/bucket", value_parser = NonEmptyStringValueParser::new())]
+    obc_provisioner: String,
 }
 
 #[derive(Debug, Args)]
@@ -177,6 +192,7 @@ async fn run(args: RunArgs) -> Result<(), String> {
         limits: Limits { calls: usize::from(args.limits.max_upstream_calls), timeout },
         purge_slice: args.limits.purge_slice,
         accesses: true,
+        obc: args.obc.obc.then_some(args.obc.obc_provisioner),
         resync_interval: Duration::from_secs(args.resync.resync_interval),
     };
     let (ready, readiness) = tokio::sync::watch::channel(false);

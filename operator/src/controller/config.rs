@@ -37,6 +37,8 @@ pub struct Config {
     /// Whether BucketAccesses are served. Where the cluster doesn't know the kind yet, its watch
     /// waits for that, and everything else goes on.
     pub accesses: bool,
+    /// What storage classes call the provisioner of ObjectBucketClaims; without it none is served.
+    pub obc: Option<String>,
     /// Distance at which everything is looked at again, jittered.
     pub resync_interval: Duration,
 }

@@ -26,7 +26,7 @@ use super::shared::Shared;
 
 /// Most objects in a page of a list that tenants write: each may have more than a megabyte. Of a
 /// page that is too large the rest is not read (`kubernetes`), but the server has made all of it.
-const PAGE: u32 = 25;
+pub(super) const PAGE: u32 = 25;
 
 /// The running watches; they end when this is dropped.
 pub(super) struct Feeds {
@@ -54,6 +54,11 @@ impl Feeds {
             }
         }
         future::pending().await
+    }
+
+    /// Runs something until this is dropped.
+    pub(super) fn spawn(&mut self, task: impl Future<Output = ()> + Send + 'static) {
+        self.tasks.spawn(task);
     }
 
     /// Runs a watch that only fills a cache and wakes others.
@@ -222,7 +227,7 @@ fn accesses_seen(shared: &Shared, shown: &mut Shown<Access>, filled: &Store<Acce
 }
 
 /// Whether the API server has no such kind.
-fn is_unknown_kind(error: &watcher::Error) -> bool {
+pub(super) fn is_unknown_kind(error: &watcher::Error) -> bool {
     match error {
         watcher::Error::InitialListFailed(kube::Error::Api(status))
         | watcher::Error::WatchStartFailed(kube::Error::Api(status)) => status.code == 404,
@@ -312,6 +317,7 @@ pub(super) fn feed_claims(shared: &Arc<Shared>, feeds: &mut Feeds, writer: Write
                 shared.wakes.claim(&at);
             }
             shared.wake_accesses_of(&at);
+            shared.wake_obc_of(&claim);
         }
     });
 }

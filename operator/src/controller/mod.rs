@@ -15,6 +15,8 @@ mod gauges;
 mod jitter;
 pub(crate) mod looks;
 mod memory;
+mod obc;
+mod obc_feeds;
 pub(crate) mod objects;
 pub(crate) mod orphans;
 mod pace;
@@ -27,7 +29,7 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures::future::{self, BoxFuture, Either, FutureExt};
+use futures::future::{self, BoxFuture, Either, FutureExt, OptionFuture};
 use k8s_openapi::api::core::v1::Namespace;
 use kube::runtime::reflector;
 use kube::{Api, Client};
@@ -142,6 +144,10 @@ async fn work(
     if unless(&shutdown, feeds.ready()).await.is_none() {
         return Ok(());
     }
+    let obcs = shared.config.obc.clone().map(|provisioner| {
+        let caches = obc_feeds::start(&shared, &mut feeds, &provisioner, store.clone());
+        obc::run(shared.clone(), provisioner, caches, woken.obcs, shutdown.clone())
+    });
     if let Some(ready) = &parts.ready {
         ready.send_replace(true);
     }
@@ -151,11 +157,12 @@ async fn work(
     let sweeps = orphans::run(shared.clone(), store.clone(), clues, shutdown.clone());
     let backends = backend::run(shared.clone(), backends, store, woken.backends, shutdown.clone());
     let accesses = access::run(shared.clone(), accesses, woken.accesses, shutdown.clone());
+    let obcs = OptionFuture::from(obcs);
     let patience = async {
         shutdown.await;
         tokio::time::sleep(LAST_PASSES).await;
     };
-    let (passes, patience) = (pin!(future::join4(claims, backends, sweeps, accesses)), pin!(patience));
+    let (passes, patience) = (pin!(future::join5(claims, backends, sweeps, accesses, obcs)), pin!(patience));
     let work = future::select(passes, patience);
     if let Either::Left((Either::Right(_), _)) = future::select(work, pin!(feeds.failed())).await {
         tracing::info!("passes that wait for a store are dropped; the next start takes them up");

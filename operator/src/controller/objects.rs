@@ -3,7 +3,7 @@
 use kube::ResourceExt;
 use kube::core::DeserializeGuard;
 
-use crate::api::{BucketAccess, BucketClaim, ClaimRef, S3Backend, kept};
+use crate::api::{BucketAccess, BucketClaim, ClaimRef, ObjectBucketClaim, S3Backend, kept};
 
 /// A claim, or why it can't be decoded: one such object must not stop the watch of all.
 pub(crate) type Claim = DeserializeGuard<BucketClaim>;
@@ -12,6 +12,9 @@ pub(crate) type Backend = DeserializeGuard<S3Backend>;
 
 /// An access, or why it can't be decoded.
 pub(crate) type Access = DeserializeGuard<BucketAccess>;
+
+/// An ObjectBucketClaim, or why it can't be decoded.
+pub(crate) type ObcObject = DeserializeGuard<ObjectBucketClaim>;
 
 /// Namespace and name of a claim, whether it can be decoded or not.
 pub(crate) fn claim_ref(claim: &impl ResourceExt) -> ClaimRef {

@@ -10,11 +10,12 @@ use tokio::sync::mpsc::UnboundedSender;
 use crate::Clock;
 use crate::act::Actor;
 use crate::api::wire::Role;
-use crate::api::{BucketClaim, BucketName, ClaimRef, S3Backend};
+use crate::api::{BucketClaim, BucketName, ClaimRef, S3Backend, controlling_obc};
 use crate::cache::{AccessCache, BackendCache, NamespaceCache, SecretCache, UsageCache, Written};
 use crate::mandate::Mandate;
 use crate::metrics::Metrics;
 use crate::observe::Observer;
+use crate::plan::obc::SHADOW;
 use crate::plan::{Setting, Stored};
 use crate::upstream::{Access, Upstreams};
 
@@ -134,6 +135,20 @@ impl Shared {
         }
     }
 
+    /// A claim has changed, or is gone: it may do the work of an ObjectBucketClaim, or stand where
+    /// the one that does is to be.
+    pub(super) fn wake_obc_of(&self, claim: &Claim) {
+        if self.config.obc.is_none() {
+            return;
+        }
+        let at = claim_ref(claim);
+        let owner = claim.0.as_ref().ok().and_then(|raw| controlling_obc(raw.owner_references()));
+        let named = owner.map(|(name, _)| name.to_owned()).or_else(|| at.name.strip_prefix(SHADOW).map(str::to_owned));
+        if let Some(name) = named {
+            self.wakes.obc(&ClaimRef { namespace: at.namespace.clone(), name });
+        }
+    }
+
     /// Whether what is in this namespace is the operator's own.
     pub(super) fn is_internal(&self, namespace: &str) -> bool {
         namespace == self.config.operator_namespace
@@ -159,6 +174,7 @@ impl Shared {
     /// Nothing is kept of a claim that is gone.
     pub(super) fn forget_claim(&self, claim: &Claim) {
         let name = claim_ref(claim);
+        self.wake_obc_of(claim);
         self.written.forget(&name.namespace, &name.name);
         self.wakes.forget_claim(&name);
         self.memory.forget(&claim.uid().unwrap_or_default(), &name);

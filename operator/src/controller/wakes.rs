@@ -8,7 +8,7 @@ use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
 use crate::api::{AccessRef, BucketClaim, ClaimRef};
 
-use super::objects::{Access, Backend, Claim, claim_ref};
+use super::objects::{Access, Backend, Claim, ObcObject, claim_ref};
 
 /// Wakes claims, backends and accesses. A send fails only when the controller at the other end has
 /// ended, and then nobody has to be woken.
@@ -16,6 +16,7 @@ pub(super) struct Wakes {
     claims: UnboundedSender<ObjectRef<Claim>>,
     backends: UnboundedSender<ObjectRef<Backend>>,
     accesses: UnboundedSender<ObjectRef<Access>>,
+    obcs: UnboundedSender<ObjectRef<ObcObject>>,
     store: Store<Claim>,
     /// Claims that wait for a record's holder to let go, by the record's name.
     waiting: Mutex<BTreeMap<String, BTreeSet<ClaimRef>>>,
@@ -26,6 +27,7 @@ pub(super) struct Woken {
     pub(super) claims: UnboundedReceiver<ObjectRef<Claim>>,
     pub(super) backends: UnboundedReceiver<ObjectRef<Backend>>,
     pub(super) accesses: UnboundedReceiver<ObjectRef<Access>>,
+    pub(super) obcs: UnboundedReceiver<ObjectRef<ObcObject>>,
 }
 
 impl Wakes {
@@ -34,9 +36,17 @@ impl Wakes {
         let (wake_claims, claims) = unbounded_channel();
         let (wake_backends, backends) = unbounded_channel();
         let (wake_accesses, accesses) = unbounded_channel();
+        let (wake_obcs, obcs) = unbounded_channel();
         let waiting = Mutex::default();
-        let wakes = Self { claims: wake_claims, backends: wake_backends, accesses: wake_accesses, store, waiting };
-        (wakes, Woken { claims, backends, accesses })
+        let wakes = Self {
+            claims: wake_claims,
+            backends: wake_backends,
+            accesses: wake_accesses,
+            obcs: wake_obcs,
+            store,
+            waiting,
+        };
+        (wakes, Woken { claims, backends, accesses, obcs })
     }
 
     /// Wakes one claim.
@@ -52,6 +62,11 @@ impl Wakes {
     /// Wakes one access.
     pub(super) fn access(&self, access: &AccessRef) {
         let _ = self.accesses.send(ObjectRef::new(&access.name).within(&access.namespace));
+    }
+
+    /// Wakes one ObjectBucketClaim.
+    pub(super) fn obc(&self, claim: &ClaimRef) {
+        let _ = self.obcs.send(ObjectRef::new(&claim.name).within(&claim.namespace));
     }
 
     /// Wakes the claims of a namespace.

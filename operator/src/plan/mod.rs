@@ -30,6 +30,7 @@ mod hold;
 mod key;
 mod message;
 mod moves;
+pub mod obc;
 mod obstacle;
 pub mod orphans;
 mod ownership;

@@ -186,6 +186,12 @@ pub enum TargetKind {
     Lease,
     /// A BucketAccess.
     Access,
+    /// An ObjectBucketClaim.
+    Obc,
+    /// A ConfigMap.
+    ConfigMap,
+    /// A StorageClass.
+    StorageClass,
 }
 
 /// What somebody does at the store, past the operator.
@@ -285,6 +291,9 @@ impl fmt::Display for Target {
             TargetKind::Namespace => "namespace",
             TargetKind::Lease => "lease",
             TargetKind::Access => "bucketaccess",
+            TargetKind::Obc => "objectbucketclaim",
+            TargetKind::ConfigMap => "configmap",
+            TargetKind::StorageClass => "storageclass",
         };
         match self.namespace {
             "" => write!(f, "{kind} {}", self.name),

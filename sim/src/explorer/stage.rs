@@ -256,6 +256,9 @@ impl Stage {
             TargetKind::Namespace => ("", "v1", "Namespace"),
             TargetKind::Lease => ("coordination.k8s.io", "v1", "Lease"),
             TargetKind::Access => ("broker.stowage.io", "v1alpha1", "BucketAccess"),
+            TargetKind::Obc => ("objectbucket.io", "v1alpha1", "ObjectBucketClaim"),
+            TargetKind::ConfigMap => ("", "v1", "ConfigMap"),
+            TargetKind::StorageClass => ("storage.k8s.io", "v1", "StorageClass"),
         };
         let resource =
             ApiResource::from_gvk_with_plural(&GroupVersionKind::gvk(group, version, kind), plural(target.kind));
@@ -389,6 +392,9 @@ fn plural(kind: TargetKind) -> &'static str {
         TargetKind::Namespace => "namespaces",
         TargetKind::Lease => "leases",
         TargetKind::Access => "bucketaccesses",
+        TargetKind::Obc => "objectbucketclaims",
+        TargetKind::ConfigMap => "configmaps",
+        TargetKind::StorageClass => "storageclasses",
     }
 }
 

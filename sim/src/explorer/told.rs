@@ -32,7 +32,14 @@ fn wish(spec: &Value) -> String {
 pub(super) fn patched(target: Target, patch: &Value) -> String {
     match target.kind {
         TargetKind::Secret => format!("a user patches {target}"),
-        TargetKind::Claim | TargetKind::Backend | TargetKind::Namespace | TargetKind::Lease | TargetKind::Access => {
+        TargetKind::Claim
+        | TargetKind::Backend
+        | TargetKind::Namespace
+        | TargetKind::Lease
+        | TargetKind::Access
+        | TargetKind::Obc
+        | TargetKind::ConfigMap
+        | TargetKind::StorageClass => {
             format!("a user patches {target}: {patch}")
         }
     }

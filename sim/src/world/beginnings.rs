@@ -10,7 +10,7 @@ use kube_sim::Cluster;
 use parking_lot::Mutex;
 use seeded::VirtualClock;
 
-use super::{OPERATOR_NAMESPACE, definitions, manifests};
+use super::{Foreign, OPERATOR_NAMESPACE, definitions, manifests};
 use crate::determinism::run_seeded;
 use crate::history::{Chronicle, Event};
 
@@ -30,17 +30,26 @@ struct Origin {
     at: Timestamp,
     /// There is the kind BucketAccess.
     accesses: bool,
+    /// There are ObjectBucketClaims, by these definitions.
+    foreign: Option<Foreign>,
 }
 
 /// Most beginnings that are kept; then they are made anew.
 const KEPT: usize = 64;
 
-/// The beginning of a world in which so many writes have been before.
-pub(super) fn beginning(clock: &VirtualClock, seed: u64, writes_before: u64, accesses: bool) -> Beginning {
+/// The beginning of a world in which so many writes have been before. `kinds` are accesses, and
+/// ObjectBucketClaims.
+pub(super) fn beginning(
+    clock: &VirtualClock,
+    seed: u64,
+    writes_before: u64,
+    kinds: (bool, Option<Foreign>),
+) -> Beginning {
+    let (accesses, foreign) = kinds;
     static BEGINNINGS: LazyLock<Mutex<BTreeMap<Origin, Beginning>>> = LazyLock::new(Mutex::default);
     // An entry is whole or not there, whatever happened to a thread that made one.
     let mut beginnings = BEGINNINGS.lock();
-    let origin = Origin { seed, writes_before, at: clock.now(), accesses };
+    let origin = Origin { seed, writes_before, at: clock.now(), accesses, foreign };
     if beginnings.len() >= KEPT && !beginnings.contains_key(&origin) {
         beginnings.clear();
     }
@@ -54,7 +63,7 @@ fn made_apart(origin: Origin) -> Beginning {
     run_seeded(origin.seed, || make(origin))
 }
 
-async fn make(Origin { seed, writes_before, at, accesses }: Origin) -> Beginning {
+async fn make(Origin { seed, writes_before, at, accesses, foreign }: Origin) -> Beginning {
     let clock = VirtualClock::starting_at(at);
     let cluster = Cluster::new(clock.clock(), seed);
     cluster.pass_over_versions(writes_before);
@@ -62,6 +71,9 @@ async fn make(Origin { seed, writes_before, at, accesses }: Origin) -> Beginning
     let count = definitions().len() - usize::from(!accesses);
     for definition in &definitions()[..count] {
         cluster.serve(definition).expect("the project's own CRDs are valid");
+    }
+    for definition in foreign.map(Foreign::definitions).unwrap_or_default() {
+        cluster.serve(&definition).expect("these definitions are valid");
     }
     let chronicle = Chronicle::new(clock);
     cluster.observe(Arc::new(chronicle.clone()));
@@ -80,21 +92,26 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn what_begins_alike_is_alike_and_goes_its_own_way() {
         let clock = VirtualClock::new();
-        let [one, other] = [(); 2].map(|()| beginning(&clock, 7, 100, false).cluster);
-        let fresh = make(Origin { seed: 7, writes_before: 100, at: clock.now(), accesses: false }).await.cluster;
+        let [one, other] = [(); 2].map(|()| beginning(&clock, 7, 100, (false, None)).cluster);
+        let fresh =
+            make(Origin { seed: 7, writes_before: 100, at: clock.now(), accesses: false, foreign: None }).await.cluster;
         assert_eq!((one.objects(), one.resource_version()), (fresh.objects(), fresh.resource_version()));
         assert!(one.change("namespaces", "", "default", |it| it["metadata"]["labels"]["a"] = "b".into()));
         assert_ne!(one.objects(), other.objects());
         assert_eq!(other.objects(), fresh.objects(), "nobody else's is touched");
         let uid = |it: &Cluster| it.object("namespaces", "", "default").map(|it| it["metadata"]["uid"].clone());
-        assert_ne!(uid(&other), uid(&beginning(&clock, 8, 100, false).cluster), "another seed begins otherwise");
+        assert_ne!(
+            uid(&other),
+            uid(&beginning(&clock, 8, 100, (false, None)).cluster),
+            "another seed begins otherwise"
+        );
     }
 
     /// What users did before counts for a world as if they had done it there.
     #[tokio::test(start_paused = true)]
     async fn the_first_namespaces_are_part_of_the_history() {
         let clock = VirtualClock::new();
-        let events = beginning(&clock, 7, 0, false).events;
+        let events = beginning(&clock, 7, 0, (false, None)).events;
         let made = events.iter().filter_map(|event| match &event.what {
             What::Stored(stored) => Some((event.at, stored.name.as_str(), stored.new.is_some())),
             _ => None,

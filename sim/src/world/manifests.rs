@@ -140,7 +140,7 @@ fn is_comment(line: &str) -> bool {
 /// Whether objects of a kind live outside of namespaces. The simulated server has no discovery to
 /// ask.
 fn is_cluster_scoped(kind: &str) -> bool {
-    matches!(kind, "Namespace" | "CustomResourceDefinition" | "S3Backend")
+    matches!(kind, "Namespace" | "CustomResourceDefinition" | "S3Backend" | "StorageClass" | "ObjectBucket")
 }
 
 /// Applies one document, with strict field validation, in the client's namespace where it names

@@ -10,6 +10,7 @@ mod clocks;
 #[cfg(test)]
 mod clocks_tests;
 pub mod fixtures;
+mod foreign;
 mod gateways;
 mod manifests;
 mod operator;
@@ -25,6 +26,7 @@ use std::time::Duration;
 pub use backends::BackendStore;
 use beginnings::Beginning;
 pub(crate) use clocks::Clocks;
+pub use foreign::Foreign;
 use gateways::Gateways;
 use kube_sim::{Cluster, ReadDefinition};
 pub use manifests::{Document, ManifestError, apply, parse, read_once};
@@ -57,6 +59,9 @@ pub const ADMIN_SECRET_KEY: &str = "stowage-admin-secret-key-for-demonstration";
 pub const GATEWAY_ENDPOINT: &str = "http://gateway.example";
 /// Where the operator reaches the store.
 pub const STORE_ENDPOINT: &str = "http://s3.example:9000";
+
+/// What storage classes call the operator of a world that serves ObjectBucketClaims.
+pub const PROVISIONER: &str = "broker.stowage.io/bucket";
 
 /// Longest that [`World::until`] waits, in virtual time.
 const PATIENCE: Duration = Duration::from_secs(3600);
@@ -95,6 +100,8 @@ pub struct Options {
     pub elects: bool,
     /// Whether there are accesses.
     pub accesses: Accesses,
+    /// Whose definitions of ObjectBucketClaims there are; without any the operator serves none.
+    pub foreign: Option<Foreign>,
     /// Faults of the gateways' calls; without a plan these are neither numbered nor noted.
     pub gateway_plan: Option<GatewayPlan>,
 }
@@ -128,6 +135,7 @@ impl Default for Options {
             gateways: 1,
             elects: false,
             accesses: Accesses::Absent,
+            foreign: None,
             gateway_plan: None,
         }
     }
@@ -171,8 +179,8 @@ impl World {
     pub fn new(options: Options) -> Self {
         let clock = VirtualClock::new();
         let config = config(&options);
-        let Beginning { cluster, events } =
-            beginnings::beginning(&clock, options.seed, options.writes_before, options.accesses == Accesses::Served);
+        let kinds = (options.accesses == Accesses::Served, options.foreign);
+        let Beginning { cluster, events } = beginnings::beginning(&clock, options.seed, options.writes_before, kinds);
         let clocks = Clocks::default();
         let stores = backends::stores(&options.backends, &options.dialect, &clocks.of(Actor::Store, clock.clock()));
         let first = options.backends.first().and_then(|backend| stores.get(&backend.endpoint)).cloned();
@@ -375,6 +383,7 @@ fn config(options: &Options) -> Config {
         max_concurrent_reconciles: options.max_concurrent_reconciles,
         purge_slice: options.purge_slice,
         accesses: options.accesses != Accesses::Absent,
+        obc: options.foreign.map(|_| PROVISIONER.to_owned()),
         resync_interval: options.resync_interval,
         ..config_for(Endpoint::parse(GATEWAY_ENDPOINT).expect("it is a URL"))
     }
@@ -398,6 +407,7 @@ pub(crate) fn config_for(gateway: Endpoint) -> Config {
         limits: Limits { calls: 32, timeout: Duration::from_secs(30) },
         purge_slice: 10_000,
         accesses: true,
+        obc: None,
         resync_interval: Duration::from_secs(600),
     }
 }

@@ -13,7 +13,7 @@ const FLOORS: [&str; 4] = [
     // What a pass knows, and the parts of a claim.
     "view write aim consent place ownership spelling hold key setback consumer renamed public bucket rotation moves revocation",
     // Ways through the parts, and what is told of them; the other conversations.
-    "access bind removal delete usage status purpose backend orphans grant",
+    "access bind removal delete usage status purpose backend orphans grant obc",
     // The planner, as others see it.
     "mod",
 ];
@@ -23,10 +23,11 @@ fn floors() -> impl Iterator<Item = &'static str> {
 }
 
 /// The same within the rooms that are folders, file by file.
-const WITHIN: [(&str, &str); 3] = [
+const WITHIN: [(&str, &str); 4] = [
     ("view", "secrets internal mod"),
     ("backend", "uptime step count health status mod"),
     ("grant", "words step view entries keys status consumer removal mod"),
+    ("obc", "words step view desired bucket shadow config_map deletion status mod"),
 ];
 
 fn operator() -> Graph {

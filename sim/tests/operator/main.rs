@@ -23,6 +23,7 @@ mod memory;
 mod metrics;
 mod moves;
 mod neighbours;
+mod obc;
 mod orphans;
 mod ownership;
 mod places;

@@ -92,6 +92,10 @@ impl Stage {
             "secrets" => ("", "v1", "Secret"),
             "bucketaccesses" => ("broker.stowage.io", "v1alpha1", "BucketAccess"),
             "namespaces" => ("", "v1", "Namespace"),
+            "configmaps" => ("", "v1", "ConfigMap"),
+            "storageclasses" => ("storage.k8s.io", "v1", "StorageClass"),
+            "objectbucketclaims" => ("objectbucket.io", "v1alpha1", "ObjectBucketClaim"),
+            "objectbuckets" => ("objectbucket.io", "v1alpha1", "ObjectBucket"),
             other => panic!("the tests know no {other}"),
         };
         let resource = ApiResource::from_gvk_with_plural(&GroupVersionKind::gvk(group, version, kind), plural);

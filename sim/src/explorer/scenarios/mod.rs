@@ -4,6 +4,7 @@ mod accesses;
 mod basic;
 mod elections;
 mod names;
+mod obc;
 mod operators;
 mod orphans;
 mod recovery;
@@ -91,6 +92,10 @@ pub static ALL: &[&Scenario] = &[
     &accesses::WITHDRAWN,
     &accesses::DELETED_UNDER,
     &accesses::REMOVED,
+    &obc::MADE,
+    &obc::EDITED,
+    &obc::DELETED,
+    &obc::RETAINED,
 ];
 
 /// The scenario of this name.

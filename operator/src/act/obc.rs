@@ -1,0 +1,157 @@
+//! The effects of a pass over an ObjectBucketClaim (spec §9).
+
+use std::fmt::Debug;
+
+use k8s_openapi::api::core::v1::ConfigMap;
+use k8s_openapi::serde::Serialize;
+use k8s_openapi::serde::de::DeserializeOwned;
+use kube::api::{DeleteParams, Preconditions};
+use kube::{Api, Resource, ResourceExt};
+use serde_json::{Value, json};
+
+use crate::api::{BucketClaim, OBC_FINALIZER, OBC_PROVISIONER, Obc, ObjectBucket, ObjectBucketClaim, ObjectId, kept};
+use crate::kubernetes::{self, json_patch, patch_params};
+use crate::plan::obc::{Bucket, ObcAct, ObcAnswer, ObcStep, Shadow, Told};
+use crate::plan::{Failure, preconditions};
+
+use super::{Actor, finalizer_operations, post_params};
+
+impl Actor {
+    /// Carries out one effect of a pass over an ObjectBucketClaim. `label` names this provisioner.
+    pub(crate) async fn perform_obc(&self, obc: &Obc, label: &str, act: &ObcAct) -> ObcAnswer {
+        // In a box: it is as large as the largest of its arms.
+        let answer = Box::pin(self.try_perform_obc(obc, label, act)).await;
+        answer.unwrap_or_else(|failure| ObcAnswer::Failed(ObcStep::Act(act.clone()), failure))
+    }
+
+    async fn try_perform_obc(&self, obc: &Obc, label: &str, act: &ObcAct) -> Result<ObcAnswer, Failure> {
+        let (namespace, name) = (&obc.at.namespace, &obc.at.name);
+        let obcs: Api<ObjectBucketClaim> = Api::namespaced(self.client.clone(), namespace);
+        let buckets: Api<ObjectBucket> = Api::all(self.client.clone());
+        let claims: Api<BucketClaim> = Api::namespaced(self.client.clone(), namespace);
+        let config_maps: Api<ConfigMap> = Api::namespaced(self.client.clone(), namespace);
+        let written = |raw: ObjectBucketClaim| ObcAnswer::ObcWritten(Box::new(Obc::parse(&raw)));
+        let bucket = |raw: ObjectBucket| Box::new(Bucket::parse(&raw));
+        let shadow = |raw: BucketClaim| Box::new(Shadow::parse(&raw));
+        Ok(match act {
+            ObcAct::AddFinalizer(id) => written(self.begin_to_serve(&obcs, obc, id, label).await?),
+            ObcAct::RemoveFinalizer(id) => {
+                let all = self.finalizers_of(&obcs, obc, id).await?;
+                patch(&obcs, name, id, finalizer_operations(&all, OBC_FINALIZER, false)).await?;
+                ObcAnswer::FinalizerRemoved
+            }
+            ObcAct::WriteNames(id, names) => {
+                let add = |(field, name): &(&str, String)| add(&format!("/spec/{field}"), name.as_str().into());
+                written(patch(&obcs, name, id, names.iter().map(add).collect()).await?)
+            }
+            ObcAct::WritePhase(id, phase) => {
+                written(patch_status(&obcs, name, id, set_phase(obc.has_status, phase)).await?)
+            }
+            ObcAct::CreateBucket(content) => ObcAnswer::BucketPosted(create(&buckets, content).await?.map(bucket)),
+            ObcAct::PatchBucket(name, id, operations, _) => {
+                ObcAnswer::BucketWritten(bucket(patch(&buckets, name, id, operations.clone()).await?))
+            }
+            ObcAct::WriteBucketPhase(name, id, phase) => {
+                // A status with more than a phase is nobody's here.
+                ObcAnswer::BucketWritten(bucket(patch_status(&buckets, name, id, set_phase(false, phase)).await?))
+            }
+            ObcAct::DeleteBucket(name, id) => ObcAnswer::BucketDeleted(delete(&buckets, name, id).await?.map(bucket)),
+            ObcAct::CreateShadow(content) => ObcAnswer::ShadowPosted(create(&claims, content).await?.map(shadow)),
+            ObcAct::PatchShadow(name, id, spec) => {
+                let spec = serde_json::to_value(spec).map_err(|error| Failure::Refused(error.to_string()))?;
+                ObcAnswer::ShadowWritten(shadow(patch(&claims, name, id, vec![add("/spec", spec)]).await?))
+            }
+            ObcAct::DeleteShadow(name, id) => ObcAnswer::ShadowDeleted(delete(&claims, name, id).await?.map(shadow)),
+            ObcAct::CreateConfigMap(content) => {
+                ObcAnswer::ConfigMapPosted(create(&config_maps, content).await?.map(|raw| Told::parse(&raw)))
+            }
+            ObcAct::PatchConfigMap(id, operations) => {
+                let raw = patch(&config_maps, name, id, operations.clone()).await?;
+                ObcAnswer::ConfigMapWritten(Told::parse(&raw))
+            }
+        })
+    }
+
+    /// Finalizer and label, which say whose it is where its class is gone.
+    async fn begin_to_serve(
+        &self,
+        api: &Api<ObjectBucketClaim>,
+        obc: &Obc,
+        id: &ObjectId,
+        label: &str,
+    ) -> Result<ObjectBucketClaim, Failure> {
+        let mut operations = finalizer_operations(&obc.finalizers, OBC_FINALIZER, true);
+        operations.push(if obc.labelled {
+            add(&format!("/metadata/labels/{OBC_PROVISIONER}"), label.into())
+        } else {
+            add("/metadata/labels", json!({ (OBC_PROVISIONER): label }))
+        });
+        patch(api, &obc.at.name, id, operations).await
+    }
+
+    /// All finalizers: where ours stands is not known among very many.
+    async fn finalizers_of(
+        &self,
+        api: &Api<ObjectBucketClaim>,
+        obc: &Obc,
+        id: &ObjectId,
+    ) -> Result<Vec<String>, Failure> {
+        if kept::are_all_finalizers(&obc.finalizers) {
+            return Ok(obc.finalizers.clone());
+        }
+        let live = api.get(&obc.at.name).await.map_err(|error| kubernetes::failure(&error))?;
+        if ObjectId::of(&live) == *id { Ok(live.finalizers().to_vec()) } else { Err(Failure::Conflict) }
+    }
+}
+
+fn add(path: &str, value: Value) -> Value {
+    json!({ "op": "add", "path": path, "value": value })
+}
+
+/// What sets a phase, and leaves a status alone that has more.
+fn set_phase(has_status: bool, phase: &str) -> Value {
+    if has_status { add("/status/phase", phase.into()) } else { add("/status", json!({ "phase": phase })) }
+}
+
+/// `None` = the name is taken.
+async fn create<K>(api: &Api<K>, content: &K) -> Result<Option<K>, Failure>
+where
+    K: Resource + Clone + Serialize + DeserializeOwned + Debug,
+{
+    match api.create(&post_params(), content).await {
+        Ok(made) => Ok(Some(made)),
+        Err(kube::Error::Api(status)) if status.is_already_exists() => Ok(None),
+        Err(error) => Err(kubernetes::failure(&error)),
+    }
+}
+
+async fn patch<K>(api: &Api<K>, name: &str, id: &ObjectId, operations: Vec<Value>) -> Result<K, Failure>
+where
+    K: Resource + Clone + DeserializeOwned + Debug,
+{
+    let patch = json_patch(preconditions(id).into_iter().chain(operations).collect()).map_err(Failure::Refused)?;
+    api.patch(name, &patch_params(), &patch).await.map_err(|error| kubernetes::failure(&error))
+}
+
+async fn patch_status<K>(api: &Api<K>, name: &str, id: &ObjectId, operation: Value) -> Result<K, Failure>
+where
+    K: Resource + Clone + DeserializeOwned + Debug,
+{
+    let patch = json_patch(preconditions(id).into_iter().chain([operation]).collect()).map_err(Failure::Refused)?;
+    api.patch_status(name, &patch_params(), &patch).await.map_err(|error| kubernetes::failure(&error))
+}
+
+/// Deletes an object in this version. `Some` = a finalizer keeps it.
+async fn delete<K>(api: &Api<K>, name: &str, id: &ObjectId) -> Result<Option<K>, Failure>
+where
+    K: Resource + Clone + DeserializeOwned + Debug,
+{
+    let pinned = Preconditions { uid: Some(id.uid.clone()), resource_version: Some(id.resource_version.clone()) };
+    match api.delete(name, &DeleteParams::default().preconditions(pinned)).await {
+        Ok(answer) => {
+            Ok(answer.left().filter(|left| left.meta().finalizers.as_ref().is_some_and(|all| !all.is_empty())))
+        }
+        Err(kube::Error::Api(status)) if status.is_not_found() => Ok(None),
+        Err(error) => Err(kubernetes::failure(&error)),
+    }
+}

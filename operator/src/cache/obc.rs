@@ -1,0 +1,95 @@
+//! What the watches have shown of ObjectBucketClaims and of the objects around them (spec §9), and
+//! what was last told of each. Nothing is believed of it that something is changed by.
+
+use std::collections::BTreeMap;
+
+use k8s_openapi::api::core::v1::ConfigMap;
+use k8s_openapi::api::storage::v1::StorageClass;
+use kube::ResourceExt;
+use kube::core::DeserializeGuard;
+use kube::runtime::reflector::{ObjectRef, Store};
+use parking_lot::Mutex;
+
+use crate::api::{BucketClaim, BucketClass, ClaimRef, Obc, ObjectBucket, ObjectBucketClaim, kept};
+use crate::plan::obc::{Bucket, CONFIG_KEYS, ObcCached, Shadow, Told, bucket_names, shadow_name};
+
+/// An object as a watch delivers it, or why it can't be decoded.
+type Guarded<K> = DeserializeGuard<K>;
+
+/// The caches.
+pub(crate) struct ObcCaches {
+    pub(crate) obcs: Store<Guarded<ObjectBucketClaim>>,
+    pub(crate) buckets: Store<Guarded<ObjectBucket>>,
+    pub(crate) classes: Store<Guarded<StorageClass>>,
+    pub(crate) config_maps: Store<Guarded<ConfigMap>>,
+    pub(crate) claims: Store<Guarded<BucketClaim>>,
+    /// What this process last told, by UID.
+    told: Mutex<BTreeMap<String, String>>,
+}
+
+impl ObcCaches {
+    pub(crate) fn new(
+        obcs: Store<Guarded<ObjectBucketClaim>>,
+        buckets: Store<Guarded<ObjectBucket>>,
+        classes: Store<Guarded<StorageClass>>,
+        config_maps: Store<Guarded<ConfigMap>>,
+        claims: Store<Guarded<BucketClaim>>,
+    ) -> Self {
+        Self { obcs, buckets, classes, config_maps, claims, told: Mutex::default() }
+    }
+
+    /// What is known of the objects around a claim.
+    pub(crate) fn around(&self, obc: &Obc) -> ObcCached {
+        let namespace = &obc.at.namespace;
+        let bucket = |name: String| {
+            let found = self.buckets.get(&ObjectRef::new(&name))?;
+            found.0.as_ref().ok().map(Bucket::parse)
+        };
+        let class = obc.spec.storage_class_name.as_ref().and_then(|name| self.classes.get(&ObjectRef::new(name)));
+        let shadow = self.claims.get(&ObjectRef::new(&shadow_name(obc)).within(namespace));
+        let config_map = self.config_maps.get(&ObjectRef::new(&obc.at.name).within(namespace));
+        ObcCached {
+            class: class.and_then(|it| it.0.as_ref().ok().map(BucketClass::parse)),
+            buckets: bucket_names(obc).into_iter().filter_map(bucket).collect(),
+            shadow: shadow.and_then(|it| it.0.as_ref().ok().map(Shadow::parse)),
+            config_map: config_map.and_then(|it| it.0.as_ref().ok().map(Told::parse)),
+            told: self.told.lock().get(obc.uid()).cloned(),
+        }
+    }
+
+    /// The claims of which this is so, in order: a store's own order is another one in every run.
+    pub(crate) fn of(&self, concerned: impl Fn(&ObjectBucketClaim) -> bool) -> Vec<ClaimRef> {
+        let all = self.obcs.state();
+        let concerned = all.iter().filter_map(|obc| obc.0.as_ref().ok()).filter(|obc| concerned(obc));
+        let at =
+            |obc: &ObjectBucketClaim| ClaimRef { namespace: obc.namespace().unwrap_or_default(), name: obc.name_any() };
+        let mut claims: Vec<ClaimRef> = concerned.map(at).collect();
+        claims.sort_unstable();
+        claims
+    }
+
+    /// Notes what was told of a claim.
+    pub(crate) fn told(&self, uid: &str, what: String) {
+        self.told.lock().insert(uid.to_owned(), what);
+    }
+
+    /// Nothing is kept of a claim that is gone.
+    pub(crate) fn forget(&self, uid: &str) {
+        self.told.lock().remove(uid);
+    }
+}
+
+/// What is kept of a ConfigMap: whose it is, and the keys that are ours.
+pub(crate) fn kept_config_map(of: &ConfigMap) -> ConfigMap {
+    let mut metadata = kept::metadata(&of.metadata, &[crate::api::OBC_PROVISIONER], &[]);
+    metadata.owner_references = kept::obc_controller(&of.metadata);
+    let own = |(key, value): (&String, &String)| {
+        let is_own = CONFIG_KEYS.contains(&key.as_str()) && value.len() <= kept::LONGEST;
+        is_own.then(|| (key.clone(), value.clone()))
+    };
+    ConfigMap {
+        metadata,
+        data: of.data.as_ref().map(|all| all.iter().filter_map(own).collect()),
+        ..ConfigMap::default()
+    }
+}

@@ -1,0 +1,157 @@
+//! The ObjectBucket: made before anything else, and what it pins decides from then on (spec §9).
+
+use serde_json::{Value, json};
+
+use crate::api::{
+    OBC_FINALIZER, OBC_GROUP, OBC_PROVISIONER, OBC_VERSION, ObjectBucket, ObjectBucketClaimRef, ObjectBucketEndpoint,
+    ObjectBucketSpec,
+};
+
+use super::desired;
+use super::step::{ObcAct, ObcLook};
+use super::view::{Halt, ObcView, Phase, Seen, Stop};
+use super::words::{BACKEND, Bucket, CLAIM, CLAIM_UID, DAYS, EMPTY, PROVISIONER, Pins, Shadow, shadow_name};
+
+/// What counts for this claim: what its ObjectBucket says, or what it is going to say.
+pub(super) fn pins(view: &ObcView, refused: Option<&Stop>) -> Result<Pins, Halt> {
+    match &view.bucket {
+        Seen::Cached(bucket) | Seen::Live(bucket) => bucket.pins.clone().ok_or_else(|| {
+            let why = format!("what ObjectBucket {} remembers can't be read", bucket.name);
+            Stop::new(Phase::Failed, "ObjectBucketDamaged", why).into()
+        }),
+        Seen::Unknown => Err(ObcLook::Buckets.into()),
+        Seen::Absent => fresh(view, refused),
+    }
+}
+
+/// There is no ObjectBucket: by the class, unless there is a BucketClaim already. That comes later,
+/// so somebody has deleted what came before.
+fn fresh(view: &ObcView, refused: Option<&Stop>) -> Result<Pins, Halt> {
+    match &view.shadow {
+        Seen::Live(shadow) if shadow.is_of(view.obc.uid()) => return Ok(desired::pins_of_lost(&view.obc, shadow)?),
+        Seen::Live(_) | Seen::Absent => {}
+        Seen::Unknown | Seen::Cached(_) => return Err(ObcLook::Shadow(shadow_name(&view.obc)).into()),
+    }
+    if let Some(stop) = refused {
+        return Err(stop.clone().into());
+    }
+    let name = view.obc.spec.storage_class_name.clone().unwrap_or_default();
+    match &view.class {
+        Seen::Live(class) => Ok(desired::pins(&view.obc, class)?),
+        Seen::Absent => {
+            let why = format!("there is no storage class {name} any more");
+            Err(Stop::new(Phase::Pending, "StorageClassMissing", why).into())
+        }
+        Seen::Unknown | Seen::Cached(_) => Err(ObcLook::Class(name).into()),
+    }
+}
+
+/// That there is an ObjectBucket.
+pub(super) fn ensure<'a>(view: &'a ObcView, pins: &Pins) -> Result<&'a Bucket, Halt> {
+    match view.bucket.present() {
+        Some(bucket) => Ok(bucket),
+        None => {
+            view.require_live()?;
+            let Some(name) = &view.free else {
+                let why = "the names that its ObjectBucket may have are taken".to_owned();
+                return Err(Stop::new(Phase::Failed, "NameTaken", why).into());
+            };
+            Err(ObcAct::CreateBucket(Box::new(content(view, name, pins))).into())
+        }
+    }
+}
+
+fn content(view: &ObcView, name: &str, pins: &Pins) -> ObjectBucket {
+    let mut bucket = ObjectBucket {
+        api_version: format!("{OBC_GROUP}/{OBC_VERSION}"),
+        kind: "ObjectBucket".to_owned(),
+        spec: ObjectBucketSpec {
+            storage_class_name: Some(pins.class.clone()),
+            reclaim_policy: Some(if pins.deletes { "Delete" } else { "Retain" }.to_owned()),
+            claim_ref: ObjectBucketClaimRef {
+                api_version: format!("{OBC_GROUP}/{OBC_VERSION}"),
+                kind: "ObjectBucketClaim".to_owned(),
+                namespace: view.obc.at.namespace.clone(),
+                name: view.obc.at.name.clone(),
+                uid: view.obc.uid().to_owned(),
+            },
+            endpoint: desired::endpoint(&view.setting, pins),
+            additional_state: [
+                (PROVISIONER, Some(view.setting.provisioner.clone())),
+                (BACKEND, Some(pins.backend.clone())),
+                (CLAIM, Some(pins.shadow.clone())),
+                (EMPTY, pins.empties.then(|| "true".to_owned())),
+                (DAYS, pins.days.map(|days| days.to_string())),
+            ]
+            .into_iter()
+            .filter_map(|(key, value)| Some((key.to_owned(), value?)))
+            .collect(),
+        },
+        ..ObjectBucket::default()
+    };
+    bucket.metadata.name = Some(name.to_owned());
+    bucket.metadata.finalizers = Some(vec![OBC_FINALIZER.to_owned()]);
+    bucket.metadata.labels = Some([(OBC_PROVISIONER.to_owned(), view.setting.label())].into());
+    bucket
+}
+
+/// That it names the BucketClaim that there is: by that it is known later that one was deleted.
+pub(super) fn note(view: &ObcView, bucket: &Bucket, shadow: &Shadow) -> Result<(), Halt> {
+    if bucket.shadow_uid.as_ref() == Some(&shadow.id.uid) {
+        return Ok(());
+    }
+    let add = json!({"op": "add", "path": format!("/spec/additionalState/{}", CLAIM_UID), "value": shadow.id.uid});
+    patch(view, bucket, vec![add], "note its BucketClaim")
+}
+
+/// That it tells where the bucket is, and is Bound.
+pub(super) fn tell(view: &ObcView, bucket: &Bucket, pins: &Pins) -> Result<(), Halt> {
+    let wanted = desired::endpoint(&view.setting, pins);
+    let given = |of: &ObjectBucketEndpoint| (of.bucket_host.clone(), of.bucket_port, of.region.clone());
+    if given(&wanted) != given(&bucket.endpoint) {
+        let set =
+            |field: &str, value: Value| json!({"op": "add", "path": format!("/spec/endpoint/{field}"), "value": value});
+        let operations = vec![
+            set("bucketHost", wanted.bucket_host.into()),
+            set("bucketPort", wanted.bucket_port.into()),
+            set("region", wanted.region.into()),
+        ];
+        return patch(view, bucket, operations, "the gateway is elsewhere");
+    }
+    phase(view, bucket, "Bound")
+}
+
+/// That its phase is this.
+pub(super) fn phase(view: &ObcView, bucket: &Bucket, phase: &'static str) -> Result<(), Halt> {
+    if bucket.phase.as_deref() == Some(phase) {
+        return Ok(());
+    }
+    if !view.bucket.is_live() {
+        return Err(ObcLook::Buckets.into());
+    }
+    Err(ObcAct::WriteBucketPhase(bucket.name.clone(), bucket.id.clone(), phase).into())
+}
+
+fn patch(view: &ObcView, bucket: &Bucket, operations: Vec<Value>, why: &'static str) -> Result<(), Halt> {
+    if !view.bucket.is_live() {
+        return Err(ObcLook::Buckets.into());
+    }
+    Err(ObcAct::PatchBucket(bucket.name.clone(), bucket.id.clone(), operations, why).into())
+}
+
+/// That it is gone: its finalizer first, so that it goes with its DELETE.
+pub(super) fn remove(view: &ObcView) -> Result<(), Halt> {
+    let Some(bucket) = view.bucket.present() else { return Ok(()) };
+    if bucket.has_finalizer() {
+        let place = bucket.finalizers.iter().position(|name| name == OBC_FINALIZER).unwrap_or_default();
+        let path = format!("/metadata/finalizers/{place}");
+        let operations =
+            vec![json!({"op": "test", "path": path, "value": OBC_FINALIZER}), json!({"op": "remove", "path": path})];
+        return patch(view, bucket, operations, "take the finalizer off");
+    }
+    if bucket.deleting {
+        // Somebody else's finalizer keeps it, which is nothing to wait for.
+        return Ok(());
+    }
+    Err(ObcAct::DeleteBucket(bucket.name.clone(), bucket.id.clone()).into())
+}

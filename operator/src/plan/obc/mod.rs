@@ -1,0 +1,141 @@
+//! The conversation of an ObjectBucketClaim (spec §9): what it asks for becomes a BucketClaim in
+//! its namespace, and all that is about buckets and keys is that one's business. Here the one is
+//! made of the other, and what consumers of such claims expect is told: an ObjectBucket, a
+//! ConfigMap, a phase.
+
+mod bucket;
+mod config_map;
+mod deletion;
+mod desired;
+mod shadow;
+mod status;
+mod step;
+#[cfg(test)]
+mod tests;
+mod view;
+mod words;
+
+use std::ops::ControlFlow;
+
+use k8s_openapi::jiff::Timestamp;
+
+use super::conversation::{Arrival, Bound, Conversation};
+
+pub use status::ObcRest;
+pub use step::{ObcAct, ObcAnswer, ObcLook, ObcStep};
+pub use view::{ObcCached, ObcSetting, ObcView};
+pub use words::{Bucket, CONFIG_KEYS, SHADOW, Shadow, Told, bucket_names, shadow_name};
+
+use view::{Halt, Phase, Seen, Stop, Trouble};
+
+/// No pass is longer.
+const MOST_STEPS: usize = 60;
+
+fn next(view: &ObcView) -> ControlFlow<ObcRest, ObcStep> {
+    let stop = match &view.trouble {
+        Some(Trouble::Stale) => return ControlFlow::Break(status::retry("what was read is not what there is")),
+        Some(Trouble::Failed(step, failure)) => match status::after_failure(step, failure) {
+            Ok(rest) => return ControlFlow::Break(rest),
+            Err(stop) => Some(stop),
+        },
+        None => match walk(view) {
+            Ok(()) => None,
+            Err(Halt::Do(step)) => return ControlFlow::Continue(*step),
+            Err(Halt::Stop(stop)) => Some(stop),
+            Err(Halt::NotOurs) => return ControlFlow::Break(status::nothing()),
+        },
+    };
+    status::conclude(view, stop.as_ref())
+}
+
+fn walk(view: &ObcView) -> Result<(), Halt> {
+    if view.is_finalizer_removed {
+        return Ok(());
+    }
+    require_ours(view)?;
+    if view.obc.deleting {
+        return deletion::walk(view);
+    }
+    let (quota, refused) = match desired::quota(&view.obc) {
+        Ok(quota) => (Some(quota), None),
+        Err(stop) => (None, Some(stop)),
+    };
+    let pins = bucket::pins(view, refused.as_ref())?;
+    if !view.obc.has_finalizer() || view.obc.label.as_ref() != Some(&view.setting.label()) {
+        return Err(ObcAct::AddFinalizer(view.obc.id.clone()).into());
+    }
+    let bucket = bucket::ensure(view, &pins)?;
+    let shadow = shadow::ensure(view, &pins, quota)?;
+    bucket::note(view, bucket, shadow)?;
+    let obstacle = match shadow::obstacle(view, shadow) {
+        // Who was Bound stays it while its BucketClaim is busy, or waits for its store.
+        Some(stop) if stop.phase == Phase::Pending && bucket.phase.as_deref() == Some("Bound") => {
+            Some(Stop { phase: Phase::Bound, ..stop })
+        }
+        Some(stop) => return Err(stop.into()),
+        None => None,
+    };
+    config_map::ensure(view, &pins)?;
+    bucket::tell(view, bucket, &pins)?;
+    let names = [
+        ("bucketName", view.obc.spec.bucket_name.is_none().then_some(&pins.bucket)),
+        ("objectBucketName", Some(&bucket.name).filter(|name| view.obc.spec.object_bucket_name.as_ref() != Some(name))),
+    ];
+    let names: Vec<_> = names.into_iter().filter_map(|(field, name)| Some((field, name?.clone()))).collect();
+    if !names.is_empty() {
+        view.require_live()?;
+        return Err(ObcAct::WriteNames(view.obc.id.clone(), names).into());
+    }
+    match refused.or_else(|| desired::changed(&view.obc, &pins)).or(obstacle) {
+        Some(stop) => Err(stop.into()),
+        None => Ok(()),
+    }
+}
+
+/// Whether it is for this provisioner to serve: by its ObjectBucket, or else by its class. Where
+/// the class is gone, by its label and finalizer, which stand there since the class was known.
+fn require_ours(view: &ObcView) -> Result<(), Halt> {
+    if view.bucket.present().is_some() {
+        return Ok(());
+    }
+    let is_marked = view.obc.has_finalizer() && view.obc.label.as_ref() == Some(&view.setting.label());
+    match (&view.class, &view.obc.spec.storage_class_name) {
+        (Seen::Cached(class) | Seen::Live(class), _) if class.provisioner == view.setting.provisioner => Ok(()),
+        (Seen::Unknown, Some(name)) => Err(ObcLook::Class(name.clone()).into()),
+        // The class was made again by another provisioner, or the name of it was edited.
+        (Seen::Cached(_) | Seen::Live(_), _) if is_marked && view.bucket == Seen::Unknown => {
+            Err(ObcLook::Buckets.into())
+        }
+        (Seen::Absent, _) | (Seen::Unknown, None) if is_marked => Ok(()),
+        (Seen::Absent | Seen::Cached(_) | Seen::Live(_), _) | (Seen::Unknown, None) => Err(Halt::NotOurs),
+    }
+}
+
+impl Conversation for ObcView {
+    type Step = ObcStep;
+    type Answer = ObcAnswer;
+    type End = ObcRest;
+
+    fn most(_: Bound) -> usize {
+        MOST_STEPS
+    }
+
+    fn bound(_: &ObcStep) -> Bound {
+        Bound::Steps
+    }
+
+    fn next(&self, _: Timestamp) -> ControlFlow<ObcRest, ObcStep> {
+        next(self)
+    }
+
+    fn learn(&mut self, answer: ObcAnswer, arrival: Arrival) {
+        match arrival {
+            Arrival::Prompt | Arrival::Slow => self.take(answer),
+            Arrival::Late => self.take_late(answer),
+        }
+    }
+
+    fn cut_short(&self, _: Bound) -> ObcRest {
+        status::retry("the pass does not come to an end")
+    }
+}

@@ -1,0 +1,82 @@
+//! The phase that an ObjectBucketClaim should have, and what is told of it (spec §9). The phase is
+//! all of the status that every definition in the field keeps, so why it is so stands in Events.
+
+use std::ops::ControlFlow;
+
+use super::super::answer::Failure;
+use super::super::step::{Announcement, Then};
+use super::step::{ObcAct, ObcLook, ObcStep};
+use super::view::{ObcView, Phase, Stop};
+
+/// The end of a pass over an ObjectBucketClaim.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ObcRest {
+    /// When it is looked at again.
+    pub then: Then,
+    /// Events to publish.
+    pub events: Vec<Announcement>,
+    /// What is told of it by now: that is told once. `None` = what was told stays so.
+    pub told: Option<String>,
+}
+
+/// An end without a word.
+pub(super) fn nothing() -> ObcRest {
+    ended(Then::AwaitChange)
+}
+
+/// Something failed that may succeed when tried again.
+pub(super) fn retry(why: &str) -> ObcRest {
+    ended(Then::Retry(why.to_owned()))
+}
+
+fn ended(then: Then) -> ObcRest {
+    ObcRest { then, events: Vec::new(), told: None }
+}
+
+/// What refuses for good is told; all else is tried again.
+pub(super) fn after_failure(step: &ObcStep, failure: &Failure) -> Result<ObcRest, Stop> {
+    match failure {
+        Failure::ReadOnly | Failure::NamespaceTerminating => Ok(nothing()),
+        Failure::Paced(wait) => Ok(ended(Then::Wait(*wait))),
+        Failure::Conflict => Ok(retry("what was read is old")),
+        Failure::Refused(_) if matches!(step, ObcStep::Act(ObcAct::WritePhase(..))) => Ok(nothing()),
+        Failure::Refused(why) => Err(Stop::new(Phase::Failed, "Refused", format!("can't {step}: {why}"))),
+        Failure::Kubernetes(why) | Failure::Upstream(why) | Failure::NoUpstream(why) | Failure::UpstreamDenied(why) => {
+            Ok(retry(why))
+        }
+        Failure::Unsupported => Ok(retry("that is not supported")),
+    }
+}
+
+/// Ends a pass: writes the phase if it should be another one, then rests.
+pub(super) fn conclude(view: &ObcView, stop: Option<&Stop>) -> ControlFlow<ObcRest, ObcStep> {
+    if view.is_finalizer_removed || (view.obc.deleting && !view.obc.has_finalizer()) {
+        return ControlFlow::Break(nothing());
+    }
+    let phase = match stop {
+        _ if view.obc.deleting => "Released",
+        Some(stop) => stop.phase.as_str(),
+        None => Phase::Bound.as_str(),
+    };
+    if view.obc.phase.as_deref() != Some(phase) {
+        let write = ObcAct::WritePhase(view.obc.id.clone(), phase).into();
+        return ControlFlow::Continue(if view.is_live() { write } else { ObcLook::Obc.into() });
+    }
+    let word = match stop {
+        None => Some(("Bound".to_owned(), "the bucket can be used".to_owned())),
+        Some(stop) => stop.word.clone(),
+    };
+    let mut events = view.events.clone();
+    let mut told = None;
+    if let Some((reason, note)) = word {
+        let whole = format!("{reason}: {note}");
+        // After a start it is not told again that all is well.
+        let is_known = view.told.as_ref() == Some(&whole)
+            || (stop.is_none() && view.told.is_none() && view.before.as_deref() == Some(phase));
+        if !is_known {
+            events.push(Announcement { warning: stop.is_some(), reason, note });
+        }
+        told = Some(whole);
+    }
+    ControlFlow::Break(ObcRest { then: stop.map_or(Then::AwaitChange, |stop| stop.then.clone()), events, told })
+}

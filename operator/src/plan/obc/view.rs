@@ -1,0 +1,310 @@
+//! What a pass over an ObjectBucketClaim knows: what the caches hold, and the answers to its own
+//! steps since. Nothing is changed but by what a live read or the answer to a write showed.
+
+use std::sync::Arc;
+
+use crate::api::{BucketClass, Gateway, Obc, ServedBy};
+
+use super::super::answer::Failure;
+use super::super::step::{Announcement, Then};
+use super::step::{ObcAct, ObcAnswer, ObcLook, ObcStep};
+use super::words::{Bucket, Shadow, Told};
+
+/// What is the same for every ObjectBucketClaim.
+#[derive(Clone, Debug)]
+pub struct ObcSetting {
+    /// What storage classes call this provisioner.
+    pub provisioner: String,
+    /// The gateway, as tenants reach it.
+    pub gateway: Gateway,
+    /// Which operator this is.
+    pub operator: ServedBy,
+}
+
+impl ObcSetting {
+    /// Value of the label `bucket-provisioner`: at most 63 characters, without a slash.
+    pub fn label(&self) -> String {
+        let cut: String = self.provisioner.chars().take(63).collect();
+        cut.replace('/', "-")
+    }
+}
+
+/// What is known of an object.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Seen<T> {
+    /// Nothing: what a cache doesn't hold may be there.
+    Unknown,
+    /// A live read has shown that there is none.
+    Absent,
+    /// By a cache.
+    Cached(T),
+    /// By a live read, or by the answer to a write.
+    Live(T),
+}
+
+impl<T> Seen<T> {
+    pub(super) fn present(&self) -> Option<&T> {
+        match self {
+            Self::Cached(it) | Self::Live(it) => Some(it),
+            Self::Unknown | Self::Absent => None,
+        }
+    }
+
+    pub(super) fn is_live(&self) -> bool {
+        matches!(self, Self::Live(_))
+    }
+
+    fn cached(it: Option<T>) -> Self {
+        it.map_or(Self::Unknown, Self::Cached)
+    }
+
+    fn live(it: Option<T>) -> Self {
+        it.map_or(Self::Absent, Self::Live)
+    }
+
+    /// What was read before an answer that came late is of the past.
+    fn age(&mut self) {
+        *self = match std::mem::replace(self, Self::Unknown) {
+            Self::Live(it) | Self::Cached(it) => Self::Cached(it),
+            Self::Absent | Self::Unknown => Self::Unknown,
+        };
+    }
+}
+
+/// What the caches hold of the objects around an ObjectBucketClaim.
+#[derive(Clone, Debug, Default)]
+pub struct ObcCached {
+    /// Its storage class.
+    pub class: Option<BucketClass>,
+    /// The ObjectBuckets of the names that its own may have.
+    pub buckets: Vec<Bucket>,
+    /// The BucketClaim of the name that its own has.
+    pub shadow: Option<Shadow>,
+    /// The ConfigMap of its name.
+    pub config_map: Option<Told>,
+    /// What this process last told of it.
+    pub told: Option<String>,
+}
+
+/// What a pass over an ObjectBucketClaim knows so far.
+#[derive(Clone, Debug)]
+pub struct ObcView {
+    pub(super) setting: Arc<ObcSetting>,
+    pub(super) obc: Obc,
+    /// Its phase when the pass began.
+    pub(super) before: Option<String>,
+    pub(super) told: Option<String>,
+    /// It was read or written by this pass.
+    is_live: bool,
+    pub(super) class: Seen<BucketClass>,
+    pub(super) bucket: Seen<Bucket>,
+    /// The name under which its ObjectBucket can be made, as live reads have shown.
+    pub(super) free: Option<String>,
+    pub(super) shadow: Seen<Shadow>,
+    pub(super) config_map: Seen<Told>,
+    /// Whether its namespace is to stay, as a live read has shown.
+    pub(super) stays: Option<bool>,
+    /// What this pass did that people should know.
+    pub(super) events: Vec<Announcement>,
+    pub(super) is_finalizer_removed: bool,
+    pub(super) trouble: Option<Trouble>,
+}
+
+/// Why a pass is over.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Trouble {
+    /// What it goes by is old.
+    Stale,
+    /// This step failed.
+    Failed(Box<ObcStep>, Failure),
+}
+
+/// How a walk ends that doesn't come to its end.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Halt {
+    /// There is something to do first.
+    Do(Box<ObcStep>),
+    /// It can't go on.
+    Stop(Stop),
+    /// It is another provisioner's, or nobody's.
+    NotOurs,
+}
+
+/// The phase that a stop comes to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Phase {
+    Pending,
+    Bound,
+    Failed,
+}
+
+impl Phase {
+    pub(super) const fn as_str(self) -> &'static str {
+        match self {
+            Self::Pending => "Pending",
+            Self::Bound => "Bound",
+            Self::Failed => "Failed",
+        }
+    }
+}
+
+/// Why a claim is not as it was asked for.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Stop {
+    pub(super) phase: Phase,
+    /// What is told, and how; nothing where it will be over by itself.
+    pub(super) word: Option<(String, String)>,
+    pub(super) then: Then,
+}
+
+impl Stop {
+    pub(super) fn new(phase: Phase, reason: &str, note: String) -> Self {
+        Self { phase, word: Some((reason.to_owned(), note)), then: Then::AwaitChange }
+    }
+
+    /// It will be over by itself.
+    pub(super) fn waiting() -> Self {
+        Self { phase: Phase::Pending, word: None, then: Then::AwaitChange }
+    }
+}
+
+impl From<Stop> for Halt {
+    fn from(stop: Stop) -> Self {
+        Self::Stop(stop)
+    }
+}
+
+impl From<ObcLook> for Halt {
+    fn from(look: ObcLook) -> Self {
+        Self::Do(Box::new(look.into()))
+    }
+}
+
+impl From<ObcAct> for Halt {
+    fn from(act: ObcAct) -> Self {
+        Self::Do(Box::new(act.into()))
+    }
+}
+
+impl ObcView {
+    /// What the caches tell of an ObjectBucketClaim.
+    pub fn new(setting: Arc<ObcSetting>, obc: Obc, cached: ObcCached) -> Self {
+        let ObcCached { class, buckets, shadow, config_map, told } = cached;
+        let mut view = Self {
+            setting,
+            before: obc.phase.clone(),
+            obc,
+            told,
+            is_live: false,
+            class: Seen::cached(class),
+            bucket: Seen::Unknown,
+            free: None,
+            shadow: Seen::cached(shadow),
+            config_map: Seen::cached(config_map),
+            stays: None,
+            events: Vec::new(),
+            is_finalizer_removed: false,
+            trouble: None,
+        };
+        view.bucket = Seen::cached(buckets.into_iter().find(|bucket| view.is_own(bucket)));
+        view
+    }
+
+    /// The ObjectBucketClaim.
+    pub fn obc(&self) -> &Obc {
+        &self.obc
+    }
+
+    /// Whether an ObjectBucket is this claim's, and of this provisioner.
+    fn is_own(&self, bucket: &Bucket) -> bool {
+        bucket.claim.uid == self.obc.uid() && bucket.provisioner.as_deref() == Some(&self.setting.provisioner)
+    }
+
+    /// Whether this UID was read or written by this pass.
+    pub(super) fn is_live(&self) -> bool {
+        self.is_live
+    }
+
+    /// Before anything is made or taken away: this UID is there, read by this pass.
+    pub(super) fn require_live(&self) -> Result<(), Halt> {
+        if self.is_live { Ok(()) } else { Err(ObcLook::Obc.into()) }
+    }
+
+    /// Notes what people should know of what this pass does.
+    fn tell(&mut self, reason: &str, note: String) {
+        self.events.push(Announcement { warning: true, reason: reason.to_owned(), note });
+    }
+
+    /// Takes in an answer that came late: what was read before is of the past.
+    pub(super) fn take_late(&mut self, answer: ObcAnswer) {
+        self.class.age();
+        self.bucket.age();
+        self.shadow.age();
+        self.config_map.age();
+        (self.free, self.stays) = (None, None);
+        self.take(answer);
+        self.is_live = false;
+    }
+
+    /// Takes in what a step found out or did.
+    pub(super) fn take(&mut self, answer: ObcAnswer) {
+        match answer {
+            ObcAnswer::Obc(Some(live)) if live.id.uid == self.obc.id.uid => self.found(*live),
+            // Its next pass goes by what there is.
+            ObcAnswer::Obc(_) => self.trouble = Some(Trouble::Stale),
+            ObcAnswer::Namespace(stays) => self.stays = Some(stays),
+            ObcAnswer::Class(class) => self.class = Seen::live(class),
+            ObcAnswer::Buckets(found) => {
+                self.free = found.iter().find(|(_, bucket)| bucket.is_none()).map(|(name, _)| name.clone());
+                let own = found.into_iter().filter_map(|(_, bucket)| bucket).find(|bucket| self.is_own(bucket));
+                self.bucket = Seen::live(own);
+            }
+            ObcAnswer::Shadow(shadow) | ObcAnswer::ShadowDeleted(shadow) => {
+                self.shadow = Seen::live(shadow.map(|it| *it));
+            }
+            ObcAnswer::ConfigMap(found) => self.config_map = Seen::live(found),
+            ObcAnswer::ObcWritten(obc) => self.found(*obc),
+            ObcAnswer::FinalizerRemoved => self.is_finalizer_removed = true,
+            // What stands there is read: a name that is taken is no reason to write over it.
+            ObcAnswer::BucketPosted(None) => self.bucket = Seen::Unknown,
+            ObcAnswer::ShadowPosted(None) => self.shadow = Seen::Unknown,
+            ObcAnswer::ConfigMapPosted(None) => self.config_map = Seen::Unknown,
+            ObcAnswer::BucketPosted(Some(bucket)) => {
+                if self.shadow.present().is_some_and(|shadow| shadow.is_of(self.obc.uid())) {
+                    let note = format!("ObjectBucket {} was lost and is made again; the bucket is kept", bucket.name);
+                    self.tell("ObjectBucketRemade", note);
+                }
+                self.bucket = Seen::Live(*bucket);
+            }
+            ObcAnswer::BucketWritten(bucket) if bucket.deleting && bucket.finalizers.is_empty() => {
+                self.bucket = Seen::Absent;
+            }
+            ObcAnswer::BucketWritten(bucket) => {
+                let before = self.bucket.present().and_then(|before| before.shadow_uid.as_ref());
+                if before.is_some() && before != bucket.shadow_uid.as_ref() {
+                    let note = "its BucketClaim was deleted and is made again; the bucket, where it is still there, \
+                                is taken over and stays for good";
+                    self.tell("BucketClaimRemade", note.to_owned());
+                }
+                self.bucket = Seen::Live(*bucket);
+            }
+            ObcAnswer::BucketDeleted(left) => self.bucket = Seen::live(left.map(|it| *it)),
+            ObcAnswer::ShadowPosted(Some(shadow)) | ObcAnswer::ShadowWritten(shadow) => {
+                self.shadow = Seen::Live(*shadow);
+            }
+            ObcAnswer::ConfigMapPosted(Some(told)) | ObcAnswer::ConfigMapWritten(told) => {
+                self.config_map = Seen::Live(told);
+            }
+            ObcAnswer::Failed(step, failure) => self.trouble = Some(Trouble::Failed(Box::new(step), failure)),
+        }
+    }
+
+    /// The claim as it is: everything is decided anew on it.
+    fn found(&mut self, obc: Obc) {
+        if obc.spec.storage_class_name != self.obc.spec.storage_class_name {
+            self.class = Seen::Unknown;
+        }
+        self.obc = obc;
+        self.is_live = true;
+    }
+}
