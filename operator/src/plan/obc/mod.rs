@@ -95,10 +95,12 @@ fn walk(view: &ObcView) -> Result<(), Halt> {
 /// Whether it is for this provisioner to serve: by its ObjectBucket, or else by its class. Where
 /// the class is gone, by its label and finalizer, which stand there since the class was known.
 fn require_ours(view: &ObcView) -> Result<(), Halt> {
-    if view.bucket.present().is_some() {
+    let is_marked = view.obc.has_finalizer() && view.obc.label.as_ref() == Some(&view.setting.label());
+    // Once its ObjectBucket is gone, the class must not keep it from going: it may be another's by
+    // now. Whoever can set the label can take the finalizer off as well.
+    if view.bucket.present().is_some() || (view.obc.deleting && is_marked) {
         return Ok(());
     }
-    let is_marked = view.obc.has_finalizer() && view.obc.label.as_ref() == Some(&view.setting.label());
     match (&view.class, &view.obc.spec.storage_class_name) {
         (Seen::Cached(class) | Seen::Live(class), _) if class.provisioner == view.setting.provisioner => Ok(()),
         (Seen::Unknown, Some(name)) => Err(ObcLook::Class(name.clone()).into()),

@@ -369,7 +369,23 @@ fn one_that_is_anothers_is_not_touched(
         cluster.delete();
     }
     let rest = cluster.pass(99).expect("it ends");
-    assert_eq!((cluster.acts, rest.events, rest.then), (Vec::<String>::new(), Vec::new(), Then::AwaitChange));
+    assert_eq!((rest.events, rest.then), (Vec::new(), Then::AwaitChange));
+    let is_marked = !cluster.obc["metadata"]["labels"]["bucket-provisioner"].is_null();
+    let acts: &[&str] = if deleting && is_marked { &["take the finalizer off"] } else { &[] };
+    assert_eq!(cluster.acts, acts);
+}
+
+// covers: 9.deletion
+#[test]
+fn a_class_that_is_another_provisioners_by_now_keeps_nothing_from_going() {
+    for most in [1, 99] {
+        let mut cluster = Cluster::bound();
+        cluster.class = json!({"provisioner": "another/bucket"});
+        cluster.delete();
+        while cluster.pass(most).is_none() {}
+        assert_eq!((cluster.buckets.len(), cluster.shadow), (0, Value::Null));
+        assert_eq!(cluster.obc["metadata"]["finalizers"], json!([]));
+    }
 }
 
 // covers: 9.shadow
