@@ -23,12 +23,13 @@ const DISTURBED: [&str; 4] = [
 ];
 
 /// Granted, though the operator makes no such call: verb, group, resource, and why.
-const WITHOUT_A_CALL: [(&str, &str, &str, &str); 1] = [(
-    "update",
-    "broker.stowage.io",
-    "bucketclaims/finalizers",
-    "admission asks for it when an owner reference sets blockOwnerDeletion (OwnerReferencesPermissionEnforcement)",
-)];
+const WITHOUT_A_CALL: [(&str, &str, &str, &str); 2] = [
+    ("update", "broker.stowage.io", "bucketclaims/finalizers", BLOCKS),
+    ("update", "broker.stowage.io", "bucketaccesses/finalizers", BLOCKS),
+];
+
+const BLOCKS: &str =
+    "admission asks for it when an owner reference sets blockOwnerDeletion (OwnerReferencesPermissionEnforcement)";
 
 /// What a rule grants or a call needs: where, verb, group, resource with its subresource.
 type Right = (Scope, String, String, String);
