@@ -115,10 +115,7 @@ pub(super) fn wanted(grant: &Grant, current: &[AccessScope]) -> Vec<AccessScope>
 pub(super) fn kept(grant: &Grant, current: &[AccessScope]) -> Result<Vec<AccessScope>, Halt> {
     let mut kept = Vec::new();
     for scope in current {
-        match follow(grant, scope)? {
-            Some(scope) => kept.push(scope),
-            None => {}
-        }
+        kept.extend(follow(grant, scope)?);
     }
     Ok(kept)
 }

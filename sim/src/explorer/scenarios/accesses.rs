@@ -165,7 +165,7 @@ fn by_others_hands(facts: &Facts, faults: &[Fault], namespace: &str) -> bool {
         "Paused",
     ];
     let reason = crate::history::facts::condition(access(facts, namespace), "Ready");
-    faults.iter().any(|fault| is_somebodys_doing(*fault)) && told.contains(&reason.as_str())
+    faults.iter().any(|fault| is_somebodys_doing(*fault)) && told.contains(&reason)
 }
 
 fn access<'a>(facts: &'a Facts, namespace: &str) -> &'a Value {
