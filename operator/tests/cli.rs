@@ -218,7 +218,7 @@ fn a_broken_kubeconfig_is_not_quoted() {
 }
 
 #[test]
-fn crds_prints_both_definitions_and_nothing_else() {
+fn crds_prints_the_definitions_and_nothing_else() {
     let output = stowage(&["crds"]);
     assert_eq!(output.status.code(), Some(0));
     assert_eq!(stderr(&output), "");
@@ -226,7 +226,8 @@ fn crds_prints_both_definitions_and_nothing_else() {
     assert_eq!(text, stowage_operator::crds_yaml().expect("the CRDs can be written as YAML"));
     let documents: Vec<serde_json::Value> = serde_saphyr::from_multiple(&text).expect("YAML documents");
     let names: Vec<&str> = documents.iter().filter_map(|document| document["metadata"]["name"].as_str()).collect();
-    assert_eq!(names, ["bucketclaims.broker.stowage.io", "s3backends.broker.stowage.io"]);
+    let plurals = ["bucketclaims", "s3backends", "bucketaccesses"];
+    assert_eq!(names, plurals.map(|plural| format!("{plural}.broker.stowage.io")));
     assert!(documents.iter().all(|document| document["kind"] == "CustomResourceDefinition"));
 }
 

@@ -43,7 +43,8 @@ const DEBOUNCE: Duration = Duration::from_secs(2);
 /// When a pass over the claim that was under way is asked after again.
 const PASS_ENDS: Duration = Duration::from_secs(5);
 
-/// Page size of the list of all claims or accesses: each may have a quarter of a megabyte of annotations.
+/// Page size of the list of all claims or accesses: each may have a quarter of a megabyte of
+/// annotations.
 const PAGE: u32 = 100;
 
 /// Sweeps until `shutdown`; one that is under way then is let go: the next start takes it up.

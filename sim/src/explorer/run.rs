@@ -245,6 +245,7 @@ fn setting(stage: &Stage, faults: &[Fault], of_gateways: &[OfGateway]) -> Settin
         further_lags: stage.further_lags.clone(),
         hidden: hidden(&stage.world),
         is_undisturbed: false,
+        others_read: stage.world.config().obc.is_some(),
         purge_slice: usize::try_from(stage.world.config().purge_slice).unwrap_or(usize::MAX),
     }
 }

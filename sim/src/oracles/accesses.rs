@@ -14,7 +14,7 @@ use stowage_operator::api::wire;
 use super::findings::Findings;
 use super::state::{Hand, HistoryStep};
 use super::{Case, Promise};
-use crate::history::facts::{expires_at, field};
+use crate::history::facts::{expires_at, field, label};
 use crate::history::{Event, Stored, Used, What};
 use crate::installation::OPERATOR_NAMESPACE;
 
@@ -151,15 +151,25 @@ impl<'a> Accesses<'a> {
     }
 
     /// The first thing that a claim which goes ends are the accesses to its bucket, and before its
-    /// own keys.
+    /// own keys. One that is revoked, or at its end, goes whenever that is.
     fn look_at_end(&self, stored: &Stored, step: &HistoryStep<'_>, found: &mut Findings) {
         if stored.new.is_some() || !stored.name.starts_with("vc-") || event_of_others(step) {
             return;
         }
-        let Some(uid) = stored.old.as_deref().and_then(|old| field(old, "claim_uid")) else { return };
+        let Some(key) = stored.old.as_deref() else { return };
+        let Some(uid) = field(key, "claim_uid").filter(|uid| self.going.contains(uid.as_str())) else { return };
+        if expires_at(key).is_some_and(|end| end <= step.at) {
+            return;
+        }
+        let number = |text: Option<&str>| text.and_then(|text| text.parse::<u64>().ok());
+        let generation = number(label(key, wire::ROTATION_GENERATION));
+        let stays = |record: &Value| {
+            let is_revoked = generation.is_some() && generation <= number(field(record, "revoked-through").as_deref());
+            field(record, "ending").is_none() && !is_revoked
+        };
         let records = self.secrets.iter().filter(|(name, _)| name.starts_with("br-"));
         let mut own = records.filter(|(_, record)| field(record, "claim_uid").as_deref() == Some(uid.as_str()));
-        if self.going.contains(uid.as_str()) && own.any(|(_, record)| field(record, "ending").is_none()) {
+        if own.any(|(_, record)| stays(record)) {
             let message = format!("a key of claim {uid}, which goes, is deleted before the accesses to its bucket end");
             found.broken(Promise::A2, step, message);
         }

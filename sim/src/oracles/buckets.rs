@@ -196,11 +196,11 @@ impl Buckets {
         let ours_now = names(before, &record.uid);
         let Some(look) = ground.look.filter(|_| !ground.stale || ours_now) else {
             let message = format!("{what} is called for claim {claim} without a look at the bucket in the same pass");
-            if state.alone {
+            if state.alone && !state.setting.others_read {
                 found.broken(Promise::I1, step, message);
             } else {
                 // Of two operators' calls it isn't always known which came after the deletion
-                // began.
+                // began, nor of several readers' which began a pass.
                 found.limit(Promise::I1, step, message);
             }
             return;

@@ -87,6 +87,8 @@ pub struct Setting {
     pub operators: u32,
     /// Whether operators elect the one that works.
     pub elects: bool,
+    /// Whether more than the passes over claims read them: those over ObjectBucketClaims do.
+    pub others_read: bool,
     /// How far the gateway may be behind the Secrets.
     pub gateway_lag: Duration,
     /// How much farther each of several gateways may be.

@@ -23,10 +23,11 @@ fn floors() -> impl Iterator<Item = &'static str> {
 }
 
 /// The same within the rooms that are folders, file by file.
-const WITHIN: [(&str, &str); 4] = [
-    ("view", "secrets internal mod"),
+const WITHIN: [(&str, &str); 5] = [
+    ("view", "setting secrets internal mod"),
     ("backend", "uptime step count health status mod"),
     ("grant", "words step view entries keys status consumer removal mod"),
+    ("orphans", "kinds orphans"),
     ("obc", "words step view desired bucket shadow config_map deletion status mod"),
 ];
 

@@ -46,7 +46,7 @@ fn what_a_claim_does_not_depend_on_does_not_wake_it() {
         stage.until_ready_is("team-a", "neighbour", "Bound").await;
         stage.patch("secrets", "team-a", "neighbour-s3", json!({"data": {"BUCKET_NAME": null}})).await;
         stage.world.pass(Duration::from_secs(5)).await;
-        assert_eq!(object(&stage.world, "s3backends", "", "main")["status"]["bucketCount"], 1);
+        assert_eq!(object(&stage.world, "s3backends", "", "main")["status"]["bucketCount"], 1, "{}", stage.trace());
         stage.delete("bucketclaims", "team-a", "neighbour").await;
         stage.until_gone("team-a", "neighbour").await;
         stage.world.pass(Duration::from_secs(60)).await;

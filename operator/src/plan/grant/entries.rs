@@ -115,10 +115,7 @@ pub(super) fn wanted(grant: &Grant, current: &[AccessScope]) -> Vec<AccessScope>
 pub(super) fn kept(grant: &Grant, current: &[AccessScope]) -> Result<Vec<AccessScope>, Halt> {
     let mut kept = Vec::new();
     for scope in current {
-        match follow(grant, scope)? {
-            Some(scope) => kept.push(scope),
-            None => {}
-        }
+        kept.extend(follow(grant, scope)?);
     }
     Ok(kept)
 }
@@ -129,27 +126,24 @@ fn follow(grant: &Grant, scope: &AccessScope) -> Result<Option<AccessScope>, Hal
     for ((entry, seen), _) in entries {
         let (Ok(of), Ok((mode, prefix))) = (&entry.of, &entry.wants) else { continue };
         let followed = AccessScope { mode: *mode, prefix: prefix.clone(), ..scope.clone() };
-        match (of, seen, &scope.claim) {
-            (EntryOf::Bucket(backend, bucket), EntrySeen::Bucket(word), None) => {
-                let is_it = *backend == scope.backend && *bucket == scope.bucket;
-                if is_it && *word != BucketWord::NotShared {
-                    return Ok(Some(followed));
-                }
+        if let (EntryOf::Bucket(backend, bucket), EntrySeen::Bucket(word), None) = (of, seen, &scope.claim) {
+            let is_it = *backend == scope.backend && *bucket == scope.bucket;
+            if is_it && *word != BucketWord::NotShared {
+                return Ok(Some(followed));
             }
-            (EntryOf::Claim(claim), EntrySeen::Claim(cached), Some(uid)) => {
-                let is_its = |word: &ClaimWord| {
-                    let is_own = claim.namespace == grant.access.at.namespace;
-                    word.uid.as_ref() == Some(uid) && (is_own || word.shared)
-                };
-                if grant.words.get(claim).map_or_else(|| is_its(cached), is_its) {
-                    return Ok(Some(followed));
-                }
-                // A cache that is behind takes nothing away.
-                if !grant.words.contains_key(claim) {
-                    return Err(GrantLook::Claim(claim.clone()).into());
-                }
+        }
+        if let (EntryOf::Claim(claim), EntrySeen::Claim(cached), Some(uid)) = (of, seen, &scope.claim) {
+            let is_its = |word: &ClaimWord| {
+                let is_own = claim.namespace == grant.access.at.namespace;
+                word.uid.as_ref() == Some(uid) && (is_own || word.shared)
+            };
+            if grant.words.get(claim).map_or_else(|| is_its(cached), is_its) {
+                return Ok(Some(followed));
             }
-            _ => {}
+            // A cache that is behind takes nothing away.
+            if !grant.words.contains_key(claim) {
+                return Err(GrantLook::Claim(claim.clone()).into());
+            }
         }
     }
     Ok(None)

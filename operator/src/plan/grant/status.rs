@@ -79,12 +79,9 @@ fn conditions(grant: &Grant, reason: AccessReason, message: String, now: &Time) 
         last_transition_time: now.clone(),
     };
     let ready = condition(ConditionType::Ready, reason == AccessReason::Open, &message);
-    let beside = match reason {
-        AccessReason::Open | AccessReason::Paused => None,
-        reason if reason.stalls() => Some(condition(ConditionType::Stalled, true, &message)),
-        _ => Some(condition(ConditionType::Reconciling, true, &message)),
-    };
-    [Some(ready), beside].into_iter().flatten().collect()
+    let beside = if reason.stalls() { ConditionType::Stalled } else { ConditionType::Reconciling };
+    let tells = !matches!(reason, AccessReason::Open | AccessReason::Paused);
+    [Some(ready), tells.then(|| condition(beside, true, &message))].into_iter().flatten().collect()
 }
 
 /// One event for each change of `Ready`, and of the key.

@@ -31,9 +31,9 @@ pub trait Kind: Clone + Copy + fmt::Debug + PartialEq + Eq + Send + Sync + 'stat
     /// The other way about.
     fn text(uid: &Self::Uid) -> &str;
 
-    /// Whose a Secret is: the UID that its data carry, where its name is one that we give. Where the
-    /// data are damaged, a name that follows from the UID in the label. Labels alone prove nothing
-    /// (spec §2).
+    /// Whose a Secret is: the UID that its data carry, where its name is one that we give. Where
+    /// the data are damaged, a name that follows from the UID in the label. Labels alone prove
+    /// nothing (spec §2).
     fn owner(secret: &Stored) -> Option<Self::Uid>;
 
     /// The object that labels and annotations name.
@@ -55,7 +55,8 @@ pub trait Kind: Clone + Copy + fmt::Debug + PartialEq + Eq + Send + Sync + 'stat
     /// What is to be written into a record before anything goes.
     fn end(record: &Stored) -> Option<SecretPatch>;
 
-    /// Whether a call at the bucket of this record may have been on its way, to make or to empty it.
+    /// Whether a call at the bucket of this record may have been on its way, to make or to empty
+    /// it.
     fn may_land(record: &Stored) -> bool;
 }
 
@@ -161,7 +162,8 @@ impl Kind for OfAccess {
         let ours = |uid: &AccessUid| match Role::of_internal(name) {
             Some(Role::AccessRecord) => name == Self::follows(uid),
             Some(Role::AccessCredential) => is_key(name, wire::ACCESS_CREDENTIAL_PREFIX),
-            _ => false,
+            Some(Role::BucketRecord | Role::VirtualCredential | Role::AnonymousBinding | Role::ConsumerSecret)
+            | None => false,
         };
         let uid = |text: Option<&str>| text.filter(|text| is_uid(text)).map(AccessUid::new);
         uid(secret.text("access_uid")).filter(ours).or_else(|| uid(secret.label(wire::ACCESS_UID)).filter(follows))

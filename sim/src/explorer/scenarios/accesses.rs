@@ -58,9 +58,8 @@ pub(in super::super) static MADE: Scenario = Scenario {
         let keys = facts.secrets(Role::AccessCredential).count();
         is_open(facts, NAMESPACE) && handled && generation >= Some(2) && keys == 1
     }),
-    otherwise: by_others_hands,
-    // Numbers of keys may be skipped.
-    ends_alike: false,
+    otherwise: |facts, faults| by_others_hands(facts, faults, NAMESPACE),
+    ends_alike: true,
     check: check_open,
 };
 
@@ -85,9 +84,11 @@ pub(in super::super) static REMOVED: Scenario = Scenario {
             [Role::AccessCredential, Role::AccessRecord].into_iter().any(|role| facts.secrets(role).next().is_some());
         access(facts, NAMESPACE).is_null() && !left && is_shut(facts) && facts.is_bound(NAMESPACE, CLAIM)
     }),
-    otherwise: by_others_hands,
-    // Numbers of keys may be skipped.
-    ends_alike: false,
+    otherwise: |facts, faults| {
+        let stays = || is_going(access(facts, NAMESPACE)) || !facts.is_bound(NAMESPACE, CLAIM);
+        by_others_hands(facts, faults, NAMESPACE) && (is_shut(facts) || stays())
+    },
+    ends_alike: true,
     check: nothing_more,
 };
 
@@ -111,9 +112,8 @@ pub(in super::super) static WITHDRAWN: Scenario = Scenario {
     goal: Goal::new("the access is told that the bucket is not shared, and no record lets it in", |facts| {
         entry(facts, READERS)["reason"] == "NotShared" && is_shut(facts)
     }),
-    otherwise: by_others_hands,
-    // Numbers of keys may be skipped.
-    ends_alike: false,
+    otherwise: |facts, faults| by_others_hands(facts, faults, READERS) && is_shut(facts),
+    ends_alike: true,
     check: nothing_more,
 };
 
@@ -138,9 +138,11 @@ pub(in super::super) static DELETED_UNDER: Scenario = Scenario {
             && facts.secrets(Role::BucketRecord).next().is_none()
             && entry(facts, NAMESPACE)["reason"] == "ClaimNotBound"
     }),
-    otherwise: by_others_hands,
-    // Numbers of keys may be skipped.
-    ends_alike: false,
+    otherwise: |facts, faults| {
+        let is_closed = || entry(facts, NAMESPACE)["state"] != "Open" || !facts.claim(NAMESPACE, CLAIM).is_null();
+        by_others_hands(facts, faults, NAMESPACE) && is_closed()
+    },
+    ends_alike: true,
     check: nothing_more,
 };
 
@@ -149,9 +151,21 @@ const OPEN: Goal = Goal::new("the access is open", |facts| is_open(facts, NAMESP
 /// That of the other namespace is.
 const OPEN_TO_READERS: Goal = Goal::new("the access of the other namespace is open", |facts| is_open(facts, READERS));
 
-/// Who puts a Secret where one of an access is to be, or changes one, leaves it otherwise.
-fn by_others_hands(_: &Facts, faults: &[Fault]) -> bool {
-    faults.iter().any(|fault| is_somebodys_doing(*fault))
+/// What somebody's hand may leave, as the access tells it: it is open, or says what stands in its
+/// way; or its finalizer was taken off.
+fn by_others_hands(facts: &Facts, faults: &[Fault], namespace: &str) -> bool {
+    let told = [
+        "",
+        "Open",
+        "SecretConflict",
+        "CreationInconsistent",
+        "ClaimNotBound",
+        "DeletionBlocked",
+        "NotShared",
+        "Paused",
+    ];
+    let reason = crate::history::facts::condition(access(facts, namespace), "Ready");
+    faults.iter().any(|fault| is_somebodys_doing(*fault)) && told.contains(&reason)
 }
 
 fn access<'a>(facts: &'a Facts, namespace: &str) -> &'a Value {
@@ -160,6 +174,10 @@ fn access<'a>(facts: &'a Facts, namespace: &str) -> &'a Value {
 
 fn entry<'a>(facts: &'a Facts, namespace: &str) -> &'a Value {
     &access(facts, namespace)["status"]["buckets"][0]
+}
+
+fn is_going(object: &Value) -> bool {
+    object["metadata"]["deletionTimestamp"].is_string()
 }
 
 fn is_open(facts: &Facts, namespace: &str) -> bool {

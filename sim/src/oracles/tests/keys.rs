@@ -261,6 +261,7 @@ fn a_key_that_ended_while_one_of_two_operators_stood_still_is_published_at_a_lim
             story.amend_last(|line| line.fault = Some(Fault::Process(ProcessFault::Twin)));
         }
         story.begin_deletion();
+        story.end_accesses();
         story.remove(By::Operator, "secrets", OPERATOR_NAMESPACE, &key_name(2));
         if operators > 1 {
             story.by_another();
@@ -295,6 +296,7 @@ fn a_key_that_one_of_two_operators_made_and_deleted_is_made_again_at_a_limit() {
         }
         if goes {
             story.begin_deletion();
+            story.end_accesses();
         }
         story.remove(by, "secrets", OPERATOR_NAMESPACE, &key_name(2));
         let mut again = key(2);

@@ -42,6 +42,7 @@ fn open() -> Story {
 fn going() -> Story {
     let mut story = open();
     story.begin_deletion();
+    story.end_accesses();
     story
 }
 

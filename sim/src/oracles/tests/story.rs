@@ -97,6 +97,7 @@ impl Story {
         story.get_claim();
         story.change(By::Operator, "secrets", OPERATOR_NAMESPACE, "br-1", |record| {
             record["data"]["settled"] = encode("true").into();
+            record["data"]["ending"] = encode("true").into();
         });
         story.remove(By::Operator, "secrets", OPERATOR_NAMESPACE, &key_name(1));
         story.s3("GetBucketTagging", |_| {});
@@ -121,6 +122,13 @@ impl Story {
     pub(super) fn begin_deletion(&mut self) {
         let at = self.now.to_string();
         self.change_claim(By::Other, |claim| claim["metadata"]["deletionTimestamp"] = at.into());
+    }
+
+    /// The record says that no access opens the bucket any more.
+    pub(super) fn end_accesses(&mut self) {
+        self.change(By::Operator, "secrets", OPERATOR_NAMESPACE, "br-1", |record| {
+            record["data"]["ending"] = encode("true").into();
+        });
     }
 
     pub(super) fn ask_for_rotation(&mut self) {
