@@ -169,11 +169,12 @@ fn feed_namespaces(shared: &Arc<Shared>, feeds: &mut Feeds) {
 /// Accesses: fills store and cache, wakes the claims that are named, and the access itself where
 /// that isn't the echo of our own write. A cluster that doesn't have the kind, because its
 /// definition comes with the next upgrade, is asked again now and then: nobody waits for it.
-pub(super) fn feed_accesses(shared: &Arc<Shared>, feeds: &mut Feeds) -> Store<Access> {
-    let (store, writer) = reflector::store();
+/// `None` where accesses are not served.
+pub(super) fn feed_accesses(shared: &Arc<Shared>, feeds: &mut Feeds) -> Option<Store<Access>> {
     if !shared.config.accesses {
-        return store;
+        return None;
     }
+    let (store, writer) = reflector::store();
     let api: Api<Access> = Api::all(shared.client.clone());
     let stream =
         watcher(api, Config::default().page_size(PAGE)).modify(|access| keep(access, kept::access)).reflect(writer);
@@ -200,7 +201,7 @@ pub(super) fn feed_accesses(shared: &Arc<Shared>, feeds: &mut Feeds) -> Store<Ac
             }
         }
     });
-    store
+    Some(store)
 }
 
 fn accesses_seen(shared: &Shared, shown: &mut Shown<Access>, filled: &Store<Access>, event: &Event<Access>) {

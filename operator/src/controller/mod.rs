@@ -156,8 +156,8 @@ async fn work(
     let claims = claim::run(shared.clone(), store.clone(), woken.claims, shutdown.clone());
     let sweeps = orphans::run(shared.clone(), store.clone(), clues, shutdown.clone());
     let backends = backend::run(shared.clone(), backends, store, woken.backends, shutdown.clone());
-    let accesses = access::run(shared.clone(), accesses, woken.accesses, shutdown.clone());
-    let obcs = OptionFuture::from(obcs);
+    let accesses = accesses.map(|store| access::run(shared.clone(), store, woken.accesses, shutdown.clone()));
+    let (accesses, obcs) = (OptionFuture::from(accesses), OptionFuture::from(obcs));
     let patience = async {
         shutdown.await;
         tokio::time::sleep(LAST_PASSES).await;
