@@ -39,6 +39,9 @@ impl Blobs {
             let made = fs::DirBuilder::new().recursive(true).mode(0o700).create(&part);
             made.map_err(|error| failed("make", &part, &error))?;
         }
+        // Their names are to outlive a loss of power as well.
+        let safe = File::open(&path).and_then(|directory| directory.sync_all());
+        safe.map_err(|error| failed("write", &path, &error))?;
         Ok(Self(Arc::new(Shared { path, last: AtomicU64::new(0), news: Mutex::default() })))
     }
 
